@@ -1,0 +1,3 @@
+module github.com/looptape/looptape
+
+go 1.26

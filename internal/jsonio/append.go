@@ -1,0 +1,124 @@
+// Package jsonio reads and writes the JSON of trace lines without reflection.
+//
+// It promises one spelling for one value (no HTML escaping, no spaces), strict
+// RFC 8259 reading with the byte offset of what is wrong, and strings that
+// share the memory of the text they were read from. It knows nothing of
+// models or runs, and it is not a general encoder: who wants that uses
+// encoding/json.
+package jsonio
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+)
+
+const hex = "0123456789abcdef"
+
+// AppendString appends s as a JSON string. Only what RFC 8259 requires is
+// escaped, so that text stays readable; bytes that are not UTF-8 become U+FFFD
+// (see AppendText for a form that keeps them).
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				dst = append(append(dst, s[start:i]...), "\ufffd"...)
+				i++
+				start = i
+				continue
+			}
+			i += n
+			continue
+		}
+		if c >= 0x20 && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		start = i
+	}
+	return append(append(dst, s[start:]...), '"')
+}
+
+// AppendText appends the member `"key":"s"`, or, where s is not UTF-8,
+// `"key_b64":"…"` with the bytes in standard base64, so that nothing is lost.
+func AppendText(dst []byte, key, s string) []byte {
+	dst = append(append(dst, '"'), key...)
+	if utf8.ValidString(s) {
+		return AppendString(append(dst, `":`...), s)
+	}
+	dst = append(dst, `_b64":"`...)
+	dst = base64.StdEncoding.AppendEncode(dst, []byte(s))
+	return append(dst, '"')
+}
+
+// AppendInt appends n in decimal.
+func AppendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
+
+// AppendRaw appends a JSON value without insignificant white space. A value
+// that is not JSON is kept as {"$not_json_b64":"…"}; an empty one is null.
+func AppendRaw(dst []byte, raw []byte) []byte {
+	if len(raw) == 0 {
+		return append(dst, "null"...)
+	}
+	if !Valid(raw) {
+		dst = append(dst, `{"$not_json_b64":"`...)
+		dst = base64.StdEncoding.AppendEncode(dst, raw)
+		return append(dst, `"}`...)
+	}
+	if !hasSpace(raw) {
+		return append(dst, raw...)
+	}
+	buf := bytes.NewBuffer(dst)
+	if err := json.Compact(buf, raw); err != nil {
+		return append(dst, "null"...) // not reached: Valid is as strict as encoding/json
+	}
+	return buf.Bytes()
+}
+
+// hasSpace reports whether raw, which is valid JSON, has white space outside
+// its strings.
+func hasSpace(raw []byte) bool {
+	in := false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case in && c == '\\':
+			i++
+		case c == '"':
+			in = !in
+		case !in && (c == ' ' || c == '\n' || c == '\r' || c == '\t'):
+			return true
+		}
+	}
+	return false
+}
+
+// Valid reports whether raw is one JSON value in valid UTF-8, with white space
+// around it allowed.
+func Valid(raw []byte) bool {
+	if !utf8.Valid(raw) {
+		return false
+	}
+	d := Dec{s: bytesAsString(raw)}
+	d.Skip()
+	return d.End() == nil
+}

@@ -1,0 +1,132 @@
+package llm
+
+import (
+	"cmp"
+	"encoding/json"
+)
+
+// Event is a piece of an answer as it comes. See Accumulator for how events
+// become a Turn.
+//
+//sumtype:decl
+type Event interface{ event() }
+
+// TextDelta is more text of the answer. An Opaque ends the text part it is on.
+type TextDelta struct {
+	Text    string
+	Refusal bool
+	Opaque  json.RawMessage
+}
+
+// ReasoningDelta is more of the model's reasoning. An Opaque (a signature) ends
+// the reasoning part it is on.
+type ReasoningDelta struct {
+	Text   string
+	Opaque json.RawMessage
+}
+
+// ToolCallStart opens a call. A start with the index of a call that is open and
+// still has no name gives it its name; any other start opens another call, also
+// when its ID was seen before.
+type ToolCallStart struct {
+	// Index tells the calls of one answer apart, counted from 1; 0 where the
+	// provider has none, and then ID does.
+	Index  int
+	ID     string // the provider's; may be empty or used before
+	Name   string
+	Opaque json.RawMessage
+}
+
+// ToolCallDelta is more of a call's arguments. It goes to the open call of its
+// Index, else of its ID, else to the call that was opened last.
+type ToolCallDelta struct {
+	Index int
+	ID    string
+	Args  string // a fragment of the raw text
+}
+
+// ToolCallEnd closes the open call of its Index, else of its ID, else the first
+// that is not closed. It can be missing: providers drop it.
+type ToolCallEnd struct {
+	Index  int
+	ID     string
+	Opaque json.RawMessage
+}
+
+// PartDone is a part that comes whole: media, calls in one piece, calls that the
+// provider ran, opaque data.
+type PartDone struct{ Part Part }
+
+// Warning is something odd that the adapter mended or passed over.
+type Warning struct {
+	Code    string // a short fixed name, such as leaked_call
+	Message string
+}
+
+// Finish is the provider's word that the answer is complete. A second one
+// replaces the first where it says something.
+type Finish struct {
+	Reason  FinishReason
+	Raw     string // the provider's own word, if it is another
+	Message string // the provider's explanation, if it gave one
+	// ResponseID and Model are what the provider calls the answer and itself.
+	ResponseID, Model string
+	// Opaque goes on the assistant message.
+	Opaque json.RawMessage
+}
+
+func (TextDelta) event()      {}
+func (ReasoningDelta) event() {}
+func (ToolCallStart) event()  {}
+func (ToolCallDelta) event()  {}
+func (ToolCallEnd) event()    {}
+func (PartDone) event()       {}
+func (Usage) event()          {}
+func (Warning) event()        {}
+func (Finish) event()         {}
+func (Unknown) event()        {}
+
+// FinishReason is why an answer ended. The loop decides nothing by the
+// difference between stop and tool_calls: providers mix them up.
+type FinishReason string
+
+// The finish reasons. A provider's word for none of them is FinishUnknown, with
+// the word in Finish.Raw.
+const (
+	FinishStop          FinishReason = "stop"
+	FinishToolCalls     FinishReason = "tool_calls"
+	FinishLength        FinishReason = "length"
+	FinishContentFilter FinishReason = "content_filter"
+	FinishRefusal       FinishReason = "refusal"
+	FinishPause         FinishReason = "pause"          // to be continued (Anthropic's pause_turn)
+	FinishMalformedCall FinishReason = "malformed_call" // Gemini's MALFORMED_FUNCTION_CALL, UNEXPECTED_TOOL_CALL
+	FinishError         FinishReason = "error"
+	FinishUnknown       FinishReason = "unknown"
+)
+
+// Usage counts tokens. As an Event it tells the counts of the answer so far:
+// what is zero in it leaves the earlier count, what is not replaces it
+// (providers send cumulative counts, and leave fields out).
+type Usage struct {
+	Input      int64 // all input tokens, the cached ones included
+	Output     int64 // all output tokens, reasoning included
+	Cached     int64 // input tokens read from a cache
+	CacheWrite int64 // input tokens written to a cache
+	Reasoning  int64 // output tokens spent on reasoning
+}
+
+// Add returns the sum, field by field.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached, u.CacheWrite + v.CacheWrite, u.Reasoning + v.Reasoning}
+}
+
+// Update returns u with the counts that v tells.
+func (u Usage) Update(v Usage) Usage {
+	return Usage{
+		cmp.Or(v.Input, u.Input), cmp.Or(v.Output, u.Output), cmp.Or(v.Cached, u.Cached),
+		cmp.Or(v.CacheWrite, u.CacheWrite), cmp.Or(v.Reasoning, u.Reasoning),
+	}
+}
+
+// Total is input and output together.
+func (u Usage) Total() int64 { return u.Input + u.Output }

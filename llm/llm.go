@@ -1,0 +1,193 @@
+// Package llm is the vocabulary of one model call: what is asked (Request,
+// Message, Part, Tool), what comes back (Event, assembled into a Turn), what
+// it cost (Usage), how it ended (FinishReason, APIError), and the one interface
+// that all models have (Model).
+//
+// It promises that nothing a provider sent is lost on the way: arguments stay
+// the raw text that was sent, private data of a provider travels as opaque JSON
+// on the part it belongs to, and what this version does not know is kept as
+// Unknown. Every type has one JSON spelling, the same bytes each time.
+//
+// It does not speak any wire protocol (see the providers), call a tool or
+// decide anything (see the loop).
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+)
+
+// Model is anything that answers requests. Stream sends the request when its
+// result is first ranged over, and yields the answer's events in the order in
+// which they came. An error is yielded once, last, with a nil Event; what was
+// yielded before it stays usable. Leaving the range early gives the call up.
+//
+// A Model may be used by many goroutines at once. It must not change the
+// request or keep it after the range has ended.
+type Model interface {
+	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
+}
+
+// ModelFunc makes a function a Model.
+type ModelFunc func(ctx context.Context, req *Request) iter.Seq2[Event, error]
+
+// Stream calls f.
+func (f ModelFunc) Stream(ctx context.Context, req *Request) iter.Seq2[Event, error] {
+	return f(ctx, req)
+}
+
+// Collect reads a whole answer. The Turn is never nil: with an error it holds
+// what came before it, every unended call closed.
+func Collect(events iter.Seq2[Event, error]) (*Turn, error) {
+	var acc Accumulator
+	for ev, err := range events {
+		if err != nil {
+			return acc.Turn(), err
+		}
+		acc.Add(ev)
+	}
+	return acc.Turn(), nil
+}
+
+// Role says who a message is from.
+type Role string
+
+// The roles. System messages occur in foreign histories; a Request keeps its
+// system prompt outside the messages.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Message is one turn of a conversation. A message that was handed out is never
+// changed; who needs another one makes it.
+type Message struct {
+	Role  Role
+	Parts []Part
+	// Opaque is what a provider wants back with the whole message (a container
+	// id, an item id), as JSON; nil if nothing.
+	Opaque json.RawMessage
+}
+
+// User returns a user message of one text.
+func User(text string) Message { return Message{Role: RoleUser, Parts: []Part{Text{Text: text}}} }
+
+// Assistant returns an assistant message of these parts.
+func Assistant(parts ...Part) Message { return Message{Role: RoleAssistant, Parts: parts} }
+
+// ToolResults returns a tool message that carries these results.
+func ToolResults(results ...ToolResult) Message {
+	parts := make([]Part, len(results))
+	for i, r := range results {
+		parts[i] = r
+	}
+	return Message{Role: RoleTool, Parts: parts}
+}
+
+// Text joins the texts of the message.
+func (m Message) Text() string { return joinText(m.Parts) }
+
+// Calls returns the calls of the message that the loop has to answer, in order:
+// those that the provider ran itself are not among them.
+func (m Message) Calls() []ToolCall { return calls(m.Parts) }
+
+// Part is a piece of a message.
+//
+//sumtype:decl
+type Part interface{ part() }
+
+// Text is text that was said.
+type Text struct {
+	Text string
+	// Refusal marks the text as the model's refusal to answer.
+	Refusal bool
+	// Opaque is what the provider wants back with this part, as JSON.
+	Opaque json.RawMessage
+}
+
+// Reasoning is what a model thought before it spoke. Where the provider only
+// hands out a signature or encrypted text, that is in Opaque and Text is empty.
+type Reasoning struct {
+	Text   string
+	Opaque json.RawMessage
+}
+
+// Media is an image, a sound, a document: its bytes, or where they are.
+type Media struct {
+	MediaType string // as in RFC 2046, for example image/png
+	Name      string // a file name, may be empty
+	Data      []byte // the content; nil if it is elsewhere
+	URL       string // where the content is, if not in Data
+	// Digest and Size stand for content that is kept beside a trace: "sha256:"
+	// and hexadecimal digits, and the number of bytes.
+	Digest string
+	Size   int64
+	Opaque json.RawMessage
+}
+
+// ToolCall is a model's wish that a tool be run.
+type ToolCall struct {
+	// ID is what results refer to; within a run the loop makes it unique.
+	ID   string
+	Name string
+	// Args is the raw text that the model sent, not necessarily JSON.
+	Args string
+	// Minted says that ID was made by the loop, because the provider gave none
+	// or one that the run had used already. ProviderID is then what it gave.
+	Minted     bool
+	ProviderID string
+	// ProviderExecuted says that the provider ran the call itself (a search on
+	// its side). It is echoed, never run or answered.
+	ProviderExecuted bool
+	Opaque           json.RawMessage
+}
+
+// ToolResult answers the call of the same ID.
+type ToolResult struct {
+	ID      string
+	Name    string // of the tool
+	Content []Part // Text and Media; a value is the text of its JSON
+	IsError bool
+	Opaque  json.RawMessage
+}
+
+// Text joins the texts of the result.
+func (r ToolResult) Text() string { return joinText(r.Content) }
+
+// Unknown is a part or an event that this version does not know, kept so that
+// it can be written again or sent back. Raw is the whole JSON object, with its
+// "type"; Kind is that type.
+type Unknown struct {
+	Kind string
+	Raw  json.RawMessage
+}
+
+func (Text) part()       {}
+func (Reasoning) part()  {}
+func (Media) part()      {}
+func (ToolCall) part()   {}
+func (ToolResult) part() {}
+func (Unknown) part()    {}
+
+func joinText(parts []Part) string {
+	var out string
+	for _, p := range parts {
+		if t, ok := p.(Text); ok {
+			out += t.Text
+		}
+	}
+	return out
+}
+
+func calls(parts []Part) []ToolCall {
+	var out []ToolCall
+	for _, p := range parts {
+		if c, ok := p.(ToolCall); ok && !c.ProviderExecuted {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,423 @@
+package llm
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// Turn is a whole answer.
+type Turn struct {
+	Parts []Part // in the order in which they began
+	// Finish is FinishUnknown where the provider gave no reason.
+	Finish        FinishReason
+	RawFinish     string // see Finish
+	FinishMessage string
+	ResponseID    string
+	Model         string
+	Usage         Usage
+	Warnings      []Warning
+	Opaque        json.RawMessage // goes on the assistant message
+	// Others are the events that this version does not know.
+	Others []Unknown
+}
+
+// Message returns the turn as the assistant's message.
+func (t *Turn) Message() Message {
+	return Message{Role: RoleAssistant, Parts: t.Parts, Opaque: t.Opaque}
+}
+
+// Text joins the texts of the turn.
+func (t *Turn) Text() string { return joinText(t.Parts) }
+
+// Reasoning joins the reasoning of the turn; ok tells whether there was any.
+func (t *Turn) Reasoning() (text string, ok bool) {
+	for _, p := range t.Parts {
+		if r, is := p.(Reasoning); is {
+			text, ok = text+r.Text, true
+		}
+	}
+	return text, ok
+}
+
+// Calls returns the calls that the loop has to answer, in order.
+func (t *Turn) Calls() []ToolCall { return calls(t.Parts) }
+
+// Refused reports whether the answer is a refusal.
+func (t *Turn) Refused() bool {
+	if t.Finish == FinishRefusal {
+		return true
+	}
+	for _, p := range t.Parts {
+		if x, ok := p.(Text); ok && x.Refusal {
+			return true
+		}
+	}
+	return false
+}
+
+// The codes of the warnings that an Accumulator gives.
+const (
+	WarnNoFinish     = "no_finish_reason"   // the answer ended without one
+	WarnNoCallEnd    = "missing_call_end"   // a call was closed by the end of the turn
+	WarnRepeatedArgs = "repeated_arguments" // arguments came more than once; one was kept
+	WarnNoCallStart  = "missing_call_start" // a delta or an end for no call; it was dropped
+)
+
+// Accumulator turns the events of one answer into a Turn. Its zero value is
+// ready, and Reset makes it so again. It is for one goroutine.
+//
+// Arguments stay raw until their call ends. A call whose end is missing is
+// closed at the turn's end, and an end that names no open call closes the first
+// one that is unfinished. Text that comes in a row is one part, and so is
+// reasoning; an opaque datum ends the part it comes on.
+//
+// Some servers send arguments again. At a call's end, and only if the text is
+// not JSON, it is mended where there is no doubt: pieces that each repeat all
+// before them give the last (quirk QO-12), a value that is followed by an equal
+// one is kept once (QO-13), and a placeholder {} before an object gives way to
+// it (QO-14). All else stays as it was sent.
+type Accumulator struct {
+	// Mint, if set, gives a call the ID by which it is known from then on.
+	Mint func(providerID string) (id string, minted bool)
+
+	turn     Turn
+	slots    []slot
+	calls    []OpenCall // one a ToolCallStart, in order
+	finished bool
+}
+
+// OpenCall is a call as an Accumulator knows it.
+type OpenCall struct {
+	Index      int    // as the provider said
+	ID         string // after Mint
+	ProviderID string
+	Name       string
+	Closed     bool
+
+	minted bool
+	slot   int
+	opaque json.RawMessage
+	first  string // the arguments, while they are in one piece
+	buf    []byte // the arguments, when there are more
+	cuts   []int  // where each piece ends in buf
+}
+
+// slot is a part under construction.
+type slot struct {
+	kind    slotKind
+	part    Part   // if whole
+	first   string // text, while it is in one piece
+	buf     []byte
+	closed  bool
+	refusal bool
+	opaque  json.RawMessage
+	call    int
+}
+
+type slotKind byte
+
+const (
+	slotWhole slotKind = iota
+	slotText
+	slotReasoning
+	slotCall
+)
+
+// Reset forgets everything but Mint. The Turn that was returned stays valid.
+func (a *Accumulator) Reset() {
+	*a = Accumulator{Mint: a.Mint, slots: a.slots[:0], calls: a.calls[:0]}
+}
+
+// Add takes the next event. For the events of a call it returns that call; the
+// pointer is good until the next Add.
+func (a *Accumulator) Add(ev Event) *OpenCall {
+	switch e := ev.(type) {
+	case TextDelta:
+		s := a.tail(slotText, e.Refusal)
+		s.add(e.Text, e.Opaque)
+	case ReasoningDelta:
+		s := a.tail(slotReasoning, false)
+		s.add(e.Text, e.Opaque)
+	case ToolCallStart:
+		return a.start(e)
+	case ToolCallDelta:
+		c := a.find(e.Index, e.ID, true)
+		if c == nil {
+			a.warn(WarnNoCallStart, "arguments came for no open call and were dropped")
+			return nil
+		}
+		c.add(e.Args)
+		return c
+	case ToolCallEnd:
+		c := a.find(e.Index, e.ID, false)
+		if c == nil {
+			a.warn(WarnNoCallStart, "an end came for no open call and was dropped")
+			return nil
+		}
+		if e.Opaque != nil {
+			c.opaque = e.Opaque
+		}
+		c.Closed = true
+		return c
+	case PartDone:
+		return a.whole(e.Part)
+	case Usage:
+		a.turn.Usage = a.turn.Usage.Update(e)
+	case Warning:
+		a.turn.Warnings = append(a.turn.Warnings, e)
+	case Finish:
+		a.finish(e)
+	case Unknown:
+		a.turn.Others = append(a.turn.Others, e)
+	}
+	return nil
+}
+
+// Turn closes what is open and returns the answer. Call it once an answer.
+func (a *Accumulator) Turn() *Turn {
+	t := a.turn
+	if len(a.slots) > 0 {
+		t.Parts = make([]Part, 0, len(a.slots))
+	}
+	for i := range a.slots {
+		switch s := &a.slots[i]; s.kind {
+		case slotText:
+			if text := s.text(); text != "" || s.opaque != nil {
+				t.Parts = append(t.Parts, Text{text, s.refusal, s.opaque})
+			}
+		case slotReasoning:
+			t.Parts = append(t.Parts, Reasoning{s.text(), s.opaque})
+		case slotCall:
+			c := &a.calls[s.call]
+			if !c.Closed {
+				c.Closed = true
+				t.Warnings = append(t.Warnings, Warning{WarnNoCallEnd, "the call " + c.ID + " was not ended by the provider"})
+			}
+			args, repeated := c.arguments()
+			if repeated {
+				t.Warnings = append(t.Warnings, Warning{WarnRepeatedArgs, "the arguments of " + c.ID + " came more than once; one was kept"})
+			}
+			call := ToolCall{ID: c.ID, Name: c.Name, Args: args, Minted: c.minted, Opaque: c.opaque}
+			if c.minted {
+				call.ProviderID = c.ProviderID
+			}
+			t.Parts = append(t.Parts, call)
+		case slotWhole:
+			t.Parts = append(t.Parts, s.part)
+		}
+	}
+	if t.Finish == "" {
+		t.Finish = FinishUnknown
+		if !a.finished {
+			t.Warnings = append(t.Warnings, Warning{WarnNoFinish, "the answer ended without a finish reason"})
+		}
+	}
+	return &t
+}
+
+func (a *Accumulator) warn(code, message string) {
+	a.turn.Warnings = append(a.turn.Warnings, Warning{code, message})
+}
+
+// tail returns the text or reasoning part that a delta belongs to.
+func (a *Accumulator) tail(kind slotKind, refusal bool) *slot {
+	if n := len(a.slots); n > 0 {
+		if s := &a.slots[n-1]; s.kind == kind && !s.closed && s.refusal == refusal {
+			return s
+		}
+	}
+	return a.push(slot{kind: kind, refusal: refusal})
+}
+
+func (a *Accumulator) push(s slot) *slot {
+	a.slots = append(a.slots, s)
+	return &a.slots[len(a.slots)-1]
+}
+
+func (a *Accumulator) start(e ToolCallStart) *OpenCall {
+	if e.Index != 0 {
+		for i := range a.calls {
+			if c := &a.calls[i]; c.Index == e.Index && !c.Closed && c.Name == "" && e.Name != "" {
+				c.Name = e.Name
+				if e.Opaque != nil {
+					c.opaque = e.Opaque
+				}
+				return c
+			}
+		}
+	}
+	return a.open(OpenCall{Index: e.Index, Name: e.Name, opaque: e.Opaque}, e.ID)
+}
+
+func (a *Accumulator) open(c OpenCall, providerID string) *OpenCall {
+	c.ID, c.ProviderID = providerID, providerID
+	if a.Mint != nil {
+		c.ID, c.minted = a.Mint(providerID)
+	}
+	c.slot = len(a.slots)
+	a.calls = append(a.calls, c)
+	a.push(slot{kind: slotCall, call: len(a.calls) - 1})
+	return &a.calls[len(a.calls)-1]
+}
+
+// find returns the open call that an event names: by index, else by ID, else
+// the last one opened or the first unfinished one.
+func (a *Accumulator) find(index int, id string, last bool) *OpenCall {
+	var fallback *OpenCall
+	for i := len(a.calls) - 1; i >= 0; i-- {
+		c := &a.calls[i]
+		if c.Closed {
+			continue
+		}
+		switch {
+		case index != 0 && c.Index == index, index == 0 && id != "" && c.ProviderID == id:
+			return c
+		case !last || fallback == nil:
+			fallback = c
+		}
+	}
+	return fallback
+}
+
+func (a *Accumulator) whole(p Part) *OpenCall {
+	c, ok := p.(ToolCall)
+	if !ok || c.ProviderExecuted {
+		a.push(slot{kind: slotWhole, part: p})
+		return nil
+	}
+	return a.open(OpenCall{Name: c.Name, Closed: true, opaque: c.Opaque, first: c.Args}, c.ID)
+}
+
+func (a *Accumulator) finish(e Finish) {
+	a.finished = true
+	t := &a.turn
+	set := func(to *string, v string) {
+		if v != "" {
+			*to = v
+		}
+	}
+	if e.Reason != "" {
+		t.Finish, t.RawFinish = e.Reason, e.Raw
+	}
+	set(&t.FinishMessage, e.Message)
+	set(&t.ResponseID, e.ResponseID)
+	set(&t.Model, e.Model)
+	if e.Opaque != nil {
+		t.Opaque = e.Opaque
+	}
+}
+
+func (s *slot) add(text string, opaque json.RawMessage) {
+	switch {
+	case s.first == "" && s.buf == nil:
+		s.first = text
+	case s.buf == nil:
+		s.buf = append(append(make([]byte, 0, 2*(len(s.first)+len(text))), s.first...), text...)
+	default:
+		s.buf = append(s.buf, text...)
+	}
+	if opaque != nil {
+		s.opaque, s.closed = opaque, true
+	}
+}
+
+func (s *slot) text() string {
+	if s.buf != nil {
+		return string(s.buf)
+	}
+	return s.first
+}
+
+// add takes a fragment of the arguments; empty ones are skipped.
+func (c *OpenCall) add(args string) {
+	switch {
+	case args == "":
+	case c.first == "" && c.buf == nil:
+		c.first = args
+	default:
+		if c.buf == nil {
+			c.buf = append(make([]byte, 0, 4*len(c.first)+len(args)), c.first...)
+			c.cuts = append(c.cuts, len(c.first))
+		}
+		c.buf = append(c.buf, args...)
+		c.cuts = append(c.cuts, len(c.buf))
+	}
+}
+
+// arguments returns the arguments that were sent, mended where they are
+// repeated beyond doubt.
+func (c *OpenCall) arguments() (args string, mended bool) {
+	args = c.first
+	if c.buf != nil {
+		args = string(c.buf)
+	}
+	if args == "" || jsonio.Valid([]byte(args)) {
+		return args, false
+	}
+	if last, ok := c.cumulative(args); ok {
+		return last, true
+	}
+	if one, ok := once(args); ok {
+		return one, true
+	}
+	return args, false
+}
+
+// cumulative returns the last piece, if each piece begins with the one before.
+func (c *OpenCall) cumulative(args string) (string, bool) {
+	prev, from := "", 0
+	for _, to := range c.cuts {
+		piece := args[from:to]
+		if !strings.HasPrefix(piece, prev) {
+			return "", false
+		}
+		prev, from = piece, to
+	}
+	return prev, len(c.cuts) > 1 && jsonio.Valid([]byte(prev))
+}
+
+// once splits args into JSON values and returns the one that they all are,
+// placeholders {} aside.
+func once(args string) (string, bool) {
+	d := jsonio.NewDec(args)
+	var keep string
+	var canon string
+	n := 0
+	for d.Peek() != 0 {
+		raw := d.Raw()
+		if d.Err() != nil {
+			return "", false
+		}
+		n++
+		same := Canonical(raw)
+		if same == "{}" && (n == 1 || keep == "") {
+			continue
+		}
+		if keep != "" && same != canon {
+			return "", false
+		}
+		if keep == "" {
+			keep, canon = raw, same
+		}
+	}
+	if keep == "" && n > 0 {
+		keep = "{}"
+	}
+	return keep, n > 1
+}
+
+// Canonical returns JSON with sorted keys and without insignificant space, so
+// that equal values are equal text; numbers stay as they are written, since
+// nothing says how many digits count. Text that is not JSON is returned as it
+// is.
+func Canonical(text string) string {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if !jsonio.Valid([]byte(text)) || dec.Decode(&v) != nil {
+		return text
+	}
+	return string(appendCanonical(nil, v))
+}

@@ -1,0 +1,404 @@
+// Package trace is the vocabulary of one run of an agent loop: the events that
+// happened, in the order in which they happened, and the file that they are
+// written to.
+//
+// The same events are what a running loop streams, what a trace file holds,
+// what the invariants read (package check) and, in canonical form, what goldens
+// pin. Package trace promises that reading a file and writing it again loses
+// nothing, that a run's canonical form is the same bytes each time, and that
+// what a newer version wrote is kept as Unknown. It judges nothing.
+package trace
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// Event is one thing that happened in a run.
+type Event struct {
+	Seq  int    // counts the run's events from 0
+	Run  string // the run's name, unique in its file
+	Step int    // counts model turns from 0; NoStep outside of steps
+	// Attempt counts the tries of one model call from 1; 0 for what is not part
+	// of a model call.
+	Attempt int
+	// Purpose says what a model call is for; empty means the answer itself.
+	Purpose Purpose
+	// At is the time since the run's start, on the clock that RunStart names.
+	At   time.Duration
+	Body Body
+}
+
+// NoStep is the Step of an event that belongs to the whole run.
+const NoStep = -1
+
+// Purpose is what a model call is for.
+type Purpose string
+
+// The purposes. Policies may use others.
+const (
+	PurposeAnswer  Purpose = ""
+	PurposeRepair  Purpose = "repair"
+	PurposeSummary Purpose = "summary"
+	PurposeJudge   Purpose = "judge"
+)
+
+// Body is what happened. See the types that implement it.
+//
+//sumtype:decl
+type Body interface{ Kind() Kind }
+
+// Kind is the name of a type of Body, as in a file's "kind".
+type Kind string
+
+// The kinds.
+const (
+	KindRunStart     Kind = "run.start"
+	KindStepStart    Kind = "step.start"
+	KindModelSetup   Kind = "model.setup"
+	KindModelRequest Kind = "model.request"
+	KindModelDelta   Kind = "model.delta"
+	KindModelTurn    Kind = "model.turn"
+	KindModelError   Kind = "model.error"
+	KindModelRetry   Kind = "model.retry"
+	KindDecision     Kind = "decision"
+	KindArgsResolved Kind = "args.resolved"
+	KindToolStart    Kind = "tool.start"
+	KindToolEnd      Kind = "tool.end"
+	KindToolSkip     Kind = "tool.skip"
+	KindStepEnd      Kind = "step.end"
+	KindRewrite      Kind = "rewrite"
+	KindCancelled    Kind = "cancelled"
+	KindAbandoned    Kind = "abandoned"
+	KindSuspended    Kind = "suspended"
+	KindResumed      Kind = "resumed"
+	KindWarning      Kind = "warning"
+	KindCustom       Kind = "custom"
+	KindRunEnd       Kind = "run.end"
+)
+
+// RunStart is the first event of every run.
+type RunStart struct {
+	Parent *Parent // nil for a run that nobody else's call started
+	// Clock is ClockVirtual or ClockReal, or empty where no times were kept.
+	Clock string
+	// Options is what the loop declares of itself, by the names of the option
+	// matrix (max_steps, concurrency, same_tool_error_stop …). What is not
+	// declared is not checked.
+	Options Options
+	// Tools are the tools that the run started with.
+	Tools []ToolInfo
+	// Suppress maps an invariant's id to the reason why its violations in this
+	// run are accepted.
+	Suppress map[string]string
+}
+
+// The clocks.
+const (
+	ClockReal    = "real"
+	ClockVirtual = "virtual"
+)
+
+// Parent is the call that started a run of its own.
+type Parent struct{ Run, Call string }
+
+// ToolInfo names a tool and says who runs it.
+type ToolInfo struct {
+	Name   string
+	Client bool // the caller runs it, not the loop
+}
+
+// Options are declared options, in the order in which they were declared.
+type Options []Option
+
+// Option is one declared option. The value is a word or a number.
+type Option struct{ Name, Value string }
+
+// StepStart begins a step: one model turn and the calls that it asks for.
+type StepStart struct{}
+
+// ModelSetup tells all of a request that stands outside its messages. It comes
+// before the first request of a purpose, and before each that changes it.
+type ModelSetup struct {
+	Model      string
+	System     string
+	Tools      []llm.Tool
+	ToolChoice llm.ToolChoice
+	Settings   llm.Settings
+	Extra      map[string]json.RawMessage
+}
+
+// ModelRequest is a request as it went to the model: the first Kept messages of
+// the request before it (of the same purpose in this run), then New.
+type ModelRequest struct {
+	Kept int
+	New  []llm.Message
+}
+
+// ModelDelta is a piece of an answer. Traces may leave deltas out.
+type ModelDelta struct {
+	What DeltaKind
+	Call string // the call's ID in this run; empty for text and reasoning
+	Name string // the tool's; with DeltaCall only
+	Text string // the piece
+}
+
+// DeltaKind is what a delta is a piece of.
+type DeltaKind string
+
+// The kinds of delta.
+const (
+	DeltaText      DeltaKind = "text"
+	DeltaReasoning DeltaKind = "reasoning"
+	DeltaCall      DeltaKind = "call"     // a call begins
+	DeltaArgs      DeltaKind = "args"     // a piece of its arguments
+	DeltaCallEnd   DeltaKind = "call_end" // a call ends
+)
+
+// ModelTurn is a whole answer.
+type ModelTurn struct {
+	Message       llm.Message
+	Finish        llm.FinishReason
+	RawFinish     string // the provider's own word, if it is another
+	FinishMessage string
+	ResponseID    string
+	Model         string
+	Usage         llm.Usage // of this call alone
+}
+
+// ModelError is an attempt that failed.
+type ModelError struct {
+	Error Error
+	// Partial says that a part of the answer had already been passed on.
+	Partial bool
+	// Usage is what the provider counted before it failed.
+	Usage llm.Usage
+}
+
+// Error tells an error's facts.
+type Error struct {
+	Type       string // api, cancelled, deadline, policy, panic …; see the loop
+	Message    string
+	Status     int           // of HTTP
+	Code       string        // the provider's
+	RetryAfter time.Duration // what the provider asked for
+	Retryable  bool
+}
+
+// ModelRetry says that the call will be tried again, after a wait.
+type ModelRetry struct {
+	Wait  time.Duration
+	Cause string
+}
+
+// Decision is what the loop does next, and why.
+type Decision struct {
+	Action Action
+	Cause  Cause
+	Calls  int    // how many calls the turn has, with CauseCalls
+	By     string // the policy that decided, if one did
+	Note   string
+}
+
+// Action is what was decided.
+type Action string
+
+// The actions. GoOn after a turn means that its calls are run (or, with
+// CauseContinuedTurn, that the model is called again); a step that ends without
+// Stop or ForceFinal is followed by another.
+const (
+	GoOn       Action = "go_on"
+	End        Action = "end"         // the natural end: nothing is left to do
+	Stop       Action = "stop"        // something else ends the run
+	ForceFinal Action = "force_final" // one more model call, without tools
+	Suspend    Action = "suspend"
+)
+
+// Cause is why something was decided, and why a run ended.
+type Cause string
+
+// The causes.
+const (
+	CauseCalls         Cause = "calls" // the turn has calls
+	CauseNone          Cause = "none"  // the turn has no calls
+	CauseCap           Cause = "cap"   // max_steps is reached
+	CauseBudget        Cause = "budget"
+	CauseStopCondition Cause = "stop_condition"
+	CauseGuard         Cause = "guard" // the runaway guard
+	CauseClientTools   Cause = "client_tools"
+	CauseHandOff       Cause = "hand_off"
+	CauseEndHook       Cause = "end_hook"
+	CauseContinuedTurn Cause = "continued_turn"
+	CauseForced        Cause = "forced" // the forced last answer was given
+	CauseMalformed     Cause = "malformed_call"
+	CauseCancel        Cause = "cancel"
+	CauseDeadline      Cause = "deadline"
+	CauseError         Cause = "error"
+	CauseApproval      Cause = "approval"
+	CausePolicy        Cause = "policy" // a policy of the caller's
+)
+
+// ArgsResolved says that a call is run with other arguments than those the
+// model sent.
+type ArgsResolved struct {
+	Call  string
+	Args  string
+	Cause string // empty_object, defaults, repair, edit
+}
+
+// ToolStart says that a call's tool was entered.
+type ToolStart struct {
+	Call string
+	Name string
+	Args string // what the tool got
+}
+
+// ToolEnd says that a call's tool has returned, and with what.
+type ToolEnd struct {
+	Call    string
+	Outcome Outcome
+	Result  llm.ToolResult
+}
+
+// Outcome is how a tool that was run ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeError     Outcome = "error"
+	OutcomePanic     Outcome = "panic"
+	OutcomeTimeout   Outcome = "timeout"
+	OutcomeCancelled Outcome = "cancelled"
+)
+
+// ToolSkip says that a call got a result without being run.
+type ToolSkip struct {
+	Call   string
+	Name   string
+	Cause  string // unknown_tool, malformed_args, invalid_args, cut, denied, duplicate, cancelled …
+	Result llm.ToolResult
+}
+
+// Abandoned says that a running tool is not waited for any longer.
+type Abandoned struct{ Call string }
+
+// StepEnd ends a step.
+type StepEnd struct{}
+
+// Rewrite says that the messages of the next request do not simply go on from
+// the request before.
+type Rewrite struct {
+	Cause string // compaction, middleware, resume …
+	By    string
+}
+
+// Cancelled says that the loop saw that its context had ended.
+type Cancelled struct{ Cause string }
+
+// Suspended says that the run waits for somebody outside.
+type Suspended struct {
+	Pending []string // the calls that wait
+	Digest  string   // of the checkpoint
+}
+
+// Resumed says which suspended run this one continues.
+type Resumed struct{ Of string }
+
+// Warning is something odd that was mended or passed over.
+type Warning struct {
+	Code    string
+	Message string
+	Call    string // the call it is about, if any
+}
+
+// Custom is a policy's own event.
+type Custom struct {
+	Name string
+	Data json.RawMessage
+}
+
+// RunEnd is the last event of every run.
+type RunEnd struct {
+	// Stop is why the run ended; CauseNone is the natural end.
+	Stop   Cause
+	Finish llm.FinishReason // of the last turn
+	Steps  int              // steps that were begun
+	Calls  int              // model calls, retries included
+	Usage  llm.Usage        // the sum
+	// UsageBy is the sum by purpose, where there was another than the answer.
+	UsageBy map[Purpose]llm.Usage
+	Pending []string // calls that are left for somebody else to answer
+	// Appended are the messages that came after the last request.
+	Appended []llm.Message
+	Error    *Error // nil if the run did not fail
+}
+
+// Unknown is an event of a kind that this version does not know.
+type Unknown struct {
+	Name Kind
+	Raw  json.RawMessage // the whole object, without the envelope's members
+}
+
+// Kind implements Body, and so for all of them.
+func (RunStart) Kind() Kind { return KindRunStart }
+
+func (StepStart) Kind() Kind    { return KindStepStart }
+func (ModelSetup) Kind() Kind   { return KindModelSetup }
+func (ModelRequest) Kind() Kind { return KindModelRequest }
+func (ModelDelta) Kind() Kind   { return KindModelDelta }
+func (ModelTurn) Kind() Kind    { return KindModelTurn }
+func (ModelError) Kind() Kind   { return KindModelError }
+func (ModelRetry) Kind() Kind   { return KindModelRetry }
+func (Decision) Kind() Kind     { return KindDecision }
+func (ArgsResolved) Kind() Kind { return KindArgsResolved }
+func (ToolStart) Kind() Kind    { return KindToolStart }
+func (ToolEnd) Kind() Kind      { return KindToolEnd }
+func (ToolSkip) Kind() Kind     { return KindToolSkip }
+func (Abandoned) Kind() Kind    { return KindAbandoned }
+func (StepEnd) Kind() Kind      { return KindStepEnd }
+func (Rewrite) Kind() Kind      { return KindRewrite }
+func (Cancelled) Kind() Kind    { return KindCancelled }
+func (Suspended) Kind() Kind    { return KindSuspended }
+func (Resumed) Kind() Kind      { return KindResumed }
+func (Warning) Kind() Kind      { return KindWarning }
+func (Custom) Kind() Kind       { return KindCustom }
+func (RunEnd) Kind() Kind       { return KindRunEnd }
+
+// Kind implements Body.
+func (u Unknown) Kind() Kind { return u.Name }
+
+// Sink takes the events of runs, in order. A Sink that is given to several runs
+// at once must be safe for that. An error makes the loop report it once, in the
+// run's error, and go on without the sink.
+type Sink interface {
+	Write(Event) error
+}
+
+// SinkFunc makes a function a Sink.
+type SinkFunc func(Event) error
+
+// Write calls f.
+func (f SinkFunc) Write(ev Event) error { return f(ev) }
+
+// Memory is a Sink that keeps the events; its zero value is ready. It is for
+// one run at a time.
+type Memory struct{ Events []Event }
+
+// Write keeps ev.
+func (m *Memory) Write(ev Event) error {
+	m.Events = append(m.Events, ev)
+	return nil
+}
+
+// Lookup returns an option's value; ok tells whether it was declared.
+func (o Options) Lookup(name string) (value string, ok bool) {
+	for _, x := range o {
+		if x.Name == name {
+			return x.Value, true
+		}
+	}
+	return "", false
+}
