@@ -173,6 +173,9 @@ type ModelError struct {
 	Error Error
 	// Partial says that a part of the answer had already been passed on.
 	Partial bool
+	// Received is what had come of the answer, unended calls closed. None of it
+	// is in the history, and none of its calls is run.
+	Received []llm.Part
 	// Usage is what the provider counted before it failed.
 	Usage llm.Usage
 }
