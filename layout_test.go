@@ -1,0 +1,180 @@
+package looptape_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "github.com/looptape/looptape"
+
+// room is a row of the import table. A room whose name ends in /... stands for
+// itself and for every room below it.
+type room struct {
+	name string
+	// rooms may be imported, the rooms below one that ends in /... too.
+	rooms []string
+	// modules are the paths of third-party packages that may be imported, with
+	// all below them.
+	modules []string
+}
+
+const (
+	yaml        = "go.yaml.in/yaml/v3"
+	jsonschema  = "github.com/google/jsonschema-go"
+	goCmp       = "github.com/google/go-cmp"
+	tableWriter = "github.com/olekukonko/tablewriter"
+)
+
+// table says which room may import which: `all` where everything may be. What
+// is not here must not be on disk, and an import that is not here must not be
+// in the code.
+var table = []room{
+	{name: "internal/jsonio"},
+	{name: "internal/sse"},
+	{name: "llm", rooms: []string{"internal/jsonio"}},
+	{name: "trace", rooms: []string{"internal/jsonio", "llm"}},
+	{name: "trace/check", rooms: []string{"internal/jsonio", "llm", "trace"}},
+	{name: "trace/importer", rooms: []string{"internal/jsonio", "llm", "trace", "providers/...", "cassettes"}},
+	{name: "loop", rooms: []string{"internal/jsonio", "llm", "trace"}, modules: []string{jsonschema}},
+	{name: "loop/looptest", rooms: []string{"llm", "trace", "trace/check", "fake"}, modules: []string{goCmp}},
+	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
+	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/..."}},
+	{name: "loop/preset/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/..."}},
+	{name: "providers/...", rooms: []string{"internal/jsonio", "internal/sse", "llm"}},
+	{name: "fake", rooms: []string{"internal/jsonio", "llm"}, modules: []string{yaml, goCmp}},
+	{name: "fake/wire", rooms: []string{"internal/jsonio", "internal/sse", "llm", "trace", "trace/check", "fake", "providers/..."}},
+	{name: "cassettes", modules: []string{yaml, "github.com/dnaeon/go-vcr"}},
+	{name: "evals/...", rooms: []string{"internal/jsonio", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{"gonum.org/v1/gonum", jsonschema, yaml}},
+	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", tableWriter, "github.com/mattn/go-isatty", yaml}},
+}
+
+const all = "..."
+
+// Tests may use these rooms and modules too, in whatever room they stand.
+var tests = room{
+	rooms: []string{"internal/jsonio", "llm", "trace", "trace/check", "trace/importer", "fake", "loop/looptest", "loop/scenario"},
+	modules: []string{
+		goCmp, jsonschema, yaml,
+		"pgregory.net/rapid",
+		"github.com/sebdah/goldie/v2",
+		"go.uber.org/goleak",
+		"github.com/rogpeppe/go-internal",
+		"golang.org/x/tools/txtar",
+		"github.com/dnaeon/go-vcr/v2",
+	},
+}
+
+// listed is what `go list -json` says of a package.
+type listed struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+func TestLayout(t *testing.T) {
+	for _, p := range list(t) {
+		if p.ImportPath == module {
+			continue // tests of the whole, such as this one
+		}
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		row, ok := find(name)
+		if !ok {
+			t.Errorf("%s is not in the import table of layout_test.go: add a row that says what it may import", name)
+			continue
+		}
+		for _, edge := range forbidden(row, name, p.Imports) {
+			t.Error(edge)
+		}
+		row.rooms = slices.Concat(row.rooms, tests.rooms)
+		row.modules = slices.Concat(row.modules, tests.modules)
+		for _, edge := range forbidden(row, name, slices.Concat(p.TestImports, p.XTestImports)) {
+			t.Error("in a test: " + edge)
+		}
+	}
+}
+
+// TestLayoutBites shows that the rules above refuse what they should.
+func TestLayoutBites(t *testing.T) {
+	row := room{name: "b/...", rooms: []string{"a", "c/..."}, modules: []string{"example.org/m"}}
+	got := forbidden(row, "b/x", []string{
+		"fmt", "net/http", "example.org/m", "example.org/m/sub", module + "/a", module + "/c", module + "/c/d", module + "/b/x",
+		module + "/a/b", module + "/cc", module + "/b", module, "example.org/mm", "example.org",
+	})
+	want := []string{
+		"b/x must not import a/b", "b/x must not import cc", "b/x must not import b",
+		"b/x must not import " + module, "b/x must not import example.org/mm", "b/x must not import example.org",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("forbidden edges (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]bool{"llm": true, "llm/sub": false, "loop/preset": true, "loop/preset/deuz": true, "trace/checks": false} {
+		if _, ok := find(name); ok != want {
+			t.Errorf("find(%q) = %v, want %v", name, ok, want)
+		}
+	}
+}
+
+// forbidden returns a line for each import that the row does not allow. A
+// room's own external tests import it.
+func forbidden(row room, name string, imports []string) (edges []string) {
+	for _, path := range imports {
+		first, _, _ := strings.Cut(path, "/")
+		ours, inside := strings.CutPrefix(path, module+"/")
+		switch {
+		case !strings.Contains(first, "."), // the standard library
+			inside && (ours == name || slices.ContainsFunc(row.rooms, func(r string) bool { return covers(r, ours) })),
+			!inside && slices.ContainsFunc(row.modules, func(m string) bool { return covers(m+"/...", path) }):
+		default:
+			edges = append(edges, fmt.Sprintf("%s must not import %s", name, ours))
+		}
+	}
+	return edges
+}
+
+func find(name string) (room, bool) {
+	i := slices.IndexFunc(table, func(r room) bool { return covers(r.name, name) })
+	if i < 0 {
+		return room{}, false
+	}
+	return table[i], true
+}
+
+// covers reports whether a pattern, a name or a name with /... at its end,
+// covers a path.
+func covers(pattern, path string) bool {
+	if pattern == all {
+		return true
+	}
+	base, open := strings.CutSuffix(pattern, "/...")
+	return path == base || open && strings.HasPrefix(path, base+"/")
+}
+
+func list(t *testing.T) (packages []listed) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	out, err := cmd.Output()
+	if err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			t.Fatalf("%v: %v\n%s", cmd, err, exit.Stderr)
+		}
+		t.Fatalf("%v: %v", cmd, err)
+	}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		switch err := dec.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return packages
+		case err != nil:
+			t.Fatalf("the output of %v: %v", cmd, err)
+		}
+		packages = append(packages, p)
+	}
+}
