@@ -405,3 +405,14 @@ func (o Options) Lookup(name string) (value string, ok bool) {
 	}
 	return "", false
 }
+
+// With returns the options with one added, or changed.
+func (o Options) With(name, value string) Options {
+	out := make(Options, 0, len(o)+1)
+	for _, x := range o {
+		if x.Name != name {
+			out = append(out, x)
+		}
+	}
+	return append(out, Option{name, value})
+}

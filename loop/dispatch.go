@@ -1,0 +1,368 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// plan checks the calls of a turn, in order: is there such a tool, are the
+// arguments whole, does the schema allow them. A call that fails gets its error
+// result here and is not run.
+func (r *run) plan(turn *llm.Turn, calls []llm.ToolCall) []*Planned {
+	all := make([]Planned, len(calls))
+	plans := make([]*Planned, len(calls))
+	for i, c := range calls {
+		p := &all[i]
+		p.Call, p.Index, p.Args = c, i, c.Args
+		plans[i] = p
+		r.check(p, turn.Finish == llm.FinishLength && i == len(calls)-1)
+	}
+	return plans
+}
+
+// recheck makes sure that what policies did to a call can be run.
+func (r *run) recheck(p *Planned) {
+	switch {
+	case p.Answer != nil:
+		p.Cause = cmp.Or(p.Cause, causeAnswered)
+	case p.tool == nil || p.Args != p.checked:
+		p.Cause = causeEdit
+		r.check(p, false)
+	}
+}
+
+func (r *run) check(p *Planned, cut bool) {
+	defer func() { p.checked = p.Args }()
+	p.tool = r.tools.lookup(p.Call.Name)
+	switch {
+	case p.tool == nil && p.Call.Name == "":
+		r.reject(p, causeUnknown, errors.New("the call names no tool; "+r.tools.names()))
+		return
+	case p.tool == nil:
+		r.reject(p, causeUnknown, fmt.Errorf("there is no tool %q; %s", p.Call.Name, r.tools.names()))
+		return
+	case cut:
+		r.reject(p, causeCut, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
+		return
+	}
+	if p.Args == "" {
+		p.Args, p.Cause = "{}", causeEmpty
+	}
+	if err := checkObject(p.Args); err != nil {
+		switch {
+		case r.cfg.EmptyForBadArgs:
+			p.Args, p.Cause = "{}", causeEmpty
+		case err.cut:
+			r.reject(p, causeCut, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
+			return
+		default:
+			r.reject(p, causeMalformed, fmt.Errorf("%w; the call was not run", err))
+			return
+		}
+	}
+	args, changed, err := p.tool.prepare(p.Args)
+	if err != nil {
+		r.reject(p, causeInvalid, err)
+		return
+	}
+	if changed {
+		p.Args, p.Cause = args, causeDefaults
+	}
+}
+
+// The causes of arguments that are not those the model sent.
+const (
+	causeEmpty    = "empty_object"
+	causeDefaults = "defaults"
+	causeEdit     = "edit"
+)
+
+// causeAnswered is the cause of a call that a policy answered and gave no cause.
+const causeAnswered = "answered"
+
+func (r *run) reject(p *Planned, cause string, err error) {
+	p.fail(cause, r.errorText(p.Call.Name, err))
+}
+
+func (r *run) errorText(tool string, err error) string {
+	if r.cfg.ErrorText != nil {
+		return r.cfg.ErrorText(tool, err)
+	}
+	return err.Error()
+}
+
+// mark tells the guard what became of the call.
+func (p *Planned) mark() mark {
+	var m mark
+	if p.ran {
+		m |= markRan
+	}
+	switch p.Cause {
+	case causeDenied, causeDuplicate, causeCancelled:
+	default:
+		if p.outcome != trace.OutcomeCancelled {
+			m |= markCounts
+		}
+	}
+	return m
+}
+
+// dispatch runs the calls of a step, at most as many at once as the cap admits,
+// and gives each its result. Calls start in their order. It returns when none
+// is running any more.
+func (r *run) dispatch(s *StepInfo, plans []*Planned) {
+	width := r.cfg.width()
+	todo := make([]*Planned, 0, len(plans))
+	for _, p := range plans {
+		switch {
+		case p.Answer != nil:
+			p.settle(*p.Answer)
+			r.emit(s.Step, trace.ToolSkip{Call: p.Call.ID, Name: p.Call.Name, Cause: p.Cause, Result: p.result})
+		default:
+			todo = append(todo, p)
+		}
+	}
+	if width < 0 || width > len(todo) {
+		width = len(todo)
+	}
+	if width <= 1 && r.cfg.Grace == 0 {
+		for _, p := range todo {
+			if r.ended(s.Step) {
+				r.skipCancelled(s, p)
+				continue
+			}
+			r.begin(s, p)
+			p.outcome, p.result = r.execute1(r.ctx, p, s.Step)
+			r.emit(s.Step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: p.result})
+		}
+		return
+	}
+	b := batch{run: r, step: s, width: width}
+	b.runAll(todo)
+}
+
+// begin records that a call's tool is entered, and with which arguments.
+func (r *run) begin(s *StepInfo, p *Planned) {
+	p.ran = true
+	if p.Args != p.Call.Args {
+		cause := p.Cause
+		if cause == "" {
+			cause = causeEdit
+		}
+		r.emit(s.Step, trace.ArgsResolved{Call: p.Call.ID, Args: p.Args, Cause: cause})
+	}
+	r.emit(s.Step, trace.ToolStart{Call: p.Call.ID, Name: p.Call.Name, Args: p.Args})
+}
+
+func (r *run) skipCancelled(s *StepInfo, p *Planned) {
+	r.reject(p, causeCancelled, errors.New("not run: the run was cancelled"))
+	p.settle(*p.Answer)
+	r.emit(s.Step, trace.ToolSkip{Call: p.Call.ID, Name: p.Call.Name, Cause: p.Cause, Result: p.result})
+}
+
+func (p *Planned) settle(out Output) { p.result = p.resultOf(out) }
+
+func (p *Planned) resultOf(out Output) llm.ToolResult {
+	if len(out.Content) == 0 {
+		out.Content = noContent
+	}
+	return llm.ToolResult{ID: p.Call.ID, Name: p.Call.Name, Content: out.Content, IsError: out.IsError}
+}
+
+// noContent is the content of a result that has none: an empty text.
+var noContent = []llm.Part{llm.Text{}}
+
+// execute1 runs one call within all wraps. It may be on another goroutine.
+func (r *run) execute1(ctx context.Context, p *Planned, step int) (trace.Outcome, llm.ToolResult) {
+	call := Call{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Step: step, Index: p.Index, planned: p}
+	out, err := r.guarded(ctx, call)
+	switch _, panicked := errors.AsType[*PanicError](err); {
+	case err == nil && !out.IsError:
+		return trace.OutcomeOK, p.resultOf(out)
+	case err == nil:
+		return trace.OutcomeError, p.resultOf(out)
+	default:
+		out = Output{Content: []llm.Part{llm.Text{Text: r.errorText(call.Name, err)}}, IsError: true}
+		outcome := trace.OutcomeError
+		switch {
+		case panicked:
+			outcome = trace.OutcomePanic
+		case errors.Is(err, ErrToolTimeout):
+			outcome = trace.OutcomeTimeout
+		case r.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(r.ctx))):
+			outcome = trace.OutcomeCancelled
+		}
+		return outcome, p.resultOf(out)
+	}
+}
+
+func (r *run) guarded(ctx context.Context, call Call) (out Output, err error) {
+	defer contain("the tool "+call.Name, &err)
+	return r.exec(ctx, call)
+}
+
+// runTool is the tool itself, within all wraps. Whatever they did to the call, it
+// is entered once, with the arguments that the trace shows.
+func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
+	p := call.planned
+	if p == nil {
+		return Output{}, fmt.Errorf("a policy made up a call of the tool %q", call.Name)
+	}
+	if p.entered.Swap(true) {
+		return Output{}, fmt.Errorf("a policy ran the tool %q twice for one call", call.Name)
+	}
+	call.ID, call.Name, call.Args = p.Call.ID, p.Call.Name, p.Args
+	return p.tool.Run(ctx, call)
+}
+
+// batch runs calls at the same time.
+type batch struct {
+	run     *run
+	step    *StepInfo
+	width   int
+	running int
+
+	mu       sync.Mutex
+	done     []*Planned // what has ended and is not recorded yet
+	watching bool
+	over     bool // the grace period is over
+}
+
+// runAll starts calls in their order as places become free, and records them as
+// they end.
+func (b *batch) runAll(todo []*Planned) {
+	r := b.run
+	if r.wait == nil {
+		r.wait, r.notify = r.cfg.Clock.Signal()
+	}
+	stop := func() {}
+	if r.cfg.Grace > 0 {
+		stop = b.watch()
+	}
+	next := 0
+	returned := false
+	defer func() {
+		if !returned { // the consumer panicked, or ended the goroutine
+			r.cancel(ErrLeft)
+		}
+		for b.running > 0 {
+			r.wait()
+			b.take()
+		}
+		stop()
+	}()
+	for next < len(todo) || b.running > 0 {
+		for next < len(todo) && b.running < b.width && !r.ended(b.step.Step) {
+			p := todo[next]
+			next++
+			r.begin(b.step, p)
+			p.running = true
+			b.running++
+			r.cfg.Clock.Go(func() { b.work(p) })
+		}
+		if b.running == 0 {
+			break
+		}
+		r.wait()
+		for _, p := range b.take() {
+			r.emit(b.step.Step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: p.result})
+		}
+		b.abandon(todo)
+	}
+	for _, p := range todo[next:] {
+		r.skipCancelled(b.step, p)
+	}
+	returned = true
+}
+
+// work runs one call on its own goroutine and hands in what came of it.
+func (b *batch) work(p *Planned) {
+	outcome, result := trace.OutcomePanic, llm.ToolResult{}
+	defer func() {
+		if result.ID == "" { // the tool ended its goroutine
+			result = p.resultOf(Output{Content: []llm.Part{llm.Text{Text: "the tool ended its goroutine instead of returning"}}, IsError: true})
+		}
+		b.mu.Lock()
+		if !p.abandoned {
+			p.outcome, p.result = outcome, result
+			b.done = append(b.done, p)
+		}
+		b.mu.Unlock()
+		b.run.notify()
+	}()
+	outcome, result = b.run.execute1(b.run.ctx, p, b.step.Step)
+}
+
+// take returns what has ended since the last time, in that order.
+func (b *batch) take() []*Planned {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	done := b.done
+	b.done = nil
+	b.running -= len(done)
+	return done
+}
+
+// watch waits for the end of the run's context, then for the grace period, and
+// then wakes the batch. Stopping it waits until it is gone.
+func (b *batch) watch() (stop func()) {
+	r := b.run
+	told, untold := context.WithCancel(r.ctx)
+	grace, ungrace := context.WithCancel(context.WithoutCancel(r.ctx))
+	b.watching = true
+	r.cfg.Clock.Go(func() {
+		_ = r.cfg.Clock.Sleep(told, forever)
+		err := r.cfg.Clock.Sleep(grace, r.cfg.Grace)
+		b.mu.Lock()
+		b.watching, b.over = false, err == nil
+		b.mu.Unlock()
+		r.notify()
+	})
+	return func() {
+		ungrace()
+		untold()
+		for b.isWatching() {
+			r.wait()
+		}
+	}
+}
+
+func (b *batch) isWatching() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.watching
+}
+
+// forever is longer than any run.
+const forever = time.Duration(math.MaxInt64)
+
+// abandon gives up the tools that are still running when the grace period is
+// over. What they return later is forgotten.
+func (b *batch) abandon(todo []*Planned) {
+	b.mu.Lock()
+	var late []*Planned
+	if b.over {
+		for _, p := range todo {
+			if p.running && p.outcome == "" {
+				p.abandoned, p.outcome = true, trace.OutcomeCancelled
+				late = append(late, p)
+			}
+		}
+	}
+	b.mu.Unlock()
+	for _, p := range late {
+		b.running--
+		text := b.run.errorText(p.Call.Name, errors.New("the tool did not stop after the run was cancelled, and was abandoned"))
+		p.result = p.resultOf(Output{Content: []llm.Part{llm.Text{Text: text}}, IsError: true})
+		b.run.emit(b.step.Step, trace.Abandoned{Call: p.Call.ID})
+		b.run.emit(b.step.Step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: p.result})
+	}
+}

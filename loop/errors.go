@@ -1,0 +1,107 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// Facts about how a run ended, for errors.Is.
+var (
+	// ErrMaxSteps: the cap was reached, and OnCap is CapError.
+	ErrMaxSteps = errors.New("the run reached its cap of steps")
+	// ErrDeadline: the run took longer than Config.Deadline.
+	ErrDeadline = errors.New("the run took longer than its deadline")
+	// ErrToolTimeout: a tool took longer than Config.ToolTimeout.
+	ErrToolTimeout = errors.New("the tool took too long")
+	// ErrLeft: the consumer of Events left before the end. It is a cancel:
+	// errors.Is(err, context.Canceled) holds as well.
+	ErrLeft = fmt.Errorf("the run's events were left before its end: %w", context.Canceled)
+	// ErrMalformedCall: the provider says that the model made a call that could
+	// not be read, or of a tool that it was not offered.
+	ErrMalformedCall = errors.New("the provider reports a malformed call")
+)
+
+// HistoryError says that the messages of an Input cannot be sent as they are.
+type HistoryError struct {
+	Message int    // counted from 0
+	Problem string // what is wrong, and what to do
+}
+
+func (e *HistoryError) Error() string {
+	return fmt.Sprintf("loop: Input.Messages[%d]: %s", e.Message, e.Problem)
+}
+
+// PanicError is a panic that was contained.
+type PanicError struct {
+	Where string // such as "the tool weather", "the policy audit"
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.Where, e.Value) }
+
+// Unwrap returns the value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// PolicyError is an error that a policy, a stop condition or OnStep returned.
+type PolicyError struct {
+	Policy string
+	Err    error
+}
+
+func (e *PolicyError) Error() string { return "the policy " + e.Policy + ": " + e.Err.Error() }
+
+// Unwrap returns what the policy returned.
+func (e *PolicyError) Unwrap() error { return e.Err }
+
+// SinkError says that a sink refused an event; the run went on without it.
+type SinkError struct{ Err error }
+
+func (e *SinkError) Error() string { return "the trace sink failed: " + e.Err.Error() }
+
+// Unwrap returns what the sink returned.
+func (e *SinkError) Unwrap() error { return e.Err }
+
+// describe gives an error's facts for the trace.
+func describe(err error) trace.Error {
+	e := trace.Error{Type: "error", Message: err.Error()}
+	api, isAPI := errors.AsType[*llm.APIError](err)
+	_, isPanic := errors.AsType[*PanicError](err)
+	_, isPolicy := errors.AsType[*PolicyError](err)
+	switch {
+	case isAPI:
+		e.Type, e.Status, e.Code = "api", api.Status, api.Code
+		e.RetryAfter, e.Retryable = api.RetryAfter, api.Retryable
+	case isPolicy:
+		e.Type = "policy"
+	case isPanic:
+		e.Type = "panic"
+	case errors.Is(err, ErrMalformedCall):
+		e.Type = "malformed_call"
+	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded):
+		e.Type = "deadline"
+	case errors.Is(err, context.Canceled):
+		e.Type = "cancelled"
+	case errors.Is(err, ErrMaxSteps):
+		e.Type = "max_steps"
+	}
+	return e
+}
+
+// stopCause says why a run that fails with err ends.
+func stopCause(err error) trace.Cause {
+	switch {
+	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded):
+		return trace.CauseDeadline
+	case errors.Is(err, context.Canceled):
+		return trace.CauseCancel
+	}
+	return trace.CauseError
+}

@@ -1,0 +1,68 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/looptape/looptape/trace"
+)
+
+// guardPolicy is the runaway guard: it stops the run when the same tool has
+// failed in limit consecutive steps. Several failures in one step count once,
+// and a success in a step resets the tool's count, whatever else it did there.
+// With absence, a step that does not call the tool resets it as well.
+func guardPolicy(limit int, absence bool) Policy {
+	return Policy{Name: "same_tool_errors", New: func(RunInfo) Hooks {
+		var row map[string]int // steps in a row, by tool
+		return Hooks{AfterStep: func(_ context.Context, _ *StepInfo, step *Step) (Decision, error) {
+			if row == nil && !step.failed {
+				return Decision{}, nil
+			}
+			failed, fine := outcomes(step)
+			if row == nil {
+				row = map[string]int{}
+			}
+			for name := range fine {
+				delete(row, name)
+			}
+			if absence {
+				for name := range row {
+					if !failed[name] {
+						delete(row, name)
+					}
+				}
+			}
+			var tripped string
+			for _, c := range step.Calls { // in call order, for one answer
+				if !failed[c.Name] || fine[c.Name] {
+					continue
+				}
+				failed[c.Name] = false
+				if row[c.Name]++; row[c.Name] >= limit && tripped == "" {
+					tripped = c.Name
+				}
+			}
+			if tripped == "" {
+				return Decision{}, nil
+			}
+			return Decision{Action: trace.Stop, Cause: trace.CauseGuard, Note: fmt.Sprintf("%s failed in %d steps in a row", tripped, limit)}, nil
+		}}
+	}}
+}
+
+// outcomes tells which tools failed in a step and which succeeded. A call that
+// was denied, skipped or cancelled did neither.
+func outcomes(step *Step) (failed, fine map[string]bool) {
+	failed, fine = map[string]bool{}, map[string]bool{}
+	for i, r := range step.Results {
+		switch name := step.Calls[i].Name; {
+		case !r.IsError:
+			if step.marks[i]&markRan != 0 {
+				fine[name] = true
+			}
+		case step.marks[i]&markCounts != 0:
+			failed[name] = true
+		}
+	}
+	return failed, fine
+}

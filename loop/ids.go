@@ -1,0 +1,137 @@
+package loop
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// idSet keeps the call ids of a run unique. A provider's id is kept unless it is
+// empty or was used before, in the run or in the history it was given; then one
+// is minted from a counter, so that a repeat mints the same.
+//
+// The ids of an answer are only taken for good when it is accepted: a retry may
+// use them again.
+type idSet struct {
+	used    map[string]bool
+	pending []string
+	minted  int // in all accepted answers
+	trying  int // in this answer
+}
+
+func newIDSet(history []llm.Message) idSet {
+	s := idSet{}
+	for _, m := range history {
+		for _, p := range m.Parts {
+			if c, ok := p.(llm.ToolCall); ok {
+				s.take(c.ID)
+			}
+		}
+	}
+	return s
+}
+
+func (s *idSet) take(id string) {
+	if s.used == nil {
+		s.used = map[string]bool{}
+	}
+	s.used[id] = true
+}
+
+// begin forgets the ids of an answer that was not accepted.
+func (s *idSet) begin() { s.pending, s.trying = s.pending[:0], 0 }
+
+// accept takes the ids of the answer.
+func (s *idSet) accept() {
+	for _, id := range s.pending {
+		s.take(id)
+	}
+	s.minted += s.trying
+	s.begin()
+}
+
+func (s *idSet) taken(id string) bool {
+	for _, p := range s.pending {
+		if p == id {
+			return true
+		}
+	}
+	return s.used[id]
+}
+
+// mint returns the id by which the loop knows a call.
+func (s *idSet) mint(providerID string) (id string, minted bool) {
+	id = providerID
+	for id == "" || s.taken(id) {
+		s.trying++
+		id, minted = "loop_call_"+strconv.Itoa(s.minted+s.trying), true
+	}
+	s.pending = append(s.pending, id)
+	return id, minted
+}
+
+// adopt gives the calls of a turn that a policy made unique ids.
+func (s *idSet) adopt(turn *llm.Turn) *llm.Turn {
+	s.begin()
+	out := *turn
+	out.Parts = make([]llm.Part, len(turn.Parts))
+	for i, p := range turn.Parts {
+		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
+			id, minted := s.mint(c.ID)
+			if minted {
+				c.ProviderID, c.ID, c.Minted = c.ID, id, true
+			}
+			p = c
+		}
+		out.Parts[i] = p
+	}
+	s.accept()
+	return &out
+}
+
+// checkHistory reports calls without results and results without calls: no
+// provider takes them, and none of them can be mended here.
+func checkHistory(messages []llm.Message) error {
+	var open []string
+	var at int
+	for i, m := range messages {
+		if m.Role != llm.RoleTool && len(open) > 0 {
+			return unanswered(at, open)
+		}
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.ToolCall:
+				if m.Role != llm.RoleAssistant {
+					return &HistoryError{i, fmt.Sprintf("the call %q stands in a message of role %q; calls are an assistant's", p.ID, m.Role)}
+				}
+				if !p.ProviderExecuted {
+					open, at = append(open, p.ID), i
+				}
+			case llm.ToolResult:
+				n := len(open)
+				if open = remove(open, p.ID); len(open) == n {
+					return &HistoryError{i, fmt.Sprintf("the result %q answers no call of the assistant turn before it, or one that is answered already; take it out", p.ID)}
+				}
+			case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
+			}
+		}
+	}
+	if len(open) > 0 {
+		return unanswered(at, open)
+	}
+	return nil
+}
+
+func unanswered(at int, open []string) error {
+	return &HistoryError{at, fmt.Sprintf("the call %q has no result directly after it; append a tool message with one result for each call", open[0])}
+}
+
+func remove(list []string, s string) []string {
+	for i, x := range list {
+		if x == s {
+			return append(list[:i:i], list[i+1:]...)
+		}
+	}
+	return list
+}

@@ -1,0 +1,336 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// run is one run in progress. All of it belongs to the goroutine that runs it;
+// tools on other goroutines see the context and their own call.
+type run struct {
+	agent *Agent
+	cfg   *Config
+	in    Input
+	rec   *recorder
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	hooks  chain
+	tools  *toolSet
+	defs   []llm.Tool
+	call   ModelFunc // the model call within its wraps
+	exec   ToolFunc  // a tool within its wraps
+
+	acc      llm.Accumulator
+	ids      idSet
+	history  []llm.Message
+	fresh    []llm.Message // what the run added, once a rewrite has parted it from history
+	split    bool          // fresh is in use
+	sent     int           // how much of history the last request held
+	steps    []Step
+	usage    llm.Usage
+	turn     *llm.Turn // the last that the model gave
+	forced   bool      // the next step is the forced last answer
+	seen     bool      // the end of the context was recorded
+	inStep   bool
+	contd    int // turns that were continued
+	begun    int // steps that were begun
+	res      Result
+	err      error
+	finished bool
+
+	wait, notify func()
+}
+
+// execute is a whole run.
+func (r *run) execute(ctx context.Context) {
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	defer r.cancel(nil)
+	err := r.start()
+	if err == nil {
+		err = r.loop()
+	}
+	r.end(err)
+}
+
+// start makes the hooks, tells the trace what the loop promises, and checks what
+// it was given.
+func (r *run) start() error {
+	var err error
+	r.tools, r.defs = &r.agent.tools, r.agent.defs
+	info, opts := r.agent.info, r.agent.opts
+	r.hooks, err = r.cfg.hooks(RunInfo{ID: r.rec.name, Input: r.in, Clock: r.cfg.Clock, Rand: r.cfg.Rand})
+	if err == nil && len(r.hooks.tools) > 0 {
+		var set toolSet
+		if set, err = newToolSet(append(r.cfg.Tools[:len(r.cfg.Tools):len(r.cfg.Tools)], r.hooks.tools...)); err == nil {
+			r.tools, r.defs, info = &set, set.definitions(), set.info()
+		}
+	}
+	if r.in.ToolChoice != nil {
+		opts = opts.With("tool_choice", r.in.ToolChoice.String())
+	}
+	r.emit(trace.NoStep, trace.RunStart{Parent: r.in.Parent, Clock: clockName(r.cfg.Clock), Options: opts, Tools: info})
+	if err != nil {
+		return err
+	}
+	if err := checkHistory(r.in.Messages); err != nil {
+		return err
+	}
+	n := len(r.in.Messages)
+	r.history = r.in.Messages[:n:n]
+	r.ids = newIDSet(r.history)
+	r.acc.Mint = r.ids.mint
+	r.call, r.exec = r.callModel, r.runTool
+	for i := len(r.hooks.wrapModel) - 1; i >= 0; i-- {
+		r.call = r.hooks.wrapModel[i](r.call)
+	}
+	for i := len(r.hooks.wrapTool) - 1; i >= 0; i-- {
+		r.exec = r.hooks.wrapTool[i](r.exec)
+	}
+	return r.startHooks()
+}
+
+// loop is the kernel: prepare the step, call the model, decide by its calls, run
+// them, append the results, decide whether to go on.
+func (r *run) loop() error {
+	for n := 0; ; n++ {
+		s, stop, err := r.prepare(n)
+		if stop || err != nil {
+			return err
+		}
+		turn, err := r.ask(s)
+		if err != nil {
+			return r.fail(n, err)
+		}
+		r.appendTurn(turn)
+		next, plans, err := r.judge(s, turn, turn.Calls())
+		if err == nil {
+			r.dispatch(s, plans)
+			stop, err = r.settle(s, turn, plans, next)
+		}
+		if err != nil {
+			return r.fail(n, err)
+		}
+		r.closeStep(n)
+		if stop {
+			return r.err
+		}
+	}
+}
+
+// prepare asks whether step n may begin, and begins it: the end of the context
+// first, then the options and policies.
+func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
+	if r.ended(trace.NoStep) {
+		return nil, true, r.decideEnd(trace.NoStep)
+	}
+	s = &StepInfo{Step: n, Usage: r.usage, Steps: r.steps[:len(r.steps):len(r.steps)], run: r, Request: &llm.Request{
+		Model: r.cfg.Model, System: r.cfg.System, Tools: r.defs, ToolChoice: r.cfg.ToolChoice,
+		Delivery: r.cfg.Delivery, Settings: r.cfg.Settings,
+	}}
+	if r.in.ToolChoice != nil {
+		s.Request.ToolChoice = *r.in.ToolChoice
+	}
+	var rewrites []trace.Rewrite
+	for _, h := range r.hooks.before {
+		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s) })
+		if err != nil {
+			return nil, true, r.fail(trace.NoStep, err)
+		}
+		if d.Action == trace.Stop || d.Action == trace.ForceFinal && !r.forced {
+			r.decide(trace.NoStep, d, h.policy, h.builtin)
+		}
+		if d.Action == trace.Stop {
+			return nil, true, d.Err
+		}
+		r.forced = r.forced || d.Action == trace.ForceFinal
+		if d.Messages != nil {
+			r.rewrite(d.Messages)
+			rewrites = append(rewrites, trace.Rewrite{Cause: d.Note, By: h.policy})
+		}
+	}
+	if r.ended(trace.NoStep) { // a hook may have waited
+		return nil, true, r.decideEnd(trace.NoStep)
+	}
+	r.emit(n, trace.StepStart{})
+	r.inStep = true
+	r.begun++
+	for _, w := range rewrites {
+		r.emit(n, w)
+	}
+	if r.forced {
+		s.Request.Tools, s.Request.ToolChoice = nil, llm.ToolChoice{}
+	}
+	r.sent = len(r.history)
+	s.Request.Messages = r.history[:r.sent:r.sent]
+	return s, false, nil
+}
+
+// judge decides what follows from a turn: from its calls, never from its finish
+// reason. With GoOn and calls, plans are the calls, checked.
+func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decision, plans []*Planned, err error) {
+	decided := func(d Decision, policy string, own bool) (Decision, []*Planned, error) {
+		r.decide(s.Step, d, policy, own)
+		return d, nil, nil
+	}
+	var more Decision
+	var by string
+	for _, h := range r.hooks.afterModel {
+		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, turn) })
+		switch {
+		case err != nil:
+			return d, nil, err
+		case d.Action == trace.Stop:
+			return decided(d, h.policy, h.builtin)
+		case d.Action == trace.GoOn && len(calls) == 0 && more.Action == "":
+			more, by = d, h.policy
+		}
+	}
+	switch {
+	case r.forced:
+		return decided(Decision{Action: trace.End, Cause: trace.CauseForced}, "", true)
+	case len(calls) == 0:
+		return r.natural(s, turn, more, by)
+	case len(r.tools.list) == 0:
+		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
+	}
+	plans = r.plan(turn, calls)
+	for _, h := range r.hooks.batch {
+		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, plans) })
+		switch {
+		case err != nil:
+			return d, nil, err
+		case d.Action == trace.Stop:
+			return decided(d, h.policy, h.builtin)
+		}
+	}
+	for _, p := range plans {
+		r.recheck(p)
+		if p.Answer == nil && p.tool.Run == nil {
+			return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
+		}
+	}
+	d = Decision{Action: trace.GoOn, Cause: trace.CauseCalls}
+	r.emit(s.Step, trace.Decision{Action: d.Action, Cause: d.Cause, Calls: len(calls)})
+	return d, plans, nil
+}
+
+// natural is what follows a turn without calls: the end, unless the provider
+// paused the turn or a policy has more to say, and the cap admits it.
+func (r *run) natural(s *StepInfo, turn *llm.Turn, more Decision, by string) (Decision, []*Planned, error) {
+	d := Decision{Action: trace.End, Cause: trace.CauseNone}
+	own := true
+	switch {
+	case more.Action == trace.GoOn:
+		d, own = more, false
+		if d.Cause == "" {
+			d.Cause = trace.CauseEndHook
+		}
+	case turn.Finish == llm.FinishPause && r.contd < r.cfg.Continuations:
+		r.contd++
+		d = Decision{Action: trace.GoOn, Cause: trace.CauseContinuedTurn}
+	case turn.Finish == llm.FinishPause:
+		d = Decision{Action: trace.Stop, Cause: trace.CauseContinuedTurn, Note: fmt.Sprintf("continued %d times", r.contd)}
+	}
+	if d.Action == trace.GoOn && s.Step+1 >= r.cfg.MaxSteps {
+		d, own = capDecision(r.cfg.MaxSteps, CapReturn), true
+		by = "max_steps"
+	}
+	r.decide(s.Step, d, by, own)
+	return d, nil, nil
+}
+
+// settle ends a step: results into the history, the step's record, and, if calls
+// were answered, the guard, the cap, the stop conditions and the policies.
+func (r *run) settle(s *StepInfo, turn *llm.Turn, plans []*Planned, next Decision) (stop bool, err error) {
+	results := r.appendResults(plans)
+	for _, m := range next.Messages {
+		r.append(m)
+	}
+	step := r.complete(s, turn, results, plans)
+	if err := r.onStep(step); err != nil {
+		return true, err
+	}
+	if plans == nil {
+		r.err = next.Err
+		return next.Action != trace.GoOn, nil
+	}
+	if r.ended(s.Step) {
+		r.err = r.decideEnd(s.Step)
+		return true, nil
+	}
+	s.Usage, s.Steps = r.usage, r.steps[:len(r.steps):len(r.steps)]
+	for _, h := range r.hooks.after {
+		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, step) })
+		if err != nil {
+			return true, err
+		}
+		if d.Action == trace.Stop || d.Action == trace.ForceFinal {
+			r.decide(s.Step, d, h.policy, h.builtin)
+			r.forced, r.err = d.Action == trace.ForceFinal, d.Err
+			return !r.forced, nil
+		}
+	}
+	return false, nil
+}
+
+// fail ends the run with an error: its decision, and the step's end if one is
+// open.
+func (r *run) fail(step int, err error) error {
+	d := Decision{Action: trace.Stop, Cause: stopCause(err)}
+	if _, is := errors.AsType[*PolicyError](err); is {
+		d.Cause = trace.CausePolicy
+	}
+	r.decide(step, d, "", true)
+	r.closeStep(step)
+	return err
+}
+
+// end is the one place where a run ends.
+func (r *run) end(err error) {
+	if r.finished {
+		return
+	}
+	r.finished = true
+	res := &r.res
+	res.Usage, res.Messages = r.usage, r.added()
+	if len(r.tools.list) > 0 {
+		res.Steps = r.steps
+	}
+	if n := len(r.steps); n > 0 {
+		res.Text, res.Finish = r.steps[n-1].Text, r.steps[n-1].Finish
+	}
+	if n := len(r.history); n > 0 && r.history[n-1].Role == llm.RoleAssistant {
+		res.Pending = r.history[n-1].Calls()
+	}
+	if res.Stop == "" {
+		res.Stop = stopCause(err)
+	}
+	for _, h := range r.hooks.end {
+		_, herr := callHook(h.policy, func() (Decision, error) { return Decision{}, h.f(r.ctx, res) })
+		err = errors.Join(err, herr)
+	}
+	if err == nil {
+		err = r.rec.err
+	}
+	r.err = err
+	if !r.rec.on() {
+		return
+	}
+	end := trace.RunEnd{
+		Stop: res.Stop, Finish: res.Finish, Steps: r.begun, Calls: res.ModelCalls, Usage: res.Usage,
+		UsageBy: res.UsageBy, Appended: r.history[r.sent:],
+	}
+	for _, c := range res.Pending {
+		end.Pending = append(end.Pending, c.ID)
+	}
+	if err != nil {
+		e := describe(err)
+		end.Error = &e
+	}
+	r.rec.write(trace.Event{Step: trace.NoStep, Body: end}, err)
+}

@@ -1,0 +1,317 @@
+// Package loop is an agent loop: call the model, run the tools that it asks
+// for, feed the results back, repeat.
+//
+// It promises, whatever the model, the tools and the policies do: every call
+// gets exactly one result or is reported as pending; results stand in the order
+// of their calls; a tool is run at most once a call, with the arguments that
+// were sent or a recorded replacement; the loop goes on because of calls, never
+// because of a finish reason; what was handed out never changes; nothing runs
+// after a run has returned; and a run is a function of its inputs, the clock and
+// the random source among them. Every decision is an event (package trace).
+//
+// The kernel (kernel.go) keeps these promises. What a loop may do differently
+// is an option of Config, and what only some want is a Policy.
+package loop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// The values that zero fields of a Config stand for.
+const (
+	DefaultMaxSteps       = 16
+	DefaultConcurrency    = 5
+	DefaultSameToolErrors = 3
+	DefaultContinuations  = 5
+	DefaultMaxRetryWait   = 2 * time.Minute
+)
+
+// Off switches off an option whose zero value is a default.
+const Off = -1
+
+// Unbounded lifts a limit whose zero value is a default.
+const Unbounded = -1
+
+// Config is how a loop behaves. Its zero value is a loop of at most
+// DefaultMaxSteps steps, five tools at a time, with a runaway guard.
+type Config struct {
+	Preset string // the name of the preset this is; only declared in the trace
+
+	Model      string // the provider's name of the model
+	System     string
+	Settings   llm.Settings
+	Delivery   llm.Delivery
+	ToolChoice llm.ToolChoice // applied on every step
+	Tools      []Tool
+
+	// MaxSteps is how many model turns a run may take; 0 means
+	// DefaultMaxSteps, and a negative number a cap of nought.
+	MaxSteps int
+	CapAt    CapAt
+	OnCap    OnCap
+	// Concurrency is how many tools of a step may run at once; 0 means
+	// DefaultConcurrency, Unbounded as many as there are.
+	Concurrency int
+	// SameToolErrors is the number of steps in a row in which a tool may fail
+	// before the run is stopped; 0 means DefaultSameToolErrors, Off no guard.
+	SameToolErrors int
+	// ResetByAbsence makes a step that does not call the tool break the row as
+	// well; otherwise only a success does.
+	ResetByAbsence bool
+	// StopWhen are conditions of which any one stops the run after a step that
+	// ran tools. They are asked in order, the cap first.
+	StopWhen []StopCondition
+	// TokenBudget stops a run before the model call that finds this many tokens
+	// (input and output) spent; 0 is no budget.
+	TokenBudget int64
+	// Deadline ends a run after this time; 0 is none. The run then fails with
+	// ErrDeadline, or, with DeadlineReturns, ends like a cap when the time is
+	// found to be over between two steps.
+	Deadline        time.Duration
+	DeadlineReturns bool
+	// ToolTimeout ends the context of each tool after this time; 0 is none.
+	ToolTimeout time.Duration
+	// Grace is how long a tool may go on after the run's context has ended
+	// before it is abandoned; 0 waits for ever.
+	Grace       time.Duration
+	Retry       Retry
+	ToolMessage ToolMessage
+	// EmptyForBadArgs runs a call whose arguments are not a JSON object with {}
+	// instead of answering it with an error.
+	EmptyForBadArgs bool
+	DuplicateRound  DuplicateRound
+	// Continuations is how often a turn that the provider paused is continued;
+	// 0 means DefaultContinuations, Off never.
+	Continuations int
+	// ErrorText words the error results that the model reads; nil is the
+	// error's own text.
+	ErrorText func(tool string, err error) string
+
+	// OnStep is called after each step, in order, on the run's goroutine.
+	OnStep func(Step)
+	// Policies go around the kernel; the first is outermost.
+	Policies []Policy
+
+	// Sink gets every event of every run, deltas if Deltas is set. A Sink for
+	// one run alone is in Input.
+	Sink   trace.Sink
+	Deltas bool
+	Clock  Clock          // nil is SystemClock
+	Rand   func() float64 // in [0, 1), for jitter; nil is no jitter
+}
+
+// CapAt is where the cap is looked at.
+type CapAt string
+
+// The places of the cap.
+const (
+	CapBottom CapAt = ""    // after a step that ran tools: always one step at least
+	CapTop    CapAt = "top" // before each step
+)
+
+// OnCap is what a run does when it reaches its cap.
+type OnCap string
+
+// The ways to end at a cap.
+const (
+	CapReturn     OnCap = ""            // return what there is
+	CapForceFinal OnCap = "force_final" // one more model call, without tools
+	CapError      OnCap = "error"       // fail with ErrMaxSteps
+)
+
+// ToolMessage is how the results of a step become messages.
+type ToolMessage string
+
+// The forms of tool messages.
+const (
+	OnePerStep ToolMessage = "" // one message with all results
+	OnePerCall ToolMessage = "one_per_call"
+)
+
+// DuplicateRound is what happens to a step whose calls equal those of the step
+// before it.
+type DuplicateRound string
+
+// The ways to treat a duplicate round.
+const (
+	DuplicateRun  DuplicateRound = ""     // like any other
+	DuplicateSkip DuplicateRound = "skip" // each call gets a note instead
+)
+
+// Agent is a model with a configuration. It is safe for use by many goroutines;
+// runs share nothing.
+type Agent struct {
+	model llm.Model
+	cfg   Config
+	tools toolSet
+	defs  []llm.Tool // what the model is told
+	opts  trace.Options
+	info  []trace.ToolInfo
+}
+
+// New checks cfg (nil is the zero value) and returns an Agent. It keeps a copy;
+// slices and maps in cfg must not be changed afterwards.
+func New(model llm.Model, cfg *Config) (*Agent, error) {
+	if model == nil {
+		return nil, fmt.Errorf("loop: New needs a model, got nil")
+	}
+	a := &Agent{model: model}
+	if cfg != nil {
+		a.cfg = *cfg
+	}
+	a.cfg.fill()
+	if err := a.cfg.check(); err != nil {
+		return nil, fmt.Errorf("loop: %w", err)
+	}
+	tools, err := newToolSet(a.cfg.Tools)
+	if err != nil {
+		return nil, fmt.Errorf("loop: %w", err)
+	}
+	a.tools, a.defs, a.info = tools, tools.definitions(), tools.info()
+	a.opts = a.cfg.declare()
+	return a, nil
+}
+
+func (c *Config) fill() {
+	if c.MaxSteps == 0 {
+		c.MaxSteps = DefaultMaxSteps
+	}
+	c.MaxSteps = max(c.MaxSteps, 0)
+	if c.Concurrency == 0 {
+		c.Concurrency = DefaultConcurrency
+	}
+	if c.SameToolErrors == 0 {
+		c.SameToolErrors = DefaultSameToolErrors
+	}
+	if c.Continuations == 0 {
+		c.Continuations = DefaultContinuations
+	}
+	if c.Clock == nil {
+		c.Clock = SystemClock{}
+	}
+	c.Retry.fill()
+}
+
+func (c *Config) check() error {
+	switch {
+	case !slices.Contains([]CapAt{CapBottom, CapTop}, c.CapAt):
+		return fmt.Errorf("CapAt %q is neither CapBottom nor CapTop", c.CapAt)
+	case !slices.Contains([]OnCap{CapReturn, CapForceFinal, CapError}, c.OnCap):
+		return fmt.Errorf("OnCap %q is none of CapReturn, CapForceFinal and CapError", c.OnCap)
+	case c.ToolMessage != OnePerStep && c.ToolMessage != OnePerCall:
+		return fmt.Errorf("ToolMessage %q is neither OnePerStep nor OnePerCall", c.ToolMessage)
+	case c.DuplicateRound != DuplicateRun && c.DuplicateRound != DuplicateSkip:
+		return fmt.Errorf("DuplicateRound %q is neither DuplicateRun nor DuplicateSkip", c.DuplicateRound)
+	case c.Delivery != llm.Streamed && c.Delivery != llm.Buffered:
+		return fmt.Errorf("Delivery %q is neither llm.Streamed nor llm.Buffered", c.Delivery)
+	case c.TokenBudget < 0:
+		return fmt.Errorf("TokenBudget is %d; it counts tokens, and 0 means none", c.TokenBudget)
+	case c.Deadline < 0 || c.ToolTimeout < 0 || c.Grace < 0:
+		return fmt.Errorf("Deadline, ToolTimeout and Grace cannot be negative; 0 means none")
+	case c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }):
+		return fmt.Errorf("ToolChoice names the tool %q, which is not among Tools", c.ToolChoice.Name)
+	}
+	for i, p := range c.Policies {
+		if p.New == nil {
+			return fmt.Errorf("Policies[%d] (%q) has no New", i, p.Name)
+		}
+	}
+	for i, s := range c.StopWhen {
+		if s == nil {
+			return fmt.Errorf("StopWhen[%d] is nil", i)
+		}
+	}
+	return nil
+}
+
+// declare lists the options by their names in the option matrix, as the trace
+// holds them.
+func (c *Config) declare() trace.Options {
+	var o trace.Options
+	add := func(name, value string) { o = append(o, trace.Option{Name: name, Value: value}) }
+	opt := func(name, value string) {
+		if value != "" {
+			add(name, value)
+		}
+	}
+	num := func(name string, n int64) {
+		if n != 0 {
+			add(name, strconv.FormatInt(n, 10))
+		}
+	}
+	span := func(name string, d time.Duration) {
+		if d != 0 {
+			add(name, d.String())
+		}
+	}
+	opt("preset", c.Preset)
+	opt("delivery", string(c.Delivery))
+	add("max_steps", strconv.Itoa(c.MaxSteps))
+	opt("cap_at", string(c.CapAt))
+	opt("on_cap", string(c.OnCap))
+	if c.Concurrency < 0 {
+		add("concurrency", "unbounded")
+	} else {
+		add("concurrency", strconv.Itoa(c.width()))
+	}
+	num("same_tool_error_stop", int64(max(c.SameToolErrors, 0)))
+	if c.ResetByAbsence {
+		add("reset", "absence")
+	}
+	num("token_budget", c.TokenBudget)
+	span("deadline", c.Deadline)
+	if c.DeadlineReturns {
+		add("deadline_mode", "return")
+	}
+	span("tool_timeout", c.ToolTimeout)
+	span("grace", c.Grace)
+	num("retry_max", int64(c.Retry.Max))
+	opt("tool_message", string(c.ToolMessage))
+	if c.EmptyForBadArgs {
+		add("bad_args", "empty_object")
+	}
+	opt("duplicate_round", string(c.DuplicateRound))
+	if c.ToolChoice != (llm.ToolChoice{}) {
+		add("tool_choice", c.ToolChoice.String())
+	}
+	return o
+}
+
+// width is the concurrency cap, with one at a time where the model was asked
+// for one call a turn: whoever asks so does not want calls to overlap.
+func (c *Config) width() int {
+	if p := c.Settings.ParallelCalls; p != nil && !*p {
+		return 1
+	}
+	return c.Concurrency
+}
+
+// Input is what a run starts from.
+type Input struct {
+	// Messages are the conversation so far, the new user message last. They are
+	// not changed.
+	Messages []llm.Message
+	ID       string        // the run's name in its trace; empty means r1
+	Parent   *trace.Parent // the call that this run serves, if any
+	Sink     trace.Sink    // gets this run's events, besides Config.Sink
+	// ToolChoice, if set, overrides the Config's for this run.
+	ToolChoice *llm.ToolChoice
+}
+
+// Ask is an Input of one user message.
+func Ask(text string) Input { return Input{Messages: []llm.Message{llm.User(text)}} }
+
+// Continue is an Input of a conversation so far and what comes next.
+func Continue(history []llm.Message, next ...llm.Message) Input {
+	return Input{Messages: slices.Concat(history, next)}
+}
+
+// Run runs the loop to its end.
+func (a *Agent) Run(ctx context.Context, in Input) (*Result, error) { return a.Start(ctx, in).Wait() }

@@ -1,0 +1,240 @@
+package loop
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// Policy changes what a loop does, through hooks. Each run makes its own hooks,
+// so that they can keep state without locks.
+//
+// No policy can break what the package promises. One that panics or fails ends
+// the run with a PolicyError; a tool that a policy runs twice is run once; a
+// decision becomes an event that names the policy.
+type Policy struct {
+	Name string
+	New  func(RunInfo) Hooks
+}
+
+// RunInfo is what a policy knows of the run it serves.
+type RunInfo struct {
+	ID    string
+	Input Input
+	Clock Clock
+	Rand  func() float64 // may be nil
+}
+
+// Hooks are a policy's functions for one run; each may be nil. They are called
+// on the run's own goroutine, but for WrapTool's inner functions, which run
+// where the tools run.
+//
+// Decisions of the loop's own options are asked before those of policies, and
+// the policies in their order, until one is not to go on. Wraps nest: the first
+// policy is outermost.
+type Hooks struct {
+	// Start may give the run another context, such as one that ends sooner.
+	Start func(ctx context.Context) (context.Context, error)
+	// BeforeStep is asked before each model call of the loop. It may change
+	// s.Request for this step, give it other messages (Decision.Messages), end
+	// the run, or force a last answer.
+	BeforeStep func(ctx context.Context, s *StepInfo) (Decision, error)
+	// WrapModel goes around the model call, retries included.
+	WrapModel func(next ModelFunc) ModelFunc
+	// AfterModel is asked when a turn is complete, before its calls are run. It
+	// may end the run; a turn without calls may be continued (GoOn with
+	// CauseContinuedTurn, and Messages that go behind the turn).
+	AfterModel func(ctx context.Context, s *StepInfo, turn *llm.Turn) (Decision, error)
+	// Batch sees the calls of a step, checked and in order, before any of them
+	// is run. It may answer calls itself (Planned.Answer).
+	Batch func(ctx context.Context, s *StepInfo, calls []*Planned) (Decision, error)
+	// WrapTool goes around each tool that is run. The inner function may be
+	// called by several goroutines at once.
+	WrapTool func(next ToolFunc) ToolFunc
+	// AfterStep is asked after each step that ran tools, its results in place.
+	AfterStep func(ctx context.Context, s *StepInfo, step *Step) (Decision, error)
+	// End sees the result; it may still fill in what it likes.
+	End func(ctx context.Context, res *Result) error
+	// Tools are offered besides the Config's.
+	Tools []Tool
+}
+
+// StepInfo is a step as hooks see it.
+type StepInfo struct {
+	Step int // counted from 0
+	// Request is what will be sent. BeforeStep may change its fields; its
+	// messages are replaced through Decision.Messages only, and what its slices
+	// hold is never changed in place.
+	Request *llm.Request
+	Usage   llm.Usage // spent so far
+	Steps   []Step    // those that are complete
+
+	run *run
+}
+
+// Emit adds an event of the policy's own to the trace.
+func (s *StepInfo) Emit(name string, data []byte) {
+	s.run.emit(s.Step, trace.Custom{Name: name, Data: data})
+}
+
+// Warn adds a warning to the trace.
+func (s *StepInfo) Warn(code, message string) {
+	s.run.emit(s.Step, trace.Warning{Code: code, Message: message})
+}
+
+// Decision is a hook's answer. Its zero value is to go on.
+type Decision struct {
+	// Action is empty or trace.GoOn to go on, trace.Stop or trace.ForceFinal.
+	Action trace.Action
+	Cause  trace.Cause // empty means trace.CausePolicy
+	Note   string
+	// Messages replace the history of the run (BeforeStep), or follow the turn
+	// that is continued (AfterModel). The trace shows a rewrite.
+	Messages []llm.Message
+	// Err makes a stop a failure.
+	Err error
+}
+
+// ModelCall is one model call on its way through the wraps.
+type ModelCall struct {
+	// Request is what is sent. A wrap may put another in its place, but must
+	// not change what it points to.
+	Request *llm.Request
+	Purpose trace.Purpose
+	Step    int
+	// Attempt counts the tries so far.
+	Attempt int
+	// Partial says that the last try passed on a part of an answer.
+	Partial bool
+
+	run *run
+}
+
+// ModelFunc makes a model call.
+type ModelFunc func(ctx context.Context, call *ModelCall) (*llm.Turn, error)
+
+// Planned is a call that is about to be run, or to be answered without.
+type Planned struct {
+	Call  llm.ToolCall
+	Index int
+	// Args are what the tool will get.
+	Args string
+	// Answer, if not nil, is the call's result; the tool is not run. Cause says
+	// why, in a word.
+	Answer *Output
+	Cause  string
+
+	tool      *Tool
+	checked   string // the Args that were found fit to run
+	ran       bool   // its tool was entered
+	running   bool
+	abandoned bool
+	entered   atomic.Bool
+	outcome   trace.Outcome
+	result    llm.ToolResult
+}
+
+// fail gives the call an error result without running it.
+func (p *Planned) fail(cause, text string) {
+	p.Cause = cause
+	p.Answer = &Output{Content: []llm.Part{llm.Text{Text: text}}, IsError: true}
+}
+
+// named is a hook with the policy it belongs to.
+type named[F any] struct {
+	policy  string
+	builtin bool
+	f       F
+}
+
+// chain is the hooks of a run, in the order in which they are asked.
+type chain struct {
+	start      []named[func(context.Context) (context.Context, error)]
+	before     []named[func(context.Context, *StepInfo) (Decision, error)]
+	afterModel []named[func(context.Context, *StepInfo, *llm.Turn) (Decision, error)]
+	batch      []named[func(context.Context, *StepInfo, []*Planned) (Decision, error)]
+	after      []named[func(context.Context, *StepInfo, *Step) (Decision, error)]
+	end        []named[func(context.Context, *Result) error]
+	wrapModel  []func(ModelFunc) ModelFunc
+	wrapTool   []func(ToolFunc) ToolFunc
+	tools      []Tool
+}
+
+func (c *chain) add(policy string, builtin bool, h Hooks) {
+	c.start = hook(c.start, policy, builtin, h.Start, h.Start != nil)
+	c.before = hook(c.before, policy, builtin, h.BeforeStep, h.BeforeStep != nil)
+	c.afterModel = hook(c.afterModel, policy, builtin, h.AfterModel, h.AfterModel != nil)
+	c.batch = hook(c.batch, policy, builtin, h.Batch, h.Batch != nil)
+	c.after = hook(c.after, policy, builtin, h.AfterStep, h.AfterStep != nil)
+	c.end = hook(c.end, policy, builtin, h.End, h.End != nil)
+	c.tools = append(c.tools, h.Tools...)
+}
+
+func hook[F any](list []named[F], policy string, builtin bool, f F, set bool) []named[F] {
+	if !set {
+		return list
+	}
+	return append(list, named[F]{policy, builtin, f})
+}
+
+// hooks makes the hooks of a run: for decisions the loop's own options first,
+// for wraps the caller's policies outermost.
+func (c *Config) hooks(info RunInfo) (ch chain, err error) {
+	own := make([]Hooks, 0, 8)
+	for _, p := range c.options() {
+		h := p.New(info)
+		ch.add(p.Name, true, h)
+		own = append(own, h)
+	}
+	for _, p := range c.Policies {
+		h, err := newHooks(p, info)
+		if err != nil {
+			return chain{}, err
+		}
+		ch.add(p.Name, false, h)
+		ch.wraps(h)
+	}
+	for _, h := range own {
+		ch.wraps(h)
+	}
+	return ch, nil
+}
+
+func (c *chain) wraps(h Hooks) {
+	if h.WrapModel != nil {
+		c.wrapModel = append(c.wrapModel, h.WrapModel)
+	}
+	if h.WrapTool != nil {
+		c.wrapTool = append(c.wrapTool, h.WrapTool)
+	}
+}
+
+func newHooks(p Policy, info RunInfo) (h Hooks, err error) {
+	defer contain("the policy "+p.Name, &err)
+	return p.New(info), nil
+}
+
+// options are the policies that the Config's own fields stand for, in the order
+// of the canonical step: what is looked at before a step (deadline, budget, cap
+// at the top), what goes around calls, what is looked at after a step (guard,
+// cap at the bottom, stop conditions).
+func (c *Config) options() []Policy {
+	var list []Policy
+	add := func(on bool, p Policy) {
+		if on {
+			list = append(list, p)
+		}
+	}
+	add(c.Deadline > 0, deadlinePolicy(c.Deadline, c.DeadlineReturns))
+	add(c.TokenBudget > 0, budgetPolicy(c.TokenBudget))
+	add(c.CapAt == CapTop, capTopPolicy(c.MaxSteps, c.OnCap))
+	add(c.Retry.Max > 0, c.Retry.policy())
+	add(c.DuplicateRound == DuplicateSkip, duplicatePolicy())
+	add(c.ToolTimeout > 0, timeoutPolicy(c.ToolTimeout))
+	add(c.SameToolErrors > 0, guardPolicy(c.SameToolErrors, c.ResetByAbsence))
+	add(c.CapAt == CapBottom, capBottomPolicy(c.MaxSteps, c.OnCap))
+	add(len(c.StopWhen) > 0, stopPolicy(c.StopWhen))
+	return list
+}

@@ -1,0 +1,218 @@
+package loop
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// recorder hands the events of a run to its consumer and to the sinks. While
+// nobody looks, no event is made.
+type recorder struct {
+	name   string
+	clock  Clock
+	begun  time.Time
+	sinks  []trace.Sink
+	yield  func(trace.Event, error) bool // nil: no consumer, or it has left
+	left   bool
+	deltas bool // the sinks want deltas
+	err    error
+	seq    int
+	last   trace.Event
+
+	setup trace.ModelSetup
+	prev  map[trace.Purpose][]llm.Message // the messages of the request before
+}
+
+func newRecorder(a *Agent, in Input, yield func(trace.Event, error) bool) *recorder {
+	rec := &recorder{name: in.ID, clock: a.cfg.Clock, yield: yield, deltas: a.cfg.Deltas}
+	if rec.name == "" {
+		rec.name = "r1"
+	}
+	for _, s := range []trace.Sink{a.cfg.Sink, in.Sink} {
+		if s != nil {
+			rec.sinks = append(rec.sinks, s)
+		}
+	}
+	if rec.on() {
+		rec.begun = a.cfg.Clock.Now()
+	}
+	return rec
+}
+
+// on reports whether anybody looks.
+func (rec *recorder) on() bool { return rec.yield != nil || len(rec.sinks) > 0 }
+
+// live reports whether anybody wants deltas.
+func (rec *recorder) live() bool { return rec.yield != nil || rec.deltas && len(rec.sinks) > 0 }
+
+func (rec *recorder) write(ev trace.Event, err error) {
+	ev.Seq, ev.Run, ev.At = rec.seq, rec.name, rec.clock.Now().Sub(rec.begun)
+	rec.seq++
+	rec.last = ev
+	if _, delta := ev.Body.(trace.ModelDelta); !delta || rec.deltas {
+		rec.sink(ev)
+	}
+	if rec.yield != nil && !rec.yield(ev, err) {
+		rec.yield, rec.left = nil, true
+	}
+}
+
+// sink writes to the sinks; one that fails is not used again.
+func (rec *recorder) sink(ev trace.Event) {
+	for i := 0; i < len(rec.sinks); i++ {
+		if err := rec.put(rec.sinks[i], ev); err != nil {
+			if rec.err == nil {
+				rec.err = &SinkError{err}
+			}
+			rec.sinks = append(rec.sinks[:i:i], rec.sinks[i+1:]...)
+			i--
+		}
+	}
+}
+
+func (rec *recorder) put(s trace.Sink, ev trace.Event) (err error) {
+	defer contain("the trace sink", &err)
+	return s.Write(ev)
+}
+
+// emit records an event of a step, or of the run with trace.NoStep.
+func (r *run) emit(step int, body trace.Body) {
+	if r.rec.on() {
+		r.record(trace.Event{Step: step, Body: body}, nil)
+	}
+}
+
+// note records an event of a model call.
+func (r *run) note(call *ModelCall, body trace.Body) {
+	if r.rec.on() {
+		r.record(trace.Event{Step: call.Step, Attempt: call.Attempt, Purpose: call.Purpose, Body: body}, nil)
+	}
+}
+
+func (r *run) record(ev trace.Event, err error) {
+	r.rec.write(ev, err)
+	if r.rec.left {
+		r.cancel(ErrLeft)
+	}
+}
+
+// noteRequest records a request: what stands outside the messages, if it has
+// changed, and the messages that are new.
+func (r *run) noteRequest(call *ModelCall) {
+	rec, req := r.rec, call.Request
+	if !rec.on() {
+		return
+	}
+	setup := trace.ModelSetup{Model: req.Model, System: req.System, Tools: req.Tools, ToolChoice: req.ToolChoice, Settings: req.Settings, Extra: req.Extra}
+	prev, again := rec.prev[call.Purpose]
+	if !again || !sameSetup(&setup, &rec.setup) {
+		r.note(call, setup)
+		rec.setup = setup
+	}
+	kept := commonPrefix(prev, req.Messages)
+	if rec.prev == nil {
+		rec.prev = map[trace.Purpose][]llm.Message{}
+	}
+	rec.prev[call.Purpose] = req.Messages
+	r.note(call, trace.ModelRequest{Kept: kept, New: req.Messages[kept:]})
+}
+
+// sameSetup compares by identity where it can.
+func sameSetup(a, b *trace.ModelSetup) bool {
+	if len(a.Tools) == len(b.Tools) && (len(a.Tools) == 0 || &a.Tools[0] == &b.Tools[0]) &&
+		a.Model == b.Model && a.System == b.System && a.ToolChoice == b.ToolChoice &&
+		len(a.Extra) == 0 && len(b.Extra) == 0 && sameSettings(a.Settings, b.Settings) {
+		return true
+	}
+	return bytes.Equal(setupJSON(a), setupJSON(b))
+}
+
+func sameSettings(a, b llm.Settings) bool {
+	return bytes.Equal(a.AppendJSON(nil), b.AppendJSON(nil))
+}
+
+func setupJSON(s *trace.ModelSetup) []byte {
+	req := llm.Request{Model: s.Model, System: s.System, Tools: s.Tools, ToolChoice: s.ToolChoice, Settings: s.Settings, Extra: s.Extra}
+	return req.AppendJSON(nil)
+}
+
+// commonPrefix counts the messages that b begins with and that are a's.
+func commonPrefix(a, b []llm.Message) int {
+	n := min(len(a), len(b))
+	if n == 0 || &a[0] == &b[0] {
+		return n
+	}
+	for i := range n {
+		if !sameMessage(&a[i], &b[i]) {
+			return i
+		}
+	}
+	return n
+}
+
+func sameMessage(a, b *llm.Message) bool {
+	if len(a.Parts) == len(b.Parts) && len(a.Parts) > 0 && &a.Parts[0] == &b.Parts[0] {
+		return a.Role == b.Role && bytes.Equal(a.Opaque, b.Opaque)
+	}
+	return bytes.Equal(a.AppendJSON(nil), b.AppendJSON(nil))
+}
+
+// delta records a piece of an answer, if anybody wants it.
+func (r *run) delta(call *ModelCall, ev llm.Event, c *llm.OpenCall) {
+	var d trace.ModelDelta
+	switch e := ev.(type) {
+	case llm.TextDelta:
+		d = trace.ModelDelta{What: trace.DeltaText, Text: e.Text}
+	case llm.ReasoningDelta:
+		d = trace.ModelDelta{What: trace.DeltaReasoning, Text: e.Text}
+	case llm.ToolCallStart:
+		d = trace.ModelDelta{What: trace.DeltaCall, Call: c.ID, Name: c.Name}
+	case llm.ToolCallDelta:
+		if c == nil || e.Args == "" {
+			return
+		}
+		d = trace.ModelDelta{What: trace.DeltaArgs, Call: c.ID, Text: e.Args}
+	case llm.ToolCallEnd:
+		if c == nil {
+			return
+		}
+		d = trace.ModelDelta{What: trace.DeltaCallEnd, Call: c.ID}
+	case llm.PartDone:
+		r.wholeDelta(call, e.Part, c)
+		return
+	case llm.Usage, llm.Warning, llm.Finish, llm.Unknown:
+		return
+	}
+	if (d.What == trace.DeltaText || d.What == trace.DeltaReasoning) && d.Text == "" {
+		return
+	}
+	r.note(call, d)
+}
+
+// wholeDelta shows a part that came in one piece as the deltas of that piece.
+func (r *run) wholeDelta(call *ModelCall, p llm.Part, c *llm.OpenCall) {
+	switch p := p.(type) {
+	case llm.Text:
+		if p.Text != "" {
+			r.note(call, trace.ModelDelta{What: trace.DeltaText, Text: p.Text})
+		}
+	case llm.Reasoning:
+		if p.Text != "" {
+			r.note(call, trace.ModelDelta{What: trace.DeltaReasoning, Text: p.Text})
+		}
+	case llm.ToolCall:
+		if c == nil {
+			return // the provider ran it itself
+		}
+		id, name := c.ID, c.Name
+		r.note(call, trace.ModelDelta{What: trace.DeltaCall, Call: id, Name: name})
+		if p.Args != "" {
+			r.note(call, trace.ModelDelta{What: trace.DeltaArgs, Call: id, Text: p.Args})
+		}
+		r.note(call, trace.ModelDelta{What: trace.DeltaCallEnd, Call: id})
+	case llm.Media, llm.ToolResult, llm.Unknown:
+	}
+}

@@ -1,0 +1,89 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// Retry is how failed model calls are tried again. Only a failure that may pass
+// is retried, and only while nothing of the answer was passed on. The wait
+// before the n-th retry is Base × Factor^(n-1), at least what the provider asks
+// for; one that is longer than MaxWait is not waited for, the call fails at
+// once.
+type Retry struct {
+	Max     int           // retries of one call; 0 is none
+	Base    time.Duration // 0 means half a second
+	Factor  float64       // 0 means 2
+	MaxWait time.Duration // 0 means DefaultMaxRetryWait
+	// Jitter is the part of the wait, 0 … 1, that is drawn at random (from
+	// Config.Rand); what the provider asks for is never cut.
+	Jitter float64
+	// On says which errors may pass; nil is Retryable.
+	On func(error) bool
+}
+
+func (r *Retry) fill() {
+	if r.Base == 0 {
+		r.Base = 500 * time.Millisecond
+	}
+	if r.Factor == 0 {
+		r.Factor = 2
+	}
+	if r.MaxWait == 0 {
+		r.MaxWait = DefaultMaxRetryWait
+	}
+	if r.On == nil {
+		r.On = Retryable
+	}
+}
+
+// Retryable reports whether a model call's error may pass: the provider says so.
+func Retryable(err error) bool {
+	api, ok := errors.AsType[*llm.APIError](err)
+	return ok && api.Retryable
+}
+
+func (r Retry) policy() Policy {
+	return Policy{Name: "retry", New: func(info RunInfo) Hooks {
+		return Hooks{WrapModel: func(next ModelFunc) ModelFunc {
+			return func(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
+				for n := 1; ; n++ {
+					turn, err := next(ctx, call)
+					if err == nil || n > r.Max || call.Partial || !r.On(err) || ctx.Err() != nil {
+						return turn, err
+					}
+					wait, tooLong := r.wait(n, err, info.Rand)
+					if tooLong != nil {
+						return turn, tooLong
+					}
+					call.run.note(call, trace.ModelRetry{Wait: wait, Cause: describe(err).Message})
+					if err := info.Clock.Sleep(ctx, wait); err != nil {
+						return turn, err
+					}
+				}
+			}
+		}}
+	}}
+}
+
+// wait is how long to wait before the n-th retry, counted from 1.
+func (r Retry) wait(n int, cause error, random func() float64) (time.Duration, error) {
+	f := float64(r.Base) * math.Pow(r.Factor, float64(n-1))
+	if random != nil {
+		f *= 1 - r.Jitter*random()
+	}
+	wait := time.Duration(min(f, float64(r.MaxWait)))
+	if api, ok := errors.AsType[*llm.APIError](cause); ok && api.RetryAfter > wait {
+		wait = api.RetryAfter
+	}
+	if wait > r.MaxWait {
+		return 0, fmt.Errorf("not retried, since the provider asks to wait %v, longer than Retry.MaxWait (%v): %w", wait, r.MaxWait, cause)
+	}
+	return wait, nil
+}

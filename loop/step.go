@@ -1,0 +1,314 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// ask makes the step's model call.
+func (r *run) ask(s *StepInfo) (turn *llm.Turn, err error) {
+	r.turn = nil
+	turn, err = r.wrapped(&ModelCall{Request: s.Request, Step: s.Step, run: r})
+	switch {
+	case err != nil:
+		r.res.Partial = turn
+		if r.ctx.Err() == nil {
+			err = fmt.Errorf("loop: step %d: %w", s.Step, err)
+		}
+		return nil, err
+	case turn == nil:
+		return nil, &PolicyError{"(model wrap)", errors.New("returned neither a turn nor an error")}
+	case turn != r.turn: // a policy's own, or one it changed
+		turn = r.ids.adopt(turn)
+		r.emit(s.Step, turnEvent(turn, llm.Usage{}))
+	}
+	return turn, nil
+}
+
+func (r *run) wrapped(call *ModelCall) (turn *llm.Turn, err error) {
+	var caught error
+	func() {
+		defer contain("a policy around the model call", &caught)
+		turn, err = r.call(r.ctx, call)
+	}()
+	if caught != nil {
+		return nil, &PolicyError{"(model wrap)", caught}
+	}
+	return turn, err
+}
+
+// callModel is the model call itself, within all wraps: one attempt.
+func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
+	if r.ended(call.Step) {
+		return nil, context.Cause(r.ctx)
+	}
+	call.Attempt++
+	call.Partial = false
+	r.res.ModelCalls++
+	r.ids.begin()
+	r.acc.Reset()
+	r.noteRequest(call)
+	err := r.read(ctx, call)
+	turn := r.acc.Turn()
+	r.spend(call.Purpose, turn.Usage)
+	if err == nil && turn.Finish == llm.FinishMalformedCall {
+		err = &malformedError{turn.FinishMessage}
+	}
+	if err != nil {
+		r.ended(call.Step)
+		r.note(call, trace.ModelError{Error: describe(err), Partial: call.Partial, Received: turn.Parts, Usage: turn.Usage})
+		return turn, err
+	}
+	r.ids.accept()
+	if call.Purpose == trace.PurposeAnswer {
+		r.turn = turn
+	}
+	r.note(call, turnEvent(turn, turn.Usage))
+	for _, w := range turn.Warnings {
+		r.note(call, trace.Warning{Code: w.Code, Message: w.Message})
+	}
+	return turn, nil
+}
+
+// malformedError is ErrMalformedCall with the provider's words.
+type malformedError struct{ message string }
+
+func (e *malformedError) Error() string {
+	if e.message == "" {
+		return ErrMalformedCall.Error()
+	}
+	return ErrMalformedCall.Error() + ": " + e.message
+}
+
+func (e *malformedError) Unwrap() error { return ErrMalformedCall }
+
+// read takes an answer's events as they come.
+func (r *run) read(ctx context.Context, call *ModelCall) (err error) {
+	defer contain("the model", &err)
+	live := r.rec.live()
+	for ev, err := range r.agent.model.Stream(ctx, call.Request) {
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil && r.ctx.Err() != nil {
+				return cause
+			}
+			return err
+		}
+		switch ev.(type) {
+		case llm.TextDelta, llm.ReasoningDelta, llm.ToolCallStart, llm.ToolCallDelta, llm.ToolCallEnd, llm.PartDone:
+			call.Partial = true
+		case llm.Usage, llm.Warning, llm.Finish, llm.Unknown:
+		}
+		c := r.acc.Add(ev)
+		if live {
+			r.delta(call, ev, c)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func turnEvent(t *llm.Turn, usage llm.Usage) trace.Body {
+	return trace.ModelTurn{
+		Message: t.Message(), Finish: t.Finish, RawFinish: t.RawFinish, FinishMessage: t.FinishMessage,
+		ResponseID: t.ResponseID, Model: t.Model, Usage: usage,
+	}
+}
+
+func (r *run) spend(p trace.Purpose, u llm.Usage) {
+	r.usage = r.usage.Add(u)
+	if p == trace.PurposeAnswer && r.res.UsageBy == nil {
+		return
+	}
+	if r.res.UsageBy == nil {
+		before := r.usage
+		before = llm.Usage{
+			Input: before.Input - u.Input, Output: before.Output - u.Output, Cached: before.Cached - u.Cached,
+			CacheWrite: before.CacheWrite - u.CacheWrite, Reasoning: before.Reasoning - u.Reasoning,
+		}
+		r.res.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeAnswer: before}
+	}
+	r.res.UsageBy[p] = r.res.UsageBy[p].Add(u)
+}
+
+// ended reports whether the run's context has ended, and records it once.
+func (r *run) ended(step int) bool {
+	if r.ctx.Err() == nil {
+		return false
+	}
+	if !r.seen {
+		r.seen = true
+		r.emit(step, trace.Cancelled{Cause: string(stopCause(context.Cause(r.ctx)))})
+	}
+	return true
+}
+
+// decideEnd records that the run stops because its context has ended.
+func (r *run) decideEnd(step int) error {
+	err := context.Cause(r.ctx)
+	r.decide(step, Decision{Action: trace.Stop, Cause: stopCause(err)}, "", true)
+	return err
+}
+
+// decide records a decision, and why the run ends if it does.
+func (r *run) decide(step int, d Decision, policy string, own bool) {
+	if d.Cause == "" {
+		d.Cause = trace.CausePolicy
+	}
+	ev := trace.Decision{Action: d.Action, Cause: d.Cause, Note: d.Note}
+	if !own {
+		ev.By = policy
+	}
+	r.emit(step, ev)
+	if d.Action == trace.Stop || d.Action == trace.End || d.Action == trace.ForceFinal {
+		r.res.Stop, r.res.Note = d.Cause, d.Note
+	}
+}
+
+func (r *run) closeStep(n int) {
+	if r.inStep && n != trace.NoStep {
+		r.inStep = false
+		r.emit(n, trace.StepEnd{})
+	}
+}
+
+// appendTurn puts the assistant's message into the history. An empty turn is
+// not put there: no provider takes it back. Of a forced answer, calls are left
+// out: nobody will answer them.
+func (r *run) appendTurn(t *llm.Turn) {
+	m := t.Message()
+	if r.forced {
+		m.Parts = withoutCalls(m.Parts)
+	}
+	if len(m.Parts) > 0 {
+		r.append(m)
+	}
+}
+
+func withoutCalls(parts []llm.Part) []llm.Part {
+	var out []llm.Part
+	for _, p := range parts {
+		if c, ok := p.(llm.ToolCall); !ok || c.ProviderExecuted {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (r *run) append(m llm.Message) {
+	r.history = append(r.history, m)
+	if r.split {
+		r.fresh = append(r.fresh, m)
+	}
+}
+
+// added are the messages that the run added to its input.
+func (r *run) added() []llm.Message {
+	if r.split {
+		return r.fresh
+	}
+	if n := len(r.in.Messages); len(r.history) > n {
+		return r.history[n:len(r.history):len(r.history)]
+	}
+	return nil
+}
+
+// rewrite gives the run another history.
+func (r *run) rewrite(messages []llm.Message) {
+	if !r.split {
+		r.fresh, r.split = append([]llm.Message(nil), r.added()...), true
+	}
+	r.history = append([]llm.Message(nil), messages...)
+}
+
+// appendResults puts the results of a step into the history, in call order.
+func (r *run) appendResults(plans []*Planned) []llm.ToolResult {
+	if plans == nil {
+		return nil
+	}
+	r.res.ToolRounds++
+	results := make([]llm.ToolResult, len(plans))
+	parts := make([]llm.Part, len(plans))
+	for i, p := range plans {
+		results[i], parts[i] = p.result, p.result
+	}
+	if r.cfg.ToolMessage == OnePerStep {
+		r.append(llm.Message{Role: llm.RoleTool, Parts: parts})
+		return results
+	}
+	for i := range parts {
+		r.append(llm.Message{Role: llm.RoleTool, Parts: parts[i : i+1 : i+1]})
+	}
+	return results
+}
+
+// complete makes the record of a step.
+func (r *run) complete(s *StepInfo, t *llm.Turn, results []llm.ToolResult, plans []*Planned) *Step {
+	step := Step{Index: s.Step, Type: StepInitial, Text: t.Text(), Results: results, Finish: t.Finish, Usage: t.Usage}
+	if !r.forced {
+		step.Calls = t.Calls()
+	}
+	if s.Step > 0 {
+		step.Type = StepToolResult
+	}
+	step.Reasoning, step.Reasoned = t.Reasoning()
+	if r.sent < len(r.history) {
+		step.Messages = r.history[r.sent:len(r.history):len(r.history)]
+	}
+	if plans != nil {
+		step.marks = make([]mark, len(plans))
+		for i, p := range plans {
+			step.marks[i] = p.mark()
+			step.failed = step.failed || p.result.IsError && step.marks[i]&markCounts != 0
+		}
+	}
+	r.steps = append(r.steps, step)
+	return &r.steps[len(r.steps)-1]
+}
+
+func (r *run) onStep(step *Step) (err error) {
+	if r.cfg.OnStep == nil {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			err = &PolicyError{"OnStep", err}
+		}
+	}()
+	defer contain("OnStep", &err)
+	r.cfg.OnStep(*step)
+	return nil
+}
+
+func (r *run) startHooks() error {
+	for _, h := range r.hooks.start {
+		_, err := callHook(h.policy, func() (Decision, error) {
+			ctx, err := h.f(r.ctx)
+			if ctx != nil && err == nil {
+				r.ctx = ctx
+			}
+			return Decision{}, err
+		})
+		if err != nil {
+			return r.fail(trace.NoStep, err)
+		}
+	}
+	return nil
+}
+
+// callHook calls a policy's hook; what goes wrong in it is the policy's error.
+func callHook(policy string, f func() (Decision, error)) (d Decision, err error) {
+	func() {
+		defer contain("the policy "+policy, &err)
+		d, err = f()
+	}()
+	if err != nil {
+		return Decision{}, &PolicyError{policy, err}
+	}
+	return d, nil
+}
