@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -319,20 +320,32 @@ func (d *Dec) Text(key string) string {
 	return string(b)
 }
 
-// stop marks the bytes at which a string's fast scan has to look closer.
-var stop = func() (t [256]bool) {
-	for c := range 0x20 {
-		t[c] = true
+// plain returns the number of bytes, eight at a time, that s begins with and
+// that mean only themselves in a string: no quote, no backslash, no control
+// character. The next eight have one of those, or there are fewer than eight.
+func plain(s string) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; len(s)-i >= 8; i += 8 {
+		b := s[i : i+8]
+		x := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		quote, slash := x^ones*'"', x^ones*'\\'
+		// A byte's top bit is set in one of the terms if the byte is below 0x20,
+		// a quote or a backslash; a borrow can only come from such a byte.
+		if ((x-ones*0x20)&^x|(quote-ones)&^quote|(slash-ones)&^slash)&tops != 0 {
+			break
+		}
 	}
-	t['"'], t['\\'] = true, true
-	return t
-}()
+	return i
+}
 
 // skipString moves behind a string, validating it; d.i is at its quote.
 func (d *Dec) skipString() (escaped, ok bool) {
 	s, i := d.s, d.i+1
 	for {
-		for i < len(s) && !stop[s[i]] {
+		i += plain(s[i:])
+		for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
 			i++
 		}
 		if i >= len(s) {
@@ -397,14 +410,13 @@ func hex4(s string) (r rune, ok bool) {
 func unescape(raw string) string {
 	b := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {
-		j := i
-		for j < len(raw) && raw[j] != '\\' {
-			j++
-		}
-		b = append(b, raw[i:j]...)
-		if j >= len(raw) {
+		n := strings.IndexByte(raw[i:], '\\')
+		if n < 0 {
+			b = append(b, raw[i:]...)
 			break
 		}
+		j := i + n
+		b = append(b, raw[i:j]...)
 		i = j + 2
 		switch c := raw[j+1]; c {
 		case 'b':

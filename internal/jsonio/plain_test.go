@@ -1,0 +1,55 @@
+package jsonio
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A byte that ends the plain beginning of a string is found at every place,
+// whatever stands before and after it.
+func TestPlainFindsEachByte(t *testing.T) {
+	for _, around := range []byte{'a', ' ', '!', '#', '[', ']', 0x7f, 0x80, 0xa0, 0xa2, 0xdc, 0xff} {
+		text := strings.Repeat(string([]byte{around}), 24)
+		if got := plain(text); got != 24 {
+			t.Errorf("plain of 24 times %#x is %d", around, got)
+		}
+		for c := range 256 {
+			for at := range 24 {
+				s := text[:at] + string([]byte{byte(c)}) + text[at+1:]
+				want := 24
+				if c < 0x20 || c == '"' || c == '\\' {
+					want = at - at%8
+				}
+				if got := plain(s); got != want {
+					t.Errorf("plain(%q) = %d, want %d", s, got, want)
+				}
+			}
+		}
+	}
+	if got := plain("1234567"); got != 0 {
+		t.Errorf("plain of seven bytes is %d, want 0", got)
+	}
+}
+
+func TestStringAgreesWithEncodingJSON(t *testing.T) {
+	pieces := rapid.SliceOf(rapid.OneOf(
+		rapid.StringMatching(`[a-zü€ ]{0,12}`),
+		rapid.SampledFrom([]string{`\"`, `\\`, `\n`, `\/`, `\u00e9`, `\ud83d\ude00`, `\ud83d`, `\ude00`, `"`, `\`, `\x`, `\u12`, "\n", "\x1f", "\x7f"}),
+	))
+	rapid.Check(t, func(t *rapid.T) {
+		text := `"` + strings.Join(pieces.Draw(t, "pieces"), "") + `"`
+		var want string
+		wantErr := json.Unmarshal([]byte(text), &want)
+		d := NewDec(text)
+		got := d.String()
+		if err := d.End(); (err == nil) != (wantErr == nil) {
+			t.Fatalf("%q: got error %v, encoding/json says %v", text, err, wantErr)
+		}
+		if wantErr == nil && got != want {
+			t.Fatalf("%q: got %q, want %q", text, got, want)
+		}
+	})
+}
