@@ -1,0 +1,305 @@
+package fake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// Model is a scripted llm.Model. Which turn answers a request depends on the
+// lane and on the conversation so far, not on who asked first:
+//
+//   - The lane is what WithLane put into the context, else the request's Model.
+//     A lane that Lanes does not name has the script Turns, for itself.
+//   - The first conversation of a lane gets the first turn, whatever history it
+//     begins with.
+//   - Messages that were asked about before are another attempt of that turn.
+//   - Messages that go on from those of an earlier request get the turn after
+//     the one which that request got.
+//   - Any other messages (a history that was rewritten) get the turn after the
+//     last one that the lane has used.
+//
+// So runs in different lanes do not meet, and neither do equal runs in one.
+//
+// The exported fields must be set before the first request. A Model may be used
+// by many goroutines at once; with a Clock, by its tasks.
+type Model struct {
+	// Clock is for delays and gates; a script without them needs none.
+	Clock *Clock
+	Turns []Turn
+	Lanes map[string][]Turn
+	// Forget keeps no requests, for long runs; Requests and Changed are then
+	// empty.
+	Forget bool
+
+	mu       sync.Mutex
+	lanes    map[string]*lane
+	requests []Recorded
+}
+
+// NewModel returns a model that answers with these turns in every lane.
+func NewModel(turns ...Turn) *Model { return &Model{Turns: turns} }
+
+// Recorded is a request that a Model got.
+type Recorded struct {
+	Lane    string
+	Turn    int // the turn that answered, from 0
+	Attempt int // from 1
+	// Request is the request as it was, in a copy of its own.
+	Request *llm.Request
+	// Original is what was handed in.
+	Original *llm.Request
+}
+
+type laneKey struct{}
+
+// WithLane puts the requests of a context into a lane.
+func WithLane(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, laneKey{}, name)
+}
+
+// lane is a script and how far its conversations have come.
+type lane struct {
+	name  string
+	turns []Turn
+	talks []*talk
+	last  int         // the highest turn that was used, or -1
+	tries map[int]int // attempts by turn, the most of any conversation
+}
+
+// talk is a conversation up to one request.
+type talk struct {
+	messages []llm.Message
+	turn     int
+	attempts int
+}
+
+// Stream implements llm.Model. It yields a *ScriptError if the script has no
+// answer or the request is not the expected one.
+func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		turn, err := m.answer(ctx, req)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		p := player{ctx: ctx, clock: m.Clock}
+		p.play(turn, req.Delivery, yield)
+	}
+}
+
+// answer finds the turn for a request, and records the request.
+func (m *Model) answer(ctx context.Context, req *llm.Request) (*Turn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name, ok := ctx.Value(laneKey{}).(string)
+	if !ok {
+		name = req.Model
+	}
+	l := m.lane(name)
+	at := l.find(req.Messages)
+	if !m.Forget {
+		m.requests = append(m.requests, Recorded{name, at.turn, at.attempts, cloneRequest(req), req})
+	}
+	fail := &ScriptError{Lane: name, Turn: at.turn, Attempt: at.attempts}
+	if at.turn >= len(l.turns) {
+		fail.Problem = fmt.Sprintf("the script runs out: it has %s", count(len(l.turns), "turn"))
+		fail.Diff = "- no more requests\n+ " + describe(req)
+		return nil, fail
+	}
+	turn := &l.turns[at.turn]
+	expect := turn.Expect
+	if len(turn.Attempts) > 0 {
+		if at.attempts > len(turn.Attempts) {
+			fail.Problem = fmt.Sprintf("the script runs out: the turn has %s", count(len(turn.Attempts), "attempt"))
+			fail.Diff = "- no more attempts\n+ " + describe(req)
+			return nil, fail
+		}
+		turn = &turn.Attempts[at.attempts-1]
+	}
+	for _, e := range []*Expect{expect, turn.Expect} {
+		if fail.Diff = e.diff(req); fail.Diff != "" {
+			fail.Problem = "the request is not the expected one"
+			return nil, fail
+		}
+	}
+	return turn, nil
+}
+
+func (m *Model) lane(name string) *lane {
+	l := m.lanes[name]
+	if l == nil {
+		turns, ok := m.Lanes[name]
+		if !ok {
+			turns = m.Turns
+		}
+		l = &lane{name: name, turns: expand(turns), last: -1, tries: map[int]int{}}
+		if m.lanes == nil {
+			m.lanes = map[string]*lane{}
+		}
+		m.lanes[name] = l
+	}
+	return l
+}
+
+// find returns where these messages stand in the script, counting this attempt.
+func (l *lane) find(messages []llm.Message) *talk {
+	var before *talk
+	for _, t := range slices.Backward(l.talks) {
+		if n := len(t.messages); (before == nil || n > len(before.messages)) && n <= len(messages) && sameMessages(t.messages, messages[:n]) {
+			before = t
+		}
+	}
+	at := before
+	if before == nil || len(before.messages) < len(messages) {
+		at = &talk{messages: messages, turn: l.last + 1}
+		if before != nil {
+			at.turn = before.turn + 1
+		}
+		l.talks = append(l.talks, at)
+	}
+	at.attempts++
+	l.last = max(l.last, at.turn)
+	l.tries[at.turn] = max(l.tries[at.turn], at.attempts)
+	return at
+}
+
+// sameMessages compares messages of the same number. Those that share their
+// parts are the same without a look at them.
+func sameMessages(a, b []llm.Message) bool {
+	for i := range a {
+		x, y := a[i], b[i]
+		if x.Role == y.Role && len(x.Parts) == len(y.Parts) && len(x.Parts) > 0 && &x.Parts[0] == &y.Parts[0] {
+			continue
+		}
+		if !bytes.Equal(x.AppendJSON(nil), y.AppendJSON(nil)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Requests returns the requests in the order in which they came.
+func (m *Model) Requests() []Recorded {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+// Changed tells which requests were changed after they were handed in, each as
+// a line; it is empty if all is well.
+func (m *Model) Changed() []string {
+	var out []string
+	for i, r := range m.Requests() {
+		was, is := r.Request.AppendJSON(nil), r.Original.AppendJSON(nil)
+		if !bytes.Equal(was, is) {
+			out = append(out, fmt.Sprintf("request %d (lane %q, turn %d) was changed afterwards:\n- %s\n+ %s", i, r.Lane, r.Turn, was, is))
+		}
+	}
+	return out
+}
+
+// Unused names the turns and the attempts that nobody asked for, in order. A
+// script that no lane used is named as a whole.
+func (m *Model) Unused() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []string
+	names := slices.Concat(slices.Collect(maps.Keys(m.lanes)), slices.Collect(maps.Keys(m.Lanes)))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		l := m.lanes[name]
+		if l == nil {
+			out = append(out, fmt.Sprintf("lane %q: all of it", name))
+			continue
+		}
+		for i, t := range l.turns {
+			if l.tries[i] == 0 {
+				out = append(out, fmt.Sprintf("lane %q: turn %d", name, i))
+				continue
+			}
+			for a := l.tries[i]; a < len(t.Attempts); a++ {
+				out = append(out, fmt.Sprintf("lane %q: turn %d, attempt %d", name, i, a+1))
+			}
+		}
+	}
+	if len(m.lanes) == 0 && len(m.Turns) > 0 {
+		out = append(out, "turns: all of them")
+	}
+	return out
+}
+
+// player sends the events of one turn.
+type player struct {
+	ctx   context.Context
+	clock *Clock
+}
+
+var errNoClock = errors.New("fake: the script has a delay, a gate or a stall, but there is no Clock to wait on; set the Clock field")
+
+func (p player) play(t *Turn, delivery llm.Delivery, yield func(llm.Event, error) bool) {
+	if err := p.wait(t.Delay, t.Gate); err != nil {
+		yield(nil, err)
+		return
+	}
+	events := t.StreamedEvents()
+	if delivery == llm.Buffered {
+		events = t.BufferedEvents()
+	}
+	for i, ev := range events {
+		if i > 0 {
+			if err := p.wait(t.Pace, ""); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		if !yield(ev, nil) {
+			return
+		}
+	}
+	if err := p.end(t); err != nil {
+		yield(nil, err)
+	}
+}
+
+func (p player) end(t *Turn) error {
+	if !t.Stall {
+		return t.err()
+	}
+	if p.clock == nil {
+		return errNoClock
+	}
+	return p.clock.Until(p.ctx)
+}
+
+// wait waits for d and then for the gate, if it has a name.
+func (p player) wait(d time.Duration, gate string) error {
+	if err := p.ctx.Err(); err != nil {
+		return context.Cause(p.ctx)
+	}
+	if d <= 0 && gate == "" {
+		return nil
+	}
+	if p.clock == nil {
+		return errNoClock
+	}
+	if err := p.clock.Sleep(p.ctx, d); err != nil || gate == "" {
+		return err
+	}
+	return p.clock.Gate(gate).Wait(p.ctx)
+}
+
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

@@ -1,0 +1,347 @@
+package fake_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+)
+
+// ask returns the text of the answer to these messages, or its error.
+func ask(t *testing.T, m llm.Model, lane string, messages ...llm.Message) string {
+	t.Helper()
+	turn, err := llm.Collect(m.Stream(t.Context(), &llm.Request{Model: lane, Messages: messages}))
+	if err != nil {
+		return turn.Text() + "!" + strings.Split(err.Error(), "\n")[0]
+	}
+	return turn.Text()
+}
+
+func check(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func said(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }
+
+func TestTurnByConversation(t *testing.T) {
+	m := fake.NewModel(fake.Turn{Text: "0"}, fake.Turn{Text: "1"}, fake.Turn{Text: "2"}, fake.Turn{Text: "3"})
+	u, u2 := llm.User("u"), llm.User("u2")
+	check(t, "first", "0", ask(t, m, "", u))
+	check(t, "again", "0", ask(t, m, "", llm.User("u")))
+	check(t, "went on", "1", ask(t, m, "", u, said("0"), u2))
+	check(t, "another went on from the first", "1", ask(t, m, "", u, said("0"), llm.User("other")))
+	check(t, "went on", "2", ask(t, m, "", u, said("0"), u2, said("1")))
+	check(t, "the first again", "0", ask(t, m, "", u))
+	check(t, "rewritten", "3", ask(t, m, "", llm.User("summary"), u2))
+	check(t, "after the rewrite", `!fake: lane "", turn 4, attempt 1: the script runs out: it has 4 turns (-want +got):`,
+		ask(t, m, "", llm.User("summary"), u2, said("3")))
+	check(t, "lanes", "0", ask(t, m, "lane", said("handed in"), u2))
+	check(t, "no messages", "1", ask(t, m, "lane", llm.User("new")))
+}
+
+func TestPartsDecideWhatIsTheSame(t *testing.T) {
+	m := fake.NewModel(fake.Turn{Text: "0"}, fake.Turn{Text: "1"}, fake.Turn{Text: "2"})
+	a := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a"}, llm.Text{Text: "b"}}}
+	check(t, "first", "0", ask(t, m, "", a))
+	check(t, "fewer parts of the same array", "1", ask(t, m, "", llm.Message{Role: llm.RoleUser, Parts: a.Parts[:1]}))
+	check(t, "another role, the same parts", "2", ask(t, m, "", llm.Message{Role: llm.RoleTool, Parts: a.Parts}))
+	m = fake.NewModel(fake.Turn{Text: "0"}, fake.Turn{Text: "1"})
+	check(t, "without parts", "0", ask(t, m, "", llm.Message{Role: llm.RoleUser}))
+	check(t, "without parts, again", "0", ask(t, m, "", llm.Message{Role: llm.RoleUser}))
+	check(t, "without parts, another role", "1", ask(t, m, "", llm.Message{Role: llm.RoleTool}))
+}
+
+func TestAttempts(t *testing.T) {
+	m := fake.NewModel(
+		fake.Turn{Attempts: []fake.Turn{{Text: "x", Error: &fake.Failure{Status: 429, RetryAfter: time.Second}}, {Text: "ok"}}},
+		fake.Turn{Text: "end"},
+	)
+	u := llm.User("u")
+	check(t, "attempt 1", "x!fake: status 429", ask(t, m, "", u))
+	check(t, "attempt 2", "ok", ask(t, m, "", u))
+	check(t, "attempt 3", `!fake: lane "", turn 0, attempt 3: the script runs out: the turn has 2 attempts (-want +got):`, ask(t, m, "", u))
+	check(t, "next", "end", ask(t, m, "", u, said("ok")))
+	var got []string
+	for _, r := range m.Requests() {
+		got = append(got, fmt.Sprintf("%s %d %d %d", r.Lane, r.Turn, r.Attempt, len(r.Request.Messages)))
+	}
+	check(t, "requests", []string{" 0 1 1", " 0 2 1", " 0 3 1", " 1 1 2"}, got)
+}
+
+func TestLanes(t *testing.T) {
+	m := &fake.Model{
+		Turns: []fake.Turn{{Text: "any"}},
+		Lanes: map[string][]fake.Turn{"a": {{Text: "a0"}, {Attempts: []fake.Turn{{Text: "1"}, {Text: "2"}}}}, "b": nil, "c": {{}}},
+	}
+	u := llm.User("u")
+	check(t, "unused at first", []string{`lane "a": all of it`, `lane "b": all of it`, `lane "c": all of it`, "turns: all of them"}, m.Unused())
+	check(t, "a", "a0", ask(t, m, "a", u))
+	check(t, "b", `!fake: lane "b", turn 0, attempt 1: the script runs out: it has 0 turns (-want +got):`, ask(t, m, "b", u))
+	check(t, "x", "any", ask(t, m, "x", u))
+	turn, err := llm.Collect(m.Stream(fake.WithLane(t.Context(), "a"), &llm.Request{Model: "x", Messages: []llm.Message{u}}))
+	if err != nil || turn.Text() != "a0" {
+		t.Errorf("WithLane: got %q, %v", turn.Text(), err)
+	}
+	check(t, "unused", []string{`lane "a": turn 1`, `lane "c": all of it`}, m.Unused())
+	check(t, "a again", "1", ask(t, m, "a", u, u))
+	check(t, "unused", []string{`lane "a": turn 1, attempt 2`, `lane "c": all of it`}, m.Unused())
+	check(t, "nothing to use", []string(nil), fake.NewModel().Unused())
+}
+
+func TestRepeat(t *testing.T) {
+	m := fake.NewModel(fake.Turn{Text: "{n}"}, fake.Turn{
+		Repeat: 2, Reasoning: "r{n}", Pieces: []string{"t{n}", "{n}"},
+		Calls: []fake.Call{{ID: "c{n}", Name: "f{n}", Args: `{"n":{n}}`}, {Pieces: []string{"{n}"}, Whole: true}},
+	}, fake.Turn{Repeat: 1, Attempts: []fake.Turn{{Text: "a{n}"}}})
+	u := llm.User("u")
+	check(t, "not repeated", "{n}", ask(t, m, "", u))
+	for n := 1; n <= 2; n++ {
+		history := make([]llm.Message, n+1)
+		turn, err := llm.Collect(m.Stream(t.Context(), &llm.Request{Messages: append([]llm.Message{u}, history[1:]...)}))
+		check(t, "error", nil, err)
+		want := []llm.Part{
+			llm.Reasoning{Text: fmt.Sprintf("r%d", n)}, llm.Text{Text: fmt.Sprintf("t%d%d", n, n)},
+			llm.ToolCall{ID: fmt.Sprintf("c%d", n), Name: fmt.Sprintf("f%d", n), Args: fmt.Sprintf(`{"n":%d}`, n)},
+			llm.ToolCall{Args: fmt.Sprint(n)},
+		}
+		check(t, "parts", want, turn.Parts)
+	}
+	check(t, "attempts", "a1", ask(t, m, "", u, llm.Message{}, llm.Message{}, llm.Message{}))
+}
+
+func TestExpect(t *testing.T) {
+	req := &llm.Request{
+		System:   "be brief",
+		Messages: []llm.Message{llm.User("hi"), llm.ToolResults(llm.ToolResult{ID: "a", Content: []llm.Part{llm.Text{Text: "one"}}}, llm.ToolResult{ID: "b", IsError: true})},
+		Tools:    []llm.Tool{{Name: "f"}, {Name: "g"}},
+	}
+	good := fake.Expect{
+		Messages: 2, Role: llm.RoleTool, System: []string{"brief", "be"}, Tools: []string{"f", "g"}, ToolChoice: "auto",
+		Results: []fake.ExpectResult{{ID: "a", Text: "on", IsError: new(false)}, {IsError: new(true)}},
+		Request: raw(`{"messages":[{"role":"user"},{"parts":[{"id":"a"},{}]}],"system":"be brief"}`),
+	}
+	for _, c := range []struct {
+		expect fake.Expect
+		want   []string
+	}{
+		{good, nil},
+		{fake.Expect{}, nil},
+		{fake.Expect{Messages: 3}, []string{"- messages: 3", "+ messages: 2"}},
+		{fake.Expect{Role: llm.RoleUser}, []string{"- role of the last message: user", "+ role of the last message: tool"}},
+		{fake.Expect{Text: []string{"x"}}, []string{`- text of the last message: … "x" …`, `+ text of the last message: ""`}},
+		{fake.Expect{System: []string{"be", "x"}}, []string{`- system: … "x" …`, `+ system: "be brief"`}},
+		{fake.Expect{Tools: []string{}}, []string{"- tools: ", "+ tools: f, g"}},
+		{fake.Expect{ToolChoice: "none"}, []string{"- tool choice: none", "+ tool choice: auto"}},
+		{fake.Expect{Results: []fake.ExpectResult{}}, []string{"- results in the last message: 0", "+ results in the last message: 2"}},
+		{
+			fake.Expect{Results: []fake.ExpectResult{{ID: "x", Text: "two"}, {IsError: new(false)}}},
+			[]string{"- result 0 answers: x", "+ result 0 answers: a", `- result 0: … "two" …`, `+ result 0: "one"`, "- result 1 is an error: false", "+ result 1 is an error: true"},
+		},
+		{
+			fake.Expect{Request: raw(`{"messages":[],"system":"x","tools":{},"zzz":{"a":1}}`)},
+			[]string{
+				"- request.messages: []", "+ request.messages: " + string(llm.Canonical(messagesJSON(req))), `- request.system: "x"`, `+ request.system: "be brief"`,
+				"- request.tools: {}", `+ request.tools: [{"name":"f"},{"name":"g"}]`, `- request.zzz: {"a":1}`, "+ request.zzz: nothing",
+			},
+		},
+		{fake.Expect{Request: raw(`{"system":["be brief"],"model":null}`)}, []string{"- request.model: null", `+ request.model: ""`, `- request.system: ["be brief"]`, `+ request.system: "be brief"`}},
+		{fake.Expect{Request: raw(`{"tools":[{},{"name":"h"}]}`)}, []string{`- request.tools[1].name: "h"`, `+ request.tools[1].name: "g"`}},
+	} {
+		_, err := llm.Collect(fake.NewModel(fake.Turn{Expect: &c.expect}).Stream(t.Context(), req))
+		if c.want == nil {
+			check(t, "error", nil, err)
+			continue
+		}
+		script := new(fake.ScriptError)
+		if !errors.As(err, &script) {
+			t.Errorf("got %v, want a ScriptError", err)
+			continue
+		}
+		check(t, "diff", c.want, strings.Split(script.Diff, "\n"))
+	}
+	_, err := llm.Collect(fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Expect: &fake.Expect{Messages: 1}}}}).Stream(t.Context(), &llm.Request{Model: "m"}))
+	check(t, "message", "fake: lane \"m\", turn 0, attempt 1: the request is not the expected one (-want +got):\n- messages: 1\n+ messages: 0", err.Error())
+	_, err = llm.Collect(fake.NewModel(fake.Turn{Expect: &fake.Expect{Role: llm.RoleTool}}).Stream(t.Context(), &llm.Request{Model: "m"}))
+	check(t, "message", "fake: lane \"m\", turn 0, attempt 1: the request is not the expected one (-want +got):\n- role of the last message: tool\n+ role of the last message: ", err.Error())
+}
+
+func messagesJSON(r *llm.Request) string {
+	var parts []string
+	for _, m := range r.Messages {
+		parts = append(parts, string(m.AppendJSON(nil)))
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+func TestScriptRunsOut(t *testing.T) {
+	_, err := llm.Collect(fake.NewModel().Stream(t.Context(), &llm.Request{}))
+	check(t, "no messages", "fake: lane \"\", turn 0, attempt 1: the script runs out: it has 0 turns (-want +got):\n- no more requests\n+ a request without messages", err.Error())
+	m := fake.NewModel(fake.Turn{})
+	ask(t, m, "")
+	_, err = llm.Collect(m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("u")}}))
+	check(t, "one message", "fake: lane \"\", turn 1, attempt 1: the script runs out: it has 1 turn (-want +got):\n- no more requests\n+ a request of 1 message, the last: "+
+		`{"role":"user","parts":[{"type":"text","text":"u"}]}`, err.Error())
+}
+
+func TestRequestsAreCopies(t *testing.T) {
+	m := fake.NewModel(fake.Turn{})
+	req := fullRequest()
+	want := fullRequest()
+	_, _ = llm.Collect(m.Stream(t.Context(), req))
+	check(t, "the copy", want, m.Requests()[0].Request)
+	check(t, "changed", []string(nil), m.Changed())
+	mangle(req)
+	check(t, "the copy after changes", want, m.Requests()[0].Request)
+	if m.Requests()[0].Original != req {
+		t.Error("the original is another request")
+	}
+	got := m.Changed()
+	if len(got) != 1 || !strings.HasPrefix(got[0], `request 0 (lane "m", turn 0) was changed afterwards:`+"\n- {") {
+		t.Errorf("Changed: got %q", got)
+	}
+	m = fake.NewModel(fake.Turn{})
+	m.Forget = true
+	check(t, "without memory", "", ask(t, m, "", llm.User("u")))
+	check(t, "requests", 0, len(m.Requests()))
+}
+
+// fullRequest has something in every place that could be shared.
+func fullRequest() *llm.Request {
+	return &llm.Request{
+		Model: "m",
+		Messages: []llm.Message{{Role: llm.RoleUser, Opaque: raw("1"), Parts: []llm.Part{
+			llm.Text{Opaque: raw("1")}, llm.Reasoning{Opaque: raw("1")}, llm.Media{Data: []byte("1"), Opaque: raw("1")},
+			llm.ToolCall{Opaque: raw("1")}, llm.ToolResult{Opaque: raw("1"), Content: []llm.Part{llm.Text{Opaque: raw("1")}}},
+			llm.Unknown{Raw: raw("1")},
+		}}},
+		Tools: []llm.Tool{{Parameters: raw("1"), Strict: new(true)}},
+		Settings: llm.Settings{
+			Temperature: new(1.0), TopP: new(1.0), Seed: new(int64(1)), Stop: []string{"1"}, ParallelCalls: new(true), OutputSchema: raw("1"),
+		},
+		Extra: map[string]json.RawMessage{"x": raw("1")},
+	}
+}
+
+func mangle(r *llm.Request) {
+	var parts func([]llm.Part)
+	parts = func(list []llm.Part) {
+		for i, p := range list {
+			switch p := p.(type) {
+			case llm.Text:
+				p.Opaque[0] = '2'
+			case llm.Reasoning:
+				p.Opaque[0] = '2'
+			case llm.Media:
+				p.Opaque[0], p.Data[0] = '2', '2'
+			case llm.ToolCall:
+				p.Opaque[0] = '2'
+			case llm.ToolResult:
+				p.Opaque[0] = '2'
+				parts(p.Content)
+			case llm.Unknown:
+				p.Raw[0] = '2'
+			}
+			list[i] = llm.Text{Text: "changed"}
+		}
+	}
+	parts(r.Messages[0].Parts)
+	r.Messages[0].Opaque[0] = '2'
+	r.Messages[0] = llm.Message{}
+	r.Tools[0].Parameters[0] = '2'
+	*r.Tools[0].Strict = false
+	r.Tools[0] = llm.Tool{}
+	*r.Settings.Temperature, *r.Settings.TopP, *r.Settings.Seed, *r.Settings.ParallelCalls = 2, 2, 2, false
+	r.Settings.Stop[0], r.Settings.OutputSchema[0] = "2", '2'
+	r.Extra["x"][0] = '2'
+	r.Extra["y"] = nil
+	r.Model = "2"
+}
+
+func TestTiming(t *testing.T) {
+	for _, delivery := range []llm.Delivery{llm.Streamed, llm.Buffered} {
+		c := fake.NewClock()
+		c.OpenInOrder("g")
+		d := newDiary(c)
+		m := &fake.Model{Clock: c, Turns: []fake.Turn{{Delay: 5, Gate: "g", Pace: 10, Reasoning: "r", Text: "t"}}}
+		for ev, err := range m.Stream(t.Context(), &llm.Request{Delivery: delivery}) {
+			d.add("%T %v", ev, err)
+		}
+		want := []string{"5ns llm.ReasoningDelta <nil>", "15ns llm.TextDelta <nil>", "25ns llm.Finish <nil>"}
+		if delivery == llm.Buffered {
+			want = []string{"5ns llm.PartDone <nil>", "15ns llm.PartDone <nil>", "25ns llm.Finish <nil>"}
+		}
+		d.check(t, want...)
+	}
+}
+
+func TestStallAndCancel(t *testing.T) {
+	for name, c := range map[string]struct {
+		turn fake.Turn
+		want []string
+	}{
+		"stall":         {fake.Turn{Text: "a", Stall: true}, []string{"0s llm.TextDelta <nil>", "1s <nil> the cause"}},
+		"delay":         {fake.Turn{Text: "a", Delay: time.Hour}, []string{"1s <nil> the cause"}},
+		"gate":          {fake.Turn{Text: "a", Gate: "shut"}, []string{"1s <nil> the cause"}},
+		"delay in time": {fake.Turn{Delay: time.Second - 1}, []string{"999.999999ms llm.Finish <nil>"}},
+		"between":       {fake.Turn{Pieces: []string{"a", "b"}, Pace: time.Minute}, []string{"0s llm.TextDelta <nil>", "1s <nil> the cause"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := fake.NewClock()
+			d := newDiary(clock)
+			ctx, cancel := clock.WithTimeout(t.Context(), time.Second, errCause)
+			defer cancel()
+			m := &fake.Model{Clock: clock, Turns: []fake.Turn{c.turn}}
+			for ev, err := range m.Stream(ctx, &llm.Request{}) {
+				d.add("%T %v", ev, err)
+			}
+			d.check(t, c.want...)
+		})
+	}
+}
+
+func TestCancelledBeforeAndDuring(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	m := fake.NewModel(fake.Turn{Text: "a"})
+	var got []string
+	for ev, err := range m.Stream(ctx, &llm.Request{}) {
+		got = append(got, fmt.Sprintf("%T %v", ev, err))
+		cancel(errCause)
+	}
+	check(t, "during", []string{"llm.TextDelta <nil>", "<nil> the cause"}, got)
+	_, err := llm.Collect(m.Stream(ctx, &llm.Request{}))
+	check(t, "before", true, err == errCause)
+}
+
+func TestLeavingEarly(t *testing.T) {
+	m := fake.NewModel(fake.Turn{Pieces: []string{"a", "b"}, Err: io.EOF})
+	n := 0
+	for range m.Stream(t.Context(), &llm.Request{}) {
+		n++
+		break
+	}
+	check(t, "events", 1, n)
+	turn, err := llm.Collect(m.Stream(t.Context(), &llm.Request{}))
+	check(t, "text", "ab", turn.Text())
+	check(t, "error", true, err == io.EOF)
+}
+
+func TestWithoutClock(t *testing.T) {
+	for _, turn := range []fake.Turn{{Delay: 1}, {Gate: "g"}, {Stall: true}, {Text: "x", Pace: 1}} {
+		_, err := llm.Collect(fake.NewModel(turn).Stream(t.Context(), &llm.Request{}))
+		if err == nil || !strings.Contains(err.Error(), "there is no Clock") {
+			t.Errorf("%+v: got %v", turn, err)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package fake_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+)
+
+// run calls a tool and tells how it ended.
+func run(ctx context.Context, ts *fake.Tools, name, args string) (out string) {
+	out = "exited"
+	defer func() {
+		if v := recover(); v != nil {
+			out = fmt.Sprint("panic: ", v)
+		}
+	}()
+	content, err := ts.Run(ctx, "id", name, args)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return llm.ToolResult{Content: content}.Text()
+}
+
+func TestBehaviours(t *testing.T) {
+	ts := fake.NewTools(nil,
+		fake.Tool{Name: "zero"},
+		fake.Tool{Name: "returns", Behaviour: fake.Behaviour{Returns: raw(`{"a":1}`), Text: "not this"}},
+		fake.Tool{Name: "text", Behaviour: fake.Behaviour{Text: "t"}},
+		fake.Tool{Name: "error", Behaviour: fake.Behaviour{Error: "e", Text: "not this"}},
+		fake.Tool{Name: "panic", Behaviour: fake.Behaviour{Panic: "p", Error: "not this"}},
+		fake.Tool{Name: "calls", Calls: []fake.Behaviour{{Error: "first"}, {Text: "second"}}},
+		fake.Tool{Name: "calls and then", Calls: []fake.Behaviour{{Error: "first"}}, Behaviour: fake.Behaviour{Text: "then"}},
+		fake.Tool{Name: "args", ByArgs: []fake.ArgsCase{
+			{`{"a":1,"b":2}`, fake.Behaviour{Text: "by value"}}, {"no json", fake.Behaviour{Text: "by text"}},
+		}, Calls: []fake.Behaviour{{Text: "other"}}},
+	)
+	for _, c := range []struct{ name, args, want string }{
+		{"zero", "", ""},
+		{"returns", "", `{"a":1}`},
+		{"text", "", "t"},
+		{"error", "", "error: e"},
+		{"panic", "", "panic: p"},
+		{"calls", "", "error: first"},
+		{"calls", "", "second"},
+		{"calls", "{}", "error: fake: tool \"calls\", call 2: the script runs out: it has 2 calls (-want +got):\n- no more calls\n+ {}"},
+		{"calls and then", "", "error: first"},
+		{"calls and then", "", "then"},
+		{"calls and then", "", "then"},
+		{"args", `{ "b": 2, "a": 1}`, "by value"},
+		{"args", "no json", "by text"},
+		{"args", "{}", "other"},
+		{"args", "{}", "error: fake: tool \"args\", call 1: the script runs out: it has 1 call (-want +got):\n- no more calls\n+ {}"},
+		{"what", "{}", "error: fake: tool \"what\", call 0: the script has no such tool (-want +got):\n- no call\n+ {}"},
+	} {
+		check(t, c.name, c.want, run(t.Context(), ts, c.name, c.args))
+	}
+	check(t, "peak", 1, ts.Peak())
+	check(t, "in flight", 0, ts.InFlight())
+}
+
+func TestToolsWait(t *testing.T) {
+	c := fake.NewClock()
+	c.OpenInOrder("g")
+	d := newDiary(c)
+	ts := fake.NewTools(c,
+		fake.Tool{Name: "delay", Behaviour: fake.Behaviour{Delay: 20}},
+		fake.Tool{Name: "gate", Behaviour: fake.Behaviour{Gate: "g", Delay: 5, Text: "x"}},
+		fake.Tool{Name: "stall", Behaviour: fake.Behaviour{Stall: true}},
+		fake.Tool{Name: "deaf", Behaviour: fake.Behaviour{Delay: 40, Gate: "g", IgnoresCancel: true}},
+		fake.Tool{Name: "shut", Behaviour: fake.Behaviour{Gate: "shut"}},
+		fake.Tool{Name: "deaf and shut", Behaviour: fake.Behaviour{Gate: "shut", IgnoresCancel: true}},
+		fake.Tool{Name: "slow", Behaviour: fake.Behaviour{Delay: 40}},
+		fake.Tool{Name: "exit", Behaviour: fake.Behaviour{Exit: true, Delay: 1}},
+	)
+	ctx, cancel := c.WithTimeout(t.Context(), 30, errCause)
+	defer cancel()
+	for _, tool := range ts.List {
+		c.Go(func() {
+			out := "exited"
+			defer func() { d.add("%s: %s", tool.Name, strings.SplitN(out, ":", 3)[:1]) }()
+			out = run(ctx, ts, tool.Name, "{}")
+			if strings.HasPrefix(out, "error: ") {
+				out = strings.Split(out, ": ")[1] + " …"
+			}
+		})
+	}
+	drain(t, c)
+	d.check(t, "1ns exit: [exited]", "5ns gate: [x]", "20ns delay: []", "30ns stall: [the cause …]", "30ns shut: [the cause …]",
+		"30ns slow: [the cause …]", "40ns deaf: []", "40ns deaf and shut: [fake …]")
+	check(t, "peak", 8, ts.Peak())
+	check(t, "in flight", 0, ts.InFlight())
+}
+
+func TestToolLog(t *testing.T) {
+	c := fake.NewClock()
+	ts := fake.NewTools(c, fake.Tool{Name: "a", Behaviour: fake.Behaviour{Delay: 2, Error: "e"}}, fake.Tool{Name: "b", Behaviour: fake.Behaviour{Delay: 1}})
+	start := c.Now()
+	c.Go(func() { _, _ = ts.Run(t.Context(), "1", "a", "x") })
+	c.Go(func() { _, _ = ts.Run(t.Context(), "2", "b", "y") })
+	_ = c.Sleep(t.Context(), 1)
+	check(t, "in flight", 2, ts.InFlight())
+	drain(t, c)
+	var short []string
+	for _, e := range ts.Log() {
+		short = append(short, fmt.Sprintf("%v %s %s %s %v %v", e, e.Call, e.Name, e.Args, e.At.Sub(start), e.Err))
+	}
+	check(t, "log", []string{"x:a 1 a x 0s <nil>", "x:b 2 b y 0s <nil>", "r:b 2 b y 1ns <nil>", "r:a 1 a x 2ns e"}, short)
+}
+
+func TestToolsWithoutClock(t *testing.T) {
+	for _, b := range []fake.Behaviour{{Delay: 1}, {Gate: "g"}, {Stall: true}} {
+		ts := fake.NewTools(nil, fake.Tool{Name: "t", Behaviour: b})
+		if got := run(t.Context(), ts, "t", ""); !strings.Contains(got, "there is no Clock") {
+			t.Errorf("%+v: got %s", b, got)
+		}
+	}
+	ts := fake.NewTools(nil, fake.Tool{Name: "t", Behaviour: fake.Behaviour{Text: "x"}})
+	check(t, "no wait", "x", run(t.Context(), ts, "t", ""))
+	check(t, "no time", time.Time{}, ts.Log()[0].At)
+}
+
+// TestZeroBehaviour has every field keep a tool from running out.
+func TestZeroBehaviour(t *testing.T) {
+	for i, b := range []fake.Behaviour{
+		{Returns: raw("1")}, {Text: "x"}, {Error: "x"}, {Panic: "x"}, {Exit: true}, {Delay: 1}, {Gate: "g"}, {Stall: true}, {IgnoresCancel: true},
+	} {
+		ts := fake.NewTools(nil, fake.Tool{Name: "t", Behaviour: b, Calls: []fake.Behaviour{{Text: "x"}}})
+		check(t, "the first", "x", run(t.Context(), ts, "t", ""))
+		done := make(chan string)
+		go func() { // one of them ends its goroutine
+			out := "exited"
+			defer func() { done <- out }()
+			out = run(t.Context(), ts, "t", "")
+		}()
+		if got := <-done; strings.Contains(got, "runs out") {
+			t.Errorf("behaviour %d: got %s", i, got)
+		}
+	}
+}
