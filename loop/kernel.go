@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,7 +151,7 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 		r.forced = r.forced || d.Action == trace.ForceFinal
 		if d.Messages != nil {
 			r.rewrite(d.Messages)
-			rewrites = append(rewrites, trace.Rewrite{Cause: d.Note, By: h.policy})
+			rewrites = append(rewrites, trace.Rewrite{Cause: cmp.Or(d.Note, "middleware"), By: h.policy})
 		}
 	}
 	if r.ended(trace.NoStep) { // a hook may have waited

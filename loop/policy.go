@@ -91,7 +91,8 @@ type Decision struct {
 	Cause  trace.Cause // empty means trace.CausePolicy
 	Note   string
 	// Messages replace the history of the run (BeforeStep), or follow the turn
-	// that is continued (AfterModel). The trace shows a rewrite.
+	// that is continued (AfterModel). The trace shows a rewrite, with Note as
+	// its cause.
 	Messages []llm.Message
 	// Err makes a stop a failure.
 	Err error
@@ -237,4 +238,10 @@ func (c *Config) options() []Policy {
 	add(c.CapAt == CapBottom, capBottomPolicy(c.MaxSteps, c.OnCap))
 	add(len(c.StopWhen) > 0, stopPolicy(c.StopWhen))
 	return list
+}
+
+// History returns the messages as they are before this step; they are not to be
+// changed.
+func (s *StepInfo) History() []llm.Message {
+	return s.run.history[:len(s.run.history):len(s.run.history)]
 }

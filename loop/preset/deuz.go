@@ -1,0 +1,241 @@
+package preset
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// DeuzName is the name of the preset Deuz.
+const DeuzName = "deuz"
+
+// Deuz is the tool loop of @deuz-sdk/core: one step unless MaxSteps is raised,
+// five tools at a time, the runaway guard at three, the cap after a step that
+// ran tools and without a sign, client tools that end the run.
+func Deuz(cfg loop.Config) loop.Config {
+	cfg.Preset = DeuzName
+	if cfg.MaxSteps == 0 {
+		cfg.MaxSteps = 1
+	}
+	return cfg
+}
+
+// DeuzPart is a part of the stream as that loop's document names it. Which
+// fields are set depends on Type; the union is open, so whoever switches on Type
+// ignores what it does not know.
+type DeuzPart struct {
+	Type         string // step-start, text-delta, reasoning-delta, tool-call-delta, step-finish, tool-call, tool-result, finish or error
+	StepIndex    int    // step-start, step-finish; counted from 0
+	Text         string // text-delta, reasoning-delta; the fragment of tool-call-delta
+	ToolCallID   string
+	ToolName     string
+	Input        json.RawMessage // tool-call: the arguments; those that are not JSON as a JSON string
+	Output       json.RawMessage // tool-result: a value, or a text as a JSON string
+	IsError      bool
+	FinishReason llm.FinishReason // step-finish, finish
+	Usage        llm.Usage        // of the step in step-finish, of the run in finish
+	Err          error            // error
+}
+
+// DeuzStream is the handle that the document's streaming entry point returns.
+type DeuzStream struct{ run *loop.Run }
+
+// NewDeuzStream makes a run a stream. It never fails: what goes wrong is an error
+// part, and the error of Usage and FinishReason.
+func NewDeuzStream(run *loop.Run) *DeuzStream { return &DeuzStream{run} }
+
+// Usage waits for the run's end and returns the sum of its usage. Whether anybody
+// reads the parts makes no difference.
+func (s *DeuzStream) Usage() (llm.Usage, error) {
+	res, err := s.run.Wait()
+	return res.Usage, err
+}
+
+// FinishReason waits for the run's end and returns the last step's reason.
+func (s *DeuzStream) FinishReason() (llm.FinishReason, error) {
+	res, err := s.run.Wait()
+	return res.Finish, err
+}
+
+// Full yields the parts of all model calls of the run: step-start first; finish
+// last, or error if the run failed.
+func (s *DeuzStream) Full() iter.Seq[DeuzPart] { return DeuzParts(s.run.Events()) }
+
+// Text yields the text of all steps and nothing else.
+func (s *DeuzStream) Text() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for p := range s.Full() {
+			if p.Type == "text-delta" && !yield(p.Text) {
+				return
+			}
+		}
+	}
+}
+
+// DeuzParts projects a run's events to the parts of the document. Tool results
+// come in call order, whatever order the tools finished in. Events without
+// deltas (a trace that left them out) give parts without deltas.
+func DeuzParts(events iter.Seq2[trace.Event, error]) iter.Seq[DeuzPart] {
+	return func(yield func(DeuzPart) bool) {
+		var d deuz
+		for ev, err := range events {
+			for _, p := range d.parts(ev, err) {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// deuz is the state of the projection: the calls of the step, and the results
+// that wait for those before them.
+type deuz struct {
+	calls   []llm.ToolCall
+	results map[string]llm.ToolResult
+	next    int
+}
+
+func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
+	switch b := ev.Body.(type) {
+	case trace.StepStart:
+		*d = deuz{results: map[string]llm.ToolResult{}}
+		return []DeuzPart{{Type: "step-start", StepIndex: ev.Step}}
+	case trace.ModelDelta:
+		return deuzDelta(b)
+	case trace.ModelTurn:
+		d.calls = b.Message.Calls()
+		return []DeuzPart{{Type: "step-finish", StepIndex: ev.Step, FinishReason: b.Finish, Usage: b.Usage}}
+	case trace.Decision:
+		if b.Cause == trace.CauseCalls || b.Cause == trace.CauseClientTools {
+			return deuzCalls(d.calls)
+		}
+	case trace.ToolEnd:
+		return d.result(b.Result)
+	case trace.ToolSkip:
+		return d.result(b.Result)
+	case trace.RunEnd:
+		if err == nil && b.Error != nil { // a trace that was read, not a live run
+			err = errors.New(b.Error.Message)
+		}
+		if err != nil {
+			return []DeuzPart{{Type: "error", Err: err}}
+		}
+		return []DeuzPart{{Type: "finish", FinishReason: b.Finish, Usage: b.Usage}}
+	default:
+	}
+	return nil
+}
+
+func deuzDelta(b trace.ModelDelta) []DeuzPart {
+	switch b.What {
+	case trace.DeltaText:
+		return []DeuzPart{{Type: "text-delta", Text: b.Text}}
+	case trace.DeltaReasoning:
+		return []DeuzPart{{Type: "reasoning-delta", Text: b.Text}}
+	case trace.DeltaArgs:
+		return []DeuzPart{{Type: "tool-call-delta", ToolCallID: b.Call, Text: b.Text}}
+	case trace.DeltaCall, trace.DeltaCallEnd:
+	}
+	return nil
+}
+
+func deuzCalls(calls []llm.ToolCall) []DeuzPart {
+	var parts []DeuzPart
+	for _, c := range calls {
+		parts = append(parts, DeuzPart{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: jsonOr(c.Args, "{}")})
+	}
+	return parts
+}
+
+// result keeps a result until all calls before it have theirs.
+func (d *deuz) result(r llm.ToolResult) []DeuzPart {
+	d.results[r.ID] = r
+	var parts []DeuzPart
+	for d.next < len(d.calls) {
+		r, ok := d.results[d.calls[d.next].ID]
+		if !ok {
+			break
+		}
+		d.next++
+		parts = append(parts, DeuzPart{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: jsonOr(r.Text(), `""`), IsError: r.IsError})
+	}
+	return parts
+}
+
+// jsonOr returns text as it is if it is JSON, else as a JSON string; empty stands
+// for an empty text.
+func jsonOr(text, empty string) json.RawMessage {
+	switch {
+	case text == "":
+		return json.RawMessage(empty)
+	case jsonio.Valid([]byte(text)):
+		return json.RawMessage(text)
+	}
+	return jsonio.AppendString(nil, text)
+}
+
+// MarshalJSON spells the part as the document does: its type and the fields of
+// that type alone.
+func (p DeuzPart) MarshalJSON() ([]byte, error) {
+	type member struct {
+		key string
+		val any
+	}
+	m := []member{{"type", p.Type}}
+	switch p.Type {
+	case "step-start":
+		m = append(m, member{"stepIndex", p.StepIndex})
+	case "text-delta", "reasoning-delta":
+		m = append(m, member{"text", p.Text})
+	case "tool-call-delta":
+		m = append(m, member{"toolCallId", p.ToolCallID}, member{"argsTextDelta", p.Text})
+	case "step-finish":
+		m = append(m, member{"stepIndex", p.StepIndex}, member{"finishReason", p.FinishReason}, member{"usage", deuzUsage(p.Usage)})
+	case "tool-call":
+		m = append(m, member{"toolCallId", p.ToolCallID}, member{"toolName", p.ToolName}, member{"input", p.Input})
+	case "tool-result":
+		m = append(m, member{"toolCallId", p.ToolCallID}, member{"toolName", p.ToolName}, member{"output", p.Output})
+		if p.IsError {
+			m = append(m, member{"isError", true})
+		}
+	case "finish":
+		m = append(m, member{"usage", deuzUsage(p.Usage)}, member{"finishReason", p.FinishReason})
+	case "error":
+		m = append(m, member{"error", fmt.Sprint(p.Err)})
+	}
+	var b bytes.Buffer
+	for i, x := range m {
+		if i == 0 {
+			b.WriteByte('{')
+		} else {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:", x.key)
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(x.val); err != nil {
+			return nil, err
+		}
+		b.Truncate(b.Len() - 1) // the encoder's newline
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func deuzUsage(u llm.Usage) any {
+	return struct {
+		Input     int64 `json:"inputTokens"`
+		Output    int64 `json:"outputTokens"`
+		Total     int64 `json:"totalTokens"`
+		Cached    int64 `json:"cachedInputTokens,omitempty"`
+		Reasoning int64 `json:"reasoningTokens,omitempty"`
+	}{u.Input, u.Output, u.Total(), u.Cached, u.Reasoning}
+}
