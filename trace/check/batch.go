@@ -1,0 +1,307 @@
+package check
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// batch is the calls of the run's last turn.
+type batch struct {
+	turn  int32 // counts the run's turns from 1; 0 before the first
+	calls []call
+	dups  bool // two of the calls have one id
+	// running counts the calls between tool.start and tool.end.
+	running  int
+	results  int // calls that have a result
+	failures int // those of them that failed
+	// spare says that a tool ended while fewer than the cap were running: no
+	// call may have been waiting for a slot then.
+	spare bool
+}
+
+// call is one call of a turn, or one that a run before this one left pending.
+type call struct {
+	id, name, args string
+	resolved       string // the cause of the last args.resolved
+	state          callState
+	abandoned      bool
+	failed         bool
+	content        []llm.Part // of the result, if it failed
+}
+
+type callState byte
+
+const (
+	callAsked callState = iota
+	callRunning
+	callEnded
+	callSkipped
+)
+
+// begin takes the calls of a new turn.
+func (r *run) begin(parts []llm.Part) {
+	b := &r.batch
+	*b = batch{turn: b.turn + 1, calls: b.calls[:0]}
+	for _, p := range parts {
+		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
+			r.register(call{id: c.ID, name: c.Name, args: c.Args})
+		}
+	}
+}
+
+// register adds a call to the batch and holds its id against INV-04.
+func (r *run) register(c call) {
+	b, known := &r.batch, r.answer.list.known
+	h := hash(c.id)
+	p, used := known[h]
+	if (used || c.id == "") && !p.dup {
+		reportDuplicate(&r.sink, c.id)
+		p.dup = true
+	}
+	if !used {
+		p.msg = -1
+	}
+	b.dups = b.dups || used && p.turn == b.turn
+	p.turn, p.index = b.turn, int32(len(b.calls))
+	known[h] = p
+	b.calls = append(b.calls, c)
+}
+
+// call returns the call of an id, or nil. Of calls that share an id it is the
+// first in the state that is asked for.
+func (r *run) call(id string, want callState) *call {
+	b := &r.batch
+	p, ok := r.answer.list.known[hash(id)]
+	if !ok || p.turn != b.turn || int(p.index) >= len(b.calls) || b.calls[p.index].id != id {
+		return nil
+	}
+	if b.dups {
+		for i := range b.calls {
+			if c := &b.calls[i]; c.id == id && c.state == want {
+				return c
+			}
+		}
+	}
+	return &b.calls[p.index]
+}
+
+// adopt returns a call that a tool event names; one that this run's turns do
+// not have is taken as left over by the run that this one resumes.
+func (r *run) adopt(id, name, args string, want callState) *call {
+	c := r.call(id, want)
+	if c == nil && r.resumed && r.batch.turn == 0 {
+		r.batch.calls = append(r.batch.calls, call{id: id, name: name, args: args})
+		h := hash(id)
+		r.answer.list.known[h] = place{msg: -1, index: int32(len(r.batch.calls) - 1)}
+		c = &r.batch.calls[len(r.batch.calls)-1]
+	}
+	return c
+}
+
+// resume joins this run to the one that it continues.
+func (r *run) resume(b trace.Resumed) {
+	r.resumed = true
+	left, ok := r.checker.suspended[b.Of]
+	if !ok {
+		return
+	}
+	delete(r.checker.suspended, b.Of)
+	r.batch.turn++
+	for _, c := range left {
+		r.register(c)
+	}
+}
+
+// resolve takes the word that a call runs with other arguments.
+func (r *run) resolve(ev *trace.Event, b trace.ArgsResolved) {
+	c := r.adopt(b.Call, "", b.Args, callAsked)
+	if c == nil || c.state != callAsked {
+		r.report(invFraming, "the arguments of the call %q are resolved when it is not waiting to run", b.Call)
+		return
+	}
+	r.mustHaveDecided()
+	c.args, c.resolved = b.Args, b.Cause
+	r.inStep(ev)
+}
+
+// inStep is within for the events of tools. What a resumed run was left with
+// may run before the first step.
+func (r *run) inStep(ev *trace.Event) {
+	if !r.resumed || r.step.begun > 0 {
+		r.within(ev)
+	}
+}
+
+// toolStart takes the start of a tool.
+func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
+	r.mustHaveDecided()
+	c := r.adopt(b.Call, b.Name, b.Args, callAsked)
+	r.mayStart(c, b)
+	r.inStep(ev)
+	if c == nil || c.state == callRunning {
+		return
+	}
+	if c.name == "" {
+		c.name = b.Name
+	}
+	c.state = callRunning
+	r.batch.running++
+}
+
+// mayStart reports the first reason why a tool must not start.
+func (r *run) mayStart(c *call, b *trace.ToolStart) {
+	reason := r.tools.refuse(b.Name)
+	switch {
+	case r.cancelled:
+		r.report(invCancellation, "the call %q starts although the run was cancelled", b.Call)
+	case c == nil:
+		r.report(invFraming, "the call %q starts, but the last turn did not ask for it", b.Call)
+	case c.state == callSkipped:
+		r.report(invAtMostOnce, "the call %q starts although it was skipped", b.Call)
+	case c.state != callAsked:
+		r.report(invAtMostOnce, "the call %q starts a second time", b.Call)
+	case reason != "":
+		r.report(invAtMostOnce, "the call %q is executed, but the tool %q %s", b.Call, b.Name, reason)
+	case r.control.forced == forceAsked:
+		r.report(invContinuation, "the call %q starts after the forced last answer", b.Call)
+	case c.name != "" && c.name != b.Name:
+		r.report(invExactArgs, "the call %q is of %q, but %q was run", b.Call, c.name, b.Name)
+	case c.args != b.Args:
+		r.report(invExactArgs, "the call %q was run with %s, but its arguments are %s", b.Call, clip(b.Args), clip(c.args))
+	default:
+		r.mayJoin(c)
+	}
+}
+
+// mayJoin holds the number of running tools against INV-15.
+func (r *run) mayJoin(c *call) {
+	limit := r.promise.concurrency
+	switch {
+	case limit == 0:
+	case r.batch.running >= limit:
+		r.report(invConcurrency, "the call %q starts while %d others run, but the cap is %d", c.id, r.batch.running, limit)
+	case r.batch.spare && !r.promise.approval && c.resolved != "repair" && c.resolved != "edit":
+		r.report(invConcurrency, "the call %q starts only after another has ended, although not all the slots were in use", c.id)
+		r.batch.spare = false // said once
+	}
+}
+
+// toolEnd takes the return of a tool.
+func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
+	c := r.call(b.Call, callRunning)
+	if c == nil || c.state != callRunning {
+		r.report(invFraming, "the call %q ends, but it is not running", b.Call)
+		return
+	}
+	r.inStep(ev)
+	r.batch.spare = r.batch.spare || r.batch.running < r.promise.concurrency
+	r.batch.running--
+	c.state = callEnded
+	r.result(c, b.Result, b.Outcome != trace.OutcomeOK)
+	r.tally(c.name, b.Outcome != trace.OutcomeOK || b.Result.IsError, b.Outcome == trace.OutcomeCancelled)
+}
+
+// toolSkip takes the word that a call gets a result without being run.
+func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
+	r.mustHaveDecided()
+	c := r.adopt(b.Call, b.Name, "", callAsked)
+	switch {
+	case c == nil:
+		r.report(invFraming, "the call %q is skipped, but the last turn did not ask for it", b.Call)
+		return
+	case c.state == callSkipped:
+		r.report(invFraming, "the call %q is skipped twice", b.Call)
+		return
+	case c.state != callAsked:
+		r.report(invAtMostOnce, "the call %q is skipped although it has started", b.Call)
+		return
+	}
+	r.inStep(ev)
+	c.state = callSkipped
+	chosen := b.Cause == "denied" || b.Cause == "cancelled" || b.Cause == "duplicate"
+	r.result(c, b.Result, !chosen)
+	if b.Result.IsError {
+		r.tally(b.Name, true, chosen)
+	}
+}
+
+// result holds the result of a call against INV-23.
+func (r *run) result(c *call, res llm.ToolResult, failed bool) {
+	r.batch.results++
+	switch {
+	case res.ID != c.id:
+		r.report(invContainedTools, "the call %q got a result for %q", c.id, res.ID)
+	case failed && !res.IsError && !r.promise.unflagged:
+		r.report(invContainedTools, "the call %q failed, but its result is not marked as an error", c.id)
+	case failed:
+		r.batch.failures++
+		c.failed, c.content = true, res.Content
+	}
+}
+
+// contained looks for the results of failed calls in a message.
+func (r *run) contained(m llm.Message) {
+	for _, p := range m.Parts {
+		res, ok := p.(llm.ToolResult)
+		if !ok {
+			continue
+		}
+		c := r.call(res.ID, callEnded)
+		switch {
+		case c == nil || !c.failed:
+		case !res.IsError && !r.promise.unflagged:
+			r.report(invContainedTools, "the call %q failed, but the model is told a result that is not marked as an error", res.ID)
+		case len(res.Content)+len(c.content) > 0 && !reflect.DeepEqual(res.Content, c.content):
+			r.report(invContainedTools, "the call %q failed, but the model is told another result than the one that was recorded", res.ID)
+		}
+	}
+}
+
+// abandon takes the word that a running tool is not waited for.
+func (r *run) abandon(b trace.Abandoned) {
+	c := r.call(b.Call, callRunning)
+	if c == nil {
+		r.report(invFraming, "the call %q is abandoned, but the last turn did not ask for it", b.Call)
+		return
+	}
+	c.abandoned = true
+}
+
+// noneRuns reports the first call that runs and is waited for, at a step's end.
+func (r *run) noneRuns() {
+	if r.batch.running == 0 {
+		return
+	}
+	for i := range r.batch.calls {
+		if c := &r.batch.calls[i]; c.state == callRunning && !c.abandoned {
+			r.report(invFraming, "step %d ends before the call %q has", r.step.n, c.id)
+			return
+		}
+	}
+}
+
+// left returns the calls that are pending, in a form that outlives the events.
+func (b *batch) left(pending []string) []call {
+	var out []call
+	for _, id := range pending {
+		for _, c := range b.calls {
+			if c.id == id && c.state == callAsked {
+				out = append(out, call{id: strings.Clone(id), name: strings.Clone(c.name), args: strings.Clone(c.args), resolved: strings.Clone(c.resolved)})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// clip shortens a text for a message.
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		return quoted(s[:most]) + " …"
+	}
+	return quoted(s)
+}

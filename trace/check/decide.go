@@ -1,0 +1,227 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/looptape/looptape/trace"
+)
+
+// control is what the run has decided.
+type control struct {
+	awaited bool        // a turn has come, its decision has not
+	stop    trace.Cause // of the decision that ended the run, until one goes on
+	guarded bool        // a guard has stopped the run
+	forced  force
+}
+
+// force is how far a forced last answer has come.
+type force byte
+
+const (
+	forceNone force = iota
+	forceOrdered
+	forceAsked
+)
+
+// force takes a request as the forced last answer if one was ordered.
+func (r *run) force(x *exchange) {
+	if r.control.forced != forceOrdered {
+		return
+	}
+	r.control.forced = forceAsked
+	if x.offers {
+		r.report(invContinuation, "the forced last answer is asked for with tools")
+	}
+}
+
+// mustHaveDecided reports a turn that was not followed by a decision.
+func (r *run) mustHaveDecided() {
+	c := &r.control
+	if c.awaited && r.promise.any {
+		r.report(invContinuation, "no decision follows the turn with %d calls", len(r.batch.calls))
+	}
+	c.awaited = false
+}
+
+// decide takes a decision.
+func (r *run) decide(b *trace.Decision) {
+	c := &r.control
+	judge := r.later
+	if c.awaited {
+		judge = r.afterTurn
+	}
+	wrong := judge(b)
+	c.awaited = false
+	if wrong != "" {
+		r.report(invContinuation, "the decision %s (%s) %s", b.Action, b.Cause, wrong)
+	}
+	switch b.Action {
+	case trace.GoOn:
+		c.stop = ""
+	case trace.ForceFinal:
+		c.stop, c.forced = "", forceOrdered
+	case trace.End, trace.Stop, trace.Suspend:
+		c.stop = b.Cause
+	default:
+		r.report(invContinuation, "the action %q is none of those that a decision has", b.Action)
+	}
+	if b.Cause == trace.CauseStopCondition {
+		r.condition()
+	}
+	if b.Action == trace.Stop && b.Cause == trace.CauseGuard {
+		c.guarded = true
+	}
+}
+
+// afterTurn says what is wrong with the decision on a turn; it may depend on
+// the turn's calls alone.
+func (r *run) afterTurn(b *trace.Decision) string {
+	n := len(r.batch.calls)
+	if r.control.forced == forceAsked {
+		if b.Action == trace.GoOn || b.Action == trace.ForceFinal {
+			return "goes on after the forced last answer"
+		}
+		return ""
+	}
+	switch b.Action {
+	case trace.GoOn:
+		return goingOn(b, n)
+	case trace.End:
+		if n > 0 {
+			return "ends the run, but the turn has calls"
+		}
+		if b.Cause != trace.CauseNone {
+			return "is no natural end"
+		}
+	case trace.Stop:
+		return stopping(b, n)
+	case trace.ForceFinal, trace.Suspend:
+		if b.Cause == trace.CauseNone || b.Cause == trace.CauseCalls {
+			return "has no cause of its own"
+		}
+	}
+	return ""
+}
+
+func goingOn(b *trace.Decision, n int) string {
+	switch b.Cause {
+	case trace.CauseCalls:
+		if b.Calls != n || n == 0 {
+			return "counts other calls than the turn has"
+		}
+	case trace.CauseContinuedTurn, trace.CauseEndHook:
+		if n > 0 {
+			return "leaves the calls of the turn aside"
+		}
+	case trace.CauseNone:
+		return "goes on without a cause"
+	default:
+		if n == 0 && b.By == "" && b.Cause != trace.CauseHandOff && b.Cause != trace.CauseMalformed {
+			return "goes on, but the turn has no calls and no policy asked for more"
+		}
+	}
+	return ""
+}
+
+// stopping says what is wrong with a stop right after a turn.
+func stopping(b *trace.Decision, n int) string {
+	switch b.Cause {
+	case trace.CauseNone, trace.CauseCalls:
+		return "stops without a cause"
+	case trace.CauseClientTools:
+		if n == 0 {
+			return "waits for calls, but the turn has none"
+		}
+	case trace.CauseCap, trace.CauseBudget, trace.CauseHandOff, trace.CauseEndHook, trace.CauseContinuedTurn:
+		if b.By == "" {
+			return "stops before the turn's calls were looked at"
+		}
+	}
+	return ""
+}
+
+// later says what is wrong with a decision that does not follow a turn.
+func (r *run) later(b *trace.Decision) string {
+	switch b.Action {
+	case trace.End:
+		return "is a natural end, but follows no turn"
+	case trace.GoOn:
+		if b.Cause == trace.CauseCalls && (!r.resumed || r.batch.turn > 1) {
+			return "counts calls, but follows no turn"
+		}
+	case trace.Stop:
+		if b.Cause == trace.CauseNone || b.Cause == trace.CauseCalls {
+			return "stops without a cause"
+		}
+	case trace.ForceFinal, trace.Suspend:
+	}
+	return ""
+}
+
+// condition takes the word that a stop condition has held.
+func (r *run) condition() {
+	s := &r.step
+	s.stops++
+	switch {
+	case s.stops > 1:
+		r.report(invStopConditions, "the stop conditions are evaluated %d times in step %d", s.stops, s.n)
+	case r.batch.results == 0:
+		r.report(invStopConditions, "a stop condition ends step %d, which ran no tools", s.n)
+	case r.batch.waiting():
+		r.report(invStopConditions, "a stop condition ends step %d before all results are in", s.n)
+	}
+}
+
+// waiting reports whether a call of the batch has no result yet.
+func (b *batch) waiting() bool {
+	for i := range b.calls {
+		if b.calls[i].state < callEnded {
+			return true
+		}
+	}
+	return false
+}
+
+// streak counts the steps on end in which a tool has failed.
+type streak struct {
+	tool       string
+	n          int
+	last       int // the last step that counts, as step.begun has it
+	failed, ok bool
+}
+
+// tally takes a result for the guard. Neither what somebody chose not to run
+// nor what a cancel has ended is a failure or a success.
+func (r *run) tally(tool string, failed, chosen bool) {
+	if r.promise.guard <= 0 || chosen {
+		return
+	}
+	for i := range r.streaks {
+		if s := &r.streaks[i]; s.tool == tool {
+			s.failed, s.ok = s.failed || failed, s.ok || !failed
+			return
+		}
+	}
+	if failed {
+		r.streaks = append(r.streaks, streak{tool: strings.Clone(tool), failed: true})
+	}
+}
+
+// count ends the step for the guard.
+func (r *run) count() {
+	for i := range r.streaks {
+		s := &r.streaks[i]
+		switch {
+		case s.ok:
+			s.n = 0
+		case s.failed:
+			if r.promise.absence && s.last != r.step.begun-1 {
+				s.n = 0
+			}
+			s.n++
+			s.last = r.step.begun
+			r.tripped = r.tripped || s.n >= r.promise.guard
+		}
+		s.failed, s.ok = false, false
+	}
+}

@@ -1,0 +1,119 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// end takes the run's last event.
+func (r *run) end(b *trace.RunEnd) {
+	r.over = true
+	r.mustHaveDecided()
+	r.closed()
+	r.stopped(b)
+	r.complete(b)
+	r.sums(b)
+}
+
+// closed reports what is still open.
+func (r *run) closed() {
+	if r.answer.asked {
+		r.report(invFraming, "the run ends before its model call has")
+	}
+	for _, p := range r.purposes {
+		if r.others[p].asked {
+			r.report(invFraming, "the run ends before its model call for %s has", p)
+		}
+	}
+	if r.step.open {
+		r.report(invFraming, "the run ends within step %d", r.step.n)
+		r.closeStep()
+	}
+}
+
+// stopped holds the end against the decisions that led to it.
+func (r *run) stopped(b *trace.RunEnd) {
+	c := &r.control
+	switch {
+	case c.guarded && !r.tripped && r.promise.guard > 0 && !r.promise.rounds:
+		r.report(invRunaway, "the guard stops the run, but no tool has failed in %d steps on end", r.promise.guard)
+	case c.stop == "" && r.promise.any:
+		r.report(invContinuation, "the run ends (%s) without a decision to stop", b.Stop)
+	case c.stop != "" && c.stop != b.Stop:
+		r.report(invContinuation, "the run ends with %s, but had decided to stop because of %s", b.Stop, c.stop)
+	case b.Stop == trace.CauseError && r.escaped(b.Error):
+		r.report(invContainedTools, "the run fails because a tool did: %s", b.Error.Message)
+	}
+}
+
+// escaped reports whether a run's error is one of its last tools'.
+func (r *run) escaped(e *trace.Error) bool {
+	return e != nil && r.batch.failures > 0 && (e.Type == "tool" || e.Type == "panic")
+}
+
+// complete holds the messages after the last request against the calls.
+func (r *run) complete(b *trace.RunEnd) {
+	l := &r.answer.list
+	if x := &r.answer; x.turn != nil && !x.rewritten {
+		r.echo(x.turn, b.Appended)
+	}
+	r.append(l, b.Appended)
+	pending := b.Pending
+	if len(pending) == 0 {
+		pending = r.suspended
+	}
+	l.ended(&r.sink, pending)
+	if lost := r.lost(); lost != "" && r.control.forced != forceAsked && !slices.Contains(pending, lost) {
+		r.report(invCompleteness, "the run ends without the turn that has the call %q, and does not report it pending", lost)
+	}
+	if left := r.batch.left(pending); len(left) > 0 {
+		r.checker.suspended[r.run] = left
+	}
+}
+
+// lost returns the first call of the last turn if no message has it.
+func (r *run) lost() string {
+	if r.batch.turn == 0 || len(r.batch.calls) == 0 {
+		return ""
+	}
+	first := r.batch.calls[0].id
+	if r.answer.list.known[hash(first)].msg >= 0 {
+		return ""
+	}
+	return first
+}
+
+// mustBeSent reports a turn whose calls have results, but that the next request
+// does not have.
+func (r *run) mustBeSent() {
+	if id := r.lost(); id != "" && r.batch.results > 0 {
+		r.report(invPairing, "the run goes on without the turn that has the call %q", id)
+	}
+}
+
+// sums holds the run's usage against that of its model calls.
+func (r *run) sums(b *trace.RunEnd) {
+	if b.Usage != r.used {
+		r.report(invUsage, "the run says %s, but its model calls add up to %s", usage(b.Usage), usage(r.used))
+		return
+	}
+	purposes := append(slices.Sorted(maps.Keys(b.UsageBy)), r.purposes...)
+	for _, p := range purposes {
+		if said, used := b.UsageBy[p], r.exchange(p).used; said != used {
+			r.report(invUsage, "the run says %s %s, but its model calls add up to %s", usage(said), purpose(p), usage(used))
+			return
+		}
+	}
+}
+
+func purpose(p trace.Purpose) string {
+	if p == trace.PurposeAnswer {
+		return "for the answer"
+	}
+	return "for " + string(p)
+}
+
+func usage(u llm.Usage) string { return string(u.AppendJSON(nil)) }

@@ -1,0 +1,298 @@
+package check
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// exchange is what is known of the model calls of one purpose.
+type exchange struct {
+	list      list
+	rewritten bool // a rewrite has come since the last request
+	offers    bool // requests offer tools that may be called
+	asked     bool // a request is waiting for its answer
+	began     bool // a piece of that answer has come
+	deltas    []deltaCall
+	fault     fault
+	retries   int // of the model call under way
+	used      llm.Usage
+	// turn is the last whole answer if it has opaque data that the next request
+	// must echo.
+	turn *llm.Message
+}
+
+// fault is the last attempt, if it failed.
+type fault struct {
+	failed  bool
+	retried bool // a model.retry has followed
+	after   time.Duration
+	at      time.Duration
+	why     string // why it must not be retried; empty if it may
+}
+
+type deltaCall struct {
+	id    string
+	ended bool
+}
+
+// request takes a request: whether it may be made, and what is in it.
+func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
+	x := r.exchange(ev.Purpose)
+	answer := ev.Purpose == trace.PurposeAnswer
+	if answer {
+		r.mustHaveDecided()
+	}
+	r.mayAsk(ev, x)
+	if answer {
+		r.within(ev)
+	}
+	if x.asked {
+		r.report(invFraming, "a model.request comes before the one before it was answered")
+	}
+	if ev.Attempt <= 1 && !x.fault.retried {
+		x.retries = 0
+	}
+	x.asked, x.began, x.fault, x.deltas = true, false, fault{}, x.deltas[:0]
+	if answer {
+		r.force(x)
+	}
+	found, rewritten := len(*r.found), x.rewritten
+	r.messages(x, b)
+	if answer && !rewritten && found == len(*r.found) {
+		r.mustBeSent()
+	}
+}
+
+// mayAsk reports the first reason why a model call must not be made.
+func (r *run) mayAsk(ev *trace.Event, x *exchange) {
+	f, c := &x.fault, &r.control
+	answer := x == &r.answer
+	goesOn := answer && !f.retried
+	switch {
+	case r.cancelled:
+		r.report(invCancellation, "the model is asked although the run was cancelled")
+	case r.used.Total() >= r.promise.budget:
+		r.report(invBudget, "the model is asked although %d tokens of %d are spent", r.used.Total(), r.promise.budget)
+	case (f.failed && answer || ev.Attempt > 1) && !f.retried:
+		r.report(invRetries, "the model is asked again (attempt %d) without a model.retry", ev.Attempt)
+	case f.retried && r.virtual && ev.At-f.at < f.after:
+		r.report(invRetries, "the model is asked again %s after the failure, but the provider asked for %s", ev.At-f.at, f.after)
+	case goesOn && c.forced == forceAsked:
+		r.report(invContinuation, "the model is asked again after the forced last answer")
+	case goesOn && c.stop == trace.CauseGuard:
+		r.report(invRunaway, "the model is asked although the guard had stopped the run")
+	case goesOn && c.stop != "":
+		r.report(invContinuation, "the model is asked although the run had decided to stop (%s)", c.stop)
+	default:
+		return
+	}
+	c.stop = "" // said once
+}
+
+// messages takes what a request says: INV-05, INV-22, and through the list the
+// rest of what messages show. Only the answer's requests make one history: a
+// judge or a repair begins anew each time.
+func (r *run) messages(x *exchange, b trace.ModelRequest) {
+	l := &x.list
+	if b.Kept > l.n || b.Kept < l.n && x == &r.answer && !x.rewritten {
+		r.report(invAppendOnly, "the request keeps %d messages of the %d of the request before it, without a rewrite event", b.Kept, l.n)
+	}
+	if kept := max(0, b.Kept); kept < l.n {
+		l.cut(kept)
+	}
+	if x.turn != nil && !x.rewritten {
+		r.echo(x.turn, b.New)
+	}
+	x.turn, x.rewritten = nil, false
+	r.append(l, b.New)
+	l.sent(&r.sink)
+}
+
+// append adds messages to a list.
+func (r *run) append(l *list, messages []llm.Message) {
+	for _, m := range messages {
+		if r.batch.failures > 0 && l == &r.answer.list {
+			r.contained(m)
+		}
+		l.add(&r.sink, m)
+	}
+}
+
+// echo holds the assistant message among new against the turn that it repeats.
+func (r *run) echo(turn *llm.Message, messages []llm.Message) {
+	for i := range messages {
+		if m := &messages[i]; m.Role == llm.RoleAssistant {
+			if wrong := unlike(turn, m); wrong != "" {
+				r.report(invOpaqueEcho, "the assistant turn is sent back with %s", wrong)
+			}
+			return
+		}
+	}
+}
+
+// unlike says what the echo has lost or changed of the turn's opaque data. The
+// parts that carry some, and the calls between which they stand, must be the
+// same in the same order.
+func unlike(turn, echo *llm.Message) string {
+	if !bytes.Equal(turn.Opaque, echo.Opaque) {
+		return "other opaque data of the message"
+	}
+	want, got := fixed(turn.Parts), fixed(echo.Parts)
+	for i, p := range want {
+		if i >= len(got) || !samePart(p, got[i]) {
+			return "the part " + partName(p) + " changed, moved or left out"
+		}
+	}
+	if len(got) > len(want) {
+		return "the part " + partName(got[len(want)]) + " added"
+	}
+	return ""
+}
+
+// fixed returns the parts that must stay where they are.
+func fixed(parts []llm.Part) []llm.Part {
+	var out []llm.Part
+	for _, p := range parts {
+		if _, ok := p.(llm.ToolCall); ok || opaque(p) != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// samePart compares opaque data, and of reasoning the text as well: it is what
+// the signature signs. Of a call only its id matters here, see INV-09.
+func samePart(a, b llm.Part) bool {
+	if !bytes.Equal(opaque(a), opaque(b)) {
+		return false
+	}
+	switch a := a.(type) {
+	case llm.Reasoning:
+		b, ok := b.(llm.Reasoning)
+		return ok && a.Text == b.Text
+	case llm.ToolCall:
+		b, ok := b.(llm.ToolCall)
+		return ok && a.ID == b.ID
+	case llm.Text:
+		_, ok := b.(llm.Text)
+		return ok
+	case llm.Media:
+		_, ok := b.(llm.Media)
+		return ok
+	}
+	return true
+}
+
+// delta takes a piece of an answer.
+func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
+	x := r.exchange(ev.Purpose)
+	if !x.asked {
+		r.report(invFraming, "a model.delta comes when no model call is under way")
+		return
+	}
+	if ev.Purpose == trace.PurposeAnswer {
+		r.within(ev)
+	}
+	x.began = true
+	if b.What == trace.DeltaText || b.What == trace.DeltaReasoning {
+		return
+	}
+	c := x.deltaOf(b.Call)
+	switch {
+	case b.What == trace.DeltaCall && c != nil:
+		r.report(invFraming, "the call %q begins twice", b.Call)
+	case b.What == trace.DeltaCall:
+		x.deltas = append(x.deltas, deltaCall{id: b.Call})
+	case c == nil:
+		r.report(invFraming, "a piece of the call %q comes before the call begins", b.Call)
+	case c.ended:
+		r.report(invFraming, "a piece of the call %q comes after the call has ended", b.Call)
+	default:
+		c.ended = b.What == trace.DeltaCallEnd
+	}
+}
+
+func (x *exchange) deltaOf(id string) *deltaCall {
+	for i := len(x.deltas) - 1; i >= 0; i-- {
+		if x.deltas[i].id == id {
+			return &x.deltas[i]
+		}
+	}
+	return nil
+}
+
+// answered ends the model call under way.
+func (r *run) answered(ev *trace.Event, x *exchange, u llm.Usage) {
+	if !x.asked {
+		r.report(invFraming, "a %s comes when no model call is under way", ev.Body.Kind())
+	}
+	if ev.Purpose == trace.PurposeAnswer {
+		r.within(ev)
+	}
+	x.asked = false
+	x.used = x.used.Add(u)
+	r.used = r.used.Add(u)
+}
+
+// turn takes a whole answer.
+func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
+	x := r.exchange(ev.Purpose)
+	r.answered(ev, x, b.Usage)
+	if ev.Purpose != trace.PurposeAnswer {
+		return
+	}
+	x.turn = nil
+	if carries(b.Message) {
+		m := b.Message
+		x.turn = &m
+	}
+	r.mustHaveDecided()
+	r.begin(b.Message.Parts)
+	r.control.awaited = true
+}
+
+func carries(m llm.Message) bool {
+	for _, p := range m.Parts {
+		if opaque(p) != nil {
+			return true
+		}
+	}
+	return m.Opaque != nil
+}
+
+// failure takes a failed attempt.
+func (r *run) failure(ev *trace.Event, b *trace.ModelError) {
+	x := r.exchange(ev.Purpose)
+	began := x.began
+	r.answered(ev, x, b.Usage)
+	x.fault = fault{failed: true, after: b.Error.RetryAfter, at: ev.At}
+	switch {
+	case !b.Error.Retryable:
+		x.fault.why = "the error is not one that may be retried"
+	case b.Partial || began:
+		x.fault.why = "a part of the answer had been passed on"
+	}
+}
+
+// retry takes the word that a model call will be tried again.
+func (r *run) retry(ev *trace.Event, b trace.ModelRetry) {
+	x := r.exchange(ev.Purpose)
+	f := &x.fault
+	x.retries++
+	switch {
+	case r.cancelled:
+		r.report(invCancellation, "a model call is to be retried although the run was cancelled")
+	case !f.failed:
+		r.report(invRetries, "a model call is retried that did not fail")
+	case f.why != "":
+		r.report(invRetries, "a model call is retried although %s", f.why)
+	case b.Wait < f.after:
+		r.report(invRetries, "the retry waits %s, but the provider asked for %s", b.Wait, f.after)
+	case x.retries > r.promise.retries:
+		r.report(invRetries, "retry %d of a model call, but retry_max is %d", x.retries, r.promise.retries)
+	}
+	f.retried = true
+}

@@ -1,0 +1,259 @@
+package check
+
+import (
+	"github.com/looptape/looptape/llm"
+)
+
+// list follows the messages of one growing history: the requests of one purpose
+// in a run, or a plain list. It sees INV-01 to INV-04, and the end of a run asks
+// it for INV-07.
+type list struct {
+	n     int              // messages so far
+	known map[uint64]place // every call's id, by its hash
+	// placed are the calls in the list, in order, so that the list can be cut.
+	placed []placed
+	turn   int // the index of the last message with calls; -1 if there is none
+	// open are the calls of that turn; late are calls of turns that other
+	// messages have followed. Both are of the last requests only.
+	open       []openCall
+	late       []openCall
+	next       int // in open: one behind the last call that has its result
+	disordered bool
+}
+
+// place says what is known of a call's id.
+type place struct {
+	msg   int32 // the index of the message with the call; -1 if in none
+	turn  int32 // the model turn of the run that made it; 0 for older ones
+	index int32 // in that turn
+	dup   bool  // that it was used twice was reported
+}
+
+type placed struct {
+	hash uint64
+	msg  int32
+	// answered is the index of the message with its result; -1 if in none.
+	answered int32
+}
+
+type openCall struct {
+	hash  uint64
+	id    string
+	event int
+	at    int // in placed
+	done  bool
+}
+
+func newList() list { return list{known: map[uint64]place{}, turn: -1} }
+
+// hash is FNV-1a. Ids are kept as hashes because the texts would keep the lines
+// of a trace file in memory.
+func hash(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
+
+// add takes the next message.
+func (l *list) add(s *sink, m llm.Message) {
+	wellFormed(s, l.n, m)
+	carries := false
+	for _, p := range m.Parts {
+		if r, ok := p.(llm.ToolResult); ok && !ofProvider(m, r.ID) {
+			carries = true
+			l.answer(s, r.ID)
+		}
+	}
+	if !carries {
+		l.close()
+	}
+	for _, p := range m.Parts {
+		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
+			l.call(s, c.ID)
+		}
+	}
+	l.n++
+}
+
+// ofProvider reports whether a message holds a call of this id that the provider
+// ran itself: its result stands beside it.
+func ofProvider(m llm.Message, id string) bool {
+	for _, p := range m.Parts {
+		if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted && c.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// close says that a message other than results has come after the open turn.
+func (l *list) close() {
+	for _, c := range l.open {
+		if !c.done {
+			l.late = append(l.late, c)
+		}
+	}
+	l.open = l.open[:0]
+}
+
+// call places a call of the message that is being added.
+func (l *list) call(s *sink, id string) {
+	if l.turn != l.n {
+		l.close()
+		l.turn, l.next, l.disordered = l.n, 0, false
+	}
+	h := hash(id)
+	p, ok := l.known[h]
+	if (ok && p.msg >= 0 || id == "") && !p.dup {
+		reportDuplicate(s, id)
+		p.dup = true
+	}
+	p.msg = int32(l.n)
+	l.known[h] = p
+	l.open = append(l.open, openCall{hash: h, id: id, event: s.event, at: len(l.placed)})
+	l.placed = append(l.placed, placed{h, p.msg, -1})
+}
+
+func reportDuplicate(s *sink, id string) {
+	if id == "" {
+		s.report(invUniqueIDs, "a call has an empty id")
+		return
+	}
+	s.report(invUniqueIDs, "the id %q is that of an earlier call of the run as well", id)
+}
+
+// answer takes a result.
+func (l *list) answer(s *sink, id string) {
+	h := hash(id)
+	known := false
+	for i := range l.open {
+		at := (l.next + i) % len(l.open)
+		c := &l.open[at]
+		if c.hash != h {
+			continue
+		}
+		known = true
+		if !c.done {
+			l.resolve(s, at, id)
+			return
+		}
+	}
+	for i, c := range l.late {
+		if c.hash == h {
+			s.report(invAdjacency, "the result of the call %q does not come directly after the turn that asked; other messages lie between", id)
+			l.late = append(l.late[:i], l.late[i+1:]...)
+			return
+		}
+	}
+	if p, ok := l.known[h]; known || ok && p.msg >= 0 {
+		s.report(invPairing, "the call %q has more than one result", id)
+		return
+	}
+	s.report(invPairing, "a result is for the call %q, which no assistant turn before it has", id)
+}
+
+// resolve gives an open call its result.
+func (l *list) resolve(s *sink, at int, id string) {
+	c := &l.open[at]
+	c.done = true
+	l.placed[c.at].answered = int32(l.n)
+	if at >= l.next {
+		l.next = at + 1
+		return
+	}
+	if !l.disordered {
+		s.report(invResultOrder, "the result of the call %q comes after that of a later call of its turn", id)
+		l.disordered = true
+	}
+}
+
+// settle reports the calls that have been gone on from without a result. At a
+// list's own end each is reported with the event that showed the call.
+func (l *list) settle(s *sink, atCall bool) {
+	for _, c := range l.late {
+		if atCall {
+			s.event = c.event
+		}
+		s.report(invPairing, "the call %s has no result, and other messages follow", l.name(c))
+	}
+	l.late = l.late[:0]
+}
+
+// sent says that the list as it is went to a model.
+func (l *list) sent(s *sink) {
+	l.settle(s, false)
+	for i := range l.open {
+		if c := &l.open[i]; !c.done {
+			s.report(invPairing, "the request was sent without a result of the call %s", l.name(*c))
+			c.done = true
+		}
+	}
+}
+
+// ended says that the run ends with this list; pending tells the calls that are
+// left for somebody else.
+func (l *list) ended(s *sink, pending []string) {
+	l.settle(s, false)
+	waits := make(map[uint64]string, len(pending))
+	for _, id := range pending {
+		waits[hash(id)] = id
+	}
+	for _, c := range l.open {
+		id, ok := waits[c.hash]
+		delete(waits, c.hash)
+		switch {
+		case ok && c.done:
+			s.report(invCompleteness, "the call %q is reported pending although it has a result", id)
+		case !ok && !c.done:
+			s.report(invCompleteness, "the run ends without a result of the call %s, and does not report it pending", l.name(c))
+		}
+	}
+	for _, id := range pending {
+		if _, ok := waits[hash(id)]; ok && l.known[hash(id)].turn == 0 {
+			s.report(invCompleteness, "the call %q is reported pending, but no turn asked for it", id)
+		}
+	}
+}
+
+// name tells a call by its id, or by its place if the list was cut since.
+func (l *list) name(c openCall) string {
+	if c.id != "" {
+		return quoted(c.id)
+	}
+	return placeName(l.placed, c.at)
+}
+
+// cut forgets all messages from the k-th on. What is left of the last turn
+// with calls is open again.
+func (l *list) cut(k int) {
+	for n := len(l.placed); n > 0 && int(l.placed[n-1].msg) >= k; n = len(l.placed) {
+		h := l.placed[n-1].hash
+		p := l.known[h]
+		p.msg = -1
+		l.known[h] = p
+		l.placed = l.placed[:n-1]
+	}
+	l.n, l.turn, l.next, l.disordered = k, -1, 0, false
+	l.open, l.late = l.open[:0], l.late[:0]
+	if len(l.placed) == 0 {
+		return
+	}
+	last := l.placed[len(l.placed)-1].msg
+	first := len(l.placed)
+	for first > 0 && l.placed[first-1].msg == last {
+		first--
+	}
+	l.turn = int(last)
+	for i := first; i < len(l.placed); i++ {
+		p := &l.placed[i]
+		if int(p.answered) >= k {
+			p.answered = -1
+		}
+		l.open = append(l.open, openCall{hash: p.hash, at: i, done: p.answered >= 0})
+		if p.answered >= 0 {
+			l.next = len(l.open)
+		}
+	}
+}

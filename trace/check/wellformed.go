@@ -1,0 +1,151 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// wellFormed holds one message against INV-24. It reports the first thing that
+// is wrong.
+func wellFormed(s *sink, index int, m llm.Message) {
+	if wrong := malformed(m); wrong != "" {
+		s.report(invWellFormed, "message %d %s", index, wrong)
+	}
+}
+
+func malformed(m llm.Message) string {
+	switch m.Role {
+	case llm.RoleSystem, llm.RoleUser:
+	case llm.RoleAssistant:
+		if empty(m) {
+			return "is an assistant turn that says nothing; an empty turn is not sent"
+		}
+	case llm.RoleTool:
+		if len(m.Parts) == 0 {
+			return "is a tool message without a result"
+		}
+	default:
+		return fmt.Sprintf("has the role %q, which no protocol knows", m.Role)
+	}
+	if m.Opaque != nil && !jsonio.Valid(m.Opaque) {
+		return "has opaque data that is not JSON"
+	}
+	for i, p := range m.Parts {
+		if misplaced(m, p) {
+			return fmt.Sprintf("has a part %d (%s) that a message of the role %s cannot have", i, partName(p), m.Role)
+		}
+		if o := opaque(p); o != nil && !jsonio.Valid(o) {
+			return fmt.Sprintf("has opaque data on part %d that is not JSON", i)
+		}
+	}
+	return ""
+}
+
+// empty reports whether a message has nothing in it but empty texts.
+func empty(m llm.Message) bool {
+	for _, p := range m.Parts {
+		if t, ok := p.(llm.Text); !ok || t.Text != "" || t.Opaque != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func misplaced(m llm.Message, p llm.Part) bool {
+	switch p := p.(type) {
+	case llm.ToolCall, llm.Reasoning:
+		return m.Role != llm.RoleAssistant
+	case llm.ToolResult:
+		return m.Role != llm.RoleTool && !ofProvider(m, p.ID)
+	default:
+		return m.Role == llm.RoleTool
+	}
+}
+
+func partName(p llm.Part) string {
+	switch p := p.(type) {
+	case llm.Text:
+		return "text"
+	case llm.Reasoning:
+		return "reasoning"
+	case llm.Media:
+		return "media"
+	case llm.ToolCall:
+		return "tool call " + p.ID
+	case llm.ToolResult:
+		return "tool result " + p.ID
+	case llm.Unknown:
+		return p.Kind
+	}
+	return "nothing"
+}
+
+// opaque returns what a part carries for the provider; for an Unknown that is
+// all of it.
+func opaque(p llm.Part) json.RawMessage {
+	switch p := p.(type) {
+	case llm.Text:
+		return p.Opaque
+	case llm.Reasoning:
+		return p.Opaque
+	case llm.Media:
+		return p.Opaque
+	case llm.ToolCall:
+		return p.Opaque
+	case llm.ToolResult:
+		return p.Opaque
+	case llm.Unknown:
+		return p.Raw
+	}
+	return nil
+}
+
+// setup holds what stands outside the messages against INV-24.
+func (r *run) setup(ev *trace.Event, b trace.ModelSetup) {
+	x := r.exchange(ev.Purpose)
+	x.offers = len(b.Tools) > 0 && b.ToolChoice.Mode != llm.ChooseNone
+	names := make(map[string]bool, len(b.Tools))
+	for _, t := range b.Tools {
+		switch {
+		case t.Name == "":
+			r.report(invWellFormed, "a tool has no name")
+		case names[t.Name]:
+			r.report(invWellFormed, "two tools have the name %q", t.Name)
+		case t.Parameters != nil && !isObject(t.Parameters):
+			r.report(invWellFormed, "the schema of the tool %q is not a JSON object", t.Name)
+		}
+		names[t.Name] = true
+		r.tools.offer(t.Name)
+	}
+	if o := b.Settings.OutputSchema; o != nil && !isObject(o) {
+		r.report(invWellFormed, "the output schema is not a JSON object")
+	}
+	for _, raw := range b.Extra {
+		if !jsonio.Valid(raw) {
+			r.report(invWellFormed, "an extra member of the request is not JSON")
+			return
+		}
+	}
+}
+
+func isObject(raw json.RawMessage) bool {
+	d := jsonio.NewDec(string(raw))
+	return d.Peek() == '{' && jsonio.Valid(raw)
+}
+
+func quoted(s string) string { return strconv.Quote(s) }
+
+// placeName tells a call by its message and its number there.
+func placeName(all []placed, at int) string {
+	number := 1
+	for i := at; i > 0 && all[i-1].msg == all[at].msg; i-- {
+		number++
+	}
+	return strings.Join([]string{"number", strconv.Itoa(number), "of message", strconv.Itoa(int(all[at].msg))}, " ")
+}

@@ -1,0 +1,396 @@
+package trace
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// UnmarshalEvent reads one line of a trace file, as AppendEvent writes it. It
+// verifies no hash: that needs the lines before.
+//
+// Members may stand in any order; those that are not known are passed over.
+// Text of the event shares the memory of one copy of line.
+func UnmarshalEvent(line []byte) (Event, error) {
+	var x decoder
+	ev, err := x.event(line)
+	if err != nil {
+		return Event{}, fmt.Errorf("trace: %w", err)
+	}
+	return ev, nil
+}
+
+// decoder reads lines. It holds one body of each kind, so that reading a line
+// allocates what the event keeps and no more.
+type decoder struct {
+	run string // of the last line
+
+	runStart     RunStart
+	stepStart    StepStart
+	modelSetup   ModelSetup
+	modelRequest requestReader
+	modelDelta   ModelDelta
+	modelTurn    ModelTurn
+	modelError   ModelError
+	modelRetry   ModelRetry
+	decision     Decision
+	argsResolved ArgsResolved
+	toolStart    ToolStart
+	toolEnd      ToolEnd
+	toolSkip     ToolSkip
+	abandoned    Abandoned
+	stepEnd      StepEnd
+	rewrite      Rewrite
+	cancelled    Cancelled
+	suspended    Suspended
+	resumed      Resumed
+	warning      Warning
+	custom       Custom
+	runEnd       RunEnd
+	unknown      unknownReader
+}
+
+// bodyReader is a body that is being read.
+type bodyReader interface {
+	// member reads the value of a member, if it knows one of that name.
+	member(d *jsonio.Dec, key string) bool
+	body() Body
+}
+
+func (x *decoder) event(line []byte) (Event, error) {
+	if !utf8.Valid(line) {
+		return Event{}, fmt.Errorf("the line is not UTF-8 (byte %d)", invalidAt(line)+1)
+	}
+	s := string(line)
+	d := jsonio.NewDec(s)
+	ev := Event{Step: NoStep}
+	var b bodyReader
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch {
+		case key == "kind":
+			kind := d.String()
+			if b == nil {
+				b = x.begin(Kind(kind))
+			}
+		case x.envelope(&d, key, &ev):
+		default:
+			if b == nil {
+				if b = x.find(s); b == nil {
+					d.Fail(`the event has no "kind"`)
+					continue
+				}
+			}
+			if !b.member(&d, key) {
+				d.Skip()
+			}
+		}
+	}
+	if d.Err() == nil && b == nil {
+		d.Fail(`the event has no "kind"`)
+	}
+	if err := d.End(); err != nil {
+		return Event{}, err
+	}
+	ev.Body = b.body()
+	return ev, nil
+}
+
+// invalidAt is where the first byte is that is not UTF-8.
+func invalidAt(b []byte) int {
+	i := 0
+	for i < len(b) {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// find begins the body of a line whose kind does not come first.
+func (x *decoder) find(s string) bodyReader {
+	d := jsonio.NewDec(s)
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return nil
+		}
+		if key == "kind" {
+			return x.begin(Kind(d.String()))
+		}
+		d.Skip()
+	}
+}
+
+// envelope reads a member of the envelope, of which kind is one but is read
+// elsewhere.
+func (x *decoder) envelope(d *jsonio.Dec, key string, ev *Event) bool {
+	switch key {
+	case "seq":
+		ev.Seq = int(d.Int())
+	case "run", "run_b64":
+		if run := d.Text(key); run != x.run {
+			x.run = strings.Clone(run)
+		}
+		ev.Run = x.run
+	case "step":
+		ev.Step = int(d.Int())
+	case "attempt":
+		ev.Attempt = int(d.Int())
+	case "purpose", "purpose_b64":
+		ev.Purpose = Purpose(word(d.Text(key)))
+	case "at":
+		ev.At = time.Duration(d.Int())
+	default:
+		return false
+	}
+	return true
+}
+
+func inEnvelope(key string) bool {
+	switch key {
+	case "seq", "run", "run_b64", "step", "attempt", "purpose", "purpose_b64", "at", "kind":
+		return true
+	}
+	return false
+}
+
+// begin returns the empty body of a kind.
+func (x *decoder) begin(kind Kind) bodyReader {
+	switch kind {
+	case KindRunStart:
+		return cleared(&x.runStart)
+	case KindStepStart:
+		return &x.stepStart
+	case KindModelSetup:
+		return cleared(&x.modelSetup)
+	case KindModelRequest:
+		x.modelRequest.reset()
+		return &x.modelRequest
+	case KindModelDelta:
+		return cleared(&x.modelDelta)
+	case KindModelTurn:
+		return cleared(&x.modelTurn)
+	case KindModelError:
+		return cleared(&x.modelError)
+	case KindModelRetry:
+		return cleared(&x.modelRetry)
+	case KindDecision:
+		return cleared(&x.decision)
+	case KindArgsResolved:
+		return cleared(&x.argsResolved)
+	case KindToolStart:
+		return cleared(&x.toolStart)
+	case KindToolEnd:
+		return cleared(&x.toolEnd)
+	case KindToolSkip:
+		return cleared(&x.toolSkip)
+	case KindAbandoned:
+		return cleared(&x.abandoned)
+	case KindStepEnd:
+		return &x.stepEnd
+	case KindRewrite:
+		return cleared(&x.rewrite)
+	case KindCancelled:
+		return cleared(&x.cancelled)
+	case KindSuspended:
+		return cleared(&x.suspended)
+	case KindResumed:
+		return cleared(&x.resumed)
+	case KindWarning:
+		return cleared(&x.warning)
+	case KindCustom:
+		return cleared(&x.custom)
+	case KindRunEnd:
+		return cleared(&x.runEnd)
+	}
+	x.unknown = unknownReader{name: Kind(strings.Clone(string(kind))), raw: []byte{'{'}}
+	return &x.unknown
+}
+
+func cleared[T any, P interface {
+	*T
+	bodyReader
+}](b P) P {
+	var zero T
+	*b = zero
+	return b
+}
+
+// requestReader reads a request and keeps what its hash needs.
+type requestReader struct {
+	ModelRequest
+	hash string
+	raw  []string // the messages as they stand in the line
+}
+
+func (r *requestReader) reset() { *r = requestReader{raw: r.raw[:0]} }
+
+func (r *requestReader) body() Body { return r.ModelRequest }
+
+func (r *requestReader) member(d *jsonio.Dec, key string) bool {
+	switch key {
+	case "kept":
+		r.Kept = int(d.Int())
+	case "new":
+		r.New, r.raw = readMessages(d, r.raw)
+	case "hash":
+		r.hash = d.String()
+	default:
+		return false
+	}
+	return true
+}
+
+// readMessages reads an array of messages; it appends their texts to raw.
+func readMessages(d *jsonio.Dec, raw []string) ([]llm.Message, []string) {
+	var list []llm.Message
+	d.Array()
+	for first := true; d.More(&first); {
+		from := d.Offset()
+		m := llm.ReadMessage(d)
+		list, raw = append(list, m), append(raw, d.Since(from))
+	}
+	return list, raw
+}
+
+// unknownReader keeps the members of a body of unknown kind.
+type unknownReader struct {
+	name Kind
+	raw  []byte
+}
+
+func (u *unknownReader) body() Body {
+	return Unknown{Name: u.name, Raw: append(u.raw, '}')}
+}
+
+func (u *unknownReader) member(d *jsonio.Dec, key string) bool {
+	if len(u.raw) > 1 {
+		u.raw = append(u.raw, ',')
+	}
+	u.raw = append(jsonio.AppendString(u.raw, key), ':')
+	u.raw = jsonio.AppendRaw(u.raw, []byte(d.Raw()))
+	return true
+}
+
+// word returns the constant of a word that the vocabulary defines, so that the
+// line it was read from need not be kept.
+func word(s string) string {
+	if w, ok := words[s]; ok {
+		return w
+	}
+	return s
+}
+
+var words = func() map[string]string {
+	m := map[string]string{}
+	for _, w := range [...]string{
+		ClockReal, ClockVirtual,
+		string(PurposeRepair), string(PurposeSummary), string(PurposeJudge),
+		string(DeltaText), string(DeltaReasoning), string(DeltaCall), string(DeltaArgs), string(DeltaCallEnd),
+		string(GoOn), string(End), string(Stop), string(ForceFinal), string(Suspend),
+		string(CauseCalls), string(CauseNone), string(CauseCap), string(CauseBudget), string(CauseStopCondition),
+		string(CauseGuard), string(CauseClientTools), string(CauseHandOff), string(CauseEndHook),
+		string(CauseContinuedTurn), string(CauseForced), string(CauseMalformed), string(CauseCancel),
+		string(CauseDeadline), string(CauseError), string(CauseApproval), string(CausePolicy),
+		string(OutcomeOK), string(OutcomeError), string(OutcomePanic), string(OutcomeTimeout), string(OutcomeCancelled),
+		string(llm.FinishStop), string(llm.FinishToolCalls), string(llm.FinishLength), string(llm.FinishContentFilter),
+		string(llm.FinishRefusal), string(llm.FinishPause), string(llm.FinishMalformedCall), string(llm.FinishUnknown),
+		"empty_object", "defaults", "edit",
+		"unknown_tool", "malformed_args", "invalid_args", "cut", "denied", "duplicate",
+		"compaction", "middleware", "resume",
+	} {
+		m[w] = w
+	}
+	return m
+}()
+
+// The readers of values that several bodies have.
+
+func readRaw(d *jsonio.Dec) json.RawMessage { return json.RawMessage(d.Raw()) }
+
+func readStrings(d *jsonio.Dec) []string {
+	var list []string
+	d.Array()
+	for first := true; d.More(&first); {
+		if d.Peek() != '{' {
+			list = append(list, d.String())
+			continue
+		}
+		d.Object()
+		for first := true; ; {
+			key, ok := d.Key(&first)
+			if !ok {
+				break
+			}
+			list = append(list, d.Text(key))
+		}
+	}
+	return list
+}
+
+func readMap(d *jsonio.Dec) map[string]string {
+	m := map[string]string{}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return m
+		}
+		m[strings.TrimSuffix(key, b64Suffix)] = d.Text(key)
+	}
+}
+
+// readOptions reads options, whose values are any scalars.
+func readOptions(d *jsonio.Dec) Options {
+	var o Options
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return o
+		}
+		var value string
+		switch d.Peek() {
+		case '"':
+			value = d.Text(key)
+		case '{', '[':
+			d.Fail("an option is a word, a number, true, false or null")
+		default:
+			value = d.Raw()
+		}
+		o = append(o, Option{Name: strings.TrimSuffix(key, b64Suffix), Value: value})
+	}
+}
+
+func readExtra(d *jsonio.Dec) map[string]json.RawMessage {
+	m := map[string]json.RawMessage{}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return m
+		}
+		m[key] = readRaw(d)
+	}
+}
+
+func readResult(d *jsonio.Dec) llm.ToolResult {
+	r, ok := llm.ReadPart(d).(llm.ToolResult)
+	if !ok {
+		d.Fail(`expected a part of type "tool_result"`)
+	}
+	return r
+}

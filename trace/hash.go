@@ -1,0 +1,87 @@
+package trace
+
+// chain is the rolling hash of one conversation: the requests of one purpose in
+// one run. It holds the hash of every prefix, eight bytes a message.
+//
+// The hash is FNV-1a of 64 bits (RFC 9923) over the bytes of the messages as
+// they stand in the file, one after another.
+type chain struct {
+	sums []uint64
+	// lost says that a line between was broken, so that the messages are not
+	// known until a request keeps none.
+	lost bool
+}
+
+const (
+	fnvOffset uint64 = 14695981039346656037
+	fnvPrime  uint64 = 1099511628211
+)
+
+func fnv1a[T string | []byte](h uint64, b T) uint64 {
+	for i := range len(b) {
+		h = (h ^ uint64(b[i])) * fnvPrime
+	}
+	return h
+}
+
+// sum is the hash of all messages.
+func (c *chain) sum() uint64 {
+	if len(c.sums) == 0 {
+		return fnvOffset
+	}
+	return c.sums[len(c.sums)-1]
+}
+
+// keep goes back to the first n messages. It reports whether there were that
+// many; otherwise the conversation is lost. A nil chain keeps nothing.
+func (c *chain) keep(n int) bool {
+	switch {
+	case c == nil:
+		return false
+	case n == 0:
+		c.lost = false
+	case n < 0 || n > len(c.sums):
+		c.lost = true
+	}
+	if c.lost {
+		return false
+	}
+	c.sums = c.sums[:n]
+	return true
+}
+
+func (c *chain) add(message []byte) { c.sums = append(c.sums, fnv1a(c.sum(), message)) }
+
+func (c *chain) addText(message string) { c.sums = append(c.sums, fnv1a(c.sum(), message)) }
+
+func (c *chain) appendHash(dst []byte) []byte { return appendHex(dst, c.sum()) }
+
+// chains holds the conversations of the runs that have not ended.
+type chains map[string]map[Purpose]*chain
+
+// of returns the conversation that ev belongs to.
+func (cs chains) of(ev *Event) *chain {
+	run := cs[ev.Run]
+	if run == nil {
+		run = map[Purpose]*chain{}
+		cs[ev.Run] = run
+	}
+	c := run[ev.Purpose]
+	if c == nil {
+		c = &chain{}
+		run[ev.Purpose] = c
+	}
+	return c
+}
+
+// end forgets a run.
+func (cs chains) end(run string) { delete(cs, run) }
+
+// lose marks every conversation as lost.
+func (cs chains) lose() {
+	for _, run := range cs {
+		for _, c := range run {
+			c.lost = true
+		}
+	}
+}

@@ -1,0 +1,132 @@
+// Package importer turns recordings into runs: looptape's own traces,
+// OpenAI-style message lists and tau-bench result files, gzipped or not, told
+// apart by their content and never by a name.
+//
+// It promises that a file is read one run at a time, however large it is, that
+// nothing of a message is lost (arguments keep their bytes, unknown fields
+// travel as opaque JSON, unknown content parts as llm.Unknown), and that a file
+// which is broken in places gives all that can be read, with an error for each
+// place that cannot. It judges nothing; see package check.
+package importer
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"strconv"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// Format is a kind of recording.
+type Format string
+
+// The formats.
+const (
+	// FormatTrace is a trace as package trace writes it.
+	FormatTrace Format = "trace"
+	// FormatMessages is messages as OpenAI's Chat Completions spells them. A run
+	// is an array of messages, or an object with such an array as "messages".
+	// The file has one run, or one a line, or an array of runs.
+	FormatMessages Format = "messages"
+	// FormatMessageLines is one run, a message a line.
+	FormatMessageLines Format = "message-lines"
+	// FormatTauBench is results of tau-bench: objects with the messages as
+	// "traj", in an array or one a line.
+	FormatTauBench Format = "tau-bench"
+)
+
+// ErrFormat says that a recording is in none of the formats above.
+var ErrFormat = errors.New("not a trace, not a list of messages and not a tau-bench result")
+
+// Error is a part of a recording that cannot be read. Err is what is wrong
+// there, ErrFormat if it is all of it.
+type Error struct {
+	File string
+	Line int    // counts from 1; 0 if no line is to blame
+	Path string // of the value in the file, as in `[3].traj[7].role`; may be empty
+	Err  error
+}
+
+func (e *Error) Error() string {
+	where := e.File
+	if e.Line > 0 {
+		where += ":" + strconv.Itoa(e.Line)
+	}
+	if e.Path != "" {
+		where += ": " + e.Path
+	}
+	return where + ": " + e.Err.Error()
+}
+
+// Unwrap returns what is wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Run is one recorded run: Events if the recording is a trace, else Messages.
+type Run struct {
+	// Name is the trace's name of the run, or made of what the recording says
+	// of it (task-3/trial-1), or of its place (run-7).
+	Name string
+	Line int // where the run begins
+	// Messages is the whole conversation. Calls of the old function_call form,
+	// which has no ids, have minted ones.
+	Messages []llm.Message
+	Events   []trace.Event
+	// Meta is what the recording says beside the messages (task_id, reward,
+	// model …), as JSON; nil if nothing.
+	Meta map[string]json.RawMessage
+	// Partial says that the run goes on in the file, but cannot be read further.
+	Partial bool
+}
+
+// Source is a recording that was opened. It is for one goroutine.
+type Source struct {
+	// Format is what the recording was found to be.
+	Format Format
+
+	name  string
+	in    *input
+	shape shape
+	runs  int // that were begun
+}
+
+// Open finds out what r holds. The name stands in errors and is not looked at.
+// The error, if any, is an *Error. Open reads ahead; the caller closes what r
+// is made of when the runs have been read.
+func Open(name string, r io.Reader) (*Source, error) {
+	in, err := newInput(r)
+	if err != nil {
+		return nil, &Error{File: name, Err: err}
+	}
+	head, err := in.head()
+	if err != nil && len(head) == 0 {
+		return nil, &Error{File: name, Err: err}
+	}
+	shape, ok := sniff(head)
+	if !ok {
+		return nil, &Error{File: name, Err: ErrFormat}
+	}
+	return &Source{Format: shape.format, name: name, in: in, shape: shape}, nil
+}
+
+// Runs yields the runs in the order of the file. An error is an *Error for a
+// part that cannot be read; the runs go on after it where that is possible. The
+// Run beside an error holds the messages before the broken place and is Partial,
+// or is the zero Run if there are none. Runs may be ranged over once.
+func (s *Source) Runs() iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
+		w := walker{Source: s, yield: yield}
+		switch {
+		case s.Format == FormatTrace:
+			w.trace()
+		case s.Format == FormatMessageLines:
+			w.messageLines()
+		case s.shape.lines:
+			w.lines()
+		default:
+			w.document()
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	headSize  = 64 << 10 // how much of a recording Open looks at
+	pieceSize = 64 << 10 // how much is read at once, at most, of short values
+)
+
+// input cuts a stream of JSON into values by their brackets, without a look at
+// what is in them.
+type input struct {
+	r     io.Reader
+	store []byte // of which buf is a part
+	buf   []byte // what was read and not consumed
+	line  int    // of the start of buf, counted from 1
+	err   error  // of r, io.EOF at its end; behind buf
+}
+
+// newInput takes off compression and a byte order mark.
+func newInput(r io.Reader) (*input, error) {
+	br := bufio.NewReader(r)
+	magic, err := br.Peek(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	in := &input{r: br, line: 1}
+	if bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		if in.r, err = gzip.NewReader(br); err != nil {
+			return nil, err
+		}
+	}
+	in.fill(3)
+	in.buf = bytes.TrimPrefix(in.buf, []byte("\xef\xbb\xbf"))
+	return in, nil
+}
+
+// fill reads until there are n bytes or no more.
+func (in *input) fill(n int) {
+	for len(in.buf) < n && in.err == nil {
+		in.more()
+	}
+}
+
+// more reads one piece behind buf, which moves: what was consumed gives way.
+func (in *input) more() {
+	if len(in.store)-len(in.buf) < pieceSize/2 {
+		in.store = make([]byte, 2*len(in.store)+pieceSize)
+	}
+	have := copy(in.store, in.buf)
+	var n int
+	n, in.err = in.r.Read(in.store[have:])
+	in.buf = in.store[:have+n]
+}
+
+// head returns the beginning, without consuming it, and the error that kept it
+// short.
+func (in *input) head() ([]byte, error) {
+	in.fill(headSize)
+	if errors.Is(in.err, io.EOF) {
+		return in.buf, nil
+	}
+	return in.buf[:min(headSize, len(in.buf))], in.err
+}
+
+// take consumes n bytes and returns them as a text of its own.
+func (in *input) take(n int) string {
+	s := string(in.buf[:n])
+	in.skip(n)
+	return s
+}
+
+func (in *input) skip(n int) {
+	in.line += bytes.Count(in.buf[:n], []byte{'\n'})
+	in.buf = in.buf[n:]
+}
+
+// next consumes space and returns the byte after it, unconsumed; 0 at the end.
+func (in *input) next() byte {
+	for {
+		for i, c := range in.buf {
+			if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+				in.skip(i)
+				return c
+			}
+		}
+		in.skip(len(in.buf))
+		if in.err != nil {
+			return 0
+		}
+		in.more()
+	}
+}
+
+// broken is the error that ended the input, or nil at a clean end.
+func (in *input) broken() error {
+	if in.err == nil || errors.Is(in.err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("reading stopped: %w", in.err)
+}
+
+// cut is the error for a value that the end of the input cuts off.
+func (in *input) cut() error {
+	if err := in.broken(); err != nil {
+		return err
+	}
+	return errors.New("the file ends within a value")
+}
+
+// nextLine consumes a line and returns it without its end; ok is false when
+// there is none left.
+func (in *input) nextLine() (text string, ok bool) {
+	for from := 0; ; {
+		if i := bytes.IndexByte(in.buf[from:], '\n'); i >= 0 {
+			text = string(in.buf[:from+i])
+			in.skip(from + i + 1)
+			return text, true
+		}
+		from = len(in.buf)
+		if in.err != nil {
+			return in.take(from), from > 0
+		}
+		in.more()
+	}
+}
+
+// value consumes the value that starts at the next byte (see next) and returns
+// its text. Its brackets are balanced; nothing else is sure.
+func (in *input) value() (string, error) {
+	if c := in.next(); c != '{' && c != '[' && c != '"' {
+		return in.word()
+	}
+	var v extent
+	for i := 0; ; {
+		var done bool
+		if i, done = v.scan(in.buf, i); done {
+			return in.take(i), nil
+		}
+		if in.err != nil {
+			err := in.cut()
+			in.skip(len(in.buf))
+			return "", err
+		}
+		in.more()
+	}
+}
+
+// word consumes a number or a literal, at least one byte.
+func (in *input) word() (string, error) {
+	for {
+		if i := bytes.IndexAny(in.buf, "{}[], \t\r\n\":"); i >= 0 {
+			return in.take(max(i, 1)), nil
+		}
+		if in.err != nil {
+			return in.take(len(in.buf)), in.broken()
+		}
+		in.more()
+	}
+}
+
+// extent looks for the end of a value that begins with a bracket or a quote.
+type extent struct {
+	depth  int
+	quoted bool
+}
+
+// scan goes on from b[i]. It returns the place behind the value, or done false
+// and the place from which to go on when there is more of b.
+func (v *extent) scan(b []byte, i int) (end int, done bool) {
+	for {
+		if v.quoted {
+			if i, done = endOfString(b, i); !done {
+				return i, false
+			}
+			v.quoted = false
+			if v.depth == 0 {
+				return i, true
+			}
+		}
+		for i < len(b) && !bracket[b[i]] {
+			i++
+		}
+		if i == len(b) {
+			return i, false
+		}
+		switch b[i] {
+		case '"':
+			v.quoted = true
+		case '{', '[':
+			v.depth++
+		default:
+			v.depth--
+		}
+		i++
+		if v.depth == 0 && !v.quoted {
+			return i, true
+		}
+	}
+}
+
+// bracket marks the bytes at which a scan outside of strings has to look.
+var bracket = func() (t [256]bool) {
+	for _, c := range []byte(`"{}[]`) {
+		t[c] = true
+	}
+	return t
+}()
+
+// endOfString returns the place behind the quote that ends a string, from a
+// place within it; or, if b ends before, done false and the place from which to
+// go on.
+func endOfString(b []byte, i int) (end int, done bool) {
+	from := i
+	for {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			// A backslash at the end may escape what comes next.
+			for i = len(b); i > from && b[i-1] == '\\'; i-- {
+			}
+			return i, false
+		}
+		i += n
+		escapes := 0
+		for i-escapes > from && b[i-escapes-1] == '\\' {
+			escapes++
+		}
+		i++
+		if escapes%2 == 0 {
+			return i, true
+		}
+	}
+}
+
+// lineInput is the input of one line's text.
+func lineInput(text string, line int) *input {
+	return &input{buf: []byte(text), line: line, err: io.EOF}
+}

@@ -1,0 +1,237 @@
+package importer
+
+import (
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// conversation reads the messages of one run, in order. Its zero value is
+// ready.
+type conversation struct {
+	minted int
+	// open are the calls of the old function_call form that no result has
+	// answered yet: such a call has no id, its result names the function.
+	open []llm.ToolCall
+}
+
+// list reads an array of messages, up to one that is broken.
+func (c *conversation) list(d *jsonio.Dec) (messages []llm.Message) {
+	if !d.Array() {
+		return nil
+	}
+	for first := true; d.More(&first); {
+		m := c.message(d)
+		if d.Err() != nil {
+			break
+		}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+// fields holds the members of a message until all are known.
+type fields struct {
+	role, name, callID, reasoning, refusal string
+	hasName                                bool
+	content                                []llm.Part
+	calls                                  []llm.Part // ToolCall each
+	function                               *llm.ToolCall
+	rest                                   opaque
+}
+
+// message reads a message as OpenAI's Chat Completions spells it.
+func (c *conversation) message(d *jsonio.Dec) llm.Message {
+	f := readFields(d)
+	if f.role == "" {
+		d.Fail("the message has no role")
+	}
+	if d.Err() != nil {
+		return llm.Message{}
+	}
+	if f.role == "tool" || f.role == "function" {
+		return c.result(f)
+	}
+	if f.hasName {
+		f.rest.text("name", f.name)
+	}
+	if f.callID != "" {
+		f.rest.text("tool_call_id", f.callID)
+	}
+	role := llm.Role(f.role)
+	if f.role == "developer" {
+		role = llm.RoleSystem
+		f.rest.text("role", f.role)
+	}
+	return llm.Message{Role: role, Parts: c.parts(f), Opaque: f.rest.json()}
+}
+
+func readFields(d *jsonio.Dec) (f fields) {
+	if !d.Object() {
+		return f
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return f
+		}
+		switch {
+		case d.Null(): // as good as absent, in every member
+		case key == "role":
+			f.role = known(d.String())
+		case key == "content":
+			f.content = content(d)
+		case key == "name":
+			f.name, f.hasName = d.String(), true
+		case key == "tool_call_id":
+			f.callID = d.String()
+		case key == "reasoning_content":
+			f.reasoning = d.String()
+		case key == "refusal":
+			f.refusal = d.String()
+		case key == "tool_calls":
+			f.calls = toolCalls(d)
+		case key == "function_call":
+			var call llm.ToolCall
+			call.Opaque = function(d, &call).json()
+			f.function = &call
+		default:
+			f.rest.raw(key, d.Raw())
+		}
+	}
+}
+
+// known returns the constant for a usual role, so that the text it was read
+// from need not be kept for it.
+func known(role string) string {
+	for _, r := range [...]string{"system", "user", "assistant", "tool", "function", "developer"} {
+		if r == role {
+			return r
+		}
+	}
+	return role
+}
+
+// parts puts the pieces of a message in order. A text that is empty stands only
+// where nothing else does.
+func (c *conversation) parts(f fields) []llm.Part {
+	n := len(f.content) + len(f.calls)
+	if f.reasoning == "" && f.refusal == "" && f.function == nil && len(f.calls) == 0 {
+		return f.content
+	}
+	parts := make([]llm.Part, 0, n+1)
+	if f.reasoning != "" {
+		parts = append(parts, llm.Reasoning{Text: f.reasoning})
+	}
+	if !empty(f.content) {
+		parts = append(parts, f.content...)
+	}
+	if f.refusal != "" {
+		parts = append(parts, llm.Text{Text: f.refusal, Refusal: true})
+	}
+	if f.function != nil {
+		c.minted++
+		f.function.ID, f.function.Minted = "function_call_"+strconv.Itoa(c.minted), true
+		c.open = append(c.open, *f.function)
+		parts = append(parts, *f.function)
+	}
+	return append(parts, f.calls...)
+}
+
+func empty(content []llm.Part) bool {
+	if len(content) != 1 {
+		return len(content) == 0
+	}
+	t, ok := content[0].(llm.Text)
+	return ok && t.Text == "" && t.Opaque == nil
+}
+
+// result makes a message of roles tool and function. The latter answers the
+// first open function_call of its name.
+func (c *conversation) result(f fields) llm.Message {
+	r := llm.ToolResult{ID: f.callID, Name: f.name, Content: f.content}
+	if f.role == "function" {
+		f.rest.text("role", f.role)
+		for i, call := range c.open {
+			if call.Name == f.name {
+				r.ID = call.ID
+				c.open = append(c.open[:i:i], c.open[i+1:]...)
+				break
+			}
+		}
+	}
+	return llm.Message{Role: llm.RoleTool, Parts: []llm.Part{r}, Opaque: f.rest.json()}
+}
+
+// toolCalls reads the calls of an assistant message.
+func toolCalls(d *jsonio.Dec) (calls []llm.Part) {
+	if !d.Array() {
+		return nil
+	}
+	for first := true; d.More(&first); {
+		calls = append(calls, toolCall(d))
+	}
+	return calls
+}
+
+func toolCall(d *jsonio.Dec) llm.ToolCall {
+	var c llm.ToolCall
+	var rest opaque
+	if !d.Object() {
+		return c
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			c.Opaque = rest.json()
+			return c
+		}
+		switch {
+		case key == "id":
+			c.ID = stringOrNull(d)
+		case key == "function", key == "custom":
+			if more := function(d, &c).json(); more != nil {
+				rest.raw(key, string(more))
+			}
+		case key == "type":
+			if kind := d.Raw(); kind != `"function"` {
+				rest.raw(key, kind)
+			}
+		default:
+			rest.raw(key, d.Raw())
+		}
+	}
+}
+
+// function reads a call's name and arguments, a custom tool's input among them,
+// and returns what else there is. Arguments that are a text are kept as that
+// text, and all else as the JSON that stands there, byte for byte.
+func function(d *jsonio.Dec, c *llm.ToolCall) (rest opaque) {
+	if !d.Object() {
+		return nil
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return rest
+		}
+		switch {
+		case key == "name":
+			c.Name = stringOrNull(d)
+		case key != "arguments" && key != "input":
+			rest.raw(key, d.Raw())
+		case d.Peek() == '"':
+			c.Args = d.String()
+		case !d.Null():
+			c.Args = d.Raw()
+		}
+	}
+}
+
+func stringOrNull(d *jsonio.Dec) string {
+	if d.Null() {
+		return ""
+	}
+	return d.String()
+}

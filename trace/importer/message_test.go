@@ -1,0 +1,155 @@
+package importer_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+func text(s string) []llm.Part { return []llm.Part{llm.Text{Text: s}} }
+
+func unknown(kind, value string) llm.Unknown {
+	return llm.Unknown{Kind: "openai." + kind, Raw: raw(`{"type":"openai.` + kind + `","value":` + value + `}`)}
+}
+
+// A value of JSON may stand for a message's member in many spellings.
+func TestMessages(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   string
+		want []llm.Message
+	}{
+		"roles": {
+			`{"role":"system","content":"s"},{"role":"developer","content":"d"},{"role":"user","content":"u"},{"role":"model","content":"m"}`,
+			[]llm.Message{
+				{Role: llm.RoleSystem, Parts: text("s")},
+				{Role: llm.RoleSystem, Parts: text("d"), Opaque: raw(`{"role":"developer"}`)},
+				llm.User("u"),
+				{Role: "model", Parts: text("m")},
+			},
+		},
+		"content": {
+			`{"role":"user","content":null},{"role":"user"},{"role":"user","content":""},{"role":"user","content":[]},{"role":"user","content":["a",{"type":"text","text":"b"}]}`,
+			[]llm.Message{
+				{Role: llm.RoleUser},
+				{Role: llm.RoleUser},
+				llm.User(""),
+				{Role: llm.RoleUser},
+				{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a"}, llm.Text{Text: "b"}}},
+			},
+		},
+		"parts": {
+			`{"role":"user","content":[` +
+				`{"type":"text","text":"t","cache_control":{"type":"ephemeral"}},` +
+				`{"type":"refusal","refusal":"no"},` +
+				`{"type":"image_url","image_url":{"url":"https://example.org/a.png","detail":"low"}},` +
+				`{"type":"image_url","image_url":{"url":"data:image/png;base64,AQI="}},` +
+				`{"type":"image_url","image_url":{"url":"data:image/png;base64,A!"}},` +
+				`{"type":"image_url","image_url":{"url":"data:,x"}},` +
+				` {"type":"input_audio", "input_audio":{"data":"AA=="}},` +
+				`{"type":"text","text":7},{"text":"x"},{"type":"text","text":"x","refusal":"y"}]}`,
+			[]llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{
+				llm.Text{Text: "t", Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)},
+				llm.Text{Text: "no", Refusal: true},
+				llm.Media{URL: "https://example.org/a.png", Opaque: raw(`{"image_url":{"detail":"low"}}`)},
+				llm.Media{MediaType: "image/png", Data: []byte{1, 2}},
+				llm.Media{URL: "data:image/png;base64,A!"},
+				llm.Media{URL: "data:,x"},
+				unknown("input_audio", `{"type":"input_audio", "input_audio":{"data":"AA=="}}`),
+				unknown("text", `{"type":"text","text":7}`),
+				unknown("", `{"text":"x"}`),
+				unknown("text", `{"type":"text","text":"x","refusal":"y"}`),
+			}}},
+		},
+		"calls": {
+			`{"role":"assistant","content":null,"tool_calls":[` +
+				`{"id":"a","type":"function","function":{"name":"f","arguments":"{ \"x\" :1}"}},` +
+				`{"id":null,"function":{"name":null,"arguments":{ "y": [1,  2]}}},` +
+				`{"function":{"arguments":null}},` +
+				`{"id":"c","index":2,"type":"custom","custom":{"name":"sh","input":"ls","x":1}}]},` +
+				`{"role":"assistant","content":"","tool_calls":[{"id":"d","function":{"name":"f","arguments":"not JSON"}}]},` +
+				`{"role":"assistant","content":"so","tool_calls":null},{"role":"assistant","content":"no","tool_calls":[]}`,
+			[]llm.Message{
+				llm.Assistant(
+					llm.ToolCall{ID: "a", Name: "f", Args: `{ "x" :1}`},
+					llm.ToolCall{Args: `{ "y": [1,  2]}`},
+					llm.ToolCall{},
+					llm.ToolCall{ID: "c", Name: "sh", Args: "ls", Opaque: raw(`{"index":2,"type":"custom","custom":{"x":1}}`)},
+				),
+				llm.Assistant(llm.ToolCall{ID: "d", Name: "f", Args: "not JSON"}),
+				llm.Assistant(llm.Text{Text: "so"}),
+				llm.Assistant(llm.Text{Text: "no"}),
+			},
+		},
+		"a call with all around it": {
+			`{"role":"assistant","content":"t","refusal":"r","reasoning_content":"why","tool_calls":[{"id":"a","function":{"name":"f","arguments":""}}],"function_call":{"name":"g","arguments":"{}","x":1},"annotations":[ ],"audio":null,"name":"bot"}`,
+			[]llm.Message{{
+				Role: llm.RoleAssistant,
+				Parts: []llm.Part{
+					llm.Reasoning{Text: "why"},
+					llm.Text{Text: "t"},
+					llm.Text{Text: "r", Refusal: true},
+					llm.ToolCall{ID: "function_call_1", Minted: true, Name: "g", Args: "{}", Opaque: raw(`{"x":1}`)},
+					llm.ToolCall{ID: "a", Name: "f"},
+				},
+				Opaque: raw(`{"annotations":[ ],"name":"bot"}`),
+			}},
+		},
+		"results": {
+			`{"role":"tool","tool_call_id":"a","name":"f","content":"ok"},{"role":"tool","tool_call_id":null,"content":null,"x":"y"},{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"t"}]}`,
+			[]llm.Message{
+				llm.ToolResults(llm.ToolResult{ID: "a", Name: "f", Content: text("ok")}),
+				{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{}}, Opaque: raw(`{"x":"y"}`)},
+				llm.ToolResults(llm.ToolResult{ID: "b", Content: text("t")}),
+			},
+		},
+		"the old form": {
+			`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"1"}},{"role":"assistant","function_call":{"name":"g","arguments":"2"}},{"role":"assistant","function_call":{"name":"f","arguments":"3"}},` +
+				`{"role":"function","name":"g","content":"2"},{"role":"function","name":"f","content":"1"},{"role":"function","name":"f","content":"3"},{"role":"function","name":"f","content":"4"}`,
+			[]llm.Message{
+				llm.Assistant(llm.ToolCall{ID: "function_call_1", Minted: true, Name: "f", Args: "1"}),
+				llm.Assistant(llm.ToolCall{ID: "function_call_2", Minted: true, Name: "g", Args: "2"}),
+				llm.Assistant(llm.ToolCall{ID: "function_call_3", Minted: true, Name: "f", Args: "3"}),
+				oldResult("function_call_2", "g", "2"), oldResult("function_call_1", "f", "1"), oldResult("function_call_3", "f", "3"), oldResult("", "f", "4"),
+			},
+		},
+		"a result's id on another role": {
+			`{"role":"user","content":"x","tool_call_id":"a"}`,
+			[]llm.Message{{Role: llm.RoleUser, Parts: text("x"), Opaque: raw(`{"tool_call_id":"a"}`)}},
+		},
+		"bytes that are not UTF-8": {
+			"{\"role\":\"user\",\"content\":\"\xff\"}",
+			[]llm.Message{llm.User("\xff")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src, err := importer.Open("file", strings.NewReader("["+c.in+"]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for run, err := range src.Runs() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.want, run.Messages); diff != "" {
+					t.Errorf("messages (-want +got):\n%s", diff)
+				}
+				for _, m := range run.Messages {
+					writeAndRead(t, m)
+				}
+			}
+		})
+	}
+}
+
+func oldResult(id, name, content string) llm.Message {
+	m := llm.ToolResults(llm.ToolResult{ID: id, Name: name, Content: text(content)})
+	m.Opaque = raw(`{"role":"function"}`)
+	return m
+}

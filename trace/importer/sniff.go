@@ -1,0 +1,98 @@
+package importer
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/trace"
+)
+
+// shape is what the beginning of a recording tells of the whole.
+type shape struct {
+	format Format
+	// lines says that each line is a value of its own, so that a broken one
+	// costs no more than itself.
+	lines bool
+	// nested says that an array at the top holds runs, not messages.
+	nested bool
+}
+
+// sniff tells the shape from the beginning of a recording, which may be cut off
+// anywhere; ok is false if it is none that is known.
+func sniff(head []byte) (s shape, ok bool) {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	if len(head) == 0 {
+		return s, false
+	}
+	s.lines = inLines(head)
+	d := jsonio.NewDec(string(head))
+	opening := d.Peek()
+	if opening == '[' {
+		first := true
+		d.Array()
+		if !d.More(&first) {
+			s.format = FormatMessages // an empty list, or one that is cut off
+			return s, d.Err() == nil
+		}
+		if d.Peek() == '[' {
+			s.format, s.nested = FormatMessages, true
+			return s, true
+		}
+	}
+	keys, format := members(&d)
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(keys, n) })
+	}
+	switch {
+	case opening == '{' && format == trace.Format:
+		s.format = FormatTrace
+	case has("messages"):
+		s.format, s.nested = FormatMessages, true
+	case has("role"):
+		s.format = FormatMessages
+		if opening == '{' {
+			s.format = FormatMessageLines
+		}
+	case has("traj", "task_id"):
+		s.format, s.nested = FormatTauBench, true
+	}
+	return s, s.format != ""
+}
+
+// members returns the names of an object's members, as far as they can be read,
+// and the text of the one that is called format.
+func members(d *jsonio.Dec) (keys []string, format string) {
+	if d.Peek() != '{' {
+		return nil, ""
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return keys, format
+		}
+		keys = append(keys, key)
+		if key == "format" && d.Peek() == '"' {
+			format = d.String()
+			continue
+		}
+		d.Skip()
+	}
+}
+
+// inLines reports whether the first line or, where that one is broken, the
+// second is a value of its own, with more lines around it.
+func inLines(head []byte) bool {
+	first, rest, _ := bytes.Cut(head, []byte{'\n'})
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	if len(rest) == 0 {
+		return false
+	}
+	if jsonio.Valid(first) {
+		return true
+	}
+	second, _, ended := bytes.Cut(rest, []byte{'\n'})
+	lone := len(bytes.TrimSpace(first)) == 1
+	return ended && !lone && second[0] == head[0] && jsonio.Valid(second)
+}

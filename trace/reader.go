@@ -1,0 +1,257 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// ErrNotTrace says that a file does not begin with the header of a trace.
+var ErrNotTrace = errors.New("trace: not a trace: the first line is no header with the format " + Format)
+
+// VersionError says that a file was written in a newer version of the format.
+type VersionError struct {
+	Version int    // the file's
+	Writer  string // who wrote it, if it says so
+}
+
+func (e *VersionError) Error() string {
+	by := ""
+	if e.Writer != "" {
+		by = ", written by " + e.Writer
+	}
+	return fmt.Sprintf("trace: the file has version %d of the format%s, and this program reads up to %d: use a newer looptape", e.Version, by, Version)
+}
+
+// LineError says which line of a file is broken, and how.
+type LineError struct {
+	Line int // counted from 1; the header is a line too
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns what is wrong with the line.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// HashError says that a request's messages are not those that were written.
+type HashError struct {
+	Run       string
+	Want, Got string // as in the file, and of the messages that were read
+}
+
+func (e *HashError) Error() string {
+	return fmt.Sprintf("run %s: the conversation has the hash %s where the request says %s: a message was changed after it was written, or a line is missing", e.Run, e.Got, e.Want)
+}
+
+// DefaultMaxLine is how many bytes a line may have, unless Reader.MaxLine says
+// otherwise.
+const DefaultMaxLine = 64 << 20
+
+// Reader reads a trace file from its beginning to its end. It holds one line at
+// a time, and eight bytes for each message of the runs that have not ended. It
+// is for one goroutine.
+type Reader struct {
+	// MaxLine is how many bytes a line may have; 0 means DefaultMaxLine. Set it
+	// before Events; the header is held to DefaultMaxLine.
+	MaxLine int
+
+	src    *bufio.Reader
+	long   []byte // a line that is longer than src's buffer
+	line   int
+	header Header
+	dec    decoder
+	chains chains
+}
+
+const readBuffer = 64 << 10
+
+// NewReader reads the header of a trace. The error is ErrNotTrace, a
+// *VersionError, or that of r.
+func NewReader(r io.Reader) (*Reader, error) {
+	x := &Reader{src: bufio.NewReaderSize(r, readBuffer), chains: chains{}}
+	for {
+		line, err := x.next()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, errLong):
+			return nil, ErrNotTrace
+		case err != nil:
+			return nil, fmt.Errorf("trace: reading the header: %w", err)
+		case len(bytes.TrimSpace(line)) == 0:
+			continue
+		}
+		if x.header, err = readHeader(line); err != nil {
+			return nil, err
+		}
+		return x, nil
+	}
+}
+
+// Header returns the file's header.
+func (r *Reader) Header() Header { return r.header }
+
+// Line is the number of the line that was read last, counted from 1.
+func (r *Reader) Line() int { return r.line }
+
+// Events yields the events in the order of the file. A line that is broken
+// yields a *LineError without an event, and reading goes on with the next line;
+// any other error is that of the file, and the last. Leaving the range early
+// and ranging again goes on with the next line.
+//
+// The hash of each request is verified. After a broken line the hashes of a
+// conversation are not, until it begins anew.
+func (r *Reader) Events() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			line, err := r.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil && !errors.Is(err, errLong) {
+				yield(Event{}, fmt.Errorf("trace: reading line %d: %w", r.line, err))
+				return
+			}
+			if err == nil && len(bytes.TrimSpace(line)) == 0 {
+				continue
+			}
+			var ev Event
+			if err == nil {
+				ev, err = r.event(line)
+			}
+			if err != nil {
+				r.chains.lose()
+				err = &LineError{r.line, err}
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+// event reads a line.
+func (r *Reader) event(line []byte) (Event, error) {
+	ev, err := r.dec.event(line)
+	if err != nil {
+		if line[len(line)-1] != '\n' {
+			return Event{}, fmt.Errorf("the file ends within the line, which was cut off: %w", err)
+		}
+		return Event{}, err
+	}
+	switch ev.Body.(type) {
+	case ModelRequest:
+		err = r.verify(&ev)
+	case RunEnd:
+		r.chains.end(ev.Run)
+	default:
+	}
+	if err != nil {
+		return Event{}, err
+	}
+	return ev, nil
+}
+
+// verify compares a request's hash, if it has one, and takes note of its
+// messages.
+func (r *Reader) verify(ev *Event) error {
+	req := &r.dec.modelRequest
+	c := r.chains.of(ev)
+	known, lost := len(c.sums), c.lost
+	if !c.keep(req.Kept) {
+		if req.hash != "" && !lost {
+			return fmt.Errorf("run %s: the request keeps %d messages of the %d before it: a line is missing", ev.Run, req.Kept, known)
+		}
+		return nil
+	}
+	for _, m := range req.raw {
+		c.addText(m)
+	}
+	if got := string(c.appendHash(nil)); req.hash != "" && got != req.hash {
+		return &HashError{Run: ev.Run, Want: req.hash, Got: got}
+	}
+	return nil
+}
+
+// errLong says that a line was passed over because of its length.
+var errLong = errors.New("the line is too long; raise the reader's limit if it is meant to be")
+
+// next returns the next line with its line feed, good until the next call.
+func (r *Reader) next() ([]byte, error) {
+	r.line++
+	limit := r.MaxLine
+	if limit == 0 {
+		limit = DefaultMaxLine
+	}
+	line, err := r.src.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return ended(line, limit, err)
+	}
+	r.long = r.long[:0]
+	for {
+		if len(r.long) <= limit {
+			r.long = append(r.long, line...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return ended(r.long, limit, err)
+		}
+		line, err = r.src.ReadSlice('\n')
+	}
+}
+
+// ended judges a line that was read up to err.
+func ended(line []byte, limit int, err error) ([]byte, error) {
+	switch {
+	case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0):
+		return nil, err
+	case len(bytes.TrimSuffix(line, []byte{'\n'})) > limit:
+		return nil, errLong
+	}
+	return line, nil
+}
+
+func readHeader(line []byte) (Header, error) {
+	var h Header
+	if !utf8.Valid(line) {
+		return h, ErrNotTrace
+	}
+	d := jsonio.NewDec(string(line))
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch key {
+		case "format":
+			h.Format = d.String()
+		case "version":
+			h.Version = int(d.Int())
+		case "writer", "writer_b64":
+			h.Writer = d.Text(key)
+		case "declares":
+			h.Declares = readOptions(&d)
+		case "suppress":
+			h.Suppress = readMap(&d)
+		default:
+			d.Skip()
+		}
+	}
+	err := d.End()
+	switch {
+	case h.Format != Format:
+		return h, ErrNotTrace
+	case h.Version > Version:
+		return h, &VersionError{Version: h.Version, Writer: h.Writer}
+	case err != nil:
+		return h, fmt.Errorf("%w: %w", ErrNotTrace, err)
+	case h.Version < 1:
+		return h, fmt.Errorf("%w: its version is missing", ErrNotTrace)
+	}
+	return h, nil
+}
