@@ -1,0 +1,112 @@
+package loop_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// calls is a turn that calls tools: "weather", or "weather#id", or
+// "weather#id{…}" with arguments; ids count from c1.
+func calls(specs ...string) fake.Turn {
+	var t fake.Turn
+	for i, s := range specs {
+		name, args, found := strings.Cut(s, "{")
+		if found {
+			args = "{" + args
+		} else {
+			args = "{}"
+		}
+		name, id, _ := strings.Cut(name, "#")
+		if id == "" {
+			id = "c" + string(rune('1'+i))
+		}
+		t.Calls = append(t.Calls, fake.Call{ID: id, Name: name, Args: args})
+	}
+	return t
+}
+
+func model(turns ...fake.Turn) *fake.Model { return fake.NewModel(turns...) }
+
+func text(s string) fake.Turn { return fake.Turn{Text: s} }
+
+// echo is a tool that returns its arguments.
+func echo(name string) loop.Tool {
+	return loop.Tool{Name: name, Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
+		return loop.TextOutput(c.Args), nil
+	}}
+}
+
+// tool is a tool of one function of no arguments.
+func tool(name string, f func(ctx context.Context) (string, error)) loop.Tool {
+	return loop.Tool{Name: name, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		s, err := f(ctx)
+		return loop.TextOutput(s), err
+	}}
+}
+
+func newAgent(t testing.TB, m llm.Model, cfg loop.Config) *loop.Agent {
+	t.Helper()
+	a, err := loop.New(m, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// ran runs an agent on "go" with a trace.
+func ran(t testing.TB, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Event, error) {
+	t.Helper()
+	var mem trace.Memory
+	cfg.Sink = &mem
+	res, err := newAgent(t, m, cfg).Run(t.Context(), loop.Ask("go"))
+	return res, mem.Events, err
+}
+
+// mustRun is ran for a run that has to succeed.
+func mustRun(t testing.TB, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Event) {
+	t.Helper()
+	res, events, err := ran(t, m, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, events
+}
+
+// of returns the bodies of one type.
+func of[B trace.Body](events []trace.Event) []B {
+	var out []B
+	for _, ev := range events {
+		if b, ok := ev.Body.(B); ok {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// kinds joins the kinds of events with spaces.
+func kinds(events []trace.Event) string {
+	var s []string
+	for _, ev := range events {
+		s = append(s, string(ev.Body.Kind()))
+	}
+	return strings.Join(s, " ")
+}
+
+// resultTexts are the texts of the results in a message list.
+func resultTexts(messages []llm.Message) []string {
+	var out []string
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				out = append(out, r.Text())
+			}
+		}
+	}
+	return out
+}
