@@ -2,9 +2,10 @@ package jsonio
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -320,22 +321,31 @@ func (d *Dec) Text(key string) string {
 	return string(b)
 }
 
-// plain returns the number of bytes, eight at a time, that s begins with and
-// that mean only themselves in a string: no quote, no backslash, no control
-// character. The next eight have one of those, or there are fewer than eight.
-func plain(s string) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	i := 0
+const ones, tops uint64 = 0x0101010101010101, 0x8080808080808080
+
+// word returns the eight bytes from s[i], the first one lowest.
+func word(s string, i int) uint64 {
+	b := s[i : i+8]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+// plain returns the end of the bytes from s[i] that mean only themselves in a
+// string: no quote, no backslash, no control character.
+func plain(s string, i int) int {
 	for ; len(s)-i >= 8; i += 8 {
-		b := s[i : i+8]
-		x := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		x := word(s, i)
 		quote, slash := x^ones*'"', x^ones*'\\'
 		// A byte's top bit is set in one of the terms if the byte is below 0x20,
-		// a quote or a backslash; a borrow can only come from such a byte.
-		if ((x-ones*0x20)&^x|(quote-ones)&^quote|(slash-ones)&^slash)&tops != 0 {
-			break
+		// a quote or a backslash; a borrow can only come from such a byte, so the
+		// lowest one is right.
+		m := ((x-ones*0x20)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
+		if m != 0 {
+			return i + bits.TrailingZeros64(m)/8
 		}
+	}
+	for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
+		i++
 	}
 	return i
 }
@@ -344,10 +354,7 @@ func plain(s string) int {
 func (d *Dec) skipString() (escaped, ok bool) {
 	s, i := d.s, d.i+1
 	for {
-		i += plain(s[i:])
-		for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
-			i++
-		}
+		i = plain(s, i)
 		if i >= len(s) {
 			d.failAt(i, "the text ends within a string")
 			return escaped, false
@@ -377,13 +384,11 @@ func escapeLen(s string) int {
 	if len(s) < 2 {
 		return 0
 	}
-	switch s[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	if escapes[s[1]] != 0 {
 		return 2
-	case 'u':
-		if _, ok := hex4(s); ok {
-			return 6
-		}
+	}
+	if _, ok := hex4(s); ok && s[1] == 'u' {
+		return 6
 	}
 	return 0
 }
@@ -407,46 +412,53 @@ func hex4(s string) (r rune, ok bool) {
 	return r, true
 }
 
+// unescape returns what a string with escapes means. It never is longer.
 func unescape(raw string) string {
-	b := make([]byte, 0, len(raw))
+	b, n := make([]byte, len(raw)), 0
 	for i := 0; i < len(raw); {
-		n := strings.IndexByte(raw[i:], '\\')
-		if n < 0 {
-			b = append(b, raw[i:]...)
-			break
-		}
-		j := i + n
-		b = append(b, raw[i:j]...)
-		i = j + 2
-		switch c := raw[j+1]; c {
-		case 'b':
-			b = append(b, '\b')
-		case 'f':
-			b = append(b, '\f')
-		case 'n':
-			b = append(b, '\n')
-		case 'r':
-			b = append(b, '\r')
-		case 't':
-			b = append(b, '\t')
-		case 'u':
-			r, _ := hex4(raw[j:])
-			i = j + 6
-			if utf16.IsSurrogate(r) {
-				low := rune(utf8.RuneError)
-				if i+6 <= len(raw) && raw[i] == '\\' && raw[i+1] == 'u' {
-					low, _ = hex4(raw[i:])
-				}
-				if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-					i += 6
-				}
+		if len(raw)-i >= 8 { // copy eight bytes, go on as far as they are plain
+			x := word(raw, i)
+			binary.LittleEndian.PutUint64(b[n:], x)
+			slash := x ^ ones*'\\'
+			plain := bits.TrailingZeros64((slash-ones)&^slash&tops) / 8
+			i, n = i+plain, n+plain
+			if plain == 8 {
+				continue
 			}
-			b = utf8.AppendRune(b, r)
-		default:
-			b = append(b, c)
+		}
+		c := raw[i]
+		if c != '\\' {
+			b[n] = c
+			i, n = i+1, n+1
+			continue
+		}
+		if c = escapes[raw[i+1]]; c != 0 {
+			b[n] = c
+			i, n = i+2, n+1
+			continue
+		}
+		r, size := unescapeRune(raw[i:])
+		i, n = i+size, n+utf8.EncodeRune(b[n:], r)
+	}
+	return bytesAsString(b[:n])
+}
+
+// escapes is what a letter means after a backslash; 0 for u and for all that
+// means nothing there.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// unescapeRune reads the \uXXXX that s begins with, or the pair of them.
+func unescapeRune(s string) (r rune, size int) {
+	r, _ = hex4(s)
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	if low, ok := hex4(s[6:]); ok && s[6] == '\\' && s[7] == 'u' {
+		if both := utf16.DecodeRune(r, low); both != utf8.RuneError {
+			return both, 12
 		}
 	}
-	return bytesAsString(b)
+	return utf8.RuneError, 6
 }
 
 // Raw reads any value and returns its text as it stands.

@@ -13,7 +13,7 @@ import (
 func TestPlainFindsEachByte(t *testing.T) {
 	for _, around := range []byte{'a', ' ', '!', '#', '[', ']', 0x7f, 0x80, 0xa0, 0xa2, 0xdc, 0xff} {
 		text := strings.Repeat(string([]byte{around}), 24)
-		if got := plain(text); got != 24 {
+		if got := plain(text, 0); got != 24 {
 			t.Errorf("plain of 24 times %#x is %d", around, got)
 		}
 		for c := range 256 {
@@ -21,16 +21,15 @@ func TestPlainFindsEachByte(t *testing.T) {
 				s := text[:at] + string([]byte{byte(c)}) + text[at+1:]
 				want := 24
 				if c < 0x20 || c == '"' || c == '\\' {
-					want = at - at%8
+					want = at
 				}
-				if got := plain(s); got != want {
-					t.Errorf("plain(%q) = %d, want %d", s, got, want)
+				for from := range min(want, 9) + 1 {
+					if got := plain(s, from); got != want {
+						t.Errorf("plain(%q, %d) = %d, want %d", s, from, got, want)
+					}
 				}
 			}
 		}
-	}
-	if got := plain("1234567"); got != 0 {
-		t.Errorf("plain of seven bytes is %d, want 0", got)
 	}
 }
 
