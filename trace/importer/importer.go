@@ -64,7 +64,7 @@ func (e *Error) Error() string {
 // Unwrap returns what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Run is one recorded run: Events if the recording is a trace, else Messages.
+// Run is one recorded run.
 type Run struct {
 	// Name is the trace's name of the run, or made of what the recording says
 	// of it (task-3/trial-1), or of its place (run-7).
@@ -73,7 +73,8 @@ type Run struct {
 	// Messages is the whole conversation. Calls of the old function_call form,
 	// which has no ids, have minted ones.
 	Messages []llm.Message
-	Events   []trace.Event
+	// Events is what happened; only a trace has them, and then no Messages.
+	Events []trace.Event
 	// Meta is what the recording says beside the messages (task_id, reward,
 	// model …), as JSON; nil if nothing.
 	Meta map[string]json.RawMessage
@@ -90,6 +91,7 @@ type Source struct {
 	in    *input
 	shape shape
 	runs  int // that were begun
+	line  int // of a trace's event
 }
 
 // Open finds out what r holds. The name stands in errors and is not looked at.

@@ -259,7 +259,8 @@ func TestLeave(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := 0
-			for range src.Runs() {
+			for run, err := range src.Runs() {
+				t.Log(describe(run, err))
 				n++
 				break
 			}
@@ -282,11 +283,8 @@ func TestLarge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			src, err := importer.Open(name, iotest.HalfReader(strings.NewReader(in)))
-			if name == "lines" || name == "an array" {
-				// The member task_id comes within the head.
-				if err != nil {
-					t.Fatal(err)
-				}
+			if err != nil {
+				t.Fatal(err)
 			}
 			n := 0
 			for run, err := range src.Runs() {
@@ -350,7 +348,10 @@ func FuzzMessages(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for run := range src.Runs() {
+		for run, err := range src.Runs() {
+			if run.Partial && err == nil && format != importer.FormatTrace {
+				t.Errorf("%q: run %s is partial without a reason", b, run.Name)
+			}
 			for _, m := range run.Messages {
 				writeAndRead(t, m)
 			}

@@ -49,15 +49,17 @@ func (in *input) fill(n int) {
 	}
 }
 
-// more reads one piece behind buf, which moves: what was consumed gives way.
+// more reads one piece behind buf, which may move: what was consumed gives way.
 func (in *input) more() {
-	if len(in.store)-len(in.buf) < pieceSize/2 {
-		in.store = make([]byte, 2*len(in.store)+pieceSize)
+	if cap(in.buf)-len(in.buf) < pieceSize/4 {
+		if len(in.store)-len(in.buf) < max(len(in.buf), pieceSize/2) {
+			in.store = make([]byte, 2*len(in.store)+pieceSize)
+		}
+		in.buf = in.store[:copy(in.store, in.buf)]
 	}
-	have := copy(in.store, in.buf)
 	var n int
-	n, in.err = in.r.Read(in.store[have:])
-	in.buf = in.store[:have+n]
+	n, in.err = in.r.Read(in.buf[len(in.buf):cap(in.buf)])
+	in.buf = in.buf[:len(in.buf)+n]
 }
 
 // head returns the beginning, without consuming it, and the error that kept it
@@ -155,12 +157,13 @@ func (in *input) value() (string, error) {
 
 // word consumes a number or a literal, at least one byte.
 func (in *input) word() (string, error) {
-	for {
-		if i := bytes.IndexAny(in.buf, "{}[], \t\r\n\":"); i >= 0 {
-			return in.take(max(i, 1)), nil
+	for from := 0; ; {
+		if i := bytes.IndexAny(in.buf[from:], "{}[], \t\r\n\":"); i >= 0 {
+			return in.take(max(from+i, 1)), nil
 		}
+		from = len(in.buf)
 		if in.err != nil {
-			return in.take(len(in.buf)), in.broken()
+			return in.take(from), in.broken()
 		}
 		in.more()
 	}
@@ -242,4 +245,17 @@ func endOfString(b []byte, i int) (end int, done bool) {
 // lineInput is the input of one line's text.
 func lineInput(text string, line int) *input {
 	return &input{buf: []byte(text), line: line, err: io.EOF}
+}
+
+// Read makes the input a reader of all that was not consumed.
+func (in *input) Read(p []byte) (int, error) {
+	if len(in.buf) == 0 && in.err == nil {
+		in.more()
+	}
+	if len(in.buf) == 0 {
+		return 0, in.err
+	}
+	n := copy(p, in.buf)
+	in.buf = in.buf[n:]
+	return n, nil
 }
