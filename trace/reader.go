@@ -144,15 +144,13 @@ func (r *Reader) event(line []byte) (Event, error) {
 		}
 		return Event{}, err
 	}
-	switch ev.Body.(type) {
-	case ModelRequest:
-		err = r.verify(&ev)
-	case RunEnd:
+	if _, ok := ev.Body.(RunEnd); ok {
 		r.chains.end(ev.Run)
-	default:
 	}
-	if err != nil {
-		return Event{}, err
+	if _, ok := ev.Body.(ModelRequest); ok {
+		if err := r.verify(&ev); err != nil {
+			return Event{}, err
+		}
 	}
 	return ev, nil
 }

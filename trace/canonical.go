@@ -1,0 +1,211 @@
+package trace
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Canonical returns the canonical form of the runs in events: what goldens hold,
+// and what two runs of the same inputs have in common, whatever order their
+// parallel tools finished in.
+//
+//   - Deltas are left out.
+//   - Times are left out, but those of a run on a virtual clock.
+//   - Runs stand one after another and are called r1, r2 …: a run without a
+//     parent by first appearance, a run with one after its parent, among its
+//     siblings by the position of the call that started it. A run that is
+//     referred to but not in events keeps its name behind a question mark.
+//   - Within a batch the events are sorted by the index of their call in the
+//     step's last answer, and those of one call keep their order. A batch is a
+//     maximal stretch of a step's events about calls: args.resolved, tool.start,
+//     tool.end, tool.skip, abandoned, and warnings that name a call.
+//   - Seq counts anew.
+//
+// The input is not changed. The canonical form of a canonical form is itself.
+func Canonical(events []Event) []Event {
+	runs, byName := groups(events)
+	order := ordered(runs, byName)
+	names := make(map[string]string, len(order))
+	for i, r := range order {
+		names[r.name] = "r" + strconv.Itoa(i+1)
+	}
+	out := make([]Event, 0, len(events))
+	for _, r := range order {
+		from := len(out)
+		for _, ev := range r.events {
+			ev.Run = names[r.name]
+			if !r.virtual {
+				ev.At = 0
+			}
+			ev.Body = renamed(ev.Body, names)
+			out = append(out, ev)
+		}
+		sortBatches(out[from:])
+		for i := range out[from:] {
+			out[from+i].Seq = i
+		}
+	}
+	return out
+}
+
+// group is the events of one run, without deltas.
+type group struct {
+	name    string
+	events  []Event
+	parent  *Parent
+	virtual bool
+	started bool
+	calls   map[string]int // where each call was first asked for
+	done    bool
+}
+
+// groups sorts events by run, in order of first appearance.
+func groups(events []Event) (runs []*group, byName map[string]*group) {
+	byName = map[string]*group{}
+	for _, ev := range events {
+		g := byName[ev.Run]
+		if g == nil {
+			g = &group{name: ev.Run, calls: map[string]int{}}
+			byName[ev.Run] = g
+			runs = append(runs, g)
+		}
+		if _, ok := ev.Body.(ModelDelta); ok {
+			continue
+		}
+		if b, ok := ev.Body.(RunStart); ok && !g.started {
+			g.parent, g.virtual, g.started = b.Parent, b.Clock == ClockVirtual, true
+		}
+		if b, ok := ev.Body.(ModelTurn); ok {
+			number(g.calls, b)
+		}
+		g.events = append(g.events, ev)
+	}
+	// A run of deltas alone has no event left.
+	runs = slices.DeleteFunc(runs, func(g *group) bool {
+		if len(g.events) == 0 {
+			delete(byName, g.name)
+		}
+		return len(g.events) == 0
+	})
+	return runs, byName
+}
+
+// number gives each call of the turn that is not in calls the next position.
+func number(calls map[string]int, turn ModelTurn) {
+	for _, c := range turn.Message.Calls() {
+		if _, ok := calls[c.ID]; !ok {
+			calls[c.ID] = len(calls)
+		}
+	}
+}
+
+// ordered returns the runs in canonical order: each after its parent.
+func ordered(runs []*group, byName map[string]*group) []*group {
+	children := map[*group][]*group{}
+	var roots []*group
+	for _, g := range runs {
+		if g.parent == nil || byName[g.parent.Run] == nil {
+			roots = append(roots, g)
+			continue
+		}
+		parent := byName[g.parent.Run]
+		children[parent] = append(children[parent], g)
+	}
+	var out []*group
+	var visit func(g *group)
+	visit = func(g *group) {
+		if g.done {
+			return
+		}
+		g.done = true
+		out = append(out, g)
+		slices.SortStableFunc(children[g], func(a, b *group) int {
+			return cmp.Compare(position(g.calls, a.parent.Call), position(g.calls, b.parent.Call))
+		})
+		for _, child := range children[g] {
+			visit(child)
+		}
+	}
+	// The runs that are left after the roots are one another's parents.
+	for _, g := range append(roots, runs...) {
+		visit(g)
+	}
+	return out
+}
+
+// position is where a call stands; one that is not known stands last.
+func position(calls map[string]int, id string) int {
+	if i, ok := calls[id]; ok {
+		return i
+	}
+	return math.MaxInt
+}
+
+// renamed returns the body with the names of runs that it holds replaced.
+func renamed(body Body, names map[string]string) Body {
+	if b, ok := body.(RunStart); ok && b.Parent != nil {
+		b.Parent = &Parent{Run: reference(b.Parent.Run, names), Call: b.Parent.Call}
+		return b
+	}
+	if b, ok := body.(Resumed); ok {
+		return Resumed{Of: reference(b.Of, names)}
+	}
+	return body
+}
+
+func reference(run string, names map[string]string) string {
+	if name, ok := names[run]; ok {
+		return name
+	}
+	return "?" + strings.TrimPrefix(run, "?")
+}
+
+// sortBatches sorts the batches of one run.
+func sortBatches(events []Event) {
+	var calls map[string]int
+	for i := 0; i < len(events); {
+		if turn, ok := events[i].Body.(ModelTurn); ok && events[i].Purpose == PurposeAnswer {
+			calls = map[string]int{}
+			number(calls, turn)
+		}
+		end := i
+		for end < len(events) && events[end].Step == events[i].Step && isAboutCall(events[end].Body) {
+			end++
+		}
+		slices.SortStableFunc(events[i:end], func(a, b Event) int {
+			x, _ := callOf(a.Body)
+			y, _ := callOf(b.Body)
+			return cmp.Compare(position(calls, x), position(calls, y))
+		})
+		i = max(end, i+1)
+	}
+}
+
+func isAboutCall(body Body) bool {
+	_, ok := callOf(body)
+	return ok
+}
+
+// callOf returns the call that an event of a batch is about.
+func callOf(body Body) (call string, ok bool) {
+	switch b := body.(type) {
+	case ArgsResolved:
+		return b.Call, true
+	case ToolStart:
+		return b.Call, true
+	case ToolEnd:
+		return b.Call, true
+	case ToolSkip:
+		return b.Call, true
+	case Abandoned:
+		return b.Call, true
+	case Warning:
+		return b.Call, b.Call != ""
+	case RunStart, StepStart, ModelSetup, ModelRequest, ModelDelta, ModelTurn, ModelError, ModelRetry, Decision,
+		StepEnd, Rewrite, Cancelled, Suspended, Resumed, Custom, RunEnd, Unknown:
+	}
+	return "", false
+}

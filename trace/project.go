@@ -1,0 +1,154 @@
+package trace
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// Project returns the canonical form without what differs between providers
+// that give the same answers: raw finish reasons and their explanations,
+// response ids, model names, members that only one provider knows, the
+// providers' ids of calls, and opaque data. The ids of calls become c1, c2 … in
+// each run, in the order in which the run first names them.
+//
+// The input is not changed.
+func Project(events []Event) []Event {
+	out := Canonical(events)
+	p := projector{calls: map[string]map[string]string{}}
+	for i := range out {
+		p.run = p.of(out[i].Run)
+		out[i].Body = p.body(out[i].Body)
+	}
+	return out
+}
+
+type projector struct {
+	calls map[string]map[string]string // run → call → its new id
+	run   map[string]string
+}
+
+func (p *projector) of(run string) map[string]string {
+	if p.calls[run] == nil {
+		p.calls[run] = map[string]string{}
+	}
+	return p.calls[run]
+}
+
+func (p *projector) call(id string) string { return renumber(p.run, id) }
+
+func renumber(calls map[string]string, id string) string {
+	if id == "" {
+		return ""
+	}
+	if _, ok := calls[id]; !ok {
+		calls[id] = "c" + strconv.Itoa(len(calls)+1)
+	}
+	return calls[id]
+}
+
+func (p *projector) body(body Body) Body {
+	switch b := body.(type) {
+	case RunStart:
+		if b.Parent != nil {
+			b.Parent = &Parent{Run: b.Parent.Run, Call: renumber(p.of(b.Parent.Run), b.Parent.Call)}
+		}
+		return b
+	case ModelSetup:
+		b.Model, b.Extra = "", nil
+		return b
+	case ModelRequest:
+		b.New = p.messages(b.New)
+		return b
+	case ModelDelta: // Canonical left none
+	case ModelTurn:
+		b.Message = p.message(b.Message)
+		b.RawFinish, b.FinishMessage, b.ResponseID, b.Model = "", "", "", ""
+		return b
+	case ModelError:
+		b.Received = p.parts(b.Received)
+		return b
+	case ArgsResolved:
+		b.Call = p.call(b.Call)
+		return b
+	case ToolStart:
+		b.Call = p.call(b.Call)
+		return b
+	case ToolEnd:
+		b.Call, b.Result = p.call(b.Call), p.result(b.Result)
+		return b
+	case ToolSkip:
+		b.Call, b.Result = p.call(b.Call), p.result(b.Result)
+		return b
+	case Abandoned:
+		b.Call = p.call(b.Call)
+		return b
+	case Suspended:
+		b.Pending = p.pending(b.Pending)
+		return b
+	case Warning:
+		b.Call = p.call(b.Call)
+		return b
+	case RunEnd:
+		b.Pending, b.Appended = p.pending(b.Pending), p.messages(b.Appended)
+		return b
+	case StepStart, ModelRetry, Decision, StepEnd, Rewrite, Cancelled, Resumed, Custom, Unknown:
+	}
+	return body
+}
+
+func (p *projector) pending(calls []string) []string {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		calls[i] = p.call(calls[i])
+	}
+	return calls
+}
+
+func (p *projector) messages(list []llm.Message) []llm.Message {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = p.message(list[i])
+	}
+	return list
+}
+
+func (p *projector) message(m llm.Message) llm.Message {
+	m.Parts, m.Opaque = p.parts(m.Parts), nil
+	return m
+}
+
+func (p *projector) parts(list []llm.Part) []llm.Part {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = p.part(list[i])
+	}
+	return list
+}
+
+func (p *projector) part(part llm.Part) llm.Part {
+	switch x := part.(type) {
+	case llm.Text:
+		x.Opaque = nil
+		return x
+	case llm.Reasoning:
+		x.Opaque = nil
+		return x
+	case llm.Media:
+		x.Opaque = nil
+		return x
+	case llm.ToolCall:
+		x.ID, x.Minted, x.ProviderID, x.Opaque = p.call(x.ID), false, "", nil
+		return x
+	case llm.ToolResult:
+		return p.result(x)
+	case llm.Unknown:
+	}
+	return part
+}
+
+func (p *projector) result(r llm.ToolResult) llm.ToolResult {
+	r.ID, r.Content, r.Opaque = p.call(r.ID), p.parts(r.Content), nil
+	return r
+}
