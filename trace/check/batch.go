@@ -18,8 +18,8 @@ type batch struct {
 	results  int // calls that have a result
 	failures int // those of them that failed
 	// spare says that a tool ended while fewer than the cap were running: no
-	// call may have been waiting for a slot then.
-	spare bool
+	// call may have been waiting for a slot then. That one was is said once.
+	spare, said bool
 }
 
 // call is one call of a turn, or one that a run before this one left pending.
@@ -183,9 +183,9 @@ func (r *run) mayJoin(c *call) {
 	case limit == 0:
 	case r.batch.running >= limit:
 		r.report(invConcurrency, "the call %q starts while %d others run, but the cap is %d", c.id, r.batch.running, limit)
-	case r.batch.spare && !r.promise.approval && c.resolved != "repair" && c.resolved != "edit":
+	case r.batch.spare && !r.batch.said && !r.promise.approval && c.resolved != "repair" && c.resolved != "edit":
 		r.report(invConcurrency, "the call %q starts only after another has ended, although not all the slots were in use", c.id)
-		r.batch.spare = false // said once
+		r.batch.said = true
 	}
 }
 

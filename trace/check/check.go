@@ -124,7 +124,7 @@ func (c *Checker) find(ev trace.Event) *run {
 	if reported, over := c.ended[ev.Run]; over {
 		if !reported {
 			s := sink{run: ev.Run, event: ev.Seq, found: &c.found}
-			s.report(invOneEnd, "a %s comes after the run has ended", ev.Body.Kind())
+			s.report(invOneEnd, "a %s comes after the run has ended", kindName(ev.Body))
 			c.ended[s.run] = true
 		}
 		return nil

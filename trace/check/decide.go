@@ -10,7 +10,6 @@ import (
 type control struct {
 	awaited bool        // a turn has come, its decision has not
 	stop    trace.Cause // of the decision that ended the run, until one goes on
-	guarded bool        // a guard has stopped the run
 	forced  force
 }
 
@@ -46,11 +45,12 @@ func (r *run) mustHaveDecided() {
 // decide takes a decision.
 func (r *run) decide(b *trace.Decision) {
 	c := &r.control
-	judge := r.later
+	var wrong string
 	if c.awaited {
-		judge = r.afterTurn
+		wrong = r.afterTurn(b)
+	} else {
+		wrong = r.later(b)
 	}
-	wrong := judge(b)
 	c.awaited = false
 	if wrong != "" {
 		r.report(invContinuation, "the decision %s (%s) %s", b.Action, b.Cause, wrong)
@@ -67,9 +67,6 @@ func (r *run) decide(b *trace.Decision) {
 	}
 	if b.Cause == trace.CauseStopCondition {
 		r.condition()
-	}
-	if b.Action == trace.Stop && b.Cause == trace.CauseGuard {
-		c.guarded = true
 	}
 }
 

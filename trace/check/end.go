@@ -38,7 +38,7 @@ func (r *run) closed() {
 func (r *run) stopped(b *trace.RunEnd) {
 	c := &r.control
 	switch {
-	case c.guarded && !r.tripped && r.promise.guard > 0 && !r.promise.rounds:
+	case c.stop == trace.CauseGuard && !r.tripped && r.promise.guard > 0 && !r.promise.rounds:
 		r.report(invRunaway, "the guard stops the run, but no tool has failed in %d steps on end", r.promise.guard)
 	case c.stop == "" && r.promise.any:
 		r.report(invContinuation, "the run ends (%s) without a decision to stop", b.Stop)

@@ -273,6 +273,7 @@ func (r *run) stepEnd(ev *trace.Event) {
 		r.report(invFraming, "step %d ends while step %d is under way", ev.Step, r.step.n)
 	case r.answer.asked:
 		r.report(invFraming, "step %d ends before its model call has", ev.Step)
+		r.answer.asked = false // said once
 	default:
 		r.noneRuns()
 	}

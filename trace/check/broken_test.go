@@ -1,0 +1,480 @@
+package check_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// broken are runs in which one thing is wrong: the clean run of that name, with
+// one change. Each is reported as this invariant and as no other.
+var broken = []struct {
+	id, clean, what string
+	change          func(t *testing.T, s *script)
+}{
+	{"INV-01", "plain", "a result is dropped", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(good("c1"), good("c3")) })
+	}},
+	{"INV-01", "plain", "a result is doubled", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(good("c1"), good("c2"), good("c2"), good("c3")) })
+	}},
+	{"INV-01", "plain", "a result comes again in a later turn", func(t *testing.T, s *script) {
+		request(t, s, 2, func(m []llm.Message) { m[1] = llm.ToolResults(bad("c4"), good("c1")) })
+	}},
+	{"INV-01", "plain", "a result has no call", func(t *testing.T, s *script) {
+		request(t, s, 2, func(m []llm.Message) { m[1] = llm.ToolResults(bad("c4"), good("zz")) })
+	}},
+	{"INV-01", "cap", "the run goes on without the turn", func(t *testing.T, s *script) {
+		*s = *begin("r1", nil).round(c1, good("c1")).done()
+		s.history = append(s.history[:1:1], llm.Assistant(text("no calls")))
+		s.ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-02", "plain", "a message lies between", func(t *testing.T, s *script) {
+		change(t, s, 1, func(b *trace.ModelRequest) {
+			b.New = []llm.Message{b.New[0], llm.ToolResults(good("c1"), good("c2")), llm.User("hurry"), llm.ToolResults(good("c3"))}
+		})
+		change(t, s, 2, func(b *trace.ModelRequest) { b.Kept += 2 })
+	}},
+	{"INV-03", "plain", "results as they finished", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(good("c2"), good("c1"), good("c3")) })
+	}},
+	{"INV-03", "plain", "results in reverse are said once", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(good("c3"), good("c2"), good("c1")) })
+	}},
+	{"INV-04", "plain", "an id of an earlier turn", func(_ *testing.T, s *script) {
+		d := call("c1", "g")
+		*s = *begin("r1", declared).round(c1, good("c1")).done().round(d, good("c1")).done().round(d, good("c1")).done()
+		s.ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-04", "plain", "an id twice in a turn", func(_ *testing.T, s *script) {
+		d := call("c1", "g")
+		*s = *begin("r1", declared).ask().turn(c1, d)
+		s.starts(c1).starts(d).ends(good("c1")).ends(good("c1")).results(good("c1"), good("c1")).done()
+		s.ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-04", "plain", "an empty id", func(_ *testing.T, s *script) {
+		d := call("", "f")
+		*s = *begin("r1", declared).round(d, good("")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-04", "plain", "an id of the history", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared)
+		s.history = append(s.history, llm.Assistant(c1), llm.ToolResults(good("c1")), llm.User("again"))
+		s.round(c1, good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-05", "rewrite", "without its event", func(t *testing.T, s *script) { s.remove(t, trace.KindRewrite, 0) }},
+	{"INV-05", "plain", "more kept than there was", func(t *testing.T, s *script) {
+		change(t, s, 1, func(b *trace.ModelRequest) { b.Kept++ })
+	}},
+	{"INV-05", "usage by purpose", "more kept than a judge was sent", func(t *testing.T, s *script) {
+		change(t, s, 2, func(b *trace.ModelRequest) { b.Kept = 2 })
+	}},
+	{"INV-07", "cancel", "a call without a result", func(t *testing.T, s *script) {
+		s.remove(t, trace.KindToolSkip, 0)
+		change(t, s, 0, func(b *trace.RunEnd) { b.Appended[1] = llm.ToolResults(good("c1"), bad("c2")) })
+	}},
+	{"INV-07", "client tools", "not reported pending", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Pending = b.Pending[:1] })
+	}},
+	{"INV-07", "client tools", "pending, but never asked for", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Pending = append(b.Pending, "zz") })
+	}},
+	{"INV-07", "client tools, the rest run", "pending, but answered", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Pending = append(b.Pending, "c1") })
+	}},
+	{"INV-07", "cap", "the turn is lost", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Appended = nil })
+	}},
+	{"INV-08", "plain", "started twice", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindToolStart, 0)+1, trace.ToolStart{Call: "c1", Name: "f", Args: c1.Args})
+	}},
+	{"INV-08", "skips", "skipped and started", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindToolSkip, 0)
+		s.insert(i+1, trace.ToolStart{Call: "c1", Name: "f", Args: c1.Args})
+		s.insert(s.index(t, trace.KindToolEnd, 0), trace.ToolEnd{Call: "c1", Result: good("c1"), Outcome: trace.OutcomeOK})
+		request(t, s, 1, func(m []llm.Message) { m[1].Parts[0] = good("c1") })
+		for j := range s.events { // the result that counts is then the later one
+			if b, ok := s.events[j].Body.(trace.ToolSkip); ok && b.Call == "c1" {
+				b.Cause, b.Result = "duplicate", good("c1")
+				s.events[j].Body = b
+			}
+		}
+	}},
+	{"INV-08", "plain", "started and skipped", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindToolStart, 0)+1, trace.ToolSkip{Call: "c1", Name: "f", Cause: "denied", Result: bad("c1")})
+	}},
+	{"INV-08", "plain", "a tool that is not declared", func(t *testing.T, s *script) {
+		for i := range s.events {
+			switch b := s.events[i].Body.(type) {
+			case trace.RunStart:
+				b.Tools = b.Tools[:1]
+				s.events[i].Body = b
+			case trace.ModelSetup:
+				b.Tools = b.Tools[:1]
+				s.events[i].Body = b
+			}
+		}
+		s.events = slices.DeleteFunc(s.events, func(ev trace.Event) bool {
+			b, ok := ev.Body.(trace.ToolStart)
+			e, ended := ev.Body.(trace.ToolEnd)
+			return ok && b.Call == "c4" || ended && e.Call == "c4"
+		})
+	}},
+	{"INV-08", "client tools, the rest run", "a client tool is run", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindToolStart, 0)
+		s.insert(i, trace.ToolStart{Call: "q", Name: "ask", Args: call("q", "ask").Args}).insert(i+1, trace.ToolEnd{Call: "q", Outcome: trace.OutcomeOK, Result: good("q")})
+		change(t, s, 0, func(b *trace.RunStart) { b.Options = trace.Options{{Name: "max_steps", Value: "3"}} })
+	}},
+	{"INV-09", "plain", "spaces in the arguments", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ToolStart) { b.Args = `{"id": "c1"}` })
+	}},
+	{"INV-09", "plain", "another tool", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ToolStart) { b.Name = "g" })
+	}},
+	{"INV-09", "resolved arguments", "the first resolution", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ToolStart) { b.Args = "{}" })
+	}},
+	{"INV-11", "plain", "ends though the turn has calls", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.Decision) { b.Action, b.Cause, b.Calls = trace.End, trace.CauseNone, 0 })
+		s.insert(s.index(t, trace.KindDecision, 0)+1, trace.Decision{Action: trace.GoOn, Cause: trace.CausePolicy})
+	}},
+	{"INV-11", "plain", "no decision", func(t *testing.T, s *script) { s.remove(t, trace.KindDecision, 0) }},
+	{"INV-11", "plain", "no decision at the end", func(t *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().reply(llm.Assistant(text("a"))).done()
+		s.decide(trace.Stop, trace.CausePolicy, 0).end(trace.CausePolicy)
+	}},
+	{"INV-11", "plain", "another number of calls", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.Decision) { b.Calls = 2 })
+	}},
+	{"INV-11", "plain", "goes on without calls", func(t *testing.T, s *script) {
+		change(t, s, 2, func(b *trace.Decision) { b.Action, b.Cause = trace.GoOn, trace.CauseCalls })
+		s.insert(s.index(t, trace.KindStepEnd, 2), trace.Decision{Action: trace.Stop, Cause: trace.CausePolicy})
+		change(t, s, 0, func(b *trace.RunEnd) { b.Stop = trace.CausePolicy })
+	}},
+	{"INV-11", "plain", "a step after the end", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().turn(text("a")).done().ask().turn(text("b")).done().end(trace.CauseNone)
+	}},
+	{"INV-11", "plain", "a model call after the end", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().turn(text("a")).request(1).turn(text("b")).done().end(trace.CauseNone)
+	}},
+	{"INV-11", "cap", "another reason at the end", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Stop = trace.CauseNone })
+	}},
+	{"INV-11", "cap", "an end without a decision", func(t *testing.T, s *script) { s.remove(t, trace.KindDecision, 1) }},
+	{"INV-11", "cap at the top with a forced answer", "with tools", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelSetup) { b.Tools = []llm.Tool{{Name: "f"}} })
+	}},
+	{"INV-11", "cap at the top with a forced answer", "and another", func(_ *testing.T, s *script) {
+		s.events = s.events[:len(s.events)-3]
+		s.decide(trace.Stop, trace.CauseForced, 0).request(1).reply(llm.Assistant(text("b")))
+		s.decide(trace.Stop, trace.CauseForced, 0).done().end(trace.CauseForced)
+	}},
+	{"INV-11", "a forced answer that calls again", "and a tool runs", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindDecision, 2)
+		s.insert(i+1, trace.ToolStart{Call: "c2", Name: "g", Args: c2.Args}).insert(i+2, trace.ToolEnd{Call: "c2", Outcome: trace.OutcomeOK, Result: good("c2")})
+	}},
+	{"INV-13", "plain", "an event after the end", func(_ *testing.T, s *script) { s.add(trace.Warning{}).add(trace.Warning{}) }},
+	{"INV-13", "plain", "two ends", func(_ *testing.T, s *script) { s.end(trace.CauseNone) }},
+	{"INV-13", "plain", "no end", func(t *testing.T, s *script) { s.remove(t, trace.KindRunEnd, 0) }},
+	{"INV-14", "plain", "no start", func(_ *testing.T, s *script) {
+		*s = *begin("r1", nil).ask().turn(text("a")).done().end(trace.CauseNone)
+		s.events = s.events[1:]
+	}},
+	{"INV-14", "plain", "two starts", func(_ *testing.T, s *script) { s.insert(3, trace.RunStart{}) }},
+	{"INV-14", "plain", "a step does not start", func(t *testing.T, s *script) { s.remove(t, trace.KindStepStart, 1) }},
+	{"INV-14", "plain", "a step does not end", func(t *testing.T, s *script) { s.remove(t, trace.KindStepEnd, 1) }},
+	{"INV-14", "plain", "the last step does not end", func(t *testing.T, s *script) { s.remove(t, trace.KindStepEnd, 2) }},
+	{"INV-14", "plain", "a step ends twice", func(t *testing.T, s *script) { s.insert(s.index(t, trace.KindStepEnd, 1)+1, trace.StepEnd{}) }},
+	{"INV-14", "plain", "a step starts again", func(_ *testing.T, s *script) {
+		*s = *begin("r1", nil).ask().turn(c1).starts(c1).ends(good("c1")).results(good("c1")).done()
+		s.step--
+		s.ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-14", "plain", "a step ends as another", func(t *testing.T, s *script) { s.events[s.index(t, trace.KindStepEnd, 1)].Step = 7 }},
+	{"INV-14", "plain", "a turn of another step", func(t *testing.T, s *script) {
+		s.events[s.index(t, trace.KindModelTurn, 2)].Step = 1
+		s.events[s.index(t, trace.KindStepEnd, 2)].Step = 1
+	}},
+	{"INV-14", "plain", "a delta before the request", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindModelRequest, 0), trace.ModelDelta{What: trace.DeltaText})
+	}},
+	{"INV-14", "plain", "a delta after the turn", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindDecision, 0), trace.ModelDelta{What: trace.DeltaText})
+	}},
+	{"INV-14", "plain", "a call does not begin", func(t *testing.T, s *script) {
+		s.remove(t, trace.KindModelDelta, 1).remove(t, trace.KindModelDelta, 1)
+	}},
+	{"INV-14", "plain", "a call begins twice", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindModelDelta, 2), trace.ModelDelta{What: trace.DeltaCall, Call: "c1"})
+	}},
+	{"INV-14", "plain", "arguments after the call's end", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindModelTurn, 0), trace.ModelDelta{What: trace.DeltaArgs, Call: "c1"})
+	}},
+	{"INV-14", "plain", "a turn that was not asked for", func(t *testing.T, s *script) {
+		*s = *begin("r1", nil).add(trace.StepStart{})
+		s.events[1].Step, s.step = 0, 0
+		s.turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-14", "plain", "two requests in a row", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindModelRequest, 2)+1, trace.ModelRequest{Kept: 5})
+	}},
+	{"INV-14", "plain", "a step ends without its answer", func(_ *testing.T, s *script) {
+		*s = *begin("r1", nil).ask().done().attempt(1, trace.ModelError{})
+		i := len(s.events) - 1
+		s.events[i].Purpose = trace.PurposeAnswer
+		s.events = s.events[:i]
+		s.add(trace.RunEnd{Stop: trace.CauseError})
+	}},
+	{"INV-14", "usage by purpose", "no answer of the judge", func(t *testing.T, s *script) {
+		s.remove(t, trace.KindModelTurn, 2)
+		change(t, s, 0, func(b *trace.RunEnd) {
+			b.Usage.Input--
+			b.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeJudge: {Input: 1}, trace.PurposeAnswer: perTurn}
+		})
+	}},
+	{"INV-14", "plain", "a call that was not asked for", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindToolStart, 0), trace.ToolStart{Call: "zz", Name: "f"})
+	}},
+	{"INV-14", "plain", "a result before its start", func(t *testing.T, s *script) {
+		s.remove(t, trace.KindToolStart, 3)
+	}},
+	{"INV-14", "plain", "a step ends before its tool", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindToolEnd, 3)
+		s.events[i], s.events[i+1] = s.events[i+1], s.events[i]
+		s.events = slices.Delete(s.events, i+1, i+2)
+	}},
+	{"INV-14", "skips", "skipped twice", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindToolSkip, 0)
+		s.insert(i, s.events[i].Body)
+	}},
+	{"INV-14", "skips", "an unknown call is skipped", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindToolSkip, 0), trace.ToolSkip{Call: "zz"})
+	}},
+	{"INV-14", "resolved arguments", "after the start", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindToolEnd, 0), trace.ArgsResolved{Call: "c1"})
+	}},
+	{"INV-14", "a tool that is not waited for", "of an unknown call", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindAbandoned, 0), trace.Abandoned{Call: "zz"})
+	}},
+	{"INV-15", "plain", "more than the cap", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindToolStart, 2)
+		s.events[i], s.events[i-1] = s.events[i-1], s.events[i]
+	}},
+	{"INV-15", "plain", "less than the cap", func(t *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().turn(c1, c2, c3).starts(c1).ends(good("c1")).starts(c2).starts(c3).ends(good("c2")).ends(good("c3"))
+		s.results(good("c1"), good("c2"), good("c3")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-15", "unbounded", "one after the other", func(_ *testing.T, s *script) {
+		*s = *begin("r1", trace.Options{{Name: "concurrency", Value: "unbounded"}}).ask().turn(c1, c2, c3)
+		s.starts(c1).ends(good("c1")).starts(c2).ends(good("c2")).starts(c3).ends(good("c3"))
+		s.results(good("c1"), good("c2"), good("c3")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-15", "one at a time", "two at a time", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindToolStart, 1)
+		s.events[i], s.events[i-1] = s.events[i-1], s.events[i]
+	}},
+	{"INV-17", "cancel", "a tool starts", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindCancelled, 0)
+		s.events[i], s.events[i-1] = s.events[i-1], s.events[i]
+	}},
+	{"INV-17", "plain", "the model is asked", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindModelRequest, 2), trace.Cancelled{})
+	}},
+	{"INV-17", "cancel before the first step", "a step begins", func(t *testing.T, s *script) {
+		s.insert(2, trace.StepStart{}).insert(3, trace.StepEnd{})
+		s.events[2].Step, s.events[3].Step = 0, 0
+	}},
+	{"INV-17", "retry", "a retry", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindModelRetry, 1), trace.Cancelled{})
+		i := s.index(t, trace.KindModelRetry, 1)
+		s.events = s.events[:i+1]
+		s.decide(trace.Stop, trace.CauseCancel, 0).done()
+		s.add(trace.RunEnd{Stop: trace.CauseCancel, Usage: llm.Usage{Input: 6}})
+	}},
+	{"INV-18", "plain", "a step is left out", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Usage = perTurn })
+	}},
+	{"INV-18", "plain", "cached tokens are left out", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Usage.Cached = 0 })
+	}},
+	{"INV-18", "retry", "a failed attempt is left out", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Usage.Input -= 3 })
+	}},
+	{"INV-18", "usage by purpose", "of another purpose", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeJudge] = llm.Usage{Input: 1} })
+	}},
+	{"INV-18", "usage by purpose", "of the answer", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeAnswer] = llm.Usage{Input: 1} })
+	}},
+	{"INV-18", "usage by purpose", "not told apart", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy = nil })
+	}},
+	{"INV-19", "budget of one more", "spent", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunStart) { b.Options[0].Value = "15" })
+	}},
+	{"INV-19", "budget", "a forced answer", func(t *testing.T, s *script) {
+		*s = *begin("r1", trace.Options{{Name: "token_budget", Value: "15"}}).round(c1, good("c1")).done()
+		s.decide(trace.ForceFinal, trace.CauseBudget, 0).ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-19", "budget", "asked after its own stop", func(_ *testing.T, s *script) {
+		*s = *begin("r1", trace.Options{{Name: "token_budget", Value: "15"}}).round(c1, good("c1"))
+		s.decide(trace.Stop, trace.CauseBudget, 0).request(1).turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-20", "guard", "the run goes on", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).round(c1, bad("c1")).done().round(c3, bad("c3")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-20", "guard", "calls that never ran count", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).round(c1, bad("c1")).done().ask().turn(c3).skips(c3, "invalid_args").results(bad("c3")).done()
+		s.ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-20", "guard", "after its own stop", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).round(c1, bad("c1")).done().round(c3, bad("c3"))
+		s.decide(trace.Stop, trace.CauseGuard, 0).done().ask().turn(text("a")).done().end(trace.CauseNone)
+		s.events[len(s.events)-1].Body = s.runEnd(trace.CauseNone)
+	}},
+	{"INV-20", "guard", "too early", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).round(c1, bad("c1")).decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
+	}},
+	{"INV-20", "guard", "a success does not reset", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).round(c1, bad("c1")).done().round(call("d", "f"), good("d")).done()
+		s.round(c3, bad("c3")).decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
+	}},
+	{"INV-21", "retry", "not retryable", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelError) { b.Error.Retryable = false })
+	}},
+	{"INV-21", "retry", "partial", func(t *testing.T, s *script) {
+		change(t, s, 1, func(b *trace.ModelError) { b.Partial = true })
+	}},
+	{"INV-21", "retry", "a piece had come", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindModelError, 0), trace.ModelDelta{What: trace.DeltaText})
+	}},
+	{"INV-21", "retry", "waits too little", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelRetry) { b.Wait = time.Second - 1 })
+	}},
+	{"INV-21", "retry", "does not wait", func(t *testing.T, s *script) {
+		s.events[s.index(t, trace.KindModelRequest, 1)].At = time.Second - 1
+	}},
+	{"INV-21", "retry", "too often", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunStart) { b.Options[len(b.Options)-1].Value = "1" })
+	}},
+	{"INV-21", "retry", "without its event", func(t *testing.T, s *script) { s.remove(t, trace.KindModelRetry, 1) }},
+	{"INV-21", "retry", "without its event, as a first attempt", func(t *testing.T, s *script) {
+		s.remove(t, trace.KindModelRetry, 1)
+		s.events[s.index(t, trace.KindModelRequest, 2)].Attempt = 1
+	}},
+	{"INV-21", "plain", "nothing had failed", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindModelRequest, 1), trace.ModelRetry{})
+	}},
+	{"INV-22", "plain", "a signature is changed", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) { m[0].Parts[0] = llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{}`)} })
+	}},
+	{"INV-22", "plain", "reasoning is changed", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) { m[0].Parts[0] = llm.Reasoning{Text: "hmm", Opaque: secret} })
+	}},
+	{"INV-22", "plain", "reasoning is left out", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) { m[0].Parts = m[0].Parts[1:] })
+	}},
+	{"INV-22", "plain", "reasoning is moved", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) {
+			p := m[0].Parts
+			m[0].Parts = []llm.Part{p[1], p[2], p[0], p[3], p[4]}
+		})
+	}},
+	{"INV-22", "plain", "something is added", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) { m[0].Parts = append(m[0].Parts, llm.Text{Text: "x", Opaque: secret}) })
+	}},
+	{"INV-22", "plain", "of the message", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelTurn) { b.Message.Opaque = secret })
+	}},
+	{"INV-22", "plain", "at the end of the run", func(t *testing.T, s *script) {
+		change(t, s, 2, func(b *trace.ModelTurn) { b.Message.Opaque = secret })
+	}},
+	{"INV-23", "plain", "the result is not marked", func(t *testing.T, s *script) {
+		change(t, s, 3, func(b *trace.ToolEnd) { b.Result.IsError = false })
+	}},
+	{"INV-23", "plain", "the model is not told", func(t *testing.T, s *script) {
+		request(t, s, 2, func(m []llm.Message) { m[1] = llm.ToolResults(good("c4")) })
+	}},
+	{"INV-23", "plain", "the model is told another error", func(t *testing.T, s *script) {
+		request(t, s, 2, func(m []llm.Message) {
+			m[1] = llm.ToolResults(llm.ToolResult{ID: "c4", IsError: true, Content: []llm.Part{text("x")}})
+		})
+	}},
+	{"INV-23", "plain", "the result of another call", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ToolEnd) { b.Result.ID = "c3" })
+	}},
+	{"INV-23", "skips", "an unknown tool without an error", func(t *testing.T, s *script) {
+		change(t, s, 1, func(b *trace.ToolSkip) { b.Result.IsError = false })
+	}},
+	{"INV-23", "cap", "the run fails", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).round(c1, bad("c1")).decide(trace.Stop, trace.CauseError, 0).done()
+		e := s.runEnd(trace.CauseError)
+		e.Error = &trace.Error{Type: "panic", Message: "boom"}
+		s.add(e)
+	}},
+	{"INV-24", "plain", "a role", func(t *testing.T, s *script) { request(t, s, 0, func(m []llm.Message) { m[0].Role = "human" }) }},
+	{"INV-24", "plain", "a schema", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelSetup) { b.Tools[1].Parameters = json.RawMessage(`[]`) })
+	}},
+	{"INV-24", "plain", "a broken schema", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelSetup) { b.Tools[1].Parameters = json.RawMessage(`{`) })
+	}},
+	{"INV-24", "plain", "two tools of a name", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelSetup) { b.Tools = append(b.Tools, b.Tools[0]) })
+	}},
+	{"INV-24", "plain", "a tool without a name", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelSetup) { b.Tools = append(b.Tools, llm.Tool{}) })
+	}},
+	{"INV-24", "plain", "an output schema", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelSetup) { b.Settings.OutputSchema = json.RawMessage(`1`) })
+	}},
+	{"INV-24", "plain", "an extra member", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelSetup) { b.Extra = map[string]json.RawMessage{"a": []byte("x"), "b": []byte("y")} })
+	}},
+	{"INV-24", "malformed call", "an empty turn is sent", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().reply(llm.Assistant()).decide(trace.GoOn, trace.CauseContinuedTurn, 0).done()
+		s.ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-25", "cap", "a step beyond", func(_ *testing.T, s *script) {
+		*s = *begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-25", "cap", "a step beyond its own stop", func(_ *testing.T, s *script) {
+		*s = *begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).decide(trace.Stop, trace.CauseCap, 0).done()
+		s.ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-25", "stop condition", "in a step without tools", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().reply(llm.Assistant(text("a"))).decide(trace.Stop, trace.CauseStopCondition, 0).done().end(trace.CauseStopCondition)
+	}},
+	{"INV-25", "stop condition", "before the results", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().turn(c1, c2).starts(c1).starts(c2).ends(good("c1")).decide(trace.Stop, trace.CauseStopCondition, 0).ends(good("c2"))
+		s.results(good("c1"), good("c2")).done().end(trace.CauseStopCondition)
+	}},
+	{"INV-25", "stop condition", "twice", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).round(c1, good("c1")).decide(trace.Stop, trace.CauseStopCondition, 0).decide(trace.Stop, trace.CauseStopCondition, 0).done().end(trace.CauseStopCondition)
+	}},
+}
+
+// request changes the new messages of the n-th request, on copies.
+func request(t *testing.T, s *script, n int, f func([]llm.Message)) {
+	t.Helper()
+	change(t, s, n, func(b *trace.ModelRequest) {
+		b.New = slices.Clone(b.New)
+		for i := range b.New {
+			b.New[i].Parts = slices.Clone(b.New[i].Parts)
+		}
+		f(b.New)
+	})
+}
+
+func TestBrokenRuns(t *testing.T) {
+	for _, b := range broken {
+		t.Run(b.id+" "+b.clean+": "+b.what, func(t *testing.T) {
+			s := clean[b.clean]()
+			b.change(t, s)
+			wantOne(t, s.check(), b.id)
+		})
+	}
+}

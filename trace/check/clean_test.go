@@ -1,0 +1,281 @@
+package check_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+func with(more ...trace.Option) trace.Options {
+	return append(append(trace.Options{}, declared...), more...)
+}
+
+// clean are runs that keep every invariant.
+var clean = map[string]func() *script{
+	"plain": plain,
+	"no tools": func() *script {
+		return begin("r1", nil).ask().turn(text("hi")).done().end(trace.CauseNone)
+	},
+	"nothing declared and nothing decided": func() *script {
+		s := begin("r1", nil).ask().reply(llm.Assistant(c1))
+		s.results(good("c1")).done()
+		return s.ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+	},
+	"cap": func() *script {
+		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1"))
+		return s.decide(trace.Stop, trace.CauseCap, 0).done().end(trace.CauseCap)
+	},
+	"cap of nothing makes one call": func() *script {
+		s := begin("r1", trace.Options{{Name: "max_steps", Value: "0"}}).round(c1, good("c1"))
+		return s.decide(trace.Stop, trace.CauseCap, 0).done().end(trace.CauseCap)
+	},
+	"cap at the top with a forced answer": func() *script {
+		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done()
+		s.decide(trace.ForceFinal, trace.CauseCap, 0)
+		s.step++
+		s.add(trace.StepStart{}).add(trace.ModelSetup{}).request(1).reply(llm.Assistant(text("so")))
+		return s.decide(trace.Stop, trace.CauseForced, 0).done().end(trace.CauseForced)
+	},
+	"a forced answer that calls again": func() *script {
+		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done()
+		s.decide(trace.ForceFinal, trace.CauseCap, 0)
+		s.step++
+		s.add(trace.StepStart{}).add(trace.ModelSetup{Tools: []llm.Tool{{Name: "f"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}})
+		s.request(1).reply(llm.Assistant(text("so"), c2))
+		s.history[len(s.history)-1] = llm.Assistant(text("so"))
+		return s.decide(trace.Stop, trace.CauseForced, 0).done().end(trace.CauseForced)
+	},
+	"guard": func() *script {
+		s := begin("r1", declared).round(c1, bad("c1")).done().round(c3, bad("c3"))
+		return s.decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
+	},
+	"guard with a step between": func() *script {
+		s := begin("r1", declared).round(c1, bad("c1")).done().round(c2, good("c2")).done().round(c3, bad("c3"))
+		return s.decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
+	},
+	"guard reset by success": func() *script {
+		s := begin("r1", declared).round(c1, bad("c1")).done().round(call("d", "f"), good("d")).done()
+		s.round(c3, bad("c3")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"guard reset by success in the same step": func() *script {
+		s := begin("r1", declared).round(c1, bad("c1")).done()
+		s.ask().turn(call("d", "f"), c3).starts(call("d", "f")).starts(c3).ends(good("d")).ends(bad("c3"))
+		s.results(good("d"), bad("c3")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"guard counts steps and not calls": func() *script {
+		s := begin("r1", declared).ask().turn(c1, c3).starts(c1).starts(c3).ends(bad("c1")).ends(bad("c3"))
+		s.results(bad("c1"), bad("c3")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"guard reset by absence": func() *script {
+		o := with()
+		o[3].Value = "absence"
+		s := begin("r1", o).round(c1, bad("c1")).done().round(c2, good("c2")).done().round(c3, bad("c3")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"guard does not count what was refused": func() *script {
+		s := begin("r1", declared).ask().turn(c1).skips(c1, "denied").results(bad("c1")).done()
+		s.ask().turn(c3).skips(c3, "duplicate").results(bad("c3")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"guard off": func() *script {
+		s := begin("r1", trace.Options{{Name: "same_tool_error_stop", Value: "0"}}).round(c1, bad("c1")).done().round(c3, bad("c3")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"skips": func() *script {
+		s := begin("r1", declared).ask().turn(c1, c2, call("x", "none"))
+		s.skips(c1, "invalid_args").starts(c2).skips(call("x", "none"), "unknown_tool").ends(good("c2"))
+		s.results(bad("c1"), good("c2"), bad("x")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"client tools": func() *script {
+		s := begin("r1", declared).ask().reply(llm.Assistant(c1, call("q", "ask")))
+		return s.decide(trace.Stop, trace.CauseClientTools, 0).done().end(trace.CauseClientTools, "c1", "q")
+	},
+	"client tools, the rest run": func() *script {
+		s := begin("r1", declared).ask().turn(c1, call("q", "ask")).starts(c1).ends(good("c1")).results(good("c1"))
+		return s.decide(trace.Stop, trace.CauseClientTools, 0).done().end(trace.CauseClientTools, "q")
+	},
+	"cancel": func() *script {
+		s := begin("r1", declared).ask().turn(c1, c2, c3).starts(c1).starts(c2).add(trace.Cancelled{})
+		s.add(trace.ToolEnd{Call: "c2", Outcome: trace.OutcomeCancelled, Result: bad("c2")}).ends(good("c1")).skips(c3, "cancelled")
+		s.results(good("c1"), bad("c2"), bad("c3"))
+		return s.decide(trace.Stop, trace.CauseCancel, 0).done().end(trace.CauseCancel)
+	},
+	"cancel within a model call": func() *script {
+		s := begin("r1", declared).ask().add(trace.Cancelled{})
+		s.attempt(1, trace.ModelError{Error: trace.Error{Type: "cancelled"}})
+		return s.decide(trace.Stop, trace.CauseCancel, 0).done().end(trace.CauseCancel)
+	},
+	"cancel before the first step": func() *script {
+		s := begin("r1", declared).add(trace.Cancelled{})
+		return s.decide(trace.Stop, trace.CauseCancel, 0).end(trace.CauseCancel)
+	},
+	"retry": func() *script {
+		s := begin("r1", with(trace.Option{Name: "retry_max", Value: "2"})).ask()
+		for n := 1; n <= 2; n++ {
+			u := llm.Usage{Input: 3}
+			s.used = s.used.Add(u)
+			s.attempt(n, trace.ModelError{Error: trace.Error{Retryable: true, RetryAfter: time.Second}, Usage: u})
+			s.attempt(n, trace.ModelRetry{Wait: time.Second})
+			s.at += time.Second
+			s.request(n + 1)
+		}
+		return s.turn(text("a")).done().end(trace.CauseNone)
+	},
+	"model failure": func() *script {
+		s := begin("r1", declared).ask().attempt(1, trace.ModelError{Error: trace.Error{Type: "api", Status: 400}})
+		return s.decide(trace.Stop, trace.CauseError, 0).done().add(trace.RunEnd{Stop: trace.CauseError, Error: &trace.Error{Type: "api"}})
+	},
+	"budget": func() *script {
+		s := begin("r1", trace.Options{{Name: "token_budget", Value: "15"}}).round(c1, good("c1")).done()
+		return s.decide(trace.Stop, trace.CauseBudget, 0).end(trace.CauseBudget)
+	},
+	"budget of one more": func() *script {
+		s := begin("r1", trace.Options{{Name: "token_budget", Value: "16"}}).round(c1, good("c1")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"stop condition": func() *script {
+		s := begin("r1", declared).round(c1, good("c1"))
+		return s.decide(trace.Stop, trace.CauseStopCondition, 0).done().end(trace.CauseStopCondition)
+	},
+	"continued turn and end hook": func() *script {
+		s := begin("r1", declared).ask().reply(llm.Assistant(text("a"))).decide(trace.GoOn, trace.CauseContinuedTurn, 0).done()
+		s.ask().reply(llm.Assistant(text("b"))).decide(trace.GoOn, trace.CauseEndHook, 0).done()
+		s.history = append(s.history, llm.User("more"))
+		return s.ask().turn(text("c")).done().end(trace.CauseNone)
+	},
+	"malformed call": func() *script {
+		s := begin("r1", declared).ask().reply(llm.Assistant())
+		s.history = s.history[:1]
+		return s.decide(trace.Stop, trace.CauseMalformed, 0).done().end(trace.CauseMalformed)
+	},
+	"suspended": func() *script {
+		s := begin("r1", declared).ask().turn(c1, c2).starts(c1).ends(good("c1")).results(good("c1"))
+		s.decide(trace.Suspend, trace.CauseApproval, 0).add(trace.Suspended{Pending: []string{"c2"}})
+		return s.done().end(trace.CauseApproval, "c2")
+	},
+	"rewrite": func() *script {
+		s := begin("r1", declared).round(c1, good("c1")).done().round(c2, good("c2")).done()
+		s.history = append([]llm.Message{llm.User("a summary")}, s.history[3:]...)
+		s.sent = 0
+		s.add(trace.Rewrite{Cause: "compaction"})
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"rewrite that keeps a part": func() *script {
+		s := begin("r1", declared).round(c1, good("c1")).done().round(c2, good("c2")).done()
+		s.sent = 2
+		s.history = append(s.history[:2:2], llm.ToolResults(good("c1")), llm.User("so?"))
+		s.add(trace.Rewrite{Cause: "middleware"})
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"resolved arguments": func() *script {
+		s := begin("r1", declared).ask().turn(c1).add(trace.ArgsResolved{Call: "c1", Args: "{}", Cause: "empty_object"})
+		s.add(trace.ArgsResolved{Call: "c1", Args: `{"a":1}`, Cause: "defaults"}).add(trace.ToolStart{Call: "c1", Name: "f", Args: `{"a":1}`})
+		s.ends(good("c1")).results(good("c1")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"repaired while another runs": func() *script {
+		s := begin("r1", declared).ask().turn(c1, c2).starts(c1).ends(good("c1"))
+		s.purpose(trace.PurposeRepair, trace.ModelRequest{New: []llm.Message{llm.User("mend")}})
+		s.purpose(trace.PurposeRepair, trace.ModelTurn{Message: llm.Assistant(text("{}"))})
+		s.add(trace.ArgsResolved{Call: "c2", Args: "{}", Cause: "repair"}).add(trace.ToolStart{Call: "c2", Name: "g", Args: "{}"})
+		s.ends(good("c2")).results(good("c1"), good("c2")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"usage by purpose": func() *script {
+		s := begin("r1", declared).ask().turn(text("a"))
+		for range 2 {
+			s.purpose(trace.PurposeJudge, trace.ModelRequest{New: []llm.Message{llm.User("good?")}})
+			s.purpose(trace.PurposeJudge, trace.ModelTurn{Message: llm.Assistant(text("yes")), Usage: llm.Usage{Input: 1}})
+		}
+		e := s.done().runEnd(trace.CauseNone)
+		e.Usage.Input += 2
+		e.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeAnswer: perTurn, trace.PurposeJudge: {Input: 2}}
+		return s.add(e)
+	},
+	"a tool that is not waited for": func() *script {
+		s := begin("r1", declared).ask().turn(c1).starts(c1).add(trace.Cancelled{}).add(trace.Abandoned{Call: "c1"})
+		s.results(bad("c1")).decide(trace.Stop, trace.CauseCancel, 0).done()
+		return s.end(trace.CauseCancel)
+	},
+	"failures without a flag": func() *script {
+		s := begin("r1", trace.Options{{Name: "error_flag", Value: "none"}}).ask().turn(c1).starts(c1)
+		r := good("c1")
+		s.add(trace.ToolEnd{Call: "c1", Outcome: trace.OutcomeError, Result: r}).results(r).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"calls that the provider ran": func() *script {
+		p := llm.ToolCall{ID: "srv", Name: "search", Args: "{}", ProviderExecuted: true}
+		s := begin("r1", declared).ask().turn(p, llm.ToolResult{ID: "srv"}, text("found")).done()
+		return s.end(trace.CauseNone)
+	},
+	"unbounded": func() *script {
+		s := begin("r1", trace.Options{{Name: "concurrency", Value: "unbounded"}}).ask().turn(c1, c2, c3)
+		s.starts(c1).starts(c2).starts(c3).ends(good("c3")).ends(good("c1")).ends(good("c2")).results(good("c1"), good("c2"), good("c3")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"one at a time": func() *script {
+		s := begin("r1", trace.Options{{Name: "concurrency", Value: "1"}}).ask().turn(c1, c2)
+		s.starts(c1).ends(good("c1")).starts(c2).ends(good("c2")).results(good("c1"), good("c2")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"a history with calls": func() *script {
+		s := begin("r1", declared)
+		s.history = append(s.history, llm.Assistant(call("h1", "old")), llm.ToolResults(good("h1")), llm.Assistant(text("so")), llm.User("and?"))
+		return s.round(c1, good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"one message for each result": func() *script {
+		s := begin("r1", declared).ask().turn(c1, c2).starts(c1).starts(c2).ends(good("c1")).ends(good("c2"))
+		s.results(good("c1")).results(good("c2")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"words of a newer version": func() *script {
+		s := begin("r1", declared).add(trace.Custom{Name: "x"}).add(trace.Unknown{Name: "y", Raw: json.RawMessage("{}")}).add(trace.Warning{Code: "z"})
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+}
+
+func TestCleanRuns(t *testing.T) {
+	for name, make := range clean {
+		t.Run(name, func(t *testing.T) { wantNone(t, make().check()) })
+	}
+}
+
+func TestRunsInOneStream(t *testing.T) {
+	a, b := plain(), plain()
+	b.run = "r2"
+	c := check.New(nil)
+	for i := range a.events {
+		c.Add(a.events[i])
+		ev := b.events[i]
+		ev.Run = "r2"
+		c.Add(ev)
+	}
+	wantNone(t, c.Done())
+}
+
+func TestResumedRun(t *testing.T) {
+	first := clean["suspended"]()
+	resume := func(of string) *script {
+		s := begin("r2", declared)
+		s.add(trace.Resumed{Of: of}).starts(c2).ends(good("c2"))
+		s.history = append(first.history[:3:3], llm.ToolResults(good("c2")))
+		return s.add(trace.Rewrite{Cause: "resume"}).ask().turn(text("a")).done().end(trace.CauseNone)
+	}
+	joined := &script{events: append(first.events, resume("r1").events...)}
+	wantNone(t, joined.check())
+	wantNone(t, resume("elsewhere").check())
+	twice := resume("r1")
+	twice.insert(twice.index(t, trace.KindToolStart, 0)+2, trace.ToolStart{Call: "c2", Name: "g", Args: c2.Args})
+	wantOne(t, (&script{events: append(first.events, twice.events...)}).check(), "INV-08")
+	other := resume("r1")
+	change(t, other, 0, func(b *trace.ToolStart) { b.Args = "{}" })
+	wantOne(t, (&script{events: append(first.events, other.events...)}).check(), "INV-09")
+}

@@ -1,0 +1,161 @@
+package check_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check"
+)
+
+func TestMessages(t *testing.T) {
+	system := llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{text("rules")}}
+	for _, x := range []struct {
+		name string
+		list []llm.Message
+		want []string // invariant and message index
+	}{
+		{"nothing", nil, nil},
+		{"begins with a system message", []llm.Message{system, llm.User("a"), llm.Assistant(text("b"))}, nil},
+		{"ends on a result", []llm.Message{llm.User("a"), llm.Assistant(c1), llm.ToolResults(good("c1"))}, nil},
+		{"ends on calls", []llm.Message{llm.User("a"), llm.Assistant(c1, c2)}, nil},
+		{"ends between results", []llm.Message{llm.User("a"), llm.Assistant(c1, c2), llm.ToolResults(good("c1"))}, nil},
+		{"goes on from calls", []llm.Message{llm.User("a"), llm.Assistant(c1, c2), llm.User("b")}, []string{"INV-01 1", "INV-01 1"}},
+		{"a turn follows calls", []llm.Message{llm.User("a"), llm.Assistant(c1), llm.Assistant(c2)}, []string{"INV-01 1"}},
+		{"late", []llm.Message{llm.Assistant(c1, c2), llm.ToolResults(good("c1")), llm.User("b"), llm.ToolResults(good("c2"))}, []string{"INV-02 3"}},
+		{"late twice", []llm.Message{llm.Assistant(c1), llm.User("b"), llm.ToolResults(good("c1")), llm.ToolResults(good("c1"))}, []string{"INV-02 2", "INV-01 3"}},
+		{"no call", []llm.Message{llm.User("a"), llm.ToolResults(good("c1"))}, []string{"INV-01 1"}},
+		{"twice", []llm.Message{llm.Assistant(c1), llm.ToolResults(good("c1"), good("c1"))}, []string{"INV-01 1"}},
+		{"order", []llm.Message{llm.Assistant(c1, c2, c3), llm.ToolResults(good("c2")), llm.ToolResults(good("c1"), good("c3"))}, []string{"INV-03 2"}},
+		{"order in two turns", []llm.Message{
+			llm.Assistant(c1, c2), llm.ToolResults(good("c2"), good("c1")),
+			llm.Assistant(c3, c4), llm.ToolResults(good("c4"), good("c3")),
+		}, []string{"INV-03 1", "INV-03 3"}},
+		{"id again", []llm.Message{
+			llm.Assistant(c1), llm.ToolResults(good("c1")), llm.Assistant(call("c1", "g")), llm.ToolResults(good("c1")),
+			llm.Assistant(call("c1", "g")), llm.ToolResults(good("c1")),
+		}, []string{"INV-04 2"}},
+		{"same call again", []llm.Message{llm.Assistant(c1), llm.ToolResults(good("c1")), llm.Assistant(c1)}, []string{"INV-04 2"}},
+		{"no id", []llm.Message{llm.Assistant(call("", "g"), call("", "f")), llm.ToolResults(good(""), good(""))}, []string{"INV-04 0"}},
+		{"role", []llm.Message{{Role: "developer", Parts: []llm.Part{text("x")}}}, []string{"INV-24 0"}},
+		{"no role", []llm.Message{{}}, []string{"INV-24 0"}},
+		{"empty turn", []llm.Message{llm.Assistant()}, []string{"INV-24 0"}},
+		{"empty text", []llm.Message{llm.User("a"), llm.Assistant(text(""), text(""))}, []string{"INV-24 1"}},
+		{"empty text with a signature", []llm.Message{llm.Assistant(llm.Text{Opaque: secret})}, nil},
+		{"empty reasoning", []llm.Message{llm.Assistant(llm.Reasoning{})}, nil},
+		{"no results", []llm.Message{llm.ToolResults()}, []string{"INV-24 0"}},
+		{"text among results", []llm.Message{llm.Assistant(c1), {Role: llm.RoleTool, Parts: []llm.Part{good("c1"), text("x")}}}, []string{"INV-24 1"}},
+		{"result of the user", []llm.Message{llm.Assistant(c1), {Role: llm.RoleUser, Parts: []llm.Part{good("c1"), text("x")}}}, []string{"INV-24 1"}},
+		{"call of the user", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{c1}}, llm.ToolResults(good("c1"))}, []string{"INV-24 0"}},
+		{"reasoning of the user", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{Text: "x"}}}}, []string{"INV-24 0"}},
+		{"media", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{URL: "x"}, llm.Unknown{Kind: "y", Raw: secret}}}}, nil},
+		{"opaque of a part", []llm.Message{llm.Assistant(llm.Media{Opaque: []byte("x")})}, []string{"INV-24 0"}},
+		{"opaque of a call", []llm.Message{llm.Assistant(llm.ToolCall{ID: "a", Opaque: []byte("x")})}, []string{"INV-24 0"}},
+		{"opaque of a result", []llm.Message{llm.Assistant(c1), llm.ToolResults(llm.ToolResult{ID: "c1", Opaque: []byte("x")})}, []string{"INV-24 1"}},
+		{"opaque of a message", []llm.Message{{Role: llm.RoleUser, Opaque: []byte("x")}}, []string{"INV-24 0"}},
+		{"of the provider", []llm.Message{llm.Assistant(llm.ToolCall{ID: "s", ProviderExecuted: true}, llm.ToolResult{ID: "s"}, text("x")), llm.User("y")}, nil},
+		{"of the provider, elsewhere", []llm.Message{llm.Assistant(llm.ToolCall{ID: "s", ProviderExecuted: true}, text("x")), llm.ToolResults(good("s"))}, []string{"INV-01 1"}},
+		{"a result in the turn itself", []llm.Message{llm.Assistant(c1), llm.Assistant(good("c1"))}, []string{"INV-24 1"}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var got []string
+			for _, v := range check.Messages("list", x.list) {
+				got = append(got, v.Invariant+" "+strconv.Itoa(v.Event))
+				if v.Run != "list" {
+					t.Errorf("the run is %q", v.Run)
+				}
+			}
+			if diff := cmp.Diff(x.want, got); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRecordedRuns reads 200 recorded runs of one benchmark. Of them 49 use a
+// call's id again, and nothing else is wrong with any.
+func TestRecordedRuns(t *testing.T) {
+	f, err := os.Open(shared(t, "data/tau-airline/gpt-4o-airline.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []struct{ Traj []openAIMessage }
+	if err := json.NewDecoder(z).Decode(&runs); err != nil {
+		t.Fatal(err)
+	}
+	flagged, counts := 0, map[string]int{}
+	for i, r := range runs {
+		l := check.NewList(strconv.Itoa(i))
+		for _, m := range r.Traj {
+			l.Add(m.message())
+		}
+		found := l.Done()
+		if len(found) > 0 {
+			flagged++
+		}
+		for _, v := range found {
+			counts[v.Invariant]++
+		}
+	}
+	if len(runs) != 200 || flagged != 49 || len(counts) != 1 || counts["INV-04"] < 49 {
+		t.Errorf("of %d runs %d are flagged, with %v; want 49 of 200, with INV-04 alone", len(runs), flagged, counts)
+	}
+}
+
+type openAIMessage struct {
+	Role      string
+	Content   *string
+	ToolCalls []struct {
+		ID       string
+		Function struct{ Name, Arguments string }
+	} `json:"tool_calls"`
+	CallID string `json:"tool_call_id"`
+	Name   string
+}
+
+func (m openAIMessage) message() llm.Message {
+	var parts []llm.Part
+	if m.Content != nil {
+		parts = append(parts, text(*m.Content))
+	}
+	if m.Role == "tool" {
+		return llm.ToolResults(llm.ToolResult{ID: m.CallID, Name: m.Name, Content: parts})
+	}
+	for _, c := range m.ToolCalls {
+		parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments})
+	}
+	return llm.Message{Role: llm.Role(m.Role), Parts: parts}
+}
+
+// shared returns a path in the folder of shared test data, and skips the test
+// where there is none.
+func shared(t *testing.T, path string) string {
+	t.Helper()
+	if dir := os.Getenv("LOOPTAPE_SHARED"); dir != "" {
+		return filepath.Join(dir, path)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		p := filepath.Join(dir, "shared", path)
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+		if dir == filepath.Dir(dir) {
+			t.Skip("there is no ../shared with the recorded runs; LOOPTAPE_SHARED can name it")
+		}
+	}
+}
