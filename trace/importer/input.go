@@ -226,20 +226,22 @@ func endOfString(b []byte, i int) (end int, done bool) {
 		n := bytes.IndexByte(b[i:], '"')
 		if n < 0 {
 			// A backslash at the end may escape what comes next.
-			for i = len(b); i > from && b[i-1] == '\\'; i-- {
-			}
-			return i, false
+			return len(b) - backslashes(b[from:])%2, false
 		}
 		i += n
-		escapes := 0
-		for i-escapes > from && b[i-escapes-1] == '\\' {
-			escapes++
-		}
 		i++
-		if escapes%2 == 0 {
+		if backslashes(b[from:i-1])%2 == 0 {
 			return i, true
 		}
 	}
+}
+
+// backslashes is how many b ends with.
+func backslashes(b []byte) (n int) {
+	for n < len(b) && b[len(b)-1-n] == '\\' {
+		n++
+	}
+	return n
 }
 
 // lineInput is the input of one line's text.
