@@ -55,8 +55,11 @@ func (rec *recorder) write(ev trace.Event, err error) {
 	if _, delta := ev.Body.(trace.ModelDelta); !delta || rec.deltas {
 		rec.sink(ev)
 	}
-	if rec.yield != nil && !rec.yield(ev, err) {
-		rec.yield, rec.left = nil, true
+	if yield := rec.yield; yield != nil {
+		rec.yield = nil // so it stays if the consumer panics
+		if rec.left = !yield(ev, err); !rec.left {
+			rec.yield = yield
+		}
 	}
 }
 

@@ -1,0 +1,831 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// policy makes hooks a policy.
+func policy(name string, h loop.Hooks) loop.Policy {
+	return loop.Policy{Name: name, New: func(loop.RunInfo) loop.Hooks { return h }}
+}
+
+var none = loop.Decision{}
+
+// Hooks are asked in the order of the policies, and wraps nest with the first
+// outermost.
+func TestHookOrder(t *testing.T) {
+	var log []string
+	note := func(name, what string) { log = append(log, what+" "+name) }
+	all := func(name string) loop.Policy {
+		return policy(name, loop.Hooks{
+			Start:      func(ctx context.Context) (context.Context, error) { note(name, "start"); return ctx, nil },
+			BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { note(name, "before"); return none, nil },
+			WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+				return func(ctx context.Context, c *loop.ModelCall) (*llm.Turn, error) {
+					note(name, "model>")
+					defer note(name, "model<")
+					return next(ctx, c)
+				}
+			},
+			AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
+				note(name, "after-model")
+				return none, nil
+			},
+			Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+				note(name, "batch")
+				return none, nil
+			},
+			WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+				return func(ctx context.Context, c loop.Call) (loop.Output, error) {
+					note(name, "tool>")
+					defer note(name, "tool<")
+					return next(ctx, c)
+				}
+			},
+			AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) {
+				note(name, "after")
+				return none, nil
+			},
+			End: func(context.Context, *loop.Result) error { note(name, "end"); return nil },
+		})
+	}
+	mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{all("p"), all("q")}})
+	want := strings.Split("start p,start q,before p,before q,model> p,model> q,model< q,model< p,after-model p,after-model q,batch p,batch q,"+
+		"tool> p,tool> q,tool< q,tool< p,after p,after q,before p,before q,model> p,model> q,model< q,model< p,after-model p,after-model q,end p,end q", ",")
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever goes wrong in a hook is the policy's error and ends the run in order.
+func TestHooksFail(t *testing.T) {
+	boom := errors.New("boom")
+	for name, h := range map[string]loop.Hooks{
+		"start":         {Start: func(context.Context) (context.Context, error) { return nil, boom }},
+		"before":        {BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { return none, boom }},
+		"before, panic": {BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { panic(boom) }},
+		"model, panic": {WrapModel: func(loop.ModelFunc) loop.ModelFunc {
+			return func(context.Context, *loop.ModelCall) (*llm.Turn, error) { panic(boom) }
+		}},
+		"after model": {AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) { return none, boom }},
+		"batch":       {Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) { return none, boom }},
+		"after":       {AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) { return none, boom }},
+		"end":         {End: func(context.Context, *loop.Result) error { return boom }},
+		"end, panic":  {End: func(context.Context, *loop.Result) error { panic(boom) }},
+	} {
+		res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{policy("p", h)}})
+		var p *loop.PolicyError
+		if !errors.As(err, &p) || !errors.Is(err, boom) || !strings.HasPrefix(p.Error(), "the policy ") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		end := events[len(events)-1].Body.(trace.RunEnd)
+		if end.Error == nil || end.Error.Type != "policy" {
+			t.Errorf("%s: run.end %+v", name, end)
+		}
+		if d := of[trace.Decision](events); !strings.HasPrefix(name, "end") && d[len(d)-1].Cause != trace.CausePolicy {
+			t.Errorf("%s: decisions %+v", name, d)
+		}
+		if name == "after model" || name == "batch" {
+			if len(res.Pending) != 1 || !slices.Equal(end.Pending, []string{"c1"}) {
+				t.Errorf("%s: the call is neither answered nor pending: %+v", name, res)
+			}
+		}
+	}
+	_, _, err := ran(t, model(text("x")), loop.Config{Policies: []loop.Policy{{Name: "p", New: func(loop.RunInfo) loop.Hooks { panic(boom) }}}})
+	if !errors.Is(err, boom) {
+		t.Errorf("making the hooks: got %v", err)
+	}
+}
+
+func TestStartGivesContext(t *testing.T) {
+	type key struct{}
+	var got any
+	p := policy("p", loop.Hooks{
+		Start: func(ctx context.Context) (context.Context, error) { return context.WithValue(ctx, key{}, 7), nil },
+		End:   func(ctx context.Context, _ *loop.Result) error { got = ctx.Value(key{}); return nil },
+	})
+	keep := policy("q", loop.Hooks{Start: func(context.Context) (context.Context, error) { return nil, nil }}) //nolint:nilnil // nil keeps the context
+	var inTool any
+	mustRun(t, model(calls("a"), text("x")), loop.Config{Policies: []loop.Policy{p, keep}, Tools: []loop.Tool{
+		tool("a", func(ctx context.Context) (string, error) { inTool = ctx.Value(key{}); return "", nil }),
+	}})
+	if got != 7 || inTool != 7 {
+		t.Errorf("got %v at the end and %v in a tool", got, inTool)
+	}
+}
+
+func TestBeforeStep(t *testing.T) {
+	other := []llm.Message{llm.User("shorter")}
+	var seen [][]llm.Message
+	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		seen = append(seen, s.History())
+		switch s.Step {
+		case 0:
+			s.Request.System, s.Request.Model = "be brief", "small"
+			s.Emit("mine", []byte(`{"x":1}`))
+		case 1:
+			return loop.Decision{Messages: other}, nil
+		case 2:
+			if s.Usage.Total() != 6 || len(s.Steps) != 2 {
+				t.Errorf("step 2 sees usage %+v, %d steps", s.Usage, len(s.Steps))
+			}
+			return loop.Decision{Action: trace.Stop, Note: "enough"}, nil
+		}
+		return none, nil
+	}})
+	one, two := calls("a"), calls("a#x")
+	one.Usage, two.Usage = llm.Usage{Input: 1, Output: 2}, llm.Usage{Input: 3}
+	m := model(one, two, text("never"))
+	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}, System: "base"})
+	reqs := m.Requests()
+	if r := reqs[0].Request; r.System != "be brief" || r.Model != "small" {
+		t.Errorf("request 0: %+v", r)
+	}
+	if r := reqs[1].Request; r.System != "base" || r.Model != "" || len(r.Messages) != 1 || r.Messages[0].Text() != "shorter" {
+		t.Errorf("request 1: %+v", r)
+	}
+	if len(reqs) != 2 || res.Stop != trace.CausePolicy || res.Note != "enough" {
+		t.Errorf("got %d requests, stop %q (%s)", len(reqs), res.Stop, res.Note)
+	}
+	if len(res.Messages) != 4 || len(seen[1]) != 3 || len(seen[2]) != 3 {
+		t.Errorf("messages: result %d, seen %d and %d", len(res.Messages), len(seen[1]), len(seen[2]))
+	}
+	if w := of[trace.Rewrite](events); len(w) != 1 || w[0] != (trace.Rewrite{Cause: "middleware", By: "p"}) {
+		t.Errorf("rewrites: %+v", w)
+	}
+	d := of[trace.Decision](events)
+	if last := d[len(d)-1]; last.By != "p" || last.Note != "enough" || last.Action != trace.Stop {
+		t.Errorf("last decision: %+v", last)
+	}
+	if c := of[trace.Custom](events); len(c) != 1 || c[0].Name != "mine" || string(c[0].Data) != `{"x":1}` {
+		t.Errorf("custom events: %+v", c)
+	}
+	if n := len(of[trace.ModelSetup](events)); n != 2 {
+		t.Errorf("got %d setups, want one for each that is new", n)
+	}
+	if q := of[trace.ModelRequest](events); q[1].Kept != 0 || len(q[1].New) != 1 {
+		t.Errorf("request 1 in the trace: %+v", q[1])
+	}
+}
+
+func TestAfterModel(t *testing.T) {
+	failed := errors.New("tripwire")
+	stop := policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+		s.Warn("odd", "very")
+		return loop.Decision{Action: trace.Stop, Err: failed}, nil
+	}})
+	res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{stop}})
+	if err != failed || len(res.Pending) != 1 || res.ToolRounds != 0 || len(res.Steps) != 1 {
+		t.Errorf("stop: got %v, %+v", err, res)
+	}
+	if w := of[trace.Warning](events); len(w) != 1 || w[0] != (trace.Warning{Code: "odd", Message: "very"}) {
+		t.Errorf("warnings: %+v", w)
+	}
+	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+		if s.Step == 1 {
+			return none, nil
+		}
+		return loop.Decision{Action: trace.GoOn, Messages: []llm.Message{llm.User("really?")}}, nil
+	}})
+	m := model(text("yes"), text("sure"))
+	res, events = mustRun(t, m, loop.Config{Policies: []loop.Policy{more}})
+	if got := m.Requests()[1].Request.Messages; len(got) != 3 || got[2].Text() != "really?" || res.Text != "sure" {
+		t.Errorf("go on: got %+v", got)
+	}
+	if d := of[trace.Decision](events); d[0] != (trace.Decision{Action: trace.GoOn, Cause: trace.CauseEndHook, By: "more"}) {
+		t.Errorf("go on: decided %+v", d)
+	}
+	// The cap holds for a turn that a policy continues, too.
+	always := policy("always", loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
+		return loop.Decision{Action: trace.GoOn, Cause: trace.CauseHandOff, Messages: []llm.Message{llm.User("more")}}, nil
+	}})
+	res, events = mustRun(t, model(text("1"), text("2"), text("3"), text("4")), loop.Config{Policies: []loop.Policy{always}, MaxSteps: 3})
+	if res.ModelCalls != 3 || res.Stop != trace.CauseCap {
+		t.Errorf("cap: got %d calls, stop %q", res.ModelCalls, res.Stop)
+	}
+	if d := of[trace.Decision](events); d[0].Cause != trace.CauseHandOff {
+		t.Errorf("cap: decided %+v", d)
+	}
+}
+
+func TestBatch(t *testing.T) {
+	p := policy("p", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+		out := loop.TextOutput("from the policy")
+		calls[0].Answer = &out
+		calls[1].Args = `{"edited":true}`
+		calls[2].Answer = nil // as if the unknown tool could be run
+		calls[3].Args = "not JSON"
+		denied := loop.Output{Content: []llm.Part{llm.Text{Text: "no"}}, IsError: true}
+		calls[4].Answer, calls[4].Cause = &denied, "denied"
+		return none, nil
+	}})
+	res, events := mustRun(t, model(calls("a", "a", "nope", "a", "a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
+	got := resultTexts(res.Messages)
+	if got[0] != "from the policy" || got[1] != `{"edited":true}` || !strings.Contains(got[2], "there is no tool") || !strings.Contains(got[3], "not JSON") || got[4] != "no" {
+		t.Errorf("results: %q", got)
+	}
+	var causes []string
+	for _, s := range of[trace.ToolSkip](events) {
+		causes = append(causes, s.Call+" "+s.Cause)
+	}
+	if diff := cmp.Diff([]string{"c1 answered", "c3 unknown_tool", "c4 malformed_args", "c5 denied"}, causes); diff != "" {
+		t.Errorf("skips (-want +got):\n%s", diff)
+	}
+	if a := of[trace.ArgsResolved](events); len(a) != 1 || a[0] != (trace.ArgsResolved{Call: "c2", Args: `{"edited":true}`, Cause: "edit"}) {
+		t.Errorf("resolved: %+v", a)
+	}
+	stop := policy("p", loop.Hooks{Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+		return loop.Decision{Action: trace.Stop, Cause: trace.CauseApproval}, nil
+	}})
+	res, _ = mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{stop}})
+	if res.Stop != trace.CauseApproval || len(res.Pending) != 1 {
+		t.Errorf("stop: %+v", res)
+	}
+}
+
+// What a wrap does to a call cannot break what the trace says of it.
+func TestWrapToolIsContained(t *testing.T) {
+	wrap := func(f func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error)) loop.Policy {
+		return policy("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, c loop.Call) (loop.Output, error) { return f(next, ctx, c) }
+		}})
+	}
+	ran := 0
+	cfg := func(p loop.Policy) loop.Config {
+		ran = 0
+		return loop.Config{Policies: []loop.Policy{p}, Tools: []loop.Tool{{Name: "a", Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
+			ran++
+			return loop.TextOutput(c.Name + c.ID + c.Args), nil
+		}}}}
+	}
+	for name, c := range map[string]struct {
+		p    loop.Policy
+		want string
+		ran  int
+	}{
+		"twice": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
+			_, _ = next(ctx, c)
+			return next(ctx, c)
+		}), `a policy ran the tool "a" twice for one call`, 1},
+		"never": {wrap(func(loop.ToolFunc, context.Context, loop.Call) (loop.Output, error) {
+			return loop.TextOutput("cached"), nil
+		}), "cached", 0},
+		"made up": {wrap(func(next loop.ToolFunc, ctx context.Context, _ loop.Call) (loop.Output, error) {
+			return next(ctx, loop.Call{Name: "a"})
+		}), `a policy made up a call of the tool "a"`, 0},
+		"changed": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
+			c.Args, c.ID, c.Name = `{"x":1}`, "other", "other"
+			return next(ctx, c)
+		}), "ac1{}", 1},
+		"panic": {wrap(func(loop.ToolFunc, context.Context, loop.Call) (loop.Output, error) { panic("no") }), "the tool a panicked: no", 0},
+	} {
+		res, _ := mustRun(t, model(calls("a"), text("x")), cfg(c.p))
+		if got := resultTexts(res.Messages); len(got) != 1 || got[0] != c.want || ran != c.ran {
+			t.Errorf("%s: got %q after %d runs, want %q after %d", name, got, ran, c.want, c.ran)
+		}
+	}
+}
+
+func TestWrapModelIsContained(t *testing.T) {
+	wrap := func(turn *llm.Turn) loop.Policy {
+		return policy("p", loop.Hooks{WrapModel: func(loop.ModelFunc) loop.ModelFunc {
+			return func(context.Context, *loop.ModelCall) (*llm.Turn, error) { return turn, nil }
+		}})
+	}
+	_, _, err := ran(t, model(), loop.Config{Policies: []loop.Policy{wrap(nil)}})
+	var p *loop.PolicyError
+	if !errors.As(err, &p) || !strings.Contains(err.Error(), "neither a turn nor an error") {
+		t.Errorf("neither turn nor error: got %v", err)
+	}
+	made := &llm.Turn{Finish: llm.FinishStop, Parts: []llm.Part{
+		llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "c1", Name: "s", ProviderExecuted: true},
+	}}
+	res, events := mustRun(t, model(), loop.Config{Policies: []loop.Policy{wrap(made)}, Tools: []loop.Tool{echo("a")}, MaxSteps: 1})
+	if got := res.Steps[0].Calls; len(got) != 2 || got[0].ID != "c1" || got[1].ID != "loop_call_1" || got[1].ProviderID != "c1" || !got[1].Minted {
+		t.Errorf("a made-up turn: %+v", got)
+	}
+	if n := len(of[trace.ModelTurn](events)); n != 1 || res.ModelCalls != 0 {
+		t.Errorf("a made-up turn: %d turns in the trace, %d calls", n, res.ModelCalls)
+	}
+	if made.Parts[1].(llm.ToolCall).ID != "c1" {
+		t.Error("the policy's own turn was changed")
+	}
+}
+
+// A model call for another purpose is in the trace and in the usage, by purpose.
+func TestPurposes(t *testing.T) {
+	summary := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+		return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+			if call.Step == 1 {
+				sub := *call
+				sub.Purpose, sub.Attempt = trace.PurposeSummary, 0
+				sub.Request = &llm.Request{Messages: []llm.Message{llm.User("sum up")}, Model: "lane"}
+				if _, err := next(ctx, &sub); err != nil {
+					return nil, err
+				}
+			}
+			return next(ctx, call)
+		}
+	}})
+	use := func(t fake.Turn, n int64) fake.Turn {
+		t.Usage = llm.Usage{Input: n, Output: 1, Cached: 1, CacheWrite: 1, Reasoning: 1}
+		return t
+	}
+	m := &fake.Model{Lanes: map[string][]fake.Turn{"lane": {use(text("short"), 100)}}, Turns: []fake.Turn{use(calls("a"), 1), use(calls("a#x"), 10), use(text("x"), 20)}}
+	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{summary}})
+	want := map[trace.Purpose]llm.Usage{
+		trace.PurposeAnswer:  {Input: 31, Output: 3, Cached: 3, CacheWrite: 3, Reasoning: 3},
+		trace.PurposeSummary: {Input: 100, Output: 1, Cached: 1, CacheWrite: 1, Reasoning: 1},
+	}
+	if diff := cmp.Diff(want, res.UsageBy); diff != "" {
+		t.Errorf("usage by purpose (-want +got):\n%s", diff)
+	}
+	if res.Usage != (llm.Usage{Input: 131, Output: 4, Cached: 4, CacheWrite: 4, Reasoning: 4}) || res.ModelCalls != 4 {
+		t.Errorf("usage %+v of %d calls", res.Usage, res.ModelCalls)
+	}
+	var got []string
+	for _, ev := range events {
+		if q, ok := ev.Body.(trace.ModelRequest); ok {
+			got = append(got, fmt.Sprintf("%d/%s.%d kept %d of %d", ev.Step, ev.Purpose, ev.Attempt, q.Kept, q.Kept+len(q.New)))
+		}
+	}
+	if diff := cmp.Diff([]string{"0/.1 kept 0 of 1", "1/summary.1 kept 0 of 1", "1/.1 kept 1 of 3", "2/.1 kept 3 of 5"}, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestContributedTools(t *testing.T) {
+	p := policy("p", loop.Hooks{Tools: []loop.Tool{echo("b")}})
+	m := model(calls("a", "b"), text("x"))
+	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
+	if res.Steps[0].Results[1].IsError || len(m.Requests()[0].Request.Tools) != 2 || len(of[trace.RunStart](events)[0].Tools) != 2 {
+		t.Errorf("got %+v", res.Steps[0])
+	}
+	_, events, err := ran(t, model(), loop.Config{Tools: []loop.Tool{echo("b")}, Policies: []loop.Policy{p}})
+	if err == nil || !strings.Contains(err.Error(), `two tools have the name "b"`) || kinds(events) != "run.start run.end" {
+		t.Errorf("a name twice: got %v, %s", err, kinds(events))
+	}
+	if _, _, err := ran(t, model(text("x")), loop.Config{Tools: []loop.Tool{echo("b")}}); err != nil {
+		t.Errorf("the config's tools were changed: %v", err)
+	}
+}
+
+func TestStopConditions(t *testing.T) {
+	price := func(u llm.Usage) (float64, bool) { return float64(u.Output) / 10, true }
+	unknown := func(llm.Usage) (float64, bool) { return 1000, false }
+	never := func(context.Context, loop.StopInfo) (bool, error) { return false, nil }
+	for _, c := range []struct {
+		name string
+		when []loop.StopCondition
+		want int // model calls
+		stop trace.Cause
+	}{
+		{"none", nil, 4, trace.CauseNone},
+		{"never", []loop.StopCondition{never}, 4, trace.CauseNone},
+		{"count 1", []loop.StopCondition{loop.StepCountIs(1)}, 1, trace.CauseStopCondition},
+		{"count 2", []loop.StopCondition{never, loop.StepCountIs(2)}, 2, trace.CauseStopCondition},
+		{"count 4, after the end", []loop.StopCondition{loop.StepCountIs(4)}, 4, trace.CauseNone},
+		{"called b", []loop.StopCondition{loop.HasToolCall("b")}, 2, trace.CauseStopCondition},
+		{"called c", []loop.StopCondition{loop.HasToolCall("c")}, 4, trace.CauseNone},
+		{"called a, in the last step alone", []loop.StopCondition{func(ctx context.Context, s loop.StopInfo) (bool, error) {
+			if s.StepCount() < 3 {
+				return false, nil
+			}
+			return loop.HasToolCall("b")(ctx, s)
+		}}, 4, trace.CauseNone},
+		{"60 tokens", []loop.StopCondition{loop.TotalTokensExceed(60)}, 2, trace.CauseStopCondition},
+		{"61 tokens", []loop.StopCondition{loop.TotalTokensExceed(61)}, 3, trace.CauseStopCondition},
+		{"cost 4", []loop.StopCondition{loop.CostExceeds(4, price)}, 2, trace.CauseStopCondition},
+		{"cost 4.1", []loop.StopCondition{loop.CostExceeds(4.1, price)}, 3, trace.CauseStopCondition},
+		{"no price", []loop.StopCondition{loop.CostExceeds(0, nil), loop.CostExceeds(0, unknown)}, 4, trace.CauseNone},
+	} {
+		turns := []fake.Turn{calls("a#1"), calls("b#2"), calls("a#3"), text("x")}
+		for i := range turns {
+			turns[i].Usage = llm.Usage{Input: 10, Output: 20}
+		}
+		res, _ := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: c.when})
+		if res.ModelCalls != c.want || res.Stop != c.stop {
+			t.Errorf("%s: got %d calls, stop %q; want %d, %q", c.name, res.ModelCalls, res.Stop, c.want, c.stop)
+		}
+	}
+	boom := errors.New("boom")
+	res, _, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, StopWhen: []loop.StopCondition{never,
+		func(context.Context, loop.StopInfo) (bool, error) { return false, boom }}})
+	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "StopWhen[1]") || len(res.Steps) != 1 {
+		t.Errorf("an error: got %v, %+v", err, res)
+	}
+}
+
+func TestCaps(t *testing.T) {
+	for _, c := range []struct {
+		max           int
+		at            loop.CapAt
+		on            loop.OnCap
+		calls, rounds int
+		stop          trace.Cause
+		text          string
+		err           error
+	}{
+		{2, loop.CapBottom, loop.CapReturn, 2, 2, trace.CauseCap, "", nil},
+		{2, loop.CapTop, loop.CapReturn, 2, 2, trace.CauseCap, "", nil},
+		{1, loop.CapBottom, loop.CapReturn, 1, 1, trace.CauseCap, "", nil},
+		{-1, loop.CapBottom, loop.CapReturn, 1, 1, trace.CauseCap, "", nil},
+		{-1, loop.CapTop, loop.CapReturn, 0, 0, trace.CauseCap, "", nil},
+		{2, loop.CapBottom, loop.CapForceFinal, 3, 2, trace.CauseForced, "said", nil},
+		{2, loop.CapTop, loop.CapForceFinal, 3, 2, trace.CauseForced, "said", nil},
+		{-1, loop.CapTop, loop.CapForceFinal, 1, 0, trace.CauseForced, "", nil},
+		{2, loop.CapBottom, loop.CapError, 2, 2, trace.CauseCap, "", loop.ErrMaxSteps},
+		{2, loop.CapTop, loop.CapError, 2, 2, trace.CauseCap, "", loop.ErrMaxSteps},
+		{4, loop.CapBottom, loop.CapError, 4, 3, trace.CauseNone, "done", nil},
+	} {
+		third := calls("a#3")
+		third.Text = "said"
+		m := model(calls("a#1"), calls("a#2"), third, text("done"))
+		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: c.max, CapAt: c.at, OnCap: c.on, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}})
+		if !errors.Is(err, c.err) || res.ModelCalls != c.calls || res.ToolRounds != c.rounds || res.Stop != c.stop || res.Text != c.text {
+			t.Errorf("%+v: got %d calls, %d rounds, stop %q, text %q, error %v", c, res.ModelCalls, res.ToolRounds, res.Stop, res.Text, err)
+		}
+		if c.on != loop.CapForceFinal {
+			continue
+		}
+		last := m.Requests()[len(m.Requests())-1].Request
+		if last.Tools != nil || last.ToolChoice != (llm.ToolChoice{}) {
+			t.Errorf("%+v: the forced answer was asked with tools", c)
+		}
+		end := of[trace.RunEnd](events)[0]
+		if res.Pending != nil || end.Pending != nil || len(res.Steps[len(res.Steps)-1].Calls) != 0 {
+			t.Errorf("%+v: the forced answer's calls are left over: %+v", c, res)
+		}
+		for i, msg := range res.Messages {
+			if i == len(res.Messages)-1 && len(msg.Calls()) != 0 {
+				t.Errorf("%+v: the forced answer's calls are in the history", c)
+			}
+		}
+		forced := 0
+		for _, d := range of[trace.Decision](events) {
+			if d.Action == trace.ForceFinal {
+				forced++
+			}
+		}
+		if forced != 1 {
+			t.Errorf("%+v: forced %d times", c, forced)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	for budget, want := range map[int64]int{10: 1, 11: 2, 20: 2, 21: 3} {
+		turns := []fake.Turn{calls("a#1"), calls("a#2"), text("done")}
+		for i := range turns {
+			turns[i].Usage = llm.Usage{Input: 6, Output: 4}
+		}
+		res, _ := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a")}, TokenBudget: budget, MaxSteps: 2, OnCap: loop.CapForceFinal})
+		if res.ModelCalls != want {
+			t.Errorf("budget %d: got %d calls, stop %q; want %d", budget, res.ModelCalls, res.Stop, want)
+		}
+		if want < 3 && (res.Stop != trace.CauseBudget || !strings.Contains(res.Note, "tokens")) {
+			t.Errorf("budget %d: stop %q (%s)", budget, res.Stop, res.Note)
+		}
+	}
+}
+
+func TestGuard(t *testing.T) {
+	type step = string // calls of a step: the tool's name, and ! where it fails
+	for _, c := range []struct {
+		name  string
+		cfg   loop.Config
+		steps []step
+		want  int // steps until the guard, or all
+	}{
+		{"three in a row", loop.Config{}, []step{"a!", "a!", "a!", "a!"}, 3},
+		{"a success between", loop.Config{}, []step{"a!", "a!", "a", "a!", "a!", "a"}, 6},
+		{"and then three", loop.Config{}, []step{"a!", "a!", "a", "a!", "a!", "a!", "a!"}, 6},
+		{"several in a step count once", loop.Config{}, []step{"a! a! a!", "a!", "a"}, 3},
+		{"several in each", loop.Config{}, []step{"a! a!", "a! a!", "a! a!", "a!"}, 3},
+		{"a success in the same step", loop.Config{}, []step{"a!", "a!", "a! a", "a!", "a!", "a"}, 6},
+		{"two tools", loop.Config{}, []step{"a!", "b!", "a!", "b!", "a!", "b!"}, 5},
+		{"absence counts on", loop.Config{}, []step{"a!", "b", "a!", "b", "a!", "b"}, 5},
+		{"absence resets", loop.Config{ResetByAbsence: true}, []step{"a!", "b", "a!", "b", "a!", "a!"}, 6},
+		{"absence of one of two", loop.Config{ResetByAbsence: true}, []step{"a! b!", "a!", "a! b!", "a"}, 3},
+		{"off", loop.Config{SameToolErrors: loop.Off}, []step{"a!", "a!", "a!", "a!", "a!"}, 5},
+		{"one", loop.Config{SameToolErrors: 1}, []step{"b", "a!", "a!"}, 2},
+	} {
+		var turns []fake.Turn
+		for i, s := range c.steps {
+			var specs []string
+			for j, name := range strings.Fields(s) {
+				arg := ""
+				if strings.HasSuffix(name, "!") {
+					arg = `{"fail":true}`
+				}
+				specs = append(specs, fmt.Sprintf("%s#s%dc%d%s", strings.TrimSuffix(name, "!"), i, j, arg))
+			}
+			turns = append(turns, calls(specs...))
+		}
+		turns = append(turns, text("done"))
+		cfg := c.cfg
+		for _, name := range []string{"a", "b"} {
+			cfg.Tools = append(cfg.Tools, loop.Tool{Name: name, Run: func(_ context.Context, call loop.Call) (loop.Output, error) {
+				if strings.Contains(call.Args, "fail") {
+					return loop.Output{}, errors.New("failed")
+				}
+				return loop.TextOutput("fine"), nil
+			}})
+		}
+		cfg.MaxSteps = 50
+		res, _ := mustRun(t, model(turns...), cfg)
+		tripped := c.want < len(c.steps) || res.Stop == trace.CauseGuard
+		if res.ToolRounds != c.want || tripped != (res.Stop == trace.CauseGuard) {
+			t.Errorf("%s: got %d rounds, stop %q (%s); want %d", c.name, res.ToolRounds, res.Stop, res.Note, c.want)
+		}
+		if res.Stop == trace.CauseGuard && !strings.HasPrefix(res.Note, "a failed in") {
+			t.Errorf("%s: note %q", c.name, res.Note)
+		}
+	}
+}
+
+// Failures that are not the tool's or the model's do not count for the guard.
+func TestGuardDoesNotCount(t *testing.T) {
+	deny := policy("p", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+		for _, p := range calls {
+			out := loop.Output{Content: []llm.Part{llm.Text{Text: "no"}}, IsError: true}
+			p.Answer, p.Cause = &out, "denied"
+		}
+		return none, nil
+	}})
+	res, _ := mustRun(t, model(calls("a#1"), calls("a#2"), calls("a#3"), calls("a#4"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{deny}})
+	if res.Stop != trace.CauseNone {
+		t.Errorf("denied: stop %q (%s)", res.Stop, res.Note)
+	}
+	res, _ = mustRun(t, model(calls(`a#1{"x"`), calls(`a#2{"x"`), calls(`a#3{"x"`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}})
+	if res.Stop != trace.CauseGuard {
+		t.Errorf("malformed: stop %q", res.Stop)
+	}
+	res, _ = mustRun(t, model(calls(`n#1`), calls(`n#2`), calls(`n#3`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}})
+	if res.Stop != trace.CauseGuard || res.Note != "n failed in 3 steps in a row" {
+		t.Errorf("unknown: stop %q (%s)", res.Stop, res.Note)
+	}
+}
+
+func TestDuplicateRound(t *testing.T) {
+	same := model(calls(`a#1{"x":1,"y":2}`), calls(`a#2{"y":2, "x":1}`), calls(`a#3{"x":1}`), calls(`a#4{"x":1}`, `b#5`), calls(`a#6{"x":1}`), text("done"))
+	res, events := mustRun(t, same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateRound: loop.DuplicateSkip})
+	got := resultTexts(res.Messages)
+	if !strings.HasPrefix(got[1], "not run: ") || res.Steps[1].Results[0].IsError {
+		t.Errorf("the second round: %q", got[1])
+	}
+	if s := of[trace.ToolSkip](events); len(s) != 1 || s[0].Cause != "duplicate" {
+		t.Errorf("skips: %+v", s)
+	}
+	res, _ = mustRun(t, model(calls("nope#1"), calls("nope#2"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateRound: loop.DuplicateSkip})
+	if got := resultTexts(res.Messages)[1]; !strings.HasPrefix(got, "there is no tool") {
+		t.Errorf("a call that has its answer keeps it: %q", got)
+	}
+}
+
+func TestRetries(t *testing.T) {
+	busy := func(after time.Duration) fake.Turn {
+		return fake.Turn{Error: &fake.Failure{Status: 429, RetryAfter: after}}
+	}
+	half := fake.Turn{Text: "half", Error: &fake.Failure{Status: 529}}
+	fatal := fake.Turn{Error: &fake.Failure{Status: 400}}
+	usage := fake.Turn{Events: []llm.Event{llm.Usage{Input: 3}}, Error: &fake.Failure{Status: 503}}
+	for _, c := range []struct {
+		name  string
+		retry loop.Retry
+		rand  float64
+		tries []fake.Turn
+		waits []time.Duration
+		fails bool
+	}{
+		{"none", loop.Retry{}, 0, []fake.Turn{busy(0)}, nil, true},
+		{"one", loop.Retry{Max: 1}, 0, []fake.Turn{busy(0), text("x")}, []time.Duration{500 * time.Millisecond}, false},
+		{"too few", loop.Retry{Max: 1}, 0, []fake.Turn{busy(0), busy(0), text("x")}, []time.Duration{500 * time.Millisecond}, true},
+		{"back off", loop.Retry{Max: 3, Base: time.Second, Factor: 3}, 0, []fake.Turn{busy(0), busy(0), busy(0), text("x")},
+			[]time.Duration{time.Second, 3 * time.Second, 9 * time.Second}, false},
+		{"retry-after", loop.Retry{Max: 3, Base: time.Second}, 0, []fake.Turn{busy(7 * time.Second), busy(time.Second), text("x")},
+			[]time.Duration{7 * time.Second, 2 * time.Second}, false},
+		{"longer than the limit", loop.Retry{Max: 3, MaxWait: time.Second}, 0, []fake.Turn{busy(time.Second + 1), text("x")}, nil, true},
+		{"just the limit", loop.Retry{Max: 3, MaxWait: time.Second}, 0, []fake.Turn{busy(time.Second), text("x")}, []time.Duration{time.Second}, false},
+		{"back-off at the limit", loop.Retry{Max: 3, Base: time.Second, Factor: 100, MaxWait: 5 * time.Second}, 0, []fake.Turn{busy(0), busy(0), text("x")},
+			[]time.Duration{time.Second, 5 * time.Second}, false},
+		{"jitter", loop.Retry{Max: 3, Base: time.Second, Jitter: 0.5}, 0.5, []fake.Turn{busy(0), text("x")}, []time.Duration{750 * time.Millisecond}, false},
+		{"jitter does not cut what is asked for", loop.Retry{Max: 3, Base: time.Second, Jitter: 1}, 0.9, []fake.Turn{busy(2 * time.Second), text("x")}, []time.Duration{2 * time.Second}, false},
+		{"after a part", loop.Retry{Max: 3}, 0, []fake.Turn{half, text("x")}, nil, true},
+		{"after usage alone", loop.Retry{Max: 3}, 0, []fake.Turn{usage, text("x")}, []time.Duration{500 * time.Millisecond}, false},
+		{"fatal", loop.Retry{Max: 3}, 0, []fake.Turn{fatal, text("x")}, nil, true},
+		{"by choice", loop.Retry{Max: 3, On: func(error) bool { return true }}, 0, []fake.Turn{fatal, text("x")}, []time.Duration{500 * time.Millisecond}, false},
+	} {
+		clock := fake.NewClock()
+		m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Attempts: c.tries}}}
+		cfg := loop.Config{Retry: c.retry, Clock: clock}
+		if c.rand > 0 {
+			cfg.Rand = func() float64 { return c.rand }
+		}
+		begun := clock.Now()
+		res, events, err := ran(t, m, cfg)
+		var waits []time.Duration
+		var sum time.Duration
+		for _, r := range of[trace.ModelRetry](events) {
+			waits = append(waits, r.Wait)
+			sum += r.Wait
+		}
+		if diff := cmp.Diff(c.waits, waits); diff != "" || (err != nil) != c.fails {
+			t.Errorf("%s: got %v; waits (-want +got):\n%s", c.name, err, diff)
+		}
+		if got := clock.Now().Sub(begun); got != sum {
+			t.Errorf("%s: waited %v, want %v", c.name, got, sum)
+		}
+		if res.ModelCalls != len(c.waits)+1 {
+			t.Errorf("%s: %d calls, want %d", c.name, res.ModelCalls, len(c.waits)+1)
+		}
+		if c.name == "after usage alone" && res.Usage.Input != 3 {
+			t.Errorf("%s: usage %+v", c.name, res.Usage)
+		}
+	}
+}
+
+// A cancel ends the wait before a retry.
+func TestCancelInRetry(t *testing.T) {
+	clock := fake.NewClock()
+	m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Attempts: []fake.Turn{{Error: &fake.Failure{Status: 503}}, text("x")}}}}
+	res, events, err := ran(t, m, loop.Config{Retry: loop.Retry{Max: 1, Base: time.Minute}, Deadline: time.Second, Clock: clock})
+	if !errors.Is(err, loop.ErrDeadline) || res.Stop != trace.CauseDeadline || res.ModelCalls != 1 {
+		t.Errorf("got %v, %+v, %s", err, res, kinds(events))
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	for _, returns := range []bool{false, true} {
+		clock := fake.NewClock()
+		tools := fake.NewTools(clock, fake.Tool{Name: "slow", Behaviour: fake.Behaviour{Delay: time.Second}})
+		slow := loop.Tool{Name: "slow", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+			parts, err := tools.Run(context.WithoutCancel(ctx), c.ID, c.Name, c.Args)
+			return loop.Output{Content: parts}, err
+		}}
+		m := &fake.Model{Clock: clock, Turns: []fake.Turn{calls("slow#1"), calls("slow#2"), calls("slow#3"), text("x")}}
+		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{slow}, Clock: clock, Deadline: 1500 * time.Millisecond, DeadlineReturns: returns})
+		if !errors.Is(err, loop.ErrDeadline) || res.ModelCalls != 2 || res.Stop != trace.CauseDeadline || res.ToolRounds != 2 {
+			t.Errorf("returns=%v: got %v, %+v", returns, err, res)
+		}
+		if c := of[trace.Cancelled](events); len(c) != 1 || c[0].Cause != "deadline" {
+			t.Errorf("returns=%v: %s", returns, kinds(events))
+		}
+	}
+}
+
+func TestToolTimeout(t *testing.T) {
+	clock := fake.NewClock()
+	tools := fake.NewTools(clock,
+		fake.Tool{Name: "slow", Behaviour: fake.Behaviour{Delay: time.Minute}},
+		fake.Tool{Name: "deaf", Behaviour: fake.Behaviour{Delay: 3 * time.Second, IgnoresCancel: true, Text: "late"}},
+		fake.Tool{Name: "fast", Behaviour: fake.Behaviour{Delay: 999 * time.Millisecond, Text: "in time"}})
+	var list []loop.Tool
+	for _, name := range []string{"slow", "deaf", "fast"} {
+		list = append(list, loop.Tool{Name: name, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+			parts, err := tools.Run(ctx, c.ID, c.Name, c.Args)
+			return loop.Output{Content: parts}, err
+		}})
+	}
+	m := &fake.Model{Clock: clock, Turns: []fake.Turn{calls("slow", "deaf", "fast"), text("x")}}
+	begun := clock.Now()
+	res, events := mustRun(t, m, loop.Config{Tools: list, Clock: clock, ToolTimeout: time.Second})
+	if diff := cmp.Diff([]string{"the tool took too long (1s)", "the tool took too long (1s)", "in time"}, resultTexts(res.Messages)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if got := clock.Now().Sub(begun); got != 3*time.Second {
+		t.Errorf("took %v, want to wait for the tool that does not stop", got)
+	}
+	outcomes := map[string]trace.Outcome{}
+	for _, e := range of[trace.ToolEnd](events) {
+		outcomes[e.Call] = e.Outcome
+	}
+	if diff := cmp.Diff(map[string]trace.Outcome{"c1": "timeout", "c2": "timeout", "c3": "ok"}, outcomes); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+}
+
+// A tool that does not stop is abandoned after the grace period, and what it
+// returns later is nobody's.
+func TestGrace(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		clock := fake.NewClock()
+		deaf := fake.Behaviour{Delay: time.Hour, IgnoresCancel: true, Text: "late"}
+		tools := fake.NewTools(clock, fake.Tool{Name: "deaf", Behaviour: deaf}, fake.Tool{Name: "good", Behaviour: fake.Behaviour{Delay: time.Minute}})
+		run := func(ctx context.Context, c loop.Call) (loop.Output, error) {
+			parts, err := tools.Run(ctx, c.ID, c.Name, c.Args)
+			return loop.Output{Content: parts}, err
+		}
+		m := &fake.Model{Clock: clock, Turns: []fake.Turn{calls([]string{"deaf", "good"}[:n]...), text("x")}}
+		begun := clock.Now()
+		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{{Name: "deaf", Run: run}, {Name: "good", Run: run}}, Clock: clock, Deadline: time.Second, Grace: 2 * time.Second})
+		if !errors.Is(err, loop.ErrDeadline) || clock.Now().Sub(begun) != 3*time.Second {
+			t.Errorf("%d: got %v after %v", n, err, clock.Now().Sub(begun))
+		}
+		if a := of[trace.Abandoned](events); len(a) != 1 || a[0].Call != "c1" {
+			t.Errorf("%d: %s", n, kinds(events))
+		}
+		texts := resultTexts(res.Messages)
+		if len(texts) != n || !strings.Contains(texts[0], "was abandoned") {
+			t.Errorf("%d: results %q", n, texts)
+		}
+		if err := clock.Drain(); err != nil || clock.Live() != 0 {
+			t.Errorf("%d: drain %v, %d tasks live", n, err, clock.Live())
+		}
+		if got := resultTexts(res.Messages); !slices.Equal(got, texts) {
+			t.Errorf("%d: the late result changed the run's: %q", n, got)
+		}
+	}
+}
+
+// With a grace period and nothing to abandon, nothing is left over.
+func TestGraceUnused(t *testing.T) {
+	clock := fake.NewClock()
+	m := &fake.Model{Clock: clock, Turns: []fake.Turn{calls("a", "a"), calls("a#x"), text("done")}}
+	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Clock: clock, Grace: time.Second})
+	if res.Text != "done" || clock.Live() != 0 || len(of[trace.Abandoned](events)) != 0 {
+		t.Errorf("got %q, %d tasks live, %s", res.Text, clock.Live(), kinds(events))
+	}
+	if got := of[trace.RunStart](events)[0].Clock; got != trace.ClockVirtual {
+		t.Errorf("the trace names the clock %q", got)
+	}
+}
+
+func TestPausedTurns(t *testing.T) {
+	pause := func(s string) fake.Turn {
+		return fake.Turn{Text: s, Finish: llm.FinishPause, Opaque: []byte(`{"container":"x"}`)}
+	}
+	m := model(pause("one"), pause("two"), text("three"))
+	res, events := mustRun(t, m, loop.Config{})
+	if res.Text != "three" || res.ModelCalls != 3 || len(res.Messages) != 3 || string(res.Messages[0].Opaque) != `{"container":"x"}` {
+		t.Errorf("got %+v", res)
+	}
+	if d := of[trace.Decision](events); d[0] != (trace.Decision{Action: trace.GoOn, Cause: trace.CauseContinuedTurn}) {
+		t.Errorf("decided %+v", d)
+	}
+	res, _ = mustRun(t, model(pause("1"), pause("2"), pause("3"), text("x")), loop.Config{Continuations: 2})
+	if res.ModelCalls != 3 || res.Stop != trace.CauseContinuedTurn || res.Note != "continued 2 times" {
+		t.Errorf("bounded: %d calls, stop %q (%s)", res.ModelCalls, res.Stop, res.Note)
+	}
+	res, _ = mustRun(t, model(pause("1"), text("x")), loop.Config{Continuations: loop.Off})
+	if res.ModelCalls != 1 || res.Stop != trace.CauseContinuedTurn {
+		t.Errorf("off: %d calls, stop %q", res.ModelCalls, res.Stop)
+	}
+	res, _ = mustRun(t, model(pause("1"), pause("2"), text("x")), loop.Config{MaxSteps: 2})
+	if res.ModelCalls != 2 || res.Stop != trace.CauseCap {
+		t.Errorf("cap: %d calls, stop %q", res.ModelCalls, res.Stop)
+	}
+}
+
+func TestToolMessages(t *testing.T) {
+	for _, form := range []loop.ToolMessage{loop.OnePerStep, loop.OnePerCall} {
+		m := model(calls("a", "a", "nope"), text("x"))
+		res, _ := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, ToolMessage: form})
+		var sizes []int
+		for _, msg := range res.Messages[1 : len(res.Messages)-1] {
+			sizes = append(sizes, len(msg.Parts))
+		}
+		want := []int{3}
+		if form == loop.OnePerCall {
+			want = []int{1, 1, 1}
+		}
+		if diff := cmp.Diff(want, sizes); diff != "" || len(res.Steps[0].Messages) != len(want)+1 {
+			t.Errorf("%q: parts of the tool messages (-want +got):\n%s", form, diff)
+		}
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	res, _ := mustRun(t, model(calls("bad", "nope"), text("x")), loop.Config{
+		Tools: []loop.Tool{tool("bad", func(context.Context) (string, error) { return "", errors.New("secret") })},
+		ErrorText: func(name string, err error) string {
+			return "Error: " + name + " / " + strings.ToUpper(err.Error()[:5])
+		},
+	})
+	if diff := cmp.Diff([]string{"Error: bad / SECRE", "Error: nope / THERE"}, resultTexts(res.Messages)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
+func TestEmptyForBadArgs(t *testing.T) {
+	res, events := mustRun(t, model(calls(`a{"x"`, `a{"y":1}}`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, EmptyForBadArgs: true})
+	if diff := cmp.Diff([]string{"{}", "{}", `{"x":1}`}, resultTexts(res.Messages)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if a := of[trace.ArgsResolved](events); len(a) != 2 || a[0].Cause != "empty_object" || a[1].Call != "c2" {
+		t.Errorf("resolved: %+v", a)
+	}
+}

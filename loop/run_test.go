@@ -1,0 +1,602 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestNewErrors(t *testing.T) {
+	for _, c := range []struct {
+		cfg  loop.Config
+		want string
+	}{
+		{loop.Config{CapAt: "x"}, `CapAt "x"`},
+		{loop.Config{OnCap: "x"}, `OnCap "x"`},
+		{loop.Config{ToolMessage: "x"}, `ToolMessage "x"`},
+		{loop.Config{DuplicateRound: "x"}, `DuplicateRound "x"`},
+		{loop.Config{Delivery: "x"}, `Delivery "x"`},
+		{loop.Config{TokenBudget: -1}, "TokenBudget is -1"},
+		{loop.Config{Deadline: -1}, "cannot be negative"},
+		{loop.Config{ToolTimeout: -1}, "cannot be negative"},
+		{loop.Config{Grace: -1}, "cannot be negative"},
+		{loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "b"}, Tools: []loop.Tool{echo("a")}}, `the tool "b"`},
+		{loop.Config{Policies: []loop.Policy{{Name: "p"}}}, `Policies[0] ("p") has no New`},
+		{loop.Config{StopWhen: []loop.StopCondition{loop.StepCountIs(1), nil}}, "StopWhen[1] is nil"},
+	} {
+		if _, err := loop.New(model(), &c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got error %v, want one with %q", err, c.want)
+		}
+	}
+	if _, err := loop.New(nil, nil); err == nil {
+		t.Error("no model: got no error")
+	}
+	if _, err := loop.New(model(), &loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "a"}, Tools: []loop.Tool{echo("a")}}); err != nil {
+		t.Errorf("a choice that is among the tools: %v", err)
+	}
+}
+
+// What a run declares is what a checker may hold it to.
+func TestDeclaredOptions(t *testing.T) {
+	no := false
+	for _, c := range []struct {
+		cfg  loop.Config
+		want string
+	}{
+		{loop.Config{}, "max_steps=16 concurrency=5 same_tool_error_stop=3"},
+		{loop.Config{MaxSteps: -3, Concurrency: loop.Unbounded, SameToolErrors: loop.Off}, "max_steps=0 concurrency=unbounded"},
+		{loop.Config{Settings: llm.Settings{ParallelCalls: &no}, MaxSteps: 2}, "max_steps=2 concurrency=1 same_tool_error_stop=3"},
+		{loop.Config{
+			Preset: "p", Delivery: llm.Buffered, CapAt: loop.CapTop, OnCap: loop.CapForceFinal, ResetByAbsence: true, TokenBudget: 9,
+			Deadline: 1500e6, DeadlineReturns: true, ToolTimeout: 1e9, Grace: 2e9, Retry: loop.Retry{Max: 2}, ToolMessage: loop.OnePerCall,
+			EmptyForBadArgs: true, DuplicateRound: loop.DuplicateSkip, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
+		}, "preset=p delivery=buffered max_steps=16 cap_at=top on_cap=force_final concurrency=5 same_tool_error_stop=3 reset=absence token_budget=9 " +
+			"deadline=1.5s deadline_mode=return tool_timeout=1s grace=2s retry_max=2 tool_message=one_per_call bad_args=empty_object duplicate_round=skip tool_choice=required"},
+	} {
+		_, events := mustRun(t, model(text("x")), c.cfg)
+		var got []string
+		for _, o := range of[trace.RunStart](events)[0].Options {
+			got = append(got, o.Name+"="+o.Value)
+		}
+		if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" && c.cfg.MaxSteps >= 0 {
+			t.Errorf("options (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// The whole order of a run's events, as a reader of traces relies on it.
+func TestEventOrder(t *testing.T) {
+	_, events := mustRun(t, model(calls("a", "nope"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
+	want := "run.start step.start model.setup model.request model.turn decision tool.skip tool.start tool.end step.end " +
+		"step.start model.request model.turn decision step.end run.end"
+	if diff := cmp.Diff(want, kinds(events)); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+	for i, ev := range events {
+		if ev.Seq != i || ev.Run != "r1" {
+			t.Errorf("event %d: got seq %d of run %q", i, ev.Seq, ev.Run)
+		}
+	}
+	if end := of[trace.RunEnd](events)[0]; end.Steps != 2 || end.Calls != 2 || end.Stop != trace.CauseNone || len(end.Appended) != 1 {
+		t.Errorf("run.end: got %+v", end)
+	}
+}
+
+func TestEventsAndWait(t *testing.T) {
+	a := newAgent(t, model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
+	run := a.Start(t.Context(), loop.Ask("go"))
+	var events []trace.Event
+	for ev, err := range run.Events() {
+		if err != nil {
+			t.Error(err)
+		}
+		events = append(events, ev)
+	}
+	if got := events[len(events)-1].Body.Kind(); got != trace.KindRunEnd {
+		t.Errorf("the last event is %s", got)
+	}
+	if n := len(of[trace.ModelDelta](events)); n != 4 {
+		t.Errorf("got %d deltas, want the 3 of the call and the text's", n)
+	}
+	res, err := run.Wait()
+	if err != nil || res.Text != "done" {
+		t.Errorf("Wait: got %+v, %v", res, err)
+	}
+	n := 0
+	for ev := range run.Events() {
+		n++
+		if diff := cmp.Diff(events[len(events)-1], ev); diff != "" {
+			t.Errorf("the events read again (-want +got):\n%s", diff)
+		}
+	}
+	if n != 1 {
+		t.Errorf("the events read again: got %d, want the last alone", n)
+	}
+}
+
+// Several goroutines may wait for one run; all get the same.
+func TestWaitTogether(t *testing.T) {
+	run := newAgent(t, model(text("done")), loop.Config{}).Start(t.Context(), loop.Ask("go"))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if res, err := run.Wait(); err != nil || res.Text != "done" {
+				t.Errorf("got %+v, %v", res, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A run that nobody looks at does nothing and leaves nothing behind.
+func TestStartIsLazy(t *testing.T) {
+	m := model(text("x"))
+	newAgent(t, m, loop.Config{}).Start(t.Context(), loop.Ask("go"))
+	if n := len(m.Requests()); n != 0 {
+		t.Errorf("got %d requests", n)
+	}
+}
+
+func TestErrorIsReportedOnce(t *testing.T) {
+	boom := &llm.APIError{Status: 500, Message: "boom"}
+	run := newAgent(t, model(calls("a"), fake.Turn{Text: "half", Err: boom}), loop.Config{Tools: []loop.Tool{echo("a")}}).Start(t.Context(), loop.Ask("go"))
+	var errs []error
+	var last trace.Event
+	for ev, err := range run.Events() {
+		last = ev
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) != 1 || !errors.Is(errs[0], boom) || errs[0].Error() != "loop: step 1: status 500: boom" {
+		t.Errorf("got errors %v", errs)
+	}
+	end := last.Body.(trace.RunEnd)
+	if end.Stop != trace.CauseError || end.Error == nil || end.Error.Type != "api" || end.Error.Status != 500 {
+		t.Errorf("run.end: got %+v, %+v", end, end.Error)
+	}
+	res, err := run.Wait()
+	if !errors.Is(err, boom) || res.Partial == nil || res.Partial.Text() != "half" || len(res.Steps) != 1 || res.ModelCalls != 2 {
+		t.Errorf("Wait: got %+v, %v", res, err)
+	}
+	if len(res.Messages) != 2 || res.Text != "" {
+		t.Errorf("the half turn is in the result: %+v", res)
+	}
+}
+
+// Leaving the events early cancels the run, and its trace is whole all the same.
+func TestLeavingEarly(t *testing.T) {
+	_, all := mustRun(t, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Deltas: true})
+	for n := 1; n < len(all); n++ {
+		var mem trace.Memory
+		var running int
+		var mu sync.Mutex
+		slow := func(name string) loop.Tool {
+			return tool(name, func(context.Context) (string, error) {
+				mu.Lock()
+				running++
+				mu.Unlock()
+				runtime.Gosched()
+				mu.Lock()
+				running--
+				mu.Unlock()
+				return "", nil
+			})
+		}
+		a := newAgent(t, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{slow("a"), slow("b")}, Sink: &mem})
+		run := a.Start(t.Context(), loop.Ask("go"))
+		left := 0
+		for _, err := range run.Events() {
+			if err != nil {
+				t.Errorf("left after %d: an error came: %v", n, err)
+			}
+			if left++; left == n {
+				break
+			}
+		}
+		if running != 0 {
+			t.Errorf("left after %d: %d tools still run", n, running)
+		}
+		res, err := run.Wait()
+		last := mem.Events[len(mem.Events)-1]
+		end, ok := last.Body.(trace.RunEnd)
+		if !ok {
+			t.Fatalf("left after %d: the trace ends with %s", n, last.Body.Kind())
+		}
+		if end.Stop == trace.CauseNone && err == nil {
+			continue // left after the last turn: nothing was left to cancel
+		}
+		if !errors.Is(err, loop.ErrLeft) || !errors.Is(err, context.Canceled) || end.Stop != trace.CauseCancel || res.Stop != trace.CauseCancel {
+			t.Errorf("left after %d: got %v, stop %q", n, err, end.Stop)
+		}
+		if len(of[trace.Cancelled](mem.Events)) != 1 {
+			t.Errorf("left after %d: events %s", n, kinds(mem.Events))
+		}
+	}
+}
+
+// A consumer that panics takes nothing with it: the tools are waited for, the
+// trace ends.
+func TestConsumerPanics(t *testing.T) {
+	var mem trace.Memory
+	a := newAgent(t, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Sink: &mem})
+	func() {
+		defer func() {
+			if v := recover(); v != "mine" {
+				t.Errorf("recovered %v", v)
+			}
+		}()
+		for ev := range a.Start(t.Context(), loop.Ask("go")).Events() {
+			if ev.Body.Kind() == trace.KindToolEnd {
+				panic("mine")
+			}
+		}
+	}()
+	if got := mem.Events[len(mem.Events)-1].Body.Kind(); got != trace.KindRunEnd {
+		t.Errorf("the trace ends with %s", got)
+	}
+}
+
+func TestCancelBeforeStart(t *testing.T) {
+	cause := errors.New("no more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	m := model(text("x"))
+	var mem trace.Memory
+	res, err := newAgent(t, m, loop.Config{Sink: &mem}).Run(ctx, loop.Ask("go"))
+	if err != cause || len(m.Requests()) != 0 || res.Stop != trace.CauseError {
+		t.Errorf("got %v after %d requests, stop %q", err, len(m.Requests()), res.Stop)
+	}
+	if got := kinds(mem.Events); got != "run.start cancelled decision run.end" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestCancelInTool(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	told := false
+	stop := tool("stop", func(ctx context.Context) (string, error) {
+		cancel()
+		<-ctx.Done()
+		told = true
+		return "", ctx.Err()
+	})
+	m := model(calls("stop", "b"), text("x"))
+	var mem trace.Memory
+	res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{stop, echo("b")}, Concurrency: 1, Sink: &mem}).Run(ctx, loop.Ask("go"))
+	if !errors.Is(err, context.Canceled) || !told || res.Stop != trace.CauseCancel || res.ModelCalls != 1 {
+		t.Errorf("got %v (told: %v), %+v", err, told, res)
+	}
+	want := "run.start step.start model.setup model.request model.turn decision tool.start tool.end cancelled tool.skip decision step.end run.end"
+	if got := kinds(mem.Events); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if end := of[trace.ToolEnd](mem.Events)[0]; end.Outcome != trace.OutcomeCancelled || !end.Result.IsError {
+		t.Errorf("tool.end: got %+v", end)
+	}
+	if skip := of[trace.ToolSkip](mem.Events)[0]; skip.Cause != "cancelled" || skip.Call != "c2" {
+		t.Errorf("tool.skip: got %+v", skip)
+	}
+	if len(res.Messages) != 2 || len(res.Messages[1].Parts) != 2 || res.Pending != nil {
+		t.Errorf("a call is unanswered: %+v", res.Messages)
+	}
+}
+
+// A cancel within a model call ends it at its next event, whatever the model does.
+func TestCancelInModel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	m := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			if !yield(llm.TextDelta{Text: "a"}, nil) {
+				t.Error("left at the first event")
+			}
+			cancel()
+			if yield(llm.TextDelta{Text: "b"}, nil) {
+				t.Error("not left after the cancel")
+			}
+		}
+	})
+	res, err := newAgent(t, m, loop.Config{}).Run(ctx, loop.Ask("go"))
+	if !errors.Is(err, context.Canceled) || res.Partial.Text() != "ab" || res.Stop != trace.CauseCancel {
+		t.Errorf("got %v, %+v", err, res)
+	}
+}
+
+// A model that gives its own error when it is cancelled does not hide the cause.
+func TestCancelCause(t *testing.T) {
+	cause := fmt.Errorf("shutting down: %w", context.Canceled)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	m := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			cancel(cause)
+			yield(nil, errors.New("connection closed"))
+		}
+	})
+	if _, err := newAgent(t, m, loop.Config{}).Run(ctx, loop.Ask("go")); err != cause {
+		t.Errorf("got %v, want the cause", err)
+	}
+}
+
+func TestPanics(t *testing.T) {
+	boom := errors.New("boom")
+	boomModel := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] { panic(boom) })
+	_, events, err := ran(t, boomModel, loop.Config{})
+	var p *loop.PanicError
+	if !errors.As(err, &p) || p.Where != "the model" || !errors.Is(err, boom) || len(p.Stack) == 0 {
+		t.Errorf("a model: got %v", err)
+	}
+	if e := of[trace.ModelError](events)[0].Error; e.Type != "panic" {
+		t.Errorf("a model: got %+v", e)
+	}
+	for name, width := range map[string]int{"alone": 1, "together": 2} {
+		res, events := mustRun(t, model(calls("p", "g", "a"), text("done")), loop.Config{Concurrency: width, Tools: []loop.Tool{
+			tool("p", func(context.Context) (string, error) { panic("no") }),
+			tool("g", func(context.Context) (string, error) { panic(boom) }),
+			echo("a"),
+		}})
+		want := []string{"the tool p panicked: no", "the tool g panicked: boom", "{}"}
+		if diff := cmp.Diff(want, resultTexts(res.Messages)); diff != "" {
+			t.Errorf("%s: results (-want +got):\n%s", name, diff)
+		}
+		n := 0
+		for _, e := range of[trace.ToolEnd](events) {
+			if e.Outcome == trace.OutcomePanic {
+				n++
+			}
+		}
+		if n != 2 {
+			t.Errorf("%s: %d ends with a panic, want 2", name, n)
+		}
+	}
+}
+
+// A tool that ends its goroutine is contained where it has one of its own.
+func TestGoexit(t *testing.T) {
+	exit := tool("exit", func(context.Context) (string, error) {
+		runtime.Goexit()
+		return "", nil
+	})
+	res, _ := mustRun(t, model(calls("exit", "a"), text("done")), loop.Config{Tools: []loop.Tool{exit, echo("a")}})
+	if got := resultTexts(res.Messages); got[0] != "the tool ended its goroutine instead of returning" || !res.Steps[0].Results[0].IsError || got[1] != "{}" {
+		t.Errorf("together: got %q", got)
+	}
+	var mem trace.Memory
+	run := newAgent(t, model(calls("exit"), text("done")), loop.Config{Tools: []loop.Tool{exit}, Sink: &mem}).Start(t.Context(), loop.Ask("go"))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = run.Wait()
+		t.Error("Wait returned on the goroutine that the tool ended")
+	}()
+	<-done
+	if _, err := run.Wait(); err == nil || !strings.Contains(err.Error(), "ended from within") {
+		t.Errorf("alone: got %v", err)
+	}
+	if got := mem.Events[len(mem.Events)-1].Body.Kind(); got != trace.KindRunEnd {
+		t.Errorf("alone: the trace ends with %s", got)
+	}
+}
+
+func TestHistoryErrors(t *testing.T) {
+	user := llm.User("hi")
+	call := func(ids ...string) llm.Message {
+		var m llm.Message
+		m.Role = llm.RoleAssistant
+		for _, id := range ids {
+			m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "a", Args: "{}"})
+		}
+		return m
+	}
+	result := func(ids ...string) llm.Message {
+		var rs []llm.ToolResult
+		for _, id := range ids {
+			rs = append(rs, llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "x"}}})
+		}
+		return llm.ToolResults(rs...)
+	}
+	search := llm.Assistant(llm.ToolCall{ID: "s", Name: "search", ProviderExecuted: true}, llm.Text{Text: "found"})
+	for _, c := range []struct {
+		name     string
+		messages []llm.Message
+		at       int
+		want     string
+	}{
+		{"unanswered at the end", []llm.Message{user, call("c1")}, 1, `the call "c1" has no result`},
+		{"unanswered before another turn", []llm.Message{user, call("c1", "c2"), result("c1"), user}, 1, `the call "c2" has no result`},
+		{"a result of nothing", []llm.Message{user, result("c1")}, 1, `the result "c1" answers no call`},
+		{"twice", []llm.Message{user, call("c1"), result("c1", "c1")}, 2, "answered already"},
+		{"a user's call", []llm.Message{{Role: llm.RoleUser, Parts: call("c1").Parts}}, 0, "calls are an assistant's"},
+	} {
+		m := model(text("x"))
+		_, err := newAgent(t, m, loop.Config{}).Run(t.Context(), loop.Input{Messages: c.messages})
+		var h *loop.HistoryError
+		if !errors.As(err, &h) || h.Message != c.at || !strings.Contains(err.Error(), c.want) || len(m.Requests()) != 0 {
+			t.Errorf("%s: got %v after %d requests, want one of message %d with %q", c.name, err, len(m.Requests()), c.at, c.want)
+		}
+	}
+	for name, messages := range map[string][]llm.Message{
+		"nothing":                {},
+		"one message per result": {user, call("c1", "c2"), result("c2"), result("c1"), user},
+		"run by the provider":    {user, search, user},
+		"an assistant last":      {user, llm.Assistant(llm.Text{Text: "and"})},
+	} {
+		if _, err := newAgent(t, model(text("x")), loop.Config{}).Run(t.Context(), loop.Input{Messages: messages}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Ids that were used before, in the history or in the run, are not used again.
+func TestIDs(t *testing.T) {
+	history := []llm.Message{
+		llm.User("hi"),
+		llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "loop_call_1", Name: "a", Args: "{}"}),
+		llm.ToolResults(llm.ToolResult{ID: "c1"}, llm.ToolResult{ID: "loop_call_1"}),
+		llm.User("again"),
+	}
+	m := fake.NewModel(calls("a#c1", "a#x", "a#x"), fake.Turn{Calls: []fake.Call{{Name: "a", Args: "{}"}, {ID: "loop_call_3", Name: "a", Args: "{}"}}}, text("done"))
+	res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a")}}).Run(t.Context(), loop.Input{Messages: history})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type id struct {
+		ID, Provider string
+		Minted       bool
+	}
+	var got []id
+	for _, s := range res.Steps {
+		for i, c := range s.Calls {
+			got = append(got, id{c.ID, c.ProviderID, c.Minted})
+			if s.Results[i].ID != c.ID {
+				t.Errorf("the result of %s has the id %s", c.ID, s.Results[i].ID)
+			}
+		}
+	}
+	want := []id{{"loop_call_2", "c1", true}, {"x", "", false}, {"loop_call_3", "x", true}, {"loop_call_4", "", true}, {"loop_call_5", "loop_call_3", true}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+}
+
+// A failed attempt takes no ids: its retry has the provider's own.
+func TestIDsOfARetry(t *testing.T) {
+	busy := &llm.APIError{Status: 529, Retryable: true}
+	n := 0
+	m := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		n++
+		turn := calls("a#")
+		if n == 3 {
+			turn = text("done")
+		}
+		return func(yield func(llm.Event, error) bool) {
+			for _, ev := range turn.StreamedEvents() {
+				if !yield(ev, nil) {
+					return
+				}
+				if n == 1 {
+					yield(nil, busy)
+					return
+				}
+			}
+		}
+	})
+	wrap := loop.Policy{Name: "again", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+			return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+				turn, err := next(ctx, call)
+				if err != nil {
+					turn, err = next(ctx, call)
+				}
+				return turn, err
+			}
+		}}
+	}}
+	res, _ := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{wrap}})
+	if got := res.Steps[0].Calls[0]; got.ID != "c1" || got.Minted {
+		t.Errorf("got %+v, want the id as it was sent", got)
+	}
+}
+
+// A sink that fails is reported once and costs the run nothing else.
+func TestSinkFails(t *testing.T) {
+	full := errors.New("disk full")
+	for name, sink := range map[string]trace.SinkFunc{
+		"error": func(trace.Event) error { return full },
+		"panic": func(trace.Event) error { panic(full) },
+	} {
+		n := 0
+		var mem trace.Memory
+		in := loop.Ask("go")
+		in.Sink = &mem
+		a := newAgent(t, model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Sink: trace.SinkFunc(func(ev trace.Event) error {
+			if n++; ev.Seq == 2 {
+				return sink(ev)
+			}
+			return nil
+		})})
+		res, err := a.Run(t.Context(), in)
+		var s *loop.SinkError
+		if !errors.As(err, &s) || !errors.Is(err, full) || res.Text != "done" || n != 3 {
+			t.Errorf("%s: got %v and %q after %d writes", name, err, res.Text, n)
+		}
+		if got := mem.Events[len(mem.Events)-1].Body.Kind(); got != trace.KindRunEnd {
+			t.Errorf("%s: the other sink's trace ends with %s", name, got)
+		}
+	}
+}
+
+// Nothing that was handed out changes later, and the input is not touched.
+func TestNothingChanges(t *testing.T) {
+	history := make([]llm.Message, 1, 10)
+	history[0] = llm.User("go")
+	var steps []loop.Step
+	var lens []int
+	m := model(calls("a"), calls("a#x"), text("done"))
+	a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, OnStep: func(s loop.Step) {
+		steps = append(steps, s)
+		lens = append(lens, len(s.Messages))
+	}})
+	res, err := a.Run(t.Context(), loop.Input{Messages: history})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Changed(); len(got) > 0 {
+		t.Errorf("requests were changed: %q", got)
+	}
+	if extra := history[:2][1]; extra.Parts != nil {
+		t.Errorf("the caller's array was written to: %+v", extra)
+	}
+	_ = append(res.Messages, llm.User("more"))
+	_ = append(steps[0].Messages, llm.User("more"))
+	if res.Messages[2].Role != llm.RoleAssistant || !slices.Equal(lens, []int{2, 2, 1}) {
+		t.Errorf("an append to what was handed out changed it: %+v", res.Messages)
+	}
+}
+
+func TestOnStepPanics(t *testing.T) {
+	_, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, OnStep: func(loop.Step) { panic("no") }})
+	var p *loop.PolicyError
+	if !errors.As(err, &p) || p.Policy != "OnStep" || p.Error() != "the policy OnStep: OnStep panicked: no" {
+		t.Errorf("got %v", err)
+	}
+	if d := of[trace.Decision](events); d[len(d)-1].Cause != trace.CausePolicy || d[len(d)-1].Action != trace.Stop {
+		t.Errorf("decisions: got %+v", d)
+	}
+}
+
+func TestOneEvent(t *testing.T) {
+	in := loop.Ask("go")
+	in.ID, in.Parent = "child", &trace.Parent{Run: "r1", Call: "c1"}
+	in.ToolChoice = &llm.ToolChoice{Mode: llm.ChooseNone}
+	var mem trace.Memory
+	m := model(text("x"))
+	if _, err := newAgent(t, m, loop.Config{Sink: &mem, Tools: []loop.Tool{echo("a")}}).Run(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	start := mem.Events[0].Body.(trace.RunStart)
+	if mem.Events[0].Run != "child" || start.Parent.Call != "c1" {
+		t.Errorf("got %+v", mem.Events[0])
+	}
+	if v, ok := start.Options.Lookup("tool_choice"); !ok || v != "none" {
+		t.Errorf("declared: got %+v", start.Options)
+	}
+	if got := m.Requests()[0].Request.ToolChoice.Mode; got != llm.ChooseNone {
+		t.Errorf("sent: got %q", got)
+	}
+}
