@@ -23,7 +23,7 @@ func drawBytes(r *rapid.T, label string) string {
 
 func drawJSON(r *rapid.T, label string) json.RawMessage {
 	v := rapid.SampledFrom([]string{
-		"", "null", "1", "1.50", "1e9", "-0", "12345678901234567890123", `"x"`, `"\u00e9\ud83d\ude00\n"`, "true", "[]", "{}", `[1,[2,{"b":1,"a":[]}],"no"]`,
+		"", "null", "1", "1.50", "1e9", "-0", "12345678901234567890123", `"x"`, `"é😀\n"`, "true", "[]", "{}", `[1,[2,{"b":1,"a":[]}],"no"]`,
 		`{"z":1,"a":{"":null},"1":"~"}`, `"2001-01-01"`, `"<<"`,
 	}).Draw(r, label)
 	if v == "" {
@@ -125,4 +125,90 @@ func drawExpect(r *rapid.T) fake.Expect {
 			return fake.ExpectResult{ID: drawText(r, "id"), Text: drawText(r, "text"), IsError: maybe(r, "is_error", func() bool { return flag(r, "is_error") })}
 		}),
 	}
+}
+
+func drawBehaviour(r *rapid.T) fake.Behaviour {
+	return fake.Behaviour{
+		Returns: drawJSON(r, "returns"), Text: drawBytes(r, "text"), Error: drawBytes(r, "error"), Panic: drawText(r, "panic"), Exit: flag(r, "exit"),
+		Delay: drawDuration(r, "delay"), Gate: drawText(r, "gate"), Stall: flag(r, "stall"), IgnoresCancel: flag(r, "ignores_cancel"),
+	}
+}
+
+func drawNames(r *rapid.T, label string) []string {
+	return rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b c", "", "~", "<<", "5", "ü", "x.", "no"}), 0, 3, rapid.ID[string]).Draw(r, label)
+}
+
+func drawValue(r *rapid.T, depth int) fake.Value {
+	kind := rapid.SampledFrom([]fake.ValueKind{fake.Null, fake.Text, fake.Number, fake.Bool, fake.List, fake.Map}).Draw(r, "kind")
+	switch {
+	case kind == fake.Null:
+		return fake.Value{}
+	case kind == fake.Number:
+		return fake.Value{Kind: kind, Text: rapid.SampledFrom([]string{"0", "-1", "1.50", "1e9"}).Draw(r, "number")}
+	case kind == fake.Bool:
+		return fake.BoolValue(rapid.Bool().Draw(r, "bool"))
+	case kind == fake.List && depth > 0:
+		v := fake.Value{Kind: kind}
+		for range rapid.IntRange(0, 2).Draw(r, "items") {
+			v.Items = append(v.Items, drawValue(r, depth-1))
+		}
+		return v
+	case kind == fake.Map && depth > 0:
+		return fake.Value{Kind: kind, Fields: drawOptions(r, depth-1)}
+	}
+	return fake.TextValue(drawText(r, "value"))
+}
+
+func drawOptions(r *rapid.T, depth int) []fake.Option {
+	out := []fake.Option{}
+	for _, name := range drawNames(r, "options") {
+		out = append(out, fake.Option{Name: name, Value: drawValue(r, depth)})
+	}
+	return out
+}
+
+func drawMessages(r *rapid.T, label string) []llm.Message {
+	return list(r, label, func() llm.Message {
+		return rapid.SampledFrom([]llm.Message{
+			llm.User("hi"), llm.User("\xff"), llm.User(""), {Role: llm.RoleUser}, {Role: llm.RoleUser, Opaque: raw("1"), Parts: []llm.Part{llm.Text{Text: "x"}}},
+			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x", Refusal: true}}}, {Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x", Opaque: raw("1")}}},
+			llm.Assistant(llm.Reasoning{Text: "r"}, llm.ToolCall{ID: "a", Args: "{"}), llm.ToolResults(llm.ToolResult{ID: "a", IsError: true}), llm.User("5"),
+			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x"}, llm.Text{Text: "y"}}}, {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "x"}}},
+		}).Draw(r, label)
+	})
+}
+
+func drawScript(r *rapid.T) *fake.Script {
+	s := &fake.Script{
+		Name: drawText(r, "name"), Doc: drawText(r, "doc"), Gates: drawPieces(r, "gates"), System: drawText(r, "system"),
+		History: drawMessages(r, "history"), Input: drawMessages(r, "input"),
+		Consumer: maybe(r, "consumer", func() fake.Consumer { return fake.Consumer{LeaveAfter: rapid.IntRange(0, 3).Draw(r, "leave_after")} }),
+	}
+	if rapid.Bool().Draw(r, "loop") {
+		s.Loop = drawOptions(r, 2)
+	}
+	for _, name := range drawNames(r, "tools") {
+		s.Tools = append(s.Tools, fake.Tool{
+			Name: name, Description: drawText(r, "description"), Parameters: drawJSON(r, "parameters"), Client: flag(r, "client"), Behaviour: drawBehaviour(r),
+			Calls:  list(r, "calls", func() fake.Behaviour { return drawBehaviour(r) }),
+			ByArgs: list(r, "by_args", func() fake.ArgsCase { return fake.ArgsCase{Args: drawBytes(r, "args"), Behaviour: drawBehaviour(r)} }),
+		})
+	}
+	for _, name := range drawNames(r, "models") {
+		turns := list(r, "turns", func() fake.Turn {
+			t := drawTurn(r)
+			if flag(r, "attempts") {
+				t = fake.Turn{Expect: t.Expect, Attempts: list(r, "attempts", func() fake.Turn { return drawTurn(r) })}
+			}
+			t.Repeat = rapid.IntRange(0, 2).Draw(r, "repeat")
+			return t
+		})
+		s.Models = append(s.Models, fake.Lane{Name: name, Turns: append([]fake.Turn{}, turns...)})
+	}
+	cancels := []*fake.Cancel{nil, {Before: true}, {At: 5}, {AfterEvents: 2}}
+	if len(s.Tools) > 0 && s.Tools[0].Name != "" {
+		cancels = append(cancels, &fake.Cancel{InTool: s.Tools[0].Name})
+	}
+	s.Cancel = rapid.SampledFrom(cancels).Draw(r, "cancel")
+	return s
 }

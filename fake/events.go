@@ -1,0 +1,108 @@
+package fake
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// shortEvents are the kinds of event that may stand as {kind: members}.
+var shortEvents = []string{
+	"text_delta", "reasoning_delta", "tool_call_start", "tool_call_delta", "tool_call_end", "part", "usage", "warning", "finish",
+}
+
+// eventCodec is an event as its JSON, an object with a type, or in short as a
+// map of its kind to its members: {text_delta: hi}, {tool_call_end: {id: c1}}.
+// For text_delta and reasoning_delta the text may stand for the members.
+var eventCodec = codec[llm.Event]{
+	read: readEvent,
+	write: func(ev llm.Event) *yaml.Node {
+		if t, ok := ev.(llm.TextDelta); ok && !t.Refusal && t.Opaque == nil && utf8.ValidString(t.Text) {
+			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{stringNode("text_delta"), stringNode(t.Text)}}
+		}
+		return jsonNode(llm.AppendEvent(nil, ev))
+	},
+	schema: func(d defs) schema {
+		props := schema{}
+		for _, k := range shortEvents {
+			props[k] = schema{"type": "object"}
+		}
+		props["text_delta"] = schema{"type": []string{"string", "object"}}
+		props["reasoning_delta"] = props["text_delta"]
+		d["event"] = schema{"anyOf": []any{
+			schema{"type": "object", "additionalProperties": false, "minProperties": 1, "maxProperties": 1, "properties": props},
+			schema{"type": "object", "required": []string{"type"}, "properties": schema{"type": schema{"type": "string"}}},
+		}}
+		return schema{"$ref": "#/$defs/event"}
+	},
+}
+
+func readEvent(r *reader, n *yaml.Node) llm.Event {
+	keys, values := r.pairs(n, "an event")
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	var text []byte
+	known := true
+	switch at := slices.IndexFunc(keys, func(k *yaml.Node) bool { return k.Value == "type" }); {
+	case at >= 0:
+		text = r.json(nil, n)
+		known = slices.Contains(shortEvents, values[at].Value)
+	case len(keys) != 1:
+		r.errorf(n, "an event needs a type, or is a map of one kind to its members; allowed: %v", shortEvents)
+		return nil
+	case !slices.Contains(shortEvents, keys[0].Value):
+		r.unknown(keys[0], "kind of event", shortEvents)
+		return nil
+	default:
+		text = r.shortEvent(keys[0].Value, values[0])
+	}
+	if len(r.errs) > 0 {
+		return nil
+	}
+	ev, err := llm.UnmarshalEvent(text)
+	if err != nil {
+		r.errorf(n, "this event can not be read: %v", err)
+		return nil
+	}
+	if known {
+		r.lost(n, text, ev)
+	}
+	return ev
+}
+
+// shortEvent returns the JSON of an event in its short form.
+func (r *reader) shortEvent(kind string, n *yaml.Node) []byte {
+	dst := jsonio.AppendString([]byte(`{"type":`), kind)
+	switch {
+	case n.Kind == yaml.ScalarNode && (kind == "text_delta" || kind == "reasoning_delta"):
+		return append(jsonio.AppendString(append(dst, `,"text":`...), textCodec.read(r, n)), '}')
+	case n.Kind != yaml.MappingNode:
+		r.errorf(n, "expected the members of %s, found %s", kind, what(n))
+	case kind == "part":
+		return append(r.json(append(dst, `,"part":`...), n), '}')
+	case len(n.Content) > 0:
+		return append(append(dst, ','), r.json(nil, n)[1:]...)
+	}
+	return append(dst, '}')
+}
+
+// lost reports the members that an event was given and does not have.
+func (r *reader) lost(n *yaml.Node, text []byte, ev llm.Event) {
+	var gave, has map[string]json.RawMessage
+	if json.Unmarshal(text, &gave) != nil || json.Unmarshal(llm.AppendEvent(nil, ev), &has) != nil {
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(gave)) {
+		empty := slices.Contains([]string{`""`, "0", "false", "null", "{}"}, string(gave[k]))
+		if _, ok := has[k]; !ok && !empty {
+			r.errorf(n, "an event %s has no member %q, or not with this value", gave["type"], k)
+		}
+	}
+}

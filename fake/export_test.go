@@ -1,0 +1,4 @@
+package fake
+
+// BuildSchema makes the JSON Schema from the tables.
+var BuildSchema = buildSchema

@@ -1,0 +1,138 @@
+package fake
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// The tables of the scenario format: every key, what it holds and where.
+
+func scriptCodec() codec[Script] {
+	fields := []field[Script]{
+		versionField(),
+		member("name", "What the scenario is called.", textCodec, func(s *Script) *string { return &s.Name }),
+		member("doc", "What it shows.", textCodec, func(s *Script) *string { return &s.Doc }),
+		member("loop", "The options of the loop, by name.", optionsCodec, func(s *Script) *[]Option { return &s.Loop }),
+		member("tools", "The tools, by name.", byName("tools by name", toolCodec(), func(t *Tool) *string { return &t.Name }), func(s *Script) *[]Tool { return &s.Tools }),
+		member("models", "The turns of each model, by the name of its lane.", byName("models by name", laneCodec(), func(l *Lane) *string { return &l.Name }),
+			func(s *Script) *[]Lane { return &s.Models }),
+		member("gates", "The order in which gates open by themselves: whenever all wait, the first of these that somebody waits for.",
+			listOf("gates", textCodec), func(s *Script) *[]string { return &s.Gates }),
+		member("system", "The system prompt.", textCodec, func(s *Script) *string { return &s.System }),
+		member("history", "The messages before the input.", listOf("messages", messageCodec()), func(s *Script) *[]llm.Message { return &s.History }),
+		member("input", "What the user says, or a list of messages.", inputCodec(), func(s *Script) *[]llm.Message { return &s.Input }),
+		member("cancel", "How the run is cancelled.", pointerTo(cancelCodec()), func(s *Script) **Cancel { return &s.Cancel }),
+		member("consumer", "How the run is listened to.", pointerTo(consumerCodec()), func(s *Script) **Consumer { return &s.Consumer }),
+	}
+	return object("scenario", "the scenario", fields, checkScript)
+}
+
+// versionField is the key that has to be there; a Script does not hold it.
+func versionField() field[Script] {
+	return field[Script]{
+		key: "version",
+		read: func(r *reader, n *yaml.Node, _ *Script) {
+			if n.ShortTag() != "!!int" || n.Value != "1" {
+				r.errorf(n, "this reads version %d of the format, found %s", Version, what(n))
+			}
+		},
+		write: func(*Script) *yaml.Node { return plainNode("!!int", "1") },
+		schema: func(defs) schema {
+			return schema{"description": "The version of the format.", "const": Version}
+		},
+	}
+}
+
+func checkScript(r *reader, n *yaml.Node, s *Script) {
+	if n.Kind == yaml.MappingNode && child(n, "version") == nil {
+		r.errorf(n, "the key version is missing; begin with version: %d", Version)
+	}
+	if c := s.Cancel; c != nil && c.InTool != "" {
+		var names []string
+		for _, t := range s.Tools {
+			names = append(names, t.Name)
+		}
+		if !slices.Contains(names, c.InTool) {
+			r.errorf(child(child(n, "cancel"), "in_tool"), "there is no tool %q; did you mean one of %q?", c.InTool, names)
+		}
+	}
+}
+
+// child returns the value of a key that a map has, or nil.
+func child(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func laneCodec() codec[Lane] {
+	turns := listOf("turns", turnCodec())
+	return codec[Lane]{
+		read:   func(r *reader, n *yaml.Node) Lane { return Lane{Turns: turns.read(r, n)} },
+		write:  func(l Lane) *yaml.Node { return turns.write(l.Turns) },
+		schema: turns.schema,
+	}
+}
+
+func cancelCodec() codec[Cancel] {
+	return object("cancel", "cancel", []field[Cancel]{
+		member("before", "Before the run starts.", boolCodec, func(c *Cancel) *bool { return &c.Before }),
+		member("at", "At this virtual time after the start.", durationCodec, func(c *Cancel) *time.Duration { return &c.At }),
+		member("in_tool", "When this tool is entered first.", textCodec, func(c *Cancel) *string { return &c.InTool }),
+		member("after_events", "When so many events of the run have come.", countCodec, func(c *Cancel) *int { return &c.AfterEvents }),
+	}, func(r *reader, n *yaml.Node, _ *Cancel) {
+		if len(n.Content) != 2 {
+			r.errorf(n, "cancel needs exactly one of before, at, in_tool, after_events")
+		}
+	})
+}
+
+func consumerCodec() codec[Consumer] {
+	return object("consumer", "consumer", []field[Consumer]{
+		member("leave_after", "Leaves after so many events.", countCodec, func(c *Consumer) *int { return &c.LeaveAfter }),
+	}, nil)
+}
+
+// toolCodec is a tool: its fields and those of its behaviour side by side.
+func toolCodec() codec[Tool] {
+	return object("tool", "a tool", slices.Concat([]field[Tool]{
+		member("description", "What the model is told of it.", textCodec, func(t *Tool) *string { return &t.Description }),
+		member("parameters", "The JSON Schema of its arguments.", jsonCodec, func(t *Tool) *json.RawMessage { return &t.Parameters }),
+		member("client", "The caller answers its calls, not the loop.", boolCodec, func(t *Tool) *bool { return &t.Client }),
+	}, behaviourFields(func(t *Tool) *Behaviour { return &t.Behaviour }), []field[Tool]{
+		member("calls", "What the first, the second … call does.", listOf("behaviours", object("behaviour", "a behaviour",
+			behaviourFields(func(b *Behaviour) *Behaviour { return b }), nil)), func(t *Tool) *[]Behaviour { return &t.Calls }),
+		member("by_args", "What calls with certain arguments do.", listOf("cases", argsCaseCodec()), func(t *Tool) *[]ArgsCase { return &t.ByArgs }),
+	}), nil)
+}
+
+func argsCaseCodec() codec[ArgsCase] {
+	return object("args_case", "a case", slices.Concat(
+		raw("args", "The arguments, as text or as a map.", argsCodec, func(c *ArgsCase) *string { return &c.Args }),
+		behaviourFields(func(c *ArgsCase) *Behaviour { return &c.Behaviour }),
+	), nil)
+}
+
+func behaviourFields[T any](in func(*T) *Behaviour) []field[T] {
+	return slices.Concat(
+		[]field[T]{member("returns", "A value; the result is its JSON.", jsonCodec, func(v *T) *json.RawMessage { return &in(v).Returns })},
+		raw("text", "The result's text.", textCodec, func(v *T) *string { return &in(v).Text }),
+		raw("error", "The error that is returned.", textCodec, func(v *T) *string { return &in(v).Error }),
+		[]field[T]{
+			member("panic", "What it panics with.", textCodec, func(v *T) *string { return &in(v).Panic }),
+			member("exit", "Ends its goroutine without returning.", boolCodec, func(v *T) *bool { return &in(v).Exit }),
+			member("delay", "How long it works, on the virtual clock.", durationCodec, func(v *T) *time.Duration { return &in(v).Delay }),
+			member("gate", "The gate that it waits for.", textCodec, func(v *T) *string { return &in(v).Gate }),
+			member("stall", "Waits until it is cancelled.", boolCodec, func(v *T) *bool { return &in(v).Stall }),
+			member("ignores_cancel", "Waits on when it is cancelled.", boolCodec, func(v *T) *bool { return &in(v).IgnoresCancel }),
+		},
+	)
+}

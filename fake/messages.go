@@ -1,0 +1,154 @@
+package fake
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// messageForm is a message as a file says it: one of user, system, assistant
+// (with calls or without), calls alone, results, or role with parts.
+type messageForm struct {
+	User, System, Assistant *string
+	Calls                   []callForm
+	Results                 []resultForm
+	Role                    llm.Role
+	Parts, Opaque           json.RawMessage
+}
+
+type callForm struct{ ID, Name, Args string }
+
+type resultForm struct {
+	ID, Name, Text string
+	IsError        bool
+}
+
+func messageFormCodec() codec[messageForm] {
+	text := pointerTo(textCodec)
+	call := object("message_call", "a call", append([]field[callForm]{
+		member("id", "The call's id.", textCodec, func(c *callForm) *string { return &c.ID }),
+		member("name", "The tool's name.", textCodec, func(c *callForm) *string { return &c.Name }),
+	}, raw("args", "The arguments, as text or as a map.", argsCodec, func(c *callForm) *string { return &c.Args })...), nil)
+	result := object("message_result", "a result", append([]field[resultForm]{
+		member("id", "The call's id.", textCodec, func(r *resultForm) *string { return &r.ID }),
+		member("name", "The tool's name.", textCodec, func(r *resultForm) *string { return &r.Name }),
+		member("is_error", "Whether it is an error.", boolCodec, func(r *resultForm) *bool { return &r.IsError }),
+	}, raw("text", "The result's text.", textCodec, func(r *resultForm) *string { return &r.Text })...), nil)
+	return object("message", "a message", []field[messageForm]{
+		member("user", "What the user says.", text, func(m *messageForm) **string { return &m.User }),
+		member("system", "What the system says.", text, func(m *messageForm) **string { return &m.System }),
+		member("assistant", "What the model says; calls may stand beside it.", text, func(m *messageForm) **string { return &m.Assistant }),
+		member("calls", "The calls of the model.", listOf("calls", call), func(m *messageForm) *[]callForm { return &m.Calls }),
+		member("results", "The results of calls.", listOf("results", result), func(m *messageForm) *[]resultForm { return &m.Results }),
+		member("role", "Who a message of any parts is from.", roleCodec, func(m *messageForm) *llm.Role { return &m.Role }),
+		member("parts", "Its parts, each an object with a type.", jsonCodec, func(m *messageForm) *json.RawMessage { return &m.Parts }),
+		member("opaque", "Private data of the provider.", jsonCodec, func(m *messageForm) *json.RawMessage { return &m.Opaque }),
+	}, nil)
+}
+
+func messageCodec() codec[llm.Message] {
+	form := messageFormCodec()
+	return codec[llm.Message]{
+		read: func(r *reader, n *yaml.Node) llm.Message {
+			m := form.read(r, n)
+			return m.message(r, n)
+		},
+		write:  func(m llm.Message) *yaml.Node { return form.write(formOf(m)) },
+		schema: form.schema,
+	}
+}
+
+func (m *messageForm) message(r *reader, n *yaml.Node) llm.Message {
+	ways := 0
+	var out llm.Message
+	says := func(role llm.Role, text *string) {
+		if text == nil {
+			return
+		}
+		ways++
+		out.Role = role
+		if *text != "" || role != llm.RoleAssistant {
+			out.Parts = append(out.Parts, llm.Text{Text: *text})
+		}
+	}
+	says(llm.RoleUser, m.User)
+	says(llm.RoleSystem, m.System)
+	says(llm.RoleAssistant, m.Assistant)
+	if m.Calls != nil {
+		if m.Assistant == nil {
+			ways++
+		}
+		out.Role = llm.RoleAssistant
+		for _, c := range m.Calls {
+			out.Parts = append(out.Parts, llm.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args})
+		}
+	}
+	if m.Results != nil {
+		ways++
+		out.Role = llm.RoleTool
+		for _, x := range m.Results {
+			out.Parts = append(out.Parts, llm.ToolResult{ID: x.ID, Name: x.Name, IsError: x.IsError, Content: []llm.Part{llm.Text{Text: x.Text}}})
+		}
+	}
+	if m.Role != "" || m.Parts != nil {
+		ways++
+		out.Role, out.Parts = m.Role, m.parts(r, n)
+	}
+	out.Opaque = m.Opaque
+	if ways != 1 || out.Role == "" {
+		r.errorf(n, "a message needs exactly one of user, system, assistant (calls may stand beside it), calls, results, or role with parts")
+	}
+	return out
+}
+
+func (m *messageForm) parts(r *reader, n *yaml.Node) []llm.Part {
+	if m.Parts == nil {
+		return nil
+	}
+	whole, err := json.Marshal(map[string]json.RawMessage{"parts": m.Parts})
+	var out llm.Message
+	if err == nil {
+		err = out.UnmarshalJSON(whole)
+	}
+	if err != nil {
+		r.errorf(n, "the parts of this message can not be read: %v", err)
+	}
+	return out.Parts
+}
+
+// formOf is the shortest form of a message that gives it again.
+func formOf(m llm.Message) messageForm {
+	if len(m.Parts) == 1 && m.Role == llm.RoleUser && m.Opaque == nil {
+		if t, ok := m.Parts[0].(llm.Text); ok && !t.Refusal && t.Opaque == nil && utf8.ValidString(t.Text) {
+			return messageForm{User: &t.Text}
+		}
+	}
+	return messageForm{Role: m.Role, Parts: llm.AppendParts(nil, m.Parts), Opaque: m.Opaque}
+}
+
+// inputCodec is messages, or the text of one of the user's.
+func inputCodec() codec[[]llm.Message] {
+	messages := listOf("messages", messageCodec())
+	return codec[[]llm.Message]{
+		read: func(r *reader, n *yaml.Node) []llm.Message {
+			if n.Kind == yaml.ScalarNode {
+				return []llm.Message{llm.User(textCodec.read(r, n))}
+			}
+			return messages.read(r, n)
+		},
+		write: func(v []llm.Message) *yaml.Node {
+			if len(v) == 1 {
+				if f := formOf(v[0]); f.User != nil {
+					return stringNode(*f.User)
+				}
+			}
+			return messages.write(v)
+		},
+		schema: func(d defs) schema {
+			return schema{"anyOf": []any{schema{"type": "string"}, messages.schema(d)}}
+		},
+	}
+}

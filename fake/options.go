@@ -1,0 +1,122 @@
+package fake
+
+import (
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Option is a named value of a scenario's loop. This package does not know what
+// it means.
+type Option struct {
+	Name  string
+	Value Value
+	Pos   Pos // of the name
+}
+
+// Value is the value of an option as it stands in a file.
+type Value struct {
+	Kind ValueKind
+	// Text is the text, the number as it is written, or true or false.
+	Text   string
+	Items  []Value  // of a list
+	Fields []Option // of a map, in order
+	Pos    Pos
+}
+
+// ValueKind tells what a Value is.
+type ValueKind int
+
+// The kinds.
+const (
+	Null ValueKind = iota
+	Text
+	Number
+	Bool
+	List
+	Map
+)
+
+// String names the kind.
+func (k ValueKind) String() string {
+	return [...]string{"nothing", "a text", "a number", "true or false", "a list", "a map"}[k]
+}
+
+// TextValue is a text.
+func TextValue(s string) Value { return Value{Kind: Text, Text: s} }
+
+// NumberValue is a whole number.
+func NumberValue(n int) Value { return Value{Kind: Number, Text: strconv.Itoa(n)} }
+
+// BoolValue is true or false.
+func BoolValue(b bool) Value { return Value{Kind: Bool, Text: strconv.FormatBool(b)} }
+
+var optionsCodec = codec[[]Option]{
+	read:   readOptions,
+	write:  optionsNode,
+	schema: func(defs) schema { return schema{"type": "object"} },
+}
+
+func readOptions(r *reader, n *yaml.Node) []Option {
+	keys, values := r.pairs(n, "options by name")
+	out := make([]Option, len(keys))
+	for i, k := range keys {
+		out[i] = Option{k.Value, readValue(r, values[i]), r.pos(k)}
+	}
+	return out
+}
+
+func readValue(r *reader, n *yaml.Node) Value {
+	v := Value{Kind: Text, Text: n.Value, Pos: r.pos(n)}
+	switch n.Kind {
+	case yaml.MappingNode:
+		v.Kind, v.Fields = Map, readOptions(r, n)
+		return v
+	case yaml.SequenceNode:
+		v.Kind = List
+		for _, e := range n.Content {
+			v.Items = append(v.Items, readValue(r, e))
+		}
+		return v
+	case yaml.ScalarNode, yaml.DocumentNode, yaml.AliasNode:
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		v.Kind, v.Text = Null, ""
+	case "!!bool", "!!int", "!!float":
+		v.Kind, v.Text = Number, string(r.json(nil, n))
+		if n.ShortTag() == "!!bool" {
+			v.Kind = Bool
+		}
+	}
+	return v
+}
+
+func optionsNode(options []Option) *yaml.Node {
+	out := &yaml.Node{Kind: yaml.MappingNode}
+	for _, o := range options {
+		out.Content = append(out.Content, stringNode(o.Name), o.Value.node())
+	}
+	return out
+}
+
+func (v Value) node() *yaml.Node {
+	switch v.Kind {
+	case Null:
+		return plainNode("!!null", "null")
+	case Number, Bool:
+		return jsonNode([]byte(v.Text))
+	case List:
+		out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, e := range v.Items {
+			out.Content = append(out.Content, e.node())
+		}
+		return out
+	case Map:
+		out := optionsNode(v.Fields)
+		out.Style = yaml.FlowStyle
+		return out
+	case Text:
+	}
+	return stringNode(v.Text)
+}

@@ -1,0 +1,164 @@
+package fake
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// Version is the version of the scenario format that this package reads and
+// writes.
+const Version = 1
+
+// Script is a scenario: what the models and the tools do, what goes in, and
+// what happens to the run meanwhile. It is the same as a scenario file says, but
+// for Turn.Err, which a file can not hold.
+type Script struct {
+	// File is what the script was read from, for errors; it is not written.
+	File string
+	Name string
+	Doc  string
+	// Loop are the options of the loop, by name, in order.
+	Loop   []Option
+	Tools  []Tool
+	Models []Lane
+	// Gates open by themselves in this order. See Clock.OpenInOrder.
+	Gates   []string
+	System  string
+	History []llm.Message
+	Input   []llm.Message
+	// Cancel is how the run is cancelled; nil means not at all.
+	Cancel *Cancel
+	// Consumer is how the run is listened to; nil means to the end.
+	Consumer *Consumer
+}
+
+// Lane is the script of one model, by the name of its lane.
+type Lane struct {
+	Name  string
+	Turns []Turn
+}
+
+// Cancel is how a run is cancelled: one of its fields is set.
+type Cancel struct {
+	Before      bool          // before it starts
+	At          time.Duration // at this virtual time after its start
+	InTool      string        // when this tool is entered first
+	AfterEvents int           // when so many events of the run have come
+}
+
+// Consumer is how a run is listened to.
+type Consumer struct {
+	LeaveAfter int // leaves after so many events; 0 means at the end
+}
+
+// NewModel returns the scripted model. Its lanes are the script's models; the
+// first of them also answers in lanes that have no other script.
+func (s *Script) NewModel(clock *Clock) *Model {
+	m := &Model{Clock: clock, Lanes: map[string][]Turn{}}
+	for i, l := range s.Models {
+		m.Lanes[l.Name] = l.Turns
+		if i == 0 {
+			m.Turns = l.Turns
+		}
+	}
+	return m
+}
+
+// SyntaxError says what is wrong with a scenario file, and where.
+type SyntaxError struct {
+	File      string
+	Line, Col int // from 1; Col counts characters
+	Msg       string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
+}
+
+// Pos is a place in a scenario file. The zero value is none.
+type Pos struct{ Line, Col int }
+
+// Errorf returns a *SyntaxError for what stands at this place of the script's
+// file.
+func (s *Script) Errorf(at Pos, format string, args ...any) error {
+	return &SyntaxError{s.File, at.Line, at.Col, fmt.Sprintf(format, args...)}
+}
+
+// ParseScript reads a scenario file, which is YAML as the published JSON Schema
+// says. The name is for errors. All errors that are found are returned together
+// (up to 20), each a *SyntaxError.
+func ParseScript(name string, src []byte) (*Script, error) { return ParseScriptAt(name, 1, src) }
+
+// ParseScriptAt is ParseScript for a text that begins at this line of its file,
+// as a part of an archive does.
+func ParseScriptAt(name string, line int, src []byte) (*Script, error) {
+	r := &reader{file: name, before: line - 1}
+	s := &Script{}
+	if root := r.document(src); root != nil {
+		r.refuse(root)
+		if len(r.errs) == 0 {
+			*s = scriptCodec().read(r, root)
+		}
+	}
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs[:min(len(r.errs), 20)]...)
+	}
+	s.File = name
+	return s, nil
+}
+
+// YAML writes the script as a scenario file: ParseScript gives an equal one
+// again, positions and the File aside. JSON is written without insignificant
+// space, and empty members of llm types as if they were absent.
+func (s *Script) YAML() ([]byte, error) {
+	for _, l := range s.Models {
+		for i, t := range l.Turns {
+			for _, a := range append([]Turn{t}, t.Attempts...) {
+				if a.Err != nil {
+					return nil, fmt.Errorf("fake: turn %d of model %q has an Err, which a file can not hold; use Error", i, l.Name)
+				}
+			}
+		}
+	}
+	n := scriptCodec().write(*s)
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(n), enc.Close()); err != nil {
+		return nil, fmt.Errorf("fake: the script %q can not be written as YAML: %w", s.Name, err)
+	}
+	return b.Bytes(), nil
+}
+
+// document returns the root of the only YAML document of src.
+func (r *reader) document(src []byte) *yaml.Node {
+	if !r.clean(src) {
+		return nil
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(src))
+	var doc, more yaml.Node
+	switch err := dec.Decode(&doc); {
+	case err == io.EOF:
+		r.errorAt(1, 1, "the file is empty; it needs at least version: %d", Version)
+		return nil
+	case err != nil:
+		r.yamlError(err)
+		return nil
+	}
+	switch err := dec.Decode(&more); {
+	case err == nil:
+		r.errorf(&more, "a second YAML document begins here; put one scenario in a file")
+		return nil
+	case err != io.EOF:
+		r.yamlError(err)
+		return nil
+	}
+	return doc.Content[0]
+}

@@ -1,0 +1,472 @@
+package fake_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/sebdah/goldie/v2"
+	"go.yaml.in/yaml/v3"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+)
+
+const sample = `version: 1
+name: sample
+doc: Every key once.
+loop:
+  preset: deuz
+  max_steps: 5
+  stop_when: [{has_tool_call: f}, null]
+  ratio: 0.5
+  strict: true
+  word: "5"
+tools:
+  f: {description: does f, parameters: {type: object}, returns: {b: 1, a: [x, 1.50, null, true]}}
+  g:
+    calls:
+      - {error: oh, delay: 30ms, gate: one}
+      - {panic: ah}
+      - {text: ok, ignores_cancel: true}
+      - {exit: true}
+      - {stall: true}
+      - {text_b64: //8=, returns: 2001-01-01}
+    by_args:
+      - {args: {a: 1}, text: one}
+      - {args: "no json", error_b64: //8=}
+  h: {client: true}
+models:
+  main:
+    - reasoning: hm
+      reasoning_opaque: {sig: x}
+      text: hi
+      text_opaque: 1
+      refusal: true
+      calls:
+        - {id: c1, name: f, args: '{"a": 1}', index: 2, no_end: true, opaque: [1]}
+        - {id: c2, name: f, args: {b: 1, a: x}, whole: true}
+        - {name: f, pieces: ['{', '}'], no_index: true}
+        - {args_b64: //8=, provider_executed: true}
+      chunk: 3
+      usage: {input: 10, output: 5, cached: 1, cache_write: 2, reasoning: 3}
+      finish: stop
+      raw_finish: STOP
+      finish_message: done
+      response_id: r1
+      model: m1
+      opaque: null
+      warnings: [{code: odd, message: very}]
+    - attempts:
+        - error: {status: 429, code: slow, message: wait, request_id: q, retry_after: 2s, retryable: false, after: 1}
+          delay: 1s
+          gate: two
+          pace: 1ms
+        - error: {connection: reset}
+          expect: {messages: 2}
+        - pieces: [a, b]
+    - repeat: 2
+      expect:
+        messages: 3
+        role: tool
+        text: [x]
+        results: [{id: c1, text: b, is_error: false}]
+        system: [be]
+        tools: [f, g, h]
+        tool_choice: auto
+        request: {model: main}
+      events:
+        - text_delta: "1"
+        - reasoning_delta: {text: r, opaque: {}}
+        - tool_call_start: {index: 1, id: c9, name: f}
+        - tool_call_delta: {index: 1, args: "{}"}
+        - tool_call_end: {}
+        - part: {type: media, url: u}
+        - usage: {input: 1, cached: 0}
+        - warning: {code: c, message: m}
+        - {type: new_thing, x: 1}
+        - {type: text_delta, text: t, refusal: true}
+        - finish: {reason: stop}
+    - {stall: true, text_b64: //8=, reasoning_b64: //8=}
+    - {no_finish: true}
+  other: []
+gates: [two, one]
+system: be brief
+history:
+  - user: hello
+  - system: also
+  - {assistant: hm, calls: [{id: c0, name: f, args: {}}]}
+  - {assistant: ""}
+  - {calls: [{id: c00, name: f, args_b64: //8=}], opaque: 1}
+  - {results: [{id: c0, name: f, text: ok, is_error: true}, {id: c00, text_b64: //8=}]}
+  - {role: user, parts: [{type: text, text: x}, {type: media, url: u}]}
+input: what now
+cancel: {at: 30ms}
+consumer: {leave_after: 4}
+`
+
+func sampleScript() *fake.Script {
+	value := fake.TextValue
+	odd := "\xff\xff"
+	return &fake.Script{
+		File: "s.yaml", Name: "sample", Doc: "Every key once.",
+		Loop: []fake.Option{
+			{Name: "preset", Value: value("deuz")}, {Name: "max_steps", Value: fake.NumberValue(5)},
+			{Name: "stop_when", Value: fake.Value{Kind: fake.List, Items: []fake.Value{
+				{Kind: fake.Map, Fields: []fake.Option{{Name: "has_tool_call", Value: value("f")}}}, {Kind: fake.Null},
+			}}},
+			{Name: "ratio", Value: fake.Value{Kind: fake.Number, Text: "0.5"}}, {Name: "strict", Value: fake.BoolValue(true)}, {Name: "word", Value: value("5")},
+		},
+		Tools: []fake.Tool{
+			{Name: "f", Description: "does f", Parameters: raw(`{"type":"object"}`), Behaviour: fake.Behaviour{Returns: raw(`{"b":1,"a":["x",1.50,null,true]}`)}},
+			{Name: "g", Calls: []fake.Behaviour{
+				{Error: "oh", Delay: 30 * time.Millisecond, Gate: "one"}, {Panic: "ah"}, {Text: "ok", IgnoresCancel: true}, {Exit: true}, {Stall: true},
+				{Text: odd, Returns: raw(`"2001-01-01"`)},
+			}, ByArgs: []fake.ArgsCase{
+				{Args: `{"a":1}`, Behaviour: fake.Behaviour{Text: "one"}}, {Args: "no json", Behaviour: fake.Behaviour{Error: odd}},
+			}},
+			{Name: "h", Client: true},
+		},
+		Models: []fake.Lane{
+			{Name: "main", Turns: []fake.Turn{
+				{
+					Reasoning: "hm", ReasoningOpaque: raw(`{"sig":"x"}`), Text: "hi", TextOpaque: raw("1"), Refusal: true,
+					Calls: []fake.Call{
+						{ID: "c1", Name: "f", Args: `{"a": 1}`, Index: 2, NoEnd: true, Opaque: raw("[1]")}, {ID: "c2", Name: "f", Args: `{"b":1,"a":"x"}`, Whole: true},
+						{Name: "f", Pieces: []string{"{", "}"}, NoIndex: true}, {Args: odd, ProviderExecuted: true},
+					},
+					Chunk: 3, Usage: llm.Usage{Input: 10, Output: 5, Cached: 1, CacheWrite: 2, Reasoning: 3},
+					Finish: llm.FinishStop, RawFinish: "STOP", FinishMessage: "done", ResponseID: "r1", Model: "m1", Opaque: raw("null"),
+					Warnings: []llm.Warning{{Code: "odd", Message: "very"}},
+				},
+				{Attempts: []fake.Turn{
+					{
+						Error: &fake.Failure{Status: 429, Code: "slow", Message: "wait", RequestID: "q", RetryAfter: 2 * time.Second, Retryable: new(false), After: 1},
+						Delay: time.Second, Gate: "two", Pace: time.Millisecond,
+					},
+					{Error: &fake.Failure{Connection: fake.ConnectionReset}, Expect: &fake.Expect{Messages: 2}},
+					{Pieces: []string{"a", "b"}},
+				}},
+				{
+					Repeat: 2,
+					Expect: &fake.Expect{
+						Messages: 3, Role: llm.RoleTool, Text: []string{"x"}, Results: []fake.ExpectResult{{ID: "c1", Text: "b", IsError: new(false)}},
+						System: []string{"be"}, Tools: []string{"f", "g", "h"}, ToolChoice: "auto", Request: raw(`{"model":"main"}`),
+					},
+					Events: []llm.Event{
+						llm.TextDelta{Text: "1"}, llm.ReasoningDelta{Text: "r", Opaque: raw("{}")}, llm.ToolCallStart{Index: 1, ID: "c9", Name: "f"},
+						llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{}, llm.PartDone{Part: llm.Media{URL: "u"}}, llm.Usage{Input: 1},
+						llm.Warning{Code: "c", Message: "m"}, llm.Unknown{Kind: "new_thing", Raw: raw(`{"type":"new_thing","x":1}`)},
+						llm.TextDelta{Text: "t", Refusal: true}, llm.Finish{Reason: llm.FinishStop},
+					},
+				},
+				{Stall: true, Text: odd, Reasoning: odd},
+				{NoFinish: true},
+			}},
+			{Name: "other", Turns: []fake.Turn{}},
+		},
+		Gates: []string{"two", "one"}, System: "be brief",
+		History: []llm.Message{
+			llm.User("hello"), {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "also"}}},
+			llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c0", Name: "f", Args: "{}"}),
+			{Role: llm.RoleAssistant},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{ID: "c00", Name: "f", Args: odd}}, Opaque: raw("1")},
+			llm.ToolResults(llm.ToolResult{ID: "c0", Name: "f", IsError: true, Content: []llm.Part{llm.Text{Text: "ok"}}}, llm.ToolResult{ID: "c00", Content: []llm.Part{llm.Text{Text: odd}}}),
+			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x"}, llm.Media{URL: "u"}}},
+		},
+		Input: []llm.Message{llm.User("what now")}, Cancel: &fake.Cancel{At: 30 * time.Millisecond}, Consumer: &fake.Consumer{LeaveAfter: 4},
+	}
+}
+
+var (
+	noPos  = cmpopts.IgnoreTypes(fake.Pos{})
+	noFile = cmpopts.IgnoreFields(fake.Script{}, "File")
+)
+
+func parse(t *testing.T, src string) *fake.Script {
+	t.Helper()
+	s, err := fake.ParseScript("s.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestParseScript(t *testing.T) {
+	got := parse(t, sample)
+	if diff := cmp.Diff(sampleScript(), got, noPos); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	check(t, "position of an option", fake.Pos{Line: 6, Col: 3}, got.Loop[1].Pos)
+	check(t, "position of its value", fake.Pos{Line: 6, Col: 14}, got.Loop[1].Value.Pos)
+	check(t, "error there", "s.yaml:6:14: no 5", got.Errorf(got.Loop[1].Value.Pos, "no %d", 5).Error())
+}
+
+func TestYAMLGolden(t *testing.T) {
+	out, err := sampleScript().YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	goldie.New(t, goldie.WithNameSuffix(".yaml")).Assert(t, "sample", out)
+	if diff := cmp.Diff(sampleScript(), parse(t, string(out)), noPos); diff != "" {
+		t.Errorf("read again (-want +got):\n%s", diff)
+	}
+}
+
+func TestYAMLRefusesErr(t *testing.T) {
+	turn := fake.Turn{Err: errCause}
+	for _, turn := range []fake.Turn{turn, {Attempts: []fake.Turn{{}, turn}}} {
+		s := &fake.Script{Models: []fake.Lane{{Name: "m", Turns: []fake.Turn{{}, turn}}}}
+		_, err := s.YAML()
+		if err == nil || err.Error() != `fake: turn 1 of model "m" has an Err, which a file can not hold; use Error` {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// TestHugeNumbers keeps numbers that no float holds.
+func TestHugeNumbers(t *testing.T) {
+	for _, n := range []string{"1e400", "123456789012345678901234567890", "-0"} {
+		s := &fake.Script{Tools: []fake.Tool{{Name: "t", Behaviour: fake.Behaviour{Returns: raw(n)}}}}
+		out, err := s.YAML()
+		check(t, "error", nil, err)
+		check(t, string(out), n, string(parse(t, string(out)).Tools[0].Returns))
+	}
+}
+
+// TestRoundTrip writes any script and reads it again.
+func TestRoundTrip(t *testing.T) {
+	schema := compile(t)
+	rapid.Check(t, func(r *rapid.T) {
+		s := drawScript(r)
+		out, err := s.YAML()
+		if err != nil {
+			r.Fatal(err)
+		}
+		got, err := fake.ParseScript("s.yaml", out)
+		if err != nil {
+			r.Fatalf("%v\n%s", err, out)
+		}
+		if diff := cmp.Diff(s, got, noPos, noFile); diff != "" {
+			r.Fatalf("-want +got:\n%s\n%s", diff, out)
+		}
+		if err := schema.Validate(asJSON(r, out)); err != nil {
+			r.Fatalf("the schema refuses it: %v\n%s", err, out)
+		}
+	})
+}
+
+func asJSON(t interface{ Fatal(...any) }, src []byte) any {
+	var v any
+	if err := yaml.Unmarshal(src, &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out any
+	if err := json.Unmarshal(b, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func compile(t *testing.T) *jsonschema.Resolved {
+	t.Helper()
+	var s jsonschema.Schema
+	if err := json.Unmarshal(fake.Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestSchema holds the published schema against the tables by which files are
+// read.
+func TestSchema(t *testing.T) {
+	built, err := fake.BuildSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	goldie.New(t, goldie.WithFixtureDir("schema"), goldie.WithNameSuffix(".schema.json")).Assert(t, "scenario-v1", built)
+	schema := compile(t)
+	if err := schema.Validate(asJSON(t, []byte(sample))); err != nil {
+		t.Errorf("the sample: %v", err)
+	}
+	// Every map with fixed keys refuses another key, in the schema as in the
+	// parser, and every key of the schema is one of the sample's.
+	var root map[string]any
+	if err := json.Unmarshal(built, &root); err != nil {
+		t.Fatal(err)
+	}
+	for name, def := range root["$defs"].(map[string]any) {
+		props, _ := def.(map[string]any)["properties"].(map[string]any)
+		for key := range props {
+			if !strings.Contains(sample, key+":") && name != "cancel" {
+				t.Errorf("the sample lacks %s.%s", name, key)
+			}
+		}
+	}
+	for key := range root["properties"].(map[string]any) {
+		if !strings.Contains(sample, "\n"+key+":") && key != "version" {
+			t.Errorf("the sample lacks %s", key)
+		}
+	}
+	for _, src := range refused {
+		if schema.Validate(asJSON(t, []byte(src))) == nil {
+			t.Errorf("the schema takes\n%s", src)
+		}
+		if _, err := fake.ParseScript("s.yaml", []byte(src)); err == nil {
+			t.Errorf("the parser takes\n%s", src)
+		}
+	}
+}
+
+var refused = []string{
+	"{}", "version: 2", "{version: 1, x: 1}", "{version: 1, tools: {a: {x: 1}}}", "{version: 1, tools: []}", "{version: 1, models: {a: {}}}",
+	"{version: 1, models: {a: [{x: 1}]}}", "{version: 1, models: {a: [{calls: [{x: 1}]}]}}", "{version: 1, models: {a: [{usage: {input: -1}}]}}",
+	"{version: 1, models: {a: [{attempts: [{attempts: []}]}]}}", "{version: 1, models: {a: [{error: {connection: x}}]}}", "{version: 1, models: {a: [{delay: 3}]}}",
+	"{version: 1, models: {a: [{delay: 3 s}]}}", "{version: 1, models: {a: [{delay: -3s}]}}", "{version: 1, models: {a: [{finish: x}]}}", "{version: 1, gates: x}",
+	"{version: 1, models: {a: [{expect: {role: x}}]}}", "{version: 1, models: {a: [{events: [{x: y}]}]}}", "{version: 1, models: {a: [{events: [{usage: x}]}]}}",
+	"{version: 1, input: 5}", "{version: 1, input: [{x: y}]}", "{version: 1, loop: []}", "{version: 1, cancel: {x: 1}}", "{version: 1, consumer: {leave_after: x}}",
+	"{version: 1, tools: {a: {client: x}}}", "{version: 1, models: {a: [{calls: [{args: 5}]}]}}", "{version: 1, name: [x]}",
+}
+
+func TestSyntaxErrors(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{"", "1:1: the file is empty; it needs at least version: 1"},
+		{"# only this\n", "1:1: the file is empty; it needs at least version: 1"},
+		{"{}", "1:1: the key version is missing; begin with version: 1"},
+		{"[]", "1:1: expected the scenario, which is a map, found a list"},
+		{"version: 2", "1:10: this reads version 1 of the format, found the number 2"},
+		{"version: \"1\"", "1:10: this reads version 1 of the format, found \"1\""},
+		{"version: 1\n---\nversion: 1", "2:1: a second YAML document begins here; put one scenario in a file"},
+		{"version: 1\n---\n[", "3:1: this is not YAML: did not find expected node content"},
+		{"version: 1\na: b: c", "2:1: this is not YAML: mapping values are not allowed in this context"},
+		{"version: 1\nname: \xff", "2:7: the byte 0xff is not UTF-8"},
+		{"version: 1\nnäme: \x01", "2:7: the control character U+0001 can not stand here; write it as an escape in double quotes"},
+		{"version: 1\ndoc: \u0080", "2:6: the control character U+0080 can not stand here; write it as an escape in double quotes"},
+		{"version: 1\ndoc: \x7f", "2:6: the control character U+007F can not stand here; write it as an escape in double quotes"},
+		{"version: 1\nname: &x a", "2:7: an anchor (&x) is not allowed; write the value where it is needed"},
+		{"version: 1\nname: &x a\ndoc: *x", "2:7: an anchor (&x) is not allowed; write the value where it is needed\ns.yaml:3:6: an alias (*x) is not allowed; write the value again"},
+		{"version: 1\nname: !mine a", "2:7: the tag !mine is not allowed; leave it out"},
+		{"version: 1\nname: !!binary aGk=", "2:7: the tag !!binary is not allowed; leave it out"},
+		{"version: 1\nname: a\nname: b", "3:1: the key \"name\" stands here a second time"},
+		{"version: 1\n? [a]\n: b", "2:3: expected a key, found a list"},
+		{"version: 1\nname: 5", "2:7: expected a text (put it in quotes if it looks like something else), found the number 5"},
+		{"version: 1\nname: true", "2:7: expected a text (put it in quotes if it looks like something else), found the truth value true"},
+		{"version: 1\nname:", "2:6: expected a text (put it in quotes if it looks like something else), found nothing"},
+		{"version: 1\nname: {}", "2:7: expected a text (put it in quotes if it looks like something else), found a map"},
+		{"version: 1\ngates: x", "2:8: expected a list of gates, found \"x\""},
+		{"version: 1\ninputt: x", "2:1: unknown key in the scenario \"inputt\"; did you mean \"input\"? allowed: version, name, doc, loop, tools, models, gates, system, history, input, cancel, consumer"},
+		{"version: 1\nconsumer: {whatever: 1}", "2:12: unknown key in consumer \"whatever\"; allowed: leave_after"},
+		{"version: 1\nconsumer: {leave_after: -1}", "2:25: expected a whole number, 0 or above, found the number -1"},
+		{"version: 1\nconsumer: {leave_after: 1.0}", "2:25: expected a whole number, 0 or above, found the number 1.0"},
+		{"version: 1\nconsumer: {leave_after: 0x1}", "2:25: expected a whole number, 0 or above, found the number 0x1"},
+		{"version: 1\ncancel: {at: 1}", "2:14: expected a duration like 30ms or 1m30s, 0s or above, found the number 1"},
+		{"version: 1\ncancel: {at: -1s}", "2:14: expected a duration like 30ms or 1m30s, 0s or above, found \"-1s\""},
+		{"version: 1\ncancel: {}", "2:9: cancel needs exactly one of before, at, in_tool, after_events"},
+		{"version: 1\ncancel: {at: 1s, before: true}", "2:9: cancel needs exactly one of before, at, in_tool, after_events"},
+		{"version: 1\ntools: {f: {}}\ncancel: {in_tool: g}", "3:19: there is no tool \"g\"; did you mean one of [\"f\"]?"},
+		{"version: 1\ntools: {f: {client: maybe}}", "2:21: expected true or false, found \"maybe\""},
+		{"version: 1\ntools: {f: {text_b64: \"?\"}}", "2:23: expected base64, found \"?\""},
+		{"version: 1\ntools: {f: {returns: {a: .inf}}}", "2:26: expected a number as JSON writes it, or a text in quotes, found .inf"},
+		{"version: 1\ntools: {f: {returns: {a: 1, a: 2}}}", "2:29: the key \"a\" stands here a second time"},
+		{"version: 1\nmodels: {m: [{finish: stopp}]}", "2:23: unknown finish reason \"stopp\"; did you mean \"stop\"? allowed: stop, tool_calls, length, content_filter, refusal, pause, malformed_call, error, unknown"},
+		{"version: 1\nmodels: {m: [{finish: []}]}", "2:23: expected a finish reason, found a list"},
+		{"version: 1\nmodels: {m: [{text: a, pieces: []}]}", "2:15: pieces and text exclude each other; keep one"},
+		{"version: 1\nmodels: {m: [{text: a, events: []}]}", "2:15: events and text exclude each other; keep one"},
+		{"version: 1\nmodels: {m: [{calls: [], events: []}]}", "2:15: events and calls exclude each other; keep one"},
+		{"version: 1\nmodels: {m: [{attempts: [], stall: true}]}", "2:29: attempts and stall exclude each other; keep one"},
+		{"version: 1\nmodels: {m: [{calls: [{args: a, pieces: []}]}]}", "2:24: pieces and args exclude each other; keep one"},
+		{"version: 1\nmodels: {m: [{events: [x]}]}", "2:24: expected an event, which is a map, found \"x\""},
+		{"version: 1\nmodels: {m: [{events: [{}]}]}", "2:24: an event needs a type, or is a map of one kind to its members; allowed: [text_delta reasoning_delta tool_call_start tool_call_delta tool_call_end part usage warning finish]"},
+		{"version: 1\nmodels: {m: [{events: [{text_dleta: x}]}]}", "2:25: unknown kind of event \"text_dleta\"; did you mean \"text_delta\"? allowed: text_delta, reasoning_delta, tool_call_start, tool_call_delta, tool_call_end, part, usage, warning, finish"},
+		{"version: 1\nmodels: {m: [{events: [{finish: stop}]}]}", "2:33: expected the members of finish, found \"stop\""},
+		{"version: 1\nmodels: {m: [{events: [{text_delta: {txt: a}}]}]}", "2:24: an event \"text_delta\" has no member \"txt\", or not with this value"},
+		{"version: 1\nmodels: {m: [{events: [{type: part}]}]}", "2:24: this event can not be read: llm: an event of type part needs a part (byte 16)"},
+		{"version: 1\ninput: [{}]", "2:9: a message needs exactly one of user, system, assistant (calls may stand beside it), calls, results, or role with parts"},
+		{"version: 1\ninput: [{user: a, system: b}]", "2:9: a message needs exactly one of user, system, assistant (calls may stand beside it), calls, results, or role with parts"},
+		{"version: 1\ninput: [{user: a, calls: []}]", "2:9: a message needs exactly one of user, system, assistant (calls may stand beside it), calls, results, or role with parts"},
+		{"version: 1\ninput: [{parts: []}]", "2:9: a message needs exactly one of user, system, assistant (calls may stand beside it), calls, results, or role with parts"},
+		{"version: 1\ninput: [{role: user, parts: [5]}]", "2:9: the parts of this message can not be read: llm: expected an object at parts[0] (byte 11)"},
+		{"version: 1\ninput: [{role: boss}]", "2:16: unknown role \"boss\"; allowed: system, user, assistant, tool"},
+		{"x: 1\ny: 2", "1:1: unknown key in the scenario \"x\"; allowed: version, name, doc, loop, tools, models, gates, system, history, input, cancel, consumer\n" +
+			"s.yaml:2:1: unknown key in the scenario \"y\"; allowed: version, name, doc, loop, tools, models, gates, system, history, input, cancel, consumer\n" +
+			"s.yaml:1:1: the key version is missing; begin with version: 1"},
+	} {
+		s, err := fake.ParseScript("s.yaml", []byte(c.src))
+		if s != nil || err == nil {
+			t.Errorf("%q: got %v and %v", c.src, s, err)
+			continue
+		}
+		if diff := cmp.Diff("s.yaml:"+c.want, err.Error()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.src, diff)
+		}
+		if syntax := new(fake.SyntaxError); !errors.As(err, &syntax) {
+			t.Errorf("%q: no SyntaxError: %T", c.src, err)
+		}
+	}
+}
+
+func TestTooManyErrors(t *testing.T) {
+	var b strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&b, "x%d: 1\n", i)
+	}
+	_, err := fake.ParseScript("s.yaml", []byte(b.String()))
+	check(t, "lines", 20, len(strings.Split(err.Error(), "\n")))
+}
+
+func TestParseScriptAt(t *testing.T) {
+	_, err := fake.ParseScriptAt("x.txtar", 5, []byte("version: 1\nname: 5"))
+	if syntax := new(fake.SyntaxError); !errors.As(err, &syntax) || syntax.Line != 6 || syntax.Col != 7 || syntax.File != "x.txtar" {
+		t.Errorf("got %v", err)
+	}
+	s, err := fake.ParseScriptAt("x.txtar", 5, []byte("version: 1\nloop: {a: 1}"))
+	check(t, "error", nil, err)
+	check(t, "position", []fake.Pos{{Line: 6, Col: 8}, {Line: 6, Col: 11}}, []fake.Pos{s.Loop[0].Pos, s.Loop[0].Value.Pos})
+}
+
+func TestScriptModel(t *testing.T) {
+	s := parse(t, "version: 1\nmodels: {a: [{text: a}], b: [{text: b, delay: 1s}]}")
+	m := s.NewModel(fake.NewClock())
+	for lane, want := range map[string]string{"a": "a", "b": "b", "": "a", "c": "a"} {
+		check(t, lane, want, ask(t, m, lane, llm.User("u")))
+	}
+}
+
+func FuzzParseScript(f *testing.F) {
+	f.Add([]byte(sample))
+	for _, src := range refused {
+		f.Add([]byte(src))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		s, err := fake.ParseScript("s.yaml", src)
+		if err != nil {
+			return
+		}
+		out, err := s.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := fake.ParseScript("s.yaml", out)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if diff := cmp.Diff(s, again, noPos); diff != "" {
+			t.Errorf("-first +again:\n%s\n%s", diff, out)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package fake
+
+import (
+	"encoding/json"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// json appends a node as JSON: members in the order in which they stand,
+// numbers as they are written where JSON has such numbers.
+func (r *reader) json(dst []byte, n *yaml.Node) []byte {
+	switch n.Kind {
+	case yaml.MappingNode:
+		dst = append(dst, '{')
+		keys, values := r.pairs(n, "a value")
+		for i, k := range keys {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(jsonio.AppendString(dst, k.Value), ':')
+			dst = r.json(dst, values[i])
+		}
+		return append(dst, '}')
+	case yaml.SequenceNode:
+		dst = append(dst, '[')
+		for i, e := range n.Content {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = r.json(dst, e)
+		}
+		return append(dst, ']')
+	case yaml.ScalarNode, yaml.DocumentNode, yaml.AliasNode:
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return append(dst, "null"...)
+	case "!!bool":
+		return append(dst, strings.ToLower(n.Value)...)
+	case "!!int", "!!float":
+		if !isNumber(n.Value) {
+			r.errorf(n, "expected a number as JSON writes it, or a text in quotes, found %s", n.Value)
+			return append(dst, '0')
+		}
+		return append(dst, n.Value...)
+	}
+	return jsonio.AppendString(dst, n.Value)
+}
+
+// isNumber reports whether a text is a number in JSON.
+func isNumber(s string) bool {
+	return s != "" && strings.Contains("-0123456789", s[:1]) && jsonio.Valid([]byte(s))
+}
+
+// jsonNode returns JSON as a node. What is not JSON becomes its text.
+func jsonNode(raw json.RawMessage) *yaml.Node {
+	if !jsonio.Valid(raw) {
+		return stringNode(string(raw))
+	}
+	d := jsonio.NewDec(string(raw))
+	return valueNode(&d)
+}
+
+func valueNode(d *jsonio.Dec) *yaml.Node {
+	switch d.Peek() {
+	case '{':
+		out := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		d.Object()
+		for first := true; ; {
+			key, ok := d.Key(&first)
+			if !ok {
+				return out
+			}
+			out.Content = append(out.Content, stringNode(key), valueNode(d))
+		}
+	case '[':
+		out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		d.Array()
+		for first := true; d.More(&first); {
+			out.Content = append(out.Content, valueNode(d))
+		}
+		return out
+	case '"':
+		return stringNode(d.String())
+	case 't', 'f':
+		return boolCodec.write(d.Bool())
+	case 'n':
+		d.Null()
+		return plainNode("!!null", "null")
+	}
+	n := plainNode("", d.Raw())
+	n.Tag = n.ShortTag() // as YAML reads it: a long number is a float
+	if n.Tag != "!!int" {
+		n.Tag = "!!float"
+	}
+	return n
+}
