@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
@@ -107,7 +108,7 @@ type OpenCall struct {
 // slot is a part under construction.
 type slot struct {
 	kind    slotKind
-	part    Part   // if whole
+	part    Part   // if whole; of a call only if it can stay as it came
 	first   string // text, while it is in one piece
 	buf     []byte
 	closed  bool
@@ -199,6 +200,10 @@ func (a *Accumulator) Turn() *Turn {
 			if repeated {
 				t.Warnings = append(t.Warnings, Warning{WarnRepeatedArgs, "the arguments of " + c.ID + " came more than once; one was kept"})
 			}
+			if s.part != nil && c.ID == c.ProviderID && !c.minted && !repeated {
+				t.Parts = append(t.Parts, s.part)
+				continue
+			}
 			call := ToolCall{ID: c.ID, Name: c.Name, Args: args, Minted: c.minted, Opaque: c.opaque}
 			if c.minted {
 				call.ProviderID = c.ProviderID
@@ -287,7 +292,11 @@ func (a *Accumulator) whole(p Part) *OpenCall {
 		a.push(slot{kind: slotWhole, part: p})
 		return nil
 	}
-	return a.open(OpenCall{Name: c.Name, Closed: true, opaque: c.Opaque, first: c.Args}, c.ID)
+	open := a.open(OpenCall{Name: c.Name, Closed: true, opaque: c.Opaque, first: c.Args}, c.ID)
+	if !c.Minted && c.ProviderID == "" {
+		a.slots[open.slot].part = p
+	}
+	return open
 }
 
 func (a *Accumulator) finish(e Finish) {
@@ -353,7 +362,7 @@ func (c *OpenCall) arguments() (args string, mended bool) {
 	if c.buf != nil {
 		args = string(c.buf)
 	}
-	if args == "" || jsonio.Valid([]byte(args)) {
+	if args == "" || isJSON(args) {
 		return args, false
 	}
 	if last, ok := c.cumulative(args); ok {
@@ -375,7 +384,14 @@ func (c *OpenCall) cumulative(args string) (string, bool) {
 		}
 		prev, from = piece, to
 	}
-	return prev, len(c.cuts) > 1 && jsonio.Valid([]byte(prev))
+	return prev, len(c.cuts) > 1 && isJSON(prev)
+}
+
+// isJSON reports whether text is one JSON value in valid UTF-8.
+func isJSON(text string) bool {
+	d := jsonio.NewDec(text)
+	d.Skip()
+	return d.End() == nil && utf8.ValidString(text)
 }
 
 // once splits args into JSON values and returns the one that they all are,
@@ -416,7 +432,7 @@ func Canonical(text string) string {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	var v any
-	if !jsonio.Valid([]byte(text)) || dec.Decode(&v) != nil {
+	if !isJSON(text) || dec.Decode(&v) != nil {
 		return text
 	}
 	return string(appendCanonical(nil, v))

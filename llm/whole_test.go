@@ -1,0 +1,47 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// TestWholeCall holds a call that comes in one piece to what the same call in
+// pieces becomes.
+func TestWholeCall(t *testing.T) {
+	same := func(id string) (string, bool) { return id, false }
+	opaque := json.RawMessage(`{"s":1}`)
+	for name, c := range map[string]struct {
+		mint func(string) (string, bool)
+		in   llm.ToolCall
+		want llm.ToolCall
+	}{
+		"as it came": {nil, llm.ToolCall{ID: "a", Name: "n", Args: `{"x":1}`, Opaque: opaque}, llm.ToolCall{ID: "a", Name: "n", Args: `{"x":1}`, Opaque: opaque}},
+		"not JSON":   {same, llm.ToolCall{ID: "a", Args: `{"x":`}, llm.ToolCall{ID: "a", Args: `{"x":`}},
+		"mended":     {same, llm.ToolCall{ID: "a", Args: `{"x":1}{"x":1}`}, llm.ToolCall{ID: "a", Args: `{"x":1}`}},
+		"another id": {func(string) (string, bool) { return "b", false }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b"}},
+		"minted":     {func(string) (string, bool) { return "b", true }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", Minted: true, ProviderID: "a"}},
+		"minted the same": {
+			func(id string) (string, bool) { return id, true }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "a", Minted: true, ProviderID: "a"},
+		},
+		"of a loop's making":         {same, llm.ToolCall{ID: "a", Minted: true}, llm.ToolCall{ID: "a"}},
+		"with another provider's id": {same, llm.ToolCall{ID: "a", ProviderID: "p"}, llm.ToolCall{ID: "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			acc := llm.Accumulator{Mint: c.mint}
+			acc.Add(llm.PartDone{Part: c.in})
+			turn := acc.Turn()
+			if diff := cmp.Diff([]llm.Part{c.want}, turn.Parts); diff != "" {
+				t.Errorf("parts (-want +got):\n%s", diff)
+			}
+			acc.Reset()
+			acc.Add(llm.TextDelta{Text: "next"})
+			if diff := cmp.Diff([]llm.Part{llm.Text{Text: "next"}}, acc.Turn().Parts); diff != "" {
+				t.Errorf("parts of the next turn (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
