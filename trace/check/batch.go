@@ -52,6 +52,13 @@ func (r *run) begin(parts []llm.Part) {
 	}
 }
 
+// void forgets the calls of a turn that a policy puts another in the place of.
+func (r *run) void() {
+	for _, c := range r.batch.calls {
+		delete(r.answer.list.known, hash(c.id))
+	}
+}
+
 // register adds a call to the batch and holds its id against INV-04.
 func (r *run) register(c call) {
 	b, known := &r.batch, r.answer.list.known
@@ -221,11 +228,20 @@ func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
 	}
 	r.inStep(ev)
 	c.state = callSkipped
-	chosen := b.Cause == "denied" || b.Cause == "cancelled" || b.Cause == "duplicate"
-	r.result(c, b.Result, !chosen)
+	r.result(c, b.Result, b.Result.IsError || mustFail(b.Cause))
 	if b.Result.IsError {
-		r.tally(b.Name, true, chosen)
+		r.tally(b.Name, true, b.Cause == "denied" || b.Cause == "cancelled" || b.Cause == "duplicate")
 	}
+}
+
+// mustFail reports whether what is skipped for this cause has an error result;
+// what a policy chose to answer need not.
+func mustFail(cause string) bool {
+	switch cause {
+	case "unknown_tool", "malformed_args", "invalid_args", "cut":
+		return true
+	}
+	return false
 }
 
 // result holds the result of a call against INV-23.

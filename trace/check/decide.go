@@ -45,6 +45,7 @@ func (r *run) mustHaveDecided() {
 // decide takes a decision.
 func (r *run) decide(b *trace.Decision) {
 	c := &r.control
+	r.step.decided++
 	var wrong string
 	if c.awaited {
 		wrong = r.afterTurn(b)
@@ -91,7 +92,7 @@ func (r *run) afterTurn(b *trace.Decision) string {
 			return "is no natural end"
 		}
 	case trace.Stop:
-		return stopping(b, n)
+		return r.stopping(b, n)
 	case trace.ForceFinal, trace.Suspend:
 		if b.Cause == trace.CauseNone || b.Cause == trace.CauseCalls {
 			return "has no cause of its own"
@@ -120,8 +121,10 @@ func goingOn(b *trace.Decision, n int) string {
 	return ""
 }
 
-// stopping says what is wrong with a stop right after a turn.
-func stopping(b *trace.Decision, n int) string {
+// stopping says what is wrong with a stop right after a turn. A turn without
+// calls may have been one to continue, had the cap or the number of
+// continuations allowed it.
+func (r *run) stopping(b *trace.Decision, n int) string {
 	switch b.Cause {
 	case trace.CauseNone, trace.CauseCalls:
 		return "stops without a cause"
@@ -129,9 +132,17 @@ func stopping(b *trace.Decision, n int) string {
 		if n == 0 {
 			return "waits for calls, but the turn has none"
 		}
-	case trace.CauseCap, trace.CauseBudget, trace.CauseHandOff, trace.CauseEndHook, trace.CauseContinuedTurn:
+	case trace.CauseContinuedTurn:
+		if n > 0 {
+			return "leaves the calls of the turn aside"
+		}
+	case trace.CauseCap:
+		if b.By == "" && (n > 0 || r.step.begun < r.promise.steps) {
+			return "stops before the cap is reached and the turn's calls are run"
+		}
+	case trace.CauseBudget, trace.CauseHandOff, trace.CauseEndHook:
 		if b.By == "" {
-			return "stops before the turn's calls were looked at"
+			return "stops before the turn's calls are looked at"
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -41,7 +42,7 @@ type deltaCall struct {
 // request takes a request: whether it may be made, and what is in it.
 func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
 	x := r.exchange(ev.Purpose)
-	answer := ev.Purpose == trace.PurposeAnswer
+	answer := x == &r.answer
 	if answer {
 		r.mustHaveDecided()
 	}
@@ -193,7 +194,7 @@ func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
 		r.report(invFraming, "a model.delta comes when no model call is under way")
 		return
 	}
-	if ev.Purpose == trace.PurposeAnswer {
+	if x == &r.answer {
 		r.within(ev)
 	}
 	x.began = true
@@ -229,7 +230,7 @@ func (r *run) answered(ev *trace.Event, x *exchange, u llm.Usage) {
 	if !x.asked {
 		r.report(invFraming, "a %s comes when no model call is under way", ev.Body.Kind())
 	}
-	if ev.Purpose == trace.PurposeAnswer {
+	if x == &r.answer {
 		r.within(ev)
 	}
 	x.asked = false
@@ -237,21 +238,37 @@ func (r *run) answered(ev *trace.Event, x *exchange, u llm.Usage) {
 	r.used = r.used.Add(u)
 }
 
-// turn takes a whole answer.
+// turn takes a whole answer. A policy may give its own in place of a model call
+// or of the model's answer: such a turn was not asked for, costs nothing, and
+// comes before the step's decision.
 func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
 	x := r.exchange(ev.Purpose)
-	r.answered(ev, x, b.Usage)
-	if ev.Purpose != trace.PurposeAnswer {
+	c := &r.control
+	instead := !x.asked && r.step.open && r.step.decided == 0 && b.Usage == llm.Usage{}
+	if !instead {
+		r.answered(ev, x, b.Usage)
+	}
+	if x != &r.answer {
 		return
 	}
-	x.turn = nil
-	if carries(b.Message) {
-		m := b.Message
-		x.turn = &m
+	if instead && c.awaited {
+		c.awaited = false
+		r.void()
 	}
 	r.mustHaveDecided()
 	r.begin(b.Message.Parts)
-	r.control.awaited = true
+	c.awaited = true
+	m := b.Message
+	if c.forced == forceAsked { // its calls are dropped
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
+			c, ok := p.(llm.ToolCall)
+			return ok && !c.ProviderExecuted
+		})
+	}
+	x.turn = nil
+	if carries(m) {
+		x.turn = &llm.Message{Parts: m.Parts, Opaque: m.Opaque}
+	}
 }
 
 func carries(m llm.Message) bool {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -42,7 +43,9 @@ type step struct {
 	open  bool
 	n     int // the Step of its events
 	begun int // how many have begun
-	stops int // stop conditions that have held in this step
+	// decided and stops count the step's decisions, and those of them by a stop
+	// condition.
+	decided, stops int
 }
 
 // promise is what a run declares of itself. What it does not declare has the
@@ -65,7 +68,7 @@ func newPromise(o trace.Options) promise {
 		any:       len(o) > 0,
 		steps:     math.MaxInt,
 		guard:     number(o, "same_tool_error_stop", 0),
-		absence:   word(o, "same_tool_error_reset") == "absence",
+		absence:   cmp.Or(word(o, "same_tool_error_reset"), word(o, "reset")) == "absence",
 		rounds:    !off(word(o, "duplicate_round")),
 		budget:    math.MaxInt64,
 		retries:   number(o, "retry_max", math.MaxInt),
