@@ -1,0 +1,350 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset"
+)
+
+// option is a name that may stand under `loop` in a scenario.
+type option struct {
+	name string
+	doc  string
+	set  func(o *reader, v fake.Value) error
+}
+
+// OptionNames lists the names of the loop options with what their values are, in
+// the order of the option matrix.
+func OptionNames() [][2]string {
+	list := options()
+	out := make([][2]string, len(list))
+	for i, o := range list {
+		out[i] = [2]string{o.name, o.doc}
+	}
+	return out
+}
+
+// reader fills a configuration from options.
+type reader struct {
+	cfg    loop.Config
+	preset string
+}
+
+func options() []option {
+	return []option{
+		{"preset", "one of " + strings.Join(preset.Names(), ", "), func(r *reader, v fake.Value) error {
+			r.preset = v.Text
+			return oneOf(v, preset.Names()...)
+		}},
+		{"max_steps", "a whole number; 0 and less are a cap of nought", func(r *reader, v fake.Value) (err error) {
+			r.cfg.MaxSteps, err = integer(v)
+			if r.cfg.MaxSteps <= 0 {
+				r.cfg.MaxSteps = -1
+			}
+			return err
+		}},
+		{"cap_at", "bottom or top", func(r *reader, v fake.Value) error {
+			r.cfg.CapAt = loop.CapAt(unless(v.Text, "bottom"))
+			return oneOf(v, "bottom", string(loop.CapTop))
+		}},
+		{"on_cap", "return, force_final or error", func(r *reader, v fake.Value) error {
+			r.cfg.OnCap = loop.OnCap(unless(v.Text, "return"))
+			return oneOf(v, "return", string(loop.CapForceFinal), string(loop.CapError))
+		}},
+		{"stop_when", "a list of never, step_count: N, has_tool_call: NAME, total_tokens: N, cost: {limit, input, output}", stopWhen},
+		{"token_budget", "a number of tokens", func(r *reader, v fake.Value) error {
+			n, err := integer(v)
+			r.cfg.TokenBudget = int64(n)
+			return err
+		}},
+		{"deadline", "a duration", func(r *reader, v fake.Value) (err error) { r.cfg.Deadline, err = duration(v); return err }},
+		{"deadline_mode", "error or return", func(r *reader, v fake.Value) error {
+			r.cfg.DeadlineReturns = v.Text == "return"
+			return oneOf(v, "error", "return")
+		}},
+		{"tool_timeout", "a duration", func(r *reader, v fake.Value) (err error) { r.cfg.ToolTimeout, err = duration(v); return err }},
+		{"grace", "a duration", func(r *reader, v fake.Value) (err error) { r.cfg.Grace, err = duration(v); return err }},
+		{"concurrency", "a number, or unbounded", func(r *reader, v fake.Value) (err error) {
+			if v.Text == "unbounded" {
+				r.cfg.Concurrency = loop.Unbounded
+				return nil
+			}
+			r.cfg.Concurrency, err = integer(v)
+			return cmp.Or(err, positive(v, r.cfg.Concurrency))
+		}},
+		{"tool_message", "one_per_step or one_per_call", func(r *reader, v fake.Value) error {
+			r.cfg.ToolMessage = loop.ToolMessage(unless(v.Text, "one_per_step"))
+			return oneOf(v, "one_per_step", string(loop.OnePerCall))
+		}},
+		{"error_text", "what goes before the text of each error result", func(r *reader, v fake.Value) error {
+			r.cfg.ErrorText = func(_ string, err error) string { return v.Text + err.Error() }
+			return kind(v, fake.Text)
+		}},
+		{"bad_args", "error_result or empty_object", func(r *reader, v fake.Value) error {
+			r.cfg.EmptyForBadArgs = v.Text == "empty_object"
+			return oneOf(v, "error_result", "empty_object")
+		}},
+		{"same_tool_error_stop", "a number of steps; 0 is no guard", func(r *reader, v fake.Value) (err error) {
+			if r.cfg.SameToolErrors, err = integer(v); r.cfg.SameToolErrors == 0 {
+				r.cfg.SameToolErrors = loop.Off
+			}
+			return err
+		}},
+		{"reset", "success or absence", func(r *reader, v fake.Value) error {
+			r.cfg.ResetByAbsence = v.Text == "absence"
+			return oneOf(v, "success", "absence")
+		}},
+		{"duplicate_round", "off or skip", func(r *reader, v fake.Value) error {
+			r.cfg.DuplicateRound = loop.DuplicateRound(unless(v.Text, "off"))
+			return oneOf(v, "off", string(loop.DuplicateSkip))
+		}},
+		{"retry", "a map of max, base, factor, max_wait", retry},
+		{"continuations", "how often a paused turn is continued; 0 is never", func(r *reader, v fake.Value) (err error) {
+			if r.cfg.Continuations, err = integer(v); r.cfg.Continuations == 0 {
+				r.cfg.Continuations = loop.Off
+			}
+			return err
+		}},
+		{"delivery", "streamed or buffered", func(r *reader, v fake.Value) error {
+			r.cfg.Delivery = llm.Delivery(unless(v.Text, "streamed"))
+			return oneOf(v, "streamed", string(llm.Buffered))
+		}},
+		{"tool_choice", "auto, required, none or tool:NAME", func(r *reader, v fake.Value) error {
+			c, ok := llm.ReadToolChoice(v.Text)
+			r.cfg.ToolChoice = c
+			if !ok {
+				return oneOf(v, "auto", "required", "none", "tool:NAME")
+			}
+			return nil
+		}},
+		{"parallel_calls", "true or false", func(r *reader, v fake.Value) error {
+			on := v.Text == "true"
+			r.cfg.Settings.ParallelCalls = &on
+			return kind(v, fake.Bool)
+		}},
+		{"model", "the model's name, which is also its lane", func(r *reader, v fake.Value) error {
+			r.cfg.Model = v.Text
+			return kind(v, fake.Text)
+		}},
+		{"policies", "a list of leaked_calls, keep_last: {keep, limit}, answer_tool: NAME", policies},
+	}
+}
+
+// Config makes the configuration that a script's loop options say.
+func Config(s *fake.Script) (loop.Config, error) {
+	r := &reader{}
+	list := options()
+	for _, o := range s.Loop {
+		i := slices.IndexFunc(list, func(x option) bool { return x.name == o.Name })
+		if i < 0 {
+			names := make([]string, len(list))
+			for j, x := range list {
+				names[j] = x.name
+			}
+			hint := ""
+			if near := fake.Nearest(o.Name, names); near != "" {
+				hint = fmt.Sprintf(" (did you mean %q?)", near)
+			}
+			return loop.Config{}, s.Errorf(o.Pos, "there is no loop option %q%s; the options are %s", o.Name, hint, strings.Join(names, ", "))
+		}
+		if err := list[i].set(r, o.Value); err != nil {
+			return loop.Config{}, s.Errorf(o.Value.Pos, "%s: %v", o.Name, err)
+		}
+	}
+	r.cfg.System = s.System
+	if r.preset == "" {
+		return r.cfg, nil
+	}
+	return preset.Apply(r.preset, r.cfg)
+}
+
+// unless returns an empty text for the word of a zero value.
+func unless(text, zero string) string {
+	if text == zero {
+		return ""
+	}
+	return text
+}
+
+func kind(v fake.Value, want fake.ValueKind) error {
+	if v.Kind != want {
+		return fmt.Errorf("expected %v, got %v", want, v.Kind)
+	}
+	return nil
+}
+
+func oneOf(v fake.Value, words ...string) error {
+	if v.Kind == fake.Text && slices.Contains(words, v.Text) {
+		return nil
+	}
+	return fmt.Errorf("expected one of %s", strings.Join(words, ", "))
+}
+
+func integer(v fake.Value) (int, error) {
+	if err := kind(v, fake.Number); err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(v.Text)
+	if err != nil {
+		return 0, fmt.Errorf("expected a whole number, got %s", v.Text)
+	}
+	return n, nil
+}
+
+func positive(v fake.Value, n int) error {
+	if n <= 0 {
+		return fmt.Errorf("expected a number above 0, got %s", v.Text)
+	}
+	return nil
+}
+
+func duration(v fake.Value) (time.Duration, error) {
+	d, err := time.ParseDuration(v.Text)
+	if err != nil || v.Kind != fake.Text || d <= 0 {
+		return 0, fmt.Errorf("expected a duration above 0, such as 1.5s")
+	}
+	return d, nil
+}
+
+func number(v fake.Value) (float64, error) {
+	f, err := strconv.ParseFloat(v.Text, 64)
+	if err != nil || v.Kind != fake.Number {
+		return 0, fmt.Errorf("expected a number, got %v", v.Kind)
+	}
+	return f, nil
+}
+
+// fields reads a map with the given members.
+func fields(v fake.Value, set map[string]func(fake.Value) error) error {
+	if err := kind(v, fake.Map); err != nil {
+		return err
+	}
+	for _, f := range v.Fields {
+		put, ok := set[f.Name]
+		if !ok {
+			names := make([]string, 0, len(set))
+			for n := range set {
+				names = append(names, n)
+			}
+			slices.Sort(names)
+			return fmt.Errorf("there is no %q; there are %s", f.Name, strings.Join(names, ", "))
+		}
+		if err := put(f.Value); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+func retry(r *reader, v fake.Value) error {
+	c := &r.cfg.Retry
+	return fields(v, map[string]func(fake.Value) error{
+		"max":      func(v fake.Value) (err error) { c.Max, err = integer(v); return err },
+		"base":     func(v fake.Value) (err error) { c.Base, err = duration(v); return err },
+		"max_wait": func(v fake.Value) (err error) { c.MaxWait, err = duration(v); return err },
+		"factor":   func(v fake.Value) (err error) { c.Factor, err = number(v); return err },
+	})
+}
+
+// single returns the name and the value of a list's item: a word, or a map of
+// one member.
+func single(v fake.Value) (name string, arg fake.Value, err error) {
+	switch {
+	case v.Kind == fake.Text:
+		return v.Text, fake.Value{}, nil
+	case v.Kind == fake.Map && len(v.Fields) == 1:
+		return v.Fields[0].Name, v.Fields[0].Value, nil
+	}
+	return "", fake.Value{}, fmt.Errorf("expected a name, or a map of one name to its value")
+}
+
+func stopWhen(r *reader, v fake.Value) error {
+	if err := kind(v, fake.List); err != nil {
+		return err
+	}
+	for i, item := range v.Items {
+		c, err := condition(item)
+		if err != nil {
+			return fmt.Errorf("item %d: %w", i+1, err)
+		}
+		r.cfg.StopWhen = append(r.cfg.StopWhen, c)
+	}
+	return nil
+}
+
+func condition(item fake.Value) (loop.StopCondition, error) {
+	name, arg, err := single(item)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case "never":
+		return loop.CostExceeds(0, nil), nil
+	case "step_count":
+		n, err := integer(arg)
+		return loop.StepCountIs(n), err
+	case "has_tool_call":
+		return loop.HasToolCall(arg.Text), kind(arg, fake.Text)
+	case "total_tokens":
+		n, err := integer(arg)
+		return loop.TotalTokensExceed(int64(n)), err
+	case "cost":
+		var limit, in, out float64
+		err := fields(arg, map[string]func(fake.Value) error{
+			"limit":  func(v fake.Value) (err error) { limit, err = number(v); return err },
+			"input":  func(v fake.Value) (err error) { in, err = number(v); return err },
+			"output": func(v fake.Value) (err error) { out, err = number(v); return err },
+		})
+		return loop.CostExceeds(limit, func(u llm.Usage) (float64, bool) {
+			return float64(u.Input)*in + float64(u.Output)*out, true
+		}), err
+	}
+	return nil, fmt.Errorf("there is no stop condition %q; there are never, step_count, has_tool_call, total_tokens, cost", name)
+}
+
+func policies(r *reader, v fake.Value) error {
+	if err := kind(v, fake.List); err != nil {
+		return err
+	}
+	for i, item := range v.Items {
+		p, err := policy(item)
+		if err != nil {
+			return fmt.Errorf("item %d: %w", i+1, err)
+		}
+		r.cfg.Policies = append(r.cfg.Policies, p)
+	}
+	return nil
+}
+
+func policy(item fake.Value) (loop.Policy, error) {
+	name, arg, err := single(item)
+	if err != nil {
+		return loop.Policy{}, err
+	}
+	switch name {
+	case "leaked_calls":
+		return middleware.LeakedCalls(), nil
+	case "keep_last":
+		var keep, limit int
+		err := fields(arg, map[string]func(fake.Value) error{
+			"keep":  func(v fake.Value) (err error) { keep, err = integer(v); return cmp.Or(err, positive(v, keep)) },
+			"limit": func(v fake.Value) (err error) { limit, err = integer(v); return cmp.Or(err, positive(v, limit)) },
+		})
+		return middleware.KeepLast(keep, limit), err
+	case "answer_tool":
+		if err := kind(arg, fake.Text); err != nil {
+			return loop.Policy{}, err
+		}
+		return middleware.AnswerTool(arg.Text, "", []byte(`{"type":"object"}`))
+	}
+	return loop.Policy{}, fmt.Errorf("there is no policy %q; there are leaked_calls, keep_last, answer_tool", name)
+}

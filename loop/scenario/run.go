@@ -1,0 +1,240 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset"
+	"github.com/looptape/looptape/trace"
+)
+
+// Outcome is what came of a scenario.
+type Outcome struct {
+	// Events are the run's events in the order in which they happened, deltas
+	// included.
+	Events []trace.Event
+	Result *loop.Result
+	// Err is the run's own error, which a scenario may well expect.
+	Err error
+	// Unused names the turns that no request asked for.
+	Unused []string
+	// Live is how many of the run's tasks had not ended when it returned. Those
+	// that it abandoned are among them.
+	Live int
+	// Requests are what the model got, and Tools the entries into the tools and
+	// the exits from them.
+	Requests []fake.Recorded
+	Tools    []fake.ToolEvent
+	// Changed tells which requests were changed after they were handed out.
+	Changed []string
+}
+
+// Trace is the canonical trace in its text form.
+func (o *Outcome) Trace() string { return trace.FormatText(trace.Canonical(o.Events)) }
+
+// Parts are the parts of the run's preset, one JSON a line; of a run without a
+// preset there are none.
+func (o *Outcome) Parts() string {
+	if len(o.Events) == 0 {
+		return ""
+	}
+	start, _ := o.Events[0].Body.(trace.RunStart)
+	if name, _ := start.Options.Lookup("preset"); name != preset.DeuzName {
+		return ""
+	}
+	var b strings.Builder
+	for p := range preset.DeuzParts(o.all()) {
+		line, err := json.Marshal(p)
+		if err != nil {
+			line = []byte(err.Error())
+		}
+		b.Write(unescapeHTML(line))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// unescapeHTML undoes what json.Marshal does to the output of a Marshaler.
+func unescapeHTML(line []byte) []byte {
+	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(line)))
+}
+
+func (o *Outcome) all() func(yield func(trace.Event, error) bool) {
+	return func(yield func(trace.Event, error) bool) {
+		for _, ev := range o.Events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Options change how a scenario is run, but not what must come out.
+type Options struct {
+	// Adjust changes the loop's configuration before the run.
+	Adjust func(*loop.Config)
+	// Seed, if not 0, makes the scheduler choose among the tasks that are ready.
+	Seed uint64
+	// Chunk, if not 0, cuts the model's texts and arguments into so many bytes.
+	Chunk int
+}
+
+// Run runs a script; opts may be nil. The error says that the scenario itself
+// does not hold: an option that does not exist, a request or a call that the
+// script does not expect, a run that can never end.
+func Run(ctx context.Context, s *fake.Script, opts *Options) (*Outcome, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	cfg, err := Config(s)
+	if err != nil {
+		return nil, err
+	}
+	clock := fake.NewClock()
+	clock.Seed = opts.Seed
+	clock.OpenInOrder(s.Gates...)
+	x := &execution{script: s, clock: clock, model: s.NewModel(clock), tools: fake.NewTools(clock, s.Tools...)}
+	if opts.Chunk != 0 {
+		x.model = rechunked(s, opts.Chunk).NewModel(clock)
+	}
+	cfg.Clock, cfg.Deltas = clock, true
+	cfg.Tools = x.loopTools()
+	if opts.Adjust != nil {
+		opts.Adjust(&cfg)
+	}
+	agent, err := loop.New(x.model, &cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.File, err)
+	}
+	return x.run(ctx, agent)
+}
+
+// rechunked returns the script with other chunks.
+func rechunked(s *fake.Script, n int) *fake.Script {
+	out := *s
+	out.Models = nil
+	var cut func(t fake.Turn) fake.Turn
+	cut = func(t fake.Turn) fake.Turn {
+		if len(t.Events) == 0 {
+			t.Chunk = n
+		}
+		t.Attempts = slices.Clone(t.Attempts)
+		for i, a := range t.Attempts {
+			t.Attempts[i] = cut(a)
+		}
+		return t
+	}
+	for _, l := range s.Models {
+		l.Turns = slices.Clone(l.Turns)
+		for i, t := range l.Turns {
+			l.Turns[i] = cut(t)
+		}
+		out.Models = append(out.Models, l)
+	}
+	return &out
+}
+
+// execution is a scenario while it runs.
+type execution struct {
+	script *fake.Script
+	clock  *fake.Clock
+	model  *fake.Model
+	tools  *fake.Tools
+	cancel context.CancelFunc
+}
+
+func (x *execution) loopTools() []loop.Tool {
+	var list []loop.Tool
+	for _, t := range x.script.Tools {
+		lt := loop.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+		if !t.Client {
+			lt.Run = x.runTool
+		}
+		list = append(list, lt)
+	}
+	return list
+}
+
+func (x *execution) runTool(ctx context.Context, c loop.Call) (loop.Output, error) {
+	if k := x.script.Cancel; k != nil && k.InTool == c.Name {
+		x.cancel()
+	}
+	parts, err := x.tools.Run(ctx, c.ID, c.Name, c.Args)
+	return loop.Output{Content: parts}, err
+}
+
+func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Outcome, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			stuck, ok := v.(*fake.StuckError)
+			if !ok {
+				panic(v)
+			}
+			o, err = nil, fmt.Errorf("%s: %w", x.script.File, stuck)
+		}
+	}()
+	ctx, x.cancel = context.WithCancel(ctx)
+	defer x.cancel()
+	cancelAfter := x.armCancel()
+	o = &Outcome{}
+	in := loop.Continue(x.script.History, x.script.Input...)
+	in.Sink = trace.SinkFunc(func(ev trace.Event) error { // sees what comes after the consumer has left
+		o.Events = append(o.Events, ev)
+		return nil
+	})
+	run := agent.Start(ctx, in)
+	n := 0
+	for range run.Events() {
+		n++
+		if n == cancelAfter {
+			x.cancel()
+		}
+		if c := x.script.Consumer; c != nil && n == c.LeaveAfter {
+			break
+		}
+	}
+	o.Result, o.Err = run.Wait()
+	o.Live = x.clock.Live()
+	o.Requests, o.Tools, o.Changed = x.model.Requests(), x.tools.Log(), x.model.Changed()
+	o.Unused = x.model.Unused()
+	return o, x.scriptError(o)
+}
+
+func (x *execution) armCancel() (afterEvents int) {
+	switch k := x.script.Cancel; {
+	case k == nil:
+	case k.Before:
+		x.cancel()
+	case k.At > 0:
+		x.clock.AfterFunc(k.At, x.cancel)
+	default:
+		return k.AfterEvents
+	}
+	return 0
+}
+
+// scriptError returns what the script did not expect, if anything.
+func (x *execution) scriptError(o *Outcome) error {
+	var errs []error
+	if e, ok := errors.AsType[*fake.ScriptError](o.Err); ok {
+		errs = append(errs, e)
+	}
+	for _, t := range o.Tools {
+		if e, ok := errors.AsType[*fake.ScriptError](t.Err); ok {
+			errs = append(errs, e)
+		}
+	}
+	if e := (*fake.StuckError)(nil); errors.As(o.Err, &e) {
+		errs = append(errs, e)
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", x.script.File, errors.Join(errs...))
+}

@@ -1,0 +1,155 @@
+// Package scenario makes a run of a scenario file: what the models and the tools
+// do, the options of the loop, and the trace that must come out.
+//
+// A scenario is a function: the same file gives the same trace, byte for byte,
+// on any machine. It runs on a virtual clock (package fake), so its delays cost
+// nothing. The package runs and compares; whether a run kept its promises is
+// for package check to say.
+package scenario
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/looptape/looptape/fake"
+)
+
+// The sections of an archive.
+const (
+	ScriptSection = "scenario.yaml"
+	TraceSection  = "trace"
+	// PartsSection holds, one JSON a line, what a preset's own stream shows.
+	PartsSection = "parts"
+)
+
+// File is a scenario file: a txtar archive with a comment, the script and the
+// expected trace, or the script's YAML alone.
+type File struct {
+	Name    string
+	Comment string
+	Script  *fake.Script
+	// Trace is the expected canonical trace in its text form; HasTrace tells
+	// whether the file has one.
+	Trace    string
+	HasTrace bool
+	Parts    string
+	HasParts bool
+
+	archive *txtar.Archive // nil for plain YAML
+	src     []byte
+}
+
+// Parse reads a scenario file; the name is for errors, which tell line and
+// column in the file.
+func Parse(name string, src []byte) (*File, error) {
+	f := &File{Name: name, src: src}
+	a := txtar.Parse(src)
+	if len(a.Files) == 0 {
+		s, err := fake.ParseScript(name, src)
+		f.Script = s
+		return f, err
+	}
+	f.archive, f.Comment = a, string(a.Comment)
+	line := 1 + bytes.Count(a.Comment, []byte("\n"))
+	for _, part := range a.Files {
+		line++ // the marker
+		data := string(part.Data)
+		var twice bool
+		switch part.Name {
+		case ScriptSection:
+			twice = f.Script != nil
+			s, err := fake.ParseScriptAt(name, line, part.Data)
+			if err != nil {
+				return nil, err
+			}
+			f.Script = s
+		case TraceSection:
+			twice = f.HasTrace
+			f.Trace, f.HasTrace = data, true
+		case PartsSection:
+			twice = f.HasParts
+			f.Parts, f.HasParts = data, true
+		default:
+			return nil, fmt.Errorf("%s:%d: there is no section %q in a scenario; the sections are %s, %s and %s", name, line-1, part.Name, ScriptSection, TraceSection, PartsSection)
+		}
+		if twice {
+			return nil, fmt.Errorf("%s:%d: the section %s is there twice", name, line-1, part.Name)
+		}
+		line += strings.Count(data, "\n")
+	}
+	if f.Script == nil {
+		return nil, fmt.Errorf("%s: no section %q", name, ScriptSection)
+	}
+	return f, nil
+}
+
+// With returns the file's text with what came out as what is expected. All else
+// stays as it was, byte for byte.
+func (f *File) With(o *Outcome) []byte {
+	a := txtar.Archive{Comment: []byte("\n")}
+	if f.archive == nil {
+		a.Files = []txtar.File{{Name: ScriptSection, Data: f.src}}
+	} else {
+		a.Comment, a.Files = f.archive.Comment, slices.Clone(f.archive.Files)
+	}
+	set := func(name, data string) {
+		i := slices.IndexFunc(a.Files, func(p txtar.File) bool { return p.Name == name })
+		if i < 0 {
+			a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(data)})
+			return
+		}
+		a.Files[i].Data = []byte(data)
+	}
+	set(TraceSection, o.Trace())
+	if f.HasParts {
+		set(PartsSection, o.Parts())
+	}
+	return txtar.Format(&a)
+}
+
+// Compare tells how what came out differs from what the file expects; empty if
+// it does not, or if the file expects nothing.
+func (f *File) Compare(o *Outcome) string {
+	var out string
+	if f.HasTrace {
+		out = lineDiff(TraceSection, f.Trace, o.Trace())
+	}
+	if f.HasParts {
+		out += lineDiff(PartsSection, f.Parts, o.Parts())
+	}
+	return out
+}
+
+// lineDiff shows the lines of two texts from a little before the first that
+// differs.
+func lineDiff(name, want, got string) string {
+	if want == got {
+		return ""
+	}
+	w, g := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
+	at := 0
+	for at < len(w) && at < len(g) && w[at] == g[at] {
+		at++
+	}
+	end := 0
+	for end < len(w)-at && end < len(g)-at && w[len(w)-1-end] == g[len(g)-1-end] {
+		end++
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, from line %d (- expected, + came):\n", name, at+1)
+	put := func(sign string, lines []string) {
+		for _, l := range lines {
+			if l != "" {
+				b.WriteString(sign + strings.TrimSuffix(l, "\n") + "\n")
+			}
+		}
+	}
+	put("  ", w[max(0, at-2):at])
+	put("- ", w[at:len(w)-end])
+	put("+ ", g[at:len(g)-end])
+	return b.String()
+}
