@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -141,7 +142,7 @@ func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 			}
 			r.begin(s, p)
 			p.outcome, p.result = r.execute1(r.ctx, p, s.Step)
-			r.emit(s.Step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: p.result})
+			r.emitEnd(s, p)
 		}
 		return
 	}
@@ -159,7 +160,16 @@ func (r *run) begin(s *StepInfo, p *Planned) {
 		}
 		r.emit(s.Step, trace.ArgsResolved{Call: p.Call.ID, Args: p.Args, Cause: cause})
 	}
-	r.emit(s.Step, trace.ToolStart{Call: p.Call.ID, Name: p.Call.Name, Args: p.Args})
+	if r.rec.on() {
+		r.emit(s.Step, trace.ToolStart{Call: p.Call.ID, Name: p.Call.Name, Args: p.Args})
+	}
+}
+
+// emitEnd records that a call's tool has returned.
+func (r *run) emitEnd(s *StepInfo, p *Planned) {
+	if r.rec.on() {
+		r.emit(s.Step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: p.result})
+	}
 }
 
 func (r *run) skipCancelled(s *StepInfo, p *Planned) {
@@ -205,8 +215,16 @@ func (r *run) execute1(ctx context.Context, p *Planned, step int) (trace.Outcome
 }
 
 func (r *run) guarded(ctx context.Context, call Call) (out Output, err error) {
-	defer contain("the tool "+call.Name, &err)
+	defer containIn("the tool ", call.Name, &err)
 	return r.exec(ctx, call)
+}
+
+// containIn is contain for a place whose name is only put together when it is
+// needed.
+func containIn(kind, name string, err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{Where: kind + name, Value: v, Stack: debug.Stack()}
+	}
 }
 
 // runTool is the tool itself, within all wraps. Whatever they did to the call, it
@@ -273,7 +291,7 @@ func (b *batch) runAll(todo []*Planned) {
 		}
 		r.wait()
 		for _, p := range b.take() {
-			r.emit(b.step.Step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: p.result})
+			r.emitEnd(b.step, p)
 		}
 		b.abandon(todo)
 	}
@@ -363,6 +381,6 @@ func (b *batch) abandon(todo []*Planned) {
 		text := b.run.errorText(p.Call.Name, errors.New("the tool did not stop after the run was cancelled, and was abandoned"))
 		p.result = p.resultOf(Output{Content: []llm.Part{llm.Text{Text: text}}, IsError: true})
 		b.run.emit(b.step.Step, trace.Abandoned{Call: p.Call.ID})
-		b.run.emit(b.step.Step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: p.result})
+		b.run.emitEnd(b.step, p)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -67,7 +68,9 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	if call.Purpose == trace.PurposeAnswer {
 		r.turn = turn
 	}
-	r.note(call, turnEvent(turn, turn.Usage))
+	if r.rec.on() {
+		r.note(call, turnEvent(turn, turn.Usage))
+	}
 	for _, w := range turn.Warnings {
 		r.note(call, trace.Warning{Code: w.Code, Message: w.Message})
 	}
@@ -201,10 +204,20 @@ func withoutCalls(parts []llm.Part) []llm.Part {
 }
 
 func (r *run) append(m llm.Message) {
-	r.history = append(r.history, m)
+	r.history = append(roomFor(r.history), m)
 	if r.split {
 		r.fresh = append(r.fresh, m)
 	}
+}
+
+// roomFor returns list with room for one more, of which there is twice as much
+// each time: append grows long lists by a quarter, and so makes a step of a long
+// run cost more than one of a short run.
+func roomFor[T any](list []T) []T {
+	if len(list) == cap(list) {
+		return slices.Grow(list, max(len(list), 4))
+	}
+	return list
 }
 
 // added are the messages that the run added to its input.
@@ -267,7 +280,7 @@ func (r *run) complete(s *StepInfo, t *llm.Turn, results []llm.ToolResult, plans
 			step.failed = step.failed || p.result.IsError && step.marks[i]&markCounts != 0
 		}
 	}
-	r.steps = append(r.steps, step)
+	r.steps = append(roomFor(r.steps), step)
 	return &r.steps[len(r.steps)-1]
 }
 
@@ -304,7 +317,7 @@ func (r *run) startHooks() error {
 // callHook calls a policy's hook; what goes wrong in it is the policy's error.
 func callHook(policy string, f func() (Decision, error)) (d Decision, err error) {
 	func() {
-		defer contain("the policy "+policy, &err)
+		defer containIn("the policy ", policy, &err)
 		d, err = f()
 	}()
 	if err != nil {
