@@ -233,3 +233,13 @@ func (r *run) count() {
 		s.failed, s.ok = false, false
 	}
 }
+
+// guardBroken reports whether the run may not go on because of the guard: it
+// has stopped the run, or its count is reached and nothing else has stopped it.
+func (r *run) guardBroken() bool {
+	c := &r.control
+	if c.stop != "" {
+		return c.stop == trace.CauseGuard && r.promise.guard > 0
+	}
+	return r.tripped && c.forced == forceNone
+}

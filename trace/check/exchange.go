@@ -83,7 +83,7 @@ func (r *run) mayAsk(ev *trace.Event, x *exchange) {
 		r.report(invRetries, "the model is asked again %s after the failure, but the provider asked for %s", ev.At-f.at, f.after)
 	case goesOn && c.forced == forceAsked:
 		r.report(invContinuation, "the model is asked again after the forced last answer")
-	case goesOn && c.stop == trace.CauseGuard:
+	case goesOn && c.stop == trace.CauseGuard && r.promise.guard > 0:
 		r.report(invRunaway, "the model is asked although the guard had stopped the run")
 	case goesOn && c.stop != "":
 		r.report(invContinuation, "the model is asked although the run had decided to stop (%s)", c.stop)

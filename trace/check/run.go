@@ -250,7 +250,7 @@ func (r *run) stepStart(ev *trace.Event) {
 		r.report(invCancellation, "step %d begins although the run was cancelled", ev.Step)
 	case r.step.begun >= r.promise.steps && c.forced != forceOrdered:
 		r.report(invStopConditions, "step %d begins although max_steps is %d", ev.Step, r.promise.steps)
-	case c.stop == trace.CauseGuard || r.tripped && c.stop == "" && c.forced == forceNone:
+	case r.guardBroken():
 		r.report(invRunaway, "step %d begins although a tool has failed in %d steps on end", ev.Step, r.promise.guard)
 	case c.stop != "":
 		r.report(invContinuation, "step %d begins although the run had decided to stop (%s)", ev.Step, c.stop)
