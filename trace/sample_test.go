@@ -22,10 +22,10 @@ func sample(steps int) []trace.Event {
 	for i := range steps {
 		step, attempt = i, 0
 		add(trace.StepStart{})
+		attempt = 1
 		if i == 0 {
 			add(trace.ModelSetup{Model: "m-large", System: strings.Repeat("You help customers of a shop. ", 20), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
 		}
-		attempt = 1
 		add(trace.ModelRequest{Kept: kept, New: news})
 		kept += len(news)
 		a, b := fmt.Sprintf("call_%04da", i), fmt.Sprintf("call_%04db", i)

@@ -1,0 +1,79 @@
+package trace
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Difference is where two runs part.
+type Difference struct {
+	// Index is the place in both lists of the first events that differ.
+	Index int
+	// A and B are these events; nil where that list has ended.
+	A, B *Event
+	// Text shows them with the lines around them: those before, which both have
+	// ("  "), A's ("- ") and B's ("+ "). It is for people.
+	Text string
+}
+
+// String tells the place and shows the text.
+func (d Difference) String() string {
+	at := d.A
+	if at == nil {
+		at = d.B
+	}
+	place := fmt.Sprintf("run %s, event %d", at.Run, at.Seq)
+	if at.Step != NoStep {
+		place += fmt.Sprintf(", step %d", at.Step)
+	}
+	return place + "\n" + d.Text
+}
+
+// How many lines a Difference shows before the place, and of each side after it.
+const linesBefore, linesAfter = 3, 2
+
+// Diff compares two lists of events, which are best in canonical form or a
+// projection. It returns where they first differ; found is false where they do
+// not.
+func Diff(a, b []Event) (d Difference, found bool) {
+	var x, y []byte
+	i := 0
+	for ; i < len(a) && i < len(b); i++ {
+		x, y = AppendEvent(x[:0], &a[i]), AppendEvent(y[:0], &b[i])
+		if !bytes.Equal(x, y) {
+			break
+		}
+	}
+	if i == len(a) && i == len(b) {
+		return Difference{}, false
+	}
+	d.Index = i
+	if i < len(a) {
+		d.A = &a[i]
+	}
+	if i < len(b) {
+		d.B = &b[i]
+	}
+	var text strings.Builder
+	before, left := around(a, i)
+	_, right := around(b, i)
+	mark(&text, "  ", before)
+	mark(&text, "- ", left)
+	mark(&text, "+ ", right)
+	d.Text = text.String()
+	return d, true
+}
+
+// around returns the lines before event i, and those from it on.
+func around(events []Event, i int) (before, from []string) {
+	lines := strings.SplitAfter(FormatText(events[:min(len(events), i+1+linesAfter)]), "\n")
+	lines = lines[:len(lines)-1]
+	return lines[max(0, i-linesBefore):i], lines[i:]
+}
+
+func mark(text *strings.Builder, prefix string, lines []string) {
+	for _, line := range lines {
+		text.WriteString(prefix + line)
+	}
+}

@@ -1,0 +1,282 @@
+package trace
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// FormatText returns the text form of events, which goldens hold and people
+// read. See AppendText.
+func FormatText(events []Event) string { return string(AppendText(nil, events)) }
+
+// AppendText appends the text form of events: one line an event, with its kind,
+// its place and what happened.
+//
+//	run.start      r1  clock=virtual preset=deuz max_steps=5 tools=weather,ask(client)
+//	model.request  0   kept=0 +user "What is the weather in Paris?"
+//	model.turn     0   call c1 weather {"city":"Paris"}; finish=stop usage=10/5
+//	decision       0   go_on: 1 call
+//	tool.end       0   c1 ok {"city":"Paris","tempC":22}
+//	run.end        r1  none steps=2 calls=2 usage=30/12
+//
+// The place is the step, or the run's name for what is outside of steps; where
+// the step is another run's than the line before it stands behind that run's
+// name, as in r2:0. An attempt that is not the usual one (1 for requests and
+// what comes of them, 0 elsewhere) follows as in 0.2, a purpose as in 0/summary,
+// and a time as in @30ms.
+//
+// Words, names and ids stand bare where they have letters, digits and _.- only,
+// else as JSON strings; text that is not UTF-8 is b64"…". Arguments and results
+// that are JSON objects or arrays without white space stand as they are. What is
+// rare is key=value. A result's tool name is left out where the call of its id,
+// above in the same run, has the same.
+//
+// ParseText reads it back. The form loses nothing of a canonical trace; of
+// others it loses Seq, which counts anew.
+func AppendText(dst []byte, events []Event) []byte {
+	f := formatter{dst: dst}
+	for i := range events {
+		f.event(&events[i])
+	}
+	return f.dst
+}
+
+const kindWidth, placeWidth = 15, 4
+
+func (f *formatter) event(ev *Event) {
+	from := len(f.dst)
+	var kind Kind
+	if ev.Body != nil {
+		kind = ev.Body.Kind()
+	}
+	_, unknown := ev.Body.(Unknown)
+	if isWord(string(kind)) && unknown != isKnown(kind) {
+		f.dst = append(f.dst, kind...)
+	} else {
+		f.quoted(string(kind))
+	}
+	f.pad(from, kindWidth)
+	from = len(f.dst)
+	f.place(ev, kind)
+	f.pad(from, placeWidth)
+	if ev.At != 0 {
+		f.dst = append(append(f.dst, '@'), ev.At.String()...)
+	}
+	f.body(ev.Body)
+	for f.dst[len(f.dst)-1] == ' ' {
+		f.dst = f.dst[:len(f.dst)-1]
+	}
+	f.dst = append(f.dst, '\n')
+}
+
+// pad fills what was written since from to a width, with a space at least.
+func (f *formatter) pad(from, width int) {
+	f.dst = append(f.dst, ' ')
+	for len(f.dst) < from+width {
+		f.dst = append(f.dst, ' ')
+	}
+}
+
+func (f *formatter) place(ev *Event, kind Kind) {
+	other := !f.started || ev.Run != f.run
+	if other {
+		f.started, f.run, f.names = true, ev.Run, map[string]string{}
+	}
+	if other || ev.Step == NoStep {
+		if isRunName(ev.Run) {
+			f.dst = append(f.dst, ev.Run...)
+		} else {
+			f.quoted(ev.Run)
+		}
+	}
+	if ev.Step != NoStep {
+		if other {
+			f.dst = append(f.dst, ':')
+		}
+		f.dst = strconv.AppendInt(f.dst, int64(ev.Step), 10)
+	}
+	if ev.Attempt != usualAttempt(kind) {
+		f.dst = strconv.AppendInt(append(f.dst, '.'), int64(ev.Attempt), 10)
+	}
+	if ev.Purpose != PurposeAnswer {
+		f.dst = append(f.dst, '/')
+		f.bareOrQuoted(string(ev.Purpose))
+	}
+}
+
+// usualAttempt is the attempt that the text form does not show.
+func usualAttempt(kind Kind) int {
+	switch kind {
+	case KindModelSetup, KindModelRequest, KindModelDelta, KindModelTurn, KindModelError, KindModelRetry:
+		return 1
+	}
+	return 0
+}
+
+func isKnown(kind Kind) bool {
+	var x decoder
+	_, unknown := x.begin(kind).(*unknownReader)
+	return !unknown
+}
+
+// isRunName reports whether a run's name stands bare: it cannot be taken for a
+// step, and nothing in it for what follows it.
+func isRunName(s string) bool {
+	for i := range len(s) {
+		if s[i] == '.' {
+			return false
+		}
+	}
+	return isWord(s) && !startsNumber(s[0])
+}
+
+func startsNumber(c byte) bool { return c == '-' || c >= '0' && c <= '9' }
+
+func isWord(s string) bool {
+	for i := range len(s) {
+		if !isWordByte(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isWordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
+}
+
+// formatter writes the text form. Names holds the tool of each call of the run
+// that the line is of.
+type formatter struct {
+	dst     []byte
+	started bool
+	run     string
+	names   map[string]string
+}
+
+// sep appends a space where a token needs one before it.
+func (f *formatter) sep() {
+	if c := f.dst[len(f.dst)-1]; c != ' ' && c != '(' {
+		f.dst = append(f.dst, ' ')
+	}
+}
+
+func (f *formatter) flag(name string, on bool) {
+	if on {
+		f.sep()
+		f.dst = append(f.dst, name...)
+	}
+}
+
+func (f *formatter) key(name string) {
+	f.sep()
+	f.dst = append(append(f.dst, name...), '=')
+}
+
+func (f *formatter) bareOrQuoted(s string) {
+	if isWord(s) {
+		f.dst = append(f.dst, s...)
+		return
+	}
+	f.quoted(s)
+}
+
+func (f *formatter) quoted(s string) {
+	if utf8.ValidString(s) {
+		f.dst = jsonio.AppendString(f.dst, s)
+		return
+	}
+	f.base64([]byte(s))
+}
+
+func (f *formatter) base64(b []byte) {
+	f.dst = base64.StdEncoding.AppendEncode(append(f.dst, `b64"`...), b)
+	f.dst = append(f.dst, '"')
+}
+
+func (f *formatter) word(s string) {
+	f.sep()
+	f.bareOrQuoted(s)
+}
+
+func (f *formatter) text(s string) {
+	f.sep()
+	f.quoted(s)
+}
+
+// value appends arguments or a result.
+func (f *formatter) value(s string) {
+	if s != "" && (s[0] == '{' || s[0] == '[') && jsonio.Valid([]byte(s)) && string(jsonio.AppendRaw(nil, []byte(s))) == s {
+		f.sep()
+		f.dst = append(f.dst, s...)
+		return
+	}
+	f.text(s)
+}
+
+// The members below are left out where they are empty.
+
+func (f *formatter) wordAt(key, s string) {
+	if s != "" {
+		f.key(key)
+		f.bareOrQuoted(s)
+	}
+}
+
+func (f *formatter) textAt(key, s string) {
+	if s != "" {
+		f.key(key)
+		f.quoted(s)
+	}
+}
+
+func (f *formatter) intAt(key string, n int64) {
+	if n != 0 {
+		f.key(key)
+		f.dst = strconv.AppendInt(f.dst, n, 10)
+	}
+}
+
+func (f *formatter) rawAt(key string, raw json.RawMessage) {
+	if raw != nil {
+		f.key(key)
+		f.dst = jsonio.AppendRaw(f.dst, raw)
+	}
+}
+
+func (f *formatter) wordsAt(key string, list []string) {
+	for i, s := range list {
+		if i == 0 {
+			f.key(key)
+		} else {
+			f.dst = append(f.dst, ',')
+		}
+		f.bareOrQuoted(s)
+	}
+}
+
+func (f *formatter) usageAt(key string, u llm.Usage) {
+	if u != (llm.Usage{}) {
+		f.key(key)
+		f.usage(u)
+	}
+}
+
+// usage appends input/output, and the other counts in parentheses.
+func (f *formatter) usage(u llm.Usage) {
+	f.dst = strconv.AppendInt(f.dst, u.Input, 10)
+	f.dst = strconv.AppendInt(append(f.dst, '/'), u.Output, 10)
+	if u.Cached == 0 && u.CacheWrite == 0 && u.Reasoning == 0 {
+		return
+	}
+	f.dst = append(f.dst, '(')
+	f.intAt("cached", u.Cached)
+	f.intAt("cache_write", u.CacheWrite)
+	f.intAt("reasoning", u.Reasoning)
+	f.dst = append(f.dst, ')')
+}

@@ -1,0 +1,389 @@
+package trace
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// How the text form shows each body and each part.
+
+func (f *formatter) body(body Body) {
+	switch b := body.(type) {
+	case RunStart:
+		f.runStart(b)
+	case ModelSetup:
+		f.modelSetup(b)
+	case ModelRequest:
+		f.key("kept")
+		f.dst = strconv.AppendInt(f.dst, int64(b.Kept), 10)
+		f.messages(b.New)
+	case ModelDelta:
+		f.word(string(b.What))
+		if b.Text != "" {
+			f.text(b.Text)
+		}
+		f.wordAt("call", b.Call)
+		f.wordAt("name", b.Name)
+	case ModelTurn:
+		f.modelTurn(b)
+	case ModelError:
+		f.failure(b.Error)
+		f.flag("partial", b.Partial)
+		f.usageAt("usage", b.Usage)
+		if len(b.Received) > 0 {
+			f.flag("received", true)
+			f.list(b.Received, nil)
+		}
+	case ModelRetry:
+		f.word(b.Cause)
+		if b.Wait != 0 {
+			f.key("wait")
+			f.dst = append(f.dst, b.Wait.String()...)
+		}
+	case Decision:
+		f.decision(b)
+	case ArgsResolved:
+		f.word(b.Call)
+		f.value(b.Args)
+		f.word(b.Cause)
+	case ToolStart:
+		f.names[b.Call] = b.Name
+		f.word(b.Call)
+		f.word(b.Name)
+		f.value(b.Args)
+	case ToolEnd:
+		f.word(b.Call)
+		f.word(string(b.Outcome))
+		f.outcome(b.Call, b.Result)
+	case ToolSkip:
+		f.names[b.Call] = b.Name
+		f.word(b.Call)
+		f.word(b.Name)
+		f.word(b.Cause)
+		f.outcome(b.Call, b.Result)
+	case Abandoned:
+		f.word(b.Call)
+	case Rewrite:
+		f.word(b.Cause)
+		f.wordAt("by", b.By)
+	case Cancelled:
+		f.word(b.Cause)
+	case Suspended:
+		f.wordsAt("pending", b.Pending)
+		f.wordAt("digest", b.Digest)
+	case Resumed:
+		f.word(b.Of)
+	case Warning:
+		f.word(b.Code)
+		f.text(b.Message)
+		f.wordAt("call", b.Call)
+	case Custom:
+		f.custom(b)
+	case RunEnd:
+		f.runEnd(b)
+	case Unknown:
+		members := append(b.append([]byte(" {")), '}')
+		if len(members) > len(" {}") {
+			members = slices.Delete(members, 2, 3) // the first comma
+		}
+		f.sep()
+		f.dst = append(f.dst, members[1:]...)
+	case StepStart, StepEnd:
+	}
+}
+
+// The members of run.start that are not options.
+const (
+	memberParent   = "parent"
+	memberClock    = "clock"
+	memberTools    = "tools"
+	memberSuppress = "suppress"
+)
+
+func (f *formatter) runStart(b RunStart) {
+	if b.Parent != nil {
+		f.key(memberParent)
+		f.bareOrQuoted(b.Parent.Run)
+		f.dst = append(f.dst, '/')
+		f.bareOrQuoted(b.Parent.Call)
+	}
+	f.wordAt(memberClock, b.Clock)
+	for _, o := range b.Options {
+		switch o.Name {
+		case memberParent, memberClock, memberTools, memberSuppress:
+			f.text(o.Name)
+		default:
+			f.word(o.Name)
+		}
+		f.dst = append(f.dst, '=')
+		f.bareOrQuoted(o.Value)
+	}
+	for i, t := range b.Tools {
+		if i == 0 {
+			f.key(memberTools)
+		} else {
+			f.dst = append(f.dst, ',')
+		}
+		f.bareOrQuoted(t.Name)
+		if t.Client {
+			f.dst = append(f.dst, "(client)"...)
+		}
+	}
+	if len(b.Suppress) > 0 {
+		f.key(memberSuppress)
+		f.dst = append(f.dst, appendMap(nil, "", b.Suppress)[len(`,"":`):]...)
+	}
+}
+
+func (f *formatter) modelSetup(b ModelSetup) {
+	f.wordAt("model", b.Model)
+	f.textAt("system", b.System)
+	if b.ToolChoice != (llm.ToolChoice{}) {
+		f.wordAt("choice", b.ToolChoice.String())
+	}
+	if s := b.Settings.AppendJSON(nil); len(s) > len("{}") {
+		f.rawAt("settings", s)
+	}
+	if len(b.Extra) > 0 {
+		f.rawAt("extra", appendExtra(nil, "", b.Extra)[len(`,"":`):])
+	}
+	for _, t := range b.Tools {
+		f.flag("tool", true)
+		f.word(t.Name)
+		f.textAt("description", t.Description)
+		if t.Strict != nil {
+			f.key("strict")
+			f.dst = strconv.AppendBool(f.dst, *t.Strict)
+		}
+		if len(t.Parameters) > 0 && t.Parameters[0] == '{' {
+			f.sep()
+			f.dst = jsonio.AppendRaw(f.dst, t.Parameters)
+			continue
+		}
+		f.rawAt("parameters", t.Parameters)
+	}
+}
+
+func (f *formatter) modelTurn(b ModelTurn) {
+	for i, p := range b.Message.Parts {
+		if i > 0 {
+			f.dst = append(f.dst, ';')
+		}
+		f.part(p)
+	}
+	from := len(f.dst)
+	if b.Message.Role != llm.RoleAssistant {
+		f.key("role")
+		f.bareOrQuoted(string(b.Message.Role))
+	}
+	f.rawAt("opaque", b.Message.Opaque)
+	f.wordAt("finish", string(b.Finish))
+	f.wordAt("raw_finish", b.RawFinish)
+	f.textAt("finish_message", b.FinishMessage)
+	f.wordAt("response_id", b.ResponseID)
+	f.wordAt("model", b.Model)
+	f.usageAt("usage", b.Usage)
+	if len(b.Message.Parts) > 0 && len(f.dst) > from {
+		f.dst = slices.Insert(f.dst, from, ';')
+	}
+}
+
+func (f *formatter) failure(e Error) {
+	f.word(e.Type)
+	f.text(e.Message)
+	f.intAt("status", int64(e.Status))
+	f.wordAt("code", e.Code)
+	if e.RetryAfter != 0 {
+		f.key("retry_after")
+		f.dst = append(f.dst, e.RetryAfter.String()...)
+	}
+	f.flag("retryable", e.Retryable)
+}
+
+func (f *formatter) decision(b Decision) {
+	f.word(string(b.Action))
+	f.dst = append(f.dst, ':')
+	switch {
+	case b.Cause == CauseCalls:
+		f.dst = strconv.AppendInt(append(f.dst, ' '), int64(b.Calls), 10)
+		f.flag("call", b.Calls == 1)
+		f.flag("calls", b.Calls != 1)
+	case b.Cause != "" && startsNumber(b.Cause[0]):
+		f.text(string(b.Cause))
+	default:
+		f.word(string(b.Cause))
+	}
+	if b.Cause != CauseCalls {
+		f.intAt("calls", int64(b.Calls))
+	}
+	f.wordAt("by", b.By)
+	f.textAt("note", b.Note)
+}
+
+func (f *formatter) custom(b Custom) {
+	f.word(b.Name)
+	if b.Data != nil {
+		f.sep()
+		f.dst = append(f.dst, appendRaw(nil, "", b.Data)[len(`,"":`):]...)
+	}
+}
+
+func (f *formatter) runEnd(b RunEnd) {
+	f.word(string(b.Stop))
+	f.wordAt("finish", string(b.Finish))
+	f.intAt("steps", int64(b.Steps))
+	f.intAt("calls", int64(b.Calls))
+	f.usageAt("usage", b.Usage)
+	if len(b.UsageBy) > 0 {
+		f.key("usage_by")
+		f.dst = append(f.dst, '(')
+		for i, p := range sortedKeys(nil, b.UsageBy) {
+			f.dst = append(f.dst, listStart(i, "")...)
+			f.word(string(p))
+			f.dst = append(f.dst, ' ')
+			f.usage(b.UsageBy[p])
+		}
+		f.dst = append(f.dst, ')')
+	}
+	f.wordsAt("pending", b.Pending)
+	if b.Error != nil {
+		f.flag("error(", true)
+		f.failure(*b.Error)
+		f.dst = append(f.dst, ')')
+	}
+	f.messages(b.Appended)
+}
+
+func (f *formatter) messages(list []llm.Message) {
+	for _, m := range list {
+		f.flag("+", true)
+		f.bareOrQuoted(string(m.Role))
+		if s, ok := onlyText(m.Parts); ok && m.Opaque == nil {
+			f.text(s)
+			continue
+		}
+		f.list(m.Parts, m.Opaque)
+	}
+}
+
+// onlyText returns the text of parts that are nothing but one.
+func onlyText(parts []llm.Part) (text string, ok bool) {
+	if len(parts) != 1 {
+		return "", false
+	}
+	t, ok := parts[0].(llm.Text)
+	return t.Text, ok && !t.Refusal && t.Opaque == nil
+}
+
+// list appends parts in parentheses, and the opaque data of their message.
+func (f *formatter) list(parts []llm.Part, opaque []byte) {
+	f.dst = append(f.dst, '(')
+	for i, p := range parts {
+		if i > 0 {
+			f.dst = append(f.dst, ';')
+		}
+		f.part(p)
+	}
+	if opaque != nil && len(parts) > 0 {
+		f.dst = append(f.dst, ';')
+	}
+	f.rawAt("opaque", opaque)
+	f.dst = append(f.dst, ')')
+}
+
+// The words that parts begin with. A result begins with its id, which is quoted
+// if it is one of them.
+const (
+	partText      = "text"
+	partReasoning = "reasoning"
+	partMedia     = "media"
+	partCall      = "call"
+	partUnknown   = "unknown"
+)
+
+func isPartWord(s string) bool {
+	switch s {
+	case partText, partReasoning, partMedia, partCall, partUnknown:
+		return true
+	}
+	return false
+}
+
+func (f *formatter) part(part llm.Part) {
+	switch p := part.(type) {
+	case llm.Text:
+		f.flag(partText, true)
+		f.text(p.Text)
+		f.flag("refusal", p.Refusal)
+		f.rawAt("opaque", p.Opaque)
+	case llm.Reasoning:
+		f.flag(partReasoning, true)
+		f.text(p.Text)
+		f.rawAt("opaque", p.Opaque)
+	case llm.Media:
+		f.media(p)
+	case llm.ToolCall:
+		f.names[p.ID] = p.Name
+		f.flag(partCall, true)
+		f.word(p.ID)
+		f.word(p.Name)
+		f.value(p.Args)
+		f.flag("minted", p.Minted)
+		f.wordAt("provider_id", p.ProviderID)
+		f.flag("provider_executed", p.ProviderExecuted)
+		f.rawAt("opaque", p.Opaque)
+	case llm.ToolResult:
+		if isPartWord(p.ID) {
+			f.text(p.ID)
+		} else {
+			f.word(p.ID)
+		}
+		f.result(p)
+	case llm.Unknown:
+		f.flag(partUnknown, true)
+		f.sep()
+		f.dst = llm.AppendPart(f.dst, p)
+	}
+}
+
+func (f *formatter) media(p llm.Media) {
+	f.flag(partMedia, true)
+	f.word(p.MediaType)
+	f.wordAt("name", p.Name)
+	if p.Data != nil {
+		f.key("data")
+		f.base64(p.Data)
+	}
+	f.wordAt("url", p.URL)
+	f.wordAt("digest", p.Digest)
+	f.intAt("size", p.Size)
+	f.rawAt("opaque", p.Opaque)
+}
+
+// outcome appends the result of the call that an event is about.
+func (f *formatter) outcome(call string, r llm.ToolResult) {
+	if r.ID != call {
+		f.key("id")
+		f.bareOrQuoted(r.ID)
+	}
+	f.result(r)
+}
+
+// result appends all of a result but its id.
+func (f *formatter) result(r llm.ToolResult) {
+	if s, ok := onlyText(r.Content); ok {
+		f.value(s)
+	} else {
+		f.sep()
+		f.list(r.Content, nil)
+	}
+	f.flag("error", r.IsError)
+	if r.Name != f.names[r.ID] {
+		f.key("name")
+		f.bareOrQuoted(r.Name)
+	}
+	f.rawAt("opaque", r.Opaque)
+}
