@@ -54,6 +54,9 @@ func TestClockStart(t *testing.T) {
 	}
 	start := time.Date(2024, 5, 6, 7, 8, 9, 10, time.UTC)
 	c := &fake.Clock{Start: start}
+	if !c.Virtual() {
+		t.Error("it says that it is not virtual")
+	}
 	if err := c.Sleep(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,9 @@ import (
 // Model is a scripted llm.Model. Which turn answers a request depends on the
 // lane and on the conversation so far, not on who asked first:
 //
-//   - The lane is what WithLane put into the context, else the request's Model.
-//     A lane that Lanes does not name has the script Turns, for itself.
+//   - The lane is what WithLane put into the context, else the request's Model,
+//     else Default. A lane that Lanes does not name has the script Turns, for
+//     itself; without Turns it is an error.
 //   - The first conversation of a lane gets the first turn, whatever history it
 //     begins with.
 //   - Messages that were asked about before are another attempt of that turn.
@@ -36,6 +38,8 @@ type Model struct {
 	Clock *Clock
 	Turns []Turn
 	Lanes map[string][]Turn
+	// Default is the lane of requests that name none.
+	Default string
 	// Forget keeps no requests, for long runs; Requests and Changed are then
 	// empty.
 	Forget bool
@@ -102,7 +106,7 @@ func (m *Model) answer(ctx context.Context, req *llm.Request) (*Turn, error) {
 	defer m.mu.Unlock()
 	name, ok := ctx.Value(laneKey{}).(string)
 	if !ok {
-		name = req.Model
+		name = cmp.Or(req.Model, m.Default)
 	}
 	l := m.lane(name)
 	at := l.find(req.Messages)
@@ -110,6 +114,11 @@ func (m *Model) answer(ctx context.Context, req *llm.Request) (*Turn, error) {
 		m.requests = append(m.requests, Recorded{name, at.turn, at.attempts, cloneRequest(req), req})
 	}
 	fail := &ScriptError{Lane: name, Turn: at.turn, Attempt: at.attempts}
+	if _, ok := m.Lanes[name]; !ok && m.Turns == nil && m.Lanes != nil {
+		fail.Problem = "the script has no such lane"
+		fail.Diff = fmt.Sprintf("- one of %q\n+ %q", slices.Sorted(maps.Keys(m.Lanes)), name)
+		return nil, fail
+	}
 	if at.turn >= len(l.turns) {
 		fail.Problem = fmt.Sprintf("the script runs out: it has %s", count(len(l.turns), "turn"))
 		fail.Diff = "- no more requests\n+ " + describe(req)

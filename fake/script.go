@@ -59,14 +59,14 @@ type Consumer struct {
 }
 
 // NewModel returns the scripted model. Its lanes are the script's models; the
-// first of them also answers in lanes that have no other script.
+// first of them answers requests that name no lane.
 func (s *Script) NewModel(clock *Clock) *Model {
 	m := &Model{Clock: clock, Lanes: map[string][]Turn{}}
-	for i, l := range s.Models {
+	for _, l := range s.Models {
 		m.Lanes[l.Name] = l.Turns
-		if i == 0 {
-			m.Turns = l.Turns
-		}
+	}
+	if len(s.Models) > 0 {
+		m.Default = s.Models[0].Name
 	}
 	return m
 }

@@ -440,11 +440,34 @@ func TestParseScriptAt(t *testing.T) {
 }
 
 func TestScriptModel(t *testing.T) {
-	s := parse(t, "version: 1\nmodels: {a: [{text: a}], b: [{text: b, delay: 1s}]}")
+	s := parse(t, "version: 1\nmodels: {b: [{text: b, delay: 1s}], a: [{text: a}], c: []}")
 	m := s.NewModel(fake.NewClock())
-	for lane, want := range map[string]string{"a": "a", "b": "b", "": "a", "c": "a"} {
-		check(t, lane, want, ask(t, m, lane, llm.User("u")))
+	u := llm.User("u")
+	check(t, "by name", "a", ask(t, m, "a", u))
+	check(t, "by default", "b", ask(t, m, "", u))
+	check(t, "unused", []string{`lane "c": all of it`}, m.Unused())
+	_, err := llm.Collect(m.Stream(t.Context(), &llm.Request{Model: "d"}))
+	check(t, "unknown", "fake: lane \"d\", turn 0, attempt 1: the script has no such lane (-want +got):\n- one of [\"a\" \"b\" \"c\"]\n+ \"d\"", err.Error())
+	check(t, "no models", `!fake: lane "", turn 0, attempt 1: the script has no such lane (-want +got):`, ask(t, (&fake.Script{}).NewModel(nil), "", u))
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"input", "output", "at"}
+	for word, want := range map[string]string{
+		"inputt": "input", "inpt": "input", "tupni": "", "inzzt": "input", "izzzt": "", "ouput": "output", "": "", "a": "at", "t": "at", "xy": "", "put": "input", "ATT": "",
+	} {
+		check(t, word, want, fake.Nearest(word, known))
 	}
+	check(t, "the first of equals", "ab", fake.Nearest("a", []string{"ab", "ac"}))
+	check(t, "the nearer", "ac", fake.Nearest("ac", []string{"ab", "ac"}))
+}
+
+func TestValueKinds(t *testing.T) {
+	var got []string
+	for k := fake.Null; k <= fake.Map; k++ {
+		got = append(got, k.String())
+	}
+	check(t, "kinds", []string{"nothing", "a text", "a number", "true or false", "a list", "a map"}, got)
 }
 
 func FuzzParseScript(f *testing.F) {
