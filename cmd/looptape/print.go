@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// printJSON prints v on one line, without HTML escaping.
+func printJSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// columnWidth is how wide a column grows before its text wraps.
+const columnWidth = 72
+
+// printTable prints a table and an empty line, or nothing if there are no rows.
+// Its layout does not depend on the terminal.
+func printTable(w *world, header []string, rows [][]string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	var text bytes.Buffer
+	t := tablewriter.NewTable(&text,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone,
+			Symbols: tw.NewSymbols(tw.StyleNone),
+			Settings: tw.Settings{
+				Lines:      tw.LinesNone,
+				Separators: tw.SeparatorsNone,
+			},
+		})),
+		tablewriter.WithHeaderAlignment(tw.AlignLeft),
+		tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithRowMaxWidth(columnWidth),
+		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
+	)
+	t.Header(header)
+	if err := t.Bulk(rows); err != nil {
+		return err
+	}
+	if err := t.Render(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(w.out, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(w.out)
+	return err
+}
+
+// The colours of a summary.
+const (
+	red   = "\x1b[31m"
+	green = "\x1b[32m"
+	reset = "\x1b[0m"
+)
+
+// printSummary prints the last line of a check: its figures.
+func printSummary(w *world, r *report) error {
+	line := fmt.Sprintf("%s checked: %s, %s unreadable", count(r.Runs, "run"), count(len(r.Violations), "violation"), count(len(r.Unreadable), "part"))
+	if len(r.Suppressed) > 0 {
+		line += fmt.Sprintf(", %d accepted", len(r.Suppressed))
+	}
+	if w.colour() {
+		c := green
+		if r.status() != nil {
+			c = red
+		}
+		line = c + line + reset
+	}
+	_, err := fmt.Fprintln(w.out, line)
+	return err
+}
+
+// count says how many there are of something.
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
+}
