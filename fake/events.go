@@ -96,9 +96,8 @@ func (r *reader) shortEvent(kind string, n *yaml.Node) []byte {
 // lost reports the members that an event was given and does not have.
 func (r *reader) lost(n *yaml.Node, text []byte, ev llm.Event) {
 	var gave, has map[string]json.RawMessage
-	if json.Unmarshal(text, &gave) != nil || json.Unmarshal(llm.AppendEvent(nil, ev), &has) != nil {
-		return
-	}
+	_ = json.Unmarshal(text, &gave) // both are objects
+	_ = json.Unmarshal(llm.AppendEvent(nil, ev), &has)
 	for _, k := range slices.Sorted(maps.Keys(gave)) {
 		empty := slices.Contains([]string{`""`, "0", "false", "null", "{}"}, string(gave[k]))
 		if _, ok := has[k]; !ok && !empty {

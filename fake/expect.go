@@ -179,10 +179,7 @@ func decode(raw []byte) any {
 }
 
 func encode(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
+	b, _ := json.Marshal(v) // v was JSON
 	return llm.Canonical(string(b))
 }
 

@@ -156,6 +156,7 @@ func TestExpect(t *testing.T) {
 			},
 		},
 		{fake.Expect{Request: raw(`{"system":["be brief"],"model":null}`)}, []string{"- request.model: null", `+ request.model: ""`, `- request.system: ["be brief"]`, `+ request.system: "be brief"`}},
+		{fake.Expect{Request: raw(`no JSON`)}, []string{`- request: "no JSON"`, "+ request: " + llm.Canonical(string(req.AppendJSON(nil)))}},
 		{fake.Expect{Request: raw(`{"tools":[{},{"name":"h"}]}`)}, []string{`- request.tools[1].name: "h"`, `+ request.tools[1].name: "g"`}},
 	} {
 		_, err := llm.Collect(fake.NewModel(fake.Turn{Expect: &c.expect}).Stream(t.Context(), req))

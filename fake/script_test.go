@@ -241,6 +241,14 @@ func TestHugeNumbers(t *testing.T) {
 	}
 }
 
+// TestNotJSON writes what ought to be JSON and is not as a text.
+func TestNotJSON(t *testing.T) {
+	s := &fake.Script{Tools: []fake.Tool{{Name: "t", Behaviour: fake.Behaviour{Returns: raw("{no")}}}}
+	out, err := s.YAML()
+	check(t, "error", nil, err)
+	check(t, "read again", `"{no"`, string(parse(t, string(out)).Tools[0].Returns))
+}
+
 // TestRoundTrip writes any script and reads it again.
 func TestRoundTrip(t *testing.T) {
 	schema := compile(t)
