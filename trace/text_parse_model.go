@@ -294,12 +294,13 @@ func (p *parser) outcome(call string) llm.ToolResult {
 
 // result reads all of a result but its id.
 func (p *parser) result(id string) llm.ToolResult {
-	r := llm.ToolResult{ID: id, Name: p.names[id]}
+	r := llm.ToolResult{ID: id}
 	if p.peek() == '(' {
 		r.Content, _ = p.list()
 	} else {
 		r.Content = []llm.Part{llm.Text{Text: p.value()}}
 	}
+	r.Name = p.names[id]
 	p.members(func(name string) bool {
 		switch name {
 		case "error":
