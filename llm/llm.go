@@ -184,8 +184,11 @@ func joinText(parts []Part) string {
 
 func calls(parts []Part) []ToolCall {
 	var out []ToolCall
-	for _, p := range parts {
+	for i, p := range parts {
 		if c, ok := p.(ToolCall); ok && !c.ProviderExecuted {
+			if out == nil {
+				out = make([]ToolCall, 0, len(parts)-i)
+			}
 			out = append(out, c)
 		}
 	}

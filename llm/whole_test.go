@@ -45,3 +45,26 @@ func TestWholeCall(t *testing.T) {
 		})
 	}
 }
+
+func TestCalls(t *testing.T) {
+	a, b := llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b"}
+	theirs := llm.ToolCall{ID: "x", ProviderExecuted: true}
+	for name, c := range map[string]struct {
+		parts []llm.Part
+		want  []llm.ToolCall
+	}{
+		"none":                {nil, nil},
+		"only the provider's": {[]llm.Part{llm.Text{}, theirs}, nil},
+		"some":                {[]llm.Part{theirs, a, llm.Text{Text: "x"}, b, theirs}, []llm.ToolCall{a, b}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			turn := llm.Turn{Parts: c.parts}
+			if diff := cmp.Diff(c.want, turn.Calls()); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.want, turn.Message().Calls()); diff != "" {
+				t.Errorf("calls of the message (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
