@@ -81,7 +81,7 @@ hold, 2 for wrong usage or input that cannot be read (1 if both).`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newCheck(w))
+	root.AddCommand(newCheck(w), newTrace(w))
 	return root
 }
 

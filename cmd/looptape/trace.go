@@ -1,0 +1,183 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+func newTrace(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "trace",
+		Short: "Show a trace, or where two part",
+		Args:  cobra.NoArgs,
+		RunE:  needCommand,
+	}
+	c.AddCommand(newTraceShow(w), newTraceDiff(w))
+	return c
+}
+
+// form is how events are to be seen.
+type form struct {
+	run                string // only this one, if not empty
+	canonical, project bool
+}
+
+func (f *form) flags(c *cobra.Command) {
+	c.Flags().StringVar(&f.run, "run", "", "only the run of this `name`")
+	c.Flags().BoolVar(&f.project, "project", false, "canonical, and without what differs between providers")
+}
+
+func (f *form) apply(events []trace.Event) []trace.Event {
+	switch {
+	case f.project:
+		return trace.Project(events)
+	case f.canonical:
+		return trace.Canonical(events)
+	}
+	return events
+}
+
+func newTraceShow(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "show FILE…",
+		Short: "Print traces for people to read, an event a line",
+		Long: `show prints the events of traces, one a line. - reads standard input.
+
+Exit status: 0, or 2 if anything could not be read; the rest is printed.`,
+		Args: needFiles,
+	}
+	var f form
+	f.flags(c)
+	c.Flags().BoolVar(&f.canonical, "canonical", false, "parallel events by call, runs renamed, no real times")
+	format := formatFlag(c, "text", "jsonl")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		whole := true
+		for _, name := range args {
+			events, err := w.readTrace(name, f.run)
+			if err != nil {
+				complain(w, err)
+				whole = false
+			}
+			if err := printEvents(w.out, f.apply(events), *format); err != nil {
+				return err
+			}
+		}
+		if !whole {
+			return status(statusUsage)
+		}
+		return nil
+	}
+	return c
+}
+
+func newTraceDiff(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Print where two traces part",
+		Long: `diff compares the canonical forms of two traces and prints the first place where
+they differ, with the lines around it: - is A's, + is B's.
+
+Exit status: 0 if they are the same, 1 if they differ, 2 if one of them cannot be
+read whole.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%s needs two files, one of which may be -; see %s --help", c.CommandPath(), c.CommandPath())
+			}
+			return needFiles(c, args)
+		},
+	}
+	f := form{canonical: true}
+	f.flags(c)
+	format := formatFlag(c, "text", "json")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		var sides [2][]trace.Event
+		for i, name := range args {
+			events, err := w.readTrace(name, f.run)
+			if err != nil {
+				return err
+			}
+			sides[i] = f.apply(events)
+		}
+		d, found := trace.Diff(sides[0], sides[1])
+		if err := printDifference(w.out, d, found, *format); err != nil {
+			return err
+		}
+		if found {
+			return status(statusBroken)
+		}
+		return nil
+	}
+	return c
+}
+
+// readTrace returns the events of a trace, or of one run in it, as far as they
+// can be read, and all errors.
+func (w *world) readTrace(name, run string) (events []trace.Event, err error) {
+	f, err := w.openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	src, err := importer.Open(name, f)
+	if err != nil {
+		return nil, err
+	}
+	if src.Format != importer.FormatTrace {
+		return nil, fmt.Errorf("%s: it is no trace but %s, which has no events; try looptape check", name, src.Format)
+	}
+	var errs []error
+	for ev, err := range src.Events() {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if run == "" || ev.Run == run {
+			events = append(events, ev)
+		}
+	}
+	if run != "" && len(events) == 0 {
+		errs = append(errs, fmt.Errorf("%s: it has no run called %q", name, run))
+	}
+	return events, errors.Join(errs...)
+}
+
+func printEvents(out io.Writer, events []trace.Event, format string) error {
+	if format == "text" {
+		_, err := out.Write(trace.AppendText(nil, events))
+		return err
+	}
+	var line []byte
+	for i := range events {
+		line = append(trace.AppendEvent(line[:0], &events[i]), '\n')
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printDifference prints nothing in text for two traces that are the same.
+func printDifference(out io.Writer, d trace.Difference, found bool, format string) error {
+	if format == "json" {
+		type difference struct {
+			Same  bool   `json:"same"`
+			Event int    `json:"event"` // the place of the first events that differ; -1 if none
+			Text  string `json:"text,omitempty"`
+		}
+		if !found {
+			return printJSON(out, difference{Same: true, Event: -1})
+		}
+		return printJSON(out, difference{Event: d.Index, Text: d.Text})
+	}
+	if !found {
+		return nil
+	}
+	_, err := io.WriteString(out, d.String())
+	return err
+}
