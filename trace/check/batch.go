@@ -12,6 +12,7 @@ import (
 type batch struct {
 	turn  int32 // counts the run's turns from 1; 0 before the first
 	calls []call
+	hint  int  // where find looks first
 	dups  bool // two of the calls have one id
 	// running counts the calls between tool.start and tool.end.
 	running  int
@@ -26,6 +27,7 @@ type batch struct {
 type call struct {
 	id, name, args string
 	resolved       string // the cause of the last args.resolved
+	place          int32  // of the id in the list of answers
 	state          callState
 	abandoned      bool
 	failed         bool
@@ -52,39 +54,48 @@ func (r *run) begin(parts []llm.Part) {
 	}
 }
 
+// find returns where the call of an id is, or -1. Most events come in the order
+// of their calls, so it looks at the next call first and at no more than two.
+func (b *batch) find(id string) int {
+	if b.hint >= len(b.calls) {
+		b.hint = 0
+	}
+	for _, i := range [...]int{b.hint, 0} {
+		if i < len(b.calls) && b.calls[i].id == id {
+			b.hint = i + 1
+			return i
+		}
+	}
+	return -1
+}
+
 // void forgets the calls of a turn that a policy puts another in the place of.
 func (r *run) void() {
 	for _, c := range r.batch.calls {
 		delete(r.answer.list.known, hash(c.id))
 	}
+	r.batch.calls = r.batch.calls[:0]
 }
 
 // register adds a call to the batch and holds its id against INV-04.
 func (r *run) register(c call) {
-	b, known := &r.batch, r.answer.list.known
-	h := hash(c.id)
-	p, used := known[h]
+	b, l := &r.batch, &r.answer.list
+	i, used := l.learn(c.id)
+	p := &l.places[i]
 	if (used || c.id == "") && !p.dup {
 		reportDuplicate(&r.sink, c.id)
 		p.dup = true
 	}
-	if !used {
-		p.msg = -1
-	}
 	b.dups = b.dups || used && p.turn == b.turn
 	p.turn, p.index = b.turn, int32(len(b.calls))
-	known[h] = p
+	c.place = i
 	b.calls = append(b.calls, c)
 }
 
 // call returns the call of an id, or nil. Of calls that share an id it is the
 // first in the state that is asked for.
 func (r *run) call(id string, want callState) *call {
-	b := &r.batch
-	p, ok := r.answer.list.known[hash(id)]
-	if !ok || p.turn != b.turn || int(p.index) >= len(b.calls) || b.calls[p.index].id != id {
-		return nil
-	}
+	b, l := &r.batch, &r.answer.list
 	if b.dups {
 		for i := range b.calls {
 			if c := &b.calls[i]; c.id == id && c.state == want {
@@ -92,18 +103,28 @@ func (r *run) call(id string, want callState) *call {
 			}
 		}
 	}
-	return &b.calls[p.index]
+	if i := b.find(id); i >= 0 {
+		return &b.calls[i]
+	}
+	i, ok := l.known[hash(id)]
+	if !ok || l.places[i].turn != b.turn || int(l.places[i].index) >= len(b.calls) {
+		return nil
+	}
+	at := int(l.places[i].index)
+	if b.calls[at].id != id {
+		return nil
+	}
+	b.hint = at + 1
+	return &b.calls[at]
 }
 
 // adopt returns a call that a tool event names; one that this run's turns do
 // not have is taken as left over by the run that this one resumes.
 func (r *run) adopt(id, name, args string, want callState) *call {
 	c := r.call(id, want)
-	if c == nil && r.resumed && r.batch.turn == 0 {
-		r.batch.calls = append(r.batch.calls, call{id: id, name: name, args: args})
-		h := hash(id)
-		r.answer.list.known[h] = place{msg: -1, index: int32(len(r.batch.calls) - 1)}
-		c = &r.batch.calls[len(r.batch.calls)-1]
+	if b := &r.batch; c == nil && r.resumed && b.turn == 0 {
+		r.register(call{id: id, name: name, args: args})
+		c = &b.calls[len(b.calls)-1]
 	}
 	return c
 }

@@ -79,11 +79,11 @@ func (r *run) lost() string {
 	if r.batch.turn == 0 || len(r.batch.calls) == 0 {
 		return ""
 	}
-	first := r.batch.calls[0].id
-	if r.answer.list.known[hash(first)].msg >= 0 {
+	first := &r.batch.calls[0]
+	if r.answer.list.places[first.place].msg >= 0 {
 		return ""
 	}
-	return first
+	return first.id
 }
 
 // mustBeSent reports a turn whose calls have results, but that the next request

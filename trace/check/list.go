@@ -8,10 +8,14 @@ import (
 // in a run, or a plain list. It sees INV-01 to INV-04, and the end of a run asks
 // it for INV-07.
 type list struct {
-	n     int              // messages so far
-	known map[uint64]place // every call's id, by its hash
+	n int // messages so far
+	// known finds every call's id in places, by its hash.
+	known  map[uint64]int32
+	places []place
 	// placed are the calls in the list, in order, so that the list can be cut.
 	placed []placed
+	// recent is the run's last turn: most ids are found there.
+	recent *batch
 	turn   int // the index of the last message with calls; -1 if there is none
 	// open are the calls of that turn; late are calls of turns that other
 	// messages have followed. Both are of the last requests only.
@@ -30,21 +34,45 @@ type place struct {
 }
 
 type placed struct {
-	hash uint64
-	msg  int32
+	place int32 // in places
+	msg   int32
 	// answered is the index of the message with its result; -1 if in none.
 	answered int32
 }
 
 type openCall struct {
-	hash  uint64
-	id    string
+	place int32  // in places
+	id    string // empty after a cut
 	event int
 	at    int // in placed
 	done  bool
 }
 
-func newList() list { return list{known: map[uint64]place{}, turn: -1} }
+func newList() list { return list{known: map[uint64]int32{}, turn: -1} }
+
+// find returns the place of an id, or -1.
+func (l *list) find(id string) int32 {
+	if l.recent != nil {
+		if i := l.recent.find(id); i >= 0 {
+			return l.recent.calls[i].place
+		}
+	}
+	if i, ok := l.known[hash(id)]; ok {
+		return i
+	}
+	return -1
+}
+
+// learn returns the place of an id, a new one if need be.
+func (l *list) learn(id string) (i int32, known bool) {
+	if i = l.find(id); i >= 0 {
+		return i, true
+	}
+	i = int32(len(l.places))
+	l.places = append(l.places, place{msg: -1})
+	l.known[hash(id)] = i
+	return i, false
+}
 
 // hash is FNV-1a. Ids are kept as hashes because the texts would keep the lines
 // of a trace file in memory.
@@ -77,9 +105,12 @@ func (l *list) add(s *sink, m llm.Message) {
 	l.n++
 }
 
-// ofProvider reports whether a message holds a call of this id that the provider
-// ran itself: its result stands beside it.
+// ofProvider reports whether an assistant message holds a call of this id that
+// the provider ran itself: its result stands beside it.
 func ofProvider(m llm.Message, id string) bool {
+	if m.Role != llm.RoleAssistant {
+		return false
+	}
 	for _, p := range m.Parts {
 		if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted && c.ID == id {
 			return true
@@ -104,16 +135,15 @@ func (l *list) call(s *sink, id string) {
 		l.close()
 		l.turn, l.next, l.disordered = l.n, 0, false
 	}
-	h := hash(id)
-	p, ok := l.known[h]
-	if (ok && p.msg >= 0 || id == "") && !p.dup {
+	i, _ := l.learn(id)
+	p := &l.places[i]
+	if (p.msg >= 0 || id == "") && !p.dup {
 		reportDuplicate(s, id)
 		p.dup = true
 	}
 	p.msg = int32(l.n)
-	l.known[h] = p
-	l.open = append(l.open, openCall{hash: h, id: id, event: s.event, at: len(l.placed)})
-	l.placed = append(l.placed, placed{h, p.msg, -1})
+	l.open = append(l.open, openCall{place: i, id: id, event: s.event, at: len(l.placed)})
+	l.placed = append(l.placed, placed{i, p.msg, -1})
 }
 
 func reportDuplicate(s *sink, id string) {
@@ -126,28 +156,22 @@ func reportDuplicate(s *sink, id string) {
 
 // answer takes a result.
 func (l *list) answer(s *sink, id string) {
-	h := hash(id)
-	known := false
+	place := l.find(id)
 	for i := range l.open {
 		at := (l.next + i) % len(l.open)
-		c := &l.open[at]
-		if c.hash != h {
-			continue
-		}
-		known = true
-		if !c.done {
+		if c := &l.open[at]; c.place == place && !c.done {
 			l.resolve(s, at, id)
 			return
 		}
 	}
 	for i, c := range l.late {
-		if c.hash == h {
+		if c.place == place {
 			s.report(invAdjacency, "the result of the call %q does not come directly after the turn that asked; other messages lie between", id)
 			l.late = append(l.late[:i], l.late[i+1:]...)
 			return
 		}
 	}
-	if p, ok := l.known[h]; known || ok && p.msg >= 0 {
+	if place >= 0 && l.places[place].msg >= 0 {
 		s.report(invPairing, "the call %q has more than one result", id)
 		return
 	}
@@ -196,23 +220,22 @@ func (l *list) sent(s *sink) {
 // left for somebody else.
 func (l *list) ended(s *sink, pending []string) {
 	l.settle(s, false)
-	waits := make(map[uint64]string, len(pending))
+	waits := make(map[int32]string, len(pending))
 	for _, id := range pending {
-		waits[hash(id)] = id
+		i := l.find(id)
+		if i < 0 || l.places[i].turn == 0 && l.places[i].msg < 0 {
+			s.report(invCompleteness, "the call %q is reported pending, but no turn asked for it", id)
+			continue
+		}
+		waits[i] = id
 	}
 	for _, c := range l.open {
-		id, ok := waits[c.hash]
-		delete(waits, c.hash)
+		id, ok := waits[c.place]
 		switch {
 		case ok && c.done:
 			s.report(invCompleteness, "the call %q is reported pending although it has a result", id)
 		case !ok && !c.done:
 			s.report(invCompleteness, "the run ends without a result of the call %s, and does not report it pending", l.name(c))
-		}
-	}
-	for _, id := range pending {
-		if _, ok := waits[hash(id)]; ok && l.known[hash(id)].turn == 0 {
-			s.report(invCompleteness, "the call %q is reported pending, but no turn asked for it", id)
 		}
 	}
 }
@@ -229,10 +252,7 @@ func (l *list) name(c openCall) string {
 // with calls is open again.
 func (l *list) cut(k int) {
 	for n := len(l.placed); n > 0 && int(l.placed[n-1].msg) >= k; n = len(l.placed) {
-		h := l.placed[n-1].hash
-		p := l.known[h]
-		p.msg = -1
-		l.known[h] = p
+		l.places[l.placed[n-1].place].msg = -1
 		l.placed = l.placed[:n-1]
 	}
 	l.n, l.turn, l.next, l.disordered = k, -1, 0, false
@@ -251,7 +271,7 @@ func (l *list) cut(k int) {
 		if int(p.answered) >= k {
 			p.answered = -1
 		}
-		l.open = append(l.open, openCall{hash: p.hash, at: i, done: p.answered >= 0})
+		l.open = append(l.open, openCall{place: p.place, at: i, done: p.answered >= 0})
 		if p.answered >= 0 {
 			l.next = len(l.open)
 		}

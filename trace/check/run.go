@@ -144,6 +144,7 @@ func newRun(c *Checker, name string) *run {
 	r := &run{sink: sink{run: name, found: &c.found}, checker: c}
 	r.promise = newPromise(nil)
 	r.answer.list = newList()
+	r.answer.list.recent = &r.batch
 	r.step.n = trace.NoStep
 	return r
 }
