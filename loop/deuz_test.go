@@ -1,0 +1,426 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset"
+	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace"
+)
+
+// deuzRows maps each row of the contract to what shows it: scenarios in
+// testdata/contracts, whose traces TestGoldens pins, and tests for what a trace
+// cannot show.
+var deuzRows = []struct {
+	id        string
+	scenarios []string
+	test      func(*testing.T)
+}{
+	{"DZ-01", []string{"DZ-01"}, testDeuzNoTools},
+	{"DZ-02", nil, testDeuzTwins},
+	{"DZ-03", []string{"DZ-03"}, nil},
+	{"DZ-04", []string{"DZ-04"}, nil},
+	{"DZ-05", []string{"DZ-05"}, nil},
+	{"DZ-06", []string{"DZ-06", "DZ-06-cap-0"}, nil},
+	{"DZ-07", []string{"DZ-07"}, nil},
+	{"DZ-08", nil, testDeuzPredicateInput},
+	{"DZ-09", []string{"DZ-09"}, testDeuzPredicateCalls},
+	{"DZ-10", []string{"DZ-10", "DZ-10-tokens", "DZ-10-cost"}, TestStopConditions},
+	{"DZ-11", []string{"DZ-11", "DZ-11-one"}, testDeuzConcurrency},
+	{"DZ-12", nil, testDeuzOnStep},
+	{"DZ-13", nil, testDeuzSteps},
+	{"DZ-14", []string{"DZ-14"}, testDeuzSteps},
+	{"DZ-15", []string{"DZ-15"}, testDeuzText},
+	{"DZ-16", []string{"DZ-16"}, testDeuzReasoning},
+	{"DZ-17", nil, testDeuzSteps},
+	{"DZ-18", []string{"DZ-18"}, testDeuzResults},
+	{"DZ-19", []string{"DZ-19"}, testDeuzResults},
+	{"DZ-20", []string{"DZ-20", "DZ-20-cap", "DZ-40"}, nil},
+	{"DZ-21", []string{"DZ-21"}, nil},
+	{"DZ-22", []string{"DZ-22"}, testDeuzMessages},
+	{"DZ-23", []string{"DZ-23"}, testDeuzMessages},
+	{"DZ-24", []string{"DZ-45"}, testDeuzPending},
+	{"DZ-25", []string{"DZ-25"}, nil},
+	{"DZ-26", []string{"DZ-26"}, nil},
+	{"DZ-27", []string{"DZ-27"}, nil},
+	{"DZ-28", []string{"DZ-28"}, nil},
+	{"DZ-29", []string{"DZ-29"}, nil},
+	{"DZ-30", []string{"DZ-30"}, nil},
+	{"DZ-31", nil, testDeuzTextStream},
+	{"DZ-32", []string{"DZ-32"}, testDeuzStreamFails},
+	{"DZ-33", []string{"DZ-33", "DZ-33-inverse"}, nil},
+	{"DZ-34", nil, TestNothingChanges},
+	{"DZ-35", []string{"DZ-35", "DZ-50"}, nil},
+	{"DZ-36", []string{"DZ-36", "DZ-36-gates"}, nil},
+	{"DZ-37", []string{"DZ-37", "DZ-37-panic"}, nil},
+	{"DZ-38", []string{"DZ-38"}, nil},
+	{"DZ-39", []string{"DZ-39"}, nil},
+	{"DZ-40", []string{"DZ-40"}, TestGuard},
+	{"DZ-41", []string{"DZ-41"}, nil},
+	{"DZ-42", []string{"DZ-42", "DZ-42-mixed"}, nil},
+	{"DZ-43", []string{"DZ-43", "DZ-43-absence"}, nil},
+	{"DZ-44", []string{"DZ-44"}, TestGuardDoesNotCount},
+	{"DZ-45", []string{"DZ-45"}, testDeuzPending},
+	{"DZ-46", []string{"DZ-46"}, nil},
+	{"DZ-47", []string{"DZ-47"}, testDeuzResume},
+	{"DZ-48", nil, testDeuzChain},
+	{"DZ-49", nil, testDeuzAwaitables},
+	{"DZ-50", []string{"DZ-50"}, TestErrorIsReportedOnce},
+	{"DZ-51", []string{"DZ-51"}, TestNewTool},
+	{"DZ-52", []string{"DZ-52"}, testDeuzTwins},
+}
+
+func TestDeuzContract(t *testing.T) {
+	for _, row := range deuzRows {
+		t.Run(row.id, func(t *testing.T) {
+			if len(row.scenarios) == 0 && row.test == nil {
+				t.Fatal("nothing shows this row")
+			}
+			for _, s := range row.scenarios {
+				if f := parse(t, filepath.Join(testdata, "contracts", s+".txtar")); !f.HasTrace || f.Trace == "" {
+					t.Errorf("the scenario %s expects no trace; run go test ./loop -run TestGoldens -update and read it", s)
+				}
+			}
+			if row.test != nil {
+				row.test(t)
+			}
+		})
+	}
+}
+
+// Every scenario is in the table, and every row of the contract.
+func TestDeuzTableIsWhole(t *testing.T) {
+	var ids, used []string
+	for _, row := range deuzRows {
+		ids = append(ids, row.id)
+		used = append(used, row.scenarios...)
+	}
+	files, err := filepath.Glob(filepath.Join(testdata, "contracts", "DZ-*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !slices.Contains(used, id(f)) {
+			t.Errorf("%s belongs to no row of the table", f)
+		}
+	}
+	shared := os.Getenv("LOOPTAPE_SHARED")
+	if shared == "" {
+		shared = "../../shared"
+	}
+	doc, err := os.ReadFile(filepath.Join(shared, "contracts", "deuz.md"))
+	if err != nil {
+		t.Skipf("the contract itself is not here to compare with: %v", err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\| (DZ-\d+) \|`).FindAllSubmatch(doc, -1) {
+		if !slices.Contains(ids, string(m[1])) {
+			t.Errorf("the row %s of the contract is not in the table", m[1])
+		}
+	}
+}
+
+func deuz(cfg loop.Config) loop.Config { return preset.Deuz(cfg) }
+
+func testDeuzNoTools(t *testing.T) {
+	m := model(calls("x"), text("b"))
+	res, _ := mustRun(t, m, deuz(loop.Config{MaxSteps: 5}))
+	if len(m.Requests()) != 1 || res.Steps != nil || len(res.Pending) != 1 {
+		t.Errorf("got %d requests, steps %+v, pending %+v", len(m.Requests()), res.Steps, res.Pending)
+	}
+}
+
+// The twins of every scenario: streamed and buffered, and with other chunks, the
+// messages, the usage and the stop are the same.
+func testDeuzTwins(t *testing.T) {
+	for _, path := range scenarioFiles(t) {
+		f := parse(t, path)
+		if f.Script.Consumer != nil || f.Script.Cancel != nil && f.Script.Cancel.AfterEvents > 0 {
+			continue // counted in events, of which a buffered run has others
+		}
+		want, err := scenario.Run(t.Context(), f.Script, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, opts := range map[string]*scenario.Options{
+			"buffered": {Adjust: func(c *loop.Config) { c.Delivery = llm.Buffered }},
+			"streamed": {Adjust: func(c *loop.Config) { c.Delivery = llm.Streamed }},
+			"chunks":   {Chunk: 1},
+			"seed":     {Seed: 7},
+		} {
+			got, err := scenario.Run(t.Context(), f.Script, opts)
+			if err != nil {
+				t.Errorf("%s, %s: %v", path, name, err)
+				continue
+			}
+			if diff := cmp.Diff(twin(want), twin(got)); diff != "" {
+				t.Errorf("%s, %s (-as written +as %s):\n%s", path, name, name, diff)
+			}
+		}
+	}
+}
+
+// twin is what must not depend on the delivery.
+func twin(o *scenario.Outcome) string {
+	r := o.Result
+	b, err := json.Marshal(struct {
+		Messages []llm.Message
+		Usage    llm.Usage
+		Stop     trace.Cause
+		Finish   llm.FinishReason
+		Pending  int
+		Calls    int
+		Err      string
+	}{r.Messages, r.Usage, r.Stop, r.Finish, len(r.Pending), r.ModelCalls, fmt.Sprint(o.Err)})
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func testDeuzPredicateInput(t *testing.T) {
+	var seen []string
+	spy := func(_ context.Context, s loop.StopInfo) (bool, error) {
+		last := s.Steps[len(s.Steps)-1]
+		seen = append(seen, fmt.Sprintf("%d steps, count %d, last %s=%s", len(s.Steps), s.StepCount(), last.Calls[0].Name, last.Results[0].Text()))
+		return false, nil
+	}
+	mustRun(t, model(calls("a#1"), calls("b#2"), text("x")), deuz(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{spy}}))
+	if diff := cmp.Diff([]string{"1 steps, count 1, last a={}", "2 steps, count 2, last b={}"}, seen); diff != "" {
+		t.Errorf("what the predicate saw (-want +got):\n%s", diff)
+	}
+}
+
+func testDeuzPredicateCalls(t *testing.T) {
+	n := 0
+	spy := func(context.Context, loop.StopInfo) (bool, error) { n++; return false, nil }
+	client, _ := loop.ClientTool("c", "", nil)
+	cfg := deuz(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), client}, StopWhen: []loop.StopCondition{spy}})
+	mustRun(t, model(calls("a"), text("x")), cfg)
+	if n != 1 {
+		t.Errorf("got %d evaluations, want 1", n)
+	}
+	mustRun(t, model(calls("c")), cfg)
+	if n != 1 {
+		t.Errorf("evaluated when a client tool ended the run")
+	}
+}
+
+func testDeuzConcurrency(t *testing.T) {
+	for limit, want := range map[int]int{0: 5, 1: 1, 3: 3, loop.Unbounded: 8} {
+		clock := fake.NewClock()
+		tools := fake.NewTools(clock, fake.Tool{Name: "slow", Behaviour: fake.Behaviour{Delay: 1e6}})
+		slow := loop.Tool{Name: "slow", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+			parts, err := tools.Run(ctx, c.ID, c.Name, c.Args)
+			return loop.Output{Content: parts}, err
+		}}
+		many := make([]string, 8)
+		for i := range many {
+			many[i] = fmt.Sprintf("slow#c%d", i)
+		}
+		mustRun(t, &fake.Model{Clock: clock, Turns: []fake.Turn{calls(many...)}}, deuz(loop.Config{Clock: clock, Concurrency: limit, Tools: []loop.Tool{slow}}))
+		if got := tools.Peak(); got != want {
+			t.Errorf("cap %d: got %d at once, want %d", limit, got, want)
+		}
+	}
+}
+
+func testDeuzOnStep(t *testing.T) {
+	var got []string
+	res, _ := mustRun(t, model(calls("a"), text("x")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")},
+		OnStep: func(s loop.Step) { got = append(got, fmt.Sprintf("%d %s %q", s.Index, s.Type, s.Text)) }}))
+	if diff := cmp.Diff([]string{`0 initial ""`, `1 tool-result "x"`}, got); diff != "" {
+		t.Errorf("callbacks (-want +got):\n%s", diff)
+	}
+	client, _ := loop.ClientTool("c", "", nil)
+	got = nil
+	mustRun(t, model(calls("c")), deuz(loop.Config{Tools: []loop.Tool{client}, OnStep: func(s loop.Step) { got = append(got, s.Calls[0].Name) }}))
+	if !slices.Equal(got, []string{"c"}) || len(res.Steps) != 2 {
+		t.Errorf("a client tool's step: %q", got)
+	}
+}
+
+func testDeuzSteps(t *testing.T) {
+	turns := []fake.Turn{calls("a#1"), calls("b#2"), text("y")}
+	for i := range turns {
+		turns[i].Usage = llm.Usage{Input: int64(i + 1)}
+	}
+	res, _ := mustRun(t, model(turns...), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}}))
+	call := func(id, name string) []llm.ToolCall { return []llm.ToolCall{{ID: id, Name: name, Args: "{}"}} }
+	result := func(id, name string) []llm.ToolResult {
+		return []llm.ToolResult{{ID: id, Name: name, Content: []llm.Part{llm.Text{Text: "{}"}}}}
+	}
+	want := []loop.Step{
+		{Index: 0, Type: loop.StepInitial, Calls: call("1", "a"), Results: result("1", "a"), Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 1}},
+		{Index: 1, Type: loop.StepToolResult, Calls: call("2", "b"), Results: result("2", "b"), Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 2}},
+		{Index: 2, Type: loop.StepToolResult, Text: "y", Finish: llm.FinishStop, Usage: llm.Usage{Input: 3}},
+	}
+	if diff := cmp.Diff(want, res.Steps, cmpopts.IgnoreUnexported(loop.Step{}), cmpopts.IgnoreFields(loop.Step{}, "Messages"), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+func testDeuzText(t *testing.T) {
+	x := calls("a")
+	x.Text = "x"
+	res, _ := mustRun(t, model(x, text("y")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
+	if res.Steps[0].Text != "x" || res.Steps[1].Text != "y" || res.Text != "y" {
+		t.Errorf("got %+v", res)
+	}
+	res, _ = mustRun(t, model(x, text("y")), deuz(loop.Config{Tools: []loop.Tool{echo("a")}}))
+	if res.Text != "x" {
+		t.Errorf("after a cap: got %q, want the last step's text", res.Text)
+	}
+}
+
+func testDeuzReasoning(t *testing.T) {
+	x := calls("a")
+	x.Reasoning = "hm"
+	res, _ := mustRun(t, model(x, text("y")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
+	if s := res.Steps; s[0].Reasoning != "hm" || !s[0].Reasoned || s[1].Reasoned || s[1].Reasoning != "" {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func testDeuzResults(t *testing.T) {
+	bad := tool("bad", func(context.Context) (string, error) { return "", fmt.Errorf("no") })
+	res, _ := mustRun(t, model(calls("bad", "a")), deuz(loop.Config{Tools: []loop.Tool{echo("a"), bad}}))
+	for i, r := range res.Steps[0].Results {
+		c := res.Steps[0].Calls[i]
+		if r.ID != c.ID || r.Name != c.Name || r.IsError != (c.Name == "bad") {
+			t.Errorf("beside %+v stands %+v", c, r)
+		}
+	}
+}
+
+func testDeuzMessages(t *testing.T) {
+	history := []llm.Message{llm.User("1"), llm.Assistant(llm.Text{Text: "2"}), llm.User("3")}
+	res, err := newAgent(t, model(calls("a", "b"), text("x")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}})).Run(t.Context(), loop.Input{Messages: history})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roles []string
+	for _, m := range res.Messages {
+		roles = append(roles, fmt.Sprintf("%s/%d", m.Role, len(m.Parts)))
+	}
+	if diff := cmp.Diff([]string{"assistant/2", "tool/2", "assistant/1"}, roles); diff != "" {
+		t.Errorf("the new messages (-want +got):\n%s", diff)
+	}
+	if len(res.Steps[0].Messages) != 2 || len(res.Steps[1].Messages) != 1 {
+		t.Errorf("the steps' messages: %d and %d, want 2 and 1", len(res.Steps[0].Messages), len(res.Steps[1].Messages))
+	}
+}
+
+func testDeuzPending(t *testing.T) {
+	client, _ := loop.ClientTool("c", "", nil)
+	res, events := mustRun(t, model(calls("c"), text("never")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client, echo("a")}}))
+	if len(res.Pending) != 1 || res.Pending[0].Name != "c" || res.Steps[0].Results != nil || len(res.Messages) != 1 {
+		t.Errorf("got %+v", res)
+	}
+	if len(of[trace.ToolStart](events))+len(of[trace.ToolEnd](events))+len(of[trace.ToolSkip](events)) != 0 {
+		t.Errorf("events: %s", kinds(events))
+	}
+	// A call of a client tool that cannot be handed over goes back to the model.
+	res, _ = mustRun(t, model(calls(`c{"x"`), text("sorry")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}))
+	if res.Text != "sorry" || res.Pending != nil {
+		t.Errorf("a malformed call: %+v", res)
+	}
+}
+
+func testDeuzResume(t *testing.T) {
+	client, _ := loop.ClientTool("c", "", nil)
+	a := newAgent(t, model(calls("c"), text("done")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}))
+	first, err := a.Run(t.Context(), loop.Ask("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := slices.Concat([]llm.Message{llm.User("go")}, first.Messages)
+	answer := llm.ToolResults(llm.ToolResult{ID: first.Pending[0].ID, Name: "c", Content: []llm.Part{llm.Text{Text: "yes"}}})
+	second, err := a.Run(t.Context(), loop.Continue(history, answer))
+	if err != nil || second.Text != "done" || second.Steps[0].Type != loop.StepInitial || second.Steps[0].Index != 0 {
+		t.Errorf("got %+v, %v", second, err)
+	}
+}
+
+func testDeuzChain(t *testing.T) {
+	m := model(calls("a"), text("one"), text("two"))
+	a := newAgent(t, m, deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
+	history := []llm.Message{llm.User("first")}
+	res, err := a.Run(t.Context(), loop.Input{Messages: history})
+	if err != nil {
+		t.Fatal(err)
+	}
+	history = slices.Concat(history, res.Messages, []llm.Message{llm.User("second")})
+	if _, err := a.Run(t.Context(), loop.Input{Messages: history}); err != nil {
+		t.Fatal(err)
+	}
+	last, next := m.Requests()[1].Request.Messages, m.Requests()[2].Request.Messages
+	if diff := cmp.Diff(last, next[:len(last)]); diff != "" || len(next) != len(last)+2 {
+		t.Errorf("the second run does not go on from the first's last request (-want +got):\n%s", diff)
+	}
+}
+
+func testDeuzTextStream(t *testing.T) {
+	x := calls("a")
+	x.Text, x.Reasoning = "a", "hm"
+	s := preset.NewDeuzStream(newAgent(t, model(x, text("b")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Ask("go")))
+	if got := slices.Collect(s.Text()); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func testDeuzStreamFails(t *testing.T) {
+	s := preset.NewDeuzStream(newAgent(t, model(fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}), deuz(loop.Config{})).Start(t.Context(), loop.Ask("go")))
+	var types []string
+	for p := range s.Full() {
+		types = append(types, p.Type)
+	}
+	if diff := cmp.Diff([]string{"step-start", "error"}, types); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	if _, err := s.Usage(); err == nil || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("usage: got %v", err)
+	}
+	if _, err := s.FinishReason(); err == nil {
+		t.Error("finish reason: got no error")
+	}
+}
+
+// The handle's usage and reason are there whether or not anybody reads the parts.
+func testDeuzAwaitables(t *testing.T) {
+	one, two := calls("a"), text("x")
+	one.Usage, two.Usage = llm.Usage{Input: 10, Output: 5}, llm.Usage{Input: 20, Output: 7}
+	for _, read := range []bool{false, true} {
+		s := preset.NewDeuzStream(newAgent(t, model(one, two), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Ask("go")))
+		var wg sync.WaitGroup
+		if read {
+			wg.Go(func() {
+				for p := range s.Full() {
+					if p.Type == "finish" && (p.Usage != llm.Usage{Input: 30, Output: 12}) {
+						t.Errorf("the finish part has usage %+v", p.Usage)
+					}
+				}
+			})
+		}
+		usage, err := s.Usage()
+		reason, err2 := s.FinishReason()
+		wg.Wait()
+		if err != nil || err2 != nil || usage != (llm.Usage{Input: 30, Output: 12}) || reason != llm.FinishStop {
+			t.Errorf("read=%v: got %+v, %q, %v, %v", read, usage, reason, err, err2)
+		}
+	}
+}
