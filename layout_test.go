@@ -61,7 +61,7 @@ const all = "..."
 
 // Tests may use these rooms and modules too, in whatever room they stand.
 var tests = room{
-	rooms: []string{"internal/jsonio", "llm", "trace", "trace/check", "trace/importer", "fake", "loop/looptest", "loop/scenario"},
+	rooms: []string{"internal/jsonio", "llm", "trace", "trace/check", "trace/importer", "fake", "loop/looptest", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
 	modules: []string{
 		goCmp, jsonschema, yaml,
 		"pgregory.net/rapid",
