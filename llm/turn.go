@@ -136,8 +136,10 @@ func (a *Accumulator) Reset() {
 func (a *Accumulator) Add(ev Event) *OpenCall {
 	switch e := ev.(type) {
 	case TextDelta:
-		s := a.tail(slotText, e.Refusal)
-		s.add(e.Text, e.Opaque)
+		if e.Text != "" || e.Opaque != nil {
+			s := a.tail(slotText, e.Refusal)
+			s.add(e.Text, e.Opaque)
+		}
 	case ReasoningDelta:
 		s := a.tail(slotReasoning, false)
 		s.add(e.Text, e.Opaque)
@@ -185,9 +187,7 @@ func (a *Accumulator) Turn() *Turn {
 	for i := range a.slots {
 		switch s := &a.slots[i]; s.kind {
 		case slotText:
-			if text := s.text(); text != "" || s.opaque != nil {
-				t.Parts = append(t.Parts, Text{text, s.refusal, s.opaque})
-			}
+			t.Parts = append(t.Parts, Text{s.text(), s.refusal, s.opaque})
 		case slotReasoning:
 			t.Parts = append(t.Parts, Reasoning{s.text(), s.opaque})
 		case slotCall:
@@ -270,18 +270,24 @@ func (a *Accumulator) open(c OpenCall, providerID string) *OpenCall {
 // find returns the open call that an event names: by index, else by ID, else
 // the last one opened or the first unfinished one.
 func (a *Accumulator) find(index int, id string, last bool) *OpenCall {
-	var fallback *OpenCall
+	var byID, fallback *OpenCall
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		c := &a.calls[i]
 		if c.Closed {
 			continue
 		}
-		switch {
-		case index != 0 && c.Index == index, index == 0 && id != "" && c.ProviderID == id:
+		if index != 0 && c.Index == index {
 			return c
-		case !last || fallback == nil:
+		}
+		if byID == nil && id != "" && c.ProviderID == id {
+			byID = c
+		}
+		if !last || fallback == nil {
 			fallback = c
 		}
+	}
+	if byID != nil {
+		return byID
 	}
 	return fallback
 }
@@ -395,33 +401,30 @@ func isJSON(text string) bool {
 }
 
 // once splits args into JSON values and returns the one that they all are,
-// placeholders {} aside.
+// placeholders {} before an object aside.
 func once(args string) (string, bool) {
+	const placeholder = "{}"
 	d := jsonio.NewDec(args)
-	var keep string
-	var canon string
-	n := 0
-	for d.Peek() != 0 {
+	var keep, canon string
+	n, placeholders := 0, 0
+	for ; d.Peek() != 0; n++ {
 		raw := d.Raw()
 		if d.Err() != nil {
 			return "", false
 		}
-		n++
-		same := Canonical(raw)
-		if same == "{}" && (n == 1 || keep == "") {
-			continue
-		}
-		if keep != "" && same != canon {
+		switch same := Canonical(raw); {
+		case keep == "" && same == placeholder:
+			placeholders++
+		case keep == "":
+			keep, canon = raw, same
+		case same != canon:
 			return "", false
 		}
-		if keep == "" {
-			keep, canon = raw, same
-		}
 	}
-	if keep == "" && n > 0 {
-		keep = "{}"
+	if keep == "" {
+		keep = placeholder
 	}
-	return keep, n > 1
+	return keep, n > 1 && (placeholders == 0 || keep[0] == '{')
 }
 
 // Canonical returns JSON with sorted keys and without insignificant space, so
