@@ -1,0 +1,342 @@
+package llm_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/looptape/looptape/llm"
+)
+
+func turn(events ...llm.Event) *llm.Turn {
+	var acc llm.Accumulator
+	for _, ev := range events {
+		acc.Add(ev)
+	}
+	return acc.Turn()
+}
+
+var (
+	opaque1 = json.RawMessage(`{"sig":1}`)
+	opaque2 = json.RawMessage(`{"sig":2}`)
+	stop    = llm.Finish{Reason: llm.FinishStop}
+)
+
+func start(i int, id, name string) llm.Event { return llm.ToolCallStart{Index: i, ID: id, Name: name} }
+func delta(i int, id, args string) llm.Event { return llm.ToolCallDelta{Index: i, ID: id, Args: args} }
+func end(i int, id string) llm.Event         { return llm.ToolCallEnd{Index: i, ID: id} }
+
+func TestAccumulatorParts(t *testing.T) {
+	noEnd := func(id string) llm.Warning {
+		return llm.Warning{Code: llm.WarnNoCallEnd, Message: "the call " + id + " was not ended by the provider"}
+	}
+	noArgs := llm.Warning{Code: llm.WarnNoCallStart, Message: "arguments came for no open call and were dropped"}
+	noCall := llm.Warning{Code: llm.WarnNoCallStart, Message: "an end came for no open call and was dropped"}
+	call := func(id, name, args string) llm.Part { return llm.ToolCall{ID: id, Name: name, Args: args} }
+	for _, c := range []struct {
+		name     string
+		events   []llm.Event
+		want     []llm.Part
+		warnings []llm.Warning
+	}{
+		{"nothing", nil, nil, nil},
+		{"text in a row", []llm.Event{llm.TextDelta{Text: "a"}, llm.TextDelta{}, llm.TextDelta{Text: "b"}, llm.TextDelta{Text: "c"}}, []llm.Part{llm.Text{Text: "abc"}}, nil},
+		{"empty text says nothing", []llm.Event{llm.TextDelta{}, llm.ReasoningDelta{Text: "a"}, llm.TextDelta{}, llm.ReasoningDelta{Text: "b"}, llm.TextDelta{Refusal: true}}, []llm.Part{llm.Reasoning{Text: "ab"}}, nil},
+		{"empty reasoning is a part", []llm.Event{llm.ReasoningDelta{}}, []llm.Part{llm.Reasoning{}}, nil},
+		{"an opaque datum ends the text that it is on", []llm.Event{llm.TextDelta{Text: "a"}, llm.TextDelta{Text: "b", Opaque: opaque1}, llm.TextDelta{Text: "c"}, llm.TextDelta{Opaque: opaque2}}, []llm.Part{llm.Text{Text: "ab", Opaque: opaque1}, llm.Text{Text: "c", Opaque: opaque2}}, nil},
+		{"an opaque datum ends the reasoning that it is on", []llm.Event{llm.ReasoningDelta{Text: "a"}, llm.ReasoningDelta{Opaque: opaque1}, llm.ReasoningDelta{Text: "b"}}, []llm.Part{llm.Reasoning{Text: "a", Opaque: opaque1}, llm.Reasoning{Text: "b"}}, nil},
+		{"parts in the order in which they began", []llm.Event{llm.TextDelta{Text: "a"}, start(1, "x", "f"), llm.TextDelta{Text: "b"}, delta(1, "", "{}"), llm.ReasoningDelta{Text: "c"}, end(1, ""), llm.TextDelta{Text: "d"}},
+			[]llm.Part{llm.Text{Text: "a"}, call("x", "f", "{}"), llm.Text{Text: "b"}, llm.Reasoning{Text: "c"}, llm.Text{Text: "d"}}, nil},
+		{"a refusal is a part of its own", []llm.Event{llm.TextDelta{Text: "a"}, llm.TextDelta{Text: "no", Refusal: true}, llm.TextDelta{Text: "!", Refusal: true}}, []llm.Part{llm.Text{Text: "a"}, llm.Text{Text: "no!", Refusal: true}}, nil},
+		{"whole parts", []llm.Event{llm.PartDone{Part: llm.Media{URL: "u"}}, llm.PartDone{Part: llm.ToolCall{ID: "s", ProviderExecuted: true}}, llm.PartDone{Part: llm.Text{Text: "a"}}, llm.TextDelta{Text: "b"}},
+			[]llm.Part{llm.Media{URL: "u"}, llm.ToolCall{ID: "s", ProviderExecuted: true}, llm.Text{Text: "a"}, llm.Text{Text: "b"}}, nil},
+
+		{"calls by index", []llm.Event{start(1, "x", "f"), start(2, "y", "g"), delta(1, "", `{"a"`), delta(2, "", `{"b"`), delta(1, "", `:1}`), delta(2, "", `:2}`), end(2, ""), end(1, "")},
+			[]llm.Part{call("x", "f", `{"a":1}`), call("y", "g", `{"b":2}`)}, nil},
+		{"calls by id", []llm.Event{start(0, "x", "f"), start(0, "y", "g"), delta(0, "x", "1"), delta(0, "y", "2"), end(0, "y"), end(0, "x")}, []llm.Part{call("x", "f", "1"), call("y", "g", "2")}, nil},
+		{"by id where the index is no call's", []llm.Event{start(1, "x", "f"), start(2, "y", "g"), delta(9, "x", "1"), delta(9, "y", "2"), end(9, "y"), delta(9, "y", "3"), end(2, ""), end(1, "")},
+			[]llm.Part{call("x", "f", "13"), call("y", "g", "2")}, []llm.Warning{noCall}},
+		{"by index rather than by id", []llm.Event{start(1, "x", "f"), start(2, "y", "g"), delta(1, "y", "1"), end(1, "y"), end(2, "x")}, []llm.Part{call("x", "f", "1"), call("y", "g", "")}, nil},
+		{"by neither: arguments go to the last one opened, an end to the first unfinished", []llm.Event{start(0, "x", "f"), start(0, "y", "g"), start(0, "z", "h"), delta(0, "", "3"), end(0, ""), delta(0, "", "4"), end(0, ""), end(0, "")},
+			[]llm.Part{call("x", "f", ""), call("y", "g", ""), call("z", "h", "34")}, nil},
+		{"an end closes the first that is not closed", []llm.Event{start(0, "x", "f"), start(0, "y", "g"), end(0, ""), delta(0, "x", "1"), end(0, "")}, []llm.Part{call("x", "f", ""), call("y", "g", "1")}, nil},
+		{"the last one of an id that is repeated", []llm.Event{start(0, "x", "f"), start(0, "x", "g"), delta(0, "x", "1"), end(0, "x"), delta(0, "x", "2"), end(0, "x")}, []llm.Part{call("x", "f", "2"), call("x", "g", "1")}, nil},
+		{"no call", []llm.Event{delta(1, "x", "{}"), end(1, "x"), start(1, "x", "f"), end(1, "x"), delta(1, "x", "1"), end(1, "x")}, []llm.Part{call("x", "f", "")}, []llm.Warning{noArgs, noCall, noArgs, noCall}},
+		{"a missing end", []llm.Event{start(1, "x", "f"), delta(1, "", `{"a":1}`), start(2, "y", "g"), end(2, "")}, []llm.Part{call("x", "f", `{"a":1}`), call("y", "g", "")}, []llm.Warning{noEnd("x")}},
+
+		{"a name that comes later", []llm.Event{start(1, "x", ""), delta(1, "", "{}"), start(1, "", "f"), end(1, "")}, []llm.Part{call("x", "f", "{}")}, nil},
+		{"a second name opens another call", []llm.Event{start(1, "x", "f"), start(1, "y", "g"), delta(1, "", "2"), end(1, ""), end(1, "")}, []llm.Part{call("x", "f", ""), call("y", "g", "2")}, nil},
+		{"no name again opens another call", []llm.Event{start(1, "x", ""), start(1, "y", ""), end(1, ""), end(1, "")}, []llm.Part{call("x", "", ""), call("y", "", "")}, nil},
+		{"a name for another index opens a call", []llm.Event{start(1, "x", ""), start(2, "y", "g"), end(1, ""), end(2, "")}, []llm.Part{call("x", "", ""), call("y", "g", "")}, nil},
+		{"a name without an index opens a call", []llm.Event{start(0, "x", ""), start(0, "x", "g"), end(0, ""), end(0, "")}, []llm.Part{call("x", "", ""), call("x", "g", "")}, nil},
+		{"a name for a closed call opens another", []llm.Event{start(1, "x", ""), end(1, ""), start(1, "y", "g"), end(1, "")}, []llm.Part{call("x", "", ""), call("y", "g", "")}, nil},
+
+		{"opaque data of a call: the last one", []llm.Event{llm.ToolCallStart{ID: "x", Opaque: opaque1}, llm.ToolCallEnd{}, llm.ToolCallStart{ID: "y", Opaque: opaque1}, llm.ToolCallEnd{Opaque: opaque2}},
+			[]llm.Part{llm.ToolCall{ID: "x", Opaque: opaque1}, llm.ToolCall{ID: "y", Opaque: opaque2}}, nil},
+		{"opaque data that comes with the name", []llm.Event{llm.ToolCallStart{Index: 1, ID: "x", Opaque: opaque1}, llm.ToolCallStart{Index: 1, Name: "f", Opaque: opaque2}, end(1, ""), llm.ToolCallStart{Index: 1, ID: "y", Opaque: opaque1}, start(1, "", "g"), end(1, "")},
+			[]llm.Part{llm.ToolCall{ID: "x", Name: "f", Opaque: opaque2}, llm.ToolCall{ID: "y", Name: "g", Opaque: opaque1}}, nil},
+		{"the adapter's warnings", []llm.Event{llm.Warning{Code: "a", Message: "b"}}, nil, []llm.Warning{{Code: "a", Message: "b"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := turn(append(c.events, stop)...)
+			if diff := cmp.Diff(c.want, got.Parts); diff != "" {
+				t.Errorf("parts (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.warnings, got.Warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAccumulatorArguments(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		pieces []string
+		want   string
+		mended bool
+	}{
+		{"none", nil, "", false},
+		{"empty pieces", []string{"", ""}, "", false},
+		{"valid", []string{`{"a":`, ``, `1}`}, `{"a":1}`, false},
+		{"in one piece", []string{`{"a":1}`}, `{"a":1}`, false},
+		{"with odd spacing", []string{` { "a" : 1 } `}, ` { "a" : 1 } `, false},
+		{"not JSON", []string{`{"a":`, `oops`}, `{"a":oops`, false},
+		{"not UTF-8", []string{"{\"a\":\"\xff\"}"}, "{\"a\":\"\xff\"}", false},
+		{"space alone", []string{"  "}, "  ", false},
+		{"no JSON at all", []string{"hello"}, "hello", false},
+		{"cumulative pieces (QO-12)", []string{`{"a`, `{"a":1`, `{"a":1}`}, `{"a":1}`, true},
+		{"cumulative, the last one twice", []string{`{"a":`, `{"a":1}`, `{"a":1}`}, `{"a":1}`, true},
+		{"cumulative, but never JSON", []string{`{"a`, `{"a":`}, `{"a{"a":`, false},
+		{"cumulative, but for one piece", []string{`{"a`, `{"b":1`, `{"b":1}`}, `{"a{"b":1{"b":1}`, false},
+		{"cumulative, shrinking", []string{`{"a":1}`, `{"a":`, `{"a":1}`}, `{"a":1}{"a":{"a":1}`, false},
+		{"a value again (QO-13)", []string{`{"a":1}{"a":1}`}, `{"a":1}`, true},
+		{"a value again, spelt otherwise", []string{`{"a":1,"b":2}`, ` {"b":2, "a":1}`}, `{"a":1,"b":2}`, true},
+		{"a value three times", []string{`[1][1][1]`}, `[1]`, true},
+		{"numbers are equal by their digits", []string{`{"a":1}{"a":1.0}`}, `{"a":1}{"a":1.0}`, false},
+		{"another value", []string{`{"a":1}`, `{"a":2}`}, `{"a":1}{"a":2}`, false},
+		{"another value third", []string{`{"a":1}{"a":1}{"a":2}`}, `{"a":1}{"a":1}{"a":2}`, false},
+		{"a value and a rest", []string{`{"a":1}{"a"`}, `{"a":1}{"a"`, false},
+		{"a placeholder (QO-14)", []string{`{}`, `{"a":1}`}, `{"a":1}`, true},
+		{"placeholders", []string{`{}{ }`, `{"a":1}{"a":1}`}, `{"a":1}`, true},
+		{"placeholders alone", []string{`{}`, `{}`, `{}`}, `{}`, true},
+		{"a placeholder before something else", []string{`{}`, `[1]`}, `{}[1]`, false},
+		{"a placeholder and a rest", []string{`{}`, `{"a"`}, `{}{"a"`, false},
+		{"a placeholder that comes after", []string{`{"a":1}`, `{}`}, `{"a":1}{}`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			events := []llm.Event{start(1, "x", "f")}
+			for _, p := range c.pieces {
+				events = append(events, delta(1, "", p))
+			}
+			got := turn(append(events, end(1, ""), stop)...)
+			var warnings []llm.Warning
+			if c.mended {
+				warnings = []llm.Warning{{Code: llm.WarnRepeatedArgs, Message: "the arguments of x came more than once; one was kept"}}
+			}
+			if diff := cmp.Diff([]llm.Part{llm.ToolCall{ID: "x", Name: "f", Args: c.want}}, got.Parts); diff != "" {
+				t.Errorf("parts (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(warnings, got.Warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAccumulatorFinish(t *testing.T) {
+	unfinished := []llm.Warning{{Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"}}
+	for _, c := range []struct {
+		name   string
+		events []llm.Event
+		want   llm.Turn
+	}{
+		{"none", nil, llm.Turn{Finish: llm.FinishUnknown, Warnings: unfinished}},
+		{"without a reason", []llm.Event{llm.Finish{ResponseID: "r"}}, llm.Turn{Finish: llm.FinishUnknown, ResponseID: "r"}},
+		{"all of it", []llm.Event{llm.Finish{Reason: llm.FinishLength, Raw: "MAX", Message: "m", ResponseID: "r", Model: "n", Opaque: opaque1}},
+			llm.Turn{Finish: llm.FinishLength, RawFinish: "MAX", FinishMessage: "m", ResponseID: "r", Model: "n", Opaque: opaque1}},
+		{"a second that says nothing", []llm.Event{llm.Finish{Reason: llm.FinishLength, Raw: "MAX", Message: "m", ResponseID: "r", Model: "n", Opaque: opaque1}, llm.Finish{Raw: "lost"}},
+			llm.Turn{Finish: llm.FinishLength, RawFinish: "MAX", FinishMessage: "m", ResponseID: "r", Model: "n", Opaque: opaque1}},
+		{"a second that says all", []llm.Event{llm.Finish{Reason: llm.FinishLength, Raw: "MAX", Message: "m", ResponseID: "r", Model: "n", Opaque: opaque1}, llm.Finish{Reason: llm.FinishStop, Message: "m2", ResponseID: "r2", Model: "n2", Opaque: opaque2}},
+			llm.Turn{Finish: llm.FinishStop, FinishMessage: "m2", ResponseID: "r2", Model: "n2", Opaque: opaque2}},
+		{"usage so far", []llm.Event{llm.Usage{Input: 5, Output: 1, Cached: 2}, llm.Usage{Output: 3, Reasoning: 1}, stop}, llm.Turn{Finish: llm.FinishStop, Usage: llm.Usage{Input: 5, Output: 3, Cached: 2, Reasoning: 1}}},
+		{"events of newer versions", []llm.Event{llm.Unknown{Kind: "x"}, stop}, llm.Turn{Finish: llm.FinishStop, Others: []llm.Unknown{{Kind: "x"}}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(&c.want, turn(c.events...)); diff != "" {
+				t.Errorf("turn (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Add tells which call an event belongs to.
+func TestAccumulatorAdd(t *testing.T) {
+	acc := llm.Accumulator{Mint: func(id string) (string, bool) {
+		if id == "" {
+			return "m1", true
+		}
+		return id, false
+	}}
+	type row struct {
+		ev   llm.Event
+		want *llm.OpenCall
+	}
+	for i, r := range []row{
+		{llm.TextDelta{Text: "a"}, nil}, {llm.ReasoningDelta{Text: "a"}, nil}, {llm.Usage{Input: 1}, nil}, {stop, nil}, {llm.Warning{}, nil}, {llm.Unknown{}, nil},
+		{start(1, "", ""), &llm.OpenCall{Index: 1, ID: "m1"}},
+		{start(1, "", "f"), &llm.OpenCall{Index: 1, ID: "m1", Name: "f"}},
+		{start(2, "y", "g"), &llm.OpenCall{Index: 2, ID: "y", ProviderID: "y", Name: "g"}},
+		{delta(1, "", "{}"), &llm.OpenCall{Index: 1, ID: "m1", Name: "f"}},
+		{end(1, ""), &llm.OpenCall{Index: 1, ID: "m1", Name: "f", Closed: true}},
+		{end(2, ""), &llm.OpenCall{Index: 2, ID: "y", ProviderID: "y", Name: "g", Closed: true}},
+		{delta(1, "", "{}"), nil}, {end(1, ""), nil},
+		{llm.PartDone{Part: llm.ToolCall{ID: "z", Name: "h"}}, &llm.OpenCall{ID: "z", ProviderID: "z", Name: "h", Closed: true}},
+		{llm.PartDone{Part: llm.ToolCall{ID: "s", ProviderExecuted: true}}, nil}, {llm.PartDone{Part: llm.Text{}}, nil},
+	} {
+		if diff := cmp.Diff(r.want, acc.Add(r.ev), cmpopts.IgnoreUnexported(llm.OpenCall{})); diff != "" {
+			t.Errorf("Add %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestAccumulatorReset(t *testing.T) {
+	mint := func(id string) (string, bool) { return "m-" + id, true }
+	acc := llm.Accumulator{Mint: mint}
+	for _, ev := range []llm.Event{llm.TextDelta{Text: "a"}, start(1, "x", "f"), end(1, ""), llm.Warning{Code: "w"}, llm.Usage{Input: 5}, llm.Finish{Reason: llm.FinishStop, Model: "m"}} {
+		acc.Add(ev)
+	}
+	first := acc.Turn()
+	want := &llm.Turn{
+		Parts:  []llm.Part{llm.Text{Text: "a"}, llm.ToolCall{ID: "m-x", Name: "f", Minted: true, ProviderID: "x"}},
+		Finish: llm.FinishStop, Model: "m", Usage: llm.Usage{Input: 5}, Warnings: []llm.Warning{{Code: "w"}},
+	}
+	acc.Reset()
+	for _, ev := range []llm.Event{llm.ReasoningDelta{Text: "b"}, start(1, "y", "g"), end(1, ""), llm.Warning{Code: "v"}} {
+		acc.Add(ev)
+	}
+	second := acc.Turn()
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Errorf("the first turn, later (-want +got):\n%s", diff)
+	}
+	want = &llm.Turn{
+		Parts:  []llm.Part{llm.Reasoning{Text: "b"}, llm.ToolCall{ID: "m-y", Name: "g", Minted: true, ProviderID: "y"}},
+		Finish: llm.FinishUnknown, Warnings: []llm.Warning{{Code: "v"}, {Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"}},
+	}
+	if diff := cmp.Diff(want, second); diff != "" {
+		t.Errorf("the second turn (-want +got):\n%s", diff)
+	}
+}
+
+func TestTurn(t *testing.T) {
+	c1, c2 := llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", ProviderExecuted: true}
+	full := llm.Turn{Parts: []llm.Part{llm.Reasoning{Text: "r1"}, llm.Text{Text: "a"}, c1, llm.Reasoning{Text: "r2"}, c2, llm.Text{Text: "b"}}, Opaque: opaque1}
+	reasoning, any := full.Reasoning()
+	if full.Text() != "ab" || reasoning != "r1r2" || !any {
+		t.Errorf("got %q, %q, %v", full.Text(), reasoning, any)
+	}
+	if _, any := (&llm.Turn{Parts: []llm.Part{c1}}).Reasoning(); any {
+		t.Error("no reasoning, but some was found")
+	}
+	if diff := cmp.Diff([]llm.ToolCall{c1}, full.Calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(llm.Message{Role: llm.RoleAssistant, Parts: full.Parts, Opaque: opaque1}, full.Message()); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+	if full.Refused() || !(&llm.Turn{Finish: llm.FinishRefusal}).Refused() || !(&llm.Turn{Parts: []llm.Part{llm.Text{}, llm.Text{Refusal: true}}}).Refused() {
+		t.Error("Refused is wrong")
+	}
+}
+
+func TestCollect(t *testing.T) {
+	broken := errors.New("broken")
+	model := llm.ModelFunc(func(_ context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			_ = yield(llm.TextDelta{Text: "a"}, nil) && yield(start(1, "x", "f"), nil) && yield(nil, broken)
+		}
+	})
+	got, err := llm.Collect(model.Stream(t.Context(), nil))
+	if !errors.Is(err, broken) {
+		t.Errorf("got error %v, want broken", err)
+	}
+	if diff := cmp.Diff([]llm.Part{llm.Text{Text: "a"}, llm.ToolCall{ID: "x", Name: "f"}}, got.Parts); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	got, err = llm.Collect(func(yield func(llm.Event, error) bool) { yield(stop, nil) })
+	if err != nil || got.Finish != llm.FinishStop {
+		t.Errorf("got %+v and %v", got, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	u := llm.Usage{Input: 1, Output: 2, Cached: 3, CacheWrite: 4, Reasoning: 5}
+	if diff := cmp.Diff(llm.Usage{Input: 11, Output: 22, Cached: 33, CacheWrite: 44, Reasoning: 55}, u.Add(llm.Usage{Input: 10, Output: 20, Cached: 30, CacheWrite: 40, Reasoning: 50})); diff != "" {
+		t.Errorf("Add (-want +got):\n%s", diff)
+	}
+	if got := u.Update(llm.Usage{}); got != u {
+		t.Errorf("Update with nothing: %+v", got)
+	}
+	v := llm.Usage{Input: 6, Output: 7, Cached: 8, CacheWrite: 9, Reasoning: 10}
+	if got := u.Update(v); got != v {
+		t.Errorf("Update with all: %+v", got)
+	}
+	if u.Total() != 3 {
+		t.Errorf("Total %d, want 3", u.Total())
+	}
+}
+
+func TestMessages(t *testing.T) {
+	r := llm.ToolResult{ID: "a", Content: []llm.Part{llm.Text{Text: "x"}, llm.Media{}, llm.Text{Text: "y"}}}
+	if r.Text() != "xy" {
+		t.Errorf("text %q, want xy", r.Text())
+	}
+	m := llm.ToolResults(r, llm.ToolResult{ID: "b"})
+	if diff := cmp.Diff(llm.Message{Role: llm.RoleTool, Parts: []llm.Part{r, llm.ToolResult{ID: "b"}}}, m); diff != "" {
+		t.Errorf("tool message (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "hi"}}}, llm.User("hi")); diff != "" {
+		t.Errorf("user message (-want +got):\n%s", diff)
+	}
+	a := llm.Assistant(llm.Text{Text: "t"}, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", ProviderExecuted: true})
+	if a.Role != llm.RoleAssistant || a.Text() != "t" || len(a.Calls()) != 1 {
+		t.Errorf("assistant message %+v", a)
+	}
+}
+
+func TestAPIError(t *testing.T) {
+	broken := errors.New("connection reset")
+	for _, c := range []struct {
+		err  llm.APIError
+		want string
+	}{
+		{llm.APIError{}, "no response"},
+		{llm.APIError{Provider: "openai", Err: broken}, "openai: no response: connection reset"},
+		{llm.APIError{Provider: "openai", Status: 429, Code: "rate_limit_exceeded", Message: "slow down", RequestID: "req_1"}, "openai: status 429 rate_limit_exceeded: slow down (request req_1)"},
+		{llm.APIError{Status: 500, Message: "oops"}, "status 500: oops"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+	if err := fmt.Errorf("x: %w", &llm.APIError{Err: broken}); !errors.Is(err, broken) {
+		t.Error("what lies beneath is not found")
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	for in, want := range map[string]string{
+		` { "b" : [ 1 , 2.50 , null , true , false ] , "a" : { "d" : "<\u00e9>" , "c" : {} } } `: `{"a":{"c":{},"d":"<é>"},"b":[1,2.50,null,true,false]}`,
+		`1e400`: `1e400`, `"x" y`: `"x" y`, "\"\xff\"": "\"\xff\"", ``: ``, ` [] `: `[]`, ` {}`: `{}`,
+	} {
+		if got := llm.Canonical(in); got != want {
+			t.Errorf("Canonical(%s) = %s, want %s", in, got, want)
+		}
+	}
+}
