@@ -1,0 +1,407 @@
+package scenario
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// FromTrace makes a scenario file of a recorded run: its models and tools say
+// again what they said then, and the recorded trace is what is expected. With it
+// a run that went wrong once goes wrong each time.
+//
+// What a scenario cannot hold (media in results, policies of the caller's own,
+// other model calls than the answer's) is listed in the file's comment. The
+// error says that there is no run to make one of.
+func FromTrace(events []trace.Event) ([]byte, error) {
+	if len(events) == 0 {
+		return nil, errors.New("scenario: the trace is empty")
+	}
+	events = trace.Canonical(events)
+	one := events[:1]
+	for len(one) < len(events) && events[len(one)].Run == one[0].Run {
+		one = events[:len(one)+1]
+	}
+	start, ok := one[0].Body.(trace.RunStart)
+	if !ok {
+		return nil, fmt.Errorf("scenario: the run %q does not begin with %s", one[0].Run, trace.KindRunStart)
+	}
+	b := builder{start: start, tools: map[string]*fake.Tool{}, results: map[string]llm.ToolResult{}, virtual: start.Clock == trace.ClockVirtual}
+	if len(one) < len(events) {
+		b.lose("the runs after the first")
+	}
+	b.options()
+	for _, ev := range one {
+		b.event(ev)
+	}
+	b.flush()
+	return b.file(one)
+}
+
+// FromMessages makes a scenario file of a plain list of messages: those up to the
+// last user message are its history and input, and the turns after it its script.
+// Nothing is expected, since nothing but the messages is known.
+func FromMessages(name string, messages []llm.Message) ([]byte, error) {
+	last := -1
+	for i, m := range messages {
+		if m.Role == llm.RoleUser && i+1 < len(messages) {
+			last = i
+		}
+	}
+	if last < 0 {
+		return nil, fmt.Errorf("scenario: the run %q has no user message with an answer", name)
+	}
+	b := builder{tools: map[string]*fake.Tool{}, results: map[string]llm.ToolResult{}}
+	b.script.Name = name
+	before := messages[:last]
+	if len(before) > 0 && before[0].Role == llm.RoleSystem {
+		b.script.System, before = before[0].Text(), before[1:]
+	}
+	b.script.History, b.script.Input = before, messages[last:last+1]
+	answers := 0
+	for _, m := range messages[last+1:] {
+		switch m.Role {
+		case llm.RoleAssistant:
+			answers++
+			b.turns = append(b.turns, turnOf(m, trace.ModelTurn{Message: m}))
+			for _, c := range m.Calls() {
+				b.tool(c.Name)
+			}
+		case llm.RoleTool:
+			for _, p := range m.Parts {
+				if r, ok := p.(llm.ToolResult); ok {
+					b.result(b.nameOf(r, messages), trace.OutcomeOK, r, 0)
+				}
+			}
+		case llm.RoleUser, llm.RoleSystem:
+		}
+	}
+	b.script.Loop = []fake.Option{{Name: "max_steps", Value: fake.NumberValue(max(answers, 1))}}
+	b.flush()
+	return b.file(nil)
+}
+
+// builder collects a script.
+type builder struct {
+	script  fake.Script
+	start   trace.RunStart
+	virtual bool
+	order   []string // of the tools
+	tools   map[string]*fake.Tool
+	results map[string]llm.ToolResult
+	turns   []fake.Turn
+	tries   []fake.Turn // the failed attempts of the turn that is to come
+	asked   time.Duration
+	entered map[string]time.Duration
+	lost    []string
+	first   bool // the first request was seen
+}
+
+func (b *builder) lose(what string) {
+	if !slices.Contains(b.lost, what) {
+		b.lost = append(b.lost, what)
+	}
+}
+
+// options takes over what the run declares, as far as a scenario knows it.
+func (b *builder) options() {
+	known := map[string]bool{}
+	for _, o := range OptionNames() {
+		known[o[0]] = true
+	}
+	for _, o := range b.start.Options {
+		v := fake.TextValue(o.Value)
+		if _, err := strconv.Atoi(o.Value); err == nil {
+			v = fake.Value{Kind: fake.Number, Text: o.Value}
+		}
+		switch {
+		case o.Name == "retry_max":
+			b.script.Loop = append(b.script.Loop, fake.Option{Name: "retry", Value: fake.Value{Kind: fake.Map, Fields: []fake.Option{{Name: "max", Value: v}}}})
+		case known[o.Name]:
+			b.script.Loop = append(b.script.Loop, fake.Option{Name: o.Name, Value: v})
+		default:
+			b.lose("the option " + o.Name)
+		}
+	}
+	for _, t := range b.start.Tools {
+		b.tool(t.Name).Client = t.Client
+	}
+}
+
+func (b *builder) tool(name string) *fake.Tool {
+	t := b.tools[name]
+	if t == nil {
+		t = &fake.Tool{Name: name}
+		b.tools[name] = t
+		b.order = append(b.order, name)
+	}
+	return t
+}
+
+func (b *builder) event(ev trace.Event) {
+	if ev.Purpose != trace.PurposeAnswer {
+		b.lose("the model calls for the purpose " + string(ev.Purpose))
+		return
+	}
+	switch e := ev.Body.(type) {
+	case trace.ModelSetup:
+		b.setup(e)
+	case trace.ModelRequest:
+		if !b.first {
+			b.first = true
+			b.script.Input = e.New
+		}
+		b.asked = ev.At
+	case trace.ModelTurn:
+		t := turnOf(e.Message, e)
+		t.Delay = b.since(ev.At, b.asked)
+		b.flush()
+		b.turns = append(b.turns, fake.Turn{Attempts: append(b.tries, t)})
+		if len(b.tries) == 0 {
+			b.turns[len(b.turns)-1] = t
+		}
+		b.tries = nil
+	case trace.ModelError:
+		b.tries = append(b.tries, failedTurn(e, b.since(ev.At, b.asked)))
+	case trace.Warning:
+		b.warning(e)
+	case trace.ToolStart:
+		if b.entered == nil {
+			b.entered = map[string]time.Duration{}
+		}
+		b.entered[e.Call] = ev.At
+	case trace.ToolEnd:
+		b.result(e.Result.Name, e.Outcome, e.Result, b.since(ev.At, b.entered[e.Call]))
+	case trace.Rewrite:
+		b.lose("the rewrite by " + e.By)
+	case trace.Decision:
+		if e.By != "" || e.Cause == trace.CauseStopCondition {
+			b.lose(fmt.Sprintf("what decided to %s (%s)", e.Action, cmp.Or(e.By, string(e.Cause))))
+		}
+	case trace.Custom:
+		b.lose("the event " + e.Name)
+	case trace.Cancelled:
+		if e.Cause == string(trace.CauseCancel) {
+			b.script.Cancel = &fake.Cancel{At: ev.At, Before: ev.At == 0}
+			if ev.At == 0 && b.first {
+				b.script.Cancel = nil
+				b.lose("the cancel, whose time is not known")
+			}
+		}
+	default:
+	}
+}
+
+// since is the time between two events, on a virtual clock.
+func (b *builder) since(at, from time.Duration) time.Duration {
+	if !b.virtual {
+		return 0
+	}
+	return at - from
+}
+
+func (b *builder) setup(e trace.ModelSetup) {
+	b.script.System = e.System
+	for _, t := range e.Tools {
+		x := b.tool(t.Name)
+		x.Description = t.Description
+		if string(t.Parameters) != `{"type":"object"}` {
+			x.Parameters = t.Parameters
+		}
+	}
+}
+
+// warning takes back what an Accumulator warned about, and the adapter's own
+// warnings as they are.
+func (b *builder) warning(w trace.Warning) {
+	if len(b.turns) == 0 || w.Call != "" {
+		return
+	}
+	t := &b.turns[len(b.turns)-1]
+	if n := len(t.Attempts); n > 0 {
+		t = &t.Attempts[n-1]
+	}
+	switch w.Code {
+	case llm.WarnNoFinish:
+		t.NoFinish = true
+	case llm.WarnNoCallEnd:
+		for i := range t.Calls {
+			t.Calls[i].NoEnd = true
+		}
+	case llm.WarnRepeatedArgs, llm.WarnNoCallStart:
+		b.lose("how the provider sent the arguments (" + w.Code + ")")
+	default:
+		t.Warnings = append(t.Warnings, llm.Warning{Code: w.Code, Message: w.Message})
+	}
+}
+
+// flush ends a turn that had failed attempts alone.
+func (b *builder) flush() {
+	switch len(b.tries) {
+	case 0:
+	case 1:
+		b.turns = append(b.turns, b.tries[0])
+	default:
+		b.turns = append(b.turns, fake.Turn{Attempts: b.tries})
+	}
+	if len(b.tries) > 0 {
+		b.tries = nil
+	}
+}
+
+// turnOf is an assistant's message as a script sends it.
+func turnOf(m llm.Message, e trace.ModelTurn) fake.Turn {
+	t := fake.Turn{
+		Usage: e.Usage, Finish: e.Finish, RawFinish: e.RawFinish, FinishMessage: e.FinishMessage,
+		ResponseID: e.ResponseID, Model: e.Model, Opaque: m.Opaque,
+	}
+	if e.Finish == "" {
+		t.Finish = llm.FinishStop
+		if len(m.Calls()) > 0 {
+			t.Finish = llm.FinishToolCalls
+		}
+	}
+	if simple(m.Parts, &t) {
+		return t
+	}
+	t.Reasoning, t.ReasoningOpaque, t.Text, t.TextOpaque, t.Refusal, t.Calls = "", nil, "", nil, false, nil
+	for _, p := range m.Parts {
+		if c, ok := p.(llm.ToolCall); ok {
+			p = asSent(c)
+		}
+		t.Events = append(t.Events, llm.PartDone{Part: p})
+	}
+	return t
+}
+
+func asSent(c llm.ToolCall) llm.ToolCall {
+	if c.Minted {
+		c.ID, c.ProviderID, c.Minted = c.ProviderID, "", false
+	}
+	return c
+}
+
+// simple fills the turn if the parts are what a script's own fields say: one
+// reasoning, one text, calls, in this order.
+func simple(parts []llm.Part, t *fake.Turn) bool {
+	stage := 0
+	at := func(n int) bool {
+		ok := stage < n || n == 3
+		stage = n
+		return ok
+	}
+	for _, p := range parts {
+		ok := false
+		switch p := p.(type) {
+		case llm.Reasoning:
+			t.Reasoning, t.ReasoningOpaque = p.Text, p.Opaque
+			ok = stage < 1 && at(1) && (p.Text != "" || p.Opaque != nil)
+		case llm.Text:
+			t.Text, t.TextOpaque, t.Refusal = p.Text, p.Opaque, p.Refusal
+			ok = stage < 2 && at(2) && p.Text != ""
+		case llm.ToolCall:
+			p = asSent(p)
+			t.Calls = append(t.Calls, fake.Call{ID: p.ID, Name: p.Name, Args: p.Args, Opaque: p.Opaque, ProviderExecuted: p.ProviderExecuted})
+			ok = at(3)
+		case llm.Media, llm.ToolResult, llm.Unknown:
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func failedTurn(e trace.ModelError, delay time.Duration) fake.Turn {
+	t := turnOf(llm.Message{Parts: e.Received}, trace.ModelTurn{Finish: llm.FinishStop, Usage: e.Usage})
+	t.Delay = delay
+	message := e.Error.Message
+	if _, rest, ok := strings.Cut(message, fmt.Sprintf("status %d", e.Error.Status)); ok && e.Error.Status != 0 {
+		rest = strings.TrimPrefix(strings.TrimPrefix(rest, " "+e.Error.Code), ": ")
+		message = rest
+	}
+	t.Finish = ""
+	switch e.Error.Type {
+	case "malformed_call":
+		t.Finish = llm.FinishMalformedCall
+		_, t.FinishMessage, _ = strings.Cut(e.Error.Message, ": ")
+	case "deadline", "cancelled":
+		t.Stall, t.Delay = true, 0
+	default:
+		retryable := e.Error.Retryable
+		t.Error = &fake.Failure{Status: e.Error.Status, Code: e.Error.Code, Message: message, RetryAfter: e.Error.RetryAfter, Retryable: &retryable}
+	}
+	return t
+}
+
+// result makes what a tool gave back its next behaviour.
+func (b *builder) result(name string, outcome trace.Outcome, r llm.ToolResult, took time.Duration) {
+	text := r.Text()
+	x := fake.Behaviour{Delay: took}
+	switch {
+	case outcome == trace.OutcomePanic:
+		x.Panic = strings.TrimPrefix(text, "the tool "+name+" panicked: ")
+	case outcome == trace.OutcomeTimeout, outcome == trace.OutcomeCancelled:
+		x.Delay, x.Stall = 0, true
+	case r.IsError:
+		x.Error = text
+	default:
+		x.Text = text
+	}
+	for _, p := range r.Content {
+		if _, ok := p.(llm.Text); !ok {
+			b.lose("media in the results of the tool " + name)
+		}
+	}
+	t := b.tool(name)
+	t.Calls = append(t.Calls, x)
+}
+
+// nameOf finds the tool that a result is of, where the result does not say.
+func (b *builder) nameOf(r llm.ToolResult, messages []llm.Message) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	for _, m := range slices.Backward(messages) {
+		for _, c := range m.Calls() {
+			if c.ID == r.ID {
+				return c.Name
+			}
+		}
+	}
+	return "unknown"
+}
+
+// file writes what was collected; expected may be nil.
+func (b *builder) file(expected []trace.Event) ([]byte, error) {
+	for _, name := range b.order {
+		b.script.Tools = append(b.script.Tools, *b.tools[name])
+	}
+	b.script.Models = []fake.Lane{{Name: "main", Turns: b.turns}}
+	if len(b.turns) == 0 {
+		b.script.Models = nil
+	}
+	yaml, err := b.script.YAML()
+	if err != nil {
+		return nil, err
+	}
+	comment := "Made from a recorded run.\n"
+	if len(b.lost) > 0 {
+		comment += "Not taken over: " + strings.Join(b.lost, "; ") + ".\n"
+	}
+	a := txtar.Archive{Comment: []byte(comment + "\n"), Files: []txtar.File{{Name: ScriptSection, Data: yaml}}}
+	if expected != nil {
+		a.Files = append(a.Files, txtar.File{Name: TraceSection, Data: trace.AppendText(nil, expected)})
+	}
+	return txtar.Format(&a), nil
+}
