@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 func execute(args []string, w *world) int {
 	root := newRoot(w)
 	root.SetArgs(args)
-	err := root.Execute()
+	err := root.ExecuteContext(context.Background())
 	if err == nil {
 		return statusHeld
 	}
@@ -81,7 +82,7 @@ hold, 2 for wrong usage or input that cannot be read (1 if both).`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newCheck(w), newTrace(w))
+	root.AddCommand(newRun(w), newCheck(w), newTrace(w), newScenario(w))
 	return root
 }
 
