@@ -96,7 +96,7 @@ type all struct {
 func ReadPart(d *jsonio.Dec) Part {
 	from := d.Offset()
 	var a all
-	if !a.read(d) {
+	if !a.read(d, isPart) {
 		return nil
 	}
 	switch a.kind {
@@ -122,7 +122,7 @@ func unknown(d *jsonio.Dec, kind string, from int) Unknown {
 func ReadEvent(d *jsonio.Dec) Event {
 	from := d.Offset()
 	var a all
-	if !a.read(d) {
+	if !a.read(d, isEvent) {
 		return nil
 	}
 	switch a.kind {
@@ -152,50 +152,102 @@ func ReadEvent(d *jsonio.Dec) Event {
 	return unknown(d, a.kind, from)
 }
 
-func (a *all) read(d *jsonio.Dec) bool {
+func isPart(kind string) bool {
+	switch kind {
+	case "text", "reasoning", "media", "tool_call", "tool_result":
+		return true
+	}
+	return false
+}
+
+func isEvent(kind string) bool {
+	switch kind {
+	case "text_delta", "reasoning_delta", "tool_call_start", "tool_call_delta", "tool_call_end", "part", "usage", "warning", "finish":
+		return true
+	}
+	return false
+}
+
+// typeOf looks ahead for the type of an object that d is before; it is empty if
+// there is none.
+func typeOf(d jsonio.Dec) string {
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return ""
+		}
+		if key == "type" {
+			return d.String()
+		}
+		d.Skip()
+	}
+}
+
+// read reads the members of a type that is known, and passes over those of
+// another, which may mean anything.
+func (a *all) read(d *jsonio.Dec, isKnown func(string) bool) bool {
+	start := *d
 	if !d.Object() {
 		return false
 	}
+	typed, known := false, false
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
 			return d.Err() == nil
 		}
-		switch name := strings.TrimSuffix(key, "_b64"); name {
-		case "type":
+		switch {
+		case typed:
+		case key == "type":
 			a.kind = d.String()
-		case "text":
-			a.text = d.Text(key)
-		case "id":
-			a.id = d.Text(key)
-		case "name":
-			a.name = d.Text(key)
-		case "args":
-			a.args = d.Text(key)
-		case "content":
-			a.content = ReadParts(d)
-		case "is_error":
-			a.isError = d.Bool()
-		case "opaque":
-			a.opaque = readRaw(d)
-		case "refusal":
-			a.refusal = a.flag(d)
-		case "minted":
-			a.minted = a.flag(d)
-		case "provider_executed":
-			a.providerExecuted = a.flag(d)
-		case "index":
-			a.index = int(a.count(d))
-		case "size":
-			a.size = a.count(d)
-		case "part":
-			a.part = ReadPart(d)
-		case "data":
-			a.data = a.bytes(d)
+			typed, known = true, isKnown(a.kind)
+			continue
 		default:
-			if !a.text2(name, key, d) && !a.usage.member(name, d) {
-				d.Skip()
-			}
+			a.kind = typeOf(start)
+			typed, known = true, isKnown(a.kind)
+		}
+		if !known {
+			d.Skip()
+			continue
+		}
+		a.member(d, key)
+	}
+}
+
+func (a *all) member(d *jsonio.Dec, key string) {
+	switch name := strings.TrimSuffix(key, "_b64"); name {
+	case "text":
+		a.text = d.Text(key)
+	case "id":
+		a.id = d.Text(key)
+	case "name":
+		a.name = d.Text(key)
+	case "args":
+		a.args = d.Text(key)
+	case "content":
+		a.content = ReadParts(d)
+	case "is_error":
+		a.isError = d.Bool()
+	case "opaque":
+		a.opaque = readRaw(d)
+	case "refusal":
+		a.refusal = a.flag(d)
+	case "minted":
+		a.minted = a.flag(d)
+	case "provider_executed":
+		a.providerExecuted = a.flag(d)
+	case "index":
+		a.index = int(a.count(d))
+	case "size":
+		a.size = a.count(d)
+	case "part":
+		a.part = ReadPart(d)
+	case "data":
+		a.data = a.bytes(d)
+	default:
+		if !a.text2(name, key, d) && !a.usage.member(name, d) {
+			d.Skip()
 		}
 	}
 }
