@@ -447,6 +447,25 @@ func TestParseScriptAt(t *testing.T) {
 	check(t, "position", []fake.Pos{{Line: 6, Col: 8}, {Line: 6, Col: 11}}, []fake.Pos{s.Loop[0].Pos, s.Loop[0].Value.Pos})
 }
 
+func TestBoundaries(t *testing.T) {
+	s := parse(t, "version: 1\nconsumer: {leave_after: 0}\ncancel: {at: 0s}\nmodels: {m: [{usage: {input: 0}}]}\ndoc: \"\u00a0 ~\u0085\"")
+	check(t, "consumer", &fake.Consumer{}, s.Consumer)
+	check(t, "cancel", &fake.Cancel{}, s.Cancel)
+	check(t, "doc", "\u00a0 ~ ", s.Doc) // YAML folds a line end (U+0085) to a space
+}
+
+// TestQuotes has each text in the plainest form that gives it again.
+func TestQuotes(t *testing.T) {
+	for text, want := range map[string]string{
+		"a": "a", "a b": "a b", "a ": "'a '", "5": "'5'", "~": "'~'", "a~": "'a~'", "true": "'true'", "a.": "a.", "30ms": "30ms", "it's": "'it''s'",
+		"a\nb": `"a\nb"`, "\u007f": `"\x7F"`, "-": "'-'", "{": "'{'",
+	} {
+		out, err := (&fake.Script{Name: text}).YAML()
+		check(t, "error", nil, err)
+		check(t, text, "version: 1\nname: "+want+"\n", string(out))
+	}
+}
+
 func TestScriptModel(t *testing.T) {
 	s := parse(t, "version: 1\nmodels: {b: [{text: b, delay: 1s}], a: [{text: a}], c: []}")
 	m := s.NewModel(fake.NewClock())
