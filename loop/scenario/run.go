@@ -203,6 +203,7 @@ func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Outcome, err
 	o.Live = x.clock.Live()
 	o.Requests, o.Tools, o.Changed = x.model.Requests(), x.tools.Log(), x.model.Changed()
 	o.Unused = x.model.Unused()
+	_ = x.clock.Drain() // tools that were abandoned end here, or are stuck and end with that error
 	return o, x.scriptError(o)
 }
 
