@@ -72,7 +72,7 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 		r.note(call, turnEvent(turn, turn.Usage))
 	}
 	for _, w := range turn.Warnings {
-		r.note(call, trace.Warning{Code: w.Code, Message: w.Message})
+		r.emit(call.Step, trace.Warning{Code: w.Code, Message: w.Message})
 	}
 	return turn, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -19,8 +20,25 @@ func printJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// columnWidth is how wide a column grows before its text wraps.
-const columnWidth = 72
+// A table is lineWidth wide at most, unless its last column had to be narrower
+// than lastWidth for that.
+const (
+	lineWidth = 80
+	lastWidth = 32
+)
+
+// wrapAt is how wide the last column may be before its text wraps.
+func wrapAt(header []string, rows [][]string) int {
+	left := lineWidth
+	for i := range header[:len(header)-1] {
+		widest := len(header[i])
+		for _, row := range rows {
+			widest = max(widest, utf8.RuneCountInString(row[i]))
+		}
+		left -= widest + 2
+	}
+	return max(left, lastWidth)
+}
 
 // printTable prints a table and an empty line, or nothing if there are no rows.
 // Its layout does not depend on the terminal.
@@ -40,7 +58,7 @@ func printTable(w *world, header []string, rows [][]string) error {
 		})),
 		tablewriter.WithHeaderAlignment(tw.AlignLeft),
 		tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithRowMaxWidth(columnWidth),
+		tablewriter.WithRowMaxWidth(wrapAt(header, rows)),
 		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
 	)
 	t.Header(header)

@@ -209,8 +209,8 @@ func (p *player) print(w *world, out played, many bool) error {
 	if out.Difference != "" {
 		fmt.Fprintf(&b, "To accept what came, read it and run: looptape run --update %s\n", out.File)
 	}
-	for _, u := range out.Unused {
-		complain(w, fmt.Errorf("%s: not asked for: %s", out.File, u))
+	if n := len(out.Unused); n > 0 && (out.Trace != "" || !out.OK) {
+		complain(w, fmt.Errorf("%s: %s of the script not asked for, from %s", out.File, count(n, "answer"), out.Unused[0]))
 	}
 	_, err := fmt.Fprint(w.out, b.String())
 	return err
