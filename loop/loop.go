@@ -202,30 +202,30 @@ func (c *Config) fill() {
 func (c *Config) check() error {
 	switch {
 	case !slices.Contains([]CapAt{CapBottom, CapTop}, c.CapAt):
-		return fmt.Errorf("CapAt %q is neither CapBottom nor CapTop", c.CapAt)
+		return fmt.Errorf("the CapAt %q is neither CapBottom nor CapTop", c.CapAt)
 	case !slices.Contains([]OnCap{CapReturn, CapForceFinal, CapError}, c.OnCap):
-		return fmt.Errorf("OnCap %q is none of CapReturn, CapForceFinal and CapError", c.OnCap)
+		return fmt.Errorf("the OnCap %q is none of CapReturn, CapForceFinal and CapError", c.OnCap)
 	case c.ToolMessage != OnePerStep && c.ToolMessage != OnePerCall:
-		return fmt.Errorf("ToolMessage %q is neither OnePerStep nor OnePerCall", c.ToolMessage)
+		return fmt.Errorf("the ToolMessage %q is neither OnePerStep nor OnePerCall", c.ToolMessage)
 	case c.DuplicateRound != DuplicateRun && c.DuplicateRound != DuplicateSkip:
-		return fmt.Errorf("DuplicateRound %q is neither DuplicateRun nor DuplicateSkip", c.DuplicateRound)
+		return fmt.Errorf("the DuplicateRound %q is neither DuplicateRun nor DuplicateSkip", c.DuplicateRound)
 	case c.Delivery != llm.Streamed && c.Delivery != llm.Buffered:
-		return fmt.Errorf("Delivery %q is neither llm.Streamed nor llm.Buffered", c.Delivery)
+		return fmt.Errorf("the Delivery %q is neither llm.Streamed nor llm.Buffered", c.Delivery)
 	case c.TokenBudget < 0:
-		return fmt.Errorf("TokenBudget is %d; it counts tokens, and 0 means none", c.TokenBudget)
+		return fmt.Errorf("the TokenBudget is %d; it counts tokens, and 0 means none", c.TokenBudget)
 	case c.Deadline < 0 || c.ToolTimeout < 0 || c.Grace < 0:
-		return fmt.Errorf("Deadline, ToolTimeout and Grace cannot be negative; 0 means none")
+		return fmt.Errorf("of Deadline, ToolTimeout and Grace none may be negative; 0 means none")
 	case c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }):
-		return fmt.Errorf("ToolChoice names the tool %q, which is not among Tools", c.ToolChoice.Name)
+		return fmt.Errorf("the ToolChoice names the tool %q, which is not among Tools", c.ToolChoice.Name)
 	}
 	for i, p := range c.Policies {
 		if p.New == nil {
-			return fmt.Errorf("Policies[%d] (%q) has no New", i, p.Name)
+			return fmt.Errorf("the policy Policies[%d] (%q) has no New", i, p.Name)
 		}
 	}
 	for i, s := range c.StopWhen {
 		if s == nil {
-			return fmt.Errorf("StopWhen[%d] is nil", i)
+			return fmt.Errorf("the condition StopWhen[%d] is nil", i)
 		}
 	}
 	return nil

@@ -190,7 +190,10 @@ func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Outcome, err
 	})
 	run := agent.Start(ctx, in)
 	n := 0
-	for range run.Events() {
+	for _, err := range run.Events() {
+		if err != nil {
+			break // the last item; Wait returns it as well
+		}
 		n++
 		if n == cancelAfter {
 			x.cancel()
