@@ -64,6 +64,7 @@ const (
 	WarnNoCallEnd    = "missing_call_end"   // a call was closed by the end of the turn
 	WarnRepeatedArgs = "repeated_arguments" // arguments came more than once; one was kept
 	WarnNoCallStart  = "missing_call_start" // a delta or an end for no call; it was dropped
+	WarnNoCalls      = "missing_calls"      // the finish reason is tool_calls, but there is no call (quirk QO-02)
 )
 
 // Accumulator turns the events of one answer into a Turn. Its zero value is
@@ -213,11 +214,14 @@ func (a *Accumulator) Turn() *Turn {
 			t.Parts = append(t.Parts, s.part)
 		}
 	}
-	if t.Finish == "" {
+	switch {
+	case t.Finish == "":
 		t.Finish = FinishUnknown
 		if !a.finished {
 			t.Warnings = append(t.Warnings, Warning{WarnNoFinish, "the answer ended without a finish reason"})
 		}
+	case t.Finish == FinishToolCalls && len(a.calls) == 0:
+		t.Warnings = append(t.Warnings, Warning{WarnNoCalls, "the finish reason speaks of tool calls, but none came"})
 	}
 	return &t
 }
@@ -424,7 +428,8 @@ func once(args string) (string, bool) {
 	if keep == "" {
 		keep = placeholder
 	}
-	return keep, n > 1 && (placeholders == 0 || keep[0] == '{')
+	whole := d.Offset() == len(args) // a NUL ends what Peek sees
+	return keep, whole && n > 1 && (placeholders == 0 || keep[0] == '{')
 }
 
 // Canonical returns JSON with sorted keys and without insignificant space, so

@@ -123,6 +123,8 @@ func TestAccumulatorArguments(t *testing.T) {
 		{"another value", []string{`{"a":1}`, `{"a":2}`}, `{"a":1}{"a":2}`, false},
 		{"another value third", []string{`{"a":1}{"a":1}{"a":2}`}, `{"a":1}{"a":1}{"a":2}`, false},
 		{"a value and a rest", []string{`{"a":1}{"a"`}, `{"a":1}{"a"`, false},
+		{"a value again and a NUL", []string{"[1][1]\x00"}, "[1][1]\x00", false},
+		{"a value again and a space", []string{"[1][1] "}, "[1]", true},
 		{"a placeholder (QO-14)", []string{`{}`, `{"a":1}`}, `{"a":1}`, true},
 		{"placeholders", []string{`{}{ }`, `{"a":1}{"a":1}`}, `{"a":1}`, true},
 		{"placeholders alone", []string{`{}`, `{}`, `{}`}, `{}`, true},

@@ -1,0 +1,71 @@
+package llm_test
+
+import (
+	"bytes"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// FuzzAccumulator feeds lines of event JSON: whatever comes, the turn can be
+// written and read, every call is there once, and no valid JSON is mended.
+func FuzzAccumulator(f *testing.F) {
+	f.Add([]byte(`{"type":"text_delta","text":"a"}
+{"type":"tool_call_start","index":1,"id":"x","name":"f"}
+{"type":"tool_call_delta","index":1,"args":"{}"}
+{"type":"tool_call_delta","index":1,"args":"{\"a\":1}"}
+{"type":"tool_call_end","index":1}
+{"type":"finish","reason":"stop"}`))
+	f.Add([]byte(`{"type":"part","part":{"type":"tool_call","id":"x","args":"{}{}"}}
+{"type":"tool_call_end"}
+{"type":"usage","input":1}
+{"type":"new"}`))
+	f.Add([]byte(`{"type":"tool_call_start","id":"x"}
+{"type":"tool_call_start","id":"x"}
+{"type":"tool_call_delta","args":"{\"a"}
+{"type":"tool_call_delta","args":"{\"a\":1}"}`))
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		var acc llm.Accumulator
+		starts := 0
+		for line := range bytes.Lines(lines) {
+			ev, err := llm.UnmarshalEvent(line)
+			if err != nil {
+				continue
+			}
+			before := llm.AppendEvent(nil, ev)
+			if again, err := llm.UnmarshalEvent(before); err != nil || !bytes.Equal(before, llm.AppendEvent(nil, again)) {
+				t.Fatalf("%s is read back as %v, %v", before, again, err)
+			}
+			call := acc.Add(ev)
+			switch e := ev.(type) {
+			case llm.ToolCallStart:
+				if call == nil {
+					t.Fatal("a start without a call")
+				}
+			case llm.PartDone:
+				if c, ok := e.Part.(llm.ToolCall); ok && !c.ProviderExecuted {
+					starts++
+				}
+			}
+		}
+		turn := acc.Turn()
+		if len(turn.Calls()) < starts {
+			t.Fatalf("%d calls of %d whole ones", len(turn.Calls()), starts)
+		}
+		m := turn.Message()
+		written := m.AppendJSON(nil)
+		if !utf8.Valid(written) {
+			t.Fatalf("not UTF-8: %q", written)
+		}
+		var back llm.Message
+		if err := back.UnmarshalJSON(written); err != nil {
+			t.Fatalf("%v: %s", err, written)
+		}
+		if diff := cmp.Diff(string(written), string(back.AppendJSON(nil))); diff != "" {
+			t.Fatalf("written again (-first +again):\n%s", diff)
+		}
+	})
+}
