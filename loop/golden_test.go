@@ -18,6 +18,10 @@ import (
 // The scenarios of the project: what each must come to is in its own file.
 var repeats = flag.Int("repeats", 50, "how often each golden scenario is repeated")
 
+// quick makes the tests that repeat things do so a few times only, where they are
+// run once for each mutant.
+var quick = os.Getenv("LOOPTAPE_QUICK") != ""
+
 const testdata = "../testdata"
 
 func scenarioFiles(t testing.TB) []string {
@@ -96,7 +100,11 @@ func TestGoldensRepeat(t *testing.T) {
 			t.Parallel()
 			f := parse(t, path)
 			var first []byte
-			for n := range *repeats {
+			times := *repeats
+			if quick {
+				times = 2
+			}
+			for n := range times {
 				o, err := scenario.Run(t.Context(), f.Script, nil)
 				if err != nil {
 					t.Fatal(err)
