@@ -238,6 +238,7 @@ func (b *builder) warning(w trace.Warning) {
 		for i := range t.Calls {
 			t.Calls[i].NoEnd = true
 		}
+	case llm.WarnNoCalls: // follows from the turn
 	case llm.WarnRepeatedArgs, llm.WarnNoCallStart:
 		b.lose("how the provider sent the arguments (" + w.Code + ")")
 	default:
