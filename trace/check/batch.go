@@ -172,10 +172,7 @@ func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
 	if c == nil || c.state == callRunning {
 		return
 	}
-	if c.name == "" {
-		c.name = b.Name
-	}
-	c.state = callRunning
+	c.name, c.state = b.Name, callRunning
 	r.batch.running++
 }
 

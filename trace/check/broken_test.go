@@ -176,6 +176,49 @@ var broken = []struct {
 		i := s.index(t, trace.KindDecision, 2)
 		s.insert(i+1, trace.ToolStart{Call: "c2", Name: "g", Args: c2.Args}).insert(i+2, trace.ToolEnd{Call: "c2", Outcome: trace.OutcomeOK, Result: good("c2")})
 	}},
+	{"INV-11", "plain", "the loop goes on for no cause", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.Decision) { b.Action, b.Cause = trace.ForceFinal, trace.CauseCalls })
+		s.insert(s.index(t, trace.KindDecision, 0)+1, trace.Decision{Action: trace.GoOn, Cause: trace.CausePolicy})
+		s.events = s.events[:s.index(t, trace.KindStepEnd, 0)+1]
+		s.events = append(s.events, trace.Event{Run: "r1", Step: trace.NoStep, Body: trace.Decision{Action: trace.Stop, Cause: trace.CausePolicy}})
+		s.events = append(s.events, trace.Event{Run: "r1", Step: trace.NoStep, Body: trace.RunEnd{Stop: trace.CausePolicy, Usage: perTurn, Appended: s.history[1:3]}})
+	}},
+	{"INV-11", "suspended", "for no cause", func(t *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().reply(llm.Assistant(text("a"))).decide(trace.Suspend, trace.CauseNone, 0).done().end(trace.CauseNone)
+	}},
+	{"INV-11", "a stop at the cap of a turn to continue", "before the cap", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunStart) { b.Options[0].Value = "2" })
+	}},
+	{"INV-11", "a turn that was continued too often", "with calls", func(t *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().reply(llm.Assistant(c1)).decide(trace.Stop, trace.CauseContinuedTurn, 0).done()
+		s.end(trace.CauseContinuedTurn, "c1")
+	}},
+	{"INV-14", "plain", "a delta of another step", func(t *testing.T, s *script) {
+		s.events[s.index(t, trace.KindModelDelta, 0)].Step = 1
+		for i := s.index(t, trace.KindModelDelta, 0); i <= s.index(t, trace.KindStepEnd, 0); i++ {
+			s.events[i].Step = 1
+		}
+		for i := s.index(t, trace.KindStepEnd, 0) + 1; i < len(s.events)-1; i++ {
+			s.events[i].Step++
+		}
+	}},
+	{"INV-20", "guard of a row", "the run goes on", func(_ *testing.T, s *script) {
+		o := with()
+		o[3].Value = "absence"
+		*s = *begin("r1", o).round(c2, good("c2")).done().round(c1, bad("c1")).done().round(c3, bad("c3")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-22", "plain", "the last part is left out", func(t *testing.T, s *script) {
+		signed := llm.Text{Text: "x", Opaque: secret}
+		*s = *begin("r1", declared).ask().turn(c1, signed).starts(c1).ends(good("c1"))
+		s.history[1] = llm.Assistant(c1)
+		s.results(good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-23", "cap", "a tool's error ends the run", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).round(c1, bad("c1")).decide(trace.Stop, trace.CauseError, 0).done()
+		e := s.runEnd(trace.CauseError)
+		e.Error = &trace.Error{Type: "tool", Message: "boom"}
+		s.add(e)
+	}},
 	{"INV-13", "plain", "an event after the end", func(_ *testing.T, s *script) { s.add(trace.Warning{}).add(trace.Warning{}) }},
 	{"INV-13", "plain", "two ends", func(_ *testing.T, s *script) { s.end(trace.CauseNone) }},
 	{"INV-13", "plain", "no end", func(t *testing.T, s *script) { s.remove(t, trace.KindRunEnd, 0) }},

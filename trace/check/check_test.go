@@ -138,6 +138,37 @@ func TestPlaceOfAViolation(t *testing.T) {
 	}
 }
 
+// TestWords checks what some messages say of amounts and places.
+func TestWords(t *testing.T) {
+	for _, x := range []struct {
+		clean, want string
+		change      func(s *script)
+	}{
+		{"retry", "asked again 999.999999ms after the failure, but the provider asked for 1s", func(s *script) {
+			s.events[s.index(t, trace.KindModelRequest, 1)].At--
+		}},
+		{"usage by purpose", `{"input":1,"output":0} for judge, but its model calls add up to {"input":2,"output":0}`, func(s *script) {
+			change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeJudge] = llm.Usage{Input: 1} })
+		}},
+		{"usage by purpose", `{"input":1,"output":0} for the answer, but`, func(s *script) {
+			change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeAnswer] = llm.Usage{Input: 1} })
+		}},
+		{"plain", strings.Repeat("x", 80) + `", but`, func(s *script) {
+			change(t, s, 0, func(b *trace.ToolStart) { b.Args = strings.Repeat("x", 80) })
+		}},
+		{"plain", strings.Repeat("x", 80) + `" …, but`, func(s *script) {
+			change(t, s, 0, func(b *trace.ToolStart) { b.Args = strings.Repeat("x", 81) })
+		}},
+	} {
+		s := clean[x.clean]()
+		x.change(s)
+		vs := s.check()
+		if len(vs) != 1 || !strings.Contains(vs[0].Message, x.want) {
+			t.Errorf("got %q, want %q in it", brief(vs), x.want)
+		}
+	}
+}
+
 // TestRunsAreTakenInOrder checks that runs without an end are reported by their
 // first event, and that ended ones stay ended.
 func TestRunsAreTakenInOrder(t *testing.T) {

@@ -189,6 +189,72 @@ var clean = map[string]func() *script{
 		s.ends(good("c2")).results(good("c1"), good("c2")).done()
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
+	"guard of a row": func() *script {
+		o := with()
+		o[3] = trace.Option{Name: "reset", Value: "absence"}
+		s := begin("r1", o).round(c2, good("c2")).done().round(c1, bad("c1")).done().round(c3, bad("c3"))
+		return s.decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
+	},
+	"a retry in each step": func() *script {
+		s := begin("r1", with(trace.Option{Name: "retry_max", Value: "1"}))
+		for range 2 {
+			s.ask().attempt(1, trace.ModelError{Error: trace.Error{Retryable: true}}).attempt(1, trace.ModelRetry{}).request(2)
+			s.reply(llm.Assistant(text("a"))).decide(trace.GoOn, trace.CauseContinuedTurn, 0).done()
+		}
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"no message but the system prompt": func() *script {
+		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}})
+		s.history = nil
+		s.round(c1, good("c1"))
+		return s.decide(trace.Stop, trace.CauseCap, 0).done().end(trace.CauseCap)
+	},
+	"an error that is no tool's": func() *script {
+		s := begin("r1", declared).round(c1, good("c1")).decide(trace.Stop, trace.CauseError, 0).done()
+		e := s.runEnd(trace.CauseError)
+		e.Error = &trace.Error{Type: "panic"}
+		return s.add(e)
+	},
+	"an error after a tool's": func() *script {
+		s := begin("r1", declared).round(c1, bad("c1")).decide(trace.Stop, trace.CauseError, 0).done()
+		e := s.runEnd(trace.CauseError)
+		e.Error = &trace.Error{Type: "api"}
+		return s.add(e)
+	},
+	"a stop at the cap of a turn to continue": func() *script {
+		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).ask().reply(llm.Assistant(text("a")))
+		return s.decide(trace.Stop, trace.CauseCap, 0).done().end(trace.CauseCap)
+	},
+	"a turn that was continued too often": func() *script {
+		s := begin("r1", declared).ask().reply(llm.Assistant(text("a")))
+		return s.decide(trace.Stop, trace.CauseContinuedTurn, 0).done().end(trace.CauseContinuedTurn)
+	},
+	"a policy answers itself": func() *script {
+		s := begin("r1", declared)
+		s.step = 0
+		m := llm.Assistant(text("a"))
+		s.history = append(s.history, m)
+		s.add(trace.StepStart{}).add(trace.ModelTurn{Message: m}).decide(trace.End, trace.CauseNone, 0)
+		return s.done().end(trace.CauseNone)
+	},
+	"a policy changes the turn": func() *script {
+		s := begin("r1", declared).ask().reply(llm.Assistant(c1, c2))
+		s.history[1] = llm.Assistant(c2)
+		s.add(trace.ModelTurn{Message: s.history[1]}).decide(trace.GoOn, trace.CauseCalls, 1)
+		s.starts(c2).ends(good("c2")).results(good("c2")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"a policy answers a call": func() *script {
+		s := begin("r1", declared).ask().turn(c1).add(trace.ToolSkip{Call: "c1", Name: "f", Cause: "answered", Result: good("c1")})
+		return s.results(good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"pieces of a judge's answer": func() *script {
+		s := begin("r1", declared).ask().turn(text("a")).done()
+		s.step = trace.NoStep
+		s.purpose(trace.PurposeJudge, trace.ModelRequest{New: []llm.Message{llm.User("good?")}})
+		s.purpose(trace.PurposeJudge, trace.ModelDelta{What: trace.DeltaText, Text: "y"})
+		return s.purpose(trace.PurposeJudge, trace.ModelTurn{Message: llm.Assistant(text("y"))}).end(trace.CauseNone)
+	},
 	"usage by purpose": func() *script {
 		s := begin("r1", declared).ask().turn(text("a"))
 		for range 2 {

@@ -45,7 +45,7 @@ func (r *run) mustHaveDecided() {
 // decide takes a decision.
 func (r *run) decide(b *trace.Decision) {
 	c := &r.control
-	r.step.decided++
+	r.step.decided = true
 	var wrong string
 	if c.awaited {
 		wrong = r.afterTurn(b)
@@ -154,7 +154,7 @@ func (r *run) later(b *trace.Decision) string {
 	case trace.End:
 		return "is a natural end, but follows no turn"
 	case trace.GoOn:
-		if b.Cause == trace.CauseCalls && (!r.resumed || r.batch.turn > 1) {
+		if b.Cause == trace.CauseCalls && (!r.resumed || r.step.begun > 0) {
 			return "counts calls, but follows no turn"
 		}
 	case trace.Stop:

@@ -69,7 +69,7 @@ func (r *run) complete(b *trace.RunEnd) {
 	if lost := r.lost(); lost != "" && r.control.forced != forceAsked && !slices.Contains(pending, lost) {
 		r.report(invCompleteness, "the run ends without the turn that has the call %q, and does not report it pending", lost)
 	}
-	if left := r.batch.left(pending); len(left) > 0 {
+	if left := r.batch.left(pending); left != nil {
 		r.checker.suspended[r.run] = left
 	}
 }
@@ -86,10 +86,9 @@ func (r *run) lost() string {
 	return first.id
 }
 
-// mustBeSent reports a turn whose calls have results, but that the next request
-// does not have.
+// mustBeSent reports a turn with calls that the next request does not have.
 func (r *run) mustBeSent() {
-	if id := r.lost(); id != "" && r.batch.results > 0 {
+	if id := r.lost(); id != "" {
 		r.report(invPairing, "the run goes on without the turn that has the call %q", id)
 	}
 }

@@ -244,7 +244,7 @@ func (r *run) answered(ev *trace.Event, x *exchange, u llm.Usage) {
 func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
 	x := r.exchange(ev.Purpose)
 	c := &r.control
-	instead := !x.asked && r.step.open && r.step.decided == 0 && b.Usage == llm.Usage{}
+	instead := !x.asked && r.step.open && !r.step.decided && b.Usage == llm.Usage{}
 	if !instead {
 		r.answered(ev, x, b.Usage)
 	}

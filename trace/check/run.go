@@ -40,12 +40,11 @@ type run struct {
 
 // step is the current step, or the last one.
 type step struct {
-	open  bool
-	n     int // the Step of its events
-	begun int // how many have begun
-	// decided and stops count the step's decisions, and those of them by a stop
-	// condition.
-	decided, stops int
+	open    bool
+	n       int // the Step of its events
+	begun   int // how many have begun
+	decided bool
+	stops   int // stop conditions that have held in this step
 }
 
 // promise is what a run declares of itself. What it does not declare has the
