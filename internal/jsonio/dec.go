@@ -517,8 +517,13 @@ func (d *Dec) Skip() {
 	}
 }
 
+// maxPath is how long a path in a message may be, in bytes: what is nested
+// thousands deep has a path that nobody reads.
+const maxPath = 100
+
 // pathAt gives the path of the value at the end of s, the beginning of a JSON
-// text up to an error. It is slow and only used for messages.
+// text up to an error; of a long one, its beginning. It is slow and only used
+// for messages.
 func pathAt(s string) string {
 	type level struct {
 		object bool
@@ -577,5 +582,12 @@ func pathAt(s string) string {
 		path = strconv.AppendInt(path, int64(l.n), 10)
 		path = append(path, ']')
 	}
-	return string(path)
+	if len(path) <= maxPath {
+		return string(path)
+	}
+	n := maxPath
+	for n > 0 && !utf8.RuneStart(path[n]) {
+		n--
+	}
+	return string(path[:n]) + "…"
 }
