@@ -75,11 +75,11 @@ func (r *run) start() error {
 		opts = opts.With("tool_choice", r.in.ToolChoice.String())
 	}
 	r.emit(trace.NoStep, trace.RunStart{Parent: r.in.Parent, Clock: clockName(r.cfg.Clock), Options: opts, Tools: info})
-	if err != nil {
-		return err
+	if err == nil {
+		err = checkHistory(r.in.Messages)
 	}
-	if err := checkHistory(r.in.Messages); err != nil {
-		return err
+	if err != nil {
+		return r.fail(trace.NoStep, err)
 	}
 	n := len(r.in.Messages)
 	r.history = r.in.Messages[:n:n]

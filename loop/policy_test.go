@@ -375,7 +375,7 @@ func TestContributedTools(t *testing.T) {
 		t.Errorf("got %+v", res.Steps[0])
 	}
 	_, events, err := ran(t, model(), loop.Config{Tools: []loop.Tool{echo("b")}, Policies: []loop.Policy{p}})
-	if err == nil || !strings.Contains(err.Error(), `two tools have the name "b"`) || kinds(events) != "run.start run.end" {
+	if err == nil || !strings.Contains(err.Error(), `two tools have the name "b"`) || kinds(events) != "run.start decision run.end" {
 		t.Errorf("a name twice: got %v, %s", err, kinds(events))
 	}
 	if _, _, err := ran(t, model(text("x")), loop.Config{Tools: []loop.Tool{echo("b")}}); err != nil {

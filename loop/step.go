@@ -61,7 +61,9 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	}
 	if err != nil {
 		r.ended(call.Step)
-		r.note(call, trace.ModelError{Error: describe(err), Partial: call.Partial, Received: turn.Parts, Usage: turn.Usage})
+		facts := describe(err)
+		facts.Retryable = r.cfg.Retry.On(err)
+		r.note(call, trace.ModelError{Error: facts, Partial: call.Partial, Received: turn.Parts, Usage: turn.Usage})
 		return turn, err
 	}
 	r.ids.accept()
