@@ -36,6 +36,7 @@ type shown struct {
 	ran      string // the calls whose tools were entered, in order
 	failed   string // the calls that got an error result, in order
 	requests int    // model calls; 0 means one more than there are tool rounds
+	refused  bool   // the history is, before any model call
 	stop     trace.Cause
 	warnings string // the codes, in order
 	more     func(t *testing.T, o *scenario.Outcome)
@@ -96,7 +97,10 @@ var quirks = []quirk{
 	}}},
 	{id: "QR-05", shown: []shown{{scenario: "QR-05", failed: "call_1", more: skipped("malformed_args")}}},
 	{id: "QR-06", shown: []shown{{scenario: "QR-06", ran: "call_1 call_2"}}},
-	{id: "QR-07", test: TestHistoryErrors},
+	{id: "QR-07", test: TestHistoryErrors, shown: []shown{
+		{scenario: "QR-07a", refused: true, stop: trace.CauseError, more: historyError(1)},
+		{scenario: "QR-07b", refused: true, stop: trace.CauseError, more: historyError(2)},
+	}},
 	{id: "QR-08", shown: []shown{{scenario: "QR-08", requests: 1, stop: trace.CauseError, more: both(apiError(200), received("Let me look."))}}},
 	{id: "QR-09", shown: []shown{{scenario: "QR-09", ran: "call_1 call_2", warnings: llm.WarnNoCallEnd}}},
 	{id: "QR-10", wire: "a codec keeps what it streamed"},
@@ -120,7 +124,7 @@ var quirks = []quirk{
 	{id: "QA-08", shown: []shown{{
 		scenario: "QA-08", ran: "toolu_1", failed: "toolu_2 toolu_3", warnings: llm.WarnNoCallEnd, more: skipped("cut", "cut"),
 	}}},
-	{id: "QA-09", test: TestHistoryErrors},
+	{id: "QA-09", shown: []shown{{scenario: "QR-07a", refused: true, stop: trace.CauseError, more: historyError(1)}}},
 	{id: "QA-10", shown: []shown{{scenario: "QA-10", ran: "toolu_1", failed: "toolu_2", more: skipped("malformed_args")}}},
 	{id: "QA-11", shown: []shown{{scenario: "QA-11", ran: "toolu_1 toolu_2", warnings: llm.WarnNoCallEnd}}},
 	{id: "QA-12", shown: []shown{{scenario: "QA-12", ran: "toolu_1 toolu_2"}}},
@@ -132,7 +136,10 @@ var quirks = []quirk{
 	{id: "QG-02", shown: []shown{{scenario: "QG-02", ran: "8hd01vsf", more: finishes(llm.FinishStop, llm.FinishStop)}}},
 	{id: "QG-03", shown: []shown{{scenario: "QG-03", ran: "loop_call_1 loop_call_2 8hd01vsf"}}},
 	{id: "QG-04", shown: []shown{{scenario: "QG-04", ran: "g1 g2 g3"}}},
-	{id: "QG-05", test: TestHistoryErrors},
+	{id: "QG-05", shown: []shown{
+		{scenario: "QR-07a", refused: true, stop: trace.CauseError, more: historyError(1)},
+		{scenario: "QR-07b", refused: true, stop: trace.CauseError, more: historyError(2)},
+	}},
 	{id: "QG-06", shown: []shown{
 		{scenario: "QG-06a", requests: 1, stop: trace.CauseError, more: malformedCall},
 		{scenario: "QG-06b", requests: 1, stop: trace.CauseError, more: both(malformedCall, received("I will call a."))},
@@ -223,7 +230,7 @@ func (s shown) hold(t *testing.T, o *scenario.Outcome) {
 		t.Errorf("%s: warnings %q, want %q", s.scenario, got, s.warnings)
 	}
 	requests := s.requests
-	if requests == 0 {
+	if requests == 0 && !s.refused {
 		requests = o.Result.ToolRounds + 1
 	}
 	if len(o.Requests) != requests {
@@ -338,6 +345,15 @@ func apiError(status int) fact {
 		api, ok := errors.AsType[*llm.APIError](o.Err)
 		if !ok || api.Status != status {
 			t.Errorf("the run failed with %v, want an API error of status %d", o.Err, status)
+		}
+	}
+}
+
+func historyError(message int) fact {
+	return func(t *testing.T, o *scenario.Outcome) {
+		h, ok := errors.AsType[*loop.HistoryError](o.Err)
+		if !ok || h.Message != message {
+			t.Errorf("the run failed with %v, want a HistoryError of message %d", o.Err, message)
 		}
 	}
 }
