@@ -241,6 +241,9 @@ func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 	return p.tool.Run(ctx, call)
 }
 
+// ExitedText is the result of a tool that ended its goroutine (runtime.Goexit).
+const ExitedText = "the tool ended its goroutine instead of returning"
+
 // batch runs calls at the same time.
 type batch struct {
 	run     *run
@@ -306,7 +309,7 @@ func (b *batch) work(p *Planned) {
 	outcome, result := trace.OutcomePanic, llm.ToolResult{}
 	defer func() {
 		if result.ID == "" { // the tool ended its goroutine
-			result = p.resultOf(Output{Content: []llm.Part{llm.Text{Text: "the tool ended its goroutine instead of returning"}}, IsError: true})
+			result = p.resultOf(Output{Content: []llm.Part{llm.Text{Text: ExitedText}}, IsError: true})
 		}
 		b.mu.Lock()
 		if !p.abandoned {

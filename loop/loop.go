@@ -272,7 +272,13 @@ func (c *Config) declare() trace.Options {
 	}
 	span("tool_timeout", c.ToolTimeout)
 	span("grace", c.Grace)
-	num("retry_max", int64(c.Retry.Max))
+	c.Retry.declare(num, span, add)
+	switch {
+	case c.Continuations < 0:
+		add("continuations", "0")
+	case c.Continuations != DefaultContinuations:
+		num("continuations", int64(c.Continuations))
+	}
 	opt("tool_message", string(c.ToolMessage))
 	if c.EmptyForBadArgs {
 		add("bad_args", "empty_object")

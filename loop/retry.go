@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -28,12 +29,36 @@ type Retry struct {
 	On func(error) bool
 }
 
+// The values that zero fields of a Retry stand for; see also
+// DefaultMaxRetryWait.
+const (
+	defaultRetryBase   = 500 * time.Millisecond
+	defaultRetryFactor = 2
+)
+
+// declare lists what is not the default.
+func (r *Retry) declare(num func(string, int64), span func(string, time.Duration), add func(name, value string)) {
+	num("retry_max", int64(r.Max))
+	if r.Max == 0 {
+		return
+	}
+	if r.Base != defaultRetryBase {
+		span("retry_base", r.Base)
+	}
+	if r.Factor != defaultRetryFactor {
+		add("retry_factor", strconv.FormatFloat(r.Factor, 'g', -1, 64))
+	}
+	if r.MaxWait != DefaultMaxRetryWait {
+		span("retry_max_wait", r.MaxWait)
+	}
+}
+
 func (r *Retry) fill() {
 	if r.Base == 0 {
-		r.Base = 500 * time.Millisecond
+		r.Base = defaultRetryBase
 	}
 	if r.Factor == 0 {
-		r.Factor = 2
+		r.Factor = defaultRetryFactor
 	}
 	if r.MaxWait == 0 {
 		r.MaxWait = DefaultMaxRetryWait

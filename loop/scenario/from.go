@@ -13,6 +13,7 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -45,6 +46,9 @@ func FromTrace(events []trace.Event) ([]byte, error) {
 		b.event(ev)
 	}
 	b.flush()
+	if !b.first {
+		return nil, fmt.Errorf("scenario: the run %q sent no request; there is nothing to repeat", one[0].Run)
+	}
 	return b.file(one)
 }
 
@@ -104,7 +108,8 @@ type builder struct {
 	asked   time.Duration
 	entered map[string]time.Duration
 	lost    []string
-	first   bool // the first request was seen
+	first   bool   // the first request was seen
+	lane    string // the model's name
 }
 
 func (b *builder) lose(what string) {
@@ -121,21 +126,43 @@ func (b *builder) options() {
 	}
 	for _, o := range b.start.Options {
 		v := fake.TextValue(o.Value)
-		if _, err := strconv.Atoi(o.Value); err == nil {
+		if _, err := strconv.ParseFloat(o.Value, 64); err == nil {
 			v = fake.Value{Kind: fake.Number, Text: o.Value}
 		}
+		sub, isRetry := strings.CutPrefix(o.Name, "retry_")
 		switch {
-		case o.Name == "retry_max":
-			b.script.Loop = append(b.script.Loop, fake.Option{Name: "retry", Value: fake.Value{Kind: fake.Map, Fields: []fake.Option{{Name: "max", Value: v}}}})
+		case isRetry:
+			b.retry(fake.Option{Name: sub, Value: v})
 		case known[o.Name]:
 			b.script.Loop = append(b.script.Loop, fake.Option{Name: o.Name, Value: v})
 		default:
 			b.lose("the option " + o.Name)
 		}
 	}
+	if _, guarded := b.start.Options.Lookup("same_tool_error_stop"); !guarded && len(b.start.Options) > 0 {
+		b.script.Loop = append(b.script.Loop, fake.Option{Name: "same_tool_error_stop", Value: fake.NumberValue(0)})
+	}
 	for _, t := range b.start.Tools {
 		b.tool(t.Name).Client = t.Client
 	}
+}
+
+// option sets an option, if it is not set.
+func (b *builder) option(name string, v fake.Value) {
+	if !slices.ContainsFunc(b.script.Loop, func(o fake.Option) bool { return o.Name == name }) {
+		b.script.Loop = append(b.script.Loop, fake.Option{Name: name, Value: v})
+	}
+}
+
+// retry adds a member to the option retry.
+func (b *builder) retry(member fake.Option) {
+	i := slices.IndexFunc(b.script.Loop, func(o fake.Option) bool { return o.Name == "retry" })
+	if i < 0 {
+		i = len(b.script.Loop)
+		b.script.Loop = append(b.script.Loop, fake.Option{Name: "retry", Value: fake.Value{Kind: fake.Map}})
+	}
+	v := &b.script.Loop[i].Value
+	v.Fields = append(v.Fields, member)
 }
 
 func (b *builder) tool(name string) *fake.Tool {
@@ -160,17 +187,15 @@ func (b *builder) event(ev trace.Event) {
 		if !b.first {
 			b.first = true
 			b.script.Input = e.New
+		} else if len(e.New) == 0 && len(b.tries) == 0 {
+			b.reopen()
 		}
 		b.asked = ev.At
 	case trace.ModelTurn:
 		t := turnOf(e.Message, e)
 		t.Delay = b.since(ev.At, b.asked)
+		b.tries = append(b.tries, t)
 		b.flush()
-		b.turns = append(b.turns, fake.Turn{Attempts: append(b.tries, t)})
-		if len(b.tries) == 0 {
-			b.turns[len(b.turns)-1] = t
-		}
-		b.tries = nil
 	case trace.ModelError:
 		b.tries = append(b.tries, failedTurn(e, b.since(ev.At, b.asked)))
 	case trace.Warning:
@@ -212,6 +237,18 @@ func (b *builder) since(at, from time.Duration) time.Duration {
 
 func (b *builder) setup(e trace.ModelSetup) {
 	b.script.System = e.System
+	if e.Model != "" {
+		b.lane = e.Model
+		b.option("model", fake.TextValue(e.Model))
+	}
+	rest := e.Settings
+	if p := rest.ParallelCalls; p != nil {
+		b.option("parallel_calls", fake.BoolValue(*p))
+		rest.ParallelCalls = nil
+	}
+	if string(rest.AppendJSON(nil)) != "{}" || len(e.Extra) > 0 {
+		b.lose("the model's settings")
+	}
 	for _, t := range e.Tools {
 		x := b.tool(t.Name)
 		x.Description = t.Description
@@ -235,8 +272,14 @@ func (b *builder) warning(w trace.Warning) {
 	case llm.WarnNoFinish:
 		t.NoFinish = true
 	case llm.WarnNoCallEnd:
-		for i := range t.Calls {
-			t.Calls[i].NoEnd = true
+		found := false
+		for i, c := range t.Calls {
+			if strings.Contains(w.Message, "the call "+c.ID+" ") {
+				t.Calls[i].NoEnd, found = true, true
+			}
+		}
+		if !found {
+			b.lose("which call was not ended by the provider")
 		}
 	case llm.WarnNoCalls: // follows from the turn
 	case llm.WarnRepeatedArgs, llm.WarnNoCallStart:
@@ -246,7 +289,7 @@ func (b *builder) warning(w trace.Warning) {
 	}
 }
 
-// flush ends a turn that had failed attempts alone.
+// flush ends a turn, with all its attempts.
 func (b *builder) flush() {
 	switch len(b.tries) {
 	case 0:
@@ -255,8 +298,17 @@ func (b *builder) flush() {
 	default:
 		b.turns = append(b.turns, fake.Turn{Attempts: b.tries})
 	}
-	if len(b.tries) > 0 {
-		b.tries = nil
+	b.tries = nil
+}
+
+// reopen makes the last turn an attempt: the same messages are asked about again.
+func (b *builder) reopen() {
+	n := len(b.turns) - 1
+	last := b.turns[n]
+	b.turns = b.turns[:n]
+	b.tries = last.Attempts
+	if b.tries == nil {
+		b.tries = []fake.Turn{last}
 	}
 }
 
@@ -327,9 +379,12 @@ func failedTurn(e trace.ModelError, delay time.Duration) fake.Turn {
 	t := turnOf(llm.Message{Parts: e.Received}, trace.ModelTurn{Finish: llm.FinishStop, Usage: e.Usage})
 	t.Delay = delay
 	message := e.Error.Message
-	if _, rest, ok := strings.Cut(message, fmt.Sprintf("status %d", e.Error.Status)); ok && e.Error.Status != 0 {
-		rest = strings.TrimPrefix(strings.TrimPrefix(rest, " "+e.Error.Code), ": ")
-		message = rest
+	where := "no response"
+	if e.Error.Status != 0 {
+		where = fmt.Sprintf("status %d", e.Error.Status)
+	}
+	if _, rest, ok := strings.Cut(message, where); ok {
+		message = strings.TrimPrefix(strings.TrimPrefix(rest, " "+e.Error.Code), ": ")
 	}
 	t.Finish = ""
 	switch e.Error.Type {
@@ -350,6 +405,8 @@ func (b *builder) result(name string, outcome trace.Outcome, r llm.ToolResult, t
 	text := r.Text()
 	x := fake.Behaviour{Delay: took}
 	switch {
+	case outcome == trace.OutcomePanic && text == loop.ExitedText:
+		x.Exit = true
 	case outcome == trace.OutcomePanic:
 		x.Panic = strings.TrimPrefix(text, "the tool "+name+" panicked: ")
 	case outcome == trace.OutcomeTimeout, outcome == trace.OutcomeCancelled:
@@ -388,10 +445,7 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 	for _, name := range b.order {
 		b.script.Tools = append(b.script.Tools, *b.tools[name])
 	}
-	b.script.Models = []fake.Lane{{Name: "main", Turns: b.turns}}
-	if len(b.turns) == 0 {
-		b.script.Models = nil
-	}
+	b.script.Models = []fake.Lane{{Name: cmp.Or(b.lane, "main"), Turns: b.turns}}
 	yaml, err := b.script.YAML()
 	if err != nil {
 		return nil, err

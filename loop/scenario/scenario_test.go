@@ -31,6 +31,12 @@ func TestFromTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		made, err := scenario.FromTrace(o.Events)
+		if len(o.Requests) == 0 {
+			if err == nil || !strings.Contains(err.Error(), "sent no request") {
+				t.Errorf("%s: got error %v", path, err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
