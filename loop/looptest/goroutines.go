@@ -1,0 +1,51 @@
+package looptest
+
+import (
+	"maps"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// header is the first line of a goroutine's stack: its number and its bubble.
+var header = regexp.MustCompile(`^goroutine ([0-9]+) \[.*, (synctest bubble [0-9]+)`)
+
+// createdBy is the function that started a goroutine.
+var createdBy = regexp.MustCompile(`(?m)^created by (\S+)`)
+
+// goroutines lists the goroutines of the caller's bubble: who made them, by
+// their numbers.
+func goroutines() map[string]string {
+	stacks := strings.Split(allStacks(), "\n\n")
+	own := header.FindStringSubmatch(stacks[0]) // the caller's is the first
+	all := map[string]string{}
+	for _, s := range stacks {
+		if m := header.FindStringSubmatch(s); m != nil && m[2] == own[2] {
+			by := createdBy.FindStringSubmatch(s)
+			all[m[1]] = strings.Join(by[min(1, len(by)):], "")
+		}
+	}
+	return all
+}
+
+// since lists who made the goroutines that are not in this list.
+func since(before map[string]string) []string {
+	var who []string
+	now := goroutines()
+	for _, n := range slices.Sorted(maps.Keys(now)) {
+		if _, old := before[n]; !old {
+			who = append(who, "made by "+now[n])
+		}
+	}
+	return who
+}
+
+func allStacks() string {
+	for size := 1 << 16; ; size *= 2 {
+		buf := make([]byte, size)
+		if n := runtime.Stack(buf, true); n < size {
+			return string(buf[:n])
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package loop_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/looptest"
+)
+
+// adapted is this loop as the contract suite runs it.
+func adapted(cfg loop.Config) looptest.Loop {
+	return looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Outcome, error) {
+		cfg := cfg
+		for _, t := range in.Tools {
+			cfg.Tools = append(cfg.Tools, loop.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters,
+				Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+					text, err := t.Run(ctx, c.Args)
+					return loop.TextOutput(text), err
+				}})
+		}
+		cfg.Delivery = in.Delivery
+		cfg.OnStep = func(s loop.Step) { in.Step(s.Messages) }
+		agent, err := loop.New(in.Model, &cfg)
+		if err != nil {
+			return nil, err
+		}
+		res, err := agent.Run(ctx, loop.Input{Messages: in.Messages})
+		out := &looptest.Outcome{Messages: res.Messages, Usage: &res.Usage}
+		for _, c := range res.Pending {
+			out.Pending = append(out.Pending, c.ID)
+		}
+		return out, err
+	})
+}
+
+func TestContract(t *testing.T) {
+	for name, cfg := range map[string]loop.Config{
+		"as it is":     {},
+		"one by one":   {Concurrency: 1},
+		"all at once":  {Concurrency: loop.Unbounded},
+		"one per call": {ToolMessage: loop.OnePerCall},
+		"grace":        {Grace: 2 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) { looptest.Check(t, adapted(cfg)) })
+	}
+}
