@@ -365,13 +365,18 @@ func (c *OpenCall) add(args string) {
 	}
 }
 
+// Args returns the arguments that have come so far, as they came.
+func (c *OpenCall) Args() string {
+	if c.buf != nil {
+		return string(c.buf)
+	}
+	return c.first
+}
+
 // arguments returns the arguments that were sent, mended where they are
 // repeated beyond doubt.
 func (c *OpenCall) arguments() (args string, mended bool) {
-	args = c.first
-	if c.buf != nil {
-		args = string(c.buf)
-	}
+	args = c.Args()
 	if args == "" || isJSON(args) {
 		return args, false
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,7 +45,7 @@ func (r *run) check(p *Planned, cut bool) {
 	defer func() { p.checked = p.Args }()
 	p.tool = r.tools.lookup(p.Call.Name)
 	switch {
-	case p.tool == nil && p.Call.Name == "":
+	case p.tool == nil && p.Call.Name == UnnamedTool:
 		r.reject(p, causeUnknown, errors.New("the call names no tool; "+r.tools.names()))
 		return
 	case p.tool == nil:
@@ -54,7 +55,7 @@ func (r *run) check(p *Planned, cut bool) {
 		r.reject(p, causeCut, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
 		return
 	}
-	if p.Args == "" {
+	if strings.TrimSpace(p.Args) == "" {
 		p.Args, p.Cause = "{}", causeEmpty
 	}
 	if err := checkObject(p.Args); err != nil {

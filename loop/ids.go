@@ -109,6 +109,9 @@ func checkHistory(messages []llm.Message) error {
 					open, at = append(open, p.ID), i
 				}
 			case llm.ToolResult:
+				if m.Role == llm.RoleAssistant {
+					continue // of a call that the provider ran itself
+				}
 				n := len(open)
 				if open = remove(open, p.ID); len(open) == n {
 					return &HistoryError{i, fmt.Sprintf("the result %q answers no call of the assistant turn before it, or one that is answered already; take it out", p.ID)}

@@ -55,7 +55,7 @@ var quirks = []quirk{
 	{id: "QO-07", shown: []shown{{scenario: "QO-07", ran: "loop_call_1 loop_call_2 loop_call_3 call_4"}}},
 	{id: "QO-08", shown: []shown{{scenario: "QO-08", ran: "loop_call_1 loop_call_2 functions.weather:1"}}},
 	{id: "QO-09", shown: []shown{{scenario: "QO-09", ran: "call_0 loop_call_1"}}},
-	{id: "QO-10", test: testLateName},
+	{id: "QO-10", test: testLateName, shown: []shown{{scenario: "QO-10", ran: "call_1 call_2"}}},
 	{id: "QO-11", shown: []shown{{scenario: "QO-11", ran: "call_1 call_2", more: entered(`{"x":1}`, `{"x":1}`)}}},
 	{id: "QO-12", shown: []shown{{scenario: "QO-12", ran: "call_1", warnings: llm.WarnRepeatedArgs, more: entered(`{"a":1}`)}}},
 	{id: "QO-13", shown: []shown{{scenario: "QO-13", ran: "call_1", failed: "call_2", warnings: llm.WarnRepeatedArgs, more: entered(`{"a":1}`)}}},
@@ -82,7 +82,7 @@ var quirks = []quirk{
 	{id: "QO-27", shown: []shown{{scenario: "QO-27", ran: "call_1 call_2"}}},
 	{id: "QO-28", shown: []shown{{scenario: "QO-28", ran: "call_1"}}},
 	{id: "QO-29", shown: []shown{{scenario: "QO-29", ran: "call_1"}}},
-	{id: "QO-30", shown: []shown{{scenario: "QO-30", ran: "call_2", failed: "call_1", requests: 1, stop: trace.CauseCap}}},
+	{id: "QO-30", shown: []shown{{scenario: "QO-30", ran: "call_2", failed: "call_1", warnings: loop.WarnNoName}}},
 	{id: "QO-31", shown: []shown{{scenario: "QO-31", ran: "call_1 call_2 call_3", more: oneByOne}}},
 
 	{id: "QR-01", shown: []shown{{scenario: "QR-01", ran: "call_1"}}},

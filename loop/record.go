@@ -2,6 +2,7 @@ package loop
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -172,15 +173,21 @@ func (r *run) delta(call *ModelCall, ev llm.Event, c *llm.OpenCall) {
 	case llm.ReasoningDelta:
 		d = trace.ModelDelta{What: trace.DeltaReasoning, Text: e.Text}
 	case llm.ToolCallStart:
-		d = trace.ModelDelta{What: trace.DeltaCall, Call: c.ID, Name: c.Name}
+		if c.Name != "" { // else it is announced when the name comes, or at its end
+			r.announce(call, c)
+		}
+		return
 	case llm.ToolCallDelta:
-		if c == nil || e.Args == "" {
+		if c == nil || c.Name == "" || e.Args == "" {
 			return
 		}
 		d = trace.ModelDelta{What: trace.DeltaArgs, Call: c.ID, Text: e.Args}
 	case llm.ToolCallEnd:
 		if c == nil {
 			return
+		}
+		if c.Name == "" {
+			r.announce(call, c)
 		}
 		d = trace.ModelDelta{What: trace.DeltaCallEnd, Call: c.ID}
 	case llm.PartDone:
@@ -193,6 +200,15 @@ func (r *run) delta(call *ModelCall, ev llm.Event, c *llm.OpenCall) {
 		return
 	}
 	r.note(call, d)
+}
+
+// announce records that a call begins, and what has come of it while it had no
+// name (quirk QO-10).
+func (r *run) announce(call *ModelCall, c *llm.OpenCall) {
+	r.note(call, trace.ModelDelta{What: trace.DeltaCall, Call: c.ID, Name: cmp.Or(c.Name, UnnamedTool)})
+	if args := c.Args(); args != "" {
+		r.note(call, trace.ModelDelta{What: trace.DeltaArgs, Call: c.ID, Text: args})
+	}
 }
 
 // wholeDelta shows a part that came in one piece as the deltas of that piece.

@@ -440,6 +440,7 @@ func TestHistoryErrors(t *testing.T) {
 		"nothing":                {},
 		"one message per result": {user, call("c1", "c2"), result("c2"), result("c1"), user},
 		"run by the provider":    {user, search, user},
+		"and answered by it":     {user, llm.Assistant(llm.ToolCall{ID: "s", ProviderExecuted: true}, llm.ToolResult{ID: "s"}), user},
 		"an assistant last":      {user, llm.Assistant(llm.Text{Text: "and"})},
 	} {
 		if _, err := newAgent(t, model(text("x")), loop.Config{}).Run(t.Context(), loop.Input{Messages: messages}); err != nil {

@@ -67,6 +67,7 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 		return turn, err
 	}
 	r.ids.accept()
+	nameCalls(turn)
 	if call.Purpose == trace.PurposeAnswer {
 		r.turn = turn
 	}
@@ -77,6 +78,26 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 		r.emit(call.Step, trace.Warning{Code: w.Code, Message: w.Message})
 	}
 	return turn, nil
+}
+
+// UnnamedTool stands for the name of a call that came without one: no provider
+// takes a call back whose name is empty (quirk QO-30). WarnNoName is the code of
+// the warning.
+const (
+	UnnamedTool = "unnamed_tool"
+	WarnNoName  = "missing_name"
+)
+
+// nameCalls gives calls without a name the placeholder. The turn was not handed
+// out yet.
+func nameCalls(turn *llm.Turn) {
+	for i, p := range turn.Parts {
+		if c, ok := p.(llm.ToolCall); ok && c.Name == "" {
+			c.Name = UnnamedTool
+			turn.Parts[i] = c
+			turn.Warnings = append(turn.Warnings, llm.Warning{Code: WarnNoName, Message: "the call " + c.ID + " names no tool"})
+		}
+	}
 }
 
 // malformedError is ErrMalformedCall with the provider's words.

@@ -145,7 +145,7 @@ func TestParseTextErrors(t *testing.T) {
 		{"é r1", "1:1: expected a word or a string in double quotes"},
 		{"\"é\" r1 [1]", "1:8: expected an object, all that is known of an event of the kind é"},
 		{"step.end \"é\" \xff", "1:14: the text is not UTF-8"},
-		{"tool.start r1 c1 weather {\"a\":}", "1:31: expected a number"},
+		{"tool.start r1 c1 weather {\"a\":}", "1:31: expected a value"},
 		{"tool.start r1 c1 b64\"x\" {}", "1:18: not base64"},
 		{"tool.start r1 c1 b64\"eA==", "1:18: not base64"},
 		{"tool.start r1 c1 \"a", "1:20: the text ends within a string"},

@@ -513,6 +513,10 @@ func (d *Dec) Skip() {
 	case 0:
 		d.Fail("the text ends too early")
 	default:
+		if c != '-' && (c < '0' || c > '9') {
+			d.Fail("expected a value")
+			return
+		}
 		d.number()
 	}
 }

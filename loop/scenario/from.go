@@ -281,7 +281,7 @@ func (b *builder) warning(w trace.Warning) {
 		if !found {
 			b.lose("which call was not ended by the provider")
 		}
-	case llm.WarnNoCalls: // follows from the turn
+	case llm.WarnNoCalls, loop.WarnNoName: // follow from the turn
 	case llm.WarnRepeatedArgs, llm.WarnNoCallStart:
 		b.lose("how the provider sent the arguments (" + w.Code + ")")
 	default:
@@ -338,6 +338,9 @@ func turnOf(m llm.Message, e trace.ModelTurn) fake.Turn {
 }
 
 func asSent(c llm.ToolCall) llm.ToolCall {
+	if c.Name == loop.UnnamedTool {
+		c.Name = ""
+	}
 	if c.Minted {
 		c.ID, c.ProviderID, c.Minted = c.ProviderID, "", false
 	}
