@@ -1,0 +1,67 @@
+package looptape_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocLinks holds that what the documents link to is there, and that README
+// leads to every page.
+func TestDocLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	linked := map[string]bool{}
+	for _, page := range pages(t) {
+		text := fence.ReplaceAllString(read(t, page), "")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			file := page
+			if target != "" {
+				file = filepath.Join(filepath.Dir(page), target)
+			}
+			if page == "README.md" {
+				linked[filepath.ToSlash(file)] = true
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+				continue
+			}
+			if anchor != "" && !anchors(read(t, file))[anchor] {
+				t.Errorf("%s links to %s: no such heading in %s", page, m[1], file)
+			}
+		}
+	}
+	for _, page := range pages(t) {
+		if page != "README.md" && !linked[filepath.ToSlash(page)] {
+			t.Errorf("README.md does not link to %s", page)
+		}
+	}
+}
+
+// anchors lists what can be linked to in a page: its headings, as GitHub spells
+// them.
+func anchors(text string) map[string]bool {
+	out := map[string]bool{}
+	drop := regexp.MustCompile(`[^\p{L}\p{N}\s_-]`)
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		out[strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return out
+}
+
+func TestAnchors(t *testing.T) {
+	got := anchors("# One\n```yaml\n# no heading\n```\n## How to add …\n### `run`, and more: 3 ways\n")
+	for _, want := range []string{"one", "how-to-add-", "run-and-more-3-ways"} {
+		if !got[want] {
+			t.Errorf("no anchor %q in %v", want, got)
+		}
+	}
+	if len(got) != 3 {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,216 @@
+package looptape_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// generated is a place in a page that a table is written to.
+var generated = regexp.MustCompile(`(?s)<!-- table: ([^>]+?) -->\n.*?<!-- end -->`)
+
+// tables returns the page with its generated tables as they have to be.
+func tables(t *testing.T, text string) string {
+	t.Helper()
+	return generated.ReplaceAllStringFunc(text, func(place string) string {
+		name := generated.FindStringSubmatch(place)[1]
+		return "<!-- table: " + name + " -->\n" + tableOf(t, name) + "<!-- end -->"
+	})
+}
+
+func tableOf(t *testing.T, name string) string {
+	t.Helper()
+	what, arg, _ := strings.Cut(name, " ")
+	switch what {
+	case "invariants":
+		var rows [][]string
+		for _, i := range check.Catalogue() {
+			rows = append(rows, []string{i.ID, i.Name, i.What, string(i.SeenBy), i.Hint})
+		}
+		return markdown([]string{"id", "name", "what holds", "seen by", "usual cause, and what to do"}, rows)
+	case "options":
+		var rows [][]string
+		for _, o := range scenario.OptionNames() {
+			rows = append(rows, []string{"`" + o[0] + "`", o[1]})
+		}
+		return markdown([]string{"option", "value"}, rows)
+	case "scenario":
+		return keys(t, fake.Schema(), arg)
+	case "trace":
+		return keys(t, trace.Schema(), arg)
+	case "kinds":
+		return kinds(t)
+	}
+	t.Errorf("there is no table %q", name)
+	return ""
+}
+
+// schema is what is shown of a JSON Schema.
+type schema struct {
+	Description string
+	Type        any
+	Pattern     string
+	Enum        []string
+	Const       any
+	Ref         string `json:"$ref"`
+	Required    []string
+	Properties  map[string]*schema
+	Items       *schema
+	AnyOf       []*schema
+	Values      json.RawMessage    `json:"additionalProperties"`
+	Defs        map[string]*schema `json:"$defs"`
+}
+
+func parse(t *testing.T, src []byte) *schema {
+	t.Helper()
+	s := &schema{}
+	if err := json.Unmarshal(src, s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// keys is the table of an object's members; name is its definition, or file for
+// the schema's own members.
+func keys(t *testing.T, src []byte, name string) string {
+	t.Helper()
+	s := parse(t, src)
+	def := s.Defs[name]
+	if name == "file" {
+		def = s
+	}
+	if def == nil {
+		t.Errorf("the schema has no definition %q", name)
+		return ""
+	}
+	var rows [][]string
+	for _, k := range sorted(def.Properties) {
+		p := def.Properties[k]
+		if strings.HasSuffix(k, "_b64") {
+			continue // the pages tell of them once
+		}
+		rows = append(rows, []string{"`" + k + "`", p.kind(), p.Description})
+	}
+	return markdown([]string{"key", "value", "what it says"}, rows)
+}
+
+// kind says what a value is, for people.
+func (s *schema) kind() string {
+	switch {
+	case s.Ref != "":
+		return "[" + word(s.Ref) + "](#" + anchor(word(s.Ref)) + ")"
+	case len(s.Enum) > 0:
+		return "`" + strings.Join(s.Enum, "`, `") + "`"
+	case s.Const != nil:
+		return fmt.Sprintf("`%v`", s.Const)
+	case strings.Contains(s.Pattern, "ns|us"):
+		return "duration"
+	case s.Items != nil:
+		return "list: " + s.Items.kind()
+	case len(s.AnyOf) > 0:
+		var list []string
+		for _, a := range s.AnyOf {
+			list = append(list, a.kind())
+		}
+		return strings.Join(list, ", or ")
+	case s.Values != nil && len(s.Properties) == 0:
+		v := &schema{}
+		if json.Unmarshal(s.Values, v) == nil && (v.Ref != "" || v.Type != nil || v.Items != nil) {
+			return "map: " + v.kind()
+		}
+		return "map"
+	}
+	switch v := s.Type.(type) {
+	case string:
+		return v
+	case []any:
+		var list []string
+		for _, one := range v {
+			list = append(list, fmt.Sprint(one))
+		}
+		return strings.Join(list, " or ")
+	}
+	return "any"
+}
+
+func word(ref string) string {
+	return strings.ReplaceAll(ref[strings.LastIndex(ref, "/")+1:], "_", " ")
+}
+
+func anchor(word string) string { return strings.ReplaceAll(word, ".", "") }
+
+// kinds is the table of the kinds of event.
+func kinds(t *testing.T) string {
+	t.Helper()
+	defs := parse(t, trace.Schema()).Defs
+	var rows [][]string
+	for _, name := range sorted(defs) {
+		kind, ok := strings.CutPrefix(name, "kind.")
+		if !ok {
+			continue
+		}
+		var members []string
+		for _, k := range sorted(defs[name].Properties) {
+			p := defs[name].Properties[k]
+			text := "`" + k + "` (" + p.kind() + ")"
+			if p.Description != "" {
+				text += ": " + strings.TrimSuffix(p.Description, ".")
+			}
+			members = append(members, text)
+		}
+		rows = append(rows, []string{"`" + kind + "`", defs[name].Description, strings.Join(members, "; ")})
+	}
+	return markdown([]string{"kind", "what happened", "members"}, rows)
+}
+
+func sorted(m map[string]*schema) []string {
+	var list []string
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func markdown(header []string, rows [][]string) string {
+	var b strings.Builder
+	line := func(cells []string) {
+		for _, c := range cells {
+			b.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	line(header)
+	b.WriteString(strings.Repeat("| --- ", len(header)) + "|\n")
+	for _, r := range rows {
+		line(r)
+	}
+	return b.String()
+}
+
+// TestDocFields holds that the pages that tell of a struct's fields name each.
+func TestDocFields(t *testing.T) {
+	for page, types := range map[string][]reflect.Type{
+		"docs/loop.md":     {reflect.TypeFor[loop.Config](), reflect.TypeFor[loop.Retry]()},
+		"docs/policies.md": {reflect.TypeFor[loop.Hooks]()},
+	} {
+		text := read(t, page)
+		for _, s := range types {
+			for i := range s.NumField() {
+				if name := s.Field(i).Name; !strings.Contains(text, "`"+name+"`") {
+					t.Errorf("%s does not tell of %s.%s", page, s, name)
+				}
+			}
+		}
+	}
+}

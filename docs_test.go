@@ -1,0 +1,306 @@
+package looptape_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace/check"
+)
+
+var update = flag.Bool("update", false, "rewrite what the documents show of commands, and their generated tables")
+
+// TestDocs holds what the documents show against what comes of it.
+//
+// A page is one story. Each page has a folder of its own, and the blocks are
+// taken from the top down: a block after a line that ends in a name in
+// backquotes and a colon is the file of that name; a block of yaml or txtar is a
+// scenario, which is run (of an unnamed one the document says that it leaves
+// things out; see complete); a block of console is commands and what they print.
+// Go files are compiled and tested in the end, those of all pages at once.
+//
+// With -update, what commands print, what scenarios expect and the generated
+// tables are written anew.
+func TestDocs(t *testing.T) {
+	b := newBook(t)
+	for _, name := range pages(t) {
+		t.Run(name, func(t *testing.T) { b.page(t, name) })
+	}
+	t.Run("go", b.goTest)
+}
+
+// pages lists the documents that users read.
+func pages(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}, docs...)
+}
+
+// book is where the examples of all pages live: a module that uses this one, and
+// a folder with the command.
+type book struct{ dir, bin string }
+
+func newBook(t *testing.T) *book {
+	t.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &book{t.TempDir(), t.TempDir()}
+	run(t, root, "go", "build", "-o", b.bin, "./cmd/looptape")
+	mod := "module example.com/docs\n\ngo 1.26\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n"
+	for _, require := range regexp.MustCompile(`(?ms)^require \(.*?^\)\n`).FindAllString(read(t, "go.mod"), -1) {
+		mod += "\n" + require
+	}
+	write(t, filepath.Join(b.dir, "go.mod"), mod)
+	write(t, filepath.Join(b.dir, "go.sum"), read(t, "go.sum"))
+	return b
+}
+
+func run(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, out)
+	}
+}
+
+// goTest runs the Go examples. They need no network: this module's dependencies
+// are theirs.
+func (b *book) goTest(t *testing.T) {
+	cmd := b.command(t, b.dir, "go", "test", "./...")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the Go examples: %v\n%s", err, out)
+	}
+}
+
+func (b *book) command(t *testing.T, dir, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+b.bin+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "NO_COLOR=1")
+	return cmd
+}
+
+// page plays a page, and compares it with what it should be.
+func (b *book) page(t *testing.T, name string) {
+	dir := filepath.Join(b.dir, strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".md")))
+	is := read(t, name)
+	is = strings.ReplaceAll(is, "\r\n", "\n")
+	want := tables(t, is)
+	var out strings.Builder
+	rest := 0
+	for _, bl := range blocks(t, name, want) {
+		out.WriteString(want[rest:bl.from])
+		rest = bl.to
+		out.WriteString(b.block(t, dir, bl))
+	}
+	out.WriteString(want[rest:])
+	if diff := cmp.Diff(strings.Split(is, "\n"), strings.Split(out.String(), "\n")); diff != "" {
+		if *update {
+			write(t, name, out.String())
+			return
+		}
+		t.Errorf("%s does not show what comes of it; read the difference and run go test . -run TestDocs -update (-shown +came):\n%s", name, diff)
+	}
+}
+
+// block plays a block and returns the text that belongs into it.
+func (b *book) block(t *testing.T, dir string, bl block) string {
+	t.Helper()
+	if bl.file != "" {
+		write(t, filepath.Join(dir, bl.file), bl.text)
+	}
+	switch bl.lang {
+	case "console":
+		return b.console(t, dir, bl)
+	case "yaml", "txtar":
+		return play(t, bl)
+	case "json":
+		for line := range strings.Lines(bl.text) {
+			if !json.Valid([]byte(line)) && !json.Valid([]byte(bl.text)) {
+				t.Errorf("%s: not JSON: %s", bl.at, line)
+			}
+		}
+	case "go", "jsonl", "python":
+		if bl.file == "" {
+			t.Errorf("%s: a block of %s needs the name of its file before it", bl.at, bl.lang)
+		}
+	case "sh":
+		for line := range strings.Lines(bl.text) {
+			if !slices.Contains(notRun, strings.TrimSpace(line)) {
+				t.Errorf("%s: %q is run by nothing: make it a console block, or add it to notRun", bl.at, line)
+			}
+		}
+	case "text":
+	default:
+		t.Errorf("%s: no rule for blocks of %q", bl.at, bl.lang)
+	}
+	return bl.text
+}
+
+// notRun are the commands that a test cannot run within a test.
+var notRun = []string{
+	"go test ./...", // what runs this; .ci/run takes it from README
+	"go install github.com/looptape/looptape/cmd/looptape@latest",
+	"go get github.com/looptape/looptape@latest",
+}
+
+// console runs the commands of a block and returns them with what they print.
+func (b *book) console(t *testing.T, dir string, bl block) string {
+	t.Helper()
+	var out strings.Builder
+	for _, m := range command.FindAllStringSubmatch(bl.text, -1) {
+		text := m[1]
+		out.WriteString("$ " + text + "\n")
+		if strings.HasPrefix(text, "python3 ") {
+			if _, err := exec.LookPath("python3"); err != nil {
+				t.Skipf("%s: no python3 here, so that the page is not played", bl.at)
+			}
+		}
+		text = strings.ReplaceAll(text, "go run ./cmd/looptape", "looptape")
+		cmd := b.command(t, dir, "sh", "-c", strings.TrimSpace(text))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		printed, err := cmd.CombinedOutput()
+		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && (!exited || !strings.Contains(text, "echo")) {
+			t.Errorf("%s: %s: %v; show the status of a command that fails (; echo \"exit status $?\"); it printed:\n%s", bl.at, text, err, printed)
+		}
+		out.WriteString(shortened(took.ReplaceAllString(string(printed), "0.00s"), m[2]))
+	}
+	return out.String()
+}
+
+// command is a command in a console block, and what is shown of its output.
+var command = regexp.MustCompile(`(?m)^\$ (.*)\n((?:[^$\n].*\n|\n)*)`)
+
+// shortened leaves as many lines of printed out as shown does with a line of …
+// alone.
+func shortened(printed, shown string) string {
+	before, after, ok := strings.Cut(shown, "…\n")
+	lines := strings.SplitAfter(strings.TrimSuffix(printed, "\n"), "\n")
+	n, m := strings.Count(before, "\n"), strings.Count(after, "\n")
+	if !ok || n+m >= len(lines) {
+		return printed
+	}
+	lines[len(lines)-1] += "\n"
+	return strings.Join(lines[:n], "") + "…\n" + strings.Join(lines[len(lines)-m:], "")
+}
+
+func TestShortened(t *testing.T) {
+	for shown, want := range map[string]string{
+		"…\n": "…\n", "x\n…\ny\nz\n": "1\n…\n3\n4\n", "x\n": "1\n2\n3\n4\n", "": "1\n2\n3\n4\n", "…\ny\n": "…\n4\n", "x\nx\n…\nx\nx\n": "1\n2\n3\n4\n",
+	} {
+		if got := shortened("1\n2\n3\n4\n", shown); got != want {
+			t.Errorf("as %q: got %q, want %q", shown, got, want)
+		}
+	}
+}
+
+// took is a time that go test measured.
+var took = regexp.MustCompile(`\b\d+\.\d+s\b`)
+
+// play runs a scenario and returns its text with the trace that came out, if it
+// expects one.
+func play(t *testing.T, bl block) string {
+	t.Helper()
+	text := bl.text
+	if bl.file == "" && bl.lang == "yaml" {
+		text = complete(text)
+	}
+	f, err := scenario.Parse(bl.at, []byte(text))
+	if err != nil {
+		t.Error(err)
+		return bl.text
+	}
+	o, err := scenario.Run(t.Context(), f.Script, nil)
+	if err != nil {
+		t.Error(err)
+		return bl.text
+	}
+	c := check.New(nil)
+	for _, ev := range o.Events {
+		c.Add(ev)
+	}
+	for _, v := range c.Done() {
+		t.Errorf("%s: %v", bl.at, v)
+	}
+	if !f.HasTrace {
+		return bl.text
+	}
+	return string(f.With(o))
+}
+
+// complete adds to a fragment of a scenario what every scenario has.
+func complete(text string) string {
+	for _, c := range []struct{ key, text string }{
+		{"version", "version: 1\n"},
+		{"models", "models: {main: [{text: done}]}\n"},
+		{"input", "input: go\n"},
+	} {
+		if !regexp.MustCompile(`(?m)^` + c.key + `:`).MatchString(text) {
+			text = text + c.text
+		}
+	}
+	return text
+}
+
+// block is a fenced block: its text stands from one place of the page to another.
+type block struct {
+	lang, file, text string
+	from, to         int
+	at               string // page and line, for errors
+}
+
+var (
+	fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+	named = regexp.MustCompile("`([A-Za-z0-9_./-]+)`:\n*$")
+)
+
+func blocks(t *testing.T, page, text string) (list []block) {
+	t.Helper()
+	for _, m := range fence.FindAllStringSubmatchIndex(text, -1) {
+		bl := block{lang: text[m[2]:m[3]], text: text[m[4]:m[5]], from: m[4], to: m[5]}
+		bl.at = fmt.Sprintf("%s:%d", page, 1+strings.Count(text[:m[0]], "\n"))
+		if n := named.FindStringSubmatch(text[:m[0]]); n != nil && bl.lang != "console" {
+			bl.file = n[1]
+		}
+		list = append(list, bl)
+	}
+	return list
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
