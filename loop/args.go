@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -59,7 +61,7 @@ func checkObject(args string) *argsError {
 		return &argsError{msg: "the arguments are JSON, but not an object"}
 	case dup != "":
 		return &argsError{msg: dup}
-	case !jsonio.Valid([]byte(args)):
+	case !utf8.ValidString(args):
 		return &argsError{msg: "the arguments are not valid UTF-8"}
 	case loneSurrogate(args):
 		return &argsError{msg: "the arguments have half of a surrogate pair"}
@@ -129,6 +131,9 @@ func (m *members) add(key string) bool {
 	m.many[key] = true
 	return twice
 }
+
+// has reports whether key was added.
+func (m *members) has(key string) bool { return slices.Contains(m.few[:m.n], key) || m.many[key] }
 
 // loneSurrogate reports whether valid JSON has an escape of half a pair.
 func loneSurrogate(s string) bool {

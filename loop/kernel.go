@@ -108,10 +108,11 @@ func (r *run) loop() error {
 			return r.fail(n, err)
 		}
 		r.appendTurn(turn)
-		next, plans, err := r.judge(s, turn, turn.Calls())
+		calls := turn.Calls()
+		next, plans, err := r.judge(s, turn, calls)
 		if err == nil {
 			r.dispatch(s, plans)
-			stop, err = r.settle(s, turn, plans, next)
+			stop, err = r.settle(s, turn, calls, plans, next)
 		}
 		if err != nil {
 			return r.fail(n, err)
@@ -129,10 +130,11 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	if r.ended(trace.NoStep) {
 		return nil, true, r.decideEnd(trace.NoStep)
 	}
-	s = &StepInfo{Step: n, Usage: r.usage, Steps: r.steps[:len(r.steps):len(r.steps)], run: r, Request: &llm.Request{
+	s = &StepInfo{Step: n, Usage: r.usage, Steps: r.steps[:len(r.steps):len(r.steps)], run: r, request: llm.Request{
 		Model: r.cfg.Model, System: r.cfg.System, Tools: r.defs, ToolChoice: r.cfg.ToolChoice,
 		Delivery: r.cfg.Delivery, Settings: r.cfg.Settings,
 	}}
+	s.Request = &s.request
 	if r.in.ToolChoice != nil {
 		s.Request.ToolChoice = *r.in.ToolChoice
 	}
@@ -199,7 +201,7 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 	case len(r.tools.list) == 0:
 		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
 	}
-	plans = r.plan(turn, calls)
+	plans = r.plan(s, turn, calls)
 	for _, h := range r.hooks.batch {
 		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, plans) })
 		switch {
@@ -216,7 +218,9 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 		}
 	}
 	d = Decision{Action: trace.GoOn, Cause: trace.CauseCalls}
-	r.emit(s.Step, trace.Decision{Action: d.Action, Cause: d.Cause, Calls: len(calls)})
+	if r.rec.on() {
+		r.emit(s.Step, trace.Decision{Action: d.Action, Cause: d.Cause, Calls: len(calls)})
+	}
 	return d, plans, nil
 }
 
@@ -247,12 +251,12 @@ func (r *run) natural(s *StepInfo, turn *llm.Turn, more Decision, by string) (De
 
 // settle ends a step: results into the history, the step's record, and, if calls
 // were answered, the guard, the cap, the stop conditions and the policies.
-func (r *run) settle(s *StepInfo, turn *llm.Turn, plans []*Planned, next Decision) (stop bool, err error) {
-	results := r.appendResults(plans)
+func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []*Planned, next Decision) (stop bool, err error) {
+	results := r.appendResults(s, plans)
 	for _, m := range next.Messages {
 		r.append(m)
 	}
-	step := r.complete(s, turn, results, plans)
+	step := r.complete(s, turn, calls, results, plans)
 	if err := r.onStep(step); err != nil {
 		return true, err
 	}

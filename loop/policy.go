@@ -71,7 +71,10 @@ type StepInfo struct {
 	Usage   llm.Usage // spent so far
 	Steps   []Step    // those that are complete
 
-	run *run
+	run     *run
+	request llm.Request // what Request points to at first
+	call    ModelCall
+	results []llm.ToolResult // of the step's calls
 }
 
 // Emit adds an event of the policy's own to the trace.
@@ -134,7 +137,7 @@ type Planned struct {
 	abandoned bool
 	entered   atomic.Bool
 	outcome   trace.Outcome
-	result    llm.ToolResult
+	result    *llm.ToolResult // its place among the results of the step
 }
 
 // fail gives the call an error result without running it.

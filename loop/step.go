@@ -13,7 +13,8 @@ import (
 // ask makes the step's model call.
 func (r *run) ask(s *StepInfo) (turn *llm.Turn, err error) {
 	r.turn = nil
-	turn, err = r.wrapped(&ModelCall{Request: s.Request, Step: s.Step, run: r})
+	s.call = ModelCall{Request: s.Request, Step: s.Step, run: r}
+	turn, err = r.wrapped(&s.call)
 	switch {
 	case err != nil:
 		r.res.Partial = turn
@@ -186,11 +187,13 @@ func (r *run) decide(step int, d Decision, policy string, own bool) {
 	if d.Cause == "" {
 		d.Cause = trace.CausePolicy
 	}
-	ev := trace.Decision{Action: d.Action, Cause: d.Cause, Note: d.Note}
-	if !own {
-		ev.By = policy
+	if r.rec.on() {
+		ev := trace.Decision{Action: d.Action, Cause: d.Cause, Note: d.Note}
+		if !own {
+			ev.By = policy
+		}
+		r.emit(step, ev)
 	}
-	r.emit(step, ev)
 	if d.Action == trace.Stop || d.Action == trace.End || d.Action == trace.ForceFinal {
 		r.res.Stop, r.res.Note = d.Cause, d.Note
 	}
@@ -263,15 +266,15 @@ func (r *run) rewrite(messages []llm.Message) {
 }
 
 // appendResults puts the results of a step into the history, in call order.
-func (r *run) appendResults(plans []*Planned) []llm.ToolResult {
+func (r *run) appendResults(s *StepInfo, plans []*Planned) []llm.ToolResult {
 	if plans == nil {
 		return nil
 	}
 	r.res.ToolRounds++
-	results := make([]llm.ToolResult, len(plans))
-	parts := make([]llm.Part, len(plans))
-	for i, p := range plans {
-		results[i], parts[i] = p.result, p.result
+	results := s.results
+	parts := make([]llm.Part, len(results))
+	for i, res := range results {
+		parts[i] = res
 	}
 	if r.cfg.ToolMessage == OnePerStep {
 		r.append(llm.Message{Role: llm.RoleTool, Parts: parts})
@@ -284,10 +287,10 @@ func (r *run) appendResults(plans []*Planned) []llm.ToolResult {
 }
 
 // complete makes the record of a step.
-func (r *run) complete(s *StepInfo, t *llm.Turn, results []llm.ToolResult, plans []*Planned) *Step {
+func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results []llm.ToolResult, plans []*Planned) *Step {
 	step := Step{Index: s.Step, Type: StepInitial, Text: t.Text(), Results: results, Finish: t.Finish, Usage: t.Usage}
 	if !r.forced {
-		step.Calls = t.Calls()
+		step.Calls = calls
 	}
 	if s.Step > 0 {
 		step.Type = StepToolResult

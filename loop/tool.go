@@ -30,6 +30,7 @@ type Tool struct {
 	Run ToolFunc
 
 	schema *jsonschema.Resolved
+	shape  *shape // nil if the schema is no plain one
 }
 
 // ToolFunc runs one call.
@@ -89,7 +90,7 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 		if err := json.Unmarshal([]byte(call.Args), &in); err != nil {
 			return Output{}, fmt.Errorf("reading the arguments: %w", err)
 		}
-		out, err := fn(context.WithValue(ctx, callKey{}, call), in)
+		out, err := fn(&callContext{ctx, call}, in)
 		if err != nil {
 			return Output{}, err
 		}
@@ -119,13 +120,30 @@ func ClientTool(name, description string, parameters json.RawMessage) (Tool, err
 	return RawTool(name, description, parameters, nil)
 }
 
+// callContext is a context that carries a call.
+type callContext struct {
+	context.Context
+	call Call
+}
+
+// Value implements context.Context.
+func (c *callContext) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
 type callKey struct{}
 
 // CallOf returns the call that a function made a tool by NewTool serves; ok is
 // false in any other context.
 func CallOf(ctx context.Context) (call Call, ok bool) {
-	call, ok = ctx.Value(callKey{}).(Call)
-	return call, ok
+	c, ok := ctx.Value(callKey{}).(*callContext)
+	if !ok {
+		return Call{}, false
+	}
+	return c.call, true
 }
 
 // nameRule is what OpenAI, Anthropic and Gemini all take in a name (Gemini also
@@ -151,7 +169,7 @@ func (t *Tool) resolve() error {
 	if err != nil {
 		return fmt.Errorf("the tool %q: its parameters: %w", t.Name, err)
 	}
-	t.schema = r
+	t.schema, t.shape = r, newShape(&s)
 	return nil
 }
 
