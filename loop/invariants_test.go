@@ -1,0 +1,238 @@
+package loop_test
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// negatives says where the tests are in which an invariant is broken and
+// reported as itself only, by how it is seen, and how an entry begins there.
+var negatives = map[check.Sight][2]string{
+	check.Wire:      {"../trace/check/broken_test.go", `{"ID", "`},
+	check.OneTrace:  {"../trace/check/broken_test.go", `{"ID", "`},
+	check.TwoTraces: {"invariants_test.go", `{"ID", check.`},
+	check.Probe:     {"looptest/looptest_test.go", `{"ID", "`},
+}
+
+// TestEveryInvariantIsHeld asks for each invariant a scenario that shows it
+// (testdata/invariants), a negative case and a mutant of the loop (mutants_test.go).
+func TestEveryInvariantIsHeld(t *testing.T) {
+	for _, inv := range check.Catalogue() {
+		if len(positives(t, inv.ID)) == 0 {
+			t.Errorf("%s (%s) has no scenario: add testdata/invariants/%[1]s.txtar", inv.ID, inv.Name)
+		}
+		where := negatives[inv.SeenBy]
+		src, err := os.ReadFile(where[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(src), strings.ReplaceAll(where[1], "ID", inv.ID)) {
+			t.Errorf("%s (%s) is seen by %s and has no negative case in %s", inv.ID, inv.Name, inv.SeenBy, where[0])
+		}
+		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.id == inv.ID }) {
+			t.Errorf("%s (%s) has no mutant: add one to the table in mutants_test.go", inv.ID, inv.Name)
+		}
+	}
+}
+
+// positives are the scenarios of an invariant: INV-01.txtar, INV-01-more.txtar.
+func positives(t testing.TB, id string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(testdata, "invariants", id+"*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestPositives holds each scenario of an invariant against all of them: its
+// trace, its pairs, and what the running loop shows.
+func TestPositives(t *testing.T) {
+	for _, path := range positives(t, "INV-") {
+		t.Run(id(path), func(t *testing.T) {
+			for _, v := range broken(t, path) {
+				t.Errorf("%s: %s", v.Invariant, v.Message)
+			}
+			if _, err := scenario.Run(t.Context(), parse(t, path).Script, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// deliver makes a run ask for this delivery.
+func deliver(d llm.Delivery) *scenario.Options {
+	return &scenario.Options{Adjust: func(c *loop.Config) { c.Delivery = d }}
+}
+
+// broken runs a scenario in all the ways in which it must come to the same, and
+// returns what does not hold. What the script did not expect is not looked at.
+func broken(t testing.TB, path string) []check.Violation {
+	t.Helper()
+	f := parse(t, path)
+	again := func(opts *scenario.Options) *scenario.Outcome {
+		o, err := scenario.Run(t.Context(), f.Script, opts)
+		if o == nil {
+			return &scenario.Outcome{Err: err}
+		}
+		return o
+	}
+	first := again(nil)
+	found := append(violations(first.Events), probed(first)...)
+	for _, n := range []int{1, 3} {
+		found = append(found, check.Pair(first.Events, again(&scenario.Options{Chunk: n}).Events, check.Chunking)...)
+	}
+	streamed := again(deliver(llm.Streamed))
+	found = append(found, check.Pair(streamed.Events, again(deliver(llm.Buffered)).Events, check.Delivery)...)
+	for range 10 {
+		found = append(found, check.Pair(first.Events, again(nil).Events, check.Repeat)...)
+	}
+	return found
+}
+
+func violations(events []trace.Event) []check.Violation {
+	c := check.New(nil)
+	for _, ev := range events {
+		c.Add(ev)
+	}
+	return c.Done()
+}
+
+// probed is what only the running loop shows.
+func probed(o *scenario.Outcome) (found []check.Violation) {
+	add := func(id, message string) {
+		found = append(found, check.Violation{Invariant: id, Event: check.NoEvent, Message: message})
+	}
+	for _, line := range o.Changed {
+		add("INV-06", line)
+	}
+	if o.Live != len(abandoned(o.Events)) {
+		add("INV-16", "tasks live after the run that were not abandoned")
+	}
+	stuck := errors.Is(o.Err, fake.ErrStuck)
+	for _, e := range o.Tools {
+		stuck = stuck || errors.Is(e.Err, fake.ErrStuck)
+	}
+	if stuck {
+		add("INV-26", "nothing could ever go on")
+	}
+	return found
+}
+
+// idsOf are the invariants of violations, each once, sorted.
+func idsOf(found []check.Violation) []string {
+	ids := map[string]bool{}
+	for _, v := range found {
+		ids[v.Invariant] = true
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
+// pairs are the invariants that two runs show: the runs of the scenario that
+// must be the same, and a change that makes them differ in what the kind
+// compares.
+var pairs = []struct {
+	id     string
+	kind   check.PairKind
+	opts   *scenario.Options
+	change func(b trace.Body) trace.Body
+}{
+	{"INV-10", check.Chunking, &scenario.Options{Chunk: 1}, func(b trace.Body) trace.Body {
+		turn, ok := b.(trace.ModelTurn)
+		if !ok {
+			return b
+		}
+		turn.Message.Parts = turn.Message.Parts[:len(turn.Message.Parts)-1]
+		return turn
+	}},
+	{"INV-12", check.Delivery, deliver(llm.Buffered), func(b trace.Body) trace.Body {
+		end, ok := b.(trace.RunEnd)
+		if !ok {
+			return b
+		}
+		end.Usage.Cached = 0
+		return end
+	}},
+	{"INV-27", check.Repeat, nil, func(b trace.Body) trace.Body {
+		d, ok := b.(trace.Decision)
+		if !ok {
+			return b
+		}
+		d.Note = strings.Replace(d.Note, "d failed", "a failed", 1)
+		return d
+	}},
+}
+
+func TestPairs(t *testing.T) {
+	for _, p := range pairs {
+		t.Run(p.id, func(t *testing.T) {
+			f := parse(t, filepath.Join(testdata, "invariants", p.id+".txtar"))
+			a, errA := scenario.Run(t.Context(), f.Script, nil)
+			b, errB := scenario.Run(t.Context(), f.Script, p.opts)
+			if err := errors.Join(errA, errB); err != nil {
+				t.Fatal(err)
+			}
+			if found := check.Pair(a.Events, b.Events, p.kind); len(found) > 0 {
+				t.Errorf("the pair must agree: %v", found)
+			}
+			if diff := cmp.Diff([]string{p.id}, idsOf(check.Pair(a.Events, changed(b.Events, p.change), p.kind))); diff != "" {
+				t.Errorf("reported of the changed run (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// changed returns events with other bodies.
+func changed(events []trace.Event, change func(trace.Body) trace.Body) []trace.Event {
+	out := slices.Clone(events)
+	for i := range out {
+		out[i].Body = change(out[i].Body)
+	}
+	return out
+}
+
+// TestChangedRuns breaks real runs as a broken loop would: one of what requests
+// show, and one of what a trace shows. The package check has the others.
+func TestChangedRuns(t *testing.T) {
+	for id, change := range map[string]func(trace.Body) trace.Body{
+		"INV-01": func(b trace.Body) trace.Body { // a result is lost
+			r, ok := b.(trace.ModelRequest)
+			if !ok || len(r.New) < 2 {
+				return b
+			}
+			r.New = slices.Clone(r.New)
+			r.New[1].Parts = r.New[1].Parts[1:]
+			return r
+		},
+		"INV-09": func(b trace.Body) trace.Body { // the arguments are encoded again
+			s, ok := b.(trace.ToolStart)
+			if !ok || s.Call != "c1" {
+				return b
+			}
+			s.Args = llm.Canonical(s.Args)
+			return s
+		},
+	} {
+		o, err := scenario.Run(t.Context(), parse(t, filepath.Join(testdata, "invariants", id+".txtar")).Script, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{id}, idsOf(violations(changed(o.Events, change)))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package loop_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// mutant is a change to the loop's source that breaks one invariant. In the
+// scenarios of testdata/invariants only that one's check may see it.
+type mutant struct {
+	id       string // the invariant
+	what     string
+	file     string // from this directory
+	old, new string // old is in the file once
+}
+
+var mutants = []mutant{
+	{"INV-01", "a result is sent twice", "step.go",
+		"r.append(llm.Message{Role: llm.RoleTool, Parts: parts})", "r.append(llm.Message{Role: llm.RoleTool, Parts: append(parts, parts[0])})"},
+	{"INV-02", "a message comes before the results", "step.go",
+		"r.res.ToolRounds++", `r.res.ToolRounds++; if r.cfg.ToolMessage == OnePerCall { r.append(llm.User("Here are the results.")) }`},
+	{"INV-03", "results are sent in reverse", "step.go",
+		"parts[i] = res", "parts[len(parts)-1-i] = res"},
+	{"INV-04", "an id that was used is kept", "ids.go",
+		"return taken", "return false && taken"},
+	{"INV-05", "a rewrite is not recorded", "kernel.go",
+		"r.emit(n, w)", "_ = w"},
+	{"INV-06", "a request is emptied after its use", "kernel.go",
+		"r.appendTurn(turn)", "s.Request.Messages = nil; r.appendTurn(turn)"},
+	{"INV-07", "pending calls are not reported", "kernel.go",
+		"res.Pending = r.history[n-1].Calls()", "res.Pending = nil"},
+	{"INV-08", "a call is begun twice", "dispatch.go",
+		"r.begin(b.step, p)", "r.begin(b.step, p); if p.Args == p.Call.Args { r.begin(b.step, p) }"},
+	{"INV-09", "other arguments are not recorded", "dispatch.go",
+		"if p.Args != p.Call.Args {", "if false {"},
+	{"INV-10", "pieces of spaces are dropped", "../llm/turn.go",
+		`if e.Text != "" || e.Opaque != nil {`, `if strings.TrimSpace(e.Text) != "" || e.Opaque != nil {`},
+	{"INV-11", "the loop goes by the finish reason", "kernel.go",
+		"case len(calls) == 0:", "case len(calls) == 0 || turn.Finish == llm.FinishStop:"},
+	{"INV-12", "buffered answers lose a count", "step.go",
+		"turn := r.acc.Turn()", "turn := r.acc.Turn(); if call.Request.Delivery == llm.Buffered { turn.Usage.Cached = 0 }"},
+	{"INV-13", "something is said after the end", "kernel.go",
+		"r.rec.write(trace.Event{Step: trace.NoStep, Body: end}, err)", `r.rec.write(trace.Event{Step: trace.NoStep, Body: end}, err); r.emit(trace.NoStep, trace.Warning{Code: "late"})`},
+	{"INV-14", "a failed step is not closed", "kernel.go",
+		"r.closeStep(step)", "_ = step"},
+	{"INV-15", "one tool too many at once", "dispatch.go",
+		"b.running < b.width", "b.running <= b.width"},
+	{"INV-16", "the watcher of the grace period is left behind", "dispatch.go",
+		"\t\tstop()\n\t}()", "\t\t_ = stop\n\t}()"},
+	{"INV-17", "calls start after a cancel", "dispatch.go",
+		"!r.ended(b.step.Step)", "(!r.ended(b.step.Step) || true)"},
+	{"INV-18", "failed attempts cost nothing", "step.go",
+		"r.spend(call.Purpose, turn.Usage)", "if err == nil { r.spend(call.Purpose, turn.Usage) }"},
+	{"INV-19", "a budget may be spent and one more call made", "limits.go",
+		"s.Usage.Total() < budget", "s.Usage.Total() <= budget"},
+	{"INV-20", "the guard is one step late", "guard.go",
+		"row[c.Name] >= limit", "row[c.Name] > limit"},
+	{"INV-21", "an answer that had begun is retried", "retry.go",
+		"|| call.Partial ||", "||"},
+	{"INV-22", "the message's private data is lost", "step.go",
+		"m := t.Message()", "m := t.Message(); m.Opaque = nil"},
+	{"INV-23", "a panic's result is not marked as an error", "dispatch.go",
+		"r.errorText(call.Name, err)}}, IsError: true}", "r.errorText(call.Name, err)}}, IsError: !panicked}"},
+	{"INV-24", "an empty turn is sent", "step.go",
+		"if len(m.Parts) > 0 {", `if m.Role != "" {`},
+	{"INV-25", "the cap is one step late", "limits.go",
+		"s.Step+1 < limit", "s.Step+1 <= limit"},
+	{"INV-26", "tools do not hear of a cancel", "dispatch.go",
+		"b.run.execute1(b.run.ctx, p", "b.run.execute1(context.WithoutCancel(b.run.ctx), p"},
+	{"INV-27", "the tool that trips the guard is found in a map", "guard.go",
+		"for _, c := range step.Calls { // in call order, for one answer", "for name := range failed { c := struct{ Name string }{name}"},
+}
+
+// TestMutantsApply holds the table against the source, so that it does not rot
+// between the runs that build the mutants.
+func TestMutantsApply(t *testing.T) {
+	for _, m := range mutants {
+		m.apply(t)
+	}
+}
+
+// apply returns the changed source.
+func (m mutant) apply(t *testing.T) []byte {
+	t.Helper()
+	src, err := os.ReadFile(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(src), m.old); n != 1 {
+		t.Errorf("the mutant of %s (%s): %q is in %s %d times, want once; bring the table up to date", m.id, m.what, m.old, m.file, n)
+	}
+	return []byte(strings.Replace(string(src), m.old, m.new, 1))
+}
+
+// mutantsEnv asks for TestMutants, mutantReport is where TestMutantReport
+// writes.
+const (
+	mutantsEnv   = "LOOPTAPE_MUTANTS"
+	mutantReport = "LOOPTAPE_MUTANT_REPORT"
+)
+
+// TestMutants builds the loop with each change, runs the scenarios of the
+// invariants with it and looks at what is reported: that invariant and no other.
+func TestMutants(t *testing.T) {
+	if os.Getenv(mutantsEnv) == "" {
+		t.Skipf("building %d changed loops takes minutes; set %s=1, or run .ci/mutants", len(mutants), mutantsEnv)
+	}
+	for _, m := range mutants {
+		t.Run(m.id, func(t *testing.T) {
+			found := buildAndRun(t, m)
+			var all []string
+			own := false
+			for name, ids := range found {
+				all = append(all, ids...)
+				own = own || strings.HasPrefix(name, m.id) && slices.Contains(ids, m.id)
+			}
+			slices.Sort(all)
+			if diff := cmp.Diff([]string{m.id}, slices.Compact(all)); diff != "" || !own {
+				t.Errorf("%s: %s; reported by scenario: %v", m.id, m.what, found)
+			}
+		})
+	}
+}
+
+// buildAndRun returns the invariants that are reported of the mutant, by
+// scenario; scenarios of which none is are left out.
+func buildAndRun(t *testing.T, m mutant) map[string][]string {
+	t.Helper()
+	dir := t.TempDir()
+	file, err := filepath.Abs(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, overlay, report := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "report.json")
+	write(t, changed, m.apply(t))
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {file: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, overlay, replace)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", overlay, "-vet=off", "-timeout=5m", "-run", "^TestMutantReport$", ".")
+	cmd.Env = append(os.Environ(), mutantReport+"="+report)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Logf("%v: %v\n%s", cmd, err, out)
+	}
+	data, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatalf("the mutant wrote no report: %v", err)
+	}
+	found := map[string][]string{}
+	if err := json.Unmarshal(data, &found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMutantReport is what TestMutants runs in a changed loop.
+func TestMutantReport(t *testing.T) {
+	to := os.Getenv(mutantReport)
+	if to == "" {
+		t.Skip("run by TestMutants alone")
+	}
+	found := map[string][]string{}
+	for _, path := range positives(t, "INV-") {
+		if ids := idsOf(broken(t, path)); len(ids) > 0 {
+			found[id(path)] = ids
+		}
+	}
+	data, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, data)
+}
