@@ -193,7 +193,7 @@ var command = regexp.MustCompile(`(?m)^\$ (.*)\n((?:[^$\n].*\n|\n)*)`)
 // shortened leaves as many lines of printed out as shown does with a line of …
 // alone.
 func shortened(printed, shown string) string {
-	before, after, ok := strings.Cut(shown, "…\n")
+	before, after, ok := strings.Cut("\n"+shown, "\n…\n")
 	lines := strings.SplitAfter(strings.TrimSuffix(printed, "\n"), "\n")
 	n, m := strings.Count(before, "\n"), strings.Count(after, "\n")
 	if !ok || n+m >= len(lines) {
@@ -205,7 +205,7 @@ func shortened(printed, shown string) string {
 
 func TestShortened(t *testing.T) {
 	for shown, want := range map[string]string{
-		"…\n": "…\n", "x\n…\ny\nz\n": "1\n…\n3\n4\n", "x\n": "1\n2\n3\n4\n", "": "1\n2\n3\n4\n", "…\ny\n": "…\n4\n", "x\nx\n…\nx\nx\n": "1\n2\n3\n4\n",
+		"…\n": "…\n", "x\n…\ny\nz\n": "1\n…\n3\n4\n", "x\n": "1\n2\n3\n4\n", "x …\n": "1\n2\n3\n4\n", "": "1\n2\n3\n4\n", "…\ny\n": "…\n4\n", "x\nx\n…\nx\nx\n": "1\n2\n3\n4\n",
 	} {
 		if got := shortened("1\n2\n3\n4\n", shown); got != want {
 			t.Errorf("as %q: got %q, want %q", shown, got, want)

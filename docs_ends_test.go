@@ -1,0 +1,62 @@
+package looptape_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop/scenario"
+)
+
+// ends has a run for each row of the table of ends in docs/loop.md: the word in
+// Result.Stop, a fragment of a scenario, and what is in the run's error.
+var ends = []struct{ stop, scenario, err string }{
+	{"none", "models: {main: [{text: done}]}", ""},
+	{"cap", "loop: {max_steps: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"cap", "loop: {max_steps: 1, on_cap: error}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", "the run reached its cap of steps"},
+	{"forced", "loop: {max_steps: 1, on_cap: force_final}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}, {text: done}]}", ""},
+	{"stop_condition", "loop: {stop_when: [{step_count: 1}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"guard", "loop: {same_tool_error_stop: 1}\ntools: {a: {error: no}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"budget", "loop: {token_budget: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}], usage: {input: 1, output: 1}}]}", ""},
+	{"client_tools", "tools: {a: {client: true}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"policy", "loop: {policies: [{answer_tool: a}]}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"continued_turn", "loop: {continuations: 1}\nmodels: {main: [{repeat: 2, text: 'well,', finish: pause}]}", ""},
+	{"deadline", "loop: {deadline: 1s}\nmodels: {main: [{text: done, delay: 2s}]}", "the run took longer than its deadline"},
+	{"cancel", "models: {main: [{text: done}]}\ncancel: {before: true}", "context canceled"},
+	{"cancel", "models: {main: [{text: done}]}\nconsumer: {leave_after: 2}", "left before its end"},
+	{"error", "models: {main: [{error: {status: 500}}]}", "status 500"},
+	{"error", "models: {main: [{finish: malformed_call}]}", "the provider reports a malformed call"},
+}
+
+func TestDocEnds(t *testing.T) {
+	var rows, tested []string
+	_, table, _ := strings.Cut(read(t, "docs/loop.md"), "| `Stop` | when | error |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` ").FindAllStringSubmatch(table, -1) {
+		rows = append(rows, m[1])
+	}
+	for i, c := range ends {
+		if i == 0 || ends[i-1].stop != c.stop {
+			tested = append(tested, c.stop)
+		}
+		s, err := fake.ParseScript(c.stop, []byte(complete(c.scenario+"\n")))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		o, err := scenario.Run(t.Context(), s, nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if string(o.Result.Stop) != c.stop || (o.Err != nil) != (c.err != "") || o.Err != nil && !strings.Contains(o.Err.Error(), c.err) {
+			t.Errorf("%s: got %s and %v, want %s and %q", c.scenario, o.Result.Stop, o.Err, c.stop, c.err)
+		}
+	}
+	if diff := cmp.Diff(tested, rows); diff != "" {
+		t.Errorf("the rows of the table of ends in docs/loop.md (-tested +documented):\n%s", diff)
+	}
+}
