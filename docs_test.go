@@ -62,8 +62,10 @@ func newBook(t *testing.T) *book {
 	}
 	b := &book{t.TempDir(), t.TempDir()}
 	run(t, root, "go", "build", "-o", b.bin, "./cmd/looptape")
-	mod := "module example.com/docs\n\ngo 1.26\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n"
-	for _, require := range regexp.MustCompile(`(?ms)^require \(.*?^\)\n`).FindAllString(read(t, "go.mod"), -1) {
+	// The same version of Go and all requirements as they are: so the go command
+	// need not look at the modules that no example uses.
+	mod := "module example.com/docs\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n"
+	for _, require := range regexp.MustCompile(`(?ms)^go .*?\n|^require \(.*?^\)\n`).FindAllString(read(t, "go.mod"), -1) {
 		mod += "\n" + require
 	}
 	write(t, filepath.Join(b.dir, "go.mod"), mod)
@@ -93,7 +95,7 @@ func (b *book) command(t *testing.T, dir, name string, args ...string) *exec.Cmd
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+b.bin+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "NO_COLOR=1")
+		"GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off", "NO_COLOR=1")
 	return cmd
 }
 
