@@ -14,7 +14,7 @@ import (
 // The ids of an answer are only taken for good when it is accepted: a retry may
 // use them again.
 type idSet struct {
-	used    map[string]bool
+	used    map[string]struct{}
 	pending []string
 	minted  int // in all accepted answers
 	trying  int // in this answer
@@ -34,9 +34,9 @@ func newIDSet(history []llm.Message) idSet {
 
 func (s *idSet) take(id string) {
 	if s.used == nil {
-		s.used = map[string]bool{}
+		s.used = map[string]struct{}{}
 	}
-	s.used[id] = true
+	s.used[id] = struct{}{}
 }
 
 // begin forgets the ids of an answer that was not accepted.
@@ -57,7 +57,8 @@ func (s *idSet) taken(id string) bool {
 			return true
 		}
 	}
-	return s.used[id]
+	_, taken := s.used[id]
+	return taken
 }
 
 // mint returns the id by which the loop knows a call.
