@@ -28,7 +28,8 @@ func UnmarshalEvent(line []byte) (Event, error) {
 // decoder reads lines. It holds one body of each kind, so that reading a line
 // allocates what the event keeps and no more.
 type decoder struct {
-	run string // of the last line
+	mem jsonio.Arena // of the lines' texts
+	run string       // of the last line
 
 	runStart     RunStart
 	stepStart    StepStart
@@ -63,36 +64,34 @@ type bodyReader interface {
 }
 
 func (x *decoder) event(line []byte) (Event, error) {
-	if !utf8.Valid(line) {
+	if !jsonio.ValidUTF8(line) {
 		return Event{}, fmt.Errorf("the line is not UTF-8 (byte %d)", invalidAt(line)+1)
 	}
-	s := string(line)
-	d := jsonio.NewDec(s)
+	s := x.mem.String(line)
+	d := jsonio.NewDecIn(&x.mem, s)
 	ev := Event{Step: NoStep}
-	var b bodyReader
 	d.Object()
-	for first := true; ; {
+	first := true
+	b := x.usual(&d, &first, &ev)
+	for {
 		key, ok := d.Key(&first)
 		if !ok {
 			break
 		}
+		if b == nil && !inEnvelope(key) {
+			if b = x.find(s); b == nil {
+				break
+			}
+		}
 		switch {
+		case b != nil && b.member(&d, key):
 		case key == "kind":
 			kind := d.String()
 			if b == nil {
 				b = x.begin(Kind(kind))
 			}
-		case x.envelope(&d, key, &ev):
-		default:
-			if b == nil {
-				if b = x.find(s); b == nil {
-					d.Fail(`the event has no "kind"`)
-					continue
-				}
-			}
-			if !b.member(&d, key) {
-				d.Skip()
-			}
+		case !x.envelope(&d, key, &ev):
+			d.Skip()
 		}
 	}
 	if d.Err() == nil && b == nil {
@@ -103,6 +102,20 @@ func (x *decoder) event(line []byte) (Event, error) {
 	}
 	ev.Body = b.body()
 	return ev, nil
+}
+
+// usual reads the envelope as the writer writes it, as far as it is like that,
+// and begins the body if it comes to the kind.
+func (x *decoder) usual(d *jsonio.Dec, first *bool, ev *Event) bodyReader {
+	for _, key := range [...]string{"seq", "run", "step", "attempt", "purpose", "at"} {
+		if d.Member(key, first) {
+			x.envelope(d, key, ev)
+		}
+	}
+	if d.Member("kind", first) {
+		return x.begin(Kind(d.String()))
+	}
+	return nil
 }
 
 // invalidAt is where the first byte is that is not UTF-8.
@@ -277,6 +290,9 @@ func (u *unknownReader) body() Body {
 }
 
 func (u *unknownReader) member(d *jsonio.Dec, key string) bool {
+	if inEnvelope(key) {
+		return false
+	}
 	if len(u.raw) > 1 {
 		u.raw = append(u.raw, ',')
 	}

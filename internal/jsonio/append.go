@@ -10,6 +10,7 @@ package jsonio
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
@@ -112,10 +113,24 @@ func hasSpace(raw []byte) bool {
 	return false
 }
 
+// ValidUTF8 is utf8.Valid, faster for what is ASCII for the most part.
+func ValidUTF8(b []byte) bool {
+	const step = 32
+	for len(b) >= step {
+		high := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) |
+			binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
+		if high&tops != 0 {
+			break
+		}
+		b = b[step:]
+	}
+	return utf8.Valid(b)
+}
+
 // Valid reports whether raw is one JSON value in valid UTF-8, with white space
 // around it allowed.
 func Valid(raw []byte) bool {
-	if !utf8.Valid(raw) {
+	if !ValidUTF8(raw) {
 		return false
 	}
 	d := Dec{s: bytesAsString(raw)}

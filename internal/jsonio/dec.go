@@ -1,14 +1,8 @@
 package jsonio
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
-	"unsafe"
 )
 
 // MaxDepth is how deeply arrays and objects may nest; encoding/json has the
@@ -19,12 +13,14 @@ const MaxDepth = 10000
 // that have no escapes. Its first error stays; every later read then returns
 // zero values, so a caller may look at End alone.
 //
-// A Dec is for one goroutine.
+// A copy of a Dec reads on by itself. A Dec and its copies are for one
+// goroutine.
 type Dec struct {
 	s     string
 	i     int
 	depth int
 	err   *SyntaxError
+	mem   *Arena // for strings with escapes; nil before the first one
 }
 
 // SyntaxError says what is wrong with a JSON text, and where.
@@ -45,8 +41,9 @@ func (e *SyntaxError) Error() string {
 // the memory of s. The caller checks that s is valid UTF-8.
 func NewDec(s string) Dec { return Dec{s: s} }
 
-// bytesAsString views b as a string; the caller keeps b unchanged meanwhile.
-func bytesAsString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// NewDecIn is NewDec with the memory that strings with escapes are put in; it
+// may serve many decoders, one after another.
+func NewDecIn(mem *Arena, s string) Dec { return Dec{s: s, mem: mem} }
 
 // Fail records an error at the current place, if there is none yet.
 func (d *Dec) Fail(msg string) { d.failAt(d.i, msg) }
@@ -105,6 +102,13 @@ func (d *Dec) space() {
 // Peek returns the first byte of the next value, or 0 at the end: one of
 // `{["tfn`, `-` or a digit, if the text is JSON.
 func (d *Dec) Peek() byte {
+	if d.i < len(d.s) && d.s[d.i] > ' ' {
+		return d.s[d.i]
+	}
+	return d.peek()
+}
+
+func (d *Dec) peek() byte {
 	d.space()
 	if d.i >= len(d.s) {
 		return 0
@@ -132,6 +136,14 @@ func (d *Dec) Object() bool { return d.open('{', "an object") }
 // The member's value must be read, with Skip if nothing else. First says that
 // no member was read yet; Key clears it.
 func (d *Dec) Key(first *bool) (key string, ok bool) {
+	if from := d.nameAt(*first); from > 0 {
+		// The usual case, in one go: a name without escapes, no space around it.
+		if i := plain(d.s, from); i+1 < len(d.s) && d.s[i] == '"' && d.s[i+1] == ':' {
+			*first = false
+			d.i = i + 2
+			return d.s[from:i], true
+		}
+	}
 	if !d.more('}', first) {
 		return "", false
 	}
@@ -150,6 +162,36 @@ func (d *Dec) Key(first *bool) (key string, ok bool) {
 	}
 	d.i++
 	return key, true
+}
+
+// nameAt returns where the next member's name begins if it comes at once, behind
+// its comma and its quote; else 0.
+func (d *Dec) nameAt(first bool) int {
+	i := d.i
+	if !first {
+		if i >= len(d.s) || d.s[i] != ',' {
+			return 0
+		}
+		i++
+	}
+	if i >= len(d.s) || d.s[i] != '"' {
+		return 0
+	}
+	return i + 1
+}
+
+// Member reads the name of the next member if it is key and stands there
+// without escapes and space, which is how this package writes it. Otherwise it
+// reads nothing, and Key tells what there is.
+func (d *Dec) Member(key string, first *bool) bool {
+	from := d.nameAt(*first)
+	end := from + len(key)
+	if from == 0 || end+1 >= len(d.s) || d.s[end] != '"' || d.s[end+1] != ':' || d.s[from:end] != key {
+		return false
+	}
+	*first = false
+	d.i = end + 2
+	return true
 }
 
 // Array starts to read an array; More then says whether an element follows.
@@ -222,6 +264,9 @@ func (d *Dec) word(w string) {
 
 // Int reads a whole number.
 func (d *Dec) Int() int64 {
+	if n, ok := d.smallInt(); ok {
+		return n
+	}
 	at := d.i
 	s := d.number()
 	if d.err != nil {
@@ -232,6 +277,22 @@ func (d *Dec) Int() int64 {
 		d.failAt(at, "expected a whole number, not "+s)
 	}
 	return n
+}
+
+// smallInt reads digits that stand at once and end with a comma or a bracket;
+// most numbers are of this kind.
+func (d *Dec) smallInt() (n int64, ok bool) {
+	const most = 18 // digits that surely fit
+	i := d.i
+	for i < len(d.s) && d.s[i]-'0' <= 9 && i-d.i < most {
+		n = n*10 + int64(d.s[i]-'0')
+		i++
+	}
+	if i >= len(d.s) || i == d.i || d.s[i] != ',' && d.s[i] != '}' || d.s[d.i] == '0' && i-d.i > 1 {
+		return 0, false
+	}
+	d.i = i
+	return n, true
 }
 
 // Float reads a number.
@@ -289,178 +350,6 @@ func (d *Dec) digits() int {
 	return d.i - from
 }
 
-// String reads a string. Lone surrogates become U+FFFD, as in encoding/json.
-func (d *Dec) String() string {
-	if d.Peek() != '"' || d.err != nil {
-		d.Fail("expected a string")
-		return ""
-	}
-	from := d.i + 1
-	esc, ok := d.skipString()
-	if !ok {
-		return ""
-	}
-	raw := d.s[from : d.i-1]
-	if !esc {
-		return raw
-	}
-	return unescape(raw)
-}
-
-// Text reads the value of a member written by AppendText, of which key is the
-// name as read: with "_b64" at its end the value is base64.
-func (d *Dec) Text(key string) string {
-	s := d.String()
-	if len(key) < 4 || key[len(key)-4:] != "_b64" || d.err != nil {
-		return s
-	}
-	b, err := base64.StdEncoding.DecodeString(s)
-	if err != nil {
-		d.Fail("not base64: " + key)
-	}
-	return string(b)
-}
-
-const ones, tops uint64 = 0x0101010101010101, 0x8080808080808080
-
-// word returns the eight bytes from s[i], the first one lowest.
-func word(s string, i int) uint64 {
-	b := s[i : i+8]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-}
-
-// plain returns the end of the bytes from s[i] that mean only themselves in a
-// string: no quote, no backslash, no control character.
-func plain(s string, i int) int {
-	for ; len(s)-i >= 8; i += 8 {
-		x := word(s, i)
-		quote, slash := x^ones*'"', x^ones*'\\'
-		// A byte's top bit is set in one of the terms if the byte is below 0x20,
-		// a quote or a backslash; a borrow can only come from such a byte, so the
-		// lowest one is right.
-		m := ((x-ones*0x20)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
-		if m != 0 {
-			return i + bits.TrailingZeros64(m)/8
-		}
-	}
-	for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
-		i++
-	}
-	return i
-}
-
-// skipString moves behind a string, validating it; d.i is at its quote.
-func (d *Dec) skipString() (escaped, ok bool) {
-	s, i := d.s, d.i+1
-	for {
-		i = plain(s, i)
-		if i >= len(s) {
-			d.failAt(i, "the text ends within a string")
-			return escaped, false
-		}
-		switch c := s[i]; {
-		case c == '"':
-			d.i = i + 1
-			return escaped, true
-		case c == '\\':
-			escaped = true
-			n := escapeLen(s[i:])
-			if n == 0 {
-				d.failAt(i, "a string has a backslash that escapes nothing")
-				return escaped, false
-			}
-			i += n
-		default:
-			d.failAt(i, "a string has a control character that is not escaped")
-			return escaped, false
-		}
-	}
-}
-
-// escapeLen is the length of the escape that s begins with, or 0 if it is not
-// one.
-func escapeLen(s string) int {
-	if len(s) < 2 {
-		return 0
-	}
-	if escapes[s[1]] != 0 {
-		return 2
-	}
-	if _, ok := hex4(s); ok && s[1] == 'u' {
-		return 6
-	}
-	return 0
-}
-
-// hex4 reads the \uXXXX that s begins with.
-func hex4(s string) (r rune, ok bool) {
-	if len(s) < 6 {
-		return 0, false
-	}
-	for _, c := range []byte(s[2:6]) {
-		switch {
-		case c-'0' <= 9:
-			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
-}
-
-// unescape returns what a string with escapes means. It never is longer.
-func unescape(raw string) string {
-	b, n := make([]byte, len(raw)), 0
-	for i := 0; i < len(raw); {
-		if len(raw)-i >= 8 { // copy eight bytes, go on as far as they are plain
-			x := word(raw, i)
-			binary.LittleEndian.PutUint64(b[n:], x)
-			slash := x ^ ones*'\\'
-			plain := bits.TrailingZeros64((slash-ones)&^slash&tops) / 8
-			i, n = i+plain, n+plain
-			if plain == 8 {
-				continue
-			}
-		}
-		c := raw[i]
-		if c != '\\' {
-			b[n] = c
-			i, n = i+1, n+1
-			continue
-		}
-		if c = escapes[raw[i+1]]; c != 0 {
-			b[n] = c
-			i, n = i+2, n+1
-			continue
-		}
-		r, size := unescapeRune(raw[i:])
-		i, n = i+size, n+utf8.EncodeRune(b[n:], r)
-	}
-	return bytesAsString(b[:n])
-}
-
-// escapes is what a letter means after a backslash; 0 for u and for all that
-// means nothing there.
-var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
-// unescapeRune reads the \uXXXX that s begins with, or the pair of them.
-func unescapeRune(s string) (r rune, size int) {
-	r, _ = hex4(s)
-	if !utf16.IsSurrogate(r) {
-		return r, 6
-	}
-	if low, ok := hex4(s[6:]); ok && s[6] == '\\' && s[7] == 'u' {
-		if both := utf16.DecodeRune(r, low); both != utf8.RuneError {
-			return both, 12
-		}
-	}
-	return utf8.RuneError, 6
-}
-
 // Raw reads any value and returns its text as it stands.
 func (d *Dec) Raw() string {
 	d.space()
@@ -487,7 +376,7 @@ func (d *Dec) Skip() {
 				d.Fail("expected a member's name in double quotes")
 				return
 			}
-			if _, ok := d.skipString(); !ok {
+			if !d.skipString() {
 				return
 			}
 			if d.Peek() != ':' {
@@ -519,79 +408,4 @@ func (d *Dec) Skip() {
 		}
 		d.number()
 	}
-}
-
-// maxPath is how long a path in a message may be, in bytes: what is nested
-// thousands deep has a path that nobody reads.
-const maxPath = 100
-
-// pathAt gives the path of the value at the end of s, the beginning of a JSON
-// text up to an error; of a long one, its beginning. It is slow and only used
-// for messages.
-func pathAt(s string) string {
-	type level struct {
-		object bool
-		key    string
-		n      int
-		inKey  bool
-	}
-	var stack []level
-	for i := 0; i < len(s); i++ {
-		top := len(stack) - 1
-		switch s[i] {
-		case '{':
-			stack = append(stack, level{object: true, inKey: true})
-		case '[':
-			stack = append(stack, level{})
-		case '}', ']':
-			if top >= 0 {
-				stack = stack[:top]
-			}
-		case ',':
-			if top >= 0 {
-				stack[top].n++
-				stack[top].inKey = stack[top].object
-			}
-		case ':':
-			if top >= 0 {
-				stack[top].inKey = false
-			}
-		case '"':
-			j := i + 1
-			for j < len(s) && s[j] != '"' {
-				if s[j] == '\\' {
-					j++
-				}
-				j++
-			}
-			if top >= 0 && stack[top].inKey && j < len(s) {
-				stack[top].key = s[i+1 : j]
-			}
-			i = j
-		}
-	}
-	var path []byte
-	for _, l := range stack {
-		if l.object {
-			if l.key == "" {
-				continue
-			}
-			if len(path) > 0 {
-				path = append(path, '.')
-			}
-			path = append(path, l.key...)
-			continue
-		}
-		path = append(path, '[')
-		path = strconv.AppendInt(path, int64(l.n), 10)
-		path = append(path, ']')
-	}
-	if len(path) <= maxPath {
-		return string(path)
-	}
-	n := maxPath
-	for n > 0 && !utf8.RuneStart(path[n]) {
-		n--
-	}
-	return string(path[:n]) + "…"
 }

@@ -1,0 +1,190 @@
+package llm
+
+import "github.com/looptape/looptape/internal/jsonio"
+
+// ReadEvent reads an event; one of unknown type becomes Unknown.
+func ReadEvent(d *jsonio.Dec) Event {
+	from := d.Offset()
+	kind, first := readType(d)
+	if d.Err() != nil {
+		return nil
+	}
+	switch kind {
+	case "text_delta":
+		return readTextDelta(d, first)
+	case "reasoning_delta":
+		return readReasoningDelta(d, first)
+	case "tool_call_start":
+		return readCallStart(d, first)
+	case "tool_call_delta":
+		return readCallDelta(d, first)
+	case "tool_call_end":
+		return readCallEnd(d, first)
+	case "part":
+		return readPartDone(d, first)
+	case "usage":
+		return readUsage(d, first)
+	case "warning":
+		return readWarning(d, first)
+	case "finish":
+		return readFinish(d, first)
+	}
+	return readUnknown(d, first, kind, from)
+}
+
+func readTextDelta(d *jsonio.Dec, first bool) (e TextDelta) {
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			return e
+		}
+		switch key {
+		case "text", "text_b64":
+			e.Text = d.Text(key)
+		case "refusal":
+			e.Refusal = d.Bool()
+		case "opaque":
+			e.Opaque = readRaw(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func readReasoningDelta(d *jsonio.Dec, first bool) (e ReasoningDelta) {
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			return e
+		}
+		switch key {
+		case "text", "text_b64":
+			e.Text = d.Text(key)
+		case "opaque":
+			e.Opaque = readRaw(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func readCallStart(d *jsonio.Dec, first bool) (e ToolCallStart) {
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			return e
+		}
+		switch key {
+		case "index":
+			e.Index = int(d.Int())
+		case "id", "id_b64":
+			e.ID = d.Text(key)
+		case "name", "name_b64":
+			e.Name = d.Text(key)
+		case "opaque":
+			e.Opaque = readRaw(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func readCallDelta(d *jsonio.Dec, first bool) (e ToolCallDelta) {
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			return e
+		}
+		switch key {
+		case "index":
+			e.Index = int(d.Int())
+		case "id", "id_b64":
+			e.ID = d.Text(key)
+		case "args", "args_b64":
+			e.Args = d.Text(key)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func readCallEnd(d *jsonio.Dec, first bool) (e ToolCallEnd) {
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			return e
+		}
+		switch key {
+		case "index":
+			e.Index = int(d.Int())
+		case "id", "id_b64":
+			e.ID = d.Text(key)
+		case "opaque":
+			e.Opaque = readRaw(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func readPartDone(d *jsonio.Dec, first bool) Event {
+	var p Part
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		if key != "part" {
+			d.Skip()
+			continue
+		}
+		p = ReadPart(d)
+	}
+	if p == nil {
+		d.Fail("an event of type part needs a part")
+		return nil
+	}
+	return PartDone{p}
+}
+
+func readWarning(d *jsonio.Dec, first bool) (e Warning) {
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			return e
+		}
+		switch key {
+		case "code", "code_b64":
+			e.Code = d.Text(key)
+		case "message", "message_b64":
+			e.Message = d.Text(key)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func readFinish(d *jsonio.Dec, first bool) (e Finish) {
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			return e
+		}
+		switch key {
+		case "reason", "reason_b64":
+			e.Reason = FinishReason(d.Text(key))
+		case "raw", "raw_b64":
+			e.Raw = d.Text(key)
+		case "message", "message_b64":
+			e.Message = d.Text(key)
+		case "response_id", "response_id_b64":
+			e.ResponseID = d.Text(key)
+		case "model", "model_b64":
+			e.Model = d.Text(key)
+		case "opaque":
+			e.Opaque = readRaw(d)
+		default:
+			d.Skip()
+		}
+	}
+}
