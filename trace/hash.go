@@ -3,8 +3,9 @@ package trace
 // chain is the rolling hash of one conversation: the requests of one purpose in
 // one run. It holds the hash of every prefix, eight bytes a message.
 //
-// The hash is FNV-1a of 64 bits (RFC 9923) over the bytes of the messages as
-// they stand in the file, one after another.
+// The hash of no messages is 0, and each message makes it the XXH64 of the
+// message's bytes, as they stand in the file, with the hash before it as the
+// seed.
 type chain struct {
 	sums []uint64
 	// lost says that a line between was broken, so that the messages are not
@@ -12,22 +13,10 @@ type chain struct {
 	lost bool
 }
 
-const (
-	fnvOffset uint64 = 14695981039346656037
-	fnvPrime  uint64 = 1099511628211
-)
-
-func fnv1a[T string | []byte](h uint64, b T) uint64 {
-	for i := range len(b) {
-		h = (h ^ uint64(b[i])) * fnvPrime
-	}
-	return h
-}
-
 // sum is the hash of all messages.
 func (c *chain) sum() uint64 {
 	if len(c.sums) == 0 {
-		return fnvOffset
+		return 0
 	}
 	return c.sums[len(c.sums)-1]
 }
@@ -50,9 +39,7 @@ func (c *chain) keep(n int) bool {
 	return true
 }
 
-func (c *chain) add(message []byte) { c.sums = append(c.sums, fnv1a(c.sum(), message)) }
-
-func (c *chain) addText(message string) { c.sums = append(c.sums, fnv1a(c.sum(), message)) }
+func (c *chain) add(message []byte) { c.sums = append(c.sums, xxh64(c.sum(), message)) }
 
 func (c *chain) appendHash(dst []byte) []byte { return appendHex(dst, c.sum()) }
 
