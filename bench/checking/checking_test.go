@@ -1,0 +1,272 @@
+// Package checking measures how long it takes to read recorded runs and hold
+// them against the invariants, beside encoding/json on the same bytes.
+package checking
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// BenchmarkCheck decodes, reads and checks the same bytes in turns, on one
+// processor, and tells of each the best time as a part of encoding/json's best:
+// read/json and check/json. The goal is a check/json of 0.333 at most.
+func BenchmarkCheck(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, k := range []int{1, 8} {
+		b.Run(fmt.Sprintf("input=trace/N=1000/K=%d", k), func(b *testing.B) { side(b, traceFile(b, 1000, k), decodeLines) })
+		b.Run(fmt.Sprintf("input=messages/N=1000/K=%d", k), func(b *testing.B) { side(b, messageList(b, 1000, k), decodeLines) })
+	}
+	b.Run("input=tau-airline", func(b *testing.B) { side(b, tauAirline(b), decodeWhole) })
+}
+
+// side measures one file.
+func side(b *testing.B, file []byte, decode func(testing.TB, []byte)) {
+	b.ReportAllocs()
+	b.SetBytes(int64(len(file)))
+	best := [3]time.Duration{}
+	for b.Loop() {
+		for i, do := range [...]func(testing.TB, []byte){decode, read, checkAll} {
+			runtime.GC()
+			from := b.Elapsed()
+			do(b, file)
+			if d := b.Elapsed() - from; best[i] == 0 || d < best[i] {
+				best[i] = d
+			}
+		}
+	}
+	b.ReportMetric(float64(best[0])/float64(time.Millisecond), "json-ms")
+	b.ReportMetric(float64(best[1])/float64(best[0]), "read/json")
+	b.ReportMetric(float64(best[2])/float64(best[0]), "check/json")
+}
+
+// BenchmarkParts is each part alone, for profiles.
+func BenchmarkParts(b *testing.B) {
+	for _, f := range []struct {
+		name string
+		file []byte
+	}{
+		{"trace/K=1", traceFile(b, 1000, 1)}, {"trace/K=8", traceFile(b, 1000, 8)},
+		{"messages/K=1", messageList(b, 1000, 1)}, {"messages/K=8", messageList(b, 1000, 8)},
+		{"tau-airline", nil},
+	} {
+		for _, part := range []struct {
+			name string
+			do   func(testing.TB, []byte)
+		}{{"json", decodeLines}, {"read", read}, {"check", checkAll}} {
+			b.Run(f.name+"/"+part.name, func(b *testing.B) {
+				file := f.file
+				if file == nil {
+					file = tauAirline(b)
+				}
+				b.SetBytes(int64(len(file)))
+				b.ReportAllocs()
+				for b.Loop() {
+					part.do(b, file)
+				}
+			})
+		}
+	}
+}
+
+// decodeLines decodes each line into any.
+func decodeLines(tb testing.TB, file []byte) {
+	for line := range bytes.Lines(file) {
+		var v any
+		if err := json.Unmarshal(line, &v); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// decodeWhole decodes the only value of a file.
+func decodeWhole(tb testing.TB, file []byte) {
+	var v any
+	if err := json.Unmarshal(file, &v); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// read reads the runs as the command does.
+func read(tb testing.TB, file []byte) {
+	walk(tb, file, func(trace.Event) {}, func(importer.Run) {})
+}
+
+// checkAll reads the runs and checks them as the command does.
+func checkAll(tb testing.TB, file []byte) {
+	c := check.New(nil)
+	found := 0
+	walk(tb, file, c.Add, func(r importer.Run) { found += len(check.Messages(r.Name, r.Messages)) })
+	found += len(c.Done())
+	if found != 0 && found != tauViolations {
+		tb.Fatalf("%d violations", found)
+	}
+}
+
+func walk(tb testing.TB, file []byte, event func(trace.Event), run func(importer.Run)) {
+	src, err := importer.Open("file", bytes.NewReader(file))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if src.Format == importer.FormatTrace {
+		for ev, err := range src.Events() {
+			if err != nil {
+				tb.Fatal(err)
+			}
+			event(ev)
+		}
+		return
+	}
+	for r, err := range src.Runs() {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		run(r)
+	}
+}
+
+const (
+	prompt = "Please tell me where my order #W12345 is, and change its address to 12 Long Street, Springfield."
+	said   = "Let me look that up for you, and then I will tell you what can still be changed."
+	args   = `{"order_id":"#W12345","reason":"a question of the customer"}`
+)
+
+// answer is what a tool returns: 500 bytes, the JSON of a value.
+func answer(i int) string {
+	return fmt.Sprintf(`{"status":"pending","order":%d,"items":[`, i) + strings.Repeat(`{"sku":"1008292230","name":"Desk Lamp","price":"153.23"},`, 8) + `{}]}`
+}
+
+// turn is the assistant turn of a step, and its results.
+func turn(step, calls int) (llm.Message, []llm.ToolResult) {
+	parts := []llm.Part{llm.Text{Text: said}}
+	var results []llm.ToolResult
+	for k := range calls {
+		id := fmt.Sprintf("call_%06d_%02d", step, k)
+		parts = append(parts, llm.ToolCall{ID: id, Name: "get_order", Args: args})
+		results = append(results, llm.ToolResult{ID: id, Name: "get_order", Content: []llm.Part{llm.Text{Text: answer(step)}}})
+	}
+	return llm.Assistant(parts...), results
+}
+
+// traceFile is a trace of a run of so many steps of so many calls.
+func traceFile(tb testing.TB, steps, calls int) []byte {
+	tb.Helper()
+	var file bytes.Buffer
+	w := trace.NewWriter(&file, trace.Header{Writer: "bench"})
+	ev := trace.Event{Run: "run-1", Step: trace.NoStep}
+	add := func(attempt int, body trace.Body) {
+		ev.Attempt, ev.Body = attempt, body
+		if err := w.Write(ev); err != nil {
+			tb.Fatal(err)
+		}
+		ev.Seq++
+		ev.At += time.Millisecond
+	}
+	add(0, trace.RunStart{Clock: trace.ClockReal, Options: trace.Options{{Name: "concurrency", Value: "8"}, {Name: "same_tool_error_stop", Value: "3"}}, Tools: []trace.ToolInfo{{Name: "get_order"}}})
+	messages, kept := []llm.Message{llm.User(prompt)}, 0
+	one := llm.Usage{Input: 1200, Output: 80, Cached: 1000}
+	var sum llm.Usage
+	ask := func(m llm.Message, finish llm.FinishReason) {
+		add(0, trace.StepStart{})
+		if kept == 0 {
+			add(1, trace.ModelSetup{Model: "m-large", System: strings.Repeat("You help customers of a shop. ", 20), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
+		}
+		add(1, trace.ModelRequest{Kept: kept, New: messages})
+		kept += len(messages)
+		add(1, trace.ModelTurn{Message: m, Finish: finish, Usage: one})
+		sum = sum.Add(one)
+	}
+	for step := range steps {
+		ev.Step = step
+		m, results := turn(step, calls)
+		ask(m, llm.FinishToolCalls)
+		add(0, trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: calls})
+		for _, c := range m.Calls() {
+			add(0, trace.ToolStart{Call: c.ID, Name: c.Name, Args: c.Args})
+		}
+		for _, r := range results {
+			add(0, trace.ToolEnd{Call: r.ID, Outcome: trace.OutcomeOK, Result: r})
+		}
+		add(0, trace.StepEnd{})
+		messages = []llm.Message{m, llm.ToolResults(results...)}
+	}
+	ev.Step = steps
+	m := llm.Assistant(llm.Text{Text: said})
+	ask(m, llm.FinishStop)
+	add(0, trace.Decision{Action: trace.End, Cause: trace.CauseNone})
+	add(0, trace.StepEnd{})
+	ev.Step = trace.NoStep
+	add(0, trace.RunEnd{Stop: trace.CauseNone, Finish: llm.FinishStop, Steps: steps + 1, Calls: steps + 1, Usage: sum, Appended: []llm.Message{m}})
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// messageList is the same conversation as Chat Completions spells it, ten runs
+// of a tenth of the steps, one a line.
+func messageList(tb testing.TB, steps, calls int) []byte {
+	tb.Helper()
+	type object = map[string]any
+	var file bytes.Buffer
+	for range 10 {
+		list := []object{{"role": "user", "content": prompt}}
+		for step := range steps / 10 {
+			m, results := turn(step, calls)
+			var asked []object
+			for _, c := range m.Calls() {
+				asked = append(asked, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Args}})
+			}
+			list = append(list, object{"role": "assistant", "content": said, "tool_calls": asked})
+			for _, r := range results {
+				list = append(list, object{"role": "tool", "tool_call_id": r.ID, "content": r.Text()})
+			}
+		}
+		list = append(list, object{"role": "assistant", "content": said})
+		line, err := json.Marshal(list)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		file.Write(append(line, '\n'))
+	}
+	return file.Bytes()
+}
+
+const tauViolations = 71 // in 49 runs, see the README of the data set
+
+// tauAirline is the recorded results of tau-bench; the benchmark is skipped
+// where the data set is not beside the repository.
+func tauAirline(tb testing.TB) []byte {
+	tb.Helper()
+	shared := os.Getenv("LOOPTAPE_SHARED")
+	if shared == "" {
+		shared = filepath.Join("..", "..", "..", "shared")
+	}
+	f, err := os.Open(filepath.Join(shared, "data", "tau-airline", "gpt-4o-airline.json.gz"))
+	if err != nil {
+		tb.Skip("the data set tau-airline is not there (set LOOPTAPE_SHARED): ", err)
+	}
+	defer f.Close()
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	data, err := io.ReadAll(zr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
