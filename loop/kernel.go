@@ -45,6 +45,7 @@ type run struct {
 	finished bool
 
 	wait, notify func()
+	info         StepInfo // see frame
 }
 
 // execute is a whole run.
@@ -130,11 +131,11 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	if r.ended(trace.NoStep) {
 		return nil, true, r.decideEnd(trace.NoStep)
 	}
-	s = &StepInfo{Step: n, Usage: r.usage, Steps: r.steps[:len(r.steps):len(r.steps)], run: r, request: llm.Request{
+	s = r.frame()
+	*s = StepInfo{Step: n, Usage: r.usage, Steps: r.steps[:len(r.steps):len(r.steps)], run: r, Request: &llm.Request{
 		Model: r.cfg.Model, System: r.cfg.System, Tools: r.defs, ToolChoice: r.cfg.ToolChoice,
 		Delivery: r.cfg.Delivery, Settings: r.cfg.Settings,
 	}}
-	s.Request = &s.request
 	if r.in.ToolChoice != nil {
 		s.Request.ToolChoice = *r.in.ToolChoice
 	}
@@ -171,6 +172,15 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	r.sent = len(r.history)
 	s.Request.Messages = r.history[:r.sent:r.sent]
 	return s, false, nil
+}
+
+// frame is where a step's StepInfo stands. Policies of the caller's may keep it,
+// so each step then has its own.
+func (r *run) frame() *StepInfo {
+	if len(r.cfg.Policies) == 0 {
+		return &r.info
+	}
+	return new(StepInfo)
 }
 
 // judge decides what follows from a turn: from its calls, never from its finish

@@ -8,13 +8,12 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// deadlinePolicy ends the run's context after d. With returns, it also ends the
-// run without an error when a step would begin after that.
-func deadlinePolicy(d time.Duration, returns bool) Policy {
+// deadlinePolicy ends the run's context after d; see Config.DeadlineReturns for
+// what becomes of the run.
+func deadlinePolicy(d time.Duration) Policy {
 	return Policy{Name: "deadline", New: func(info RunInfo) Hooks {
-		begun := info.Clock.Now()
 		stop := func() {}
-		h := Hooks{
+		return Hooks{
 			Start: func(ctx context.Context) (context.Context, error) {
 				ctx, stop = info.Clock.WithTimeout(ctx, d, ErrDeadline)
 				return ctx, nil
@@ -24,15 +23,6 @@ func deadlinePolicy(d time.Duration, returns bool) Policy {
 				return nil
 			},
 		}
-		if returns {
-			h.BeforeStep = func(context.Context, *StepInfo) (Decision, error) {
-				if info.Clock.Now().Sub(begun) < d {
-					return Decision{}, nil
-				}
-				return Decision{Action: trace.Stop, Cause: trace.CauseDeadline}, nil
-			}
-		}
-		return h
 	}}
 }
 

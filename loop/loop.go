@@ -71,9 +71,10 @@ type Config struct {
 	// TokenBudget stops a run before the model call that finds this many tokens
 	// (input and output) spent; 0 is no budget.
 	TokenBudget int64
-	// Deadline ends a run after this time; 0 is none. The run then fails with
-	// ErrDeadline, or, with DeadlineReturns, ends like a cap when the time is
-	// found to be over between two steps.
+	// Deadline ends a run after this time; 0 is none: the context of its model
+	// call or tools ends, and the run fails with ErrDeadline. With
+	// DeadlineReturns, a run that finds its time over between two steps returns
+	// what it has without an error, as at a cap.
 	Deadline        time.Duration
 	DeadlineReturns bool
 	// ToolTimeout ends the context of each tool after this time; 0 is none.

@@ -72,7 +72,6 @@ type StepInfo struct {
 	Steps   []Step    // those that are complete
 
 	run     *run
-	request llm.Request // what Request points to at first
 	call    ModelCall
 	results []llm.ToolResult // of the step's calls
 }
@@ -231,7 +230,7 @@ func (c *Config) options() []Policy {
 			list = append(list, p)
 		}
 	}
-	add(c.Deadline > 0, deadlinePolicy(c.Deadline, c.DeadlineReturns))
+	add(c.Deadline > 0, deadlinePolicy(c.Deadline))
 	add(c.TokenBudget > 0, budgetPolicy(c.TokenBudget))
 	add(c.CapAt == CapTop, capTopPolicy(c.MaxSteps, c.OnCap))
 	add(c.Retry.Max > 0, c.Retry.policy())

@@ -678,12 +678,22 @@ func TestDeadline(t *testing.T) {
 		}}
 		m := &fake.Model{Clock: clock, Turns: []fake.Turn{calls("slow#1"), calls("slow#2"), calls("slow#3"), text("x")}}
 		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{slow}, Clock: clock, Deadline: 1500 * time.Millisecond, DeadlineReturns: returns})
-		if !errors.Is(err, loop.ErrDeadline) || res.ModelCalls != 2 || res.Stop != trace.CauseDeadline || res.ToolRounds != 2 {
+		if errors.Is(err, loop.ErrDeadline) == returns || res.ModelCalls != 2 || res.Stop != trace.CauseDeadline || res.ToolRounds != 2 {
 			t.Errorf("returns=%v: got %v, %+v", returns, err, res)
 		}
 		if c := of[trace.Cancelled](events); len(c) != 1 || c[0].Cause != "deadline" {
 			t.Errorf("returns=%v: %s", returns, kinds(events))
 		}
+	}
+}
+
+// Within a model call the deadline is an error in either mode.
+func TestDeadlineInModel(t *testing.T) {
+	clock := fake.NewClock()
+	m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Stall: true}}}
+	res, _, err := ran(t, m, loop.Config{Clock: clock, Deadline: time.Second, DeadlineReturns: true})
+	if !errors.Is(err, loop.ErrDeadline) || res.Stop != trace.CauseDeadline {
+		t.Errorf("got %v, %+v", err, res)
 	}
 }
 

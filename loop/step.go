@@ -175,10 +175,14 @@ func (r *run) ended(step int) bool {
 	return true
 }
 
-// decideEnd records that the run stops because its context has ended.
+// decideEnd records that the run stops, between two steps, because its context
+// has ended.
 func (r *run) decideEnd(step int) error {
 	err := context.Cause(r.ctx)
 	r.decide(step, Decision{Action: trace.Stop, Cause: stopCause(err)}, "", true)
+	if r.cfg.DeadlineReturns && errors.Is(err, ErrDeadline) {
+		return nil
+	}
 	return err
 }
 
