@@ -254,7 +254,8 @@ type batch struct {
 	run     *run
 	step    *StepInfo
 	width   int
-	running int
+	running int // tools that have not been taken or abandoned
+	busy    int // tools of which no end is recorded: so many places are taken
 
 	mu       sync.Mutex
 	done     []*Planned // what has ended and is not recorded yet
@@ -273,7 +274,6 @@ func (b *batch) runAll(todo []*Planned) {
 	if r.cfg.Grace > 0 {
 		stop = b.watch()
 	}
-	next := 0
 	returned := false
 	defer func() {
 		if !returned { // the consumer panicked, or ended the goroutine
@@ -285,28 +285,35 @@ func (b *batch) runAll(todo []*Planned) {
 		}
 		stop()
 	}()
-	for next < len(todo) || b.running > 0 {
-		for next < len(todo) && b.running < b.width && !r.ended(b.step.Step) {
-			p := todo[next]
-			next++
-			r.begin(b.step, p)
-			p.running = true
-			b.running++
-			r.cfg.Clock.Go(func() { b.work(p) })
-		}
-		if b.running == 0 {
-			break
-		}
+	todo, all := b.start(todo), todo
+	for b.running > 0 {
 		r.wait()
 		for _, p := range b.take() {
+			b.busy--
 			r.emitEnd(b.step, p)
+			todo = b.start(todo) // before the next end is recorded: no place stays free
 		}
-		b.abandon(todo)
+		b.abandon(all)
 	}
-	for _, p := range todo[next:] {
+	for _, p := range todo {
 		r.skipCancelled(b.step, p)
 	}
 	returned = true
+}
+
+// start starts calls while there are places, and returns those that wait.
+func (b *batch) start(todo []*Planned) []*Planned {
+	r := b.run
+	for len(todo) > 0 && b.busy < b.width && !r.ended(b.step.Step) {
+		p := todo[0]
+		todo = todo[1:]
+		r.begin(b.step, p)
+		p.running = true
+		b.running++
+		b.busy++
+		r.cfg.Clock.Go(func() { b.work(p) })
+	}
+	return todo
 }
 
 // work runs one call on its own goroutine and hands in what came of it.
@@ -390,6 +397,7 @@ func (b *batch) abandon(todo []*Planned) {
 	b.mu.Unlock()
 	for _, p := range late {
 		b.running--
+		b.busy--
 		text := b.run.errorText(p.Call.Name, errors.New("the tool did not stop after the run was cancelled, and was abandoned"))
 		*p.result = p.resultOf(Output{Content: []llm.Part{llm.Text{Text: text}}, IsError: true})
 		b.run.emit(b.step.Step, trace.Abandoned{Call: p.Call.ID})

@@ -51,7 +51,7 @@ var mutants = []mutant{
 	{"INV-14", "a failed step is not closed", "kernel.go",
 		"r.closeStep(step)", "_ = step"},
 	{"INV-15", "one tool too many at once", "dispatch.go",
-		"b.running < b.width", "b.running <= b.width"},
+		"b.busy < b.width", "b.busy <= b.width"},
 	{"INV-16", "the watcher of the grace period is left behind", "dispatch.go",
 		"\t\tstop()\n\t}()", "\t\t_ = stop\n\t}()"},
 	{"INV-17", "calls start after a cancel", "dispatch.go",
