@@ -318,7 +318,9 @@ func (b *batch) start(todo []*Planned) []*Planned {
 
 // work runs one call on its own goroutine and hands in what came of it.
 func (b *batch) work(p *Planned) {
-	deepen(p.Index)
+	if p.tool.schema != nil {
+		deepen(p.Index) // it will decode JSON
+	}
 	outcome, result := trace.OutcomePanic, llm.ToolResult{}
 	defer func() {
 		if result.ID == "" { // the tool ended its goroutine
@@ -405,10 +407,10 @@ func (b *batch) abandon(todo []*Planned) {
 	}
 }
 
-// deepen makes room on the stack of a new goroutine for what a tool usually
-// needs. Growing it is cheap as long as there is next to nothing on it; the
-// runtime would else move it in the midst of each tool, at a third of the time
-// of a step of several calls.
+// deepen makes room on the stack of a new goroutine for a tool that decodes JSON.
+// Growing it is cheap as long as there is next to nothing on it; the runtime
+// would else move it in the midst of each tool, at a third of the time of a step
+// of several calls.
 //
 //go:noinline
 func deepen(n int) byte {
