@@ -39,6 +39,10 @@ func budgetPolicy(budget int64) Policy {
 	}}
 }
 
+// spent reports whether the token budget is spent, so that no model call may
+// start.
+func (r *run) spent() bool { return r.cfg.TokenBudget > 0 && r.usage.Total() >= r.cfg.TokenBudget }
+
 func capTopPolicy(limit int, on OnCap) Policy {
 	return Policy{Name: "max_steps", New: func(RunInfo) Hooks {
 		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (Decision, error) {

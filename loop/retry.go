@@ -13,10 +13,10 @@ import (
 )
 
 // Retry is how failed model calls are tried again. Only a failure that may pass
-// is retried, and only while nothing of the answer was passed on. The wait
-// before the n-th retry is Base × Factor^(n-1), at least what the provider asks
-// for; one that is longer than MaxWait is not waited for, the call fails at
-// once.
+// is retried, only while nothing of the answer was passed on, and only while the
+// token budget, if there is one, is not spent. The wait before the n-th retry is
+// Base × Factor^(n-1), at least what the provider asks for; one that is longer
+// than MaxWait is not waited for, the call fails at once.
 type Retry struct {
 	Max     int           // retries of one call; 0 is none
 	Base    time.Duration // 0 means half a second
@@ -80,7 +80,7 @@ func (r Retry) policy() Policy {
 			return func(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
 				for n := 1; ; n++ {
 					turn, err := next(ctx, call)
-					if err == nil || n > r.Max || call.Partial || !r.On(err) || ctx.Err() != nil {
+					if err == nil || n > r.Max || call.Partial || !r.On(err) || ctx.Err() != nil || call.run.spent() {
 						return turn, err
 					}
 					wait, tooLong := r.wait(n, err, info.Rand)
