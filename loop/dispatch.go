@@ -19,16 +19,35 @@ import (
 // arguments whole, does the schema allow them. A call that fails gets its error
 // result here and is not run.
 func (r *run) plan(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) []*Planned {
-	all := make([]Planned, len(calls))
 	s.results = make([]llm.ToolResult, len(calls))
-	plans := make([]*Planned, len(calls))
+	plans := r.room(len(calls))
 	for i, c := range calls {
-		p := &all[i]
-		p.Call, p.Index, p.Args, p.result = c, i, c.Args, &s.results[i]
-		plans[i] = p
+		p := plans[i]
+		p.begin(c, i, &s.results[i])
 		r.check(p, turn.Finish == llm.FinishLength && i == len(calls)-1)
 	}
 	return plans
+}
+
+// room returns room for the calls of a step. It is used again in the next one,
+// unless somebody may hold on to it: a policy, or a tool that is abandoned.
+func (r *run) room(n int) []*Planned {
+	if n > len(r.plans) || len(r.cfg.Policies) > 0 || r.cfg.Grace > 0 {
+		all := make([]Planned, n)
+		r.plans = make([]*Planned, n)
+		for i := range all {
+			r.plans[i] = &all[i]
+		}
+	}
+	return r.plans[:n:n]
+}
+
+// begin makes p the plan of a call, whatever it was before.
+func (p *Planned) begin(c llm.ToolCall, index int, result *llm.ToolResult) {
+	p.Call, p.Index, p.Args, p.Answer, p.Cause = c, index, c.Args, nil, ""
+	p.tool, p.checked, p.outcome, p.result = nil, "", "", result
+	p.ran, p.running, p.abandoned = false, false, false
+	p.entered.Store(false)
 }
 
 // recheck makes sure that what policies did to a call can be run.
@@ -126,7 +145,7 @@ func (p *Planned) mark() mark {
 // is running any more.
 func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 	width := r.cfg.width()
-	todo := make([]*Planned, 0, len(plans))
+	todo := r.todo[:0]
 	for _, p := range plans {
 		switch {
 		case p.Answer != nil:
@@ -136,6 +155,7 @@ func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 			todo = append(todo, p)
 		}
 	}
+	r.todo = todo
 	if width < 0 || width > len(todo) {
 		width = len(todo)
 	}
@@ -151,8 +171,11 @@ func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 		}
 		return
 	}
-	b := batch{run: r, step: s, width: width}
-	b.runAll(todo)
+	if r.batch == nil || r.cfg.Grace > 0 {
+		r.batch = &batch{run: r}
+	}
+	r.batch.step, r.batch.width = s, width
+	r.batch.runAll(todo)
 }
 
 // begin records that a call's tool is entered, and with which arguments.
@@ -249,7 +272,8 @@ func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 // ExitedText is the result of a tool that ended its goroutine (runtime.Goexit).
 const ExitedText = "the tool ended its goroutine instead of returning"
 
-// batch runs calls at the same time.
+// batch runs calls at the same time. It serves one step after another, unless
+// tools may be abandoned: those may still hand in to the batch they were in.
 type batch struct {
 	run     *run
 	step    *StepInfo
@@ -259,6 +283,7 @@ type batch struct {
 
 	mu       sync.Mutex
 	done     []*Planned // what has ended and is not recorded yet
+	taken    []*Planned // what take returned, whose room is used again
 	watching bool
 	over     bool // the grace period is over
 }
@@ -340,14 +365,14 @@ func (b *batch) work(p *Planned) {
 	outcome, result = b.run.execute1(b.run.ctx, p, b.step.Step)
 }
 
-// take returns what has ended since the last time, in that order.
+// take returns what has ended since the last time, in that order; it is good
+// until the next time.
 func (b *batch) take() []*Planned {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	done := b.done
-	b.done = nil
-	b.running -= len(done)
-	return done
+	b.done, b.taken = b.taken[:0], b.done
+	b.running -= len(b.taken)
+	return b.taken
 }
 
 // watch waits for the end of the run's context, then for the grace period, and

@@ -46,6 +46,8 @@ type run struct {
 
 	wait, notify func()
 	info         StepInfo // see frame
+	plans, todo  []*Planned
+	batch        *batch
 }
 
 // execute is a whole run.
