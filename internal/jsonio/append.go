@@ -133,7 +133,7 @@ func Valid(raw []byte) bool {
 	if !ValidUTF8(raw) {
 		return false
 	}
-	d := Dec{s: bytesAsString(raw)}
+	d := Dec{s: View(raw)}
 	d.Skip()
 	return d.End() == nil
 }

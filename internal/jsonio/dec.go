@@ -75,6 +75,10 @@ func (d *Dec) End() error {
 	return d.Err()
 }
 
+// Short reports whether the first error came at the end of the text: it may be
+// none if more of the text comes.
+func (d *Dec) Short() bool { return d.err != nil && d.err.Offset == len(d.s) }
+
 // Offset is where the decoder stands, in bytes.
 func (d *Dec) Offset() int { return d.i }
 

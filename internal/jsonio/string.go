@@ -13,31 +13,47 @@ import (
 // share one, which is kept as long as any of them is. Its zero value is ready.
 // It is for one goroutine.
 type Arena struct {
-	free []byte
-	// Piece is how many bytes are taken at once, at least; 0 takes what is needed.
+	// Piece is how many bytes are taken at once; 0 means as many as the text at
+	// hand can need, up to 4 KiB.
 	Piece int
+	free  []byte
 }
 
-// room returns unused memory of n bytes or more.
-func (a *Arena) room(n int) []byte {
-	if len(a.free) < n {
-		a.free = make([]byte, max(n, a.Piece))
+// room returns unused memory of least bytes or more, where most would do.
+func (a *Arena) room(least, most int) []byte {
+	if len(a.free) < least {
+		piece := a.Piece
+		if piece == 0 {
+			piece = min(most, 4<<10)
+		}
+		a.free = make([]byte, max(least, piece))
 	}
+	return a.free
+}
+
+// grow returns more room, which begins with the first n bytes of the last.
+func (a *Arena) grow(n int) []byte {
+	used := a.free[:n]
+	a.free = make([]byte, max(2*len(a.free)+8, a.Piece))
+	copy(a.free, used)
 	return a.free
 }
 
 // take makes the first n bytes of the room a text.
 func (a *Arena) take(n int) string {
-	s := bytesAsString(a.free[:n])
+	s := View(a.free[:n])
 	a.free = a.free[n:]
 	return s
 }
 
 // String returns a text of the same bytes as b.
-func (a *Arena) String(b []byte) string { return a.take(copy(a.room(len(b)), b)) }
+func (a *Arena) String(b []byte) string {
+	return a.take(copy(a.room(len(b), len(b)), b))
+}
 
-// bytesAsString views b as a string; the caller keeps b unchanged meanwhile.
-func bytesAsString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// View views b as a string. The caller must never change b again as long as the
+// string, or a part of it, is in use.
+func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // String reads a string. Lone surrogates become U+FFFD, as in encoding/json.
 func (d *Dec) String() string {
@@ -68,6 +84,9 @@ func (d *Dec) Text(key string) string {
 	return string(b)
 }
 
+// step is how many bytes are looked at at once.
+const step = 8
+
 const ones, tops uint64 = 0x0101010101010101, 0x8080808080808080
 
 // word returns the eight bytes from s[i], the first one lowest.
@@ -77,26 +96,25 @@ func word(s string, i int) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// plainBytes is how many bytes of x, from the lowest, mean only themselves in a
-// string: no quote, no backslash, no control character.
-func plainBytes(x uint64) int {
+// special marks the top bit of the first byte of x, from the lowest, that does
+// not mean only itself in a string: a quote, a backslash, a control character.
+// There may be marks above it; without any all eight bytes are plain.
+func special(x uint64) uint64 {
 	// Exclusive-or with 2 swaps the quote and the space, and leaves the control
 	// characters among themselves: so one subtraction finds them and the quote. A
 	// borrow can only come from a byte that is looked for, so the lowest one that
 	// is marked is right.
 	low := (x ^ ones*2) - ones*('"'^2+1)
 	slash := (x ^ ones*'\\') - ones
-	return bits.TrailingZeros64((low|slash)&^x&tops) / 8
+	return (low | slash) &^ x & tops
 }
 
 // plain returns the end of the bytes from s[i] that mean only themselves in a
 // string.
 func plain(s string, i int) int {
-	for len(s)-i >= 8 {
-		n := plainBytes(word(s, i))
-		i += n
-		if n < 8 {
-			return i
+	for ; len(s)-i >= step; i += step {
+		if m := special(word(s, i)); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
 		}
 	}
 	for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
@@ -106,50 +124,60 @@ func plain(s string, i int) int {
 }
 
 // unescape reads the string from s[from], whose first escape or error is at
-// s[i], and returns what it means. That is never longer than what stands there.
+// s[i], and returns what it means.
 func (d *Dec) unescape(from, i int) string {
 	if d.mem == nil {
 		d.mem = &Arena{}
 	}
 	s := d.s
-	out := d.mem.room(len(s) - from)
+	out := d.mem.room(i-from+step, len(s)-from+step)
 	n := copy(out, s[from:i])
 	for {
-		if len(s)-i >= 8 { // copy eight bytes, go on as far as they are plain
-			x := word(s, i)
-			binary.LittleEndian.PutUint64(out[n:], x)
-			k := plainBytes(x)
-			i, n = i+k, n+k
-			if k == 8 {
-				continue
-			}
+		i, n = unescapeWords(out, n, s, i)
+		if len(out)-n < step {
+			out = d.mem.grow(n)
 		}
-		if i >= len(s) || s[i] < 0x20 {
+		switch {
+		case i >= len(s) || s[i] < 0x20:
+			d.badString(i)
+			return ""
+		case s[i] == '"':
+			d.i = i + 1
+			return d.mem.take(n)
+		case s[i] != '\\':
+			out[n] = s[i]
+			i, n = i+1, n+1
+			continue
+		}
+		r, size := unescapeAt(s[i:])
+		if size == 0 {
 			d.badString(i)
 			return ""
 		}
-		switch s[i] {
-		case '\\':
-			c, size := unescapeAt(s[i:])
-			if size == 0 {
-				d.badString(i)
-				return ""
-			}
-			i += size
-			if c < utf8.RuneSelf {
-				out[n] = byte(c)
-				n++
-				continue
-			}
-			n += utf8.EncodeRune(out[n:], c)
-		case '"':
-			d.i = i + 1
-			return d.mem.take(n)
-		default:
-			out[n] = s[i]
-			i, n = i+1, n+1
-		}
+		i, n = i+size, n+utf8.EncodeRune(out[n:], r)
 	}
+}
+
+// unescapeWords goes on from s[i] and out[n] through plain bytes, eight at once,
+// and escapes of two bytes, as long as both have room and nothing else comes.
+func unescapeWords(out []byte, n int, s string, i int) (nextI, nextN int) {
+	for len(s)-i > step && len(out)-n >= step {
+		x := word(s, i)
+		binary.LittleEndian.PutUint64(out[n:], x)
+		m := special(x)
+		if m == 0 {
+			i, n = i+step, n+step
+			continue
+		}
+		k := bits.TrailingZeros64(m) / 8
+		i, n = i+k, n+k
+		if s[i] != '\\' || escapes[s[i+1]] == 0 {
+			break
+		}
+		out[n] = escapes[s[i+1]]
+		i, n = i+2, n+1
+	}
+	return i, n
 }
 
 // badString says what is wrong in a string at s[i].
