@@ -16,6 +16,7 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 )
@@ -119,7 +120,7 @@ func Open(name string, r io.Reader) (*Source, error) {
 // or is the zero Run if there are none. Runs may be ranged over once.
 func (s *Source) Runs() iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		w := walker{Source: s, yield: yield}
+		w := walker{Source: s, yield: yield, mem: jsonio.Arena{Piece: pieceSize / 4}}
 		switch {
 		case s.Format == FormatTrace:
 			w.trace()

@@ -7,21 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/looptape/looptape/internal/jsonio"
 )
 
 const (
-	headSize  = 64 << 10 // how much of a recording Open looks at
-	pieceSize = 64 << 10 // how much is read at once, at most, of short values
+	headSize  = 64 << 10  // how much of a recording Open looks at
+	pieceSize = 256 << 10 // how much memory is taken at once, at least
 )
 
 // input cuts a stream of JSON into values by their brackets, without a look at
-// what is in them.
+// what is in them. Texts that it returns share the memory that the stream was
+// read to; nothing is written there again.
 type input struct {
-	r     io.Reader
-	store []byte // of which buf is a part
-	buf   []byte // what was read and not consumed
-	line  int    // of the start of buf, counted from 1
-	err   error  // of r, io.EOF at its end; behind buf
+	r    io.Reader
+	buf  []byte // what was read and not consumed
+	line int    // of the start of buf, counted from 1
+	long int    // how long the longest value was
+	err  error  // of r, io.EOF at its end; behind buf
 }
 
 // newInput takes off compression and a byte order mark.
@@ -49,37 +52,46 @@ func (in *input) fill(n int) {
 	}
 }
 
-// more reads one piece behind buf, which may move: what was consumed gives way.
+// more reads one piece behind buf, which may move.
 func (in *input) more() {
 	if cap(in.buf)-len(in.buf) < pieceSize/4 {
-		if len(in.store)-len(in.buf) < max(len(in.buf), pieceSize/2) {
-			in.store = make([]byte, 2*len(in.store)+pieceSize)
-		}
-		in.buf = in.store[:copy(in.store, in.buf)]
+		in.buf = append(make([]byte, 0, max(pieceSize, 2*len(in.buf), 2*in.long)), in.buf...)
 	}
 	var n int
 	n, in.err = in.r.Read(in.buf[len(in.buf):cap(in.buf)])
 	in.buf = in.buf[:len(in.buf)+n]
 }
 
+// grow reads at least as much again as there is. It reports whether it could.
+func (in *input) grow() bool {
+	had := len(in.buf)
+	in.fill(2*had + 1)
+	return len(in.buf) > had
+}
+
+// rest is all that was read and not consumed.
+func (in *input) rest() string { return jsonio.View(in.buf) }
+
 // head returns the beginning, without consuming it, and the error that kept it
 // short.
 func (in *input) head() ([]byte, error) {
 	in.fill(headSize)
+	head := in.buf[:min(headSize, len(in.buf))]
 	if errors.Is(in.err, io.EOF) {
-		return in.buf, nil
+		return head, nil
 	}
-	return in.buf[:min(headSize, len(in.buf))], in.err
+	return head, in.err
 }
 
-// take consumes n bytes and returns them as a text of its own.
+// take consumes n bytes and returns them.
 func (in *input) take(n int) string {
-	s := string(in.buf[:n])
+	s := jsonio.View(in.buf[:n])
 	in.skip(n)
 	return s
 }
 
 func (in *input) skip(n int) {
+	in.long = max(in.long, n)
 	in.line += bytes.Count(in.buf[:n], []byte{'\n'})
 	in.buf = in.buf[n:]
 }
@@ -119,18 +131,39 @@ func (in *input) cut() error {
 
 // nextLine consumes a line and returns it without its end; ok is false when
 // there is none left.
-func (in *input) nextLine() (text string, ok bool) {
+func (in *input) nextLine() (text []byte, ok bool) {
 	for from := 0; ; {
 		if i := bytes.IndexByte(in.buf[from:], '\n'); i >= 0 {
-			text = string(in.buf[:from+i])
+			text = in.buf[:from+i]
 			in.skip(from + i + 1)
 			return text, true
 		}
 		from = len(in.buf)
 		if in.err != nil {
-			return in.take(from), from > 0
+			text = in.buf
+			in.skip(from)
+			return text, from > 0
 		}
 		in.more()
+	}
+}
+
+// quickly reads the value that text begins with, if nothing is wrong with it,
+// and returns its length; else 0, and whether only more of the text could tell.
+type quickly func(text string, line int) (n int, short bool)
+
+// quick consumes the value at the next byte (see next) if read can read it. What
+// is read twice because more of it was needed is at most as long as the value.
+func (in *input) quick(read quickly) bool {
+	for {
+		n, short := read(in.rest(), in.line)
+		if n > 0 {
+			in.skip(n)
+			return true
+		}
+		if !short || !in.grow() {
+			return false
+		}
 	}
 }
 
@@ -245,19 +278,20 @@ func backslashes(b []byte) (n int) {
 }
 
 // lineInput is the input of one line's text.
-func lineInput(text string, line int) *input {
-	return &input{buf: []byte(text), line: line, err: io.EOF}
+func lineInput(text []byte, line int) *input {
+	return &input{buf: text, line: line, err: io.EOF}
 }
 
 // Read makes the input a reader of all that was not consumed.
-func (in *input) Read(p []byte) (int, error) {
+func (in *input) Read(p []byte) (n int, err error) {
 	if len(in.buf) == 0 && in.err == nil {
-		in.more()
+		n, in.err = in.r.Read(p)
+		return n, in.err
 	}
 	if len(in.buf) == 0 {
 		return 0, in.err
 	}
-	n := copy(p, in.buf)
+	n = copy(p, in.buf)
 	in.buf = in.buf[n:]
 	return n, nil
 }

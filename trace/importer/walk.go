@@ -14,6 +14,7 @@ import (
 type walker struct {
 	*Source
 	yield func(Run, error) bool
+	mem   jsonio.Arena // of texts with escapes
 	// stopped says that the consumer wants no more.
 	stopped bool
 }
@@ -69,6 +70,9 @@ func (w *walker) ended() {
 func (w *walker) top(in *input) bool {
 	switch {
 	case in.next() != '[':
+		if in.quick(w.quickRun) {
+			return true
+		}
 		line := in.line
 		text, err := in.value()
 		if err != nil {
@@ -80,7 +84,7 @@ func (w *walker) top(in *input) bool {
 	case !w.shape.nested:
 		return w.list(in)
 	}
-	err := w.array(in, w.run)
+	err := w.array(in, w.quickRun, w.run)
 	if err != nil {
 		w.give(Run{}, err)
 	}
@@ -92,7 +96,19 @@ func (w *walker) list(in *input) bool {
 	run := w.begin(in.line)
 	var conv conversation
 	var broken *Error
-	err := w.array(in, func(text string, line int, path string) {
+	quick := func(text string, _ int) (n int, short bool) {
+		if broken != nil {
+			return 0, false
+		}
+		d := jsonio.NewDecIn(&w.mem, text)
+		m := conv.message(&d)
+		if d.Err() != nil {
+			return 0, d.Short()
+		}
+		run.Messages = append(run.Messages, m)
+		return d.Offset(), false
+	}
+	err := w.array(in, quick, func(text string, line int, path string) {
 		if broken != nil {
 			return
 		}
@@ -126,9 +142,10 @@ func partial(run Run) Run {
 	return run
 }
 
-// array calls do for each element of the array that comes next, until the
-// consumer wants no more. After an error what follows cannot be read.
-func (w *walker) array(in *input, do func(text string, line int, path string)) *Error {
+// array calls do for each element of the array that comes next, but for those
+// that are quickly read, until the consumer wants no more. After an error what
+// follows cannot be read.
+func (w *walker) array(in *input, quick quickly, do func(text string, line int, path string)) *Error {
 	in.skip(1)
 	for n := 0; !w.stopped; n++ {
 		c := in.next()
@@ -145,6 +162,9 @@ func (w *walker) array(in *input, do func(text string, line int, path string)) *
 		}
 		if c == 0 || strings.IndexByte("],}:", c) >= 0 {
 			return w.lost(in, n, "expected a value")
+		}
+		if in.quick(quick) {
+			continue
 		}
 		line := in.line
 		text, err := in.value()
@@ -176,13 +196,13 @@ func (w *walker) messageLines() {
 		if !ok {
 			break
 		}
-		d := jsonio.NewDec(text)
+		d := jsonio.NewDecIn(&w.mem, jsonio.View(text))
 		if d.Peek() == 0 {
 			continue
 		}
 		m := conv.message(&d)
 		if err := d.End(); err != nil {
-			w.give(partial(run), w.place(err, text, line, ""))
+			w.give(partial(run), w.place(err, string(text), line, ""))
 			return
 		}
 		run.Messages = append(run.Messages, m)
@@ -196,24 +216,42 @@ func (w *walker) messageLines() {
 
 // run reads one run: a list, or an object around a list.
 func (w *walker) run(text string, line int, path string) {
-	run := w.begin(line)
-	var conv conversation
 	d := jsonio.NewDec(text)
-	switch d.Peek() {
-	case '[':
-		run.Messages = conv.list(&d)
-	case '{':
-		run.Messages, run.Meta = conv.object(&d)
-		run.Name = nameOf(run.Meta, run.Name)
-	default:
-		d.Fail("expected a list of messages or an object with one")
-	}
+	run := w.readRun(&d, line)
 	err := d.End()
 	if err == nil {
 		w.give(run, nil)
 		return
 	}
 	w.give(partial(run), w.place(err, text, line, path))
+}
+
+// quickRun is run for a text that goes on behind the run.
+func (w *walker) quickRun(text string, line int) (n int, short bool) {
+	before := w.runs
+	d := jsonio.NewDecIn(&w.mem, text)
+	run := w.readRun(&d, line)
+	if d.Err() != nil {
+		w.runs = before
+		return 0, d.Short()
+	}
+	w.give(run, nil)
+	return d.Offset(), false
+}
+
+func (w *walker) readRun(d *jsonio.Dec, line int) Run {
+	run := w.begin(line)
+	var conv conversation
+	switch d.Peek() {
+	case '[':
+		run.Messages = conv.list(d)
+	case '{':
+		run.Messages, run.Meta = conv.object(d)
+		run.Name = nameOf(run.Meta, run.Name)
+	default:
+		d.Fail("expected a list of messages or an object with one")
+	}
+	return run
 }
 
 func (w *walker) begin(line int) Run {
