@@ -24,8 +24,9 @@ import (
 //   - The first conversation of a lane gets the first turn, whatever history it
 //     begins with.
 //   - Messages that were asked about before are another attempt of that turn.
-//   - Messages that go on from those of an earlier request get the turn after
-//     the one which that request got.
+//   - Messages that go on from those of an earlier request, with the message
+//     that first followed them, get the turn after the one which that request
+//     got.
 //   - Any other messages (a history that was rewritten) get the turn after the
 //     last one that the lane has used.
 //
@@ -82,6 +83,7 @@ type lane struct {
 // talk is a conversation up to one request.
 type talk struct {
 	messages []llm.Message
+	next     []llm.Message // the message that followed them, once one has
 	turn     int
 	attempts int
 }
@@ -170,7 +172,7 @@ func (l *lane) find(messages []llm.Message) *talk {
 	at := before
 	if before == nil || len(before.messages) < len(messages) {
 		at = &talk{messages: messages, turn: l.last + 1}
-		if before != nil {
+		if before != nil && before.goesOn(messages[len(before.messages)]) {
 			at.turn = before.turn + 1
 		}
 		l.talks = append(l.talks, at)
@@ -179,6 +181,15 @@ func (l *lane) find(messages []llm.Message) *talk {
 	l.last = max(l.last, at.turn)
 	l.tries[at.turn] = max(l.tries[at.turn], at.attempts)
 	return at
+}
+
+// goesOn reports whether a message is what followed these, or the first to do so.
+// Another one is of a history that was rewritten.
+func (t *talk) goesOn(next llm.Message) bool {
+	if t.next == nil {
+		t.next = []llm.Message{next}
+	}
+	return sameMessages(t.next, []llm.Message{next})
 }
 
 // sameMessages compares messages of the same number. Those that share their

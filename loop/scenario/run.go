@@ -147,6 +147,7 @@ type execution struct {
 	model  *fake.Model
 	tools  *fake.Tools
 	cancel context.CancelFunc
+	errs   []error // what the tools' scripts did not foresee
 }
 
 func (x *execution) loopTools() []loop.Tool {
@@ -166,6 +167,9 @@ func (x *execution) runTool(ctx context.Context, c loop.Call) (loop.Output, erro
 		x.cancel()
 	}
 	parts, err := x.tools.Run(ctx, c.ID, c.Name, c.Args)
+	if unforeseen(err) {
+		x.errs = append(x.errs, err) // tools run one at a time on a virtual clock
+	}
 	return loop.Output{Content: parts}, err
 }
 
@@ -223,19 +227,18 @@ func (x *execution) armCancel() (afterEvents int) {
 	return 0
 }
 
+// unforeseen reports whether an error says that the script does not fit.
+func unforeseen(err error) bool {
+	_, script := errors.AsType[*fake.ScriptError](err)
+	_, stuck := errors.AsType[*fake.StuckError](err)
+	return script || stuck
+}
+
 // scriptError returns what the script did not expect, if anything.
 func (x *execution) scriptError(o *Outcome) error {
-	var errs []error
-	if e, ok := errors.AsType[*fake.ScriptError](o.Err); ok {
-		errs = append(errs, e)
-	}
-	for _, t := range o.Tools {
-		if e, ok := errors.AsType[*fake.ScriptError](t.Err); ok {
-			errs = append(errs, e)
-		}
-	}
-	if e := (*fake.StuckError)(nil); errors.As(o.Err, &e) {
-		errs = append(errs, e)
+	errs := x.errs
+	if unforeseen(o.Err) {
+		errs = append(errs, o.Err)
 	}
 	if len(errs) == 0 {
 		return nil

@@ -1,0 +1,114 @@
+package preset_test
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset"
+	"github.com/looptape/looptape/trace"
+)
+
+func TestApply(t *testing.T) {
+	cfg, err := preset.Apply("deuz", loop.Config{Concurrency: 2})
+	if err != nil || cfg.MaxSteps != 1 || cfg.Concurrency != 2 || cfg.Preset != "deuz" {
+		t.Errorf("got %+v, %v", cfg, err)
+	}
+	if cfg := preset.Deuz(loop.Config{MaxSteps: 7}); cfg.MaxSteps != 7 {
+		t.Errorf("a caller's own cap became %d", cfg.MaxSteps)
+	}
+	if _, err := preset.Apply("duez", loop.Config{}); err == nil || err.Error() != `there is no preset "duez"; the presets are deuz` {
+		t.Errorf("got error %v", err)
+	}
+	if got := preset.Names(); !slices.Equal(got, []string{"deuz"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Each type of part has its own members in JSON, and no others.
+func TestPartJSON(t *testing.T) {
+	u := llm.Usage{Input: 10, Output: 5}
+	for _, c := range []struct {
+		part preset.DeuzPart
+		want string
+	}{
+		{preset.DeuzPart{Type: "step-start", StepIndex: 0}, `{"type":"step-start","stepIndex":0}`},
+		{preset.DeuzPart{Type: "text-delta", Text: "<a>"}, `{"type":"text-delta","text":"<a>"}`},
+		{preset.DeuzPart{Type: "reasoning-delta", Text: "b"}, `{"type":"reasoning-delta","text":"b"}`},
+		{preset.DeuzPart{Type: "tool-call-delta", ToolCallID: "c1", Text: "{"}, `{"type":"tool-call-delta","toolCallId":"c1","argsTextDelta":"{"}`},
+		{preset.DeuzPart{Type: "step-finish", StepIndex: 2, FinishReason: "stop", Usage: u}, `{"type":"step-finish","stepIndex":2,"finishReason":"stop","usage":{"inputTokens":10,"outputTokens":5,"totalTokens":15}}`},
+		{preset.DeuzPart{Type: "tool-call", ToolCallID: "c1", ToolName: "a", Input: json.RawMessage(`{}`)}, `{"type":"tool-call","toolCallId":"c1","toolName":"a","input":{}}`},
+		{preset.DeuzPart{Type: "tool-result", ToolCallID: "c1", ToolName: "a", Output: json.RawMessage(`1`)}, `{"type":"tool-result","toolCallId":"c1","toolName":"a","output":1}`},
+		{preset.DeuzPart{Type: "tool-result", ToolCallID: "c1", ToolName: "a", Output: json.RawMessage(`"no"`), IsError: true}, `{"type":"tool-result","toolCallId":"c1","toolName":"a","output":"no","isError":true}`},
+		{preset.DeuzPart{Type: "finish", FinishReason: "length", Usage: u}, `{"type":"finish","usage":{"inputTokens":10,"outputTokens":5,"totalTokens":15},"finishReason":"length"}`},
+		{preset.DeuzPart{Type: "error", Err: errors.New("boom")}, `{"type":"error","error":"boom"}`},
+	} {
+		got, err := c.part.MarshalJSON()
+		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.part.Type, err, diff)
+		}
+	}
+	if _, err := (preset.DeuzPart{Type: "tool-call", Input: json.RawMessage(`{`)}).MarshalJSON(); err == nil {
+		t.Error("an input that is not JSON: got no error")
+	}
+}
+
+func seq(bodies ...trace.Body) iter.Seq2[trace.Event, error] {
+	return func(yield func(trace.Event, error) bool) {
+		for i, b := range bodies {
+			if !yield(trace.Event{Seq: i, Body: b}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Arguments and results that are not JSON are JSON strings in the parts.
+func TestPartsOfOddCalls(t *testing.T) {
+	calls := llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"})
+	result := func(id, text string) llm.ToolResult {
+		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: text}}}
+	}
+	var got []string
+	for p := range preset.DeuzParts(seq(
+		trace.StepStart{}, trace.ModelTurn{Message: calls}, trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: 2},
+		trace.ToolEnd{Call: "c2", Result: result("c2", "")}, trace.ToolSkip{Call: "c1", Result: result("c1", "say \"no\"")},
+		trace.RunEnd{Error: &trace.Error{Message: "boom"}},
+	)) {
+		line, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(line))
+	}
+	want := []string{
+		`{"type":"step-start","stepIndex":0}`,
+		`{"type":"step-finish","stepIndex":0,"finishReason":"","usage":{"inputTokens":0,"outputTokens":0,"totalTokens":0}}`,
+		`{"type":"tool-call","toolCallId":"c1","toolName":"a","input":"{\"x"}`,
+		`{"type":"tool-call","toolCallId":"c2","toolName":"a","input":{}}`,
+		`{"type":"tool-result","toolCallId":"c1","toolName":"a","output":"say \"no\""}`,
+		`{"type":"tool-result","toolCallId":"c2","toolName":"a","output":""}`,
+		`{"type":"error","error":"boom"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+}
+
+// Who leaves the parts early is not given more.
+func TestLeavingParts(t *testing.T) {
+	n := 0
+	for range preset.DeuzParts(seq(trace.StepStart{}, trace.StepStart{})) {
+		n++
+		break
+	}
+	if n != 1 {
+		t.Errorf("got %d parts", n)
+	}
+}

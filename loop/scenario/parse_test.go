@@ -1,0 +1,251 @@
+package scenario_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/scenario"
+)
+
+const small = "version: 1\nmodels: {main: [{text: hi}]}\ninput: go\n"
+
+func TestParseErrors(t *testing.T) {
+	for _, c := range []struct{ name, src, want string }{
+		{"no script", "about\n-- trace --\n", `f: no section "scenario.yaml"`},
+		{"unknown section", "a\n-- scenario.yaml --\n" + small + "-- golden --\n", `f:6: there is no section "golden"`},
+		{"script twice", "-- scenario.yaml --\n" + small + "-- scenario.yaml --\n" + small, "f:5: the section scenario.yaml is there twice"},
+		{"trace twice", "-- scenario.yaml --\n" + small + "-- trace --\n-- trace --\n", "f:6: the section trace is there twice"},
+		{"an error in the script", "one\ntwo\n-- scenario.yaml --\nversion: 1\nmodles: {}\n", "f:5:1: "},
+		{"an error in plain YAML", "version: 1\nmodles: {}\n", `f:2:1: unknown key in the scenario "modles"; did you mean "models"?`},
+	} {
+		_, err := scenario.Parse("f", []byte(c.src))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestOptionErrors(t *testing.T) {
+	for option, want := range map[string]string{
+		`max_stps: 3`:                        `f:2:8: there is no loop option "max_stps" (did you mean "max_steps"?); the options are preset, max_steps`,
+		`max_steps: many`:                    `f:2:19: max_steps: expected a number, got a text`,
+		`max_steps: 1.5`:                     `max_steps: expected a whole number, got 1.5`,
+		`cap_at: side`:                       `cap_at: expected one of bottom, top`,
+		`on_cap: 3`:                          `on_cap: expected one of return, force_final, error`,
+		`preset: duez`:                       `preset: expected one of deuz`,
+		`concurrency: 0`:                     `concurrency: expected a number above 0, got 0`,
+		`deadline: 3`:                        `deadline: expected a duration above 0, such as 1.5s`,
+		`tool_timeout: -1s`:                  `tool_timeout: expected a duration above 0`,
+		`deadline_mode: maybe`:               `deadline_mode: expected one of error, return`,
+		`tool_message: one`:                  `tool_message: expected one of one_per_step, one_per_call`,
+		`error_text: 3`:                      `error_text: expected a text, got a number`,
+		`bad_args: pass`:                     `bad_args: expected one of error_result, empty_object`,
+		`reset: never`:                       `reset: expected one of success, absence`,
+		`duplicate_round: run`:               `duplicate_round: expected one of off, skip`,
+		`retry: 3`:                           `retry: expected a map, got a number`,
+		`retry: {times: 3}`:                  `retry: there is no "times"; there are base, factor, max, max_wait`,
+		`retry: {factor: fast}`:              `retry: factor: expected a number, got a text`,
+		`delivery: slow`:                     `delivery: expected one of streamed, buffered`,
+		`tool_choice: some`:                  `tool_choice: expected one of auto, required, none, tool:NAME`,
+		`parallel_calls: 1`:                  `parallel_calls: expected true or false, got a number`,
+		`stop_when: never`:                   `stop_when: expected a list, got a text`,
+		`stop_when: [never, soon]`:           `stop_when: item 2: there is no stop condition "soon"`,
+		`stop_when: [{a: 1, b: 2}]`:          `stop_when: item 1: expected a name, or a map of one name to its value`,
+		`stop_when: [{step_count: x}]`:       `stop_when: item 1: expected a number, got a text`,
+		`stop_when: [{has_tool_call: 1}]`:    `stop_when: item 1: expected a text, got a number`,
+		`stop_when: [{cost: {limit: x}}]`:    `stop_when: item 1: limit: expected a number`,
+		`policies: {}`:                       `policies: expected a list, got a map`,
+		`policies: [todo]`:                   `policies: item 1: there is no policy "todo"`,
+		`policies: [{keep_last: {keep: 0}}]`: `policies: item 1: keep: expected a number above 0, got 0`,
+		`policies: [{answer_tool: 1}]`:       `policies: item 1: expected a text, got a number`,
+		`policies: [{answer_tool: "a b"}]`:   `policies: item 1: middleware: AnswerTool: loop: the tool name "a b"`,
+		`model: 1`:                           `model: expected a text, got a number`,
+	} {
+		f, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
+		if err != nil {
+			t.Errorf("%s: %v", option, err)
+			continue
+		}
+		_, err = scenario.Run(t.Context(), f.Script, nil)
+		if syntax := (*fake.SyntaxError)(nil); !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want one with %q", option, err, want)
+		}
+	}
+}
+
+// Each option does to the configuration what it says.
+func TestOptions(t *testing.T) {
+	yes := true
+	for option, want := range map[string]loop.Config{
+		`max_steps: 3`:               {MaxSteps: 3},
+		`max_steps: 0`:               {MaxSteps: -1},
+		`max_steps: -2`:              {MaxSteps: -1},
+		`cap_at: top`:                {CapAt: loop.CapTop},
+		`cap_at: bottom`:             {},
+		`on_cap: return`:             {},
+		`on_cap: error`:              {OnCap: loop.CapError},
+		`token_budget: 9`:            {TokenBudget: 9},
+		`deadline: 1s`:               {Deadline: 1e9},
+		`deadline_mode: return`:      {DeadlineReturns: true},
+		`deadline_mode: error`:       {},
+		`tool_timeout: 1s`:           {ToolTimeout: 1e9},
+		`grace: 1s`:                  {Grace: 1e9},
+		`concurrency: unbounded`:     {Concurrency: loop.Unbounded},
+		`concurrency: 7`:             {Concurrency: 7},
+		`tool_message: one_per_step`: {},
+		`tool_message: one_per_call`: {ToolMessage: loop.OnePerCall},
+		`bad_args: empty_object`:     {EmptyForBadArgs: true},
+		`bad_args: error_result`:     {},
+		`same_tool_error_stop: 0`:    {SameToolErrors: loop.Off},
+		`same_tool_error_stop: 4`:    {SameToolErrors: 4},
+		`reset: absence`:             {ResetByAbsence: true},
+		`reset: success`:             {},
+		`duplicate_round: skip`:      {DuplicateRound: loop.DuplicateSkip},
+		`duplicate_round: off`:       {},
+		`retry: {max: 2, base: 1s, factor: 1.5, max_wait: 9s}`: {Retry: loop.Retry{Max: 2, Base: 1e9, Factor: 1.5, MaxWait: 9e9}},
+		`continuations: 0`:     {Continuations: loop.Off},
+		`continuations: 2`:     {Continuations: 2},
+		`delivery: buffered`:   {Delivery: llm.Buffered},
+		`delivery: streamed`:   {},
+		`tool_choice: none`:    {ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}},
+		`parallel_calls: true`: {Settings: llm.Settings{ParallelCalls: &yes}},
+		`model: m`:             {Model: "m"},
+		`preset: deuz`:         {Preset: "deuz", MaxSteps: 1},
+	} {
+		f, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
+		if err != nil {
+			t.Errorf("%s: %v", option, err)
+			continue
+		}
+		got, err := scenario.Config(f.Script)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", option, err, diff)
+		}
+	}
+	names := scenario.OptionNames()
+	if len(names) < 20 || names[0][0] != "preset" || names[0][1] == "" {
+		t.Errorf("option names: %v", names)
+	}
+}
+
+func TestCompareAndWith(t *testing.T) {
+	ctx := context.Background()
+	plain, err := scenario.Parse("f", []byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := scenario.Run(ctx, plain.Script, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := plain.Compare(o); got != "" {
+		t.Errorf("a file that expects nothing: %s", got)
+	}
+	text := plain.With(o)
+	golden, err := scenario.Parse("f", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if got := golden.Compare(o); got != "" || golden.Trace != o.Trace() || !golden.HasTrace || golden.HasParts {
+		t.Errorf("what came out is not what is expected:\n%s", got)
+	}
+	if again := string(golden.With(o)); again != string(text) {
+		t.Errorf("written again, the file differs:\n%s", again)
+	}
+	wrong := strings.Replace(string(text), `"hi"; finish=stop`, `"ho"; finish=stop`, 1)
+	golden, err = scenario.Parse("f", []byte(wrong))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "trace, from line 5 (- expected, + came):\n" +
+		"  model.setup    0\n" +
+		"  model.request  0   kept=0 +user \"go\"\n" +
+		"- model.turn     0   text \"ho\"; finish=stop\n" +
+		"+ model.turn     0   text \"hi\"; finish=stop\n"
+	if diff := cmp.Diff(want, golden.Compare(o)); diff != "" {
+		t.Errorf("the difference (-want +got):\n%s", diff)
+	}
+}
+
+// What the script did not foresee is an error of the scenario, not of the run.
+func TestScriptErrors(t *testing.T) {
+	for _, c := range []struct{ name, src, want string }{
+		{"runs out", "tools: {a: {text: A}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}]}]}", "the script runs out: it has 1 turn"},
+		{"not expected", "models: {main: [{expect: {text: [hello]}, text: hi}]}", "hello"},
+		{"a tool's script runs out", "tools: {a: {calls: [{text: A}]}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}, {id: c2, name: a, args: '{}'}]}, {text: x}]}", "runs out"},
+		{"stuck", "tools: {a: {gate: never}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}, {id: c2, name: a, args: '{}'}]}, {text: x}]}", "nothing can go on"},
+		{"a bad tool", "tools: {a: {parameters: {type: string}, text: A}}\nmodels: {main: [{text: x}]}", `the tool "a"`},
+	} {
+		f, err := scenario.Parse("f", []byte("version: 1\n"+c.src+"\ninput: go\n"))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if _, err := scenario.Run(t.Context(), f.Script, nil); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "f: ") {
+			t.Errorf("%s: got error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestFromMessages(t *testing.T) {
+	made, err := scenario.FromMessages("chat", []llm.Message{
+		{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "Be kind."}}},
+		llm.User("hello"), llm.Assistant(llm.Text{Text: "hi"}), llm.User("the weather?"),
+		llm.Assistant(llm.ToolCall{ID: "c1", Name: "weather", Args: `{"city":"Rome"}`}),
+		llm.ToolResults(llm.ToolResult{ID: "c1", Content: []llm.Part{llm.Text{Text: "sunny"}}}),
+		llm.Assistant(llm.Text{Text: "Sunny."}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := scenario.Parse("made", made)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, made)
+	}
+	o, err := scenario.Run(t.Context(), f.Script, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, made)
+	}
+	first := o.Requests[0].Request
+	if o.Result.Text != "Sunny." || first.System != "Be kind." || len(first.Messages) != 3 || o.Result.Steps[0].Results[0].Text() != "sunny" {
+		t.Errorf("got %+v\n%s", o.Result, made)
+	}
+	if _, err := scenario.FromMessages("empty", []llm.Message{llm.User("hello")}); err == nil {
+		t.Error("no answer to repeat: got no error")
+	}
+	if _, err := scenario.FromTrace(nil); err == nil {
+		t.Error("an empty trace: got no error")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("../../testdata/*/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range files {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src)
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		file, err := scenario.Parse("f", src)
+		if err != nil {
+			return
+		}
+		if _, err := scenario.Config(file.Script); err != nil {
+			return
+		}
+	})
+}
