@@ -15,6 +15,8 @@ var (
 	ErrMaxSteps = errors.New("the run reached its cap of steps")
 	// ErrDeadline: the run took longer than Config.Deadline.
 	ErrDeadline = errors.New("the run took longer than its deadline")
+	// ErrBudget: a policy wanted a model call after Config.TokenBudget was spent.
+	ErrBudget = errors.New("the token budget is spent")
 	// ErrToolTimeout: a tool took longer than Config.ToolTimeout.
 	ErrToolTimeout = errors.New("the tool took too long")
 	// ErrLeft: the consumer of Events left before the end. It is a cancel:
@@ -98,6 +100,8 @@ func describe(err error) trace.Error {
 // stopCause says why a run that fails with err ends.
 func stopCause(err error) trace.Cause {
 	switch {
+	case errors.Is(err, ErrBudget):
+		return trace.CauseBudget
 	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded):
 		return trace.CauseDeadline
 	case errors.Is(err, context.Canceled):

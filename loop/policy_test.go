@@ -367,6 +367,27 @@ func TestPurposes(t *testing.T) {
 	}
 }
 
+// No model call starts once the budget is spent, whoever wants it.
+func TestBudgetOfPolicies(t *testing.T) {
+	twice := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+		return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+			judge := *call
+			judge.Purpose = trace.PurposeJudge
+			if _, err := next(ctx, &judge); err != nil {
+				return nil, err
+			}
+			return next(ctx, call)
+		}
+	}})
+	turn := text("x")
+	turn.Usage = llm.Usage{Input: 10}
+	m := model(turn, turn)
+	res, _, err := ran(t, m, loop.Config{TokenBudget: 10, Policies: []loop.Policy{twice}})
+	if !errors.Is(err, loop.ErrBudget) || res.Stop != trace.CauseBudget || len(m.Requests()) != 1 {
+		t.Errorf("got %v, stop %q after %d requests", err, res.Stop, len(m.Requests()))
+	}
+}
+
 func TestContributedTools(t *testing.T) {
 	p := policy("p", loop.Hooks{Tools: []loop.Tool{echo("b")}})
 	m := model(calls("a", "b"), text("x"))

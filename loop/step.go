@@ -48,6 +48,9 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	if r.ended(call.Step) {
 		return nil, context.Cause(r.ctx)
 	}
+	if r.spent() { // a policy calls again, or for a purpose of its own
+		return nil, ErrBudget
+	}
 	call.Attempt++
 	call.Partial = false
 	r.res.ModelCalls++
