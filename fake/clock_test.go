@@ -348,7 +348,7 @@ func TestGates(t *testing.T) {
 	c.Go(func() { d.add("slept: %v", c.Sleep(t.Context(), 1)) })
 	drain(t, c)
 	d.check(t, "0s c: <nil>", "0s a: <nil>", "0s a: <nil>", "0s b: <nil>", "1ns slept: <nil>")
-	if c.Gate("a") != c.Gate("a") || c.Gate("a") == c.Gate("b") {
+	if a := c.Gate("a"); a != c.Gate("a") || a == c.Gate("b") {
 		t.Error("a gate's name does not tell which gate it is")
 	}
 }

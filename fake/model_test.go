@@ -328,7 +328,8 @@ func TestCancelledBeforeAndDuring(t *testing.T) {
 func TestLeavingEarly(t *testing.T) {
 	m := fake.NewModel(fake.Turn{Pieces: []string{"a", "b"}, Err: io.EOF})
 	n := 0
-	for range m.Stream(t.Context(), &llm.Request{}) {
+	for _, err := range m.Stream(t.Context(), &llm.Request{}) {
+		check(t, "error", nil, err)
 		n++
 		break
 	}

@@ -145,7 +145,7 @@ func (r *reader) document(src []byte) *yaml.Node {
 	dec := yaml.NewDecoder(bytes.NewReader(src))
 	var doc, more yaml.Node
 	switch err := dec.Decode(&doc); {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		r.errorAt(1, 1, "the file is empty; it needs at least version: %d", Version)
 		return nil
 	case err != nil:
@@ -156,7 +156,7 @@ func (r *reader) document(src []byte) *yaml.Node {
 	case err == nil:
 		r.errorf(&more, "a second YAML document begins here; put one scenario in a file")
 		return nil
-	case err != io.EOF:
+	case !errors.Is(err, io.EOF):
 		r.yamlError(err)
 		return nil
 	}

@@ -481,7 +481,7 @@ func TestScriptModel(t *testing.T) {
 func TestNearest(t *testing.T) {
 	known := []string{"input", "output", "at"}
 	for word, want := range map[string]string{
-		"inputt": "input", "inpt": "input", "tupni": "", "inzzt": "input", "izzzt": "", "ouput": "output", "": "", "a": "at", "t": "at", "xy": "", "put": "input", "ATT": "",
+		"inputt": "input", "inpt": "input", "tupni": "", "inzzt": "input", "izzzt": "", "outpt": "output", "": "", "a": "at", "t": "at", "xy": "", "put": "input", "ATT": "",
 	} {
 		check(t, word, want, fake.Nearest(word, known))
 	}

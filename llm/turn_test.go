@@ -239,11 +239,11 @@ func TestAccumulatorReset(t *testing.T) {
 func TestTurn(t *testing.T) {
 	c1, c2 := llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", ProviderExecuted: true}
 	full := llm.Turn{Parts: []llm.Part{llm.Reasoning{Text: "r1"}, llm.Text{Text: "a"}, c1, llm.Reasoning{Text: "r2"}, c2, llm.Text{Text: "b"}}, Opaque: opaque1}
-	reasoning, any := full.Reasoning()
-	if full.Text() != "ab" || reasoning != "r1r2" || !any {
-		t.Errorf("got %q, %q, %v", full.Text(), reasoning, any)
+	reasoning, found := full.Reasoning()
+	if full.Text() != "ab" || reasoning != "r1r2" || !found {
+		t.Errorf("got %q, %q, %v", full.Text(), reasoning, found)
 	}
-	if _, any := (&llm.Turn{Parts: []llm.Part{c1}}).Reasoning(); any {
+	if _, found := (&llm.Turn{Parts: []llm.Part{c1}}).Reasoning(); found {
 		t.Error("no reasoning, but some was found")
 	}
 	if diff := cmp.Diff([]llm.ToolCall{c1}, full.Calls()); diff != "" {

@@ -169,9 +169,9 @@ func TestHashMismatch(t *testing.T) {
 	}))
 	lines := strings.SplitAfter(file, "\n")
 	join := func(ls []string) string { return strings.Join(ls, "") }
-	edited := func(i int, old, new string) string {
+	edited := func(i int, was, now string) string {
 		ls := append([]string(nil), lines...)
-		ls[i] = strings.Replace(ls[i], old, new, 1)
+		ls[i] = strings.Replace(ls[i], was, now, 1)
 		return join(ls)
 	}
 	t.Run("a changed message", func(t *testing.T) {

@@ -114,8 +114,9 @@ func usualAttempt(kind Kind) int {
 	switch kind {
 	case KindModelSetup, KindModelRequest, KindModelDelta, KindModelTurn, KindModelError, KindModelRetry:
 		return 1
+	default:
+		return 0
 	}
-	return 0
 }
 
 func isKnown(kind Kind) bool {

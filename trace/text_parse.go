@@ -150,8 +150,9 @@ func (p *parser) body(kind Kind) Body {
 		return StepStart{}
 	case KindStepEnd:
 		return StepEnd{}
+	default:
+		return p.small(kind)
 	}
-	return p.small(kind)
 }
 
 // small reads the bodies that are a word or two.
@@ -194,6 +195,7 @@ func (p *parser) small(kind Kind) Body {
 		b := Warning{Code: p.text(), Message: p.text()}
 		p.texts(map[string]*string{"call=": &b.Call})
 		return b
+	default: // custom
 	}
 	b := Custom{Name: p.text()}
 	if p.peek() != 0 {

@@ -144,6 +144,7 @@ func (r *run) stopping(b *trace.Decision, n int) string {
 		if b.By == "" {
 			return "stops before the turn's calls are looked at"
 		}
+	default: // by a policy, or for want of a turn to go on from
 	}
 	return ""
 }

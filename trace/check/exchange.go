@@ -183,6 +183,7 @@ func samePart(a, b llm.Part) bool {
 	case llm.Media:
 		_, ok := b.(llm.Media)
 		return ok
+	case llm.ToolResult, llm.Unknown:
 	}
 	return true
 }

@@ -85,7 +85,11 @@ func TestRecordedRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,7 @@ func (k PairKind) invariant() invariant {
 		return invChunking
 	case Delivery:
 		return invOneBehaviour
+	case Repeat:
 	}
 	return invReplay
 }
