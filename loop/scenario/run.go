@@ -167,8 +167,8 @@ func (x *execution) runTool(ctx context.Context, c loop.Call) (loop.Output, erro
 		x.cancel()
 	}
 	parts, err := x.tools.Run(ctx, c.ID, c.Name, c.Args)
-	if unforeseen(err) {
-		x.errs = append(x.errs, err) // tools run one at a time on a virtual clock
+	if e := unforeseen(err); e != nil {
+		x.errs = append(x.errs, e) // tools run one at a time on a virtual clock
 	}
 	return loop.Output{Content: parts}, err
 }
@@ -227,18 +227,22 @@ func (x *execution) armCancel() (afterEvents int) {
 	return 0
 }
 
-// unforeseen reports whether an error says that the script does not fit.
-func unforeseen(err error) bool {
-	_, script := errors.AsType[*fake.ScriptError](err)
-	_, stuck := errors.AsType[*fake.StuckError](err)
-	return script || stuck
+// unforeseen returns what an error says of the script, if that does not fit.
+func unforeseen(err error) error {
+	if e, ok := errors.AsType[*fake.ScriptError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*fake.StuckError](err); ok {
+		return e
+	}
+	return nil
 }
 
 // scriptError returns what the script did not expect, if anything.
 func (x *execution) scriptError(o *Outcome) error {
 	errs := x.errs
-	if unforeseen(o.Err) {
-		errs = append(errs, o.Err)
+	if e := unforeseen(o.Err); e != nil {
+		errs = append(errs, e)
 	}
 	if len(errs) == 0 {
 		return nil
