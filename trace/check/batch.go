@@ -72,7 +72,7 @@ func (b *batch) find(id string) int {
 // void forgets the calls of a turn that a policy puts another in the place of.
 func (r *run) void() {
 	for _, c := range r.batch.calls {
-		delete(r.answer.list.known, hash(c.id))
+		r.answer.list.forget(hash(c.id))
 	}
 	r.batch.calls = r.batch.calls[:0]
 }
@@ -106,8 +106,8 @@ func (r *run) call(id string, want callState) *call {
 	if i := b.find(id); i >= 0 {
 		return &b.calls[i]
 	}
-	i, ok := l.known[hash(id)]
-	if !ok || l.places[i].turn != b.turn || int(l.places[i].index) >= len(b.calls) {
+	i := l.lookup(hash(id))
+	if i < 0 || l.places[i].turn != b.turn || int(l.places[i].index) >= len(b.calls) {
 		return nil
 	}
 	at := int(l.places[i].index)

@@ -9,9 +9,7 @@ import (
 // it for INV-07.
 type list struct {
 	n int // messages so far
-	// known finds every call's id in places, by its hash.
-	known  map[uint64]int32
-	places []place
+	ids
 	// placed are the calls in the list, in order, so that the list can be cut.
 	placed []placed
 	// recent is the run's last turn: most ids are found there.
@@ -23,14 +21,6 @@ type list struct {
 	late       []openCall
 	next       int // in open: one behind the last call that has its result
 	disordered bool
-}
-
-// place says what is known of a call's id.
-type place struct {
-	msg   int32 // the index of the message with the call; -1 if in none
-	turn  int32 // the model turn of the run that made it; 0 for older ones
-	index int32 // in that turn
-	dup   bool  // that it was used twice was reported
 }
 
 type placed struct {
@@ -48,7 +38,7 @@ type openCall struct {
 	done  bool
 }
 
-func newList() list { return list{known: map[uint64]int32{}, turn: -1} }
+func newList() list { return list{ids: newIDs(), turn: -1} }
 
 // find returns the place of an id, or -1.
 func (l *list) find(id string) int32 {
@@ -57,10 +47,10 @@ func (l *list) find(id string) int32 {
 			return l.recent.calls[i].place
 		}
 	}
-	if i, ok := l.known[hash(id)]; ok {
-		return i
+	if l.next < len(l.open) && id != "" && l.open[l.next].id == id {
+		return l.open[l.next].place // results come in the order of their calls
 	}
-	return -1
+	return l.lookup(hash(id))
 }
 
 // learn returns the place of an id, a new one if need be.
@@ -68,20 +58,7 @@ func (l *list) learn(id string) (i int32, known bool) {
 	if i = l.find(id); i >= 0 {
 		return i, true
 	}
-	i = int32(len(l.places))
-	l.places = append(l.places, place{msg: -1})
-	l.known[hash(id)] = i
-	return i, false
-}
-
-// hash is FNV-1a. Ids are kept as hashes because the texts would keep the lines
-// of a trace file in memory.
-func hash(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
+	return l.ids.add(hash(id)), false
 }
 
 // add takes the next message.
