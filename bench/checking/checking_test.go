@@ -28,7 +28,9 @@ func BenchmarkCheck(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, k := range []int{1, 8} {
 		b.Run(fmt.Sprintf("input=trace/N=1000/K=%d", k), func(b *testing.B) { side(b, traceFile(b, 1000, k), decodeLines) })
-		b.Run(fmt.Sprintf("input=messages/N=1000/K=%d", k), func(b *testing.B) { side(b, messageList(b, 1000, k), decodeLines) })
+		for _, n := range []int{100, 1000} {
+			b.Run(fmt.Sprintf("input=messages/N=%d/K=%d", n, k), func(b *testing.B) { side(b, messageList(b, n, k), decodeLines) })
+		}
 	}
 	b.Run("input=tau-airline", func(b *testing.B) { side(b, tauAirline(b), decodeWhole) })
 }
@@ -60,7 +62,7 @@ func BenchmarkParts(b *testing.B) {
 		file []byte
 	}{
 		{"trace/K=1", traceFile(b, 1000, 1)}, {"trace/K=8", traceFile(b, 1000, 8)},
-		{"messages/K=1", messageList(b, 1000, 1)}, {"messages/K=8", messageList(b, 1000, 8)},
+		{"messages/K=1", messageList(b, 100, 1)}, {"messages/K=8", messageList(b, 100, 8)},
 		{"tau-airline", nil},
 	} {
 		for _, part := range []struct {
@@ -216,15 +218,15 @@ func traceFile(tb testing.TB, steps, calls int) []byte {
 	return file.Bytes()
 }
 
-// messageList is the same conversation as Chat Completions spells it, ten runs
-// of a tenth of the steps, one a line.
+// messageList is the same conversation as Chat Completions spells it, 4,000
+// steps of it in runs of so many, one a line.
 func messageList(tb testing.TB, steps, calls int) []byte {
 	tb.Helper()
 	type object = map[string]any
 	var file bytes.Buffer
-	for range 10 {
+	for range 4000 / steps {
 		list := []object{{"role": "user", "content": prompt}}
-		for step := range steps / 10 {
+		for step := range steps {
 			m, results := turn(step, calls)
 			var asked []object
 			for _, c := range m.Calls() {

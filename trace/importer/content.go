@@ -11,9 +11,9 @@ import (
 
 // content reads a message's content that is not null: a text or an array of
 // parts.
-func content(d *jsonio.Dec) (parts []llm.Part) {
+func (c *conversation) content(d *jsonio.Dec) (parts []llm.Part) {
 	if d.Peek() == '"' {
-		return []llm.Part{llm.Text{Text: d.String()}}
+		return append(c.room(1), llm.Text{Text: d.String()})
 	}
 	if d.Peek() != '[' {
 		d.Fail("the content is neither a text nor a list of parts")

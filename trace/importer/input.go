@@ -277,11 +277,6 @@ func backslashes(b []byte) (n int) {
 	return n
 }
 
-// lineInput is the input of one line's text.
-func lineInput(text []byte, line int) *input {
-	return &input{buf: text, line: line, err: io.EOF}
-}
-
 // Read makes the input a reader of all that was not consumed.
 func (in *input) Read(p []byte) (n int, err error) {
 	if len(in.buf) == 0 && in.err == nil {

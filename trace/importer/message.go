@@ -13,7 +13,20 @@ type conversation struct {
 	minted int
 	// open are the calls of the old function_call form that no result has
 	// answered yet: such a call has no id, its result names the function.
-	open []llm.ToolCall
+	open  []llm.ToolCall
+	slab  []llm.Part // memory for lists of parts; most are short
+	calls []llm.Part // of the message that is being read
+}
+
+// room returns an empty list with room for n parts.
+func (c *conversation) room(n int) []llm.Part {
+	const piece = 64
+	if len(c.slab) < n {
+		c.slab = make([]llm.Part, max(n, piece))
+	}
+	list := c.slab[:0:n]
+	c.slab = c.slab[n:]
+	return list
 }
 
 // list reads an array of messages, up to one that is broken.
@@ -36,14 +49,14 @@ type fields struct {
 	role, name, callID, reasoning, refusal string
 	hasName                                bool
 	content                                []llm.Part
-	calls                                  []llm.Part // ToolCall each
+	calls                                  []llm.Part // ToolCall each; good until the next message
 	function                               *llm.ToolCall
 	rest                                   opaque
 }
 
 // message reads a message as OpenAI's Chat Completions spells it.
 func (c *conversation) message(d *jsonio.Dec) llm.Message {
-	f := readFields(d)
+	f := c.readFields(d)
 	if f.role == "" {
 		d.Fail("the message has no role")
 	}
@@ -67,7 +80,7 @@ func (c *conversation) message(d *jsonio.Dec) llm.Message {
 	return llm.Message{Role: role, Parts: c.parts(f), Opaque: f.rest.json()}
 }
 
-func readFields(d *jsonio.Dec) (f fields) {
+func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
 	if !d.Object() {
 		return f
 	}
@@ -81,7 +94,7 @@ func readFields(d *jsonio.Dec) (f fields) {
 		case key == "role":
 			f.role = known(d.String())
 		case key == "content":
-			f.content = content(d)
+			f.content = c.content(d)
 		case key == "name":
 			f.name, f.hasName = d.String(), true
 		case key == "tool_call_id":
@@ -91,7 +104,7 @@ func readFields(d *jsonio.Dec) (f fields) {
 		case key == "refusal":
 			f.refusal = d.String()
 		case key == "tool_calls":
-			f.calls = toolCalls(d)
+			f.calls = c.toolCalls(d)
 		case key == "function_call":
 			var call llm.ToolCall
 			call.Opaque = function(d, &call).json()
@@ -120,7 +133,7 @@ func (c *conversation) parts(f fields) []llm.Part {
 	if f.reasoning == "" && f.refusal == "" && f.function == nil && len(f.calls) == 0 {
 		return f.content
 	}
-	parts := make([]llm.Part, 0, n+1)
+	parts := c.room(n)
 	if f.reasoning != "" {
 		parts = append(parts, llm.Reasoning{Text: f.reasoning})
 	}
@@ -161,18 +174,19 @@ func (c *conversation) result(f fields) llm.Message {
 			}
 		}
 	}
-	return llm.Message{Role: llm.RoleTool, Parts: []llm.Part{r}, Opaque: f.rest.json()}
+	return llm.Message{Role: llm.RoleTool, Parts: append(c.room(1), r), Opaque: f.rest.json()}
 }
 
 // toolCalls reads the calls of an assistant message.
-func toolCalls(d *jsonio.Dec) (calls []llm.Part) {
+func (c *conversation) toolCalls(d *jsonio.Dec) []llm.Part {
 	if !d.Array() {
 		return nil
 	}
+	c.calls = c.calls[:0]
 	for first := true; d.More(&first); {
-		calls = append(calls, toolCall(d))
+		c.calls = append(c.calls, toolCall(d))
 	}
-	return calls
+	return c.calls
 }
 
 func toolCall(d *jsonio.Dec) llm.ToolCall {

@@ -42,19 +42,24 @@ func (w *walker) document() {
 // lines reads a value a line.
 func (w *walker) lines() {
 	for !w.stopped {
-		line := w.in.line
-		text, ok := w.in.nextLine()
-		if !ok {
+		in, done := w.in.oneLine()
+		if in == nil {
 			w.ended()
 			return
 		}
-		in := lineInput(text, line)
-		if in.next() == 0 || !w.top(in) || w.stopped {
-			continue
-		}
-		if in.next() != 0 {
-			w.give(Run{}, &Error{File: w.name, Line: line, Err: errors.New("something follows the JSON value")})
-		}
+		w.lone(in)
+		done()
+	}
+}
+
+// lone reads the value of a line, if it has one.
+func (w *walker) lone(in *input) {
+	line := in.line
+	if in.next() == 0 || !w.top(in) || w.stopped {
+		return
+	}
+	if in.next() != 0 {
+		w.give(Run{}, &Error{File: w.name, Line: line, Err: errors.New("something follows the JSON value")})
 	}
 }
 
