@@ -33,8 +33,8 @@ func (SystemClock) Now() time.Time { return time.Now() }
 
 // Sleep implements Clock.
 func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return err
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -30,9 +30,10 @@ func (r *run) plan(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) []*Planned
 }
 
 // room returns room for the calls of a step. It is used again in the next one,
-// unless somebody may hold on to it: a policy, or a tool that is abandoned.
+// unless a policy may hold on to it. (There is no next one after a tool was
+// abandoned.)
 func (r *run) room(n int) []*Planned {
-	if n > len(r.plans) || len(r.cfg.Policies) > 0 || r.cfg.Grace > 0 {
+	if n > len(r.plans) || len(r.cfg.Policies) > 0 {
 		all := make([]Planned, n)
 		r.plans = make([]*Planned, n)
 		for i := range all {
@@ -171,7 +172,7 @@ func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 		}
 		return
 	}
-	if r.batch == nil || r.cfg.Grace > 0 {
+	if r.batch == nil {
 		r.batch = &batch{run: r}
 	}
 	r.batch.step, r.batch.width = s, width
@@ -272,8 +273,7 @@ func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 // ExitedText is the result of a tool that ended its goroutine (runtime.Goexit).
 const ExitedText = "the tool ended its goroutine instead of returning"
 
-// batch runs calls at the same time. It serves one step after another, unless
-// tools may be abandoned: those may still hand in to the batch they were in.
+// batch runs calls at the same time. It serves one step after another.
 type batch struct {
 	run     *run
 	step    *StepInfo
@@ -424,7 +424,6 @@ func (b *batch) abandon(todo []*Planned) {
 	b.mu.Unlock()
 	for _, p := range late {
 		b.running--
-		b.busy--
 		text := b.run.errorText(p.Call.Name, errors.New("the tool did not stop after the run was cancelled, and was abandoned"))
 		*p.result = p.resultOf(Output{Content: []llm.Part{llm.Text{Text: text}}, IsError: true})
 		b.run.emit(b.step.Step, trace.Abandoned{Call: p.Call.ID})

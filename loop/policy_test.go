@@ -256,6 +256,25 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// What a policy was given of a step stays as it is in the next.
+func TestBatchMayBeKept(t *testing.T) {
+	var kept []*loop.Planned
+	var infos []*loop.StepInfo
+	p := policy("p", loop.Hooks{Batch: func(_ context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+		kept = append(kept, calls...)
+		infos = append(infos, s)
+		return none, nil
+	}})
+	mustRun(t, model(calls("a#1", "b#2"), calls("a#3"), text("x")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}})
+	var got []string
+	for _, p := range kept {
+		got = append(got, p.Call.ID)
+	}
+	if diff := cmp.Diff([]string{"1", "2", "3"}, got); diff != "" || infos[0].Step != 0 || infos[1].Step != 1 {
+		t.Errorf("steps %d and %d; calls (-want +got):\n%s", infos[0].Step, infos[1].Step, diff)
+	}
+}
+
 // What a wrap does to a call cannot break what the trace says of it.
 func TestWrapToolIsContained(t *testing.T) {
 	wrap := func(f func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error)) loop.Policy {
