@@ -47,7 +47,7 @@ func newRecorder(a *Agent, in Input, yield func(trace.Event, error) bool) *recor
 func (rec *recorder) on() bool { return rec.yield != nil || len(rec.sinks) > 0 }
 
 // live reports whether anybody wants deltas.
-func (rec *recorder) live() bool { return rec.yield != nil || rec.deltas && len(rec.sinks) > 0 }
+func (rec *recorder) live() bool { return rec.yield != nil || rec.deltas }
 
 func (rec *recorder) write(ev trace.Event, err error) {
 	ev.Seq, ev.Run, ev.At = rec.seq, rec.name, rec.clock.Now().Sub(rec.begun)

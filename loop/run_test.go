@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -130,6 +131,49 @@ func TestEventsAndWait(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("the events read again: got %d, want the last alone", n)
+	}
+}
+
+// Parts that come whole are the deltas of one piece; empty ones are none.
+func TestDeltasOfWholeParts(t *testing.T) {
+	turn := calls("a")
+	turn.Events = []llm.Event{
+		llm.PartDone{Part: llm.Reasoning{Opaque: []byte(`1`)}}, llm.PartDone{Part: llm.Reasoning{Text: "hm"}},
+		llm.PartDone{Part: llm.Text{Opaque: []byte(`1`)}}, llm.PartDone{Part: llm.Text{Text: "x"}},
+		llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a"}}, llm.PartDone{Part: llm.ToolCall{ID: "c2", Name: "a", Args: "{}"}},
+		llm.PartDone{Part: llm.ToolCall{ID: "s", Name: "search", ProviderExecuted: true}}, llm.TextDelta{}, llm.ReasoningDelta{}, llm.ToolCallDelta{Args: "dropped"},
+	}
+	turn.Calls = nil
+	_, events := mustRun(t, model(turn, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Deltas: true})
+	var got []string
+	for _, d := range of[trace.ModelDelta](events) {
+		got = append(got, strings.TrimSpace(fmt.Sprint(d.What, " ", d.Call, d.Name, d.Text)))
+	}
+	want := []string{"reasoning hm", "text x", "call c1a", "call_end c1", "call c2a", "args c2{}", "call_end c2", "text done"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("deltas (-want +got):\n%s", diff)
+	}
+}
+
+// countingClock counts who asks it for the time.
+type countingClock struct {
+	loop.SystemClock
+	asked *int
+}
+
+func (c countingClock) Now() time.Time {
+	*c.asked++
+	return time.Time{}
+}
+
+// While nobody looks, no event is made, and nobody asks for the time.
+func TestNobodyLooks(t *testing.T) {
+	asked := 0
+	for _, deltas := range []bool{false, true} {
+		a := newAgent(t, model(calls("a", "a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Clock: countingClock{asked: &asked}, Deltas: deltas})
+		if _, err := a.Run(t.Context(), loop.Ask("go")); err != nil || asked != 0 {
+			t.Errorf("deltas=%v: asked %d times, %v", deltas, asked, err)
+		}
 	}
 }
 
@@ -544,6 +588,11 @@ func TestSinkFails(t *testing.T) {
 		}
 		if got := mem.Events[len(mem.Events)-1].Body.Kind(); got != trace.KindRunEnd {
 			t.Errorf("%s: the other sink's trace ends with %s", name, got)
+		}
+		for i, ev := range mem.Events {
+			if ev.Seq != i {
+				t.Fatalf("%s: the other sink missed event %d", name, i)
+			}
 		}
 	}
 }
