@@ -201,9 +201,7 @@ func (r *run) decide(step int, d Decision, policy string, own bool) {
 		}
 		r.emit(step, ev)
 	}
-	if d.Action == trace.Stop || d.Action == trace.End || d.Action == trace.ForceFinal {
-		r.res.Stop, r.res.Note = d.Cause, d.Note
-	}
+	r.res.Stop, r.res.Note = d.Cause, d.Note // the last decision is the one that ends the run
 }
 
 func (r *run) closeStep(n int) {
