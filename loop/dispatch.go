@@ -118,11 +118,18 @@ func (r *run) reject(p *Planned, cause string, err error) {
 	p.fail(cause, r.errorText(p.Call.Name, err))
 }
 
-func (r *run) errorText(tool string, err error) string {
+// errorText words an error for the model. Whatever goes wrong in that is not to
+// end the run.
+func (r *run) errorText(tool string, err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = "the tool failed, and its error cannot be put into words"
+		}
+	}()
 	if r.cfg.ErrorText != nil {
 		return r.cfg.ErrorText(tool, err)
 	}
-	return err.Error()
+	return errText(err)
 }
 
 // mark tells the guard what became of the call.
@@ -211,16 +218,18 @@ func (p *Planned) settle(out Output) { *p.result = p.resultOf(out) }
 
 func (p *Planned) resultOf(out Output) llm.ToolResult {
 	if len(out.Content) == 0 {
-		out.Content = noContent
+		out.Content = []llm.Part{llm.Text{}}
 	}
 	return llm.ToolResult{ID: p.Call.ID, Name: p.Call.Name, Content: out.Content, IsError: out.IsError}
 }
 
-// noContent is the content of a result that has none: an empty text.
-var noContent = []llm.Part{llm.Text{}}
-
 // execute1 runs one call within all wraps. It may be on another goroutine.
-func (r *run) execute1(ctx context.Context, p *Planned, step int) (trace.Outcome, llm.ToolResult) {
+func (r *run) execute1(ctx context.Context, p *Planned, step int) (outcome trace.Outcome, result llm.ToolResult) {
+	defer func() { // an error whose own methods panic
+		if recover() != nil {
+			outcome, result = trace.OutcomePanic, p.resultOf(failed(r.errorText(p.Call.Name, errors.New("the tool failed, and its error panics"))))
+		}
+	}()
 	call := Call{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Step: step, Index: p.Index, planned: p}
 	out, err := r.guarded(ctx, call)
 	switch _, panicked := errors.AsType[*PanicError](err); {
@@ -229,8 +238,8 @@ func (r *run) execute1(ctx context.Context, p *Planned, step int) (trace.Outcome
 	case err == nil:
 		return trace.OutcomeError, p.resultOf(out)
 	default:
-		out = Output{Content: []llm.Part{llm.Text{Text: r.errorText(call.Name, err)}}, IsError: true}
-		outcome := trace.OutcomeError
+		out = failed(r.errorText(call.Name, err))
+		outcome = trace.OutcomeError
 		switch {
 		case panicked:
 			outcome = trace.OutcomePanic
@@ -243,6 +252,11 @@ func (r *run) execute1(ctx context.Context, p *Planned, step int) (trace.Outcome
 	}
 }
 
+// failed is the output of a tool that failed.
+func failed(text string) Output {
+	return Output{Content: []llm.Part{llm.Text{Text: text}}, IsError: true}
+}
+
 func (r *run) guarded(ctx context.Context, call Call) (out Output, err error) {
 	defer containIn("the tool ", call.Name, &err)
 	return r.exec(ctx, call)
@@ -252,6 +266,9 @@ func (r *run) guarded(ctx context.Context, call Call) (out Output, err error) {
 // needed.
 func containIn(kind, name string, err *error) {
 	if v := recover(); v != nil {
+		if c, is := v.(consumerPanic); is {
+			panic(c)
+		}
 		*err = &PanicError{Where: kind + name, Value: v, Stack: debug.Stack()}
 	}
 }
@@ -313,6 +330,7 @@ func (b *batch) runAll(todo []*Planned) {
 	todo, all := b.start(todo), todo
 	for b.running > 0 {
 		r.wait()
+		r.ended(b.step.Step)
 		for _, p := range b.take() {
 			b.busy--
 			r.emitEnd(b.step, p)
@@ -384,6 +402,7 @@ func (b *batch) watch() (stop func()) {
 	b.watching = true
 	r.cfg.Clock.Go(func() {
 		_ = r.cfg.Clock.Sleep(told, forever)
+		r.notify() // that the context has ended
 		err := r.cfg.Clock.Sleep(grace, r.cfg.Grace)
 		b.mu.Lock()
 		b.watching, b.over = false, err == nil

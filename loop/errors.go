@@ -58,7 +58,7 @@ type PolicyError struct {
 	Err    error
 }
 
-func (e *PolicyError) Error() string { return "the policy " + e.Policy + ": " + e.Err.Error() }
+func (e *PolicyError) Error() string { return "the policy " + e.Policy + ": " + errText(e.Err) }
 
 // Unwrap returns what the policy returned.
 func (e *PolicyError) Unwrap() error { return e.Err }
@@ -66,14 +66,20 @@ func (e *PolicyError) Unwrap() error { return e.Err }
 // SinkError says that a sink refused an event; the run went on without it.
 type SinkError struct{ Err error }
 
-func (e *SinkError) Error() string { return "the trace sink failed: " + e.Err.Error() }
+func (e *SinkError) Error() string { return "the trace sink failed: " + errText(e.Err) }
 
 // Unwrap returns what the sink returned.
 func (e *SinkError) Unwrap() error { return e.Err }
 
-// describe gives an error's facts for the trace.
-func describe(err error) trace.Error {
-	e := trace.Error{Type: "error", Message: err.Error()}
+// errText is an error's text, also if the error is a nil pointer whose Error
+// panics: package fmt sees to that.
+func errText(err error) string { return fmt.Sprint(err) }
+
+// describe gives an error's facts for the trace. Of an error whose methods panic
+// it gives what it can.
+func describe(err error) (e trace.Error) {
+	e = trace.Error{Type: "error", Message: errText(err)}
+	defer func() { _ = recover() }()
 	api, isAPI := errors.AsType[*llm.APIError](err)
 	_, isPanic := errors.AsType[*PanicError](err)
 	_, isPolicy := errors.AsType[*PolicyError](err)
@@ -98,7 +104,9 @@ func describe(err error) trace.Error {
 }
 
 // stopCause says why a run that fails with err ends.
-func stopCause(err error) trace.Cause {
+func stopCause(err error) (cause trace.Cause) {
+	cause = trace.CauseError
+	defer func() { _ = recover() }() // as in describe
 	switch {
 	case errors.Is(err, ErrBudget):
 		return trace.CauseBudget

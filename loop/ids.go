@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/looptape/looptape/llm"
@@ -16,8 +17,10 @@ import (
 type idSet struct {
 	used    map[string]struct{}
 	pending []string
-	minted  int // in all accepted answers
-	trying  int // in this answer
+	minted  int             // in all accepted answers
+	trying  int             // in this answer
+	index   map[string]bool // of the first `indexed` pending ones, when they are many
+	indexed int
 }
 
 func newIDSet(history []llm.Message) idSet {
@@ -40,7 +43,10 @@ func (s *idSet) take(id string) {
 }
 
 // begin forgets the ids of an answer that was not accepted.
-func (s *idSet) begin() { s.pending, s.trying = s.pending[:0], 0 }
+func (s *idSet) begin() { s.pending, s.trying, s.index, s.indexed = s.pending[:0], 0, nil, 0 }
+
+// fewIDs is how many ids of an answer are looked through one by one.
+const fewIDs = 32
 
 // accept takes the ids of the answer.
 func (s *idSet) accept() {
@@ -52,10 +58,18 @@ func (s *idSet) accept() {
 }
 
 func (s *idSet) taken(id string) bool {
-	for _, p := range s.pending {
-		if p == id {
+	if len(s.pending) > fewIDs {
+		if s.index == nil {
+			s.index = map[string]bool{}
+		}
+		for ; s.indexed < len(s.pending); s.indexed++ {
+			s.index[s.pending[s.indexed]] = true
+		}
+		if s.index[id] {
 			return true
 		}
+	} else if slices.Contains(s.pending, id) {
+		return true
 	}
 	_, taken := s.used[id]
 	return taken

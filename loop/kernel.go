@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -155,6 +156,9 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 		}
 		r.forced = r.forced || d.Action == trace.ForceFinal
 		if d.Messages != nil {
+			if err := checkHistory(d.Messages); err != nil {
+				return nil, true, r.fail(trace.NoStep, &PolicyError{h.policy, fmt.Errorf("its messages cannot be sent: %w", err)})
+			}
 			r.rewrite(d.Messages)
 			rewrites = append(rewrites, trace.Rewrite{Cause: cmp.Or(d.Note, "middleware"), By: h.policy})
 		}
@@ -195,7 +199,7 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 	var more Decision
 	var by string
 	for _, h := range r.hooks.afterModel {
-		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, turn) })
+		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, r.copyFor(turn, h.builtin)) })
 		switch {
 		case err != nil:
 			return d, nil, err
@@ -215,7 +219,10 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 	}
 	plans = r.plan(s, turn, calls)
 	for _, h := range r.hooks.batch {
-		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, plans) })
+		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, slices.Clone(plans)) })
+		for i, p := range plans { // what a call is, is not for a policy to say
+			p.Call, p.Index = calls[i], i
+		}
 		switch {
 		case err != nil:
 			return d, nil, err

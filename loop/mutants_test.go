@@ -67,7 +67,7 @@ var mutants = []mutant{
 	{"INV-22", "the message's private data is lost", "step.go",
 		"m := t.Message()", "m := t.Message(); m.Opaque = nil"},
 	{"INV-23", "a panic's result is not marked as an error", "dispatch.go",
-		"r.errorText(call.Name, err)}}, IsError: true}", "r.errorText(call.Name, err)}}, IsError: !panicked}"},
+		"out = failed(r.errorText(call.Name, err))", "out = failed(r.errorText(call.Name, err)); out.IsError = !panicked"},
 	{"INV-24", "an empty turn is sent", "step.go",
 		"if len(m.Parts) > 0 {", `if m.Role != "" {`},
 	{"INV-25", "the cap is one step late", "limits.go",

@@ -58,10 +58,23 @@ func (rec *recorder) write(ev trace.Event, err error) {
 	}
 	if yield := rec.yield; yield != nil {
 		rec.yield = nil // so it stays if the consumer panics
-		if rec.left = !yield(ev, err); !rec.left {
+		if rec.left = !hand(yield, ev, err); !rec.left {
 			rec.yield = yield
 		}
 	}
+}
+
+// consumerPanic is a panic of who ranges over Events, on its way through the loop,
+// which contains other panics.
+type consumerPanic struct{ value any }
+
+func hand(yield func(trace.Event, error) bool, ev trace.Event, err error) bool {
+	defer func() {
+		if v := recover(); v != nil {
+			panic(consumerPanic{v})
+		}
+	}()
+	return yield(ev, err)
 }
 
 // sink writes to the sinks; one that fails is not used again.

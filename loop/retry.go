@@ -74,13 +74,23 @@ func Retryable(err error) bool {
 	return ok && api.Retryable
 }
 
+// may asks On. An error or an On that panics is not retried.
+func (r *Retry) may(err error) (retryable bool) {
+	defer func() {
+		if recover() != nil {
+			retryable = false
+		}
+	}()
+	return r.On(err)
+}
+
 func (r Retry) policy() Policy {
 	return Policy{Name: "retry", New: func(info RunInfo) Hooks {
 		return Hooks{WrapModel: func(next ModelFunc) ModelFunc {
 			return func(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
 				for n := 1; ; n++ {
 					turn, err := next(ctx, call)
-					if err == nil || n > r.Max || call.Partial || !r.On(err) || ctx.Err() != nil || call.run.spent() {
+					if err == nil || n > r.Max || call.Partial || !r.may(err) || ctx.Err() != nil || call.run.spent() {
 						return turn, err
 					}
 					wait, tooLong := r.wait(n, err, info.Rand)

@@ -98,11 +98,18 @@ func (a *Agent) Start(ctx context.Context, in Input) *Run {
 		k := &run{agent: a, in: in, cfg: &a.cfg, rec: newRecorder(a, in, yield)}
 		finished := false
 		defer func() {
+			v := recover()
 			if !finished {
 				k.end(errors.New("loop: the goroutine of the run was ended from within"))
 			}
 			r.res, r.err, r.last = &k.res, k.err, k.rec.last
 			close(r.done)
+			if c, is := v.(consumerPanic); is {
+				v = c.value
+			}
+			if v != nil {
+				panic(v)
+			}
 		}()
 		k.execute(ctx)
 		finished = true
@@ -143,6 +150,9 @@ func (r *Run) Wait() (*Result, error) {
 // contain makes a panic an error; it is deferred.
 func contain(where string, err *error) {
 	if v := recover(); v != nil {
+		if c, is := v.(consumerPanic); is {
+			panic(c)
+		}
 		*err = &PanicError{Where: where, Value: v, Stack: debug.Stack()}
 	}
 }

@@ -31,6 +31,16 @@ func (r *run) ask(s *StepInfo) (turn *llm.Turn, err error) {
 	return turn, nil
 }
 
+// copyFor is a turn for a policy, which may do with it as it likes.
+func (r *run) copyFor(turn *llm.Turn, own bool) *llm.Turn {
+	if own {
+		return turn
+	}
+	out := *turn
+	out.Parts = slices.Clone(turn.Parts)
+	return &out
+}
+
 func (r *run) wrapped(call *ModelCall) (turn *llm.Turn, err error) {
 	var caught error
 	func() {
@@ -66,7 +76,7 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	if err != nil {
 		r.ended(call.Step)
 		facts := describe(err)
-		facts.Retryable = r.cfg.Retry.On(err)
+		facts.Retryable = r.cfg.Retry.may(err)
 		r.note(call, trace.ModelError{Error: facts, Partial: call.Partial, Received: turn.Parts, Usage: turn.Usage})
 		return turn, err
 	}
