@@ -107,7 +107,10 @@ func describe(err error) (e trace.Error) {
 func stopCause(err error) (cause trace.Cause) {
 	cause = trace.CauseError
 	defer func() { _ = recover() }() // as in describe
+	_, isPolicy := errors.AsType[*PolicyError](err)
 	switch {
+	case isPolicy:
+		return trace.CausePolicy
 	case errors.Is(err, ErrBudget):
 		return trace.CauseBudget
 	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded):

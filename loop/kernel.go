@@ -306,9 +306,6 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 // open.
 func (r *run) fail(step int, err error) error {
 	d := Decision{Action: trace.Stop, Cause: stopCause(err)}
-	if _, is := errors.AsType[*PolicyError](err); is {
-		d.Cause = trace.CausePolicy
-	}
 	r.decide(step, d, "", true)
 	r.closeStep(step)
 	return err
