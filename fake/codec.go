@@ -239,8 +239,16 @@ func number[T int | int64](of string, least T) codec[T] {
 	}, func(v T) *yaml.Node { return plainNode("!!int", strconv.FormatInt(int64(v), 10)) }, schema{"type": "integer", "minimum": int(least)})
 }
 
+// maxRepeat is how many turns one turn of a script may stand for.
+const maxRepeat = 10000
+
 var (
 	countCodec = number[int]("a whole number, 0 or above", 0)
+	// repeatCodec is bounded, so that a typing error does not fill the memory.
+	repeatCodec = scalar("a whole number from 0 to 10000", []string{"!!int"}, func(s string) (int, bool) {
+		n, err := strconv.Atoi(s)
+		return n, err == nil && n >= 0 && n <= maxRepeat
+	}, func(v int) *yaml.Node { return plainNode("!!int", strconv.Itoa(v)) }, schema{"type": "integer", "minimum": 0, "maximum": maxRepeat})
 	tokenCodec = number[int64]("a number of tokens, 0 or above", 0)
 )
 

@@ -14,7 +14,7 @@ func turnCodec() codec[Turn] {
 	expect := member("expect", "What the request must be like.", pointerTo(expectCodec()), func(t *Turn) **Expect { return &t.Expect })
 	attempt := object("attempt", "an attempt", append(answerFields(), expect), checkAnswer)
 	return object("turn", "a turn", slices.Concat([]field[Turn]{
-		member("repeat", "So many turns like this one; {n} in its texts and calls stands for the number, from 1.", countCodec, func(t *Turn) *int { return &t.Repeat }),
+		member("repeat", "So many turns like this one; {n} in its texts and calls stands for the number, from 1.", repeatCodec, func(t *Turn) *int { return &t.Repeat }),
 		expect,
 		member("attempts", "What the first, the second … try is answered with.", listOf("attempts", attempt), func(t *Turn) *[]Turn { return &t.Attempts }),
 	}, answerFields()), func(r *reader, n *yaml.Node, t *Turn) {

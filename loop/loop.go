@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -155,6 +156,7 @@ type Agent struct {
 	defs  []llm.Tool // what the model is told
 	opts  trace.Options
 	info  []trace.ToolInfo
+	runs  atomic.Int64 // runs that were begun without a name
 }
 
 // New checks cfg (nil is the zero value) and returns an Agent. It keeps a copy;
@@ -305,9 +307,11 @@ type Input struct {
 	// Messages are the conversation so far, the new user message last. They are
 	// not changed.
 	Messages []llm.Message
-	ID       string        // the run's name in its trace; empty means r1
-	Parent   *trace.Parent // the call that this run serves, if any
-	Sink     trace.Sink    // gets this run's events, besides Config.Sink
+	// ID is the run's name in its trace; empty means r1 for the Agent's first run
+	// without one, r2 for the next …
+	ID     string
+	Parent *trace.Parent // the call that this run serves, if any
+	Sink   trace.Sink    // gets this run's events, besides Config.Sink
 	// ToolChoice, if set, overrides the Config's for this run.
 	ToolChoice *llm.ToolChoice
 }

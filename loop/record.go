@@ -29,9 +29,6 @@ type recorder struct {
 
 func newRecorder(a *Agent, in Input, yield func(trace.Event, error) bool) *recorder {
 	rec := &recorder{name: in.ID, clock: a.cfg.Clock, yield: yield, deltas: a.cfg.Deltas}
-	if rec.name == "" {
-		rec.name = "r1"
-	}
 	for _, s := range []trace.Sink{a.cfg.Sink, in.Sink} {
 		if s != nil {
 			rec.sinks = append(rec.sinks, s)

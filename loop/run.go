@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"runtime/debug"
+	"strconv"
 	"sync"
 
 	"github.com/looptape/looptape/llm"
@@ -95,6 +96,9 @@ const (
 func (a *Agent) Start(ctx context.Context, in Input) *Run {
 	r := &Run{done: make(chan struct{})}
 	r.exec = func(yield func(trace.Event, error) bool) {
+		if in.ID == "" {
+			in.ID = "r" + strconv.FormatInt(a.runs.Add(1), 10)
+		}
 		k := &run{agent: a, in: in, cfg: &a.cfg, rec: newRecorder(a, in, yield)}
 		finished := false
 		defer func() {

@@ -64,7 +64,7 @@ func demo(ctx context.Context, w *world) error {
 		return err
 	}
 	found, alarms := d.verdict(runs)
-	d.printf("%d of %d scenarios gave their trace; of %d runs, %d of %d broken ones found, %s.\n",
+	d.printf("%d of %d scenarios gave their trace.\nOf %d runs, %d of %d broken ones were found, with %s.\n",
 		same, replayed, len(runs), found, len(plantedRuns), count(alarms, "false alarm"))
 	d.printf("Next: looptape check YOUR-RUNS.jsonl   (message lists, traces; gzipped or not)\n")
 	if d.err == nil && (same != replayed || found != len(plantedRuns) || alarms > 0) {

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
@@ -58,11 +61,11 @@ func printTable(w *world, header []string, rows [][]string) error {
 		})),
 		tablewriter.WithHeaderAlignment(tw.AlignLeft),
 		tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithRowMaxWidth(wrapAt(header, rows)),
+		tablewriter.WithRowMaxWidth(wrapAt(header, visible(rows))),
 		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
 	)
 	t.Header(header)
-	if err := t.Bulk(rows); err != nil {
+	if err := t.Bulk(visible(rows)); err != nil {
 		return err
 	}
 	if err := t.Render(); err != nil {
@@ -75,6 +78,20 @@ func printTable(w *world, header []string, rows [][]string) error {
 	}
 	_, err := fmt.Fprintln(w.out)
 	return err
+}
+
+// visible quotes the cells that would do more to a terminal than show text.
+func visible(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
+	for i, row := range rows {
+		out[i] = slices.Clone(row)
+		for j, cell := range row {
+			if strings.ContainsFunc(cell, unicode.IsControl) {
+				out[i][j] = strconv.Quote(cell)
+			}
+		}
+	}
+	return out
 }
 
 // The colours of a summary.

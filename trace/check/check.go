@@ -174,7 +174,8 @@ func Trace(events iter.Seq2[trace.Event, error], opts *Options) ([]Violation, er
 
 // Messages checks a list of messages, such as the body of one request, against
 // those invariants that the messages alone can show. A list may begin with
-// system messages, and it may end with calls that have no results yet.
+// system messages, and it may end with calls that have no results yet, or with
+// an assistant turn that says nothing: nobody has sent that one on.
 func Messages(run string, messages []llm.Message) []Violation {
 	l := NewList(run)
 	for _, m := range messages {
@@ -188,6 +189,7 @@ type List struct {
 	sink  sink
 	list  list
 	found []Violation
+	empty []llm.Message // an assistant turn that says nothing, until another message comes
 }
 
 // NewList returns a List whose violations name the run.
@@ -199,6 +201,18 @@ func NewList(run string) *List {
 
 // Add takes the next message.
 func (l *List) Add(m llm.Message) {
+	for _, e := range l.empty {
+		l.add(e)
+	}
+	l.empty = l.empty[:0]
+	if m.Role == llm.RoleAssistant && empty(m) {
+		l.empty = append(l.empty, m)
+		return
+	}
+	l.add(m)
+}
+
+func (l *List) add(m llm.Message) {
 	l.list.add(&l.sink, m)
 	l.sink.event++
 }

@@ -371,3 +371,23 @@ func writeAndRead(t *testing.T, m llm.Message) {
 		t.Errorf("written %s, read and written again %s", text, again)
 	}
 }
+
+// A NUL byte is no end of a file: what it spoils is named.
+func TestNUL(t *testing.T) {
+	for _, src := range []string{
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}\n\x00{\"messages\":[]}\n",
+		"[{\"role\":\"user\",\"content\":\"x\"}]\n\x00 GARBAGE",
+		"[{\"role\":\"user\",\"content\":\"x\"}\x00]",
+	} {
+		s, err := importer.Open("f", strings.NewReader(src))
+		broken := err != nil
+		if err == nil {
+			for _, err := range s.Runs() {
+				broken = broken || err != nil
+			}
+		}
+		if !broken {
+			t.Errorf("%q: nothing is said of what cannot be read", src)
+		}
+	}
+}

@@ -98,10 +98,14 @@ func (in *input) skip(n int) {
 
 // next consumes space and returns the byte after it, unconsumed; 0 at the end.
 func (in *input) next() byte {
+	const notJSON = 1 // stands for a NUL, which begins no value either
 	for {
 		for i, c := range in.buf {
 			if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 				in.skip(i)
+				if c == 0 {
+					return notJSON // 0 is the end
+				}
 				return c
 			}
 		}
