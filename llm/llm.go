@@ -184,10 +184,10 @@ func joinText(parts []Part) string {
 
 func calls(parts []Part) []ToolCall {
 	var out []ToolCall
-	for i, p := range parts {
+	for _, p := range parts {
 		if c, ok := p.(ToolCall); ok && !c.ProviderExecuted {
 			if out == nil {
-				out = make([]ToolCall, 0, len(parts)-i)
+				out = make([]ToolCall, 0, len(parts))
 			}
 			out = append(out, c)
 		}

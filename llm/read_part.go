@@ -199,12 +199,11 @@ func readToolResult(d *jsonio.Dec, first bool, depth int) (p ToolResult) {
 		case "name", "name_b64":
 			p.Name = d.Text(key)
 		case "content":
-			if depth++; depth > maxContent {
+			if depth == maxContent {
 				d.Fail("tool results are nested in each other more than 100 deep")
 				return p
 			}
-			p.Content = readParts(d, depth)
-			depth--
+			p.Content = readParts(d, depth+1)
 		case "is_error":
 			p.IsError = d.Bool()
 		case "opaque":

@@ -415,7 +415,7 @@ func once(args string) (string, bool) {
 	const placeholder = "{}"
 	d := jsonio.NewDec(args)
 	var keep, canon string
-	n, placeholders := 0, 0
+	n, placeholders := 0, false
 	for ; d.Peek() != 0; n++ {
 		raw := d.Raw()
 		if d.Err() != nil {
@@ -423,7 +423,7 @@ func once(args string) (string, bool) {
 		}
 		switch same := Canonical(raw); {
 		case keep == "" && same == placeholder:
-			placeholders++
+			placeholders = true
 		case keep == "":
 			keep, canon = raw, same
 		case same != canon:
@@ -434,7 +434,7 @@ func once(args string) (string, bool) {
 		keep = placeholder
 	}
 	whole := d.Offset() == len(args) // a NUL ends what Peek sees
-	return keep, whole && n > 1 && (placeholders == 0 || keep[0] == '{')
+	return keep, whole && n > 1 && (!placeholders || keep[0] == '{')
 }
 
 // Canonical returns JSON with sorted keys and without insignificant space, so
