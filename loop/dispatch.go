@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -258,19 +257,8 @@ func failed(text string) Output {
 }
 
 func (r *run) guarded(ctx context.Context, call Call) (out Output, err error) {
-	defer containIn("the tool ", call.Name, &err)
+	defer contain("the tool ", call.Name, &err)
 	return r.exec(ctx, call)
-}
-
-// containIn is contain for a place whose name is only put together when it is
-// needed.
-func containIn(kind, name string, err *error) {
-	if v := recover(); v != nil {
-		if c, is := v.(consumerPanic); is {
-			panic(c)
-		}
-		*err = &PanicError{Where: kind + name, Value: v, Stack: debug.Stack()}
-	}
 }
 
 // runTool is the tool itself, within all wraps. Whatever they did to the call, it
@@ -367,7 +355,7 @@ func (b *batch) work(p *Planned) {
 	outcome, result := trace.OutcomePanic, llm.ToolResult{}
 	defer func() {
 		if result.ID == "" { // the tool ended its goroutine
-			result = p.resultOf(Output{Content: []llm.Part{llm.Text{Text: ExitedText}}, IsError: true})
+			result = p.resultOf(failed(ExitedText))
 		}
 		b.mu.Lock()
 		first := len(b.done) == 0
@@ -444,7 +432,7 @@ func (b *batch) abandon(todo []*Planned) {
 	for _, p := range late {
 		b.running--
 		text := b.run.errorText(p.Call.Name, errors.New("the tool did not stop after the run was cancelled, and was abandoned"))
-		*p.result = p.resultOf(Output{Content: []llm.Part{llm.Text{Text: text}}, IsError: true})
+		*p.result = p.resultOf(failed(text))
 		b.run.emit(b.step.Step, trace.Abandoned{Call: p.Call.ID})
 		b.run.emitEnd(b.step, p)
 	}

@@ -23,7 +23,8 @@ func duplicatePolicy() Policy {
 				for _, p := range calls {
 					if p.Answer == nil {
 						p.Cause = causeDuplicate
-						p.Answer = &Output{Content: []llm.Part{llm.Text{Text: "not run: the step before made the same calls with the same arguments; its results stand above"}}}
+						note := TextOutput("not run: the step before made the same calls with the same arguments; its results stand above")
+						p.Answer = &note
 					}
 				}
 			}

@@ -142,7 +142,8 @@ type Planned struct {
 // fail gives the call an error result without running it.
 func (p *Planned) fail(cause, text string) {
 	p.Cause = cause
-	p.Answer = &Output{Content: []llm.Part{llm.Text{Text: text}}, IsError: true}
+	out := failed(text)
+	p.Answer = &out
 }
 
 // named is a hook with the policy it belongs to.
@@ -215,7 +216,7 @@ func (c *chain) wraps(h Hooks) {
 }
 
 func newHooks(p Policy, info RunInfo) (h Hooks, err error) {
-	defer contain("the policy "+p.Name, &err)
+	defer contain("the policy ", p.Name, &err)
 	return p.New(info), nil
 }
 

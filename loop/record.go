@@ -88,7 +88,7 @@ func (rec *recorder) sink(ev trace.Event) {
 }
 
 func (rec *recorder) put(s trace.Sink, ev trace.Event) (err error) {
-	defer contain("the trace sink", &err)
+	defer contain("the trace sink", "", &err)
 	return s.Write(ev)
 }
 

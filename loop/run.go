@@ -151,12 +151,13 @@ func (r *Run) Wait() (*Result, error) {
 	return r.res, r.err
 }
 
-// contain makes a panic an error; it is deferred.
-func contain(where string, err *error) {
+// contain makes a panic an error; it is deferred. The name of the place is put
+// together only when it is needed.
+func contain(kind, name string, err *error) {
 	if v := recover(); v != nil {
 		if c, is := v.(consumerPanic); is {
 			panic(c)
 		}
-		*err = &PanicError{Where: where, Value: v, Stack: debug.Stack()}
+		*err = &PanicError{Where: kind + name, Value: v, Stack: debug.Stack()}
 	}
 }

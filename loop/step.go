@@ -44,7 +44,7 @@ func (r *run) copyFor(turn *llm.Turn, own bool) *llm.Turn {
 func (r *run) wrapped(call *ModelCall) (turn *llm.Turn, err error) {
 	var caught error
 	func() {
-		defer contain("a policy around the model call", &caught)
+		defer contain("a policy around the model call", "", &caught)
 		turn, err = r.call(r.ctx, call)
 	}()
 	if caught != nil {
@@ -128,7 +128,7 @@ func (e *malformedError) Unwrap() error { return ErrMalformedCall }
 
 // read takes an answer's events as they come.
 func (r *run) read(ctx context.Context, call *ModelCall) (err error) {
-	defer contain("the model", &err)
+	defer contain("the model", "", &err)
 	live := r.rec.live()
 	for ev, err := range r.agent.model.Stream(ctx, call.Request) {
 		if err != nil {
@@ -334,7 +334,7 @@ func (r *run) onStep(step *Step) (err error) {
 			err = &PolicyError{"OnStep", err}
 		}
 	}()
-	defer contain("OnStep", &err)
+	defer contain("OnStep", "", &err)
 	r.cfg.OnStep(*step)
 	return nil
 }
@@ -358,7 +358,7 @@ func (r *run) startHooks() error {
 // callHook calls a policy's hook; what goes wrong in it is the policy's error.
 func callHook(policy string, f func() (Decision, error)) (d Decision, err error) {
 	func() {
-		defer containIn("the policy ", policy, &err)
+		defer contain("the policy ", policy, &err)
 		d, err = f()
 	}()
 	if err != nil {
