@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -47,7 +48,7 @@ func (rec *recorder) on() bool { return rec.yield != nil || len(rec.sinks) > 0 }
 func (rec *recorder) live() bool { return rec.yield != nil || rec.deltas }
 
 func (rec *recorder) write(ev trace.Event, err error) {
-	ev.Seq, ev.Run, ev.At = rec.seq, rec.name, rec.clock.Now().Sub(rec.begun)
+	ev.Seq, ev.Run, ev.At = rec.seq, rec.name, since(rec.clock, rec.begun)
 	rec.seq++
 	rec.last = ev
 	if _, delta := ev.Body.(trace.ModelDelta); !delta || rec.deltas {
@@ -138,14 +139,18 @@ func (r *run) noteRequest(call *ModelCall) {
 func sameSetup(a, b *trace.ModelSetup) bool {
 	if len(a.Tools) == len(b.Tools) && (len(a.Tools) == 0 || &a.Tools[0] == &b.Tools[0]) &&
 		a.Model == b.Model && a.System == b.System && a.ToolChoice == b.ToolChoice &&
-		len(a.Extra) == 0 && len(b.Extra) == 0 && sameSettings(a.Settings, b.Settings) {
+		len(a.Extra) == 0 && len(b.Extra) == 0 && sameSettings(&a.Settings, &b.Settings) {
 		return true
 	}
 	return bytes.Equal(setupJSON(a), setupJSON(b))
 }
 
-func sameSettings(a, b llm.Settings) bool {
-	return bytes.Equal(a.AppendJSON(nil), b.AppendJSON(nil))
+// sameSettings compares what a points to by identity, as the settings of one
+// agent's requests have it.
+func sameSettings(a, b *llm.Settings) bool {
+	return a.MaxTokens == b.MaxTokens && a.Temperature == b.Temperature && a.TopP == b.TopP && a.Seed == b.Seed &&
+		a.ParallelCalls == b.ParallelCalls && a.Reasoning == b.Reasoning && slices.Equal(a.Stop, b.Stop) &&
+		bytes.Equal(a.OutputSchema, b.OutputSchema)
 }
 
 func setupJSON(s *trace.ModelSetup) []byte {

@@ -11,6 +11,7 @@ package trace
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -390,8 +391,12 @@ func (f SinkFunc) Write(ev Event) error { return f(ev) }
 // one run at a time.
 type Memory struct{ Events []Event }
 
-// Write keeps ev.
+// Write keeps ev. The room for events doubles when it is full: append's own steps
+// copy the events of a long run several times more.
 func (m *Memory) Write(ev Event) error {
+	if n := len(m.Events); n == cap(m.Events) {
+		m.Events = slices.Grow(m.Events, max(n, 16))
+	}
 	m.Events = append(m.Events, ev)
 	return nil
 }
