@@ -44,7 +44,7 @@ var mutants = []mutant{
 		`if e.Text != "" || e.Opaque != nil {`, `if strings.TrimSpace(e.Text) != "" || e.Opaque != nil {`},
 	{"INV-11", "the loop goes by the finish reason", "kernel.go",
 		"case len(calls) == 0:", "case len(calls) == 0 || turn.Finish == llm.FinishStop:"},
-	{"INV-12", "buffered answers lose a count", "step.go",
+	{"INV-12", "buffered answers lose a count", "ask.go",
 		"turn := r.acc.Turn()", "turn := r.acc.Turn(); if call.Request.Delivery == llm.Buffered { turn.Usage.Cached = 0 }"},
 	{"INV-13", "something is said after the end", "kernel.go",
 		"r.rec.write(trace.Event{Step: trace.NoStep, Body: end}, err)", `r.rec.write(trace.Event{Step: trace.NoStep, Body: end}, err); r.emit(trace.NoStep, trace.Warning{Code: "late"})`},
