@@ -63,6 +63,8 @@ type bodyReader interface {
 	body() Body
 }
 
+// event reads a line. Beside an error, the event has the run that the line names,
+// if it was read.
 func (x *decoder) event(line []byte) (Event, error) {
 	if !jsonio.ValidUTF8(line) {
 		return Event{}, fmt.Errorf("the line is not UTF-8 (byte %d)", invalidAt(line)+1)
@@ -98,7 +100,7 @@ func (x *decoder) event(line []byte) (Event, error) {
 		d.Fail(`the event has no "kind"`)
 	}
 	if err := d.End(); err != nil {
-		return Event{}, err
+		return Event{Run: ev.Run}, err
 	}
 	ev.Body = b.body()
 	return ev, nil

@@ -31,7 +31,10 @@ func (e *VersionError) Error() string {
 // LineError says which line of a file is broken, and how.
 type LineError struct {
 	Line int // counted from 1; the header is a line too
-	Err  error
+	// Run is the run whose event the line was to be, as far as the line tells;
+	// else empty.
+	Run string
+	Err error
 }
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
@@ -54,9 +57,13 @@ func (e *HashError) Error() string {
 const DefaultMaxLine = 64 << 20
 
 // Reader reads a trace file from its beginning to its end. It holds one line at
-// a time, and eight bytes for each message of the runs that have not ended. The
-// texts of events share memory in pieces of 32 KiB: who keeps few of many clones
-// them. It is for one goroutine.
+// a time, the names of the file's runs, and eight bytes for each message of the
+// runs that have not ended. The texts of events share memory in pieces of 32 KiB:
+// who keeps few of many clones them. It is for one goroutine.
+//
+// A file may be several traces, one behind another. Each header begins a part,
+// and a run of it that has the name of one in a part before is another run: it
+// is called by its name, #, and the part's number (r1#2).
 type Reader struct {
 	// MaxLine is how many bytes a line may have; 0 means DefaultMaxLine. Set it
 	// before Events; the header is held to DefaultMaxLine.
@@ -68,6 +75,7 @@ type Reader struct {
 	header Header
 	dec    decoder
 	chains chains
+	parts  parts
 }
 
 const (
@@ -79,7 +87,7 @@ const (
 // NewReader reads the header of a trace. The error is ErrNotTrace, a
 // *VersionError, or that of r.
 func NewReader(r io.Reader) (*Reader, error) {
-	x := &Reader{src: bufio.NewReaderSize(r, readBuffer), chains: chains{}}
+	x := &Reader{src: bufio.NewReaderSize(r, readBuffer)}
 	x.dec.mem.Piece = textPiece
 	for {
 		line, err := x.next()
@@ -91,14 +99,23 @@ func NewReader(r io.Reader) (*Reader, error) {
 		case len(bytes.TrimSpace(line)) == 0:
 			continue
 		}
-		if x.header, err = readHeader(line); err != nil {
+		header, err := readHeader(line)
+		if err != nil {
 			return nil, err
 		}
+		x.begin(header)
 		return x, nil
 	}
 }
 
-// Header returns the file's header.
+// begin begins a part of the file.
+func (r *Reader) begin(h Header) {
+	r.header, r.chains = h, chains{}
+	r.parts.begin()
+}
+
+// Header returns the file's header, or that of the part which the last event
+// that was read belongs to.
 func (r *Reader) Header() Header { return r.header }
 
 // Line is the number of the line that was read last, counted from 1.
@@ -106,8 +123,9 @@ func (r *Reader) Line() int { return r.line }
 
 // Events yields the events in the order of the file. A line that is broken
 // yields a *LineError without an event, and reading goes on with the next line;
-// any other error is that of the file, and the last. Leaving the range early
-// and ranging again goes on with the next line.
+// any other error is that of the file, and the last: a *VersionError for a part
+// of a newer version. Leaving the range early and ranging again goes on with the
+// next line.
 //
 // The hash of each request is verified. After a broken line the hashes of a
 // conversation are not, until it begins anew.
@@ -129,9 +147,17 @@ func (r *Reader) Events() iter.Seq2[Event, error] {
 			if err == nil {
 				ev, err = r.event(line)
 			}
+			if errors.Is(err, errHeader) {
+				continue
+			}
+			if _, newer := errors.AsType[*VersionError](err); newer {
+				r.src.Reset(bytes.NewReader(nil)) // the events cannot be trusted
+				yield(Event{}, fmt.Errorf("trace: reading line %d: %w", r.line, err))
+				return
+			}
 			if err != nil {
 				r.chains.lose()
-				err = &LineError{r.line, err}
+				ev, err = Event{}, &LineError{Line: r.line, Run: ev.Run, Err: err}
 			}
 			if !yield(ev, err) {
 				return
@@ -140,22 +166,33 @@ func (r *Reader) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// event reads a line.
+// errHeader says that a line was the header of the file's next part.
+var errHeader = errors.New("a header")
+
+// event reads a line. Beside an error, the event's Run is that of the line, as
+// far as it tells.
 func (r *Reader) event(line []byte) (Event, error) {
 	ev, err := r.dec.event(line)
 	if err != nil {
+		if h, noHeader := readHeader(line); noHeader == nil {
+			r.begin(h)
+			return ev, errHeader
+		} else if _, newer := errors.AsType[*VersionError](noHeader); newer {
+			return ev, noHeader
+		}
+		ev.Run = r.parts.refer(ev.Run)
 		if line[len(line)-1] != '\n' {
-			return Event{}, fmt.Errorf("the file ends within the line, which was cut off: %w", err)
+			err = fmt.Errorf("the file ends within the line, which was cut off: %w", err)
 		}
-		return Event{}, err
+		return ev, err
 	}
-	if _, ok := ev.Body.(RunEnd); ok {
+	r.parts.rename(&ev)
+	switch ev.Body.(type) {
+	case RunEnd:
 		r.chains.end(ev.Run)
-	}
-	if _, ok := ev.Body.(ModelRequest); ok {
-		if err := r.verify(&ev); err != nil {
-			return Event{}, err
-		}
+	case ModelRequest:
+		return ev, r.verify(&ev)
+	default:
 	}
 	return ev, nil
 }
