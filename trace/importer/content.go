@@ -72,10 +72,14 @@ func part(d *jsonio.Dec) llm.Part {
 		}
 		return picture(url, rest.json())
 	}
+	return unknown("openai."+kind, d.Since(from))
+}
+
+// unknown keeps a value that llm has no word for.
+func unknown(kind, value string) llm.Unknown {
 	var whole opaque
-	kind = "openai." + kind
 	whole.text("type", kind)
-	whole.raw("value", d.Since(from))
+	whole.raw("value", value)
 	return llm.Unknown{Kind: kind, Raw: whole.json()}
 }
 

@@ -4,9 +4,14 @@
 //
 // It promises that a file is read one run at a time, however large it is, that
 // nothing of a message is lost (arguments keep their bytes, unknown fields
-// travel as opaque JSON, unknown content parts as llm.Unknown), and that a file
-// which is broken in places gives all that can be read, with an error for each
-// place that cannot. It judges nothing; see package check.
+// travel as opaque JSON, unknown content parts and spoken answers as
+// llm.Unknown), and that a file which is broken in places gives all that can be
+// read, with an error for each place that cannot. It judges nothing; see package
+// check.
+//
+// The texts of messages share the memory that the file was read to, in buffers
+// of 256 KiB and more (those of a trace's events in pieces of 32 KiB): one text
+// that is kept keeps its buffer. Who keeps few of many clones them.
 package importer
 
 import (
@@ -48,7 +53,10 @@ type Error struct {
 	File string
 	Line int    // counts from 1; 0 if no line is to blame
 	Path string // of the value in the file, as in `[3].traj[7].role`; may be empty
-	Err  error
+	// Run is the run of the trace that the line belongs to, as far as the line
+	// tells; else empty.
+	Run string
+	Err error
 }
 
 func (e *Error) Error() string {

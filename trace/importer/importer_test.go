@@ -121,9 +121,13 @@ func TestBroken(t *testing.T) {
 			"[" + hi + "]\n[" + hi + ",{\"role\":}]\n[" + yo + "]\n",
 			[]string{"run-1@1 user:hi", "run-2@2 user:hi …! file:2: [1].role: expected a string", "run-3@3 assistant:yo"},
 		},
+		"the last line": {
+			"[" + hi + "]\n[" + hi + ",[\n \n",
+			[]string{"run-1@1 user:hi", "run-2@2 user:hi …! file:2: [1]: the file ends within a value"},
+		},
 		"the first line": {
 			"{\"messages\":[" + hi + "\n{\"messages\":[" + yo + "]}\n",
-			[]string{"! file:1: the file ends within a value", "run-1@2 assistant:yo"},
+			[]string{"! file:1: the line ends within a value", "run-1@2 assistant:yo"},
 		},
 		"two values on a line": {
 			"[" + hi + "]\n[" + hi + "] x\n[" + yo + "]\n",

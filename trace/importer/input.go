@@ -25,6 +25,7 @@ type input struct {
 	line int    // of the start of buf, counted from 1
 	long int    // how long the longest value was
 	err  error  // of r, io.EOF at its end; behind buf
+	file *input // what this is a whole line of, which was consumed there; nil if it is none
 }
 
 // newInput takes off compression and a byte order mark.
@@ -129,6 +130,9 @@ func (in *input) broken() error {
 func (in *input) cut() error {
 	if err := in.broken(); err != nil {
 		return err
+	}
+	if in.file != nil && in.file.next() != 0 {
+		return errors.New("the line ends within a value")
 	}
 	return errors.New("the file ends within a value")
 }

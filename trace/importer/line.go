@@ -11,7 +11,7 @@ import (
 func (in *input) oneLine() (line *input, done func()) {
 	for {
 		if i := bytes.IndexByte(in.buf, '\n'); i >= 0 {
-			line = &input{buf: in.buf[:i:i], line: in.line, err: io.EOF}
+			line = &input{buf: in.buf[:i:i], line: in.line, err: io.EOF, file: in}
 			in.skip(i + 1)
 			return line, func() {}
 		}
@@ -24,7 +24,8 @@ func (in *input) oneLine() (line *input, done func()) {
 		return nil, nil
 	}
 	rest := &lineReader{in: in}
-	return &input{r: rest, line: in.line}, func() { _, _ = io.Copy(io.Discard, rest) }
+	rest.line = &input{r: rest, line: in.line}
+	return rest.line, func() { _, _ = io.Copy(io.Discard, rest) }
 }
 
 // lineReader reads up to the end of a line, and consumes that too. What the
@@ -32,6 +33,7 @@ func (in *input) oneLine() (line *input, done func()) {
 // the input tells it.
 type lineReader struct {
 	in    *input
+	line  *input // what reads from this
 	ended bool
 }
 
@@ -52,7 +54,7 @@ func (r *lineReader) Read(p []byte) (n int, err error) {
 	if i := bytes.IndexByte(p[:n], '\n'); i >= 0 {
 		in.buf = append([]byte(nil), p[i+1:n]...)
 		in.line++
-		r.ended = true
+		r.ended, r.line.file = true, in
 		n = i
 	}
 	return n, nil

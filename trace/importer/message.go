@@ -51,6 +51,7 @@ type fields struct {
 	content                                []llm.Part
 	calls                                  []llm.Part // ToolCall each; good until the next message
 	function                               *llm.ToolCall
+	audio                                  string // the JSON of a spoken answer
 	rest                                   opaque
 }
 
@@ -64,6 +65,9 @@ func (c *conversation) message(d *jsonio.Dec) llm.Message {
 		return llm.Message{}
 	}
 	if f.role == "tool" || f.role == "function" {
+		if f.audio != "" {
+			f.rest.raw("audio", f.audio)
+		}
 		return c.result(f)
 	}
 	if f.hasName {
@@ -103,6 +107,8 @@ func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
 			f.reasoning = d.String()
 		case key == "refusal":
 			f.refusal = d.String()
+		case key == "audio":
+			f.audio = d.Raw()
 		case key == "tool_calls":
 			f.calls = c.toolCalls(d)
 		case key == "function_call":
@@ -130,7 +136,7 @@ func known(role string) string {
 // where nothing else does.
 func (c *conversation) parts(f fields) []llm.Part {
 	n := len(f.content) + len(f.calls)
-	if f.reasoning == "" && f.refusal == "" && f.function == nil && len(f.calls) == 0 {
+	if f.reasoning == "" && f.refusal == "" && f.function == nil && f.audio == "" && len(f.calls) == 0 {
 		return f.content
 	}
 	parts := c.room(n)
@@ -142,6 +148,9 @@ func (c *conversation) parts(f fields) []llm.Part {
 	}
 	if f.refusal != "" {
 		parts = append(parts, llm.Text{Text: f.refusal, Refusal: true})
+	}
+	if f.audio != "" {
+		parts = append(parts, unknown("openai.message.audio", f.audio))
 	}
 	if f.function != nil {
 		c.minted++

@@ -109,6 +109,16 @@ func TestMessages(t *testing.T) {
 				llm.ToolResults(llm.ToolResult{ID: "b", Content: text("t")}),
 			},
 		},
+		"a spoken answer": {
+			`{"role":"assistant","content":null,"audio":{"id": "audio_1"}},` +
+				`{"role":"assistant","content":"t","audio":{},"tool_calls":[{"id":"a","function":{"name":"f","arguments":""}}]},` +
+				`{"role":"tool","tool_call_id":"a","content":"ok","audio":[ ]}`,
+			[]llm.Message{
+				llm.Assistant(unknown("message.audio", `{"id": "audio_1"}`)),
+				llm.Assistant(llm.Text{Text: "t"}, unknown("message.audio", "{}"), llm.ToolCall{ID: "a", Name: "f"}),
+				{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{ID: "a", Content: text("ok")}}, Opaque: raw(`{"audio":[ ]}`)},
+			},
+		},
 		"the old form": {
 			`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"1"}},{"role":"assistant","function_call":{"name":"g","arguments":"2"}},{"role":"assistant","function_call":{"name":"f","arguments":"3"}},` +
 				`{"role":"function","name":"g","content":"2"},{"role":"function","name":"f","content":"1"},{"role":"function","name":"f","content":"3"},{"role":"function","name":"f","content":"4"}`,

@@ -12,7 +12,7 @@ import (
 // Events yields the events of a trace in the order of the file, those of
 // several runs as they were written, and holds none of them: Runs needs memory
 // for the runs that are open at the same time, Events does not. What the file's
-// header says for all runs stands in each trace.RunStart. An error is an *Error
+// header, or that of its part, says for all runs stands in each trace.RunStart. An error is an *Error
 // for a line that cannot be read; the events go on after it where that is
 // possible. Of a source that is not FormatTrace there are none. Either Events or
 // Runs may be ranged over, once.
@@ -26,16 +26,15 @@ func (s *Source) Events() iter.Seq2[trace.Event, error] {
 			yield(trace.Event{}, &Error{File: s.name, Line: 1, Err: err})
 			return
 		}
-		header := r.Header()
 		for ev, err := range r.Events() {
 			if line, ok := errors.AsType[*trace.LineError](err); ok {
-				err = &Error{File: s.name, Line: line.Line, Err: line.Err}
+				err = &Error{File: s.name, Line: line.Line, Run: line.Run, Err: line.Err}
 			} else if err != nil {
 				err = &Error{File: s.name, Line: r.Line(), Err: err}
 			}
 			s.line = r.Line()
 			if start, ok := ev.Body.(trace.RunStart); ok {
-				ev.Body = withHeader(start, header)
+				ev.Body = withHeader(start, r.Header())
 			}
 			if !yield(ev, err) {
 				return

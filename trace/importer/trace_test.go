@@ -78,6 +78,30 @@ func TestTraceEvents(t *testing.T) {
 	}
 }
 
+// The runs of traces behind one another are kept apart, each with what its own
+// header says, and the error of a line names its run.
+func TestTraceParts(t *testing.T) {
+	var second bytes.Buffer
+	w := trace.NewWriter(&second, trace.Header{Declares: trace.Options{{Name: "max_steps", Value: "9"}}})
+	if err := errors.Join(w.Write(trace.Event{Run: "b", Step: trace.NoStep, Body: trace.RunStart{}}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	second.WriteString(`{"seq":1,"run":"b","kind":7}`)
+	var got []string
+	for ev, err := range openTrace(t, append(recorded(t), second.Bytes()...)).Events() {
+		start, ok := ev.Body.(trace.RunStart)
+		if e, broken := errors.AsType[*importer.Error](err); broken {
+			got = append(got, fmt.Sprint(e.Line, " ", e.Run))
+		} else if ok {
+			steps, _ := start.Options.Lookup("max_steps")
+			got = append(got, ev.Run+" "+steps)
+		}
+	}
+	if diff := cmp.Diff([]string{"a 3", "b 7", "b#2 9", "7 b#2"}, got); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+}
+
 // What the header says for every run is in each run's start, behind the run's
 // own word.
 func TestTraceHeader(t *testing.T) {
