@@ -44,7 +44,7 @@ func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 		return
 	}
 	if r.batch == nil {
-		r.batch = &batch{run: r}
+		r.batch = r.newBatch()
 	}
 	r.batch.step, r.batch.width = s, width
 	r.batch.runAll(todo)
@@ -146,16 +146,34 @@ const ExitedText = "the tool ended its goroutine instead of returning"
 // batch runs calls at the same time. It serves one step after another.
 type batch struct {
 	run     *run
+	spawn   func(f func())
 	step    *StepInfo
 	width   int
 	running int // tools that have not been taken or abandoned
 	busy    int // tools of which no end is recorded: so many places are taken
 
 	mu       sync.Mutex
+	last     bool       // only the last end is waited for
 	done     []*Planned // what has ended and is not recorded yet
 	taken    []*Planned // what take returned, whose room is used again
 	watching bool
 	over     bool // the grace period is over
+}
+
+func (r *run) newBatch() *batch {
+	b := &batch{run: r, spawn: r.cfg.Clock.Go}
+	if _, system := r.cfg.Clock.(SystemClock); system {
+		r.crew = newCrew()
+		b.spawn = r.crew.Go
+	}
+	return b
+}
+
+// dismiss ends the goroutines that tools ran on.
+func (r *run) dismiss() {
+	if r.crew != nil {
+		r.crew.dismiss()
+	}
 }
 
 // runAll starts calls in their order as places become free, and records them as
@@ -180,8 +198,10 @@ func (b *batch) runAll(todo []*Planned) {
 		}
 		stop()
 	}()
+	b.waitForLast(false)
 	todo, all := b.start(todo), todo
 	for b.running > 0 {
+		b.waitForLast(len(todo) == 0)
 		r.wait()
 		r.ended(b.step.Step)
 		for _, p := range b.take() {
@@ -207,29 +227,40 @@ func (b *batch) start(todo []*Planned) []*Planned {
 		p.running = true
 		b.running++
 		b.busy++
-		r.cfg.Clock.Go(func() { b.work(p) })
+		if p.job == nil {
+			p.job = func() { b.work(p) }
+		}
+		b.spawn(p.job)
 	}
 	return todo
 }
 
+// waitForLast says whether all calls are started. If nobody looks on, and no tool
+// may be abandoned, the run then need not be woken before the last has ended.
+func (b *batch) waitForLast(started bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last = started && !b.run.rec.on() && b.run.cfg.Grace == 0
+}
+
 // work runs one call on its own goroutine and hands in what came of it.
 func (b *batch) work(p *Planned) {
-	if p.tool.schema != nil {
-		deepen(p.Index) // it will decode JSON
-	}
 	outcome, result := trace.OutcomePanic, llm.ToolResult{}
 	defer func() {
 		if result.ID == "" { // the tool ended its goroutine
 			result = p.resultOf(failed(ExitedText))
 		}
 		b.mu.Lock()
-		first := len(b.done) == 0
+		wake := len(b.done) == 0 // else the run has been woken and will see this one, too
 		if !p.abandoned {
 			p.outcome, *p.result = outcome, result
 			b.done = append(b.done, p)
 		}
+		if b.last {
+			wake = len(b.done) == b.running
+		}
 		b.mu.Unlock()
-		if first { // else the run has been woken and will see this one, too
+		if wake {
 			b.run.notify()
 		}
 	}()
@@ -301,15 +332,4 @@ func (b *batch) abandon(todo []*Planned) {
 		b.run.emit(b.step.Step, trace.Abandoned{Call: p.Call.ID})
 		b.run.emitEnd(b.step, p)
 	}
-}
-
-// deepen makes room on the stack of a new goroutine for a tool that decodes JSON.
-// Growing it is cheap as long as there is next to nothing on it; the runtime
-// would else move it in the midst of each tool, at a third of the time of a step
-// of several calls.
-//
-//go:noinline
-func deepen(n int) byte {
-	var room [4 << 10]byte
-	return room[n&1]
 }

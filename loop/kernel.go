@@ -49,12 +49,14 @@ type run struct {
 	info         StepInfo // see frame
 	plans, todo  []*Planned
 	batch        *batch
+	crew         *crew // nil until calls run at once, and on any clock but the system's
 }
 
 // execute is a whole run.
 func (r *run) execute(ctx context.Context) {
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
+	defer r.dismiss()
 	err := r.start()
 	if err == nil {
 		err = r.loop()

@@ -137,6 +137,7 @@ type Planned struct {
 	entered   atomic.Bool
 	outcome   trace.Outcome
 	result    *llm.ToolResult // its place among the results of the step
+	job       func()          // runs the call, on a goroutine of its own
 }
 
 // fail gives the call an error result without running it.

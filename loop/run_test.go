@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -654,5 +655,31 @@ func TestOneEvent(t *testing.T) {
 	}
 	if got := m.Requests()[0].Request.ToolChoice.Mode; got != llm.ChooseNone {
 		t.Errorf("sent: got %q", got)
+	}
+}
+
+// Without a sink the run is only woken when it must be: of a step whose calls
+// are more than the cap admits, when one ends, and else when all have ended. No
+// end is missed in either.
+func TestManyCallsWithoutSink(t *testing.T) {
+	for _, width := range []int{2, 3, 8, -1} {
+		var turns []fake.Turn
+		for range 50 {
+			turns = append(turns, calls("a", "b", "a", "b", "a", "b", "a"))
+		}
+		var ran atomic.Int64
+		count := func(context.Context) (string, error) {
+			if ran.Add(1)%3 == 0 {
+				runtime.Gosched()
+			}
+			return "done", nil
+		}
+		a := newAgent(t, model(append(turns, text("end"))...), loop.Config{
+			Tools: []loop.Tool{tool("a", count), tool("b", count)}, Concurrency: width, MaxSteps: 100,
+		})
+		res, err := a.Run(t.Context(), loop.Ask("q"))
+		if err != nil || res.Text != "end" || ran.Load() != 350 {
+			t.Errorf("width %d: %q, %v; ran %d calls, want 350", width, res.Text, err, ran.Load())
+		}
 	}
 }
