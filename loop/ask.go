@@ -126,31 +126,57 @@ func (e *malformedError) Error() string {
 
 func (e *malformedError) Unwrap() error { return ErrMalformedCall }
 
+// answer is a model's answer while it is read.
+type answer struct {
+	ctx  context.Context
+	call *ModelCall
+	live bool
+	over bool
+	err  error
+}
+
 // read takes an answer's events as they come.
 func (r *run) read(ctx context.Context, call *ModelCall) (err error) {
 	defer contain("the model", "", &err)
-	live := r.rec.live()
-	for ev, err := range r.agent.model.Stream(ctx, call.Request) {
-		if err != nil {
-			if cause := context.Cause(ctx); cause != nil && r.ctx.Err() != nil {
-				return cause
-			}
-			return err
+	if r.take == nil {
+		r.take = r.takeEvent // one for all answers
+	}
+	r.answer = answer{ctx: ctx, call: call, live: r.rec.live()}
+	r.agent.model.Stream(ctx, call.Request)(r.take)
+	r.answer.over = true
+	return r.answer.err
+}
+
+// takeEvent takes one event of an answer and reports whether there may be more. A
+// model that does not heed that is not listened to.
+func (r *run) takeEvent(ev llm.Event, err error) bool {
+	a := &r.answer
+	switch {
+	case a.over:
+	case err != nil:
+		a.err, a.over = err, true
+		if cause := context.Cause(a.ctx); cause != nil && r.ctx.Err() != nil {
+			a.err = cause
 		}
-		switch ev.(type) {
-		case llm.TextDelta, llm.ReasoningDelta, llm.ToolCallStart, llm.ToolCallDelta, llm.ToolCallEnd, llm.PartDone:
-			call.Partial = true
-		case llm.Usage, llm.Warning, llm.Finish, llm.Unknown:
-		}
-		c := r.acc.Add(ev)
-		if live {
-			r.delta(call, ev, c)
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	default:
+		r.addEvent(a, ev)
+		if a.ctx.Err() != nil {
+			a.err, a.over = context.Cause(a.ctx), true
 		}
 	}
-	return nil
+	return !a.over
+}
+
+func (r *run) addEvent(a *answer, ev llm.Event) {
+	switch ev.(type) {
+	case llm.TextDelta, llm.ReasoningDelta, llm.ToolCallStart, llm.ToolCallDelta, llm.ToolCallEnd, llm.PartDone:
+		a.call.Partial = true
+	case llm.Usage, llm.Warning, llm.Finish, llm.Unknown:
+	}
+	c := r.acc.Add(ev)
+	if a.live {
+		r.delta(a.call, ev, c)
+	}
 }
 
 func turnEvent(t *llm.Turn, usage llm.Usage) trace.Body {

@@ -28,6 +28,8 @@ type run struct {
 	exec   ToolFunc  // a tool within its wraps
 
 	acc      llm.Accumulator
+	answer   answer
+	take     func(llm.Event, error) bool
 	ids      idSet
 	history  []llm.Message
 	fresh    []llm.Message // what the run added, once a rewrite has parted it from history

@@ -683,3 +683,31 @@ func TestManyCallsWithoutSink(t *testing.T) {
 		}
 	}
 }
+
+// What a model sends after it was told to stop is not taken.
+func TestModelThatGoesOn(t *testing.T) {
+	boom := errors.New("boom")
+	stubborn := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			yield(llm.TextDelta{Text: "before"}, nil)
+			if yield(nil, boom) {
+				t.Error("asked for more after an error")
+			}
+			if yield(llm.TextDelta{Text: "after"}, nil) || yield(nil, errors.New("another")) {
+				t.Error("asked for more after an error")
+			}
+		}
+	})
+	var events []string
+	a := newAgent(t, stubborn, loop.Config{})
+	run := a.Start(t.Context(), loop.Ask("q"))
+	for ev := range run.Events() {
+		if d, ok := ev.Body.(trace.ModelDelta); ok {
+			events = append(events, d.Text)
+		}
+	}
+	res, err := run.Wait()
+	if !errors.Is(err, boom) || strings.Contains(err.Error(), "another") || res.Partial.Text() != "before" || !slices.Equal(events, []string{"before"}) {
+		t.Errorf("got %v, %q, %q", err, res.Partial.Text(), events)
+	}
+}
