@@ -422,6 +422,42 @@ func TestWriterBuffers(t *testing.T) {
 	}
 }
 
+// What is buffered is written once it is as much as 32 KiB, and not before.
+func TestWriterFlushesAt(t *testing.T) {
+	const full = 32 << 10
+	ev := trace.Event{Run: "r", Body: trace.Cancelled{Cause: "x"}}
+	rest := full - len(header) - len(trace.AppendEvent(nil, &ev)) - len("\n") + len("x")
+	for _, c := range []struct{ cause, want int }{{rest - 1, 0}, {rest, full}, {rest + 1, full + 1}} {
+		var to counting
+		w := trace.NewWriter(&to, trace.Header{})
+		ev.Body = trace.Cancelled{Cause: strings.Repeat("x", c.cause)}
+		if err := w.Write(ev); err != nil {
+			t.Fatal(err)
+		}
+		if to.bytes != c.want {
+			t.Errorf("a cause of %d bytes: %d bytes are in the file, want %d", c.cause, to.bytes, c.want)
+		}
+	}
+}
+
+// A Writer's buffer has all its room from the start: events cost no memory more.
+func TestWriterRoom(t *testing.T) {
+	ev := trace.Event{Run: "r", Body: trace.Cancelled{Cause: strings.Repeat("x", 1000)}}
+	allocations := func(events int) float64 {
+		return testing.AllocsPerRun(10, func() {
+			w := trace.NewWriter(io.Discard, trace.Header{})
+			for range events {
+				if err := w.Write(ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	if none, some := allocations(0), allocations(100); some != none {
+		t.Errorf("a writer makes %v allocations, and %v with 100 events, want as many", none, some)
+	}
+}
+
 func TestRedact(t *testing.T) {
 	var buf bytes.Buffer
 	w := trace.NewWriter(&buf, trace.Header{})

@@ -1,0 +1,132 @@
+package trace_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// What is empty does not show, what could be taken for something else is quoted,
+// and each line is read back as the body that it shows.
+func TestTextLine(t *testing.T) {
+	opaque := json.RawMessage(`1`)
+	a := llm.Text{Text: "a"}
+	end := func(r llm.ToolResult) trace.ToolEnd {
+		r.ID = "c1"
+		return trace.ToolEnd{Call: "c1", Outcome: trace.OutcomeOK, Result: r}
+	}
+	news := func(m ...llm.Message) trace.ModelRequest { return trace.ModelRequest{New: m} }
+	says := func(parts ...llm.Part) trace.ModelTurn { return trace.ModelTurn{Message: llm.Assistant(parts...)} }
+	for _, c := range []struct {
+		want string // after the kind and the place
+		body trace.Body
+	}{
+		{"", trace.RunStart{}},
+		{`n="" "tools"=1 tools=a(client),b`, trace.RunStart{Options: trace.Options{{Name: "n"}, {Name: "tools", Value: "1"}}, Tools: []trace.ToolInfo{{Name: "a", Client: true}, {Name: "b"}}}},
+		{"", trace.StepStart{}},
+		{"", trace.ModelSetup{}},
+		{"tool a {} tool b parameters=[] tool c strict=false", trace.ModelSetup{Tools: []llm.Tool{
+			{Name: "a", Parameters: json.RawMessage("{}")}, {Name: "b", Parameters: json.RawMessage("[]")}, {Name: "c", Strict: new(false)},
+		}}},
+		{"kept=0", news()},
+		{`kept=0 +user "a" +user() +user(text "a" refusal) +user(text "a" opaque=1)`, news(
+			llm.User("a"), llm.Message{Role: llm.RoleUser}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a", Refusal: true}}},
+			llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a", Opaque: opaque}}},
+		)},
+		{`kept=0 +user(opaque=1) +user(text "a"; opaque=1) +user(text "a"; text "a") +user(reasoning "a")`, news(
+			llm.Message{Role: llm.RoleUser, Opaque: opaque}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{a}, Opaque: opaque},
+			llm.Message{Role: llm.RoleUser, Parts: []llm.Part{a, a}}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{Text: "a"}}},
+		)},
+		{"text", trace.ModelDelta{What: trace.DeltaText}},
+		{`text "a"; reasoning "a"`, says(a, llm.Reasoning{Text: "a"})},
+		{`text "a"; finish=stop`, trace.ModelTurn{Message: llm.Assistant(a), Finish: llm.FinishStop}},
+		{"finish=stop usage=90/109", trace.ModelTurn{Message: llm.Assistant(), Finish: llm.FinishStop, Usage: llm.Usage{Input: 90, Output: 109}}},
+		{"role=user usage=0/0(cached=1)", trace.ModelTurn{Message: llm.Message{Role: llm.RoleUser}, Usage: llm.Usage{Cached: 1}}},
+		{"usage=0/0(cache_write=1)", trace.ModelTurn{Message: llm.Assistant(), Usage: llm.Usage{CacheWrite: 1}}},
+		{"usage=-1/0(reasoning=1)", trace.ModelTurn{Message: llm.Assistant(), Usage: llm.Usage{Input: -1, Reasoning: 1}}},
+		{`media m; media m data=b64""; media m size=-1`, says(llm.Media{MediaType: "m"}, llm.Media{MediaType: "m", Data: []byte{}}, llm.Media{MediaType: "m", Size: -1})},
+		{`"call" "a"; c1 "a" name=n; c1 (); c1 (text "a"; text "a") error`, says(
+			llm.ToolResult{ID: "call", Content: []llm.Part{a}}, llm.ToolResult{ID: "c1", Name: "n", Content: []llm.Part{a}},
+			llm.ToolResult{ID: "c1"}, llm.ToolResult{ID: "c1", Content: []llm.Part{a, a}, IsError: true},
+		)},
+		{`x ""`, trace.ModelError{Error: trace.Error{Type: "x"}}},
+		{`x "" received(text "a")`, trace.ModelError{Error: trace.Error{Type: "x"}, Received: []llm.Part{a}}},
+		{"x", trace.ModelRetry{Cause: "x"}},
+		{"x wait=1ns", trace.ModelRetry{Cause: "x", Wait: 1}},
+		{"go_on: 0 calls", trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls}},
+		{"go_on: 1 call", trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: 1}},
+		{"go_on: 2 calls", trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: 2}},
+		{"end: none calls=2", trace.Decision{Action: trace.End, Cause: trace.CauseNone, Calls: 2}},
+		{`end: "" by=me`, trace.Decision{Action: trace.End, By: "me"}},
+		{`end: "2x"`, trace.Decision{Action: trace.End, Cause: "2x"}},
+		{`end: "-"`, trace.Decision{Action: trace.End, Cause: "-"}},
+		{`c1 ok ""`, end(llm.ToolResult{Content: []llm.Part{llm.Text{}}})},
+		{"c1 ok ()", end(llm.ToolResult{})},
+		{`c1 ok "a" name=n`, end(llm.ToolResult{Name: "n", Content: []llm.Part{a}})},
+		{`c1 ok id=c2 "a" opaque=1`, trace.ToolEnd{Call: "c1", Outcome: trace.OutcomeOK, Result: llm.ToolResult{ID: "c2", Content: []llm.Part{a}, Opaque: opaque}}},
+		{"x", trace.Rewrite{Cause: "x"}},
+		{"", trace.Suspended{}},
+		{"x", trace.Custom{Name: "x"}},
+		{"x null", trace.Custom{Name: "x", Data: json.RawMessage("null")}},
+		{"none", trace.RunEnd{Stop: trace.CauseNone}},
+		{"none usage_by=(a 0/0, b 1/2)", trace.RunEnd{Stop: trace.CauseNone, UsageBy: map[trace.Purpose]llm.Usage{"b": {Input: 1, Output: 2}, "a": {}}}},
+		{"{}", trace.Unknown{Name: "new", Raw: json.RawMessage("{}")}},
+		{`{"a":1}`, trace.Unknown{Name: "new", Raw: json.RawMessage(`{"a":1}`)}},
+	} {
+		ev := trace.Event{Run: "r", Body: c.body}
+		if strings.HasPrefix(string(c.body.Kind()), "model.") {
+			ev.Attempt = 1
+		}
+		want := strings.TrimRight(fmt.Sprintf("%-15sr:0 %s", c.body.Kind(), c.want), " ") + "\n"
+		got := trace.FormatText([]trace.Event{ev})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%#v (-want +got):\n%s", c.body, diff)
+		}
+		back, err := trace.ParseText(got)
+		if err != nil {
+			t.Errorf("%s: %v", got, err)
+			continue
+		}
+		if diff := cmp.Diff([]trace.Event{ev}, back, equal); diff != "" {
+			t.Errorf("%s read back (-want +got):\n%s", got, diff)
+		}
+	}
+}
+
+// A word stands bare if all of it is letters, digits and _.- of ASCII; a run's
+// name too, if it has no dot and does not begin like a number.
+func TestTextBareWords(t *testing.T) {
+	shown := func(ev trace.Event) string {
+		_, rest, _ := strings.Cut(trace.FormatText([]trace.Event{ev}), " ")
+		return strings.TrimSpace(rest)
+	}
+	var words, runs, starts string
+	for c := range byte(0x80) {
+		s := string(rune(c))
+		if _, word, _ := strings.Cut(shown(trace.Event{Run: "r", Body: trace.Resumed{Of: s}}), " "); strings.TrimSpace(word) == s {
+			words += s
+		}
+		if shown(trace.Event{Run: "r" + s, Step: trace.NoStep, Body: trace.StepEnd{}}) == "r"+s {
+			runs += s
+		}
+		if shown(trace.Event{Run: s, Step: trace.NoStep, Body: trace.StepEnd{}}) == s {
+			starts += s
+		}
+	}
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+	for _, c := range []struct{ name, want, got string }{
+		{"a word's characters", "-.0123456789" + letters, words},
+		{"a run's characters", "-0123456789" + letters, runs},
+		{"a run's first character", letters, starts},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
