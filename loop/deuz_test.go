@@ -264,7 +264,7 @@ func testDeuzSteps(t *testing.T) {
 	result := func(id, name string) []llm.ToolResult {
 		return []llm.ToolResult{{ID: id, Name: name, Content: []llm.Part{llm.Text{Text: "{}"}}}}
 	}
-	want := []loop.Step{
+	want := []*loop.Step{
 		{Index: 0, Type: loop.StepInitial, Calls: call("1", "a"), Results: result("1", "a"), Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 1}},
 		{Index: 1, Type: loop.StepToolResult, Calls: call("2", "b"), Results: result("2", "b"), Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 2}},
 		{Index: 2, Type: loop.StepToolResult, Text: "y", Finish: llm.FinishStop, Usage: llm.Usage{Input: 3}},

@@ -27,15 +27,22 @@ type run struct {
 	call   ModelFunc // the model call within its wraps
 	exec   ToolFunc  // a tool within its wraps
 
-	acc      llm.Accumulator
-	answer   answer
-	take     func(llm.Event, error) bool
+	acc    llm.Accumulator
+	answer answer
+	take   func(llm.Event, error) bool
+
+	// What the steps keep.
+	kept    slab[Step]
+	parts   slab[llm.Part]
+	results slab[llm.ToolResult]
+	marks   slab[mark]
+
 	ids      idSet
 	history  []llm.Message
 	fresh    []llm.Message // what the run added, once a rewrite has parted it from history
 	split    bool          // fresh is in use
 	sent     int           // how much of history the last request held
-	steps    []Step
+	steps    []*Step
 	usage    llm.Usage
 	turn     *llm.Turn // the last that the model gave
 	forced   bool      // the next step is the forced last answer

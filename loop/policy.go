@@ -69,7 +69,7 @@ type StepInfo struct {
 	// hold is never changed in place.
 	Request *llm.Request
 	Usage   llm.Usage // spent so far
-	Steps   []Step    // those that are complete
+	Steps   []*Step   // those that are complete
 
 	run     *run
 	call    ModelCall

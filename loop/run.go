@@ -33,7 +33,7 @@ type Result struct {
 	Text string
 	// Steps are the steps that were completed, one a model turn, in order; nil
 	// if the agent has no tools.
-	Steps []Step
+	Steps []*Step
 	// Messages are what the run added to its Input's: Continue(input, …) with
 	// them is the whole conversation.
 	Messages []llm.Message

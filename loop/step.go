@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -84,16 +83,6 @@ func (r *run) append(m llm.Message) {
 	}
 }
 
-// roomFor returns list with room for one more, of which there is twice as much
-// each time: append grows long lists by a quarter, and so makes a step of a long
-// run cost more than one of a short run.
-func roomFor[T any](list []T) []T {
-	if len(list) == cap(list) {
-		return slices.Grow(list, max(len(list), 4))
-	}
-	return list
-}
-
 // added are the messages that the run added to its input.
 func (r *run) added() []llm.Message {
 	if r.split {
@@ -120,7 +109,7 @@ func (r *run) appendResults(s *StepInfo, plans []*Planned) []llm.ToolResult {
 	}
 	r.res.ToolRounds++
 	results := s.results
-	parts := make([]llm.Part, len(results))
+	parts := r.parts.take(len(results))
 	for i, res := range results {
 		parts[i] = res
 	}
@@ -136,7 +125,8 @@ func (r *run) appendResults(s *StepInfo, plans []*Planned) []llm.ToolResult {
 
 // complete makes the record of a step.
 func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results []llm.ToolResult, plans []*Planned) *Step {
-	step := Step{Index: s.Step, Type: StepInitial, Text: t.Text(), Results: results, Finish: t.Finish, Usage: t.Usage}
+	step := &r.kept.take(1)[0]
+	*step = Step{Index: s.Step, Type: StepInitial, Text: t.Text(), Results: results, Finish: t.Finish, Usage: t.Usage}
 	if !r.forced {
 		step.Calls = calls
 	}
@@ -148,14 +138,14 @@ func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results [
 		step.Messages = r.history[r.sent:len(r.history):len(r.history)]
 	}
 	if plans != nil {
-		step.marks = make([]mark, len(plans))
+		step.marks = r.marks.take(len(plans))
 		for i, p := range plans {
 			step.marks[i] = p.mark()
 			step.failed = step.failed || p.result.IsError && step.marks[i]&markCounts != 0
 		}
 	}
 	r.steps = append(roomFor(r.steps), step)
-	return &r.steps[len(r.steps)-1]
+	return step
 }
 
 func (r *run) onStep(step *Step) (err error) {

@@ -15,7 +15,7 @@ type StopCondition func(ctx context.Context, s StopInfo) (bool, error)
 // StopInfo is what a stop condition knows. Its last step is complete, results
 // included.
 type StopInfo struct {
-	Steps []Step    // one a model turn, in order; not to be changed
+	Steps []*Step   // one a model turn, in order; not to be changed
 	Usage llm.Usage // of all of them
 }
 
