@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/slab"
 )
 
 // Turn is a whole answer.
@@ -85,6 +86,8 @@ type Accumulator struct {
 	Mint func(providerID string) (id string, minted bool)
 
 	turn     Turn
+	turns    slab.Slab[Turn]
+	parts    slab.Slab[Part]
 	slots    []slot
 	calls    []OpenCall // one a ToolCallStart, in order
 	finished bool
@@ -129,7 +132,7 @@ const (
 
 // Reset forgets everything but Mint. The Turn that was returned stays valid.
 func (a *Accumulator) Reset() {
-	*a = Accumulator{Mint: a.Mint, slots: a.slots[:0], calls: a.calls[:0]}
+	a.turn, a.slots, a.calls, a.finished = Turn{}, a.slots[:0], a.calls[:0], false
 }
 
 // Add takes the next event. For the events of a call it returns that call; the
@@ -181,9 +184,10 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 
 // Turn closes what is open and returns the answer. Call it once an answer.
 func (a *Accumulator) Turn() *Turn {
-	t := a.turn
+	t := a.turns.One()
+	*t = a.turn
 	if len(a.slots) > 0 {
-		t.Parts = make([]Part, 0, len(a.slots))
+		t.Parts = a.parts.Take(len(a.slots))[:0]
 	}
 	for i := range a.slots {
 		switch s := &a.slots[i]; s.kind {
@@ -223,7 +227,7 @@ func (a *Accumulator) Turn() *Turn {
 	case t.Finish == FinishToolCalls && len(a.calls) == 0:
 		t.Warnings = append(t.Warnings, Warning{WarnNoCalls, "the finish reason speaks of tool calls, but none came"})
 	}
-	return &t
+	return t
 }
 
 func (a *Accumulator) warn(code, message string) {

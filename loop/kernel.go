@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/looptape/looptape/internal/slab"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 )
@@ -32,10 +33,12 @@ type run struct {
 	take   func(llm.Event, error) bool
 
 	// What the steps keep.
-	kept    slab[Step]
-	parts   slab[llm.Part]
-	results slab[llm.ToolResult]
-	marks   slab[mark]
+	kept    slab.Slab[Step]
+	reqs    slab.Slab[llm.Request]
+	parts   slab.Slab[llm.Part]
+	calls   slab.Slab[llm.ToolCall]
+	results slab.Slab[llm.ToolResult]
+	marks   slab.Slab[mark]
 
 	ids      idSet
 	history  []llm.Message
@@ -123,7 +126,7 @@ func (r *run) loop() error {
 			return r.fail(n, err)
 		}
 		r.appendTurn(turn)
-		calls := turn.Calls()
+		calls := r.callsOf(turn)
 		next, plans, err := r.judge(s, turn, calls)
 		if err == nil {
 			r.dispatch(s, plans)
@@ -146,10 +149,11 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 		return nil, true, r.decideEnd(trace.NoStep)
 	}
 	s = r.frame()
-	*s = StepInfo{Step: n, Usage: r.usage, Steps: r.steps[:len(r.steps):len(r.steps)], run: r, Request: &llm.Request{
+	*s = StepInfo{Step: n, Usage: r.usage, Steps: r.steps[:len(r.steps):len(r.steps)], run: r, Request: r.reqs.One()}
+	*s.Request = llm.Request{
 		Model: r.cfg.Model, System: r.cfg.System, Tools: r.defs, ToolChoice: r.cfg.ToolChoice,
 		Delivery: r.cfg.Delivery, Settings: r.cfg.Settings,
-	}}
+	}
 	if r.in.ToolChoice != nil {
 		s.Request.ToolChoice = *r.in.ToolChoice
 	}

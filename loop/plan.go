@@ -14,7 +14,7 @@ import (
 // arguments whole, does the schema allow them. A call that fails gets its error
 // result here and is not run.
 func (r *run) plan(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) []*Planned {
-	s.results = r.results.take(len(calls))
+	s.results = r.results.Take(len(calls))
 	plans := r.room(len(calls))
 	for i, c := range calls {
 		p := plans[i]

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -76,6 +77,30 @@ func withoutCalls(parts []llm.Part) []llm.Part {
 	return out
 }
 
+// callsOf returns the calls that the loop has to answer, as Turn.Calls does.
+func (r *run) callsOf(t *llm.Turn) []llm.ToolCall {
+	var out []llm.ToolCall
+	for i, p := range t.Parts {
+		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
+			if out == nil {
+				out = r.calls.Take(len(t.Parts) - i)[:0]
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// roomFor returns list with room for one more, of which there is twice as much
+// each time: append grows long lists by a quarter, and so makes a step of a long
+// run cost more than one of a short run.
+func roomFor[T any](list []T) []T {
+	if len(list) == cap(list) {
+		return slices.Grow(list, max(len(list), 4))
+	}
+	return list
+}
+
 func (r *run) append(m llm.Message) {
 	r.history = append(roomFor(r.history), m)
 	if r.split {
@@ -109,7 +134,7 @@ func (r *run) appendResults(s *StepInfo, plans []*Planned) []llm.ToolResult {
 	}
 	r.res.ToolRounds++
 	results := s.results
-	parts := r.parts.take(len(results))
+	parts := r.parts.Take(len(results))
 	for i, res := range results {
 		parts[i] = res
 	}
@@ -125,7 +150,7 @@ func (r *run) appendResults(s *StepInfo, plans []*Planned) []llm.ToolResult {
 
 // complete makes the record of a step.
 func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results []llm.ToolResult, plans []*Planned) *Step {
-	step := &r.kept.take(1)[0]
+	step := r.kept.One()
 	*step = Step{Index: s.Step, Type: StepInitial, Text: t.Text(), Results: results, Finish: t.Finish, Usage: t.Usage}
 	if !r.forced {
 		step.Calls = calls
@@ -138,7 +163,7 @@ func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results [
 		step.Messages = r.history[r.sent:len(r.history):len(r.history)]
 	}
 	if plans != nil {
-		step.marks = r.marks.take(len(plans))
+		step.marks = r.marks.Take(len(plans))
 		for i, p := range plans {
 			step.marks[i] = p.mark()
 			step.failed = step.failed || p.result.IsError && step.marks[i]&markCounts != 0
