@@ -1,10 +1,13 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -12,23 +15,34 @@ import (
 
 // ask makes the step's model call.
 func (r *run) ask(s *StepInfo) (turn *llm.Turn, err error) {
-	r.turn = nil
-	s.call = ModelCall{Request: s.Request, Step: s.Step, run: r}
+	r.turn, r.given, r.tries = nil, nil, r.tries[:0]
+	s.call = ModelCall{Request: s.Request, Step: r.step, run: r}
 	turn, err = r.wrapped(&s.call)
 	switch {
 	case err != nil:
 		r.res.Partial = turn
+		if r.turn != nil { // a policy's own failure: the answer is in the trace
+			r.appendTurn(r.turn)
+		}
 		if r.ctx.Err() == nil {
-			err = fmt.Errorf("loop: step %d: %w", s.Step, err)
+			err = fmt.Errorf("loop: step %d: %w", r.step, err)
 		}
 		return nil, err
 	case turn == nil:
-		return nil, &PolicyError{"(model wrap)", errors.New("returned neither a turn nor an error")}
-	case turn != r.turn: // a policy's own, or one it changed
-		turn = r.ids.adopt(turn)
-		r.emit(s.Step, turnEvent(turn, llm.Usage{}))
+		return nil, &PolicyError{r.hooks.wrapper(), errors.New("returned neither a turn nor an error")}
+	case turn != r.given || !sameTurn(turn, r.turn): // a policy's own, or one it changed
+		r.turn = r.ids.adopt(turn, r.turn)
+		mend(r.turn)
+		r.emit(r.step, turnEvent(r.turn, llm.Usage{}))
+		r.warn(r.step, r.turn.Warnings[len(turn.Warnings):])
 	}
-	return turn, nil
+	return r.turn, nil
+}
+
+// sameTurn reports whether a turn that policies had in hand is as it was.
+func sameTurn(a, b *llm.Turn) bool {
+	return a == b || a.Finish == b.Finish && a.RawFinish == b.RawFinish && a.FinishMessage == b.FinishMessage &&
+		a.ResponseID == b.ResponseID && a.Model == b.Model && bytes.Equal(a.Opaque, b.Opaque) && reflect.DeepEqual(a.Parts, b.Parts)
 }
 
 // copyFor is a turn for a policy, which may do with it as it likes.
@@ -48,27 +62,37 @@ func (r *run) wrapped(call *ModelCall) (turn *llm.Turn, err error) {
 		turn, err = r.call(r.ctx, call)
 	}()
 	if caught != nil {
-		return nil, &PolicyError{"(model wrap)", caught}
+		return nil, &PolicyError{r.hooks.wrapper(), caught}
 	}
 	return turn, err
 }
 
 // callModel is the model call itself, within all wraps: one attempt.
 func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
-	if r.ended(call.Step) {
-		return nil, context.Cause(r.ctx)
+	call.run, call.Step, call.Partial, call.again = r, r.step, false, false
+	if err := r.mayCall(call); err != nil {
+		return nil, err
 	}
-	if r.spent() { // a policy calls again, or for a purpose of its own
-		return nil, ErrBudget
+	t, err := r.attempt(ctx, call)
+	if err == nil {
+		err = r.follow(call)
 	}
-	call.Attempt++
-	call.Partial = false
+	if err != nil {
+		return nil, err
+	}
+	if r.forced {
+		call.Request = withoutTools(call.Request)
+	}
 	r.res.ModelCalls++
 	r.ids.begin()
 	r.acc.Reset()
+	if call.Purpose == trace.PurposeAnswer {
+		r.shown, r.unsent = r.sent, nil
+	}
 	r.noteRequest(call)
-	err := r.read(ctx, call)
+	err = r.read(ctx, call)
 	turn := r.acc.Turn()
+	own := len(r.hooks.wrappers) == 0
 	r.spend(call.Purpose, turn.Usage)
 	if err == nil && turn.Finish == llm.FinishMalformedCall {
 		err = &malformedError{turn.FinishMessage}
@@ -77,40 +101,70 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 		r.ended(call.Step)
 		facts := describe(err)
 		facts.Retryable = r.cfg.Retry.may(err)
+		t.failed(call, err, facts, r.cfg)
 		r.note(call, trace.ModelError{Error: facts, Partial: call.Partial, Received: turn.Parts, Usage: turn.Usage})
-		return turn, err
+		return r.copyFor(turn, own), err
 	}
-	r.ids.accept()
-	nameCalls(turn)
-	if call.Purpose == trace.PurposeAnswer {
-		r.turn = turn
+	mend(turn)
+	given := r.copyFor(turn, own)
+	if call.Purpose == trace.PurposeAnswer { // another's ids are of no run
+		r.ids.accept()
+		r.turn, r.given = turn, given
 	}
 	if r.rec.on() {
 		r.note(call, turnEvent(turn, turn.Usage))
 	}
-	for _, w := range turn.Warnings {
-		r.emit(call.Step, trace.Warning{Code: w.Code, Message: w.Message})
-	}
-	return turn, nil
+	r.warn(call.Step, turn.Warnings)
+	return given, nil
 }
 
 // UnnamedTool stands for the name of a call that came without one: no provider
 // takes a call back whose name is empty (quirk QO-30). WarnNoName is the code of
-// the warning.
+// the warning, and WarnNoCall that of a result that came for no call.
 const (
 	UnnamedTool = "unnamed_tool"
 	WarnNoName  = "missing_name"
+	WarnNoCall  = "result_without_call"
 )
 
-// nameCalls gives calls without a name the placeholder. The turn was not handed
-// out yet.
-func nameCalls(turn *llm.Turn) {
-	for i, p := range turn.Parts {
-		if c, ok := p.(llm.ToolCall); ok && c.Name == "" {
-			c.Name = UnnamedTool
-			turn.Parts[i] = c
-			turn.Warnings = append(turn.Warnings, llm.Warning{Code: WarnNoName, Message: "the call " + c.ID + " names no tool"})
+// mend gives calls without a name the placeholder, and drops results but those
+// of calls that the provider ran itself: a turn has no others, and a history
+// that has is one that no provider takes. The turn was not handed out yet.
+func mend(turn *llm.Turn) {
+	kept := turn.Parts[:0]
+	for _, p := range turn.Parts {
+		switch x := p.(type) {
+		case llm.ToolCall:
+			if x.Name == "" {
+				x.Name = UnnamedTool
+				p = x
+				turn.Warnings = append(turn.Warnings, llm.Warning{Code: WarnNoName, Message: "the call " + x.ID + " names no tool"})
+			}
+		case llm.ToolResult:
+			if !ranItself(turn.Parts, x.ID) {
+				turn.Warnings = append(turn.Warnings, llm.Warning{Code: WarnNoCall, Message: "a result for " + strconv.Quote(x.ID) + ", which is no call that the provider ran; it was dropped"})
+				continue
+			}
+		case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
 		}
+		kept = append(kept, p)
+	}
+	turn.Parts = kept
+}
+
+// ranItself reports whether the provider made and ran the call of this id.
+func ranItself(parts []llm.Part, id string) bool {
+	for _, p := range parts {
+		if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted && c.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) warn(step int, warnings []llm.Warning) {
+	for _, w := range warnings {
+		r.emit(step, trace.Warning{Code: w.Code, Message: w.Message})
 	}
 }
 

@@ -59,12 +59,13 @@ func newAgent(t testing.TB, m llm.Model, cfg loop.Config) *loop.Agent {
 	return a
 }
 
-// ran runs an agent on "go" with a trace.
+// ran runs an agent on "go" with a trace, besides a sink of the configuration.
 func ran(t testing.TB, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Event, error) {
 	t.Helper()
 	var mem trace.Memory
-	cfg.Sink = &mem
-	res, err := newAgent(t, m, cfg).Run(t.Context(), loop.Ask("go"))
+	in := loop.Ask("go")
+	in.Sink = &mem
+	res, err := newAgent(t, m, cfg).Run(t.Context(), in)
 	return res, mem.Events, err
 }
 

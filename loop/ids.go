@@ -25,14 +25,19 @@ type idSet struct {
 
 func newIDSet(history []llm.Message) idSet {
 	s := idSet{}
-	for _, m := range history {
+	s.takeAll(history)
+	return s
+}
+
+// takeAll takes the ids of all calls in a list.
+func (s *idSet) takeAll(list []llm.Message) {
+	for _, m := range list {
 		for _, p := range m.Parts {
 			if c, ok := p.(llm.ToolCall); ok {
 				s.take(c.ID)
 			}
 		}
 	}
-	return s
 }
 
 func (s *idSet) take(id string) {
@@ -86,17 +91,25 @@ func (s *idSet) mint(providerID string) (id string, minted bool) {
 	return id, minted
 }
 
-// adopt gives the calls of a turn that a policy made unique ids.
-func (s *idSet) adopt(turn *llm.Turn) *llm.Turn {
+// adopt gives the calls of a turn that a policy made unique ids. It comes instead
+// of the model's turn, if there was one, whose ids are free again.
+func (s *idSet) adopt(turn, instead *llm.Turn) *llm.Turn {
 	s.begin()
+	if instead != nil {
+		for _, c := range instead.Calls() {
+			delete(s.used, c.ID)
+		}
+	}
 	out := *turn
+	out.Warnings = slices.Clip(out.Warnings)
 	out.Parts = make([]llm.Part, len(turn.Parts))
 	for i, p := range turn.Parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
 			id, minted := s.mint(c.ID)
-			if minted {
-				c.ProviderID, c.ID, c.Minted = c.ID, id, true
+			if minted && !c.Minted {
+				c.ProviderID = c.ID
 			}
+			c.ID, c.Minted = id, c.Minted || minted
 			p = c
 		}
 		out.Parts[i] = p

@@ -44,12 +44,18 @@ type run struct {
 	history  []llm.Message
 	fresh    []llm.Message // what the run added, once a rewrite has parted it from history
 	split    bool          // fresh is in use
-	sent     int           // how much of history the last request held
+	sent     int           // how much of history there was when the step began
+	shown    int           // how much of it the last request had
+	unsent   []llm.Message // what came after that request, and then gave way to a rewrite
+	step     int
 	steps    []*Step
 	usage    llm.Usage
-	turn     *llm.Turn // the last that the model gave
-	forced   bool      // the next step is the forced last answer
-	seen     bool      // the end of the context was recorded
+	turn     *llm.Turn      // the step's answer, until the history has it
+	given    *llm.Turn      // the same as policies have it in hand
+	tries    []try          // of the step's model calls
+	strayed  *[]llm.Message // what the last request held, if it was not the history
+	forced   bool           // the next step is the forced last answer
+	seen     bool           // the end of the context was recorded
 	inStep   bool
 	contd    int // turns that were continued
 	begun    int // steps that were begun
@@ -181,6 +187,9 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	if r.ended(trace.NoStep) { // a hook may have waited
 		return nil, true, r.decideEnd(trace.NoStep)
 	}
+	if s.Step, r.step = n, n; s.Request == nil {
+		return nil, true, r.fail(trace.NoStep, &PolicyError{"(before the step)", errors.New("left no StepInfo.Request; change its fields, or put another in its place")})
+	}
 	r.emit(n, trace.StepStart{})
 	r.inStep = true
 	r.begun++
@@ -208,7 +217,7 @@ func (r *run) frame() *StepInfo {
 // reason. With GoOn and calls, plans are the calls, checked.
 func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decision, plans []*Planned, err error) {
 	decided := func(d Decision, policy string, own bool) (Decision, []*Planned, error) {
-		r.decide(s.Step, d, policy, own)
+		r.decide(r.step, d, policy, own)
 		return d, nil, nil
 	}
 	var more Decision
@@ -235,6 +244,7 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 	plans = r.plan(s, turn, calls)
 	for _, h := range r.hooks.batch {
 		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, slices.Clone(plans)) })
+		s.Step = r.step
 		for i, p := range plans { // what a call is, is not for a policy to say
 			p.Call, p.Index = calls[i], i
 		}
@@ -253,7 +263,7 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 	}
 	d = Decision{Action: trace.GoOn, Cause: trace.CauseCalls}
 	if r.rec.on() {
-		r.emit(s.Step, trace.Decision{Action: d.Action, Cause: d.Cause, Calls: len(calls)})
+		r.emit(r.step, trace.Decision{Action: d.Action, Cause: d.Cause, Calls: len(calls)})
 	}
 	return d, plans, nil
 }
@@ -275,11 +285,11 @@ func (r *run) natural(s *StepInfo, turn *llm.Turn, more Decision, by string) (De
 	case turn.Finish == llm.FinishPause:
 		d = Decision{Action: trace.Stop, Cause: trace.CauseContinuedTurn, Note: fmt.Sprintf("continued %d times", r.contd)}
 	}
-	if d.Action == trace.GoOn && s.Step+1 >= r.cfg.MaxSteps {
+	if d.Action == trace.GoOn && r.step+1 >= r.cfg.MaxSteps {
 		d, own = capDecision(r.cfg.MaxSteps, CapReturn), true
 		by = "max_steps"
 	}
-	r.decide(s.Step, d, by, own)
+	r.decide(r.step, d, by, own)
 	return d, nil, nil
 }
 
@@ -290,6 +300,7 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 	for _, m := range next.Messages {
 		r.append(m)
 	}
+	s.Step = r.step // whatever policies did to it
 	step := r.complete(s, turn, calls, results, plans)
 	if err := r.onStep(step); err != nil {
 		return true, err
@@ -298,8 +309,8 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 		r.err = next.Err
 		return next.Action != trace.GoOn, nil
 	}
-	if r.ended(s.Step) {
-		r.err = r.decideEnd(s.Step)
+	if r.ended(r.step) {
+		r.err = r.decideEnd(r.step)
 		return true, nil
 	}
 	s.Usage, s.Steps = r.usage, r.steps[:len(r.steps):len(r.steps)]
@@ -309,7 +320,7 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 			return true, err
 		}
 		if d.Action == trace.Stop || d.Action == trace.ForceFinal {
-			r.decide(s.Step, d, h.policy, h.builtin)
+			r.decide(r.step, d, h.policy, h.builtin)
 			r.forced, r.err = d.Action == trace.ForceFinal, d.Err
 			return !r.forced, nil
 		}
@@ -359,7 +370,7 @@ func (r *run) end(err error) {
 	}
 	end := trace.RunEnd{
 		Stop: res.Stop, Finish: res.Finish, Steps: r.begun, Calls: res.ModelCalls, Usage: res.Usage,
-		UsageBy: res.UsageBy, Appended: r.history[r.sent:],
+		UsageBy: res.UsageBy, Appended: append(r.unsent, r.history[r.shown:]...),
 	}
 	for _, c := range res.Pending {
 		end.Pending = append(end.Pending, c.ID)

@@ -1,8 +1,11 @@
 package loop
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -41,7 +44,12 @@ type Hooks struct {
 	// s.Request for this step, give it other messages (Decision.Messages), end
 	// the run, or force a last answer.
 	BeforeStep func(ctx context.Context, s *StepInfo) (Decision, error)
-	// WrapModel goes around the model call, retries included.
+	// WrapModel goes around the model call, retries included. The turn that next
+	// returns is the wrap's: it may put other parts there, or return another turn,
+	// and the trace then shows it as well. It may call next more than once: after a
+	// failure that may pass (Retry.On) that is a retry, otherwise a call for
+	// trace.PurposeRepair. It may send other messages for this one call; the
+	// history stays as it is, and the trace shows a rewrite on both sides.
 	WrapModel func(next ModelFunc) ModelFunc
 	// AfterModel is asked when a turn is complete, before its calls are run. It
 	// may end the run; a turn without calls may be continued (GoOn with
@@ -112,7 +120,9 @@ type ModelCall struct {
 	// Partial says that the last try passed on a part of an answer.
 	Partial bool
 
-	run *run
+	run   *run
+	again bool          // the last try failed, and may be tried again
+	wait  time.Duration // before the next try, if that is a retry
 }
 
 // ModelFunc makes a model call.
@@ -163,6 +173,7 @@ type chain struct {
 	after      []named[func(context.Context, *StepInfo, *Step) (Decision, error)]
 	end        []named[func(context.Context, *Result) error]
 	wrapModel  []func(ModelFunc) ModelFunc
+	wrappers   []string // the caller's policies among them
 	wrapTool   []func(ToolFunc) ToolFunc
 	tools      []Tool
 }
@@ -200,6 +211,9 @@ func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 		}
 		ch.add(p.Name, false, h)
 		ch.wraps(h)
+		if h.WrapModel != nil {
+			ch.wrappers = append(ch.wrappers, p.Name)
+		}
 	}
 	for _, h := range own {
 		ch.wraps(h)
@@ -215,6 +229,10 @@ func (c *chain) wraps(h Hooks) {
 		c.wrapTool = append(c.wrapTool, h.WrapTool)
 	}
 }
+
+// wrapper names the policies around the model call; which of several did
+// something cannot be told.
+func (c *chain) wrapper() string { return cmp.Or(strings.Join(c.wrappers, ", "), "(model wrap)") }
 
 func newHooks(p Policy, info RunInfo) (h Hooks, err error) {
 	defer contain("the policy ", p.Name, &err)

@@ -3,13 +3,11 @@ package loop
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"time"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/trace"
 )
 
 // Retry is how failed model calls are tried again. Only a failure that may pass
@@ -90,35 +88,22 @@ func (r Retry) policy() Policy {
 			return func(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
 				for n := 1; ; n++ {
 					turn, err := next(ctx, call)
-					if err == nil || n > r.Max || call.Partial || !r.may(err) || ctx.Err() != nil || call.run.spent() {
+					if err == nil || !call.again || ctx.Err() != nil || call.run.spent() {
 						return turn, err
 					}
-					wait, tooLong := r.wait(n, err, info.Rand)
-					if tooLong != nil {
-						return turn, tooLong
-					}
-					call.run.note(call, trace.ModelRetry{Wait: wait, Cause: describe(err).Message})
-					if err := info.Clock.Sleep(ctx, wait); err != nil {
-						return turn, err
-					}
+					call.wait = r.wait(n, info.Rand)
 				}
 			}
 		}}
 	}}
 }
 
-// wait is how long to wait before the n-th retry, counted from 1.
-func (r Retry) wait(n int, cause error, random func() float64) (time.Duration, error) {
+// wait is how long to wait before the n-th retry, counted from 1, if the provider
+// does not ask for more.
+func (r Retry) wait(n int, random func() float64) time.Duration {
 	f := float64(r.Base) * math.Pow(r.Factor, float64(n-1))
 	if random != nil {
 		f *= 1 - r.Jitter*random()
 	}
-	wait := time.Duration(min(f, float64(r.MaxWait)))
-	if api, ok := errors.AsType[*llm.APIError](cause); ok && api.RetryAfter > wait {
-		wait = api.RetryAfter
-	}
-	if wait > r.MaxWait {
-		return 0, fmt.Errorf("not retried, since the provider asks to wait %v, longer than Retry.MaxWait (%v): %w", wait, r.MaxWait, cause)
-	}
-	return wait, nil
+	return time.Duration(min(f, float64(r.MaxWait)))
 }

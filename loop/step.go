@@ -58,6 +58,7 @@ func (r *run) closeStep(n int) {
 // not put there: no provider takes it back. Of a forced answer, calls are left
 // out: nobody will answer them.
 func (r *run) appendTurn(t *llm.Turn) {
+	r.turn = nil
 	m := t.Message()
 	if r.forced {
 		m.Parts = withoutCalls(m.Parts)
@@ -124,7 +125,10 @@ func (r *run) rewrite(messages []llm.Message) {
 	if !r.split {
 		r.fresh, r.split = append([]llm.Message(nil), r.added()...), true
 	}
+	r.unsent = append(r.unsent, r.history[r.shown:]...)
 	r.history = append([]llm.Message(nil), messages...)
+	r.shown = len(r.history)
+	r.ids.takeAll(messages)
 }
 
 // appendResults puts the results of a step into the history, in call order.

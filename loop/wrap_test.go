@@ -1,0 +1,527 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// asked tells the model calls of a trace: requests, answers, failures, retries
+// and rewrites, with what tells them apart.
+func asked(events []trace.Event) []string {
+	var out []string
+	for _, ev := range events {
+		at := fmt.Sprintf("%d/%s.%d ", ev.Step, ev.Purpose, ev.Attempt)
+		switch b := ev.Body.(type) {
+		case trace.ModelRequest:
+			out = append(out, fmt.Sprintf("%srequest %d+%d", at, b.Kept, len(b.New)))
+		case trace.ModelTurn:
+			out = append(out, at+"turn")
+		case trace.ModelError:
+			out = append(out, at+"error")
+		case trace.ModelRetry:
+			out = append(out, fmt.Sprintf("%sretry %v %s", at, b.Wait, b.Cause))
+		case trace.Rewrite:
+			out = append(out, fmt.Sprintf("%d rewrite %s by %s", ev.Step, b.Cause, b.By))
+		}
+	}
+	return out
+}
+
+// around is a policy around the model call.
+func around(name string, f func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error)) loop.Policy {
+	return policy(name, loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+		return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) { return f(ctx, next, call) }
+	}})
+}
+
+// busy is an attempt that fails in a way that may pass, and what the provider
+// asks to wait.
+func busy(after time.Duration) fake.Turn {
+	return fake.Turn{Error: &fake.Failure{Status: 503, Message: "busy", RetryAfter: after}}
+}
+
+// inTurn is a model that answers its n-th request with the n-th turn, whatever it
+// asks.
+func inTurn(turns ...fake.Turn) llm.Model {
+	n := 0
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		n++
+		return fake.NewModel(turns[n-1]).Stream(ctx, req)
+	})
+}
+
+// A policy may call the model again on its own. What may be retried is recorded
+// as a retry; what may not be is a call for another purpose.
+func TestPolicyRetries(t *testing.T) {
+	again := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		turn, err := next(ctx, call)
+		for n := 0; n < 3 && err != nil; n++ {
+			turn, err = next(ctx, call)
+		}
+		return turn, err
+	}
+	anew := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		if turn, err := next(ctx, &loop.ModelCall{Request: call.Request, Step: 7}); err == nil {
+			return turn, nil
+		}
+		return next(ctx, &loop.ModelCall{Request: call.Request})
+	}
+	twice := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		if _, err := next(ctx, call); err != nil {
+			return nil, err
+		}
+		return next(ctx, call)
+	}
+	first := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		turn, err := next(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		_, err = next(ctx, call)
+		return turn, err
+	}
+	judged := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		for range 2 {
+			if _, err := next(ctx, &loop.ModelCall{Request: call.Request, Purpose: trace.PurposeJudge}); err != nil {
+				return nil, err
+			}
+		}
+		return next(ctx, call)
+	}
+	begun := fake.Turn{Text: "I", Error: &fake.Failure{Status: 503}}
+	bad := fake.Turn{Error: &fake.Failure{Status: 400, Message: "no"}}
+	answer := []string{"1/.1 request 1+2", "1/.1 turn"}
+	// These end with the answer.
+	over := func(turns ...fake.Turn) []fake.Turn { return append(turns, text("done")) }
+	for _, c := range []struct {
+		name     string
+		wrap     func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Turn, error)
+		attempts []fake.Turn
+		retry    loop.Retry
+		want     []string
+		rest     []string
+	}{
+		{"a retry", again, []fake.Turn{busy(0), calls("a")}, loop.Retry{},
+			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 0s fake: status 503: busy", "0/.2 request 1+0", "0/.2 turn"}, answer},
+		{"a made-up call", anew, []fake.Turn{busy(0), calls("a")}, loop.Retry{},
+			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 0s fake: status 503: busy", "0/.2 request 1+0", "0/.2 turn"}, answer},
+		{"a made-up call, with retries", anew, []fake.Turn{busy(0), calls("a")}, loop.Retry{Max: 1, Base: time.Second},
+			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 1+0", "0/.2 turn"}, answer},
+		{"as long as the provider asks", again, []fake.Turn{busy(2 * time.Second), busy(0), calls("a")}, loop.Retry{},
+			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 2s fake: status 503: busy", "0/.2 request 1+0", "0/.2 error", "0/.2 retry 0s fake: status 503: busy", "0/.3 request 1+0", "0/.3 turn"}, answer},
+		{"longer than is waited for", again, []fake.Turn{busy(time.Hour), calls("a")}, loop.Retry{}, []string{"0/.1 request 0+1", "0/.1 error"}, nil},
+		{"an answer that had begun", again, over(begun), loop.Retry{},
+			[]string{"0/.1 request 0+1", "0/.1 error", "0/repair.1 request 0+1", "0/repair.1 turn", "0/.0 turn"}, []string{}},
+		{"a failure for good", again, over(bad, bad, busy(0)), loop.Retry{},
+			[]string{"0/.1 request 0+1", "0/.1 error", "0/repair.1 request 0+1", "0/repair.1 error", "0/repair.1 request 1+0", "0/repair.1 error",
+				"0/repair.1 retry 0s fake: status 503: busy", "0/repair.2 request 1+0", "0/repair.2 turn", "0/.0 turn"}, []string{}},
+		{"more than Retry.Max", again, over(busy(0), busy(0)), loop.Retry{Max: 1, Base: time.Second},
+			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 1+0", "0/.2 error",
+				"0/repair.1 request 0+1", "0/repair.1 turn", "0/.0 turn"}, []string{}},
+		{"two answers, the second taken", twice, []fake.Turn{calls("a#x"), calls("a")}, loop.Retry{},
+			[]string{"0/.1 request 0+1", "0/.1 turn", "0/repair.1 request 0+1", "0/repair.1 turn", "0/.0 turn"},
+			[]string{"1/.1 request 1+2", "1/.1 turn", "1/repair.1 request 1+2", "1/repair.1 turn", "1/.0 turn"}},
+		{"two answers, the first taken", first, []fake.Turn{calls("a"), calls("a#x")}, loop.Retry{},
+			[]string{"0/.1 request 0+1", "0/.1 turn", "0/repair.1 request 0+1", "0/repair.1 turn"},
+			[]string{"1/.1 request 1+2", "1/.1 turn", "1/repair.1 request 1+2", "1/repair.1 turn"}},
+		{"a judge twice", judged, []fake.Turn{text("no"), text("no"), calls("a")}, loop.Retry{},
+			[]string{"0/judge.1 request 0+1", "0/judge.1 turn", "0/judge.1 request 1+0", "0/judge.1 turn", "0/.1 request 0+1", "0/.1 turn"},
+			[]string{"1/judge.1 request 1+2", "1/judge.1 turn", "1/judge.1 request 3+0", "1/judge.1 turn", "1/.1 request 1+2", "1/.1 turn"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := model(fake.Turn{Attempts: c.attempts}, text("done"))
+			var mem trace.Memory
+			res, err := held(t, c.name, m, loop.Config{
+				Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{around("mine", c.wrap)}, Retry: c.retry, Clock: fake.NewClock(), Sink: &mem,
+			})
+			if diff := cmp.Diff(append(c.want, c.rest...), asked(mem.Events)); diff != "" {
+				t.Errorf("model calls (-want +got):\n%s", diff)
+			}
+			if c.rest == nil {
+				if err == nil || !strings.Contains(err.Error(), "not retried, since the provider asks to wait 1h0m0s, longer than Retry.MaxWait (2m0s)") {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := res.Steps[0].Calls; res.Text != "done" || len(c.rest) > 0 && (got[0].ID != "c1" || got[0].Minted) {
+				t.Errorf("got %q after the calls %+v", res.Text, got)
+			}
+		})
+	}
+}
+
+// A retry waits from the failure on: what the policy has waited itself counts.
+func TestPolicyRetryWaits(t *testing.T) {
+	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 2 * time.Second: 3 * time.Second, 5 * time.Second: 5 * time.Second} {
+		clock := fake.NewClock()
+		begun := clock.Now()
+		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+			if turn, err := next(ctx, call); err == nil {
+				return turn, nil
+			}
+			if err := clock.Sleep(ctx, own); err != nil {
+				return nil, err
+			}
+			return next(ctx, call)
+		})
+		_, err := held(t, own.String(), model(fake.Turn{Attempts: []fake.Turn{busy(3 * time.Second), text("done")}}),
+			loop.Config{Policies: []loop.Policy{wrap}, Clock: clock})
+		if got := clock.Now().Sub(begun); got != want || err != nil {
+			t.Errorf("with %v of its own: waited %v, want %v; %v", own, got, want, err)
+		}
+	}
+}
+
+// A run that ends while a retry waits makes no further call, whatever context the
+// policy gives.
+func TestPolicyRetryIsCancelled(t *testing.T) {
+	for name, other := range map[string]bool{"its own context": false, "another": true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		clock := fake.NewClock()
+		clock.AfterFunc(time.Second, cancel)
+		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+			if turn, err := next(ctx, call); err == nil {
+				return turn, nil
+			}
+			if other {
+				ctx = context.WithoutCancel(ctx)
+			}
+			return next(ctx, call)
+		})
+		m := model(fake.Turn{Attempts: []fake.Turn{busy(3 * time.Second), text("done")}})
+		a := newAgent(t, m, loop.Config{Policies: []loop.Policy{wrap}, Clock: clock})
+		res, err := a.Run(ctx, loop.Ask("go"))
+		if !errors.Is(err, context.Canceled) || res.Stop != trace.CauseCancel || len(m.Requests()) != 1 {
+			t.Errorf("%s: got %v, stop %q after %d requests", name, err, res.Stop, len(m.Requests()))
+		}
+	}
+}
+
+// A wrap may send other messages for one call: the trace says so there and where
+// the requests go back to the history.
+func TestTransientMessages(t *testing.T) {
+	reminder := llm.User("be brief")
+	at := func(name string, steps ...int) loop.Policy {
+		return around(name, func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+			if slices.Contains(steps, call.Step) {
+				req := *call.Request
+				req.Messages = append(slices.Clone(req.Messages), reminder)
+				call.Request = &req
+			}
+			return next(ctx, call)
+		})
+	}
+	mine := "rewrite middleware by mine"
+	for _, c := range []struct {
+		name     string
+		policies []loop.Policy
+		turns    []fake.Turn
+		want     []string
+	}{
+		{"in no step", []loop.Policy{at("mine")}, nil,
+			[]string{"0/.1 request 0+1", "0/.1 turn", "1/.1 request 1+2", "1/.1 turn", "2/.1 request 3+2", "2/.1 turn"}},
+		{"in one step", []loop.Policy{at("mine", 1)}, nil,
+			[]string{"0/.1 request 0+1", "0/.1 turn", "1 " + mine, "1/.1 request 1+3", "1/.1 turn", "2 " + mine, "2/.1 request 3+2", "2/.1 turn"}},
+		{"in the first", []loop.Policy{at("mine", 0)}, nil,
+			[]string{"0 " + mine, "0/.1 request 0+2", "0/.1 turn", "1 " + mine, "1/.1 request 1+2", "1/.1 turn", "2/.1 request 3+2", "2/.1 turn"}},
+		{"in two steps, one of two", []loop.Policy{at("mine", 1, 2), at("other")}, nil,
+			[]string{"0/.1 request 0+1", "0/.1 turn", "1 rewrite middleware by mine, other", "1/.1 request 1+3", "1/.1 turn",
+				"2 rewrite middleware by mine, other", "2/.1 request 3+3", "2/.1 turn"}},
+		{"in a call that is retried", []loop.Policy{at("mine", 0)}, []fake.Turn{busy(0), calls("a#1"), text("x")},
+			[]string{"0 " + mine, "0/.1 request 0+2", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 2+0", "0/.2 turn", "1 " + mine, "1/.1 request 1+2", "1/.1 turn"}},
+	} {
+		turns := c.turns
+		if turns == nil {
+			turns = []fake.Turn{calls("a#1"), calls("a#2"), text("x")}
+		}
+		var mem trace.Memory
+		res, err := held(t, c.name, inTurn(turns...), loop.Config{
+			Tools: []loop.Tool{echo("a")}, Policies: c.policies, Retry: loop.Retry{Max: 1, Base: time.Second}, Clock: fake.NewClock(), Sink: &mem,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, asked(mem.Events)); diff != "" {
+			t.Errorf("%s: model calls (-want +got):\n%s", c.name, diff)
+		}
+		for _, m := range res.Messages {
+			if cmp.Equal(m, reminder) {
+				t.Errorf("%s: the reminder is in the history", c.name)
+			}
+		}
+	}
+}
+
+// Messages that cannot be sent are not, whatever the call is for.
+func TestTransientMessagesAreChecked(t *testing.T) {
+	for _, purpose := range []trace.Purpose{trace.PurposeAnswer, trace.PurposeSummary} {
+		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+			if n := len(call.Request.Messages); n > 1 {
+				req := *call.Request
+				req.Messages = req.Messages[:n-1]
+				return next(ctx, &loop.ModelCall{Request: &req, Purpose: purpose})
+			}
+			return next(ctx, call)
+		})
+		m := model(calls("a"), text("x"))
+		_, err := held(t, string(purpose), m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{wrap}})
+		var h *loop.HistoryError
+		var p *loop.PolicyError
+		if !errors.As(err, &h) || !errors.As(err, &p) || p.Policy != "mine" || len(m.Requests()) != 1 {
+			t.Errorf("for %q: got %v after %d requests", purpose, err, len(m.Requests()))
+		}
+	}
+}
+
+// Calls that stand only in messages of a policy's own take their ids as well.
+func TestTransientIDs(t *testing.T) {
+	example := []llm.Message{
+		llm.User("like this"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}),
+		llm.ToolResults(llm.ToolResult{ID: "c1", Name: "a", Content: []llm.Part{llm.Text{Text: "{}"}}}),
+	}
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		req := *call.Request
+		req.Messages = slices.Concat(example, req.Messages)
+		call.Request = &req
+		return next(ctx, call)
+	})
+	before := policy("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		if s.Step > 0 {
+			return loop.Decision{}, nil
+		}
+		return loop.Decision{Messages: slices.Concat(example, s.History())}, nil
+	}})
+	for name, p := range map[string]loop.Policy{"a wrap": wrap, "before the step": before} {
+		res, err := held(t, name, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Steps[0].Calls[0]; got.ID != "loop_call_1" || got.ProviderID != "c1" {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+// What policies do to a turn they have in hand is their own turn, and nobody
+// else's.
+func TestTurnsInHand(t *testing.T) {
+	var kept *llm.Turn
+	change := func(f func(turn *llm.Turn)) loop.Policy {
+		return around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+			turn, err := next(ctx, call)
+			if err == nil && call.Step == 0 {
+				f(turn)
+			}
+			return turn, err
+		})
+	}
+	for _, c := range []struct {
+		name  string
+		f     func(turn *llm.Turn)
+		want  string // the calls with their results
+		turns int    // in the trace
+		more  func(step *loop.Step) bool
+	}{
+		{"left alone", func(*llm.Turn) {}, "c1 a c1, c2 b c2", 2, nil},
+		{"kept, and changed when it was used", func(turn *llm.Turn) { kept = turn }, "c1 a c1, c2 b c2", 2, nil},
+		{"a call twice", func(turn *llm.Turn) { turn.Parts = append(turn.Parts, turn.Parts[0]) }, "c1 a c1, c2 b c2, loop_call_1 a loop_call_1", 3, nil},
+		{"a call in the place of another", func(turn *llm.Turn) { turn.Parts[1] = turn.Parts[0] }, "c1 a c1, loop_call_1 a loop_call_1", 3, nil},
+		{"a call less", func(turn *llm.Turn) { turn.Parts = turn.Parts[:1] }, "c1 a c1", 3, nil},
+		{"a call without a name", func(turn *llm.Turn) { turn.Parts[1] = llm.ToolCall{ID: "c2", Args: "{}"} }, "c1 a c1, c2 unnamed_tool c2", 3, nil},
+		{"another finish", func(turn *llm.Turn) { turn.Finish = llm.FinishStop }, "c1 a c1, c2 b c2", 3,
+			func(s *loop.Step) bool { return s.Finish == llm.FinishStop }},
+		{"another reason", func(turn *llm.Turn) { turn.RawFinish = "STOP" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another message", func(turn *llm.Turn) { turn.FinishMessage = "so" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another response", func(turn *llm.Turn) { turn.ResponseID = "x" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another model", func(turn *llm.Turn) { turn.Model = "x" }, "c1 a c1, c2 b c2", 3, nil},
+		{"private data", func(turn *llm.Turn) { turn.Opaque = []byte("1") }, "c1 a c1, c2 b c2", 3,
+			func(s *loop.Step) bool { return string(s.Messages[0].Opaque) == "1" }},
+	} {
+		var mem trace.Memory
+		res, err := held(t, c.name, model(calls("a", "b"), text("done")), loop.Config{
+			Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{change(c.f)}, Sink: &mem,
+			OnStep: func(loop.Step) {
+				if kept != nil {
+					kept.Parts[0] = llm.Text{Text: "changed"}
+				}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = nil
+		var got []string
+		for i, call := range res.Steps[0].Calls {
+			got = append(got, call.ID+" "+call.Name+" "+res.Steps[0].Results[i].ID)
+		}
+		if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		if n := len(of[trace.ModelTurn](mem.Events)); n != c.turns || c.more != nil && !c.more(res.Steps[0]) {
+			t.Errorf("%s: %d turns in the trace, want %d; %+v", c.name, n, c.turns, res.Steps[0])
+		}
+	}
+}
+
+// An answer that a policy lets fail is in the trace, and so in the history; its
+// calls are pending.
+func TestPolicyFailsAfterTheAnswer(t *testing.T) {
+	boom := errors.New("boom")
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		if _, err := next(ctx, call); err != nil {
+			return nil, err
+		}
+		return nil, boom
+	})
+	res, err := held(t, "fails", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{wrap}})
+	if !errors.Is(err, boom) || len(res.Pending) != 1 || res.Pending[0].ID != "c1" || len(res.Messages) != 1 {
+		t.Errorf("got %v, %+v", err, res)
+	}
+}
+
+// A forced last answer is asked for without tools, whatever a wrap offers.
+func TestWrapOffersToolsInTheEnd(t *testing.T) {
+	tools := []llm.Tool{{Name: "a"}}
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		req := *call.Request
+		req.Tools, req.ToolChoice = tools, llm.ToolChoice{Mode: llm.ChooseRequired}
+		call.Request = &req
+		return next(ctx, call)
+	})
+	m := model(calls("a"), text("done"))
+	_, err := held(t, "forced", m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{wrap}, MaxSteps: 1, OnCap: loop.CapForceFinal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := m.Requests()[0].Request, m.Requests()[1].Request
+	if len(first.Tools) != 1 || len(last.Tools) != 0 || first.ToolChoice.Mode != llm.ChooseRequired || last.ToolChoice != (llm.ToolChoice{}) {
+		t.Errorf("got %+v, then %+v", first, last)
+	}
+}
+
+// What came after the last request is in the trace, whatever ended the run before
+// the next one: a policy that answers in the model's place, fails, or stops the
+// run after another has rewritten the history.
+func TestNothingIsLostBeforeARequest(t *testing.T) {
+	boom := errors.New("boom")
+	rewrite := policy("rewrites", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		if s.Step == 0 {
+			return loop.Decision{}, nil
+		}
+		return loop.Decision{Messages: []llm.Message{llm.User("anew")}}, nil
+	}})
+	stop := policy("stops", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		if s.Step < 2 {
+			return loop.Decision{}, nil
+		}
+		return loop.Decision{Action: trace.Stop}, nil
+	}})
+	instead := func(turn *llm.Turn, err error) loop.Policy {
+		return around("instead", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+			if call.Step == 1 {
+				return turn, err
+			}
+			return next(ctx, call)
+		})
+	}
+	cached := &llm.Turn{Finish: llm.FinishStop, Parts: []llm.Part{llm.Text{Text: "cached"}}}
+	more := &llm.Turn{Finish: llm.FinishStop, Parts: []llm.Part{llm.ToolCall{ID: "x", Name: "a", Args: "{}"}}}
+	for name, c := range map[string]struct {
+		policies []loop.Policy
+		want     string // the texts of the messages that the trace shows, in order
+		err      error
+	}{
+		"an answer from a cache":           {[]loop.Policy{instead(cached, nil)}, "go, c1, result c1, cached", nil},
+		"calls from a cache":               {[]loop.Policy{instead(more, nil)}, "go, c1, result c1, x, result x, loop_call_1, result loop_call_1, done", nil},
+		"a failure":                        {[]loop.Policy{instead(nil, boom)}, "go, c1, result c1", boom},
+		"a rewrite, then a failure":        {[]loop.Policy{rewrite, instead(nil, boom)}, "go, c1, result c1", boom},
+		"a rewrite, then a cached answer":  {[]loop.Policy{rewrite, instead(cached, nil)}, "go, c1, result c1, cached", nil},
+		"a rewrite, then a stop":           {[]loop.Policy{rewrite, stop}, "go, anew, loop_call_1, result loop_call_1", nil},
+		"two rewrites without any request": {[]loop.Policy{rewrite, instead(more, nil), stop}, "go, c1, result c1, x, result x", nil},
+	} {
+		var mem trace.Memory
+		_, err := held(t, name, inTurn(calls("a"), calls("a#c1"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: c.policies, Sink: &mem})
+		if !errors.Is(err, c.err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if got := strings.Join(shownTexts(mem.Events), ", "); got != c.want {
+			t.Errorf("%s: the trace shows %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// shownTexts are the messages of requests and of the end, in a word each.
+func shownTexts(events []trace.Event) (out []string) {
+	for _, ev := range events {
+		var list []llm.Message
+		switch b := ev.Body.(type) {
+		case trace.ModelRequest:
+			list = b.New
+		case trace.RunEnd:
+			list = b.Appended
+		}
+		for _, m := range list {
+			for _, p := range m.Parts {
+				switch p := p.(type) {
+				case llm.Text:
+					out = append(out, p.Text)
+				case llm.ToolCall:
+					out = append(out, p.ID)
+				case llm.ToolResult:
+					out = append(out, "result "+p.ID)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// A policy that spoils the step's own record spoils nothing else.
+func TestStepInfoIsAPolicysOwn(t *testing.T) {
+	spoil := func(_ context.Context, s *loop.StepInfo) { s.Step = 77 }
+	p := policy("spoils", loop.Hooks{
+		BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			spoil(ctx, s)
+			return loop.Decision{}, nil
+		},
+		AfterModel: func(ctx context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+			spoil(ctx, s)
+			return loop.Decision{}, nil
+		},
+		Batch: func(ctx context.Context, s *loop.StepInfo, _ []*loop.Planned) (loop.Decision, error) {
+			spoil(ctx, s)
+			return loop.Decision{}, nil
+		},
+		AfterStep: func(ctx context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
+			spoil(ctx, s)
+			return loop.Decision{}, nil
+		},
+	})
+	res, err := held(t, "the step's number", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}})
+	if err != nil || res.Text != "done" || res.Steps[1].Index != 1 {
+		t.Errorf("got %+v, %v", res, err)
+	}
+	none := policy("empties", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		s.Request = nil
+		return loop.Decision{}, nil
+	}})
+	if _, err := held(t, "no request", model(text("x")), loop.Config{Policies: []loop.Policy{none}}); err == nil || !strings.Contains(err.Error(), "left no StepInfo.Request") {
+		t.Errorf("no request: got %v", err)
+	}
+}
