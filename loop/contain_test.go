@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/check"
 )
 
@@ -169,5 +171,72 @@ func TestEmptyResultsAreNotShared(t *testing.T) {
 	second, _ := mustRun(t, model(calls("e"), text("x")), loop.Config{Tools: []loop.Tool{empty}})
 	if got := second.Steps[0].Results[0].Text(); got != "" {
 		t.Errorf("another run's result is %q", got)
+	}
+}
+
+// A run ends with its own context, also where a policy gave another that knows
+// nothing of it: no call starts, and tools that wait are told.
+func TestStartGivesAForeignContext(t *testing.T) {
+	foreign := policy("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
+	child := policy("child", loop.Hooks{Start: func(ctx context.Context) (context.Context, error) {
+		return context.WithValue(ctx, foreignKey{}, 1), nil
+	}})
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		policies []loop.Policy
+		during   string
+	}{
+		"in a tool":                 {[]loop.Policy{foreign}, "waits"},
+		"in a tool, two policies":   {[]loop.Policy{foreign, child}, "waits"},
+		"in a tool, two that do it": {[]loop.Policy{foreign, foreign}, "waits"},
+		"a child":                   {[]loop.Policy{child}, "waits"},
+		"between tools":             {[]loop.Policy{foreign}, "ends"},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		later := 0
+		var mem trace.Memory
+		in := loop.Ask("go")
+		in.Sink = &mem
+		res, err := newAgent(t, model(calls("waits", "later"), text("no")), loop.Config{Policies: c.policies, Concurrency: 1, Tools: []loop.Tool{
+			tool("waits", func(tool context.Context) (string, error) {
+				cancel(boom)
+				if c.during == "waits" {
+					<-tool.Done()
+				}
+				return "", nil
+			}),
+			tool("later", func(context.Context) (string, error) { later++; return "", nil }),
+		}}).Run(ctx, in)
+		if !errors.Is(err, boom) || later != 0 || len(res.Steps) != 1 || len(of[trace.Cancelled](mem.Events)) != 1 {
+			t.Errorf("%s: got %v after %d later calls, %s", name, err, later, kinds(mem.Events))
+		}
+	}
+}
+
+type foreignKey struct{}
+
+// A deadline holds for a foreign context as well.
+func TestDeadlineOfAForeignContext(t *testing.T) {
+	clock := fake.NewClock()
+	foreign := policy("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
+	_, err := held(t, "deadline", model(calls("slow"), text("no")), loop.Config{Deadline: time.Second, Clock: clock, Policies: []loop.Policy{foreign}, Tools: []loop.Tool{
+		tool("slow", func(ctx context.Context) (string, error) { return "", clock.Sleep(ctx, 2*time.Second) }),
+	}})
+	if !errors.Is(err, loop.ErrDeadline) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The context that a policy gave is of no use once the run has ended, and nothing
+// runs on for it.
+func TestStartsContextEndsWithTheRun(t *testing.T) {
+	var kept context.Context
+	p := policy("p", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }, BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.Decision, error) {
+		kept = ctx
+		return loop.Decision{}, nil
+	}})
+	mustRun(t, model(text("x")), loop.Config{Policies: []loop.Policy{p}})
+	if kept.Err() == nil {
+		t.Error("the context goes on")
 	}
 }

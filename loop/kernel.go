@@ -22,6 +22,7 @@ type run struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	bonds  []bond
 	hooks  chain
 	tools  *toolSet
 	defs   []llm.Tool
@@ -75,6 +76,7 @@ func (r *run) execute(ctx context.Context) {
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
 	defer r.dismiss()
+	defer r.release()
 	err := r.start()
 	if err == nil {
 		err = r.loop()

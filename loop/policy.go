@@ -38,7 +38,8 @@ type RunInfo struct {
 // the policies in their order, until one is not to go on. Wraps nest: the first
 // policy is outermost.
 type Hooks struct {
-	// Start may give the run another context, such as one that ends sooner.
+	// Start may give the run another context, such as one that ends sooner. The run
+	// ends with either.
 	Start func(ctx context.Context) (context.Context, error)
 	// BeforeStep is asked before each model call of the loop. It may change
 	// s.Request for this step, give it other messages (Decision.Messages), end

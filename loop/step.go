@@ -11,6 +11,7 @@ import (
 
 // ended reports whether the run's context has ended, and records it once.
 func (r *run) ended(step int) bool {
+	r.pull()
 	if r.ctx.Err() == nil {
 		return false
 	}
@@ -195,8 +196,12 @@ func (r *run) startHooks() error {
 	for _, h := range r.hooks.start {
 		_, err := callHook(h.policy, func() (Decision, error) {
 			ctx, err := h.f(r.ctx)
-			if ctx != nil && err == nil {
+			switch {
+			case ctx == nil || err != nil:
+			case h.builtin:
 				r.ctx = ctx
+			default:
+				r.bind(ctx)
 			}
 			return Decision{}, err
 		})
