@@ -207,8 +207,8 @@ func TestStartGivesAForeignContext(t *testing.T) {
 			}),
 			tool("later", func(context.Context) (string, error) { later++; return "", nil }),
 		}}).Run(ctx, in)
-		if !errors.Is(err, boom) || later != 0 || len(res.Steps) != 1 || len(of[trace.Cancelled](mem.Events)) != 1 {
-			t.Errorf("%s: got %v after %d later calls, %s", name, err, later, kinds(mem.Events))
+		if !errors.Is(err, boom) || later != 0 || len(res.Steps) != 1 || len(of[trace.Cancelled](mem.Events())) != 1 {
+			t.Errorf("%s: got %v after %d later calls, %s", name, err, later, kinds(mem.Events()))
 		}
 	}
 }

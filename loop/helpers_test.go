@@ -66,7 +66,7 @@ func ran(t testing.TB, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Even
 	in := loop.Ask("go")
 	in.Sink = &mem
 	res, err := newAgent(t, m, cfg).Run(t.Context(), in)
-	return res, mem.Events, err
+	return res, mem.Events(), err
 }
 
 // mustRun is ran for a run that has to succeed.

@@ -262,7 +262,7 @@ func TestLeavingEarly(t *testing.T) {
 			t.Errorf("left after %d: %d tools still run", n, running)
 		}
 		res, err := run.Wait()
-		last := mem.Events[len(mem.Events)-1]
+		last := mem.Events()[len(mem.Events())-1]
 		end, ok := last.Body.(trace.RunEnd)
 		if !ok {
 			t.Fatalf("left after %d: the trace ends with %s", n, last.Body.Kind())
@@ -273,8 +273,8 @@ func TestLeavingEarly(t *testing.T) {
 		if !errors.Is(err, loop.ErrLeft) || !errors.Is(err, context.Canceled) || end.Stop != trace.CauseCancel || res.Stop != trace.CauseCancel {
 			t.Errorf("left after %d: got %v, stop %q", n, err, end.Stop)
 		}
-		if len(of[trace.Cancelled](mem.Events)) != 1 {
-			t.Errorf("left after %d: events %s", n, kinds(mem.Events))
+		if len(of[trace.Cancelled](mem.Events())) != 1 {
+			t.Errorf("left after %d: events %s", n, kinds(mem.Events()))
 		}
 	}
 }
@@ -299,7 +299,7 @@ func TestConsumerPanics(t *testing.T) {
 			}
 		}
 	}()
-	if got := mem.Events[len(mem.Events)-1].Body.Kind(); got != trace.KindRunEnd {
+	if got := mem.Events()[len(mem.Events())-1].Body.Kind(); got != trace.KindRunEnd {
 		t.Errorf("the trace ends with %s", got)
 	}
 }
@@ -314,7 +314,7 @@ func TestCancelBeforeStart(t *testing.T) {
 	if err != cause || len(m.Requests()) != 0 || res.Stop != trace.CauseError {
 		t.Errorf("got %v after %d requests, stop %q", err, len(m.Requests()), res.Stop)
 	}
-	if got := kinds(mem.Events); got != "run.start cancelled decision run.end" {
+	if got := kinds(mem.Events()); got != "run.start cancelled decision run.end" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -335,13 +335,13 @@ func TestCancelInTool(t *testing.T) {
 		t.Errorf("got %v (told: %v), %+v", err, told, res)
 	}
 	want := "run.start step.start model.setup model.request model.turn decision tool.start tool.end cancelled tool.skip decision step.end run.end"
-	if got := kinds(mem.Events); got != want {
+	if got := kinds(mem.Events()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if end := of[trace.ToolEnd](mem.Events)[0]; end.Outcome != trace.OutcomeCancelled || !end.Result.IsError {
+	if end := of[trace.ToolEnd](mem.Events())[0]; end.Outcome != trace.OutcomeCancelled || !end.Result.IsError {
 		t.Errorf("tool.end: got %+v", end)
 	}
-	if skip := of[trace.ToolSkip](mem.Events)[0]; skip.Cause != "cancelled" || skip.Call != "c2" {
+	if skip := of[trace.ToolSkip](mem.Events())[0]; skip.Cause != "cancelled" || skip.Call != "c2" {
 		t.Errorf("tool.skip: got %+v", skip)
 	}
 	if len(res.Messages) != 2 || len(res.Messages[1].Parts) != 2 || res.Pending != nil {
@@ -439,7 +439,7 @@ func TestGoexit(t *testing.T) {
 	if _, err := run.Wait(); err == nil || !strings.Contains(err.Error(), "ended from within") {
 		t.Errorf("alone: got %v", err)
 	}
-	if got := mem.Events[len(mem.Events)-1].Body.Kind(); got != trace.KindRunEnd {
+	if got := mem.Events()[len(mem.Events())-1].Body.Kind(); got != trace.KindRunEnd {
 		t.Errorf("alone: the trace ends with %s", got)
 	}
 }
@@ -587,10 +587,10 @@ func TestSinkFails(t *testing.T) {
 		if !errors.As(err, &s) || !errors.Is(err, full) || res.Text != "done" || n != 3 {
 			t.Errorf("%s: got %v and %q after %d writes", name, err, res.Text, n)
 		}
-		if got := mem.Events[len(mem.Events)-1].Body.Kind(); got != trace.KindRunEnd {
+		if got := mem.Events()[len(mem.Events())-1].Body.Kind(); got != trace.KindRunEnd {
 			t.Errorf("%s: the other sink's trace ends with %s", name, got)
 		}
-		for i, ev := range mem.Events {
+		for i, ev := range mem.Events() {
 			if ev.Seq != i {
 				t.Fatalf("%s: the other sink missed event %d", name, i)
 			}
@@ -646,9 +646,9 @@ func TestOneEvent(t *testing.T) {
 	if _, err := newAgent(t, m, loop.Config{Sink: &mem, Tools: []loop.Tool{echo("a")}}).Run(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	start := mem.Events[0].Body.(trace.RunStart)
-	if mem.Events[0].Run != "child" || start.Parent.Call != "c1" {
-		t.Errorf("got %+v", mem.Events[0])
+	start := mem.Events()[0].Body.(trace.RunStart)
+	if mem.Events()[0].Run != "child" || start.Parent.Call != "c1" {
+		t.Errorf("got %+v", mem.Events()[0])
 	}
 	if v, ok := start.Options.Lookup("tool_choice"); !ok || v != "none" {
 		t.Errorf("declared: got %+v", start.Options)

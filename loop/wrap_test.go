@@ -147,7 +147,7 @@ func TestPolicyRetries(t *testing.T) {
 			res, err := held(t, c.name, m, loop.Config{
 				Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{around("mine", c.wrap)}, Retry: c.retry, Clock: fake.NewClock(), Sink: &mem,
 			})
-			if diff := cmp.Diff(append(c.want, c.rest...), asked(mem.Events)); diff != "" {
+			if diff := cmp.Diff(append(c.want, c.rest...), asked(mem.Events())); diff != "" {
 				t.Errorf("model calls (-want +got):\n%s", diff)
 			}
 			if c.rest == nil {
@@ -257,7 +257,7 @@ func TestTransientMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, asked(mem.Events)); diff != "" {
+		if diff := cmp.Diff(c.want, asked(mem.Events())); diff != "" {
 			t.Errorf("%s: model calls (-want +got):\n%s", c.name, diff)
 		}
 		for _, m := range res.Messages {
@@ -373,7 +373,7 @@ func TestTurnsInHand(t *testing.T) {
 		if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
-		if n := len(of[trace.ModelTurn](mem.Events)); n != c.turns || c.more != nil && !c.more(res.Steps[0]) {
+		if n := len(of[trace.ModelTurn](mem.Events())); n != c.turns || c.more != nil && !c.more(res.Steps[0]) {
 			t.Errorf("%s: %d turns in the trace, want %d; %+v", c.name, n, c.turns, res.Steps[0])
 		}
 	}
@@ -460,7 +460,7 @@ func TestNothingIsLostBeforeARequest(t *testing.T) {
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if got := strings.Join(shownTexts(mem.Events), ", "); got != c.want {
+		if got := strings.Join(shownTexts(mem.Events()), ", "); got != c.want {
 			t.Errorf("%s: the trace shows %s, want %s", name, got, c.want)
 		}
 	}

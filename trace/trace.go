@@ -11,7 +11,6 @@ package trace
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -389,16 +388,36 @@ func (f SinkFunc) Write(ev Event) error { return f(ev) }
 
 // Memory is a Sink that keeps the events; its zero value is ready. It is for
 // one run at a time.
-type Memory struct{ Events []Event }
+type Memory struct {
+	full [][]Event // in order, before last
+	last []Event
+	n    int // events in full
+}
 
-// Write keeps ev. The room for events doubles when it is full: append's own steps
-// copy the events of a long run several times more.
+// Write keeps ev.
 func (m *Memory) Write(ev Event) error {
-	if n := len(m.Events); n == cap(m.Events) {
-		m.Events = slices.Grow(m.Events, max(n, 16))
+	if n := len(m.last); n == cap(m.last) {
+		const least, most = 16, 256
+		if n > 0 {
+			m.full = append(m.full, m.last)
+			m.n += n
+		}
+		m.last = make([]Event, 0, min(max(2*n, least), most))
 	}
-	m.Events = append(m.Events, ev)
+	m.last = append(m.last, ev)
 	return nil
+}
+
+// Events returns the events that were written until now.
+func (m *Memory) Events() []Event {
+	if len(m.full) > 0 {
+		all := make([]Event, 0, m.n+len(m.last))
+		for _, events := range m.full {
+			all = append(all, events...)
+		}
+		m.full, m.last, m.n = nil, append(all, m.last...), 0
+	}
+	return m.last[:len(m.last):len(m.last)]
 }
 
 // Lookup returns an option's value; ok tells whether it was declared.

@@ -40,25 +40,42 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The room of a Memory begins with 16 events, and doubles.
+// A Memory has all events at any time, and what it gave away stays as it was.
 func TestMemory(t *testing.T) {
-	want := sample(40)
+	want := sample(2000)
 	var m trace.Memory
-	rooms := []int{0}
-	for _, ev := range want {
+	if got := m.Events(); len(got) != 0 {
+		t.Errorf("new, it has %v", got)
+	}
+	before := []trace.Event{}
+	for i, ev := range want {
 		if err := m.Write(ev); err != nil {
 			t.Fatal(err)
 		}
-		if room := cap(m.Events); room != rooms[len(rooms)-1] {
-			rooms = append(rooms, room)
+		if n := i + 1; n == 1 || n == 16 || n == 17 || n == 300 || n == 301 || n == 2000 {
+			got := m.Events()
+			if diff := cmp.Diff(want[:n], got); diff != "" {
+				t.Errorf("%d events (-want +got):\n%s", n, diff)
+			}
+			if diff := cmp.Diff(want[:len(before)], before); diff != "" {
+				t.Errorf("%d events, after %d (-want +got):\n%s", len(before), n, diff)
+			}
+			before = append(got[:n:n], trace.Event{Seq: -1})[:n]
 		}
 	}
-	if diff := cmp.Diff(want, m.Events); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-	for i, room := range rooms[1:] {
-		if least := max(16, 2*rooms[i]); room < least {
-			t.Errorf("the room grew through %v, want at least %d after %d", rooms, least, rooms[i])
+}
+
+// Keeping events costs their own size, and less than two rooms beside it, however
+// many there are.
+func TestMemoryGrowth(t *testing.T) {
+	events := sample(10_000)
+	allocs := testing.AllocsPerRun(5, func() {
+		var m trace.Memory
+		for _, ev := range events {
+			_ = m.Write(ev)
 		}
+	})
+	if allocs > 60 { // 16, 32, 64, 128, then one each 256, and the lists of them
+		t.Errorf("10,000 events took %.0f allocations", allocs)
 	}
 }

@@ -32,13 +32,13 @@ func run(t *testing.T, p loop.Policy, turns ...fake.Turn) (*loop.Result, *fake.M
 		t.Fatal(err)
 	}
 	c := check.New(nil)
-	for _, ev := range mem.Events {
+	for _, ev := range mem.Events() {
 		c.Add(ev)
 	}
 	for _, v := range c.Done() {
 		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 	}
-	return res, m, mem.Events
+	return res, m, mem.Events()
 }
 
 func call(id string, more ...string) fake.Turn {
