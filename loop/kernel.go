@@ -367,9 +367,6 @@ func (r *run) end(err error) {
 		err = r.rec.err
 	}
 	r.err = err
-	if !r.rec.on() {
-		return
-	}
 	end := trace.RunEnd{
 		Stop: res.Stop, Finish: res.Finish, Steps: r.begun, Calls: res.ModelCalls, Usage: res.Usage,
 		UsageBy: res.UsageBy, Appended: append(r.unsent, r.history[r.shown:]...),

@@ -22,21 +22,18 @@ type recorder struct {
 	deltas bool // the sinks want deltas
 	err    error
 	seq    int
-	last   trace.Event
+	last   trace.Event // the terminal one
 
 	setup trace.ModelSetup
 	prev  map[trace.Purpose][]llm.Message // the messages of the request before
 }
 
 func newRecorder(a *Agent, in Input, yield func(trace.Event, error) bool) *recorder {
-	rec := &recorder{name: in.ID, clock: a.cfg.Clock, yield: yield, deltas: a.cfg.Deltas}
+	rec := &recorder{name: in.ID, clock: a.cfg.Clock, yield: yield, begun: a.cfg.Clock.Now(), deltas: a.cfg.Deltas}
 	for _, s := range []trace.Sink{a.cfg.Sink, in.Sink} {
 		if s != nil {
 			rec.sinks = append(rec.sinks, s)
 		}
-	}
-	if rec.on() {
-		rec.begun = a.cfg.Clock.Now()
 	}
 	return rec
 }
@@ -50,7 +47,9 @@ func (rec *recorder) live() bool { return rec.yield != nil || rec.deltas }
 func (rec *recorder) write(ev trace.Event, err error) {
 	ev.Seq, ev.Run, ev.At = rec.seq, rec.name, since(rec.clock, rec.begun)
 	rec.seq++
-	rec.last = ev
+	if _, end := ev.Body.(trace.RunEnd); end {
+		rec.last = ev
+	}
 	if _, delta := ev.Body.(trace.ModelDelta); !delta || rec.deltas {
 		rec.sink(ev)
 	}

@@ -711,3 +711,22 @@ func TestModelThatGoesOn(t *testing.T) {
 		t.Errorf("got %v, %q, %q", err, res.Partial.Text(), events)
 	}
 }
+
+// The terminal event is to be had after the run, also of one that nobody looked at.
+func TestTerminalEventAfterwards(t *testing.T) {
+	a := newAgent(t, model(text("hi")), loop.Config{})
+	run := a.Start(t.Context(), loop.Ask("q"))
+	if _, err := run.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for ev, err := range run.Events() {
+		end, ok := ev.Body.(trace.RunEnd)
+		if n++; !ok || err != nil || end.Steps != 1 || end.Calls != 1 || ev.Run != "r1" || ev.Step != trace.NoStep {
+			t.Errorf("got %+v, %v", ev, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d events, want the last alone", n)
+	}
+}
