@@ -29,11 +29,14 @@ type recorder struct {
 }
 
 func newRecorder(a *Agent, in Input, yield func(trace.Event, error) bool) *recorder {
-	rec := &recorder{name: in.ID, clock: a.cfg.Clock, yield: yield, begun: a.cfg.Clock.Now(), deltas: a.cfg.Deltas}
+	rec := &recorder{name: in.ID, clock: a.cfg.Clock, yield: yield, deltas: a.cfg.Deltas}
 	for _, s := range []trace.Sink{a.cfg.Sink, in.Sink} {
 		if s != nil {
 			rec.sinks = append(rec.sinks, s)
 		}
+	}
+	if rec.on() {
+		rec.begun = a.cfg.Clock.Now()
 	}
 	return rec
 }
@@ -45,7 +48,10 @@ func (rec *recorder) on() bool { return rec.yield != nil || len(rec.sinks) > 0 }
 func (rec *recorder) live() bool { return rec.yield != nil || rec.deltas }
 
 func (rec *recorder) write(ev trace.Event, err error) {
-	ev.Seq, ev.Run, ev.At = rec.seq, rec.name, since(rec.clock, rec.begun)
+	ev.Seq, ev.Run = rec.seq, rec.name
+	if rec.on() {
+		ev.At = since(rec.clock, rec.begun)
+	}
 	rec.seq++
 	if _, end := ev.Body.(trace.RunEnd); end {
 		rec.last = ev
