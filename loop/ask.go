@@ -93,7 +93,6 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	err = r.read(ctx, call)
 	turn := r.acc.Turn()
 	own := len(r.hooks.wrappers) == 0
-	r.spend(call.Purpose, turn.Usage)
 	if err == nil && turn.Finish == llm.FinishMalformedCall {
 		err = &malformedError{turn.FinishMessage}
 	}
@@ -102,9 +101,11 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 		facts := describe(err)
 		facts.Retryable = r.cfg.Retry.may(err)
 		t.failed(call, err, facts, r.cfg)
-		r.note(call, trace.ModelError{Error: facts, Partial: call.Partial, Received: turn.Parts, Usage: turn.Usage})
+		r.callFailed(call, turn, facts)
 		return r.copyFor(turn, own), err
 	}
+	r.asked = nil
+	r.spend(call.Purpose, turn.Usage)
 	mend(turn)
 	given := r.copyFor(turn, own)
 	if call.Purpose == trace.PurposeAnswer { // another's ids are of no run
@@ -116,6 +117,13 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	}
 	r.warn(call.Step, turn.Warnings)
 	return given, nil
+}
+
+// callFailed records that a model call has failed, and what had come of it.
+func (r *run) callFailed(call *ModelCall, turn *llm.Turn, facts trace.Error) {
+	r.asked = nil
+	r.spend(call.Purpose, turn.Usage)
+	r.note(call, trace.ModelError{Error: facts, Partial: call.Partial, Received: turn.Parts, Usage: turn.Usage})
 }
 
 // UnnamedTool stands for the name of a call that came without one: no provider

@@ -21,8 +21,7 @@ func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 	for _, p := range plans {
 		switch {
 		case p.Answer != nil:
-			p.settle(*p.Answer)
-			r.emit(s.Step, trace.ToolSkip{Call: p.Call.ID, Name: p.Call.Name, Cause: p.Cause, Result: *p.result})
+			r.skip(s, p)
 		default:
 			todo = append(todo, p)
 		}
@@ -37,7 +36,7 @@ func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 				r.skipCancelled(s, p)
 				continue
 			}
-			r.begin(s, p)
+			r.enter(s, p)
 			p.outcome, *p.result = r.execute1(r.ctx, p, s.Step)
 			r.emitEnd(s, p)
 		}
@@ -50,9 +49,8 @@ func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 	r.batch.runAll(todo)
 }
 
-// begin records that a call's tool is entered, and with which arguments.
-func (r *run) begin(s *StepInfo, p *Planned) {
-	p.ran = true
+// enter records that a call's tool is entered, and with which arguments.
+func (r *run) enter(s *StepInfo, p *Planned) {
 	if p.Args != p.Call.Args {
 		cause := p.Cause
 		if cause == "" {
@@ -60,6 +58,7 @@ func (r *run) begin(s *StepInfo, p *Planned) {
 		}
 		r.emit(s.Step, trace.ArgsResolved{Call: p.Call.ID, Args: p.Args, Cause: cause})
 	}
+	p.ran = true
 	if r.rec.on() {
 		r.emit(s.Step, trace.ToolStart{Call: p.Call.ID, Name: p.Call.Name, Args: p.Args})
 	}
@@ -67,6 +66,7 @@ func (r *run) begin(s *StepInfo, p *Planned) {
 
 // emitEnd records that a call's tool has returned.
 func (r *run) emitEnd(s *StepInfo, p *Planned) {
+	p.told = true
 	if r.rec.on() {
 		r.emit(s.Step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: *p.result})
 	}
@@ -74,6 +74,12 @@ func (r *run) emitEnd(s *StepInfo, p *Planned) {
 
 func (r *run) skipCancelled(s *StepInfo, p *Planned) {
 	r.reject(p, causeCancelled, errors.New("not run: the run was cancelled"))
+	r.skip(s, p)
+}
+
+// skip gives a call the answer that it has without being run.
+func (r *run) skip(s *StepInfo, p *Planned) {
+	p.told = true
 	p.settle(*p.Answer)
 	r.emit(s.Step, trace.ToolSkip{Call: p.Call.ID, Name: p.Call.Name, Cause: p.Cause, Result: *p.result})
 }
@@ -223,7 +229,7 @@ func (b *batch) start(todo []*Planned) []*Planned {
 	for len(todo) > 0 && b.busy < b.width && !r.ended(b.step.Step) {
 		p := todo[0]
 		todo = todo[1:]
-		r.begin(b.step, p)
+		r.enter(b.step, p)
 		p.running = true
 		b.running++
 		b.busy++

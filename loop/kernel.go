@@ -55,6 +55,9 @@ type run struct {
 	given    *llm.Turn      // the same as policies have it in hand
 	tries    []try          // of the step's model calls
 	strayed  *[]llm.Message // what the last request held, if it was not the history
+	asked    *ModelCall     // the model call under way
+	at       *StepInfo      // the step whose calls are open
+	open     []*Planned     // calls whose results are not in the history
 	forced   bool           // the next step is the forced last answer
 	seen     bool           // the end of the context was recorded
 	inStep   bool
@@ -77,6 +80,7 @@ func (r *run) execute(ctx context.Context) {
 	defer r.cancel(nil)
 	defer r.dismiss()
 	defer r.release()
+	defer r.unwind()
 	err := r.start()
 	if err == nil {
 		err = r.loop()
@@ -89,7 +93,7 @@ func (r *run) execute(ctx context.Context) {
 func (r *run) start() error {
 	var err error
 	r.tools, r.defs = &r.agent.tools, r.agent.defs
-	info, opts := r.agent.info, r.agent.opts
+	info := r.agent.info
 	r.hooks, err = r.cfg.hooks(RunInfo{ID: r.rec.name, Input: r.in, Clock: r.cfg.Clock, Rand: r.cfg.Rand})
 	if err == nil && len(r.hooks.tools) > 0 {
 		var set toolSet
@@ -97,10 +101,7 @@ func (r *run) start() error {
 			r.tools, r.defs, info = &set, set.definitions(), set.info()
 		}
 	}
-	if r.in.ToolChoice != nil {
-		opts = opts.With("tool_choice", r.in.ToolChoice.String())
-	}
-	r.emit(trace.NoStep, trace.RunStart{Parent: r.in.Parent, Clock: clockName(r.cfg.Clock), Options: opts, Tools: info})
+	r.begin(info)
 	if err == nil {
 		err = checkHistory(r.in.Messages)
 	}
@@ -121,6 +122,15 @@ func (r *run) start() error {
 	return r.startHooks()
 }
 
+// begin tells the trace what the run promises.
+func (r *run) begin(tools []trace.ToolInfo) {
+	opts := r.agent.opts
+	if r.in.ToolChoice != nil {
+		opts = opts.With("tool_choice", r.in.ToolChoice.String())
+	}
+	r.emit(trace.NoStep, trace.RunStart{Parent: r.in.Parent, Clock: clockName(r.cfg.Clock), Options: opts, Tools: tools})
+}
+
 // loop is the kernel: prepare the step, call the model, decide by its calls, run
 // them, append the results, decide whether to go on.
 func (r *run) loop() error {
@@ -137,6 +147,7 @@ func (r *run) loop() error {
 		calls := r.callsOf(turn)
 		next, plans, err := r.judge(s, turn, calls)
 		if err == nil {
+			r.at, r.open = s, plans
 			r.dispatch(s, plans)
 			stop, err = r.settle(s, turn, calls, plans, next)
 		}
@@ -192,8 +203,8 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	if s.Step, r.step = n, n; s.Request == nil {
 		return nil, true, r.fail(trace.NoStep, &PolicyError{"(before the step)", errors.New("left no StepInfo.Request; change its fields, or put another in its place")})
 	}
-	r.emit(n, trace.StepStart{})
 	r.inStep = true
+	r.emit(n, trace.StepStart{})
 	r.begun++
 	for _, w := range rewrites {
 		r.emit(n, w)
@@ -341,10 +352,6 @@ func (r *run) fail(step int, err error) error {
 
 // end is the one place where a run ends.
 func (r *run) end(err error) {
-	if r.finished {
-		return
-	}
-	r.finished = true
 	res := &r.res
 	res.Usage, res.Messages = r.usage, r.added()
 	if len(r.tools.list) > 0 {
@@ -359,17 +366,22 @@ func (r *run) end(err error) {
 	if res.Stop == "" {
 		res.Stop = stopCause(err)
 	}
-	for _, h := range r.hooks.end {
+	hooks := r.hooks.end
+	r.hooks.end = nil // each is called once, whatever it does
+	for _, h := range hooks {
 		_, herr := callHook(h.policy, func() (Decision, error) { return Decision{}, h.f(r.ctx, res) })
 		err = errors.Join(err, herr)
 	}
 	if err == nil {
 		err = r.rec.err
 	}
-	r.err = err
+	r.err, r.finished = err, true
 	end := trace.RunEnd{
 		Stop: res.Stop, Finish: res.Finish, Steps: r.begun, Calls: res.ModelCalls, Usage: res.Usage,
-		UsageBy: res.UsageBy, Appended: append(r.unsent, r.history[r.shown:]...),
+		UsageBy: res.UsageBy, Appended: r.history[r.shown:],
+	}
+	if r.unsent != nil {
+		end.Appended = slices.Concat(r.unsent, end.Appended)
 	}
 	for _, c := range res.Pending {
 		end.Pending = append(end.Pending, c.ID)

@@ -42,7 +42,7 @@ func (r *run) room(n int) []*Planned {
 func (p *Planned) begin(c llm.ToolCall, index int, result *llm.ToolResult) {
 	p.Call, p.Index, p.Args, p.Answer, p.Cause = c, index, c.Args, nil, ""
 	p.tool, p.checked, p.outcome, p.result = nil, "", "", result
-	p.ran, p.running, p.abandoned = false, false, false
+	p.ran, p.told, p.running, p.abandoned = false, false, false, false
 	p.entered.Store(false)
 }
 

@@ -142,7 +142,8 @@ type Planned struct {
 
 	tool      *Tool
 	checked   string // the Args that were found fit to run
-	ran       bool   // its tool was entered
+	ran       bool   // its tool.start was recorded
+	told      bool   // and so was what came of it
 	running   bool
 	abandoned bool
 	entered   atomic.Bool

@@ -120,10 +120,11 @@ func (r *run) record(ev trace.Event, err error) {
 }
 
 // noteRequest records a request: what stands outside the messages, if it has
-// changed, and the messages that are new.
+// changed, and the messages that are new. From there on the call is under way.
 func (r *run) noteRequest(call *ModelCall) {
 	rec, req := r.rec, call.Request
 	if !rec.on() {
+		r.asked = call
 		return
 	}
 	setup := trace.ModelSetup{Model: req.Model, System: req.System, Tools: req.Tools, ToolChoice: req.ToolChoice, Settings: req.Settings, Extra: req.Extra}
@@ -137,6 +138,7 @@ func (r *run) noteRequest(call *ModelCall) {
 		rec.prev = map[trace.Purpose][]llm.Message{}
 	}
 	rec.prev[call.Purpose] = req.Messages
+	r.asked = call
 	r.note(call, trace.ModelRequest{Kept: kept, New: req.Messages[kept:]})
 }
 

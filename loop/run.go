@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"runtime/debug"
 	"strconv"
@@ -100,12 +99,8 @@ func (a *Agent) Start(ctx context.Context, in Input) *Run {
 			in.ID = "r" + strconv.FormatInt(a.runs.Add(1), 10)
 		}
 		k := &run{agent: a, in: in, cfg: &a.cfg, rec: newRecorder(a, in, yield)}
-		finished := false
 		defer func() {
 			v := recover()
-			if !finished {
-				k.end(errors.New("loop: the goroutine of the run was ended from within"))
-			}
 			r.res, r.err, r.last = &k.res, k.err, k.rec.last
 			close(r.done)
 			if c, is := v.(consumerPanic); is {
@@ -116,7 +111,6 @@ func (a *Agent) Start(ctx context.Context, in Input) *Run {
 			}
 		}()
 		k.execute(ctx)
-		finished = true
 	}
 	return r
 }

@@ -417,33 +417,6 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// A tool that ends its goroutine is contained where it has one of its own.
-func TestGoexit(t *testing.T) {
-	exit := tool("exit", func(context.Context) (string, error) {
-		runtime.Goexit()
-		return "", nil
-	})
-	res, _ := mustRun(t, model(calls("exit", "a"), text("done")), loop.Config{Tools: []loop.Tool{exit, echo("a")}})
-	if got := resultTexts(res.Messages); got[0] != "the tool ended its goroutine instead of returning" || !res.Steps[0].Results[0].IsError || got[1] != "{}" {
-		t.Errorf("together: got %q", got)
-	}
-	var mem trace.Memory
-	run := newAgent(t, model(calls("exit"), text("done")), loop.Config{Tools: []loop.Tool{exit}, Sink: &mem}).Start(t.Context(), loop.Ask("go"))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = run.Wait()
-		t.Error("Wait returned on the goroutine that the tool ended")
-	}()
-	<-done
-	if _, err := run.Wait(); err == nil || !strings.Contains(err.Error(), "ended from within") {
-		t.Errorf("alone: got %v", err)
-	}
-	if got := mem.Events()[len(mem.Events())-1].Body.Kind(); got != trace.KindRunEnd {
-		t.Errorf("alone: the trace ends with %s", got)
-	}
-}
-
 func TestHistoryErrors(t *testing.T) {
 	user := llm.User("hi")
 	call := func(ids ...string) llm.Message {

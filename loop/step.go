@@ -134,6 +134,7 @@ func (r *run) rewrite(messages []llm.Message) {
 
 // appendResults puts the results of a step into the history, in call order.
 func (r *run) appendResults(s *StepInfo, plans []*Planned) []llm.ToolResult {
+	r.open = nil
 	if plans == nil {
 		return nil
 	}
