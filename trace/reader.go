@@ -172,6 +172,7 @@ var errHeader = errors.New("a header")
 // event reads a line. Beside an error, the event's Run is that of the line, as
 // far as it tells.
 func (r *Reader) event(line []byte) (Event, error) {
+	line, whole := bytes.CutSuffix(line, []byte{'\n'})
 	ev, err := r.dec.event(line)
 	if err != nil {
 		if h, noHeader := readHeader(line); noHeader == nil {
@@ -181,7 +182,7 @@ func (r *Reader) event(line []byte) (Event, error) {
 			return ev, noHeader
 		}
 		ev.Run = r.parts.refer(ev.Run)
-		if line[len(line)-1] != '\n' {
+		if !whole {
 			err = fmt.Errorf("the file ends within the line, which was cut off: %w", err)
 		}
 		return ev, err
