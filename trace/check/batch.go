@@ -2,6 +2,7 @@ package check
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/llm"
@@ -14,6 +15,8 @@ type batch struct {
 	calls []call
 	hint  int  // where find looks first
 	dups  bool // two of the calls have one id
+	// reused says that the id of a call is empty or was used before.
+	reused bool
 	// running counts the calls between tool.start and tool.end.
 	running  int
 	results  int // calls that have a result
@@ -30,8 +33,9 @@ type call struct {
 	place          int32  // of the id in the list of answers
 	state          callState
 	abandoned      bool
+	known          bool // the result is: what it is and whether it is a failure
 	failed         bool
-	content        []llm.Part // of the result, if it failed
+	content        []llm.Part
 }
 
 type callState byte
@@ -49,7 +53,7 @@ func (r *run) begin(parts []llm.Part) {
 	*b = batch{turn: b.turn + 1, calls: b.calls[:0]}
 	for _, p := range parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
-			r.register(call{id: c.ID, name: c.Name, args: c.Args})
+			r.register(c.ID, c.Name, c.Args)
 		}
 	}
 }
@@ -77,19 +81,23 @@ func (r *run) void() {
 	r.batch.calls = r.batch.calls[:0]
 }
 
-// register adds a call to the batch and holds its id against INV-04.
-func (r *run) register(c call) {
+// register adds a call to the batch and holds its id against INV-04. The call is
+// good until the next one is added.
+func (r *run) register(id, name, args string) *call {
 	b, l := &r.batch, &r.answer.list
-	i, used := l.learn(c.id)
+	i, used := l.learn(id)
 	p := &l.places[i]
-	if (used || c.id == "") && !p.dup {
-		reportDuplicate(&r.sink, c.id)
-		p.dup = true
+	if used || id == "" {
+		b.reused = true
+		if !p.dup {
+			reportDuplicate(&r.sink, id)
+			p.dup = true
+		}
 	}
 	b.dups = b.dups || used && p.turn == b.turn
 	p.turn, p.index = b.turn, int32(len(b.calls))
-	c.place = i
-	b.calls = append(b.calls, c)
+	b.calls = append(b.calls, call{id: id, name: name, args: args, place: i})
+	return &b.calls[p.index]
 }
 
 // call returns the call of an id, or nil. Of calls that share an id it is the
@@ -123,8 +131,7 @@ func (r *run) call(id string, want callState) *call {
 func (r *run) adopt(id, name, args string, want callState) *call {
 	c := r.call(id, want)
 	if b := &r.batch; c == nil && r.resumed && b.turn == 0 {
-		r.register(call{id: id, name: name, args: args})
-		c = &b.calls[len(b.calls)-1]
+		c = r.register(id, name, args)
 	}
 	return c
 }
@@ -139,7 +146,7 @@ func (r *run) resume(b trace.Resumed) {
 	delete(r.checker.suspended, b.Of)
 	r.batch.turn++
 	for _, c := range left {
-		r.register(c)
+		r.register(c.id, c.name, c.args).resolved = c.resolved
 	}
 }
 
@@ -262,36 +269,64 @@ func mustFail(cause string) bool {
 	return false
 }
 
-// result holds the result of a call against INV-23.
+// result holds the result of a call against INV-23, and keeps it.
 func (r *run) result(c *call, res llm.ToolResult, failed bool) {
 	r.batch.results++
 	switch {
 	case res.ID != c.id:
 		r.report(invContainedTools, "the call %q got a result for %q", c.id, res.ID)
+		return
 	case failed && !res.IsError && !r.promise.unflagged:
 		r.report(invContainedTools, "the call %q failed, but its result is not marked as an error", c.id)
+		return
 	case failed:
 		r.batch.failures++
-		c.failed, c.content = true, res.Content
+	}
+	c.known, c.failed, c.content = true, failed || res.IsError, res.Content
+}
+
+// told holds the results among new messages against those that the tools gave.
+func (r *run) told(messages []llm.Message) {
+	if r.batch.results == 0 {
+		return
+	}
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			if res, ok := p.(llm.ToolResult); ok {
+				r.contained(res.ID, res.Content, res.IsError)
+			}
+		}
 	}
 }
 
-// contained looks for the results of failed calls in a message.
-func (r *run) contained(m llm.Message) {
-	for _, p := range m.Parts {
-		res, ok := p.(llm.ToolResult)
-		if !ok {
-			continue
+// contained holds a result that the model is told against the call's own. Calls
+// of one id cannot be told apart here.
+func (r *run) contained(id string, content []llm.Part, isError bool) {
+	c := r.call(id, callEnded)
+	switch {
+	case c == nil || !c.known || r.batch.dups:
+	case isError != c.failed && !r.promise.unflagged:
+		if c.failed {
+			r.report(invContainedTools, "the call %q failed, but the model is told a result that is not marked as an error", id)
+			return
 		}
-		c := r.call(res.ID, callEnded)
-		switch {
-		case c == nil || !c.failed:
-		case !res.IsError && !r.promise.unflagged:
-			r.report(invContainedTools, "the call %q failed, but the model is told a result that is not marked as an error", res.ID)
-		case len(res.Content)+len(c.content) > 0 && !reflect.DeepEqual(res.Content, c.content):
-			r.report(invContainedTools, "the call %q failed, but the model is told another result than the one that was recorded", res.ID)
-		}
+		r.report(invContainedTools, "the call %q did not fail, but the model is told an error", id)
+	case slices.EqualFunc(content, c.content, sameContent):
+	case c.failed:
+		r.report(invContainedTools, "the call %q failed, but the model is told another result than the one that was recorded", id)
+	default:
+		// INV-01: a call is answered with its result, and a result has its call.
+		r.report(invPairing, "the call %q is answered with another result than the one that its tool gave", id)
 	}
+}
+
+// sameContent compares two parts of results, most of which are texts.
+func sameContent(a, b llm.Part) bool {
+	if x, ok := a.(llm.Text); ok && x.Opaque == nil {
+		y, ok := b.(llm.Text)
+		return ok && x.Text == y.Text && x.Refusal == y.Refusal && y.Opaque == nil
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // abandon takes the word that a running tool is not waited for.

@@ -12,10 +12,16 @@ import (
 
 // broken are runs in which one thing is wrong: the clean run of that name, with
 // one change. Each is reported as this invariant and as no other.
-var broken = []struct {
+var broken = slices.Concat(brokenRules, brokenRecords)
+
+// brokenRun is one of them.
+type brokenRun struct {
 	id, clean, what string
 	change          func(t *testing.T, s *script)
-}{
+}
+
+// brokenRules break the rule itself.
+var brokenRules = []brokenRun{
 	{"INV-01", "plain", "a result is dropped", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(good("c1"), good("c3")) })
 	}},

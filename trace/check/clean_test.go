@@ -237,6 +237,20 @@ var clean = map[string]func() *script{
 		s.add(trace.StepStart{}).add(trace.ModelTurn{Message: m}).decide(trace.End, trace.CauseNone, 0)
 		return s.done().end(trace.CauseNone)
 	},
+	"a policy answers two steps": func() *script {
+		s := begin("r1", declared).round(c1, good("c1")).done()
+		for _, m := range []llm.Message{llm.Assistant(), llm.Assistant(text("x"), c2)} {
+			s.step++
+			s.add(trace.StepStart{}).add(trace.ModelTurn{Message: m})
+			if len(m.Parts) == 0 {
+				s.decide(trace.GoOn, trace.CauseContinuedTurn, 0).done()
+				continue
+			}
+			s.history = append(s.history, m)
+			s.decide(trace.GoOn, trace.CauseCalls, 1).starts(c2).ends(good("c2")).results(good("c2")).done()
+		}
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
 	"a policy changes the turn": func() *script {
 		s := begin("r1", declared).ask().reply(llm.Assistant(c1, c2))
 		s.history[1] = llm.Assistant(c2)

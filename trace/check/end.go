@@ -16,6 +16,8 @@ func (r *run) end(b *trace.RunEnd) {
 	r.stopped(b)
 	r.complete(b)
 	r.sums(b)
+	r.counts(b)
+	r.release()
 }
 
 // closed reports what is still open.
@@ -56,40 +58,54 @@ func (r *run) escaped(e *trace.Error) bool {
 
 // complete holds the messages after the last request against the calls.
 func (r *run) complete(b *trace.RunEnd) {
-	l := &r.answer.list
-	if x := &r.answer; x.turn != nil && !x.rewritten {
-		r.echo(x.turn, b.Appended)
+	x, same := &r.answer, true
+	if !x.rewritten {
+		same = r.echo(b.Appended)
+		r.told(b.Appended)
 	}
-	r.append(l, b.Appended)
+	r.append(&x.list, b.Appended)
 	pending := b.Pending
 	if len(pending) == 0 {
 		pending = r.suspended
 	}
-	l.ended(&r.sink, pending)
-	if lost := r.lost(); lost != "" && r.control.forced != forceAsked && !slices.Contains(pending, lost) {
-		r.report(invCompleteness, "the run ends without the turn that has the call %q, and does not report it pending", lost)
+	if same {
+		r.unanswered(pending)
 	}
 	if left := r.batch.left(pending); left != nil {
 		r.checker.suspended[r.run] = left
 	}
 }
 
-// lost returns the first call of the last turn if no message has it.
-func (r *run) lost() string {
-	if r.batch.turn == 0 || len(r.batch.calls) == 0 {
-		return ""
+// unanswered reports the calls that the run leaves behind.
+func (r *run) unanswered(pending []string) {
+	r.answer.list.ended(&r.sink, pending)
+	if r.control.forced == forceAsked {
+		return // its calls are dropped
 	}
-	first := &r.batch.calls[0]
-	if r.answer.list.places[first.place].msg >= 0 {
-		return ""
+	if id, found := r.lost(pending); found {
+		r.report(invCompleteness, "the run ends without the call %q of its last turn, and does not report it pending", id)
 	}
-	return first.id
+}
+
+// lost returns the first call of the last turn that no message has and that is
+// not pending. One whose id is no good may have another there.
+func (r *run) lost(pending []string) (id string, found bool) {
+	if r.batch.turn == 0 {
+		return "", false
+	}
+	for i := range r.batch.calls {
+		c := &r.batch.calls[i]
+		if p := &r.answer.list.places[c.place]; p.msg < 0 && !p.dup && !slices.Contains(pending, c.id) {
+			return c.id, true
+		}
+	}
+	return "", false
 }
 
 // mustBeSent reports a turn with calls that the next request does not have.
 func (r *run) mustBeSent() {
-	if id := r.lost(); id != "" {
-		r.report(invPairing, "the run goes on without the turn that has the call %q", id)
+	if id, found := r.lost(nil); found {
+		r.report(invPairing, "the run goes on without the call %q of its last turn", id)
 	}
 }
 
@@ -105,6 +121,21 @@ func (r *run) sums(b *trace.RunEnd) {
 			r.report(invUsage, "the run says %s %s, but its model calls add up to %s", usage(said), purpose(p), usage(used))
 			return
 		}
+	}
+}
+
+// counts holds the run's own counts against what was seen, as far as it says
+// any: they are what the run used, like its tokens. One that was interrupted may
+// have counted what it did not come to record.
+func (r *run) counts(b *trace.RunEnd) {
+	if r.cancelled || b.Error != nil {
+		return
+	}
+	if b.Steps != 0 && b.Steps != r.step.begun {
+		r.hold(invUsage, "the run says that it has begun %d steps, but %d are there", b.Steps, r.step.begun)
+	}
+	if b.Calls != 0 && b.Calls != r.asked {
+		r.hold(invUsage, "the run says that it has made %d model calls, but %d are there", b.Calls, r.asked)
 	}
 }
 

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"bytes"
-	"slices"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -20,9 +18,7 @@ type exchange struct {
 	fault     fault
 	retries   int // of the model call under way
 	used      llm.Usage
-	// turn is the last whole answer if it has opaque data that the next request
-	// must echo.
-	turn *llm.Message
+	said      said // of the answer alone: what the next request must echo
 }
 
 // fault is the last attempt, if it failed.
@@ -36,6 +32,8 @@ type fault struct {
 
 type deltaCall struct {
 	id    string
+	event int  // that began it
+	again bool // a call of this id had begun before
 	ended bool
 }
 
@@ -56,6 +54,7 @@ func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
 	if ev.Attempt <= 1 && !x.fault.retried {
 		x.retries = 0
 	}
+	r.asked++
 	x.asked, x.began, x.fault, x.deltas = true, false, fault{}, x.deltas[:0]
 	if answer {
 		r.force(x)
@@ -98,16 +97,17 @@ func (r *run) mayAsk(ev *trace.Event, x *exchange) {
 // judge or a repair begins anew each time.
 func (r *run) messages(x *exchange, b trace.ModelRequest) {
 	l := &x.list
-	if b.Kept > l.n || b.Kept < l.n && x == &r.answer && !x.rewritten {
+	switch {
+	case b.Kept > l.n || b.Kept < l.n && x == &r.answer && !x.rewritten:
 		r.report(invAppendOnly, "the request keeps %d messages of the %d of the request before it, without a rewrite event", b.Kept, l.n)
+	case x == &r.answer && !x.rewritten:
+		r.echo(b.New)
+		r.told(b.New)
 	}
 	if kept := max(0, b.Kept); kept < l.n {
 		l.cut(kept)
 	}
-	if x.turn != nil && !x.rewritten {
-		r.echo(x.turn, b.New)
-	}
-	x.turn, x.rewritten = nil, false
+	x.said.there, x.said.nth, x.rewritten = false, 0, false
 	r.append(l, b.New)
 	l.sent(&r.sink)
 }
@@ -115,77 +115,8 @@ func (r *run) messages(x *exchange, b trace.ModelRequest) {
 // append adds messages to a list.
 func (r *run) append(l *list, messages []llm.Message) {
 	for _, m := range messages {
-		if r.batch.failures > 0 && l == &r.answer.list {
-			r.contained(m)
-		}
 		l.add(&r.sink, m)
 	}
-}
-
-// echo holds the assistant message among new against the turn that it repeats.
-func (r *run) echo(turn *llm.Message, messages []llm.Message) {
-	for i := range messages {
-		if m := &messages[i]; m.Role == llm.RoleAssistant {
-			if wrong := unlike(turn, m); wrong != "" {
-				r.report(invOpaqueEcho, "the assistant turn is sent back with %s", wrong)
-			}
-			return
-		}
-	}
-}
-
-// unlike says what the echo has lost or changed of the turn's opaque data. The
-// parts that carry some, and the calls between which they stand, must be the
-// same in the same order.
-func unlike(turn, echo *llm.Message) string {
-	if !bytes.Equal(turn.Opaque, echo.Opaque) {
-		return "other opaque data of the message"
-	}
-	want, got := fixed(turn.Parts), fixed(echo.Parts)
-	for i, p := range want {
-		if i >= len(got) || !samePart(p, got[i]) {
-			return "the part " + partName(p) + " changed, moved or left out"
-		}
-	}
-	if len(got) > len(want) {
-		return "the part " + partName(got[len(want)]) + " added"
-	}
-	return ""
-}
-
-// fixed returns the parts that must stay where they are.
-func fixed(parts []llm.Part) []llm.Part {
-	var out []llm.Part
-	for _, p := range parts {
-		if _, ok := p.(llm.ToolCall); ok || opaque(p) != nil {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// samePart compares opaque data, and of reasoning the text as well: it is what
-// the signature signs. Of a call only its id matters here, see INV-09.
-func samePart(a, b llm.Part) bool {
-	if !bytes.Equal(opaque(a), opaque(b)) {
-		return false
-	}
-	switch a := a.(type) {
-	case llm.Reasoning:
-		b, ok := b.(llm.Reasoning)
-		return ok && a.Text == b.Text
-	case llm.ToolCall:
-		b, ok := b.(llm.ToolCall)
-		return ok && a.ID == b.ID
-	case llm.Text:
-		_, ok := b.(llm.Text)
-		return ok
-	case llm.Media:
-		_, ok := b.(llm.Media)
-		return ok
-	case llm.ToolResult, llm.Unknown:
-	}
-	return true
 }
 
 // delta takes a piece of an answer.
@@ -204,10 +135,8 @@ func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
 	}
 	c := x.deltaOf(b.Call)
 	switch {
-	case b.What == trace.DeltaCall && c != nil:
-		r.report(invFraming, "the call %q begins twice", b.Call)
 	case b.What == trace.DeltaCall:
-		x.deltas = append(x.deltas, deltaCall{id: b.Call})
+		x.deltas = append(x.deltas, deltaCall{id: b.Call, event: ev.Seq, again: c != nil})
 	case c == nil:
 		r.report(invFraming, "a piece of the call %q comes before the call begins", b.Call)
 	case c.ended:
@@ -217,23 +146,59 @@ func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
 	}
 }
 
+// deltaOf returns the call of an id that began last: one that has not ended, if
+// there is one.
 func (x *exchange) deltaOf(id string) *deltaCall {
+	var last *deltaCall
 	for i := len(x.deltas) - 1; i >= 0; i-- {
-		if x.deltas[i].id == id {
-			return &x.deltas[i]
+		if d := &x.deltas[i]; d.id == id {
+			if !d.ended {
+				return d
+			}
+			if last == nil {
+				last = d
+			}
 		}
 	}
-	return nil
+	return last
 }
 
-// answered ends the model call under way.
-func (r *run) answered(ev *trace.Event, x *exchange, u llm.Usage) {
+// begins reports the calls that have begun more often than the answer has them.
+// Two calls of one id are INV-04's.
+func (r *run) begins(x *exchange, parts []llm.Part) {
+	for i, d := range x.deltas {
+		if !d.again {
+			continue
+		}
+		left := 0 // of the calls of this id, when those that began before are taken off
+		for _, p := range parts {
+			if c, ok := p.(llm.ToolCall); ok && c.ID == d.id {
+				left++
+			}
+		}
+		for _, before := range x.deltas[:i] {
+			if before.id == d.id {
+				left--
+			}
+		}
+		if left <= 0 {
+			now := r.event
+			r.event = d.event
+			r.report(invFraming, "the call %q begins twice", d.id)
+			r.event = now
+		}
+	}
+}
+
+// answered ends the model call under way. Parts are what came of its answer.
+func (r *run) answered(ev *trace.Event, x *exchange, parts []llm.Part, u llm.Usage) {
 	if !x.asked {
 		r.report(invFraming, "a %s comes when no model call is under way", ev.Body.Kind())
 	}
 	if x == &r.answer {
 		r.within(ev)
 	}
+	r.begins(x, parts)
 	x.asked = false
 	x.used = x.used.Add(u)
 	r.used = r.used.Add(u)
@@ -247,7 +212,7 @@ func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
 	c := &r.control
 	instead := !x.asked && r.step.open && !r.step.decided && b.Usage == llm.Usage{}
 	if !instead {
-		r.answered(ev, x, b.Usage)
+		r.answered(ev, x, b.Message.Parts, b.Usage)
 	}
 	if x != &r.answer {
 		return
@@ -255,37 +220,19 @@ func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
 	if instead && c.awaited {
 		c.awaited = false
 		r.void()
+		x.said.unsay()
 	}
 	r.mustHaveDecided()
 	r.begin(b.Message.Parts)
 	c.awaited = true
-	m := b.Message
-	if c.forced == forceAsked { // its calls are dropped
-		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
-			c, ok := p.(llm.ToolCall)
-			return ok && !c.ProviderExecuted
-		})
-	}
-	x.turn = nil
-	if carries(m) {
-		x.turn = &llm.Message{Parts: m.Parts, Opaque: m.Opaque}
-	}
-}
-
-func carries(m llm.Message) bool {
-	for _, p := range m.Parts {
-		if opaque(p) != nil {
-			return true
-		}
-	}
-	return m.Opaque != nil
+	r.say(b.Message)
 }
 
 // failure takes a failed attempt.
 func (r *run) failure(ev *trace.Event, b *trace.ModelError) {
 	x := r.exchange(ev.Purpose)
 	began := x.began
-	r.answered(ev, x, b.Usage)
+	r.answered(ev, x, b.Received, b.Usage)
 	x.fault = fault{failed: true, after: b.Error.RetryAfter, at: ev.At}
 	switch {
 	case !b.Error.Retryable:

@@ -16,6 +16,8 @@ import (
 type run struct {
 	sink
 	checker *Checker
+	trust   trust
+	gap     int  // the place of the lost event, if trust is doubtful
 	begun   bool // anything has come
 	over    bool // the run.end has come
 	virtual bool // the run keeps virtual times
@@ -26,6 +28,7 @@ type run struct {
 	others   map[trace.Purpose]*exchange
 	purposes []trace.Purpose // of others, in the order in which they came
 	used     llm.Usage       // of all model calls
+	asked    int             // model calls, retries included
 
 	step  step
 	batch batch
@@ -140,12 +143,25 @@ func (t *tools) refuse(name string) string {
 }
 
 func newRun(c *Checker, name string) *run {
-	r := &run{sink: sink{run: name, found: &c.found}, checker: c}
+	r := &run{sink: sink{run: name, event: NoEvent, sound: true, found: &c.found}, checker: c}
 	r.promise = newPromise(nil)
 	r.answer.list = newList()
 	r.answer.list.recent = &r.batch
 	r.step.n = trace.NoStep
 	return r
+}
+
+// numbered takes the number of the next event. Numbers may be left out, as those
+// of deltas are that a trace does not hold. A run whose events have the number 0
+// all is not numbered.
+func (r *run) numbered(seq int) {
+	last := r.event
+	r.event = seq
+	if seq <= last && (seq != 0 || last != 0) {
+		// INV-14 is about the order of events; what else is out of order is
+		// reported as what it is.
+		r.hold(invFraming, "the event with the number %d comes after the one with the number %d", seq, last)
+	}
 }
 
 // add takes the run's next event.

@@ -139,8 +139,18 @@ func (s *script) end(stop trace.Cause, pending ...string) *script {
 }
 
 func (s *script) runEnd(stop trace.Cause, pending ...string) trace.RunEnd {
+	steps, calls := 0, 0
+	for _, ev := range s.events {
+		switch ev.Body.(type) {
+		case trace.StepStart:
+			steps++
+		case trace.ModelRequest:
+			calls++
+		default:
+		}
+	}
 	return trace.RunEnd{
-		Stop: stop, Finish: llm.FinishStop, Steps: s.step + 1, Calls: s.step + 1, Usage: s.used,
+		Stop: stop, Finish: llm.FinishStop, Steps: steps, Calls: calls, Usage: s.used,
 		Pending: pending, Appended: slices.Clone(s.history[s.sent:]),
 	}
 }

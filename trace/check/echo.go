@@ -1,0 +1,216 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// said is the run's last whole answer, as the history is to have it.
+type said struct {
+	llm.Message
+	there  bool // the message is: nobody sends an empty one
+	opaque bool // it has opaque data
+	// nth counts the answers since the last request. There are more than one
+	// where a policy answers in the model's place.
+	nth int
+}
+
+// say takes an answer. Of a forced last one, the calls are dropped.
+func (r *run) say(m llm.Message) {
+	if r.control.forced == forceAsked {
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isCall)
+	}
+	s := &r.answer.said
+	s.Message, s.there, s.opaque = m, !empty(m), carries(m)
+	if s.there {
+		s.nth++
+	}
+}
+
+// unsay forgets the answer that another is put in the place of.
+func (s *said) unsay() {
+	if s.there {
+		s.there = false
+		s.nth--
+	}
+}
+
+// isCall reports whether a part is a call that the loop is to answer.
+func isCall(p llm.Part) bool {
+	c, ok := p.(llm.ToolCall)
+	return ok && !c.ProviderExecuted
+}
+
+func carries(m llm.Message) bool {
+	for _, p := range m.Parts {
+		if opaque(p) != nil {
+			return true
+		}
+	}
+	return m.Opaque != nil
+}
+
+// echo holds the assistant message among new ones against the turn that it
+// repeats. It reports whether its calls are the turn's; one that is left out is
+// for lost to tell.
+func (r *run) echo(messages []llm.Message) (same bool) {
+	turn := &r.answer.said
+	m := turnAt(messages, turn.nth)
+	if !turn.there || m == nil {
+		return true
+	}
+	words, calls := spoken(turn.Parts)
+	sent, echoed := spoken(m.Parts)
+	found, wrong := retold(turn.Parts, m.Parts)
+	if echoed > found && !r.batch.reused && r.strange(m.Parts) {
+		return false
+	}
+	if found < calls {
+		return true
+	}
+	if turn.opaque {
+		if wrong := unlike(&turn.Message, m); wrong != "" {
+			r.report(invOpaqueEcho, "the assistant turn is sent back with %s", wrong)
+		}
+	}
+	if words != "" && words != sent {
+		wrong = "another text"
+	}
+	if wrong != "" {
+		// INV-05 is about a history that grows by what was said; a change of it
+		// is a rewrite, which has an event.
+		r.hold(invAppendOnly, "the assistant turn is sent back with %s, without a rewrite event", wrong)
+	}
+	return true
+}
+
+// turnAt returns the n-th assistant message, counted from 1, or nil.
+func turnAt(messages []llm.Message, n int) *llm.Message {
+	for i := range messages {
+		if m := &messages[i]; m.Role == llm.RoleAssistant {
+			if n--; n == 0 {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// strange reports the first call of an echo that the model did not make.
+func (r *run) strange(echo []llm.Part) bool {
+	for _, p := range echo {
+		c, ok := p.(llm.ToolCall)
+		if ok && !c.ProviderExecuted && !slices.ContainsFunc(r.batch.calls, func(x call) bool { return x.id == c.ID }) {
+			r.report(invPairing, "the assistant turn is sent back with the call %q, which the model did not make", c.ID)
+			return true
+		}
+	}
+	return false
+}
+
+// unlike says what the echo has lost or changed of the turn's opaque data. The
+// parts that carry some, and the calls between which they stand, must be the
+// same in the same order.
+func unlike(turn, echo *llm.Message) string {
+	if !bytes.Equal(turn.Opaque, echo.Opaque) {
+		return "other opaque data of the message"
+	}
+	want, got := fixed(turn.Parts), fixed(echo.Parts)
+	for i, p := range want {
+		if i >= len(got) || !samePart(p, got[i]) {
+			return "the part " + partName(p) + " changed, moved or left out"
+		}
+	}
+	if len(got) > len(want) {
+		return "the part " + partName(got[len(want)]) + " added"
+	}
+	return ""
+}
+
+// fixed returns the parts that must stay where they are.
+func fixed(parts []llm.Part) []llm.Part {
+	var out []llm.Part
+	for _, p := range parts {
+		if _, ok := p.(llm.ToolCall); ok || opaque(p) != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// samePart compares opaque data, and of reasoning the text as well: it is what
+// the signature signs. Of a call only its id matters here, see INV-09.
+func samePart(a, b llm.Part) bool {
+	if !bytes.Equal(opaque(a), opaque(b)) {
+		return false
+	}
+	switch a := a.(type) {
+	case llm.Reasoning:
+		b, ok := b.(llm.Reasoning)
+		return ok && a.Text == b.Text
+	case llm.ToolCall:
+		b, ok := b.(llm.ToolCall)
+		return ok && a.ID == b.ID
+	case llm.Text:
+		_, ok := b.(llm.Text)
+		return ok
+	case llm.Media:
+		_, ok := b.(llm.Media)
+		return ok
+	case llm.ToolResult, llm.Unknown:
+	}
+	return true
+}
+
+// spoken is the text of a turn, without the space around it, and the number of
+// its calls.
+func spoken(parts []llm.Part) (text string, calls int) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			if !p.Refusal {
+				text += p.Text
+			}
+		case llm.ToolCall:
+			if !p.ProviderExecuted {
+				calls++
+			}
+		default:
+		}
+	}
+	return strings.TrimSpace(text), calls
+}
+
+// retold counts the turn's calls that are in the echo, and says what the last of
+// them that was changed has other than the turn. What no provider takes back may
+// be mended on the way: a call without a name, arguments that are no object.
+func retold(turn, echo []llm.Part) (found int, wrong string) {
+	next := 0
+	for _, p := range turn {
+		was, ok := p.(llm.ToolCall)
+		if !ok || was.ProviderExecuted {
+			continue
+		}
+		for range echo {
+			next %= len(echo)
+			now, ok := echo[next].(llm.ToolCall)
+			next++
+			if !ok || now.ID != was.ID {
+				continue
+			}
+			found++
+			switch {
+			case was.Name != "" && now.Name != was.Name:
+				wrong = "the call " + quoted(was.ID) + " of another tool"
+			case now.Args != was.Args && isObject(json.RawMessage(was.Args)):
+				wrong = "other arguments of the call " + quoted(was.ID)
+			}
+			break
+		}
+	}
+	return found, wrong
+}

@@ -1,0 +1,190 @@
+package check_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// lose checks events of which some are lost: those for which whose returns ok,
+// with the run that it names. The place is the event's, counted from 1.
+func lose(events []trace.Event, whose func(i int) (run string, ok bool)) (*check.Checker, []check.Violation) {
+	c := check.New(nil)
+	for i, ev := range events {
+		if run, ok := whose(i); ok {
+			c.Lost(run, i+1)
+		} else {
+			c.Add(ev)
+		}
+	}
+	return c, c.Done()
+}
+
+func cuts(c *check.Checker) []string {
+	out := []string{}
+	for _, x := range c.Cuts() {
+		out = append(out, fmt.Sprint(x.Run, " ", x.Place))
+	}
+	return out
+}
+
+// TestEachEventIsLost takes each event in turn from each clean run: nothing is
+// found in it for that, whether or not it is known whose the event was.
+func TestEachEventIsLost(t *testing.T) {
+	for name, make := range clean {
+		events := make().events
+		for i := range events {
+			for _, run := range []string{"", "r1"} {
+				c, vs := lose(events, func(at int) (string, bool) { return run, at == i })
+				if len(vs) > 0 {
+					t.Errorf("%s without event %d (%s) of %q: %q", name, i, events[i].Body.Kind(), run, brief(vs))
+				}
+				if diff := cmp.Diff([]string{fmt.Sprint("r1 ", i+1)}, cuts(c)); diff != "" {
+					t.Errorf("%s without event %d of %q: cuts (-want +got):\n%s", name, i, run, diff)
+				}
+			}
+		}
+	}
+}
+
+// What was found before the event was lost stays, and what comes after in the
+// runs that have lost nothing is found.
+func TestFoundAroundALostEvent(t *testing.T) {
+	a, b, d := plain(), plain(), plain()
+	b.run, d.run = "b", "d"
+	for _, s := range []*script{a, b, d} {
+		for i := range s.events {
+			s.events[i].Run = s.run
+		}
+	}
+	change(t, a, 0, func(b *trace.ToolStart) { b.Args = "{}" })
+	change(t, b, 3, func(b *trace.ToolStart) { b.Args = "{}" })
+	var events []trace.Event
+	for i := range a.events {
+		events = append(events, a.events[i], b.events[i])
+	}
+	events = append(events, d.events[:len(d.events)-1]...)
+	at := 2 * (a.index(t, trace.KindStepEnd, 0) + 1)
+	for name, x := range map[string]struct {
+		lost       []int // events of run r1, by their places
+		run        string
+		want, cuts []string
+	}{
+		"nobody knows whose":           {[]int{at}, "", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
+		"of the run":                   {[]int{at}, "r1", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
+		"of a run that nobody knows":   {[]int{at}, "x", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
+		"two":                          {[]int{at, at + 2}, "", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
+		"two of the run":               {[]int{at, at + 2}, "r1", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
+		"of a run that is not there":   {[]int{at}, "b", []string{"INV-09 r1", "INV-14 r1", "INV-13 d"}, []string{fmt.Sprint("b ", at+1)}},
+		"the last, nobody knows whose": {[]int{len(events) - 1}, "", []string{"INV-09 r1", "INV-09 b"}, []string{fmt.Sprint("d ", len(events))}},
+		"the last":                     {[]int{len(events) - 1}, "d", []string{"INV-09 r1", "INV-09 b"}, []string{fmt.Sprint("d ", len(events))}},
+		"before all":                   {[]int{0}, "", []string{"INV-09 b", "INV-13 d"}, []string{"r1 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, vs := lose(events, func(i int) (string, bool) { return x.run, slices.Contains(x.lost, i) })
+			got := []string{}
+			for _, v := range vs {
+				if line := v.Invariant + " " + v.Run; !slices.Contains(got, line) {
+					got = append(got, line)
+				}
+			}
+			if diff := cmp.Diff(x.want, got); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(x.cuts, cuts(c)); diff != "" {
+				t.Errorf("cuts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A run that was cut stays so up to its end, and nothing is said of what comes
+// after it; its calls that were pending are not known to the run that resumes it.
+func TestCutRunEnds(t *testing.T) {
+	s := clean["suspended"]()
+	c := check.New(nil)
+	for i, ev := range s.events {
+		if i == 3 {
+			c.Lost("r1", 4)
+		}
+		c.Add(ev)
+	}
+	c.Add(trace.Event{Run: "r1", Seq: 99, Body: trace.Warning{}})
+	r := begin("r2", declared)
+	r.add(trace.Resumed{Of: "r1"}).starts(c2).ends(good("c2"))
+	r.history = append(s.history[:3:3], llm.ToolResults(good("c2")))
+	r.add(trace.Rewrite{Cause: "resume"}).ask().turn(text("a")).done().end(trace.CauseNone)
+	for _, ev := range r.events {
+		c.Add(ev)
+	}
+	c.Lost("", 100) // by nobody: all have ended
+	wantNone(t, c.Done())
+	if diff := cmp.Diff([]string{"r1 4"}, cuts(c)); diff != "" {
+		t.Errorf("cuts (-want +got):\n%s", diff)
+	}
+	c.Cuts()[0].Run = "changed"
+	if diff := cmp.Diff([]string{"r1 4"}, cuts(c)); diff != "" {
+		t.Errorf("the cuts can be changed by their callers:\n%s", diff)
+	}
+}
+
+// A run that begins after an event was lost has lost nothing if it begins with
+// its run.start; one without may have lost it, whatever its numbers say.
+func TestRunsAfterALostEvent(t *testing.T) {
+	for _, x := range []struct {
+		drop int
+		want []string
+	}{{0, []string{}}, {1, []string{"r1 7"}}} {
+		c := check.New(nil)
+		c.Lost("", 7)
+		s := plain()
+		s.events = s.events[x.drop:]
+		renumber(s)
+		for _, ev := range s.events {
+			c.Add(ev)
+		}
+		wantNone(t, c.Done())
+		if diff := cmp.Diff(x.want, cuts(c)); diff != "" {
+			t.Errorf("cuts (-want +got):\n%s", diff)
+		}
+	}
+	// A run.start that comes again is none that begins the run.
+	c, s := check.New(nil), plain()
+	c.Add(s.events[0])
+	c.Lost("", 2)
+	c.Add(trace.Event{Run: "r1", Seq: 9, Body: trace.RunStart{}})
+	wantNone(t, c.Done())
+	if diff := cmp.Diff([]string{"r1 2"}, cuts(c)); diff != "" {
+		t.Errorf("cuts (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnyEventsAreLost checks that no order of events and losses panics, that a
+// loss never makes more to be found in a run that is cut, and that of the others
+// all is found.
+func TestAnyEventsAreLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := drawEvents.Draw(t, "events")
+		lost := rapid.SliceOfN(rapid.SampledFrom([]string{"no", "no", "no", "", "r1", "r3"}), len(events), len(events)).Draw(t, "lost")
+		c, vs := lose(events, func(i int) (string, bool) { return lost[i], lost[i] != "no" })
+		runs := map[string]bool{}
+		for _, x := range c.Cuts() {
+			if x.Place < 1 || x.Place > len(events) || lost[x.Place-1] == "no" || runs[x.Run] {
+				t.Fatalf("cuts %v", c.Cuts())
+			}
+			runs[x.Run] = true
+		}
+		for _, v := range vs {
+			if v.Event == check.NoEvent && v.Invariant == "INV-13" && runs[v.Run] {
+				t.Errorf("of a run that is cut: %s", v)
+			}
+		}
+	})
+}
