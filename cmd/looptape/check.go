@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +25,8 @@ standard input. With several files a run's name stands behind its file's.
 
 What a run does not declare is not checked. A violation that a run declares as
 accepted is listed, and does not count. A part of a file that cannot be read is
-named, and the rest is checked.
+named, and the rest is checked; of a run that has lost an event there, no more
+is said.
 
 Exit status: 0 if every invariant held, 1 if one did not, else 2 if anything
 could not be read.`,
@@ -105,9 +108,13 @@ func (r *report) file(w *world, name, prefix string) {
 func (r *report) trace(src *importer.Source, name, prefix string) {
 	c := check.New(nil)
 	seen := map[string]bool{}
+	before := len(r.Unreadable)
 	for ev, err := range src.Events() {
 		if err != nil {
 			r.unread(name, err)
+			if e, ok := errors.AsType[*importer.Error](err); ok {
+				c.Lost(e.Run, e.Line)
+			}
 			continue
 		}
 		if !seen[ev.Run] {
@@ -117,6 +124,31 @@ func (r *report) trace(src *importer.Source, name, prefix string) {
 		c.Add(ev)
 	}
 	r.add(prefix, c.Done())
+	for i := range r.Unreadable[before:] {
+		u := &r.Unreadable[before+i]
+		u.Error += cutAt(u.Line, c.Cuts())
+	}
+}
+
+// cutAt says which runs were checked up to this line only.
+func cutAt(line int, cuts []check.Cut) string {
+	const most = 3
+	var names []string
+	for _, c := range cuts {
+		if c.Place == line {
+			names = append(names, strconv.Quote(c.Run))
+		}
+	}
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return fmt.Sprintf("; the run %s is checked up to line %d only", names[0], line)
+	case n > most:
+		names = append(names[:most], fmt.Sprintf("%d more", n-most))
+	}
+	last := len(names) - 1
+	return fmt.Sprintf("; the runs %s and %s are checked up to line %d only", strings.Join(names[:last], ", "), names[last], line)
 }
 
 func (r *report) lists(src *importer.Source, name, prefix string) {
