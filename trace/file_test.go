@@ -260,7 +260,7 @@ func TestBrokenLines(t *testing.T) {
 	const end = `{"seq":0,"run":"r","kind":"step.end"}`
 	evs, broken := read(t, header+end+"\n{\n\n  \n\xff\n"+end+"\r\n"+`{"kind":5}`+"\n"+end)
 	want := []string{
-		"line 3: the text ends too early (byte 3)",
+		"line 3: the text ends too early (byte 2)",
 		"line 6: the line is not UTF-8 (byte 1)",
 		"line 8: expected a string at kind (byte 9)",
 	}
