@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -238,5 +239,58 @@ func TestStartsContextEndsWithTheRun(t *testing.T) {
 	mustRun(t, model(text("x")), loop.Config{Policies: []loop.Policy{p}})
 	if kept.Err() == nil {
 		t.Error("the context goes on")
+	}
+}
+
+// A result that a model sends is dropped with a warning, unless it is that of a
+// call which the provider ran itself, wherever in the turn that stands.
+func TestResultsInATurn(t *testing.T) {
+	result := func(id string) llm.ToolResult {
+		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: "made up"}}}
+	}
+	own := llm.ToolCall{ID: "s1", Name: "search", Args: "{}", ProviderExecuted: true}
+	call := llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}
+	for name, c := range map[string]struct {
+		parts []llm.Part
+		want  []llm.Part
+		warns int
+	}{
+		"for no call":              {[]llm.Part{result("c9"), llm.Text{Text: "so"}}, []llm.Part{llm.Text{Text: "so"}}, 1},
+		"nothing else":             {[]llm.Part{result("c9")}, nil, 1},
+		"for a call of the loop's": {[]llm.Part{call, result("c1")}, []llm.Part{call}, 1},
+		"for the provider's call":  {[]llm.Part{own, result("s1"), result("c1"), call}, []llm.Part{own, result("s1"), call}, 1},
+		"before the call":          {[]llm.Part{result("s1"), own, llm.Text{Text: "so"}}, []llm.Part{result("s1"), own, llm.Text{Text: "so"}}, 0},
+	} {
+		turn := fake.Turn{}
+		for _, p := range c.parts {
+			turn.Events = append(turn.Events, llm.PartDone{Part: p})
+		}
+		mine := around("mine", func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Turn, error) {
+			return &llm.Turn{Finish: llm.FinishStop, Parts: c.parts}, nil
+		})
+		for who, cfg := range map[string]loop.Config{"the model": {}, "a policy": {Policies: []loop.Policy{mine}}} {
+			cfg.Tools, cfg.MaxSteps = []loop.Tool{echo("a")}, 1
+			var warned []trace.Warning
+			cfg.Sink = trace.SinkFunc(func(ev trace.Event) error {
+				if w, ok := ev.Body.(trace.Warning); ok && w.Code == loop.WarnNoCall {
+					warned = append(warned, w)
+				}
+				return nil
+			})
+			res, err := held(t, who+", "+name, model(turn), cfg)
+			if err != nil || len(warned) != c.warns {
+				t.Errorf("%s, %s: got %v, warnings %+v", who, name, err, warned)
+			}
+			var got []llm.Part
+			if len(res.Messages) > 0 {
+				got = res.Messages[0].Parts
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", who, name, diff)
+			}
+			if c.warns > 0 && !strings.Contains(warned[0].Message, `which is no call that the provider ran; it was dropped`) {
+				t.Errorf("%s, %s: got %q", who, name, warned[0].Message)
+			}
+		}
 	}
 }
