@@ -199,7 +199,7 @@ func testDeuzPredicateInput(t *testing.T) {
 		seen = append(seen, fmt.Sprintf("%d steps, count %d, last %s=%s", len(s.Steps), s.StepCount(), last.Calls[0].Name, last.Results[0].Text()))
 		return false, nil
 	}
-	mustRun(t, model(calls("a#1"), calls("b#2"), text("x")), deuz(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{spy}}))
+	mustRun(t, model(calls("a#1"), calls("b#2"), text("x")), deuz(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{loop.StopFunc(spy)}}))
 	if diff := cmp.Diff([]string{"1 steps, count 1, last a={}", "2 steps, count 2, last b={}"}, seen); diff != "" {
 		t.Errorf("what the predicate saw (-want +got):\n%s", diff)
 	}
@@ -209,7 +209,7 @@ func testDeuzPredicateCalls(t *testing.T) {
 	n := 0
 	spy := func(context.Context, loop.StopInfo) (bool, error) { n++; return false, nil }
 	client, _ := loop.ClientTool("c", "", nil)
-	cfg := deuz(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), client}, StopWhen: []loop.StopCondition{spy}})
+	cfg := deuz(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), client}, StopWhen: []loop.StopCondition{loop.StopFunc(spy)}})
 	mustRun(t, model(calls("a"), text("x")), cfg)
 	if n != 1 {
 		t.Errorf("got %d evaluations, want 1", n)

@@ -259,6 +259,7 @@ func (c *Config) declare() trace.Options {
 	add("max_steps", strconv.Itoa(c.MaxSteps))
 	opt("cap_at", string(c.CapAt))
 	opt("on_cap", string(c.OnCap))
+	opt("stop_when", stopNames(c.StopWhen))
 	if c.Concurrency < 0 {
 		add("concurrency", "unbounded")
 	} else {

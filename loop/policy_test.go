@@ -426,7 +426,7 @@ func TestContributedTools(t *testing.T) {
 func TestStopConditions(t *testing.T) {
 	price := func(u llm.Usage) (float64, bool) { return float64(u.Output) / 10, true }
 	unknown := func(llm.Usage) (float64, bool) { return 1000, false }
-	never := func(context.Context, loop.StopInfo) (bool, error) { return false, nil }
+	never := loop.StopFunc(func(context.Context, loop.StopInfo) (bool, error) { return false, nil })
 	for _, c := range []struct {
 		name string
 		when []loop.StopCondition
@@ -440,12 +440,12 @@ func TestStopConditions(t *testing.T) {
 		{"count 4, after the end", []loop.StopCondition{loop.StepCountIs(4)}, 4, trace.CauseNone},
 		{"called b", []loop.StopCondition{loop.HasToolCall("b")}, 2, trace.CauseStopCondition},
 		{"called c", []loop.StopCondition{loop.HasToolCall("c")}, 4, trace.CauseNone},
-		{"called a, in the last step alone", []loop.StopCondition{func(ctx context.Context, s loop.StopInfo) (bool, error) {
+		{"called a, in the last step alone", []loop.StopCondition{loop.StopFunc(func(ctx context.Context, s loop.StopInfo) (bool, error) {
 			if s.StepCount() < 3 {
 				return false, nil
 			}
-			return loop.HasToolCall("b")(ctx, s)
-		}}, 4, trace.CauseNone},
+			return loop.HasToolCall("b").Stop(ctx, s)
+		})}, 4, trace.CauseNone},
 		{"60 tokens", []loop.StopCondition{loop.TotalTokensExceed(60)}, 2, trace.CauseStopCondition},
 		{"61 tokens", []loop.StopCondition{loop.TotalTokensExceed(61)}, 3, trace.CauseStopCondition},
 		{"cost 4", []loop.StopCondition{loop.CostExceeds(4, price)}, 2, trace.CauseStopCondition},
@@ -463,9 +463,39 @@ func TestStopConditions(t *testing.T) {
 	}
 	boom := errors.New("boom")
 	res, _, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, StopWhen: []loop.StopCondition{never,
-		func(context.Context, loop.StopInfo) (bool, error) { return false, boom }}})
+		loop.StopFunc(func(context.Context, loop.StopInfo) (bool, error) { return false, boom })}})
 	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "StopWhen[1]") || len(res.Steps) != 1 {
 		t.Errorf("an error: got %v, %+v", err, res)
+	}
+}
+
+// said is a condition with a name of its own.
+type said struct {
+	loop.StopFunc
+	name []string
+}
+
+func (s said) String() string { return s.name[0] }
+
+// The trace declares the conditions, in order.
+func TestStopConditionsAreDeclared(t *testing.T) {
+	never := loop.StopFunc(func(context.Context, loop.StopInfo) (bool, error) { return false, nil })
+	price := func(llm.Usage) (float64, bool) { return 0, true }
+	for want, when := range map[string][]loop.StopCondition{
+		"": nil,
+		"step_count:3,has_tool_call:b,total_tokens:70,cost:0.5,never": {
+			loop.StepCountIs(3), loop.HasToolCall("b"), loop.TotalTokensExceed(70), loop.CostExceeds(0.5, price), loop.CostExceeds(1, nil),
+		},
+		"custom,quiet": {never, said{never, []string{"quiet"}}},
+	} {
+		_, events := mustRun(t, model(text("x")), loop.Config{StopWhen: when})
+		got, ok := of[trace.RunStart](events)[0].Options.Lookup("stop_when")
+		if got != want || ok != (want != "") {
+			t.Errorf("got %q (%v), want %q", got, ok, want)
+		}
+	}
+	if _, err := loop.New(model(), &loop.Config{StopWhen: []loop.StopCondition{said{}}}); err != nil {
+		t.Errorf("a name that panics: got %v", err)
 	}
 }
 

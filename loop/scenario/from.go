@@ -133,6 +133,8 @@ func (b *builder) options() {
 		switch {
 		case isRetry:
 			b.retry(fake.Option{Name: sub, Value: v})
+		case o.Name == "stop_when":
+			b.stopWhen(o.Value)
 		case known[o.Name]:
 			b.script.Loop = append(b.script.Loop, fake.Option{Name: o.Name, Value: v})
 		default:
@@ -144,6 +146,30 @@ func (b *builder) options() {
 	}
 	for _, t := range b.start.Tools {
 		b.tool(t.Name).Client = t.Client
+	}
+}
+
+// stopWhen takes over the stop conditions that a scenario can say.
+func (b *builder) stopWhen(declared string) {
+	list := fake.Value{Kind: fake.List}
+	for item := range strings.SplitSeq(declared, ",") {
+		name, arg, _ := strings.Cut(item, ":")
+		v := fake.TextValue(arg)
+		switch _, err := strconv.Atoi(arg); {
+		case item == "never":
+			list.Items = append(list.Items, fake.TextValue(item))
+			continue
+		case name == "has_tool_call":
+		case (name == "step_count" || name == "total_tokens") && err == nil:
+			v.Kind = fake.Number
+		default: // the price of a cost, or what a custom condition asks, is not in a trace
+			b.lose("the stop condition " + item)
+			continue
+		}
+		list.Items = append(list.Items, fake.Value{Kind: fake.Map, Fields: []fake.Option{{Name: name, Value: v}}})
+	}
+	if list.Items != nil {
+		b.option("stop_when", list)
 	}
 }
 
@@ -210,7 +236,7 @@ func (b *builder) event(ev trace.Event) {
 	case trace.Rewrite:
 		b.lose("the rewrite by " + e.By)
 	case trace.Decision:
-		if e.By != "" || e.Cause == trace.CauseStopCondition {
+		if _, told := b.start.Options.Lookup("stop_when"); e.By != "" || e.Cause == trace.CauseStopCondition && !told {
 			b.lose(fmt.Sprintf("what decided to %s (%s)", e.Action, cmp.Or(e.By, string(e.Cause))))
 		}
 	case trace.Custom:

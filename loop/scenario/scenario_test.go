@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace"
 )
 
 // Every golden scenario, recorded and made a scenario again, gives the same
@@ -61,5 +62,49 @@ func TestFromTrace(t *testing.T) {
 	}
 	if same < len(files)*3/4 {
 		t.Errorf("only %d of %d scenarios could be made again", same, len(files))
+	}
+}
+
+// The stop conditions that a trace declares come back, as far as they are told.
+func TestFromTraceStops(t *testing.T) {
+	for declared, c := range map[string]struct{ want, lost string }{
+		"":               {"", "what decided to stop (stop_condition)"},
+		"never":          {"stop_when: [never]", ""},
+		"has_tool_call:": {"stop_when: [{has_tool_call: ''}]", ""},
+		"step_count:x":   {"", "the stop condition step_count:x"},
+		"total_tokens:":  {"", "the stop condition total_tokens:"},
+		"other:3":        {"", "the stop condition other:3"},
+		"custom":         {"", "the stop condition custom"},
+		"never:3":        {"", "the stop condition never:3"},
+		"never,cost:0.5,has_tool_call:b,step_count:2,total_tokens:30": {
+			"stop_when: [never, {has_tool_call: b}, {step_count: 2}, {total_tokens: 30}]", "the stop condition cost:0.5",
+		},
+	} {
+		src, err := os.ReadFile("../../testdata/invariants/INV-25-condition.txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := scenario.Parse("f", src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := scenario.Run(t.Context(), f.Script, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := o.Events[0].Body.(trace.RunStart)
+		start.Options = start.Options.With("stop_when", declared)
+		if declared == "" {
+			start.Options = start.Options[:len(start.Options)-1]
+		}
+		o.Events[0].Body = start
+		made, err := scenario.FromTrace(o.Events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(made); !strings.Contains(got, c.want) || c.want == "" && strings.Contains(got, "stop_when:") ||
+			!strings.Contains(got, c.lost) || c.lost == "" && strings.Contains(got, "Not taken over") {
+			t.Errorf("%q: got\n%s\nwant %q, lost %q", declared, got, c.want, c.lost)
+		}
 	}
 }
