@@ -209,12 +209,24 @@ func TestParseScript(t *testing.T) {
 	check(t, "error there", "s.yaml:6:14: no 5", got.Errorf(got.Loop[1].Value.Pos, "no %d", 5).Error())
 }
 
+// golden compares with a golden file. A test that fails says how to repeat it
+// alone.
+func golden(t *testing.T, name string, got []byte, opts ...goldie.Option) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("to repeat this alone: go test ./fake -count=1 -run '^%s$'", t.Name())
+		}
+	})
+	goldie.New(t, opts...).Assert(t, name, got)
+}
+
 func TestYAMLGolden(t *testing.T) {
 	out, err := sampleScript().YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	goldie.New(t, goldie.WithNameSuffix(".yaml")).Assert(t, "sample", out)
+	golden(t, "sample", out, goldie.WithNameSuffix(".yaml"))
 	if diff := cmp.Diff(sampleScript(), parse(t, string(out)), noPos); diff != "" {
 		t.Errorf("read again (-want +got):\n%s", diff)
 	}
@@ -307,7 +319,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	goldie.New(t, goldie.WithFixtureDir("schema"), goldie.WithNameSuffix(".schema.json")).Assert(t, "scenario-v1", built)
+	golden(t, "scenario-v1", built, goldie.WithFixtureDir("schema"), goldie.WithNameSuffix(".schema.json"))
 	schema := compile(t)
 	if err := schema.Validate(asJSON(t, []byte(sample))); err != nil {
 		t.Errorf("the sample: %v", err)

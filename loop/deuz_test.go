@@ -92,9 +92,7 @@ func TestDeuzContract(t *testing.T) {
 				t.Fatal("nothing shows this row")
 			}
 			for _, s := range row.scenarios {
-				if f := parse(t, filepath.Join(testdata, "contracts", s+".txtar")); !f.HasTrace || f.Trace == "" {
-					t.Errorf("the scenario %s expects no trace; run go test ./loop -run TestGoldens -update and read it", s)
-				}
+				pinned(t, filepath.Join(testdata, "contracts", s+".txtar"))
 			}
 			if row.test != nil {
 				row.test(t)
@@ -152,10 +150,7 @@ func testDeuzTwins(t *testing.T) {
 		if f.Script.Consumer != nil || f.Script.Cancel != nil && f.Script.Cancel.AfterEvents > 0 {
 			continue // counted in events, of which a buffered run has others
 		}
-		want, err := scenario.Run(t.Context(), f.Script, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := play(t, f.Script, nil)
 		for name, opts := range map[string]*scenario.Options{
 			"buffered": {Adjust: func(c *loop.Config) { c.Delivery = llm.Buffered }},
 			"streamed": {Adjust: func(c *loop.Config) { c.Delivery = llm.Streamed }},

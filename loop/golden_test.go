@@ -10,6 +10,7 @@ import (
 
 	"github.com/sebdah/goldie/v2"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/check"
@@ -46,23 +47,59 @@ func parse(t testing.TB, path string) *scenario.File {
 	return f
 }
 
+// pinned is the scenario of a file that says what trace must come out.
+func pinned(t testing.TB, path string) *scenario.File {
+	t.Helper()
+	f := parse(t, path)
+	if !f.HasTrace || f.Trace == "" {
+		t.Errorf("%s expects no trace; run go test ./loop -run TestGoldens -update and read it", path)
+	}
+	return f
+}
+
+// play runs a scenario, which must come to its end as its script says.
+func play(t testing.TB, s *fake.Script, opts *scenario.Options) *scenario.Outcome {
+	t.Helper()
+	o, err := scenario.Run(t.Context(), s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// each makes a test of each scenario. One that fails says how to repeat it alone.
+func each(t *testing.T, paths []string, test func(t *testing.T, path string)) {
+	t.Helper()
+	for _, path := range paths {
+		t.Run(id(path), func(t *testing.T) {
+			repeatable(t)
+			test(t, path)
+		})
+	}
+}
+
+// repeatable makes a test that fails print the command that runs it alone.
+func repeatable(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("to repeat this alone: go test ./loop -count=1 -run '^%s$'", strings.ReplaceAll(t.Name(), "/", "$/^"))
+		}
+	})
+}
+
 func id(path string) string { return strings.TrimSuffix(filepath.Base(path), ".txtar") }
 
 // TestGoldens runs each scenario and compares the file with what it would be:
 // go test ./loop -run TestGoldens -update rewrites the expected traces.
 func TestGoldens(t *testing.T) {
-	for _, path := range scenarioFiles(t) {
-		t.Run(id(path), func(t *testing.T) {
-			f := parse(t, path)
-			o, err := scenario.Run(t.Context(), f.Script, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g := goldie.New(t, goldie.WithFixtureDir(filepath.Dir(path)), goldie.WithNameSuffix(".txtar"), goldie.WithDiffEngine(goldie.ColoredDiff))
-			g.Assert(t, id(path), f.With(o))
-			checkOutcome(t, o)
-		})
-	}
+	each(t, scenarioFiles(t), func(t *testing.T, path string) {
+		f := parse(t, path)
+		o := play(t, f.Script, nil)
+		g := goldie.New(t, goldie.WithFixtureDir(filepath.Dir(path)), goldie.WithNameSuffix(".txtar"), goldie.WithDiffEngine(goldie.ColoredDiff))
+		g.Assert(t, id(path), f.With(o))
+		checkOutcome(t, o)
+	})
 }
 
 // checkOutcome holds the run against the invariants.
@@ -95,27 +132,22 @@ func abandoned(events []trace.Event) []trace.Abandoned { return of[trace.Abandon
 // TestGoldensRepeat gives the same canonical trace each time: 50 times here, as
 // often as -repeats says elsewhere.
 func TestGoldensRepeat(t *testing.T) {
-	for _, path := range scenarioFiles(t) {
-		t.Run(id(path), func(t *testing.T) {
-			t.Parallel()
-			f := parse(t, path)
-			var first []byte
-			times := *repeats
-			if quick {
-				times = 2
+	each(t, scenarioFiles(t), func(t *testing.T, path string) {
+		t.Parallel()
+		f := parse(t, path)
+		var first []byte
+		times := *repeats
+		if quick {
+			times = 2
+		}
+		for n := range times {
+			o := play(t, f.Script, nil)
+			got := []byte(o.Trace() + o.Parts())
+			if n == 0 {
+				first = got
+			} else if !bytes.Equal(first, got) {
+				t.Fatalf("repeat %d differs:\n%s\nthe first was:\n%s", n, got, first)
 			}
-			for n := range times {
-				o, err := scenario.Run(t.Context(), f.Script, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := []byte(o.Trace() + o.Parts())
-				if n == 0 {
-					first = got
-				} else if !bytes.Equal(first, got) {
-					t.Fatalf("repeat %d differs:\n%s\nthe first was:\n%s", n, got, first)
-				}
-			}
-		})
-	}
+		}
+	})
 }

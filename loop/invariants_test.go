@@ -62,16 +62,12 @@ func positives(t testing.TB, id string) []string {
 // TestPositives holds each scenario of an invariant against all of them: its
 // trace, its pairs, and what the running loop shows.
 func TestPositives(t *testing.T) {
-	for _, path := range positives(t, "INV-") {
-		t.Run(id(path), func(t *testing.T) {
-			for _, v := range broken(t, path) {
-				t.Errorf("%s: %s", v.Invariant, v.Message)
-			}
-			if _, err := scenario.Run(t.Context(), parse(t, path).Script, nil); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	each(t, positives(t, "INV-"), func(t *testing.T, path string) {
+		for _, v := range broken(t, path) {
+			t.Errorf("%s: %s", v.Invariant, v.Message)
+		}
+		play(t, parse(t, path).Script, nil)
+	})
 }
 
 // deliver makes a run ask for this delivery.
@@ -181,11 +177,7 @@ func TestPairs(t *testing.T) {
 	for _, p := range pairs {
 		t.Run(p.id, func(t *testing.T) {
 			f := parse(t, filepath.Join(testdata, "invariants", p.id+".txtar"))
-			a, errA := scenario.Run(t.Context(), f.Script, nil)
-			b, errB := scenario.Run(t.Context(), f.Script, p.opts)
-			if err := errors.Join(errA, errB); err != nil {
-				t.Fatal(err)
-			}
+			a, b := play(t, f.Script, nil), play(t, f.Script, p.opts)
 			if found := check.Pair(a.Events, b.Events, p.kind); len(found) > 0 {
 				t.Errorf("the pair must agree: %v", found)
 			}
@@ -227,10 +219,7 @@ func TestChangedRuns(t *testing.T) {
 			return s
 		},
 	} {
-		o, err := scenario.Run(t.Context(), parse(t, filepath.Join(testdata, "invariants", id+".txtar")).Script, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := play(t, parse(t, filepath.Join(testdata, "invariants", id+".txtar")).Script, nil)
 		if diff := cmp.Diff([]string{id}, idsOf(violations(changed(o.Events, change)))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}

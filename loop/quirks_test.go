@@ -192,19 +192,12 @@ func quirkPath(name string) string { return filepath.Join(testdata, "quirks", na
 func TestQuirks(t *testing.T) {
 	for _, q := range quirks {
 		t.Run(q.id, func(t *testing.T) {
+			repeatable(t)
 			if len(q.shown) == 0 && q.test == nil && q.wire == "" {
 				t.Fatal("nothing shows this quirk, and nothing says why")
 			}
 			for _, s := range q.shown {
-				f := parse(t, quirkPath(s.scenario))
-				if !f.HasTrace || f.Trace == "" {
-					t.Errorf("%s expects no trace; run go test ./loop -run TestGoldens -update and read it", s.scenario)
-				}
-				o, err := scenario.Run(t.Context(), f.Script, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				s.hold(t, o)
+				s.hold(t, play(t, pinned(t, quirkPath(s.scenario)).Script, nil))
 			}
 			if q.test != nil {
 				q.test(t)
@@ -436,24 +429,19 @@ func testNotRetried(t *testing.T) {
 
 // A buffered answer comes to the same as a streamed one, whatever the quirk.
 func TestQuirksBuffered(t *testing.T) {
-	for _, path := range quirkFiles(t) {
-		t.Run(id(path), func(t *testing.T) {
-			s := parse(t, path).Script
-			streamed, buffered := facts(t, s, nil), facts(t, s, func(c *loop.Config) { c.Delivery = llm.Buffered })
-			if diff := cmp.Diff(streamed, buffered); diff != "" {
-				t.Errorf("(-streamed +buffered):\n%s", diff)
-			}
-		})
-	}
+	each(t, quirkFiles(t), func(t *testing.T, path string) {
+		s := parse(t, path).Script
+		streamed, buffered := facts(t, s, nil), facts(t, s, deliver(llm.Buffered))
+		if diff := cmp.Diff(streamed, buffered); diff != "" {
+			t.Errorf("(-streamed +buffered):\n%s", diff)
+		}
+	})
 }
 
 // facts runs a script and tells what INV-12 compares.
-func facts(t *testing.T, s *fake.Script, adjust func(*loop.Config)) []string {
+func facts(t *testing.T, s *fake.Script, opts *scenario.Options) []string {
 	t.Helper()
-	o, err := scenario.Run(t.Context(), s, &scenario.Options{Adjust: adjust})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := play(t, s, opts)
 	out := []string{fmt.Sprint(o.Result.Stop, o.Result.Usage, o.Result.Finish, o.Result.ModelCalls, o.Err)}
 	for _, m := range o.Result.Messages {
 		out = append(out, string(m.AppendJSON(nil)))
@@ -463,21 +451,15 @@ func facts(t *testing.T, s *fake.Script, adjust func(*loop.Config)) []string {
 
 // The same text and arguments in pieces of one byte give the same trace.
 func TestQuirksInPieces(t *testing.T) {
-	for _, path := range quirkFiles(t) {
-		t.Run(id(path), func(t *testing.T) {
-			f := parse(t, path)
-			if id(path) == "QT-05" {
-				t.Skip("this one breaks off after a number of events, which pieces change")
-			}
-			o, err := scenario.Run(t.Context(), f.Script, &scenario.Options{Chunk: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := f.Compare(o); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	each(t, quirkFiles(t), func(t *testing.T, path string) {
+		if id(path) == "QT-05" {
+			t.Skip("this one breaks off after a number of events, which pieces change")
+		}
+		f := parse(t, path)
+		if diff := f.Compare(play(t, f.Script, &scenario.Options{Chunk: 1})); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 func quirkFiles(t *testing.T) []string {
