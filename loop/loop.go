@@ -325,5 +325,11 @@ func Continue(history []llm.Message, next ...llm.Message) Input {
 	return Input{Messages: slices.Concat(history, next)}
 }
 
-// Run runs the loop to its end.
+// Run runs the loop to its end; cancelling ctx ends it sooner.
+//
+// A model must heed its context, as a tool must: nothing runs after a run has
+// returned, so one whose Stream goes on after ctx has ended is waited for. What
+// cannot be made to heed it can be wrapped in an llm.ModelFunc that reads it on a
+// goroutine of its own, hands its events on, and yields context.Cause(ctx) as
+// soon as ctx ends; what that goroutine does from then on is its caller's to see to.
 func (a *Agent) Run(ctx context.Context, in Input) (*Result, error) { return a.Start(ctx, in).Wait() }

@@ -15,6 +15,10 @@ import (
 // or while somebody waits for it, on the goroutine that does: there is no queue
 // between the loop and its consumer, and a Run that nobody looks at costs
 // nothing. For a run in the background, call Wait on a goroutine.
+//
+// A step's only tool, hooks and OnStep are called on that goroutine as well. If one
+// of them ends it (runtime.Goexit, as FailNow of a test does), the run ends there:
+// its trace is completed, and who else waits for it gets an error.
 type Run struct {
 	begin sync.Once
 	done  chan struct{}
