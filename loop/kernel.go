@@ -250,7 +250,7 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 	case r.forced:
 		return decided(Decision{Action: trace.End, Cause: trace.CauseForced}, "", true)
 	case len(calls) == 0:
-		return r.natural(s, turn, more, by)
+		return r.natural(turn, more, by)
 	case len(r.tools.list) == 0:
 		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
 	}
@@ -283,7 +283,7 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 
 // natural is what follows a turn without calls: the end, unless the provider
 // paused the turn or a policy has more to say, and the cap admits it.
-func (r *run) natural(s *StepInfo, turn *llm.Turn, more Decision, by string) (Decision, []*Planned, error) {
+func (r *run) natural(turn *llm.Turn, more Decision, by string) (Decision, []*Planned, error) {
 	d := Decision{Action: trace.End, Cause: trace.CauseNone}
 	own := true
 	switch {

@@ -31,7 +31,7 @@ func deadlinePolicy(d time.Duration) Policy {
 func budgetPolicy(budget int64) Policy {
 	return Policy{Name: "token_budget", New: func(RunInfo) Hooks {
 		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (Decision, error) {
-			if s.Usage.Total() < budget {
+			if !s.run.spent() {
 				return Decision{}, nil
 			}
 			return Decision{Action: trace.Stop, Cause: trace.CauseBudget, Note: fmt.Sprintf("%d of %d tokens", s.Usage.Total(), budget)}, nil

@@ -59,7 +59,7 @@ var mutants = []mutant{
 	{"INV-18", "the sum leaves cached tokens out", "kernel.go",
 		"res.Usage, res.Messages = r.usage, r.added()", "res.Usage, res.Messages = r.usage, r.added(); res.Usage.Cached = 0"},
 	{"INV-19", "a budget may be spent and one more call made", "limits.go",
-		"s.Usage.Total() < budget", "s.Usage.Total() <= budget"},
+		"r.usage.Total() >= r.cfg.TokenBudget", "r.usage.Total() > r.cfg.TokenBudget"},
 	{"INV-20", "the guard is one step late", "guard.go",
 		"row[c.Name] >= limit", "row[c.Name] > limit"},
 	{"INV-21", "an answer that had begun is retried", "attempt.go",

@@ -674,8 +674,8 @@ func TestModelThatGoesOn(t *testing.T) {
 	var events []string
 	a := newAgent(t, stubborn, loop.Config{})
 	run := a.Start(t.Context(), loop.Ask("q"))
-	for ev := range run.Events() {
-		if d, ok := ev.Body.(trace.ModelDelta); ok {
+	for ev, end := range run.Events() {
+		if d, ok := ev.Body.(trace.ModelDelta); ok && end == nil {
 			events = append(events, d.Text)
 		}
 	}

@@ -185,8 +185,8 @@ func TestConsumersThatDoNotComeBack(t *testing.T) {
 				_, events, err := unwound(t, fmt.Sprintf("%s at event %d, %d at once", name, n, width), m, loop.Config{
 					Tools: []loop.Tool{echo("a"), defaulted(t, "d")}, Concurrency: width,
 				}, func(run *loop.Run) {
-					for ev := range run.Events() {
-						if last = ev.Body.Kind() == trace.KindRunEnd; seen == n || last {
+					for ev, err := range run.Events() {
+						if last = ev.Body.Kind() == trace.KindRunEnd; seen == n || last || err != nil {
 							end()
 						}
 						seen++
