@@ -169,10 +169,8 @@ func (s *scanner) int() int { return int(s.number()) }
 // duration reads a duration as Go spells it.
 func (s *scanner) duration() time.Duration {
 	s.peek()
-	text := s.s[s.i:]
-	if end := strings.IndexAny(text, " ;)"); end >= 0 {
-		text = text[:end]
-	}
+	rest := s.s[s.i:]
+	text := rest[:strings.IndexAny(rest+" ", " ;)")]
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		s.fail(s.i, "expected a duration, as in 1m30s or 20ms")

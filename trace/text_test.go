@@ -180,6 +180,7 @@ func TestParseTextErrors(t *testing.T) {
 		{"model.turn r1:0 usage=1/2(cached=3", "1:35: expected ')'"},
 		{"model.error r1:0 api \"x\" lost", "1:26: lost is not known here"},
 		{"model.retry r1:0 x wait=long", "1:25: expected a duration, as in 1m30s or 20ms"},
+		{"model.retry r1:0 x wait=;", "1:25: expected a duration, as in 1m30s or 20ms"},
 		{"model.retry r1:0 x after=1s", "1:20: after= is not known here"},
 		{"decision r1:0 go_on 1 call", "1:21: expected ':'"},
 		{"decision r1:0 go_on: 1 tool", "1:24: expected calls"},
