@@ -50,7 +50,7 @@ var table = []room{
 	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
 	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/..."}},
 	{name: "loop/preset/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/..."}},
-	{name: "providers/...", rooms: []string{"internal/jsonio", "internal/sse", "llm"}},
+	{name: "providers/...", rooms: []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol"}},
 	{name: "fake", rooms: []string{"internal/jsonio", "llm"}, modules: []string{yaml, goCmp}},
 	{name: "fake/wire", rooms: []string{"internal/jsonio", "internal/sse", "llm", "trace", "trace/check", "fake", "providers/..."}},
 	{name: "cassettes", modules: []string{yaml, "github.com/dnaeon/go-vcr"}},

@@ -1,0 +1,247 @@
+package protocol
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/looptape/looptape/internal/sse"
+	"github.com/looptape/looptape/llm"
+)
+
+// Client is an llm.Model over HTTP. Retrying is the loop's, so that it shows in
+// the trace: a Client sends each request once, and follows no redirect, which
+// would take the credential along. It is safe for use by many goroutines; its
+// fields are not to be changed once it is in use.
+type Client struct {
+	Protocol Protocol
+	// BaseURL is what stands before the paths of the protocol, such as
+	// https://api.openai.com/v1.
+	BaseURL string
+	// HTTP sends the requests; nil is http.DefaultClient. Its CheckRedirect is not
+	// used.
+	HTTP *http.Client
+	// Authorize adds the credential to a request: a key, a bearer token, a
+	// signature. nil adds none. The values that it adds, in headers and the
+	// query, are kept out of every error.
+	Authorize func(req *http.Request) error
+	// Header is sent with each request.
+	Header http.Header
+	// MaxEvent and MaxAnswer bound the bytes of one event of a stream and of a
+	// whole answer, both after decompression. 0 is DefaultMaxEvent and
+	// DefaultMaxAnswer.
+	MaxEvent, MaxAnswer int
+}
+
+// The bounds of a Client that sets none.
+const (
+	DefaultMaxEvent  = 32 << 20
+	DefaultMaxAnswer = 256 << 20
+)
+
+// maxError is how much of an error's body is read.
+const maxError = 64 << 10
+
+var (
+	// ErrCutOff is the error of an answer that ends before it is complete.
+	ErrCutOff = errors.New("the answer broke off before its end")
+	// ErrTooLarge is the error of an answer beyond the bounds of the Client.
+	ErrTooLarge = errors.New("the answer is too large")
+)
+
+// Stream implements llm.Model. Each error that a provider or the network caused
+// is an *llm.APIError.
+func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel() // so that leaving early ends the connection
+		a := &answer{client: c, yield: yield}
+		if err := a.get(ctx, req); err != nil && !a.left {
+			yield(nil, err)
+		}
+	}
+}
+
+// answer is one answer on its way.
+type answer struct {
+	client  *Client
+	yield   func(llm.Event, error) bool
+	left    bool
+	secrets []string
+}
+
+func (a *answer) emit(ev llm.Event) {
+	if !a.left {
+		a.left = !a.yield(ev, nil)
+	}
+}
+
+func (a *answer) get(ctx context.Context, req *llm.Request) error {
+	hr, err := a.request(ctx, req)
+	if err != nil {
+		return err
+	}
+	client := http.Client{}
+	if a.client.HTTP != nil {
+		client = *a.client.HTTP
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.Do(hr)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // the URL may hold a key
+		}
+		return a.broken(ctx, 0, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body := &bounded{from: resp.Body, left: orDefault(a.client.MaxAnswer, DefaultMaxAnswer)}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return a.refusal(resp, body)
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+		err = a.streamed(body)
+	} else {
+		err = a.buffered(body)
+	}
+	if err == nil || a.left {
+		return nil
+	}
+	if told, ok := errors.AsType[*llm.APIError](err); ok {
+		return a.told(resp, told)
+	}
+	return a.broken(ctx, resp.StatusCode, err)
+}
+
+// request makes the HTTP request, and takes note of the credential in it.
+func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, error) {
+	c := a.client
+	name := c.Protocol.Name()
+	r, err := c.Protocol.EncodeRequest(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	target := strings.TrimSuffix(c.BaseURL, "/") + r.Path
+	if r.Query != "" {
+		target += "?" + r.Query
+	}
+	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: the base URL cannot be used", name)
+	}
+	maps.Copy(hr.Header, r.Header)
+	maps.Copy(hr.Header, c.Header)
+	hr.Header.Set("Content-Type", "application/json")
+	if c.Authorize == nil {
+		return hr, nil
+	}
+	header, query := hr.Header.Clone(), hr.URL.RawQuery
+	if err := c.Authorize(hr); err != nil {
+		return nil, fmt.Errorf("%s: authorizing the request: %w", name, err)
+	}
+	a.secrets = added(header, query, hr)
+	return hr, nil
+}
+
+// streamed reads an answer that comes as server-sent events.
+func (a *answer) streamed(body io.Reader) error {
+	events := sse.NewReader(body, orDefault(a.client.MaxEvent, DefaultMaxEvent))
+	dec := a.client.Protocol.NewDecoder()
+	for !a.left {
+		ev, err := events.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return dec.End(a.emit)
+		case errors.Is(err, sse.ErrTooLong):
+			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		case err != nil:
+			return err
+		}
+		if err := dec.Event(ev.Name, ev.Data, a.emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buffered reads an answer that comes in one piece, also where a stream was asked
+// for: some servers know none.
+func (a *answer) buffered(body io.Reader) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	return a.client.Protocol.DecodeAnswer(data, a.emit)
+}
+
+// refusal is the error of a status that is none of success.
+func (a *answer) refusal(resp *http.Response, body io.Reader) error {
+	data, _ := io.ReadAll(io.LimitReader(body, maxError)) // what there is of it
+	e := a.client.Protocol.DecodeError(resp.StatusCode, resp.Header, data)
+	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode < 400 {
+		e.Message = "a redirect, which is not followed; set the base URL to where it leads"
+	}
+	return a.told(resp, e)
+}
+
+// told completes an error that the provider told.
+func (a *answer) told(resp *http.Response, e *llm.APIError) *llm.APIError {
+	out := *e
+	out.Provider = a.client.Protocol.Name()
+	if out.Status == 0 {
+		out.Status = resp.StatusCode
+	}
+	if out.RetryAfter == 0 {
+		out.RetryAfter = retryAfter(resp.Header)
+	}
+	if out.RequestID == "" {
+		out.RequestID = requestID(resp.Header)
+	}
+	out.Message, out.Code = a.redact(out.Message), a.redact(out.Code)
+	return &out
+}
+
+// broken is the error of an answer that did not come whole.
+func (a *answer) broken(ctx context.Context, status int, err error) *llm.APIError {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w: %w", ErrCutOff, err)
+	}
+	for _, why := range []error{context.Cause(ctx), ctx.Err()} {
+		if why != nil && !errors.Is(err, why) {
+			err = fmt.Errorf("%w: %w", why, err)
+		}
+	}
+	return &llm.APIError{
+		Provider: a.client.Protocol.Name(), Status: status, Err: &redacted{err, a.redact(err.Error())},
+		Retryable: ctx.Err() == nil && !errors.Is(err, ErrTooLarge),
+	}
+}
+
+// bounded reads so many bytes, and then fails.
+type bounded struct {
+	from io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p[:min(len(p), b.left+1)])
+	if n > b.left {
+		return 0, fmt.Errorf("%w: it has more bytes than Client.MaxAnswer", ErrTooLarge)
+	}
+	b.left -= n
+	return n, err
+}
+
+func orDefault(n, standard int) int {
+	if n <= 0 {
+		return standard
+	}
+	return n
+}

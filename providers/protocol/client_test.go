@@ -1,0 +1,382 @@
+package protocol_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// plain is a protocol of bare texts: an event is a text, "bye" the end, and an
+// event or a body that begins with "error " an error.
+type plain struct{ protocol.Protocol }
+
+func (plain) Name() string { return "plain" }
+
+func (plain) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
+	if len(req.Messages) == 0 {
+		return nil, errors.New("there are no messages")
+	}
+	return &protocol.Request{Path: "/say", Query: "v=1", Header: http.Header{"X-Plain": {"1"}}, Body: []byte(req.Messages[0].Text())}, nil
+}
+
+func (plain) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+	return (&plainDecoder{}).Event("", body, emit)
+}
+
+func (plain) NewDecoder() protocol.Decoder { return &plainDecoder{} }
+
+func (plain) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
+	return &llm.APIError{Status: status, Message: string(body), Retryable: protocol.Retryable(status)}
+}
+
+type plainDecoder struct{ ended bool }
+
+func (d *plainDecoder) Event(_ string, data []byte, emit func(llm.Event)) error {
+	text := string(data)
+	if told, is := strings.CutPrefix(text, "error "); is {
+		return &llm.APIError{Message: told, Code: "told"}
+	}
+	d.ended = text == "bye"
+	emit(llm.TextDelta{Text: text})
+	return nil
+}
+
+func (d *plainDecoder) End(func(llm.Event)) error {
+	if !d.ended {
+		return protocol.ErrCutOff
+	}
+	return nil
+}
+
+// client talks to a server of its own.
+func client(t *testing.T, serve http.HandlerFunc) *protocol.Client {
+	t.Helper()
+	s := httptest.NewServer(serve)
+	t.Cleanup(s.Close)
+	t.Cleanup(s.Client().CloseIdleConnections)
+	return &protocol.Client{Protocol: plain{}, BaseURL: s.URL, HTTP: s.Client()}
+}
+
+func stream(w http.ResponseWriter, texts ...string) {
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	for _, t := range texts {
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", t)
+	}
+}
+
+func ask(c *protocol.Client) (string, error) {
+	return askIn(context.Background(), c)
+}
+
+func askIn(ctx context.Context, c *protocol.Client) (string, error) {
+	turn, err := llm.Collect(c.Stream(ctx, &llm.Request{Messages: []llm.Message{llm.User("hello")}}))
+	return turn.Text(), err
+}
+
+func apiError(t *testing.T, err error) *llm.APIError {
+	t.Helper()
+	e, ok := errors.AsType[*llm.APIError](err)
+	if !ok {
+		t.Fatalf("the error is %v (%T), not an *llm.APIError", err, err)
+	}
+	return e
+}
+
+func TestClientRequest(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		stream(w, r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.Header.Get("X-Plain"), r.Header.Get("X-Mine"),
+			r.Header.Get("Authorization"), string(body), "bye")
+	})
+	c.BaseURL += "/base/"
+	c.Header = http.Header{"X-Mine": {"2"}}
+	c.Authorize = func(r *http.Request) error {
+		r.Header.Set("Authorization", "Bearer sesame")
+		return nil
+	}
+	got, err := ask(c)
+	if want := "POST/base/say?v=1application/json12Bearer sesamehellobye"; got != want || err != nil {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestClientBufferedAnswer(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "whole") })
+	if got, err := ask(c); got != "whole" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestClientErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		serve     http.HandlerFunc
+		text      string // what came before
+		message   string
+		status    int
+		retryable bool
+		wait      time.Duration
+		is        error
+	}{
+		"a refusal": {
+			serve: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "7")
+				w.WriteHeader(429)
+				_, _ = io.WriteString(w, "slow down")
+			}, message: "plain: status 429: slow down", status: 429, retryable: true, wait: 7 * time.Second,
+		},
+		"a refusal without end": {
+			serve: func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(500)
+				for r.Context().Err() == nil {
+					if _, err := io.WriteString(w, strings.Repeat("x", 1000)); err != nil {
+						return
+					}
+				}
+			}, status: 500, retryable: true,
+		},
+		"an error in the stream": {
+			serve: func(w http.ResponseWriter, _ *http.Request) { stream(w, "so far", "error enough", "lost") },
+			text:  "so far", message: "plain: status 200 told: enough", status: 200,
+		},
+		"a cut stream": {
+			serve: func(w http.ResponseWriter, _ *http.Request) { stream(w, "so far") },
+			text:  "so far", status: 200, retryable: true, is: protocol.ErrCutOff,
+		},
+		"a broken connection": {
+			serve: func(w http.ResponseWriter, _ *http.Request) {
+				stream(w, "so far")
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}, text: "so far", status: 200, retryable: true, is: protocol.ErrCutOff,
+		},
+		"no answer": {
+			serve:     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			retryable: true, is: io.EOF,
+		},
+		"a redirect": {
+			serve: func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+			},
+			message: "plain: status 307: a redirect, which is not followed; set the base URL to where it leads", status: 307,
+		},
+		"too long an event": {
+			serve:  func(w http.ResponseWriter, _ *http.Request) { stream(w, "so far", strings.Repeat("x", 2000), "bye") },
+			text:   "so far",
+			status: 200, is: protocol.ErrTooLarge,
+		},
+		"too long an answer": {
+			serve:  func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 5001)) },
+			status: 200, is: protocol.ErrTooLarge,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl := client(t, c.serve)
+			cl.MaxEvent, cl.MaxAnswer = 1000, 5000
+			text, err := ask(cl)
+			e := apiError(t, err)
+			if text != c.text || e.Status != c.status || e.Retryable != c.retryable || e.RetryAfter != c.wait || e.Provider != "plain" {
+				t.Errorf("after %q: %+v", text, e)
+			}
+			if c.message != "" && err.Error() != c.message {
+				t.Errorf("the error is %q, want %q", err, c.message)
+			}
+			if c.is != nil && !errors.Is(err, c.is) {
+				t.Errorf("the error is %v, want one that is %v", err, c.is)
+			}
+		})
+	}
+}
+
+// Just as much as the bounds allow is no error.
+func TestClientBounds(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 5000)) })
+	c.MaxAnswer = 5000
+	if got, err := ask(c); len(got) != 5000 || err != nil {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+func TestClientCancelled(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		stream(w, "so far")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	n := 0
+	for ev, err := range c.Stream(ctx, &llm.Request{Messages: []llm.Message{llm.User("hello")}}) {
+		switch n++; {
+		case n == 1 && ev != nil:
+			cancel(enough)
+		case n == 2:
+			if e := apiError(t, err); e.Retryable || !errors.Is(err, enough) || !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v (retryable: %t)", err, e.Retryable)
+			}
+		default:
+			t.Fatalf("event %d: %v, %v", n, ev, err)
+		}
+	}
+}
+
+// Leaving early gives the connection up.
+func TestClientLeft(t *testing.T) {
+	gone := make(chan struct{})
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		stream(w, "one", "two", "three")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	for ev, err := range c.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("hello")}}) {
+		if ev == nil || err != nil {
+			t.Errorf("got %v, %v", ev, err)
+		}
+		break
+	}
+	<-gone
+}
+
+func TestClientCannotAsk(t *testing.T) {
+	c := client(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
+	no := errors.New("no key")
+	for want, c := range map[string]protocol.Client{
+		"plain: authorizing the request: no key": {Protocol: plain{}, BaseURL: c.BaseURL, Authorize: func(*http.Request) error { return no }},
+		"plain: the base URL cannot be used":     {Protocol: plain{}, BaseURL: "http://x:sesame@ h"},
+	} {
+		if _, err := ask(&c); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	for _, err := range c.Stream(t.Context(), &llm.Request{}) {
+		if err == nil || err.Error() != "plain: there are no messages" {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// A credential, wherever it was put, comes back in no error.
+func TestClientKeepsSecrets(t *testing.T) {
+	const key = "sk-sesame-open/+you"
+	for name, authorize := range map[string]func(r *http.Request){
+		"bearer":       func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+key) },
+		"header":       func(r *http.Request) { r.Header.Set("X-Api-Key", key) },
+		"added header": func(r *http.Request) { r.Header.Add("X-Plain", key) },
+		"query": func(r *http.Request) {
+			q := r.URL.Query()
+			q.Set("key", key)
+			r.URL.RawQuery = q.Encode()
+		},
+	} {
+		for _, way := range []string{"refusal", "in the stream", "no server", "masked", "cut"} {
+			c := client(t, func(w http.ResponseWriter, r *http.Request) {
+				all, _ := json.Marshal(r.Header)
+				quoted := r.URL.String() + " " + r.URL.Query().Get("key") + " " + strings.ReplaceAll(string(all), `\u002f`, "/") + r.Header.Get("Authorization")
+				switch way {
+				case "refusal":
+					w.WriteHeader(401)
+					_, _ = io.WriteString(w, "wrong key "+quoted)
+				case "masked":
+					w.WriteHeader(401)
+					_, _ = io.WriteString(w, "wrong key sk-ses****-you.")
+				case "cut":
+					stream(w, "so far")
+				default:
+					stream(w, "error "+quoted)
+				}
+			})
+			c.Authorize = func(r *http.Request) error { authorize(r); return nil }
+			if way == "no server" {
+				c.HTTP = &http.Client{Transport: broken{}}
+			}
+			_, err := ask(c)
+			if text := fmt.Sprintf("%v %+v", err, *apiError(t, err)); strings.Contains(text, "sesame") || strings.Contains(text, "sk-ses") {
+				t.Errorf("%s, %s: the error shows the key: %s", name, way, text)
+			}
+		}
+	}
+}
+
+// broken fails and says of which URL.
+type broken struct{}
+
+func (broken) RoundTrip(r *http.Request) (*http.Response, error) {
+	return nil, fmt.Errorf("cannot reach %s with %v", r.URL, r.Header)
+}
+
+// A server whose answer was compressed to next to nothing is held to the bounds,
+// too.
+func TestClientGzipBomb(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			t.Error("the client takes no gzip")
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		for range 1000 {
+			_, _ = io.WriteString(z, strings.Repeat("x", 10_000))
+		}
+		_ = z.Close()
+	})
+	c.MaxAnswer = 50_000
+	if _, err := ask(c); !errors.Is(err, protocol.ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClientRetryAfter(t *testing.T) {
+	for _, c := range []struct {
+		header map[string]string
+		want   time.Duration
+	}{
+		{map[string]string{"Retry-After": "2"}, 2 * time.Second},
+		{map[string]string{"Retry-After": "0.5"}, time.Second / 2},
+		{map[string]string{"Retry-After": "2", "Retry-After-Ms": "150"}, 150 * time.Millisecond},
+		{map[string]string{"Retry-After": "Wed, 21 Oct 2015 07:28:10 GMT", "Date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 10 * time.Second},
+		{map[string]string{"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT", "Date": "Wed, 21 Oct 2015 07:28:10 GMT"}, 0},
+		{map[string]string{"Retry-After": "soon"}, 0},
+		{map[string]string{"Retry-After": "-1"}, 0},
+		{map[string]string{"Retry-After": "NaN"}, 0},
+		{map[string]string{"Retry-After": "1e300"}, 24 * time.Hour},
+		{nil, 0},
+	} {
+		cl := client(t, func(w http.ResponseWriter, _ *http.Request) {
+			for k, v := range c.header {
+				w.Header().Set(k, v)
+			}
+			w.Header().Set("X-Request-Id", "req_1")
+			w.WriteHeader(503)
+		})
+		_, err := ask(cl)
+		if e := apiError(t, err); e.RetryAfter != c.want || e.RequestID != "req_1" {
+			t.Errorf("%v: wait %v, want %v; request %q", c.header, e.RetryAfter, c.want, e.RequestID)
+		}
+	}
+}
+
+func TestRetryable(t *testing.T) {
+	for status, want := range map[int]bool{
+		200: false, 400: false, 401: false, 403: false, 404: false, 408: true, 409: true, 413: false, 422: false,
+		429: true, 499: false, 500: true, 501: false, 502: true, 503: true, 504: true, 505: false, 529: true,
+	} {
+		if got := protocol.Retryable(status); got != want {
+			t.Errorf("status %d: %t, want %t", status, got, want)
+		}
+	}
+}

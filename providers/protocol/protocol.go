@@ -1,0 +1,78 @@
+// Package protocol is what the wire protocols of models have in common: the
+// shape of a codec, in both directions, and the client that makes one an
+// llm.Model over HTTP. What the bytes mean is for the package of each provider.
+package protocol
+
+import (
+	"net/http"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// Protocol is the codec of one wire protocol. It is safe for use by many
+// goroutines.
+type Protocol interface {
+	// Name is the protocol's name in reports: openai-chat, openai-responses,
+	// anthropic-messages, gemini.
+	Name() string
+
+	// EncodeRequest returns what asks the question. It fails for what the
+	// protocol cannot say, such as a part of a kind that it does not have.
+	EncodeRequest(req *llm.Request) (*Request, error)
+	// DecodeRequest reads what a client sent. Path is the one behind the base
+	// URL. What the protocol knows and llm.Request does not goes to Extra.
+	DecodeRequest(path string, body []byte) (*llm.Request, error)
+
+	// DecodeAnswer reads a buffered answer.
+	DecodeAnswer(body []byte, emit func(llm.Event)) error
+	// EncodeAnswer appends the buffered answer of a turn.
+	EncodeAnswer(dst []byte, a Answer, t *llm.Turn) ([]byte, error)
+
+	// NewDecoder returns what reads one streamed answer.
+	NewDecoder() Decoder
+	// NewEncoder returns what writes one streamed answer.
+	NewEncoder(a Answer) Encoder
+
+	// DecodeError reads the error that a response with such a status tells.
+	DecodeError(status int, header http.Header, body []byte) *llm.APIError
+	// EncodeError returns the body that tells an error.
+	EncodeError(e *llm.APIError) []byte
+}
+
+// Request is a question on the wire.
+type Request struct {
+	Path   string // behind the base URL, with a leading slash
+	Query  string
+	Header http.Header // beside Content-Type and what the authorizer sets; may be nil
+	Body   []byte
+}
+
+// Decoder reads the events of one streamed answer. It is for one goroutine.
+type Decoder interface {
+	// Event takes the next event of the stream; emit gets what it says, in
+	// order. An error is the end of the answer: an *llm.APIError if the provider
+	// told it.
+	Event(name string, data []byte, emit func(llm.Event)) error
+	// End takes the end of the stream. It fails if the answer is not complete
+	// (ErrCutOff).
+	End(emit func(llm.Event)) error
+}
+
+// Encoder writes one streamed answer as the provider does. It is for one
+// goroutine.
+type Encoder interface {
+	// Event writes what carries ev, if anything does.
+	Event(ev llm.Event, write func(name string, data []byte)) error
+	// End writes what ends the stream.
+	End(write func(name string, data []byte)) error
+}
+
+// Answer is what an answer on the wire says of itself, beside what the model said.
+type Answer struct {
+	ID      string // of the response
+	Model   string
+	Created int64 // seconds since 1970
+	// Input are the input tokens, for the protocols that tell them before the
+	// first word.
+	Input int64
+}
