@@ -107,7 +107,8 @@ func (r *run) follow(call *ModelCall) error {
 	r.emit(call.Step, trace.Rewrite{Cause: "middleware", By: r.hooks.wrapper()})
 	r.strayed = nil
 	if !own {
-		r.strayed = &list
+		other := list // so that list need not be on the heap
+		r.strayed = &other
 	}
 	return nil
 }
