@@ -39,7 +39,12 @@ type Reader struct {
 	some bool // a data field came
 	name string
 	id   string
+
+	stray []byte
 }
+
+// maxStray is how much is kept of what belongs to no event.
+const maxStray = 64 << 10
 
 // readSize is how much is read at once.
 const readSize = 4 << 10
@@ -102,8 +107,17 @@ func (r *Reader) field(line []byte) {
 		if bytes.IndexByte(value, 0) < 0 {
 			r.id = string(value)
 		}
+	case "", "retry": // a comment, and what only a browser wants
+	default:
+		if len(r.stray)+len(line) < maxStray {
+			r.stray = append(append(r.stray, line...), '\n')
+		}
 	}
 }
+
+// Stray returns the lines until now that are no field of an event, up to 64 KiB:
+// some servers send an error so.
+func (r *Reader) Stray() []byte { return r.stray }
 
 // line returns the next line without its end, of room bytes at most. What the
 // stream ends with counts as a line, though nothing ends it.

@@ -144,6 +144,22 @@ func TestReaderLimit(t *testing.T) {
 	}
 }
 
+// What is no field is kept, so that somebody can tell what it is.
+func TestStray(t *testing.T) {
+	r := sse.NewReader(strings.NewReader("data: a\n: comment\nretry: 1\n{\n\"error\": {}\n}\n\nid: 1\n"), 1000)
+	for range 2 {
+		_, _ = r.Next()
+	}
+	if got := string(r.Stray()); got != "{\n\"error\": {}\n}\n" {
+		t.Errorf("got %q", got)
+	}
+	r = sse.NewReader(strings.NewReader(strings.Repeat(strings.Repeat("x", 99)+"\n\n", 10_000)), 1000)
+	_, _ = r.Next()
+	if n := len(r.Stray()); n < 60_000 || n > 64<<10 {
+		t.Errorf("%d bytes are kept", n)
+	}
+}
+
 func TestAppend(t *testing.T) {
 	var b []byte
 	b = sse.Append(b, "", []byte("a"))

@@ -158,14 +158,20 @@ func (a *answer) streamed(body io.Reader) error {
 		ev, err := events.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return dec.End(a.emit)
+			err := dec.End(a.emit)
+			if stray := bytes.TrimSpace(events.Stray()); err != nil && bytes.HasPrefix(stray, []byte("{")) {
+				return a.client.Protocol.DecodeError(http.StatusOK, nil, stray) // bare, outside any event (quirk QG-12)
+			}
+			return err
 		case errors.Is(err, sse.ErrTooLong):
 			return fmt.Errorf("%w: %w", ErrTooLarge, err)
 		case err != nil:
 			return err
 		}
-		if err := dec.Event(ev.Name, ev.Data, a.emit); err != nil {
+		if done, err := dec.Event(ev.Name, ev.Data, a.emit); err != nil {
 			return err
+		} else if done {
+			return dec.End(a.emit)
 		}
 	}
 	return nil
@@ -203,6 +209,12 @@ func (a *answer) told(resp *http.Response, e *llm.APIError) *llm.APIError {
 	}
 	if out.RequestID == "" {
 		out.RequestID = requestID(resp.Header)
+	}
+	switch resp.Header.Get("X-Should-Retry") { // of OpenAI and Anthropic
+	case "true":
+		out.Retryable = true
+	case "false":
+		out.Retryable = false
 	}
 	out.Message, out.Code = a.redact(out.Message), a.redact(out.Code)
 	return &out

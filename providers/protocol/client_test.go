@@ -35,7 +35,8 @@ func (plain) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 }
 
 func (plain) DecodeAnswer(body []byte, emit func(llm.Event)) error {
-	return (&plainDecoder{}).Event("", body, emit)
+	_, err := (&plainDecoder{}).Event("", body, emit)
+	return err
 }
 
 func (plain) NewDecoder() protocol.Decoder { return &plainDecoder{} }
@@ -46,14 +47,14 @@ func (plain) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 
 type plainDecoder struct{ ended bool }
 
-func (d *plainDecoder) Event(_ string, data []byte, emit func(llm.Event)) error {
+func (d *plainDecoder) Event(_ string, data []byte, emit func(llm.Event)) (done bool, err error) {
 	text := string(data)
 	if told, is := strings.CutPrefix(text, "error "); is {
-		return &llm.APIError{Message: told, Code: "told"}
+		return false, &llm.APIError{Message: told, Code: "told"}
 	}
 	d.ended = text == "bye"
 	emit(llm.TextDelta{Text: text})
-	return nil
+	return d.ended, nil
 }
 
 func (d *plainDecoder) End(func(llm.Event)) error {
@@ -199,6 +200,51 @@ func TestClientErrors(t *testing.T) {
 				t.Errorf("the error is %v, want one that is %v", err, c.is)
 			}
 		})
+	}
+}
+
+// The terminal mark ends the answer, though the connection stays open.
+func TestClientEndsAtTheMark(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		stream(w, "so far", "bye", "error late")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	if got, err := ask(c); got != "so farbye" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// The server's word on whether to try again counts.
+func TestClientShouldRetry(t *testing.T) {
+	for word, want := range map[string]bool{"true": true, "false": false, "": true} {
+		status := 500
+		if want {
+			status = 400
+		}
+		if word == "" {
+			status = 500
+		}
+		c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Should-Retry", word)
+			w.WriteHeader(status)
+		})
+		_, err := ask(c)
+		if e := apiError(t, err); e.Retryable != want {
+			t.Errorf("status %d and x-should-retry %q: retryable is %t", status, word, e.Retryable)
+		}
+	}
+}
+
+// An error that comes bare, outside any event, is read.
+func TestClientStrayError(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+		stream(w, "so far")
+		_, _ = io.WriteString(w, "{\n  \"error\": 7\n}\n")
+	})
+	got, err := ask(c)
+	if e := apiError(t, err); got != "so far" || e.Message != "{\n  \"error\": 7\n}" || e.Status != 200 {
+		t.Errorf("got %q, %+v", got, e)
 	}
 }
 

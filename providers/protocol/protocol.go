@@ -23,7 +23,9 @@ type Protocol interface {
 	// URL. What the protocol knows and llm.Request does not goes to Extra.
 	DecodeRequest(path string, body []byte) (*llm.Request, error)
 
-	// DecodeAnswer reads a buffered answer.
+	// DecodeAnswer reads a buffered answer. An error that the provider tells with
+	// a status of success is an *llm.APIError; for what is no answer at all see
+	// NotAnswer.
 	DecodeAnswer(body []byte, emit func(llm.Event)) error
 	// EncodeAnswer appends the buffered answer of a turn.
 	EncodeAnswer(dst []byte, a Answer, t *llm.Turn) ([]byte, error)
@@ -33,7 +35,8 @@ type Protocol interface {
 	// NewEncoder returns what writes one streamed answer.
 	NewEncoder(a Answer) Encoder
 
-	// DecodeError reads the error that a response with such a status tells.
+	// DecodeError reads the error that a response with such a status tells. It
+	// is never nil: of a body that is not the protocol's it has the beginning.
 	DecodeError(status int, header http.Header, body []byte) *llm.APIError
 	// EncodeError returns the body that tells an error.
 	EncodeError(e *llm.APIError) []byte
@@ -50,9 +53,10 @@ type Request struct {
 // Decoder reads the events of one streamed answer. It is for one goroutine.
 type Decoder interface {
 	// Event takes the next event of the stream; emit gets what it says, in
-	// order. An error is the end of the answer: an *llm.APIError if the provider
-	// told it.
-	Event(name string, data []byte, emit func(llm.Event)) error
+	// order. Done says that it is the terminal mark: nothing is waited for after
+	// it, and End is called. An error is the end of the answer: an *llm.APIError
+	// if the provider told it. Data may be used again when Event has returned.
+	Event(name string, data []byte, emit func(llm.Event)) (done bool, err error)
 	// End takes the end of the stream. It fails if the answer is not complete
 	// (ErrCutOff).
 	End(emit func(llm.Event)) error
