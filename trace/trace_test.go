@@ -79,3 +79,34 @@ func TestMemoryGrowth(t *testing.T) {
 		t.Errorf("10,000 events took %.0f allocations", allocs)
 	}
 }
+
+// A Memory takes room when it is full, and joins its pieces once.
+func TestMemoryRoom(t *testing.T) {
+	events := sample(40)
+	allocations := func(writes, reads int) float64 {
+		return testing.AllocsPerRun(5, func() {
+			var m trace.Memory
+			for _, ev := range events[:writes] {
+				_ = m.Write(ev)
+			}
+			for range reads {
+				m.Events()
+			}
+		})
+	}
+	for _, c := range []struct {
+		name string
+		got  float64
+		want float64
+	}{
+		{"a first event", allocations(1, 0), 1},
+		{"what a first piece holds", allocations(16, 0), 1},
+		{"reading one piece", allocations(16, 9), 1},
+		{"reading several pieces", allocations(300, 1) - allocations(300, 0), 1},
+		{"reading them again", allocations(300, 9) - allocations(300, 0), 1},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %v allocations, want %v", c.name, c.got, c.want)
+		}
+	}
+}
