@@ -19,8 +19,8 @@ type batch struct {
 	reused bool
 	// running counts the calls between tool.start and tool.end.
 	running  int
-	results  int // calls that have a result
-	failures int // those of them that failed
+	answered bool // a call has a result
+	failures int  // those of them that failed
 	// spare says that a tool ended while fewer than the cap were running: no
 	// call may have been waiting for a slot then. That one was is said once.
 	spare, said bool
@@ -58,19 +58,17 @@ func (r *run) begin(parts []llm.Part) {
 	}
 }
 
-// find returns where the call of an id is, or -1. Most events come in the order
-// of their calls, so it looks at the next call first and at no more than two.
-func (b *batch) find(id string) int {
-	if b.hint >= len(b.calls) {
-		b.hint = 0
-	}
+// find returns where the call of an id is, if it is quickly found. Most events
+// come in the order of their calls, so it looks at the next call first and at no
+// more than two.
+func (b *batch) find(id string) (i int, ok bool) {
 	for _, i := range [...]int{b.hint, 0} {
 		if i < len(b.calls) && b.calls[i].id == id {
 			b.hint = i + 1
-			return i
+			return i, true
 		}
 	}
-	return -1
+	return 0, false
 }
 
 // void forgets the calls of a turn that a policy puts another in the place of.
@@ -111,19 +109,18 @@ func (r *run) call(id string, want callState) *call {
 			}
 		}
 	}
-	if i := b.find(id); i >= 0 {
+	if i, ok := b.find(id); ok {
 		return &b.calls[i]
 	}
-	i := l.lookup(hash(id))
-	if i < 0 || l.places[i].turn != b.turn || int(l.places[i].index) >= len(b.calls) {
+	i, known := l.lookup(hash(id))
+	if !known || l.places[i].turn != b.turn || int(l.places[i].index) >= len(b.calls) {
 		return nil
 	}
-	at := int(l.places[i].index)
-	if b.calls[at].id != id {
+	c := &b.calls[l.places[i].index]
+	if c.id != id {
 		return nil
 	}
-	b.hint = at + 1
-	return &b.calls[at]
+	return c
 }
 
 // adopt returns a call that a tool event names; one that this run's turns do
@@ -271,7 +268,7 @@ func mustFail(cause string) bool {
 
 // result holds the result of a call against INV-23, and keeps it.
 func (r *run) result(c *call, res llm.ToolResult, failed bool) {
-	r.batch.results++
+	r.batch.answered = true
 	switch {
 	case res.ID != c.id:
 		r.report(invContainedTools, "the call %q got a result for %q", c.id, res.ID)
@@ -287,7 +284,7 @@ func (r *run) result(c *call, res llm.ToolResult, failed bool) {
 
 // told holds the results among new messages against those that the tools gave.
 func (r *run) told(messages []llm.Message) {
-	if r.batch.results == 0 {
+	if !r.batch.answered {
 		return
 	}
 	for i := range messages {

@@ -105,8 +105,8 @@ func New(opts *Options) *Checker {
 }
 
 // Add takes the next event. Events of several runs may be interleaved; those of
-// one run come in order. Of what it is given, it keeps at most the last turn
-// of each run that has not ended.
+// one run come in order. Of what it is given, it keeps at most the last turn of
+// each run that has not ended, and the results of its calls.
 func (c *Checker) Add(ev trace.Event) {
 	r := c.last
 	if r == nil || r.run != ev.Run {

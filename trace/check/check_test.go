@@ -145,7 +145,7 @@ func TestWords(t *testing.T) {
 		change      func(s *script)
 	}{
 		{"retry", "asked again 999.999999ms after the failure, but the provider asked for 1s", func(s *script) {
-			s.events[s.index(t, trace.KindModelRequest, 1)].At--
+			s.events[s.index(t, trace.KindModelRequest, 2)].At--
 		}},
 		{"usage by purpose", `{"input":1,"output":0} for judge, but its model calls add up to {"input":2,"output":0}`, func(s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeJudge] = llm.Usage{Input: 1} })

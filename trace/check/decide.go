@@ -174,7 +174,7 @@ func (r *run) condition() {
 	switch {
 	case s.stops > 1:
 		r.report(invStopConditions, "the stop conditions are evaluated %d times in step %d", s.stops, s.n)
-	case r.batch.results == 0:
+	case !r.batch.answered:
 		r.report(invStopConditions, "a stop condition ends step %d, which ran no tools", s.n)
 	case r.batch.waiting():
 		r.report(invStopConditions, "a stop condition ends step %d before all results are in", s.n)

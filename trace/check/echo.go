@@ -66,7 +66,7 @@ func (r *run) echo(messages []llm.Message) (same bool) {
 	words, calls := spoken(turn.Parts)
 	sent, echoed := spoken(m.Parts)
 	found, wrong := retold(turn.Parts, m.Parts)
-	if echoed > found && !r.batch.reused && r.strange(m.Parts) {
+	if echoed != found && !r.batch.reused && r.strange(m.Parts) {
 		return false
 	}
 	if found < calls {

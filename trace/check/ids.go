@@ -23,15 +23,15 @@ type place struct {
 
 func newIDs() ids { return ids{slots: make([]int32, 8)} }
 
-// lookup returns the place of an id with this hash, or -1.
-func (t *ids) lookup(hash uint64) int32 {
+// lookup returns the place of an id with this hash, if there is one.
+func (t *ids) lookup(hash uint64) (at int32, ok bool) {
 	for i := hash; ; i++ {
-		at := t.slots[i&uint64(len(t.slots)-1)] - 1
-		if at < 0 {
-			return -1
+		slot := t.slots[i&uint64(len(t.slots)-1)]
+		if slot == 0 {
+			return 0, false
 		}
-		if p := &t.places[at]; p.hash == hash && !p.gone {
-			return at
+		if p := &t.places[slot-1]; p.hash == hash && !p.gone {
+			return slot - 1, true
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (t *ids) put(at int32) {
 
 // forget makes an id with this hash unknown.
 func (t *ids) forget(hash uint64) {
-	if at := t.lookup(hash); at >= 0 {
+	if at, ok := t.lookup(hash); ok {
 		t.places[at].gone = true
 	}
 }

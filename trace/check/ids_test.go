@@ -26,11 +26,8 @@ func TestIDs(t *testing.T) {
 			table.forget(h + 1<<40)
 			for h := range uint64(22) {
 				at, known := want[h]
-				if !known {
-					at = -1
-				}
-				if got := table.lookup(h); got != at {
-					t.Fatalf("lookup(%d) = %d, want %d", h, got, at)
+				if got, ok := table.lookup(h); got != at || ok != known {
+					t.Fatalf("lookup(%d) = %d, %v, want %d, %v", h, got, ok, at, known)
 				}
 			}
 		}
@@ -38,6 +35,17 @@ func TestIDs(t *testing.T) {
 			t.Fatalf("%d places in %d slots", len(table.places), len(table.slots))
 		}
 	})
+}
+
+// The table is at most half full, and no larger than that needs.
+func TestIDsGrow(t *testing.T) {
+	table := newIDs()
+	for n, want := range []int{8, 8, 8, 8, 8, 16, 16, 16, 16, 32} {
+		if len(table.slots) != want {
+			t.Errorf("%d places have %d slots, want %d", n, len(table.slots), want)
+		}
+		table.add(uint64(n))
+	}
 }
 
 // Ids that providers give differ in few characters, at any place.

@@ -14,7 +14,7 @@ type list struct {
 	placed []placed
 	// recent is the run's last turn: most ids are found there.
 	recent *batch
-	turn   int // the index of the last message with calls; -1 if there is none
+	turn   int // the index of the last message with calls, if there is one
 	// open are the calls of that turn; late are calls of turns that other
 	// messages have followed. Both are of the last requests only.
 	open       []openCall
@@ -26,7 +26,8 @@ type list struct {
 type placed struct {
 	place int32 // in places
 	msg   int32
-	// answered is the index of the message with its result; -1 if in none.
+	// answered is the index of the message with its result, which cannot be the
+	// first; 0 if in none.
 	answered int32
 }
 
@@ -38,24 +39,24 @@ type openCall struct {
 	done  bool
 }
 
-func newList() list { return list{ids: newIDs(), turn: -1} }
+func newList() list { return list{ids: newIDs()} }
 
-// find returns the place of an id, or -1.
-func (l *list) find(id string) int32 {
+// find returns the place of an id, if it is known.
+func (l *list) find(id string) (i int32, known bool) {
 	if l.recent != nil {
-		if i := l.recent.find(id); i >= 0 {
-			return l.recent.calls[i].place
+		if i, ok := l.recent.find(id); ok {
+			return l.recent.calls[i].place, true
 		}
 	}
 	if l.next < len(l.open) && id != "" && l.open[l.next].id == id {
-		return l.open[l.next].place // results come in the order of their calls
+		return l.open[l.next].place, true // results come in the order of their calls
 	}
 	return l.lookup(hash(id))
 }
 
 // learn returns the place of an id, a new one if need be.
 func (l *list) learn(id string) (i int32, known bool) {
-	if i = l.find(id); i >= 0 {
+	if i, known = l.find(id); known {
 		return i, true
 	}
 	return l.ids.add(hash(id)), false
@@ -120,7 +121,7 @@ func (l *list) call(s *sink, id string) {
 	}
 	p.msg = int32(l.n)
 	l.open = append(l.open, openCall{place: i, id: id, event: s.event, at: len(l.placed)})
-	l.placed = append(l.placed, placed{i, p.msg, -1})
+	l.placed = append(l.placed, placed{place: i, msg: p.msg})
 }
 
 func reportDuplicate(s *sink, id string) {
@@ -133,7 +134,11 @@ func reportDuplicate(s *sink, id string) {
 
 // answer takes a result.
 func (l *list) answer(s *sink, id string) {
-	place := l.find(id)
+	place, known := l.find(id)
+	if !known {
+		reportNoCall(s, id)
+		return
+	}
 	for i := range l.open {
 		at := (l.next + i) % len(l.open)
 		if c := &l.open[at]; c.place == place && !c.done {
@@ -148,10 +153,14 @@ func (l *list) answer(s *sink, id string) {
 			return
 		}
 	}
-	if place >= 0 && l.places[place].msg >= 0 {
-		s.report(invPairing, "the call %q has more than one result", id)
+	if l.places[place].msg < 0 {
+		reportNoCall(s, id)
 		return
 	}
+	s.report(invPairing, "the call %q has more than one result", id)
+}
+
+func reportNoCall(s *sink, id string) {
 	s.report(invPairing, "a result is for the call %q, which no assistant turn before it has", id)
 }
 
@@ -199,8 +208,8 @@ func (l *list) ended(s *sink, pending []string) {
 	l.settle(s, false)
 	waits := make(map[int32]string, len(pending))
 	for _, id := range pending {
-		i := l.find(id)
-		if i < 0 || l.places[i].turn == 0 && l.places[i].msg < 0 {
+		i, known := l.find(id)
+		if !known || l.places[i].turn == 0 && l.places[i].msg < 0 {
 			s.report(invCompleteness, "the call %q is reported pending, but no turn asked for it", id)
 			continue
 		}
@@ -232,7 +241,7 @@ func (l *list) cut(k int) {
 		l.places[l.placed[n-1].place].msg = -1
 		l.placed = l.placed[:n-1]
 	}
-	l.n, l.turn, l.next, l.disordered = k, -1, 0, false
+	l.n, l.next, l.disordered = k, 0, false
 	l.open, l.late = l.open[:0], l.late[:0]
 	if len(l.placed) == 0 {
 		return
@@ -246,10 +255,10 @@ func (l *list) cut(k int) {
 	for i := first; i < len(l.placed); i++ {
 		p := &l.placed[i]
 		if int(p.answered) >= k {
-			p.answered = -1
+			p.answered = 0
 		}
-		l.open = append(l.open, openCall{place: p.place, at: i, done: p.answered >= 0})
-		if p.answered >= 0 {
+		l.open = append(l.open, openCall{place: p.place, at: i, done: p.answered > 0})
+		if p.answered > 0 {
 			l.next = len(l.open)
 		}
 	}

@@ -35,10 +35,8 @@ func Pair(a, b []trace.Event, kind PairKind) []Violation {
 			s.report(kind.invariant(), "one recording has %d runs and the other %d", len(one), len(two))
 			break
 		}
-		if len(two[i]) > 0 {
-			if start, ok := two[i][0].Body.(trace.RunStart); ok {
-				s.suppress = start.Suppress
-			}
+		if start, ok := two[i][0].Body.(trace.RunStart); ok {
+			s.suppress = start.Suppress
 		}
 		parted(&s, kind, view(one[i], kind), view(two[i], kind))
 	}

@@ -114,6 +114,53 @@ func TestPairOfFailures(t *testing.T) {
 	wantNone(t, check.Pair(nil, nil, check.Repeat))
 }
 
+// Runs of one recording are compared one by one, under their own names.
+func TestPairOfTwoRuns(t *testing.T) {
+	two := func(f func(a, b *script)) []trace.Event {
+		a, b := clean["no tools"](), clean["no tools"]()
+		f(a, b)
+		for i := range b.events {
+			b.events[i].Run = "r2"
+		}
+		return slices.Concat(a.events, b.events)
+	}
+	stop := func(s *script) { change(t, s, 0, func(b *trace.RunEnd) { b.Stop = trace.CauseCap }) }
+	same := two(func(_, _ *script) {})
+	for want, changed := range map[string][]trace.Event{
+		"": same, "r1": two(func(a, _ *script) { stop(a) }), "r2": two(func(_, b *script) { stop(b) }),
+		"r1 r2": two(func(a, b *script) { stop(a); stop(b) }),
+	} {
+		var got []string
+		for _, v := range check.Pair(same, changed, check.Repeat) {
+			got = append(got, v.Run)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("the runs %q part, want %s", got, want)
+		}
+	}
+}
+
+// What is shown of two facts begins a little before they part.
+func TestPairShowsTheDifference(t *testing.T) {
+	long := strings.Repeat("0123456789", 20)
+	turn := func(words string) []trace.Event {
+		s := clean["no tools"]()
+		change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text(words)) })
+		return s.events
+	}
+	vs := check.Pair(turn(long), turn(long[:50]+"x"+long), check.Chunking)
+	wantOne(t, vs, "INV-10")
+	want := "the runs part at event 3: one has the turn …" + long[30:130] + "…, the other the turn …" + long[30:50] + "x" + long[:79] + "…"
+	if vs[0].Message != want {
+		t.Errorf("got  %s\nwant %s", vs[0].Message, want)
+	}
+	vs = check.Pair(turn("short"), turn("shore"), check.Chunking)
+	want = `the runs part at event 3: one has the turn …s":[{"type":"text","text":"short"}]} stop {"input":10,"output":5,"cached":2,"reasoning":1}…, `
+	if len(vs) != 1 || !strings.Contains(vs[0].Message, `"shore"}]} `) {
+		t.Errorf("got %q, want such as %s", brief(vs), want)
+	}
+}
+
 func TestPairSaysWhere(t *testing.T) {
 	s := plain()
 	change(t, s, 1, func(b *trace.Decision) { b.Calls = 7 })

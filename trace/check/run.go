@@ -82,8 +82,8 @@ func newPromise(o trace.Options) promise {
 	}
 	if word(o, "concurrency") == "unbounded" {
 		p.concurrency = math.MaxInt
-	} else if n := number(o, "concurrency", 0); n > 0 {
-		p.concurrency = n
+	} else {
+		p.concurrency = max(0, number(o, "concurrency", 0))
 	}
 	if n := number(o, "token_budget", 0); n > 0 {
 		p.budget = int64(n)
