@@ -122,7 +122,7 @@ func TestResumedTurns(t *testing.T) {
 // calls that it was left with, before its first step and not later.
 func TestResumedDecisions(t *testing.T) {
 	first := clean["suspended"]()
-	make := func(later bool) []trace.Event {
+	resume := func(later bool) []trace.Event {
 		s := begin("r2", declared)
 		s.add(trace.Resumed{Of: "r1"}).decide(trace.GoOn, trace.CauseCalls, 1).starts(c2).ends(good("c2"))
 		s.history = append(first.history[:3:3], llm.ToolResults(good("c2")))
@@ -133,8 +133,8 @@ func TestResumedDecisions(t *testing.T) {
 		s.done().ask().turn(text("a")).done().end(trace.CauseNone)
 		return append(first.events[:len(first.events):len(first.events)], s.events...)
 	}
-	wantNone(t, (&script{events: make(false)}).check())
-	wantOne(t, (&script{events: make(true)}).check(), "INV-11")
+	wantNone(t, (&script{events: resume(false)}).check())
+	wantOne(t, (&script{events: resume(true)}).check(), "INV-11")
 }
 
 // TestFirstIDAgain checks that a call whose id is the first of the history is
