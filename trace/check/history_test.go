@@ -147,3 +147,17 @@ func TestFirstIDAgain(t *testing.T) {
 	s.results(good("c1"), good("c2"), good("h1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
 	wantOne(t, s.check(), "INV-04")
 }
+
+// TestToolsBeforeTheFirstTurn checks that the calls of the history are none that
+// the run may have to do with before its first turn.
+func TestToolsBeforeTheFirstTurn(t *testing.T) {
+	for _, b := range []trace.Body{
+		trace.ToolStart{Call: "c1", Name: "f", Args: c1.Args}, trace.ToolEnd{Call: "c1", Outcome: trace.OutcomeOK, Result: good("c1")},
+		trace.ToolSkip{Call: "c1"}, trace.ArgsResolved{Call: "c1"}, trace.Abandoned{Call: "c1"},
+	} {
+		s := begin("r1", nil)
+		s.history = []llm.Message{llm.User("go"), llm.Assistant(c1), llm.ToolResults(good("c1"))}
+		s.ask().add(b).reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		wantOne(t, s.check(), "INV-14")
+	}
+}
