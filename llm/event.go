@@ -48,8 +48,11 @@ type ToolCallDelta struct {
 // ToolCallEnd closes the open call of its Index, else of its ID, else the first
 // that is not closed. It can be missing: providers drop it.
 type ToolCallEnd struct {
-	Index  int
-	ID     string
+	Index int
+	ID    string
+	// Args, if not empty, are the whole arguments, as the provider tells them at
+	// the end; they stand for all that came before them (quirk QR-05).
+	Args   string
 	Opaque json.RawMessage
 }
 

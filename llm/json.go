@@ -282,6 +282,7 @@ func AppendEvent(dst []byte, ev Event) []byte {
 		dst = appendMember(dst, "args", e.Args)
 	case ToolCallEnd:
 		dst = appendCallKey(append(dst, `{"type":"tool_call_end"`...), e.Index, e.ID)
+		dst = appendOptional(dst, "args", e.Args)
 		dst = appendOpaque(dst, e.Opaque)
 	case PartDone:
 		dst = AppendPart(append(dst, `{"type":"part","part":`...), e.Part)

@@ -122,7 +122,7 @@ func anyEvent() *rapid.Generator[llm.Event] {
 		case 3:
 			return llm.ToolCallDelta{Index: index.Draw(t, "index"), ID: text.Draw(t, "id"), Args: text.Draw(t, "args")}
 		case 4:
-			return llm.ToolCallEnd{Index: index.Draw(t, "index"), ID: text.Draw(t, "id"), Opaque: raw.Draw(t, "opaque")}
+			return llm.ToolCallEnd{Index: index.Draw(t, "index"), ID: text.Draw(t, "id"), Args: text.Draw(t, "args"), Opaque: raw.Draw(t, "opaque")}
 		case 5:
 			return llm.PartDone{Part: anyPart(1).Draw(t, "part")}
 		case 6:

@@ -119,6 +119,8 @@ func readCallEnd(d *jsonio.Dec, first bool) (e ToolCallEnd) {
 			e.Index = int(d.Int())
 		case "id", "id_b64":
 			e.ID = d.Text(key)
+		case "args", "args_b64":
+			e.Args = d.Text(key)
 		case "opaque":
 			e.Opaque = readRaw(d)
 		default:

@@ -73,7 +73,8 @@ const (
 //
 // Arguments stay raw until their call ends. A call whose end is missing is
 // closed at the turn's end, and an end that names no open call closes the first
-// one that is unfinished. Text that comes in a row is one part, and so is
+// one that is unfinished. An end that tells the arguments replaces what came of
+// them. Text that comes in a row is one part, and so is
 // reasoning; an opaque datum ends the part it comes on.
 //
 // Some servers send arguments again. At a call's end, and only if the text is
@@ -165,6 +166,9 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 		}
 		if e.Opaque != nil {
 			c.opaque = e.Opaque
+		}
+		if e.Args != "" {
+			c.first, c.buf, c.cuts = e.Args, nil, nil
 		}
 		c.Closed = true
 		return c
