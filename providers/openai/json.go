@@ -1,0 +1,191 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// word reads a string; what is none is passed over, and is empty.
+func word(d *jsonio.Dec) string {
+	if d.Peek() == '"' {
+		return d.String()
+	}
+	d.Skip()
+	return ""
+}
+
+// anyText reads a string, or the text of any other value; null is empty.
+func anyText(d *jsonio.Dec) string {
+	switch {
+	case d.Peek() == '"':
+		return d.String()
+	case d.Null():
+		return ""
+	}
+	return d.Raw()
+}
+
+// count reads a number of tokens; what is none, or cannot be one, is 0.
+func count(d *jsonio.Dec) int64 {
+	const most = 1 << 53
+	if c := d.Peek(); c < '0' || c > '9' {
+		d.Skip()
+		return 0
+	}
+	n := d.Float()
+	if n > most {
+		return 0
+	}
+	return int64(n)
+}
+
+// members gathers the members of an object that are kept as they are.
+type members []byte
+
+// add takes the next value of d as the member key, unless it is null.
+func (m *members) add(d *jsonio.Dec, key string) {
+	raw := d.Raw()
+	if raw == "null" || raw == "" {
+		return
+	}
+	sep := byte(',')
+	if *m == nil {
+		sep = '{'
+	}
+	*m = append(jsonio.AppendString(append(*m, sep), key), ':')
+	*m = jsonio.AppendRaw(*m, []byte(raw))
+}
+
+// object returns what was gathered as an object, or nil.
+func (m members) object() json.RawMessage {
+	if m == nil {
+		return nil
+	}
+	return json.RawMessage(append(m, '}'))
+}
+
+// appendMembers appends the members of opaque, an object, each behind a comma,
+// but for those that are the codec's own and those of other protocols: a history
+// may have begun with another provider.
+func appendMembers(dst []byte, opaque json.RawMessage, own ...string) []byte {
+	eachMember(opaque, func(key, raw string) {
+		if foreign(key) {
+			return
+		}
+		for _, o := range own {
+			if key == o {
+				return
+			}
+		}
+		dst = append(jsonio.AppendString(append(dst, ','), key), ':')
+		dst = jsonio.AppendRaw(dst, []byte(raw))
+	})
+	return dst
+}
+
+// foreign reports whether a member is one that another protocol wants back: of
+// Gemini, of Anthropic, of Responses.
+func foreign(key string) bool {
+	switch key {
+	case "thoughtSignature", "thought", "signature", "caller", "citations", "container",
+		"status", "encrypted_content", "summary", "phase", "item_id":
+		return true
+	}
+	return false
+}
+
+// member returns the member key of opaque, or nil.
+func member(opaque json.RawMessage, key string) (value json.RawMessage) {
+	eachMember(opaque, func(k, raw string) {
+		if k == key {
+			value = json.RawMessage(raw)
+		}
+	})
+	return value
+}
+
+// text returns the member key of opaque if it is a string.
+func text(opaque json.RawMessage, key string) string {
+	d := jsonio.NewDec(string(member(opaque, key)))
+	return word(&d)
+}
+
+// eachMember calls f for the members of opaque, if it is an object.
+func eachMember(opaque json.RawMessage, f func(key, raw string)) {
+	if !jsonio.Valid(opaque) {
+		return
+	}
+	d := jsonio.NewDec(string(opaque))
+	if d.Peek() != '{' {
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		f(key, d.Raw())
+	}
+}
+
+// wellFormed returns JSON text without escapes of lone surrogates: each becomes
+// \ufffd. Readers of JSON refuse them or differ on what they mean.
+func wellFormed(s string) string {
+	var out []byte
+	from := 0
+	for i := 0; i < len(s); {
+		next := strings.IndexByte(s[i:], '\\')
+		if next < 0 {
+			break
+		}
+		i += next
+		size, lone := escape(s[i:])
+		if lone {
+			out = append(append(out, s[from:i]...), `\ufffd`...)
+			from = i + size
+		}
+		i += size
+	}
+	if from == 0 {
+		return s
+	}
+	return string(append(out, s[from:]...))
+}
+
+// escape returns the length of the escape that s begins with, and whether it is
+// a lone surrogate.
+func escape(s string) (size int, lone bool) {
+	high, ok := surrogate(s)
+	switch {
+	case !ok:
+		return min(2, len(s)), false
+	case high:
+		if low, ok := surrogate(s[6:]); ok && !low {
+			return 12, false
+		}
+	}
+	return 6, true
+}
+
+// surrogate reports whether s begins with the escape of a surrogate, and whether
+// it is the first half of a pair.
+func surrogate(s string) (high, ok bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' || s[2]|0x20 != 'd' {
+		return false, false
+	}
+	for _, c := range s[4:6] {
+		if !strings.ContainsRune("0123456789abcdefABCDEF", c) {
+			return false, false
+		}
+	}
+	switch s[3] {
+	case '8', '9', 'a', 'b', 'A', 'B':
+		return true, true
+	case 'c', 'd', 'e', 'f', 'C', 'D', 'E', 'F':
+		return false, true
+	}
+	return false, false
+}

@@ -1,0 +1,71 @@
+package openai
+
+import (
+	"cmp"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// readUsage reads the usage of an answer, by the names of Chat Completions, of
+// Responses or of an imitator. What is not a number of tokens is 0, which means
+// not told.
+func readUsage(d *jsonio.Dec) (u llm.Usage) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return u
+	}
+	var total int64
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch key {
+		case "prompt_tokens", "input_tokens":
+			u.Input = count(d)
+		case "completion_tokens", "output_tokens":
+			u.Output = count(d)
+		case "total_tokens":
+			total = count(d)
+		case "prompt_cache_hit_tokens": // DeepSeek
+			u.Cached = cmp.Or(u.Cached, count(d))
+		case "cache_creation_input_tokens": // Vercel's gateway
+			u.CacheWrite = cmp.Or(u.CacheWrite, count(d))
+		case "prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details":
+			readUsageDetails(d, &u)
+		default:
+			d.Skip()
+		}
+	}
+	// xAI, and Vercel's gateway for Gemini, leave the reasoning out of the output.
+	if u.Reasoning > u.Output || u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
+		u.Output += u.Reasoning
+	}
+	return u
+}
+
+func readUsageDetails(d *jsonio.Dec, u *llm.Usage) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "cached_tokens":
+			u.Cached = cmp.Or(count(d), u.Cached)
+		case "cache_write_tokens": // OpenRouter
+			u.CacheWrite = cmp.Or(count(d), u.CacheWrite)
+		case "reasoning_tokens":
+			u.Reasoning = count(d)
+		default:
+			d.Skip()
+		}
+	}
+}
