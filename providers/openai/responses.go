@@ -1,0 +1,50 @@
+package openai
+
+import (
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// Responses is the protocol of POST /responses, as the section "Responses" of
+// the API reference (https://platform.openai.com/docs/api-reference/responses)
+// has it, and the servers that imitate it. Its values are all alike.
+//
+// # Requests
+//
+// The system prompt is "instructions"; messages are items of "input", and so are
+// calls, their outputs and reasoning. Nothing is kept by the provider: store is
+// false, and encrypted reasoning is asked for and sent back. Request.Extra can say
+// otherwise: its members stand in the body's top object, instead of what would
+// stand there; null takes that away; the objects "reasoning" and "text", with the
+// "format" in it, are joined member by member; "tools" are added to the tools of
+// the request, and stand for those of the same name.
+//
+// What the protocol has no word for is an error: a seed, stop sequences, sound that
+// is neither WAV nor MP3, media from an assistant. What it has no word for and can do
+// without is left out: that a result is an error (its text says so), reasoning of
+// another provider, empty text.
+//
+// # Opaque data
+//
+// Each part carries the members of its item (or of its piece of content) that have
+// no field of their own, by their names on the wire: {"id":"fc_…"} on a call,
+// {"id":"rs_…","summary":[…],"encrypted_content":"…"} on reasoning,
+// {"id":"msg_…","annotations":[…]} on text. Items of other kinds are calls with
+// ProviderExecuted if the provider ran them, and Unknown if not, with the
+// whole item. All of it is echoed where it stood, unless the provider would refuse
+// it: an id that came twice, reasoning with nothing behind it.
+//
+// # A request read back
+//
+// DecodeRequest(EncodeRequest(r)) is r, but for these: assistant messages in a row
+// are one message, and so are tool messages; neighbouring texts without opaque data stay
+// apart only within a message; a result has the name of its call, and no IsError; a
+// tool that leaves Strict open is not strict (the provider would take it for strict,
+// and refuse most schemas); a schema without properties has an empty list of them;
+// raw JSON is compact; the tool choice and ParallelCalls go without tools; names of
+// calls have only the characters that the provider allows.
+type Responses struct{}
+
+var _ protocol.Protocol = Responses{}
+
+// Name returns openai-responses.
+func (Responses) Name() string { return "openai-responses" }

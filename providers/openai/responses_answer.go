@@ -1,0 +1,165 @@
+package openai
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// DecodeError implements protocol.Protocol.
+func (Responses) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
+	return decodeError(status, body)
+}
+
+// EncodeError implements protocol.Protocol.
+func (Responses) EncodeError(e *llm.APIError) []byte { return encodeError(e) }
+
+// DecodeAnswer implements protocol.Protocol.
+func (Responses) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+	if !jsonio.Valid(body) {
+		return protocol.NotAnswer(body)
+	}
+	d := jsonio.NewDec(string(body))
+	if d.Peek() != '{' {
+		return protocol.NotAnswer(body)
+	}
+	s := responsesDecoder{emit: emit}
+	r, err := readResponse(&d)
+	if err != nil {
+		return fmt.Errorf("openai-responses: the answer: %w", err)
+	}
+	if !r.has.output && !r.has.status {
+		if t, ok := readTold(string(body)); ok && t.message != "" {
+			return t.apiError(0)
+		}
+		return protocol.NotAnswer(body)
+	}
+	if r.failure != nil {
+		return r.failure
+	}
+	for i := range r.output {
+		if err := s.whole(&r.output[i]); err != nil {
+			return fmt.Errorf("openai-responses: the answer: output[%d]: %w", i, err)
+		}
+	}
+	s.finish(&r)
+	return nil
+}
+
+// response is what is read of a response object.
+type response struct {
+	id, model, status, reason string
+	output                    []item
+	usage                     llm.Usage
+	failure                   *llm.APIError
+	has                       struct{ output, status bool }
+}
+
+// readResponse reads a response object.
+func readResponse(d *jsonio.Dec) (r response, err error) {
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return r, d.Err()
+		}
+		switch key {
+		case "id":
+			r.id = word(d)
+		case "model":
+			r.model = word(d)
+		case "status":
+			if r.status, r.has.status = word(d), true; r.status == "failed" {
+				r.failed("{}")
+			}
+		case "incomplete_details":
+			r.reason = memberText([]byte(d.Raw()), "reason")
+		case "error":
+			r.failed(d.Raw())
+		case "usage":
+			r.usage = readUsage(d)
+		case "output":
+			r.has.output = true
+			if d.Null() {
+				continue
+			}
+			d.Array()
+			for first := true; d.More(&first); {
+				r.output = append(r.output, readItem(d))
+			}
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// failed takes the error of a response, an object or a text; null is none.
+func (r *response) failed(raw string) {
+	if raw == "null" || raw == "{}" && r.failure != nil {
+		return
+	}
+	t, _ := readTold(`{"error":` + raw + `}`)
+	if t.message == "" && t.code == "" {
+		t.message = "the response failed, and the provider does not say why"
+	}
+	r.failure = t.apiError(0)
+}
+
+// whole emits the parts of an item that came in one piece.
+func (s *responsesDecoder) whole(it *item) error {
+	switch it.kind {
+	case kindMessage:
+		parts, err := it.said()
+		for _, p := range parts {
+			if t, ok := p.(llm.Text); ok {
+				s.emit(llm.TextDelta{Text: t.Text, Refusal: t.Refusal, Opaque: t.Opaque})
+				continue
+			}
+			s.emit(llm.PartDone{Part: p})
+		}
+		return err
+	case kindReasoning:
+		p, err := it.reasoning()
+		s.emit(llm.ReasoningDelta{Text: p.Text, Opaque: p.Opaque})
+		return err
+	case kindCall, kindCustomCall:
+		s.called = true
+		s.emit(llm.PartDone{Part: it.call()})
+		return nil
+	}
+	if c, ok := it.ranItself(); ok {
+		s.emit(llm.PartDone{Part: c})
+		return nil
+	}
+	s.emit(llm.PartDone{Part: it.unknown()})
+	return nil
+}
+
+// finish emits what a response says of itself at its end.
+func (s *responsesDecoder) finish(r *response) {
+	if r.usage != (llm.Usage{}) {
+		s.emit(r.usage)
+	}
+	f := llm.Finish{ResponseID: cmp.Or(r.id, s.id), Model: cmp.Or(r.model, s.model)}
+	switch word := cmp.Or(r.reason, r.status); {
+	case r.status == "completed" && s.called:
+		f.Reason, f.Raw = llm.FinishToolCalls, r.status
+	case r.status == "completed":
+		f.Reason, f.Raw = llm.FinishStop, r.status
+	case word == "max_output_tokens" || word == "max_tokens":
+		f.Reason, f.Raw = llm.FinishLength, word
+	case word == "content_filter":
+		f.Reason = llm.FinishContentFilter
+	default:
+		f.Reason, f.Raw = llm.FinishUnknown, word
+	}
+	s.emit(f)
+}
+
+// errNoTerminal is ErrCutOff with what did not come.
+var errNoTerminal = errors.New("no response.completed came")

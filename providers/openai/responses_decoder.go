@@ -1,0 +1,229 @@
+package openai
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// WarnArguments is the code of the warning that a call's arguments came in several
+// forms that differ (quirk QR-05).
+const WarnArguments = "conflicting_arguments"
+
+// NewDecoder implements protocol.Protocol.
+func (Responses) NewDecoder() protocol.Decoder { return &responsesDecoder{} }
+
+// responsesDecoder reads a streamed answer. An item is known by its output_index;
+// item_id is not looked at, since some servers change it with every event (quirk
+// QR-09). A call ends at the end of the answer, because its arguments are told up to
+// four times, and what the last event says of them counts most (QR-05).
+type responsesDecoder struct {
+	emit   func(llm.Event) // of the Event or End that is running
+	mem    jsonio.Arena
+	items  []openItem
+	calls  int  // that were started
+	called bool // there is a call that the loop has to answer
+	ended  bool
+	id     string
+	model  string
+}
+
+// openItem is an item of the answer that began.
+type openItem struct {
+	index    int64
+	kind     string
+	closed   bool // its parts have ended; no deltas are taken for it
+	finished bool // output_item.done came for it
+	matched  bool // it was found in the output of the last event
+
+	spoke   bool // text or reasoning of it was emitted
+	section int64
+	refusal bool
+	opaque  members // of the item, for its texts
+	added   item    // as output_item.added told it
+
+	call callState
+}
+
+// event is an event of the stream.
+type event struct {
+	kind     string
+	delta    string
+	text     string // the whole text, refusal, arguments or input at the end of a part
+	index    int64  // output_index
+	section  int64  // content_index or summary_index
+	item     item
+	response jsonio.Dec
+	fault    string // raw
+	has      struct{ item, response bool }
+	raw      string
+}
+
+// Event implements protocol.Decoder.
+func (s *responsesDecoder) Event(name string, data []byte, emit func(llm.Event)) (done bool, err error) {
+	s.emit = emit
+	if string(data) == "[DONE]" {
+		s.ended = true
+		return true, s.endItems(nil)
+	}
+	if !jsonio.ValidUTF8(data) {
+		data = []byte(strings.ToValidUTF8(string(data), "\ufffd"))
+	}
+	ev := event{raw: string(data)}
+	d := jsonio.NewDecIn(&s.mem, ev.raw)
+	ev.read(&d)
+	if err := d.End(); err != nil {
+		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, protocol.Beginning(data))
+	}
+	if ev.kind == "" {
+		ev.kind = name
+	}
+	if done, err = s.event(&ev); err != nil {
+		return false, err
+	}
+	s.ended = s.ended || done
+	return done, nil
+}
+
+// read reads the members of an event.
+func (ev *event) read(d *jsonio.Dec) {
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "type":
+			ev.kind = word(d)
+		case "delta":
+			ev.delta = word(d)
+		case "output_index":
+			ev.index = count(d)
+		case "content_index", "summary_index":
+			ev.section = count(d)
+		case "text", "refusal", "arguments", "input":
+			ev.text = anyText(d)
+		case "item":
+			if d.Peek() == '{' {
+				ev.item, ev.has.item = readItem(d), true
+				continue
+			}
+			d.Skip()
+		case "response":
+			ev.response, ev.has.response = *d, d.Peek() == '{'
+			d.Skip()
+		case "error":
+			ev.fault = d.Raw()
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// event takes an event. What is not known is passed over.
+func (s *responsesDecoder) event(ev *event) (done bool, err error) {
+	switch ev.kind {
+	case "response.output_text.delta":
+		s.text(ev, ev.delta, false)
+	case "response.refusal.delta":
+		s.text(ev, ev.delta, true)
+	case "response.output_text.done":
+		s.textDone(ev, false)
+	case "response.refusal.done":
+		s.textDone(ev, true)
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		s.thought(ev)
+	case "response.function_call_arguments.delta":
+		s.args(ev, kindCall)
+	case "response.custom_tool_call_input.delta":
+		s.args(ev, kindCustomCall)
+	case "response.function_call_arguments.done":
+		s.argsDone(ev, kindCall)
+	case "response.custom_tool_call_input.done":
+		s.argsDone(ev, kindCustomCall)
+	case "response.output_item.added":
+		if ev.has.item {
+			s.added(ev)
+		}
+	case "response.output_item.done":
+		if ev.has.item {
+			return false, s.done(ev)
+		}
+	case "response.created", "response.in_progress":
+		r, err := ev.about()
+		s.id, s.model = cmp.Or(r.id, s.id), cmp.Or(r.model, s.model)
+		return false, err
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return s.terminal(ev)
+	case "error", "":
+		return s.failed(ev)
+	}
+	return false, nil
+}
+
+// failed takes an event that tells an error, in an object of its own or beside the
+// type.
+func (s *responsesDecoder) failed(ev *event) (bool, error) {
+	if ev.fault != "" && ev.fault != "null" {
+		var r response
+		r.failed(ev.fault)
+		return false, r.failure
+	}
+	t, ok := readTold(ev.raw)
+	if !ok || ev.kind == "" && t.message == "" {
+		return false, nil
+	}
+	if t.typ == "error" { // that is the type of the event
+		t.typ = ""
+	}
+	return false, t.apiError(0)
+}
+
+// about reads the response that an event tells of.
+func (ev *event) about() (response, error) {
+	if !ev.has.response {
+		return response{}, nil
+	}
+	r, err := readResponse(&ev.response)
+	if err != nil {
+		return r, fmt.Errorf("openai-responses: %s: %w", ev.kind, err)
+	}
+	return r, nil
+}
+
+// terminal takes the event that ends the answer.
+func (s *responsesDecoder) terminal(ev *event) (bool, error) {
+	r, err := ev.about()
+	if err != nil {
+		return false, err
+	}
+	status := strings.TrimPrefix(ev.kind, "response.")
+	if status == "failed" {
+		r.failed("{}")
+	}
+	if r.failure != nil {
+		return false, r.failure
+	}
+	if r.status == "" || status == "incomplete" {
+		r.status = status
+	}
+	if err := s.endItems(r.output); err != nil {
+		return false, fmt.Errorf("openai-responses: %s: %w", ev.kind, err)
+	}
+	s.finish(&r)
+	return true, nil
+}
+
+// End implements protocol.Decoder.
+func (s *responsesDecoder) End(emit func(llm.Event)) error {
+	s.emit = emit
+	if !s.ended {
+		return fmt.Errorf("%w: %w", protocol.ErrCutOff, errNoTerminal)
+	}
+	return nil
+}

@@ -1,0 +1,313 @@
+package openai
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// item is an item of a request's input or of an answer's output.
+type item struct {
+	kind   string
+	id     string
+	role   string
+	status string
+	callID string
+	name   string
+	// args are the arguments of a call, or the input of a custom one.
+	args    string
+	content jsonio.Dec // stands before the value
+	summary jsonio.Dec
+	output  jsonio.Dec
+	has     struct{ args, content, summary, output bool }
+	opaque  members // what has no field, with the id
+	raw     string  // all of it
+}
+
+// The kinds of items that are more to this package than their text.
+const (
+	kindMessage      = "message"
+	kindReasoning    = "reasoning"
+	kindCall         = "function_call"
+	kindOutput       = "function_call_output"
+	kindCustomCall   = "custom_tool_call"
+	kindCustomOutput = "custom_tool_call_output"
+)
+
+// readItem reads an item; content, summary and output are left for when its kind
+// is known, which may be its last member.
+func readItem(d *jsonio.Dec) (it item) {
+	from := d.Offset()
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		it.member(d, key)
+	}
+	it.raw = d.Since(from)
+	if it.kind == "" && it.role != "" {
+		it.kind = kindMessage
+	}
+	return it
+}
+
+func (it *item) member(d *jsonio.Dec, key string) {
+	switch key {
+	case "type":
+		it.kind = word(d)
+	case "role":
+		it.role = word(d)
+	case "status":
+		it.status = word(d)
+	case "call_id":
+		it.callID = word(d)
+	case "name":
+		it.name = word(d)
+	case "id":
+		ahead := *d
+		if it.id = word(&ahead); it.id == "" {
+			d.Skip()
+			return
+		}
+		it.opaque.add(d, key)
+	case "arguments", "input":
+		it.args, it.has.args = anyText(d), true
+	case "content":
+		it.content, it.has.content = *d, d.Peek() != 'n'
+		d.Skip()
+	case "summary":
+		it.summary, it.has.summary = *d, d.Peek() != 'n'
+		d.Skip()
+	case "output":
+		it.output, it.has.output = *d, d.Peek() != 'n'
+		d.Skip()
+	default:
+		it.opaque.add(d, key)
+	}
+}
+
+// call returns the call that the item is.
+func (it *item) call() llm.ToolCall {
+	o := it.opaque
+	if it.kind == kindCustomCall {
+		o = append(members(`{"type":"custom_tool_call"`), commaFor(o)...)
+	}
+	return llm.ToolCall{ID: it.callID, Name: it.name, Args: it.args, Opaque: o.object()}
+}
+
+// commaFor returns gathered members as what goes on with an object.
+func commaFor(m members) members {
+	if m == nil {
+		return nil
+	}
+	return append(members{','}, m[1:]...)
+}
+
+// reasoning returns the reasoning that the item is. Its text is that of the
+// summary, or else of the content, which only open models show. The whole item
+// but its type and status is opaque.
+func (it *item) reasoning() (llm.Reasoning, error) {
+	out := llm.Reasoning{}
+	o := it.opaque
+	if it.has.summary {
+		ahead := it.summary
+		out.Text = readThoughts(&ahead)
+		if err := ahead.Err(); err != nil {
+			return out, err
+		}
+		o.add(&it.summary, "summary")
+	}
+	if it.has.content {
+		ahead := it.content
+		text := readThoughts(&ahead)
+		if err := ahead.Err(); err != nil {
+			return out, err
+		}
+		if out.Text == "" {
+			out.Text = text
+		}
+		ahead = it.content
+		if raw := ahead.Raw(); strings.Trim(raw, "[] \t\r\n") != "" {
+			o.add(&it.content, "content")
+		}
+	}
+	out.Opaque = o.object()
+	return out, nil
+}
+
+// thoughtGap stands between the parts of a summary.
+const thoughtGap = "\n\n"
+
+// readThoughts reads an array of {"type":"summary_text","text":…} or the like.
+func readThoughts(d *jsonio.Dec) (text string) {
+	d.Array()
+	for n, first := 0, true; d.More(&first); n++ {
+		if n > 0 {
+			text += thoughtGap
+		}
+		p := readContentPiece(d)
+		text += p.text
+	}
+	return text
+}
+
+// ranItself returns the call that an item stands for which the provider ran on
+// its side, and whether it is one.
+func (it *item) ranItself() (llm.ToolCall, bool) {
+	switch it.kind {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call":
+	default:
+		return llm.ToolCall{}, false
+	}
+	c := llm.ToolCall{ID: it.id, Name: it.name, Args: it.args, ProviderExecuted: true, Opaque: compact(it.raw)}
+	if c.Name == "" {
+		c.Name = strings.TrimSuffix(it.kind, "_call")
+	}
+	if !it.has.args {
+		c.Args = string(member(it.opaque.object(), "action"))
+	}
+	return c, true
+}
+
+// unknown returns the item as it is.
+func (it *item) unknown() llm.Unknown { return llm.Unknown{Kind: it.kind, Raw: compact(it.raw)} }
+
+func compact(raw string) json.RawMessage { return jsonio.AppendRaw(nil, []byte(raw)) }
+
+// contentPiece is a piece of the content of a message or of an output.
+type contentPiece struct {
+	kind     string
+	text     string
+	url      string // of an image or a file, as a data URL too
+	data     string // base64, or a data URL
+	format   string // of sound
+	filename string
+	opaque   members
+	raw      string
+}
+
+func readContentPiece(d *jsonio.Dec) (p contentPiece) {
+	from := d.Offset()
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch key {
+		case "type":
+			p.kind = word(d)
+		case "text", "refusal":
+			p.text = word(d)
+		case "image_url", "file_url":
+			p.url = word(d)
+		case "file_data":
+			p.data = word(d)
+		case "filename":
+			p.filename = word(d)
+		case "input_audio":
+			p.audio(d)
+		case "annotations", "logprobs":
+			ahead := *d
+			if raw := ahead.Raw(); strings.Trim(raw, "[] \t\r\n") == "" {
+				d.Skip()
+				continue
+			}
+			p.opaque.add(d, key)
+		default:
+			p.opaque.add(d, key)
+		}
+	}
+	p.raw = d.Since(from)
+	return p
+}
+
+func (p *contentPiece) audio(d *jsonio.Dec) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "data":
+			p.data = word(d)
+		case "format":
+			p.format = word(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// part returns the part that the piece is; what no field takes as it is stays
+// Unknown.
+func (p *contentPiece) part() llm.Part {
+	switch p.kind {
+	case "input_text", "output_text", "text":
+		return llm.Text{Text: p.text, Opaque: p.opaque.object()}
+	case "refusal":
+		return llm.Text{Text: p.text, Refusal: true, Opaque: p.opaque.object()}
+	case "input_image":
+		m := llm.Media{MediaType: "image/*", URL: p.url}
+		if p.takes(&m, p.url) {
+			return m
+		}
+	case "input_file":
+		m := llm.Media{MediaType: "application/octet-stream", Name: p.filename, URL: p.url}
+		if strings.HasSuffix(p.filename, ".pdf") {
+			m.MediaType = "application/pdf"
+		}
+		if p.takes(&m, p.data) {
+			if m.Name == fileName(m.MediaType) && m.Data != nil {
+				m.Name = ""
+			}
+			return m
+		}
+	case "input_audio":
+		for _, s := range sounds {
+			if data, err := base64.StdEncoding.DecodeString(p.data); err == nil && s.format == p.format && p.data != "" {
+				return llm.Media{MediaType: s.mediaType, Data: data, Opaque: p.opaque.object()}
+			}
+		}
+	}
+	return llm.Unknown{Kind: p.kind, Raw: compact(p.raw)}
+}
+
+// takes puts what the piece holds or points to into m, and reports whether m then
+// says all of it.
+func (p *contentPiece) takes(m *llm.Media, data string) bool {
+	m.Opaque = p.opaque.object()
+	if !strings.HasPrefix(data, "data:") {
+		return m.URL != "" && (data == "" || data == m.URL) || data == "" && memberText(m.Opaque, "file_id") != ""
+	}
+	head, body, ok := strings.Cut(strings.TrimPrefix(data, "data:"), ";base64,")
+	b, err := base64.StdEncoding.DecodeString(body)
+	if !ok || err != nil || head == "" || p.url != "" && p.url != data {
+		return false
+	}
+	m.MediaType, m.Data, m.URL = head, b, ""
+	return base64.StdEncoding.EncodeToString(b) == body
+}
+
+// sounds are the forms of sound that the protocol takes.
+var sounds = []struct{ mediaType, format string }{
+	{"audio/wav", "wav"}, {"audio/mpeg", "mp3"}, {"audio/x-wav", "wav"}, {"audio/mp3", "mp3"},
+}
+
+// fileName is the name of a file that has none; the protocol wants one.
+func fileName(mediaType string) string {
+	if mediaType == "application/pdf" {
+		return "file.pdf"
+	}
+	return "file"
+}

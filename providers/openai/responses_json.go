@@ -1,0 +1,68 @@
+package openai
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// responsesDec returns a decoder of a body.
+func responsesDec(body []byte) (jsonio.Dec, error) {
+	for at := 0; at < len(body); {
+		r, n := utf8.DecodeRune(body[at:])
+		if r == utf8.RuneError && n == 1 {
+			return jsonio.Dec{}, &jsonio.SyntaxError{Msg: "the text is not UTF-8", Offset: at}
+		}
+		at += n
+	}
+	return jsonio.NewDec(string(body)), nil
+}
+
+// appendKey appends the name of a member, with the comma before it.
+func appendKey(dst []byte, key string) []byte {
+	return append(jsonio.AppendString(append(dst, ','), key), ':')
+}
+
+// appendWord appends a member that is a string, with the comma before it.
+func appendWord(dst []byte, key, value string) []byte {
+	return jsonio.AppendString(appendKey(dst, key), value)
+}
+
+// appendSound appends a member that is any JSON value, with the comma before it.
+// Surrogates without a partner do not reach the wire (quirk QT-09).
+func appendSound(dst []byte, key, raw string) []byte {
+	return append(appendKey(dst, key), wellFormed(string(jsonio.AppendRaw(nil, []byte(raw))))...)
+}
+
+// appendOpaque appends the members of opaque data that own does not take out,
+// each with the comma before it, but for those of other protocols: a history may
+// have begun with another provider.
+func appendOpaque(dst []byte, opaque json.RawMessage, own func(key string) bool) []byte {
+	eachMember(opaque, func(key, raw string) {
+		if !own(key) && !responsesForeign(key) {
+			dst = appendSound(dst, key, raw)
+		}
+	})
+	return dst
+}
+
+// responsesForeign reports whether a member is one that another protocol wants
+// back, and Responses does not know.
+func responsesForeign(key string) bool {
+	switch key {
+	case "cache_control", "caller", "citations", "container", "data", "reasoning", "reasoning_content",
+		"reasoning_details", "signature", "thought", "thoughtSignature":
+		return true
+	}
+	return false
+}
+
+// isObject reports whether raw is a JSON object.
+func isObject(raw json.RawMessage) bool {
+	if !jsonio.Valid(raw) {
+		return false
+	}
+	d := jsonio.NewDec(string(raw))
+	return d.Peek() == '{'
+}

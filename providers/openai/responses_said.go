@@ -1,0 +1,194 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// assistant writes the items of an assistant's message, each where it stood.
+func (w *inputWriter) assistant(parts []llm.Part) error {
+	parts = withoutLastThought(parts)
+	for i := 0; i < len(parts); i++ {
+		var err error
+		switch p := parts[i].(type) {
+		case llm.Text:
+			i += w.texts(parts[i:]) - 1
+		case llm.Reasoning:
+			w.reasoning(&p)
+		case llm.ToolCall:
+			err = w.call(&p)
+		case llm.ToolResult:
+			err = w.hosted(p.Opaque, "a result that another provider's own tool gave")
+		case llm.Unknown:
+			if !w.repeated(p.Raw) {
+				w.next()
+				err = w.unknown(p)
+			}
+		case llm.Media:
+			err = fmt.Errorf(": an assistant's message cannot hold media, only text and calls")
+		}
+		if err != nil {
+			return fmt.Errorf(".parts[%d]%w", i, err)
+		}
+	}
+	return nil
+}
+
+// withoutLastThought takes reasoning off the end of a message, and text that says
+// nothing: the provider refuses reasoning without what came after it (SR-07).
+func withoutLastThought(parts []llm.Part) []llm.Part {
+	for n := len(parts); n > 0; n-- {
+		switch p := parts[n-1].(type) {
+		case llm.Reasoning:
+			continue
+		case llm.Text:
+			if silent(&p) {
+				continue
+			}
+		case llm.Media, llm.ToolCall, llm.ToolResult, llm.Unknown:
+		}
+		return parts[:n]
+	}
+	return nil
+}
+
+// silent reports whether a text is empty and no item of the provider.
+func silent(t *llm.Text) bool { return t.Text == "" && memberText(t.Opaque, "id") == "" }
+
+// texts writes the message item of the texts that parts begin with and that
+// belong to one item, and returns how many these are.
+func (w *inputWriter) texts(parts []llm.Part) (n int) {
+	opened := false
+	var of llm.Text
+	for _, p := range parts {
+		t, ok := p.(llm.Text)
+		if !ok || n > 0 && !sameItem(of.Opaque, t.Opaque) {
+			break
+		}
+		n, of = n+1, t
+		if silent(&t) {
+			continue
+		}
+		if !opened {
+			opened = true
+			w.next()
+			w.dst = append(w.dst, `{"type":"message","role":"assistant","content":[`...)
+		}
+		w.next()
+		kind, key := "output_text", "text"
+		if t.Refusal {
+			kind, key = "refusal", "refusal"
+		}
+		w.dst = appendWord(appendFirst(w.dst, "type", kind), key, t.Text)
+		w.dst = append(appendOpaque(w.dst, t.Opaque, func(key string) bool { return ownPiece(key) || !ofPiece(key) }), '}')
+	}
+	if opened {
+		w.dst = append(w.dst, ']')
+		w.itemID(of.Opaque)
+		w.dst = append(appendOpaque(w.dst, of.Opaque, func(key string) bool { return ownItem(key) || ofPiece(key) }), '}')
+	}
+	return n
+}
+
+// sameItem reports whether two texts in a row are of one message item: they have
+// the same id, or both none.
+func sameItem(a, b json.RawMessage) bool { return memberText(a, "id") == memberText(b, "id") }
+
+// ofPiece reports whether a member of a text's opaque data is one of its piece of
+// content, and not of the item around it.
+func ofPiece(key string) bool {
+	return key == "annotations" || key == "logprobs"
+}
+
+// reasoning writes a reasoning item, unchanged. That of another provider is left
+// out, and so is an item that stands there already (SR-04).
+func (w *inputWriter) reasoning(r *llm.Reasoning) {
+	id := memberText(r.Opaque, "id")
+	if member(r.Opaque, "summary") == nil && member(r.Opaque, "encrypted_content") == nil && !strings.HasPrefix(id, "rs") || w.seen[id] {
+		return
+	}
+	w.next()
+	w.dst = append(w.dst, `{"type":"reasoning"`...)
+	w.itemID(r.Opaque)
+	if member(r.Opaque, "summary") == nil {
+		w.dst = append(w.dst, `,"summary":[]`...)
+	}
+	w.dst = append(appendOpaque(w.dst, r.Opaque, func(key string) bool {
+		return key == "type" || key == "id" || key == "status"
+	}), '}')
+}
+
+// repeated reports whether a whole item stands in the request already (SR-04).
+func (w *inputWriter) repeated(raw json.RawMessage) bool {
+	id := memberText(raw, "id")
+	if w.seen[id] {
+		return true
+	}
+	if id != "" {
+		w.seen[id] = true
+	}
+	return false
+}
+
+// call writes a call. An id that is not of the protocol is not sent: it would be
+// refused (SR-05).
+func (w *inputWriter) call(c *llm.ToolCall) error {
+	if c.ProviderExecuted {
+		return w.hosted(c.Opaque, "a call that another provider ran itself")
+	}
+	if err := checkCallID(c.ID); err != nil {
+		return err
+	}
+	w.next()
+	kind, args, prefix := kindCall, "arguments", "fc"
+	if memberText(c.Opaque, "type") == kindCustomCall {
+		kind, args, prefix = kindCustomCall, "input", "ct"
+		w.custom[c.ID] = true
+	}
+	w.dst = appendFirst(w.dst, "type", kind)
+	if strings.HasPrefix(memberText(c.Opaque, "id"), prefix) {
+		w.itemID(c.Opaque)
+	}
+	w.dst = appendWord(w.dst, "call_id", c.ID)
+	w.dst = appendWord(w.dst, "name", echoName(c.Name))
+	w.dst = appendWord(w.dst, args, c.Args)
+	w.dst = append(appendOpaque(w.dst, c.Opaque, ownItem), '}')
+	return nil
+}
+
+// echoName returns a call's name as the provider takes it back: a model makes
+// calls of tools that it was never told of, such as multi_tool_use.parallel.
+func echoName(name string) string {
+	if soundName(name) {
+		return name
+	}
+	if name == "" {
+		return "unnamed_tool"
+	}
+	b := []byte(strings.ToValidUTF8(name, "_"))
+	out := b[:0]
+	for _, c := range b {
+		if !nameByte(c) {
+			c = '_'
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// hosted writes the item of a call that the provider ran itself.
+func (w *inputWriter) hosted(opaque json.RawMessage, what string) error {
+	if !strings.HasSuffix(memberText(opaque, "type"), "_call") {
+		return fmt.Errorf(": %s cannot be said; take it out of the history", what)
+	}
+	if w.repeated(opaque) {
+		return nil
+	}
+	w.next()
+	w.dst = append(w.dst, wellFormed(string(jsonio.AppendRaw(nil, opaque)))...)
+	return nil
+}

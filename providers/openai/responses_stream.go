@@ -1,0 +1,220 @@
+package openai
+
+import (
+	"github.com/looptape/looptape/llm"
+)
+
+// at returns the open item at an index, or nil.
+func (s *responsesDecoder) at(index int64) *openItem {
+	for i := len(s.items) - 1; i >= 0; i-- {
+		if it := &s.items[i]; it.index == index && !it.closed {
+			return it
+		}
+	}
+	return nil
+}
+
+// open returns the open item at an index, if it is of this kind, or begins one:
+// some servers leave output_item.added out.
+func (s *responsesDecoder) open(index int64, kind string) *openItem {
+	if it := s.at(index); it != nil && it.kind == kind {
+		return it
+	}
+	return s.begin(openItem{index: index, kind: kind})
+}
+
+// begin begins an item. One that is open at its index is closed (quirk QR-09), and
+// so is the message or the reasoning that is open, whose part ends here.
+func (s *responsesDecoder) begin(next openItem) *openItem {
+	for i := range s.items {
+		it := &s.items[i]
+		if it.index == next.index || it.kind == kindMessage || it.kind == kindReasoning {
+			s.close(it)
+		}
+	}
+	s.items = append(s.items, next)
+	return &s.items[len(s.items)-1]
+}
+
+// close ends the parts of an item that no output_item.done has ended.
+func (s *responsesDecoder) close(it *openItem) {
+	if it.closed {
+		return
+	}
+	it.closed = true
+	switch it.kind {
+	case kindMessage:
+		if it.spoke {
+			s.endText(it)
+		}
+	case kindReasoning:
+		if p, err := it.added.reasoning(); err == nil && (p.Opaque != nil || it.spoke) {
+			it.spoke = true
+			s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
+		}
+	}
+}
+
+// endText ends the text part of a message item, with the item's opaque data.
+func (s *responsesDecoder) endText(it *openItem) {
+	if o := it.opaque.object(); o != nil {
+		s.emit(llm.TextDelta{Refusal: it.refusal, Opaque: o})
+	}
+}
+
+// text takes a piece of text.
+func (s *responsesDecoder) text(ev *event, delta string, refusal bool) {
+	it := s.open(ev.index, kindMessage)
+	if it.spoke && (it.section != ev.section || it.refusal != refusal) {
+		s.endText(it)
+	}
+	it.spoke, it.section, it.refusal = true, ev.section, refusal
+	s.emit(llm.TextDelta{Text: delta, Refusal: refusal})
+}
+
+// textDone takes the whole text of a part; it counts if no delta came.
+func (s *responsesDecoder) textDone(ev *event, refusal bool) {
+	if it := s.at(ev.index); it != nil && it.spoke && it.section == ev.section && it.refusal == refusal {
+		return
+	}
+	s.text(ev, ev.text, refusal)
+}
+
+// thought takes a piece of reasoning.
+func (s *responsesDecoder) thought(ev *event) {
+	it := s.open(ev.index, kindReasoning)
+	if it.spoke && it.section != ev.section {
+		s.emit(llm.ReasoningDelta{Text: thoughtGap})
+	}
+	it.spoke, it.section = true, ev.section
+	s.emit(llm.ReasoningDelta{Text: ev.delta})
+}
+
+// added takes the beginning of an item.
+func (s *responsesDecoder) added(ev *event) {
+	it := s.begin(openItem{index: ev.index, kind: ev.item.kind, added: ev.item})
+	switch it.kind {
+	case kindMessage:
+		it.opaque = it.added.opaque
+	case kindCall, kindCustomCall:
+		if it.added.callID != "" || it.added.name != "" {
+			s.named(it, &it.added)
+		}
+		s.advance(it, it.added.args)
+	}
+}
+
+// done takes the end of an item, which tells all of it again.
+func (s *responsesDecoder) done(ev *event) error {
+	it := s.of(ev)
+	if it == nil {
+		it = s.begin(openItem{index: ev.index, kind: ev.item.kind})
+	}
+	return s.end(it, &ev.item)
+}
+
+// of returns the item that an output_item.done ends: the last one at its index of
+// the same kind, or the call of the same id.
+func (s *responsesDecoder) of(ev *event) (found *openItem) {
+	for i := range s.items {
+		it := &s.items[i]
+		if it.finished || it.kind != ev.item.kind {
+			continue
+		}
+		if isCall(it.kind) && it.call.id != "" && it.call.id == ev.item.callID {
+			return it
+		}
+		if it.index == ev.index {
+			found = it
+		}
+	}
+	return found
+}
+
+// end ends an item by what is told of all of it.
+func (s *responsesDecoder) end(it *openItem, whole *item) error {
+	ended := it.closed && it.spoke
+	it.closed, it.finished = true, true
+	switch {
+	case isCall(it.kind):
+		s.named(it, whole)
+		it.call.done = whole.args
+		s.advance(it, whole.args)
+		return nil
+	case ended:
+		return nil
+	case !it.spoke:
+		it.spoke = true
+		return s.whole(whole)
+	case it.kind == kindMessage:
+		return s.doneText(it, whole)
+	}
+	p, err := whole.reasoning()
+	s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
+	return err
+}
+
+// doneText ends a message item whose text was streamed; the opaque data of its last
+// piece go on its last text.
+func (s *responsesDecoder) doneText(it *openItem, from *item) error {
+	parts, err := from.said()
+	it.opaque = from.opaque
+	if n := len(parts); n > 0 {
+		if t, ok := parts[n-1].(llm.Text); ok && t.Opaque != nil {
+			s.emit(llm.TextDelta{Refusal: it.refusal, Opaque: t.Opaque})
+			return err
+		}
+	}
+	s.endText(it)
+	return err
+}
+
+// endItems ends what is open once the answer is complete. Output are its items as
+// the last event tells them; what of it was not streamed is taken as it is.
+func (s *responsesDecoder) endItems(output []item) error {
+	streamed := len(s.items)
+	for i := range output {
+		whole := &output[i]
+		it := s.match(whole, s.items[:streamed])
+		switch {
+		case it == nil:
+			if err := s.whole(whole); err != nil {
+				return err
+			}
+		case isCall(it.kind):
+			it.call.last = whole.args
+			s.named(it, whole)
+		case !it.finished:
+			if err := s.end(it, whole); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range s.items {
+		it := &s.items[i]
+		switch s.close(it); {
+		case isCall(it.kind):
+			s.endCall(it)
+		case !it.finished && !it.spoke && it.kind == it.added.kind && it.kind != kindMessage:
+			if err := s.whole(&it.added); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// match returns the streamed item that an item of the output is: the first one of
+// its kind that is not taken, of calls the one of its id.
+func (s *responsesDecoder) match(whole *item, items []openItem) *openItem {
+	for i := range items {
+		it := &items[i]
+		if it.kind == whole.kind && !it.matched && (!isCall(it.kind) || it.call.index == 0 || it.call.id == whole.callID) {
+			it.matched = true
+			return it
+		}
+	}
+	return nil
+}
+
+func isCall(kind string) bool { return kind == kindCall || kind == kindCustomCall }
