@@ -1,0 +1,257 @@
+package gemini
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// contents writes the conversation: a content a message. Tool messages that
+// follow each other become one, since the results of a turn have to stand in one
+// content (refusal SG-01); what would have no parts is left out (SG-06).
+func (e *requestEncoder) contents() error {
+	e.dst = append(appendKey(e.dst, "contents"), '[')
+	start := len(e.dst)
+	list := e.req.Messages
+	for i := 0; i < len(list); i++ {
+		m := &list[i]
+		role, err := roleOf(m.Role)
+		if err != nil {
+			return fmt.Errorf("messages[%d]: %w", i, err)
+		}
+		before := len(e.dst)
+		e.dst = append(appendComma(e.dst), `{"parts":[`...)
+		parts := len(e.dst)
+		if err := e.parts(i); err != nil {
+			return err
+		}
+		for m.Role == llm.RoleTool && i+1 < len(list) && list[i+1].Role == llm.RoleTool {
+			i++
+			if err := e.parts(i); err != nil {
+				return err
+			}
+		}
+		if len(e.dst) == parts {
+			e.dst = e.dst[:before]
+			continue
+		}
+		e.dst = appendMember(append(e.dst, ']'), "role", role)
+		e.dst = append(appendMembers(e.dst, restOf(m.Opaque), "parts", "role"), '}')
+	}
+	if len(e.dst) == start {
+		return errors.New("messages: there is none with content, and Gemini wants one")
+	}
+	e.dst = append(e.dst, ']')
+	return nil
+}
+
+func roleOf(r llm.Role) (string, error) {
+	switch r {
+	case llm.RoleUser, llm.RoleTool:
+		return roleUser, nil
+	case llm.RoleAssistant:
+		return roleModel, nil
+	case llm.RoleSystem:
+		return "", errors.New("there is no system message within a conversation with Gemini; put its text into Request.System")
+	}
+	return "", fmt.Errorf("the role %q is none; there are %q, %q and %q", r, llm.RoleUser, llm.RoleAssistant, llm.RoleTool)
+}
+
+const (
+	roleUser  = "user"
+	roleModel = "model"
+)
+
+// parts writes the parts of message i.
+func (e *requestEncoder) parts(i int) error {
+	called := false
+	for j, p := range e.req.Messages[i].Parts {
+		var err error
+		switch p := p.(type) {
+		case llm.ToolResult:
+			err = e.result(i, &p)
+		case llm.ToolCall:
+			sign := e.gemini3 && !called && !p.ProviderExecuted
+			called = called || sign
+			e.dst, err = appendCall(e.dst, &p, sign)
+		case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
+			e.dst, err = appendPart(e.dst, p)
+		}
+		if err != nil {
+			return fmt.Errorf("messages[%d].parts[%d]: %w", i, j, err)
+		}
+	}
+	return nil
+}
+
+// appendPart appends a part as an element, in a request or an answer. A text that
+// is empty and carries nothing is left out.
+func appendPart(dst []byte, p llm.Part) ([]byte, error) {
+	switch p := p.(type) {
+	case llm.Text:
+		rest := restOf(p.Opaque)
+		if p.Text == "" && len(rest) == 0 {
+			return dst, nil
+		}
+		dst = appendMember(append(appendComma(dst), '{'), "text", p.Text)
+		return append(appendMembers(dst, rest, "text", keyThought), '}'), nil
+	case llm.Reasoning:
+		rest := restOf(p.Opaque)
+		if p.Text == "" && len(rest) == 0 {
+			return dst, nil
+		}
+		dst = appendMember(append(appendComma(dst), '{'), "text", p.Text)
+		dst = append(appendKey(dst, keyThought), "true"...)
+		return append(appendMembers(dst, rest, "text", keyThought), '}'), nil
+	case llm.Media:
+		return appendMedia(dst, &p)
+	case llm.ToolCall:
+		return appendCall(dst, &p, false)
+	case llm.ToolResult:
+		return dst, errors.New("a tool result cannot stand in an answer")
+	case llm.Unknown:
+		return appendUnknown(dst, p)
+	}
+	return dst, errors.New("there is no part")
+}
+
+// kindPart is the kind of an llm.Unknown that holds a part of Gemini's: its raw
+// JSON has the part as it is in its member part.
+const kindPart = "gemini_part"
+
+func appendUnknown(dst []byte, p llm.Unknown) ([]byte, error) {
+	if part := find(membersOf(p.Raw), "part"); p.Kind == kindPart && part != "" {
+		return appendValue(appendComma(dst), part), nil
+	}
+	return dst, fmt.Errorf("a part of the kind %q is not Gemini's", p.Kind)
+}
+
+// appendMedia appends inlineData or fileData.
+func appendMedia(dst []byte, p *llm.Media) ([]byte, error) {
+	rest := restOf(p.Opaque)
+	key, media, err := mediaOf(p, rest)
+	if err != nil {
+		return dst, err
+	}
+	dst = append(appendKey(append(appendComma(dst), '{'), key), media...)
+	return append(appendMembers(dst, rest, key), '}'), nil
+}
+
+const (
+	keyInline = "inlineData"
+	keyFile   = "fileData"
+)
+
+// mediaOf returns the object that says where media is, and the name it goes by.
+func mediaOf(p *llm.Media, rest []member) (key string, object []byte, err error) {
+	data, kind := p.Data, p.MediaType
+	if len(data) == 0 {
+		if k, d, ok := dataURL(p.URL); ok {
+			data = d
+			if kind == "" {
+				kind = k
+			}
+		}
+	}
+	object = []byte{'{'}
+	switch {
+	case len(data) > 0 && kind == "":
+		return "", nil, errors.New("the media has no media type; set one, such as image/png")
+	case len(data) > 0:
+		object = append(appendKey(appendMember(object, "mimeType", kind), "data"), '"')
+		object = append(base64.StdEncoding.AppendEncode(object, data), '"')
+		key = keyInline
+	case p.URL != "":
+		if kind != "" {
+			object = appendMember(object, "mimeType", kind)
+		}
+		object = appendMember(object, "fileUri", p.URL)
+		key = keyFile
+	case p.Digest != "":
+		return "", nil, fmt.Errorf("the content of the media is kept elsewhere (%s); load it before it is sent", p.Digest)
+	default:
+		return "", nil, errors.New("the media has neither data nor a URL")
+	}
+	return key, append(appendMembers(object, innerOf(rest, key), "mimeType", "data", "fileUri"), '}'), nil
+}
+
+// dataURL reads a URL that holds the content itself (RFC 2397).
+func dataURL(s string) (kind string, data []byte, ok bool) {
+	s, is := strings.CutPrefix(s, "data:")
+	kind, text, comma := strings.Cut(s, ",")
+	if !is || !comma {
+		return "", nil, false
+	}
+	kind, coded := strings.CutSuffix(kind, ";base64")
+	if kind == "" {
+		kind = "text/plain"
+	}
+	text, err := url.PathUnescape(text)
+	if err != nil {
+		return "", nil, false
+	}
+	if !coded {
+		return kind, []byte(text), text != ""
+	}
+	data, ok = unbase64(text)
+	return kind, data, ok && len(data) > 0
+}
+
+// unbase64 reads base64 in either alphabet, with padding or without.
+func unbase64(s string) ([]byte, bool) {
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+	data, err := base64.RawStdEncoding.DecodeString(s)
+	return data, err == nil
+}
+
+// maxArgs is how deeply arguments may nest: Gemini reads a hundred levels of JSON,
+// those around the arguments included.
+const maxArgs = 90
+
+// skipValidator is what Google tells to send instead of a signature for a call
+// that Gemini did not make.
+const skipValidator = `"skip_thought_signature_validator"`
+
+// appendCall appends a call. With sign it gets a signature, if it has none.
+func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
+	if c.ProviderExecuted {
+		own := membersOf(c.Opaque)
+		if find(own, keyCode) == "" && find(own, keyToolCall) == "" {
+			return dst, fmt.Errorf("the call %q was run by another provider", c.Name)
+		}
+		return append(appendMembers(append(appendComma(dst), '{'), own), '}'), nil
+	}
+	rest := restOf(c.Opaque)
+	dst = append(appendKey(append(appendComma(dst), '{'), keyCall), '{')
+	if id := wireID(c); id != "" {
+		dst = appendMember(dst, "id", id)
+	}
+	dst = appendKey(appendMember(dst, "name", callName(c.Name)), "args")
+	if fits(c.Args, maxArgs) {
+		dst = appendValue(dst, c.Args)
+	} else {
+		dst = append(dst, "{}"...)
+	}
+	dst = append(appendMembers(dst, innerOf(rest, keyCall), "id", "name", "args"), '}')
+	if sign && find(rest, keySignature) == "" {
+		dst = append(appendKey(dst, keySignature), skipValidator...)
+	}
+	return append(appendMembers(dst, rest, keyCall), '}'), nil
+}
+
+// wireID is what the provider calls a call; it may be empty.
+func wireID(c *llm.ToolCall) string {
+	if c.Minted {
+		return c.ProviderID
+	}
+	return c.ID
+}
+
+// innerOf returns the members that rest has for the object key of a part.
+func innerOf(rest []member, key string) []member {
+	return membersOf([]byte(find(rest, key)))
+}

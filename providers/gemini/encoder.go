@@ -1,0 +1,220 @@
+package gemini
+
+import (
+	"slices"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// encoder writes the chunks of an answer: each part of it in one, with the usage
+// so far, and last the finish reason with an empty text, as Gemini 3 does. A call
+// is written when it is complete; what comes meanwhile waits for it. One whose
+// arguments are no object when the answer ends is written as Vertex AI would
+// leave it, to be continued.
+type encoder struct {
+	answer  protocol.Answer
+	usage   llm.Usage
+	written llm.Usage
+	waiting llm.Accumulator // what came since a call was opened
+	open    int             // calls in waiting that have not ended
+	unnamed []int           // the indexes of those that have no name yet
+	finish  *llm.Finish
+	buf     []byte
+}
+
+func newEncoder(a protocol.Answer) *encoder {
+	return &encoder{answer: a, usage: llm.Usage{Input: a.Input}}
+}
+
+// Event implements protocol.Encoder.
+func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
+	switch ev := ev.(type) {
+	case llm.ToolCallStart, llm.ToolCallDelta, llm.ToolCallEnd:
+		return e.call(ev, write)
+	case llm.Usage:
+		e.usage = e.usage.Update(ev)
+	case llm.Finish:
+		e.finish = merged(e.finish, ev)
+	case llm.TextDelta:
+		return e.say(ev, llm.Text{Text: ev.Text, Opaque: ev.Opaque}, write)
+	case llm.ReasoningDelta:
+		return e.say(ev, llm.Reasoning(ev), write)
+	case llm.PartDone:
+		return e.say(ev, ev.Part, write)
+	case llm.Warning, llm.Unknown:
+	}
+	return nil
+}
+
+// merged returns a finish with what a second one says.
+func merged(was *llm.Finish, f llm.Finish) *llm.Finish {
+	if was == nil {
+		return &f
+	}
+	if f.Reason == "" {
+		f.Reason, f.Raw = was.Reason, was.Raw
+	}
+	if f.Message == "" {
+		f.Message = was.Message
+	}
+	return &f
+}
+
+// say writes a part, unless a call is open.
+func (e *encoder) say(ev llm.Event, p llm.Part, write func(name string, data []byte)) error {
+	if e.open > 0 {
+		e.waiting.Add(ev)
+		return nil
+	}
+	return e.part(p, write)
+}
+
+// call takes an event of a call; the end of the last one that is open lets all
+// that waits go. An event for no call is dropped, as who reads it would.
+func (e *encoder) call(ev llm.Event, write func(name string, data []byte)) error {
+	start, isStart := ev.(llm.ToolCallStart)
+	if !isStart && e.open == 0 {
+		return nil
+	}
+	c := e.waiting.Add(ev)
+	at := slices.Index(e.unnamed, c.Index)
+	switch ev.(type) {
+	case llm.ToolCallStart:
+		switch {
+		case start.Index != 0 && start.Name != "" && at >= 0:
+			e.unnamed = slices.Delete(e.unnamed, at, at+1)
+			return nil // it had come without its name
+		case start.Name == "":
+			e.unnamed = append(e.unnamed, start.Index)
+		}
+		e.open++
+	case llm.ToolCallEnd:
+		if c.Name == "" {
+			e.unnamed = slices.Delete(e.unnamed, at, at+1)
+		}
+		if e.open--; e.open == 0 {
+			return e.flush(write)
+		}
+	default:
+	}
+	return nil
+}
+
+// flush writes what waits.
+func (e *encoder) flush(write func(name string, data []byte)) error {
+	t := e.waiting.Turn()
+	e.waiting.Reset()
+	e.open, e.unnamed = 0, e.unnamed[:0]
+	for _, p := range t.Parts {
+		if err := e.part(p, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part writes a chunk of one part.
+func (e *encoder) part(p llm.Part, write func(name string, data []byte)) error {
+	content := append(e.buf[:0], `{"parts":[`...)
+	from := len(content)
+	content, err := appendSaid(content, p)
+	if err != nil || len(content) == from {
+		return err
+	}
+	content = append(content, `],"role":"model"}`...)
+	e.buf = content
+	e.written = e.usage
+	write("", appendChunk(nil, e.answer, string(content), nil, e.usage))
+	return nil
+}
+
+// End implements protocol.Encoder.
+func (e *encoder) End(write func(name string, data []byte)) error {
+	if err := e.flush(write); err != nil {
+		return err
+	}
+	switch {
+	case e.finish != nil:
+		content := ""
+		if reasonOf(wordOf(e.finish.Reason, e.finish.Raw)) == llm.FinishStop {
+			content = `{"parts":[{"text":""}],"role":"model"}`
+		}
+		write("", appendChunk(nil, e.answer, content, e.finish, e.usage))
+	case e.usage != e.written:
+		write("", appendChunk(nil, e.answer, "", nil, e.usage))
+	}
+	return nil
+}
+
+// EncodeAnswer implements protocol.Protocol.
+func (GenerateContent) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, error) {
+	content := []byte(`{"parts":[`)
+	from := len(content)
+	for _, p := range t.Parts {
+		var err error
+		if content, err = appendSaid(content, p); err != nil {
+			return dst, err
+		}
+	}
+	if len(content) == from {
+		content = content[:0]
+	} else {
+		content = append(content, `],"role":"model"}`...)
+	}
+	u := llm.Usage{Input: a.Input}.Update(t.Usage)
+	finish := &llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage}
+	return appendChunk(dst, a, string(content), finish, u), nil
+}
+
+// appendSaid appends a part that the model said, a call with its name and its
+// arguments as they are. Arguments that are not JSON, which Gemini cannot send,
+// become those of a call that is not complete.
+func appendSaid(dst []byte, p llm.Part) ([]byte, error) {
+	c, ok := p.(llm.ToolCall)
+	if !ok || c.ProviderExecuted {
+		return appendPart(dst, p)
+	}
+	dst = append(appendKey(append(appendComma(dst), '{'), keyCall), '{')
+	if id := wireID(&c); id != "" {
+		dst = appendMember(dst, "id", id)
+	}
+	dst = appendMember(dst, "name", wireName(c.Name))
+	switch {
+	case c.Args == "":
+	case jsonio.Valid([]byte(c.Args)) && c.Args[0] != '"':
+		dst = appendCompact(appendKey(dst, "args"), c.Args, false)
+	default:
+		dst = append(dst, `,"willContinue":true`...)
+	}
+	dst = append(dst, '}')
+	return append(appendMembers(dst, restOf(c.Opaque), keyCall), '}'), nil
+}
+
+// appendChunk appends an answer, or a chunk of one.
+func appendChunk(dst []byte, a protocol.Answer, content string, finish *llm.Finish, u llm.Usage) []byte {
+	dst = append(dst, '{')
+	if content != "" || finish != nil {
+		dst = append(dst, `"candidates":[{`...)
+		if content != "" {
+			dst = append(appendKey(dst, "content"), content...)
+		}
+		if finish != nil {
+			dst = appendMember(dst, "finishReason", wordOf(finish.Reason, finish.Raw))
+		}
+		dst = append(appendKey(dst, "index"), '0')
+		if finish != nil && finish.Message != "" {
+			dst = appendMember(dst, "finishMessage", finish.Message)
+		}
+		dst = append(dst, "}]"...)
+	}
+	dst = appendUsage(appendKey(dst, "usageMetadata"), u)
+	if a.Model != "" {
+		dst = appendMember(dst, "modelVersion", a.Model)
+	}
+	if a.ID != "" {
+		dst = appendMember(dst, "responseId", a.ID)
+	}
+	return append(dst, '}')
+}

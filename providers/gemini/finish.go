@@ -1,0 +1,118 @@
+package gemini
+
+import (
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// reasons are the words of Gemini; the first for one of ours is what is written
+// for it. There is none for calls: they end with STOP (quirk QG-01).
+var reasons = []struct {
+	word string
+	is   llm.FinishReason
+}{
+	{"STOP", llm.FinishStop},
+	{"MAX_TOKENS", llm.FinishLength},
+	{"SAFETY", llm.FinishContentFilter},
+	{"RECITATION", llm.FinishContentFilter},
+	{"BLOCKLIST", llm.FinishContentFilter},
+	{"PROHIBITED_CONTENT", llm.FinishContentFilter},
+	{"SPII", llm.FinishContentFilter},
+	{"IMAGE_SAFETY", llm.FinishContentFilter},
+	{"IMAGE_PROHIBITED_CONTENT", llm.FinishContentFilter},
+	{"IMAGE_RECITATION", llm.FinishContentFilter},
+	{"MALFORMED_FUNCTION_CALL", llm.FinishMalformedCall},
+	{"UNEXPECTED_TOOL_CALL", llm.FinishMalformedCall},
+	{"MALFORMED_RESPONSE", llm.FinishError},
+	{"MISSING_THOUGHT_SIGNATURE", llm.FinishError},
+	{"OTHER", llm.FinishUnknown},
+}
+
+func reasonOf(word string) llm.FinishReason {
+	for _, r := range reasons {
+		if r.word == word {
+			return r.is
+		}
+	}
+	return llm.FinishUnknown
+}
+
+// wordOf returns the word for a reason: raw, if it is one for it.
+func wordOf(reason llm.FinishReason, raw string) string {
+	switch reason {
+	case llm.FinishToolCalls:
+		reason = llm.FinishStop
+	case llm.FinishRefusal:
+		reason = llm.FinishContentFilter
+	default:
+	}
+	if raw != "" && reasonOf(raw) == reason {
+		return raw
+	}
+	for _, r := range reasons {
+		if r.is == reason {
+			return r.word
+		}
+	}
+	return "OTHER"
+}
+
+// counts are the numbers of a usageMetadata.
+type counts struct{ prompt, tools, cached, candidates, thoughts int64 }
+
+// read takes the numbers that are told; the others stay (quirk QG-09).
+func (c *counts) read(d *jsonio.Dec) {
+	if !d.Object() {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		var to *int64
+		switch camel(key) {
+		case "promptTokenCount":
+			to = &c.prompt
+		case "toolUsePromptTokenCount":
+			to = &c.tools
+		case "cachedContentTokenCount":
+			to = &c.cached
+		case "candidatesTokenCount":
+			to = &c.candidates
+		case "thoughtsTokenCount":
+			to = &c.thoughts
+		default:
+			d.Skip()
+			continue
+		}
+		if n := number(d); n != 0 {
+			*to = n
+		}
+	}
+}
+
+// usage returns the counts as they are told elsewhere: the results of the
+// provider's own tools are input, thoughts are output.
+func (c *counts) usage() llm.Usage {
+	return llm.Usage{Input: c.prompt + c.tools, Output: c.candidates + c.thoughts, Cached: c.cached, Reasoning: c.thoughts}
+}
+
+// appendUsage appends a usageMetadata. What was written to a cache has no place
+// in it.
+func appendUsage(dst []byte, u llm.Usage) []byte {
+	dst = jsonio.AppendInt(append(dst, `{"promptTokenCount":`...), u.Input)
+	if u.Cached != 0 {
+		dst = jsonio.AppendInt(append(dst, `,"cachedContentTokenCount":`...), u.Cached)
+	}
+	if n := u.Output - u.Reasoning; n > 0 {
+		dst = jsonio.AppendInt(append(dst, `,"candidatesTokenCount":`...), n)
+	}
+	dst = jsonio.AppendInt(append(dst, `,"totalTokenCount":`...), u.Total())
+	dst = jsonio.AppendInt(append(dst, `,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`...), u.Input)
+	dst = append(dst, `}]`...)
+	if u.Reasoning != 0 {
+		dst = jsonio.AppendInt(append(dst, `,"thoughtsTokenCount":`...), u.Reasoning)
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,62 @@
+package gemini
+
+import (
+	"encoding/json"
+)
+
+// The members of a part that are opaque data, under their own names.
+const (
+	keySignature = "thoughtSignature"
+	keyThought   = "thought"
+	// keyOther holds the members that this package does not know.
+	keyOther = "gemini"
+)
+
+// plain reports whether a member of a part stands in its opaque data by itself.
+func plain(key string) bool {
+	switch key {
+	case keySignature, keyThought, "videoMetadata", "mediaResolution", "partMetadata":
+		return true
+	}
+	return false
+}
+
+// opaqueOf returns what is kept of a part beside what it says.
+func opaqueOf(members []member) json.RawMessage {
+	var own, other []byte
+	for _, m := range members {
+		to := &other
+		if plain(m.key) {
+			to = &own
+		}
+		if *to == nil {
+			*to = append(*to, '{')
+		}
+		*to = append(appendKey(*to, m.key), m.raw...)
+	}
+	switch {
+	case other == nil && own == nil:
+		return nil
+	case other == nil:
+		return append(own, '}')
+	case own == nil:
+		own = append(own, '{')
+	}
+	own = append(append(appendKey(own, keyOther), other...), '}')
+	return append(own, '}')
+}
+
+// restOf returns the members that an opaque datum adds to a part: those that are
+// Gemini's. A history may have begun with another provider.
+func restOf(opaque json.RawMessage) []member {
+	var out []member
+	for _, m := range membersOf(opaque) {
+		switch {
+		case plain(m.key):
+			out = append(out, m)
+		case m.key == keyOther:
+			out = append(out, membersOf(json.RawMessage(m.raw))...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,296 @@
+package gemini
+
+import (
+	"encoding/json"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// The members of a part that say what it is, beside text and media.
+const (
+	keyCall     = "functionCall"
+	keyResponse = "functionResponse"
+	keyCode     = "executableCode" // run by the provider
+	keyToolCall = "toolCall"       // likewise
+)
+
+// part is a part as it is read.
+type part struct {
+	data      string // the member that says what it is; "" if none is known
+	other     bool   // there is a member that is not known
+	text      string
+	thought   bool
+	signature string // as JSON
+	call      call
+	result    result
+	media     media
+	value     string // of data, if it is what the provider ran
+	raw       string // the whole part
+	rest      []member
+}
+
+type call struct {
+	id, name string
+	args     string // as JSON; "" if there are none
+	partial  []partialArg
+	goesOn   bool // willContinue
+	rest     []member
+}
+
+type result struct {
+	id, name, response string
+	media              []llm.Part
+	rest               []member
+}
+
+type media struct {
+	kind, url string
+	data      []byte
+	rest      []member
+}
+
+// read reads a part. With keep it keeps what is not known.
+func (p *part) read(d *jsonio.Dec, keep bool) {
+	*p = part{rest: p.rest[:0], call: call{partial: p.call.partial[:0]}}
+	from := d.Offset()
+	if !d.Object() {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			p.raw = d.Since(from)
+			return
+		}
+		if d.Null() {
+			continue
+		}
+		switch key = camel(key); key {
+		case "text":
+			p.data, p.text = key, d.String()
+		case keyThought:
+			p.thought = d.Bool()
+		case keySignature:
+			p.signature = d.Raw()
+		case keyCall:
+			p.data = key
+			p.call.read(d, keep)
+		case keyResponse:
+			p.data = key
+			p.result.read(d)
+		case keyInline, keyFile:
+			p.data = key
+			p.media.read(d)
+		case keyCode, keyToolCall:
+			p.data, p.value = key, d.Raw()
+		default:
+			p.other = p.other || !plain(key)
+			p.rest = keepMember(p.rest, keep, key, d)
+		}
+	}
+}
+
+// keepMember reads a value that is not known.
+func keepMember(rest []member, keep bool, key string, d *jsonio.Dec) []member {
+	if !keep {
+		d.Skip()
+		return rest
+	}
+	return append(rest, member{key, d.Raw()})
+}
+
+func (c *call) read(d *jsonio.Dec, keep bool) {
+	if !d.Object() {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		if d.Null() {
+			continue
+		}
+		switch key = camel(key); {
+		case key == "id":
+			c.id = d.String()
+		case key == "name":
+			c.name = toolName(d.String())
+		case key == "args" && d.Peek() == '"': // as text; not Google does so
+			c.args = d.String()
+		case key == "args":
+			c.args = compact(d.Raw())
+		case key == "willContinue" && !keep:
+			c.goesOn = d.Bool()
+		case key == "partialArgs" && !keep:
+			c.readPartial(d)
+		default:
+			c.rest = keepMember(c.rest, keep, key, d)
+		}
+	}
+}
+
+func (r *result) read(d *jsonio.Dec) {
+	eachMember(d, func(key string) {
+		switch key = camel(key); key {
+		case "id":
+			r.id = d.String()
+		case "name":
+			r.name = toolName(d.String())
+		case "response":
+			if d.Peek() != '{' {
+				d.Fail("expected an object") // refusal SG-15
+			}
+			r.response = d.Raw()
+		case "parts":
+			var p part
+			eachElement(d, func() {
+				p.read(d, true)
+				switch p.data {
+				case keyInline, keyFile:
+					r.media = append(r.media, p.content())
+				default:
+					d.Fail("expected " + keyInline + " or " + keyFile)
+				}
+			})
+		default:
+			r.rest = append(r.rest, member{key, d.Raw()})
+		}
+	})
+}
+
+func (m *media) read(d *jsonio.Dec) {
+	eachMember(d, func(key string) {
+		switch key = camel(key); key {
+		case "mimeType":
+			m.kind = d.String()
+		case "fileUri":
+			m.url = d.String()
+		case "data":
+			var ok bool
+			if m.data, ok = unbase64(d.String()); !ok {
+				d.Fail("expected base64")
+			}
+		default:
+			m.rest = append(m.rest, member{key, d.Raw()})
+		}
+	})
+}
+
+// content returns what a part says. It is nil for a part that says nothing.
+func (p *part) content() llm.Part {
+	switch p.data {
+	case keyCall:
+		return llm.ToolCall{ID: p.call.id, Name: p.call.name, Args: p.call.arguments(), Opaque: p.opaque(p.call.rest)}
+	case keyInline, keyFile:
+		return llm.Media{
+			MediaType: p.media.kind, Name: displayName(p.media.rest), Data: p.media.data, URL: p.media.url,
+			Opaque: p.opaque(p.media.rest),
+		}
+	case keyResponse:
+		return p.answered()
+	case keyCode, keyToolCall:
+		return p.executed()
+	case "":
+		if p.other {
+			return llm.Unknown{Kind: kindPart, Raw: append(append([]byte(`{"type":"`+kindPart+`","part":`), compact(p.raw)...), '}')}
+		}
+	}
+	opaque := p.opaque(nil)
+	switch {
+	case p.text == "" && opaque == nil:
+		return nil
+	case p.thought:
+		return llm.Reasoning{Text: p.text, Opaque: opaque}
+	}
+	return llm.Text{Text: p.text, Opaque: opaque}
+}
+
+// arguments returns the arguments of a call; without any they are {}.
+func (c *call) arguments() string {
+	if c.args == "" {
+		return "{}"
+	}
+	return c.args
+}
+
+func (p *part) answered() llm.ToolResult {
+	r := &p.result
+	text, isError := textOf(orObject(r.response), r.name)
+	out := llm.ToolResult{ID: r.id, Name: r.name, IsError: isError}
+	if text != "" {
+		out.Content = []llm.Part{llm.Text{Text: text}}
+	}
+	// What would be written as it is need not be kept.
+	rest := r.rest
+	if again := appendResponse(nil, &out, ""); string(again) != compact(r.response) {
+		rest = append(rest, member{"response", orObject(r.response)})
+	}
+	out.Opaque = p.opaque(rest)
+	out.Content = append(out.Content, r.media...)
+	return out
+}
+
+func orObject(raw string) string {
+	if raw == "" {
+		return "{}"
+	}
+	return raw
+}
+
+// executed returns a call that the provider ran itself.
+func (p *part) executed() llm.ToolCall {
+	value := membersOf(json.RawMessage(p.value))
+	c := llm.ToolCall{Name: "code_execution", Args: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw))}
+	if id := find(value, "id"); id != "" {
+		c.ID = valueText(id)
+	}
+	if p.data == keyToolCall {
+		c.Name, c.Args = valueText(orText(find(value, "toolType"))), compact(orObject(find(value, "args")))
+	}
+	return c
+}
+
+func orText(raw string) string {
+	if raw == "" {
+		return `""`
+	}
+	return raw
+}
+
+func displayName(rest []member) string {
+	return valueText(orText(find(rest, "displayName")))
+}
+
+// opaque returns what is kept of the part beside what it says; inner is what is
+// kept of the object that says it.
+func (p *part) opaque(inner []member) json.RawMessage {
+	thought := p.thought && p.data != "text" && p.data != ""
+	if p.signature == "" && !thought && len(inner)+len(p.rest) == 0 {
+		return nil
+	}
+	if !thought && len(inner)+len(p.rest) == 0 {
+		out := make([]byte, 0, len(p.signature)+len(`{"`+keySignature+`":}`))
+		out = append(append(out, `{"`+keySignature+`":`...), p.signature...)
+		return append(out, '}')
+	}
+	var all []member
+	if p.signature != "" {
+		all = append(all, member{keySignature, p.signature})
+	}
+	if thought {
+		all = append(all, member{keyThought, "true"})
+	}
+	for _, m := range p.rest {
+		all = append(all, member{m.key, compact(m.raw)})
+	}
+	if len(inner) > 0 {
+		object := []byte{'{'}
+		for _, m := range inner {
+			object = append(appendKey(object, m.key), compact(m.raw)...)
+		}
+		all = append(all, member{p.data, string(append(object, '}'))})
+	}
+	return opaqueOf(all)
+}

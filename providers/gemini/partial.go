@@ -1,0 +1,259 @@
+package gemini
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// Vertex AI can send the arguments of a call in pieces, each a value at a path
+// (quirk QG-10). They are built into one JSON object, which is told when the call
+// is complete.
+
+// partialArg is a piece of the arguments.
+type partialArg struct {
+	path  string
+	value string // JSON of a scalar; "" if there is none
+	text  string // of a string
+	isStr bool
+}
+
+// readPartial reads partialArgs.
+func (c *call) readPartial(d *jsonio.Dec) {
+	eachElement(d, func() {
+		var a partialArg
+		eachMember(d, func(key string) {
+			switch camel(key) {
+			case "jsonPath":
+				a.path = word(d)
+			case "stringValue":
+				a.text, a.isStr = d.String(), true
+			case "numberValue", "boolValue":
+				a.value = d.Raw()
+			case "nullValue":
+				d.Skip()
+				a.value = "null"
+			default:
+				d.Skip()
+			}
+		})
+		c.partial = append(c.partial, a)
+	})
+}
+
+// openCall is a call that is not complete.
+type openCall struct {
+	index  int
+	root   node
+	broken bool // a piece did not fit
+}
+
+// piece takes a part of a call that comes in several: its beginning, some of its
+// arguments, its end, or all of them at once.
+func (c *decoder) piece() {
+	p := &c.part
+	opaque := p.opaque(nil)
+	if p.call.name != "" || c.open == nil {
+		c.cut()
+		c.calls++
+		c.open = &openCall{index: c.calls}
+		c.out = append(c.out, llm.ToolCallStart{Index: c.calls, ID: p.call.id, Name: p.call.name, Opaque: opaque})
+		opaque = nil
+	}
+	o := c.open
+	for _, a := range p.call.partial {
+		if !o.broken && !o.root.set(a) {
+			o.broken = true
+		}
+	}
+	switch {
+	case p.call.goesOn:
+	case o.broken && p.call.args == "":
+		c.cut()
+	default:
+		args := p.call.args
+		if args == "" {
+			args = string(o.root.append(nil))
+		}
+		c.end(args, llm.ToolCallEnd{Index: o.index, Opaque: opaque})
+	}
+}
+
+func (c *decoder) end(args string, end llm.ToolCallEnd) {
+	c.out = append(c.out, llm.ToolCallDelta{Index: end.Index, Args: args}, end)
+	c.open = nil
+}
+
+// cut ends the open call, if there is one, though it is not complete: its
+// arguments lack their last bracket, so that nobody takes them for whole.
+func (c *decoder) cut() {
+	if c.open == nil {
+		return
+	}
+	args := c.open.root.append(nil)
+	c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallEnd, Message: "a call was not complete when something else came"})
+	c.end(string(args[:len(args)-1]), llm.ToolCallEnd{Index: c.open.index})
+}
+
+// node is a value of the arguments. The zero value is an object without members.
+type node struct {
+	kind  kind
+	keys  []string // of an object
+	below []*node  // of an object or an array
+	value string   // of a scalar
+	text  []byte   // of a string
+}
+
+type kind byte
+
+const (
+	kindObject kind = iota
+	kindNew         // nothing is known of it yet
+	kindArray
+	kindScalar
+	kindString
+)
+
+// Bounds of what a hostile server can make us build.
+const (
+	maxMembers = 4096
+	maxPath    = 100
+)
+
+// set puts a piece where its path leads; ok is false if it does not fit.
+func (n *node) set(a partialArg) (ok bool) {
+	path, ok := steps(a.path)
+	if !ok {
+		return false
+	}
+	for _, s := range path {
+		if n = n.step(s); n == nil {
+			return false
+		}
+	}
+	switch {
+	case a.value != "":
+		if n.kind != kindNew && n.kind != kindScalar {
+			return false
+		}
+		n.kind, n.value = kindScalar, a.value
+	case a.isStr || n.kind == kindNew:
+		if n.kind != kindNew && n.kind != kindString {
+			return false
+		}
+		n.kind, n.text = kindString, append(n.text, a.text...)
+	}
+	return true
+}
+
+// step returns the node below, which is made where there is none; nil if there
+// can be none.
+func (n *node) step(s step) *node {
+	want := kindObject
+	if s.isIndex {
+		want = kindArray
+	}
+	if n.kind == kindNew {
+		n.kind = want
+	}
+	if n.kind != want {
+		return nil
+	}
+	at := s.index
+	if !s.isIndex {
+		for at = len(n.keys) - 1; at >= 0 && n.keys[at] != s.key; at-- {
+		}
+		if at < 0 {
+			if len(n.keys) == maxMembers {
+				return nil
+			}
+			at = len(n.keys)
+			n.keys = append(n.keys, s.key)
+		}
+	}
+	switch {
+	case at > len(n.below):
+		return nil
+	case at == len(n.below):
+		n.below = append(n.below, &node{kind: kindNew})
+	}
+	return n.below[at]
+}
+
+// append appends the value's JSON.
+func (n *node) append(dst []byte) []byte {
+	switch n.kind {
+	case kindObject:
+		dst = append(dst, '{')
+		for i, b := range n.below {
+			dst = b.append(appendKey(dst, n.keys[i]))
+		}
+		return append(dst, '}')
+	case kindArray:
+		dst = append(dst, '[')
+		for _, b := range n.below {
+			dst = b.append(appendComma(dst))
+		}
+		return append(dst, ']')
+	case kindString:
+		return jsonio.AppendString(dst, string(n.text))
+	case kindScalar:
+		return append(dst, n.value...)
+	case kindNew:
+	}
+	return append(dst, "null"...)
+}
+
+// step is a step of a path: a name or an index.
+type step struct {
+	key     string
+	index   int
+	isIndex bool
+}
+
+// steps reads a path: $.a.b[0]['c d'], the part of RFC 9535 that names one value.
+func steps(path string) (out []step, ok bool) {
+	rest, ok := strings.CutPrefix(path, "$")
+	for ok && rest != "" && len(out) < maxPath {
+		var s step
+		switch {
+		case rest[0] == '.':
+			end := strings.IndexAny(rest[1:], ".[") + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			s.key, rest = rest[1:end], rest[end:]
+			ok = s.key != ""
+		case strings.HasPrefix(rest, "['") || strings.HasPrefix(rest, `["`):
+			s.key, rest, ok = quoted(rest[1:])
+		case rest[0] == '[':
+			number, after, closed := strings.Cut(rest[1:], "]")
+			n, err := strconv.ParseUint(number, 10, 31)
+			s.index, s.isIndex, rest, ok = int(n), true, after, closed && err == nil
+		default:
+			ok = false
+		}
+		out = append(out, s)
+	}
+	return out, ok && rest == "" && len(out) > 0
+}
+
+// quoted reads a name in quotes, and the bracket behind it.
+func quoted(s string) (name, rest string, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == s[0]:
+			rest, ok = strings.CutPrefix(s[i+1:], "]")
+			return b.String(), rest, ok
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return "", "", false
+}

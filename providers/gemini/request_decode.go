@@ -1,0 +1,252 @@
+package gemini
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// DecodeRequest implements protocol.Protocol. What it reads comes back as
+// EncodeRequest would have been asked for it: roles are set, results that came
+// with a text are a tool message and a user message, a schema in Gemini's form is
+// JSON Schema. The errors name the JSON path.
+func (GenerateContent) DecodeRequest(path string, body []byte) (*llm.Request, error) {
+	model, delivery, err := readPath(path)
+	if err != nil {
+		return nil, err
+	}
+	if !jsonio.ValidUTF8(body) {
+		return nil, errors.New("the request's body is not UTF-8")
+	}
+	r := requestReader{req: &llm.Request{Model: model, Delivery: delivery}, d: jsonio.NewDec(string(body))}
+	r.ids.used = map[string]bool{}
+	r.body()
+	if err := r.d.End(); err != nil {
+		return nil, fmt.Errorf("the request's body: %w", err)
+	}
+	return r.req, nil
+}
+
+type requestReader struct {
+	req *llm.Request
+	d   jsonio.Dec
+	ids ids
+	// strict is what the mode of calling says of all tools.
+	strict bool
+}
+
+func (r *requestReader) body() {
+	d := &r.d
+	eachMember(d, func(key string) {
+		switch camel(key) {
+		case "contents":
+			r.contents()
+		case "systemInstruction":
+			r.system()
+		case keyTools:
+			r.tools()
+		case keyToolConfig:
+			r.keep(keyToolConfig, r.toolConfig())
+		case keyConfig:
+			r.keep(keyConfig, r.config())
+		default:
+			r.extra(key, json.RawMessage(d.Raw()))
+		}
+	})
+	if r.strict {
+		yes := true
+		for i := range r.req.Tools {
+			r.req.Tools[i].Strict = &yes
+		}
+	}
+}
+
+func (r *requestReader) extra(key string, raw json.RawMessage) {
+	if r.req.Extra == nil {
+		r.req.Extra = map[string]json.RawMessage{}
+	}
+	r.req.Extra[key] = raw
+}
+
+// keep puts the members of an object that are not known into Extra.
+func (r *requestReader) keep(key string, rest []member) {
+	if len(rest) > 0 {
+		r.extra(key, objectOf(rest))
+	}
+}
+
+func objectOf(members []member) json.RawMessage {
+	dst := []byte{'{'}
+	for _, m := range members {
+		dst = append(appendKey(dst, m.key), m.raw...)
+	}
+	return append(dst, '}')
+}
+
+// system reads the system prompt. If it is more than texts, all of it goes to
+// Extra too.
+func (r *requestReader) system() {
+	ahead := r.d
+	simple, n := true, 0
+	var p part
+	eachMember(&r.d, func(key string) {
+		switch key {
+		case "parts":
+			eachElement(&r.d, func() {
+				p.read(&r.d, true)
+				r.req.System += p.text
+				n++
+				simple = simple && p.data == "text" && !p.thought && p.opaque(nil) == nil
+			})
+		case "role":
+			r.d.Skip() // any is taken
+		default:
+			r.d.Skip()
+			simple = false
+		}
+	})
+	if !simple || n > 1 {
+		r.extra("systemInstruction", json.RawMessage(ahead.Raw()))
+	}
+}
+
+func (r *requestReader) contents() {
+	eachElement(&r.d, func() { r.content() })
+}
+
+// content reads one content into a message, or into two where a text stands with
+// results.
+func (r *requestReader) content() {
+	d := &r.d
+	role := llm.RoleUser
+	var parts []part
+	var rest []member
+	eachMember(d, func(key string) {
+		switch key {
+		case "role":
+			role = readRole(d.String())
+		case "parts":
+			eachElement(d, func() {
+				parts = append(parts, part{})
+				parts[len(parts)-1].read(d, true)
+			})
+		default:
+			rest = append(rest, member{key, d.Raw()})
+		}
+	})
+	m := llm.Message{Role: role}
+	if rest != nil {
+		m.Opaque = objectOf([]member{{keyOther, string(objectOf(rest))}})
+	}
+	results := llm.Message{Role: llm.RoleTool}
+	called := false
+	for i := range parts {
+		p := parts[i].content()
+		switch p := p.(type) {
+		case nil:
+			continue
+		case llm.ToolCall:
+			if !p.ProviderExecuted {
+				p = r.ids.call(p, !called)
+				if !called && isGemini3(r.req.Model) {
+					p.Opaque = unsigned(p.Opaque)
+				}
+				called = true
+			}
+			m.Parts = append(m.Parts, p)
+			continue
+		case llm.ToolResult:
+			if role != llm.RoleAssistant {
+				results.Parts = append(results.Parts, r.ids.result(p))
+				continue
+			}
+		case llm.Media:
+			if n := len(results.Parts); n > 0 {
+				result := results.Parts[n-1].(llm.ToolResult)
+				result.Content = append(result.Content, p)
+				results.Parts[n-1] = result
+				continue
+			}
+		default:
+		}
+		m.Parts = append(m.Parts, p)
+	}
+	if results.Parts == nil {
+		r.req.Messages = append(r.req.Messages, m)
+		return
+	}
+	if m.Parts == nil {
+		results.Opaque = m.Opaque
+	}
+	r.req.Messages = append(r.req.Messages, results)
+	if m.Parts != nil {
+		r.req.Messages = append(r.req.Messages, m)
+	}
+}
+
+func readRole(role string) llm.Role {
+	switch role {
+	case roleUser, "", "function": // the last is of the first versions
+		return llm.RoleUser
+	case roleModel:
+		return llm.RoleAssistant
+	}
+	return llm.Role(role)
+}
+
+// unsigned takes away what EncodeRequest puts in place of a signature.
+func unsigned(opaque json.RawMessage) json.RawMessage {
+	members := slices.DeleteFunc(membersOf(opaque), func(m member) bool { return m == member{keySignature, skipValidator} })
+	if len(members) == 0 {
+		return nil
+	}
+	return objectOf(members)
+}
+
+// ids gives calls the ids that the loop would give them, and results the ids of
+// their calls.
+type ids struct {
+	used   map[string]bool
+	minted int
+	open   []llm.ToolCall // of the last turn with calls, not answered yet
+}
+
+func (s *ids) call(c llm.ToolCall, first bool) llm.ToolCall {
+	if first {
+		s.open = s.open[:0]
+	}
+	given := c.ID
+	for c.ID == "" || s.used[c.ID] {
+		s.minted++
+		c.ID, c.Minted, c.ProviderID = "loop_call_"+strconv.Itoa(s.minted), true, given
+	}
+	s.used[c.ID] = true
+	s.open = append(s.open, c)
+	return c
+}
+
+// result returns a result under the id of its call: the one that the provider
+// calls so, else the first of its name.
+func (s *ids) result(r llm.ToolResult) llm.ToolResult {
+	at := -1
+	for i := range s.open {
+		if r.ID != "" && wireID(&s.open[i]) == r.ID {
+			at = i
+			break
+		}
+		if at < 0 && s.open[i].Name == r.Name {
+			at = i
+		}
+	}
+	if at < 0 {
+		return r
+	}
+	r.ID = s.open[at].ID
+	s.open = append(s.open[:at], s.open[at+1:]...)
+	return r
+}

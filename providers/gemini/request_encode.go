@@ -1,0 +1,204 @@
+package gemini
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// The members of a request's body that are joined with what Extra says of them.
+const (
+	keyTools      = "tools"
+	keyToolConfig = "toolConfig"
+	keyConfig     = "generationConfig"
+)
+
+// EncodeRequest implements protocol.Protocol. The errors name what Gemini cannot
+// say: a system message within the conversation, a part of another provider,
+// media whose content is not there, one call a turn at most.
+func (GenerateContent) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
+	path, query, err := requestPath(req)
+	if err != nil {
+		return nil, err
+	}
+	for key, raw := range req.Extra {
+		if !jsonio.Valid(raw) {
+			return nil, fmt.Errorf("extra.%s: not JSON", key)
+		}
+	}
+	e := requestEncoder{req: req, gemini3: isGemini3(req.Model), dst: []byte{'{'}}
+	if err := e.body(); err != nil {
+		return nil, err
+	}
+	return &protocol.Request{Path: path, Query: query, Body: append(e.dst, '}')}, nil
+}
+
+// requestEncoder writes the body of a request.
+type requestEncoder struct {
+	req     *llm.Request
+	gemini3 bool
+	dst     []byte
+}
+
+func (e *requestEncoder) body() error {
+	var joined []string
+	for _, part := range []struct {
+		key    string
+		join   bool // with what Extra says
+		append func() error
+	}{
+		{"contents", false, e.contents},
+		{"systemInstruction", false, e.system},
+		{keyTools, true, e.tools},
+		{keyToolConfig, true, e.toolConfig},
+		{keyConfig, true, e.config},
+	} {
+		if part.join {
+			joined = append(joined, part.key)
+		} else if e.req.Extra[part.key] != nil {
+			continue
+		}
+		if err := part.append(); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.req.Extra)) {
+		if !slices.Contains(joined, key) {
+			e.dst = appendValue(appendKey(e.dst, key), string(e.req.Extra[key]))
+		}
+	}
+	return nil
+}
+
+func (e *requestEncoder) system() error {
+	if e.req.System != "" {
+		e.dst = append(appendMember(append(appendKey(e.dst, "systemInstruction"), `{"parts":[{`...), "text", e.req.System), `}]}`...)
+	}
+	return nil
+}
+
+// config writes the settings.
+func (e *requestEncoder) config() error {
+	own, err := settings(&e.req.Settings)
+	if err != nil {
+		return err
+	}
+	return e.overlay(keyConfig, own, "thinkingConfig")
+}
+
+// settings returns the members of a generationConfig.
+func settings(s *llm.Settings) (own []member, err error) {
+	value := func(key string, v any) {
+		raw, bad := json.Marshal(v)
+		if bad != nil && err == nil {
+			err = fmt.Errorf("settings.%s: %w", key, bad)
+		}
+		own = append(own, member{key, string(raw)})
+	}
+	whole := func(name, key string, n int64) {
+		if n != int64(int32(n)) && err == nil {
+			err = fmt.Errorf("settings.%s: %d has more than the 32 bits that Gemini reads", name, n)
+		}
+		value(key, n)
+	}
+	if s.MaxTokens != 0 {
+		whole("max_tokens", "maxOutputTokens", int64(s.MaxTokens))
+	}
+	if s.Temperature != nil {
+		value("temperature", *s.Temperature)
+	}
+	if s.TopP != nil {
+		value("topP", *s.TopP)
+	}
+	if s.Seed != nil {
+		whole("seed", "seed", *s.Seed)
+	}
+	if len(s.Stop) > 0 {
+		raw := []byte{'['}
+		for _, w := range s.Stop {
+			raw = jsonio.AppendString(appendComma(raw), w)
+		}
+		own = append(own, member{"stopSequences", string(append(raw, ']'))})
+	}
+	if s.ParallelCalls != nil && !*s.ParallelCalls {
+		return nil, errors.New("settings.parallel_calls: Gemini cannot be asked for one call a turn at most; leave it nil")
+	}
+	if s.Reasoning != "" {
+		own = append(own, member{"thinkingConfig", thinking(s.Reasoning)})
+	}
+	if s.OutputSchema != nil {
+		if !jsonio.Valid(s.OutputSchema) {
+			return nil, errors.New("settings.output_schema: not JSON")
+		}
+		own = append(own, member{keyMIME, `"` + typeJSON + `"`}, member{keySchema, string(s.OutputSchema)})
+	}
+	return own, err
+}
+
+// The members that ask for an answer of a schema.
+const (
+	keyMIME   = "responseMimeType"
+	keySchema = "responseJsonSchema"
+	typeJSON  = "application/json"
+)
+
+// thinking returns the thinkingConfig of an effort: a number of tokens, or a level.
+func thinking(effort string) string {
+	if isBudget(effort) {
+		return `{"thinkingBudget":` + effort + `}`
+	}
+	return string(append(appendMember([]byte{'{'}, "thinkingLevel", effort), '}'))
+}
+
+// isBudget reports whether an effort is a whole number as JSON writes it.
+func isBudget(effort string) bool {
+	d := jsonio.NewDec(effort)
+	n := d.Int()
+	return d.End() == nil && string(jsonio.AppendInt(nil, n)) == effort
+}
+
+// overlay writes an object of the members own, joined with what Extra has by that
+// name; the member deep is joined likewise.
+func (e *requestEncoder) overlay(key string, own []member, deep string) error {
+	raw := e.req.Extra[key]
+	extra := membersOf(raw)
+	if raw != nil && !isObject(string(raw)) {
+		return fmt.Errorf("extra.%s: expected an object", key)
+	}
+	if len(own)+len(extra) == 0 {
+		return nil
+	}
+	e.dst = append(appendKey(e.dst, key), '{')
+	var covered []string
+	for _, m := range own {
+		x := find(extra, m.key)
+		switch {
+		case x == "":
+			e.dst = appendValue(appendKey(e.dst, m.key), m.raw)
+		case m.key == deep && isObject(x):
+			over := membersOf(json.RawMessage(x))
+			e.dst = append(appendKey(e.dst, m.key), '{')
+			for _, in := range membersOf(json.RawMessage(m.raw)) {
+				if find(over, in.key) == "" {
+					e.dst = appendValue(appendKey(e.dst, in.key), in.raw)
+				}
+			}
+			e.dst = append(appendMembers(e.dst, over), '}')
+			covered = append(covered, m.key)
+		}
+	}
+	e.dst = append(appendMembers(e.dst, extra, covered...), '}')
+	return nil
+}
+
+// isObject reports whether valid JSON is an object.
+func isObject(raw string) bool {
+	d := jsonio.NewDec(raw)
+	return d.Peek() == '{'
+}

@@ -1,0 +1,107 @@
+package gemini
+
+import (
+	"fmt"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// result writes a functionResponse of message i: under the name and id of its
+// call, the texts in response and the media in parts.
+func (e *requestEncoder) result(i int, r *llm.ToolResult) error {
+	id, name := r.ID, r.Name
+	if c := e.callOf(i, r.ID); c != nil {
+		id, name = wireID(c), c.Name
+	}
+	rest := restOf(r.Opaque)
+	inner := innerOf(rest, keyResponse)
+	e.dst = append(appendKey(append(appendComma(e.dst), '{'), keyResponse), '{')
+	but := []string{"name", "response", "parts"}
+	if id != "" {
+		e.dst = appendMember(e.dst, "id", id)
+		but = append(but, "id")
+	}
+	e.dst = appendKey(appendMember(e.dst, "name", callName(name)), "response")
+	e.dst = appendResponse(e.dst, r, find(inner, "response"))
+	var beside []byte
+	for k, p := range r.Content {
+		switch p := p.(type) {
+		case llm.Text:
+		case llm.Media:
+			media, err := appendMedia([]byte{'['}, &p)
+			if err != nil {
+				return fmt.Errorf("content[%d]: %w", k, err)
+			}
+			beside = append(append(beside, ','), media[1:]...)
+		default:
+			return fmt.Errorf("content[%d]: a result can only hold texts and media", k)
+		}
+	}
+	if e.gemini3 && beside != nil {
+		e.dst = append(append(append(appendKey(e.dst, "parts"), '['), beside[1:]...), ']')
+		beside = nil
+	}
+	e.dst = append(appendMembers(e.dst, inner, but...), '}')
+	e.dst = append(appendMembers(e.dst, rest, keyResponse), '}')
+	e.dst = append(e.dst, beside...)
+	return nil
+}
+
+// callOf returns the last call before message i that has an id.
+func (e *requestEncoder) callOf(i int, id string) *llm.ToolCall {
+	for i--; i >= 0; i-- {
+		for _, p := range e.req.Messages[i].Parts {
+			if c, ok := p.(llm.ToolCall); ok && c.ID == id && !c.ProviderExecuted {
+				return &c
+			}
+		}
+	}
+	return nil
+}
+
+// appendResponse appends what a tool returned. As it was read, if that still says
+// the same.
+func appendResponse(dst []byte, r *llm.ToolResult, read string) []byte {
+	text := r.Text()
+	if read != "" {
+		if t, isError := textOf(read, r.Name); t == text && isError == r.IsError {
+			return appendValue(dst, read)
+		}
+	}
+	key := "result"
+	if r.IsError {
+		key = "error"
+	}
+	return append(appendMember(append(dst, '{'), key, text), '}')
+}
+
+// textOf returns the text of a response: of its one member result, output or
+// error, of the content beside the tool's name (as the AI SDK writes it), and else
+// all of it, as JSON.
+func textOf(response, name string) (text string, isError bool) {
+	members := membersOf([]byte(response))
+	if len(members) == 2 {
+		if content := find(members, "content"); content != "" && find(members, "name") == quote(wireName(name)) {
+			return valueText(content), false
+		}
+	}
+	if len(members) == 1 {
+		switch m := members[0]; m.key {
+		case "result", "output":
+			return valueText(m.raw), false
+		case "error":
+			return valueText(m.raw), true
+		}
+	}
+	return compact(response), false
+}
+
+// valueText returns a string's text, and any other value as JSON.
+func valueText(raw string) string {
+	if raw[0] != '"' {
+		return compact(raw)
+	}
+	d := jsonio.NewDec(raw)
+	return d.String()
+}

@@ -1,0 +1,289 @@
+package gemini
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// decoder reads the chunks of an answer, each of which is an answer of its own.
+// There is no terminal mark: the end of the stream is the end, if a finish reason
+// came (quirk QG-09).
+type decoder struct {
+	part    part
+	out     []llm.Event // of the chunk
+	calls   int
+	open    *openCall // a call whose arguments come in pieces
+	counts  counts
+	told    llm.Usage
+	id      string
+	model   string
+	reason  string // of the chunk
+	message string
+	blocked *llm.APIError
+
+	known    bool // something of an answer came
+	answered bool // a candidate came
+	finished bool
+}
+
+// done is what some gateways end a stream with.
+const done = "[DONE]"
+
+// Event implements protocol.Decoder.
+func (c *decoder) Event(_ string, data []byte, emit func(llm.Event)) (bool, error) {
+	text := textOfBytes(data)
+	if text == done {
+		return true, nil
+	}
+	d := jsonio.NewDec(text)
+	if err := c.chunk(&d, emit); err != nil {
+		return false, err
+	}
+	if err := d.End(); err != nil {
+		return false, fmt.Errorf("an event of the stream: %w", err)
+	}
+	return false, nil
+}
+
+// textOfBytes returns a text that is UTF-8.
+func textOfBytes(b []byte) string {
+	if jsonio.ValidUTF8(b) {
+		return string(b)
+	}
+	return strings.ToValidUTF8(string(b), "\ufffd")
+}
+
+// End implements protocol.Decoder.
+func (c *decoder) End(func(llm.Event)) error {
+	if !c.finished {
+		return protocol.ErrCutOff
+	}
+	return nil
+}
+
+// chunk reads a chunk and emits what it says: parts, usage, finish.
+func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
+	if !d.Object() {
+		return fmt.Errorf("a chunk of the answer: %w", d.Err())
+	}
+	c.out, c.reason, c.message, c.blocked = c.out[:0], "", "", nil
+	var told *llm.APIError
+	kind := ""
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		if d.Null() {
+			continue
+		}
+		switch key = camel(key); key {
+		case "candidates":
+			c.known = true
+			c.candidates(d)
+		case "usageMetadata":
+			c.known = true
+			c.counts.read(d)
+		case "promptFeedback":
+			c.feedback(d)
+		case "modelVersion":
+			c.model = word(d)
+		case "responseId":
+			c.id = word(d)
+		case "error":
+			told = readError(d)
+		case "errorType": // beside an error that is a string, of imitators
+			kind = word(d)
+		default:
+			d.Skip()
+		}
+	}
+	switch {
+	case d.Err() != nil:
+		return fmt.Errorf("a chunk of the answer: %w", d.Err())
+	case told != nil && told.Code == "":
+		told.Code = kind
+	}
+	c.emit(emit)
+	switch {
+	case told != nil:
+		return told
+	case c.blocked != nil && !c.answered:
+		return c.blocked
+	}
+	return nil
+}
+
+func (c *decoder) emit(emit func(llm.Event)) {
+	if c.reason != "" && c.open != nil {
+		c.cut()
+	}
+	for _, ev := range c.out {
+		emit(ev)
+	}
+	if u := c.counts.usage(); u != c.told {
+		c.told = u
+		emit(u)
+	}
+	if c.reason != "" {
+		c.finished = true
+		emit(llm.Finish{Reason: reasonOf(c.reason), Raw: c.reason, Message: c.message, ResponseID: c.id, Model: c.model})
+	}
+}
+
+// feedback reads why a prompt was blocked.
+func (c *decoder) feedback(d *jsonio.Dec) {
+	reason, message := "", "the prompt was blocked"
+	eachMember(d, func(key string) {
+		switch camel(key) {
+		case "blockReason":
+			reason = word(d)
+		case "blockReasonMessage":
+			message = word(d)
+		default:
+			d.Skip()
+		}
+	})
+	if reason != "" {
+		c.known = true
+		c.blocked = &llm.APIError{Code: reason, Message: message}
+	}
+}
+
+// candidates reads the first candidate. Others come in its array or, in a stream,
+// in chunks of their own, and are passed over.
+func (c *decoder) candidates(d *jsonio.Dec) {
+	if !d.Array() {
+		return
+	}
+	for first, n := true, 0; d.More(&first); n++ {
+		if n > 0 {
+			d.Skip()
+			continue
+		}
+		calls, open, out := c.calls, c.open, len(c.out)
+		if c.candidate(d) != 0 {
+			c.calls, c.open, c.out = calls, open, c.out[:out]
+			c.reason, c.message = "", ""
+			continue
+		}
+		c.answered = true
+	}
+}
+
+// candidate reads a candidate and returns its index.
+func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
+	if !d.Object() {
+		return 0
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return index
+		}
+		if d.Null() {
+			continue
+		}
+		switch camel(key) {
+		case "content":
+			c.content(d)
+		case "finishReason":
+			c.reason = word(d)
+		case "finishMessage":
+			c.message = word(d)
+		case "index":
+			index = number(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func (c *decoder) content(d *jsonio.Dec) {
+	if !d.Object() {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		switch {
+		case !ok:
+			return
+		case key != "parts" || d.Peek() == 'n':
+			d.Skip()
+			continue
+		}
+		if !d.Array() {
+			return
+		}
+		for first := true; d.More(&first); {
+			c.part.read(d, false)
+			c.say()
+		}
+	}
+}
+
+// say adds the events of a part.
+func (c *decoder) say() {
+	p := &c.part
+	if p.data == keyCall && (p.call.goesOn || len(p.call.partial) > 0 || c.open != nil && p.call.name == "") {
+		c.piece()
+		return
+	}
+	if p.data == keyCall {
+		c.cut()
+		if p.call.name == "" && p.call.args == "" {
+			c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallStart, Message: "the end of a call came for no open call and was dropped"})
+			return
+		}
+		c.calls++
+	}
+	switch said := p.content().(type) {
+	case nil:
+	case llm.Text:
+		c.out = append(c.out, llm.TextDelta{Text: said.Text, Opaque: said.Opaque})
+	case llm.Reasoning:
+		c.out = append(c.out, llm.ReasoningDelta(said))
+	default:
+		c.out = append(c.out, llm.PartDone{Part: said})
+	}
+}
+
+// DecodeAnswer implements protocol.Protocol. A stream in one array, as it comes
+// without alt=sse, is read too.
+func (GenerateContent) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+	d := jsonio.NewDec(textOfBytes(body))
+	c := &decoder{}
+	var err error
+	switch d.Peek() {
+	case '{':
+		err = c.chunk(&d, emit)
+	case '[':
+		d.Array()
+		for first := true; err == nil && d.More(&first); {
+			err = c.chunk(&d, emit)
+		}
+	default:
+		return protocol.NotAnswer(body)
+	}
+	if _, told := errors.AsType[*llm.APIError](err); told {
+		return err
+	}
+	if bad := d.End(); bad != nil && d.Short() {
+		return fmt.Errorf("%w: %w", protocol.ErrCutOff, bad)
+	} else if bad != nil {
+		return fmt.Errorf("the answer: %w", bad)
+	}
+	switch {
+	case !c.known:
+		return protocol.NotAnswer(body)
+	case !c.finished:
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer has no finish reason"})
+		emit(llm.Finish{Reason: llm.FinishUnknown, ResponseID: c.id, Model: c.model})
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// tools reads the functions; what else there is goes to Extra.
+func (r *requestReader) tools() {
+	d := &r.d
+	said, others := []byte{'['}, []byte{'['}
+	eachElement(d, func() {
+		var other []member
+		eachMember(d, func(key string) {
+			if camel(key) != keyFunctions {
+				other = append(other, member{key, d.Raw()})
+				return
+			}
+			eachElement(d, func() {
+				t, rest := readFunction(d)
+				r.req.Tools = append(r.req.Tools, t)
+				if rest != nil {
+					rest = append([]member{{"name", quote(wireName(t.Name))}}, rest...)
+					said = append(appendComma(said), objectOf(rest)...)
+				}
+			})
+		})
+		if other != nil {
+			others = append(appendComma(others), objectOf(other)...)
+		}
+	})
+	all := []byte{'['}
+	if len(said) > 1 {
+		all = append(append(appendKey(append(all, '{'), keyFunctions), said...), "]}"...)
+	}
+	if len(others) > 1 {
+		all = append(appendComma(all), others[1:]...)
+	}
+	if len(all) > 1 {
+		r.extra(keyTools, append(all, ']'))
+	}
+}
+
+func readFunction(d *jsonio.Dec) (t llm.Tool, rest []member) {
+	eachMember(d, func(key string) {
+		switch camel(key) {
+		case "name":
+			t.Name = toolName(d.String())
+		case "description":
+			t.Description = d.String()
+		case keyParameters:
+			t.Parameters = json.RawMessage(compact(d.Raw()))
+		case "parameters":
+			t.Parameters = readSchema(d)
+		default:
+			rest = append(rest, member{key, d.Raw()})
+		}
+	})
+	return t, rest
+}
+
+// toolConfig reads the choice of tools and returns what else there is.
+func (r *requestReader) toolConfig() (rest []member) {
+	d := &r.d
+	eachMember(d, func(key string) {
+		if camel(key) != keyCalling {
+			rest = append(rest, member{key, d.Raw()})
+			return
+		}
+		if more := r.calling(); more != nil {
+			rest = append(rest, member{keyCalling, string(objectOf(more))})
+		}
+	})
+	return rest
+}
+
+func (r *requestReader) calling() (rest []member) {
+	d := &r.d
+	allowed := member{}
+	var names []string
+	choice := &r.req.ToolChoice
+	eachMember(d, func(key string) {
+		switch camel(key) {
+		case "mode":
+			switch mode := d.String(); mode {
+			case modeAuto:
+			case modeValidated:
+				r.strict = true
+			case modeAny:
+				choice.Mode = llm.ChooseRequired
+			case modeNone:
+				choice.Mode = llm.ChooseNone
+			default:
+				rest = append(rest, member{key, quote(mode)})
+			}
+		case keyAllowed:
+			from := d.Offset()
+			eachElement(d, func() { names = append(names, toolName(d.String())) })
+			allowed = member{key, d.Since(from)}
+		default:
+			rest = append(rest, member{key, d.Raw()})
+		}
+	})
+	switch {
+	case choice.Mode == llm.ChooseRequired && len(names) == 1:
+		choice.Mode, choice.Name = llm.ChooseTool, names[0]
+	case len(names) > 0:
+		rest = append(rest, allowed)
+	}
+	return rest
+}
+
+// config reads the settings and returns what is none of ours.
+func (r *requestReader) config() (rest []member) {
+	d := &r.d
+	s := &r.req.Settings
+	mime := member{}
+	eachMember(d, func(key string) {
+		switch camel(key) {
+		case "maxOutputTokens":
+			s.MaxTokens = int(d.Int())
+		case "temperature":
+			f := d.Float()
+			s.Temperature = &f
+		case "topP":
+			f := d.Float()
+			s.TopP = &f
+		case "seed":
+			n := d.Int()
+			s.Seed = &n
+		case "stopSequences":
+			eachElement(d, func() { s.Stop = append(s.Stop, d.String()) })
+		case "thinkingConfig":
+			if more := r.thinking(); more != nil {
+				rest = append(rest, member{"thinkingConfig", string(objectOf(more))})
+			}
+		case keySchema:
+			s.OutputSchema = json.RawMessage(compact(d.Raw()))
+		case "responseSchema":
+			s.OutputSchema = readSchema(d)
+		case keyMIME:
+			mime = member{key, d.Raw()}
+		default:
+			rest = append(rest, member{key, d.Raw()})
+		}
+	})
+	if mime.raw != "" && (s.OutputSchema == nil || mime.raw != `"`+typeJSON+`"`) {
+		rest = append(rest, mime)
+	}
+	return rest
+}
+
+// thinking reads the effort: the level, else the budget.
+func (r *requestReader) thinking() (rest []member) {
+	d := &r.d
+	var level string
+	budget := member{}
+	eachMember(d, func(key string) {
+		switch camel(key) {
+		case "thinkingLevel":
+			level = d.String()
+		case "thinkingBudget":
+			budget = member{key, strconv.FormatInt(d.Int(), 10)}
+		default:
+			rest = append(rest, member{key, d.Raw()})
+		}
+	})
+	if level == "" {
+		r.req.Settings.Reasoning = budget.raw
+		return rest
+	}
+	r.req.Settings.Reasoning = level
+	if budget.raw != "" {
+		rest = append(rest, budget)
+	}
+	return rest
+}

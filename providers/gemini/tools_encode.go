@@ -1,0 +1,172 @@
+package gemini
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+const keyFunctions = "functionDeclarations"
+
+// tools writes the tools of the request and those of Extra.
+func (e *requestEncoder) tools() error {
+	more, err := extraTools(e.req.Extra[keyTools])
+	if err != nil {
+		return err
+	}
+	if len(e.req.Tools)+len(more.others)+len(more.functions) == 0 {
+		return nil
+	}
+	e.dst = append(appendKey(e.dst, keyTools), '[')
+	if len(e.req.Tools)+len(more.functions) > 0 {
+		e.dst = append(appendKey(append(appendComma(e.dst), '{'), keyFunctions), '[')
+		for i := range e.req.Tools {
+			t := &e.req.Tools[i]
+			if err := e.function(t, more.take(wireName(t.Name))); err != nil {
+				return fmt.Errorf("tools[%d]: %w", i, err)
+			}
+		}
+		for _, f := range more.functions {
+			e.dst = append(appendMembers(append(appendComma(e.dst), '{'), f), '}')
+		}
+		e.dst = append(e.dst, "]}"...)
+	}
+	for _, o := range more.others {
+		e.dst = append(appendMembers(append(appendComma(e.dst), '{'), o), '}')
+	}
+	e.dst = append(e.dst, ']')
+	return nil
+}
+
+// function writes a tool; more is what Extra says of it.
+func (e *requestEncoder) function(t *llm.Tool, more []member) error {
+	name := wireName(t.Name)
+	if !functionName.MatchString(name) {
+		return fmt.Errorf("the name %q is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most", name)
+	}
+	e.dst = append(appendComma(e.dst), '{')
+	own := []member{{"name", quote(name)}}
+	if t.Description != "" {
+		own = append(own, member{"description", quote(t.Description)})
+	}
+	if t.Parameters != nil {
+		if !jsonio.Valid(t.Parameters) || !isObject(string(t.Parameters)) {
+			return errors.New("the parameters are not a JSON object")
+		}
+		own = append(own, member{keyParameters, string(t.Parameters)})
+	}
+	for _, m := range own {
+		if find(more, m.key) == "" {
+			e.dst = appendValue(appendKey(e.dst, m.key), m.raw)
+		}
+	}
+	e.dst = append(appendMembers(e.dst, more, "name"), '}')
+	return nil
+}
+
+const keyParameters = "parametersJsonSchema"
+
+func quote(s string) string { return string(jsonio.AppendString(nil, s)) }
+
+// more are the tools of Extra: what it says of functions, and the others.
+type more struct{ functions, others [][]member }
+
+// take returns what is said of a function, and takes it out.
+func (m *more) take(name string) (said []member) {
+	for i, f := range m.functions {
+		if find(f, "name") == quote(name) {
+			m.functions = append(m.functions[:i:i], m.functions[i+1:]...)
+			return append(said, f...)
+		}
+	}
+	return nil
+}
+
+func extraTools(raw json.RawMessage) (out more, err error) {
+	if raw == nil {
+		return out, nil
+	}
+	d := jsonio.NewDec(string(raw))
+	eachElement(&d, func() {
+		var other []member
+		eachMember(&d, func(key string) {
+			if camel(key) != keyFunctions {
+				other = append(other, member{key, d.Raw()})
+				return
+			}
+			eachElement(&d, func() { out.functions = append(out.functions, membersOf(json.RawMessage(d.Raw()))) })
+		})
+		if other != nil {
+			out.others = append(out.others, other)
+		}
+	})
+	if err := d.End(); err != nil {
+		return out, fmt.Errorf("extra.tools: %w", err)
+	}
+	return out, nil
+}
+
+// The modes in which functions are called.
+const (
+	modeAuto      = "AUTO"
+	modeAny       = "ANY"
+	modeNone      = "NONE"
+	modeValidated = "VALIDATED" // as AUTO, but the schemas are enforced
+)
+
+const (
+	keyCalling = "functionCallingConfig"
+	keyAllowed = "allowedFunctionNames"
+)
+
+// toolConfig writes the choice of tools.
+func (e *requestEncoder) toolConfig() error {
+	var own []member
+	calling, err := calling(e.req)
+	if err != nil {
+		return err
+	}
+	if calling != "" {
+		own = []member{{keyCalling, calling}}
+	}
+	return e.overlay(keyToolConfig, own, keyCalling)
+}
+
+// calling returns the functionCallingConfig, or "" where it goes without saying.
+func calling(req *llm.Request) (string, error) {
+	mode, name := "", ""
+	switch c := req.ToolChoice; c.Mode {
+	case llm.ChooseAuto:
+		for _, t := range req.Tools {
+			if t.Strict != nil && *t.Strict {
+				mode = modeValidated
+			}
+		}
+	case llm.ChooseNone:
+		mode = modeNone
+	case llm.ChooseRequired:
+		mode = modeAny
+	case llm.ChooseTool:
+		mode, name = modeAny, c.Name
+		if name == "" {
+			return "", errors.New("tool_choice: it names no tool")
+		}
+	default:
+		return "", fmt.Errorf("tool_choice: %q is no way to choose tools", c.Mode)
+	}
+	none := len(req.Tools) == 0 && req.Extra[keyTools] == nil
+	switch {
+	case none && mode == modeAny:
+		return "", errors.New("tool_choice: there is no tool to choose")
+	case none, mode == "":
+		return "", nil // Gemini refuses a mode without functions
+	}
+	dst := appendMember([]byte{'{'}, "mode", mode)
+	if name != "" {
+		dst = append(jsonio.AppendString(append(appendKey(dst, keyAllowed), '['), wireName(name)), ']')
+	}
+	return string(append(dst, '}')), nil
+}
