@@ -142,11 +142,9 @@ func (t *told) number(d *jsonio.Dec) {
 
 // metadata reads what OpenRouter tells of the provider behind it.
 func (t *told) metadata(d *jsonio.Dec) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !object(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {

@@ -1,11 +1,30 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
+
+// object begins to read an object; what is none is passed over.
+func object(d *jsonio.Dec) bool {
+	if d.Peek() != '{' {
+		d.Skip()
+		return false
+	}
+	return d.Object()
+}
+
+// array begins to read an array; what is none is passed over.
+func array(d *jsonio.Dec) bool {
+	if d.Peek() != '[' {
+		d.Skip()
+		return false
+	}
+	return d.Array()
+}
 
 // word reads a string; what is none is passed over, and is empty.
 func word(d *jsonio.Dec) string {
@@ -58,6 +77,37 @@ func (m *members) add(d *jsonio.Dec, key string) {
 	*m = jsonio.AppendRaw(*m, []byte(raw))
 }
 
+// addText takes a string as the member key.
+func (m *members) addText(key, value string) {
+	d := jsonio.NewDec(string(jsonio.AppendString(nil, value)))
+	m.add(&d, key)
+}
+
+// addObject takes gathered members as one object, the member key, if there are
+// any.
+func (m *members) addObject(key string, inner members) {
+	if inner != nil {
+		d := jsonio.NewDec(string(inner.object()))
+		m.add(&d, key)
+	}
+}
+
+// addElements gathers the elements of an array instead of members.
+func (m *members) addElements(array json.RawMessage) {
+	d := jsonio.NewDec(string(array))
+	if d.Peek() != '[' {
+		return
+	}
+	d.Array()
+	for first := true; d.More(&first); {
+		sep := byte(',')
+		if *m == nil {
+			sep = '['
+		}
+		*m = jsonio.AppendRaw(append(*m, sep), []byte(d.Raw()))
+	}
+}
+
 // object returns what was gathered as an object, or nil.
 func (m members) object() json.RawMessage {
 	if m == nil {
@@ -106,8 +156,8 @@ func member(opaque json.RawMessage, key string) (value json.RawMessage) {
 	return value
 }
 
-// text returns the member key of opaque if it is a string.
-func text(opaque json.RawMessage, key string) string {
+// memberText returns the member key of opaque if it is a string.
+func memberText(opaque json.RawMessage, key string) string {
 	d := jsonio.NewDec(string(member(opaque, key)))
 	return word(&d)
 }
@@ -153,6 +203,13 @@ func wellFormed(s string) string {
 		return s
 	}
 	return string(append(out, s[from:]...))
+}
+
+func wellFormedBytes(b []byte) []byte {
+	if !bytes.Contains(b, []byte(`\u`)) {
+		return b
+	}
+	return []byte(wellFormed(string(b)))
 }
 
 // escape returns the length of the escape that s begins with, and whether it is

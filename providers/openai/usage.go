@@ -11,12 +11,10 @@ import (
 // Responses or of an imitator. What is not a number of tokens is 0, which means
 // not told.
 func readUsage(d *jsonio.Dec) (u llm.Usage) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !object(d) {
 		return u
 	}
 	var total int64
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -47,11 +45,9 @@ func readUsage(d *jsonio.Dec) (u llm.Usage) {
 }
 
 func readUsageDetails(d *jsonio.Dec, u *llm.Usage) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !object(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {

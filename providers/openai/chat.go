@@ -1,0 +1,85 @@
+package openai
+
+import (
+	"net/http"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// Chat is the protocol Chat Completions, as OpenAI serves it and as its many
+// imitators do. Its zero value suits OpenAI; the fields are for servers that
+// differ.
+//
+// What Request.Extra holds stands in the body as it is, instead of what the
+// codec would write there; null leaves a member out. Opaque data are members
+// of the object that they are on (cache_control, extra_content), but for those
+// of reasoning, see Reasoning below.
+//
+// The protocol knows one text and one list of calls a message, so an assistant
+// message has its reasoning first, then its texts, then its calls. It has no
+// mark for a failed result: the text has to say so. Results are texts. Media of
+// users are images, sounds (WAV and MP3) and files.
+//
+// Reasoning is none of OpenAI's protocol, but of its imitators'. The Opaque of
+// such a part is {"field": …}, the name of the field that it came in
+// (reasoning_content, reasoning, or content, where Mistral has it among the
+// texts), and "reasoning_details", OpenRouter's pieces, whole. It goes back where
+// it came from (quirk QO-29); reasoning without a field or details is of
+// another protocol and is not sent.
+type Chat struct {
+	// MaxTokens sends the bound of the output as max_tokens, for servers that do
+	// not know max_completion_tokens. OpenAI's reasoning models refuse it.
+	MaxTokens bool
+	// Developer sends the system prompt in a message of the role developer.
+	Developer bool
+	// LongIDs sends ids of calls as they are. OpenAI refuses those of over 40
+	// characters, which are otherwise sent as their beginning and a digest; other
+	// servers give such ids themselves.
+	LongIDs bool
+}
+
+var _ protocol.Protocol = Chat{}
+
+// Name implements protocol.Protocol.
+func (Chat) Name() string { return "openai-chat" }
+
+// DecodeError implements protocol.Protocol. The code is the error's code or, if
+// that is null, its type.
+func (Chat) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
+	return decodeError(status, body)
+}
+
+// EncodeError implements protocol.Protocol. For the error's param see Error.
+func (Chat) EncodeError(e *llm.APIError) []byte { return encodeError(e) }
+
+// NewDecoder implements protocol.Protocol.
+func (Chat) NewDecoder() protocol.Decoder { return &chatDecoder{} }
+
+// DecodeAnswer implements protocol.Protocol: an answer in one piece is read like
+// the one chunk of a stream.
+func (Chat) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+	if !isChatAnswer(body) {
+		return protocol.NotAnswer(body)
+	}
+	d := &chatDecoder{done: true}
+	if err := d.chunk(string(body), emit); err != nil {
+		return err
+	}
+	return d.End(emit)
+}
+
+// isChatAnswer reports whether a body is an answer, or tells an error as one.
+func isChatAnswer(body []byte) (is bool) {
+	eachMember(body, func(key, raw string) {
+		switch key {
+		case "choices":
+			is = is || raw[0] == '['
+		case "error":
+			is = is || raw != "null"
+		case "object":
+			is = is || raw == `"error"`
+		}
+	})
+	return is
+}

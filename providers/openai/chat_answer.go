@@ -1,0 +1,77 @@
+package openai
+
+import (
+	"fmt"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// EncodeAnswer implements protocol.Protocol. Reasoning comes before text, text
+// before calls. Opaque data of texts, and usage that is not told, do not stand
+// in an answer.
+func (c Chat) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, error) {
+	w := chatWriter{chat: c, buf: append(dst, '{')}
+	w.answer(a, "chat.completion")
+	w.raw("choices", `[{"index":0,"message":{`)
+	m := t.Message()
+	if err := w.assistant(&m); err != nil {
+		return nil, fmt.Errorf("answer%w", err)
+	}
+	w.raw("logprobs", "null")
+	w.finish(t.Finish, t.RawFinish)
+	w.buf = append(w.buf, '}', ']')
+	w.usage(t.Usage)
+	w.raw("service_tier", `"default"`)
+	w.raw("system_fingerprint", "null")
+	return append(w.buf, '}'), nil
+}
+
+// answer writes what an answer says of itself.
+func (w *chatWriter) answer(a protocol.Answer, object string) {
+	w.text("id", a.ID)
+	w.text("object", object)
+	w.number("created", a.Created)
+	w.text("model", a.Model)
+}
+
+// finish writes the finish reason: the provider's own word, if there is one.
+func (w *chatWriter) finish(reason llm.FinishReason, raw string) {
+	switch {
+	case raw != "":
+		w.text("finish_reason", raw)
+	case reason == llm.FinishRefusal: // it is a text of its own kind
+		w.text("finish_reason", "stop")
+	case reason == llm.FinishUnknown, reason == "":
+		w.raw("finish_reason", "null")
+	default:
+		w.text("finish_reason", string(reason))
+	}
+}
+
+// usage writes the counts. Only some servers tell of what was written to a cache.
+func (w *chatWriter) usage(u llm.Usage) {
+	w.raw("usage", "{")
+	w.number("prompt_tokens", u.Input)
+	w.number("completion_tokens", u.Output)
+	w.number("total_tokens", u.Total())
+	w.raw("prompt_tokens_details", "{")
+	w.number("cached_tokens", u.Cached)
+	w.number("audio_tokens", 0)
+	if u.CacheWrite != 0 {
+		w.number("cache_write_tokens", u.CacheWrite)
+	}
+	w.buf = append(w.buf, '}')
+	w.raw("completion_tokens_details", "{")
+	w.number("reasoning_tokens", u.Reasoning)
+	w.raw("audio_tokens", "0")
+	w.raw("accepted_prediction_tokens", "0")
+	w.raw("rejected_prediction_tokens", "0")
+	w.buf = append(w.buf, '}', '}')
+}
+
+func (w *chatWriter) number(key string, n int64) {
+	w.name(key)
+	w.buf = jsonio.AppendInt(w.buf, n)
+}

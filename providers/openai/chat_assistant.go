@@ -1,0 +1,214 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// The fields of reasoning that imitators have; in contentField it stands among
+// the texts.
+const (
+	reasoningContent = "reasoning_content"
+	reasoningField   = "reasoning"
+	contentField     = "content"
+)
+
+// unnamedTool stands for a name that never came (quirk QO-30).
+const unnamedTool = "unnamed_tool"
+
+// assistant writes the members of an assistant message behind its opening brace.
+func (w *chatWriter) assistant(m *llm.Message) error {
+	w.text("role", "assistant")
+	calls, err := w.said(m.Parts)
+	if err != nil {
+		return err
+	}
+	own := append(w.reasoning(m.Parts), "role", "content", "refusal", "tool_calls")
+	if calls {
+		w.calls(m.Parts)
+	}
+	w.end(m.Opaque, own...)
+	return nil
+}
+
+// said writes what was said, and reports whether there are calls too. OpenAI
+// takes null for a content only where there are (SO-07).
+func (w *chatWriter) said(parts []llm.Part) (calls bool, err error) {
+	var texts, refusals, others int
+	var text, refusal string
+	for i, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			switch {
+			case p.Opaque != nil:
+				others++
+			case p.Text == "":
+			case p.Refusal:
+				refusals, refusal = refusals+1, p.Text
+			default:
+				// A text behind a refusal would come before it.
+				texts, text, others = texts+1, p.Text, others+refusals
+			}
+		case llm.Reasoning:
+			if w.field(p.Opaque) == contentField {
+				others++
+			}
+		case llm.Unknown:
+			others++
+		case llm.ToolCall:
+			calls = true
+			if p.ProviderExecuted {
+				return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot hold %s", i, kind(p))
+			}
+		case llm.Media, llm.ToolResult:
+			return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot hold %s", i, kind(p))
+		}
+	}
+	switch {
+	case others > 0 || texts > 1 || refusals > 1:
+		w.saidArray(parts)
+		return calls, nil
+	case texts > 0 || !calls && w.req != nil:
+		w.text("content", text)
+	default:
+		w.raw("content", "null")
+	}
+	switch {
+	case refusals > 0:
+		w.text("refusal", refusal)
+	case w.req == nil:
+		w.raw("refusal", "null")
+	}
+	return calls, nil
+}
+
+// saidArray writes what was said piece by piece.
+func (w *chatWriter) saidArray(parts []llm.Part) {
+	w.raw("content", "[")
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			w.textPart(p)
+		case llm.Reasoning:
+			if w.field(p.Opaque) == contentField {
+				w.comma()
+				w.buf = appendThinking(w.buf, p.Text)
+			}
+		case llm.Unknown:
+			w.comma()
+			w.buf = jsonio.AppendRaw(w.buf, p.Raw)
+		case llm.ToolCall, llm.Media, llm.ToolResult: // not said
+		}
+	}
+	w.buf = append(w.buf, ']')
+}
+
+// appendThinking appends reasoning as Mistral has it among the texts.
+func appendThinking(dst []byte, text string) []byte {
+	dst = append(dst, `{"type":"thinking","thinking":[{"type":"text","text":`...)
+	return append(jsonio.AppendString(dst, text), `}]}`...)
+}
+
+// reasoning writes the fields beside the content. In an answer, reasoning that
+// names no field is in reasoning_content. It returns what was written.
+func (w *chatWriter) reasoning(parts []llm.Part) (own []string) {
+	for _, field := range [...]string{reasoningContent, reasoningField} {
+		text, some := "", false
+		for _, p := range parts {
+			if r, ok := p.(llm.Reasoning); ok && w.field(r.Opaque) == field {
+				text, some = text+r.Text, true
+			}
+		}
+		if some {
+			w.text(field, text)
+			own = append(own, field)
+		}
+	}
+	var details members
+	for _, p := range parts {
+		if r, ok := p.(llm.Reasoning); ok {
+			details.addElements(member(r.Opaque, "reasoning_details"))
+		}
+	}
+	if details != nil {
+		w.name("reasoning_details")
+		w.buf = append(append(w.buf, details...), ']')
+		own = append(own, "reasoning_details")
+	}
+	return own
+}
+
+// field is the field that reasoning came in, or goes to; empty if it is of
+// another protocol, or all in its details.
+func (w *chatWriter) field(opaque json.RawMessage) string {
+	f := memberText(opaque, "field")
+	switch {
+	case f == reasoningContent, f == reasoningField, f == contentField:
+		return f
+	case w.req == nil && member(opaque, "reasoning_details") == nil:
+		return reasoningContent
+	}
+	return ""
+}
+
+func (w *chatWriter) calls(parts []llm.Part) {
+	w.raw("tool_calls", "[")
+	for _, p := range parts {
+		if c, ok := p.(llm.ToolCall); ok {
+			w.comma()
+			w.call(c)
+		}
+	}
+	w.buf = append(w.buf, ']')
+}
+
+// call writes a call. A custom tool's call says so in its opaque data.
+func (w *chatWriter) call(c llm.ToolCall) {
+	kind, args := "function", "arguments"
+	if memberText(c.Opaque, "type") == "custom" {
+		kind, args = "custom", "input"
+	}
+	w.buf = append(w.buf, '{')
+	w.text("id", w.id(c.ID))
+	w.text("type", kind)
+	w.raw(kind, "{")
+	w.text("name", w.callName(c.Name))
+	w.text(args, w.arguments(c.Args))
+	w.buf = append(appendMembers(w.buf, member(c.Opaque, kind), "name", args), '}')
+	w.buf = append(appendMembers(w.buf, c.Opaque, "id", "type", kind, "index"), '}')
+}
+
+// arguments are the text as it is, but for lone surrogates in a request.
+func (w *chatWriter) arguments(args string) string {
+	if w.req == nil {
+		return args
+	}
+	return wellFormed(args)
+}
+
+// callName is the name of a call as it goes back: OpenAI takes none that is empty
+// (SO-09) or has other characters than these, and a model may make up any.
+func (w *chatWriter) callName(name string) string {
+	if w.req == nil {
+		return name
+	}
+	if name == "" {
+		return unnamedTool
+	}
+	for _, t := range w.req.Tools {
+		if t.Name == name {
+			return name
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+}

@@ -1,0 +1,220 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// chatDelta is what one choice of a chunk says, or of a whole answer.
+type chatDelta struct {
+	content, refusal string
+	pieces           []chatPiece // of a content that is an array
+	reasoning, field string      // the text, and the field that it came in
+	details          jsonio.Dec  // stands before the reasoning_details
+	hasDetails       bool
+	calls            []callDelta
+	audio            string // the id of a sound
+}
+
+// chatPiece is an element of a content that is an array (quirk QO-28).
+type chatPiece struct {
+	thinking bool
+	text     string
+}
+
+// callDelta is what a delta says of one call.
+type callDelta struct {
+	index          int // -1 if it says none
+	id, name, args string
+	opaque         json.RawMessage // the members that are none of these
+}
+
+func (c *chatDelta) read(d *jsonio.Dec) {
+	if !object(d) {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "content":
+			c.readContent(d)
+		case "refusal":
+			c.refusal = word(d)
+		case "reasoning_content", "reasoning":
+			c.readReasoning(d, key)
+		case "reasoning_details":
+			c.details, c.hasDetails = *d, true
+			d.Skip()
+		case "tool_calls":
+			c.readCalls(d)
+		case "function_call": // what calls were before there were several
+			if d.Peek() == '{' {
+				c.calls = append(c.calls, callDelta{})
+				c.calls[len(c.calls)-1].readFunction(d)
+				continue
+			}
+			d.Skip()
+		case "audio":
+			c.readAudio(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// readReasoning keeps the first field that has text: some servers send the same
+// in two.
+func (c *chatDelta) readReasoning(d *jsonio.Dec, field string) {
+	if d.Peek() != '"' {
+		d.Skip()
+		return
+	}
+	if s := d.String(); c.reasoning == "" {
+		c.reasoning, c.field = s, field
+	}
+}
+
+func (c *chatDelta) readContent(d *jsonio.Dec) {
+	if d.Peek() != '[' {
+		c.content = word(d)
+		return
+	}
+	d.Array()
+	for first := true; d.More(&first); {
+		p, ok := readPiece(d)
+		if ok {
+			c.pieces = append(c.pieces, p)
+		}
+	}
+}
+
+// readPiece reads an element of a content; one that is neither text nor thinking
+// is not ok.
+func readPiece(d *jsonio.Dec) (p chatPiece, ok bool) {
+	kind := ""
+	if !object(d) {
+		return p, false
+	}
+	for first := true; ; {
+		key, more := d.Key(&first)
+		if !more {
+			break
+		}
+		switch key {
+		case "type":
+			kind = word(d)
+		case "text", "thinking":
+			p.text += joinedText(d)
+		default:
+			d.Skip()
+		}
+	}
+	p.thinking = kind == "thinking"
+	return p, kind == "text" || p.thinking
+}
+
+// joinedText reads a string, or the texts of an array of parts.
+func joinedText(d *jsonio.Dec) (text string) {
+	if d.Peek() != '[' {
+		return word(d)
+	}
+	d.Array()
+	for first := true; d.More(&first); {
+		if p, ok := readPiece(d); ok {
+			text += p.text
+		}
+	}
+	return text
+}
+
+// readAudio takes what a spoken answer has in words, and the id by which it is
+// known.
+func (c *chatDelta) readAudio(d *jsonio.Dec) {
+	if !object(d) {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "id":
+			c.audio = word(d)
+		case "transcript":
+			c.pieces = append(c.pieces, chatPiece{text: word(d)})
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func (c *chatDelta) readCalls(d *jsonio.Dec) {
+	if !array(d) {
+		return
+	}
+	for first := true; d.More(&first); {
+		if d.Peek() != '{' {
+			d.Skip()
+			continue
+		}
+		c.calls = append(c.calls, callDelta{index: -1})
+		c.calls[len(c.calls)-1].read(d)
+	}
+}
+
+func (c *callDelta) read(d *jsonio.Dec) {
+	var rest members
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch key {
+		case "index":
+			if b := d.Peek(); b >= '0' && b <= '9' {
+				c.index = int(count(d))
+				continue
+			}
+			d.Skip()
+		case "id":
+			c.id = word(d)
+		case "type":
+			if word(d) == "custom" {
+				rest.addText("type", "custom")
+			}
+		case "function", "custom":
+			c.readFunction(d)
+		default:
+			rest.add(d, key)
+		}
+	}
+	c.opaque = rest.object()
+}
+
+// readFunction reads the name and the arguments: text, or the text of what came
+// in its place (quirk QO-16). A custom tool's input is text of any kind.
+func (c *callDelta) readFunction(d *jsonio.Dec) {
+	if !object(d) {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "name":
+			c.name = word(d)
+		case "arguments", "input":
+			c.args = anyText(d)
+		default:
+			d.Skip()
+		}
+	}
+}
