@@ -28,7 +28,7 @@ func chatTurn(from io.Reader) (*llm.Turn, error) {
 	for {
 		ev, err := events.Next()
 		if errors.Is(err, io.EOF) {
-			return finishTurn(&acc, dec.End(emit))
+			return chatEnded(&acc, dec.End(emit))
 		}
 		if err != nil {
 			return acc.Turn(), err
@@ -38,12 +38,12 @@ func chatTurn(from io.Reader) (*llm.Turn, error) {
 			return acc.Turn(), err
 		}
 		if done {
-			return finishTurn(&acc, dec.End(emit))
+			return chatEnded(&acc, dec.End(emit))
 		}
 	}
 }
 
-func finishTurn(acc *llm.Accumulator, err error) (*llm.Turn, error) { return acc.Turn(), err }
+func chatEnded(acc *llm.Accumulator, err error) (*llm.Turn, error) { return acc.Turn(), err }
 
 // chatAnswer reads a buffered answer.
 func chatAnswer(body string) (*llm.Turn, error) {
@@ -77,11 +77,11 @@ func (want chatWant) hold(t *testing.T, name string, turn *llm.Turn, err error) 
 	}
 }
 
-// stream makes events of data and the mark.
-func stream(data ...string) string { return cut(append(data, "[DONE]")...) }
+// chatStream makes events of data and the mark.
+func chatStream(data ...string) string { return chatCut(append(data, "[DONE]")...) }
 
-// cut is a stream without the mark.
-func cut(data ...string) string {
+// chatCut is a stream without the mark.
+func chatCut(data ...string) string {
 	var out []byte
 	for _, d := range data {
 		out = sse.Append(out, "", []byte(d))
@@ -89,8 +89,8 @@ func cut(data ...string) string {
 	return string(out)
 }
 
-// delta is a chunk with a delta's members; a second one is the finish reason.
-func delta(members string, finish ...string) string {
+// chatSays is a chunk with a delta's members; a second one is the finish reason.
+func chatSays(members string, finish ...string) string {
 	reason := "null"
 	if len(finish) > 0 {
 		reason = `"` + finish[0] + `"`
@@ -98,29 +98,31 @@ func delta(members string, finish ...string) string {
 	return `{"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{` + members + `},"logprobs":null,"finish_reason":` + reason + `}]}`
 }
 
-func callsDelta(calls string, finish ...string) string {
-	return delta(`"tool_calls":[`+calls+`]`, finish...)
+func chatCalls(calls string, finish ...string) string {
+	return chatSays(`"tool_calls":[`+calls+`]`, finish...)
 }
 
-// whole is a buffered answer.
-func whole(message, finish string) string {
+// chatWhole is a buffered answer.
+func chatWhole(message, finish string) string {
 	return `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",` + message + `},"finish_reason":` + finish + `}]}`
 }
 
-func oneCall(id, name, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: args} }
+func chatCallOf(id, name, args string) llm.ToolCall {
+	return llm.ToolCall{ID: id, Name: name, Args: args}
+}
 
-func parts(p ...llm.Part) []llm.Part { return p }
+func chatParts(p ...llm.Part) []llm.Part { return p }
 
-func say(text string) llm.Part { return llm.Text{Text: text} }
+func chatText(text string) llm.Part { return llm.Text{Text: text} }
 
-func opaque(text string) json.RawMessage { return json.RawMessage(text) }
+func chatOpaque(text string) json.RawMessage { return json.RawMessage(text) }
 
 const (
-	firstCall  = `{"index":0,"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}`
-	secondCall = `{"index":1,"id":"call_2","type":"function","function":{"name":"g","arguments":"{\"a\":1}"}}`
+	chatCall1 = `{"index":0,"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}`
+	chatCall2 = `{"index":1,"id":"call_2","type":"function","function":{"name":"g","arguments":"{\"a\":1}"}}`
 )
 
-var bothCalls = parts(oneCall("call_1", "f", "{}"), oneCall("call_2", "g", `{"a":1}`))
+var chatBoth = chatParts(chatCallOf("call_1", "f", "{}"), chatCallOf("call_2", "g", `{"a":1}`))
 
 // chatQuirks are the rows of quirks that the wire of Chat Completions shows. A row
 // may have several wires; bodies are buffered forms. What only the loop can mend
@@ -133,288 +135,288 @@ var chatQuirks = []struct {
 }{
 	{
 		id:     "QO-01",
-		wires:  []string{stream(callsDelta(firstCall), callsDelta(secondCall), delta("", "stop"))},
-		bodies: []string{whole(`"content":null,"tool_calls":[`+firstCall+","+secondCall+"]", `"stop"`)},
-		want:   chatWant{parts: bothCalls, finish: llm.FinishStop},
+		wires:  []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatSays("", "stop"))},
+		bodies: []string{chatWhole(`"content":null,"tool_calls":[`+chatCall1+","+chatCall2+"]", `"stop"`)},
+		want:   chatWant{parts: chatBoth, finish: llm.FinishStop},
 	},
 	{
 		id:     "QO-02",
-		wires:  []string{stream(delta(`"content":"Hi"`), delta(`"tool_calls":[]`, "tool_calls")), stream(delta(`"content":"Hi"`), delta("", "tool_calls"))},
-		bodies: []string{whole(`"content":"Hi"`, `"tool_calls"`), whole(`"content":"Hi","tool_calls":[]`, `"tool_calls"`), whole(`"content":"Hi","tool_calls":null`, `"tool_calls"`)},
-		want:   chatWant{parts: parts(say("Hi")), finish: llm.FinishToolCalls, warnings: llm.WarnNoCalls},
+		wires:  []string{chatStream(chatSays(`"content":"Hi"`), chatSays(`"tool_calls":[]`, "tool_calls")), chatStream(chatSays(`"content":"Hi"`), chatSays("", "tool_calls"))},
+		bodies: []string{chatWhole(`"content":"Hi"`, `"tool_calls"`), chatWhole(`"content":"Hi","tool_calls":[]`, `"tool_calls"`), chatWhole(`"content":"Hi","tool_calls":null`, `"tool_calls"`)},
+		want:   chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishToolCalls, warnings: llm.WarnNoCalls},
 	},
 	{
 		id: "QO-03",
-		wires: []string{stream(callsDelta(firstCall), callsDelta(`{"index":1,"id":"call_2","type":"function","function":{"name":"g","arguments":"{\"path\""}}`),
-			callsDelta(`{"index":1,"function":{"arguments":":\"a"}}`), delta("", "length"))},
-		bodies: []string{whole(`"content":null,"tool_calls":[`+firstCall+`,{"id":"call_2","type":"function","function":{"name":"g","arguments":"{\"path\":\"a"}}]`, `"length"`)},
-		want:   chatWant{parts: parts(oneCall("call_1", "f", "{}"), oneCall("call_2", "g", `{"path":"a`)), finish: llm.FinishLength},
+		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(`{"index":1,"id":"call_2","type":"function","function":{"name":"g","arguments":"{\"path\""}}`),
+			chatCalls(`{"index":1,"function":{"arguments":":\"a"}}`), chatSays("", "length"))},
+		bodies: []string{chatWhole(`"content":null,"tool_calls":[`+chatCall1+`,{"id":"call_2","type":"function","function":{"name":"g","arguments":"{\"path\":\"a"}}]`, `"length"`)},
+		want:   chatWant{parts: chatParts(chatCallOf("call_1", "f", "{}"), chatCallOf("call_2", "g", `{"path":"a`)), finish: llm.FinishLength},
 	},
 	{
 		id: "QO-04",
 		wires: []string{
-			stream(callsDelta(`{"id":"call_1","function":{"name":"f","arguments":"{"}}`), callsDelta(`{"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`),
-				callsDelta(`{"function":{"arguments":":1}"}}`), callsDelta(`{"id":"call_1","function":{"arguments":"}"}}`), delta("", "tool_calls")),
+			chatStream(chatCalls(`{"id":"call_1","function":{"name":"f","arguments":"{"}}`), chatCalls(`{"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`),
+				chatCalls(`{"function":{"arguments":":1}"}}`), chatCalls(`{"id":"call_1","function":{"arguments":"}"}}`), chatSays("", "tool_calls")),
 			// Neither index nor id: whole calls, one after another.
-			strings.ReplaceAll(stream(callsDelta(firstCall), callsDelta(`{"index":null,"id":"call_2","function":{"name":"g","arguments":"{\"a\":1}"}}`), delta("", "tool_calls")), `"index":0,"id":"call_1"`, `"id":"call_1"`),
+			strings.ReplaceAll(chatStream(chatCalls(chatCall1), chatCalls(`{"index":null,"id":"call_2","function":{"name":"g","arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls")), `"index":0,"id":"call_1"`, `"id":"call_1"`),
 		},
-		want: chatWant{parts: bothCalls, finish: llm.FinishToolCalls},
+		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-05",
 		wires: []string{
-			stream(callsDelta(firstCall), callsDelta(`{"index":0,"id":"call_2","function":{"name":"g","arguments":"{\"a\":"}}`), callsDelta(`{"index":0,"function":{"arguments":"1}"}}`), delta("", "tool_calls")),
-			stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{"}}`), callsDelta(`{"index":0,"id":"call_2","function":{"name":"g","arguments":"{\"a\":1}"}}`),
-				callsDelta(`{"index":0,"id":"call_1","function":{"arguments":"}"}}`), delta("", "tool_calls")),
+			chatStream(chatCalls(chatCall1), chatCalls(`{"index":0,"id":"call_2","function":{"name":"g","arguments":"{\"a\":"}}`), chatCalls(`{"index":0,"function":{"arguments":"1}"}}`), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{"}}`), chatCalls(`{"index":0,"id":"call_2","function":{"name":"g","arguments":"{\"a\":1}"}}`),
+				chatCalls(`{"index":0,"id":"call_1","function":{"arguments":"}"}}`), chatSays("", "tool_calls")),
 		},
-		want: chatWant{parts: bothCalls, finish: llm.FinishToolCalls},
+		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-06",
 		wires: []string{
-			stream(callsDelta(firstCall), callsDelta(strings.Replace(secondCall, `"index":1`, `"index":2`, 1)), delta("", "tool_calls")),
-			stream(callsDelta(`{"index":0}`), callsDelta(strings.Replace(firstCall, `"index":0`, `"index":1`, 1)), callsDelta(strings.Replace(secondCall, `"index":1`, `"index":2`, 1)), delta("", "tool_calls")),
+			chatStream(chatCalls(chatCall1), chatCalls(strings.Replace(chatCall2, `"index":1`, `"index":2`, 1)), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0}`), chatCalls(strings.Replace(chatCall1, `"index":0`, `"index":1`, 1)), chatCalls(strings.Replace(chatCall2, `"index":1`, `"index":2`, 1)), chatSays("", "tool_calls")),
 		},
-		want: chatWant{parts: bothCalls, finish: llm.FinishToolCalls},
+		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-07",
 		wires: []string{
-			stream(callsDelta(`{"index":0,"id":"","function":{"name":"f","arguments":"{}"}}`), callsDelta(`{"index":1,"function":{"name":"g","arguments":""}}`),
-				callsDelta(`{"index":1,"id":null,"function":{"arguments":"{\"a\":1}"}}`), delta("", "tool_calls")),
-			stream(callsDelta(`{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{\"a\":1}"}}`), delta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"","function":{"name":"f","arguments":"{}"}}`), chatCalls(`{"index":1,"function":{"name":"g","arguments":""}}`),
+				chatCalls(`{"index":1,"id":null,"function":{"arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls")),
 		},
-		bodies: []string{whole(`"tool_calls":[{"id":"","function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{\"a\":1}"}}]`, `"tool_calls"`)},
-		want:   chatWant{parts: parts(oneCall("", "f", "{}"), oneCall("", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
+		bodies: []string{chatWhole(`"tool_calls":[{"id":"","function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{\"a\":1}"}}]`, `"tool_calls"`)},
+		want:   chatWant{parts: chatParts(chatCallOf("", "f", "{}"), chatCallOf("", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
 	},
 	{
 		id:    "QO-08", // the run mints another id for the later one
-		wires: []string{stream(callsDelta(strings.Replace(firstCall, "call_1", "functions.f:0", 1)), delta("", "tool_calls"))},
-		want:  chatWant{parts: parts(oneCall("functions.f:0", "f", "{}")), finish: llm.FinishToolCalls},
+		wires: []string{chatStream(chatCalls(strings.Replace(chatCall1, "call_1", "functions.f:0", 1)), chatSays("", "tool_calls"))},
+		want:  chatWant{parts: chatParts(chatCallOf("functions.f:0", "f", "{}")), finish: llm.FinishToolCalls},
 	},
 	{
 		id:     "QO-09",
-		wires:  []string{stream(callsDelta(firstCall), callsDelta(strings.Replace(secondCall, "call_2", "call_1", 1)), delta("", "tool_calls"))},
-		bodies: []string{whole(`"tool_calls":[`+firstCall+`,`+strings.Replace(secondCall, "call_2", "call_1", 1)+`]`, `"tool_calls"`)},
-		want:   chatWant{parts: parts(oneCall("call_1", "f", "{}"), oneCall("call_1", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
+		wires:  []string{chatStream(chatCalls(chatCall1), chatCalls(strings.Replace(chatCall2, "call_2", "call_1", 1)), chatSays("", "tool_calls"))},
+		bodies: []string{chatWhole(`"tool_calls":[`+chatCall1+`,`+strings.Replace(chatCall2, "call_2", "call_1", 1)+`]`, `"tool_calls"`)},
+		want:   chatWant{parts: chatParts(chatCallOf("call_1", "f", "{}"), chatCallOf("call_1", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-10",
 		wires: []string{
-			stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":null,"arguments":"{"}}`), callsDelta(`{"index":0,"function":{"name":"f","arguments":"}"}}`), callsDelta(secondCall), delta("", "tool_calls")),
-			stream(callsDelta(`{"index":0,"function":{"name":"","arguments":"{"}}`), callsDelta(`{"index":0,"function":{"arguments":"}"}}`), callsDelta(`{"index":0,"id":"call_1","function":{"name":"f"}}`), callsDelta(secondCall), delta("", "tool_calls")),
-			stream(callsDelta(`{"index":0,"id":"call_1","function":{"arguments":"{}"}}`), callsDelta(secondCall), callsDelta(`{"index":0,"function":{"name":"f","arguments":""}}`), delta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":null,"arguments":"{"}}`), chatCalls(`{"index":0,"function":{"name":"f","arguments":"}"}}`), chatCalls(chatCall2), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"function":{"name":"","arguments":"{"}}`), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatCalls(`{"index":0,"id":"call_1","function":{"name":"f"}}`), chatCalls(chatCall2), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"arguments":"{}"}}`), chatCalls(chatCall2), chatCalls(`{"index":0,"function":{"name":"f","arguments":""}}`), chatSays("", "tool_calls")),
 		},
-		want: chatWant{parts: bothCalls, finish: llm.FinishToolCalls},
+		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id:    "QO-11",
-		wires: []string{stream(callsDelta(firstCall+","+secondCall, "tool_calls"))},
-		want:  chatWant{parts: bothCalls, finish: llm.FinishToolCalls},
+		wires: []string{chatStream(chatCalls(chatCall1+","+chatCall2, "tool_calls"))},
+		want:  chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-12",
-		wires: []string{stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"a"}}`), callsDelta(`{"index":0,"function":{"arguments":"{\"a\":1"}}`),
-			callsDelta(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), delta("", "tool_calls"))},
-		want: chatWant{parts: parts(oneCall("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArgs},
+		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"a"}}`), chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1"}}`),
+			chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls"))},
+		want: chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArgs},
 	},
 	{
 		id: "QO-13",
-		wires: []string{stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"a\""}}`), callsDelta(`{"index":0,"function":{"arguments":":1}"}}`),
-			callsDelta(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), delta("", "tool_calls"))},
-		want: chatWant{parts: parts(oneCall("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArgs},
+		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"a\""}}`), chatCalls(`{"index":0,"function":{"arguments":":1}"}}`),
+			chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls"))},
+		want: chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArgs},
 	},
 	{
 		id: "QO-14",
-		wires: []string{stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{}"}}`), callsDelta(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`),
-			callsDelta(`{"index":1,"id":"call_2","function":{"name":"f","arguments":"{\"b\":2}"}}`), callsDelta(`{"index":1,"function":{"arguments":" \n"}}`),
-			callsDelta(`{"index":2,"id":"call_3","function":{"name":"f","arguments":"1"}}`), callsDelta(`{"index":2,"function":{"arguments":"2"}}`), delta("", "tool_calls"))},
+		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{}"}}`), chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`),
+			chatCalls(`{"index":1,"id":"call_2","function":{"name":"f","arguments":"{\"b\":2}"}}`), chatCalls(`{"index":1,"function":{"arguments":" \n"}}`),
+			chatCalls(`{"index":2,"id":"call_3","function":{"name":"f","arguments":"1"}}`), chatCalls(`{"index":2,"function":{"arguments":"2"}}`), chatSays("", "tool_calls"))},
 		want: chatWant{
-			parts:  parts(oneCall("call_1", "f", `{"a":1}`), oneCall("call_2", "f", "{\"b\":2} \n"), oneCall("call_3", "f", "12")),
+			parts:  chatParts(chatCallOf("call_1", "f", `{"a":1}`), chatCallOf("call_2", "f", "{\"b\":2} \n"), chatCallOf("call_3", "f", "12")),
 			finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArgs,
 		},
 	},
 	{
 		id: "QO-15",
 		wires: []string{
-			stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":""}}`), delta("", "tool_calls")),
-			stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f"}}`), delta("", "tool_calls")),
-			stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":null}}`), delta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":""}}`), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f"}}`), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":null}}`), chatSays("", "tool_calls")),
 		},
-		bodies: []string{whole(`"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":""}}]`, `"tool_calls"`)},
-		want:   chatWant{parts: parts(oneCall("call_1", "f", "")), finish: llm.FinishToolCalls},
+		bodies: []string{chatWhole(`"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":""}}]`, `"tool_calls"`)},
+		want:   chatWant{parts: chatParts(chatCallOf("call_1", "f", "")), finish: llm.FinishToolCalls},
 	},
 	{
 		id:     "QO-16",
-		wires:  []string{stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":{"q":"x"}}}`), delta("", "tool_calls"))},
-		bodies: []string{whole(`"tool_calls":[{"id":"call_1","function":{"name":"f","arguments":{"q":"x"}}}]`, `"tool_calls"`)},
-		want:   chatWant{parts: parts(oneCall("call_1", "f", `{"q":"x"}`)), finish: llm.FinishToolCalls},
+		wires:  []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":{"q":"x"}}}`), chatSays("", "tool_calls"))},
+		bodies: []string{chatWhole(`"tool_calls":[{"id":"call_1","function":{"name":"f","arguments":{"q":"x"}}}]`, `"tool_calls"`)},
+		want:   chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"q":"x"}`)), finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-17",
 		wires: []string{
-			stream(callsDelta(firstCall), callsDelta(`{"index":1,"id":"call_2","function":{"name":"g","arguments":"{\"a\":"}}`), callsDelta(`{"index":1,"function":{"arguments":"1}"}}`, "tool_calls")),
+			chatStream(chatCalls(chatCall1), chatCalls(`{"index":1,"id":"call_2","function":{"name":"g","arguments":"{\"a\":"}}`), chatCalls(`{"index":1,"function":{"arguments":"1}"}}`, "tool_calls")),
 			// The reason stands before the delta, and so does the index behind it.
-			stream(`{"choices":[{"finish_reason":"tool_calls","delta":{"tool_calls":[` + firstCall + "," + secondCall + `]},"index":0}]}`),
+			chatStream(`{"choices":[{"finish_reason":"tool_calls","delta":{"tool_calls":[` + chatCall1 + "," + chatCall2 + `]},"index":0}]}`),
 		},
-		want: chatWant{parts: bothCalls, finish: llm.FinishToolCalls},
+		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-18",
 		wires: []string{
-			stream(delta(`"content":"Hi"`), delta("", "stop"), `{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":5}}}`),
-			stream(`{"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"prompt_tokens":30,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":4}}}`,
+			chatStream(chatSays(`"content":"Hi"`), chatSays("", "stop"), `{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":5}}}`),
+			chatStream(`{"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"prompt_tokens":30,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":4}}}`,
 				`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":5}}}`, `{"choices":[],"usage":null}`),
 		},
 		bodies: []string{`{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":30,"completion_tokens":12,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":5}}}`},
-		want:   chatWant{parts: parts(say("Hi")), finish: llm.FinishStop, usage: llm.Usage{Input: 30, Output: 12, Cached: 4, Reasoning: 5}},
+		want:   chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishStop, usage: llm.Usage{Input: 30, Output: 12, Cached: 4, Reasoning: 5}},
 	},
 	{
 		id: "QO-19", // see TestChatAzure for the id
-		wires: []string{stream(`{"id":"","model":"","object":"","choices":[],"prompt_filter_results":[{"prompt_index":0,"content_filter_results":{}}]}`,
-			delta(`"content":"Hi"`), `{"id":"","model":"","object":"","choices":[{"index":0,"finish_reason":null,"content_filter_results":{},"content_filter_offsets":{"check_offset":1}}]}`, delta("", "stop"))},
-		want: chatWant{parts: parts(say("Hi")), finish: llm.FinishStop},
+		wires: []string{chatStream(`{"id":"","model":"","object":"","choices":[],"prompt_filter_results":[{"prompt_index":0,"content_filter_results":{}}]}`,
+			chatSays(`"content":"Hi"`), `{"id":"","model":"","object":"","choices":[{"index":0,"finish_reason":null,"content_filter_results":{},"content_filter_offsets":{"check_offset":1}}]}`, chatSays("", "stop"))},
+		want: chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishStop},
 	},
 	{
 		id: "QO-20",
 		wires: []string{
-			stream(delta(`"content":"I will look."`), callsDelta(firstCall), `{"id":"c1","error":{"code":502,"message":"Provider returned error"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`),
-			stream(delta(`"content":"I will look."`), callsDelta(firstCall), `{"choices":[],"error":{"code":"502","message":"Provider returned error"}}`),
-			stream(delta(`"content":"I will look."`), callsDelta(firstCall), `{"object":"error","message":"Provider returned error","code":502}`),
+			chatStream(chatSays(`"content":"I will look."`), chatCalls(chatCall1), `{"id":"c1","error":{"code":502,"message":"Provider returned error"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`),
+			chatStream(chatSays(`"content":"I will look."`), chatCalls(chatCall1), `{"choices":[],"error":{"code":"502","message":"Provider returned error"}}`),
+			chatStream(chatSays(`"content":"I will look."`), chatCalls(chatCall1), `{"object":"error","message":"Provider returned error","code":502}`),
 		},
-		want: chatWant{parts: parts(say("I will look."), oneCall("call_1", "f", "{}")), err: "status 502 502: Provider returned error"},
+		want: chatWant{parts: chatParts(chatText("I will look."), chatCallOf("call_1", "f", "{}")), err: "status 502 502: Provider returned error"},
 	},
 	{
 		id:    "QO-21",
-		wires: []string{cut(delta(`"content":"Hi"`), callsDelta(firstCall))},
-		want:  chatWant{parts: parts(say("Hi"), oneCall("call_1", "f", "{}")), err: protocol.ErrCutOff.Error()},
+		wires: []string{chatCut(chatSays(`"content":"Hi"`), chatCalls(chatCall1))},
+		want:  chatWant{parts: chatParts(chatText("Hi"), chatCallOf("call_1", "f", "{}")), err: protocol.ErrCutOff.Error()},
 	},
 	{
 		id:    "QO-22",
-		wires: []string{cut(callsDelta(firstCall), callsDelta(secondCall), delta("", "tool_calls"))},
-		want:  chatWant{parts: bothCalls, finish: llm.FinishToolCalls},
+		wires: []string{chatCut(chatCalls(chatCall1), chatCalls(chatCall2), chatSays("", "tool_calls"))},
+		want:  chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id:     "QO-23", // the warning is a policy's
-		wires:  []string{stream(delta(`"content":"<tool_call>{\"name\""`), delta(`"content":":\"f\"}</tool_call>"`), delta("", "stop"))},
-		bodies: []string{whole(`"content":"<tool_call>{\"name\":\"f\"}</tool_call>"`, `"stop"`)},
-		want:   chatWant{parts: parts(say(`<tool_call>{"name":"f"}</tool_call>`)), finish: llm.FinishStop},
+		wires:  []string{chatStream(chatSays(`"content":"<tool_call>{\"name\""`), chatSays(`"content":":\"f\"}</tool_call>"`), chatSays("", "stop"))},
+		bodies: []string{chatWhole(`"content":"<tool_call>{\"name\":\"f\"}</tool_call>"`, `"stop"`)},
+		want:   chatWant{parts: chatParts(chatText(`<tool_call>{"name":"f"}</tool_call>`)), finish: llm.FinishStop},
 	},
 	{
 		id: "QO-24",
 		wires: []string{
-			stream(delta(`"role":"assistant","content":null,"refusal":null,"x_groq":{"id":"r"},"audio":null,"function_call":null`),
-				`{"choices":[{"index":0,"delta":{"refusal":"I can't"},"logprobs":{"content":[]},"native_finish_reason":null}],"obfuscation":"aa","provider":"p","timings":{"n":1.5},"latency_checkpoint":{}}`, delta(`"refusal":" do that."`), delta("", "stop")),
+			chatStream(chatSays(`"role":"assistant","content":null,"refusal":null,"x_groq":{"id":"r"},"audio":null,"function_call":null`),
+				`{"choices":[{"index":0,"delta":{"refusal":"I can't"},"logprobs":{"content":[]},"native_finish_reason":null}],"obfuscation":"aa","provider":"p","timings":{"n":1.5},"latency_checkpoint":{}}`, chatSays(`"refusal":" do that."`), chatSays("", "stop")),
 		},
-		bodies: []string{whole(`"content":null,"refusal":"I can't do that.","annotations":[]`, `"stop"`)},
-		want:   chatWant{parts: parts(llm.Text{Text: "I can't do that.", Refusal: true}), finish: llm.FinishStop},
+		bodies: []string{chatWhole(`"content":null,"refusal":"I can't do that.","annotations":[]`, `"stop"`)},
+		want:   chatWant{parts: chatParts(llm.Text{Text: "I can't do that.", Refusal: true}), finish: llm.FinishStop},
 	},
 	{
 		id:     "QO-25",
-		wires:  []string{stream(callsDelta(firstCall), callsDelta(`{"index":1,"id":"call_2","function":{"name":"g","arguments":"{\"x\":"}}`))},
-		bodies: []string{whole(`"tool_calls":[`+firstCall+`,{"id":"call_2","function":{"name":"g","arguments":"{\"x\":"}}]`, "null")},
-		want:   chatWant{parts: parts(oneCall("call_1", "f", "{}"), oneCall("call_2", "g", `{"x":`)), finish: llm.FinishUnknown, warnings: llm.WarnNoFinish},
+		wires:  []string{chatStream(chatCalls(chatCall1), chatCalls(`{"index":1,"id":"call_2","function":{"name":"g","arguments":"{\"x\":"}}`))},
+		bodies: []string{chatWhole(`"tool_calls":[`+chatCall1+`,{"id":"call_2","function":{"name":"g","arguments":"{\"x\":"}}]`, "null")},
+		want:   chatWant{parts: chatParts(chatCallOf("call_1", "f", "{}"), chatCallOf("call_2", "g", `{"x":`)), finish: llm.FinishUnknown, warnings: llm.WarnNoFinish},
 	},
 	{
 		id: "QO-26",
-		wires: []string{stream(callsDelta(firstCall), callsDelta(secondCall), delta(`"content":""`, "tool_calls"),
+		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatSays(`"content":""`, "tool_calls"),
 			`{"id":"c1","choices":[{"index":0,"delta":{"content":"","role":"assistant"},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42}}`)},
-		want: chatWant{parts: bothCalls, finish: llm.FinishToolCalls, usage: llm.Usage{Input: 30, Output: 12}},
+		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls, usage: llm.Usage{Input: 30, Output: 12}},
 	},
 	{
 		id: "QO-27",
 		wires: []string{
-			stream(callsDelta(firstCall), callsDelta(`{"index":1,"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`), callsDelta(`{"index":1,"id":"","function":{"name":"","arguments":":1}"}}`), delta("", "tool_calls")),
-			stream(callsDelta(firstCall), callsDelta(`{"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`), callsDelta(`{"id":"","function":{"name":"","arguments":":1}"}}`), delta("", "tool_calls")),
+			chatStream(chatCalls(chatCall1), chatCalls(`{"index":1,"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`), chatCalls(`{"index":1,"id":"","function":{"name":"","arguments":":1}"}}`), chatSays("", "tool_calls")),
+			chatStream(chatCalls(chatCall1), chatCalls(`{"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`), chatCalls(`{"id":"","function":{"name":"","arguments":":1}"}}`), chatSays("", "tool_calls")),
 		},
-		want: chatWant{parts: bothCalls, finish: llm.FinishToolCalls},
+		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-28",
 		wires: []string{
-			stream(delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"First, "}]}]`),
-				delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"the "},{"type":"text","text":"list."}],"closed":true},{"type":"text","text":"Here "},{"type":"reference","reference_ids":[1]},7]`),
-				delta(`"content":"it is."`), delta("", "stop")),
+			chatStream(chatSays(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"First, "}]}]`),
+				chatSays(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"the "},{"type":"text","text":"list."}],"closed":true},{"type":"text","text":"Here "},{"type":"reference","reference_ids":[1]},7]`),
+				chatSays(`"content":"it is."`), chatSays("", "stop")),
 		},
-		bodies: []string{whole(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"First, the list."}]},{"type":"text","text":"Here it is."}]`, `"stop"`)},
+		bodies: []string{chatWhole(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"First, the list."}]},{"type":"text","text":"Here it is."}]`, `"stop"`)},
 		want: chatWant{
-			parts:  parts(llm.Reasoning{Text: "First, the list.", Opaque: opaque(`{"field":"content"}`)}, say("Here it is.")),
+			parts:  chatParts(llm.Reasoning{Text: "First, the list.", Opaque: chatOpaque(`{"field":"content"}`)}, chatText("Here it is.")),
 			finish: llm.FinishStop,
 		},
 	},
 	{
 		id: "QO-29",
 		wires: []string{
-			stream(delta(`"role":"assistant","content":null,"reasoning_content":""`), delta(`"content":null,"reasoning_content":"I need "`), delta(`"reasoning_content":"it.","content":""`), delta(`"content":"One moment.","reasoning_content":null`), callsDelta(firstCall), delta("", "tool_calls")),
+			chatStream(chatSays(`"role":"assistant","content":null,"reasoning_content":""`), chatSays(`"content":null,"reasoning_content":"I need "`), chatSays(`"reasoning_content":"it.","content":""`), chatSays(`"content":"One moment.","reasoning_content":null`), chatCalls(chatCall1), chatSays("", "tool_calls")),
 			// The same text in two fields at once.
-			stream(delta(`"reasoning_content":"I need it.","reasoning":"I need it."`), delta(`"content":"One moment."`), callsDelta(firstCall), delta("", "tool_calls")),
+			chatStream(chatSays(`"reasoning_content":"I need it.","reasoning":"I need it."`), chatSays(`"content":"One moment."`), chatCalls(chatCall1), chatSays("", "tool_calls")),
 		},
-		bodies: []string{whole(`"content":"One moment.","reasoning_content":"I need it.","tool_calls":[`+firstCall+`]`, `"tool_calls"`)},
+		bodies: []string{chatWhole(`"content":"One moment.","reasoning_content":"I need it.","tool_calls":[`+chatCall1+`]`, `"tool_calls"`)},
 		want: chatWant{
-			parts:  parts(llm.Reasoning{Text: "I need it.", Opaque: opaque(`{"field":"reasoning_content"}`)}, say("One moment."), oneCall("call_1", "f", "{}")),
+			parts:  chatParts(llm.Reasoning{Text: "I need it.", Opaque: chatOpaque(`{"field":"reasoning_content"}`)}, chatText("One moment."), chatCallOf("call_1", "f", "{}")),
 			finish: llm.FinishToolCalls,
 		},
 	},
 	{
 		id: "QO-30", // the loop's echo has a placeholder
 		wires: []string{
-			stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"","arguments":"{\"x\":1}"}}`), callsDelta(secondCall), delta("", "tool_calls")),
-			stream(callsDelta(`{"index":0,"id":"call_1","function":{"arguments":"{\"x\""}}`), callsDelta(`{"index":0,"function":{"arguments":":1}"}}`), callsDelta(secondCall), delta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"","arguments":"{\"x\":1}"}}`), chatCalls(chatCall2), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"arguments":"{\"x\""}}`), chatCalls(`{"index":0,"function":{"arguments":":1}"}}`), chatCalls(chatCall2), chatSays("", "tool_calls")),
 		},
-		bodies: []string{whole(`"tool_calls":[{"id":"call_1","function":{"name":"","arguments":"{\"x\":1}"}},`+secondCall+`]`, `"tool_calls"`)},
-		want:   chatWant{parts: parts(oneCall("call_1", "", `{"x":1}`), oneCall("call_2", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
+		bodies: []string{chatWhole(`"tool_calls":[{"id":"call_1","function":{"name":"","arguments":"{\"x\":1}"}},`+chatCall2+`]`, `"tool_calls"`)},
+		want:   chatWant{parts: chatParts(chatCallOf("call_1", "", `{"x":1}`), chatCallOf("call_2", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
 	},
 	{
 		id:    "QO-31", // what was asked does not change what came
-		wires: []string{stream(callsDelta(firstCall), callsDelta(secondCall), delta("", "tool_calls"))},
-		want:  chatWant{parts: bothCalls, finish: llm.FinishToolCalls},
+		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatSays("", "tool_calls"))},
+		want:  chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QT-01",
 		wires: []string{
-			strings.ReplaceAll(stream(delta("\"content\":\"a\u2028b\u0085c\""), delta("", "stop")), "\n", "\r\n"),
-			strings.ReplaceAll(stream(delta("\"content\":\"a\u2028b\u0085c\""), delta("", "stop")), "\n", "\r"),
+			strings.ReplaceAll(chatStream(chatSays("\"content\":\"a\u2028b\u0085c\""), chatSays("", "stop")), "\n", "\r\n"),
+			strings.ReplaceAll(chatStream(chatSays("\"content\":\"a\u2028b\u0085c\""), chatSays("", "stop")), "\n", "\r"),
 		},
-		want: chatWant{parts: parts(say("a\u2028b\u0085c")), finish: llm.FinishStop},
+		want: chatWant{parts: chatParts(chatText("a\u2028b\u0085c")), finish: llm.FinishStop},
 	},
 	{
 		id: "QT-02",
 		wires: []string{
-			"\ufeff: OPENROUTER PROCESSING\n\nretry: 3\nid: 7\ndata:" + delta(`"content":"Hi"`) + "\n\n: x\ndata: {\"choices\":[{\"index\":0,\ndata: \"delta\":{},\ndata: \"finish_reason\":\"stop\"}]}\n\n: OPENROUTER PROCESSING\n\ndata:[DONE]\n\n",
-			"event: message\ndata: " + delta(`"content":"Hi"`, "stop") + "\n\ndata:\n\ndata:  [DONE] \n\n",
+			"\ufeff: OPENROUTER PROCESSING\n\nretry: 3\nid: 7\ndata:" + chatSays(`"content":"Hi"`) + "\n\n: x\ndata: {\"choices\":[{\"index\":0,\ndata: \"delta\":{},\ndata: \"finish_reason\":\"stop\"}]}\n\n: OPENROUTER PROCESSING\n\ndata:[DONE]\n\n",
+			"event: message\ndata: " + chatSays(`"content":"Hi"`, "stop") + "\n\ndata:\n\ndata:  [DONE] \n\n",
 		},
-		want: chatWant{parts: parts(say("Hi")), finish: llm.FinishStop},
+		want: chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishStop},
 	},
 	{
 		id:    "QT-03",
-		wires: []string{stream(delta(`"content":"`+strings.Repeat("x", 100<<10)+`"`), delta("", "stop"))},
-		want:  chatWant{parts: parts(say(strings.Repeat("x", 100<<10))), finish: llm.FinishStop},
+		wires: []string{chatStream(chatSays(`"content":"`+strings.Repeat("x", 100<<10)+`"`), chatSays("", "stop"))},
+		want:  chatWant{parts: chatParts(chatText(strings.Repeat("x", 100<<10))), finish: llm.FinishStop},
 	},
 	{
 		id:    "QT-04", // TestChatAnyCut cuts all of these
-		wires: []string{stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"s\":\"\\u00e9é\ud83d\ude00\\\\n\"}"}}`), delta("", "tool_calls"))},
-		want:  chatWant{parts: parts(oneCall("call_1", "f", `{"s":"\u00e9é😀\\n"}`)), finish: llm.FinishToolCalls},
+		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"s\":\"\\u00e9é\ud83d\ude00\\\\n\"}"}}`), chatSays("", "tool_calls"))},
+		want:  chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"s":"\u00e9é😀\\n"}`)), finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QT-08", // as a stream; bodies are in TestChatNotAnAnswer
 		wires: []string{
-			stream(delta(`"content":"Hi"`), `{"error":"Input is too long","error_type":"validation"}`),
+			chatStream(chatSays(`"content":"Hi"`), `{"error":"Input is too long","error_type":"validation"}`),
 		},
-		want: chatWant{parts: parts(say("Hi")), err: "no response validation: Input is too long"},
+		want: chatWant{parts: chatParts(chatText("Hi")), err: "no response validation: Input is too long"},
 	},
 	{
 		id: "QT-09",
-		wires: []string{stream(callsDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"not JSON"}}`), callsDelta(`{"index":1,"id":"call_2","function":{"name":"f","arguments":[1]}}`),
-			callsDelta(`{"index":2,"id":"call_3","function":{"name":"f","arguments":"{\"a\":\"\\ud83d\"} x"}}`), callsDelta(`{"index":3,"id":"call_4","function":{"name":"f","arguments":"{\"a\":\"\ud83d\"}"}}`), delta("", "tool_calls"))},
+		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"not JSON"}}`), chatCalls(`{"index":1,"id":"call_2","function":{"name":"f","arguments":[1]}}`),
+			chatCalls(`{"index":2,"id":"call_3","function":{"name":"f","arguments":"{\"a\":\"\\ud83d\"} x"}}`), chatCalls(`{"index":3,"id":"call_4","function":{"name":"f","arguments":"{\"a\":\"\ud83d\"}"}}`), chatSays("", "tool_calls"))},
 		want: chatWant{
-			parts:  parts(oneCall("call_1", "f", "not JSON"), oneCall("call_2", "f", "[1]"), oneCall("call_3", "f", `{"a":"\ud83d"} x`), oneCall("call_4", "f", "{\"a\":\"\ufffd\"}")),
+			parts:  chatParts(chatCallOf("call_1", "f", "not JSON"), chatCallOf("call_2", "f", "[1]"), chatCallOf("call_3", "f", `{"a":"\ud83d"} x`), chatCallOf("call_4", "f", "{\"a\":\"\ufffd\"}")),
 			finish: llm.FinishToolCalls,
 		},
 	},
 	{
 		id:    "QT-11",
-		wires: []string{stream(delta(`"content":"Hi"`), delta("", "stop")) + "data: not read any more\n\n"},
-		want:  chatWant{parts: parts(say("Hi")), finish: llm.FinishStop},
+		wires: []string{chatStream(chatSays(`"content":"Hi"`), chatSays("", "stop")) + "data: not read any more\n\n"},
+		want:  chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishStop},
 	},
 }
 
@@ -477,7 +479,7 @@ func TestChatAnyCut(t *testing.T) {
 // call has ended.
 func TestChatReset(t *testing.T) {
 	reset := errors.New("connection reset")
-	wire := cut(callsDelta(firstCall), delta("", "tool_calls"))
+	wire := chatCut(chatCalls(chatCall1), chatSays("", "tool_calls"))
 	turn, err := chatTurn(io.MultiReader(strings.NewReader(wire), iotest.ErrReader(reset)))
 	if !errors.Is(err, reset) || !slices.ContainsFunc(turn.Warnings, func(w llm.Warning) bool { return w.Code == llm.WarnNoCallEnd }) {
 		t.Errorf("got %v and %+v", err, turn.Warnings)
@@ -485,7 +487,7 @@ func TestChatReset(t *testing.T) {
 }
 
 func TestChatAzure(t *testing.T) {
-	wire := stream(`{"id":"","model":"","choices":[]}`, delta(`"content":"Hi"`, "stop"), `{"id":"other","model":"other","choices":[]}`)
+	wire := chatStream(`{"id":"","model":"","choices":[]}`, chatSays(`"content":"Hi"`, "stop"), `{"id":"other","model":"other","choices":[]}`)
 	turn, err := chatTurn(strings.NewReader(wire))
 	if err != nil || turn.ResponseID != "c1" || turn.Model != "m" {
 		t.Errorf("got %q, %q and %v", turn.ResponseID, turn.Model, err)
