@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -702,4 +703,29 @@ func TestTerminalEventAfterwards(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%d events, want the last alone", n)
 	}
+}
+
+// A place that becomes free is taken at once, also in a run that nobody looks at:
+// the second call waits for the third here, and only two may run.
+func TestFreePlaceWithoutSink(t *testing.T) {
+	started := make(chan struct{})
+	a := newAgent(t, model(calls("quick", "waits", "starts"), text("end")), loop.Config{Concurrency: 2, Tools: []loop.Tool{
+		tool("quick", func(context.Context) (string, error) { return "", nil }),
+		tool("waits", func(ctx context.Context) (string, error) {
+			select {
+			case <-started:
+				return "", nil
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		}),
+		tool("starts", func(context.Context) (string, error) { close(started); return "", nil }),
+	}})
+	synctest.Test(t, func(t *testing.T) { // which reports a deadlock
+		started = make(chan struct{})
+		res, err := a.Run(t.Context(), loop.Ask("q"))
+		if err != nil || res.Text != "end" || res.Steps[0].Results[1].IsError {
+			t.Errorf("got %q, %v", res.Text, err)
+		}
+	})
 }
