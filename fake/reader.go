@@ -2,7 +2,6 @@ package fake
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,20 +47,6 @@ func (r *reader) clean(src []byte) bool {
 		}
 	}
 	return true
-}
-
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-
-// yamlError keeps an error of the YAML parser, with the line that it tells.
-func (r *reader) yamlError(err error) {
-	msg, line := err.Error(), 1
-	if m := yamlLine.FindStringSubmatch(msg); m != nil {
-		msg = msg[len(m[0]):]
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			line = n
-		}
-	}
-	r.errorAt(line, 1, "this is not YAML: %s", msg)
 }
 
 // refuse reports what this package does not take of YAML: anchors, aliases and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -74,12 +75,19 @@ func (s *Script) NewModel(clock *Clock) *Model {
 // SyntaxError says what is wrong with a scenario file, and where.
 type SyntaxError struct {
 	File      string
-	Line, Col int // from 1; Col counts characters
+	Line, Col int // from 1; Col counts characters; 0 where it is not known
 	Msg       string
 }
 
+// Error is FILE:LINE:COLUMN: MESSAGE, without what is not known.
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
+	at := e.File
+	for _, n := range []int{e.Line, e.Col} {
+		if n != 0 {
+			at += ":" + strconv.Itoa(n)
+		}
+	}
+	return at + ": " + e.Msg
 }
 
 // Pos is a place in a scenario file. The zero value is none.
@@ -149,7 +157,7 @@ func (r *reader) document(src []byte) *yaml.Node {
 		r.errorAt(1, 1, "the file is empty; it needs at least version: %d", Version)
 		return nil
 	case err != nil:
-		r.yamlError(err)
+		r.yamlError(dec, err)
 		return nil
 	}
 	switch err := dec.Decode(&more); {
@@ -157,7 +165,7 @@ func (r *reader) document(src []byte) *yaml.Node {
 		r.errorf(&more, "a second YAML document begins here; put one scenario in a file")
 		return nil
 	case !errors.Is(err, io.EOF):
-		r.yamlError(err)
+		r.yamlError(dec, err)
 		return nil
 	}
 	return doc.Content[0]
