@@ -199,6 +199,13 @@ var brokenRules = []brokenRun{
 		*s = *begin("r1", declared).ask().reply(llm.Assistant(c1)).decide(trace.Stop, trace.CauseContinuedTurn, 0).done()
 		s.end(trace.CauseContinuedTurn, "c1")
 	}},
+	{"INV-11", "a forced answer that another call stands in for", "and it is asked for again", func(_ *testing.T, s *script) {
+		s.insert(len(s.events)-2, trace.ModelRequest{Kept: 1, New: s.history[1:]})
+		s.insert(len(s.events)-2, trace.ModelTurn{Message: llm.Assistant(text("b"))})
+		s.insert(len(s.events)-2, trace.Decision{Action: trace.Stop, Cause: trace.CauseForced})
+		s.history, s.sent = append(s.history, llm.Assistant(text("b"))), len(s.history)
+		s.events[len(s.events)-1].Body = s.runEnd(trace.CauseForced)
+	}},
 	{"INV-14", "plain", "a delta of another step", func(t *testing.T, s *script) {
 		s.events[s.index(t, trace.KindModelDelta, 0)].Step = 1
 		for i := s.index(t, trace.KindModelDelta, 0); i <= s.index(t, trace.KindStepEnd, 0); i++ {
@@ -266,6 +273,23 @@ var brokenRules = []brokenRun{
 		*s = *begin("r1", nil).add(trace.StepStart{})
 		s.events[1].Step, s.step = 0, 0
 		s.turn(text("a")).done().end(trace.CauseNone)
+	}},
+	{"INV-14", "plain", "a turn is told twice", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindModelTurn, 0)
+		b := s.events[i].Body.(trace.ModelTurn)
+		b.Usage = llm.Usage{}
+		s.insert(i+1, b)
+	}},
+	{"INV-14", "plain", "a turn is told twice, with its tokens", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindModelTurn, 0)
+		s.insert(i+1, s.events[i].Body)
+	}},
+	{"INV-14", "plain", "a turn is told again after the results", func(t *testing.T, s *script) {
+		s.insert(s.index(t, trace.KindStepEnd, 0), s.events[s.index(t, trace.KindModelTurn, 0)].Body)
+	}},
+	{"INV-14", "usage by purpose", "a judge's turn is told twice", func(t *testing.T, s *script) {
+		i := s.index(t, trace.KindModelTurn, 1)
+		s.insert(i+1, s.events[i].Body)
 	}},
 	{"INV-14", "plain", "two requests in a row", func(t *testing.T, s *script) {
 		s.insert(s.index(t, trace.KindModelRequest, 2)+1, trace.ModelRequest{Kept: 5})
@@ -413,6 +437,10 @@ var brokenRules = []brokenRun{
 	{"INV-21", "retry", "without its event, as a first attempt", func(t *testing.T, s *script) {
 		s.remove(t, trace.KindModelRetry, 1)
 		s.events[s.index(t, trace.KindModelRequest, 2)].Attempt = 1
+	}},
+	{"INV-21", "another call stands in for one that failed", "but is asked for as the answer", func(t *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().attempt(1, trace.ModelError{Error: trace.Error{Type: "api"}}).request(1)
+		s.turn(text("a")).done().end(trace.CauseNone)
 	}},
 	{"INV-21", "plain", "nothing had failed", func(t *testing.T, s *script) {
 		s.insert(s.index(t, trace.KindModelRequest, 1), trace.ModelRetry{})

@@ -258,6 +258,22 @@ var clean = map[string]func() *script{
 		s.starts(c2).ends(good("c2")).results(good("c2")).done()
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
+	"another call stands in for one that failed": func() *script {
+		s := begin("r1", declared).ask().attempt(1, trace.ModelError{Error: trace.Error{Type: "api", Status: 400}})
+		s.purpose(trace.PurposeRepair, trace.ModelRequest{New: []llm.Message{llm.User("mend")}})
+		s.purpose(trace.PurposeRepair, trace.ModelTurn{Message: llm.Assistant(c1)})
+		s.instead(c1).decide(trace.GoOn, trace.CauseCalls, 1).starts(c1).ends(good("c1")).results(good("c1")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"a forced answer that another call stands in for": func() *script {
+		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done()
+		s.decide(trace.ForceFinal, trace.CauseCap, 0)
+		s.step++
+		s.add(trace.StepStart{}).purpose(trace.PurposeSummary, trace.ModelRequest{New: []llm.Message{llm.User("sum up")}})
+		s.purpose(trace.PurposeSummary, trace.ModelTurn{Message: llm.Assistant(text("so"))})
+		s.instead(text("so")).decide(trace.End, trace.CauseForced, 0).done()
+		return s.end(trace.CauseForced)
+	},
 	"a policy answers a call": func() *script {
 		s := begin("r1", declared).ask().turn(c1).add(trace.ToolSkip{Call: "c1", Name: "f", Cause: "answered", Result: good("c1")})
 		return s.results(good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)

@@ -14,6 +14,7 @@ type exchange struct {
 	offers    bool // requests offer tools that may be called
 	asked     bool // a request is waiting for its answer
 	began     bool // a piece of that answer has come
+	told      bool // the answer has come, for the run's own calls in this step
 	deltas    []deltaCall
 	fault     fault
 	retries   int // of the model call under way
@@ -205,17 +206,29 @@ func (r *run) answered(ev *trace.Event, x *exchange, parts []llm.Part, u llm.Usa
 }
 
 // turn takes a whole answer. A policy may give its own in place of a model call
-// or of the model's answer: such a turn was not asked for, costs nothing, and
-// comes before the step's decision.
+// or of the model's answer: such a turn was not asked for, is no attempt, costs
+// nothing, and comes before the step's decision. It is also the step's answer
+// where an attempt has failed, or where the forced last answer was asked for
+// another purpose.
 func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
 	x := r.exchange(ev.Purpose)
 	c := &r.control
-	instead := !x.asked && r.step.open && !r.step.decided && b.Usage == llm.Usage{}
-	if !instead {
+	instead := !x.asked && r.step.open && !r.step.decided && ev.Attempt == 0 && b.Usage == llm.Usage{}
+	switch {
+	case instead:
+	case !x.asked && x.told:
+		r.report(invFraming, "a model.turn comes again for a model call that was answered")
+		return
+	default:
 		r.answered(ev, x, b.Message.Parts, b.Usage)
+		x.told = true
 	}
 	if x != &r.answer {
 		return
+	}
+	x.fault = fault{}
+	if c.forced == forceOrdered {
+		c.forced = forceAsked
 	}
 	if instead && c.awaited {
 		c.awaited = false

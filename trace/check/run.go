@@ -277,7 +277,7 @@ func (r *run) stepStart(ev *trace.Event) {
 	case ev.Step <= r.step.n:
 		r.report(invFraming, "step %d begins after step %d", ev.Step, r.step.n)
 	}
-	r.control.stop, r.tripped = "", false
+	r.control.stop, r.tripped, r.answer.told = "", false, false
 	r.step = step{open: true, n: ev.Step, begun: r.step.begun + 1}
 }
 

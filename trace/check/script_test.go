@@ -89,6 +89,13 @@ func (s *script) reply(m llm.Message) *script {
 	return s.attempt(1, trace.ModelTurn{Message: m, Finish: llm.FinishStop, Usage: perTurn})
 }
 
+// instead is a turn that a policy gives in place of a model call or its answer.
+func (s *script) instead(parts ...llm.Part) *script {
+	m := llm.Assistant(parts...)
+	s.history = append(s.history, m)
+	return s.add(trace.ModelTurn{Message: m, Finish: llm.FinishStop})
+}
+
 func (s *script) decide(a trace.Action, c trace.Cause, calls int) *script {
 	return s.add(trace.Decision{Action: a, Cause: c, Calls: calls})
 }
