@@ -142,22 +142,25 @@ func listOf[T any](of string, c codec[T]) codec[[]T] {
 	}
 }
 
-// byName is a list whose elements stand in a map by their names.
-func byName[T any](of string, c codec[T], name func(*T) *string) codec[[]T] {
+// byName is a list whose elements stand in a map by their names. Place is where
+// an element keeps its name, and where that stands.
+func byName[T any](of string, c codec[T], place func(*T) (name *string, at *Pos)) codec[[]T] {
 	return codec[[]T]{
 		read: func(r *reader, n *yaml.Node) []T {
 			keys, values := r.pairs(n, of)
 			out := make([]T, len(keys))
 			for i, k := range keys {
 				out[i] = c.read(r, values[i])
-				*name(&out[i]) = k.Value
+				name, at := place(&out[i])
+				*name, *at = k.Value, r.pos(k)
 			}
 			return out
 		},
 		write: func(v []T) *yaml.Node {
 			out := &yaml.Node{Kind: yaml.MappingNode}
 			for _, e := range v {
-				out.Content = append(out.Content, stringNode(*name(&e)), c.write(e))
+				name, _ := place(&e)
+				out.Content = append(out.Content, stringNode(*name), c.write(e))
 			}
 			return out
 		},

@@ -2,6 +2,7 @@ package fake_test
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/looptape/looptape/fake"
@@ -128,10 +129,59 @@ func drawExpect(r *rapid.T) fake.Expect {
 }
 
 func drawBehaviour(r *rapid.T) fake.Behaviour {
-	return fake.Behaviour{
-		Returns: drawJSON(r, "returns"), Text: drawBytes(r, "text"), Error: drawBytes(r, "error"), Panic: drawText(r, "panic"), Exit: flag(r, "exit"),
-		Delay: drawDuration(r, "delay"), Gate: drawText(r, "gate"), Stall: flag(r, "stall"), IgnoresCancel: flag(r, "ignores_cancel"),
+	b := fake.Behaviour{Delay: drawDuration(r, "delay"), Gate: drawText(r, "gate"), IgnoresCancel: flag(r, "ignores_cancel")}
+	switch rapid.IntRange(0, 6).Draw(r, "end") {
+	case 0:
+		b.Returns = drawJSON(r, "returns")
+	case 1:
+		b.Text = drawBytes(r, "text")
+	case 2:
+		b.Error = drawBytes(r, "error")
+	case 3:
+		b.Panic = drawText(r, "panic")
+	case 4:
+		b.Exit = true
+	case 5:
+		b.Stall = true
 	}
+	return b
+}
+
+func drawTool(r *rapid.T, name string) fake.Tool {
+	t := fake.Tool{Name: name, Description: drawText(r, "description")}
+	if flag(r, "parameters") {
+		t.Parameters = raw(`{"type":"object","a":[1.50,{"b":null}]}`)
+	}
+	if t.Client = flag(r, "client"); t.Client {
+		return t
+	}
+	t.Behaviour = drawBehaviour(r)
+	if rapid.Bool().Draw(r, "by_args") {
+		t.ByArgs = list(r, "by_args", func() fake.ArgsCase { return fake.ArgsCase{Args: drawBytes(r, "args"), Behaviour: drawBehaviour(r)} })
+		return t
+	}
+	t.Calls = list(r, "calls", func() fake.Behaviour { return drawBehaviour(r) })
+	return t
+}
+
+// drawGates draws an order of gates that somebody waits for.
+func drawGates(r *rapid.T, s *fake.Script) []string {
+	var used []string
+	for _, t := range s.Tools {
+		for _, b := range append([]fake.Behaviour{t.Behaviour}, t.Calls...) {
+			used = append(used, b.Gate)
+		}
+	}
+	for _, l := range s.Models {
+		for _, t := range l.Turns {
+			used = append(used, t.Gate)
+		}
+	}
+	used = slices.DeleteFunc(used, func(g string) bool { return g == "" })
+	if len(used) == 0 {
+		return nil
+	}
+	return list(r, "gates", func() string { return rapid.SampledFrom(used).Draw(r, "gate") })
 }
 
 func drawNames(r *rapid.T, label string) []string {
@@ -180,7 +230,7 @@ func drawMessages(r *rapid.T, label string) []llm.Message {
 
 func drawScript(r *rapid.T) *fake.Script {
 	s := &fake.Script{
-		Name: drawText(r, "name"), Doc: drawText(r, "doc"), Gates: drawPieces(r, "gates"), System: drawText(r, "system"),
+		Name: drawText(r, "name"), Doc: drawText(r, "doc"), System: drawText(r, "system"),
 		History: drawMessages(r, "history"), Input: drawMessages(r, "input"),
 		Consumer: maybe(r, "consumer", func() fake.Consumer { return fake.Consumer{LeaveAfter: rapid.IntRange(0, 3).Draw(r, "leave_after")} }),
 	}
@@ -188,11 +238,7 @@ func drawScript(r *rapid.T) *fake.Script {
 		s.Loop = drawOptions(r, 2)
 	}
 	for _, name := range drawNames(r, "tools") {
-		s.Tools = append(s.Tools, fake.Tool{
-			Name: name, Description: drawText(r, "description"), Parameters: drawJSON(r, "parameters"), Client: flag(r, "client"), Behaviour: drawBehaviour(r),
-			Calls:  list(r, "calls", func() fake.Behaviour { return drawBehaviour(r) }),
-			ByArgs: list(r, "by_args", func() fake.ArgsCase { return fake.ArgsCase{Args: drawBytes(r, "args"), Behaviour: drawBehaviour(r)} }),
-		})
+		s.Tools = append(s.Tools, drawTool(r, name))
 	}
 	for _, name := range drawNames(r, "models") {
 		turns := list(r, "turns", func() fake.Turn {
@@ -205,6 +251,7 @@ func drawScript(r *rapid.T) *fake.Script {
 		})
 		s.Models = append(s.Models, fake.Lane{Name: name, Turns: append([]fake.Turn{}, turns...)})
 	}
+	s.Gates = drawGates(r, s)
 	cancels := []*fake.Cancel{nil, {Before: true}, {At: 5}, {AfterEvents: 2}}
 	if len(s.Tools) > 0 && s.Tools[0].Name != "" {
 		cancels = append(cancels, &fake.Cancel{InTool: s.Tools[0].Name})

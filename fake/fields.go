@@ -2,6 +2,7 @@ package fake
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,8 +19,9 @@ func scriptCodec() codec[Script] {
 		member("name", "What the scenario is called.", textCodec, func(s *Script) *string { return &s.Name }),
 		member("doc", "What it shows.", textCodec, func(s *Script) *string { return &s.Doc }),
 		member("loop", "The options of the loop, by name.", optionsCodec, func(s *Script) *[]Option { return &s.Loop }),
-		member("tools", "The tools, by name.", byName("tools by name", toolCodec(), func(t *Tool) *string { return &t.Name }), func(s *Script) *[]Tool { return &s.Tools }),
-		member("models", "The turns of each model, by the name of its lane.", byName("models by name", laneCodec(), func(l *Lane) *string { return &l.Name }),
+		member("tools", "The tools, by name.", byName("tools by name", toolCodec(), func(t *Tool) (*string, *Pos) { return &t.Name, &t.Pos }),
+			func(s *Script) *[]Tool { return &s.Tools }),
+		member("models", "The turns of each model, by the name of its lane.", byName("models by name", laneCodec(), func(l *Lane) (*string, *Pos) { return &l.Name, &l.Pos }),
 			func(s *Script) *[]Lane { return &s.Models }),
 		member("gates", "The order in which gates open by themselves: whenever all wait, the first of these that somebody waits for.",
 			listOf("gates", textCodec), func(s *Script) *[]string { return &s.Gates }),
@@ -52,6 +54,7 @@ func checkScript(r *reader, n *yaml.Node, s *Script) {
 	if n.Kind == yaml.MappingNode && child(n, "version") == nil {
 		r.errorf(n, "the key version is missing; begin with version: %d", Version)
 	}
+	checkGates(r, n, s)
 	if c := s.Cancel; c != nil && c.InTool != "" {
 		var names []string
 		for _, t := range s.Tools {
@@ -61,6 +64,54 @@ func checkScript(r *reader, n *yaml.Node, s *Script) {
 			r.errorf(child(child(n, "cancel"), "in_tool"), "there is no tool %q; did you mean one of %q?", c.InTool, names)
 		}
 	}
+}
+
+// checkGates reports gates that nobody waits for.
+func checkGates(r *reader, n *yaml.Node, s *Script) {
+	if len(r.errs) > 0 || s.Gates == nil {
+		return
+	}
+	used := gatesOf(s)
+	for i, item := range child(n, "gates").Content {
+		if name := s.Gates[i]; !slices.Contains(used, name) {
+			r.errorf(item, "no tool and no turn waits for the gate %q; %s", name, oneOfThese("gate", name, used))
+		}
+	}
+}
+
+// gatesOf lists the gates that tools and turns wait for.
+func gatesOf(s *Script) (names []string) {
+	for _, t := range s.Tools {
+		names = append(names, t.Gate)
+		for _, b := range t.Calls {
+			names = append(names, b.Gate)
+		}
+		for _, c := range t.ByArgs {
+			names = append(names, c.Gate)
+		}
+	}
+	for _, l := range s.Models {
+		for _, t := range l.Turns {
+			names = append(names, t.Gate)
+			for _, a := range t.Attempts {
+				names = append(names, a.Gate)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+}
+
+// oneOfThese tells what a name may be, and which of them was perhaps meant.
+func oneOfThese(what, name string, known []string) string {
+	if len(known) == 0 {
+		return "there is no " + what
+	}
+	hint := ""
+	if near := Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q? ", near)
+	}
+	return fmt.Sprintf("%sthere are %q", hint, known)
 }
 
 // child returns the value of a key that a map has, or nil.
@@ -105,20 +156,66 @@ func consumerCodec() codec[Consumer] {
 func toolCodec() codec[Tool] {
 	return object("tool", "a tool", slices.Concat([]field[Tool]{
 		member("description", "What the model is told of it.", textCodec, func(t *Tool) *string { return &t.Description }),
-		member("parameters", "The JSON Schema of its arguments.", jsonCodec, func(t *Tool) *json.RawMessage { return &t.Parameters }),
+		parametersField(),
 		member("client", "The caller answers its calls, not the loop.", boolCodec, func(t *Tool) *bool { return &t.Client }),
 	}, behaviourFields(func(t *Tool) *Behaviour { return &t.Behaviour }), []field[Tool]{
 		member("calls", "What the first, the second … call does.", listOf("behaviours", object("behaviour", "a behaviour",
-			behaviourFields(func(b *Behaviour) *Behaviour { return b }), nil)), func(t *Tool) *[]Behaviour { return &t.Calls }),
+			behaviourFields(func(b *Behaviour) *Behaviour { return b }), checkBehaviour)), func(t *Tool) *[]Behaviour { return &t.Calls }),
 		member("by_args", "What calls with certain arguments do.", listOf("cases", argsCaseCodec()), func(t *Tool) *[]ArgsCase { return &t.ByArgs }),
-	}), nil)
+	}), func(r *reader, n *yaml.Node, t *Tool) {
+		checkBehaviour(r, n, t)
+		if t.Client {
+			exclude(r, n, "client", append(keysOf(behaviourFields(func(b *Behaviour) *Behaviour { return b })), "calls", "by_args"))
+		}
+		if t.Calls != nil {
+			exclude(r, n, "calls", []string{"by_args"})
+		}
+	})
+}
+
+// parametersField is the schema of a tool's arguments, and where it stands.
+func parametersField() field[Tool] {
+	schemaCodec := codec[json.RawMessage]{
+		read: func(r *reader, n *yaml.Node) json.RawMessage {
+			if n.Kind != yaml.MappingNode {
+				r.errorf(n, "expected a JSON Schema, which is a map, found %s", what(n))
+				return nil
+			}
+			return r.json(nil, n)
+		},
+		write:  jsonCodec.write,
+		schema: func(defs) schema { return schema{"type": "object"} },
+	}
+	f := member("parameters", "The JSON Schema of its arguments.", schemaCodec, func(t *Tool) *json.RawMessage { return &t.Parameters })
+	read := f.read
+	f.read = func(r *reader, n *yaml.Node, to *Tool) {
+		to.ParametersPos = r.pos(n)
+		read(r, n, to)
+	}
+	return f
+}
+
+// ends are the keys of the ways in which a behaviour ends.
+var ends = []string{"returns", "text", "text_b64", "error", "error_b64", "panic", "exit", "stall"}
+
+// checkBehaviour reports a behaviour that ends in several ways.
+func checkBehaviour[T any](r *reader, n *yaml.Node, _ *T) {
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		if key := n.Content[i].Value; slices.Contains(ends, key) {
+			exclude(r, n, key, slices.DeleteFunc(slices.Clone(ends), func(other string) bool { return other == key }))
+			return
+		}
+	}
 }
 
 func argsCaseCodec() codec[ArgsCase] {
 	return object("args_case", "a case", slices.Concat(
 		raw("args", "The arguments, as text or as a map.", argsCodec, func(c *ArgsCase) *string { return &c.Args }),
 		behaviourFields(func(c *ArgsCase) *Behaviour { return &c.Behaviour }),
-	), nil)
+	), checkBehaviour)
 }
 
 func behaviourFields[T any](in func(*T) *Behaviour) []field[T] {

@@ -64,6 +64,13 @@ type Recorded struct {
 	Original *llm.Request
 }
 
+// Place is where an answer stands in a script.
+type Place struct {
+	Lane    string
+	Turn    int // from 0
+	Attempt int // from 1
+}
+
 type laneKey struct{}
 
 // WithLane puts the requests of a context into a lane.
@@ -92,7 +99,7 @@ type talk struct {
 // answer or the request is not the expected one.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		turn, err := m.answer(ctx, req)
+		turn, _, err := m.Answer(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -102,8 +109,10 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 	}
 }
 
-// answer finds the turn for a request, and records the request.
-func (m *Model) answer(ctx context.Context, req *llm.Request) (*Turn, error) {
+// Answer finds the turn that answers a request, and records the request: for who
+// plays the turn in another way than Stream does. The error is a *ScriptError. The
+// turn is not to be changed.
+func (m *Model) Answer(ctx context.Context, req *llm.Request) (*Turn, Place, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name, ok := ctx.Value(laneKey{}).(string)
@@ -112,6 +121,7 @@ func (m *Model) answer(ctx context.Context, req *llm.Request) (*Turn, error) {
 	}
 	l := m.lane(name)
 	at := l.find(req.Messages)
+	place := Place{Lane: name, Turn: at.turn, Attempt: at.attempts}
 	if !m.Forget {
 		m.requests = append(m.requests, Recorded{name, at.turn, at.attempts, cloneRequest(req), req})
 	}
@@ -119,12 +129,12 @@ func (m *Model) answer(ctx context.Context, req *llm.Request) (*Turn, error) {
 	if _, ok := m.Lanes[name]; !ok && m.Turns == nil && m.Lanes != nil {
 		fail.Problem = "the script has no such lane"
 		fail.Diff = fmt.Sprintf("- one of %q\n+ %q", slices.Sorted(maps.Keys(m.Lanes)), name)
-		return nil, fail
+		return nil, place, fail
 	}
 	if at.turn >= len(l.turns) {
 		fail.Problem = fmt.Sprintf("the script runs out: it has %s", count(len(l.turns), "turn"))
 		fail.Diff = "- no more requests\n+ " + describe(req)
-		return nil, fail
+		return nil, place, fail
 	}
 	turn := &l.turns[at.turn]
 	expect := turn.Expect
@@ -132,17 +142,17 @@ func (m *Model) answer(ctx context.Context, req *llm.Request) (*Turn, error) {
 		if at.attempts > len(turn.Attempts) {
 			fail.Problem = fmt.Sprintf("the script runs out: the turn has %s", count(len(turn.Attempts), "attempt"))
 			fail.Diff = "- no more attempts\n+ " + describe(req)
-			return nil, fail
+			return nil, place, fail
 		}
 		turn = &turn.Attempts[at.attempts-1]
 	}
 	for _, e := range []*Expect{expect, turn.Expect} {
 		if fail.Diff = e.diff(req); fail.Diff != "" {
 			fail.Problem = "the request is not the expected one"
-			return nil, fail
+			return nil, place, fail
 		}
 	}
-	return turn, nil
+	return turn, place, nil
 }
 
 func (m *Model) lane(name string) *lane {

@@ -43,6 +43,7 @@ type Script struct {
 // Lane is the script of one model, by the name of its lane.
 type Lane struct {
 	Name  string
+	Pos   Pos // of the name
 	Turns []Turn
 }
 
@@ -123,7 +124,8 @@ func ParseScriptAt(name string, line int, src []byte) (*Script, error) {
 }
 
 // YAML writes the script as a scenario file: ParseScript gives an equal one
-// again, positions and the File aside. JSON is written without insignificant
+// again, positions and the File aside, unless it refuses a script that
+// contradicts itself. JSON is written without insignificant
 // space, and empty members of llm types as if they were absent.
 func (s *Script) YAML() ([]byte, error) {
 	for _, l := range s.Models {

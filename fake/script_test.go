@@ -38,7 +38,10 @@ tools:
       - {text: ok, ignores_cancel: true}
       - {exit: true}
       - {stall: true}
-      - {text_b64: //8=, returns: 2001-01-01}
+      - {text_b64: //8=}
+      - {returns: 2001-01-01}
+  k:
+    text: else
     by_args:
       - {args: {a: 1}, text: one}
       - {args: "no json", error_b64: //8=}
@@ -128,8 +131,9 @@ func sampleScript() *fake.Script {
 			{Name: "f", Description: "does f", Parameters: raw(`{"type":"object"}`), Behaviour: fake.Behaviour{Returns: raw(`{"b":1,"a":["x",1.50,null,true]}`)}},
 			{Name: "g", Calls: []fake.Behaviour{
 				{Error: "oh", Delay: 30 * time.Millisecond, Gate: "one"}, {Panic: "ah"}, {Text: "ok", IgnoresCancel: true}, {Exit: true}, {Stall: true},
-				{Text: odd, Returns: raw(`"2001-01-01"`)},
-			}, ByArgs: []fake.ArgsCase{
+				{Text: odd}, {Returns: raw(`"2001-01-01"`)},
+			}},
+			{Name: "k", Behaviour: fake.Behaviour{Text: "else"}, ByArgs: []fake.ArgsCase{
 				{Args: `{"a":1}`, Behaviour: fake.Behaviour{Text: "one"}}, {Args: "no json", Behaviour: fake.Behaviour{Error: odd}},
 			}},
 			{Name: "h", Client: true},
@@ -206,6 +210,9 @@ func TestParseScript(t *testing.T) {
 	}
 	check(t, "position of an option", fake.Pos{Line: 6, Col: 3}, got.Loop[1].Pos)
 	check(t, "position of its value", fake.Pos{Line: 6, Col: 14}, got.Loop[1].Value.Pos)
+	check(t, "position of a tool", fake.Pos{Line: 13, Col: 3}, got.Tools[1].Pos)
+	check(t, "position of parameters", fake.Pos{Line: 12, Col: 40}, got.Tools[0].ParametersPos)
+	check(t, "position of a lane", fake.Pos{Line: 29, Col: 3}, got.Models[0].Pos)
 	check(t, "error there", "s.yaml:6:14: no 5", got.Errorf(got.Loop[1].Value.Pos, "no %d", 5).Error())
 }
 
@@ -361,6 +368,7 @@ var refused = []string{
 	"{version: 1, models: {a: [{expect: {role: x}}]}}", "{version: 1, models: {a: [{events: [{x: y}]}]}}", "{version: 1, models: {a: [{events: [{usage: x}]}]}}",
 	"{version: 1, input: 5}", "{version: 1, input: [{x: y}]}", "{version: 1, loop: []}", "{version: 1, cancel: {x: 1}}", "{version: 1, consumer: {leave_after: x}}",
 	"{version: 1, tools: {a: {client: x}}}", "{version: 1, models: {a: [{calls: [{args: 5}]}]}}", "{version: 1, name: [x]}",
+	"{version: 1, tools: {a: {parameters: [1]}}}",
 }
 
 func TestSyntaxErrors(t *testing.T) {
@@ -398,6 +406,19 @@ func TestSyntaxErrors(t *testing.T) {
 		{"version: 1\ncancel: {at: 1s, before: true}", "2:9: cancel needs exactly one of before, at, in_tool, after_events"},
 		{"version: 1\ntools: {f: {}}\ncancel: {in_tool: g}", "3:19: there is no tool \"g\"; did you mean one of [\"f\"]?"},
 		{"version: 1\ntools: {f: {client: maybe}}", "2:21: expected true or false, found \"maybe\""},
+		{"version: 1\ntools: {f: {parameters: [1]}}", "2:25: expected a JSON Schema, which is a map, found a list"},
+		{"version: 1\ntools: {f: [text, error]}", "2:12: expected a tool, which is a map, found a list"},
+		{"version: 1\ntools: {f: {text: a, error: b, panic: c}}", "2:22: text and error exclude each other; keep one\ns.yaml:2:32: text and panic exclude each other; keep one"},
+		{"version: 1\ntools: {f: {exit: true, delay: 1s, gate: g, ignores_cancel: true, stall: true}}", "2:67: exit and stall exclude each other; keep one"},
+		{"version: 1\ntools: {f: {calls: [{returns: 1, text_b64: aGk=}]}}", "2:34: returns and text_b64 exclude each other; keep one"},
+		{"version: 1\ntools: {f: {by_args: [{args: a, text: a, error_b64: aGk=}]}}", "2:42: text and error_b64 exclude each other; keep one"},
+		{"version: 1\ntools: {f: {text: a, calls: [], by_args: []}}", "2:33: calls and by_args exclude each other; keep one"},
+		{"version: 1\ntools: {f: {client: true, delay: 3s, text: a}}", "2:27: client and delay exclude each other; keep one\ns.yaml:2:38: client and text exclude each other; keep one"},
+		{"version: 1\ntools: {f: {client: true, calls: []}, g: {client: true, by_args: []}}", "2:27: client and calls exclude each other; keep one\ns.yaml:2:57: client and by_args exclude each other; keep one"},
+		{"version: 1\ngates: [a]", "2:9: no tool and no turn waits for the gate \"a\"; there is no gate"},
+		{"version: 1\ngates: [a, 5]", "2:12: expected a text (put it in quotes if it looks like something else), found the number 5"},
+		{"version: 1\ngates: [first, frist, '']\ntools: {f: {gate: first}, g: {calls: [{gate: c}]}, h: {by_args: [{args: a, gate: b}]}}\nmodels: {m: [{gate: d}, {attempts: [{gate: first}]}]}",
+			"2:16: no tool and no turn waits for the gate \"frist\"; did you mean \"first\"? there are [\"b\" \"c\" \"d\" \"first\"]\ns.yaml:2:23: no tool and no turn waits for the gate \"\"; did you mean \"b\"? there are [\"b\" \"c\" \"d\" \"first\"]"},
 		{"version: 1\ntools: {f: {text_b64: \"?\"}}", "2:23: expected base64, found \"?\""},
 		{"version: 1\ntools: {f: {returns: {a: .inf}}}", "2:26: expected a number as JSON writes it, or a text in quotes, found .inf"},
 		{"version: 1\ntools: {f: {returns: {a: 1, a: 2}}}", "2:29: the key \"a\" stands here a second time"},
@@ -474,6 +495,13 @@ func TestQuotes(t *testing.T) {
 		check(t, "error", nil, err)
 		check(t, text, "version: 1\nname: "+want+"\n", string(out))
 	}
+}
+
+// TestAllGates takes the gates of all who can wait for one.
+func TestAllGates(t *testing.T) {
+	s := parse(t, "version: 1\ngates: [e, d, c, b, a]\ntools: {f: {gate: a}, g: {calls: [{gate: b}]}, h: {by_args: [{args: x, gate: c}]}}\nmodels: {m: [{gate: d}, {attempts: [{gate: e}]}]}")
+	check(t, "gates", []string{"e", "d", "c", "b", "a"}, s.Gates)
+	parse(t, "version: 1\ntools: {f: {client: false, text: a}, g: {text: a, calls: [{text: b}]}, h: {text: a, by_args: []}}")
 }
 
 func TestScriptModel(t *testing.T) {

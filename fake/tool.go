@@ -14,8 +14,9 @@ import (
 )
 
 // Behaviour is what a scripted tool does when it is called: it waits (Delay,
-// then Gate, then Stall), and then ends in one way: Panic, Exit, Error, or a
-// result. The zero value returns an empty text at once.
+// then Gate), and then ends in one way: Stall, Panic, Exit, Error, or a result.
+// The zero value returns an empty text at once. A scenario file that names
+// several ways to end is refused; in Go the first of them in this order counts.
 type Behaviour struct {
 	// Returns is a JSON value; the result is its text. It goes before Text.
 	Returns json.RawMessage
@@ -32,13 +33,16 @@ type Behaviour struct {
 
 // Tool is a scripted tool. A call is answered by the first of ByArgs that fits,
 // else by the next of Calls, else by the tool's own Behaviour. When Calls are
-// used up and the own Behaviour is zero, the script has run out.
+// used up and the own Behaviour is zero, the script has run out. A scenario file
+// has either ByArgs or Calls, and neither they nor a Behaviour for a client's tool.
 type Tool struct {
 	Name        string
+	Pos         Pos // of the name
 	Description string
 	// Parameters is the JSON Schema of the arguments; nil takes any object.
-	Parameters json.RawMessage
-	Client     bool // it has no code: the caller of the loop answers
+	Parameters    json.RawMessage
+	ParametersPos Pos
+	Client        bool // it has no code: the caller of the loop answers
 	Behaviour
 	Calls  []Behaviour
 	ByArgs []ArgsCase

@@ -1,0 +1,97 @@
+// Package wire is a fake provider over HTTP: it plays a scripted model in four
+// wire protocols, streamed and buffered, so that a program in any language can be
+// tested with no change to it but a base URL.
+//
+// Under the address of a Server each provider has a base path, to which its own
+// paths are added as its SDKs do:
+//
+//	/openai/v1          chat/completions, responses
+//	/anthropic          v1/messages
+//	/gemini/v1beta      models/{model}:generateContent, :streamGenerateContent
+//
+// In front of them /lane/NAME puts the requests into a lane of the script, so that
+// several clients can be served at once. An answer is a function of the script, the
+// lane and the conversation so far, tries counted (see fake.Model), and of nothing
+// else: no clock is read, and nothing waits.
+package wire
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// Provider is a provider that a Server plays.
+type Provider string
+
+// The providers.
+const (
+	OpenAI    Provider = "openai"
+	Anthropic Provider = "anthropic"
+	Gemini    Provider = "gemini"
+)
+
+// BaseURL is what a client of the provider's official SDK gets as its base URL. A
+// lane may be empty.
+func BaseURL(server string, lane string, p Provider) string {
+	base := strings.TrimSuffix(server, "/")
+	if lane != "" {
+		base += "/lane/" + lane
+	}
+	base += "/" + string(p)
+	if p == OpenAI {
+		base += "/v1"
+	}
+	return base
+}
+
+// endpoint is one path of a provider.
+type endpoint struct {
+	provider Provider
+	proto    protocol.Protocol
+	path     string // for the codec
+}
+
+// route finds what a path means.
+func route(path string) (lane string, e endpoint, ok bool) {
+	rest := path
+	if after, has := strings.CutPrefix(path, "/lane/"); has {
+		lane, rest, _ = strings.Cut(after, "/")
+		rest = "/" + rest
+	}
+	switch {
+	case rest == "/openai/v1/chat/completions":
+		return lane, endpoint{OpenAI, openai.Chat{}, "/chat/completions"}, true
+	case rest == "/openai/v1/responses":
+		return lane, endpoint{OpenAI, openai.Responses{}, "/responses"}, true
+	case rest == "/anthropic/v1/messages":
+		return lane, endpoint{Anthropic, anthropic.Messages{}, "/v1/messages"}, true
+	case strings.HasPrefix(rest, "/gemini/v1beta/models/"):
+		return lane, endpoint{Gemini, gemini.GenerateContent{}, strings.TrimPrefix(rest, "/gemini/v1beta")}, true
+	}
+	return "", endpoint{}, false
+}
+
+// key returns the credential of a request.
+func (e endpoint) key(r *http.Request) string {
+	bearer := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	switch e.provider {
+	case Anthropic:
+		if k := r.Header.Get("X-Api-Key"); k != "" {
+			return k
+		}
+	case Gemini:
+		if k := r.Header.Get("X-Goog-Api-Key"); k != "" {
+			return k
+		}
+		if k := r.URL.Query().Get("key"); k != "" {
+			return k
+		}
+	case OpenAI:
+	}
+	return bearer
+}
