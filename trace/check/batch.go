@@ -14,6 +14,7 @@ type batch struct {
 	turn  int32 // counts the run's turns from 1; 0 before the first
 	calls []call
 	hint  int  // where find looks first
+	own   bool // the turn is the run's, and not that of one which it resumes
 	dups  bool // two of the calls have one id
 	// reused says that the id of a call is empty or was used before.
 	reused bool
@@ -33,6 +34,7 @@ type call struct {
 	place          int32  // of the id in the list of answers
 	state          callState
 	abandoned      bool
+	blamed         bool // that its end is missing, or out of place, was reported
 	known          bool // the result is: what it is and whether it is a failure
 	failed         bool
 	content        []llm.Part
@@ -50,7 +52,7 @@ const (
 // begin takes the calls of a new turn.
 func (r *run) begin(parts []llm.Part) {
 	b := &r.batch
-	*b = batch{turn: b.turn + 1, calls: b.calls[:0]}
+	*b = batch{turn: b.turn + 1, calls: b.calls[:0], own: true}
 	for _, p := range parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
 			r.register(c.ID, c.Name, c.Args)
@@ -170,6 +172,7 @@ func (r *run) inStep(ev *trace.Event) {
 // toolStart takes the start of a tool.
 func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
 	r.mustHaveDecided()
+	r.tools.told = true
 	c := r.adopt(b.Call, b.Name, b.Args, callAsked)
 	r.mayStart(c, b)
 	r.inStep(ev)
@@ -223,6 +226,9 @@ func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 	c := r.call(b.Call, callRunning)
 	if c == nil || c.state != callRunning {
 		r.report(invFraming, "the call %q ends, but it is not running", b.Call)
+		if c != nil {
+			c.blamed = true
+		}
 		return
 	}
 	r.inStep(ev)
@@ -236,6 +242,7 @@ func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 // toolSkip takes the word that a call gets a result without being run.
 func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
 	r.mustHaveDecided()
+	r.tools.told = true
 	c := r.adopt(b.Call, b.Name, "", callAsked)
 	switch {
 	case c == nil:
@@ -282,15 +289,16 @@ func (r *run) result(c *call, res llm.ToolResult, failed bool) {
 	c.known, c.failed, c.content = true, failed || res.IsError, res.Content
 }
 
-// told holds the results among new messages against those that the tools gave.
-func (r *run) told(messages []llm.Message) {
-	if !r.batch.answered {
+// told holds the results among new messages against those that the tools gave;
+// pending are the calls that somebody else answers.
+func (r *run) told(messages []llm.Message, pending []string) {
+	if len(r.batch.calls) == 0 {
 		return
 	}
 	for i := range messages {
 		for _, p := range messages[i].Parts {
 			if res, ok := p.(llm.ToolResult); ok {
-				r.contained(res.ID, res.Content, res.IsError)
+				r.contained(&res, pending)
 			}
 		}
 	}
@@ -298,23 +306,40 @@ func (r *run) told(messages []llm.Message) {
 
 // contained holds a result that the model is told against the call's own. Calls
 // of one id cannot be told apart here.
-func (r *run) contained(id string, content []llm.Part, isError bool) {
-	c := r.call(id, callEnded)
+func (r *run) contained(res *llm.ToolResult, pending []string) {
+	c := r.call(res.ID, callEnded)
 	switch {
-	case c == nil || !c.known || r.batch.dups:
-	case isError != c.failed && !r.promise.unflagged:
+	case c == nil || r.batch.dups:
+	case !c.known:
+		r.madeUp(c, res.IsError, pending)
+	case res.IsError != c.failed && !r.promise.unflagged:
 		if c.failed {
-			r.report(invContainedTools, "the call %q failed, but the model is told a result that is not marked as an error", id)
+			r.report(invContainedTools, "the call %q failed, but the model is told a result that is not marked as an error", c.id)
 			return
 		}
-		r.report(invContainedTools, "the call %q did not fail, but the model is told an error", id)
-	case slices.EqualFunc(content, c.content, sameContent):
+		r.report(invContainedTools, "the call %q did not fail, but the model is told an error", c.id)
+	case slices.EqualFunc(res.Content, c.content, sameContent):
 	case c.failed:
-		r.report(invContainedTools, "the call %q failed, but the model is told another result than the one that was recorded", id)
+		r.report(invContainedTools, "the call %q failed, but the model is told another result than the one that was recorded", c.id)
 	default:
 		// INV-01: a call is answered with its result, and a result has its call.
-		r.report(invPairing, "the call %q is answered with another result than the one that its tool gave", id)
+		r.report(invPairing, "the call %q is answered with another result than the one that its tool gave", c.id)
 	}
+}
+
+// madeUp reports a result of a call that neither was run nor skipped, where the
+// run tells what becomes of its calls, and the call is the loop's to answer.
+func (r *run) madeUp(c *call, isError bool, pending []string) {
+	switch {
+	case !r.tools.told || !r.batch.own || r.tools.client[c.name] || r.control.forced == forceAsked:
+	case c.state != callAsked || c.blamed || slices.Contains(pending, c.id):
+	case isError:
+		r.report(invFraming, "the call %q has an error result, but neither a tool.end nor a tool.skip has told it", c.id)
+	default:
+		// INV-09: a call that is not run gets an error result.
+		r.report(invExactArgs, "the call %q was not run, but the model is told a result that is no error", c.id)
+	}
+	c.blamed = true
 }
 
 // sameContent compares two parts of results, most of which are texts.

@@ -128,6 +128,7 @@ var brokenRules = []brokenRun{
 			e, ended := ev.Body.(trace.ToolEnd)
 			return ok && b.Call == "c4" || ended && e.Call == "c4"
 		})
+		s.insert(s.index(t, trace.KindStepEnd, 1), trace.ToolSkip{Call: "c4", Name: "g", Cause: "unknown_tool", Result: bad("c4")})
 	}},
 	{"INV-08", "client tools, the rest run", "a client tool is run", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindToolStart, 0)
@@ -142,6 +143,20 @@ var brokenRules = []brokenRun{
 	}},
 	{"INV-09", "resolved arguments", "the first resolution", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.ToolStart) { b.Args = "{}" })
+	}},
+	{"INV-09", "plain", "a result of a call that was not run", func(t *testing.T, s *script) {
+		s.remove(t, trace.KindToolStart, 1).remove(t, trace.KindToolEnd, 0)
+	}},
+	{"INV-09", "plain", "no tools are declared, and it is seen that another ran", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunStart) { b.Tools = nil })
+		s.remove(t, trace.KindToolStart, 1).remove(t, trace.KindToolEnd, 0)
+	}},
+	{"INV-09", "skips", "no tools are declared, and it is seen that another was skipped", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunStart) { b.Tools = nil })
+		s.remove(t, trace.KindToolStart, 0).remove(t, trace.KindToolEnd, 0)
+	}},
+	{"INV-09", "cap", "a result of the only call, which was not run", func(t *testing.T, s *script) {
+		s.remove(t, trace.KindToolStart, 0).remove(t, trace.KindToolEnd, 0)
 	}},
 	{"INV-11", "plain", "ends though the turn has calls", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.Decision) { b.Action, b.Cause, b.Calls = trace.End, trace.CauseNone, 0 })
@@ -323,6 +338,8 @@ var brokenRules = []brokenRun{
 		i := s.index(t, trace.KindToolSkip, 0)
 		s.insert(i, s.events[i].Body)
 	}},
+	{"INV-14", "skips", "a call that was skipped without a word", func(t *testing.T, s *script) { s.remove(t, trace.KindToolSkip, 0) }},
+	{"INV-14", "cancel", "a call that was skipped without a word, at the end", func(t *testing.T, s *script) { s.remove(t, trace.KindToolSkip, 0) }},
 	{"INV-14", "skips", "an unknown call is skipped", func(t *testing.T, s *script) {
 		s.insert(s.index(t, trace.KindToolSkip, 0), trace.ToolSkip{Call: "zz"})
 	}},

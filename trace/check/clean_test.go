@@ -21,7 +21,7 @@ var clean = map[string]func() *script{
 		return begin("r1", nil).ask().turn(text("hi")).done().end(trace.CauseNone)
 	},
 	"nothing declared and nothing decided": func() *script {
-		s := begin("r1", nil).ask().reply(llm.Assistant(c1))
+		s := bare("r1").ask().reply(llm.Assistant(c1))
 		s.results(good("c1")).done()
 		return s.ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
 	},
@@ -101,6 +101,15 @@ var clean = map[string]func() *script{
 	"client tools, the rest run": func() *script {
 		s := begin("r1", declared).ask().turn(c1, call("q", "ask")).starts(c1).ends(good("c1")).results(good("c1"))
 		return s.decide(trace.Stop, trace.CauseClientTools, 0).done().end(trace.CauseClientTools, "q")
+	},
+	"a client tool that is answered within the run": func() *script {
+		s := begin("r1", declared).ask().turn(call("q", "ask")).results(good("q")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"a call that waits is answered within the run": func() *script {
+		s := begin("r1", declared).ask().turn(c1).decide(trace.Suspend, trace.CauseApproval, 0).add(trace.Suspended{Pending: []string{"c1"}})
+		s.decide(trace.GoOn, trace.CauseApproval, 0).results(good("c1")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
 	"cancel": func() *script {
 		s := begin("r1", declared).ask().turn(c1, c2, c3).starts(c1).starts(c2).add(trace.Cancelled{})
@@ -228,6 +237,12 @@ var clean = map[string]func() *script{
 	"a turn that was continued too often": func() *script {
 		s := begin("r1", declared).ask().reply(llm.Assistant(text("a")))
 		return s.decide(trace.Stop, trace.CauseContinuedTurn, 0).done().end(trace.CauseContinuedTurn)
+	},
+	"a call of a turn that gave way to another is answered": func() *script {
+		s := begin("r1", declared).ask().turn(c1).starts(c1).ends(good("c1")).results(good("c1")).done()
+		s.history = append(s.history, llm.Assistant(c2), llm.ToolResults(good("c2")))
+		s.add(trace.Rewrite{Cause: "middleware"})
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
 	"a policy answers itself": func() *script {
 		s := begin("r1", declared)
@@ -371,6 +386,9 @@ func TestResumedRun(t *testing.T) {
 	twice := resume("r1")
 	twice.insert(twice.index(t, trace.KindToolStart, 0)+2, trace.ToolStart{Call: "c2", Name: "g", Args: c2.Args})
 	wantOne(t, (&script{events: append(first.events, twice.events...)}).check(), "INV-08")
+	answered := resume("r1") // by the caller, with the history as it was
+	answered.remove(t, trace.KindToolStart, 0).remove(t, trace.KindToolEnd, 0).remove(t, trace.KindRewrite, 0)
+	wantNone(t, (&script{events: append(first.events, answered.events...)}).check())
 	other := resume("r1")
 	change(t, other, 0, func(b *trace.ToolStart) { b.Args = "{}" })
 	wantOne(t, (&script{events: append(first.events, other.events...)}).check(), "INV-09")

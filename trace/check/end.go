@@ -59,15 +59,15 @@ func (r *run) escaped(e *trace.Error) bool {
 // complete holds the messages after the last request against the calls.
 func (r *run) complete(b *trace.RunEnd) {
 	x, same := &r.answer, true
-	if !x.rewritten {
-		same = r.echo(b.Appended)
-		r.told(b.Appended)
-	}
-	r.append(&x.list, b.Appended)
 	pending := b.Pending
 	if len(pending) == 0 {
 		pending = r.suspended
 	}
+	if !x.rewritten {
+		same = r.echo(b.Appended)
+		r.told(b.Appended, pending)
+	}
+	r.append(&x.list, b.Appended)
 	if same {
 		r.unanswered(pending)
 	}

@@ -103,7 +103,7 @@ func (r *run) messages(x *exchange, b trace.ModelRequest) {
 		r.report(invAppendOnly, "the request keeps %d messages of the %d of the request before it, without a rewrite event", b.Kept, l.n)
 	case x == &r.answer && !x.rewritten:
 		r.echo(b.New)
-		r.told(b.New)
+		r.told(b.New, r.suspended)
 	}
 	if kept := max(0, b.Kept); kept < l.n {
 		l.cut(kept)

@@ -257,7 +257,7 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 // back must be sent back as they were.
 func TestArgumentsThatAreMended(t *testing.T) {
 	for args, want := range map[string]bool{`{"a":1`: true, `[]`: true, "": true, `"x"`: true, `{"a": 1}`: false} {
-		s := begin("r1", nil).ask().reply(llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Args: args}))
+		s := bare("r1").ask().reply(llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Args: args}))
 		s.history[1] = llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Args: "{}"})
 		s.results(good("c1")).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
 		if got := len(s.check()) == 0; got != want {
@@ -300,7 +300,7 @@ func TestIDsThatAreMended(t *testing.T) {
 		"empty": {call("", "f"), c2}, "twice in a turn": {c1, call("c1", "g")}, "of a turn before": {c3, c2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := begin("r1", nil).ask().reply(llm.Assistant(c3)).results(good("c3")).done().ask().reply(llm.Assistant(made...))
+			s := bare("r1").ask().reply(llm.Assistant(c3)).results(good("c3")).done().ask().reply(llm.Assistant(made...))
 			s.history[len(s.history)-1] = llm.Assistant(call("m1", "f"), call("m2", "g"))
 			s.results(good("m1"), good("m2")).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
 			vs := s.check()
@@ -337,7 +337,7 @@ func TestOneIDTwiceInAnAnswer(t *testing.T) {
 		"an end too many":       {[]trace.ModelDelta{begins, ends, begins, ends, ends}, 2, []string{"INV-14 7", "INV-04 8"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := begin("r1", nil).ask()
+			s := bare("r1").ask()
 			for _, d := range x.deltas {
 				s.attempt(1, d)
 			}

@@ -115,6 +115,7 @@ func off(v string) bool {
 // tools are the names of the tools that a run may execute.
 type tools struct {
 	client map[string]bool // true for those that the caller runs
+	told   bool            // the run tells what becomes of its calls
 }
 
 func (t *tools) offer(name string) {
@@ -238,6 +239,7 @@ func (r *run) start(b trace.RunStart, first bool) {
 	for _, t := range b.Tools {
 		r.tools.declare(t)
 	}
+	r.tools.told = len(b.Tools) > 0
 }
 
 // exchange returns the model calls of a purpose.

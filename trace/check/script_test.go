@@ -33,6 +33,13 @@ func begin(run string, options trace.Options) *script {
 	return s
 }
 
+// bare begins a run that declares nothing, not even tools.
+func bare(run string) *script {
+	s := begin(run, nil)
+	s.events[0].Body = trace.RunStart{Clock: trace.ClockVirtual}
+	return s
+}
+
 var declared = trace.Options{
 	{Name: "max_steps", Value: "5"}, {Name: "concurrency", Value: "2"},
 	{Name: "same_tool_error_stop", Value: "2"}, {Name: "same_tool_error_reset", Value: "success"},
