@@ -44,9 +44,9 @@ func (w *chatWriter) said(parts []llm.Part) (calls bool, err error) {
 		switch p := p.(type) {
 		case llm.Text:
 			switch {
+			case p.Text == "":
 			case p.Opaque != nil:
 				others++
-			case p.Text == "":
 			case p.Refusal:
 				refusals, refusal = refusals+1, p.Text
 			default:

@@ -137,7 +137,7 @@ func (w *chatWriter) content(parts []llm.Part, path, refusal string, media func(
 
 // textPart writes a text as an element of a content.
 func (w *chatWriter) textPart(p llm.Text) {
-	if isEmpty(p) {
+	if p.Text == "" {
 		return
 	}
 	w.comma()
@@ -151,19 +151,17 @@ func (w *chatWriter) textPart(p llm.Text) {
 	w.buf = append(appendMembers(w.buf, p.Opaque, "type", key), '}')
 }
 
-func isEmpty(p llm.Part) bool {
-	t, ok := p.(llm.Text)
-	return ok && t.Text == "" && t.Opaque == nil
-}
-
 // onlyText returns the text of parts that are one plain text or none at all.
 func onlyText(parts []llm.Part) (only string, ok bool) {
 	for _, p := range parts {
 		t, isText := p.(llm.Text)
-		if !isText || t.Opaque != nil || t.Refusal || t.Text != "" && only != "" {
+		switch {
+		case isText && t.Text == "":
+		case !isText || t.Opaque != nil || t.Refusal || only != "":
 			return "", false
+		default:
+			only = t.Text
 		}
-		only += t.Text
 	}
 	return only, true
 }
