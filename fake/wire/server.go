@@ -119,11 +119,7 @@ func (x *exchange) serve(r *http.Request) {
 		x.refuse(&llm.APIError{Status: http.StatusMethodNotAllowed, Message: "the method has to be POST"})
 		return
 	}
-	path := x.path
-	if r.URL.RawQuery != "" {
-		path += "?" + r.URL.RawQuery
-	}
-	req, err := x.proto.DecodeRequest(path, body)
+	req, err := x.proto.DecodeRequest(x.path, body)
 	if err != nil {
 		told, ok := errors.AsType[*llm.APIError](err)
 		if !ok {

@@ -1,0 +1,252 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// kinds are the four protocols, each as a client of one server.
+var kinds = []struct {
+	name     string
+	provider wire.Provider
+	proto    protocol.Protocol
+	key      func(string) func(*http.Request) error
+}{
+	{"openai-chat", wire.OpenAI, openai.Chat{}, openai.Key},
+	{"openai-responses", wire.OpenAI, openai.Responses{}, openai.Key},
+	{"anthropic-messages", wire.Anthropic, anthropic.Messages{}, anthropic.Key},
+	{"gemini", wire.Gemini, gemini.GenerateContent{}, gemini.Key},
+}
+
+// serve starts a server and returns a client of each protocol.
+func serve(t *testing.T, cfg wire.Config, lane string) (*wire.Server, map[string]*protocol.Client) {
+	t.Helper()
+	s := wire.New(cfg)
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	t.Cleanup(h.Client().CloseIdleConnections)
+	clients := map[string]*protocol.Client{}
+	for _, k := range kinds {
+		base := wire.BaseURL(h.URL, lane, k.provider)
+		if k.provider == wire.Gemini {
+			base += "/v1beta"
+		}
+		clients[k.name] = &protocol.Client{Protocol: k.proto, BaseURL: base, HTTP: h.Client(), Authorize: k.key("secret-key")}
+	}
+	return s, clients
+}
+
+func request(delivery llm.Delivery, messages ...llm.Message) *llm.Request {
+	return &llm.Request{Model: "some-model", Messages: messages, Delivery: delivery, Tools: []llm.Tool{{Name: "weather", Parameters: []byte(`{"type":"object"}`)}}}
+}
+
+func ask(c *protocol.Client, req *llm.Request) (*llm.Turn, error) {
+	return llm.Collect(c.Stream(context.Background(), req))
+}
+
+func apiError(t *testing.T, err error) *llm.APIError {
+	t.Helper()
+	e, ok := errors.AsType[*llm.APIError](err)
+	if !ok {
+		t.Fatalf("the error is %v, not an *llm.APIError", err)
+	}
+	return e
+}
+
+// A conversation of two turns, in each protocol and delivery, comes out as the
+// script says.
+func TestConversation(t *testing.T) {
+	script := []fake.Turn{
+		{Text: "I will look.", Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Bern"}`}, {ID: "call_2", Name: "weather", Args: `{"city":"Rome"}`}}, Chunk: 4, Usage: llm.Usage{Input: 11, Output: 7}},
+		{Text: "Rain in Bern, sun in Rome ☀.", Chunk: 5, Usage: llm.Usage{Input: 31, Output: 9}},
+	}
+	for _, k := range kinds {
+		for _, delivery := range []llm.Delivery{llm.Streamed, llm.Buffered} {
+			t.Run(fmt.Sprintf("%s/%q", k.name, delivery), func(t *testing.T) {
+				s, clients := serve(t, wire.Config{Model: fake.NewModel(script...)}, "")
+				c := clients[k.name]
+				history := []llm.Message{llm.User("What is the weather in Bern and Rome?")}
+				turn, err := ask(c, request(delivery, history...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var calls []string
+				for _, call := range turn.Calls() {
+					calls = append(calls, call.ID+" "+call.Name+" "+call.Args)
+				}
+				if diff := cmp.Diff([]string{`call_1 weather {"city":"Bern"}`, `call_2 weather {"city":"Rome"}`}, calls); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+				if turn.Text() != "I will look." || turn.Usage != (llm.Usage{Input: 11, Output: 7}) || turn.ResponseID == "" || turn.Model != "some-model" {
+					t.Errorf("got %+v", turn)
+				}
+				history = append(history, turn.Message(), llm.ToolResults(
+					llm.ToolResult{ID: "call_1", Name: "weather", Content: []llm.Part{llm.Text{Text: "rain"}}},
+					llm.ToolResult{ID: "call_2", Name: "weather", Content: []llm.Part{llm.Text{Text: "sun"}}},
+				))
+				turn, err = ask(c, request(delivery, history...))
+				if err != nil || turn.Text() != "Rain in Bern, sun in Rome ☀." || turn.Finish != llm.FinishStop || len(turn.Warnings) > 0 {
+					t.Errorf("got %+v, %v", turn, err)
+				}
+				if r := s.Report(); r.Requests != 2 || len(r.Refusals) > 0 || len(r.Violations) > 0 {
+					t.Errorf("the report is %+v", r)
+				}
+			})
+		}
+	}
+}
+
+// Clients at once, each in a lane of its own, get the same answers.
+func TestLanes(t *testing.T) {
+	m := fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"})
+	s := wire.New(wire.Config{Model: m})
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	t.Cleanup(h.Client().CloseIdleConnections)
+	var wg sync.WaitGroup
+	ids := make([]string, 8)
+	for i := range ids {
+		wg.Go(func() {
+			c := &protocol.Client{Protocol: openai.Chat{}, BaseURL: wire.BaseURL(h.URL, fmt.Sprint("lane", i), wire.OpenAI), HTTP: h.Client(), Authorize: openai.Key("secret-key")}
+			first, err := ask(c, request(llm.Streamed, llm.User("hi")))
+			if err != nil || first.Text() != "one" {
+				t.Errorf("lane %d: %v, %v", i, first, err)
+				return
+			}
+			second, err := ask(c, request(llm.Streamed, llm.User("hi"), first.Message(), llm.User("more")))
+			if err != nil || second.Text() != "two" {
+				t.Errorf("lane %d: %v, %v", i, second, err)
+			}
+			ids[i] = first.ResponseID
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if seen[id] {
+			t.Errorf("two lanes have an answer called %s", id)
+		}
+		seen[id] = true
+	}
+}
+
+// What a script says of errors is what the clients see, in each protocol.
+func TestErrors(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			_, clients := serve(t, wire.Config{Model: fake.NewModel(
+				fake.Turn{Attempts: []fake.Turn{
+					{Error: &fake.Failure{Status: 429, Message: "slow down", RetryAfter: 2e9}},
+					{Text: "so far", Error: &fake.Failure{Status: 503, Message: "gone"}},
+					{Text: "so far", Error: &fake.Failure{Connection: fake.ConnectionClosed}},
+					{Text: "so far", Error: &fake.Failure{Connection: fake.ConnectionReset}},
+					{Text: "at last"},
+				}},
+			)}, "")
+			c := clients[k.name]
+			req := request(llm.Streamed, llm.User("hi"))
+			_, err := ask(c, req)
+			if e := apiError(t, err); e.Status != 429 || e.Message != "slow down" || e.RetryAfter != 2e9 || !e.Retryable {
+				t.Errorf("first: %+v", e)
+			}
+			turn, err := ask(c, req)
+			if e := apiError(t, err); turn.Text() != "so far" || e.Message != "gone" {
+				t.Errorf("second: %q, %+v", turn.Text(), e)
+			}
+			for _, n := range []string{"third", "fourth"} {
+				turn, err = ask(c, req)
+				if e := apiError(t, err); turn.Text() != "so far" || !e.Retryable || !errors.Is(err, protocol.ErrCutOff) {
+					t.Errorf("%s: %q, %+v", n, turn.Text(), e)
+				}
+			}
+			if turn, err = ask(c, req); err != nil || turn.Text() != "at last" {
+				t.Errorf("fifth: %q, %v", turn.Text(), err)
+			}
+		})
+	}
+}
+
+// A wrong key is refused as the provider does, and stands in no error.
+func TestWrongKey(t *testing.T) {
+	for _, k := range kinds {
+		s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "hi"}), Key: "the-right-key"}, "")
+		c := clients[k.name]
+		_, err := ask(c, request(llm.Streamed, llm.User("hi")))
+		status := 401
+		if k.provider == wire.Gemini {
+			status = 400
+		}
+		if e := apiError(t, err); e.Status != status || e.Retryable {
+			t.Errorf("%s: %+v", k.name, e)
+		}
+		c.Authorize = k.key("the-right-key")
+		if _, err := ask(c, request(llm.Streamed, llm.User("hi"))); err != nil {
+			t.Errorf("%s, with the right key: %v", k.name, err)
+		}
+		if r := s.Report(); len(r.Refusals) != 1 || r.Refusals[0].Status != status || r.Refusals[0].Protocol != k.name {
+			t.Errorf("%s: the report is %+v", k.name, r)
+		}
+	}
+}
+
+// What breaks an invariant in a request is in the report.
+func TestViolations(t *testing.T) {
+	s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "hi"})}, "a")
+	_, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "weather", Args: "{}"}), llm.User("well?")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.Report()
+	if len(r.Violations) != 1 || r.Violations[0].Invariant != "INV-01" || r.Violations[0].Request != 1 {
+		t.Errorf("the violations are %+v", r.Violations)
+	}
+}
+
+// A script that has no answer says so at once.
+func TestScriptRunsOut(t *testing.T) {
+	s, clients := serve(t, wire.Config{Model: fake.NewModel()}, "")
+	_, err := ask(clients["anthropic-messages"], request(llm.Streamed, llm.User("hi")))
+	if e := apiError(t, err); e.Status != 400 || e.Retryable {
+		t.Errorf("got %+v", e)
+	}
+	if r := s.Report(); len(r.Refusals) != 1 {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+func TestOtherPaths(t *testing.T) {
+	_, clients := serve(t, wire.Config{Model: fake.NewModel()}, "")
+	c := clients["openai-chat"]
+	for path, want := range map[string]int{"/health": 204, "/": 404, "/openai/v1/embeddings": 404, "/lane/": 404, "/lane/x": 404, "/lane/x/openai": 404} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.BaseURL[:len(c.BaseURL)-len("/openai/v1")]+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.HTTP.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+}
