@@ -117,7 +117,7 @@ func (s *responsesDecoder) whole(it *item) error {
 		parts, err := it.said()
 		for _, p := range parts {
 			if t, ok := p.(llm.Text); ok {
-				s.emit(llm.TextDelta{Text: t.Text, Refusal: t.Refusal, Opaque: t.Opaque})
+				s.emit(llm.TextDelta(t))
 				continue
 			}
 			s.emit(llm.PartDone{Part: p})
@@ -125,7 +125,7 @@ func (s *responsesDecoder) whole(it *item) error {
 		return err
 	case kindReasoning:
 		p, err := it.reasoning()
-		s.emit(llm.ReasoningDelta{Text: p.Text, Opaque: p.Opaque})
+		s.emit(llm.ReasoningDelta(p))
 		return err
 	case kindCall, kindCustomCall:
 		s.called = true

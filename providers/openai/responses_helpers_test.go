@@ -84,9 +84,6 @@ func codes(warnings []llm.Warning) (out string) {
 	return strings.TrimPrefix(out, " ")
 }
 
-// sameJSON reports whether two texts are equal JSON values.
-func sameJSON(a, b string) bool { return llm.Canonical(a) == llm.Canonical(b) }
-
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 // sharedData returns a folder of recordings, which are not part of this module.

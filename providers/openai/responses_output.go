@@ -78,6 +78,9 @@ func (e *responsesEncoder) endText(it *outItem) {
 			key = "refusal"
 		}
 		e.about(it, "response."+it.speech()+".done", "content_index", func(dst []byte) []byte {
+			if !it.refusal {
+				dst = append(dst, `,"logprobs":[]`...)
+			}
 			return appendWord(dst, key, said)
 		})
 		e.about(it, "response.content_part.done", "content_index", func(dst []byte) []byte {
@@ -256,6 +259,9 @@ func (it *outItem) append(dst []byte, status string) []byte {
 
 // appendThought appends what a reasoning item has beside its id and type.
 func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
+	if member(it.opaque, "content") == nil {
+		dst = append(dst, `,"content":[]`...)
+	}
 	dst = append(appendOpaque(dst, it.opaque, func(key string) bool {
 		return key == "id" || key == "type" || key == "status" || key == "summary"
 	}), `,"summary":`...)

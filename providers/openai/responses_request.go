@@ -172,7 +172,9 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 // (SO-12, SO-18).
 func (b *bodyWriter) tools(req *llm.Request) error {
 	var tools []byte
-	if extra := b.extra["tools"]; !isNull(extra) {
+	if extra := b.extra["tools"]; isNull(extra) {
+		b.written = append(b.written, "tools")
+	} else {
 		var err error
 		if tools, err = encodeTools(req.Tools, extra); err != nil {
 			return err

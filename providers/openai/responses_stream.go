@@ -113,19 +113,25 @@ func (s *responsesDecoder) done(ev *event) error {
 	return s.end(it, &ev.item)
 }
 
-// of returns the item that an output_item.done ends: the last one at its index of
-// the same kind, or the call of the same id.
+// of returns the item that an output_item.done ends: of the open ones of its kind
+// that at its index, if its call id is the same, else the call of that id, else that
+// at its index.
 func (s *responsesDecoder) of(ev *event) (found *openItem) {
+	best := 0
 	for i := range s.items {
 		it := &s.items[i]
 		if it.finished || it.kind != ev.item.kind {
 			continue
 		}
-		if isCall(it.kind) && it.call.id != "" && it.call.id == ev.item.callID {
-			return it
-		}
+		fit := 0
 		if it.index == ev.index {
-			found = it
+			fit++
+		}
+		if it.call.index != 0 && it.call.id == ev.item.callID {
+			fit += 2
+		}
+		if fit > 0 && fit >= best {
+			found, best = it, fit
 		}
 	}
 	return found
