@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -88,7 +89,7 @@ func (e *SyntaxError) Error() string {
 			at += ":" + strconv.Itoa(n)
 		}
 	}
-	return at + ": " + e.Msg
+	return strings.TrimPrefix(at+": ", ": ") + e.Msg
 }
 
 // Pos is a place in a scenario file. The zero value is none.

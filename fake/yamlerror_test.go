@@ -51,6 +51,7 @@ func TestSyntaxErrorPlaces(t *testing.T) {
 		"f:3:7: no": {File: "f", Line: 3, Col: 7, Msg: "no"},
 		"f:3: no":   {File: "f", Line: 3, Msg: "no"},
 		"f: no":     {File: "f", Msg: "no"},
+		"no":        {Msg: "no"},
 	} {
 		check(t, "error", want, e.Error())
 	}

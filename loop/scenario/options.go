@@ -1,8 +1,9 @@
 package scenario
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,8 @@ func OptionNames() [][2]string {
 type reader struct {
 	cfg    loop.Config
 	preset string
+	tools  []string // the names of the script's tools
+	lanes  []string // and of its models
 }
 
 func options() []option {
@@ -46,7 +49,7 @@ func options() []option {
 			return oneOf(v, preset.Names()...)
 		}},
 		{"max_steps", "a whole number; 0 and less are a cap of nought", func(r *reader, v fake.Value) (err error) {
-			r.cfg.MaxSteps, err = integer(v)
+			r.cfg.MaxSteps, err = integer(v, math.MinInt)
 			if r.cfg.MaxSteps <= 0 {
 				r.cfg.MaxSteps = -1
 			}
@@ -62,7 +65,7 @@ func options() []option {
 		}},
 		{"stop_when", "a list of never, step_count: N, has_tool_call: NAME, total_tokens: N, cost: {limit, input, output}", stopWhen},
 		{"token_budget", "a number of tokens", func(r *reader, v fake.Value) error {
-			n, err := integer(v)
+			n, err := integer(v, 0)
 			r.cfg.TokenBudget = int64(n)
 			return err
 		}},
@@ -78,8 +81,8 @@ func options() []option {
 				r.cfg.Concurrency = loop.Unbounded
 				return nil
 			}
-			r.cfg.Concurrency, err = integer(v)
-			return cmp.Or(err, positive(v, r.cfg.Concurrency))
+			r.cfg.Concurrency, err = integer(v, 1)
+			return err
 		}},
 		{"tool_message", "one_per_step or one_per_call", func(r *reader, v fake.Value) error {
 			r.cfg.ToolMessage = loop.ToolMessage(unless(v.Text, "one_per_step"))
@@ -94,7 +97,7 @@ func options() []option {
 			return oneOf(v, "error_result", "empty_object")
 		}},
 		{"same_tool_error_stop", "a number of steps; 0 is no guard", func(r *reader, v fake.Value) (err error) {
-			if r.cfg.SameToolErrors, err = integer(v); r.cfg.SameToolErrors == 0 {
+			if r.cfg.SameToolErrors, err = integer(v, 0); r.cfg.SameToolErrors == 0 {
 				r.cfg.SameToolErrors = loop.Off
 			}
 			return err
@@ -109,7 +112,7 @@ func options() []option {
 		}},
 		{"retry", "a map of max, base, factor, max_wait", retry},
 		{"continuations", "how often a paused turn is continued; 0 is never", func(r *reader, v fake.Value) (err error) {
-			if r.cfg.Continuations, err = integer(v); r.cfg.Continuations == 0 {
+			if r.cfg.Continuations, err = integer(v, 0); r.cfg.Continuations == 0 {
 				r.cfg.Continuations = loop.Off
 			}
 			return err
@@ -124,7 +127,10 @@ func options() []option {
 			if !ok {
 				return oneOf(v, "auto", "required", "none", "tool:NAME")
 			}
-			return nil
+			if c.Mode != llm.ChooseTool {
+				return nil
+			}
+			return refers("tool", v, c.Name, r.tools)
 		}},
 		{"parallel_calls", "true or false", func(r *reader, v fake.Value) error {
 			on := v.Text == "true"
@@ -133,16 +139,28 @@ func options() []option {
 		}},
 		{"model", "the model's name, which is also its lane", func(r *reader, v fake.Value) error {
 			r.cfg.Model = v.Text
-			return kind(v, fake.Text)
+			if err := kind(v, fake.Text); err != nil {
+				return err
+			}
+			return refers("model", v, v.Text, r.lanes)
 		}},
 		{"policies", "a list of leaked_calls, keep_last: {keep, limit}, answer_tool: NAME", policies},
 	}
 }
 
-// Config makes the configuration that a script's loop options say.
+// Config makes the configuration that a script's loop options say. All options
+// that do not exist or do not fit are returned together, each a
+// *fake.SyntaxError.
 func Config(s *fake.Script) (loop.Config, error) {
 	r := &reader{}
+	for _, t := range s.Tools {
+		r.tools = append(r.tools, t.Name)
+	}
+	for _, l := range s.Models {
+		r.lanes = append(r.lanes, l.Name)
+	}
 	list := options()
+	var errs []error
 	for _, o := range s.Loop {
 		i := slices.IndexFunc(list, func(x option) bool { return x.name == o.Name })
 		if i < 0 {
@@ -154,11 +172,16 @@ func Config(s *fake.Script) (loop.Config, error) {
 			if near := fake.Nearest(o.Name, names); near != "" {
 				hint = fmt.Sprintf(" (did you mean %q?)", near)
 			}
-			return loop.Config{}, s.Errorf(o.Pos, "there is no loop option %q%s; the options are %s", o.Name, hint, strings.Join(names, ", "))
+			errs = append(errs, s.Errorf(o.Pos, "there is no loop option %q%s; the options are %s", o.Name, hint, strings.Join(names, ", ")))
+			continue
 		}
-		if err := list[i].set(r, o.Value); err != nil {
-			return loop.Config{}, s.Errorf(o.Value.Pos, "%s: %v", o.Name, err)
+		if err := at(o.Value.Pos, list[i].set(r, o.Value)); err != nil {
+			e, _ := errors.AsType[*placed](err)
+			errs = append(errs, s.Errorf(e.pos, "%s: %v", o.Name, err))
 		}
+	}
+	if errs != nil {
+		return loop.Config{}, errors.Join(errs...)
 	}
 	r.cfg.System = s.System
 	if r.preset == "" {
@@ -189,22 +212,19 @@ func oneOf(v fake.Value, words ...string) error {
 	return fmt.Errorf("expected one of %s", strings.Join(words, ", "))
 }
 
-func integer(v fake.Value) (int, error) {
+// integer is a whole number that is not below least.
+func integer(v fake.Value, least int) (int, error) {
 	if err := kind(v, fake.Number); err != nil {
 		return 0, err
 	}
 	n, err := strconv.Atoi(v.Text)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, fmt.Errorf("expected a whole number, got %s", v.Text)
+	case n < least:
+		return 0, fmt.Errorf("expected a whole number, %d or above, got %d", least, n)
 	}
 	return n, nil
-}
-
-func positive(v fake.Value, n int) error {
-	if n <= 0 {
-		return fmt.Errorf("expected a number above 0, got %s", v.Text)
-	}
-	return nil
 }
 
 func duration(v fake.Value) (time.Duration, error) {
@@ -215,10 +235,14 @@ func duration(v fake.Value) (time.Duration, error) {
 	return d, nil
 }
 
+// number is a number that is not below 0.
 func number(v fake.Value) (float64, error) {
 	f, err := strconv.ParseFloat(v.Text, 64)
-	if err != nil || v.Kind != fake.Number {
+	switch {
+	case err != nil || v.Kind != fake.Number:
 		return 0, fmt.Errorf("expected a number, got %v", v.Kind)
+	case f < 0:
+		return 0, fmt.Errorf("expected a number, 0 or above, got %s", v.Text)
 	}
 	return f, nil
 }
@@ -236,9 +260,9 @@ func fields(v fake.Value, set map[string]func(fake.Value) error) error {
 				names = append(names, n)
 			}
 			slices.Sort(names)
-			return fmt.Errorf("there is no %q; there are %s", f.Name, strings.Join(names, ", "))
+			return at(f.Pos, fmt.Errorf("there is no %q; there are %s", f.Name, strings.Join(names, ", ")))
 		}
-		if err := put(f.Value); err != nil {
+		if err := at(f.Value.Pos, put(f.Value)); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
@@ -248,7 +272,7 @@ func fields(v fake.Value, set map[string]func(fake.Value) error) error {
 func retry(r *reader, v fake.Value) error {
 	c := &r.cfg.Retry
 	return fields(v, map[string]func(fake.Value) error{
-		"max":      func(v fake.Value) (err error) { c.Max, err = integer(v); return err },
+		"max":      func(v fake.Value) (err error) { c.Max, err = integer(v, 0); return err },
 		"base":     func(v fake.Value) (err error) { c.Base, err = duration(v); return err },
 		"max_wait": func(v fake.Value) (err error) { c.MaxWait, err = duration(v); return err },
 		"factor":   func(v fake.Value) (err error) { c.Factor, err = number(v); return err },
@@ -260,7 +284,7 @@ func retry(r *reader, v fake.Value) error {
 func single(v fake.Value) (name string, arg fake.Value, err error) {
 	switch {
 	case v.Kind == fake.Text:
-		return v.Text, fake.Value{}, nil
+		return v.Text, fake.Value{Pos: v.Pos}, nil
 	case v.Kind == fake.Map && len(v.Fields) == 1:
 		return v.Fields[0].Name, v.Fields[0].Value, nil
 	}
@@ -273,7 +297,7 @@ func stopWhen(r *reader, v fake.Value) error {
 	}
 	for i, item := range v.Items {
 		c, err := condition(item)
-		if err != nil {
+		if err := at(item.Pos, err); err != nil {
 			return fmt.Errorf("item %d: %w", i+1, err)
 		}
 		r.cfg.StopWhen = append(r.cfg.StopWhen, c)
@@ -290,13 +314,13 @@ func condition(item fake.Value) (loop.StopCondition, error) {
 	case "never":
 		return loop.CostExceeds(0, nil), nil
 	case "step_count":
-		n, err := integer(arg)
-		return loop.StepCountIs(n), err
+		n, err := integer(arg, 0)
+		return loop.StepCountIs(n), at(arg.Pos, err)
 	case "has_tool_call":
-		return loop.HasToolCall(arg.Text), kind(arg, fake.Text)
+		return loop.HasToolCall(arg.Text), at(arg.Pos, kind(arg, fake.Text))
 	case "total_tokens":
-		n, err := integer(arg)
-		return loop.TotalTokensExceed(int64(n)), err
+		n, err := integer(arg, 0)
+		return loop.TotalTokensExceed(int64(n)), at(arg.Pos, err)
 	case "cost":
 		var limit, in, out float64
 		err := fields(arg, map[string]func(fake.Value) error{
@@ -316,8 +340,8 @@ func policies(r *reader, v fake.Value) error {
 		return err
 	}
 	for i, item := range v.Items {
-		p, err := policy(item)
-		if err != nil {
+		p, err := policy(r, item)
+		if err := at(item.Pos, err); err != nil {
 			return fmt.Errorf("item %d: %w", i+1, err)
 		}
 		r.cfg.Policies = append(r.cfg.Policies, p)
@@ -325,7 +349,7 @@ func policies(r *reader, v fake.Value) error {
 	return nil
 }
 
-func policy(item fake.Value) (loop.Policy, error) {
+func policy(r *reader, item fake.Value) (loop.Policy, error) {
 	name, arg, err := single(item)
 	if err != nil {
 		return loop.Policy{}, err
@@ -334,17 +358,40 @@ func policy(item fake.Value) (loop.Policy, error) {
 	case "leaked_calls":
 		return middleware.LeakedCalls(), nil
 	case "keep_last":
-		var keep, limit int
-		err := fields(arg, map[string]func(fake.Value) error{
-			"keep":  func(v fake.Value) (err error) { keep, err = integer(v); return cmp.Or(err, positive(v, keep)) },
-			"limit": func(v fake.Value) (err error) { limit, err = integer(v); return cmp.Or(err, positive(v, limit)) },
-		})
-		return middleware.KeepLast(keep, limit), err
+		return keepLast(arg)
 	case "answer_tool":
 		if err := kind(arg, fake.Text); err != nil {
-			return loop.Policy{}, err
+			return loop.Policy{}, at(arg.Pos, err)
 		}
-		return middleware.AnswerTool(arg.Text, "", []byte(`{"type":"object"}`))
+		if slices.Contains(r.tools, arg.Text) {
+			return loop.Policy{}, at(arg.Pos, fmt.Errorf("there is a tool %q already; name the answer's otherwise", arg.Text))
+		}
+		p, err := middleware.AnswerTool(arg.Text, "", []byte(`{"type":"object"}`))
+		if err != nil {
+			err = at(arg.Pos, errors.New(unprefixed(err)))
+		}
+		return p, err
 	}
 	return loop.Policy{}, fmt.Errorf("there is no policy %q; there are leaked_calls, keep_last, answer_tool", name)
+}
+
+func keepLast(arg fake.Value) (loop.Policy, error) {
+	var keep, limit int
+	limitPos := arg.Pos
+	err := fields(arg, map[string]func(fake.Value) error{
+		"keep": func(v fake.Value) (err error) { keep, err = integer(v, 1); return err },
+		"limit": func(v fake.Value) (err error) {
+			limitPos = v.Pos
+			limit, err = integer(v, 1)
+			return err
+		},
+	})
+	switch {
+	case err != nil:
+	case keep == 0:
+		err = errors.New("keep is missing: how many messages are kept")
+	case limit != 0 && limit <= keep:
+		err = at(limitPos, fmt.Errorf("limit: expected more than the %d that are kept, got %d", keep, limit))
+	}
+	return middleware.KeepLast(keep, limit), at(arg.Pos, err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,48 +37,127 @@ func TestParseErrors(t *testing.T) {
 
 func TestOptionErrors(t *testing.T) {
 	for option, want := range map[string]string{
-		`max_stps: 3`:                        `f:2:8: there is no loop option "max_stps" (did you mean "max_steps"?); the options are preset, max_steps`,
-		`max_steps: many`:                    `f:2:19: max_steps: expected a number, got a text`,
-		`max_steps: 1.5`:                     `max_steps: expected a whole number, got 1.5`,
-		`cap_at: side`:                       `cap_at: expected one of bottom, top`,
-		`on_cap: 3`:                          `on_cap: expected one of return, force_final, error`,
-		`preset: duez`:                       `preset: expected one of deuz`,
-		`concurrency: 0`:                     `concurrency: expected a number above 0, got 0`,
-		`deadline: 3`:                        `deadline: expected a duration above 0, such as 1.5s`,
-		`tool_timeout: -1s`:                  `tool_timeout: expected a duration above 0`,
-		`deadline_mode: maybe`:               `deadline_mode: expected one of error, return`,
-		`tool_message: one`:                  `tool_message: expected one of one_per_step, one_per_call`,
-		`error_text: 3`:                      `error_text: expected a text, got a number`,
-		`bad_args: pass`:                     `bad_args: expected one of error_result, empty_object`,
-		`reset: never`:                       `reset: expected one of success, absence`,
-		`duplicate_round: run`:               `duplicate_round: expected one of off, skip`,
-		`retry: 3`:                           `retry: expected a map, got a number`,
-		`retry: {times: 3}`:                  `retry: there is no "times"; there are base, factor, max, max_wait`,
-		`retry: {factor: fast}`:              `retry: factor: expected a number, got a text`,
-		`delivery: slow`:                     `delivery: expected one of streamed, buffered`,
-		`tool_choice: some`:                  `tool_choice: expected one of auto, required, none, tool:NAME`,
-		`parallel_calls: 1`:                  `parallel_calls: expected true or false, got a number`,
-		`stop_when: never`:                   `stop_when: expected a list, got a text`,
-		`stop_when: [never, soon]`:           `stop_when: item 2: there is no stop condition "soon"`,
-		`stop_when: [{a: 1, b: 2}]`:          `stop_when: item 1: expected a name, or a map of one name to its value`,
-		`stop_when: [{step_count: x}]`:       `stop_when: item 1: expected a number, got a text`,
-		`stop_when: [{has_tool_call: 1}]`:    `stop_when: item 1: expected a text, got a number`,
-		`stop_when: [{cost: {limit: x}}]`:    `stop_when: item 1: limit: expected a number`,
-		`policies: {}`:                       `policies: expected a list, got a map`,
-		`policies: [todo]`:                   `policies: item 1: there is no policy "todo"`,
-		`policies: [{keep_last: {keep: 0}}]`: `policies: item 1: keep: expected a number above 0, got 0`,
-		`policies: [{answer_tool: 1}]`:       `policies: item 1: expected a text, got a number`,
-		`policies: [{answer_tool: "a b"}]`:   `policies: item 1: middleware: AnswerTool: loop: the tool name "a b"`,
-		`model: 1`:                           `model: expected a text, got a number`,
+		`max_stps: 3`:                                   `f:2:8: there is no loop option "max_stps" (did you mean "max_steps"?); the options are preset, max_steps`,
+		`max_steps: many`:                               `f:2:19: max_steps: expected a number, got a text`,
+		`max_steps: 1.5`:                                `max_steps: expected a whole number, got 1.5`,
+		`cap_at: side`:                                  `cap_at: expected one of bottom, top`,
+		`on_cap: 3`:                                     `on_cap: expected one of return, force_final, error`,
+		`preset: duez`:                                  `preset: expected one of deuz`,
+		`concurrency: 0`:                                `f:2:21: concurrency: expected a whole number, 1 or above, got 0`,
+		`deadline: 3`:                                   `deadline: expected a duration above 0, such as 1.5s`,
+		`tool_timeout: -1s`:                             `tool_timeout: expected a duration above 0`,
+		`deadline_mode: maybe`:                          `deadline_mode: expected one of error, return`,
+		`tool_message: one`:                             `tool_message: expected one of one_per_step, one_per_call`,
+		`error_text: 3`:                                 `error_text: expected a text, got a number`,
+		`bad_args: pass`:                                `bad_args: expected one of error_result, empty_object`,
+		`reset: never`:                                  `reset: expected one of success, absence`,
+		`duplicate_round: run`:                          `duplicate_round: expected one of off, skip`,
+		`retry: 3`:                                      `retry: expected a map, got a number`,
+		`retry: {times: 3}`:                             `f:2:16: retry: there is no "times"; there are base, factor, max, max_wait`,
+		`retry: {factor: fast}`:                         `f:2:24: retry: factor: expected a number, got a text`,
+		`delivery: slow`:                                `delivery: expected one of streamed, buffered`,
+		`tool_choice: some`:                             `tool_choice: expected one of auto, required, none, tool:NAME`,
+		`parallel_calls: 1`:                             `parallel_calls: expected true or false, got a number`,
+		`stop_when: never`:                              `stop_when: expected a list, got a text`,
+		`stop_when: [never, soon]`:                      `f:2:27: stop_when: item 2: there is no stop condition "soon"`,
+		`stop_when: [{a: 1, b: 2}]`:                     `f:2:20: stop_when: item 1: expected a name, or a map of one name to its value`,
+		`stop_when: [{step_count: x}]`:                  `f:2:33: stop_when: item 1: expected a number, got a text`,
+		`stop_when: [{has_tool_call: 1}]`:               `f:2:36: stop_when: item 1: expected a text, got a number`,
+		`stop_when: [{cost: {limit: x}}]`:               `f:2:35: stop_when: item 1: limit: expected a number`,
+		`policies: {}`:                                  `policies: expected a list, got a map`,
+		`policies: [todo]`:                              `f:2:19: policies: item 1: there is no policy "todo"`,
+		`policies: [{keep_last: {keep: 0}}]`:            `f:2:38: policies: item 1: keep: expected a whole number, 1 or above, got 0`,
+		`policies: [{answer_tool: 1}]`:                  `f:2:33: policies: item 1: expected a text, got a number`,
+		`policies: [{answer_tool: "a b"}]`:              `f:2:33: policies: item 1: the tool name "a b" is not one that providers take`,
+		`model: 1`:                                      `model: expected a text, got a number`,
+		`model: maim`:                                   `f:2:15: model: there is no model "maim"; did you mean "main"?`,
+		`model: other`:                                  "f:2:15: model: there is no model \"other\"\n",
+		`tool_choice: "tool:zz"`:                        "f:2:21: tool_choice: there is no tool \"zz\"\n",
+		`token_budget: -1`:                              `f:2:22: token_budget: expected a whole number, 0 or above, got -1`,
+		`same_tool_error_stop: -1`:                      `same_tool_error_stop: expected a whole number, 0 or above, got -1`,
+		`continuations: -1`:                             `continuations: expected a whole number, 0 or above, got -1`,
+		`concurrency: -1`:                               `concurrency: expected a whole number, 1 or above, got -1`,
+		`retry: {max: 1, max_wait: 0s}`:                 `f:2:34: retry: max_wait: expected a duration above 0`,
+		`retry: {max: -1}`:                              `f:2:21: retry: max: expected a whole number, 0 or above, got -1`,
+		`retry: {factor: -0.5}`:                         `f:2:24: retry: factor: expected a number, 0 or above, got -0.5`,
+		`stop_when: [{step_count: -1}]`:                 `f:2:33: stop_when: item 1: expected a whole number, 0 or above, got -1`,
+		`stop_when: [{total_tokens: -1}]`:               `f:2:35: stop_when: item 1: expected a whole number, 0 or above, got -1`,
+		`stop_when: [step_count]`:                       `f:2:20: stop_when: item 1: expected a number, got nothing`,
+		`policies: [keep_last]`:                         `f:2:19: policies: item 1: expected a map, got nothing`,
+		`policies: [{keep_last: {limit: 3}}]`:           `f:2:31: policies: item 1: keep is missing: how many messages are kept`,
+		`policies: [{keep_last: {limit: 3, keep: 10}}]`: `f:2:39: policies: item 1: limit: expected more than the 10 that are kept, got 3`,
+		`policies: [{keep_last: {limit: 3, keep: 3}}]`:  `f:2:39: policies: item 1: limit: expected more than the 3 that are kept, got 3`,
+		`policies: [{keep_last: {keep: 3, limit: 0}}]`:  `f:2:48: policies: item 1: limit: expected a whole number, 1 or above, got 0`,
+		`policies: [{answer_tool: t}]`:                  `f:2:33: policies: item 1: there is a tool "t" already; name the answer's otherwise`,
 	} {
-		f, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
-		if err != nil {
-			t.Errorf("%s: %v", option, err)
+		src := []byte("version: 1\nloop: {" + option + "}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\ninput: go\n")
+		_, err := scenario.Parse("f", src)
+		if syntax := (*fake.SyntaxError)(nil); !errors.As(err, &syntax) || !strings.Contains(err.Error()+"\n", want) {
+			t.Errorf("%s: got error %v, want one with %q", option, err, want)
+		}
+		s, parsed := fake.ParseScript("f", src)
+		if parsed != nil {
+			t.Errorf("%s: %v", option, parsed)
 			continue
 		}
-		_, err = scenario.Run(t.Context(), f.Script, nil)
-		if syntax := (*fake.SyntaxError)(nil); !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got error %v, want one with %q", option, err, want)
+		if _, again := scenario.Run(t.Context(), s, nil); again == nil || again.Error() != err.Error() {
+			t.Errorf("%s: to parse it fails with %v, to run it with %v", option, err, again)
+		}
+	}
+}
+
+// All that is wrong is told at once, each with its place.
+func TestInvalidScripts(t *testing.T) {
+	const loopTool = "is not one that providers take: letters, digits, _ and -, 64 characters at most"
+	for _, c := range []struct{ name, src, want string }{
+		{"no models", "input: go", "f:1:1: there are no models; say what one answers, as in models: {main: [{text: hello}]}"},
+		{"empty models", "models: {}", "f:1:1: there are no models; say what one answers, as in models: {main: [{text: hello}]}"},
+		{"a schema of no object", "tools: {a: {parameters: {type: strng}}}", `f:2:25: the tool "a": its parameters must have "type": "object"`},
+		{"a schema that is a list", "tools: {a: {parameters: [1]}}", "f:2:25: expected a JSON Schema, which is a map, found a list"},
+		{"a list in a schema", "tools: {a: {parameters: {type: object, properties: [1]}}}",
+			`f:2:25: the tool "a": its parameters are not a JSON Schema: the array at "properties" does not belong there`},
+		{"a number in a schema", "tools: {a: {parameters: {type: object, properties: {x: 5}}}}",
+			`f:2:25: the tool "a": its parameters are not a JSON Schema: the number at "properties" does not belong there`},
+		{"the name of a tool", "tools:\n  b: {}\n  a b: {}", `f:4:3: the tool name "a b" ` + loopTool},
+		{"several", "loop: {max_stps: 1, token_budget: -4}\ntools: {é: {parameters: {type: x}}, b: {parameters: {}}}\nmodels: {}",
+			"f:1:1: there are no models; say what one answers, as in models: {main: [{text: hello}]}\n" +
+				`f:3:9: the tool name "é" ` + loopTool + "\n" +
+				`f:3:53: the tool "b": its parameters must have "type": "object"` + "\n" +
+				`f:2:8: there is no loop option "max_stps"` + "\n" +
+				"f:2:35: token_budget: expected a whole number, 0 or above, got -4"},
+	} {
+		src := "version: 1\n" + c.src + "\n"
+		if !strings.Contains(src, "models:") && c.name != "no models" {
+			src += "models: {main: [{text: hi}]}\n"
+		}
+		f, err := scenario.Parse("f", []byte(src))
+		if f != nil || err == nil {
+			t.Errorf("%s: got %v and %v", c.name, f, err)
+			continue
+		}
+		got := regexp.MustCompile(` \(did you mean.*`).ReplaceAllString(err.Error(), "")
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	_, err := scenario.Parse("f", []byte("about\n-- scenario.yaml --\nversion: 1\n"))
+	if err == nil || !strings.HasPrefix(err.Error(), "f:3:1: there are no models") {
+		t.Errorf("in an archive: got %v", err)
+	}
+	_, err = scenario.Run(t.Context(), &fake.Script{File: "f"}, nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "f: there are no models") {
+		t.Errorf("made in Go: got %v", err)
+	}
+}
+
+// The least that options take.
+func TestOptionBounds(t *testing.T) {
+	for _, option := range []string{
+		"policies: [{keep_last: {keep: 1}}]", "policies: [{keep_last: {keep: 3, limit: 4}}]", "policies: [{answer_tool: other}]",
+		"stop_when: [{step_count: 0}, {total_tokens: 0}, {cost: {limit: 0, input: 0, output: 0}}]",
+	} {
+		if _, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\n")); err != nil {
+			t.Errorf("%s: %v", option, err)
 		}
 	}
 }
@@ -112,16 +192,20 @@ func TestOptions(t *testing.T) {
 		`duplicate_round: skip`:      {DuplicateRound: loop.DuplicateSkip},
 		`duplicate_round: off`:       {},
 		`retry: {max: 2, base: 1s, factor: 1.5, max_wait: 9s}`: {Retry: loop.Retry{Max: 2, Base: 1e9, Factor: 1.5, MaxWait: 9e9}},
-		`continuations: 0`:     {Continuations: loop.Off},
-		`continuations: 2`:     {Continuations: 2},
-		`delivery: buffered`:   {Delivery: llm.Buffered},
-		`delivery: streamed`:   {},
-		`tool_choice: none`:    {ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}},
-		`parallel_calls: true`: {Settings: llm.Settings{ParallelCalls: &yes}},
-		`model: m`:             {Model: "m"},
-		`preset: deuz`:         {Preset: "deuz", MaxSteps: 1},
+		`continuations: 0`:           {Continuations: loop.Off},
+		`continuations: 2`:           {Continuations: 2},
+		`delivery: buffered`:         {Delivery: llm.Buffered},
+		`delivery: streamed`:         {},
+		`tool_choice: none`:          {ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}},
+		`parallel_calls: true`:       {Settings: llm.Settings{ParallelCalls: &yes}},
+		`model: main`:                {Model: "main"},
+		`tool_choice: "tool:t"`:      {ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "t"}},
+		`token_budget: 0`:            {},
+		`concurrency: 1`:             {Concurrency: 1},
+		`retry: {max: 0, factor: 0}`: {},
+		`preset: deuz`:               {Preset: "deuz", MaxSteps: 1},
 	} {
-		f, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
+		f, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
 		if err != nil {
 			t.Errorf("%s: %v", option, err)
 			continue
@@ -183,7 +267,6 @@ func TestScriptErrors(t *testing.T) {
 		{"not expected", "models: {main: [{expect: {text: [hello]}, text: hi}]}", "hello"},
 		{"a tool's script runs out", "tools: {a: {calls: [{text: A}]}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}, {id: c2, name: a, args: '{}'}]}, {text: x}]}", "runs out"},
 		{"stuck", "tools: {a: {gate: never}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}, {id: c2, name: a, args: '{}'}]}, {text: x}]}", "nothing can go on"},
-		{"a bad tool", "tools: {a: {parameters: {type: string}, text: A}}\nmodels: {main: [{text: x}]}", `the tool "a"`},
 	} {
 		f, err := scenario.Parse("f", []byte("version: 1\n"+c.src+"\ninput: go\n"))
 		if err != nil {

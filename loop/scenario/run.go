@@ -92,6 +92,9 @@ func Run(ctx context.Context, s *fake.Script, opts *Options) (*Outcome, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
+	if err := valid(s, fake.Pos{}); err != nil {
+		return nil, err
+	}
 	cfg, err := Config(s)
 	if err != nil {
 		return nil, err

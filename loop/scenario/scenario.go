@@ -44,14 +44,16 @@ type File struct {
 }
 
 // Parse reads a scenario file; the name is for errors, which tell line and
-// column in the file.
+// column in the file. What can never run is an error already here: a script
+// without models, a tool that no loop takes, an option that does not fit.
 func Parse(name string, src []byte) (*File, error) {
 	f := &File{Name: name, src: src}
 	a := txtar.Parse(src)
 	if len(a.Files) == 0 {
-		s, err := fake.ParseScript(name, src)
-		f.Script = s
-		return f, err
+		if err := f.parseScript(1, src); err != nil {
+			return nil, err
+		}
+		return f, nil
 	}
 	f.archive, f.Comment = a, string(a.Comment)
 	line := 1 + bytes.Count(a.Comment, []byte("\n"))
@@ -62,11 +64,9 @@ func Parse(name string, src []byte) (*File, error) {
 		switch part.Name {
 		case ScriptSection:
 			twice = f.Script != nil
-			s, err := fake.ParseScriptAt(name, line, part.Data)
-			if err != nil {
+			if err := f.parseScript(line, part.Data); err != nil {
 				return nil, err
 			}
-			f.Script = s
 		case TraceSection:
 			twice = f.HasTrace
 			f.Trace, f.HasTrace = data, true
@@ -85,6 +85,14 @@ func Parse(name string, src []byte) (*File, error) {
 		return nil, fmt.Errorf("%s: no section %q", name, ScriptSection)
 	}
 	return f, nil
+}
+
+// parseScript reads the script, which begins at this line of the file.
+func (f *File) parseScript(line int, src []byte) (err error) {
+	if f.Script, err = fake.ParseScriptAt(f.Name, line, src); err != nil {
+		return err
+	}
+	return valid(f.Script, fake.Pos{Line: line, Col: 1})
 }
 
 // With returns the file's text with what came out as what is expected. All else
