@@ -32,6 +32,13 @@ func (e badError) Unwrap() []error { return []error{errors.New(e.why[7])} }
 func held(t *testing.T, name string, m llm.Model, cfg loop.Config) (*loop.Result, error) {
 	t.Helper()
 	res, events, err := ran(t, m, cfg)
+	holds(t, name, events)
+	return res, err
+}
+
+// holds holds a trace against the invariants.
+func holds(t *testing.T, name string, events []trace.Event) {
+	t.Helper()
 	c := check.New(nil)
 	for _, ev := range events {
 		c.Add(ev)
@@ -39,7 +46,6 @@ func held(t *testing.T, name string, m llm.Model, cfg loop.Config) (*loop.Result
 	for _, v := range c.Done() {
 		t.Errorf("%s: %s: event %d: %s", name, v.Invariant, v.Event, v.Message)
 	}
-	return res, err
 }
 
 // An error that cannot be put into words is still an error, and nothing more.

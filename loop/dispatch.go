@@ -102,6 +102,7 @@ func (r *run) execute1(ctx context.Context, p *Planned, step int) (outcome trace
 	}()
 	call := Call{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Step: step, Index: p.Index, planned: p}
 	out, err := r.guarded(ctx, call)
+	p.entered.Store(true) // a wrap may have kept what runs the tool
 	switch _, panicked := errors.AsType[*PanicError](err); {
 	case err == nil && !out.IsError:
 		return trace.OutcomeOK, p.resultOf(out)
@@ -133,14 +134,15 @@ func (r *run) guarded(ctx context.Context, call Call) (out Output, err error) {
 }
 
 // runTool is the tool itself, within all wraps. Whatever they did to the call, it
-// is entered once, with the arguments that the trace shows.
+// is entered once, with the arguments that the trace shows, and not at all once
+// the call has its result.
 func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 	p := call.planned
 	if p == nil {
 		return Output{}, fmt.Errorf("a policy made up a call of the tool %q", call.Name)
 	}
 	if p.entered.Swap(true) {
-		return Output{}, fmt.Errorf("a policy ran the tool %q twice for one call", call.Name)
+		return Output{}, fmt.Errorf("a policy ran the tool %q twice for one call, or after the call was over", call.Name)
 	}
 	call.ID, call.Name, call.Args = p.Call.ID, p.Call.Name, p.Args
 	return p.tool.Run(ctx, call)
@@ -251,6 +253,9 @@ func (b *batch) waitForLast(started bool) {
 
 // work runs one call on its own goroutine and hands in what came of it.
 func (b *batch) work(p *Planned) {
+	if b.gaveUp(p) {
+		return
+	}
 	outcome, result := trace.OutcomePanic, llm.ToolResult{}
 	defer func() {
 		if result.ID == "" { // the tool ended its goroutine
@@ -317,8 +322,16 @@ func (b *batch) isWatching() bool {
 // forever is longer than any run.
 const forever = time.Duration(math.MaxInt64)
 
-// abandon gives up the tools that are still running when the grace period is
-// over. What they return later is forgotten.
+// gaveUp reports whether a call was abandoned.
+func (b *batch) gaveUp(p *Planned) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return p.abandoned
+}
+
+// abandon gives up the calls that are still running when the grace period is
+// over. What they return later is forgotten, and a tool that has not been entered
+// by then never is.
 func (b *batch) abandon(todo []*Planned) {
 	b.mu.Lock()
 	var late []*Planned
@@ -333,8 +346,11 @@ func (b *batch) abandon(todo []*Planned) {
 	b.mu.Unlock()
 	for _, p := range late {
 		b.running--
-		text := b.run.errorText(p.Call.Name, errors.New("the tool did not stop after the run was cancelled, and was abandoned"))
-		*p.result = p.resultOf(failed(text))
+		err := errors.New("not run: the run was cancelled before the tool was entered")
+		if p.entered.Swap(true) {
+			err = errors.New("the tool did not stop after the run was cancelled, and was abandoned")
+		}
+		*p.result = p.resultOf(failed(b.run.errorText(p.Call.Name, err)))
 		b.run.emit(b.step.Step, trace.Abandoned{Call: p.Call.ID})
 		b.run.emitEnd(b.step, p)
 	}

@@ -298,7 +298,7 @@ func TestWrapToolIsContained(t *testing.T) {
 		"twice": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
 			_, _ = next(ctx, c)
 			return next(ctx, c)
-		}), `a policy ran the tool "a" twice for one call`, 1},
+		}), `a policy ran the tool "a" twice for one call, or after the call was over`, 1},
 		"never": {wrap(func(loop.ToolFunc, context.Context, loop.Call) (loop.Output, error) {
 			return loop.TextOutput("cached"), nil
 		}), "cached", 0},

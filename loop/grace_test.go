@@ -1,0 +1,120 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// lateClock begins the n-th function, counted from 1, an hour late. The first one
+// of a run with a grace period is that which watches over it.
+type lateClock struct {
+	*fake.Clock
+	n int
+}
+
+func (c *lateClock) Go(f func()) {
+	if c.n--; c.n != 0 {
+		c.Clock.Go(f)
+		return
+	}
+	c.Clock.Go(func() {
+		_ = c.Sleep(context.Background(), time.Hour)
+		f()
+	})
+}
+
+// A call that is abandoned before its tool is entered never enters it, whether
+// what is late is a wrap or the call's goroutine.
+func TestAbandonedBeforeEntry(t *testing.T) {
+	const never, deaf = "not run: the run was cancelled before the tool was entered", "the tool did not stop after the run was cancelled, and was abandoned"
+	for name, c := range map[string]struct {
+		late        int
+		wrap, stays time.Duration // how long the wrap takes before the tool, and the tool
+		want        []string
+		wraps       int // that are begun, at any time
+		entered     int
+	}{
+		"nothing":           {0, 0, 0, []string{"paid", "paid"}, 2, 2},
+		"a tool":            {0, 0, time.Hour, []string{deaf, deaf}, 2, 2},
+		"a wrap":            {0, time.Hour, 0, []string{never, never}, 2, 0},
+		"a wrap, a little":  {0, 2 * time.Second, 0, []string{"paid", "paid"}, 2, 2},
+		"the first's start": {2, 0, 0, []string{never, "paid"}, 1, 1},
+		"the other's start": {3, 0, 0, []string{"paid", never}, 1, 1},
+	} {
+		clock := &lateClock{fake.NewClock(), c.late}
+		wraps, entered, refused := 0, 0, 0
+		wrap := policy("wrap", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+				wraps++
+				_ = clock.Sleep(context.Background(), c.wrap)
+				out, err := next(ctx, call)
+				if err != nil {
+					refused++
+				}
+				return out, err
+			}
+		}})
+		pay := tool("pay", func(context.Context) (string, error) {
+			entered++
+			return "paid", clock.Sleep(context.Background(), c.stays)
+		})
+		res, events, err := ran(t, model(calls("pay", "pay#x"), text("done")), loop.Config{
+			Clock: clock, Deadline: time.Second, Grace: 2 * time.Second, Tools: []loop.Tool{pay}, Policies: []loop.Policy{wrap},
+		})
+		if name != "nothing" && !errors.Is(err, loop.ErrDeadline) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		before := entered
+		if err := clock.Drain(); err != nil || entered != before || entered != c.entered || wraps != c.wraps || refused != wraps-entered {
+			t.Errorf("%s: the tool was entered %d times, then %d; %d wraps, of which %d were refused; %v", name, before, entered, wraps, refused, err)
+		}
+		holds(t, name, events)
+		if diff := cmp.Diff(c.want, resultTexts(res.Messages)); diff != "" {
+			t.Errorf("%s: results (-want +got):\n%s", name, diff)
+		}
+		lost := 0
+		for _, w := range c.want {
+			if w != "paid" {
+				lost++
+			}
+		}
+		if got := len(of[trace.Abandoned](events)); got != lost {
+			t.Errorf("%s: %d calls are abandoned, want %d", name, got, lost)
+		}
+	}
+}
+
+// A wrap may keep what runs the tool; once the call has its result, that runs
+// nothing.
+func TestEntryAfterTheResult(t *testing.T) {
+	entered := 0
+	var later func() (loop.Output, error)
+	p := policy("p", loop.Hooks{
+		WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+				later = func() (loop.Output, error) { return next(ctx, call) }
+				return loop.TextOutput("mine"), nil
+			}
+		},
+		AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) {
+			if _, err := later(); err == nil {
+				t.Error("the tool was run for a call that has its result")
+			}
+			return loop.Decision{}, nil
+		},
+	})
+	res, err := held(t, "later", model(calls("a"), text("done")), loop.Config{
+		Policies: []loop.Policy{p}, Tools: []loop.Tool{tool("a", func(context.Context) (string, error) { entered++; return "own", nil })},
+	})
+	if diff := cmp.Diff([]string{"mine"}, resultTexts(res.Messages)); diff != "" || entered != 0 || err != nil {
+		t.Errorf("entered %d times, %v; results (-want +got):\n%s", entered, err, diff)
+	}
+}
