@@ -62,7 +62,7 @@ func (Chat) DecodeAnswer(body []byte, emit func(llm.Event)) error {
 	if !isChatAnswer(body) {
 		return protocol.NotAnswer(body)
 	}
-	d := &chatDecoder{done: true}
+	d := &chatDecoder{done: true, reasoning: chatReasoning{whole: true}}
 	if err := d.chunk(string(body), emit); err != nil {
 		return err
 	}

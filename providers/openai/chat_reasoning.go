@@ -10,6 +10,7 @@ import (
 
 // chatReasoning is the reasoning part that is open.
 type chatReasoning struct {
+	whole      bool // the answer comes in one piece, and so do its details
 	open, ever bool
 	field      string // empty if the text is in the details alone
 	empty      string // a field that came without text
@@ -123,7 +124,7 @@ func (r *chatReasoning) readDetail(d *jsonio.Dec) (text string) {
 
 // merge adds the detail that was read to the last one, if it goes on with it.
 func (r *chatReasoning) merge(raw, text string) {
-	if n := len(r.details); n > 0 && r.details[n-1].continues(r.found) {
+	if n := len(r.details); !r.whole && n > 0 && r.details[n-1].continues(r.found) {
 		r.details[n-1].add(r.found, text)
 		return
 	}
