@@ -58,7 +58,7 @@ func roleOf(r llm.Role) (string, error) {
 	case llm.RoleSystem:
 		return "", errors.New("there is no system message within a conversation with Gemini; put its text into Request.System")
 	}
-	return "", fmt.Errorf("the role %q is none; there are %q, %q and %q", r, llm.RoleUser, llm.RoleAssistant, llm.RoleTool)
+	return "", fmt.Errorf("the role %q is none; there are %q, %q and %q", r, llm.RoleUser, llm.RoleTool, llm.RoleAssistant)
 }
 
 const (

@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/internal/sse"
 	"github.com/looptape/looptape/llm"
@@ -72,15 +72,15 @@ func cuts(t *testing.T, body string) {
 	same := func(what string, from io.Reader) {
 		t.Helper()
 		got, _, err := stream(from)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("%s: (-whole +cut):\n%s", what, diff)
+		if !reflect.DeepEqual(want, got) { // cmp takes long for so many
+			t.Fatalf("%s: (-whole +cut):\n%s", what, cmp.Diff(want, got))
 		}
 		if message(err) != message(wantErr) {
 			t.Fatalf("%s: error %v, want %v", what, err, wantErr)
 		}
 	}
 	same("byte by byte", iotest.OneByteReader(bytes.NewReader([]byte(body))))
-	for i := 1; i < len(body) && i < 4000; i++ {
+	for i := 1; i < len(body); i++ {
 		same("cut", io.MultiReader(bytes.NewReader([]byte(body[:i])), bytes.NewReader([]byte(body[i:]))))
 	}
 }

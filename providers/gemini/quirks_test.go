@@ -354,20 +354,6 @@ func testBodies(t *testing.T) {
 	}
 }
 
-// encoded is the body of a request, decoded as JSON, or the error.
-func encoded(t *testing.T, req *llm.Request) map[string]any {
-	t.Helper()
-	r, err := codec.EncodeRequest(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v map[string]any
-	if err := json.Unmarshal(r.Body, &v); err != nil {
-		t.Fatalf("%v: %s", err, r.Body)
-	}
-	return v
-}
-
 // contents is the conversation on the wire.
 func contents(t *testing.T, model string, messages ...llm.Message) string {
 	t.Helper()

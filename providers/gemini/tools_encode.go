@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -63,7 +64,7 @@ func (e *requestEncoder) function(t *llm.Tool, more []member) error {
 			e.dst = appendValue(appendKey(e.dst, m.key), m.raw)
 		}
 	}
-	e.dst = append(appendMembers(e.dst, more, "name"), '}')
+	e.dst = append(appendMembers(e.dst, more), '}')
 	return nil
 }
 
@@ -74,12 +75,12 @@ func quote(s string) string { return string(jsonio.AppendString(nil, s)) }
 // more are the tools of Extra: what it says of functions, and the others.
 type more struct{ functions, others [][]member }
 
-// take returns what is said of a function, and takes it out.
-func (m *more) take(name string) (said []member) {
+// take returns what is said of a function beside its name, and takes it out.
+func (m *more) take(name string) []member {
 	for i, f := range m.functions {
 		if find(f, "name") == quote(name) {
-			m.functions = append(m.functions[:i:i], m.functions[i+1:]...)
-			return append(said, f...)
+			m.functions = slices.Delete(m.functions, i, i+1)
+			return slices.DeleteFunc(f, func(m member) bool { return m.key == "name" })
 		}
 	}
 	return nil

@@ -1,0 +1,410 @@
+package gemini_test
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/gemini"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// everything is a request that says all that there is.
+func everything() *llm.Request {
+	return &llm.Request{
+		Model:  "gemini-3-pro-preview",
+		System: "Be <brief> & kind.",
+		Messages: []llm.Message{
+			{Role: llm.RoleUser, Parts: []llm.Part{
+				text("What is this?"),
+				llm.Media{MediaType: "image/png", Data: []byte{1, 2, 255}, Opaque: opaque(`{"mediaResolution":{"level":"MEDIA_RESOLUTION_HIGH"}}`)},
+				llm.Media{MediaType: "application/pdf", URL: "https://example.com/a.pdf"},
+				llm.Media{URL: "https://youtu.be/x", Opaque: opaque(`{"videoMetadata":{"fps":2}}`)},
+			}},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{
+				llm.Reasoning{Text: "hm"},
+				llm.Text{Text: "Let me see.", Opaque: opaque(`{"thoughtSignature":"A"}`)},
+				llm.ToolCall{
+					Name: "code_execution", Args: `{"language":"PYTHON","code":"1"}`, ProviderExecuted: true,
+					Opaque: opaque(`{"executableCode":{"language":"PYTHON","code":"1"},"thoughtSignature":"B"}`),
+				},
+				llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part","part":{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}}}`)},
+				llm.ToolCall{ID: "c1", Name: "look", Args: `{"q":"<b>","n":1.50}`, Opaque: opaque(`{"thoughtSignature":"C"}`)},
+				llm.ToolCall{ID: "loop_call_1", Name: "9lives", Args: `{}`, Minted: true},
+			}},
+			{Role: llm.RoleTool, Parts: []llm.Part{
+				llm.ToolResult{ID: "c1", Name: "look", Content: []llm.Part{text("a cat"), llm.Media{MediaType: "image/png", Data: []byte{7}}}},
+				llm.ToolResult{ID: "loop_call_1", Name: "9lives", Content: []llm.Part{text("none left")}, IsError: true},
+			}},
+			llm.User("Thanks."),
+		},
+		Tools: []llm.Tool{
+			{Name: "look", Description: "Looks.", Parameters: opaque(`{"type":"object","additionalProperties":false}`), Strict: ptr(true)},
+			{Name: "9lives", Strict: ptr(true)},
+		},
+		Settings: llm.Settings{
+			MaxTokens: 100, Temperature: ptr(0.5), TopP: ptr(1.0), Seed: ptr(int64(-7)), Stop: []string{"END", "\n"},
+			Reasoning: "HIGH", OutputSchema: opaque(`{"type":"object","$ref":"#/$defs/a"}`),
+		},
+		Extra: map[string]json.RawMessage{
+			"safetySettings":   opaque(`[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"OFF"}]`),
+			"generationConfig": opaque(`{"thinkingConfig":{"includeThoughts":true},"topK":40}`),
+			"tools":            opaque(`[{"functionDeclarations":[{"name":"look","behavior":"BLOCKING"}]},{"googleSearch":{}}]`),
+			"toolConfig":       opaque(`{"retrievalConfig":{"languageCode":"pt"}}`),
+		},
+	}
+}
+
+func TestRequestBody(t *testing.T) {
+	got, err := codec.EncodeRequest(everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"contents":[` +
+		`{"parts":[{"text":"What is this?"},{"inlineData":{"mimeType":"image/png","data":"AQL/"},"mediaResolution":{"level":"MEDIA_RESOLUTION_HIGH"}},` +
+		`{"fileData":{"mimeType":"application/pdf","fileUri":"https://example.com/a.pdf"}},{"fileData":{"fileUri":"https://youtu.be/x"},"videoMetadata":{"fps":2}}],"role":"user"},` +
+		`{"parts":[{"text":"hm","thought":true},{"text":"Let me see.","thoughtSignature":"A"},{"executableCode":{"language":"PYTHON","code":"1"},"thoughtSignature":"B"},` +
+		`{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"functionCall":{"id":"c1","name":"look","args":{"q":"<b>","n":1.50}},"thoughtSignature":"C"},` +
+		`{"functionCall":{"name":"_9lives","args":{}}}],"role":"model"},` +
+		`{"parts":[{"functionResponse":{"id":"c1","name":"look","response":{"result":"a cat"},"parts":[{"inlineData":{"mimeType":"image/png","data":"Bw=="}}]}},` +
+		`{"functionResponse":{"name":"_9lives","response":{"error":"none left"}}}],"role":"user"},` +
+		`{"parts":[{"text":"Thanks."}],"role":"user"}],` +
+		`"systemInstruction":{"parts":[{"text":"Be <brief> & kind."}]},` +
+		`"tools":[{"functionDeclarations":[{"name":"look","description":"Looks.","parametersJsonSchema":{"type":"object","additionalProperties":false},"behavior":"BLOCKING"},{"name":"_9lives"}]},{"googleSearch":{}}],` +
+		`"toolConfig":{"functionCallingConfig":{"mode":"VALIDATED"},"retrievalConfig":{"languageCode":"pt"}},` +
+		`"generationConfig":{"maxOutputTokens":100,"temperature":0.5,"topP":1,"seed":-7,"stopSequences":["END","\n"],` +
+		`"thinkingConfig":{"thinkingLevel":"HIGH","includeThoughts":true},"responseMimeType":"application/json","responseJsonSchema":{"type":"object","$ref":"#/$defs/a"},"topK":40},` +
+		`"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"OFF"}]}`
+	if diff := cmp.Diff(want, string(got.Body)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Path != "/models/gemini-3-pro-preview:streamGenerateContent" || got.Query != "alt=sse" || got.Header != nil {
+		t.Errorf("got %s?%s, %v", got.Path, got.Query, got.Header)
+	}
+	back, err := codec.DecodeRequest(got.Path, got.Body)
+	if diff := cmp.Diff(everything(), back); diff != "" || err != nil {
+		t.Errorf("read again: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// ask is a request with its settings.
+func ask(change func(*llm.Request)) *llm.Request {
+	r := &llm.Request{Model: "m", Messages: []llm.Message{llm.User("hi")}}
+	change(r)
+	return r
+}
+
+func TestRequestErrors(t *testing.T) {
+	say := func(m llm.Message) func(*llm.Request) {
+		return func(r *llm.Request) { r.Messages = append(r.Messages, m) }
+	}
+	user := func(p llm.Part) func(*llm.Request) {
+		return say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{text("x"), p}})
+	}
+	extra := func(key, raw string) func(*llm.Request) {
+		return func(r *llm.Request) { r.Extra = map[string]json.RawMessage{key: opaque(raw)} }
+	}
+	tool := func(tool llm.Tool) func(*llm.Request) {
+		return func(r *llm.Request) { r.Tools = []llm.Tool{{Name: "a"}, tool} }
+	}
+	for want, change := range map[string]func(*llm.Request){
+		"model: Gemini has its name in the path; set Request.Model":                                                                                        func(r *llm.Request) { r.Model = "" },
+		`model: "a/../b" cannot stand in a path`:                                                                                                           func(r *llm.Request) { r.Model = "a/../b" },
+		`model: "a//b" cannot stand in a path`:                                                                                                             func(r *llm.Request) { r.Model = "a//b" },
+		`model: "." cannot stand in a path`:                                                                                                                func(r *llm.Request) { r.Model = "." },
+		`delivery: "slow" is none that is known; use "" or "buffered"`:                                                                                     func(r *llm.Request) { r.Delivery = "slow" },
+		"messages: there is none with content, and Gemini wants one":                                                                                       func(r *llm.Request) { r.Messages = []llm.Message{llm.User("")} },
+		"messages[1]: there is no system message within a conversation with Gemini; put its text into Request.System":                                      say(llm.Message{Role: llm.RoleSystem}),
+		`messages[1]: the role "critic" is none; there are "user", "tool" and "assistant"`:                                                                 say(llm.Message{Role: "critic"}),
+		"messages[1].parts[1]: the media has no media type; set one, such as image/png":                                                                    user(llm.Media{Data: []byte{1}}),
+		"messages[1].parts[1]: the media has neither data nor a URL":                                                                                       user(llm.Media{MediaType: "image/png", Data: []byte{}}),
+		"messages[1].parts[1]: the content of the media is kept elsewhere (sha256:0a); load it before it is sent":                                          user(llm.Media{MediaType: "image/png", Digest: "sha256:0a", Size: 1}),
+		`messages[1].parts[1]: a part of the kind "web_search_tool_result" is not Gemini's`:                                                                user(llm.Unknown{Kind: "web_search_tool_result", Raw: opaque(`{"type":"web_search_tool_result"}`)}),
+		`messages[1].parts[1]: a part of the kind "gemini_part" is not Gemini's`:                                                                           user(llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part"}`)}),
+		`messages[1].parts[1]: a part of the kind "other" is not Gemini's`:                                                                                 user(llm.Unknown{Kind: "other", Raw: opaque(`{"part":{}}`)}),
+		`messages[1].parts[1]: the call "web_search" was run by another provider`:                                                                          user(llm.ToolCall{Name: "web_search", ProviderExecuted: true, Opaque: opaque(`{"type":"server_tool_use"}`)}),
+		"messages[1].parts[1]: content[1]: a result can only hold texts and media":                                                                         user(llm.ToolResult{Content: []llm.Part{text("a"), llm.Reasoning{}}}),
+		"messages[1].parts[1]: content[0]: the media has neither data nor a URL":                                                                           user(llm.ToolResult{Content: []llm.Part{llm.Media{}}}),
+		`tools[1]: the name "a b" is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most`: tool(llm.Tool{Name: "a b"}),
+		`tools[1]: the name "_9` + strings.Repeat("a", 63) + `" is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most`: tool(llm.Tool{Name: "9" + strings.Repeat("a", 63)}),
+		"tools[1]: the parameters are not a JSON object":                                            tool(llm.Tool{Name: "b", Parameters: opaque(`[]`)}),
+		"tools[1]: the parameters are not a JSON object ":                                           tool(llm.Tool{Name: "b", Parameters: opaque(`{`)}),
+		"tool_choice: it names no tool":                                                             func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseTool; r.Tools = []llm.Tool{{Name: "a"}} },
+		`tool_choice: "maybe" is no way to choose tools`:                                            func(r *llm.Request) { r.ToolChoice.Mode = "maybe" },
+		"tool_choice: there is no tool to choose":                                                   func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseRequired },
+		"settings.temperature: json: unsupported value: NaN":                                        func(r *llm.Request) { r.Settings.Temperature = ptr(math.NaN()) },
+		"settings.topP: json: unsupported value: +Inf":                                              func(r *llm.Request) { r.Settings.TopP = ptr(math.Inf(1)) },
+		"settings.seed: 2147483648 has more than the 32 bits that Gemini reads":                     func(r *llm.Request) { r.Settings.Seed = ptr(int64(1 << 31)) },
+		"settings.max_tokens: 4294967296 has more than the 32 bits that Gemini reads":               func(r *llm.Request) { r.Settings.MaxTokens = 1 << 32; r.Settings.Temperature = ptr(math.NaN()) },
+		"settings.parallel_calls: Gemini cannot be asked for one call a turn at most; leave it nil": func(r *llm.Request) { r.Settings.ParallelCalls = ptr(false) },
+		"settings.output_schema: not JSON":                                                          func(r *llm.Request) { r.Settings.OutputSchema = opaque("{") },
+		"extra.x: not JSON":                                                                         extra("x", "{\xff}"),
+		"extra.generationConfig: expected an object":                                                extra("generationConfig", "[]"),
+		"extra.toolConfig: expected an object":                                                      extra("toolConfig", "1"),
+		"extra.tools: expected an object at [0] (byte 2)":                                           extra("tools", "[1]"),
+	} {
+		_, err := codec.EncodeRequest(ask(change))
+		if message(err) != strings.TrimSpace(want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+func TestRequestSettings(t *testing.T) {
+	tools := []llm.Tool{{Name: "a"}, {Name: "-b"}}
+	for name, c := range map[string]struct {
+		req  llm.Request
+		want string // behind the contents
+		back llm.Request
+	}{
+		"nothing":   {},
+		"parallel":  {req: llm.Request{Settings: llm.Settings{ParallelCalls: ptr(true)}}},
+		"a budget":  {req: llm.Request{Settings: llm.Settings{Reasoning: "-1"}}, want: `,"generationConfig":{"thinkingConfig":{"thinkingBudget":-1}}`, back: llm.Request{Settings: llm.Settings{Reasoning: "-1"}}},
+		"a level":   {req: llm.Request{Settings: llm.Settings{Reasoning: "007"}}, want: `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"007"}}`, back: llm.Request{Settings: llm.Settings{Reasoning: "007"}}},
+		"most seed": {req: llm.Request{Settings: llm.Settings{Seed: ptr(int64(math.MaxInt32))}}, want: `,"generationConfig":{"seed":2147483647}`, back: llm.Request{Settings: llm.Settings{Seed: ptr(int64(math.MaxInt32))}}},
+		"none, no tools": {
+			req: llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}},
+		},
+		"none": {
+			req:  llm.Request{Tools: tools, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}},
+			want: `,"tools":[{"functionDeclarations":[{"name":"a"},{"name":"_-b"}]}],"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`,
+			back: llm.Request{Tools: tools, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}},
+		},
+		"required": {
+			req:  llm.Request{Tools: tools, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}},
+			want: `,"tools":[{"functionDeclarations":[{"name":"a"},{"name":"_-b"}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}`,
+			back: llm.Request{Tools: tools, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}},
+		},
+		"one tool": {
+			req:  llm.Request{Tools: tools, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "-b"}},
+			want: `,"tools":[{"functionDeclarations":[{"name":"a"},{"name":"_-b"}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["_-b"]}}`,
+			back: llm.Request{Tools: tools, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "-b"}},
+		},
+		"not strict": {
+			req:  llm.Request{Tools: []llm.Tool{{Name: "a", Strict: ptr(false)}}},
+			want: `,"tools":[{"functionDeclarations":[{"name":"a"}]}]`,
+			back: llm.Request{Tools: []llm.Tool{{Name: "a"}}},
+		},
+		"tools of the provider": {
+			req:  llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Extra: map[string]json.RawMessage{"tools": opaque(`[{"urlContext":{}}]`)}},
+			want: `,"tools":[{"urlContext":{}}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}`,
+			back: llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Extra: map[string]json.RawMessage{"tools": opaque(`[{"urlContext":{}}]`)}},
+		},
+		"a function of Extra": {
+			req: llm.Request{Tools: tools[:1], Extra: map[string]json.RawMessage{
+				"tools": opaque(`[{"functionDeclarations":[{"name":"z"},{"name":"a","description":"over","response":{"type":"STRING"}}],"codeExecution":{}}]`),
+			}},
+			want: `,"tools":[{"functionDeclarations":[{"name":"a","description":"over","response":{"type":"STRING"}},{"name":"z"}]},{"codeExecution":{}}]`,
+			back: llm.Request{Tools: []llm.Tool{{Name: "a", Description: "over"}, {Name: "z"}}, Extra: map[string]json.RawMessage{
+				"tools": opaque(`[{"functionDeclarations":[{"name":"a","response":{"type":"STRING"}}]},{"codeExecution":{}}]`),
+			}},
+		},
+		"Extra wins": {
+			req: llm.Request{System: "mine", Settings: llm.Settings{MaxTokens: 5, Reasoning: "LOW"}, Extra: map[string]json.RawMessage{
+				"systemInstruction": opaque(`{"parts":[{"text":"yours"}]}`),
+				"generationConfig":  opaque(`{"maxOutputTokens":6, "thinkingConfig":{"thinkingLevel":"HIGH"}}`),
+				"toolConfig":        opaque(`{}`),
+			}},
+			want: `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH"},"maxOutputTokens":6},"systemInstruction":{"parts":[{"text":"yours"}]}`,
+			back: llm.Request{System: "yours", Settings: llm.Settings{MaxTokens: 6, Reasoning: "HIGH"}},
+		},
+		"Extra wins over an object": {
+			req:  llm.Request{Settings: llm.Settings{Reasoning: "LOW"}, Extra: map[string]json.RawMessage{"generationConfig": opaque(`{"thinkingConfig":7}`)}},
+			want: `,"generationConfig":{"thinkingConfig":7}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.req.Model, c.req.Delivery, c.req.Messages = "tunedModels/a b", llm.Buffered, []llm.Message{llm.User("hi")}
+			got, err := codec.EncodeRequest(&c.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := `{"contents":[{"parts":[{"text":"hi"}],"role":"user"}]` + c.want + `}`
+			if diff := cmp.Diff(want, string(got.Body)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got.Path != "/tunedModels/a%20b:generateContent" || got.Query != "" {
+				t.Errorf("got %s?%s", got.Path, got.Query)
+			}
+			back, err := codec.DecodeRequest(got.Path, got.Body)
+			if strings.HasSuffix(c.want, ":7}") {
+				if message(err) != "the request's body: expected an object at generationConfig.thinkingConfig (byte 92)" {
+					t.Errorf("read again: %v", err)
+				}
+				return
+			}
+			c.back.Model, c.back.Delivery, c.back.Messages = c.req.Model, c.req.Delivery, c.req.Messages
+			if diff := cmp.Diff(&c.back, back); diff != "" || err != nil {
+				t.Errorf("read again: %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestRequestContents(t *testing.T) {
+	result := llm.ToolResult{ID: "1", Name: "a", Content: []llm.Part{text("x"), llm.Media{MediaType: "image/png", Data: []byte{7}}, text("y")}}
+	asked := llm.Assistant(llm.ToolCall{ID: "1", Name: "a", Args: "{}", Opaque: opaque(`{"thoughtSignature":"s"}`)})
+	const askedWire = `{"parts":[{"functionCall":{"id":"1","name":"a","args":{}},"thoughtSignature":"s"}],"role":"model"}`
+	for name, c := range map[string]struct {
+		model    string
+		messages []llm.Message
+		want     string
+	}{
+		"nothing to say": {"m", []llm.Message{llm.Assistant(), llm.Assistant(text(""), llm.Reasoning{Opaque: opaque(`{"signature":"x"}`)}), llm.User("a")}, `[{"parts":[{"text":"a"}],"role":"user"}]`},
+		"an empty text with a signature": {"m", []llm.Message{llm.Assistant(llm.Text{Opaque: opaque(`{"thoughtSignature":"x"}`)}, llm.Reasoning{Opaque: opaque(`{"thoughtSignature":"y","thought":true}`)})},
+			`[{"parts":[{"text":"","thoughtSignature":"x"},{"text":"","thought":true,"thoughtSignature":"y"}],"role":"model"}]`},
+		"media in a result":         {"gemini-3-flash", []llm.Message{asked, llm.ToolResults(result)}, `[` + askedWire + `,{"parts":[{"functionResponse":{"id":"1","name":"a","response":{"result":"xy"},"parts":[{"inlineData":{"mimeType":"image/png","data":"Bw=="}}]}}],"role":"user"}]`},
+		"media behind a result":     {"gemini-2.5-pro", []llm.Message{asked, llm.ToolResults(result)}, `[` + askedWire + `,{"parts":[{"functionResponse":{"id":"1","name":"a","response":{"result":"xy"}}},{"inlineData":{"mimeType":"image/png","data":"Bw=="}}],"role":"user"}]`},
+		"a result without its call": {"m", []llm.Message{llm.ToolResults(llm.ToolResult{ID: "9"})}, `[{"parts":[{"functionResponse":{"id":"9","name":"unnamed","response":{"result":""}}}],"role":"user"}]`},
+		"a result under the name of its call": {"m", []llm.Message{asked, llm.ToolResults(llm.ToolResult{ID: "1", Name: "other"})},
+			`[` + askedWire + `,{"parts":[{"functionResponse":{"id":"1","name":"a","response":{"result":""}}}],"role":"user"}]`},
+		"the last call of an id": {"m", []llm.Message{llm.Assistant(call("1", "z", "{}")), asked, llm.ToolResults(llm.ToolResult{ID: "1"})},
+			`[{"parts":[{"functionCall":{"id":"1","name":"z","args":{}}}],"role":"model"},` + askedWire + `,{"parts":[{"functionResponse":{"id":"1","name":"a","response":{"result":""}}}],"role":"user"}]`},
+		"messages stay as they are": {"m", []llm.Message{llm.User("a"), llm.User("b"), llm.Assistant(text("c")), llm.Assistant(text("d"))},
+			`[{"parts":[{"text":"a"}],"role":"user"},{"parts":[{"text":"b"}],"role":"user"},{"parts":[{"text":"c"}],"role":"model"},{"parts":[{"text":"d"}],"role":"model"}]`},
+		"names that are none": {"m", []llm.Message{llm.Assistant(call("", "", "{}"), call("", "a b/é", "{}"), call("", "-x", "{}"), call("", strings.Repeat("x", 65), "{}"), call("", "functions.f:0", "{}"))},
+			`[{"parts":[{"functionCall":{"name":"unnamed","args":{}}},{"functionCall":{"name":"a_b___","args":{}}},{"functionCall":{"name":"_-x","args":{}}},{"functionCall":{"name":"` + strings.Repeat("x", 64) + `","args":{}}},{"functionCall":{"name":"functions.f:0","args":{}}}],"role":"model"}]`},
+		"URLs that hold the content": {"m", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{
+			llm.Media{URL: "data:image/png;base64,Bw=="}, llm.Media{MediaType: "image/webp", URL: "data:image/png;base64,Bw"}, llm.Media{URL: "data:,a%20b"},
+			llm.Media{URL: "data:;base64,_-8="}, llm.Media{URL: "data:image/png;base64,*"}, llm.Media{URL: "data:image/png;base64,"}, llm.Media{URL: "data:"}, llm.Media{URL: "data:,%"}, llm.Media{URL: "date:,a"},
+		}}}, `[{"parts":[{"inlineData":{"mimeType":"image/png","data":"Bw=="}},{"inlineData":{"mimeType":"image/webp","data":"Bw=="}},{"inlineData":{"mimeType":"text/plain","data":"YSBi"}},` +
+			`{"inlineData":{"mimeType":"text/plain","data":"/+8="}},{"fileData":{"fileUri":"data:image/png;base64,*"}},{"fileData":{"fileUri":"data:image/png;base64,"}},{"fileData":{"fileUri":"data:"}},{"fileData":{"fileUri":"data:,%"}},{"fileData":{"fileUri":"date:,a"}}],"role":"user"}]`},
+		"what no JSON can hold": {"m", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "\xffa", Opaque: opaque(`{"partMetadata":{"x":"\udc00"},"gemini":{"new":"\ud800"},"cache_control":{}}`)}}, Opaque: opaque(`{"gemini":{"more":1},"container":"c"}`)}},
+			`[{"parts":[{"text":"` + "\ufffd" + `a","partMetadata":{"x":"\ufffd"},"new":"\ufffd"}],"role":"user","more":1}]`},
+		"opaque data that is none": {"m", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a", Opaque: opaque(`"x"`)}, llm.Text{Text: "b", Opaque: opaque(`{`)}}}}, `[{"parts":[{"text":"a"},{"text":"b"}],"role":"user"}]`},
+	} {
+		if got := contents(t, c.model, c.messages...); got != c.want {
+			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(c.want, got))
+		}
+	}
+}
+
+func TestKey(t *testing.T) {
+	r, _ := http.NewRequest(http.MethodPost, gemini.BaseURL, nil)
+	if err := gemini.Key("AIza")(r); err != nil || r.Header.Get("x-goog-api-key") != "AIza" {
+		t.Errorf("%v, %v", r.Header, err)
+	}
+	if codec.Name() != "gemini" {
+		t.Errorf("the name is %q", codec.Name())
+	}
+}
+
+func TestDecodeForeignRequest(t *testing.T) {
+	got, err := codec.DecodeRequest("/publishers/google/models/gemini-2.5-pro:generateContent", []byte(`{
+		"system_instruction": {"role": "user", "parts": [{"text": "Be "}, {"text": "brief."}]},
+		"contents": [
+			{"parts": [{"text": "hi", "thought": false}]},
+			{"role": "model", "parts": [
+				{"function_call": {"name": "a", "args": {"x": 1}}, "thought_signature": "s", "newField": {"b": [1, 2]}},
+				{"functionCall": {"name": "b", "id": "i", "args": null, "willContinue": false}},
+				{"functionCall": {"name": "a"}},
+				{"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"q": 1}}},
+				{"toolResponse": {"id": "t1", "response": {}}},
+				{"inlineData": {"mimeType": "image/png", "data": "_w", "displayName": "x.png"}, "thought": true},
+				{}
+			], "newToo": true},
+			{"role": "function", "parts": [
+				{"text": "here"},
+				{"functionResponse": {"name": "a", "response": {"sum": 9}}},
+				{"inlineData": {"mimeType": "image/png", "data": "Bw=="}},
+				{"functionResponse": {"name": "b", "id": "i", "response": {"output": "o"}, "scheduling": "SILENT"}},
+				{"functionResponse": {"name": "a", "response": {"name": "a", "content": "c"}}},
+				{"functionResponse": {"name": "z", "id": "q", "response": {"error": "e"}}}
+			]},
+			{"role": "critic", "parts": [{"text": "no"}]}
+		],
+		"tools": [{"function_declarations": [{"name": "a", "parameters": {
+			"type": "OBJECT", "properties": {"type": {"type": "STRING", "nullable": true, "enum": ["x"]}, "l": {"type": "ARRAY", "minItems": "1", "items": {"anyOf": [{"type": "INTEGER"}, {"type": "NULL"}]}}, "n": {"nullable": true}}, "required": ["type"]
+		}}]}],
+		"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["a", "b"]}},
+		"generationConfig": {"responseMimeType": "text/x.enum", "responseSchema": {"type": "STRING"}, "thinkingConfig": {"thinkingBudget": 128, "includeThoughts": true}, "topK": null},
+		"cached_content": "cachedContents/x"
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &llm.Request{
+		Model: "publishers/google/models/gemini-2.5-pro", Delivery: llm.Buffered, System: "Be brief.",
+		Messages: []llm.Message{
+			llm.User("hi"),
+			{Role: llm.RoleAssistant, Parts: []llm.Part{
+				llm.ToolCall{ID: "loop_call_1", Name: "a", Args: `{"x":1}`, Minted: true, Opaque: opaque(`{"thoughtSignature":"s","gemini":{"newField":{"b":[1,2]}}}`)},
+				llm.ToolCall{ID: "i", Name: "b", Args: `{}`, Opaque: opaque(`{"gemini":{"functionCall":{"willContinue":false}}}`)},
+				llm.ToolCall{ID: "loop_call_2", Name: "a", Args: `{}`, Minted: true},
+				llm.ToolCall{ID: "t1", Name: "GOOGLE_SEARCH_WEB", Args: `{"q":1}`, ProviderExecuted: true, Opaque: opaque(`{"toolCall":{"id":"t1","toolType":"GOOGLE_SEARCH_WEB","args":{"q":1}}}`)},
+				llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part","part":{"toolResponse":{"id":"t1","response":{}}}}`)},
+				llm.Media{MediaType: "image/png", Data: []byte{255}, Name: "x.png", Opaque: opaque(`{"thought":true,"gemini":{"inlineData":{"displayName":"x.png"}}}`)},
+			}, Opaque: opaque(`{"gemini":{"newToo":true}}`)},
+			{Role: llm.RoleTool, Parts: []llm.Part{
+				llm.ToolResult{
+					ID: "loop_call_1", Name: "a", Content: []llm.Part{text(`{"sum":9}`), llm.Media{MediaType: "image/png", Data: []byte{7}}},
+					Opaque: opaque(`{"gemini":{"functionResponse":{"response":{"sum":9}}}}`),
+				},
+				llm.ToolResult{ID: "i", Name: "b", Content: []llm.Part{text("o")}, Opaque: opaque(`{"gemini":{"functionResponse":{"scheduling":"SILENT","response":{"output":"o"}}}}`)},
+				llm.ToolResult{ID: "loop_call_2", Name: "a", Content: []llm.Part{text("c")}, Opaque: opaque(`{"gemini":{"functionResponse":{"response":{"name":"a","content":"c"}}}}`)},
+				llm.ToolResult{ID: "q", Name: "z", Content: []llm.Part{text("e")}, IsError: true},
+			}},
+			llm.User("here"),
+			{Role: "critic", Parts: []llm.Part{text("no")}},
+		},
+		Tools: []llm.Tool{{Name: "a", Parameters: opaque(`{"properties":{"type":{"enum":["x"],"type":["string","null"]},` +
+			`"l":{"minItems":1,"items":{"anyOf":[{"type":"integer"},{"type":"null"}]},"type":"array"},"n":{}},"required":["type"],"type":"object"}`)}},
+		ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
+		Settings:   llm.Settings{Reasoning: "128", OutputSchema: opaque(`{"type":"string"}`)},
+		Extra: map[string]json.RawMessage{
+			"cached_content":    opaque(`"cachedContents/x"`),
+			"systemInstruction": opaque(`{"role": "user", "parts": [{"text": "Be "}, {"text": "brief."}]}`),
+			"toolConfig":        opaque(`{"functionCallingConfig":{"allowedFunctionNames":["a", "b"]}}`),
+			"generationConfig":  opaque(`{"thinkingConfig":{"includeThoughts":true},"responseMimeType":"text/x.enum"}`),
+		},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got.Messages = got.Messages[:4]
+	r, err := codec.EncodeRequest(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := codec.DecodeRequest(r.Path, r.Body)
+	want.Messages = want.Messages[:4]
+	for key, raw := range want.Extra {
+		want.Extra[key] = opaque(strings.NewReplacer(": ", ":", ", ", ",").Replace(string(raw)))
+	}
+	if diff := cmp.Diff(want, back, cmpopts.EquateEmpty()); diff != "" || err != nil {
+		t.Errorf("read again: %v (-want +got):\n%s\n%s", err, diff, r.Body)
+	}
+}
+
+func TestDecodeRequestErrors(t *testing.T) {
+	for _, c := range []struct{ path, body, want string }{
+		{"models/m:generateContent", "{}", `the path "models/m:generateContent" is not /models/MODEL:METHOD`},
+		{"/models/m", "{}", `the path "/models/m" is not /models/MODEL:METHOD`},
+		{"/models/m:countTokens", "{}", `the path "/models/m:countTokens" asks for the method "countTokens"; there are generateContent and streamGenerateContent`},
+		{"/models/%:generateContent", "{}", `the path "/models/%:generateContent": invalid URL escape "%"`},
+		{"/models/:generateContent", "{}", `the path "/models/:generateContent" names no model`},
+		{"", "{\"a\":\"\xff\"}", "the request's body is not UTF-8"},
+		{"", "[]", "the request's body: expected an object (byte 1)"},
+		{"", `{"contents":{}}`, "the request's body: expected an array at contents (byte 13)"},
+		{"", `{"contents":[{"parts":[{"text":1}]}]}`, "the request's body: expected a string at contents[0].parts[0].text (byte 32)"},
+		{"", `{"contents":[{"parts":[{"functionResponse":{"response":"x"}}]}]}`, "the request's body: expected an object at contents[0].parts[0].functionResponse.response (byte 56)"},
+		{"", `{"contents":[{"parts":[{"functionResponse":{"parts":[{"text":""}]}}]}]}`, "the request's body: expected inlineData or fileData at contents[0].parts[0].functionResponse.parts[0] (byte 65)"},
+		{"", `{"contents":[{"parts":[{"inlineData":{"data":"*"}}]}]}`, "the request's body: expected base64 at contents[0].parts[0].inlineData.data (byte 49)"},
+		{"", `{"generationConfig":{"seed":1.5}}`, "the request's body: expected a whole number, not 1.5 at generationConfig.seed (byte 29)"},
+		{"", `{} x`, "the request's body: something follows the JSON value (byte 4)"},
+	} {
+		if c.path == "" {
+			c.path = "/models/m:generateContent"
+		}
+		if _, err := codec.DecodeRequest(c.path, []byte(c.body)); message(err) != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
