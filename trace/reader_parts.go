@@ -12,6 +12,8 @@ type parts struct {
 	// last is the name in the file that was asked for last, and called what it
 	// is called.
 	last, called string
+	// known says that the part has a run, and first that no part is before it.
+	known, first bool
 }
 
 // begin begins the next part.
@@ -24,12 +26,13 @@ func (p *parts) begin() {
 	}
 	p.n++
 	p.names = map[string]string{}
+	p.known, p.first = false, p.n == 1
 }
 
 // call returns what a run of this part is called: its own name or, if that is
 // taken, a name made of it and the part's number.
 func (p *parts) call(run string) string {
-	if run == p.last && len(p.names) > 0 {
+	if run == p.last && p.known {
 		return p.called
 	}
 	called, ok := p.names[run]
@@ -41,7 +44,7 @@ func (p *parts) call(run string) string {
 		p.names[run] = called
 		p.taken[called] = p.taken[called] || called != run // also for this part's runs
 	}
-	p.last, p.called = run, called
+	p.last, p.called, p.known = run, called, true
 	return called
 }
 
@@ -56,6 +59,9 @@ func (p *parts) refer(run string) string {
 
 // rename gives an event's run, and the runs that it names, what they are called.
 func (p *parts) rename(ev *Event) {
+	if p.first && p.known && ev.Run == p.last {
+		return // as most are
+	}
 	ev.Run = p.call(ev.Run)
 	switch b := ev.Body.(type) {
 	case RunStart:
