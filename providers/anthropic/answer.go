@@ -1,0 +1,78 @@
+package anthropic
+
+import (
+	"fmt"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// DecodeAnswer implements protocol.Protocol.
+func (Messages) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+	if !jsonio.ValidUTF8(body) {
+		return protocol.NotAnswer(body)
+	}
+	d := jsonio.NewDec(string(body))
+	if d.Peek() != '{' {
+		return protocol.NotAnswer(body)
+	}
+	var s decoder
+	var ev event
+	s.readAnswer(&d, &ev)
+	switch err := d.End(); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", protocol.NotAnswer(body), err)
+	case ev.kind == eventError || ev.error:
+		e, _ := readError(body)
+		return e
+	case ev.kind != "message":
+		return protocol.NotAnswer(body)
+	}
+	for i, p := range ev.parts {
+		s.a.start(int64(i), p, emit)
+		s.a.stop(int64(i), emit)
+	}
+	if ev.usage {
+		emit(s.counts.usage())
+	}
+	s.finish(emit)
+	return nil
+}
+
+func (s *decoder) readAnswer(d *jsonio.Dec, ev *event) {
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "type":
+			ev.kind = word(d)
+		case "error":
+			ev.error = d.Peek() != 'n'
+			d.Skip()
+		default:
+			s.readMember(d, key, ev)
+		}
+	}
+}
+
+// EncodeAnswer implements protocol.Protocol. Arguments that are no JSON, which this
+// form of an answer cannot say otherwise, are a string (see appendInput).
+func (Messages) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, error) {
+	w := newWriter(append(dst, '{'))
+	w.answerHead(a)
+	for i, p := range t.Parts {
+		w.part = i
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.answerBlock(p)
+	}
+	w.dst = append(w.dst, "],"...)
+	w.dst = appendEnding(w.dst, llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage, Opaque: t.Opaque})
+	w.dst = appendUsage(append(w.dst, `,"usage":`...), usageOf(a, t.Usage))
+	return append(w.dst, '}'), w.err
+}

@@ -1,0 +1,68 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// answerHead writes the members of an answer up to its content, whose array it
+// opens.
+func (w *writer) answerHead(a protocol.Answer) {
+	w.dst = jsonio.AppendString(append(w.dst, `"model":`...), a.Model)
+	w.dst = jsonio.AppendString(append(w.dst, `,"id":`...), a.ID)
+	w.dst = append(w.dst, `,"type":"message","role":"assistant","content":[`...)
+}
+
+// usageOf is the usage of an answer: what the turn counted, or the input alone.
+func usageOf(a protocol.Answer, u llm.Usage) llm.Usage {
+	if u.Input == 0 {
+		u.Input = a.Input
+	}
+	return u
+}
+
+// answerBlock writes a part of an answer.
+func (w *writer) answerBlock(part llm.Part) {
+	switch p := part.(type) {
+	case llm.Text:
+		w.text(p)
+	case llm.Reasoning:
+		w.thinking(p)
+	case llm.ToolCall:
+		w.call(withCaller(p), p.Name, appendInput(nil, p.Args))
+	case llm.Unknown:
+		w.unknown(p)
+	case llm.Media:
+		w.fail("an answer of Anthropic Messages holds no %s", p.MediaType)
+	case llm.ToolResult:
+		w.fail("an answer of Anthropic Messages holds no result of a tool; write a result of the provider's own as llm.Unknown")
+	}
+}
+
+// withCaller says of a call that the model itself made it, if nothing else is said.
+func withCaller(p llm.ToolCall) llm.ToolCall {
+	if kind, ok := memberText(p.Opaque, "type"); ok && kind != blockServer || member(p.Opaque, "caller") != nil {
+		return p
+	}
+	var m members
+	eachMember(p.Opaque, m.add)
+	m.add("caller", []byte(`{"type":"direct"}`))
+	p.Opaque = m.object()
+	return p
+}
+
+// appendInput appends the arguments of a call in an answer: JSON as it stands, and
+// any other text, which no provider sends but a model may have meant, as a string.
+func appendInput(dst []byte, args string) []byte {
+	args = strings.Trim(args, " \t\r\n")
+	switch {
+	case args == "":
+		return append(dst, "{}"...)
+	case args[0] == '"' || !sane([]byte(args)):
+		return jsonio.AppendString(dst, args)
+	}
+	return append(dst, args...)
+}

@@ -1,0 +1,231 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// assembler turns the blocks of an answer into events.
+type assembler struct {
+	open  []openBlock
+	calls int
+	tail  string // the type of block that the last part would go on with
+}
+
+// openBlock is a block that began and has not ended.
+type openBlock struct {
+	index     int64
+	kind      string // empty if nothing more can come of it
+	opaque    json.RawMessage
+	signature string
+	citations members
+
+	call      llm.ToolCall
+	callIndex int
+	pieces    bool   // arguments came after the start, and stand for those in it
+	args      []byte // those pieces, of a call that the provider runs
+}
+
+// separator is an opaque datum that says nothing, but ends the part it is on: so
+// two blocks of one type stay two.
+var separator = json.RawMessage("{}")
+
+// start begins a block, with what its start says.
+func (a *assembler) start(index int64, part llm.Part, emit func(llm.Event)) {
+	if b := a.find(index); b != nil { // its end was lost
+		a.end(b, emit)
+		a.drop(index)
+	}
+	b := openBlock{index: index}
+	switch p := part.(type) {
+	case llm.Text:
+		b.kind, b.opaque = blockText, p.Opaque
+		if a.tail == blockText {
+			emit(llm.TextDelta{Opaque: separator})
+			a.tail = ""
+		}
+		a.text(p.Text, emit)
+	case llm.Reasoning:
+		if member(p.Opaque, "type") != nil {
+			a.whole(p, emit)
+			break
+		}
+		b.kind, b.opaque = blockThinking, p.Opaque
+		if a.tail == blockThinking {
+			emit(llm.ReasoningDelta{Opaque: separator})
+			a.tail = ""
+		}
+		a.thought(p.Text, emit)
+	case llm.ToolCall:
+		b.kind, b.call, a.tail = blockServer, p, ""
+		if !p.ProviderExecuted {
+			a.calls++
+			b.kind, b.callIndex = blockToolUse, a.calls
+			emit(llm.ToolCallStart{Index: b.callIndex, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
+		}
+	case llm.Media, llm.ToolResult, llm.Unknown:
+		a.whole(p, emit)
+	}
+	a.open = append(a.open, b)
+}
+
+func (a *assembler) whole(p llm.Part, emit func(llm.Event)) {
+	a.tail = ""
+	emit(llm.PartDone{Part: p})
+}
+
+func (a *assembler) text(s string, emit func(llm.Event)) {
+	if s != "" {
+		a.tail = blockText
+		emit(llm.TextDelta{Text: s})
+	}
+}
+
+func (a *assembler) thought(s string, emit func(llm.Event)) {
+	if s != "" {
+		a.tail = blockThinking
+		emit(llm.ReasoningDelta{Text: s})
+	}
+}
+
+func (a *assembler) find(index int64) *openBlock {
+	for i := range a.open {
+		if a.open[i].index == index {
+			return &a.open[i]
+		}
+	}
+	return nil
+}
+
+func (a *assembler) drop(index int64) {
+	a.open = slices.DeleteFunc(a.open, func(b openBlock) bool { return b.index == index })
+}
+
+// delta adds to a block. Deltas of unknown types are passed over.
+func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
+	switch d.kind {
+	case "text_delta":
+		a.text(d.text, emit)
+		return
+	case "thinking_delta":
+		a.thought(d.text, emit)
+		return
+	}
+	b := a.find(index)
+	if b == nil {
+		return
+	}
+	switch d.kind {
+	case "signature_delta":
+		b.signature += d.text
+	case "citations_delta":
+		b.cite(d.citation)
+	case "input_json_delta":
+		a.input(b, d.text, emit)
+	}
+}
+
+func (b *openBlock) cite(citation string) {
+	if citation == "" {
+		return
+	}
+	sep := byte(',')
+	if b.citations == nil {
+		sep = '['
+	}
+	b.citations = jsonio.AppendRaw(append(b.citations, sep), []byte(citation))
+}
+
+// input adds to the arguments of a call; empty pieces are usual (quirk QA-10).
+func (a *assembler) input(b *openBlock, piece string, emit func(llm.Event)) {
+	switch {
+	case piece == "":
+	case b.kind == blockToolUse:
+		b.pieces = true
+		emit(llm.ToolCallDelta{Index: b.callIndex, Args: piece})
+	case b.kind == blockServer:
+		b.pieces, b.args = true, append(b.args, piece...)
+	}
+}
+
+// stop ends a block.
+func (a *assembler) stop(index int64, emit func(llm.Event)) {
+	b := a.find(index)
+	if b == nil {
+		return
+	}
+	a.end(b, emit)
+	if b.kind == blockToolUse {
+		emit(llm.ToolCallEnd{Index: b.callIndex})
+	}
+	a.drop(index)
+}
+
+// finish takes what is known of the blocks that were not ended (quirk QA-11).
+func (a *assembler) finish(emit func(llm.Event)) {
+	for i := range a.open {
+		a.end(&a.open[i], emit)
+	}
+	a.open = nil
+}
+
+// end says what is known of a block when nothing more comes of it. It does not end
+// a call.
+func (a *assembler) end(b *openBlock, emit func(llm.Event)) {
+	switch b.kind {
+	case blockText:
+		if opaque := b.textOpaque(); opaque != nil {
+			a.tail = ""
+			emit(llm.TextDelta{Opaque: opaque})
+		}
+	case blockThinking:
+		if opaque := b.thoughtOpaque(); opaque != nil {
+			a.tail = ""
+			emit(llm.ReasoningDelta{Opaque: opaque})
+		}
+	case blockToolUse:
+		if !b.pieces && b.call.Args != "" {
+			emit(llm.ToolCallDelta{Index: b.callIndex, Args: b.call.Args})
+		}
+	case blockServer:
+		if b.pieces {
+			b.call.Args = string(b.args)
+		}
+		a.whole(b.call, emit)
+	}
+}
+
+// textOpaque is the opaque datum of a text: what its start says, with the citations
+// that came after it.
+func (b *openBlock) textOpaque() json.RawMessage {
+	if b.citations == nil {
+		return b.opaque
+	}
+	var m members
+	eachMember(b.opaque, func(key string, raw []byte) {
+		if key != "citations" {
+			m.add(key, raw)
+		}
+	})
+	m.add("citations", append(b.citations, ']'))
+	return m.object()
+}
+
+// thoughtOpaque is the opaque datum of a thought: what its start says, with the
+// signature that came after it.
+func (b *openBlock) thoughtOpaque() json.RawMessage {
+	if b.signature == "" {
+		return b.opaque
+	}
+	var m members
+	m.add("signature", jsonio.AppendString(nil, b.signature))
+	eachMember(b.opaque, func(key string, raw []byte) {
+		if key != "signature" {
+			m.add(key, raw)
+		}
+	})
+	return m.object()
+}

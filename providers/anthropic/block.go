@@ -1,0 +1,325 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// The types of blocks that have an end of their own here.
+const (
+	blockText     = "text"
+	blockThinking = "thinking"
+	blockRedacted = "redacted_thinking"
+	blockToolUse  = "tool_use"
+	blockServer   = "server_tool_use"
+	blockResult   = "tool_result"
+	blockImage    = "image"
+	blockDocument = "document"
+)
+
+// What stands for the media type of what is at a URL: the wire does not tell it.
+const (
+	anyImage = "image/*"
+	pdf      = "application/pdf"
+	plain    = "text/plain"
+)
+
+// readBlock reads a content block, of a request or an answer.
+func readBlock(d *jsonio.Dec) llm.Part {
+	from := d.Offset()
+	kind, first := typeOf(d)
+	switch kind {
+	case blockText:
+		return readText(d, first)
+	case blockThinking:
+		return readThinking(d, first)
+	case blockRedacted:
+		return llm.Reasoning{Opaque: readUnknown(d, first, kind, from).Raw}
+	case blockToolUse:
+		return readCall(d, first, "")
+	case blockResult:
+		return readResult(d, first)
+	case blockImage, blockDocument:
+		return readMedia(d, first, kind, from)
+	}
+	if strings.HasSuffix(kind, "_tool_use") {
+		return readCall(d, first, kind)
+	}
+	return readUnknown(d, first, kind, from)
+}
+
+// readUnknown reads to the end of the object that began at from and keeps it.
+func readUnknown(d *jsonio.Dec, first bool, kind string, from int) llm.Unknown {
+	for {
+		if _, ok := d.Key(&first); !ok {
+			return unknown(d, kind, from)
+		}
+		d.Skip()
+	}
+}
+
+func unknown(d *jsonio.Dec, kind string, from int) llm.Unknown {
+	if d.Err() != nil {
+		return llm.Unknown{}
+	}
+	return llm.Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(d.Since(from)))}
+}
+
+func readText(d *jsonio.Dec, first bool) (p llm.Text) {
+	var rest members
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			p.Opaque = rest.object()
+			return p
+		}
+		switch key {
+		case "type":
+			d.Skip()
+		case "text":
+			p.Text = text(d)
+		case "citations":
+			if ahead := *d; !emptyArray(&ahead) {
+				rest.read(d, key)
+				continue
+			}
+			d.Skip()
+		default:
+			rest.read(d, key)
+		}
+	}
+}
+
+// emptyArray reads an array and reports whether it has no element.
+func emptyArray(d *jsonio.Dec) bool {
+	first := true
+	return d.Peek() == '[' && d.Array() && !d.More(&first) && d.Err() == nil
+}
+
+func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
+	var rest members
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			p.Opaque = rest.object()
+			return p
+		}
+		switch key {
+		case "type":
+			d.Skip()
+		case "thinking":
+			p.Text = text(d)
+		case "signature":
+			if s := text(d); s != "" {
+				rest.add(key, jsonio.AppendString(nil, s))
+			}
+		default:
+			rest.read(d, key)
+		}
+	}
+}
+
+// readCall reads a tool_use block or, if a kind is given, one that the provider
+// runs.
+func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
+	p.ProviderExecuted = kind != ""
+	var rest members
+	if kind != "" && kind != blockServer {
+		rest.add("type", jsonio.AppendString(nil, kind))
+	}
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			p.Opaque = rest.object()
+			return p
+		}
+		switch key {
+		case "type":
+			d.Skip()
+		case "id":
+			p.ID = text(d)
+		case "name":
+			p.Name = text(d)
+		case "input":
+			p.Args = readInput(d)
+		case "caller":
+			if ahead := *d; !directCaller(&ahead) {
+				rest.read(d, key)
+				continue
+			}
+			d.Skip()
+		default:
+			rest.read(d, key)
+		}
+	}
+}
+
+// readInput reads the arguments of a call as text. A string is the text itself:
+// see appendInput.
+func readInput(d *jsonio.Dec) string {
+	switch {
+	case d.Peek() == '"':
+		return d.String()
+	case d.Null():
+		return ""
+	}
+	return d.Raw()
+}
+
+// directCaller reports whether the caller of a call is the model itself, which
+// says no more than a call without one.
+func directCaller(d *jsonio.Dec) bool {
+	if d.Peek() != '{' {
+		return false
+	}
+	kind, first := typeOf(d)
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			return kind == "direct" && d.Err() == nil
+		}
+		if key != "type" {
+			return false
+		}
+		d.Skip()
+	}
+}
+
+func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
+	var rest members
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			p.Opaque = rest.object()
+			return p
+		}
+		switch key {
+		case "type":
+			d.Skip()
+		case "tool_use_id":
+			p.ID = text(d)
+		case "content":
+			p.Content = readContent(d, true)
+		case "is_error":
+			p.IsError = !d.Null() && d.Bool()
+		default:
+			rest.read(d, key)
+		}
+	}
+}
+
+// readContent reads a string or an array of blocks, of a message or within a
+// tool_result.
+func readContent(d *jsonio.Dec, within bool) (parts []llm.Part) {
+	switch {
+	case d.Null():
+	case d.Peek() == '"':
+		if s := d.String(); s != "" {
+			return []llm.Part{llm.Text{Text: s}}
+		}
+	case d.Array():
+		for first := true; d.More(&first); {
+			if ahead := *d; within && nestedResult(&ahead) {
+				d.Fail("a tool_result cannot stand in a tool_result")
+				return nil
+			}
+			parts = append(parts, readBlock(d))
+		}
+	}
+	return parts
+}
+
+func nestedResult(d *jsonio.Dec) bool {
+	if d.Peek() != '{' {
+		return false
+	}
+	kind, _ := typeOf(d)
+	return kind == blockResult
+}
+
+// source is where the content of an image or a document is.
+type source struct {
+	kind, mediaType, data, url string
+	more                       bool // it has members that are not known here
+}
+
+// readMedia reads an image or a document. One from a source that llm.Media cannot
+// tell is kept whole.
+func readMedia(d *jsonio.Dec, first bool, kind string, from int) llm.Part {
+	var rest members
+	var src source
+	p := llm.Media{}
+	for {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch {
+		case key == "type":
+			d.Skip()
+		case key == "source":
+			src = readSource(d)
+		case key == "title" && kind == blockDocument:
+			p.Name = text(d)
+		default:
+			rest.read(d, key)
+		}
+	}
+	if d.Err() != nil || !src.fill(&p, kind, d) {
+		return unknown(d, kind, from)
+	}
+	p.Opaque = rest.object()
+	return p
+}
+
+func readSource(d *jsonio.Dec) (s source) {
+	if !d.Object() {
+		return s
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return s
+		}
+		switch key {
+		case "type":
+			s.kind = word(d)
+		case "media_type":
+			s.mediaType = word(d)
+		case "data":
+			s.data = word(d)
+		case "url":
+			s.url = word(d)
+		default:
+			s.more = true
+			d.Skip()
+		}
+	}
+}
+
+// fill puts the source into p, if it is one that p can tell.
+func (s source) fill(p *llm.Media, kind string, d *jsonio.Dec) bool {
+	switch {
+	case s.more:
+		return false
+	case s.kind == "base64":
+		data, err := base64.StdEncoding.DecodeString(s.data)
+		if err != nil {
+			d.Fail("the data of this " + kind + " is not base64")
+		}
+		p.MediaType, p.Data = s.mediaType, data
+		return err == nil
+	case s.kind == "url" && kind == blockImage:
+		p.MediaType, p.URL = anyImage, s.url
+	case s.kind == "url":
+		p.MediaType, p.URL = pdf, s.url
+	case s.kind == "text" && kind == blockDocument && s.mediaType == plain:
+		p.MediaType, p.Data = plain, []byte(s.data)
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,154 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// writer appends blocks. Its first error stays.
+type writer struct {
+	dst []byte
+	err error
+	// Where it is: in which message, which part of it, and which part of that one's
+	// content; -1 for none.
+	message, part, content int
+	said                   int // messages that were written
+}
+
+func newWriter(dst []byte) *writer { return &writer{dst: dst, message: -1, part: -1, content: -1} }
+
+// fail records what cannot be said.
+func (w *writer) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf(w.where()+": "+format, args...)
+	}
+}
+
+func (w *writer) where() string {
+	at := "parts"
+	if w.message >= 0 {
+		at = fmt.Sprintf("messages[%d]", w.message)
+		if w.part >= 0 {
+			at += ".parts"
+		}
+	}
+	if w.part >= 0 {
+		at += fmt.Sprintf("[%d]", w.part)
+	}
+	if w.content >= 0 {
+		at += fmt.Sprintf(".content[%d]", w.content)
+	}
+	return at
+}
+
+func (w *writer) text(p llm.Text) {
+	w.dst = jsonio.AppendString(append(w.dst, `{"type":"text","text":`...), p.Text)
+	w.dst = append(appendMembers(w.dst, p.Opaque, "type", "text"), '}')
+}
+
+// thinking writes a thinking block, or the redacted one that opaque is.
+func (w *writer) thinking(p llm.Reasoning) {
+	if redacted(p.Opaque) {
+		w.dst = append(w.dst, `{"type":"redacted_thinking"`...)
+		w.dst = append(appendMembers(w.dst, p.Opaque, "type"), '}')
+		return
+	}
+	signature, _ := memberText(p.Opaque, "signature")
+	w.dst = jsonio.AppendString(append(w.dst, `{"type":"thinking","thinking":`...), p.Text)
+	w.dst = jsonio.AppendString(append(w.dst, `,"signature":`...), signature)
+	w.dst = append(appendMembers(w.dst, p.Opaque, "type", "thinking", "signature"), '}')
+}
+
+// redacted reports whether the opaque datum of a thought is a whole block.
+func redacted(opaque json.RawMessage) bool {
+	kind, _ := memberText(opaque, "type")
+	return kind == blockRedacted
+}
+
+// call writes a call with its input, which is JSON.
+func (w *writer) call(p llm.ToolCall, name string, input []byte) {
+	kind := blockToolUse
+	if p.ProviderExecuted {
+		kind = blockServer
+		if k, ok := memberText(p.Opaque, "type"); ok {
+			kind = k
+		}
+	}
+	w.dst = jsonio.AppendString(append(w.dst, `{"type":`...), kind)
+	w.dst = jsonio.AppendString(append(w.dst, `,"id":`...), p.ID)
+	w.dst = jsonio.AppendString(append(w.dst, `,"name":`...), name)
+	w.dst = append(append(w.dst, `,"input":`...), input...)
+	w.dst = append(appendMembers(w.dst, p.Opaque, "type", "id", "name", "input"), '}')
+}
+
+// unknown writes a block of a type that is not known here, as it came.
+func (w *writer) unknown(p llm.Unknown) {
+	if !sane(p.Raw) || strings.TrimLeft(string(p.Raw), " \t\r\n")[0] != '{' {
+		w.fail("the block of type %q is not a JSON object, or nests more than %d deep", p.Kind, maxNesting)
+		return
+	}
+	w.dst = appendRaw(w.dst, p.Raw)
+}
+
+// media writes an image or a document.
+func (w *writer) media(p llm.Media) {
+	image := strings.HasPrefix(p.MediaType, "image/")
+	switch {
+	case p.Data == nil && p.URL == "":
+		w.fail("%s has neither data nor a URL (digest %q): give it its content", p.MediaType, p.Digest)
+	case image:
+		w.dst = append(w.dst, `{"type":"image","source":`...)
+	case p.MediaType == pdf, p.MediaType == plain && p.Data != nil:
+		w.dst = append(w.dst, `{"type":"document","source":`...)
+	default:
+		w.fail("Anthropic Messages takes images, PDF and plain text, not %s%s", p.MediaType, at(p.URL))
+	}
+	w.source(p, image)
+	w.dst = append(w.dst, '}')
+	if p.Name != "" && !image {
+		w.dst = jsonio.AppendString(append(w.dst, `,"title":`...), p.Name)
+	}
+	w.dst = append(appendMembers(w.dst, p.Opaque, "type", "source", "title"), '}')
+}
+
+func at(url string) string {
+	if url == "" {
+		return ""
+	}
+	return " at a URL"
+}
+
+// source writes where the content is, but for its closing bracket.
+func (w *writer) source(p llm.Media, image bool) {
+	switch {
+	case p.Data == nil:
+		w.dst = jsonio.AppendString(append(w.dst, `{"type":"url","url":`...), p.URL)
+	case p.MediaType == plain:
+		if !utf8.Valid(p.Data) {
+			w.fail("the text of a document is not UTF-8")
+		}
+		w.dst = append(w.dst, `{"type":"text","media_type":"text/plain","data":`...)
+		w.dst = jsonio.AppendString(w.dst, string(p.Data))
+	default:
+		if image && !takenImage(p.MediaType) {
+			w.fail("Anthropic Messages takes image/jpeg, image/png, image/gif and image/webp, not %s", p.MediaType)
+		}
+		w.dst = jsonio.AppendString(append(w.dst, `{"type":"base64","media_type":`...), p.MediaType)
+		w.dst = append(w.dst, `,"data":"`...)
+		w.dst = append(base64.StdEncoding.AppendEncode(w.dst, p.Data), '"')
+	}
+}
+
+func takenImage(mediaType string) bool {
+	switch mediaType {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+		return true
+	}
+	return false
+}

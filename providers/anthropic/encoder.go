@@ -1,0 +1,329 @@
+package anthropic
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// NewEncoder implements protocol.Protocol. The message_start tells the input tokens
+// of a; what a Usage event counts stands in message_delta, at the end.
+func (Messages) NewEncoder(a protocol.Answer) protocol.Encoder { return &encoder{answer: a} }
+
+type encoder struct {
+	answer  protocol.Answer
+	write   func(name string, data []byte)
+	buf     []byte
+	blocks  int  // how many began
+	begun   bool // message_start was written
+	pinged  bool
+	openAs  string // the type of the text or thinking block that is open
+	openAt  int
+	calls   []openCall
+	usage   llm.Usage
+	finish  llm.Finish
+	failure error
+}
+
+// openCall is a call that began and was not ended. Calls may be open side by side.
+type openCall struct {
+	index int
+	id    string
+	name  string
+	block int
+	sent  string
+}
+
+// Event implements protocol.Encoder.
+func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
+	e.write = write
+	e.begin(ev)
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		e.text(ev)
+	case llm.ReasoningDelta:
+		e.thought(ev)
+	case llm.ToolCallStart:
+		e.callStart(ev)
+	case llm.ToolCallDelta:
+		e.callDelta(ev)
+	case llm.ToolCallEnd:
+		e.callEnd(ev)
+	case llm.PartDone:
+		e.whole(ev.Part)
+	case llm.Usage:
+		e.usage = e.usage.Update(ev)
+	case llm.Finish:
+		e.finish = ev
+	case llm.Unknown:
+		e.event(ev.Kind, func(dst []byte) []byte { return appendRaw(dst, ev.Raw) })
+	case llm.Warning:
+	}
+	return e.failure
+}
+
+// End implements protocol.Encoder. Calls that were not ended stay so.
+func (e *encoder) End(write func(name string, data []byte)) error {
+	e.write = write
+	e.begin(nil)
+	e.closeText()
+	e.ping()
+	e.event(eventEnding, func(dst []byte) []byte {
+		dst = appendEnding(append(dst, `{"type":"message_delta","delta":{`...), e.finish)
+		dst = appendDeltaUsage(append(dst, `},"usage":`...), usageOf(e.answer, e.usage))
+		return append(dst, '}')
+	})
+	e.event(eventStop, func(dst []byte) []byte { return append(dst, `{"type":"message_stop"}`...) })
+	return e.failure
+}
+
+// event writes an event, whose data a function appends.
+func (e *encoder) event(name string, data func(dst []byte) []byte) {
+	e.buf = data(e.buf[:0])
+	e.write(name, e.buf)
+}
+
+// begin writes message_start before the first event. What a first Usage counts is
+// in it.
+func (e *encoder) begin(ev llm.Event) {
+	if e.begun {
+		return
+	}
+	e.begun = true
+	u := llm.Usage{}
+	if told, ok := ev.(llm.Usage); ok {
+		u = told
+	}
+	u = usageOf(e.answer, u)
+	if u.Input > 0 && u.Output == 0 {
+		u.Output = 1 // what is counted when the first word has come
+	}
+	e.event(eventStart, func(dst []byte) []byte {
+		w := newWriter(append(dst, `{"type":"message_start","message":{`...))
+		w.answerHead(e.answer)
+		dst = append(w.dst, `],"stop_reason":null,"stop_sequence":null,"usage":`...)
+		return append(appendUsage(dst, u), "}}"...)
+	})
+}
+
+// ping is what the provider sends once an answer has begun.
+func (e *encoder) ping() {
+	if !e.pinged {
+		e.pinged = true
+		e.event(eventPing, func(dst []byte) []byte { return append(dst, `{"type": "ping"}`...) })
+	}
+}
+
+// start begins a block and returns its index.
+func (e *encoder) start(block func(w *writer)) int {
+	e.closeText()
+	e.event(eventBlockStart, func(dst []byte) []byte {
+		w := newWriter(jsonio.AppendInt(append(dst, `{"type":"content_block_start","index":`...), int64(e.blocks)))
+		w.dst = append(w.dst, `,"content_block":`...)
+		block(w)
+		e.fail(w.err)
+		return append(w.dst, '}')
+	})
+	e.ping()
+	e.blocks++
+	return e.blocks - 1
+}
+
+// delta adds to a block: its type, and a member with a text.
+func (e *encoder) delta(block int, kind, member, text string) {
+	e.event(eventDelta, func(dst []byte) []byte {
+		dst = append(e.deltaHead(dst, block, kind, member), ':')
+		return append(jsonio.AppendString(dst, text), "}}"...)
+	})
+}
+
+func (*encoder) deltaHead(dst []byte, block int, kind, member string) []byte {
+	dst = jsonio.AppendInt(append(dst, `{"type":"content_block_delta","index":`...), int64(block))
+	dst = jsonio.AppendString(append(dst, `,"delta":{"type":`...), kind)
+	return jsonio.AppendString(append(dst, ','), member)
+}
+
+func (e *encoder) stop(block int) {
+	e.event(eventBlockStop, func(dst []byte) []byte {
+		return append(jsonio.AppendInt(append(dst, `{"type":"content_block_stop","index":`...), int64(block)), '}')
+	})
+}
+
+// closeText ends the text or thinking block that is open.
+func (e *encoder) closeText() {
+	if e.openAs != "" {
+		e.openAs = ""
+		e.stop(e.openAt)
+	}
+}
+
+func (e *encoder) fail(err error) {
+	if e.failure == nil && err != nil {
+		e.failure = err
+	}
+}
+
+// text adds to the text block that is open, or opens one. An opaque datum ends it:
+// its citations come as deltas, and the rest of it in the start of the block, if
+// the block starts with it.
+func (e *encoder) text(ev llm.TextDelta) {
+	if e.openAs != blockText {
+		if ev.Text == "" && ev.Opaque == nil {
+			return
+		}
+		e.openAt = e.start(func(w *writer) { w.text(llm.Text{Opaque: without(ev.Opaque, "citations")}) })
+		e.openAs = blockText
+	}
+	if ev.Text != "" {
+		e.delta(e.openAt, "text_delta", "text", ev.Text)
+	}
+	if ev.Opaque != nil {
+		e.citations(ev.Opaque)
+		e.closeText()
+	}
+}
+
+func (e *encoder) citations(opaque []byte) {
+	d := jsonio.NewDec(string(member(opaque, "citations")))
+	if d.Peek() != '[' {
+		return
+	}
+	d.Array()
+	for first := true; d.More(&first); {
+		citation := d.Raw()
+		e.event(eventDelta, func(dst []byte) []byte {
+			dst = append(e.deltaHead(dst, e.openAt, "citations_delta", "citation"), ':')
+			return append(appendRaw(dst, []byte(citation)), "}}"...)
+		})
+	}
+}
+
+// without returns an opaque datum without one of its members.
+func without(opaque []byte, name string) []byte {
+	var m members
+	eachMember(opaque, func(key string, raw []byte) {
+		if key != name {
+			m.add(key, raw)
+		}
+	})
+	return m.object()
+}
+
+// thought adds to the thinking block that is open, or opens one. A signature ends
+// it. Redacted thinking is a block of its own.
+func (e *encoder) thought(ev llm.ReasoningDelta) {
+	if redacted(ev.Opaque) {
+		if ev.Text != "" {
+			e.thought(llm.ReasoningDelta{Text: ev.Text})
+		}
+		e.stop(e.start(func(w *writer) { w.thinking(llm.Reasoning{Opaque: ev.Opaque}) }))
+		return
+	}
+	if e.openAs != blockThinking {
+		e.openAt = e.start(func(w *writer) { w.thinking(llm.Reasoning{Opaque: without(ev.Opaque, "signature")}) })
+		e.openAs = blockThinking
+	}
+	if ev.Text != "" {
+		e.delta(e.openAt, "thinking_delta", "thinking", ev.Text)
+	}
+	if ev.Opaque != nil {
+		if signature, ok := memberText(ev.Opaque, "signature"); ok {
+			e.delta(e.openAt, "signature_delta", "signature", signature)
+		}
+		e.closeText()
+	}
+}
+
+func (e *encoder) callStart(ev llm.ToolCallStart) {
+	for _, c := range e.calls {
+		if ev.Index != 0 && c.index == ev.Index && c.name == "" && ev.Name != "" {
+			e.fail(fmt.Errorf("the call %q: Anthropic Messages tells the name of a call at its start, not later", c.id))
+			return
+		}
+	}
+	block := e.start(func(w *writer) {
+		p := withCaller(llm.ToolCall{ID: ev.ID, Opaque: ev.Opaque})
+		w.call(p, ev.Name, []byte("{}"))
+	})
+	e.calls = append(e.calls, openCall{index: ev.Index, id: ev.ID, name: ev.Name, block: block})
+	e.input(block, "")
+}
+
+func (e *encoder) input(block int, piece string) {
+	e.delta(block, "input_json_delta", "partial_json", piece)
+}
+
+// find returns the open call that an event names, as llm.Accumulator does: by
+// index, else by ID, else the last one or the first one.
+func (e *encoder) find(index int, id string, last bool) int {
+	if len(e.calls) == 0 {
+		e.fail(fmt.Errorf("an event of the call %q (index %d), but no call is open", id, index))
+		return -1
+	}
+	for i := len(e.calls) - 1; i >= 0; i-- {
+		if index != 0 && e.calls[i].index == index {
+			return i
+		}
+	}
+	for i := len(e.calls) - 1; i >= 0; i-- {
+		if id != "" && e.calls[i].id == id {
+			return i
+		}
+	}
+	if last {
+		return len(e.calls) - 1
+	}
+	return 0
+}
+
+func (e *encoder) callDelta(ev llm.ToolCallDelta) {
+	if i := e.find(ev.Index, ev.ID, true); i >= 0 {
+		c := &e.calls[i]
+		c.sent += ev.Args
+		e.input(c.block, ev.Args)
+	}
+}
+
+func (e *encoder) callEnd(ev llm.ToolCallEnd) {
+	i := e.find(ev.Index, ev.ID, false)
+	if i < 0 {
+		return
+	}
+	c := e.calls[i]
+	rest, ok := strings.CutPrefix(ev.Args, c.sent)
+	switch {
+	case ev.Args == "":
+	case !ok:
+		e.fail(fmt.Errorf("the call %q: its end tells other arguments than came before it, which Anthropic Messages cannot say", c.id))
+	case rest != "":
+		e.input(c.block, rest)
+	}
+	e.stop(c.block)
+	e.calls = append(e.calls[:i], e.calls[i+1:]...)
+}
+
+// whole writes a part that comes in one piece.
+func (e *encoder) whole(part llm.Part) {
+	switch p := part.(type) {
+	case llm.Text:
+		e.closeText()
+		e.text(llm.TextDelta{Text: p.Text, Opaque: p.Opaque})
+		e.closeText()
+	case llm.Reasoning:
+		e.closeText()
+		e.thought(llm.ReasoningDelta(p))
+		e.closeText()
+	case llm.ToolCall:
+		block := e.start(func(w *writer) { w.call(withCaller(p), p.Name, []byte("{}")) })
+		e.input(block, "")
+		if p.Args != "" {
+			e.input(block, p.Args)
+		}
+		e.stop(block)
+	case llm.Unknown, llm.Media, llm.ToolResult:
+		e.stop(e.start(func(w *writer) { w.answerBlock(p) }))
+	}
+}

@@ -1,0 +1,141 @@
+package anthropic
+
+import (
+	"net/http"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// The types of errors that may pass (Anthropic, "Errors").
+const (
+	overloadedError = "overloaded_error"
+	rateLimitError  = "rate_limit_error"
+	timeoutError    = "timeout_error"
+	apiError        = "api_error"
+)
+
+// DecodeError implements protocol.Protocol.
+func (Messages) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
+	e, ok := readError(body)
+	if !ok {
+		e.Message = protocol.Beginning(body)
+	}
+	e.Status = status
+	if status >= 300 {
+		e.Retryable = protocol.Retryable(status) || e.Code == overloadedError || e.Code == rateLimitError
+	}
+	return e
+}
+
+// readError reads the error that a body or an event tells; ok is false if it has
+// none. Retryable is by its type.
+func readError(body []byte) (e *llm.APIError, ok bool) {
+	e = &llm.APIError{}
+	if !jsonio.ValidUTF8(body) {
+		return e, false
+	}
+	d := jsonio.NewDec(string(body))
+	if d.Peek() != '{' {
+		return e, false
+	}
+	told := false
+	d.Object()
+	for first := true; ; {
+		key, more := d.Key(&first)
+		if !more {
+			break
+		}
+		switch key {
+		case "error":
+			told = told || d.Peek() != 'n'
+			readErrorBody(&d, e)
+		case "message":
+			e.Message = word(&d)
+			told = told || e.Message != ""
+		case "error_type":
+			e.Code = word(&d)
+		case "request_id":
+			e.RequestID = word(&d)
+		default:
+			d.Skip()
+		}
+	}
+	if d.End() != nil {
+		return &llm.APIError{}, false
+	}
+	switch e.Code {
+	case overloadedError, rateLimitError, timeoutError, apiError:
+		e.Retryable = true
+	}
+	return e, told
+}
+
+// readErrorBody reads the object under "error"; some gateways have a text there.
+func readErrorBody(d *jsonio.Dec, e *llm.APIError) {
+	if d.Peek() != '{' {
+		e.Message = word(d)
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "type":
+			e.Code = word(d)
+		case "message":
+			e.Message = word(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// EncodeError implements protocol.Protocol. Without a code the error has the type
+// that goes with its status.
+func (Messages) EncodeError(e *llm.APIError) []byte {
+	kind := e.Code
+	if kind == "" {
+		kind = errorType(e.Status)
+	}
+	dst := append([]byte(nil), `{"type":"error","error":{"type":`...)
+	dst = jsonio.AppendString(dst, kind)
+	dst = jsonio.AppendString(append(dst, `,"message":`...), e.Message)
+	dst = append(dst, '}')
+	if e.RequestID != "" {
+		dst = jsonio.AppendString(append(dst, `,"request_id":`...), e.RequestID)
+	}
+	return append(dst, '}')
+}
+
+// statusOverloaded is Anthropic's own.
+const statusOverloaded = 529
+
+func errorType(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusPaymentRequired:
+		return "billing_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return rateLimitError
+	case http.StatusGatewayTimeout:
+		return timeoutError
+	case statusOverloaded:
+		return overloadedError
+	}
+	if status >= 400 && status < 500 {
+		return "invalid_request_error"
+	}
+	return apiError
+}

@@ -1,0 +1,126 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// finishReason is what a stop_reason means.
+func finishReason(word string) llm.FinishReason {
+	switch word {
+	case "end_turn", "stop_sequence":
+		return llm.FinishStop
+	case "tool_use":
+		return llm.FinishToolCalls
+	case "max_tokens", "model_context_window_exceeded":
+		return llm.FinishLength
+	case "pause_turn":
+		return llm.FinishPause
+	case "refusal":
+		return llm.FinishRefusal
+	}
+	return llm.FinishUnknown
+}
+
+// stopReason is the word for a finish reason: the provider's own one if raw is it.
+// It is empty, which is null on the wire, for what Anthropic has no word for.
+func stopReason(reason llm.FinishReason, raw string) string {
+	if raw != "" && finishReason(raw) == reason {
+		return raw
+	}
+	switch reason {
+	case llm.FinishStop:
+		return "end_turn"
+	case llm.FinishToolCalls:
+		return "tool_use"
+	case llm.FinishLength:
+		return "max_tokens"
+	case llm.FinishPause:
+		return "pause_turn"
+	case llm.FinishRefusal, llm.FinishContentFilter:
+		return "refusal"
+	case llm.FinishMalformedCall, llm.FinishError, llm.FinishUnknown:
+	}
+	return ""
+}
+
+// ending is how an answer ended, as the wire tells it.
+type ending struct {
+	stop        string // stop_reason; empty until it came
+	explanation string // of a refusal
+	container   json.RawMessage
+}
+
+// read takes the member key of an answer or of a message_delta's delta, if it is
+// one of the ending's.
+func (e *ending) read(d *jsonio.Dec, key string) {
+	switch key {
+	case "stop_reason":
+		if s := word(d); s != "" {
+			e.stop = s
+		}
+	case "stop_details":
+		e.readDetails(d)
+	case "container":
+		if d.Null() {
+			return
+		}
+		var m members
+		m.read(d, key)
+		e.container = m.object()
+	default:
+		d.Skip()
+	}
+}
+
+func (e *ending) readDetails(d *jsonio.Dec) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		if key != "explanation" {
+			d.Skip()
+			continue
+		}
+		e.explanation = word(d)
+	}
+}
+
+func (e *ending) finish(id, model string) llm.Finish {
+	f := llm.Finish{Message: e.explanation, ResponseID: id, Model: model, Opaque: e.container}
+	if e.stop == "" {
+		return f
+	}
+	f.Reason = finishReason(e.stop)
+	if e.stop != string(llm.FinishRefusal) {
+		f.Raw = e.stop
+	}
+	return f
+}
+
+// appendEnding appends the members of an ending, each behind a comma but the first.
+func appendEnding(dst []byte, f llm.Finish) []byte {
+	dst = append(dst, `"stop_reason":`...)
+	if stop := stopReason(f.Reason, f.Raw); stop != "" {
+		dst = jsonio.AppendString(dst, stop)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"stop_sequence":null`...)
+	if f.Message != "" {
+		dst = append(dst, `,"stop_details":{"type":"refusal","category":null,"explanation":`...)
+		dst = append(jsonio.AppendString(dst, f.Message), '}')
+	}
+	if c := member(f.Opaque, "container"); c != nil {
+		dst = appendRaw(append(dst, `,"container":`...), c)
+	}
+	return dst
+}

@@ -1,0 +1,132 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// DecodeRequest implements protocol.Protocol. It reads every request that can be
+// read, also what the API would refuse. What it makes one of several spellings:
+//
+//   - A system prompt of one plain block is a text. Of any other, System has the
+//     texts, with empty lines between, and Extra the blocks.
+//   - A message whose content is a text is one of one block. A message of the user
+//     with results is split where results and other blocks meet: results stand in
+//     messages of their own (llm.RoleTool), each with the name of its call.
+//   - Tools and choices that llm.Request cannot tell whole stand in Extra too.
+//   - Members of blocks that are null, empty citations and a caller that is the
+//     model itself are left out.
+//   - Media at a URL are image/* or application/pdf.
+//   - A container is in Extra.
+func (Messages) DecodeRequest(_ string, raw []byte) (*llm.Request, error) {
+	if !jsonio.ValidUTF8(raw) {
+		return nil, errors.New("the request body is not UTF-8")
+	}
+	d := jsonio.NewDec(string(raw))
+	req := &llm.Request{Delivery: llm.Buffered}
+	if d.Object() {
+		for first := true; ; {
+			key, ok := d.Key(&first)
+			if !ok {
+				break
+			}
+			readMember(&d, req, key)
+		}
+	}
+	if err := d.End(); err != nil {
+		return nil, fmt.Errorf("the request body: %w", err)
+	}
+	return req, nil
+}
+
+// readMember reads a member of the body.
+func readMember(d *jsonio.Dec, req *llm.Request, key string) {
+	s := &req.Settings
+	switch key {
+	case "model":
+		req.Model = text(d)
+	case "messages":
+		req.Messages = readMessages(d)
+	case "max_tokens":
+		s.MaxTokens = int(readInt(d))
+	case "temperature":
+		s.Temperature = readFloat(d)
+	case "top_p":
+		s.TopP = readFloat(d)
+	case "stop_sequences":
+		s.Stop = readStop(d)
+	case "stream":
+		if !d.Null() && d.Bool() {
+			req.Delivery = llm.Streamed
+		}
+	case "system":
+		keepWhole(d, req, key, readSystem)
+	case "tools":
+		keepWhole(d, req, key, readTools)
+	case "tool_choice":
+		keepWhole(d, req, key, readToolChoice)
+	case "output_config":
+		keepWhole(d, req, key, readOutputConfig)
+	default:
+		keepWhole(d, req, key, func(d *jsonio.Dec, _ *llm.Request) bool { d.Skip(); return false })
+	}
+}
+
+// keepWhole reads a member, and keeps it in Extra where read says that the request
+// does not tell all of it.
+func keepWhole(d *jsonio.Dec, req *llm.Request, key string, read func(*jsonio.Dec, *llm.Request) (whole bool)) {
+	from := d.Offset()
+	if read(d, req) || d.Err() != nil {
+		return
+	}
+	if req.Extra == nil {
+		req.Extra = map[string]json.RawMessage{}
+	}
+	req.Extra[key] = jsonio.AppendRaw(nil, []byte(d.Since(from)))
+}
+
+func readInt(d *jsonio.Dec) int64 {
+	if d.Null() {
+		return 0
+	}
+	return d.Int()
+}
+
+func readFloat(d *jsonio.Dec) *float64 {
+	if d.Null() {
+		return nil
+	}
+	return new(d.Float())
+}
+
+func readStop(d *jsonio.Dec) (words []string) {
+	if d.Null() || !d.Array() {
+		return nil
+	}
+	for first := true; d.More(&first); {
+		words = append(words, d.String())
+	}
+	return words
+}
+
+func readSystem(d *jsonio.Dec, req *llm.Request) (whole bool) {
+	if d.Peek() == '"' || d.Peek() == 'n' {
+		req.System = text(d)
+		return true
+	}
+	blocks := readContent(d, false)
+	whole = len(blocks) < 2
+	for i, b := range blocks {
+		t, ok := b.(llm.Text)
+		whole = whole && ok && t.Opaque == nil
+		if i > 0 {
+			req.System += "\n\n"
+		}
+		req.System += t.Text
+	}
+	return whole
+}

@@ -1,0 +1,230 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// EncodeRequest implements protocol.Protocol. What the API would refuse in a
+// request that means something else is made so that it is taken:
+//
+//   - max_tokens is DefaultMaxTokens where the settings have none.
+//   - System messages that come first are the end of the system prompt, with an
+//     empty line between.
+//   - Text without a word is left out where the API refuses it, and so are thoughts
+//     that have no signature and assistant messages with nothing left.
+//   - Arguments that are no JSON object are {}. A call's name keeps to the letters,
+//     digits, _ and - that a name may have.
+//   - A result that is an error, without content, says so.
+//   - Without tools, what is said of their choice and of parallel calls is left out.
+//
+// Settings.Reasoning is the effort (low, medium, high and so on); whether the model
+// thinks at all is thinking in Extra.
+func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
+	b := body{req: req}
+	b.write()
+	if b.err != nil {
+		return nil, b.err
+	}
+	b.dst[0] = '{'
+	return &protocol.Request{
+		Path:   Path,
+		Header: http.Header{"Anthropic-Version": {Version}},
+		Body:   append(b.dst, '}'),
+	}, nil
+}
+
+// body writes the body of a request, each member behind a comma. Its first error
+// stays.
+type body struct {
+	req *llm.Request
+	dst []byte
+	err error
+}
+
+func (b *body) write() {
+	req, s := b.req, &b.req.Settings
+	if req.Model != "" && b.key("model") {
+		b.dst = jsonio.AppendString(b.dst, req.Model)
+	}
+	if b.key("max_tokens") {
+		b.maxTokens(s.MaxTokens)
+	}
+	from := b.system()
+	if b.key("messages") {
+		b.messages(from)
+	}
+	b.tools()
+	if s.Temperature != nil && b.key("temperature") {
+		b.fraction("temperature", *s.Temperature)
+	}
+	if s.TopP != nil && b.key("top_p") {
+		b.fraction("top_p", *s.TopP)
+	}
+	if s.Seed != nil {
+		b.fail("settings.seed: Anthropic Messages has no seed; leave it out")
+	}
+	if len(s.Stop) > 0 && b.key("stop_sequences") {
+		b.stop(s.Stop)
+	}
+	if (s.Reasoning != "" || s.OutputSchema != nil) && b.key("output_config") {
+		b.outputConfig()
+	}
+	if id := container(req.Messages); id != "" && b.key("container") {
+		b.dst = jsonio.AppendString(b.dst, id)
+	}
+	if req.Delivery == llm.Streamed && b.key("stream") {
+		b.dst = append(b.dst, "true"...)
+	}
+	b.extra()
+}
+
+func (b *body) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, args...)
+	}
+}
+
+// key begins a member, unless Extra has it, which wins.
+func (b *body) key(name string) bool {
+	if _, has := b.req.Extra[name]; has {
+		return false
+	}
+	b.dst = append(append(append(b.dst, `,"`...), name...), `":`...)
+	return true
+}
+
+func (b *body) maxTokens(n int) {
+	switch {
+	case n < 0:
+		b.fail("settings.max_tokens: %d is below 0", n)
+	case n == 0:
+		n = DefaultMaxTokens
+	}
+	b.dst = jsonio.AppendInt(b.dst, int64(n))
+}
+
+// fraction writes a number from 0 to 1.
+func (b *body) fraction(name string, f float64) {
+	if !(f >= 0 && f <= 1) {
+		b.fail("settings.%s: Anthropic Messages takes 0 to 1, not %v", name, f)
+	}
+	b.dst = strconv.AppendFloat(b.dst, f, 'g', -1, 64)
+}
+
+func (b *body) stop(words []string) {
+	sep := byte('[')
+	for i, s := range words {
+		if strings.TrimSpace(s) == "" {
+			b.fail("settings.stop[%d]: Anthropic Messages takes no stop sequence of space alone", i)
+		}
+		b.dst = jsonio.AppendString(append(b.dst, sep), s)
+		sep = ','
+	}
+	b.dst = append(b.dst, ']')
+}
+
+func (b *body) outputConfig() {
+	s, sep := &b.req.Settings, byte('{')
+	if s.Reasoning != "" {
+		b.dst = jsonio.AppendString(append(append(b.dst, sep), `"effort":`...), s.Reasoning)
+		sep = ','
+	}
+	if s.OutputSchema != nil {
+		b.dst = append(append(b.dst, sep), `"format":{"type":"json_schema","schema":`...)
+		b.object("settings.output_schema", s.OutputSchema)
+		b.dst = append(b.dst, '}')
+	}
+	b.dst = append(b.dst, '}')
+}
+
+// object writes a JSON object that the caller brought.
+func (b *body) object(what string, raw []byte) {
+	if err := checkObject(raw); err != nil {
+		b.fail("%s: %w", what, err)
+		return
+	}
+	b.dst = appendRaw(b.dst, raw)
+}
+
+func checkObject(raw []byte) error {
+	if !sane(raw) || !isObject(raw) {
+		return fmt.Errorf("it has to be a JSON object, nested %d deep at most", maxNesting)
+	}
+	return nil
+}
+
+func isObject(raw []byte) bool {
+	d := jsonio.NewDec(string(raw))
+	return d.Peek() == '{'
+}
+
+// system writes the system prompt, and returns how many messages are part of it.
+func (b *body) system() (from int) {
+	prompt := b.req.System
+	for from < len(b.req.Messages) && b.req.Messages[from].Role == llm.RoleSystem {
+		if t := b.req.Messages[from].Text(); prompt == "" {
+			prompt = t
+		} else if t != "" {
+			prompt += "\n\n" + t
+		}
+		from++
+	}
+	if strings.TrimSpace(prompt) != "" && b.key("system") {
+		b.dst = jsonio.AppendString(b.dst, prompt)
+	}
+	return from
+}
+
+func (b *body) messages(from int) {
+	w := newWriter(append(b.dst, '['))
+	for i := from; i < len(b.req.Messages); i++ {
+		w.message, w.part, w.content = i, -1, -1
+		w.say(b.req.Messages[i])
+	}
+	switch {
+	case w.err != nil:
+		b.fail("%w", w.err)
+	case w.said == 0:
+		b.fail("messages: Anthropic Messages needs one that says something")
+	}
+	b.dst = append(w.dst, ']')
+}
+
+// container is the id of the container that the last answer to name one ran in.
+func container(messages []llm.Message) string {
+	for _, m := range slices.Backward(messages) {
+		c := member(m.Opaque, "container")
+		if id, ok := memberText(m.Opaque, "container"); ok {
+			return id
+		}
+		if id, ok := memberText(c, "id"); ok {
+			return id
+		}
+	}
+	return ""
+}
+
+func (b *body) extra() {
+	for _, name := range slices.Sorted(maps.Keys(b.req.Extra)) {
+		raw := b.req.Extra[name]
+		if len(raw) == 0 {
+			raw = json.RawMessage("null")
+		}
+		if !sane(raw) {
+			b.fail("extra.%s: it is not JSON, or nests more than %d deep", name, maxNesting)
+			continue
+		}
+		b.dst = append(jsonio.AppendString(append(b.dst, ','), name), ':')
+		b.dst = appendRaw(b.dst, raw)
+	}
+}

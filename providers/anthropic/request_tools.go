@@ -1,0 +1,143 @@
+package anthropic
+
+import (
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// The lengths that the API bears (SA-05, SA-07).
+const maxName = 128
+
+// tools writes the tools and what is said of their choice.
+func (b *body) tools() {
+	_, extra := b.req.Extra["tools"]
+	if len(b.req.Tools) > 0 && b.key("tools") {
+		b.dst = append(b.dst, '[')
+		for i := range b.req.Tools {
+			if i > 0 {
+				b.dst = append(b.dst, ',')
+			}
+			b.tool(i)
+		}
+		b.dst = append(b.dst, ']')
+	}
+	b.toolChoice(extra || len(b.req.Tools) > 0)
+}
+
+func (b *body) tool(i int) {
+	t := b.req.Tools[i]
+	if !isName(t.Name) || len(t.Name) > maxName {
+		b.fail("tools[%d]: Anthropic Messages takes a name of 1 to %d letters, digits, _ and -, not %q", i, maxName, t.Name)
+	}
+	for _, other := range b.req.Tools[:i] {
+		if other.Name == t.Name {
+			b.fail("tools[%d]: another tool is named %q too", i, t.Name)
+		}
+	}
+	b.dst = jsonio.AppendString(append(b.dst, `{"name":`...), t.Name)
+	if t.Description != "" {
+		b.dst = jsonio.AppendString(append(b.dst, `,"description":`...), t.Description)
+	}
+	b.schema(i, t)
+	if t.Strict != nil {
+		b.dst = strconv.AppendBool(append(b.dst, `,"strict":`...), *t.Strict)
+	}
+	b.dst = append(b.dst, '}')
+}
+
+// schema writes the schema of a tool's arguments. The API takes only objects, and
+// none that is put together from others (SA-10).
+func (b *body) schema(i int, t llm.Tool) {
+	b.dst = append(b.dst, `,"input_schema":`...)
+	if t.Parameters == nil {
+		b.dst = append(b.dst, `{"type":"object"}`...)
+		return
+	}
+	what := "tools[" + strconv.Itoa(i) + "].parameters"
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		if member(t.Parameters, key) != nil {
+			b.fail("%s: Anthropic Messages takes no %s at the top of a schema; put it into a property", what, key)
+		}
+	}
+	from := len(b.dst)
+	b.object(what, t.Parameters)
+	if member(t.Parameters, "type") != nil || b.err != nil {
+		return
+	}
+	rest := string(b.dst[from+1:])
+	b.dst = append(b.dst[:from], `{"type":"object"`...)
+	if rest != "}" {
+		b.dst = append(b.dst, ',')
+	}
+	b.dst = append(b.dst, rest...)
+}
+
+// toolChoice writes what is said of the choice of tools, if there are any.
+func (b *body) toolChoice(tools bool) {
+	c, parallel := b.req.ToolChoice, b.req.Settings.ParallelCalls
+	if c == (llm.ToolChoice{}) && parallel == nil {
+		return
+	}
+	if !tools {
+		if c.Mode == llm.ChooseRequired || c.Mode == llm.ChooseTool {
+			b.fail("tool_choice: it is %s, but there are no tools", c)
+		}
+		return
+	}
+	if !b.key("tool_choice") {
+		return
+	}
+	switch c.Mode {
+	case llm.ChooseAuto:
+		b.dst = append(b.dst, `{"type":"auto"`...)
+	case llm.ChooseRequired:
+		b.dst = append(b.dst, `{"type":"any"`...)
+	case llm.ChooseNone:
+		b.dst = append(b.dst, `{"type":"none"}`...)
+		return
+	case llm.ChooseTool:
+		b.dst = jsonio.AppendString(append(b.dst, `{"type":"tool","name":`...), c.Name)
+	default:
+		b.fail("tool_choice: Anthropic Messages has no mode %q", c.Mode)
+	}
+	if parallel != nil {
+		b.dst = strconv.AppendBool(append(b.dst, `,"disable_parallel_tool_use":`...), !*parallel)
+	}
+	b.dst = append(b.dst, '}')
+}
+
+// isName reports whether s is of the characters that names and ids may have.
+func isName(s string) bool {
+	for i := range len(s) {
+		if !nameByte(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func nameByte(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+// noName stands for the name of a call that has none.
+const noName = "unnamed"
+
+// callName is the name of a call as the API takes it.
+func callName(s string) string {
+	if isName(s) && len(s) <= maxName {
+		return s
+	}
+	if s == "" {
+		return noName
+	}
+	b := []byte(s[:min(len(s), maxName)])
+	for i, c := range b {
+		if !nameByte(c) {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,228 @@
+package anthropic
+
+import (
+	"fmt"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// NewDecoder implements protocol.Protocol.
+func (Messages) NewDecoder() protocol.Decoder { return &decoder{} }
+
+// The events of a stream, by their types.
+const (
+	eventStart      = "message_start"
+	eventBlockStart = "content_block_start"
+	eventDelta      = "content_block_delta"
+	eventBlockStop  = "content_block_stop"
+	eventEnding     = "message_delta"
+	eventStop       = "message_stop"
+	eventPing       = "ping"
+	eventError      = "error"
+)
+
+type decoder struct {
+	mem       jsonio.Arena
+	a         assembler
+	id, model string
+	counts    counts
+	ending    ending
+	stopped   bool // message_stop came
+}
+
+// event is one event; what it has depends on its type.
+type event struct {
+	kind  string
+	index int64
+	block llm.Part
+	delta delta
+	parts []llm.Part // that came with message_start
+	usage bool       // one came
+	error bool
+}
+
+// delta is what content_block_delta adds.
+type delta struct {
+	kind     string
+	text     string // of whichever type
+	citation string
+}
+
+// Event implements protocol.Decoder.
+func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bool, err error) {
+	if name == eventPing {
+		return false, nil
+	}
+	if !jsonio.ValidUTF8(data) {
+		return false, fmt.Errorf("the event %q is not UTF-8", name)
+	}
+	text := string(data)
+	d := jsonio.NewDecIn(&s.mem, text)
+	var ev event
+	s.read(&d, &ev)
+	if err := d.End(); err != nil {
+		if !known(name) {
+			return false, nil
+		}
+		return false, fmt.Errorf("the event %q: %w", name, err)
+	}
+	if ev.kind == "" {
+		ev.kind = name
+	}
+	return s.take(&ev, data, emit)
+}
+
+// known reports whether an event of this name is one of the protocol's; one
+// without a name may be any.
+func known(name string) bool {
+	switch name {
+	case "", eventStart, eventBlockStart, eventDelta, eventBlockStop, eventEnding, eventStop, eventError:
+		return true
+	}
+	return false
+}
+
+func (s *decoder) take(ev *event, data []byte, emit func(llm.Event)) (done bool, err error) {
+	if ev.kind == eventError || ev.error {
+		e, _ := readError(data)
+		return false, e
+	}
+	if ev.usage {
+		emit(s.counts.usage())
+	}
+	switch ev.kind {
+	case eventStart:
+		for i, p := range ev.parts {
+			s.a.start(int64(-1-i), p, emit)
+			s.a.stop(int64(-1-i), emit)
+		}
+	case eventBlockStart:
+		if ev.block != nil {
+			s.a.start(ev.index, ev.block, emit)
+		}
+	case eventDelta:
+		s.a.delta(ev.index, ev.delta, emit)
+	case eventBlockStop:
+		s.a.stop(ev.index, emit)
+	case eventStop:
+		s.stopped = true
+	}
+	return s.stopped, nil
+}
+
+// End implements protocol.Decoder.
+func (s *decoder) End(emit func(llm.Event)) error {
+	if !s.stopped {
+		if s.ending.stop == "" {
+			return protocol.ErrCutOff
+		}
+		emit(llm.Warning{Code: WarnNoMessageStop, Message: "the stream ended after its stop reason without message_stop"})
+	}
+	s.a.finish(emit)
+	s.finish(emit)
+	return nil
+}
+
+func (s *decoder) finish(emit func(llm.Event)) {
+	if s.ending.stop == "" {
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer ended without a stop reason"})
+	}
+	emit(s.ending.finish(s.id, s.model))
+}
+
+// read reads an event. What tells of the whole answer goes to s at once.
+func (s *decoder) read(d *jsonio.Dec, ev *event) {
+	if !d.Object() {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "type":
+			ev.kind = word(d)
+		case "index":
+			ev.index, _ = count(d)
+		case "content_block":
+			if d.Peek() == '{' {
+				ev.block = readBlock(d)
+				continue
+			}
+			d.Skip()
+		case "delta":
+			s.readDelta(d, &ev.delta)
+		case "message":
+			s.readMessage(d, ev)
+		case "usage":
+			ev.usage = d.Peek() == '{'
+			s.counts.read(d)
+		case "error":
+			ev.error = d.Peek() != 'n'
+			d.Skip()
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// readDelta reads the delta of content_block_delta or message_delta.
+func (s *decoder) readDelta(d *jsonio.Dec, to *delta) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "type":
+			to.kind = word(d)
+		case "text", "thinking", "signature", "partial_json":
+			to.text = word(d)
+		case "citation":
+			to.citation = d.Raw()
+		default:
+			s.ending.read(d, key)
+		}
+	}
+}
+
+// readMessage reads what an answer or message_start says.
+func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		s.readMember(d, key, ev)
+	}
+}
+
+// readMember takes a member of an answer.
+func (s *decoder) readMember(d *jsonio.Dec, key string, ev *event) {
+	switch key {
+	case "id":
+		s.id = word(d)
+	case "model":
+		s.model = word(d)
+	case "content":
+		ev.parts = readContent(d, false)
+	case "usage":
+		ev.usage = d.Peek() == '{'
+		s.counts.read(d)
+	default:
+		s.ending.read(d, key)
+	}
+}

@@ -1,0 +1,103 @@
+package anthropic
+
+import (
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// counts are the tokens as the wire tells them: the input in three parts. Of each
+// count the last that was told is kept (quirk QA-06).
+type counts struct {
+	input, cacheRead, cacheWrite, output, thinking int64
+}
+
+// read reads a usage; what it leaves out stays.
+func (c *counts) read(d *jsonio.Dec) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "input_tokens":
+			keep(&c.input, d)
+		case "cache_read_input_tokens":
+			keep(&c.cacheRead, d)
+		case "cache_creation_input_tokens":
+			keep(&c.cacheWrite, d)
+		case "output_tokens":
+			keep(&c.output, d)
+		case "output_tokens_details":
+			c.readDetails(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+func (c *counts) readDetails(d *jsonio.Dec) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		if key != "thinking_tokens" {
+			d.Skip()
+			continue
+		}
+		keep(&c.thinking, d)
+	}
+}
+
+func keep(to *int64, d *jsonio.Dec) {
+	if n, ok := count(d); ok {
+		*to = n
+	}
+}
+
+// usage is what the counts mean.
+func (c *counts) usage() llm.Usage {
+	return llm.Usage{
+		Input:  c.input + c.cacheRead + c.cacheWrite,
+		Output: c.output, Cached: c.cacheRead, CacheWrite: c.cacheWrite, Reasoning: c.thinking,
+	}
+}
+
+// appendUsage appends the whole usage, as an answer and message_start have it.
+func appendUsage(dst []byte, u llm.Usage) []byte {
+	dst = appendInputTokens(append(dst, '{'), u)
+	dst = jsonio.AppendInt(append(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`...), u.CacheWrite)
+	dst = append(dst, `,"ephemeral_1h_input_tokens":0}`...)
+	dst = appendOutputTokens(dst, u)
+	return append(dst, `,"service_tier":"standard","inference_geo":"not_available"}`...)
+}
+
+// appendDeltaUsage appends the usage of message_delta, which is cumulative.
+func appendDeltaUsage(dst []byte, u llm.Usage) []byte {
+	return append(appendOutputTokens(appendInputTokens(append(dst, '{'), u), u), '}')
+}
+
+func appendInputTokens(dst []byte, u llm.Usage) []byte {
+	dst = jsonio.AppendInt(append(dst, `"input_tokens":`...), u.Input-u.Cached-u.CacheWrite)
+	dst = jsonio.AppendInt(append(dst, `,"cache_creation_input_tokens":`...), u.CacheWrite)
+	return jsonio.AppendInt(append(dst, `,"cache_read_input_tokens":`...), u.Cached)
+}
+
+func appendOutputTokens(dst []byte, u llm.Usage) []byte {
+	dst = jsonio.AppendInt(append(dst, `,"output_tokens":`...), u.Output)
+	if u.Reasoning == 0 {
+		return dst
+	}
+	dst = jsonio.AppendInt(append(dst, `,"output_tokens_details":{"thinking_tokens":`...), u.Reasoning)
+	return append(dst, '}')
+}
