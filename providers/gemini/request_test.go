@@ -287,7 +287,7 @@ func TestRequestContents(t *testing.T) {
 }
 
 func TestKey(t *testing.T) {
-	r, _ := http.NewRequest(http.MethodPost, gemini.BaseURL, nil)
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, gemini.BaseURL, nil)
 	if err := gemini.Key("AIza")(r); err != nil || r.Header.Get("x-goog-api-key") != "AIza" {
 		t.Errorf("%v, %v", r.Header, err)
 	}
