@@ -153,7 +153,7 @@ func TestResponsesRequestsMended(t *testing.T) {
 		{"nothing but reasoning (SR-07)", "input", `[]`, llm.Request{Messages: asked(rs(`{"id":"rs_1","summary":[]}`))}},
 		{"reasoning twice (SR-04)", "input", `[{"type":"reasoning","id":"rs_1","summary":[]},` + textWire + `]`, llm.Request{Messages: asked(rs(`{"id":"rs_1","summary":[]}`), rs(`{"id":"rs_1","summary":[]}`), text)}},
 		{"reasoning of others", "input", `[` + textWire + `]`, llm.Request{Messages: asked(rs(`{"signature":"s"}`), llm.Reasoning{Text: "t"}, rs(`{"id":"x"}`), text)}},
-		{"reasoning with no id, and its status", "input", `[{"type":"reasoning","summary":[],"encrypted_content":"x"},{"type":"reasoning","id":"rs_2","summary":[]},{"type":"reasoning","summary":[1]},` + textWire + `]`,
+		{"reasoning with no id, and its status", "input", `[{"type":"reasoning","encrypted_content":"x","summary":[]},{"type":"reasoning","id":"rs_2","summary":[]},{"type":"reasoning","summary":[1]},` + textWire + `]`,
 			llm.Request{Messages: asked(rs(`{"encrypted_content":"x","type":"reasoning","status":null}`), rs(`{"id":"rs_2","status":"completed"}`), rs(`{"summary":[1]}`), text)}},
 		{"empty text", "input", `[` + textWire + `]`, llm.Request{Messages: asked(llm.Text{}, text, llm.Text{})}},
 		{"empty text that is an item", "input", `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":""}],"id":"msg_1"}]`, llm.Request{Messages: asked(llm.Text{Opaque: raw(`{"id":"msg_1"}`)})}},

@@ -114,12 +114,13 @@ func (w *inputWriter) reasoning(r *llm.Reasoning) {
 	w.next()
 	w.dst = append(w.dst, `{"type":"reasoning"`...)
 	w.itemID(r.Opaque)
+	w.dst = appendOpaque(w.dst, r.Opaque, func(key string) bool {
+		return key == "type" || key == "id" || key == "status"
+	})
 	if member(r.Opaque, "summary") == nil {
 		w.dst = append(w.dst, `,"summary":[]`...)
 	}
-	w.dst = append(appendOpaque(w.dst, r.Opaque, func(key string) bool {
-		return key == "type" || key == "id" || key == "status"
-	}), '}')
+	w.dst = append(w.dst, '}')
 }
 
 // repeated reports whether a whole item stands in the request already (SR-04).
