@@ -253,6 +253,7 @@ var brokenRules = []brokenRun{
 	{"INV-14", "plain", "no start", func(_ *testing.T, s *script) {
 		*s = *begin("r1", nil).ask().turn(text("a")).done().end(trace.CauseNone)
 		s.events = s.events[1:]
+		s.number(0)
 	}},
 	{"INV-14", "plain", "two starts", func(_ *testing.T, s *script) { s.insert(3, trace.RunStart{}) }},
 	{"INV-14", "plain", "a step does not start", func(t *testing.T, s *script) { s.remove(t, trace.KindStepStart, 1) }},
@@ -333,6 +334,7 @@ var brokenRules = []brokenRun{
 		i := s.index(t, trace.KindToolEnd, 3)
 		s.events[i], s.events[i+1] = s.events[i+1], s.events[i]
 		s.events = slices.Delete(s.events, i+1, i+2)
+		s.number(i)
 	}},
 	{"INV-14", "skips", "skipped twice", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindToolSkip, 0)
@@ -352,6 +354,7 @@ var brokenRules = []brokenRun{
 	{"INV-15", "plain", "more than the cap", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindToolStart, 2)
 		s.events[i], s.events[i-1] = s.events[i-1], s.events[i]
+		s.number(i - 1)
 	}},
 	{"INV-15", "plain", "less than the cap", func(t *testing.T, s *script) {
 		*s = *begin("r1", declared).ask().turn(c1, c2, c3).starts(c1).ends(good("c1")).starts(c2).starts(c3).ends(good("c2")).ends(good("c3"))
@@ -365,10 +368,12 @@ var brokenRules = []brokenRun{
 	{"INV-15", "one at a time", "two at a time", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindToolStart, 1)
 		s.events[i], s.events[i-1] = s.events[i-1], s.events[i]
+		s.number(i - 1)
 	}},
 	{"INV-17", "cancel", "a tool starts", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindCancelled, 0)
 		s.events[i], s.events[i-1] = s.events[i-1], s.events[i]
+		s.number(i - 1)
 	}},
 	{"INV-17", "plain", "the model is asked", func(t *testing.T, s *script) {
 		s.insert(s.index(t, trace.KindModelRequest, 2), trace.Cancelled{})

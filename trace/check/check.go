@@ -38,6 +38,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -91,7 +92,8 @@ type Checker struct {
 	// runs that resume them.
 	suspended map[string][]call
 	found     []Violation
-	gap       int // the place of the last event that was lost and may be anybody's; 0 if none was
+	lost      bool // an event was
+	gap       int  // the place of the last event that was lost and may be anybody's; 0 if none was
 	cuts      []Cut
 }
 
@@ -115,6 +117,13 @@ func (c *Checker) Add(ev trace.Event) {
 		}
 		c.last = r
 	}
+	switch {
+	case r.trust != whole:
+		r = c.again(r, &ev)
+	case ev.Seq == r.top+1 && r.hole == 0:
+	case r.lacks(&ev):
+		c.cut(r, Cut{Event: r.hole})
+	}
 	if r.trust == whole || c.pass(r, &ev) {
 		r.numbered(ev.Seq)
 		r.add(&ev)
@@ -130,7 +139,7 @@ func (c *Checker) find(ev trace.Event) *run {
 	if r, ok := c.runs[ev.Run]; ok {
 		return r
 	}
-	if reported, over := c.ended[ev.Run]; over {
+	if reported, over := c.ended[ev.Run]; over && !(c.lost && begins(&ev)) {
 		if !reported {
 			s := sink{run: ev.Run, event: ev.Seq, found: &c.found}
 			s.report(invOneEnd, "a %s comes after the run has ended", kindName(ev.Body))
@@ -138,10 +147,16 @@ func (c *Checker) find(ev trace.Event) *run {
 		}
 		return nil
 	}
-	r := newRun(c, strings.Clone(ev.Run))
+	r := c.open(ev.Run)
 	if c.gap > 0 {
 		r.trust, r.gap = doubtful, c.gap
 	}
+	return r
+}
+
+// open begins a run.
+func (c *Checker) open(name string) *run {
+	r := newRun(c, strings.Clone(name))
 	c.runs[r.run] = r
 	c.order = append(c.order, r)
 	return r
@@ -165,7 +180,7 @@ func (c *Checker) end(r *run) {
 func (c *Checker) Done() []Violation {
 	for _, r := range c.order {
 		if r.trust != whole {
-			c.cut(r, r.gap)
+			c.cut(r, Cut{Place: r.gap})
 			continue
 		}
 		r.event = NoEvent
@@ -176,7 +191,8 @@ func (c *Checker) Done() []Violation {
 }
 
 // Trace checks all runs of a stream, such as a reader of trace files gives. It
-// returns the violations up to the first error, and the error.
+// returns the violations up to the first error, and the error. Runs that lack
+// events (see Cut) are an error as well, behind all violations.
 func Trace(events iter.Seq2[trace.Event, error], opts *Options) ([]Violation, error) {
 	c := New(opts)
 	for ev, err := range events {
@@ -185,7 +201,12 @@ func Trace(events iter.Seq2[trace.Event, error], opts *Options) ([]Violation, er
 		}
 		c.Add(ev)
 	}
-	return c.Done(), nil
+	found := c.Done()
+	var errs []error
+	for _, cut := range c.cuts {
+		errs = append(errs, fmt.Errorf("check: %s", cut))
+	}
+	return found, errors.Join(errs...)
 }
 
 // Messages checks a list of messages, such as the body of one request, against

@@ -15,6 +15,8 @@ type exchange struct {
 	asked     bool // a request is waiting for its answer
 	began     bool // a piece of that answer has come
 	told      bool // the answer has come, for the run's own calls in this step
+	attempt   int  // of the last request
+	hole      int  // the number of an event before which pieces of that answer may be missing; 0 if none
 	deltas    []deltaCall
 	fault     fault
 	retries   int // of the model call under way
@@ -56,7 +58,7 @@ func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
 		x.retries = 0
 	}
 	r.asked++
-	x.asked, x.began, x.fault, x.deltas = true, false, fault{}, x.deltas[:0]
+	x.asked, x.began, x.fault, x.deltas, x.attempt = true, false, fault{}, x.deltas[:0], ev.Attempt
 	if answer {
 		r.force(x)
 	}

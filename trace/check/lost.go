@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/looptape/looptape/trace"
@@ -19,7 +21,18 @@ const (
 // there that was the run's, or may have been.
 type Cut struct {
 	Run   string
-	Place int // as it was given to Lost
+	Place int // as it was given to Lost; 0 if nobody did, and the numbers tell
+	// Event is the number of the event before which others are missing, if Place
+	// is 0. Numbers of pieces of answers may be left out.
+	Event int
+}
+
+// String says it in words for people.
+func (c Cut) String() string {
+	if c.Place > 0 {
+		return fmt.Sprintf("an event was lost at %d; the run %q is checked up to there only", c.Place, c.Run)
+	}
+	return fmt.Sprintf("the run %q lacks an event before the one with the number %d, and is checked up to there only", c.Run, c.Event)
 }
 
 // Lost says that an event could not be read, and so will not be added. Place,
@@ -29,10 +42,13 @@ type Cut struct {
 // What is found in a run after one of its events was lost may come from nothing
 // else, so no more is said of that run: see Cuts. Where it is not known whose
 // the event was, that holds of each run that may have lost one: whose next event
-// is not numbered as the next, or that has no next one.
+// is not numbered as the next, or that has no next one. A run.start with the
+// number 0 that follows begins another run, also where it has the name of one
+// before: what was lost may be the header of another trace.
 func (c *Checker) Lost(run string, place int) {
+	c.lost = true
 	if r, ok := c.runs[run]; ok {
-		c.cut(r, place)
+		c.cut(r, Cut{Place: place})
 		return
 	}
 	c.gap = place
@@ -48,11 +64,30 @@ func (c *Checker) Lost(run string, place int) {
 func (c *Checker) Cuts() []Cut { return append([]Cut(nil), c.cuts...) }
 
 // cut says no more of a run.
-func (c *Checker) cut(r *run, place int) {
+func (c *Checker) cut(r *run, at Cut) {
 	if r.trust != broken {
 		r.trust = broken
-		c.cuts = append(c.cuts, Cut{strings.Clone(r.run), place})
+		at.Run = strings.Clone(r.run)
+		c.cuts = append(c.cuts, at)
 	}
+}
+
+// begins reports whether an event is the first of a run.
+func begins(ev *trace.Event) bool {
+	_, starts := ev.Body.(trace.RunStart)
+	return starts && ev.Seq == 0
+}
+
+// again returns the run that an event belongs to which has the name of r, of
+// which an event was lost: r itself or, where the event begins one, a new one.
+func (c *Checker) again(r *run, ev *trace.Event) *run {
+	if !r.begun || !begins(ev) {
+		return r
+	}
+	c.cut(r, Cut{Place: r.gap})
+	c.end(r)
+	c.last = c.open(ev.Run)
+	return c.last
 }
 
 // pass takes the next event of a run that is not whole. It reports whether the
@@ -64,8 +99,85 @@ func (c *Checker) pass(r *run, ev *trace.Event) bool {
 			r.trust = whole
 			return true
 		}
-		c.cut(r, r.gap)
+		c.cut(r, Cut{Place: r.gap})
+	}
+	if ev.Seq < r.hole { // it is not lost, but out of its place
+		r.event = ev.Seq
+		r.report(invFraming, "the event with the number %d comes after the one with the number %d", ev.Seq, r.hole)
+		r.hole = 0
 	}
 	_, r.over = ev.Body.(trace.RunEnd)
+	return false
+}
+
+// lacks reports whether an event of the run is missing before this one, going by
+// the numbers. Those of an answer's pieces may be missing: a trace need not hold
+// them. So while a model call is under way whose pieces are not there, more is
+// missing only if the call's end is.
+func (r *run) lacks(ev *trace.Event) bool {
+	if ev.Seq > r.top+1 {
+		r.skipped(ev.Seq)
+	}
+	if r.hole == 0 {
+		return false
+	}
+	x, own, others := r.exchange(ev.Purpose), r.answer.asked, r.othersAsked()
+	switch ev.Body.(type) {
+	case trace.ModelTurn, trace.ModelError:
+		if !x.asked || x.began || x.attempt != ev.Attempt {
+			return true
+		}
+		r.filled(x)
+		return false
+	case trace.RunStart:
+		r.hole = 0
+		return r.begun
+	case trace.ModelDelta, trace.RunEnd:
+		return true
+	case trace.ModelSetup, trace.ModelRequest:
+		return x.asked || !own && !others
+	case trace.StepStart, trace.StepEnd, trace.Decision, trace.ArgsResolved, trace.ToolStart, trace.ToolEnd, trace.ToolSkip, trace.Abandoned, trace.ModelRetry:
+		return own || !others
+	default: // may come at any time
+		return !own && !others
+	}
+}
+
+// skipped takes note that numbers were left out before an event: they may be
+// those of pieces of the answers that are awaited.
+func (r *run) skipped(seq int) {
+	r.hole = cmp.Or(r.hole, seq)
+	r.answer.skipped(seq)
+	for _, x := range r.others {
+		x.skipped(seq)
+	}
+}
+
+func (x *exchange) skipped(seq int) {
+	if x.asked {
+		x.hole = cmp.Or(x.hole, seq)
+	}
+}
+
+// filled says that an answer has come: what was left out were its pieces, unless
+// other answers are awaited since then.
+func (r *run) filled(x *exchange) {
+	x.hole = 0
+	r.hole = r.answer.hole
+	for _, other := range r.others {
+		if other.hole > 0 && (r.hole == 0 || other.hole < r.hole) {
+			r.hole = other.hole
+		}
+	}
+}
+
+// othersAsked reports whether a model call is under way for another purpose than
+// the answer.
+func (r *run) othersAsked() bool {
+	for _, x := range r.others {
+		if x.asked {
+			return true
+		}
+	}
 	return false
 }

@@ -54,6 +54,73 @@ func TestEachEventIsLost(t *testing.T) {
 	}
 }
 
+// mayBePieces are the events whose numbers may be those of an answer's pieces, by
+// the clean run.
+var mayBePieces = map[string]trace.Kind{"pieces of a judge's answer": trace.KindModelDelta, "cancel within a model call": trace.KindCancelled}
+
+// TestEachEventIsMissing does the same without a word that an event is lost: its
+// number tells, unless it was the last, or a piece of an answer that may be left
+// out. With numbers anew, nobody can tell.
+func TestEachEventIsMissing(t *testing.T) {
+	for name, make := range clean {
+		events := make().events
+		for i := range events[:len(events)-1] {
+			c := check.New(nil)
+			for at, ev := range events {
+				if at != i {
+					c.Add(ev)
+				}
+			}
+			if vs := c.Done(); len(vs) > 0 {
+				t.Errorf("%s without event %d (%s): %q", name, i, events[i].Body.Kind(), brief(vs))
+			}
+			want := []string{"r1 0"}
+			if mayBePieces[name] == events[i].Body.Kind() {
+				want = []string{}
+			}
+			if diff := cmp.Diff(want, cuts(c)); diff != "" {
+				t.Errorf("%s without event %d (%s): cuts (-want +got):\n%s", name, i, events[i].Body.Kind(), diff)
+			}
+		}
+	}
+}
+
+// TestPiecesAreLeftOut takes the pieces of answers from each clean run, and in
+// their place leaves out numbers in each: that is no loss, and each other event
+// that is missing then is one all the same.
+func TestPiecesAreLeftOut(t *testing.T) {
+	for name, make := range clean {
+		var events []trace.Event
+		numbers := 0
+		for _, ev := range make().events {
+			switch ev.Body.(type) {
+			case trace.ModelDelta:
+				continue
+			case trace.ModelTurn, trace.ModelError, trace.Cancelled:
+				if n := len(events); ev.Attempt > 0 || ev.Purpose != "" || events[n-1].Body.Kind() == trace.KindModelRequest {
+					numbers += 7
+				}
+			default:
+			}
+			ev.Seq = numbers
+			numbers++
+			events = append(events, ev)
+		}
+		wantNone(t, (&script{events: events}).check())
+		for i := range events[:len(events)-1] {
+			c := check.New(nil)
+			for at, ev := range events {
+				if at != i {
+					c.Add(ev)
+				}
+			}
+			if vs := c.Done(); len(vs) > 0 || len(c.Cuts()) != 1 && mayBePieces[name] != events[i].Body.Kind() {
+				t.Errorf("%s without event %d (%s): %q, cuts %v", name, i, events[i].Body.Kind(), brief(vs), c.Cuts())
+			}
+		}
+	}
+}
+
 // What was found before the event was lost stays, and what comes after in the
 // runs that have lost nothing is found.
 func TestFoundAroundALostEvent(t *testing.T) {
@@ -82,7 +149,7 @@ func TestFoundAroundALostEvent(t *testing.T) {
 		"of a run that nobody knows":   {[]int{at}, "x", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
 		"two":                          {[]int{at, at + 2}, "", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
 		"two of the run":               {[]int{at, at + 2}, "r1", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
-		"of a run that is not there":   {[]int{at}, "b", []string{"INV-09 r1", "INV-14 r1", "INV-13 d"}, []string{fmt.Sprint("b ", at+1)}},
+		"of a run that is not there":   {[]int{at}, "b", []string{"INV-09 r1", "INV-13 d"}, []string{fmt.Sprint("b ", at+1), "r1 0"}},
 		"the last, nobody knows whose": {[]int{len(events) - 1}, "", []string{"INV-09 r1", "INV-09 b"}, []string{fmt.Sprint("d ", len(events))}},
 		"the last":                     {[]int{len(events) - 1}, "d", []string{"INV-09 r1", "INV-09 b"}, []string{fmt.Sprint("d ", len(events))}},
 		"before all":                   {[]int{0}, "", []string{"INV-09 b", "INV-13 d"}, []string{"r1 1"}},
@@ -146,7 +213,7 @@ func TestRunsAfterALostEvent(t *testing.T) {
 		c.Lost("", 7)
 		s := plain()
 		s.events = s.events[x.drop:]
-		renumber(s)
+		s.number(0)
 		for _, ev := range s.events {
 			c.Add(ev)
 		}
@@ -166,6 +233,70 @@ func TestRunsAfterALostEvent(t *testing.T) {
 	}
 }
 
+// TestRunsThatBeginAgain checks that a run.start with the number 0 behind a lost
+// event begins another run, and nowhere else.
+func TestRunsThatBeginAgain(t *testing.T) {
+	whole := func() []trace.Event {
+		s := plain()
+		change(t, s, 0, func(b *trace.ToolStart) { b.Args = "{}" })
+		return s.events
+	}
+	at := func(n int) func(c *check.Checker) { return func(c *check.Checker) { c.Lost("", n) } }
+	for name, x := range map[string]struct {
+		before     []trace.Event
+		lost       func(c *check.Checker)
+		want, cuts []string
+	}{
+		"within a run":              {plain().events[:9], at(10), []string{"INV-09"}, []string{"r1 10"}},
+		"of the run":                {plain().events[:9], func(c *check.Checker) { c.Lost("r1", 10) }, []string{"INV-09"}, []string{"r1 10"}},
+		"at a run's end":            {whole(), at(31), []string{"INV-09", "INV-09"}, []string{}},
+		"at the end of another":     {whole(), func(c *check.Checker) { c.Lost("r2", 31) }, []string{"INV-09", "INV-09"}, []string{}},
+		"an event is missing":       {append(whole()[:3:3], whole()[4:9]...), func(*check.Checker) {}, []string{"INV-09"}, []string{"r1 0"}},
+		"nothing is lost, in a run": {plain().events[:9], func(*check.Checker) {}, []string{"INV-14"}, []string{}},
+		"nothing is lost, behind":   {plain().events, func(*check.Checker) {}, []string{"INV-13"}, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := check.New(nil)
+			for _, ev := range x.before {
+				c.Add(ev)
+			}
+			x.lost(c)
+			for i, ev := range whole() {
+				if c.Add(ev); i == 0 && (x.want[0] == "INV-14" || x.want[0] == "INV-13") {
+					break
+				}
+			}
+			got := []string{}
+			for _, v := range c.Done() {
+				if v.Event != check.NoEvent {
+					got = append(got, v.Invariant)
+				}
+			}
+			if diff := cmp.Diff(x.want, got); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(x.cuts, cuts(c)); diff != "" {
+				t.Errorf("cuts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTraceOfRunsThatLackEvents checks that nobody takes such a run for a clean one.
+func TestTraceOfRunsThatLackEvents(t *testing.T) {
+	s := plain()
+	s.events = slices.Delete(s.events, 20, 21)
+	vs, err := check.Trace(sequence(s.events, nil), nil)
+	wantNone(t, vs)
+	if want := `check: the run "r1" lacks an event before the one with the number 21, and is checked up to there only`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	c, _ := lose(plain().events, func(i int) (string, bool) { return "", i == 4 })
+	if got, want := c.Cuts()[0].String(), `an event was lost at 5; the run "r1" is checked up to there only`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // TestAnyEventsAreLost checks that no order of events and losses panics, that a
 // loss never makes more to be found in a run that is cut, and that of the others
 // all is found.
@@ -174,15 +305,20 @@ func TestAnyEventsAreLost(t *testing.T) {
 		events := drawEvents.Draw(t, "events")
 		lost := rapid.SliceOfN(rapid.SampledFrom([]string{"no", "no", "no", "", "r1", "r3"}), len(events), len(events)).Draw(t, "lost")
 		c, vs := lose(events, func(i int) (string, bool) { return lost[i], lost[i] != "no" })
-		runs := map[string]bool{}
+		runs, begun := map[string]int{}, map[string]int{}
+		for _, ev := range events {
+			if _, ok := ev.Body.(trace.RunStart); ok && ev.Seq == 0 {
+				begun[ev.Run]++ // it may begin another run of this name
+			}
+		}
 		for _, x := range c.Cuts() {
-			if x.Place < 1 || x.Place > len(events) || lost[x.Place-1] == "no" || runs[x.Run] {
+			if x.Place > len(events) || x.Place > 0 && lost[x.Place-1] == "no" || runs[x.Run] > begun[x.Run] {
 				t.Fatalf("cuts %v", c.Cuts())
 			}
-			runs[x.Run] = true
+			runs[x.Run]++
 		}
 		for _, v := range vs {
-			if v.Event == check.NoEvent && v.Invariant == "INV-13" && runs[v.Run] {
+			if v.Event == check.NoEvent && v.Invariant == "INV-13" && runs[v.Run] > 0 && begun[v.Run] == 0 {
 				t.Errorf("of a run that is cut: %s", v)
 			}
 		}

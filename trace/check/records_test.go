@@ -137,16 +137,30 @@ var brokenRecords = []brokenRun{
 		change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.Calls = 7, 7 })
 	}},
 	// INV-14: events are in order.
-	{"INV-14", "plain", "a number comes twice", func(_ *testing.T, s *script) { s.events[5].Seq = s.events[4].Seq }},
-	{"INV-14", "plain", "a number is too small", func(_ *testing.T, s *script) { s.events[5].Seq = 2 }},
-	{"INV-14", "plain", "a number is 0", func(_ *testing.T, s *script) { s.events[5].Seq = 0 }},
-	{"INV-14", "plain", "a number is below 0", func(_ *testing.T, s *script) { s.events[0].Seq = -1 }},
+	{"INV-14", "plain", "a number comes twice", func(_ *testing.T, s *script) { misnumber(s, 5, 4) }},
+	{"INV-14", "plain", "a number is too small", func(_ *testing.T, s *script) { misnumber(s, 5, 2) }},
+	{"INV-14", "plain", "a number is 0", func(_ *testing.T, s *script) { misnumber(s, 5, 0) }},
+	{"INV-14", "plain", "a number is below 0", func(_ *testing.T, s *script) { misnumber(s, 0, -1) }},
+	{"INV-14", "plain", "a number comes late", func(_ *testing.T, s *script) { s.events[10].Seq, s.events[11].Seq = 11, 10 }},
 	{"INV-14", "plain", "the numbers go back twice", func(_ *testing.T, s *script) {
 		for i := range s.events[5:] {
 			s.events[5+i].Seq = i
 		}
 		s.events[12].Seq = 3
+		for i := 13; i < len(s.events); i++ {
+			s.events[i].Seq = i - 6
+		}
 	}},
+}
+
+// misnumber gives an event a number that is another's, and those behind it the
+// numbers from its own on.
+func misnumber(s *script, at, number int) {
+	s.number(0)
+	s.events[at].Seq = number
+	for i := at + 1; i < len(s.events); i++ {
+		s.events[i].Seq = i - 1
+	}
 }
 
 func said(id, words string) llm.ToolResult {
@@ -167,9 +181,9 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 				s.events[i].Seq = 0
 			}
 		}},
-		{"plain", "numbers are left out", func(_ *testing.T, s *script) {
+		{"plain", "the numbers begin later", func(_ *testing.T, s *script) {
 			for i := range s.events {
-				s.events[i].Seq = 10 + 3*i
+				s.events[i].Seq = 10 + i
 			}
 		}},
 		{"plain", "space around the words", func(t *testing.T, s *script) {
@@ -204,14 +218,14 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 				m[1] = llm.ToolResults(said("c1", "x"), bad("c2"), good("c3"))
 			})
 			s.insert(s.index(t, trace.KindModelRequest, 1), trace.Rewrite{Cause: "middleware"})
-			renumber(s)
+			s.number(0)
 		}},
 		{"cap", "a rewrite before the end", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) {
 				b.Appended = []llm.Message{llm.Assistant(text("x"), c1), llm.ToolResults(bad("c1"))}
 			})
 			s.insert(s.index(t, trace.KindRunEnd, 0), trace.Rewrite{Cause: "middleware"})
-			renumber(s)
+			s.number(0)
 		}},
 		{"failures without a flag", "an error is told by its text alone", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.ToolEnd) { b.Result.IsError = true })
@@ -273,18 +287,18 @@ func TestFaintFindings(t *testing.T) {
 	change(t, s, 0, func(b *trace.ToolStart) { b.Args = "{}" })
 	change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.Calls = 7, 7 })
 	request(t, s, 1, func(m []llm.Message) { m[0].Parts[1] = text("thought") })
-	s.events[5].Seq = 0
+	misnumber(s, 5, 0)
 	wantOne(t, s.check(), "INV-09")
 
 	s = plain()
 	change(t, s, 0, func(b *trace.RunEnd) { b.Steps = 7 })
 	request(t, s, 1, func(m []llm.Message) { m[0].Parts[1] = text("thought") })
-	s.events[5].Seq = 0
+	misnumber(s, 5, 0)
 	var got []string
 	for _, v := range s.check() {
 		got = append(got, fmt.Sprint(v.Invariant, " ", v.Event))
 	}
-	want := []string{"INV-14 0", fmt.Sprint("INV-05 ", s.index(t, trace.KindModelRequest, 1)), fmt.Sprint("INV-18 ", len(s.events)-1)}
+	want := []string{"INV-14 0", fmt.Sprint("INV-05 ", s.index(t, trace.KindModelRequest, 1)-1), fmt.Sprint("INV-18 ", len(s.events)-2)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
 	}
@@ -376,12 +390,5 @@ func TestOneIDTwiceInAFailedAnswer(t *testing.T) {
 		} else {
 			wantOne(t, vs, want)
 		}
-	}
-}
-
-// renumber gives the events the numbers of their places.
-func renumber(s *script) {
-	for i := range s.events {
-		s.events[i].Seq = i
 	}
 }

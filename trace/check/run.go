@@ -18,6 +18,8 @@ type run struct {
 	checker *Checker
 	trust   trust
 	gap     int  // the place of the lost event, if trust is doubtful
+	top     int  // the highest number of its events
+	hole    int  // the number of an event before which pieces of an answer, or more, are missing; 0 if none
 	begun   bool // anything has come
 	over    bool // the run.end has come
 	virtual bool // the run keeps virtual times
@@ -144,7 +146,7 @@ func (t *tools) refuse(name string) string {
 }
 
 func newRun(c *Checker, name string) *run {
-	r := &run{sink: sink{run: name, event: NoEvent, sound: true, found: &c.found}, checker: c}
+	r := &run{sink: sink{run: name, event: NoEvent, sound: true, found: &c.found}, checker: c, top: -1}
 	r.promise = newPromise(nil)
 	r.answer.list = newList()
 	r.answer.list.recent = &r.batch
@@ -152,12 +154,11 @@ func newRun(c *Checker, name string) *run {
 	return r
 }
 
-// numbered takes the number of the next event. Numbers may be left out, as those
-// of deltas are that a trace does not hold. A run whose events have the number 0
-// all is not numbered.
+// numbered takes the number of the next event. A run whose events have the number
+// 0 all is not numbered.
 func (r *run) numbered(seq int) {
 	last := r.event
-	r.event = seq
+	r.event, r.top = seq, max(r.top, seq)
 	if seq <= last && (seq != 0 || last != 0) {
 		// INV-14 is about the order of events; what else is out of order is
 		// reported as what it is.

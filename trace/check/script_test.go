@@ -221,7 +221,7 @@ func (s *script) remove(t *testing.T, k trace.Kind, n int) *script {
 	t.Helper()
 	i := s.index(t, k, n)
 	s.events = slices.Delete(s.events, i, i+1)
-	return s
+	return s.number(i)
 }
 
 // change replaces the n-th event of B's kind.
@@ -239,6 +239,14 @@ func (s *script) insert(i int, b trace.Body) *script {
 	ev := s.events[max(i-1, 0)]
 	ev.Body = b
 	s.events = slices.Insert(s.events, i, ev)
+	return s.number(i)
+}
+
+// number gives the events from the i-th on the numbers of their places.
+func (s *script) number(from int) *script {
+	for i := from; i < len(s.events); i++ {
+		s.events[i].Seq = i
+	}
 	return s
 }
 
