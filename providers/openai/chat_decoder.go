@@ -171,10 +171,10 @@ func (d *chatDecoder) apply(emit func(llm.Event)) {
 		d.reasoning.empty = delta.field
 	}
 	for _, p := range delta.pieces {
-		if p.thinking {
-			d.reason("content", p.text, emit)
+		if p.kind == "thinking" {
+			d.reason(contentField, p.text, emit)
 		} else {
-			d.say(llm.TextDelta{Text: p.text}, emit)
+			d.say(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"}, emit)
 		}
 	}
 	d.say(llm.TextDelta{Text: delta.content}, emit)

@@ -19,8 +19,8 @@ type chatDelta struct {
 
 // chatPiece is an element of a content that is an array (quirk QO-28).
 type chatPiece struct {
-	thinking bool
-	text     string
+	kind string // text, thinking or refusal
+	text string
 }
 
 // callDelta is what a delta says of one call.
@@ -92,10 +92,8 @@ func (c *chatDelta) readContent(d *jsonio.Dec) {
 	}
 }
 
-// readPiece reads an element of a content; one that is neither text nor thinking
-// is not ok.
+// readPiece reads an element of a content; one of another kind is not ok.
 func readPiece(d *jsonio.Dec) (p chatPiece, ok bool) {
-	kind := ""
 	if !object(d) {
 		return p, false
 	}
@@ -106,15 +104,14 @@ func readPiece(d *jsonio.Dec) (p chatPiece, ok bool) {
 		}
 		switch key {
 		case "type":
-			kind = word(d)
-		case "text", "thinking":
+			p.kind = word(d)
+		case "text", "thinking", "refusal":
 			p.text += joinedText(d)
 		default:
 			d.Skip()
 		}
 	}
-	p.thinking = kind == "thinking"
-	return p, kind == "text" || p.thinking
+	return p, p.kind == "text" || p.kind == "thinking" || p.kind == "refusal"
 }
 
 // joinedText reads a string, or the texts of an array of parts.
@@ -146,7 +143,7 @@ func (c *chatDelta) readAudio(d *jsonio.Dec) {
 		case "id":
 			c.audio = word(d)
 		case "transcript":
-			c.pieces = append(c.pieces, chatPiece{text: word(d)})
+			c.pieces = append(c.pieces, chatPiece{kind: "text", text: word(d)})
 		default:
 			d.Skip()
 		}

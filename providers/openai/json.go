@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -116,20 +117,18 @@ func (m members) object() json.RawMessage {
 	return json.RawMessage(append(m, '}'))
 }
 
-// appendMembers appends the members of opaque, an object, each behind a comma,
-// but for those that are the codec's own and those of other protocols: a history
+// appendMembers appends the members of opaque, an object, to one that is begun, but
+// for those that are the codec's own and those of other protocols: a history
 // may have begun with another provider.
 func appendMembers(dst []byte, opaque json.RawMessage, own ...string) []byte {
 	eachMember(opaque, func(key, raw string) {
-		if foreign(key) {
+		if foreign(key) || slices.Contains(own, key) {
 			return
 		}
-		for _, o := range own {
-			if key == o {
-				return
-			}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
 		}
-		dst = append(jsonio.AppendString(append(dst, ','), key), ':')
+		dst = append(jsonio.AppendString(dst, key), ':')
 		dst = jsonio.AppendRaw(dst, []byte(raw))
 	})
 	return dst
