@@ -88,3 +88,39 @@ func TestSameSetup(t *testing.T) {
 		t.Error("equal tools elsewhere in memory are another setup")
 	}
 }
+
+// The setup of a run's requests is found to be the same without being written,
+// and each of the settings makes another.
+func TestSameSettings(t *testing.T) {
+	one, two, yes, no := 1.0, 2.0, true, false
+	seed, other := int64(1), int64(2)
+	full := llm.Settings{
+		MaxTokens: 1, Temperature: &one, TopP: &one, Seed: &seed, Stop: []string{"a", "b"}, ParallelCalls: &yes,
+		Reasoning: "low", OutputSchema: json.RawMessage(`{}`),
+	}
+	a := trace.ModelSetup{Model: "m", System: "s", Tools: []llm.Tool{{Name: "a"}}, Settings: full}
+	b := a
+	if n := testing.AllocsPerRun(10, func() {
+		if !sameSetup(&a, &b) {
+			t.Error("a copy is another setup")
+		}
+	}); n != 0 {
+		t.Errorf("comparing equal setups took %v allocations", n)
+	}
+	for name, change := range map[string]func(*llm.Settings){
+		"max tokens":  func(s *llm.Settings) { s.MaxTokens = 2 },
+		"temperature": func(s *llm.Settings) { s.Temperature = &two },
+		"top p":       func(s *llm.Settings) { s.TopP = &two },
+		"seed":        func(s *llm.Settings) { s.Seed = &other },
+		"stop":        func(s *llm.Settings) { s.Stop = s.Stop[:1] },
+		"parallel":    func(s *llm.Settings) { s.ParallelCalls = &no },
+		"reasoning":   func(s *llm.Settings) { s.Reasoning = "high" },
+		"schema":      func(s *llm.Settings) { s.OutputSchema = json.RawMessage(`{"type":"object"}`) },
+	} {
+		b := a
+		change(&b.Settings)
+		if sameSetup(&a, &b) {
+			t.Errorf("%s: it makes no difference", name)
+		}
+	}
+}
