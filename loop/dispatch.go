@@ -15,13 +15,13 @@ import (
 // dispatch runs the calls of a step, at most as many at once as the cap admits,
 // and gives each its result. Calls start in their order. It returns when none
 // is running any more.
-func (r *run) dispatch(s *StepInfo, plans []*Planned) {
+func (r *run) dispatch(plans []*Planned) {
 	width := r.cfg.width()
 	todo := r.todo[:0]
 	for _, p := range plans {
 		switch {
 		case p.Answer != nil:
-			r.skip(s, p)
+			r.skip(p)
 		default:
 			todo = append(todo, p)
 		}
@@ -32,56 +32,56 @@ func (r *run) dispatch(s *StepInfo, plans []*Planned) {
 	}
 	if width <= 1 && r.cfg.Grace == 0 {
 		for _, p := range todo {
-			if r.ended(s.Step) {
-				r.skipCancelled(s, p)
+			if r.ended(r.step) {
+				r.skipCancelled(p)
 				continue
 			}
-			r.enter(s, p)
-			p.outcome, *p.result = r.execute1(r.ctx, p, s.Step)
-			r.emitEnd(s, p)
+			r.enter(p)
+			p.outcome, *p.result = r.execute1(r.ctx, p)
+			r.emitEnd(p)
 		}
 		return
 	}
 	if r.batch == nil {
 		r.batch = r.newBatch()
 	}
-	r.batch.step, r.batch.width = s, width
+	r.batch.width = width
 	r.batch.runAll(todo)
 }
 
 // enter records that a call's tool is entered, and with which arguments.
-func (r *run) enter(s *StepInfo, p *Planned) {
+func (r *run) enter(p *Planned) {
 	if p.Args != p.Call.Args {
 		cause := p.Cause
 		if cause == "" {
 			cause = causeEdit
 		}
-		r.emit(s.Step, trace.ArgsResolved{Call: p.Call.ID, Args: p.Args, Cause: cause})
+		r.emit(r.step, trace.ArgsResolved{Call: p.Call.ID, Args: p.Args, Cause: cause})
 	}
 	p.ran = true
 	if r.rec.on() {
-		r.emit(s.Step, trace.ToolStart{Call: p.Call.ID, Name: p.Call.Name, Args: p.Args})
+		r.emit(r.step, trace.ToolStart{Call: p.Call.ID, Name: p.Call.Name, Args: p.Args})
 	}
 }
 
 // emitEnd records that a call's tool has returned.
-func (r *run) emitEnd(s *StepInfo, p *Planned) {
+func (r *run) emitEnd(p *Planned) {
 	p.told = true
 	if r.rec.on() {
-		r.emit(s.Step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: *p.result})
+		r.emit(r.step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: *p.result})
 	}
 }
 
-func (r *run) skipCancelled(s *StepInfo, p *Planned) {
+func (r *run) skipCancelled(p *Planned) {
 	r.reject(p, causeCancelled, errors.New("not run: the run was cancelled"))
-	r.skip(s, p)
+	r.skip(p)
 }
 
 // skip gives a call the answer that it has without being run.
-func (r *run) skip(s *StepInfo, p *Planned) {
+func (r *run) skip(p *Planned) {
 	p.told = true
 	p.settle(*p.Answer)
-	r.emit(s.Step, trace.ToolSkip{Call: p.Call.ID, Name: p.Call.Name, Cause: p.Cause, Result: *p.result})
+	r.emit(r.step, trace.ToolSkip{Call: p.Call.ID, Name: p.Call.Name, Cause: p.Cause, Result: *p.result})
 }
 
 func (p *Planned) settle(out Output) { *p.result = p.resultOf(out) }
@@ -93,14 +93,16 @@ func (p *Planned) resultOf(out Output) llm.ToolResult {
 	return llm.ToolResult{ID: p.Call.ID, Name: p.Call.Name, Content: out.Content, IsError: out.IsError}
 }
 
-// execute1 runs one call within all wraps. It may be on another goroutine.
-func (r *run) execute1(ctx context.Context, p *Planned, step int) (outcome trace.Outcome, result llm.ToolResult) {
+// execute1 runs one call within all wraps. It may be on another goroutine, and
+// outlive the run if it is abandoned there: what it reads is the call's own or
+// never changes.
+func (r *run) execute1(ctx context.Context, p *Planned) (outcome trace.Outcome, result llm.ToolResult) {
 	defer func() { // an error whose own methods panic
 		if recover() != nil {
 			outcome, result = trace.OutcomePanic, p.resultOf(failed(r.errorText(p.Call.Name, errors.New("the tool failed, and its error panics"))))
 		}
 	}()
-	call := Call{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Step: step, Index: p.Index, planned: p}
+	call := Call{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Step: p.step, Index: p.Index, planned: p}
 	out, err := r.guarded(ctx, call)
 	p.entered.Store(true) // a wrap may have kept what runs the tool
 	switch _, panicked := errors.AsType[*PanicError](err); {
@@ -155,7 +157,6 @@ const ExitedText = "the tool ended its goroutine instead of returning"
 type batch struct {
 	run     *run
 	spawn   func(f func())
-	step    *StepInfo
 	width   int
 	running int // tools that have not been taken or abandoned
 	busy    int // tools of which no end is recorded: so many places are taken
@@ -211,16 +212,16 @@ func (b *batch) runAll(todo []*Planned) {
 	for b.running > 0 {
 		b.waitForLast(len(todo) == 0)
 		r.wait()
-		r.ended(b.step.Step)
+		r.ended(r.step)
 		for _, p := range b.take() {
 			b.busy--
-			r.emitEnd(b.step, p)
+			r.emitEnd(p)
 			todo = b.start(todo) // before the next end is recorded: no place stays free
 		}
 		b.abandon(all)
 	}
 	for _, p := range todo {
-		r.skipCancelled(b.step, p)
+		r.skipCancelled(p)
 	}
 	returned = true
 }
@@ -228,10 +229,10 @@ func (b *batch) runAll(todo []*Planned) {
 // start starts calls while there are places, and returns those that wait.
 func (b *batch) start(todo []*Planned) []*Planned {
 	r := b.run
-	for len(todo) > 0 && b.busy < b.width && !r.ended(b.step.Step) {
+	for len(todo) > 0 && b.busy < b.width && !r.ended(r.step) {
 		p := todo[0]
 		todo = todo[1:]
-		r.enter(b.step, p)
+		r.enter(p)
 		p.running = true
 		b.running++
 		b.busy++
@@ -275,7 +276,7 @@ func (b *batch) work(p *Planned) {
 			b.run.notify()
 		}
 	}()
-	outcome, result = b.run.execute1(b.run.ctx, p, b.step.Step)
+	outcome, result = b.run.execute1(b.run.ctx, p)
 }
 
 // take returns what has ended since the last time, in that order; it is good
@@ -351,7 +352,7 @@ func (b *batch) abandon(todo []*Planned) {
 			err = errors.New("the tool did not stop after the run was cancelled, and was abandoned")
 		}
 		*p.result = p.resultOf(failed(b.run.errorText(p.Call.Name, err)))
-		b.run.emit(b.step.Step, trace.Abandoned{Call: p.Call.ID})
-		b.run.emitEnd(b.step, p)
+		b.run.emit(b.run.step, trace.Abandoned{Call: p.Call.ID})
+		b.run.emitEnd(p)
 	}
 }

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -116,5 +117,55 @@ func TestEntryAfterTheResult(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"mine"}, resultTexts(res.Messages)); diff != "" || entered != 0 || err != nil {
 		t.Errorf("entered %d times, %v; results (-want +got):\n%s", entered, err, diff)
+	}
+}
+
+// What a call goes on to do after it was abandoned touches nothing that the run
+// goes on to use; the race detector tells.
+func TestAbandonedCallsShareNothing(t *testing.T) {
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		a := newAgent(t, model(calls("a", "a", "a", "a", "a"), text("done")), loop.Config{
+			Grace: time.Nanosecond, Tools: []loop.Tool{tool("a", func(context.Context) (string, error) {
+				cancel()
+				runtime.Gosched()
+				return "", nil
+			})},
+		})
+		if _, err := a.Run(ctx, loop.Ask("go")); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// A wrap that has kept a step's StepInfo and changes it while tools run does not
+// change which step the trace and the tools are told.
+func TestStepInfoChangedWhileToolsRun(t *testing.T) {
+	for _, width := range []int{1, 2} {
+		var kept *loop.StepInfo
+		var told []int
+		p := policy("p", loop.Hooks{
+			Batch: func(_ context.Context, s *loop.StepInfo, _ []*loop.Planned) (loop.Decision, error) {
+				kept = s
+				return loop.Decision{}, nil
+			},
+			WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+				return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+					kept.Step = 77
+					return next(ctx, call)
+				}
+			},
+		})
+		note := loop.Tool{Name: "note", Run: func(_ context.Context, call loop.Call) (loop.Output, error) {
+			told = append(told, call.Step)
+			return loop.TextOutput(""), nil
+		}}
+		_, events := mustRun(t, model(calls("note", "note"), text("done")), loop.Config{
+			Concurrency: width, Clock: fake.NewClock(), Tools: []loop.Tool{note}, Policies: []loop.Policy{p},
+		})
+		holds(t, "changed", events)
+		if diff := cmp.Diff([]int{0, 0}, told); diff != "" {
+			t.Errorf("%d at once: steps that the tools are told (-want +got):\n%s", width, diff)
+		}
 	}
 }

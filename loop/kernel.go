@@ -148,7 +148,7 @@ func (r *run) loop() error {
 		next, plans, err := r.judge(s, turn, calls)
 		if err == nil {
 			r.at, r.open = s, plans
-			r.dispatch(s, plans)
+			r.dispatch(plans)
 			stop, err = r.settle(s, turn, calls, plans, next)
 		}
 		if err != nil {

@@ -18,7 +18,7 @@ func (r *run) plan(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) []*Planned
 	plans := r.room(len(calls))
 	for i, c := range calls {
 		p := plans[i]
-		p.begin(c, i, &s.results[i])
+		p.begin(c, i, r.step, &s.results[i])
 		r.check(p, turn.Finish == llm.FinishLength && i == len(calls)-1)
 	}
 	return plans
@@ -39,9 +39,9 @@ func (r *run) room(n int) []*Planned {
 }
 
 // begin makes p the plan of a call, whatever it was before.
-func (p *Planned) begin(c llm.ToolCall, index int, result *llm.ToolResult) {
+func (p *Planned) begin(c llm.ToolCall, index, step int, result *llm.ToolResult) {
 	p.Call, p.Index, p.Args, p.Answer, p.Cause = c, index, c.Args, nil, ""
-	p.tool, p.checked, p.outcome, p.result = nil, "", "", result
+	p.step, p.tool, p.checked, p.outcome, p.result = step, nil, "", "", result
 	p.ran, p.told, p.running, p.abandoned = false, false, false, false
 	p.entered.Store(false)
 }

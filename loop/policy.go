@@ -140,6 +140,7 @@ type Planned struct {
 	Answer *Output
 	Cause  string
 
+	step      int
 	tool      *Tool
 	checked   string // the Args that were found fit to run
 	ran       bool   // its tool.start was recorded

@@ -43,12 +43,12 @@ func (r *run) endCalls() {
 		switch {
 		case p.told:
 		case p.Answer != nil:
-			r.skip(r.at, p)
+			r.skip(p)
 		case !p.ran:
-			r.skipCancelled(r.at, p)
+			r.skipCancelled(p)
 		default:
 			r.exited(p)
-			r.emitEnd(r.at, p)
+			r.emitEnd(p)
 		}
 	}
 	r.appendResults(r.at, r.open)
