@@ -126,17 +126,17 @@ func (t *told) read(d *jsonio.Dec) {
 	}
 }
 
-// number reads a code, which is a word or a status.
+// number reads a code, which is a word or a status or, in quotes, both.
 func (t *told) number(d *jsonio.Dec) {
+	quoted := d.Peek() == '"'
 	text := anyText(d)
-	n, err := strconv.Atoi(text)
-	switch {
-	case err != nil:
-		t.code = cmp.Or(t.code, text)
-	case n >= 100 && n < 600:
+	n, _ := strconv.Atoi(text)
+	isStatus := n >= 100 && n < 600
+	if isStatus {
 		t.status = n
-	default:
-		t.code = text
+	}
+	if quoted || !isStatus {
+		t.code = cmp.Or(t.code, text)
 	}
 }
 
