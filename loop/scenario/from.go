@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,8 @@ import (
 //
 // What a scenario cannot hold (media in results, policies of the caller's own,
 // other model calls than the answer's) is listed in the file's comment. The
+// scenario is tried: where nothing is listed, it gives its trace. That of a run on
+// a real clock is expected with the times that it has on the virtual one. The
 // error says that there is no run to make one of.
 func FromTrace(events []trace.Event) ([]byte, error) {
 	if len(events) == 0 {
@@ -84,7 +87,8 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 		case llm.RoleTool:
 			for _, p := range m.Parts {
 				if r, ok := p.(llm.ToolResult); ok {
-					b.result(b.nameOf(r, messages), trace.OutcomeOK, r, 0)
+					name := b.nameOf(r, messages)
+					b.tool(name).Calls = append(b.tool(name).Calls, b.behaviour(name, trace.OutcomeOK, r))
 				}
 			}
 		case llm.RoleUser, llm.RoleSystem:
@@ -106,7 +110,10 @@ type builder struct {
 	turns   []fake.Turn
 	tries   []fake.Turn // the failed attempts of the turn that is to come
 	asked   time.Duration
-	entered map[string]time.Duration
+	running map[string]entry // the calls whose tools have not returned
+	ended   []entry          // those whose tools have
+	timeout time.Duration    // after which a tool's context ends
+	over    bool             // the run's context has ended
 	lost    []string
 	first   bool   // the first request was seen
 	lane    string // the model's name
@@ -136,6 +143,9 @@ func (b *builder) options() {
 		case o.Name == "stop_when":
 			b.stopWhen(o.Value)
 		case known[o.Name]:
+			if o.Name == "tool_timeout" {
+				b.timeout, _ = time.ParseDuration(o.Value) // what is none is reported when the scenario is tried
+			}
 			b.script.Loop = append(b.script.Loop, fake.Option{Name: o.Name, Value: v})
 		default:
 			b.lose("the option " + o.Name)
@@ -227,12 +237,11 @@ func (b *builder) event(ev trace.Event) {
 	case trace.Warning:
 		b.warning(e)
 	case trace.ToolStart:
-		if b.entered == nil {
-			b.entered = map[string]time.Duration{}
-		}
-		b.entered[e.Call] = ev.At
+		b.enter(e, ev.At)
+	case trace.Abandoned:
+		b.abandon(e.Call, ev.At)
 	case trace.ToolEnd:
-		b.result(e.Result.Name, e.Outcome, e.Result, b.since(ev.At, b.entered[e.Call]))
+		b.leave(e, ev.At)
 	case trace.Rewrite:
 		b.lose("the rewrite by " + e.By)
 	case trace.Decision:
@@ -242,6 +251,7 @@ func (b *builder) event(ev trace.Event) {
 	case trace.Custom:
 		b.lose("the event " + e.Name)
 	case trace.Cancelled:
+		b.cancelled(ev.At)
 		if e.Cause == string(trace.CauseCancel) {
 			b.script.Cancel = &fake.Cancel{At: ev.At, Before: ev.At == 0}
 			if ev.At == 0 && b.first {
@@ -338,122 +348,6 @@ func (b *builder) reopen() {
 	}
 }
 
-// turnOf is an assistant's message as a script sends it.
-func turnOf(m llm.Message, e trace.ModelTurn) fake.Turn {
-	t := fake.Turn{
-		Usage: e.Usage, Finish: e.Finish, RawFinish: e.RawFinish, FinishMessage: e.FinishMessage,
-		ResponseID: e.ResponseID, Model: e.Model, Opaque: m.Opaque,
-	}
-	if e.Finish == "" {
-		t.Finish = llm.FinishStop
-		if len(m.Calls()) > 0 {
-			t.Finish = llm.FinishToolCalls
-		}
-	}
-	if simple(m.Parts, &t) {
-		return t
-	}
-	t.Reasoning, t.ReasoningOpaque, t.Text, t.TextOpaque, t.Refusal, t.Calls = "", nil, "", nil, false, nil
-	for _, p := range m.Parts {
-		if c, ok := p.(llm.ToolCall); ok {
-			p = asSent(c)
-		}
-		t.Events = append(t.Events, llm.PartDone{Part: p})
-	}
-	return t
-}
-
-func asSent(c llm.ToolCall) llm.ToolCall {
-	if c.Name == loop.UnnamedTool {
-		c.Name = ""
-	}
-	if c.Minted {
-		c.ID, c.ProviderID, c.Minted = c.ProviderID, "", false
-	}
-	return c
-}
-
-// simple fills the turn if the parts are what a script's own fields say: one
-// reasoning, one text, calls, in this order.
-func simple(parts []llm.Part, t *fake.Turn) bool {
-	stage := 0
-	at := func(n int) bool {
-		ok := stage < n || n == 3
-		stage = n
-		return ok
-	}
-	for _, p := range parts {
-		ok := false
-		switch p := p.(type) {
-		case llm.Reasoning:
-			t.Reasoning, t.ReasoningOpaque = p.Text, p.Opaque
-			ok = stage < 1 && at(1) && (p.Text != "" || p.Opaque != nil)
-		case llm.Text:
-			t.Text, t.TextOpaque, t.Refusal = p.Text, p.Opaque, p.Refusal
-			ok = stage < 2 && at(2) && p.Text != ""
-		case llm.ToolCall:
-			p = asSent(p)
-			t.Calls = append(t.Calls, fake.Call{ID: p.ID, Name: p.Name, Args: p.Args, Opaque: p.Opaque, ProviderExecuted: p.ProviderExecuted})
-			ok = at(3)
-		case llm.Media, llm.ToolResult, llm.Unknown:
-		}
-		if !ok {
-			return false
-		}
-	}
-	return true
-}
-
-func failedTurn(e trace.ModelError, delay time.Duration) fake.Turn {
-	t := turnOf(llm.Message{Parts: e.Received}, trace.ModelTurn{Finish: llm.FinishStop, Usage: e.Usage})
-	t.Delay = delay
-	message := e.Error.Message
-	where := "no response"
-	if e.Error.Status != 0 {
-		where = fmt.Sprintf("status %d", e.Error.Status)
-	}
-	if _, rest, ok := strings.Cut(message, where); ok {
-		message = strings.TrimPrefix(strings.TrimPrefix(rest, " "+e.Error.Code), ": ")
-	}
-	t.Finish = ""
-	switch e.Error.Type {
-	case "malformed_call":
-		t.Finish = llm.FinishMalformedCall
-		_, t.FinishMessage, _ = strings.Cut(e.Error.Message, ": ")
-	case "deadline", "cancelled":
-		t.Stall, t.Delay = true, 0
-	default:
-		retryable := e.Error.Retryable
-		t.Error = &fake.Failure{Status: e.Error.Status, Code: e.Error.Code, Message: message, RetryAfter: e.Error.RetryAfter, Retryable: &retryable}
-	}
-	return t
-}
-
-// result makes what a tool gave back its next behaviour.
-func (b *builder) result(name string, outcome trace.Outcome, r llm.ToolResult, took time.Duration) {
-	text := r.Text()
-	x := fake.Behaviour{Delay: took}
-	switch {
-	case outcome == trace.OutcomePanic && text == loop.ExitedText:
-		x.Exit = true
-	case outcome == trace.OutcomePanic:
-		x.Panic = strings.TrimPrefix(text, "the tool "+name+" panicked: ")
-	case outcome == trace.OutcomeTimeout, outcome == trace.OutcomeCancelled:
-		x.Delay, x.Stall = 0, true
-	case r.IsError:
-		x.Error = text
-	default:
-		x.Text = text
-	}
-	for _, p := range r.Content {
-		if _, ok := p.(llm.Text); !ok {
-			b.lose("media in the results of the tool " + name)
-		}
-	}
-	t := b.tool(name)
-	t.Calls = append(t.Calls, x)
-}
-
 // nameOf finds the tool that a result is of, where the result does not say.
 func (b *builder) nameOf(r llm.ToolResult, messages []llm.Message) string {
 	if r.Name != "" {
@@ -475,6 +369,9 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 		b.script.Tools = append(b.script.Tools, *b.tools[name])
 	}
 	b.script.Models = []fake.Lane{{Name: cmp.Or(b.lane, "main"), Turns: b.turns}}
+	if expected != nil {
+		expected = b.try(expected)
+	}
 	yaml, err := b.script.YAML()
 	if err != nil {
 		return nil, err
@@ -488,4 +385,47 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 		a.Files = append(a.Files, txtar.File{Name: TraceSection, Data: trace.AppendText(nil, expected)})
 	}
 	return txtar.Format(&a), nil
+}
+
+// try runs the script and returns the trace to expect of it. That it gives another
+// than the recorded one is a loss, if none is known that explains it.
+func (b *builder) try(recorded []trace.Event) []trace.Event {
+	var w, g string
+	o, err := Run(context.Background(), &b.script, nil)
+	if err == nil {
+		got := trace.Canonical(o.Events)
+		w, g = trace.FormatText(recorded), trace.FormatText(got)
+		if !b.virtual {
+			w, g = trace.FormatText(timeless(recorded)), trace.FormatText(timeless(got))
+		}
+		if w == g {
+			return got
+		}
+	}
+	switch {
+	case len(b.lost) > 0:
+	case err != nil:
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		b.lose("what makes it run: " + strings.TrimSuffix(strings.TrimPrefix(line, ": "), " (-want +got):"))
+	default:
+		same := 0
+		for same < min(len(w), len(g)) && w[same] == g[same] {
+			same++
+		}
+		b.lose(fmt.Sprintf("what makes the trace differ from its line %d on", 1+strings.Count(w[:same], "\n")))
+	}
+	return recorded
+}
+
+// timeless returns the events without what tells the clock.
+func timeless(events []trace.Event) []trace.Event {
+	out := slices.Clone(events)
+	for i := range out {
+		out[i].At = 0
+		if start, ok := out[i].Body.(trace.RunStart); ok {
+			start.Clock = ""
+			out[i].Body = start
+		}
+	}
+	return out
 }

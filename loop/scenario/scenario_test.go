@@ -6,31 +6,33 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
 )
 
+// lossy are the scenarios whose recorded runs a scenario cannot wholly hold, and
+// what of each it says that it lacks.
+var lossy = map[string]string{
+	"DZ-10-cost": "the stop condition cost:40.",
+	"INV-05":     "the rewrite by keep_last.",
+	"QA-01":      "how the provider sent the arguments (repeated_arguments).",
+	"QO-12":      "how the provider sent the arguments (repeated_arguments).",
+	"QO-13":      "how the provider sent the arguments (repeated_arguments).",
+	"QO-14":      "how the provider sent the arguments (repeated_arguments).",
+}
+
 // Every golden scenario, recorded and made a scenario again, gives the same
-// trace, but for those that a scenario made of a trace says it cannot hold.
+// trace, but for those that say what they lack.
 func TestFromTrace(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/*/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
-	same := 0
+	lost := map[string]string{}
 	for _, path := range files {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := scenario.Parse(path, src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := scenario.Run(t.Context(), f.Script, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := played(t, path)
 		made, err := scenario.FromTrace(o.Events)
 		if len(o.Requests) == 0 {
 			if err == nil || !strings.Contains(err.Error(), "sent no request") {
@@ -47,7 +49,8 @@ func TestFromTrace(t *testing.T) {
 			t.Errorf("%s: %v\n%s", path, err, made)
 			continue
 		}
-		if strings.Contains(again.Comment, "Not taken over") || f.Script.Cancel != nil || f.Script.Consumer != nil {
+		if _, list, ok := strings.Cut(again.Comment, "Not taken over: "); ok {
+			lost[strings.TrimSuffix(filepath.Base(path), ".txtar")] = strings.TrimSpace(list)
 			continue
 		}
 		o2, err := scenario.Run(t.Context(), again.Script, nil)
@@ -55,14 +58,31 @@ func TestFromTrace(t *testing.T) {
 			t.Errorf("%s: %v\n%s", path, err, made)
 			continue
 		}
-		if diff := again.Compare(o2); diff != "" {
+		if diff := again.Compare(o2); diff != "" || again.Trace != o.Trace() {
 			t.Errorf("%s: %s\n%s", path, diff, made)
 		}
-		same++
 	}
-	if same < len(files)*3/4 {
-		t.Errorf("only %d of %d scenarios could be made again", same, len(files))
+	if diff := cmp.Diff(lossy, lost); diff != "" {
+		t.Errorf("what is not taken over (-want +got):\n%s", diff)
 	}
+}
+
+// played is what comes of a scenario file.
+func played(t *testing.T, path string) *scenario.Outcome {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := scenario.Parse(path, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := scenario.Run(t.Context(), f.Script, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // The stop conditions that a trace declares come back, as far as they are told.
@@ -80,18 +100,7 @@ func TestFromTraceStops(t *testing.T) {
 			"stop_when: [never, {has_tool_call: b}, {step_count: 2}, {total_tokens: 30}]", "the stop condition cost:0.5",
 		},
 	} {
-		src, err := os.ReadFile("../../testdata/invariants/INV-25-condition.txtar")
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := scenario.Parse("f", src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := scenario.Run(t.Context(), f.Script, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := played(t, "../../testdata/invariants/INV-25-condition.txtar")
 		start := o.Events[0].Body.(trace.RunStart)
 		start.Options = start.Options.With("stop_when", declared)
 		if declared == "" {
@@ -103,7 +112,7 @@ func TestFromTraceStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := string(made); !strings.Contains(got, c.want) || c.want == "" && strings.Contains(got, "stop_when:") ||
-			!strings.Contains(got, c.lost) || c.lost == "" && strings.Contains(got, "Not taken over") {
+			!strings.Contains(got, c.lost) || c.lost == "" && strings.Contains(got, "Not taken over: the stop") {
 			t.Errorf("%q: got\n%s\nwant %q, lost %q", declared, got, c.want, c.lost)
 		}
 	}
