@@ -28,6 +28,12 @@ func traceOf(tb testing.TB, writer string, runs ...string) string {
 	return string(write(tb, trace.Header{Writer: writer}, evs))
 }
 
+// cutTrace is a trace of the run a that was cut off within its last line.
+const cutTrace = `{"format":"looptape-trace","version":1,"writer":"w"}
+{"seq":0,"run":"a","kind":"run.start"}
+{"seq":1,"run":"a","step":0,"kind":"step.start"}
+{"seq":`
+
 // A header within a file begins a part, whose runs are other runs.
 func TestParts(t *testing.T) {
 	for _, c := range []struct {
@@ -46,6 +52,24 @@ func TestParts(t *testing.T) {
 		}},
 		{"a header without a version", traceOf(t, "w", "a") + `{"format":"looptape-trace"}` + "\n" + traceOf(t, "v", "b"), []string{
 			"a w", `line 5: the event has no "kind" at format (byte 11)`, "b v",
+		}},
+		{"behind a line that is cut off", cutTrace + traceOf(t, "v", "a"), []string{
+			"a w", "line 4: a trace ends within the line, and another begins there: expected a number at seq (byte 8)", "a#2 v",
+		}},
+		{"behind a line without its line feed", strings.TrimSuffix(traceOf(t, "w", "a"), "\n") + traceOf(t, "v", "a"), []string{
+			"a w", "line 4: a trace ends within the line, and another begins there: something follows the JSON value (byte 46)", "a#2 v",
+		}},
+		{"of a newer version, behind a line that is cut off", cutTrace + `{"format":"looptape-trace","version":2}` + "\n" + traceOf(t, "v", "b"), []string{
+			"a w", "trace: reading line 4: trace: the file has version 2 of the format, and this program reads up to 1: use a newer looptape",
+		}},
+		{"without a version, behind a line that is cut off", cutTrace + `{"format":"looptape-trace"}` + "\n" + traceOf(t, "v", "b"), []string{
+			"a w", "line 4: expected a number at seq (byte 8)", "b v",
+		}},
+		{"something like it within a broken event", traceOf(t, "w", "a") + `{"seq":"x","data":{"format":"looptape-trace","version":2}}` + "\n" + traceOf(t, "v", "a"), []string{
+			"a w", "line 5: expected a number at seq (byte 8)", "a#2 v",
+		}},
+		{"a header that declares a format", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":1,"writer":"v","declares":{"format":"looptape-trace"}}` + "\n" + traceOf(t, "u", "a"), []string{
+			"a w", "a#3 u",
 		}},
 		{"a header that is cut off", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":1` + "\n", []string{"a w", `line 5: the event has no "kind" at format (byte 11)`}},
 	} {

@@ -62,8 +62,9 @@ const DefaultMaxLine = 64 << 20
 // who keeps few of many clones them. It is for one goroutine.
 //
 // A file may be several traces, one behind another. Each header begins a part,
-// and a run of it that has the name of one in a part before is another run: it
-// is called by its name, #, and the part's number (r1#2).
+// also one at the end of a broken line, where the trace before was cut off; and a
+// run of it that has the name of one in a part before is another run: it is
+// called by its name, #, and the part's number (r1#2).
 type Reader struct {
 	// MaxLine is how many bytes a line may have; 0 means DefaultMaxLine. Set it
 	// before Events; the header is held to DefaultMaxLine.
@@ -175,14 +176,19 @@ func (r *Reader) event(line []byte) (Event, error) {
 	line, whole := bytes.CutSuffix(line, []byte{'\n'})
 	ev, err := r.dec.event(line)
 	if err != nil {
-		if h, noHeader := readHeader(line); noHeader == nil {
-			r.begin(h)
-			return ev, errHeader
-		} else if _, newer := errors.AsType[*VersionError](noHeader); newer {
-			return ev, noHeader
-		}
 		ev.Run = r.parts.refer(ev.Run)
-		if !whole {
+		h, at, noHeader := headerWithin(line)
+		_, newer := errors.AsType[*VersionError](noHeader)
+		switch {
+		case newer:
+			return ev, noHeader
+		case noHeader == nil:
+			r.begin(h)
+			if at == 0 {
+				return ev, errHeader
+			}
+			return ev, fmt.Errorf("a trace ends within the line, and another begins there: %w", err)
+		case !whole:
 			err = fmt.Errorf("the file ends within the line, which was cut off: %w", err)
 		}
 		return ev, err
@@ -254,6 +260,22 @@ func ended(line []byte, limit int, err error) ([]byte, error) {
 		return nil, errLong
 	}
 	return line, nil
+}
+
+// headerWithin reads the header that a line is or ends with, and tells where it
+// begins. It is not all of the line where a trace was cut off within one, and
+// another was put behind it.
+func headerWithin(line []byte) (h Header, at int, err error) {
+	h, err = readHeader(line)
+	if err == nil {
+		return h, 0, nil
+	}
+	at = bytes.LastIndex(line, []byte(`{"format":"`+Format+`"`))
+	if at <= 0 || !jsonio.Valid(line[at:]) {
+		return h, 0, err
+	}
+	h, err = readHeader(line[at:])
+	return h, at, err
 }
 
 func readHeader(line []byte) (Header, error) {
