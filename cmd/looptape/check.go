@@ -128,6 +128,11 @@ func (r *report) trace(src *importer.Source, name, prefix string) {
 		u := &r.Unreadable[before+i]
 		u.Error += cutAt(u.Line, c.Cuts())
 	}
+	for _, cut := range c.Cuts() {
+		if cut.Place == 0 { // no line is broken, but one is not there
+			r.unread(name, errors.New(cut.String()))
+		}
+	}
 }
 
 // cutAt says which runs were checked up to this line only.
