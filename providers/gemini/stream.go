@@ -14,6 +14,7 @@ import (
 // There is no terminal mark: the end of the stream is the end, if a finish reason
 // came (quirk QG-09).
 type decoder struct {
+	mem     jsonio.Arena
 	part    part
 	out     []llm.Event // of the chunk
 	calls   int
@@ -40,7 +41,7 @@ func (c *decoder) Event(_ string, data []byte, emit func(llm.Event)) (bool, erro
 	if text == done {
 		return true, nil
 	}
-	d := jsonio.NewDec(text)
+	d := jsonio.NewDecIn(&c.mem, text)
 	if err := c.chunk(&d, emit); err != nil {
 		return false, err
 	}
