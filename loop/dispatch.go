@@ -64,8 +64,12 @@ func (r *run) enter(p *Planned) {
 	}
 }
 
-// emitEnd records that a call's tool has returned.
+// emitEnd records that a call's tool has returned, or is not waited for.
 func (r *run) emitEnd(p *Planned) {
+	if p.lost {
+		p.lost = false // so it is recorded once, also if the consumer panics
+		r.emit(r.step, trace.Abandoned{Call: p.Call.ID})
+	}
 	p.told = true
 	if r.rec.on() {
 		r.emit(r.step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: *p.result})
@@ -196,7 +200,7 @@ func (b *batch) runAll(todo []*Planned) {
 	if r.cfg.Grace > 0 {
 		stop = b.watch()
 	}
-	returned := false
+	all, returned := todo, false
 	defer func() {
 		if !returned { // the consumer panicked, or ended the goroutine
 			r.cancel(ErrLeft)
@@ -204,11 +208,12 @@ func (b *batch) runAll(todo []*Planned) {
 		for b.running > 0 {
 			r.wait()
 			b.take()
+			b.abandon(all)
 		}
 		stop()
 	}()
 	b.waitForLast(false)
-	todo, all := b.start(todo), todo
+	todo = b.start(todo)
 	for b.running > 0 {
 		b.waitForLast(len(todo) == 0)
 		r.wait()
@@ -334,25 +339,32 @@ func (b *batch) gaveUp(p *Planned) bool {
 // over. What they return later is forgotten, and a tool that has not been entered
 // by then never is.
 func (b *batch) abandon(todo []*Planned) {
-	b.mu.Lock()
-	var late []*Planned
-	if b.over {
-		for _, p := range todo {
-			if p.running && p.outcome == "" {
-				p.abandoned, p.outcome = true, trace.OutcomeCancelled
-				late = append(late, p)
-			}
-		}
-	}
-	b.mu.Unlock()
+	late := b.late(todo)
 	for _, p := range late {
-		b.running--
 		err := errors.New("not run: the run was cancelled before the tool was entered")
 		if p.entered.Swap(true) {
 			err = errors.New("the tool did not stop after the run was cancelled, and was abandoned")
 		}
 		*p.result = p.resultOf(failed(b.run.errorText(p.Call.Name, err)))
-		b.run.emit(b.run.step, trace.Abandoned{Call: p.Call.ID})
+	}
+	for _, p := range late {
 		b.run.emitEnd(p)
 	}
+}
+
+// late takes the calls that are to be abandoned, if the grace period is over.
+func (b *batch) late(todo []*Planned) (late []*Planned) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		return nil
+	}
+	for _, p := range todo {
+		if p.running && p.outcome == "" {
+			p.abandoned, p.lost, p.outcome = true, true, trace.OutcomeCancelled
+			late = append(late, p)
+		}
+	}
+	b.running -= len(late)
+	return late
 }

@@ -3,7 +3,9 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,6 +168,55 @@ func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 		holds(t, "changed", events)
 		if diff := cmp.Diff([]int{0, 0}, told); diff != "" {
 			t.Errorf("%d at once: steps that the tools are told (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
+// A consumer that panics or ends its goroutine, at whatever event, is a cancel for
+// the tools: those that do not stop are abandoned after the grace period.
+func TestGraceWithoutAConsumer(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("no") }, "exit": runtime.Goexit} {
+		for n := 0; ; n++ {
+			clock := fake.NewClock()
+			deaf := tool("deaf", func(context.Context) (string, error) { return "", clock.Sleep(context.Background(), time.Hour) })
+			seen, last := 0, false
+			begun := clock.Now()
+			at := fmt.Sprintf("%s at event %d", name, n)
+			_, events, _ := unwound(t, at, model(calls("deaf", "deaf"), text("done")), loop.Config{
+				Clock: clock, Deadline: time.Second, Grace: 2 * time.Second, Tools: []loop.Tool{deaf},
+			}, func(run *loop.Run) {
+				for ev := range run.Events() {
+					if last = ev.Body.Kind() == trace.KindRunEnd; seen == n || last {
+						end()
+					}
+					seen++
+				}
+			})
+			if took := clock.Now().Sub(begun); took > 3*time.Second {
+				t.Errorf("%s: the run took %v", at, took)
+			}
+			var lost []string
+			for _, a := range of[trace.Abandoned](events) {
+				lost = append(lost, a.Call)
+			}
+			var want []string
+			for _, r := range of[trace.ToolEnd](events) {
+				switch text := r.Result.Text(); {
+				case strings.Contains(text, "was abandoned"):
+					want = append(want, r.Call)
+				case text != "not run: the run was ended": // the one at whose start the consumer left
+					t.Errorf("%s: got %+v", at, r)
+				}
+			}
+			if diff := cmp.Diff(want, lost); diff != "" {
+				t.Errorf("%s: abandoned calls (-want +got):\n%s", at, diff)
+			}
+			if err := clock.Drain(); err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+			if last {
+				break
+			}
 		}
 	}
 }

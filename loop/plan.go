@@ -42,7 +42,7 @@ func (r *run) room(n int) []*Planned {
 func (p *Planned) begin(c llm.ToolCall, index, step int, result *llm.ToolResult) {
 	p.Call, p.Index, p.Args, p.Answer, p.Cause = c, index, c.Args, nil, ""
 	p.step, p.tool, p.checked, p.outcome, p.result = step, nil, "", "", result
-	p.ran, p.told, p.running, p.abandoned = false, false, false, false
+	p.ran, p.told, p.running, p.abandoned, p.lost = false, false, false, false, false
 	p.entered.Store(false)
 }
 

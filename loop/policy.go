@@ -147,6 +147,7 @@ type Planned struct {
 	told      bool   // and so was what came of it
 	running   bool
 	abandoned bool
+	lost      bool // that it was abandoned is to be recorded
 	entered   atomic.Bool
 	outcome   trace.Outcome
 	result    *llm.ToolResult // its place among the results of the step
