@@ -44,6 +44,7 @@ type openItem struct {
 	section int64
 	refusal bool
 	opaque  members // of the item, for its texts
+	notes   members // of the piece of content that ended last
 	added   item    // as output_item.added told it
 
 	call callState
@@ -57,6 +58,7 @@ type event struct {
 	index    int64  // output_index
 	section  int64  // content_index or summary_index
 	item     item
+	part     contentPiece
 	response jsonio.Dec
 	fault    string // raw
 	has      struct{ item, response bool }
@@ -114,6 +116,12 @@ func (ev *event) read(d *jsonio.Dec) {
 				continue
 			}
 			d.Skip()
+		case "part":
+			if d.Peek() == '{' {
+				ev.part = readContentPiece(d)
+				continue
+			}
+			d.Skip()
 		case "response":
 			ev.response, ev.has.response = *d, d.Peek() == '{'
 			d.Skip()
@@ -136,6 +144,10 @@ func (s *responsesDecoder) event(ev *event) (done bool, err error) {
 		s.textDone(ev, false)
 	case "response.refusal.done":
 		s.textDone(ev, true)
+	case "response.content_part.done":
+		if it := s.at(ev.index); it != nil {
+			it.notes = ev.part.opaque
+		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		s.thought(ev)
 	case "response.function_call_arguments.delta":

@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"encoding/json"
+
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 )
@@ -116,23 +118,49 @@ func readContent(d *jsonio.Dec, has bool) ([]llm.Part, error) {
 }
 
 // said returns the texts of an assistant's message; each has the opaque data of the
-// item and its own.
+// item and its own. What is no text is Unknown.
 func (it *item) said() ([]llm.Part, error) {
-	parts, err := it.parts()
-	for i, p := range parts {
-		t, ok := p.(llm.Text)
-		if !ok {
-			continue // what has no field is Unknown
+	if !it.has.content || it.content.Peek() == '"' {
+		parts, err := it.parts()
+		if len(parts) == 1 {
+			parts[0] = llm.Text{Text: parts[0].(llm.Text).Text, Opaque: it.opaque.object()}
 		}
-		o := append(members(nil), it.opaque...)
-		eachMember(t.Opaque, func(key, raw string) {
-			d := jsonio.NewDec(raw)
-			o.add(&d, key)
-		})
-		t.Opaque = o.object()
-		parts[i] = t
+		return parts, err
+	}
+	pieces, err := it.pieces()
+	var parts []llm.Part
+	for i := range pieces {
+		part := pieces[i].part()
+		if t, ok := part.(llm.Text); ok {
+			t.Opaque = joined(it.opaque, pieces[i].opaque)
+			part = t
+		}
+		parts = append(parts, part)
 	}
 	return parts, err
+}
+
+// pieces returns the pieces of a message's content; a text has none.
+func (it *item) pieces() (out []contentPiece, err error) {
+	d := it.content
+	if !it.has.content || d.Peek() == '"' {
+		return nil, nil
+	}
+	d.Array()
+	for first := true; d.More(&first); {
+		out = append(out, readContentPiece(&d))
+	}
+	return out, d.Err()
+}
+
+// joined returns an object of the members of both; nil if there are none.
+func joined(a, b members) json.RawMessage {
+	o := append(members(nil), a...)
+	if len(a) > 0 && len(b) > 0 {
+		o = append(o, ',')
+		b = b[1:]
+	}
+	return append(o, b...).object()
 }
 
 // result adds an output, and the name of the call that it answers.

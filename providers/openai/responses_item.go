@@ -93,19 +93,11 @@ func (it *item) member(d *jsonio.Dec, key string) {
 
 // call returns the call that the item is.
 func (it *item) call() llm.ToolCall {
-	o := it.opaque
+	c := llm.ToolCall{ID: it.callID, Name: it.name, Args: it.args, Opaque: it.opaque.object()}
 	if it.kind == kindCustomCall {
-		o = append(members(`{"type":"custom_tool_call"`), commaFor(o)...)
+		c.Opaque = joined(members(`{"type":"custom_tool_call"`), it.opaque)
 	}
-	return llm.ToolCall{ID: it.callID, Name: it.name, Args: it.args, Opaque: o.object()}
-}
-
-// commaFor returns gathered members as what goes on with an object.
-func commaFor(m members) members {
-	if m == nil {
-		return nil
-	}
-	return append(members{','}, m[1:]...)
+	return c
 }
 
 // reasoning returns the reasoning that the item is. Its text is that of the

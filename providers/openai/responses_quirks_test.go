@@ -278,6 +278,17 @@ var responsesQuirks = []responsesQuirk{
 		want: []llm.Part{llm.Text{Text: "Hello", Opaque: raw(`{"id":"msg_1"}`)}},
 	},
 	{
+		id: "QR-10 with pieces that have notes",
+		wire: stream(created, messageAdded,
+			`{"type":"response.content_part.added","output_index":0,"content_index":0,"part":{"type":"output_text","annotations":[],"text":""}}`, textDelta(0, "Hel"),
+			`{"type":"response.content_part.done","output_index":0,"content_index":0,"part":{"type":"output_text","annotations":[1],"text":"Hel"}}`,
+			`{"type":"response.output_text.done","output_index":0,"content_index":1,"text":"lo"}`,
+			`{"type":"response.refusal.delta","output_index":0,"content_index":2,"delta":"N"}`, `{"type":"response.refusal.delta","output_index":0,"content_index":2,"delta":"o"}`,
+			`{"type":"response.refusal.done","output_index":0,"content_index":2,"refusal":"No"}`,
+			`{"type":"response.output_item.done","output_index":0,"item":{"id":"msg_1","type":"message","phase":"x","content":[{"type":"output_text","text":"Hel","annotations":[1]},{"type":"output_text","text":"lo"},{"type":"refusal","refusal":"No","logprobs":[2]}]}}`, completed),
+		want: []llm.Part{llm.Text{Text: "Hel", Opaque: raw(`{"id":"msg_1","annotations":[1]}`)}, llm.Text{Text: "lo", Opaque: raw(`{"id":"msg_1"}`)}, llm.Text{Text: "No", Refusal: true, Opaque: raw(`{"id":"msg_1","phase":"x","logprobs":[2]}`)}},
+	},
+	{
 		id:     "the tool parallel",
 		wire:   stream(created, added(0, `"id":"fc_1","call_id":"call_1","name":"multi_tool_use.parallel"`), itemDone(0, `"id":"fc_1","call_id":"call_1","name":"multi_tool_use.parallel"`, `{"tool_uses":[{"recipient_name":"functions.f","parameters":{}}]}`), completed),
 		want:   []llm.Part{llm.ToolCall{ID: "call_1", Name: "multi_tool_use.parallel", Args: `{"tool_uses":[{"recipient_name":"functions.f","parameters":{}}]}`, Opaque: raw(fcOpaque)}},

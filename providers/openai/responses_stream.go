@@ -55,11 +55,13 @@ func (s *responsesDecoder) close(it *openItem) {
 	}
 }
 
-// endText ends the text part of a message item, with the item's opaque data.
+// endText ends the text part of a message item, with the opaque data of the item and
+// of its piece.
 func (s *responsesDecoder) endText(it *openItem) {
-	if o := it.opaque.object(); o != nil {
+	if o := joined(it.opaque, it.notes); o != nil {
 		s.emit(llm.TextDelta{Refusal: it.refusal, Opaque: o})
 	}
+	it.notes = nil
 }
 
 // text takes a piece of text.
@@ -162,14 +164,11 @@ func (s *responsesDecoder) end(it *openItem, whole *item) error {
 
 // doneText ends a message item whose text was streamed; the opaque data of its last
 // piece go on its last text.
-func (s *responsesDecoder) doneText(it *openItem, from *item) error {
-	parts, err := from.said()
-	it.opaque = from.opaque
-	if n := len(parts); n > 0 {
-		if t, ok := parts[n-1].(llm.Text); ok && t.Opaque != nil {
-			s.emit(llm.TextDelta{Refusal: it.refusal, Opaque: t.Opaque})
-			return err
-		}
+func (s *responsesDecoder) doneText(it *openItem, whole *item) error {
+	pieces, err := whole.pieces()
+	it.opaque = whole.opaque
+	if n := len(pieces); n > 0 {
+		it.notes = pieces[n-1].opaque
 	}
 	s.endText(it)
 	return err
