@@ -30,6 +30,8 @@
 //     is taken away again when a name is read.
 //   - Arguments that are no JSON object, or are nested deeper than Gemini reads,
 //     are sent as {}.
+//   - A refusal is a text like any other, a text that is empty is left out, and so
+//     is a message with nothing in it.
 //   - A result is {"result": text} or {"error": text}. Its media stand in it for
 //     Gemini 3, and behind it for older models.
 //   - For Gemini 3, the first call of a message without a signature (one that

@@ -21,7 +21,8 @@ func plain(key string) bool {
 	return false
 }
 
-// opaqueOf returns what is kept of a part beside what it says.
+// opaqueOf returns what is kept of a part beside what it says, one member at
+// least.
 func opaqueOf(members []member) json.RawMessage {
 	var own, other []byte
 	for _, m := range members {
@@ -35,8 +36,6 @@ func opaqueOf(members []member) json.RawMessage {
 		*to = append(appendKey(*to, m.key), m.raw...)
 	}
 	switch {
-	case other == nil && own == nil:
-		return nil
 	case other == nil:
 		return append(own, '}')
 	case own == nil:

@@ -177,7 +177,7 @@ func (n *node) step(s step) *node {
 	case at > len(n.below):
 		return nil
 	case at == len(n.below):
-		n.below = append(n.below, &node{kind: kindNew})
+		n.below = append(n.below, &node{kind: kindNew, value: "null"})
 	}
 	return n.below[at]
 }
@@ -199,11 +199,9 @@ func (n *node) append(dst []byte) []byte {
 		return append(dst, ']')
 	case kindString:
 		return jsonio.AppendString(dst, string(n.text))
-	case kindScalar:
-		return append(dst, n.value...)
-	case kindNew:
+	case kindScalar, kindNew:
 	}
-	return append(dst, "null"...)
+	return append(dst, n.value...)
 }
 
 // step is a step of a path: a name or an index.

@@ -115,24 +115,27 @@ func TestRequestErrors(t *testing.T) {
 		return func(r *llm.Request) { r.Tools = []llm.Tool{{Name: "a"}, tool} }
 	}
 	for want, change := range map[string]func(*llm.Request){
-		"model: Gemini has its name in the path; set Request.Model":                                                                                        func(r *llm.Request) { r.Model = "" },
-		`model: "a/../b" cannot stand in a path`:                                                                                                           func(r *llm.Request) { r.Model = "a/../b" },
-		`model: "a//b" cannot stand in a path`:                                                                                                             func(r *llm.Request) { r.Model = "a//b" },
-		`model: "." cannot stand in a path`:                                                                                                                func(r *llm.Request) { r.Model = "." },
-		`delivery: "slow" is none that is known; use "" or "buffered"`:                                                                                     func(r *llm.Request) { r.Delivery = "slow" },
-		"messages: there is none with content, and Gemini wants one":                                                                                       func(r *llm.Request) { r.Messages = []llm.Message{llm.User("")} },
-		"messages[1]: there is no system message within a conversation with Gemini; put its text into Request.System":                                      say(llm.Message{Role: llm.RoleSystem}),
-		`messages[1]: the role "critic" is none; there are "user", "tool" and "assistant"`:                                                                 say(llm.Message{Role: "critic"}),
-		"messages[1].parts[1]: the media has no media type; set one, such as image/png":                                                                    user(llm.Media{Data: []byte{1}}),
-		"messages[1].parts[1]: the media has neither data nor a URL":                                                                                       user(llm.Media{MediaType: "image/png", Data: []byte{}}),
-		"messages[1].parts[1]: the content of the media is kept elsewhere (sha256:0a); load it before it is sent":                                          user(llm.Media{MediaType: "image/png", Digest: "sha256:0a", Size: 1}),
-		`messages[1].parts[1]: a part of the kind "web_search_tool_result" is not Gemini's`:                                                                user(llm.Unknown{Kind: "web_search_tool_result", Raw: opaque(`{"type":"web_search_tool_result"}`)}),
-		`messages[1].parts[1]: a part of the kind "gemini_part" is not Gemini's`:                                                                           user(llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part"}`)}),
-		`messages[1].parts[1]: a part of the kind "other" is not Gemini's`:                                                                                 user(llm.Unknown{Kind: "other", Raw: opaque(`{"part":{}}`)}),
-		`messages[1].parts[1]: the call "web_search" was run by another provider`:                                                                          user(llm.ToolCall{Name: "web_search", ProviderExecuted: true, Opaque: opaque(`{"type":"server_tool_use"}`)}),
-		"messages[1].parts[1]: content[1]: a result can only hold texts and media":                                                                         user(llm.ToolResult{Content: []llm.Part{text("a"), llm.Reasoning{}}}),
-		"messages[1].parts[1]: content[0]: the media has neither data nor a URL":                                                                           user(llm.ToolResult{Content: []llm.Part{llm.Media{}}}),
-		`tools[1]: the name "a b" is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most`: tool(llm.Tool{Name: "a b"}),
+		"model: Gemini has its name in the path; set Request.Model":                                                   func(r *llm.Request) { r.Model = "" },
+		`model: "a/../b" cannot stand in a path`:                                                                      func(r *llm.Request) { r.Model = "a/../b" },
+		`model: "a//b" cannot stand in a path`:                                                                        func(r *llm.Request) { r.Model = "a//b" },
+		`model: "." cannot stand in a path`:                                                                           func(r *llm.Request) { r.Model = "." },
+		`delivery: "slow" is none that is known; use "" or "buffered"`:                                                func(r *llm.Request) { r.Delivery = "slow" },
+		"messages: there is none with content, and Gemini wants one":                                                  func(r *llm.Request) { r.Messages = []llm.Message{llm.User("")} },
+		"messages[1]: there is no system message within a conversation with Gemini; put its text into Request.System": say(llm.Message{Role: llm.RoleSystem}),
+		`messages[1]: the role "critic" is none; there are "user", "tool" and "assistant"`:                            say(llm.Message{Role: "critic"}),
+		"messages[1].parts[1]: the media has no media type; set one, such as image/png":                               user(llm.Media{Data: []byte{1}}),
+		"messages[1].parts[1]: the media has neither data nor a URL":                                                  user(llm.Media{MediaType: "image/png", Data: []byte{}}),
+		"messages[1].parts[1]: the content of the media is kept elsewhere (sha256:0a); load it before it is sent":     user(llm.Media{MediaType: "image/png", Digest: "sha256:0a", Size: 1}),
+		`messages[1].parts[1]: a part of the kind "web_search_tool_result" is not Gemini's`:                           user(llm.Unknown{Kind: "web_search_tool_result", Raw: opaque(`{"type":"web_search_tool_result"}`)}),
+		`messages[1].parts[1]: a part of the kind "gemini_part" is not Gemini's`:                                      user(llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part"}`)}),
+		`messages[1].parts[1]: a part of the kind "other" is not Gemini's`:                                            user(llm.Unknown{Kind: "other", Raw: opaque(`{"part":{}}`)}),
+		`messages[1].parts[1]: the call "web_search" was run by another provider`:                                     user(llm.ToolCall{Name: "web_search", ProviderExecuted: true, Opaque: opaque(`{"type":"server_tool_use"}`)}),
+		"messages[1].parts[1]: content[1]: a result can only hold texts and media":                                    user(llm.ToolResult{Content: []llm.Part{text("a"), llm.Reasoning{}}}),
+		"messages[2].parts[0]: content[0]: the media has neither data nor a URL": func(r *llm.Request) {
+			r.Messages = []llm.Message{llm.User("a"), llm.ToolResults(llm.ToolResult{}), llm.ToolResults(llm.ToolResult{Content: []llm.Part{llm.Media{}}})}
+		},
+		"messages[1].parts[1]: content[0]: the media has neither data nor a URL":                                                                                                         user(llm.ToolResult{Content: []llm.Part{llm.Media{}}}),
+		`tools[1]: the name "a b" is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most`:                               tool(llm.Tool{Name: "a b"}),
 		`tools[1]: the name "_9` + strings.Repeat("a", 63) + `" is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most`: tool(llm.Tool{Name: "9" + strings.Repeat("a", 63)}),
 		"tools[1]: the parameters are not a JSON object":                                            tool(llm.Tool{Name: "b", Parameters: opaque(`[]`)}),
 		"tools[1]: the parameters are not a JSON object ":                                           tool(llm.Tool{Name: "b", Parameters: opaque(`{`)}),
@@ -380,6 +383,43 @@ func TestDecodeForeignRequest(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, back, cmpopts.EquateEmpty()); diff != "" || err != nil {
 		t.Errorf("read again: %v (-want +got):\n%s\n%s", err, diff, r.Body)
+	}
+}
+
+// What this package does not know of the settings stays in Extra.
+func TestDecodeRequestExtra(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"systemInstruction":{"parts":[{"text":"a"}],"role":"user"}}`:                                     ``,
+		`{"systemInstruction":{"parts":[{"text":"a"}],"new":1}}`:                                           `{"systemInstruction":{"parts":[{"text":"a"}],"new":1}}`,
+		`{"systemInstruction":{"parts":[{"text":"a","thought":true}]}}`:                                    `{"systemInstruction":{"parts":[{"text":"a","thought":true}]}}`,
+		`{"systemInstruction":{"parts":[{"text":"a","new":true}]}}`:                                        `{"systemInstruction":{"parts":[{"text":"a","new":true}]}}`,
+		`{"systemInstruction":{"parts":[{"inlineData":{}}]}}`:                                              `{"systemInstruction":{"parts":[{"inlineData":{}}]}}`,
+		`{"toolConfig":{"functionCallingConfig":{"mode":"SOMETIMES","streamFunctionCallArguments":true}}}`: `{"toolConfig":{"functionCallingConfig":{"mode":"SOMETIMES","streamFunctionCallArguments":true}}}`,
+		`{"toolConfig":{"functionCallingConfig":{"mode":"AUTO","allowedFunctionNames":["a"]}}}`:            `{"toolConfig":{"functionCallingConfig":{"allowedFunctionNames":["a"]}}}`,
+		`{"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":[]}}}`:                ``,
+		`{"generationConfig":{"thinkingConfig":{"thinkingLevel":"LOW","thinkingBudget":5}}}`:               `{"generationConfig":{"thinkingConfig":{"thinkingBudget":5}}}`,
+		`{"generationConfig":{"thinkingConfig":{}}}`:                                                       ``,
+		`{"generationConfig":{"responseMimeType":"application/json"}}`:                                     `{"generationConfig":{"responseMimeType":"application/json"}}`,
+		`{"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":{}}}`:             ``,
+		`{"tools":[{"functionDeclarations":[{"name":"9"},{"name":"9a","x":1}],"y":2},{"z":3}]}`:            `{"tools":[{"functionDeclarations":[{"name":"_9a","x":1}]},{"y":2},{"z":3}]}`,
+		`{"contents":[],"new":{"a":null},"old":null}`:                                                      `{"new":{"a":null}}`,
+	} {
+		req, err := codec.DecodeRequest("/models/m:generateContent", []byte(body))
+		if err != nil {
+			t.Errorf("%s: %v", body, err)
+			continue
+		}
+		got := ""
+		if req.Extra != nil {
+			raw, err := json.Marshal(req.Extra)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = string(raw)
+		}
+		if got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", body, got, want)
+		}
 	}
 }
 
