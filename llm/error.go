@@ -10,7 +10,7 @@ import (
 // adapters redact the provider's message before they put it here.
 type APIError struct {
 	Provider  string
-	Status    int    // of HTTP; 0 if there was no response, 200 if it came within a stream
+	Status    int    // of HTTP; 0 if there was no response or it broke off, 200 if it came within a stream
 	Code      string // the provider's code or type, such as rate_limit_exceeded
 	Message   string
 	RequestID string
@@ -27,9 +27,12 @@ func (e *APIError) Error() string {
 	if e.Provider != "" {
 		b.WriteString(e.Provider + ": ")
 	}
-	if e.Status != 0 {
+	switch {
+	case e.Status != 0:
 		fmt.Fprintf(&b, "status %d", e.Status)
-	} else {
+	case e.Err != nil: // also when a part of the answer had come
+		b.WriteString("connection")
+	default:
 		b.WriteString("no response")
 	}
 	if e.Code != "" {

@@ -322,7 +322,7 @@ func TestAPIError(t *testing.T) {
 		want string
 	}{
 		{llm.APIError{}, "no response"},
-		{llm.APIError{Provider: "openai", Err: broken}, "openai: no response: connection reset"},
+		{llm.APIError{Provider: "openai", Err: broken}, "openai: connection: connection reset"},
 		{llm.APIError{Provider: "openai", Status: 429, Code: "rate_limit_exceeded", Message: "slow down", RequestID: "req_1"}, "openai: status 429 rate_limit_exceeded: slow down (request req_1)"},
 		{llm.APIError{Status: 500, Message: "oops"}, "status 500: oops"},
 	} {

@@ -167,3 +167,36 @@ func TestFromTraceTellsDifference(t *testing.T) {
 		}
 	}
 }
+
+// Errors of providers are told again word by word.
+func TestFromTraceFailures(t *testing.T) {
+	for _, c := range []struct{ failure, want string }{
+		{"{connection: reset}", "connection: reset"},
+		{"{connection: closed, code: x, message: 'a: b'}", "message: 'a: b'"},
+		{"{status: 500, connection: reset, message: oh}", "connection: reset"},
+		{"{status: 429, code: slow, message: 'wait, no response', retry_after: 2s}", "message: 'wait, no response'"},
+		{"{message: the connection}", "message: the connection"},
+		{"{message: unexpected EOF}", "message: unexpected EOF"},
+		{"{status: 500, message: unexpected EOF}", "connection: closed"}, // which says the same
+		{"{status: 503}", "status: 503"},
+		{"{}", "retryable: false"},
+		{"{code: c, request_id: q}", "request_id: q"},
+		{"{message: 'a (request b'}", "message: a (request b\n"},
+	} {
+		made, _ := repeated(t, record(t, "models: {main: [{text: x, error: "+c.failure+"}]}").Events)
+		if !strings.Contains(made, c.want) {
+			t.Errorf("%s: want %q in\n%s", c.failure, c.want, made)
+		}
+	}
+	o := record(t, "models: {main: [{error: {status: 503}}]}")
+	for i, ev := range o.Events {
+		if e, ok := ev.Body.(trace.ModelError); ok {
+			e.Error.Message = "busy"
+			o.Events[i].Body = e
+		}
+	}
+	made, err := scenario.FromTrace(o.Events)
+	if err != nil || !strings.Contains(string(made), "message: busy\n") || !strings.Contains(string(made), "Not taken over: what makes the trace differ") {
+		t.Errorf("words of another kind: %v\n%s", err, made)
+	}
+}

@@ -80,14 +80,6 @@ func simple(parts []llm.Part, t *fake.Turn) bool {
 func failedTurn(e trace.ModelError, delay time.Duration) fake.Turn {
 	t := turnOf(llm.Message{Parts: e.Received}, trace.ModelTurn{Finish: llm.FinishStop, Usage: e.Usage})
 	t.Delay = delay
-	message := e.Error.Message
-	where := "no response"
-	if e.Error.Status != 0 {
-		where = fmt.Sprintf("status %d", e.Error.Status)
-	}
-	if _, rest, ok := strings.Cut(message, where); ok {
-		message = strings.TrimPrefix(strings.TrimPrefix(rest, " "+e.Error.Code), ": ")
-	}
 	t.Finish = ""
 	switch e.Error.Type {
 	case "malformed_call":
@@ -96,8 +88,38 @@ func failedTurn(e trace.ModelError, delay time.Duration) fake.Turn {
 	case "deadline", "cancelled":
 		t.Stall, t.Delay = true, 0
 	default:
-		retryable := e.Error.Retryable
-		t.Error = &fake.Failure{Status: e.Error.Status, Code: e.Error.Code, Message: message, RetryAfter: e.Error.RetryAfter, Retryable: &retryable}
+		t.Error = failure(e.Error)
 	}
 	return t
+}
+
+// failure is what makes a scripted model fail with these words, which are those of
+// an llm.APIError.
+func failure(e trace.Error) *fake.Failure {
+	f := &fake.Failure{Status: e.Status, Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter, Retryable: &e.Retryable}
+	ways := []string{fake.ConnectionReset, fake.ConnectionClosed}
+	where := "connection"
+	switch {
+	case e.Status != 0:
+		where = fmt.Sprintf("status %d", e.Status)
+	case strings.Contains(e.Message, "no response"):
+		where, ways = "no response", nil
+	}
+	_, said, ok := strings.Cut(e.Message, where)
+	if !ok {
+		return f
+	}
+	said = strings.TrimPrefix(said, " "+e.Code)
+	for _, way := range ways {
+		beneath := (&fake.Failure{Connection: way}).APIError().Err.Error()
+		if before, ok := strings.CutSuffix(said, ": "+beneath); ok {
+			f.Connection, said = way, before
+		}
+	}
+	if i := strings.LastIndex(said, " (request "); i >= 0 && strings.HasSuffix(said, ")") {
+		f.RequestID = said[i+len(" (request ") : len(said)-1]
+		said = said[:i]
+	}
+	f.Message = strings.TrimPrefix(said, ": ")
+	return f
 }
