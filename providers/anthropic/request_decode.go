@@ -18,6 +18,7 @@ import (
 //     with results is split where results and other blocks meet: results stand in
 //     messages of their own (llm.RoleTool), each with the name of its call.
 //   - Tools and choices that llm.Request cannot tell whole stand in Extra too.
+//   - A choice of tools that is auto and says no more is none.
 //   - Members of blocks that are null, empty citations and a caller that is the
 //     model itself are left out.
 //   - Media at a URL are image/* or application/pdf.
