@@ -42,7 +42,7 @@ func TestChatEvents(t *testing.T) {
 		want []llm.Event
 	}{
 		{"nothing", nil, unknown},
-		{"nothing that counts", []string{"", " ", `{}`, `{"choices":null}`, `{"choices":[null,1,{}]}`, `{"choices":[{"delta":null}],"usage":{}}`, `{"error":null}`, `{"choices":[{"delta":{"content":{},"refusal":1,"tool_calls":{},"function_call":[],"audio":1,"reasoning":1,"reasoning_details":{}}}]}`}, unknown},
+		{"nothing that counts", []string{"", " ", `{}`, `{"choices":null}`, `{"choices":[null,1,{}]}`, `{"choices":[{"delta":null}],"usage":{}}`, `{"error":null}`, `{"choices":[{"delta":{"content":{},"refusal":1,"tool_calls":[1,{"index":"0"},{"function":1}],"function_call":[],"audio":1,"reasoning":1,"reasoning_details":{}}}]}`, `{"choices":[{"delta":{"tool_calls":{},"content":[{"type":"text","text":1}]}}]}`}, unknown},
 		{
 			"another choice", []string{
 				`{"id":"c1","model":"m","choices":[{"delta":{"content":"no"},"finish_reason":"length","index":1},{"index":0,"delta":{"content":"yes"}},{"index":2,"delta":{"content":"no","tool_calls":[` + chatCall1 + `]}}]}`,

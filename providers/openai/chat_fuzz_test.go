@@ -85,12 +85,12 @@ func FuzzChatStream(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		turn, events, err := chatListen(string(wire))
+		_, events, err := chatListen(string(wire))
 		if err != nil {
 			return
 		}
 		first := chatStream(chatWritten(t, events...)...)
-		turn, events, err = chatListen(first)
+		turn, events, err := chatListen(first)
 		if err != nil {
 			t.Fatalf("%v: %s", err, first)
 		}

@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"encoding/json"
+	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -202,17 +203,19 @@ var chatBodies = []struct {
 			{Role: llm.RoleUser, Parts: chatParts(chatText(""), chatText("a"), chatText(""))},
 			{Role: llm.RoleUser, Parts: chatParts(chatText("")), Opaque: chatOpaque(`{"name":"bob","container":"c","role":"x","content":1}`)},
 			{Role: llm.RoleUser, Parts: chatParts(llm.Text{Opaque: chatOpaque(`{"signature":"s"}`)}, chatText(""))},
+			{Role: llm.RoleUser, Parts: chatParts(chatText(""), llm.Text{Text: "b", Opaque: chatOpaque(`{"k":1}`)}, chatText(""))},
 			llm.ToolResults(llm.ToolResult{ID: "1", IsError: true, Content: chatParts(chatText("bad"))}, llm.ToolResult{ID: "2", Name: "f", Opaque: chatOpaque(`[1]`)}),
 			{Role: llm.RoleTool, Parts: chatParts(llm.ToolResult{ID: "3"}), Opaque: chatOpaque(`{"cache_control":{}}`)},
 			llm.Assistant(chatText(""), llm.ToolCall{ID: "4", Name: "f", Opaque: chatOpaque(`{"id":"fc_1","status":"completed","thoughtSignature":"s","index":0,"type":"function","function":{"name":"x","k":1}}`)}),
 		}},
-		want: `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"","name":"bob"},{"role":"user","content":""},` +
+		want: `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"","name":"bob"},{"role":"user","content":""},{"role":"user","content":[{"type":"text","text":"b","k":1}]},` +
 			`{"role":"tool","tool_call_id":"1","content":"bad"},{"role":"tool","tool_call_id":"2","content":""},{"role":"tool","tool_call_id":"3","content":"","cache_control":{}},` +
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"4","type":"function","function":{"name":"f","arguments":"","k":1}}]}]}`,
 		back: &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
 			llm.User("a"),
 			{Role: llm.RoleUser, Opaque: chatOpaque(`{"name":"bob"}`)},
 			{Role: llm.RoleUser},
+			{Role: llm.RoleUser, Parts: chatParts(llm.Text{Text: "b", Opaque: chatOpaque(`{"k":1}`)})},
 			llm.ToolResults(llm.ToolResult{ID: "1", Content: chatParts(chatText("bad"))}, llm.ToolResult{ID: "2"}, llm.ToolResult{ID: "3", Opaque: chatOpaque(`{"cache_control":{}}`)}),
 			llm.Assistant(llm.ToolCall{ID: "4", Name: "f", Opaque: chatOpaque(`{"function":{"k":1}}`)}),
 		}},
@@ -315,6 +318,70 @@ func TestChatBodies(t *testing.T) {
 	}
 }
 
+// TestChatStrict has schemas of answers, and whether they are sent as strict.
+func TestChatStrict(t *testing.T) {
+	const object, closed = `"type":"object"`, `"additionalProperties":false`
+	for schema, want := range map[string]bool{
+		`{` + object + `,` + closed + `}`: true,
+		`{"properties":{"a":{"type":"string","description":"d","enum":["x"]}},"required":["b","a"],` + closed + `,` + object + `}`: true,
+		`{` + object + `,"properties":{"a":{"type":"string"}},` + closed + `}`:                                                     false,
+		`{` + object + `,"properties":{"a":{"type":"string"}},"required":["a"]}`:                                                   false,
+		`{` + object + `,"properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":true}`:                       false,
+		`{` + object + `,"properties":{"a":{"type":"string","default":"x"}},"required":["a"],` + closed + `}`:                      false,
+		`{` + object + `,"properties":{"a":{"type":["object","null"]}},"required":["a"],` + closed + `}`:                           false,
+		`{` + object + `,"properties":{"a":{"type":["object","null"],` + closed + `}},"required":["a"],` + closed + `}`:            true,
+		`{` + object + `,"properties":{"a":{"items":{"type":"object"}}},"required":["a"],` + closed + `}`:                          false,
+		`{` + object + `,"properties":{"a":{"type":"array","items":{"type":"string"}}},"required":["a"],` + closed + `}`:           true,
+		`{` + object + `,"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["a"],` + closed + `}`:        true,
+		`{` + object + `,"properties":{"a":{"anyOf":[{"type":"string"},{"type":"object"}]}},"required":["a"],` + closed + `}`:      false,
+		`{` + object + `,"properties":{"a":{"anyOf":{}}},"required":["a"],` + closed + `}`:                                         false,
+		`{` + object + `,"properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"string"}},"required":["a"],` + closed + `}`: true,
+		`{` + object + `,"$defs":{"b":{"not":{}}},` + closed + `}`:                                                                 false,
+		`{` + object + `,"definitions":{"b":{"type":"object"}},` + closed + `}`:                                                    false,
+		`{` + object + `,"properties":[],` + closed + `}`:                                                                          false,
+		`{` + object + `,"properties":{"a":true},"required":["a"],` + closed + `}`:                                                 false,
+		`{` + object + `,"required":1,` + closed + `}`:                                                                             false,
+		`{"anyOf":[{"type":"string"}],` + object + `,` + closed + `}`:                                                              false,
+		`{"type":"string"}`: false,
+		`{}`:                false,
+		`true`:              false,
+	} {
+		body := chatBody(t, openai.Chat{}, &llm.Request{Settings: llm.Settings{OutputSchema: json.RawMessage(schema)}})
+		if got := strings.Contains(body, `"name":"answer","strict":true`); got != want {
+			t.Errorf("%s is strict: %v, want %v", schema, got, want)
+		}
+	}
+}
+
+// TestChatSurrogates has arguments with escapes of all kinds.
+func TestChatSurrogates(t *testing.T) {
+	for args, want := range map[string]string{
+		`\ud83d`:              `\ufffd`,
+		`\ud83d\ud83d`:        `\ufffd\ufffd`,
+		`\ud83d\ud83d\ude00`:  `\ufffd\ud83d\ude00`,
+		`\uD83D\uDE00`:        `\uD83D\uDE00`,
+		`\udbff\udfff`:        `\udbff\udfff`,
+		`\uDBFFx\uDC00`:       `\ufffdx\ufffd`,
+		`\udc00\ud800`:        `\ufffd\ufffd`,
+		`\ud7ff\ue000 \u00d8`: `\ud7ff\ue000 \u00d8`,
+		`\\ud83d`:             `\\ud83d`,
+		`\\\ud83d`:            `\\\ufffd`,
+		`\ud83`:               `\ud83`,
+		`\ud83g`:              `\ud83g`,
+		`\ud8g3`:              `\ud8g3`,
+		`\ud83d\`:             `\ufffd\`,
+		`\ud83d\n`:            `\ufffd\n`,
+		`\nd83d`:              `\nd83d`,
+		`a\`:                  `a\`,
+	} {
+		body := chatBody(t, openai.Chat{}, &llm.Request{Messages: []llm.Message{llm.Assistant(chatCallOf("1", "f", args))}})
+		written, _ := json.Marshal(want)
+		if !strings.Contains(body, `"arguments":`+string(written)) {
+			t.Errorf("%s: got %s, want %s", args, body, written)
+		}
+	}
+}
+
 func TestChatCannotSay(t *testing.T) {
 	user := func(p llm.Part) *llm.Request { return &llm.Request{Messages: chatUser(chatText("a"), p)} }
 	assistant := func(p llm.Part) *llm.Request {
@@ -352,6 +419,43 @@ func TestChatCannotSay(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
+	}
+}
+
+// TestChatKeepsTheKey holds that no error has the key, though the provider quotes
+// it.
+func TestChatKeepsTheKey(t *testing.T) {
+	const key = "sk-verysecretkey1234567890"
+	for _, body := range []string{
+		`{"error":{"message":"Incorrect API key provided: ` + key + `.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`,
+		`{"error":{"message":"Incorrect API key provided: sk-very****7890.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`,
+		"<p>" + key + "</p>",
+	} {
+		for _, status := range []int{200, 401} {
+			client := protocol.Client{
+				Protocol: openai.Chat{}, BaseURL: openai.BaseURL, Authorize: openai.Key(key),
+				HTTP: &http.Client{Transport: answering(func(req *http.Request) *http.Response {
+					if req.Header.Get("Authorization") != "Bearer "+key || req.URL.String() != "https://api.openai.com/v1/chat/completions" {
+						t.Errorf("asked %s with %v", req.URL, req.Header)
+					}
+					return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+				})},
+			}
+			_, err := llm.Collect(client.Stream(t.Context(), &llm.Request{}))
+			if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "7890") {
+				t.Errorf("%d: got %v", status, err)
+			}
+		}
+	}
+}
+
+type answering func(*http.Request) *http.Response
+
+func (f answering) RoundTrip(req *http.Request) (*http.Response, error) { return f(req), nil }
+
+func TestChatName(t *testing.T) {
+	if got := (openai.Chat{}).Name(); got != "openai-chat" {
+		t.Errorf("got %s", got)
 	}
 }
 
