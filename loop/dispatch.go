@@ -15,7 +15,7 @@ import (
 // dispatch runs the calls of a step, at most as many at once as the cap admits,
 // and gives each its result. Calls start in their order. It returns when none
 // is running any more.
-func (r *run) dispatch(plans []*Planned) {
+func (r *run) dispatch(plans []*planned) {
 	width := r.cfg.width()
 	todo := r.todo[:0]
 	for _, p := range plans {
@@ -50,7 +50,7 @@ func (r *run) dispatch(plans []*Planned) {
 }
 
 // enter records that a call's tool is entered, and with which arguments.
-func (r *run) enter(p *Planned) {
+func (r *run) enter(p *planned) {
 	if p.Args != p.Call.Args {
 		cause := p.Cause
 		if cause == "" {
@@ -65,7 +65,7 @@ func (r *run) enter(p *Planned) {
 }
 
 // emitEnd records that a call's tool has returned, or is not waited for.
-func (r *run) emitEnd(p *Planned) {
+func (r *run) emitEnd(p *planned) {
 	if p.lost {
 		p.lost = false // so it is recorded once, also if the consumer panics
 		r.emit(r.step, trace.Abandoned{Call: p.Call.ID})
@@ -76,21 +76,21 @@ func (r *run) emitEnd(p *Planned) {
 	}
 }
 
-func (r *run) skipCancelled(p *Planned) {
+func (r *run) skipCancelled(p *planned) {
 	r.reject(p, causeCancelled, errors.New("not run: the run was cancelled"))
 	r.skip(p)
 }
 
 // skip gives a call the answer that it has without being run.
-func (r *run) skip(p *Planned) {
+func (r *run) skip(p *planned) {
 	p.told = true
 	p.settle(*p.Answer)
 	r.emit(r.step, trace.ToolSkip{Call: p.Call.ID, Name: p.Call.Name, Cause: p.Cause, Result: *p.result})
 }
 
-func (p *Planned) settle(out Output) { *p.result = p.resultOf(out) }
+func (p *planned) settle(out Output) { *p.result = p.resultOf(out) }
 
-func (p *Planned) resultOf(out Output) llm.ToolResult {
+func (p *planned) resultOf(out Output) llm.ToolResult {
 	if len(out.Content) == 0 {
 		out.Content = []llm.Part{llm.Text{}}
 	}
@@ -100,7 +100,7 @@ func (p *Planned) resultOf(out Output) llm.ToolResult {
 // execute1 runs one call within all wraps. It may be on another goroutine, and
 // outlive the run if it is abandoned there: what it reads is the call's own or
 // never changes.
-func (r *run) execute1(ctx context.Context, p *Planned) (outcome trace.Outcome, result llm.ToolResult) {
+func (r *run) execute1(ctx context.Context, p *planned) (outcome trace.Outcome, result llm.ToolResult) {
 	defer func() { // an error whose own methods panic
 		if recover() != nil {
 			outcome, result = trace.OutcomePanic, p.resultOf(failed(r.errorText(p.Call.Name, errors.New("the tool failed, and its error panics"))))
@@ -167,8 +167,8 @@ type batch struct {
 
 	mu       sync.Mutex
 	last     bool       // only the last end is waited for
-	done     []*Planned // what has ended and is not recorded yet
-	taken    []*Planned // what take returned, whose room is used again
+	done     []*planned // what has ended and is not recorded yet
+	taken    []*planned // what take returned, whose room is used again
 	watching bool
 	over     bool // the grace period is over
 }
@@ -191,7 +191,7 @@ func (r *run) dismiss() {
 
 // runAll starts calls in their order as places become free, and records them as
 // they end.
-func (b *batch) runAll(todo []*Planned) {
+func (b *batch) runAll(todo []*planned) {
 	r := b.run
 	if r.wait == nil {
 		r.wait, r.notify = r.cfg.Clock.Signal()
@@ -232,7 +232,7 @@ func (b *batch) runAll(todo []*Planned) {
 }
 
 // start starts calls while there are places, and returns those that wait.
-func (b *batch) start(todo []*Planned) []*Planned {
+func (b *batch) start(todo []*planned) []*planned {
 	r := b.run
 	for len(todo) > 0 && b.busy < b.width && !r.ended(r.step) {
 		p := todo[0]
@@ -258,7 +258,7 @@ func (b *batch) waitForLast(started bool) {
 }
 
 // work runs one call on its own goroutine and hands in what came of it.
-func (b *batch) work(p *Planned) {
+func (b *batch) work(p *planned) {
 	if b.gaveUp(p) {
 		return
 	}
@@ -286,7 +286,7 @@ func (b *batch) work(p *Planned) {
 
 // take returns what has ended since the last time, in that order; it is good
 // until the next time.
-func (b *batch) take() []*Planned {
+func (b *batch) take() []*planned {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.done, b.taken = b.taken[:0], b.done
@@ -329,7 +329,7 @@ func (b *batch) isWatching() bool {
 const forever = time.Duration(math.MaxInt64)
 
 // gaveUp reports whether a call was abandoned.
-func (b *batch) gaveUp(p *Planned) bool {
+func (b *batch) gaveUp(p *planned) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return p.abandoned
@@ -338,7 +338,7 @@ func (b *batch) gaveUp(p *Planned) bool {
 // abandon gives up the calls that are still running when the grace period is
 // over. What they return later is forgotten, and a tool that has not been entered
 // by then never is.
-func (b *batch) abandon(todo []*Planned) {
+func (b *batch) abandon(todo []*planned) {
 	late := b.late(todo)
 	for _, p := range late {
 		err := errors.New("not run: the run was cancelled before the tool was entered")
@@ -353,7 +353,7 @@ func (b *batch) abandon(todo []*Planned) {
 }
 
 // late takes the calls that are to be abandoned, if the grace period is over.
-func (b *batch) late(todo []*Planned) (late []*Planned) {
+func (b *batch) late(todo []*planned) (late []*planned) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.over {

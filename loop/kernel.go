@@ -57,7 +57,7 @@ type run struct {
 	strayed  *[]llm.Message // what the last request held, if it was not the history
 	asked    *ModelCall     // the model call under way
 	at       *StepInfo      // the step whose calls are open
-	open     []*Planned     // calls whose results are not in the history
+	open     []*planned     // calls whose results are not in the history
 	forced   bool           // the next step is the forced last answer
 	seen     bool           // the end of the context was recorded
 	inStep   bool
@@ -69,7 +69,7 @@ type run struct {
 
 	wait, notify func()
 	info         StepInfo // see frame
-	plans, todo  []*Planned
+	plans, todo  []*planned
 	batch        *batch
 	crew         *crew // nil until calls run at once, and on any clock but the system's
 }
@@ -228,8 +228,8 @@ func (r *run) frame() *StepInfo {
 
 // judge decides what follows from a turn: from its calls, never from its finish
 // reason. With GoOn and calls, plans are the calls, checked.
-func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decision, plans []*Planned, err error) {
-	decided := func(d Decision, policy string, own bool) (Decision, []*Planned, error) {
+func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decision, plans []*planned, err error) {
+	decided := func(d Decision, policy string, own bool) (Decision, []*planned, error) {
 		r.decide(r.step, d, policy, own)
 		return d, nil, nil
 	}
@@ -255,21 +255,10 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
 	}
 	plans = r.plan(s, turn, calls)
-	for _, h := range r.hooks.batch {
-		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, slices.Clone(plans)) })
-		s.Step = r.step
-		for i, p := range plans { // what a call is, is not for a policy to say
-			p.Call, p.Index = calls[i], i
-		}
-		switch {
-		case err != nil:
-			return d, nil, err
-		case d.Action == trace.Stop:
-			return decided(d, h.policy, h.builtin)
-		}
+	if d, err := r.askBatch(s, plans); err != nil || d.Action == trace.Stop {
+		return d, nil, err
 	}
 	for _, p := range plans {
-		r.recheck(p)
 		if p.Answer == nil && p.tool.Run == nil {
 			return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
 		}
@@ -283,7 +272,7 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decisi
 
 // natural is what follows a turn without calls: the end, unless the provider
 // paused the turn or a policy has more to say, and the cap admits it.
-func (r *run) natural(turn *llm.Turn, more Decision, by string) (Decision, []*Planned, error) {
+func (r *run) natural(turn *llm.Turn, more Decision, by string) (Decision, []*planned, error) {
 	d := Decision{Action: trace.End, Cause: trace.CauseNone}
 	own := true
 	switch {
@@ -308,7 +297,7 @@ func (r *run) natural(turn *llm.Turn, more Decision, by string) (Decision, []*Pl
 
 // settle ends a step: results into the history, the step's record, and, if calls
 // were answered, the guard, the cap, the stop conditions and the policies.
-func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []*Planned, next Decision) (stop bool, err error) {
+func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []*planned, next Decision) (stop bool, err error) {
 	results := r.appendResults(s, plans)
 	for _, m := range next.Messages {
 		r.append(m)

@@ -4,33 +4,54 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 )
 
+// planned is a call of a step as the kernel has it: nothing of it is handed out.
+type planned struct {
+	Planned
+	step      int
+	cut       bool // the answer was cut off within it
+	tool      *Tool
+	checked   string // the Args that were found fit to run; empty if they were not
+	ran       bool   // its tool.start was recorded
+	told      bool   // and so was what came of it
+	running   bool
+	abandoned bool
+	lost      bool // that it was abandoned is to be recorded
+	entered   atomic.Bool
+	outcome   trace.Outcome
+	result    *llm.ToolResult // its place among the results of the step
+	job       func()          // runs the call, on a goroutine of its own
+}
+
 // plan checks the calls of a turn, in order: is there such a tool, are the
 // arguments whole, does the schema allow them. A call that fails gets its error
 // result here and is not run.
-func (r *run) plan(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) []*Planned {
+func (r *run) plan(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) []*planned {
 	s.results = r.results.Take(len(calls))
 	plans := r.room(len(calls))
 	for i, c := range calls {
 		p := plans[i]
 		p.begin(c, i, r.step, &s.results[i])
-		r.check(p, turn.Finish == llm.FinishLength && i == len(calls)-1)
+		p.cut = turn.Finish == llm.FinishLength && i == len(calls)-1
+		r.check(p)
 	}
 	return plans
 }
 
 // room returns room for the calls of a step. It is used again in the next one,
-// unless a policy may hold on to it. (There is no next one after a tool was
-// abandoned.)
-func (r *run) room(n int) []*Planned {
+// unless a policy may hold on to what runs a call. (There is no next one after a
+// tool was abandoned.)
+func (r *run) room(n int) []*planned {
 	if n > len(r.plans) || len(r.cfg.Policies) > 0 {
-		all := make([]Planned, n)
-		r.plans = make([]*Planned, n)
+		all := make([]planned, n)
+		r.plans = make([]*planned, n)
 		for i := range all {
 			r.plans[i] = &all[i]
 		}
@@ -39,43 +60,82 @@ func (r *run) room(n int) []*Planned {
 }
 
 // begin makes p the plan of a call, whatever it was before.
-func (p *Planned) begin(c llm.ToolCall, index, step int, result *llm.ToolResult) {
-	p.Call, p.Index, p.Args, p.Answer, p.Cause = c, index, c.Args, nil, ""
+func (p *planned) begin(c llm.ToolCall, index, step int, result *llm.ToolResult) {
+	p.Planned = Planned{Call: c, Index: index, Args: c.Args}
 	p.step, p.tool, p.checked, p.outcome, p.result = step, nil, "", "", result
 	p.ran, p.told, p.running, p.abandoned, p.lost = false, false, false, false, false
 	p.entered.Store(false)
 }
 
+// askBatch shows the calls to the policies and takes over what they did to them.
+func (r *run) askBatch(s *StepInfo, plans []*planned) (Decision, error) {
+	if len(r.hooks.batch) == 0 {
+		return Decision{}, nil
+	}
+	shown := make([]*Planned, len(plans))
+	for i, p := range plans {
+		own := p.Planned
+		shown[i] = &own
+	}
+	for _, h := range r.hooks.batch {
+		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, slices.Clone(shown)) })
+		s.Step = r.step
+		for i, p := range plans { // what a call is, is not for a policy to say
+			shown[i].Call, shown[i].Index = p.Call, i
+		}
+		if err != nil {
+			return d, err
+		}
+		if d.Action == trace.Stop {
+			r.decide(r.step, d, h.policy, h.builtin)
+			return d, nil
+		}
+	}
+	for i, p := range plans {
+		p.Planned = *shown[i]
+		r.recheck(p)
+	}
+	return Decision{}, nil
+}
+
 // recheck makes sure that what policies did to a call can be run.
-func (r *run) recheck(p *Planned) {
+func (r *run) recheck(p *planned) {
 	switch {
 	case p.Answer != nil:
 		p.Cause = cmp.Or(p.Cause, causeAnswered)
-	case p.tool == nil || p.Args != p.checked:
+	case p.checked == "" || p.Args != p.checked:
 		p.Cause = causeEdit
-		r.check(p, false)
+		r.check(p)
 	}
 }
 
-func (r *run) check(p *Planned, cut bool) {
-	defer func() { p.checked = p.Args }()
+// check finds out whether a call can be run, and answers one that cannot.
+func (r *run) check(p *planned) {
+	if r.fit(p) {
+		p.checked = p.Args
+	}
+}
+
+// fit reports whether a call can be run, with its defaults filled in. One that
+// cannot gets its answer.
+func (r *run) fit(p *planned) bool {
 	p.tool = r.tools.lookup(p.Call.Name)
 	switch {
 	case p.tool == nil && p.Call.Name == UnnamedTool:
 		r.reject(p, causeUnknown, errors.New("the call names no tool; "+r.tools.names()))
-		return
+		return false
 	case p.tool == nil:
 		r.reject(p, causeUnknown, fmt.Errorf("there is no tool %q; %s", p.Call.Name, r.tools.names()))
-		return
-	case cut:
+		return false
+	case p.cut && p.Args == p.Call.Args:
 		r.reject(p, causeCut, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
-		return
+		return false
 	}
 	if strings.TrimSpace(p.Args) == "" {
 		p.Args, p.Cause = "{}", causeEmpty
 	}
 	if p.tool.shape != nil && p.tool.shape.accepts(p.Args) {
-		return
+		return true
 	}
 	if err := checkObject(p.Args); err != nil {
 		switch {
@@ -83,20 +143,21 @@ func (r *run) check(p *Planned, cut bool) {
 			p.Args, p.Cause = "{}", causeEmpty
 		case err.cut:
 			r.reject(p, causeCut, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
-			return
+			return false
 		default:
 			r.reject(p, causeMalformed, fmt.Errorf("%w; the call was not run", err))
-			return
+			return false
 		}
 	}
 	args, changed, err := p.tool.prepare(p.Args)
 	if err != nil {
 		r.reject(p, causeInvalid, err)
-		return
+		return false
 	}
 	if changed {
 		p.Args, p.Cause = args, causeDefaults
 	}
+	return true
 }
 
 // The causes of arguments that are not those the model sent.
@@ -109,8 +170,9 @@ const (
 // causeAnswered is the cause of a call that a policy answered and gave no cause.
 const causeAnswered = "answered"
 
-func (r *run) reject(p *Planned, cause string, err error) {
-	p.fail(cause, r.errorText(p.Call.Name, err))
+func (r *run) reject(p *planned, cause string, err error) {
+	out := failed(r.errorText(p.Call.Name, err))
+	p.Answer, p.Cause = &out, cause
 }
 
 // errorText words an error for the model. Whatever goes wrong in that is not to
@@ -128,7 +190,7 @@ func (r *run) errorText(tool string, err error) (text string) {
 }
 
 // mark tells the guard what became of the call.
-func (p *Planned) mark() mark {
+func (p *planned) mark() mark {
 	var m mark
 	if p.ran {
 		m |= markRan

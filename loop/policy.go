@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -129,7 +128,9 @@ type ModelCall struct {
 // ModelFunc makes a model call.
 type ModelFunc func(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 
-// Planned is a call that is about to be run, or to be answered without.
+// Planned is a call that is about to be run, or to be answered without. Hooks have
+// a copy in hand, which counts as the last of them leaves it; what is done to it
+// later changes nothing.
 type Planned struct {
 	Call  llm.ToolCall
 	Index int
@@ -139,26 +140,6 @@ type Planned struct {
 	// why, in a word.
 	Answer *Output
 	Cause  string
-
-	step      int
-	tool      *Tool
-	checked   string // the Args that were found fit to run
-	ran       bool   // its tool.start was recorded
-	told      bool   // and so was what came of it
-	running   bool
-	abandoned bool
-	lost      bool // that it was abandoned is to be recorded
-	entered   atomic.Bool
-	outcome   trace.Outcome
-	result    *llm.ToolResult // its place among the results of the step
-	job       func()          // runs the call, on a goroutine of its own
-}
-
-// fail gives the call an error result without running it.
-func (p *Planned) fail(cause, text string) {
-	p.Cause = cause
-	out := failed(text)
-	p.Answer = &out
 }
 
 // named is a hook with the policy it belongs to.

@@ -133,7 +133,7 @@ func (r *run) rewrite(messages []llm.Message) {
 }
 
 // appendResults puts the results of a step into the history, in call order.
-func (r *run) appendResults(s *StepInfo, plans []*Planned) []llm.ToolResult {
+func (r *run) appendResults(s *StepInfo, plans []*planned) []llm.ToolResult {
 	r.open = nil
 	if plans == nil {
 		return nil
@@ -155,7 +155,7 @@ func (r *run) appendResults(s *StepInfo, plans []*Planned) []llm.ToolResult {
 }
 
 // complete makes the record of a step.
-func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results []llm.ToolResult, plans []*Planned) *Step {
+func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results []llm.ToolResult, plans []*planned) *Step {
 	step := r.kept.One()
 	*step = Step{Index: s.Step, Type: StepInitial, Text: t.Text(), Results: results, Finish: t.Finish, Usage: t.Usage}
 	if !r.forced {

@@ -46,7 +46,7 @@ type Call struct {
 	// Index is the call's place among the calls of its turn, from 0.
 	Index int
 
-	planned *Planned
+	planned *planned
 }
 
 // Output is what a tool gives back.

@@ -55,7 +55,7 @@ func (r *run) endCalls() {
 }
 
 // exited gives a call that was begun and did not come back its result.
-func (r *run) exited(p *Planned) {
+func (r *run) exited(p *planned) {
 	switch {
 	case p.outcome != "":
 	case p.entered.Load():

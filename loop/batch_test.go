@@ -1,0 +1,151 @@
+package loop_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// onBatch is a policy that does something to each call of a step.
+func onBatch(f func(c *loop.Planned)) loop.Policy {
+	return policy("p", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+		for _, c := range calls {
+			f(c)
+		}
+		return loop.Decision{}, nil
+	}})
+}
+
+// counter is a tool that takes a whole number and notes what it gets.
+func counter(t *testing.T, got *[]string) loop.Tool {
+	t.Helper()
+	x, err := loop.RawTool("count", "", []byte(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"default":7}},"required":["n"]}`),
+		func(_ context.Context, c loop.Call) (loop.Output, error) {
+			*got = append(*got, c.Args)
+			return loop.TextOutput("counted"), nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// batchCase is what a policy does to the calls of a step, and what comes of it.
+type batchCase struct {
+	name   string
+	spec   string // of the one call
+	finish llm.FinishReason
+	do     func(c *loop.Planned)
+	args   string // what the tool gets; empty if it is not run
+	cause  string // of its args.resolved, or of its tool.skip
+	result string // is part of
+}
+
+func (c batchCase) run(t *testing.T) {
+	var got []string
+	turn := calls(c.spec)
+	turn.Finish = c.finish
+	var mem trace.Memory
+	res, err := held(t, c.name, model(turn, text("done")), loop.Config{
+		Tools: []loop.Tool{counter(t, &got), echo("echo")}, Policies: []loop.Policy{onBatch(c.do)}, Sink: &mem,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cause := ""
+	for _, r := range of[trace.ArgsResolved](mem.Events()) {
+		cause += r.Cause
+	}
+	for _, s := range of[trace.ToolSkip](mem.Events()) {
+		cause += s.Cause
+	}
+	result := resultTexts(res.Messages)[0]
+	if args := strings.Join(got, " "); args != c.args || cause != c.cause || !strings.Contains(result, c.result) {
+		t.Errorf("%s: the tool got %q, with the cause %q and the result %q", c.name, args, cause, result)
+	}
+}
+
+// A call that was refused is refused again where a policy takes the answer away
+// and leaves the rest, and looked at anew where it gives other arguments.
+func TestAnswersTakenAway(t *testing.T) {
+	away := func(args ...string) func(*loop.Planned) {
+		return func(c *loop.Planned) {
+			c.Answer, c.Cause = nil, ""
+			for _, a := range args {
+				c.Args = a
+			}
+		}
+	}
+	const whole = `{"m":1,"n":2}`
+	for _, c := range []batchCase{
+		{"left alone", "count" + whole, "", away(), whole, "", "counted"},
+		{"other than the schema allows", `count{"n":"x"}`, "", away(), "", "invalid_args", "invalid arguments"},
+		{"no JSON", `count{"n":x}`, "", away(), "", "malformed_args", "not JSON"},
+		{"half of it", `count{"n":`, "", away(), "", "cut", "before its arguments were complete"},
+		{"no such tool", "nope" + whole, "", away(), "", "unknown_tool", "there is no tool"},
+		{"cut off", "count" + whole, llm.FinishLength, away(), "", "cut", "at its length limit"},
+		{"cut off, once more the same", "count" + whole, llm.FinishLength, away(whole), "", "cut", "at its length limit"},
+		{"cut off, made whole", `count{"n":`, llm.FinishLength, away(whole), whole, "edit", "counted"},
+		{"cut off, not made whole", `count{"n":`, llm.FinishLength, away(`{"n":1`), "", "cut", "before its arguments were complete"},
+		{"cut off, made nothing", `echo{"n":`, llm.FinishLength, away(""), "", "empty_object", "{}"},
+		{"mended", `count{"n":"x"}`, "", away(whole), whole, "edit", "counted"},
+		{"mended, with a default", `count{"n":"x"}`, "", away(`{"n":3}`), `{"m":7,"n":3}`, "defaults", "counted"},
+		{"mended badly", `count{"n":"x"}`, "", away(`{"n":"y"}`), "", "invalid_args", "invalid arguments"},
+		{"made nothing", "count" + whole, "", away(""), "", "invalid_args", "invalid arguments"},
+		{"defaults taken away", `count{"n":1}`, "", away(`{"n":1}`), `{"m":7,"n":1}`, "defaults", "counted"},
+		{"no such tool, mended", `nope{"n":"x"}`, "", away(whole), "", "unknown_tool", "there is no tool"},
+	} {
+		c.run(t)
+	}
+}
+
+// What a policy does to a Planned after its hook changes nothing.
+func TestPlannedIsChangedLater(t *testing.T) {
+	for name, change := range map[string]func(c *loop.Planned){
+		"arguments": func(c *loop.Planned) { c.Args = `{"n":"rm"}` },
+		"id":        func(c *loop.Planned) { c.Call.ID = "evil" },
+		"call":      func(c *loop.Planned) { c.Call = llm.ToolCall{ID: "evil", Name: "evil", Args: "evil"} },
+		"index":     func(c *loop.Planned) { c.Index = 7 },
+		"answer":    func(c *loop.Planned) { out := loop.TextOutput("evil"); c.Answer, c.Cause = &out, "evil" },
+		"all of it": func(c *loop.Planned) { *c = loop.Planned{} },
+	} {
+		for _, width := range []int{1, 2} {
+			var got []string
+			var kept []*loop.Planned
+			p := policy("p", loop.Hooks{
+				Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+					kept = calls
+					return loop.Decision{}, nil
+				},
+				WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+					return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+						change(kept[0])
+						change(kept[1])
+						return next(ctx, call)
+					}
+				},
+			})
+			res, err := held(t, name, model(calls(`count{"n":1,"m":1}`, `count{"n":2,"m":2}`), text("done")), loop.Config{
+				Tools: []loop.Tool{counter(t, &got)}, Policies: []loop.Policy{p}, Concurrency: width, Clock: fake.NewClock(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{`{"n":1,"m":1}`, `{"n":2,"m":2}`}, got); diff != "" {
+				t.Errorf("%s, %d at once: arguments (-want +got):\n%s", name, width, diff)
+			}
+			for i, r := range res.Steps[0].Results {
+				if c := res.Steps[0].Calls[i]; r.ID != c.ID || r.Name != "count" || r.Text() != "counted" {
+					t.Errorf("%s, %d at once: the call %+v has the result %+v", name, width, c, r)
+				}
+			}
+		}
+	}
+}
