@@ -233,9 +233,6 @@ func (e *responsesEncoder) appendResponse(dst []byte, status string) []byte {
 	dst = append(dst, `,"instructions":null,"max_output_tokens":null`...)
 	dst = append(appendWord(dst, "model", e.answer.Model), `,"output":[`...)
 	for i, it := range e.items {
-		if inProgress {
-			break
-		}
 		if i > 0 {
 			dst = append(dst, ',')
 		}

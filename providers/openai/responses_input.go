@@ -158,10 +158,9 @@ func partName(p llm.Part) string {
 		return "a tool call"
 	case llm.ToolResult:
 		return "a tool result"
-	case llm.Unknown:
-		return "a part of another protocol"
+	default:
+		return "nothing"
 	}
-	return "nothing"
 }
 
 // media writes an image, a file or a sound.

@@ -109,9 +109,6 @@ func join(value, over json.RawMessage, depth int) []byte {
 			put(key, []byte(raw))
 		}
 	})
-	if out == nil {
-		return []byte("{}")
-	}
 	return out.object()
 }
 

@@ -200,7 +200,7 @@ func (s *responsesDecoder) endItems(output []item) error {
 		switch s.close(it); {
 		case isCall(it.kind):
 			s.endCall(it)
-		case !it.finished && !it.spoke && it.kind == it.added.kind && it.kind != kindMessage:
+		case !it.finished && it.kind != kindMessage && it.kind != kindReasoning:
 			if err := s.whole(&it.added); err != nil {
 				return err
 			}
