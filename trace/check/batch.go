@@ -157,6 +157,9 @@ func (r *run) resolve(ev *trace.Event, b trace.ArgsResolved) {
 		return
 	}
 	r.mustHaveDecided()
+	if b.Cause == "" {
+		r.report(invExactArgs, "the call %q runs with other arguments for no cause", b.Call)
+	}
 	c.args, c.resolved = b.Args, b.Cause
 	r.inStep(ev)
 }
@@ -223,6 +226,7 @@ func (r *run) mayJoin(c *call) {
 
 // toolEnd takes the return of a tool.
 func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
+	r.busy = ev.At
 	c := r.call(b.Call, callRunning)
 	if c == nil || c.state != callRunning {
 		r.report(invFraming, "the call %q ends, but it is not running", b.Call)

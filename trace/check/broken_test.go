@@ -158,6 +158,9 @@ var brokenRules = []brokenRun{
 	{"INV-09", "cap", "a result of the only call, which was not run", func(t *testing.T, s *script) {
 		s.remove(t, trace.KindToolStart, 0).remove(t, trace.KindToolEnd, 0)
 	}},
+	{"INV-09", "resolved arguments", "for no cause", func(t *testing.T, s *script) {
+		change(t, s, 1, func(b *trace.ArgsResolved) { b.Cause = "" })
+	}},
 	{"INV-11", "plain", "ends though the turn has calls", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.Decision) { b.Action, b.Cause, b.Calls = trace.End, trace.CauseNone, 0 })
 		s.insert(s.index(t, trace.KindDecision, 0)+1, trace.Decision{Action: trace.GoOn, Cause: trace.CausePolicy})
@@ -385,10 +388,14 @@ var brokenRules = []brokenRun{
 	{"INV-17", "retry", "a retry", func(t *testing.T, s *script) {
 		s.insert(s.index(t, trace.KindModelRetry, 1), trace.Cancelled{})
 		i := s.index(t, trace.KindModelRetry, 1)
-		s.events = s.events[:i+1]
+		s.events, s.at = s.events[:i+1], time.Second
 		s.decide(trace.Stop, trace.CauseCancel, 0).done()
 		s.add(trace.RunEnd{Stop: trace.CauseCancel, Usage: llm.Usage{Input: 6}})
 	}},
+	{"INV-17", "cancel", "the run ends late", func(_ *testing.T, s *script) { s.events[len(s.events)-1].At = time.Nanosecond }},
+	{"INV-17", "cancel within a model call", "the run ends late", func(_ *testing.T, s *script) { s.events[len(s.events)-1].At = time.Nanosecond }},
+	{"INV-17", "cancel before the first step", "the run ends late", func(_ *testing.T, s *script) { s.events[len(s.events)-1].At = time.Nanosecond }},
+	{"INV-17", "a tool that is not waited for", "the run ends late", func(_ *testing.T, s *script) { s.events[len(s.events)-1].At = time.Nanosecond }},
 	{"INV-18", "plain", "a step is left out", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.Usage = perTurn })
 	}},
@@ -432,6 +439,10 @@ var brokenRules = []brokenRun{
 	}},
 	{"INV-20", "guard", "too early", func(_ *testing.T, s *script) {
 		*s = *begin("r1", declared).round(c1, bad("c1")).decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
+	}},
+	{"INV-20", "guard", "too early, where a round is not repeated", func(_ *testing.T, s *script) {
+		*s = *begin("r1", with(trace.Option{Name: "duplicate_round", Value: "skip"})).round(c1, bad("c1"))
+		s.decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
 	}},
 	{"INV-20", "guard", "a success does not reset", func(_ *testing.T, s *script) {
 		*s = *begin("r1", declared).round(c1, bad("c1")).done().round(call("d", "f"), good("d")).done()
@@ -482,6 +493,12 @@ var brokenRules = []brokenRun{
 			m[0].Parts = []llm.Part{p[1], p[2], p[0], p[3], p[4]}
 		})
 	}},
+	{"INV-22", "plain", "words are moved around reasoning", func(t *testing.T, s *script) {
+		request(t, s, 1, func(m []llm.Message) {
+			p := m[0].Parts
+			m[0].Parts = []llm.Part{p[1], p[0], p[2], p[3], p[4]}
+		})
+	}},
 	{"INV-22", "plain", "something is added", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[0].Parts = append(m[0].Parts, llm.Text{Text: "x", Opaque: secret}) })
 	}},
@@ -526,6 +543,12 @@ var brokenRules = []brokenRun{
 	}},
 	{"INV-24", "plain", "a tool without a name", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.ModelSetup) { b.Tools = append(b.Tools, llm.Tool{}) })
+	}},
+	{"INV-24", "plain", "a choice of a tool that is not there", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelSetup) { b.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: "h"} })
+	}},
+	{"INV-24", "no tools", "a call is required", func(_ *testing.T, s *script) {
+		s.insert(2, trace.ModelSetup{ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}})
 	}},
 	{"INV-24", "plain", "an output schema", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.ModelSetup) { b.Settings.OutputSchema = json.RawMessage(`1`) })

@@ -311,6 +311,49 @@ var clean = map[string]func() *script{
 		e.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeAnswer: perTurn, trace.PurposeJudge: {Input: 2}}
 		return s.add(e)
 	},
+	"a guard against repeated rounds": func() *script {
+		s := begin("r1", with(trace.Option{Name: "duplicate_round", Value: "stop"})).round(c1, good("c1"))
+		return s.decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
+	},
+	"a cancel that takes its time": func() *script {
+		s := begin("r1", declared).ask().turn(c1, c2).starts(c1).starts(c2)
+		s.at++
+		s.add(trace.Cancelled{})
+		s.at++
+		s.ends(good("c1"))
+		s.at++
+		s.ends(good("c2")).results(good("c1"), good("c2"))
+		return s.decide(trace.Stop, trace.CauseCancel, 0).done().end(trace.CauseCancel)
+	},
+	"a cancel of an answer that takes its time": func() *script {
+		s := begin("r1", declared).ask()
+		s.at++
+		s.add(trace.Cancelled{})
+		s.at++
+		s.attempt(1, trace.ModelError{Error: trace.Error{Type: "cancelled"}})
+		return s.decide(trace.Stop, trace.CauseCancel, 0).done().end(trace.CauseCancel)
+	},
+	"a cancel on a clock that is real": func() *script {
+		s := begin("r1", declared).add(trace.Cancelled{})
+		s.events[0].Body = trace.RunStart{Clock: trace.ClockReal, Options: declared}
+		s.at++
+		return s.decide(trace.Stop, trace.CauseCancel, 0).end(trace.CauseCancel)
+	},
+	"a run that goes on for a while after its last tool": func() *script {
+		s := begin("r1", declared).round(c1, good("c1"))
+		s.at++
+		return s.decide(trace.Stop, trace.CausePolicy, 0).done().end(trace.CausePolicy)
+	},
+	"choices of tools": func() *script {
+		s := begin("r1", declared)
+		s.step = 0
+		s.add(trace.StepStart{})
+		for _, c := range []llm.ToolChoice{{Mode: llm.ChooseTool, Name: "f"}, {Mode: llm.ChooseRequired}, {Mode: llm.ChooseNone}, {}} {
+			s.add(trace.ModelSetup{Tools: []llm.Tool{{Name: "f"}}, ToolChoice: c})
+		}
+		s.add(trace.ModelSetup{ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}})
+		return s.request(1).turn(text("a")).done().end(trace.CauseNone)
+	},
 	"a tool that is not waited for": func() *script {
 		s := begin("r1", declared).ask().turn(c1).starts(c1).add(trace.Cancelled{}).add(trace.Abandoned{Call: "c1"})
 		s.results(bad("c1")).decide(trace.Stop, trace.CauseCancel, 0).done()

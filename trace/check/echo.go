@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -63,22 +64,26 @@ func (r *run) echo(messages []llm.Message) (same bool) {
 	if !turn.there || m == nil {
 		return true
 	}
-	words, calls := spoken(turn.Parts)
-	sent, echoed := spoken(m.Parts)
+	was, is := spoken(turn.Parts), spoken(m.Parts)
 	found, wrong := retold(turn.Parts, m.Parts)
-	if echoed != found && !r.batch.reused && r.strange(m.Parts) {
+	if is.calls != found && !r.batch.reused && r.strange(m.Parts) {
 		return false
 	}
-	if found < calls {
+	if found < was.calls {
 		return true
 	}
 	if turn.opaque {
-		if wrong := unlike(&turn.Message, m); wrong != "" {
+		if wrong := unlike(&turn.Message, m, was.words == is.words); wrong != "" {
 			r.report(invOpaqueEcho, "the assistant turn is sent back with %s", wrong)
 		}
 	}
-	if words != sent && strings.TrimSpace(words) != "" && strings.TrimSpace(words) != strings.TrimSpace(sent) {
+	switch {
+	case was.words != is.words:
 		wrong = "another text"
+	case was.thoughts != is.thoughts:
+		wrong = "other reasoning"
+	case was.wholes+is.wholes > 0 && !bytes.Equal(wholes(turn.Parts), wholes(m.Parts)):
+		wrong = "other media or calls that the provider ran"
 	}
 	if wrong != "" {
 		// INV-05 is about a history that grows by what was said; a change of it
@@ -114,29 +119,42 @@ func (r *run) strange(echo []llm.Part) bool {
 
 // unlike says what the echo has lost or changed of the turn's opaque data. The
 // parts that carry some, and the calls between which they stand, must be the
-// same in the same order.
-func unlike(turn, echo *llm.Message) string {
+// same in the same order; if the words are the same, they also stand where they
+// stood among those.
+func unlike(turn, echo *llm.Message, sameWords bool) string {
 	if !bytes.Equal(turn.Opaque, echo.Opaque) {
 		return "other opaque data of the message"
 	}
 	want, got := fixed(turn.Parts), fixed(echo.Parts)
 	for i, p := range want {
-		if i >= len(got) || !samePart(p, got[i]) {
-			return "the part " + partName(p) + " changed, moved or left out"
+		if i >= len(got) || !samePart(p.part, got[i].part) || sameWords && opaque(p.part) != nil && p.behind != got[i].behind {
+			return "the part " + partName(p.part) + " changed, moved or left out"
 		}
 	}
 	if len(got) > len(want) {
-		return "the part " + partName(got[len(want)]) + " added"
+		return "the part " + partName(got[len(want)].part) + " added"
 	}
 	return ""
 }
 
+// standing is a part, and how much of the message's words stands before it.
+type standing struct {
+	part   llm.Part
+	behind int // in bytes, space left out
+}
+
 // fixed returns the parts that must stay where they are.
-func fixed(parts []llm.Part) []llm.Part {
-	var out []llm.Part
+func fixed(parts []llm.Part) []standing {
+	var out []standing
+	behind := 0
 	for _, p := range parts {
 		if _, ok := p.(llm.ToolCall); ok || opaque(p) != nil {
-			out = append(out, p)
+			out = append(out, standing{p, behind})
+		}
+		if t, ok := p.(llm.Text); ok {
+			for _, word := range strings.Fields(t.Text) {
+				behind += len(word)
+			}
 		}
 	}
 	return out
@@ -166,26 +184,77 @@ func samePart(a, b llm.Part) bool {
 	return true
 }
 
-// spoken is the text of a turn and the number of its calls.
-func spoken(parts []llm.Part) (text string, calls int) {
+// speech is what a turn says: its texts, without the space around them, and how
+// many of its parts are calls, and media or what the provider ran itself.
+type speech struct {
+	words, thoughts string
+	calls, wholes   int
+}
+
+func spoken(parts []llm.Part) (s speech) {
+	var words, thoughts joined
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
-			switch {
-			case p.Refusal:
-			case text == "": // adding to nothing takes longer
-				text = p.Text
-			default:
-				text += p.Text
+			if !p.Refusal {
+				words.add(p.Text)
 			}
+		case llm.Reasoning:
+			thoughts.add(p.Text)
 		case llm.ToolCall:
-			if !p.ProviderExecuted {
-				calls++
+			if p.ProviderExecuted {
+				s.wholes++
+			} else {
+				s.calls++
 			}
-		default:
+		case llm.Media, llm.ToolResult:
+			s.wholes++
+		case llm.Unknown: // opaque, all of it
 		}
 	}
-	return text, calls
+	s.words, s.thoughts = words.text(), thoughts.text()
+	return s
+}
+
+// joined puts texts together. Most often there is one.
+type joined struct {
+	first string
+	all   []byte // nil until there are more
+}
+
+func (j *joined) add(s string) {
+	switch {
+	case j.all != nil:
+		j.all = append(j.all, s...)
+	case j.first == "":
+		j.first = s
+	default:
+		j.all = append([]byte(j.first), s...)
+	}
+}
+
+func (j *joined) text() string {
+	if j.all != nil {
+		return string(bytes.TrimSpace(j.all))
+	}
+	return strings.TrimSpace(j.first)
+}
+
+// wholes spells the media of a turn, and the calls that the provider ran itself
+// with their results.
+func wholes(parts []llm.Part) (out []byte) {
+	for _, p := range parts {
+		switch x := p.(type) {
+		case llm.ToolCall:
+			if x.ProviderExecuted {
+				out = llm.AppendPart(out, x)
+			}
+		case llm.Media, llm.ToolResult:
+			out = llm.AppendPart(out, x)
+		case llm.Text, llm.Reasoning, llm.Unknown:
+		}
+	}
+	return out
 }
 
 // retold counts the turn's calls that are in the echo, and says what the last of
@@ -211,6 +280,8 @@ func retold(turn, echo []llm.Part) (found int, wrong string) {
 			switch {
 			case was.Name != "" && now.Name != was.Name:
 				wrong = "the call " + quoted(was.ID) + " of another tool"
+			case cmp.Or(now.ProviderID, now.ID) != cmp.Or(was.ProviderID, was.ID):
+				wrong = "another id of the provider's for the call " + quoted(was.ID)
 			case now.Args != was.Args && isObject(json.RawMessage(was.Args)):
 				wrong = "other arguments of the call " + quoted(was.ID)
 			}

@@ -9,9 +9,12 @@ import (
 )
 
 // end takes the run's last event.
-func (r *run) end(b *trace.RunEnd) {
+func (r *run) end(ev *trace.Event, b *trace.RunEnd) {
 	r.over = true
 	r.mustHaveDecided()
+	if late := ev.At - r.busy; late > 0 && r.cancelled && r.virtual {
+		r.report(invCancellation, "the run ends %s after the cancel and the last that was running", late)
+	}
 	r.closed()
 	r.stopped(b)
 	r.complete(b)

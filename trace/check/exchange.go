@@ -202,7 +202,7 @@ func (r *run) answered(ev *trace.Event, x *exchange, parts []llm.Part, u llm.Usa
 		r.within(ev)
 	}
 	r.begins(x, parts)
-	x.asked = false
+	x.asked, r.busy = false, ev.At
 	x.used = x.used.Add(u)
 	r.used = r.used.Add(u)
 }

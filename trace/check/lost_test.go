@@ -56,7 +56,10 @@ func TestEachEventIsLost(t *testing.T) {
 
 // mayBePieces are the events whose numbers may be those of an answer's pieces, by
 // the clean run.
-var mayBePieces = map[string]trace.Kind{"pieces of a judge's answer": trace.KindModelDelta, "cancel within a model call": trace.KindCancelled}
+var mayBePieces = map[string]trace.Kind{
+	"pieces of a judge's answer": trace.KindModelDelta, "cancel within a model call": trace.KindCancelled,
+	"a cancel of an answer that takes its time": trace.KindCancelled,
+}
 
 // TestEachEventIsMissing does the same without a word that an event is lost: its
 // number tells, unless it was the last, or a piece of an answer that may be left

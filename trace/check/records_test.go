@@ -120,6 +120,45 @@ var brokenRecords = []brokenRun{
 	{"INV-01", "a policy answers two steps", "another result of the last", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[3] = llm.ToolResults(said("c2", "y")) })
 	}},
+	{"INV-05", "plain", "words for none", func(t *testing.T, s *script) {
+		change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text(" "), llm.Text{Text: "no", Refusal: true}) })
+	}},
+	{"INV-05", "cap", "words beside a call that had none", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(text("x"), c1), b.Appended[1]} })
+	}},
+	{"INV-05", "plain", "reasoning that is not signed is left out", func(t *testing.T, s *script) {
+		change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Reasoning{Text: "hm"}, text("done")) })
+	}},
+	{"INV-05", "one at a time", "reasoning before the calls is changed", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Reasoning{Text: "hm"}, c1, c2) })
+		request(t, s, 1, func(m []llm.Message) { m[0] = llm.Assistant(llm.Reasoning{Text: "hmm"}, c1, c2) })
+	}},
+	{"INV-05", "cap", "a call that the provider ran is left out", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(ranThere, c1) })
+	}},
+	{"INV-05", "calls that the provider ran", "one more is sent back", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) { b.Appended[0].Parts = append(slices.Clone(b.Appended[0].Parts), ranThere) })
+	}},
+	{"INV-05", "calls that the provider ran", "the result is changed", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) {
+			p := b.Appended[0].Parts
+			b.Appended[0].Parts = []llm.Part{p[0], said("srv", "x"), p[2]}
+		})
+	}},
+	{"INV-05", "calls that the provider ran", "its arguments are changed", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunEnd) {
+			p := b.Appended[0].Parts
+			b.Appended[0].Parts = []llm.Part{llm.ToolCall{ID: "srv", Name: "search", Args: `{"a":1}`, ProviderExecuted: true}, p[1], p[2]}
+		})
+	}},
+	{"INV-05", "plain", "a picture is left out", func(t *testing.T, s *script) {
+		change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Media{URL: "a"}, text("done")) })
+	}},
+	{"INV-05", "cap", "another id of the provider's", func(t *testing.T, s *script) {
+		c := c1
+		c.ProviderID, c.Minted = "p1", true
+		change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(c) })
+	}},
 	// INV-18: what a run says of itself is the sum of its parts.
 	{"INV-18", "plain", "a step too many", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.Steps++ })
@@ -163,6 +202,8 @@ func misnumber(s *script, at, number int) {
 	}
 }
 
+var ranThere = llm.ToolCall{ID: "p", Name: "search", ProviderExecuted: true}
+
 func said(id, words string) llm.ToolResult {
 	return llm.ToolResult{ID: id, Name: "f", Content: []llm.Part{text(words)}}
 }
@@ -192,25 +233,45 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 		{"plain", "the words in pieces", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(text("do"), text("ne"))} })
 		}},
-		{"plain", "words for none", func(t *testing.T, s *script) {
-			change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text(" "), llm.Text{Text: "no", Refusal: true}) })
+		{"plain", "space for none, beside a refusal", func(t *testing.T, s *script) {
+			refusal := llm.Text{Text: "no", Refusal: true}
+			change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text(" "), refusal) })
+			change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(refusal)} })
 		}},
-		{"plain", "reasoning that is not signed is left out", func(t *testing.T, s *script) {
-			change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Reasoning{Text: "hm"}, text("done")) })
+		{"plain", "reasoning in pieces, with space", func(t *testing.T, s *script) {
+			change(t, s, 2, func(b *trace.ModelTurn) {
+				b.Message = llm.Assistant(llm.Reasoning{Text: "h"}, llm.Reasoning{}, llm.Reasoning{Text: "m\n"}, llm.Reasoning{Text: "m"}, text("done"))
+			})
+			change(t, s, 0, func(b *trace.RunEnd) {
+				b.Appended = []llm.Message{llm.Assistant(llm.Reasoning{Text: " hm\nm"}, text("done"))}
+			})
 		}},
-		{"one at a time", "reasoning before the calls is left out", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Reasoning{Text: "hm"}, c1, c2) })
+		{"plain", "the words before a signature in pieces, with space", func(t *testing.T, s *script) {
+			change(t, s, 2, func(b *trace.ModelTurn) {
+				b.Message = llm.Assistant(text(" all"), text(" is"), llm.Reasoning{Opaque: secret}, text(" done "))
+			})
+			change(t, s, 0, func(b *trace.RunEnd) {
+				b.Appended = []llm.Message{llm.Assistant(text("all is"), llm.Reasoning{Opaque: secret}, text(" done"))}
+			})
+		}},
+		{"cap", "words move around a call, in a turn with a signature", func(t *testing.T, s *script) {
+			change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Reasoning{Opaque: secret}, text("so"), c1) })
+			change(t, s, 0, func(b *trace.RunEnd) {
+				b.Appended = []llm.Message{llm.Assistant(llm.Reasoning{Opaque: secret}, c1, text("so")), b.Appended[1]}
+			})
+		}},
+		{"plain", "a picture of the model's", func(t *testing.T, s *script) {
+			m := llm.Assistant(llm.Media{URL: "a"}, text("done"))
+			change(t, s, 2, func(b *trace.ModelTurn) { b.Message = m })
+			change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(m.Parts[1], m.Parts[0])} })
+		}},
+		{"cap", "the provider's id is the call's", func(t *testing.T, s *script) {
+			c := c1
+			c.ProviderID = c.ID
+			change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(c) })
 		}},
 		{"cap", "a call without a name gets one", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.ToolCall{ID: "c1", Args: c1.Args}) })
-		}},
-		{"cap", "a call that the provider ran is left out", func(t *testing.T, s *script) {
-			p := llm.ToolCall{ID: "p", Name: "search", ProviderExecuted: true}
-			change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(p, c1) })
-		}},
-		{"calls that the provider ran", "the echo of it has another call", func(t *testing.T, s *script) {
-			p := llm.ToolCall{ID: "more", Name: "search", ProviderExecuted: true}
-			change(t, s, 0, func(b *trace.RunEnd) { b.Appended[0].Parts = append(slices.Clone(b.Appended[0].Parts), p) })
 		}},
 		{"plain", "a rewrite changes the results and the words", func(t *testing.T, s *script) {
 			request(t, s, 1, func(m []llm.Message) {

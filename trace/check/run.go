@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -36,6 +37,7 @@ type run struct {
 	batch batch
 
 	cancelled bool
+	busy      time.Duration // when the last model call or tool ended
 	resumed   bool
 	suspended []string
 	control   control
@@ -60,7 +62,7 @@ type promise struct {
 	concurrency int // 0 if it is not declared
 	guard       int
 	absence     bool // a step without the tool ends the guard's count
-	rounds      bool // there is a guard against repeated rounds too
+	rounds      bool // a guard against repeated rounds may stop the run too
 	budget      int64
 	retries     int
 	unflagged   bool // failures are told by their text alone
@@ -73,7 +75,7 @@ func newPromise(o trace.Options) promise {
 		steps:     math.MaxInt,
 		guard:     number(o, "same_tool_error_stop", 0),
 		absence:   cmp.Or(word(o, "same_tool_error_reset"), word(o, "reset")) == "absence",
-		rounds:    !off(word(o, "duplicate_round")),
+		rounds:    !off(word(o, "duplicate_round")) && word(o, "duplicate_round") != "skip",
 		budget:    math.MaxInt64,
 		retries:   number(o, "retry_max", math.MaxInt),
 		unflagged: word(o, "error_flag") != "" && off(word(o, "error_flag")),
@@ -190,6 +192,7 @@ func (r *run) add(ev *trace.Event) {
 		r.resolve(ev, b)
 	case trace.Abandoned:
 		r.abandon(b)
+		r.busy = ev.At
 	case trace.StepStart:
 		r.stepStart(ev)
 	case trace.StepEnd:
@@ -205,13 +208,13 @@ func (r *run) add(ev *trace.Event) {
 	case trace.Rewrite:
 		r.exchange(ev.Purpose).rewritten = true
 	case trace.Cancelled:
-		r.cancelled = true
+		r.cancelled, r.busy = true, ev.At
 	case trace.Suspended:
 		r.suspended = b.Pending
 	case trace.Resumed:
 		r.resume(b)
 	case trace.RunEnd:
-		r.end(&b)
+		r.end(ev, &b)
 	case trace.Warning, trace.Custom, trace.Unknown:
 	}
 	if first {

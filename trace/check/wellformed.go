@@ -123,6 +123,12 @@ func (r *run) setup(ev *trace.Event, b trace.ModelSetup) {
 		names[t.Name] = true
 		r.tools.offer(t.Name)
 	}
+	switch c := b.ToolChoice; {
+	case c.Mode == llm.ChooseTool && !names[c.Name]:
+		r.report(invWellFormed, "the tool choice asks for %q, which is not among the tools of the request", c.Name)
+	case c.Mode == llm.ChooseRequired && len(b.Tools) == 0:
+		r.report(invWellFormed, "the tool choice asks for a call, but the request has no tools")
+	}
 	if o := b.Settings.OutputSchema; o != nil && !isObject(o) {
 		r.report(invWellFormed, "the output schema is not a JSON object")
 	}
