@@ -1,0 +1,175 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+)
+
+func hello(more ...llm.Message) []llm.Message { return append([]llm.Message{llm.User("hi")}, more...) }
+
+func userSays(parts ...llm.Part) *llm.Request {
+	return &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{{Role: llm.RoleUser, Parts: parts}}}
+}
+
+func assistantSays(parts ...llm.Part) *llm.Request {
+	return &llm.Request{Delivery: llm.Buffered, Messages: hello(llm.Assistant(parts...))}
+}
+
+func answers(results ...llm.ToolResult) *llm.Request {
+	return &llm.Request{Delivery: llm.Buffered, Messages: hello(llm.ToolResults(results...))}
+}
+
+func settings(s llm.Settings) *llm.Request {
+	return &llm.Request{Delivery: llm.Buffered, Messages: hello(), Settings: s}
+}
+
+func tools(tools ...llm.Tool) *llm.Request {
+	return &llm.Request{Delivery: llm.Buffered, Messages: hello(), Tools: tools}
+}
+
+const userHi = `{"role":"user","content":[{"type":"text","text":"hi"}]}`
+
+// TestEncodeRequest shows what is made of what the API would refuse, and what wins.
+func TestEncodeRequest(t *testing.T) {
+	hi := `"max_tokens":4096,"messages":[` + userHi + `]`
+	name128 := strings.Repeat("n", 128)
+	for _, c := range []struct {
+		name string
+		req  *llm.Request
+		want string
+	}{
+		{"nothing but a question", settings(llm.Settings{}), `{` + hi + `}`},
+		{"a stream", &llm.Request{Model: "m", Messages: hello()}, `{"model":"m",` + hi + `,"stream":true}`},
+		{"settings", settings(llm.Settings{MaxTokens: 1, Temperature: new(0.0), TopP: new(1.0), Stop: []string{"a", "b"}, Reasoning: "high", OutputSchema: raw(`{"type": "object"}`)}),
+			`{"max_tokens":1,"messages":[` + userHi + `],"temperature":0,"top_p":1,"stop_sequences":["a","b"],"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}}}`},
+		{"a schema alone", settings(llm.Settings{OutputSchema: raw(`{}`)}), `{` + hi + `,"output_config":{"format":{"type":"json_schema","schema":{}}}}`},
+		{"what goes with tools, without any", &llm.Request{Delivery: llm.Buffered, Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelCalls: new(false), Stop: []string{}}}, `{` + hi + `}`},
+		{"no choice of tools", &llm.Request{Delivery: llm.Buffered, Messages: hello(), Tools: []llm.Tool{{Name: name128}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelCalls: new(true)}},
+			`{` + hi + `,"tools":[{"name":"` + name128 + `","input_schema":{"type":"object"}}],"tool_choice":{"type":"none"}}`},
+		{"one call at a time", &llm.Request{Delivery: llm.Buffered, Messages: hello(), Tools: []llm.Tool{{Name: "zZ09_-", Parameters: raw(`{}`)}}, Settings: llm.Settings{ParallelCalls: new(false)}},
+			`{` + hi + `,"tools":[{"name":"zZ09_-","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`},
+		{"a schema without a type", tools(llm.Tool{Name: "f", Description: "d", Parameters: raw(`{"properties":{"oneOf":{}}}`), Strict: new(true)}),
+			`{` + hi + `,"tools":[{"name":"f","description":"d","input_schema":{"type":"object","properties":{"oneOf":{}}},"strict":true}]}`},
+		{"system messages that come first", &llm.Request{Delivery: llm.Buffered, System: "A", Messages: []llm.Message{
+			{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "B"}}}, {Role: llm.RoleSystem}, llm.User("hi"), {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "C"}}}}},
+			`{"max_tokens":4096,"system":"A\n\nB","messages":[` + userHi + `,{"role":"system","content":[{"type":"text","text":"C"}]}]}`},
+		{"a system message alone", &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "B"}}}, llm.User("hi")}},
+			`{"max_tokens":4096,"system":"B","messages":[` + userHi + `]}`},
+		{"a system prompt of space", &llm.Request{Delivery: llm.Buffered, System: " \n", Messages: hello()}, `{` + hi + `}`},
+		{"what Extra has", &llm.Request{Model: "m", System: "s", Messages: hello(), Tools: []llm.Tool{{Name: "f"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
+			Settings: llm.Settings{MaxTokens: 5, Temperature: new(0.5), TopP: new(0.5), Stop: []string{"x"}, Reasoning: "low"},
+			Extra: map[string]json.RawMessage{"model": raw(`"n"`), "max_tokens": raw(`9`), "system": raw(`[ ]`), "messages": raw(`[]`), "tools": raw(`[]`), "tool_choice": raw(`{}`), "temperature": raw(`1`),
+				"top_p": raw(`1`), "stop_sequences": raw(`[]`), "output_config": raw(`{"s":"\ud83d"}`), "stream": raw(`false`), "container": raw(`"c"`), "x\"": nil}},
+			`{"container":"c","max_tokens":9,"messages":[],"model":"n","output_config":{"s":"\ufffd"},"stop_sequences":[],"stream":false,"system":[],"temperature":1,"tool_choice":{},"tools":[],"top_p":1,"x\"":null}`},
+		{"a choice of tools that Extra has", &llm.Request{Delivery: llm.Buffered, Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Extra: map[string]json.RawMessage{"tools": raw(`[{"type":"x"}]`)}},
+			`{` + hi + `,"tool_choice":{"type":"any"},"tools":[{"type":"x"}]}`},
+
+		{"texts without a word, beside others", userSays(llm.Text{}, llm.Text{Text: "hi"}, llm.Text{Text: " "}), said(`{"type":"text","text":"hi"},{"type":"text","text":" "}`)},
+		{"texts without a word, alone", assistantSays(llm.Text{Text: "\n"}, call("t", "f", "{}")), replied(`{"type":"tool_use","id":"t","name":"f","input":{}}`)},
+		{"an answer with nothing in it", assistantSays(llm.Text{Text: "\n"}, llm.Reasoning{Text: "hm"}, llm.Reasoning{Opaque: raw(`{"thoughtSignature":"x"}`)}), `{` + hi + `}`},
+		{"results of nothing", answers(), `{` + hi + `}`},
+		{"an empty answer first", &llm.Request{Delivery: llm.Buffered, Messages: append([]llm.Message{llm.Assistant()}, hello()...)}, `{` + hi + `}`},
+		{"text that is not UTF-8", userSays(llm.Text{Text: "a\xffb"}), said("{\"type\":\"text\",\"text\":\"a\ufffdb\"}")},
+		{"opaque data", userSays(llm.Text{Text: "hi", Opaque: raw(`{"type":"x","text":"y","cache_control":{"type":"ephemeral"},"a":"\ud83d"}`)}), said(`{"type":"text","text":"hi","cache_control":{"type":"ephemeral"},"a":"\ufffd"}`)},
+		{"opaque data of others", assistantSays(llm.Text{Text: "hi", Opaque: raw(`{"thoughtSignature":"x"}`)}, llm.Text{Text: "hi", Opaque: raw(`[1]`)}, llm.Text{Text: "hi", Opaque: raw(`{`)}), replied(`{"type":"text","text":"hi"},{"type":"text","text":"hi"},{"type":"text","text":"hi"}`)},
+		{"a refusal", assistantSays(llm.Text{Text: "no", Refusal: true}), replied(`{"type":"text","text":"no"}`)},
+		{"a signature that is empty", assistantSays(llm.Reasoning{Text: "a", Opaque: raw(`{"signature":"","x":1}`)}), replied(`{"type":"thinking","thinking":"a","signature":"","x":1}`)},
+		{"names of calls", assistantSays(call("a", "", "{}"), call("b", "x.y:é", "{}"), call("c", name128+"n", "{}"), call("d", name128, "{}")),
+			replied(`{"type":"tool_use","id":"a","name":"unnamed","input":{}},{"type":"tool_use","id":"b","name":"x_y___","input":{}},{"type":"tool_use","id":"c","name":"` + name128 + `","input":{}},{"type":"tool_use","id":"d","name":"` + name128 + `","input":{}}`)},
+		{"a call whose id the loop made", assistantSays(llm.ToolCall{ID: "loop_1", ProviderID: "x", Minted: true, Name: "f"}), replied(`{"type":"tool_use","id":"loop_1","name":"f","input":{}}`)},
+		{"an opaque type of an ordinary call", assistantSays(llm.ToolCall{ID: "a", Name: "f", Opaque: raw(`{"type":"function_call"}`)}), replied(`{"type":"tool_use","id":"a","name":"f","input":{}}`)},
+		{"results", answers(llm.ToolResult{ID: "a"}, llm.ToolResult{ID: "b", IsError: true, Content: []llm.Part{llm.Text{Text: " "}}}, llm.ToolResult{ID: "c", Content: []llm.Part{llm.Text{}, llm.Text{Text: "x"}, llm.Unknown{Raw: raw(` {"type": "y"}`)}}}),
+			said3(`{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"The tool failed without a message."}],"is_error":true},` +
+				`{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x"},{"type":"y"}]}`)},
+		{"media", userSays(llm.Media{MediaType: "image/gif", Data: []byte{1}}, llm.Media{MediaType: "image/jpeg", Data: []byte{}, Name: "n"}, llm.Media{MediaType: "image/webp", URL: "u", Data: []byte{2}}, llm.Media{MediaType: "image/tiff", URL: "u"}),
+			said(`{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"AQ=="}},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":""}},` +
+				`{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"Ag=="}},{"type":"image","source":{"type":"url","url":"u"}}`)},
+		{"a container by its id", &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("hi"), {Role: llm.RoleAssistant, Opaque: raw(`{"container":"c1"}`)}, {Role: llm.RoleAssistant, Opaque: raw(`{"container":{"id":7}}`)}}},
+			`{` + hi + `,"container":"c1"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, encodeRequest(t, c.req)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func said(blocks string) string {
+	return `{"max_tokens":4096,"messages":[{"role":"user","content":[` + blocks + `]}]}`
+}
+
+func replied(blocks string) string {
+	return `{"max_tokens":4096,"messages":[` + userHi + `,{"role":"assistant","content":[` + blocks + `]}]}`
+}
+
+func said3(blocks string) string {
+	return `{"max_tokens":4096,"messages":[` + userHi + `,{"role":"user","content":[` + blocks + `]}]}`
+}
+
+// TestEncodeRequestErrors shows what Anthropic Messages cannot say, and where it
+// stood.
+func TestEncodeRequestErrors(t *testing.T) {
+	deep := raw(strings.Repeat(`{"a":`, 500) + `{}` + strings.Repeat(`}`, 500))
+	for _, c := range []struct {
+		name string
+		req  *llm.Request
+		want string
+	}{
+		{"no message", &llm.Request{}, "messages: Anthropic Messages needs one that says something"},
+		{"max_tokens", settings(llm.Settings{MaxTokens: -1}), "settings.max_tokens: -1 is below 0"},
+		{"temperature", settings(llm.Settings{Temperature: new(1.1)}), "settings.temperature: Anthropic Messages takes 0 to 1, not 1.1"},
+		{"temperature", settings(llm.Settings{Temperature: new(math.NaN())}), "settings.temperature: Anthropic Messages takes 0 to 1, not NaN"},
+		{"top_p", settings(llm.Settings{TopP: new(-0.1)}), "settings.top_p: Anthropic Messages takes 0 to 1, not -0.1"},
+		{"seed", settings(llm.Settings{Seed: new(int64(0))}), "settings.seed: Anthropic Messages has no seed; leave it out"},
+		{"stop", settings(llm.Settings{Stop: []string{"a", "\n"}}), "settings.stop[1]: Anthropic Messages takes no stop sequence of space alone"},
+		{"schema", settings(llm.Settings{OutputSchema: raw(`[]`)}), "settings.output_schema: it has to be a JSON object, nested 500 deep at most"},
+		{"schema", settings(llm.Settings{OutputSchema: deep}), "settings.output_schema: it has to be a JSON object, nested 500 deep at most"},
+		{"extra", &llm.Request{Messages: hello(), Extra: map[string]json.RawMessage{"a": raw(`{`)}}, "extra.a: it is not JSON, or nests more than 500 deep"},
+		{"tool name", tools(llm.Tool{Name: "f"}, llm.Tool{Name: "a.b"}), `tools[1]: Anthropic Messages takes a name of 1 to 128 letters, digits, _ and -, not "a.b"`},
+		{"tool name", tools(llm.Tool{}), `tools[0]: Anthropic Messages takes a name of 1 to 128 letters, digits, _ and -, not ""`},
+		{"tool name", tools(llm.Tool{Name: strings.Repeat("n", 129)}), `tools[0]: Anthropic Messages takes a name of 1 to 128 letters, digits, _ and -, not "` + strings.Repeat("n", 129) + `"`},
+		{"tools of one name", tools(llm.Tool{Name: "f"}, llm.Tool{Name: "g"}, llm.Tool{Name: "f"}), `tools[2]: another tool is named "f" too`},
+		{"parameters", tools(llm.Tool{Name: "f", Parameters: raw(`"x"`)}), "tools[0].parameters: it has to be a JSON object, nested 500 deep at most"},
+		{"parameters", tools(llm.Tool{Name: "f", Parameters: raw(`{"anyOf":[]}`)}), "tools[0].parameters: Anthropic Messages takes no anyOf at the top of a schema; put it into a property"},
+		{"parameters", tools(llm.Tool{Name: "f", Parameters: raw(`{"oneOf":[]}`)}), "tools[0].parameters: Anthropic Messages takes no oneOf at the top of a schema; put it into a property"},
+		{"parameters", tools(llm.Tool{Name: "f", Parameters: raw(`{"allOf":[]}`)}), "tools[0].parameters: Anthropic Messages takes no allOf at the top of a schema; put it into a property"},
+		{"choice", &llm.Request{Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}}, "tool_choice: it is required, but there are no tools"},
+		{"choice", &llm.Request{Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "f"}}, "tool_choice: it is tool:f, but there are no tools"},
+		{"choice", &llm.Request{Messages: hello(), Tools: []llm.Tool{{Name: "f"}}, ToolChoice: llm.ToolChoice{Mode: "some"}}, `tool_choice: Anthropic Messages has no mode "some"`},
+		{"role", &llm.Request{Messages: hello(llm.Message{Role: "bot"})}, `messages[1]: Anthropic Messages has no role "bot"`},
+		{"first role", &llm.Request{Messages: []llm.Message{llm.Assistant(llm.Text{Text: "x"}), llm.User("y")}}, `messages[0]: a conversation with Anthropic Messages begins with the user, not with "assistant"`},
+		{"an empty question", &llm.Request{Messages: hello(llm.User(" "))}, "messages[1]: a message of the user has to say something"},
+		{"reasoning of the user", userSays(llm.Text{Text: "x"}, llm.Reasoning{Opaque: raw(`{"signature":"x"}`)}), `messages[0].parts[1]: only a message of the assistant holds reasoning, not one of role "user"`},
+		{"a call of the user", userSays(call("a", "f", "{}")), `messages[0].parts[0]: only a message of the assistant holds calls, not one of role "user"`},
+		{"an image of the assistant", assistantSays(llm.Media{MediaType: "image/png", URL: "u"}), "messages[1].parts[0]: a message of the assistant holds no image/png in Anthropic Messages"},
+		{"a result of the assistant", assistantSays(llm.ToolResult{ID: "a"}), "messages[1].parts[0]: a message of the assistant holds no result of a tool; what the provider ran itself is llm.Unknown"},
+		{"a call of another provider", assistantSays(llm.ToolCall{ID: "a", ProviderExecuted: true, Opaque: raw(`{"type":"web_search_call"}`)}), `messages[1].parts[0]: the call was run by another provider, which calls it "web_search_call"; leave it out`},
+		{"id", assistantSays(call("functions.f:0", "f", "{}")), `messages[1].parts[0]: Anthropic Messages takes ids of letters, digits, _ and -, not "functions.f:0"; give the call another id`},
+		{"id", answers(llm.ToolResult{}), `messages[1].parts[0]: Anthropic Messages takes ids of letters, digits, _ and -, not ""; give the call another id`},
+		{"unknown", userSays(llm.Unknown{Kind: "x", Raw: raw(`[]`)}), `messages[0].parts[0]: the block of type "x" is not a JSON object, or nests more than 500 deep`},
+		{"unknown", userSays(llm.Unknown{Kind: "x"}), `messages[0].parts[0]: the block of type "x" is not a JSON object, or nests more than 500 deep`},
+		{"media elsewhere", userSays(llm.Media{MediaType: "image/png", Digest: "sha256:00"}), `messages[0].parts[0]: image/png has neither data nor a URL (digest "sha256:00"): give it its content`},
+		{"audio", userSays(llm.Media{MediaType: "audio/wav", Data: []byte{1}}), "messages[0].parts[0]: Anthropic Messages takes images, PDF and plain text, not audio/wav"},
+		{"plain text at a URL", userSays(llm.Media{MediaType: "text/plain", URL: "u"}), "messages[0].parts[0]: Anthropic Messages takes images, PDF and plain text, not text/plain at a URL"},
+		{"plain text that is none", userSays(llm.Media{MediaType: "text/plain", Data: []byte{0xff}}), "messages[0].parts[0]: the text of a document is not UTF-8"},
+		{"a bitmap", userSays(llm.Media{MediaType: "image/bmp", Data: []byte{1}}), "messages[0].parts[0]: Anthropic Messages takes image/jpeg, image/png, image/gif and image/webp, not image/bmp"},
+		{"an image of an error", answers(llm.ToolResult{ID: "a", IsError: true, Content: []llm.Part{llm.Text{Text: "x"}, llm.Media{MediaType: "image/png", URL: "u"}}}), "messages[1].parts[0].content[1]: a result that is an error can only hold text in Anthropic Messages, not image/png"},
+		{"a call in a result", answers(llm.ToolResult{ID: "a", Content: []llm.Part{call("b", "f", "")}}), "messages[1].parts[0].content[0]: a result of a tool can only hold text, images, documents and blocks that are llm.Unknown, not llm.ToolCall"},
+		{"the first of two", &llm.Request{Messages: hello(llm.Message{Role: "bot"}), Settings: llm.Settings{MaxTokens: -1}}, "settings.max_tokens: -1 is below 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := anthropic.Messages{}.EncodeRequest(c.req)
+			if err == nil || err.Error() != c.want || r != nil {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
