@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
@@ -298,5 +299,89 @@ func TestResultsInATurn(t *testing.T) {
 				t.Errorf("%s, %s: got %q", who, name, warned[0].Message)
 			}
 		}
+	}
+}
+
+// What policies and conditions do to the steps they are shown is not done to
+// those of the result.
+func TestStepsInHand(t *testing.T) {
+	spoil := func(steps []*loop.Step) {
+		for _, s := range steps {
+			if s == nil {
+				continue
+			}
+			for i := range s.Messages {
+				s.Messages[i] = llm.User("evil")
+			}
+			clear(s.Calls)
+			clear(s.Results)
+			*s = loop.Step{Text: "evil"}
+		}
+		clear(steps)
+	}
+	before := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		spoil(s.Steps)
+		return loop.Decision{}, nil
+	}})
+	after := policy("p", loop.Hooks{AfterStep: func(_ context.Context, s *loop.StepInfo, step *loop.Step) (loop.Decision, error) {
+		if step != s.Steps[len(s.Steps)-1] || step.Index != s.Step || len(step.Calls) != 1 || len(step.Results) != 1 || len(step.Messages) != 2 {
+			t.Errorf("after step %d: got %+v", s.Step, step)
+		}
+		spoil(s.Steps)
+		return loop.Decision{}, nil
+	}})
+	stop := loop.StopFunc(func(_ context.Context, s loop.StopInfo) (bool, error) {
+		if last := s.Steps[s.StepCount()-1]; len(last.Calls) != 1 {
+			t.Errorf("condition: got %+v", last)
+		}
+		spoil(s.Steps)
+		return false, nil
+	})
+	want, err := held(t, "nobody", model(calls("a"), calls("a#x"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, cfg := range map[string]loop.Config{
+		"before a step":         {Policies: []loop.Policy{before}},
+		"after a step":          {Policies: []loop.Policy{after}},
+		"a condition":           {StopWhen: []loop.StopCondition{stop}},
+		"before another policy": {Policies: []loop.Policy{before}, StopWhen: []loop.StopCondition{loop.HasToolCall("b")}},
+	} {
+		cfg.Tools = []loop.Tool{echo("a")}
+		res, err := held(t, name, model(calls("a"), calls("a#x"), text("done")), cfg)
+		if diff := cmp.Diff(want, res, cmpopts.IgnoreUnexported(loop.Step{})); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+// What a policy fills into the result stands there; the trace says how the run
+// ended.
+func TestEndChangesTheResult(t *testing.T) {
+	own := loop.Result{Text: "mine", Stop: "mine", Finish: "mine", Usage: llm.Usage{Input: 99}, ModelCalls: 99, Pending: []llm.ToolCall{{ID: "c9"}}}
+	judged := around("judged", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		if _, err := next(ctx, &loop.ModelCall{Request: call.Request, Purpose: trace.PurposeJudge}); err != nil {
+			return nil, err
+		}
+		return next(ctx, call)
+	})
+	fill := policy("fill", loop.Hooks{End: func(_ context.Context, res *loop.Result) error {
+		clear(res.UsageBy)
+		*res = own
+		return nil
+	}})
+	said := fake.Turn{Text: "x", Usage: llm.Usage{Input: 3}}
+	var mem trace.Memory
+	res, err := held(t, "fill", inTurn(said, said), loop.Config{Policies: []loop.Policy{judged, fill}, Sink: &mem})
+	if diff := cmp.Diff(&own, res); diff != "" || err != nil {
+		t.Errorf("%v; result (-want +got):\n%s", err, diff)
+	}
+	want := trace.RunEnd{
+		Stop: trace.CauseNone, Finish: llm.FinishStop, Steps: 1, Calls: 2, Usage: llm.Usage{Input: 6},
+		UsageBy:  map[trace.Purpose]llm.Usage{trace.PurposeAnswer: {Input: 3}, trace.PurposeJudge: {Input: 3}},
+		Appended: []llm.Message{llm.Assistant(llm.Text{Text: "x"})},
+	}
+	if diff := cmp.Diff(want, of[trace.RunEnd](mem.Events())[0]); diff != "" {
+		t.Errorf("the trace's end (-want +got):\n%s", diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/looptape/looptape/internal/slab"
@@ -50,6 +51,7 @@ type run struct {
 	unsent   []llm.Message // what came after that request, and then gave way to a rewrite
 	step     int
 	steps    []*Step
+	lent     []*Step // the same as policies and conditions have them in hand
 	usage    llm.Usage
 	turn     *llm.Turn      // the step's answer, until the history has it
 	given    *llm.Turn      // the same as policies have it in hand
@@ -168,7 +170,7 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 		return nil, true, r.decideEnd(trace.NoStep)
 	}
 	s = r.frame()
-	*s = StepInfo{Step: n, Usage: r.usage, Steps: r.steps[:len(r.steps):len(r.steps)], run: r, Request: r.reqs.One()}
+	*s = StepInfo{Step: n, Usage: r.usage, Steps: r.inHand(), run: r, Request: r.reqs.One()}
 	*s.Request = llm.Request{
 		Model: r.cfg.Model, System: r.cfg.System, Tools: r.defs, ToolChoice: r.cfg.ToolChoice,
 		Delivery: r.cfg.Delivery, Settings: r.cfg.Settings,
@@ -315,7 +317,8 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 		r.err = r.decideEnd(r.step)
 		return true, nil
 	}
-	s.Usage, s.Steps = r.usage, r.steps[:len(r.steps):len(r.steps)]
+	s.Usage, s.Steps = r.usage, r.inHand()
+	step = s.Steps[len(s.Steps)-1]
 	for _, h := range r.hooks.after {
 		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, step) })
 		if err != nil {
@@ -355,6 +358,16 @@ func (r *run) end(err error) {
 	if res.Stop == "" {
 		res.Stop = stopCause(err)
 	}
+	end := trace.RunEnd{
+		Stop: res.Stop, Finish: res.Finish, Steps: r.begun, Calls: res.ModelCalls, Usage: res.Usage,
+		UsageBy: maps.Clone(res.UsageBy), Appended: r.history[r.shown:],
+	}
+	if r.unsent != nil {
+		end.Appended = slices.Concat(r.unsent, end.Appended)
+	}
+	for _, c := range res.Pending {
+		end.Pending = append(end.Pending, c.ID)
+	}
 	hooks := r.hooks.end
 	r.hooks.end = nil // each is called once, whatever it does
 	for _, h := range hooks {
@@ -365,16 +378,6 @@ func (r *run) end(err error) {
 		err = r.rec.err
 	}
 	r.err, r.finished = err, true
-	end := trace.RunEnd{
-		Stop: res.Stop, Finish: res.Finish, Steps: r.begun, Calls: res.ModelCalls, Usage: res.Usage,
-		UsageBy: res.UsageBy, Appended: r.history[r.shown:],
-	}
-	if r.unsent != nil {
-		end.Appended = slices.Concat(r.unsent, end.Appended)
-	}
-	for _, c := range res.Pending {
-		end.Pending = append(end.Pending, c.ID)
-	}
 	if err != nil {
 		e := describe(err)
 		end.Error = &e

@@ -63,7 +63,8 @@ type Hooks struct {
 	WrapTool func(next ToolFunc) ToolFunc
 	// AfterStep is asked after each step that ran tools, its results in place.
 	AfterStep func(ctx context.Context, s *StepInfo, step *Step) (Decision, error)
-	// End sees the result; it may still fill in what it likes.
+	// End sees the result; it may still fill in what it likes. The trace shows how
+	// the run ended, whatever it does.
 	End func(ctx context.Context, res *Result) error
 	// Tools are offered besides the Config's.
 	Tools []Tool
@@ -77,7 +78,7 @@ type StepInfo struct {
 	// hold is never changed in place.
 	Request *llm.Request
 	Usage   llm.Usage // spent so far
-	Steps   []*Step   // those that are complete
+	Steps   []*Step   // those that are complete; copies of those in the Result
 
 	run     *run
 	call    ModelCall

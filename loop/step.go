@@ -176,7 +176,32 @@ func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results [
 		}
 	}
 	r.steps = append(roomFor(r.steps), step)
+	if r.exposed() {
+		r.lent = append(roomFor(r.lent), step.copy())
+	}
 	return step
+}
+
+// exposed reports whether somebody else's code sees the steps.
+func (r *run) exposed() bool { return len(r.cfg.Policies)+len(r.cfg.StopWhen) > 0 }
+
+// inHand are the steps so far for policies and stop conditions: copies, which they
+// cannot do harm with. There is one a step, so that a step costs no more for those
+// before it.
+func (r *run) inHand() []*Step {
+	list := r.steps
+	if r.exposed() {
+		list = r.lent
+	}
+	return list[:len(list):len(list)]
+}
+
+// copy returns a step that shares nothing with s that could be changed, but what
+// its messages and results hold.
+func (s *Step) copy() *Step {
+	out := *s
+	out.Calls, out.Results, out.Messages = slices.Clone(s.Calls), slices.Clone(s.Results), slices.Clone(s.Messages)
+	return &out
 }
 
 func (r *run) onStep(step *Step) (err error) {

@@ -45,7 +45,7 @@ func stopNames(conditions []StopCondition) string {
 // StopInfo is what a stop condition knows. Its last step is complete, results
 // included.
 type StopInfo struct {
-	Steps []*Step   // one a model turn, in order; not to be changed
+	Steps []*Step   // one a model turn, in order; copies of those in the Result
 	Usage llm.Usage // of all of them
 }
 
