@@ -212,7 +212,8 @@ func Trace(events iter.Seq2[trace.Event, error], opts *Options) ([]Violation, er
 // Messages checks a list of messages, such as the body of one request, against
 // those invariants that the messages alone can show. A list may begin with
 // system messages, and it may end with calls that have no results yet, or with
-// an assistant turn that says nothing: nobody has sent that one on.
+// an assistant turn that says nothing or calls a tool without a name: nobody has
+// sent that one on.
 func Messages(run string, messages []llm.Message) []Violation {
 	l := NewList(run)
 	for _, m := range messages {
@@ -226,7 +227,7 @@ type List struct {
 	sink  sink
 	list  list
 	found []Violation
-	empty []llm.Message // an assistant turn that says nothing, until another message comes
+	held  *llm.Message // the last one, if it is an answer that cannot be sent on
 }
 
 // NewList returns a List whose violations name the run.
@@ -238,12 +239,12 @@ func NewList(run string) *List {
 
 // Add takes the next message.
 func (l *List) Add(m llm.Message) {
-	for _, e := range l.empty {
-		l.add(e)
+	if l.held != nil {
+		l.add(*l.held)
+		l.held = nil
 	}
-	l.empty = l.empty[:0]
-	if m.Role == llm.RoleAssistant && empty(m) {
-		l.empty = append(l.empty, m)
+	if m.Role == llm.RoleAssistant && (empty(m) || nameless(m)) {
+		l.held = &m
 		return
 	}
 	l.add(m)
@@ -256,6 +257,13 @@ func (l *List) add(m llm.Message) {
 
 // Done returns the violations in the order in which they were found.
 func (l *List) Done() []Violation {
+	switch {
+	case l.held != nil:
+		l.list.take(&l.sink, *l.held)
+	case l.list.n == 0:
+		l.sink.event = NoEvent
+		l.sink.report(invWellFormed, "there are no messages; no provider takes an empty list")
+	}
 	l.list.settle(&l.sink, true)
 	return l.found
 }

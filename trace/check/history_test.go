@@ -55,7 +55,7 @@ func TestRewrites(t *testing.T) {
 			"INV-01: the call number 1 of message 1 has no result", "INV-01: the call number 2 of message 1 has no result",
 		}},
 		{"a result without an id", []llm.Message{user, asks, both}, 2, []llm.Message{llm.ToolResults(good(""), good("c2"))}, []string{
-			`INV-01: a result is for the call "", which`, "INV-01: the request was sent without a result of the call number 1 of message 1",
+			`INV-01: a result is for the call "", which`,
 		}},
 		{"a result of a call that was cut", []llm.Message{user, asks, both}, 1, []llm.Message{both}, []string{
 			`INV-01: a result is for the call "c1", which no`, `INV-01: a result is for the call "c2", which no`,

@@ -65,6 +65,11 @@ func (l *list) learn(id string) (i int32, known bool) {
 // add takes the next message.
 func (l *list) add(s *sink, m llm.Message) {
 	wellFormed(s, l.n, m)
+	l.take(s, m)
+}
+
+// take is add for a message that may be malformed.
+func (l *list) take(s *sink, m llm.Message) {
 	carries := false
 	for _, p := range m.Parts {
 		if r, ok := p.(llm.ToolResult); ok && !ofProvider(m, r.ID) {
@@ -137,6 +142,7 @@ func (l *list) answer(s *sink, id string) {
 	place, known := l.find(id)
 	if !known {
 		reportNoCall(s, id)
+		l.excuse(id)
 		return
 	}
 	for i := range l.open {
@@ -158,6 +164,17 @@ func (l *list) answer(s *sink, id string) {
 		return
 	}
 	s.report(invPairing, "the call %q has more than one result", id)
+}
+
+// excuse takes a result without an id as that of the next call that waits for
+// one: no more is wrong than that its id is missing.
+func (l *list) excuse(id string) {
+	for i := l.next; id == "" && i < len(l.open); i++ {
+		if c := &l.open[i]; !c.done {
+			c.done, l.placed[c.at].answered, l.next = true, int32(l.n), i+1
+			return
+		}
+	}
 }
 
 func reportNoCall(s *sink, id string) {

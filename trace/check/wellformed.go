@@ -26,6 +26,9 @@ func malformed(m llm.Message) string {
 		if empty(m) {
 			return "is an assistant turn that says nothing; an empty turn is not sent"
 		}
+		if nameless(m) {
+			return "has a call without the name of a tool"
+		}
 	case llm.RoleTool:
 		if len(m.Parts) == 0 {
 			return "is a tool message without a result"
@@ -55,6 +58,17 @@ func empty(m llm.Message) bool {
 		}
 	}
 	return true
+}
+
+// nameless reports whether a message has a call without a name, which no provider
+// takes back.
+func nameless(m llm.Message) bool {
+	for _, p := range m.Parts {
+		if c, ok := p.(llm.ToolCall); ok && c.Name == "" && !c.ProviderExecuted {
+			return true
+		}
+	}
+	return false
 }
 
 func misplaced(m llm.Message, p llm.Part) bool {
