@@ -36,12 +36,13 @@ import (
 // # A request read back
 //
 // DecodeRequest(EncodeRequest(r)) is r, but for these: assistant messages in a row
-// are one message, and so are tool messages; neighbouring texts without opaque data stay
-// apart only within a message; a result has the name of its call, and no IsError; a
-// tool that leaves Strict open is not strict (the provider would take it for strict,
-// and refuse most schemas); a schema without properties has an empty list of them;
-// raw JSON is compact; the tool choice and ParallelCalls go without tools; names of
-// calls have only the characters that the provider allows.
+// are one message, and so are tool messages; a result has the name of its call, and
+// no IsError; media by URL has the type image/* or application/octet-stream, or
+// application/pdf by its name; a tool that leaves Strict open and whose schema does not
+// keep the rules of it is not strict (the provider would take it for strict, and refuse
+// it); a schema without properties has an empty list of them; raw JSON is compact; the
+// tool choice and ParallelCalls go where there are no tools; names of calls have only
+// the characters that the provider allows.
 type Responses struct{}
 
 var _ protocol.Protocol = Responses{}

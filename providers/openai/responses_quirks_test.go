@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -470,6 +471,9 @@ func TestResponsesAnyCut(t *testing.T) {
 			}
 			same("byte by byte", iotest.OneByteReader(strings.NewReader(q.wire)))
 			for i := range q.wire {
+				if os.Getenv("LOOPTAPE_QUICK") != "" {
+					break // mutants are found by the cuts between bytes above
+				}
 				cut := func() io.Reader { return io.MultiReader(strings.NewReader(q.wire[:i]), strings.NewReader(q.wire[i:])) }
 				if got := allEvents(cut()); got != whole {
 					t.Fatalf("cut at %d: got %s, want %s", i, got, whole)
