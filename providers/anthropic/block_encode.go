@@ -102,6 +102,8 @@ func (w *writer) media(p llm.Media) {
 	switch {
 	case p.Data == nil && p.URL == "":
 		w.fail("%s has neither data nor a URL (digest %q): give it its content", p.MediaType, p.Digest)
+	case p.Data == nil && strings.HasPrefix(p.URL, "data:"):
+		w.fail("Anthropic Messages takes no data URL; put the bytes of the %s into Data", p.MediaType)
 	case image:
 		w.dst = append(w.dst, `{"type":"image","source":`...)
 	case p.MediaType == pdf, p.MediaType == plain && p.Data != nil:

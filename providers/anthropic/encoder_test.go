@@ -79,6 +79,11 @@ func TestEncoderEvents(t *testing.T) {
 			[]string{`"partial_json":":1}"`}, nil},
 		{"a finish that has no word", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishError, Raw: "end_turn"}}, []string{`"stop_reason":null`}, nil},
 		{"a finish of another protocol", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}}, []string{`"stop_reason":"end_turn"`}, nil},
+		{"a pause", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishPause}}, []string{`"stop_reason":"pause_turn"`}, nil},
+		{"a limit", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishLength, Raw: "MAX_TOKENS"}}, []string{`"stop_reason":"max_tokens"`}, nil},
+		{"calls", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishToolCalls, Raw: "tool_calls"}}, []string{`"stop_reason":"tool_use"`}, nil},
+		{"a redacted thought with a text", protocol.Answer{}, []llm.Event{llm.ReasoningDelta{Text: "a", Opaque: raw(`{"type":"redacted_thinking","data":"d"}`)}},
+			[]string{`{"type":"thinking_delta","thinking":"a"}}`, `"index":1,"content_block":{"type":"redacted_thinking","data":"d"}`}, nil},
 		{"a filter", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishContentFilter, Message: "why"}}, []string{`"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":null,"explanation":"why"}`}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +174,8 @@ func TestStreamOddities(t *testing.T) {
 			text(call("a", "f", "{}")), ""},
 		{"no stop reason", []string{begin, msgStop}, nil, llm.WarnNoFinish},
 		{"members that are not what they should be", []string{`{"type":"message_start","message":5,"usage":6,"index":"x","content_block":7,"delta":8}`, begin, `{"type":"content_block_start","index":0}`,
-			`{"type":"message_delta","delta":{"stop_reason":5,"stop_details":6,"container":null},"usage":{"input_tokens":"x","output_tokens":1e99,"output_tokens_details":5}}`, endTurn, msgStop}, nil, ""},
+			`{"type":"message_delta","delta":{"stop_reason":5,"stop_details":6,"container":null},"usage":{"input_tokens":"x","output_tokens":1e99,"output_tokens_details":5}}`,
+			`{"type":"message_delta","delta":{"stop_details":{"category":null,"explanation":null}},"usage":{"output_tokens_details":{"more":1}}}`, endTurn, msgStop}, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, wire := range []string{stream(c.data...), "data: " + strings.Join(c.data, "\n\ndata: ") + "\n\n"} {

@@ -84,7 +84,7 @@ func TestDecodeRequest(t *testing.T) {
 				llm.Unknown{Raw: raw(`{"x":1}`)},
 			}}}})},
 		{"calls", `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f"},{"type":"tool_use","id":"b","name":"f","input":null,"caller":null},{"type":"tool_use","id":"c","name":"f","input":"x","caller":{"type":"direct","y":1}},` +
-			`{"type":"tool_use","id":"d","name":"f","input":[1, 2],"caller":{"type":"direct"},"cache_control":{}},{"type":"tool_use","id":"e","name":"f","caller":"direct"},{"type":"thinking","thinking":"t"},{"type":"text","text":"x","citations":[]}]}]}`,
+			`{"type":"tool_use","id":"d","name":"f","input":[1, 2],"caller":{ "type" : "direct" },"cache_control":{}},{"type":"tool_use","id":"e","name":"f","caller":"direct"},{"type":"thinking","thinking":"t"},{"type":"text","text":"x","citations":[]}]}]}`,
 			buffered(llm.Request{Messages: []llm.Message{llm.Assistant(call("a", "f", ""), call("b", "f", ""), llm.ToolCall{ID: "c", Name: "f", Args: "x", Opaque: raw(`{"caller":{"type":"direct","y":1}}`)},
 				llm.ToolCall{ID: "d", Name: "f", Args: "[1, 2]", Opaque: raw(`{"cache_control":{}}`)}, llm.ToolCall{ID: "e", Name: "f", Opaque: raw(`{"caller":"direct"}`)},
 				llm.Reasoning{Text: "t"}, llm.Text{Text: "x"})}})},
@@ -113,6 +113,8 @@ func TestDecodeRequestErrors(t *testing.T) {
 		{`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","data":"?"}}]}]}`, "the request body: the data of this image is not base64 at messages[0].content[0] (byte 94)"},
 		{`{"messages":[{"role":"user","content":[{"type":"image","source":5}]}]}`, "the request body: expected an object at messages[0].content[0].source (byte 65)"},
 		{`{"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"tool_result"}]}]}]}`, "the request body: a tool_result cannot stand in a tool_result at messages[0].content[0].content[0] (byte 73)"},
+		{`{"messages":[{"role":"user","content":[{"type":"tool_result","content":[5]}]}]}`, "the request body: expected an object at messages[0].content[0].content[0] (byte 73)"},
+		{`{"messages":[{"role":"user","content":[{"type":"novel","x":`, "the request body: the text ends too early at messages[0].content[0].x (byte 60)"},
 		{`{"max_tokens":1.5}`, "the request body: expected a whole number, not 1.5 at max_tokens (byte 15)"},
 		{`{"tools":[5]}`, "the request body: expected an object at tools[0] (byte 11)"},
 		{`{"stop_sequences":[5]}`, "the request body: expected a string at stop_sequences[0] (byte 20)"},

@@ -157,6 +157,7 @@ func TestEncodeRequestErrors(t *testing.T) {
 		{"unknown", userSays(llm.Unknown{Kind: "x", Raw: raw(`[]`)}), `messages[0].parts[0]: the block of type "x" is not a JSON object, or nests more than 500 deep`},
 		{"unknown", userSays(llm.Unknown{Kind: "x"}), `messages[0].parts[0]: the block of type "x" is not a JSON object, or nests more than 500 deep`},
 		{"media elsewhere", userSays(llm.Media{MediaType: "image/png", Digest: "sha256:00"}), `messages[0].parts[0]: image/png has neither data nor a URL (digest "sha256:00"): give it its content`},
+		{"a data URL", userSays(llm.Media{MediaType: "image/png", URL: "data:image/png;base64,AQ=="}), "messages[0].parts[0]: Anthropic Messages takes no data URL; put the bytes of the image/png into Data"},
 		{"audio", userSays(llm.Media{MediaType: "audio/wav", Data: []byte{1}}), "messages[0].parts[0]: Anthropic Messages takes images, PDF and plain text, not audio/wav"},
 		{"plain text at a URL", userSays(llm.Media{MediaType: "text/plain", URL: "u"}), "messages[0].parts[0]: Anthropic Messages takes images, PDF and plain text, not text/plain at a URL"},
 		{"plain text that is none", userSays(llm.Media{MediaType: "text/plain", Data: []byte{0xff}}), "messages[0].parts[0]: the text of a document is not UTF-8"},
