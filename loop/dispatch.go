@@ -151,6 +151,9 @@ func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 		return Output{}, fmt.Errorf("a policy ran the tool %q twice for one call, or after the call was over", call.Name)
 	}
 	call.ID, call.Name, call.Args = p.Call.ID, p.Call.Name, p.Args
+	if r.recorded {
+		ctx = &serving{Context: ctx, call: trace.Parent{Run: r.in.ID, Call: call.ID}}
+	}
 	return p.tool.Run(ctx, call)
 }
 

@@ -20,6 +20,8 @@ type run struct {
 	cfg   *Config
 	in    Input
 	rec   *recorder
+	// recorded says that somebody looked when the run began.
+	recorded bool
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc

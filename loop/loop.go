@@ -102,7 +102,7 @@ type Config struct {
 	Policies []Policy
 
 	// Sink gets every event of every run, deltas if Deltas is set. A Sink for
-	// one run alone is in Input.
+	// one run alone is in Input. For names where Agents share one see Input.ID.
 	Sink   trace.Sink
 	Deltas bool
 	Clock  Clock          // nil is SystemClock
@@ -308,11 +308,16 @@ type Input struct {
 	// Messages are the conversation so far, the new user message last. They are
 	// not changed.
 	Messages []llm.Message
-	// ID is the run's name in its trace; empty means r1 for the Agent's first run
-	// without one, r2 for the next …
-	ID     string
-	Parent *trace.Parent // the call that this run serves, if any
-	Sink   trace.Sink    // gets this run's events, besides Config.Sink
+	// ID is the run's name in its trace. Empty means r1 for the Agent's first run
+	// without one, r2 for the next …; for a run with a Parent the parent's name and
+	// call, as in r1/c1, and in a tool r1/c1.2 for the next of the same call. Names
+	// must be unique in a sink: where several Agents share one, runs of theirs that
+	// have no parent need an ID.
+	ID string
+	// Parent is the call that this run serves. Left nil by a run that is started
+	// with the context of a tool, it is the tool's call, if that run is recorded.
+	Parent *trace.Parent
+	Sink   trace.Sink // gets this run's events, besides Config.Sink
 	// ToolChoice, if set, overrides the Config's for this run.
 	ToolChoice *llm.ToolChoice
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"runtime/debug"
-	"strconv"
 	"sync"
 
 	"github.com/looptape/looptape/llm"
@@ -99,10 +98,9 @@ const (
 func (a *Agent) Start(ctx context.Context, in Input) *Run {
 	r := &Run{done: make(chan struct{})}
 	r.exec = func(yield func(trace.Event, error) bool) {
-		if in.ID == "" {
-			in.ID = "r" + strconv.FormatInt(a.runs.Add(1), 10)
-		}
+		in := a.name(ctx, in)
 		k := &run{agent: a, in: in, cfg: &a.cfg, rec: newRecorder(a, in, yield)}
+		k.recorded = k.rec.on()
 		defer func() {
 			v := recover()
 			r.res, r.err, r.last = &k.res, k.err, k.rec.last
@@ -114,7 +112,7 @@ func (a *Agent) Start(ctx context.Context, in Input) *Run {
 				panic(v)
 			}
 		}()
-		k.execute(ctx)
+		k.execute(withoutCall(ctx))
 	}
 	return r
 }

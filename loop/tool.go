@@ -120,32 +120,6 @@ func ClientTool(name, description string, parameters json.RawMessage) (Tool, err
 	return RawTool(name, description, parameters, nil)
 }
 
-// callContext is a context that carries a call.
-type callContext struct {
-	context.Context
-	call Call
-}
-
-// Value implements context.Context.
-func (c *callContext) Value(key any) any {
-	if key == (callKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
-type callKey struct{}
-
-// CallOf returns the call that a function made a tool by NewTool serves; ok is
-// false in any other context.
-func CallOf(ctx context.Context) (call Call, ok bool) {
-	c, ok := ctx.Value(callKey{}).(*callContext)
-	if !ok {
-		return Call{}, false
-	}
-	return c.call, true
-}
-
 // nameRule is what OpenAI, Anthropic and Gemini all take in a name (Gemini also
 // wants a letter or an underscore first, which its adapter sees to).
 var nameRule = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
