@@ -25,6 +25,10 @@ if it is a txtar archive with a section "trace", is the trace that must come out
 The run is held against that trace and against the invariants. A file without an
 expected trace (or with --print) has its trace printed.
 
+With --buffered the file is played twice: as it is, and with models that give
+their answers in one piece. Messages, results, usage and the reason of the stop
+must be the same (INV-12); what is printed and recorded is the second run.
+
 Nothing but the file decides what happens: there is no network and no waiting,
 and the same file gives the same trace each time.
 
@@ -37,9 +41,14 @@ does not hold or a script does not fit, 2 if a file cannot be read.`,
 	c.Flags().BoolVar(&p.update, "update", false, "write what came out into the files as what is expected")
 	c.Flags().BoolVar(&p.show, "print", false, "print each trace, also where one is expected")
 	c.Flags().StringVar(&p.record, "record", "", "also write the runs to this trace `file`")
-	c.Flags().BoolVar(&p.buffered, "buffered", false, "ask the models for whole answers")
+	c.Flags().BoolVar(&p.buffered, "buffered", false, "also ask the models for whole answers, which must come to the same (INV-12)")
 	p.format = formatFlag(c, "text", "json")
-	c.RunE = func(c *cobra.Command, args []string) error { return p.play(c, w, args) }
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if p.update && p.buffered {
+			return fmt.Errorf("--update writes what comes of the file as it is, and --buffered plays another run; use one of them, or loop: {delivery: buffered} in the file; see %s --help", c.CommandPath())
+		}
+		return p.play(c, w, args)
+	}
 	return c
 }
 
@@ -114,11 +123,10 @@ func (p *player) one(c *cobra.Command, w *world, name string, sink *trace.Writer
 		out.unreadable = true
 		return fail(err)
 	}
-	o, err := scenario.Run(c.Context(), f.Script, &scenario.Options{Adjust: func(cfg *loop.Config) {
-		if p.buffered {
-			cfg.Delivery = llm.Buffered
-		}
-	}})
+	o, err := scenario.Run(c.Context(), f.Script, nil)
+	if err == nil && p.buffered {
+		o, err = p.twin(c, w, f, o, &out)
+	}
 	if err != nil {
 		_, syntax := errors.AsType[*fake.SyntaxError](err)
 		out.unreadable = syntax
@@ -128,7 +136,7 @@ func (p *player) one(c *cobra.Command, w *world, name string, sink *trace.Writer
 		return fail(err)
 	}
 	out.Unused = o.Unused
-	out.Violations = violations(o.Events)
+	out.Violations = append(out.Violations, violations(o.Events)...)
 	switch {
 	case p.update && name == "-":
 		return fail(errors.New("standard input cannot be updated; give the file's name"))
@@ -137,7 +145,7 @@ func (p *player) one(c *cobra.Command, w *world, name string, sink *trace.Writer
 			return fail(err)
 		}
 		out.Updated = true
-	default:
+	case !p.buffered:
 		out.Difference = f.Compare(o)
 	}
 	if p.show || !f.HasTrace && !p.update {
@@ -145,6 +153,22 @@ func (p *player) one(c *cobra.Command, w *world, name string, sink *trace.Writer
 	}
 	out.OK = out.Difference == "" && len(out.Violations) == 0
 	return out
+}
+
+// twin holds the run of the file as it is against what the file expects, plays the
+// file again with whole answers, and holds that run against the first.
+func (p *player) twin(c *cobra.Command, w *world, f *scenario.File, o *scenario.Outcome, out *played) (*scenario.Outcome, error) {
+	out.Difference = f.Compare(o)
+	whole, err := scenario.Run(c.Context(), f.Script, &scenario.Options{Adjust: func(cfg *loop.Config) { cfg.Delivery = llm.Buffered }})
+	if err != nil {
+		return nil, err
+	}
+	if s := f.Script; s.Consumer != nil || s.Cancel != nil && s.Cancel.AfterEvents > 0 {
+		complain(w, fmt.Errorf("%s: it ends after a number of events, of which a buffered run has others; the two are not compared", f.Name))
+		return whole, nil
+	}
+	out.Violations = reported(check.Pair(o.Events, whole.Events, check.Delivery))
+	return whole, nil
 }
 
 // writeRun writes a run's events to the sink, which may be nil, under a name that
@@ -167,9 +191,13 @@ func violations(events []trace.Event) []violation {
 	for _, ev := range events {
 		c.Add(ev)
 	}
-	var r report
-	r.Counts = map[string]int{}
-	r.add("", c.Done())
+	return reported(c.Done())
+}
+
+// reported are the violations that count.
+func reported(found []check.Violation) []violation {
+	r := report{Counts: map[string]int{}}
+	r.add("", found)
 	return r.Violations
 }
 
@@ -204,7 +232,11 @@ func (p *player) print(w *world, out played, many bool) error {
 	b.WriteString(out.Trace)
 	b.WriteString(out.Difference)
 	for _, v := range out.Violations {
-		fmt.Fprintf(&b, "%s at event %d: %s\n", v.Invariant, v.Event, v.Message)
+		where := ""
+		if v.Event != check.NoEvent {
+			where = fmt.Sprintf(" at event %d", v.Event)
+		}
+		fmt.Fprintf(&b, "%s%s: %s\n", v.Invariant, where, v.Message)
 	}
 	if out.Difference != "" {
 		fmt.Fprintf(&b, "To accept what came, read it and run: looptape run --update %s\n", out.File)
