@@ -83,7 +83,21 @@ hold, 2 for wrong usage or input that cannot be read (1 if both).`,
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(newDemo(w), newRun(w), newCheck(w), newTrace(w), newScenario(w))
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.RunE = needCommand // cobra's own prints its help and holds
+		}
+	}
 	return root
+}
+
+// noArguments is the check of the arguments of a command that takes none.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments, got %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())
+	}
+	return nil
 }
 
 // needCommand is what a command does that only holds others.

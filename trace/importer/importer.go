@@ -15,6 +15,7 @@
 package importer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -47,8 +48,11 @@ const (
 // ErrFormat says that a recording is in none of the formats above.
 var ErrFormat = errors.New("not a trace, not a list of messages and not a tau-bench result")
 
+// ErrEmpty says that a recording has nothing but space in it.
+var ErrEmpty = errors.New("it is empty; what should have written it wrote nothing")
+
 // Error is a part of a recording that cannot be read. Err is what is wrong
-// there, ErrFormat if it is all of it.
+// there, ErrFormat or ErrEmpty if it is all of it.
 type Error struct {
 	File string
 	Line int    // counts from 1; 0 if no line is to blame
@@ -114,6 +118,9 @@ func Open(name string, r io.Reader) (*Source, error) {
 	head, err := in.head()
 	if err != nil && len(head) == 0 {
 		return nil, &Error{File: name, Err: err}
+	}
+	if len(bytes.TrimSpace(head)) == 0 {
+		return nil, &Error{File: name, Err: ErrEmpty}
 	}
 	shape, ok := sniff(head)
 	if !ok {

@@ -22,9 +22,6 @@ type shape struct {
 // anywhere; ok is false if it is none that is known.
 func sniff(head []byte) (s shape, ok bool) {
 	head = bytes.TrimLeft(head, " \t\r\n")
-	if len(head) == 0 {
-		return s, false
-	}
 	s.lines = inLines(head)
 	d := jsonio.NewDec(string(head))
 	opening := d.Peek()
