@@ -145,7 +145,7 @@ func (d *demonstration) check() ([]*demoRun, error) {
 			runs = append(runs, newDemoRun(run))
 		}
 	}
-	d.printf("Checking %d recorded runs against the %d invariants that a recording can show.\n\n", len(runs), shown())
+	d.printf("Checking %d recorded runs against the %d of %d invariants that a recording can show.\n\n", len(runs), shown(), len(check.Catalogue()))
 	var rows [][]string
 	for _, r := range runs {
 		for _, v := range r.violations {
@@ -163,7 +163,7 @@ func (d *demonstration) check() ([]*demoRun, error) {
 func shown() int {
 	n := 0
 	for _, i := range check.Catalogue() {
-		if i.SeenBy == check.ByWire || i.SeenBy == check.ByTrace {
+		if i.SeenBy == check.Wire || i.SeenBy == check.OneTrace {
 			n++
 		}
 	}
