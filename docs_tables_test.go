@@ -108,7 +108,8 @@ func keys(t *testing.T, src []byte, name string) string {
 func (s *schema) kind() string {
 	switch {
 	case s.Ref != "":
-		return "[" + word(s.Ref) + "](#" + anchor(word(s.Ref)) + ")"
+		name := s.Ref[strings.LastIndex(s.Ref, "/")+1:]
+		return "[" + strings.ReplaceAll(name, "_", " ") + "](#" + slug(name) + ")"
 	case len(s.Enum) > 0:
 		return "`" + strings.Join(s.Enum, "`, `") + "`"
 	case s.Const != nil:
@@ -143,11 +144,17 @@ func (s *schema) kind() string {
 	return "any"
 }
 
-func word(ref string) string {
-	return strings.ReplaceAll(ref[strings.LastIndex(ref, "/")+1:], "_", " ")
+// The header and the envelope are what every reader needs: each member is told.
+func TestDocMembers(t *testing.T) {
+	defs := parse(t, trace.Schema()).Defs
+	for _, name := range []string{"header", "event"} {
+		for _, k := range sorted(defs[name].Properties) {
+			if defs[name].Properties[k].Description == "" {
+				t.Errorf("the schema of traces does not tell what %s.%s is", name, k)
+			}
+		}
+	}
 }
-
-func anchor(word string) string { return strings.ReplaceAll(word, ".", "") }
 
 // kinds is the table of the kinds of event.
 func kinds(t *testing.T) string {
