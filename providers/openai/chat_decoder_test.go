@@ -178,6 +178,16 @@ func TestChatEvents(t *testing.T) {
 			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "1"}, llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
+			"all indexes of one digit", []string{chatCalls(`{"index":9,"id":"1","function":{"name":"f","arguments":"{"}}`), chatCalls(`{"index":8,"id":"2","function":{"name":"g"}}`), chatCalls(`{"index":9,"function":{"arguments":"}"}}`), chatSays("", "stop")},
+			[]llm.Event{
+				llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"}, llm.ToolCallDelta{Index: 1, Args: "}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
+			},
+		},
+		{
+			"a refusal among the elements of a content", []string{chatSays(`"content":[{"type":"refusal","refusal":"no"},{"type":"text","text":"a"}]`), chatSays("", "stop")},
+			[]llm.Event{llm.TextDelta{Text: "no", Refusal: true}, llm.TextDelta{Text: "a"}, stop},
+		},
+		{
 			"a function call as it was before there were several", []string{chatSays(`"function_call":{"name":"f","arguments":"{"}`), chatSays(`"function_call":{"arguments":"}"}`, "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{"}, llm.ToolCallDelta{Index: 1, Args: "}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},

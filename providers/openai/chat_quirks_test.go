@@ -335,7 +335,7 @@ var chatQuirks = []struct {
 		id: "QO-28",
 		wires: []string{
 			chatStream(chatSays(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"First, "}]}]`),
-				chatSays(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"the "},{"type":"text","text":"list."}],"closed":true},{"type":"text","text":"Here "},{"type":"reference","reference_ids":[1]},7]`),
+				chatSays(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"the "},{"type":"text","text":"list."}],"closed":true},{"type":"text","text":"Here "},{"type":"reference","text":"no","reference_ids":[1]},7]`),
 				chatSays(`"content":"it is."`), chatSays("", "stop")),
 		},
 		bodies: []string{chatWhole(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"First, the list."}]},{"type":"text","text":"Here it is."}]`, `"stop"`)},
