@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -59,13 +61,17 @@ func newAgent(t testing.TB, m llm.Model, cfg loop.Config) *loop.Agent {
 	return a
 }
 
-// ran runs an agent on "go" with a trace, besides a sink of the configuration.
+// ran runs an agent on "go" with a trace, besides a sink of the configuration. No
+// goroutine may outlive the run, unless it abandons tools.
 func ran(t testing.TB, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Event, error) {
 	t.Helper()
 	var mem trace.Memory
 	in := loop.Ask("go")
 	in.Sink = &mem
 	res, err := newAgent(t, m, cfg).Run(t.Context(), in)
+	if cfg.Grace == 0 { // else it may abandon tools
+		goleak.VerifyNone(t)
+	}
 	return res, mem.Events(), err
 }
 

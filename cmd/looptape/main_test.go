@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +17,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"looptape": main})
+	testscript.Main(withoutLeaks{m}, map[string]func(){"looptape": main})
+}
+
+// withoutLeaks are tests that fail if a goroutine outlives them.
+type withoutLeaks struct{ *testing.M }
+
+func (m withoutLeaks) Run() int {
+	code := m.M.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, "goroutines outlive the tests:", err)
+		return 1
+	}
+	return code
 }
 
 func TestScripts(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
@@ -28,6 +29,7 @@ func run(t *testing.T, p loop.Policy, turns ...fake.Turn) (*loop.Result, *fake.M
 		t.Fatal(err)
 	}
 	res, err := agent.Run(t.Context(), loop.Ask("go"))
+	goleak.VerifyNone(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
@@ -79,6 +80,7 @@ func played(t *testing.T, path string) *scenario.Outcome {
 		t.Fatal(err)
 	}
 	o, err := scenario.Run(t.Context(), f.Script, nil)
+	goleak.VerifyNone(t)
 	if err != nil {
 		t.Fatal(err)
 	}
