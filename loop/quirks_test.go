@@ -485,6 +485,16 @@ func TestQuirksTableIsWhole(t *testing.T) {
 			t.Errorf("%s belongs to no row of the table", f)
 		}
 	}
+	for _, group := range []struct {
+		prefix string
+		last   int
+	}{{"QO", 31}, {"QR", 10}, {"QA", 14}, {"QG", 12}, {"QT", 11}} {
+		for n := range group.last {
+			if id := fmt.Sprintf("%s-%02d", group.prefix, n+1); !slices.Contains(ids, id) {
+				t.Errorf("the quirk %s is not in the table", id)
+			}
+		}
+	}
 	shared := os.Getenv("LOOPTAPE_SHARED")
 	if shared == "" {
 		shared = "../../shared"
