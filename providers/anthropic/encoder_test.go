@@ -73,6 +73,11 @@ func TestEncoderEvents(t *testing.T) {
 			`"index":2,"delta":{"type":"input_json_delta","partial_json":"C"}`, `"index":1,"delta":{"type":"input_json_delta","partial_json":"B"}`,
 			"{\"type\":\"content_block_stop\",\"index\":0}\n\nevent: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":2}",
 		}, []string{`{"type":"content_block_stop","index":1}`}},
+		{"the first of two, by id and by index", protocol.Answer{}, []llm.Event{
+			llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallStart{Index: 2, ID: "b", Name: "g"}, llm.ToolCallDelta{ID: "a", Args: "A"}, llm.ToolCallDelta{Index: 1, Args: "1"},
+		}, []string{`"index":0,"delta":{"type":"input_json_delta","partial_json":"A"}`, `"index":0,"delta":{"type":"input_json_delta","partial_json":"1"}`}, nil},
+		{"a call of MCP has no caller", protocol.Answer{}, []llm.Event{llm.PartDone{Part: llm.ToolCall{ID: "a", Name: "f", ProviderExecuted: true, Opaque: raw(`{"type":"mcp_tool_use"}`)}}},
+			[]string{`{"type":"mcp_tool_use","id":"a","name":"f","input":{}}`}, nil},
 		{"an index used again", protocol.Answer{}, []llm.Event{llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallStart{Index: 1, ID: "b", Name: "g"}, llm.ToolCallDelta{Index: 1, Args: "B"}},
 			[]string{`"index":1,"delta":{"type":"input_json_delta","partial_json":"B"}`}, nil},
 		{"arguments at the end", protocol.Answer{}, []llm.Event{llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: `{"a"`}, llm.ToolCallEnd{Index: 1, Args: `{"a":1}`}},
@@ -185,6 +190,27 @@ func TestStreamOddities(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStreamEvents shows the events themselves: calls are counted from 1.
+func TestStreamEvents(t *testing.T) {
+	var got []llm.Event
+	dec := anthropic.Messages{}.NewDecoder()
+	for _, data := range []string{begin, weather, input("0", `""`), input("0", `"{}"`), stop0, endTool, msgStop} {
+		if _, err := dec.Event("", []byte(data), func(ev llm.Event) { got = append(got, ev) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := dec.End(func(ev llm.Event) { got = append(got, ev) }); err != nil {
+		t.Fatal(err)
+	}
+	want := []llm.Event{
+		llm.Usage{Input: 10, Output: 1}, llm.ToolCallStart{Index: 1, ID: "toolu_1", Name: "weather"}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{Index: 1},
+		llm.Usage{Input: 10, Output: 5}, llm.Finish{Reason: llm.FinishToolCalls, Raw: "tool_use", ResponseID: "msg_1", Model: "m"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

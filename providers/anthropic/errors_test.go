@@ -50,6 +50,8 @@ func testErrors(t *testing.T) {
 		{"not UTF-8", 400, "{\"message\":\"\xff\"}", llm.APIError{Message: "{\"message\":\"\xff\"}"}},
 		{"200, of a type that may pass", 200, `{"error":{"type":"overloaded_error","message":"x","more":1}}`, llm.APIError{Code: "overloaded_error", Message: "x", Retryable: true}},
 		{"200, a time-out", 200, `{"error":{"type":"timeout_error","message":"x"}}`, llm.APIError{Code: "timeout_error", Message: "x", Retryable: true}},
+		{"300", 300, `{"error":{"type":"timeout_error","message":"x"}}`, llm.APIError{Code: "timeout_error", Message: "x"}},
+		{"299", 299, `{"error":{"type":"timeout_error","message":"x"}}`, llm.APIError{Code: "timeout_error", Message: "x", Retryable: true}},
 		{"200, of one that may not", 200, `{"error":{"type":"invalid_request_error","message":"x"}}`, llm.APIError{Code: "invalid_request_error", Message: "x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
