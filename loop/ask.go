@@ -77,6 +77,9 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	if err == nil {
 		err = r.follow(call)
 	}
+	if err == nil {
+		err = r.offers(call.Request)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,16 @@
 package loop
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 )
@@ -111,6 +117,35 @@ func (r *run) follow(call *ModelCall) error {
 		r.strayed = &other
 	}
 	return nil
+}
+
+// offers looks at the tools of a request that policies may have put in the place
+// of the run's.
+func (r *run) offers(req *llm.Request) error {
+	if len(req.Tools) == 0 || len(req.Tools) == len(r.defs) && &req.Tools[0] == &r.defs[0] {
+		return nil
+	}
+	for i, t := range req.Tools {
+		twice := slices.ContainsFunc(req.Tools[:i], func(o llm.Tool) bool { return o.Name == t.Name })
+		problem := ""
+		switch {
+		case t.Name == "":
+			problem = "has no name"
+		case twice:
+			problem = fmt.Sprintf("has the name %q, as one before it; take one of them out", t.Name)
+		case t.Parameters != nil && !isObject(t.Parameters):
+			problem = fmt.Sprintf("(%q) has Parameters that are not a JSON object", t.Name)
+		default:
+			continue
+		}
+		who := cmp.Or(strings.Join(r.hooks.wrappers, ", "), "(before the step)") // without a wrap, only there
+		return &PolicyError{who, fmt.Errorf("its request cannot be sent: Tools[%d] %s", i, problem)}
+	}
+	return nil
+}
+
+func isObject(raw json.RawMessage) bool {
+	return jsonio.Valid(raw) && bytes.TrimLeft(raw, " \t\r\n")[0] == '{'
 }
 
 // withoutTools is the request of a forced last answer, which offers none.

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -103,6 +104,59 @@ func TestAnswersTakenAway(t *testing.T) {
 		{"no such tool, mended", `nope{"n":"x"}`, "", away(whole), "", "unknown_tool", "there is no tool"},
 	} {
 		c.run(t)
+	}
+}
+
+// The trace tells why a call was answered or run with other arguments, whatever a
+// policy says of it.
+func TestCausesOfAnswers(t *testing.T) {
+	answer := func(isError bool, cause ...string) func(*loop.Planned) {
+		return func(c *loop.Planned) {
+			out := loop.TextOutput("mine")
+			out.IsError = isError
+			c.Answer = &out
+			for _, s := range cause {
+				c.Cause = s
+			}
+		}
+	}
+	because := func(cause string) func(*loop.Planned) { return func(c *loop.Planned) { c.Cause = cause } }
+	const whole, bad = `count{"m":1,"n":2}`, `count{"n":"x"}`
+	for _, c := range []batchCase{
+		{"answered", whole, "", answer(false), "", "answered", "mine"},
+		{"answered with an error", whole, "", answer(true), "", "answered", "mine"},
+		{"answered, with a cause", whole, "", answer(false, "cached"), "", "cached", "mine"},
+		{"answered, with defaults filled in", `count{"n":2}`, "", answer(false), "", "answered", "mine"},
+		{"refused, and answered", bad, "", answer(false), "", "answered", "mine"},
+		{"refused, and answered with an error", bad, "", answer(true), "", "answered", "mine"},
+		{"refused, and answered without a cause", bad, "", answer(true, ""), "", "answered", "mine"},
+		{"refused, and answered with a cause", bad, "", answer(true, "denied"), "", "denied", "mine"},
+		{"unknown, and answered", "nope", "", answer(false), "", "answered", "mine"},
+		{"answered as if refused", whole, "", answer(true, "invalid_args"), "", "invalid_args", "mine"},
+		{"answered as if it were unknown, without an error", whole, "", answer(false, "unknown_tool"), "", "answered", "mine"},
+		{"answered as if it were malformed, without an error", whole, "", answer(false, "malformed_args"), "", "answered", "mine"},
+		{"answered as if it were invalid, without an error", whole, "", answer(false, "invalid_args"), "", "answered", "mine"},
+		{"answered as if it were cut, without an error", whole, "", answer(false, "cut"), "", "answered", "mine"},
+		{"refused, in other words", bad, "", func(c *loop.Planned) { c.Answer.Content = loop.TextOutput("mine").Content }, "", "invalid_args", "mine"},
+		{"refused, but without an error", bad, "", func(c *loop.Planned) { c.Answer.IsError = false }, "", "answered", "invalid arguments"},
+		{"refused without a cause", bad, "", because(""), "", "invalid_args", "invalid arguments"},
+		{"refused with another cause", bad, "", because("denied"), "", "denied", "invalid arguments"},
+		{"run with a cause", whole, "", because("denied"), `{"m":1,"n":2}`, "", "counted"},
+		{"run with defaults and another cause", `count{"n":2}`, "", because("denied"), `{"m":7,"n":2}`, "defaults", "counted"},
+		{"run with defaults and no cause", `count{"n":2}`, "", because(""), `{"m":7,"n":2}`, "defaults", "counted"},
+	} {
+		c.run(t)
+	}
+}
+
+// A cause that is not an answer's does not hide a failure from the guard.
+func TestCauseWithoutAnswerAndTheGuard(t *testing.T) {
+	bad := tool("bad", func(context.Context) (string, error) { return "", errors.New("no") })
+	res, err := held(t, "guard", model(calls("bad#1"), calls("bad#2"), calls("bad#3"), text("done")), loop.Config{
+		Tools: []loop.Tool{bad}, Policies: []loop.Policy{onBatch(func(c *loop.Planned) { c.Cause = "denied" })},
+	})
+	if err != nil || res.Stop != trace.CauseGuard || len(res.Steps) != 3 {
+		t.Errorf("got %v, stop %q after %d steps", err, res.Stop, len(res.Steps))
 	}
 }
 

@@ -18,9 +18,11 @@ type planned struct {
 	step      int
 	cut       bool // the answer was cut off within it
 	tool      *Tool
-	checked   string // the Args that were found fit to run; empty if they were not
-	ran       bool   // its tool.start was recorded
-	told      bool   // and so was what came of it
+	checked   string  // the Args that were found fit to run; empty if they were not
+	why       string  // the Cause that was found then,
+	refusal   *Output // and the Answer
+	ran       bool    // its tool.start was recorded
+	told      bool    // and so was what came of it
 	running   bool
 	abandoned bool
 	lost      bool // that it was abandoned is to be recorded
@@ -98,15 +100,28 @@ func (r *run) askBatch(s *StepInfo, plans []*planned) (Decision, error) {
 	return Decision{}, nil
 }
 
-// recheck makes sure that what policies did to a call can be run.
+// recheck makes sure that what policies did to a call can be run, or was an answer,
+// and that the cause tells which.
 func (r *run) recheck(p *planned) {
+	cause := cmp.Or(p.Cause, p.why)
 	switch {
+	case p.Answer != nil && p.Answer == p.refusal && p.Answer.IsError:
+		p.Cause = cause
+	case p.Answer != nil && (cause == p.why || isRefusal(cause) && !p.Answer.IsError):
+		p.Cause = causeAnswered
 	case p.Answer != nil:
-		p.Cause = cmp.Or(p.Cause, causeAnswered)
 	case p.checked == "" || p.Args != p.checked:
 		p.Cause = causeEdit
 		r.check(p)
+	default:
+		p.Cause = p.why
 	}
+}
+
+// isRefusal reports whether a call was not run because it could not be, so that its
+// result is an error.
+func isRefusal(cause string) bool {
+	return cause == causeUnknown || cause == causeMalformed || cause == causeInvalid || cause == causeCut
 }
 
 // check finds out whether a call can be run, and answers one that cannot.
@@ -114,6 +129,7 @@ func (r *run) check(p *planned) {
 	if r.fit(p) {
 		p.checked = p.Args
 	}
+	p.why, p.refusal = p.Cause, p.Answer
 }
 
 // fit reports whether a call can be run, with its defaults filled in. One that

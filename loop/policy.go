@@ -99,8 +99,11 @@ func (s *StepInfo) Warn(code, message string) {
 type Decision struct {
 	// Action is empty or trace.GoOn to go on, trace.Stop or trace.ForceFinal.
 	Action trace.Action
-	Cause  trace.Cause // empty means trace.CausePolicy
-	Note   string
+	// Cause may be a budget, an approval, a hand-off, an end hook, a continued turn
+	// (with GoOn), or a word of the policy's own. Empty means trace.CausePolicy, and
+	// so does what only the loop can see: calls, none, cap, guard, cancel …
+	Cause trace.Cause
+	Note  string
 	// Messages replace the history of the run (BeforeStep), or follow the turn
 	// that is continued (AfterModel). The trace shows a rewrite, with Note as
 	// its cause.
@@ -138,7 +141,9 @@ type Planned struct {
 	// Args are what the tool will get.
 	Args string
 	// Answer, if not nil, is the call's result; the tool is not run. Cause says
-	// why, in a word.
+	// why, in a word: that of the loop's own refusal, which is there already, or the
+	// policy's. Left as it was beside another answer, it becomes "answered". It
+	// means nothing without an Answer.
 	Answer *Output
 	Cause  string
 }

@@ -35,7 +35,7 @@ func (r *run) decideEnd(step int) error {
 
 // decide records a decision, and why the run ends if it does.
 func (r *run) decide(step int, d Decision, policy string, own bool) {
-	if d.Cause == "" {
+	if d.Cause == "" || !own && reserved(d) {
 		d.Cause = trace.CausePolicy
 	}
 	if r.rec.on() {
@@ -46,6 +46,19 @@ func (r *run) decide(step int, d Decision, policy string, own bool) {
 		r.emit(step, ev)
 	}
 	r.res.Stop, r.res.Note = d.Cause, d.Note // the last decision is the one that ends the run
+}
+
+// reserved reports whether a decision has a cause that is for the loop alone to see.
+func reserved(d Decision) bool {
+	switch d.Cause {
+	case trace.CauseCalls, trace.CauseNone, trace.CauseCap, trace.CauseStopCondition, trace.CauseGuard, trace.CauseClientTools,
+		trace.CauseForced, trace.CauseMalformed, trace.CauseCancel, trace.CauseDeadline, trace.CauseError:
+		return true
+	case trace.CauseContinuedTurn:
+		return d.Action != trace.GoOn
+	case trace.CauseBudget, trace.CauseHandOff, trace.CauseEndHook, trace.CauseApproval, trace.CausePolicy:
+	}
+	return false
 }
 
 func (r *run) closeStep(n int) {
