@@ -185,7 +185,8 @@ func TestGraceWithoutAConsumer(t *testing.T) {
 			_, events, _ := unwound(t, at, model(calls("deaf", "deaf"), text("done")), loop.Config{
 				Clock: clock, Deadline: time.Second, Grace: 2 * time.Second, Tools: []loop.Tool{deaf},
 			}, func(run *loop.Run) {
-				for ev := range run.Events() {
+				for ev, err := range run.Events() { // the last one comes with the run's error
+					_ = err
 					if last = ev.Body.Kind() == trace.KindRunEnd; seen == n || last {
 						end()
 					}
