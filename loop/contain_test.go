@@ -83,8 +83,7 @@ func TestConsumerPanicsAnywhere(t *testing.T) {
 	wrap := policy("p", loop.Hooks{
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc { return next },
 		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-			s.Emit("mine", []byte("1"))
-			return loop.Decision{}, nil
+			return loop.Decision{}, s.Emit("mine", []byte("1"))
 		},
 	})
 	for n := range 20 {

@@ -365,6 +365,7 @@ func (b *batch) late(todo []*planned) (late []*planned) {
 	for _, p := range todo {
 		if p.running && p.outcome == "" {
 			p.abandoned, p.lost, p.outcome = true, true, trace.OutcomeCancelled
+			b.run.lost = true
 			late = append(late, p)
 		}
 	}

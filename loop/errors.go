@@ -19,6 +19,9 @@ var (
 	ErrBudget = errors.New("the token budget is spent")
 	// ErrToolTimeout: a tool took longer than Config.ToolTimeout.
 	ErrToolTimeout = errors.New("the tool took too long")
+	// ErrNoEvents: a policy wanted to add an event to the trace while tools ran, or
+	// after the run.
+	ErrNoEvents = errors.New("events of policies are not taken while tools run, nor after the run; add them in AfterStep")
 	// ErrLeft: the consumer of Events left before the end. It is a cancel:
 	// errors.Is(err, context.Canceled) holds as well.
 	ErrLeft = fmt.Errorf("the run's events were left before its end: %w", context.Canceled)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/looptape/looptape/internal/slab"
 	"github.com/looptape/looptape/llm"
@@ -62,6 +63,8 @@ type run struct {
 	asked    *ModelCall     // the model call under way
 	at       *StepInfo      // the step whose calls are open
 	open     []*planned     // calls whose results are not in the history
+	shut     atomic.Bool    // policies may not add events
+	lost     bool           // a call was abandoned: a policy's code may still run around its tool
 	forced   bool           // the next step is the forced last answer
 	seen     bool           // the end of the context was recorded
 	inStep   bool
@@ -152,7 +155,9 @@ func (r *run) loop() error {
 		next, plans, err := r.judge(s, turn, calls)
 		if err == nil {
 			r.at, r.open = s, plans
+			r.shut.Store(true)
 			r.dispatch(plans)
+			r.shut.Store(r.lost)
 			stop, err = r.settle(s, turn, calls, plans, next)
 		}
 		if err != nil {
@@ -384,5 +389,6 @@ func (r *run) end(err error) {
 		e := describe(err)
 		end.Error = &e
 	}
+	r.shut.Store(true)
 	r.rec.write(trace.Event{Step: trace.NoStep, Body: end}, err)
 }

@@ -85,14 +85,25 @@ type StepInfo struct {
 	results []llm.ToolResult // of the step's calls
 }
 
-// Emit adds an event of the policy's own to the trace.
-func (s *StepInfo) Emit(name string, data []byte) {
-	s.run.emit(s.Step, trace.Custom{Name: name, Data: data})
+// Emit adds an event of the policy's own to the trace; data is JSON. It is for
+// hooks, and for what goes around the model call. While tools run, as in WrapTool,
+// and once the run is over, it adds nothing and returns ErrNoEvents: a policy keeps
+// what it has to tell until AfterStep.
+func (s *StepInfo) Emit(name string, data []byte) error {
+	return s.add(trace.Custom{Name: name, Data: data})
 }
 
-// Warn adds a warning to the trace.
-func (s *StepInfo) Warn(code, message string) {
-	s.run.emit(s.Step, trace.Warning{Code: code, Message: message})
+// Warn adds a warning to the trace, when Emit adds an event.
+func (s *StepInfo) Warn(code, message string) error {
+	return s.add(trace.Warning{Code: code, Message: message})
+}
+
+func (s *StepInfo) add(body trace.Body) error {
+	if s.run.shut.Load() {
+		return ErrNoEvents
+	}
+	s.run.emit(s.Step, body)
+	return nil
 }
 
 // Decision is a hook's answer. Its zero value is to go on.

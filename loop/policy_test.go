@@ -135,7 +135,7 @@ func TestBeforeStep(t *testing.T) {
 		switch s.Step {
 		case 0:
 			s.Request.System, s.Request.Model = "be brief", "small"
-			s.Emit("mine", []byte(`{"x":1}`))
+			return loop.Decision{}, s.Emit("mine", []byte(`{"x":1}`))
 		case 1:
 			return loop.Decision{Messages: other}, nil
 		case 2:
@@ -184,8 +184,7 @@ func TestBeforeStep(t *testing.T) {
 func TestAfterModel(t *testing.T) {
 	failed := errors.New("tripwire")
 	stop := policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
-		s.Warn("odd", "very")
-		return loop.Decision{Action: trace.Stop, Err: failed}, nil
+		return loop.Decision{Action: trace.Stop, Err: failed}, s.Warn("odd", "very")
 	}})
 	res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{stop}})
 	if err != failed || len(res.Pending) != 1 || res.ToolRounds != 0 || len(res.Steps) != 1 {

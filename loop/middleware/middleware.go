@@ -58,7 +58,7 @@ func LeakedCalls() loop.Policy {
 	return loop.Policy{Name: "leaked_calls", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
 			if len(turn.Calls()) == 0 && leaked(turn.Text(), s.Request.Tools) {
-				s.Warn(WarnLeakedCall, "the text looks like a tool call that the server did not parse; it was not run")
+				return loop.Decision{}, s.Warn(WarnLeakedCall, "the text looks like a tool call that the server did not parse; it was not run")
 			}
 			return loop.Decision{}, nil
 		}}

@@ -1,0 +1,116 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// teller is a policy that adds an event and a warning in each of its hooks, called
+// as the place is, and notes where none was taken.
+type teller struct {
+	s       *loop.StepInfo
+	refused []string
+}
+
+func (e *teller) tell(place string) {
+	err := e.s.Emit(place, []byte("1"))
+	if warned := e.s.Warn(place, "odd"); !errors.Is(warned, err) {
+		panic(warned)
+	}
+	if errors.Is(err, loop.ErrNoEvents) {
+		e.refused = append(e.refused, place)
+	}
+}
+
+func (e *teller) hooks() loop.Hooks {
+	return loop.Hooks{
+		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			e.s = s
+			e.tell("before")
+			return loop.Decision{}, nil
+		},
+		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+			return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+				e.tell("call")
+				defer e.tell("called")
+				return next(ctx, call)
+			}
+		},
+		AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
+			e.tell("turn")
+			return loop.Decision{}, nil
+		},
+		Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+			e.tell("batch")
+			return loop.Decision{}, nil
+		},
+		WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+				e.tell("tool")
+				return next(ctx, call)
+			}
+		},
+		AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) {
+			e.tell("after")
+			return loop.Decision{}, nil
+		},
+		End: func(context.Context, *loop.Result) error {
+			e.tell("end")
+			return nil
+		},
+	}
+}
+
+// Events of policies are taken in their hooks, and not while tools run: there they
+// would come in no order.
+func TestEventsOfPolicies(t *testing.T) {
+	for _, width := range []int{1, 2} {
+		e := &teller{}
+		_, events := mustRun(t, model(calls("a", "a"), text("done")), loop.Config{
+			Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{policy("p", e.hooks())}, Concurrency: width, Clock: fake.NewClock(),
+		})
+		holds(t, "told", events)
+		e.tell("afterwards")
+		if diff := cmp.Diff([]string{"tool", "tool", "afterwards"}, e.refused); diff != "" {
+			t.Errorf("%d at once: refused (-want +got):\n%s", width, diff)
+		}
+		var got, warned []string
+		for _, c := range of[trace.Custom](events) {
+			got = append(got, c.Name)
+		}
+		for _, w := range of[trace.Warning](events) {
+			warned = append(warned, w.Code)
+		}
+		want := []string{"before", "call", "called", "turn", "batch", "after", "before", "call", "called", "turn", "end"}
+		if diff := cmp.Diff([][]string{want, want}, [][]string{got, warned}); diff != "" {
+			t.Errorf("%d at once: events and warnings (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
+// Once a call was abandoned, a wrap around it may still run: from then on no event
+// is taken.
+func TestEventsAfterAnAbandonedCall(t *testing.T) {
+	clock := fake.NewClock()
+	e := &teller{}
+	deaf := tool("deaf", func(context.Context) (string, error) { return "", clock.Sleep(context.Background(), time.Hour) })
+	_, events, err := ran(t, model(calls("deaf", "a"), text("done")), loop.Config{
+		Tools: []loop.Tool{deaf, echo("a")}, Policies: []loop.Policy{policy("p", e.hooks())}, Clock: clock, Deadline: time.Second, Grace: time.Second,
+	})
+	if derr := clock.Drain(); !errors.Is(err, loop.ErrDeadline) || derr != nil {
+		t.Errorf("got %v, drain %v", err, derr)
+	}
+	holds(t, "abandoned", events)
+	if diff := cmp.Diff([]string{"tool", "tool", "end"}, e.refused); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+}
