@@ -16,6 +16,10 @@ type batch struct {
 	hint  int  // where find looks first
 	own   bool // the turn is the run's, and not that of one which it resumes
 	dups  bool // two of the calls have one id
+	// queues are the first `queued` calls by their ids, when they are many and
+	// two have one.
+	queues map[string]*queue
+	queued int
 	// reused says that the id of a call is empty or was used before.
 	reused bool
 	// running counts the calls between tool.start and tool.end.
@@ -103,14 +107,18 @@ func (r *run) register(id, name, args string) *call {
 // call returns the call of an id, or nil. Of calls that share an id it is the
 // first in the state that is asked for.
 func (r *run) call(id string, want callState) *call {
-	b, l := &r.batch, &r.answer.list
+	b := &r.batch
 	if b.dups {
-		for i := range b.calls {
-			if c := &b.calls[i]; c.id == id && c.state == want {
-				return c
-			}
+		if c := b.first(id, want); c != nil {
+			return c
 		}
 	}
+	return r.known(id)
+}
+
+// known returns a call of an id, or nil.
+func (r *run) known(id string) *call {
+	b, l := &r.batch, &r.answer.list
 	if i, ok := b.find(id); ok {
 		return &b.calls[i]
 	}
@@ -123,6 +131,56 @@ func (r *run) call(id string, want callState) *call {
 		return nil
 	}
 	return c
+}
+
+// queue is the calls of one id, in their order. They start in it, so that behind
+// one that waits none has.
+type queue struct {
+	calls          []int32
+	asked, running int // before these, none is in that state
+}
+
+func (q *queue) first(all []call, want callState) *call {
+	at, pass := &q.running, callEnded
+	if want == callAsked {
+		at, pass = &q.asked, callRunning
+	}
+	for ; *at < len(q.calls); *at++ {
+		if c := &all[q.calls[*at]]; c.state < pass {
+			if c.state == want {
+				return c
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// first returns the first call of an id in this state, or nil.
+func (b *batch) first(id string, want callState) *call {
+	if len(b.calls) <= few {
+		for i := range b.calls {
+			if c := &b.calls[i]; c.id == id && c.state == want {
+				return c
+			}
+		}
+		return nil
+	}
+	if b.queues == nil {
+		b.queues = map[string]*queue{}
+	}
+	for ; b.queued < len(b.calls); b.queued++ {
+		id := b.calls[b.queued].id
+		if b.queues[id] == nil {
+			b.queues[id] = &queue{}
+		}
+		b.queues[id].calls = append(b.queues[id].calls, int32(b.queued))
+	}
+	q := b.queues[id]
+	if q == nil {
+		return nil
+	}
+	return q.first(b.calls, want)
 }
 
 // adopt returns a call that a tool event names; one that this run's turns do
@@ -294,9 +352,10 @@ func (r *run) result(c *call, res llm.ToolResult, failed bool) {
 }
 
 // told holds the results among new messages against those that the tools gave;
-// pending are the calls that somebody else answers.
-func (r *run) told(messages []llm.Message, pending []string) {
-	if len(r.batch.calls) == 0 {
+// pending are the calls that somebody else answers. Calls of one id cannot be
+// told apart here.
+func (r *run) told(messages []llm.Message, pending *names) {
+	if len(r.batch.calls) == 0 || r.batch.dups {
 		return
 	}
 	for i := range messages {
@@ -308,12 +367,11 @@ func (r *run) told(messages []llm.Message, pending []string) {
 	}
 }
 
-// contained holds a result that the model is told against the call's own. Calls
-// of one id cannot be told apart here.
-func (r *run) contained(res *llm.ToolResult, pending []string) {
-	c := r.call(res.ID, callEnded)
+// contained holds a result that the model is told against the call's own.
+func (r *run) contained(res *llm.ToolResult, pending *names) {
+	c := r.known(res.ID)
 	switch {
-	case c == nil || r.batch.dups:
+	case c == nil:
 	case !c.known:
 		r.madeUp(c, res.IsError, pending)
 	case res.IsError != c.failed && !r.promise.unflagged:
@@ -333,10 +391,10 @@ func (r *run) contained(res *llm.ToolResult, pending []string) {
 
 // madeUp reports a result of a call that neither was run nor skipped, where the
 // run tells what becomes of its calls, and the call is the loop's to answer.
-func (r *run) madeUp(c *call, isError bool, pending []string) {
+func (r *run) madeUp(c *call, isError bool, pending *names) {
 	switch {
 	case !r.tools.told || !r.batch.own || r.tools.client[c.name] || r.control.forced == forceAsked:
-	case c.state != callAsked || c.blamed || slices.Contains(pending, c.id):
+	case c.state != callAsked || c.blamed || pending.has(c.id):
 	case isError:
 		r.report(invFraming, "the call %q has an error result, but neither a tool.end nor a tool.skip has told it", c.id)
 	default:
@@ -379,14 +437,11 @@ func (r *run) noneRuns() {
 }
 
 // left returns the calls that are pending, in a form that outlives the events.
-func (b *batch) left(pending []string) []call {
+func (r *run) left(pending []string) []call {
 	var out []call
 	for _, id := range pending {
-		for _, c := range b.calls {
-			if c.id == id && c.state == callAsked {
-				out = append(out, call{id: strings.Clone(id), name: strings.Clone(c.name), args: strings.Clone(c.args), resolved: strings.Clone(c.resolved)})
-				break
-			}
+		if c := r.call(id, callAsked); c != nil && c.state == callAsked {
+			out = append(out, call{id: strings.Clone(id), name: strings.Clone(c.name), args: strings.Clone(c.args), resolved: strings.Clone(c.resolved)})
 		}
 	}
 	return out

@@ -41,6 +41,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/llm"
@@ -85,7 +86,7 @@ type Options struct {
 type Checker struct {
 	opts  Options
 	runs  map[string]*run
-	order []*run // those that have not ended, by their first event
+	order []*run // by their first event; those that have ended are taken out by and by
 	last  *run
 	ended map[string]bool // runs that have ended; true if nothing more is said of them
 	// suspended holds the calls that ended runs have left pending, for the
@@ -167,11 +168,9 @@ func (c *Checker) end(r *run) {
 	c.last = nil
 	c.ended[r.run] = r.trust == broken
 	delete(c.runs, r.run)
-	for i, x := range c.order {
-		if x == r {
-			c.order = append(c.order[:i], c.order[i+1:]...)
-			return
-		}
+	r.gone = true
+	if len(c.order) > 2*len(c.runs) {
+		c.order = slices.DeleteFunc(c.order, func(x *run) bool { return x.gone })
 	}
 }
 
@@ -179,6 +178,9 @@ func (c *Checker) end(r *run) {
 // in which they were found. The runs that have not ended are reported last.
 func (c *Checker) Done() []Violation {
 	for _, r := range c.order {
+		if r.gone {
+			continue
+		}
 		if r.trust != whole {
 			c.cut(r, Cut{Place: r.gap})
 			continue

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/trace"
@@ -191,6 +192,16 @@ func (b *batch) waiting() bool {
 	return false
 }
 
+// streaks are the tools that have failed, in the order in which they did first.
+type streaks struct {
+	tools []streak
+	index map[string]int // of the first `indexed` tools, when they are many
+	// indexed is how many tools the index has; touched are those that a result of
+	// this step has come of.
+	indexed int
+	touched []int
+}
+
 // streak counts the steps on end in which a tool has failed.
 type streak struct {
 	tool       string
@@ -199,31 +210,53 @@ type streak struct {
 	failed, ok bool
 }
 
+// find returns where a tool is, or -1.
+func (s *streaks) find(tool string) int {
+	if len(s.tools) <= few {
+		return slices.IndexFunc(s.tools, func(x streak) bool { return x.tool == tool })
+	}
+	if s.index == nil {
+		s.index = map[string]int{}
+	}
+	for ; s.indexed < len(s.tools); s.indexed++ {
+		s.index[s.tools[s.indexed].tool] = s.indexed
+	}
+	if i, ok := s.index[tool]; ok {
+		return i
+	}
+	return -1
+}
+
 // tally takes a result for the guard. Neither what somebody chose not to run
 // nor what a cancel has ended is a failure or a success.
 func (r *run) tally(tool string, failed, chosen bool) {
 	if r.promise.guard <= 0 || chosen {
 		return
 	}
-	for i := range r.streaks {
-		if s := &r.streaks[i]; s.tool == tool {
-			s.failed, s.ok = s.failed || failed, s.ok || !failed
+	s := &r.streaks
+	i := s.find(tool)
+	if i < 0 {
+		if !failed {
 			return
 		}
+		i = len(s.tools)
+		s.tools = append(s.tools, streak{tool: strings.Clone(tool)})
 	}
-	if failed {
-		r.streaks = append(r.streaks, streak{tool: strings.Clone(tool), failed: true})
+	x := &s.tools[i]
+	if !x.failed && !x.ok {
+		s.touched = append(s.touched, i)
 	}
+	x.failed, x.ok = x.failed || failed, x.ok || !failed
 }
 
 // count ends the step for the guard.
 func (r *run) count() {
-	for i := range r.streaks {
-		s := &r.streaks[i]
+	for _, i := range r.streaks.touched {
+		s := &r.streaks.tools[i]
 		switch {
 		case s.ok:
 			s.n = 0
-		case s.failed:
+		default:
 			if r.promise.absence && s.last != r.step.begun-1 {
 				s.n = 0
 			}
@@ -233,6 +266,7 @@ func (r *run) count() {
 		}
 		s.failed, s.ok = false, false
 	}
+	r.streaks.touched = r.streaks.touched[:0]
 }
 
 // guardBroken reports whether the run may not go on because of the guard: it

@@ -109,7 +109,7 @@ func turnAt(messages []llm.Message, n int) *llm.Message {
 func (r *run) strange(echo []llm.Part) bool {
 	for _, p := range echo {
 		c, ok := p.(llm.ToolCall)
-		if ok && !c.ProviderExecuted && !slices.ContainsFunc(r.batch.calls, func(x call) bool { return x.id == c.ID }) {
+		if ok && !c.ProviderExecuted && r.known(c.ID) == nil {
 			r.report(invPairing, "the assistant turn is sent back with the call %q, which the model did not make", c.ID)
 			return true
 		}
@@ -261,21 +261,13 @@ func wholes(parts []llm.Part) (out []byte) {
 // them that was changed has other than the turn. What no provider takes back may
 // be mended on the way: a call without a name, arguments that are no object.
 func retold(turn, echo []llm.Part) (found int, wrong string) {
-	next := 0
+	e := echoed{parts: echo}
 	for _, p := range turn {
 		was, ok := p.(llm.ToolCall)
 		if !ok || was.ProviderExecuted {
 			continue
 		}
-		for range echo {
-			if next == len(echo) {
-				next = 0
-			}
-			now, ok := echo[next].(llm.ToolCall)
-			next++
-			if !ok || now.ID != was.ID {
-				continue
-			}
+		if now, ok := e.call(was.ID); ok {
 			found++
 			switch {
 			case was.Name != "" && now.Name != was.Name:
@@ -285,8 +277,44 @@ func retold(turn, echo []llm.Part) (found int, wrong string) {
 			case now.Args != was.Args && isObject(json.RawMessage(was.Args)):
 				wrong = "other arguments of the call " + quoted(was.ID)
 			}
-			break
 		}
 	}
 	return found, wrong
+}
+
+// echoed looks for calls in the parts of an echo, from the one that was found last
+// on, and around.
+type echoed struct {
+	parts []llm.Part
+	next  int
+	index map[string][]int // of all calls, once one was not found among the next few
+}
+
+func (e *echoed) call(id string) (c llm.ToolCall, ok bool) {
+	for range min(few, len(e.parts)) {
+		at := e.next % len(e.parts)
+		e.next = at + 1
+		if c, ok := e.parts[at].(llm.ToolCall); ok && c.ID == id {
+			return c, true
+		}
+	}
+	if len(e.parts) <= few {
+		return c, false
+	}
+	if e.index == nil {
+		e.index = map[string][]int{}
+		for i, p := range e.parts {
+			if c, ok := p.(llm.ToolCall); ok {
+				e.index[c.ID] = append(e.index[c.ID], i)
+			}
+		}
+	}
+	at := e.index[id]
+	if len(at) == 0 {
+		return c, false
+	}
+	e.index[id] = append(at[1:], at[0])
+	e.next = at[0] + 1
+	c, ok = e.parts[at[0]].(llm.ToolCall)
+	return c, ok
 }

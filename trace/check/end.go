@@ -62,26 +62,26 @@ func (r *run) escaped(e *trace.Error) bool {
 // complete holds the messages after the last request against the calls.
 func (r *run) complete(b *trace.RunEnd) {
 	x, same := &r.answer, true
-	pending := b.Pending
-	if len(pending) == 0 {
-		pending = r.suspended
+	pending := names{list: b.Pending}
+	if len(pending.list) == 0 {
+		pending.list = r.suspended
 	}
 	if !x.rewritten {
 		same = r.echo(b.Appended)
-		r.told(b.Appended, pending)
+		r.told(b.Appended, &pending)
 	}
 	r.append(&x.list, b.Appended)
 	if same {
-		r.unanswered(pending)
+		r.unanswered(&pending)
 	}
-	if left := r.batch.left(pending); left != nil {
+	if left := r.left(pending.list); left != nil {
 		r.checker.suspended[r.run] = left
 	}
 }
 
 // unanswered reports the calls that the run leaves behind.
-func (r *run) unanswered(pending []string) {
-	r.answer.list.ended(&r.sink, pending)
+func (r *run) unanswered(pending *names) {
+	r.answer.list.ended(&r.sink, pending.list)
 	if r.control.forced == forceAsked {
 		return // its calls are dropped
 	}
@@ -92,13 +92,13 @@ func (r *run) unanswered(pending []string) {
 
 // lost returns the first call of the last turn that no message has and that is
 // not pending. One whose id is no good may have another there.
-func (r *run) lost(pending []string) (id string, found bool) {
+func (r *run) lost(pending *names) (id string, found bool) {
 	if r.batch.turn == 0 {
 		return "", false
 	}
 	for i := range r.batch.calls {
 		c := &r.batch.calls[i]
-		if p := &r.answer.list.places[c.place]; p.msg < 0 && !p.dup && !slices.Contains(pending, c.id) {
+		if p := &r.answer.list.places[c.place]; p.msg < 0 && !p.dup && !pending.has(c.id) {
 			return c.id, true
 		}
 	}
@@ -107,7 +107,7 @@ func (r *run) lost(pending []string) (id string, found bool) {
 
 // mustBeSent reports a turn with calls that the next request does not have.
 func (r *run) mustBeSent() {
-	if id, found := r.lost(nil); found {
+	if id, found := r.lost(&names{}); found {
 		r.report(invPairing, "the run goes on without the call %q of its last turn", id)
 	}
 }

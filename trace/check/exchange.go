@@ -17,7 +17,7 @@ type exchange struct {
 	told      bool // the answer has come, for the run's own calls in this step
 	attempt   int  // of the last request
 	hole      int  // the number of an event before which pieces of that answer may be missing; 0 if none
-	deltas    []deltaCall
+	deltas    deltas
 	fault     fault
 	retries   int // of the model call under way
 	used      llm.Usage
@@ -31,13 +31,6 @@ type fault struct {
 	after   time.Duration
 	at      time.Duration
 	why     string // why it must not be retried; empty if it may
-}
-
-type deltaCall struct {
-	id    string
-	event int  // that began it
-	again bool // a call of this id had begun before
-	ended bool
 }
 
 // request takes a request: whether it may be made, and what is in it.
@@ -58,7 +51,8 @@ func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
 		x.retries = 0
 	}
 	r.asked++
-	x.asked, x.began, x.fault, x.deltas, x.attempt = true, false, fault{}, x.deltas[:0], ev.Attempt
+	x.asked, x.began, x.fault, x.attempt = true, false, fault{}, ev.Attempt
+	x.deltas.reset()
 	if answer {
 		r.force(x)
 	}
@@ -105,7 +99,7 @@ func (r *run) messages(x *exchange, b trace.ModelRequest) {
 		r.report(invAppendOnly, "the request keeps %d messages of the %d of the request before it, without a rewrite event", b.Kept, l.n)
 	case x == &r.answer && !x.rewritten:
 		r.echo(b.New)
-		r.told(b.New, r.suspended)
+		r.told(b.New, &names{list: r.suspended})
 	}
 	if kept := max(0, b.Kept); kept < l.n {
 		l.cut(kept)
@@ -136,61 +130,41 @@ func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
 	if b.What == trace.DeltaText || b.What == trace.DeltaReasoning {
 		return
 	}
-	c := x.deltaOf(b.Call)
-	switch {
-	case b.What == trace.DeltaCall:
-		x.deltas = append(x.deltas, deltaCall{id: b.Call, event: ev.Seq, again: c != nil})
-	case c == nil:
+	if b.What == trace.DeltaCall {
+		x.deltas.begin(b.Call, ev.Seq)
+		return
+	}
+	switch i := x.deltas.find(b.Call); {
+	case i < 0:
 		r.report(invFraming, "a piece of the call %q comes before the call begins", b.Call)
-	case c.ended:
+	case x.deltas.calls[i].ended:
 		r.report(invFraming, "a piece of the call %q comes after the call has ended", b.Call)
-	default:
-		c.ended = b.What == trace.DeltaCallEnd
+	case b.What == trace.DeltaCallEnd:
+		x.deltas.end(i)
 	}
-}
-
-// deltaOf returns the call of an id that began last: one that has not ended, if
-// there is one.
-func (x *exchange) deltaOf(id string) *deltaCall {
-	var last *deltaCall
-	for i := len(x.deltas) - 1; i >= 0; i-- {
-		if d := &x.deltas[i]; d.id == id {
-			if !d.ended {
-				return d
-			}
-			if last == nil {
-				last = d
-			}
-		}
-	}
-	return last
 }
 
 // begins reports the calls that have begun more often than the answer has them.
 // Two calls of one id are INV-04's.
 func (r *run) begins(x *exchange, parts []llm.Part) {
-	for i, d := range x.deltas {
-		if !d.again {
-			continue
-		}
-		left := 0 // of the calls of this id, when those that began before are taken off
-		for _, p := range parts {
-			if c, ok := p.(llm.ToolCall); ok && c.ID == d.id {
-				left++
-			}
-		}
-		for _, before := range x.deltas[:i] {
-			if before.id == d.id {
-				left--
-			}
-		}
-		if left <= 0 {
-			now := r.event
-			r.event = d.event
-			r.report(invFraming, "the call %q begins twice", d.id)
-			r.event = now
+	if !x.deltas.again {
+		return
+	}
+	left := map[string]int{} // calls of the answer that have not begun, by their ids
+	for _, p := range parts {
+		if c, ok := p.(llm.ToolCall); ok {
+			left[c.ID]++
 		}
 	}
+	now := r.event
+	for _, d := range x.deltas.calls {
+		if d.again && left[d.id] <= 0 {
+			r.event = d.event
+			r.report(invFraming, "the call %q begins twice", d.id)
+		}
+		left[d.id]--
+	}
+	r.event = now
 }
 
 // answered ends the model call under way. Parts are what came of its answer.

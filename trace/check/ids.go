@@ -17,6 +17,8 @@ type place struct {
 	msg   int32 // the index of the message with the call; -1 if in none
 	turn  int32 // the model turn of the run that made it; 0 for older ones
 	index int32 // in that turn
+	open  int32 // the index in a list's open of the first call that may wait for its result
+	tail  int32 // that of the last call
 	dup   bool  // that it was used twice was reported
 	gone  bool  // the id is unknown again
 }

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"fmt"
+
 	"github.com/looptape/looptape/llm"
 )
 
@@ -17,8 +19,12 @@ type list struct {
 	turn   int // the index of the last message with calls, if there is one
 	// open are the calls of that turn; late are calls of turns that other
 	// messages have followed. Both are of the last requests only.
-	open       []openCall
-	late       []openCall
+	open []openCall
+	late []openCall
+	// lateAt are the places in late of the first `indexed` calls there, by their
+	// places, when they are many.
+	lateAt     map[int32][]int32
+	indexed    int
 	next       int // in open: one behind the last call that has its result
 	disordered bool
 }
@@ -33,10 +39,13 @@ type placed struct {
 
 type openCall struct {
 	place int32  // in places
+	same  int32  // in open: the next call of this id; 0 if there is none
 	id    string // empty after a cut
 	event int
 	at    int // in placed
-	done  bool
+	// number counts the calls of a message from 1.
+	number int
+	done   bool
 }
 
 func newList() list { return list{ids: newIDs()} }
@@ -71,8 +80,9 @@ func (l *list) add(s *sink, m llm.Message) {
 // take is add for a message that may be malformed.
 func (l *list) take(s *sink, m llm.Message) {
 	carries := false
+	provider := ofProvider(m)
 	for _, p := range m.Parts {
-		if r, ok := p.(llm.ToolResult); ok && !ofProvider(m, r.ID) {
+		if r, ok := p.(llm.ToolResult); ok && !provider.has(r.ID) {
 			carries = true
 			l.answer(s, r.ID)
 		}
@@ -88,18 +98,18 @@ func (l *list) take(s *sink, m llm.Message) {
 	l.n++
 }
 
-// ofProvider reports whether an assistant message holds a call of this id that
-// the provider ran itself: its result stands beside it.
-func ofProvider(m llm.Message, id string) bool {
+// ofProvider returns the ids of the calls in an assistant message that the
+// provider ran itself: their results stand beside them.
+func ofProvider(m llm.Message) (ids names) {
 	if m.Role != llm.RoleAssistant {
-		return false
+		return ids
 	}
 	for _, p := range m.Parts {
-		if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted && c.ID == id {
-			return true
+		if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted {
+			ids.list = append(ids.list, c.ID)
 		}
 	}
-	return false
+	return ids
 }
 
 // close says that a message other than results has come after the open turn.
@@ -125,8 +135,46 @@ func (l *list) call(s *sink, id string) {
 		p.dup = true
 	}
 	p.msg = int32(l.n)
-	l.open = append(l.open, openCall{place: i, id: id, event: s.event, at: len(l.placed)})
+	l.wait(openCall{place: i, id: id, event: s.event, at: len(l.placed), number: len(l.open) + 1})
 	l.placed = append(l.placed, placed{place: i, msg: p.msg})
+}
+
+// wait adds a call to those of the open turn.
+func (l *list) wait(c openCall) {
+	at, p := int32(len(l.open)), &l.places[c.place]
+	if l.isOpen(p.tail, c.place) {
+		l.open[p.tail].same = at
+	} else {
+		p.open = at
+	}
+	p.tail = at
+	l.open = append(l.open, c)
+}
+
+// isOpen reports whether the call at an index of open is of this place. What a
+// place says of open may be of a turn before.
+func (l *list) isOpen(at, place int32) bool {
+	return int(at) < len(l.open) && l.open[at].place == place
+}
+
+// waits returns the call of a place that waits for its result: the next in order,
+// else the first.
+func (l *list) waits(place int32) (at int, ok bool) {
+	if l.next < len(l.open) && l.open[l.next].place == place && !l.open[l.next].done {
+		return l.next, true
+	}
+	p := &l.places[place]
+	for l.isOpen(p.open, place) {
+		c := &l.open[p.open]
+		if !c.done {
+			return int(p.open), true
+		}
+		if c.same == 0 {
+			break
+		}
+		p.open = c.same
+	}
+	return 0, false
 }
 
 func reportDuplicate(s *sink, id string) {
@@ -145,25 +193,47 @@ func (l *list) answer(s *sink, id string) {
 		l.excuse(id)
 		return
 	}
-	for i := range l.open {
-		at := (l.next + i) % len(l.open)
-		if c := &l.open[at]; c.place == place && !c.done {
-			l.resolve(s, at, id)
-			return
-		}
+	if at, ok := l.waits(place); ok {
+		l.resolve(s, at, id)
+		return
 	}
-	for i, c := range l.late {
-		if c.place == place {
-			s.report(invAdjacency, "the result of the call %q does not come directly after the turn that asked; other messages lie between", id)
-			l.late = append(l.late[:i], l.late[i+1:]...)
-			return
-		}
+	if c := l.lateCall(place); c != nil {
+		s.report(invAdjacency, "the result of the call %q does not come directly after the turn that asked; other messages lie between", id)
+		c.done = true
+		return
 	}
 	if l.places[place].msg < 0 {
 		reportNoCall(s, id)
 		return
 	}
 	s.report(invPairing, "the call %q has more than one result", id)
+}
+
+// lateCall returns the first call of a place that waits although other messages
+// have followed its turn, or nil.
+func (l *list) lateCall(place int32) *openCall {
+	if len(l.late) <= few {
+		for i := range l.late {
+			if c := &l.late[i]; c.place == place && !c.done {
+				return c
+			}
+		}
+		return nil
+	}
+	if l.lateAt == nil {
+		l.lateAt = map[int32][]int32{}
+	}
+	for ; l.indexed < len(l.late); l.indexed++ {
+		if c := &l.late[l.indexed]; !c.done {
+			l.lateAt[c.place] = append(l.lateAt[c.place], int32(l.indexed))
+		}
+	}
+	at := l.lateAt[place]
+	if len(at) == 0 {
+		return nil
+	}
+	l.lateAt[place] = at[1:] // whoever asks has its result
+	return &l.late[at[0]]
 }
 
 // excuse takes a result without an id as that of the next call that waits for
@@ -200,12 +270,19 @@ func (l *list) resolve(s *sink, at int, id string) {
 // list's own end each is reported with the event that showed the call.
 func (l *list) settle(s *sink, atCall bool) {
 	for _, c := range l.late {
+		if c.done {
+			continue
+		}
 		if atCall {
 			s.event = c.event
 		}
 		s.report(invPairing, "the call %s has no result, and other messages follow", l.name(c))
 	}
-	l.late = l.late[:0]
+	l.forgetLate()
+}
+
+func (l *list) forgetLate() {
+	l.late, l.lateAt, l.indexed = l.late[:0], nil, 0
 }
 
 // sent says that the list as it is went to a model.
@@ -248,7 +325,7 @@ func (l *list) name(c openCall) string {
 	if c.id != "" {
 		return quoted(c.id)
 	}
-	return placeName(l.placed, c.at)
+	return fmt.Sprintf("number %d of message %d", c.number, l.placed[c.at].msg)
 }
 
 // cut forgets all messages from the k-th on. What is left of the last turn
@@ -259,7 +336,8 @@ func (l *list) cut(k int) {
 		l.placed = l.placed[:n-1]
 	}
 	l.n, l.next, l.disordered = k, 0, false
-	l.open, l.late = l.open[:0], l.late[:0]
+	l.open = l.open[:0]
+	l.forgetLate()
 	if len(l.placed) == 0 {
 		return
 	}
@@ -274,7 +352,7 @@ func (l *list) cut(k int) {
 		if int(p.answered) >= k {
 			p.answered = 0
 		}
-		l.open = append(l.open, openCall{place: p.place, at: i, done: p.answered > 0})
+		l.wait(openCall{place: p.place, at: i, number: i - first + 1, done: p.answered > 0})
 		if p.answered > 0 {
 			l.next = len(l.open)
 		}

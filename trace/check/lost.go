@@ -53,7 +53,7 @@ func (c *Checker) Lost(run string, place int) {
 	}
 	c.gap = place
 	for _, r := range c.order {
-		if r.trust == whole {
+		if r.trust == whole && !r.gone {
 			r.trust, r.gap = doubtful, place
 		}
 	}

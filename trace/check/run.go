@@ -23,6 +23,7 @@ type run struct {
 	hole    int  // the number of an event before which pieces of an answer, or more, are missing; 0 if none
 	begun   bool // anything has come
 	over    bool // the run.end has come
+	gone    bool // the checker is done with it
 	virtual bool // the run keeps virtual times
 	promise promise
 	tools   tools
@@ -41,7 +42,7 @@ type run struct {
 	resumed   bool
 	suspended []string
 	control   control
-	streaks   []streak
+	streaks   streaks
 	tripped   bool // the guard's count was reached in the last step
 }
 

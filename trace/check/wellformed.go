@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -39,8 +38,9 @@ func malformed(m llm.Message) string {
 	if m.Opaque != nil && !jsonio.Valid(m.Opaque) {
 		return "has opaque data that is not JSON"
 	}
+	provider := ofProvider(m)
 	for i, p := range m.Parts {
-		if misplaced(m, p) {
+		if misplaced(m, p, &provider) {
 			return fmt.Sprintf("has a part %d (%s) that a message of the role %s cannot have", i, partName(p), m.Role)
 		}
 		if o := opaque(p); o != nil && !jsonio.Valid(o) {
@@ -71,12 +71,12 @@ func nameless(m llm.Message) bool {
 	return false
 }
 
-func misplaced(m llm.Message, p llm.Part) bool {
+func misplaced(m llm.Message, p llm.Part, provider *names) bool {
 	switch p := p.(type) {
 	case llm.ToolCall, llm.Reasoning:
 		return m.Role != llm.RoleAssistant
 	case llm.ToolResult:
-		return m.Role != llm.RoleTool && !ofProvider(m, p.ID)
+		return m.Role != llm.RoleTool && !provider.has(p.ID)
 	default:
 		return m.Role == llm.RoleTool
 	}
@@ -160,12 +160,3 @@ func isObject(raw json.RawMessage) bool {
 }
 
 func quoted(s string) string { return strconv.Quote(s) }
-
-// placeName tells a call by its message and its number there.
-func placeName(all []placed, at int) string {
-	number := 1
-	for i := at; i > 0 && all[i-1].msg == all[at].msg; i-- {
-		number++
-	}
-	return strings.Join([]string{"number", strconv.Itoa(number), "of message", strconv.Itoa(int(all[at].msg))}, " ")
-}

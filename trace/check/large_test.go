@@ -1,0 +1,189 @@
+package check_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// ids are n ids, all different or all the same.
+func ids(n int, same bool) []string {
+	out := make([]string, n)
+	for i := range out {
+		if !same {
+			out[i] = strconv.Itoa(i)
+		}
+	}
+	return out
+}
+
+func callsOf(ids []string) llm.Message {
+	m := llm.Assistant()
+	for _, id := range ids {
+		m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "f", Args: "{}"})
+	}
+	return m
+}
+
+func resultsOf(ids []string) llm.Message {
+	m := llm.ToolResults()
+	for _, id := range ids {
+		m.Parts = append(m.Parts, llm.ToolResult{ID: id})
+	}
+	return m
+}
+
+func reversed(ids []string) []string {
+	out := slices.Clone(ids)
+	slices.Reverse(out)
+	return out
+}
+
+// large are runs that have much of one thing, in an order that is none.
+var large = map[string]func(n int) []trace.Event{
+	"pieces of calls of one id": func(n int) []trace.Event {
+		s := begin("r1", nil).ask()
+		for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArgs, trace.DeltaCallEnd} {
+			for range n / 3 {
+				s.add(trace.ModelDelta{What: what, Call: "c"})
+			}
+		}
+		return s.reply(llm.Assistant(text("a"))).events
+	},
+	"pieces of many calls": func(n int) []trace.Event {
+		s := begin("r1", nil).ask()
+		for _, id := range ids(n, false) {
+			s.add(trace.ModelDelta{What: trace.DeltaCall, Call: id})
+		}
+		for _, id := range ids(n, false) {
+			s.add(trace.ModelDelta{What: trace.DeltaCallEnd, Call: id})
+		}
+		return s.reply(llm.Assistant(text("a"))).events
+	},
+	"calls of one id": func(n int) []trace.Event {
+		s := begin("r1", nil).ask().reply(callsOf(ids(n, true)))
+		for range n {
+			s.add(trace.ToolStart{Name: "f", Args: "{}"})
+		}
+		for range n {
+			s.add(trace.ToolEnd{Outcome: trace.OutcomeOK})
+		}
+		s.history = append(s.history, resultsOf(ids(n, true)))
+		return s.done().ask().events
+	},
+	"calls of two ids": func(n int) []trace.Event {
+		s := begin("r1", nil).ask()
+		m := callsOf(append(slices.Repeat([]string{"a"}, n/2), slices.Repeat([]string{"b"}, n/2)...))
+		s.reply(m).history = append(s.history, resultsOf(append(slices.Repeat([]string{"b"}, n/2), slices.Repeat([]string{"a"}, n/2)...)))
+		return s.done().ask().events
+	},
+	"an echo in reverse": func(n int) []trace.Event {
+		s := bare("r1").ask().reply(callsOf(ids(n, false)))
+		s.history[1] = callsOf(reversed(ids(n, false)))
+		return s.done().ask().events
+	},
+	"an echo of other calls": func(n int) []trace.Event {
+		s := bare("r1").ask().reply(callsOf(ids(n, false)))
+		s.history[1] = callsOf(reversed(ids(n+1, false))[:n])
+		return s.done().ask().events
+	},
+	"results in reverse": func(n int) []trace.Event {
+		s := bare("r1").ask().reply(callsOf(ids(n, false)))
+		s.history = append(s.history, resultsOf(reversed(ids(n, false))))
+		return s.done().ask().events
+	},
+	"late results in reverse": func(n int) []trace.Event {
+		s := bare("r1").ask().reply(callsOf(ids(n, false)))
+		s.history = append(s.history, llm.User("so?"), resultsOf(reversed(ids(n, false))))
+		return s.done().ask().events
+	},
+	"results of calls that never ran": func(n int) []trace.Event {
+		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).add(trace.Suspended{Pending: reversed(ids(n, false))})
+		s.history = append(s.history, resultsOf(ids(n, false)))
+		return s.done().ask().events
+	},
+	"calls without results behind a cut": func(n int) []trace.Event {
+		return rewritten([]llm.Message{llm.User("go"), callsOf(ids(n, false)), resultsOf(ids(n, false))}, 2, llm.User("so?")).events
+	},
+	"pending calls": func(n int) []trace.Event {
+		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).decide(trace.Stop, trace.CauseClientTools, 0).done()
+		return s.end(trace.CauseClientTools, reversed(ids(n, false))...).events
+	},
+	"calls that the provider ran": func(n int) []trace.Event {
+		m := callsOf(ids(n, false))
+		for i := range m.Parts {
+			c := m.Parts[i].(llm.ToolCall)
+			c.ProviderExecuted = true
+			m.Parts[i] = c
+		}
+		m.Parts = append(m.Parts, resultsOf(ids(n, false)).Parts...)
+		return bare("r1").ask().reply(m).done().ask().events
+	},
+	"tools that fail": func(n int) []trace.Event {
+		s := begin("r1", declared).ask().reply(callsOf(ids(n, false)))
+		for _, id := range ids(n, false) {
+			s.add(trace.ToolSkip{Call: id, Name: id, Cause: "unknown_tool", Result: bad(id)})
+		}
+		return s.events
+	},
+	"steps with a tool each": func(n int) []trace.Event {
+		s := begin("r1", trace.Options{{Name: "same_tool_error_stop", Value: "2"}})
+		for _, id := range ids(n/4, false) {
+			s.ask().reply(llm.Assistant(call(id, "tool"+id))).skips(call(id, "tool"+id), "unknown_tool").results(bad(id)).done()
+		}
+		return s.events
+	},
+	"texts": func(n int) []trace.Event {
+		m := llm.Assistant(slices.Repeat([]llm.Part{text("word ")}, n)...)
+		return bare("r1").ask().reply(m).done().ask().events
+	},
+	"runs that end in reverse": func(n int) []trace.Event {
+		var events []trace.Event
+		for _, id := range ids(n, false) {
+			events = append(events, trace.Event{Run: id, Step: trace.NoStep, Body: trace.RunStart{}})
+		}
+		for _, id := range reversed(ids(n, false)) {
+			events = append(events, trace.Event{Run: id, Seq: 1, Step: trace.NoStep, Body: trace.RunEnd{}})
+		}
+		return events
+	},
+}
+
+// TestLarge checks that sixteen times as much takes about sixteen times as long,
+// and not 256 times.
+func TestLarge(t *testing.T) {
+	const n, times, most = 1_250, 16, 80
+	for name, make := range large {
+		t.Run(name, func(t *testing.T) {
+			little, much := make(n), make(n*times)
+			var ratio float64
+			for range 5 { // another may use the machine
+				a, b := quickest(little), quickest(much)
+				if ratio = float64(b) / float64(a); ratio <= most {
+					return
+				}
+			}
+			t.Errorf("%d times as much takes %.0f times as long, want %d times at most", times, ratio, most)
+		})
+	}
+}
+
+// quickest is the least time of a few in which events are checked.
+func quickest(events []trace.Event) time.Duration {
+	least := time.Hour
+	for range 3 {
+		begun := time.Now()
+		c := check.New(nil)
+		for _, ev := range events {
+			c.Add(ev)
+		}
+		c.Done()
+		least = min(least, time.Since(begun))
+	}
+	return least
+}
