@@ -229,7 +229,10 @@ type List struct {
 	sink  sink
 	list  list
 	found []Violation
-	held  *llm.Message // the last one, if it is an answer that cannot be sent on
+	// held is the last message, if it is an answer: the next one shows that it was
+	// sent on.
+	held    llm.Message
+	holding bool
 }
 
 // NewList returns a List whose violations name the run.
@@ -241,12 +244,11 @@ func NewList(run string) *List {
 
 // Add takes the next message.
 func (l *List) Add(m llm.Message) {
-	if l.held != nil {
-		l.add(*l.held)
-		l.held = nil
+	if l.holding {
+		l.add(l.held)
 	}
-	if m.Role == llm.RoleAssistant && (empty(m) || nameless(m)) {
-		l.held = &m
+	if l.holding = m.Role == llm.RoleAssistant; l.holding {
+		l.held = m
 		return
 	}
 	l.add(m)
@@ -260,8 +262,10 @@ func (l *List) add(m llm.Message) {
 // Done returns the violations in the order in which they were found.
 func (l *List) Done() []Violation {
 	switch {
-	case l.held != nil:
-		l.list.take(&l.sink, *l.held)
+	case l.holding && (empty(l.held) || nameless(l.held)):
+		l.list.take(&l.sink, l.held)
+	case l.holding:
+		l.add(l.held)
 	case l.list.n == 0:
 		l.sink.event = NoEvent
 		l.sink.report(invWellFormed, "there are no messages; no provider takes an empty list")

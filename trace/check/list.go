@@ -80,9 +80,9 @@ func (l *list) add(s *sink, m llm.Message) {
 // take is add for a message that may be malformed.
 func (l *list) take(s *sink, m llm.Message) {
 	carries := false
-	provider := ofProvider(m)
+	var provider ran
 	for _, p := range m.Parts {
-		if r, ok := p.(llm.ToolResult); ok && !provider.has(r.ID) {
+		if r, ok := p.(llm.ToolResult); ok && !provider.itself(m, r.ID) {
 			carries = true
 			l.answer(s, r.ID)
 		}
@@ -98,18 +98,28 @@ func (l *list) take(s *sink, m llm.Message) {
 	l.n++
 }
 
-// ofProvider returns the ids of the calls in an assistant message that the
-// provider ran itself: their results stand beside them.
-func ofProvider(m llm.Message) (ids names) {
+// ran is the calls of a message that the provider ran itself, once they were asked
+// for.
+type ran struct {
+	ids   names
+	known bool
+}
+
+// itself reports whether an assistant message holds a call of this id that the
+// provider ran itself: its result stands beside it.
+func (x *ran) itself(m llm.Message, id string) bool {
 	if m.Role != llm.RoleAssistant {
-		return ids
+		return false
 	}
-	for _, p := range m.Parts {
-		if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted {
-			ids.list = append(ids.list, c.ID)
+	if !x.known {
+		x.known = true
+		for _, p := range m.Parts {
+			if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted {
+				x.ids.list = append(x.ids.list, c.ID)
+			}
 		}
 	}
-	return ids
+	return x.ids.has(id)
 }
 
 // close says that a message other than results has come after the open turn.

@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -25,9 +26,6 @@ func malformed(m llm.Message) string {
 		if empty(m) {
 			return "is an assistant turn that says nothing; an empty turn is not sent"
 		}
-		if nameless(m) {
-			return "has a call without the name of a tool"
-		}
 	case llm.RoleTool:
 		if len(m.Parts) == 0 {
 			return "is a tool message without a result"
@@ -38,10 +36,13 @@ func malformed(m llm.Message) string {
 	if m.Opaque != nil && !jsonio.Valid(m.Opaque) {
 		return "has opaque data that is not JSON"
 	}
-	provider := ofProvider(m)
+	var provider ran
 	for i, p := range m.Parts {
 		if misplaced(m, p, &provider) {
 			return fmt.Sprintf("has a part %d (%s) that a message of the role %s cannot have", i, partName(p), m.Role)
+		}
+		if unnamed(p) {
+			return fmt.Sprintf("has a call on part %d without the name of a tool", i)
 		}
 		if o := opaque(p); o != nil && !jsonio.Valid(o) {
 			return fmt.Sprintf("has opaque data on part %d that is not JSON", i)
@@ -62,21 +63,19 @@ func empty(m llm.Message) bool {
 
 // nameless reports whether a message has a call without a name, which no provider
 // takes back.
-func nameless(m llm.Message) bool {
-	for _, p := range m.Parts {
-		if c, ok := p.(llm.ToolCall); ok && c.Name == "" && !c.ProviderExecuted {
-			return true
-		}
-	}
-	return false
+func nameless(m llm.Message) bool { return slices.ContainsFunc(m.Parts, unnamed) }
+
+func unnamed(p llm.Part) bool {
+	c, ok := p.(llm.ToolCall)
+	return ok && c.Name == "" && !c.ProviderExecuted
 }
 
-func misplaced(m llm.Message, p llm.Part, provider *names) bool {
+func misplaced(m llm.Message, p llm.Part, provider *ran) bool {
 	switch p := p.(type) {
 	case llm.ToolCall, llm.Reasoning:
 		return m.Role != llm.RoleAssistant
 	case llm.ToolResult:
-		return m.Role != llm.RoleTool && !provider.has(p.ID)
+		return m.Role != llm.RoleTool && !provider.itself(m, p.ID)
 	default:
 		return m.Role == llm.RoleTool
 	}
