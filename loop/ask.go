@@ -140,7 +140,8 @@ const (
 
 // mend gives calls without a name the placeholder, and drops results but those
 // of calls that the provider ran itself: a turn has no others, and a history
-// that has is one that no provider takes. The turn was not handed out yet.
+// that has is one that no provider takes. Parts that are nil it drops without a
+// word. The turn was not handed out yet.
 func mend(turn *llm.Turn) {
 	kept := turn.Parts[:0]
 	for _, p := range turn.Parts {
@@ -156,6 +157,8 @@ func mend(turn *llm.Turn) {
 				turn.Warnings = append(turn.Warnings, llm.Warning{Code: WarnNoCall, Message: "a result for " + strconv.Quote(x.ID) + ", which is no call that the provider ran; it was dropped"})
 				continue
 			}
+		case nil: // a policy's
+			continue
 		case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
 		}
 		kept = append(kept, p)

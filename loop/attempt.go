@@ -102,8 +102,8 @@ func (r *run) follow(call *ModelCall) error {
 	list, answer := call.Request.Messages, call.Purpose == trace.PurposeAnswer
 	own := sameList(list, r.history[:r.sent])
 	if !own {
-		if err := checkHistory(list); err != nil {
-			return &PolicyError{r.hooks.wrapper(), fmt.Errorf("its messages cannot be sent: %w", err)}
+		if err := checkOwnHistory(r.hooks.wrapper(), list); err != nil {
+			return err
 		}
 		r.ids.takeAll(list)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,6 +92,9 @@ func (r *run) skip(p *planned) {
 func (p *planned) settle(out Output) { *p.result = p.resultOf(out) }
 
 func (p *planned) resultOf(out Output) llm.ToolResult {
+	if slices.ContainsFunc(out.Content, isNil) {
+		out.Content = slices.DeleteFunc(slices.Clone(out.Content), isNil)
+	}
 	if len(out.Content) == 0 {
 		out.Content = []llm.Part{llm.Text{}}
 	}

@@ -33,10 +33,14 @@ var (
 // HistoryError says that the messages of an Input cannot be sent as they are.
 type HistoryError struct {
 	Message int    // counted from 0
+	Part    int    // of the message, counted from 0; -1 if it is about the message
 	Problem string // what is wrong, and what to do
 }
 
 func (e *HistoryError) Error() string {
+	if e.Part >= 0 {
+		return fmt.Sprintf("loop: Input.Messages[%d].Parts[%d]: %s", e.Message, e.Part, e.Problem)
+	}
 	return fmt.Sprintf("loop: Input.Messages[%d]: %s", e.Message, e.Problem)
 }
 

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -85,11 +84,24 @@ func (s *idSet) mint(providerID string) (id string, minted bool) {
 	id = providerID
 	for id == "" || s.taken(id) {
 		s.trying++
-		id, minted = "loop_call_"+strconv.Itoa(s.minted+s.trying), true
+		id, minted = mintedID(s.minted+s.trying), true
 	}
 	s.pending = append(s.pending, id)
 	return id, minted
 }
+
+// fresh returns an id that no call has, and takes it.
+func (s *idSet) fresh() string {
+	for {
+		s.minted++
+		if id := mintedID(s.minted); !s.taken(id) {
+			s.take(id)
+			return id
+		}
+	}
+}
+
+func mintedID(n int) string { return "loop_call_" + strconv.Itoa(n) }
 
 // adopt gives the calls of a turn that a policy made unique ids. It comes instead
 // of the model's turn, if there was one, whose ids are free again.
@@ -116,53 +128,4 @@ func (s *idSet) adopt(turn, instead *llm.Turn) *llm.Turn {
 	}
 	s.accept()
 	return &out
-}
-
-// checkHistory reports calls without results and results without calls: no
-// provider takes them, and none of them can be mended here.
-func checkHistory(messages []llm.Message) error {
-	var open []string
-	var at int
-	for i, m := range messages {
-		if m.Role != llm.RoleTool && len(open) > 0 {
-			return unanswered(at, open)
-		}
-		for _, p := range m.Parts {
-			switch p := p.(type) {
-			case llm.ToolCall:
-				if m.Role != llm.RoleAssistant {
-					return &HistoryError{i, fmt.Sprintf("the call %q stands in a message of role %q; calls are an assistant's", p.ID, m.Role)}
-				}
-				if !p.ProviderExecuted {
-					open, at = append(open, p.ID), i
-				}
-			case llm.ToolResult:
-				if m.Role == llm.RoleAssistant {
-					continue // of a call that the provider ran itself
-				}
-				n := len(open)
-				if open = remove(open, p.ID); len(open) == n {
-					return &HistoryError{i, fmt.Sprintf("the result %q answers no call of the assistant turn before it, or one that is answered already; take it out", p.ID)}
-				}
-			case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
-			}
-		}
-	}
-	if len(open) > 0 {
-		return unanswered(at, open)
-	}
-	return nil
-}
-
-func unanswered(at int, open []string) error {
-	return &HistoryError{at, fmt.Sprintf("the call %q has no result directly after it; append a tool message with one result for each call", open[0])}
-}
-
-func remove(list []string, s string) []string {
-	for i, x := range list {
-		if x == s {
-			return append(list[:i:i], list[i+1:]...)
-		}
-	}
-	return list
 }

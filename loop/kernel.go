@@ -109,15 +109,14 @@ func (r *run) start() error {
 		}
 	}
 	r.begin(info)
+	var odd *HistoryError
 	if err == nil {
-		err = checkHistory(r.in.Messages)
+		odd, err = checkHistory(r.in.Messages)
 	}
 	if err != nil {
 		return r.fail(trace.NoStep, err)
 	}
-	n := len(r.in.Messages)
-	r.history = r.in.Messages[:n:n]
-	r.ids = newIDSet(r.history)
+	r.begins(odd)
 	r.acc.Mint = r.ids.mint
 	r.call, r.exec = r.callModel, r.runTool
 	for i := len(r.hooks.wrapModel) - 1; i >= 0; i-- {
@@ -199,8 +198,8 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 		}
 		r.forced = r.forced || d.Action == trace.ForceFinal
 		if d.Messages != nil {
-			if err := checkHistory(d.Messages); err != nil {
-				return nil, true, r.fail(trace.NoStep, &PolicyError{h.policy, fmt.Errorf("its messages cannot be sent: %w", err)})
+			if err := checkOwnHistory(h.policy, d.Messages); err != nil {
+				return nil, true, r.fail(trace.NoStep, err)
 			}
 			r.rewrite(d.Messages)
 			rewrites = append(rewrites, trace.Rewrite{Cause: cmp.Or(d.Note, "middleware"), By: h.policy})

@@ -306,7 +306,9 @@ func (c *Config) width() int {
 // Input is what a run starts from.
 type Input struct {
 	// Messages are the conversation so far, the new user message last. They are
-	// not changed.
+	// not changed. Of those that no provider takes the run's error is a HistoryError.
+	// What the model gets has an id of its own for each call and results in the order
+	// of the calls, whatever a history from elsewhere has.
 	Messages []llm.Message
 	// ID is the run's name in its trace. Empty means r1 for the Agent's first run
 	// without one, r2 for the next …; for a run with a Parent the parent's name and

@@ -69,7 +69,7 @@ var mutants = []mutant{
 	{"INV-23", "a panic's result is not marked as an error", "dispatch.go",
 		"out = failed(r.errorText(call.Name, err))", "out = failed(r.errorText(call.Name, err)); out.IsError = !panicked"},
 	{"INV-24", "an empty turn is sent", "step.go",
-		"if len(m.Parts) > 0 {", `if m.Role != "" {`},
+		"if !saysNothing(m.Parts) {", `if m.Role != "" {`},
 	{"INV-25", "the cap is one step late", "limits.go",
 		"s.Step+1 < limit", "s.Step+1 <= limit"},
 	{"INV-26", "tools do not hear of a cancel", "dispatch.go",

@@ -418,56 +418,6 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-func TestHistoryErrors(t *testing.T) {
-	user := llm.User("hi")
-	call := func(ids ...string) llm.Message {
-		var m llm.Message
-		m.Role = llm.RoleAssistant
-		for _, id := range ids {
-			m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "a", Args: "{}"})
-		}
-		return m
-	}
-	result := func(ids ...string) llm.Message {
-		var rs []llm.ToolResult
-		for _, id := range ids {
-			rs = append(rs, llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "x"}}})
-		}
-		return llm.ToolResults(rs...)
-	}
-	search := llm.Assistant(llm.ToolCall{ID: "s", Name: "search", ProviderExecuted: true}, llm.Text{Text: "found"})
-	for _, c := range []struct {
-		name     string
-		messages []llm.Message
-		at       int
-		want     string
-	}{
-		{"unanswered at the end", []llm.Message{user, call("c1")}, 1, `the call "c1" has no result`},
-		{"unanswered before another turn", []llm.Message{user, call("c1", "c2"), result("c1"), user}, 1, `the call "c2" has no result`},
-		{"a result of nothing", []llm.Message{user, result("c1")}, 1, `the result "c1" answers no call`},
-		{"twice", []llm.Message{user, call("c1"), result("c1", "c1")}, 2, "answered already"},
-		{"a user's call", []llm.Message{{Role: llm.RoleUser, Parts: call("c1").Parts}}, 0, "calls are an assistant's"},
-	} {
-		m := model(text("x"))
-		_, err := newAgent(t, m, loop.Config{}).Run(t.Context(), loop.Input{Messages: c.messages})
-		var h *loop.HistoryError
-		if !errors.As(err, &h) || h.Message != c.at || !strings.Contains(err.Error(), c.want) || len(m.Requests()) != 0 {
-			t.Errorf("%s: got %v after %d requests, want one of message %d with %q", c.name, err, len(m.Requests()), c.at, c.want)
-		}
-	}
-	for name, messages := range map[string][]llm.Message{
-		"nothing":                {},
-		"one message per result": {user, call("c1", "c2"), result("c2"), result("c1"), user},
-		"run by the provider":    {user, search, user},
-		"and answered by it":     {user, llm.Assistant(llm.ToolCall{ID: "s", ProviderExecuted: true}, llm.ToolResult{ID: "s"}), user},
-		"an assistant last":      {user, llm.Assistant(llm.Text{Text: "and"})},
-	} {
-		if _, err := newAgent(t, model(text("x")), loop.Config{}).Run(t.Context(), loop.Input{Messages: messages}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // Ids that were used before, in the history or in the run, are not used again.
 func TestIDs(t *testing.T) {
 	history := []llm.Message{

@@ -77,7 +77,7 @@ func (r *run) appendTurn(t *llm.Turn) {
 	if r.forced {
 		m.Parts = withoutCalls(m.Parts)
 	}
-	if len(m.Parts) > 0 {
+	if !saysNothing(m.Parts) {
 		r.append(m)
 	}
 }
