@@ -12,7 +12,7 @@ import (
 
 // broken are runs in which one thing is wrong: the clean run of that name, with
 // one change. Each is reported as this invariant and as no other.
-var broken = slices.Concat(brokenRules, brokenRecords)
+var broken = slices.Concat(brokenRules, brokenFraming, brokenRecords)
 
 // brokenRun is one of them.
 type brokenRun struct {
@@ -224,15 +224,6 @@ var brokenRules = []brokenRun{
 		s.history, s.sent = append(s.history, llm.Assistant(text("b"))), len(s.history)
 		s.events[len(s.events)-1].Body = s.runEnd(trace.CauseForced)
 	}},
-	{"INV-14", "plain", "a delta of another step", func(t *testing.T, s *script) {
-		s.events[s.index(t, trace.KindModelDelta, 0)].Step = 1
-		for i := s.index(t, trace.KindModelDelta, 0); i <= s.index(t, trace.KindStepEnd, 0); i++ {
-			s.events[i].Step = 1
-		}
-		for i := s.index(t, trace.KindStepEnd, 0) + 1; i < len(s.events)-1; i++ {
-			s.events[i].Step++
-		}
-	}},
 	{"INV-20", "guard of a row", "the run goes on", func(_ *testing.T, s *script) {
 		o := with()
 		o[3].Value = "absence"
@@ -249,110 +240,6 @@ var brokenRules = []brokenRun{
 		e := s.runEnd(trace.CauseError)
 		e.Error = &trace.Error{Type: "tool", Message: "boom"}
 		s.add(e)
-	}},
-	{"INV-13", "plain", "an event after the end", func(_ *testing.T, s *script) { s.add(trace.Warning{}).add(trace.Warning{}) }},
-	{"INV-13", "plain", "two ends", func(_ *testing.T, s *script) { s.end(trace.CauseNone) }},
-	{"INV-13", "plain", "no end", func(t *testing.T, s *script) { s.remove(t, trace.KindRunEnd, 0) }},
-	{"INV-14", "plain", "no start", func(_ *testing.T, s *script) {
-		*s = *begin("r1", nil).ask().turn(text("a")).done().end(trace.CauseNone)
-		s.events = s.events[1:]
-		s.number(0)
-	}},
-	{"INV-14", "plain", "two starts", func(_ *testing.T, s *script) { s.insert(3, trace.RunStart{}) }},
-	{"INV-14", "plain", "a step does not start", func(t *testing.T, s *script) { s.remove(t, trace.KindStepStart, 1) }},
-	{"INV-14", "plain", "a step does not end", func(t *testing.T, s *script) { s.remove(t, trace.KindStepEnd, 1) }},
-	{"INV-14", "plain", "the last step does not end", func(t *testing.T, s *script) { s.remove(t, trace.KindStepEnd, 2) }},
-	{"INV-14", "plain", "a step ends twice", func(t *testing.T, s *script) { s.insert(s.index(t, trace.KindStepEnd, 1)+1, trace.StepEnd{}) }},
-	{"INV-14", "plain", "a step starts again", func(_ *testing.T, s *script) {
-		*s = *begin("r1", nil).ask().turn(c1).starts(c1).ends(good("c1")).results(good("c1")).done()
-		s.step--
-		s.ask().turn(text("a")).done().end(trace.CauseNone)
-	}},
-	{"INV-14", "plain", "a step ends as another", func(t *testing.T, s *script) { s.events[s.index(t, trace.KindStepEnd, 1)].Step = 7 }},
-	{"INV-14", "plain", "a turn of another step", func(t *testing.T, s *script) {
-		s.events[s.index(t, trace.KindModelTurn, 2)].Step = 1
-		s.events[s.index(t, trace.KindStepEnd, 2)].Step = 1
-	}},
-	{"INV-14", "plain", "a delta before the request", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindModelRequest, 0), trace.ModelDelta{What: trace.DeltaText})
-	}},
-	{"INV-14", "plain", "a delta after the turn", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindDecision, 0), trace.ModelDelta{What: trace.DeltaText})
-	}},
-	{"INV-14", "plain", "a call does not begin", func(t *testing.T, s *script) {
-		s.remove(t, trace.KindModelDelta, 1).remove(t, trace.KindModelDelta, 1)
-	}},
-	{"INV-14", "plain", "a call begins twice", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindModelDelta, 2), trace.ModelDelta{What: trace.DeltaCall, Call: "c1"})
-	}},
-	{"INV-14", "plain", "arguments after the call's end", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindModelTurn, 0), trace.ModelDelta{What: trace.DeltaArgs, Call: "c1"})
-	}},
-	{"INV-14", "plain", "a turn that was not asked for", func(t *testing.T, s *script) {
-		*s = *begin("r1", nil).add(trace.StepStart{})
-		s.events[1].Step, s.step = 0, 0
-		s.turn(text("a")).done().end(trace.CauseNone)
-	}},
-	{"INV-14", "plain", "a turn is told twice", func(t *testing.T, s *script) {
-		i := s.index(t, trace.KindModelTurn, 0)
-		b := s.events[i].Body.(trace.ModelTurn)
-		b.Usage = llm.Usage{}
-		s.insert(i+1, b)
-	}},
-	{"INV-14", "plain", "a turn is told twice, with its tokens", func(t *testing.T, s *script) {
-		i := s.index(t, trace.KindModelTurn, 0)
-		s.insert(i+1, s.events[i].Body)
-	}},
-	{"INV-14", "plain", "a turn is told again after the results", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindStepEnd, 0), s.events[s.index(t, trace.KindModelTurn, 0)].Body)
-	}},
-	{"INV-14", "usage by purpose", "a judge's turn is told twice", func(t *testing.T, s *script) {
-		i := s.index(t, trace.KindModelTurn, 1)
-		s.insert(i+1, s.events[i].Body)
-	}},
-	{"INV-14", "plain", "two requests in a row", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindModelRequest, 2)+1, trace.ModelRequest{Kept: 5})
-	}},
-	{"INV-14", "plain", "a step ends without its answer", func(_ *testing.T, s *script) {
-		*s = *begin("r1", nil).ask().done().attempt(1, trace.ModelError{})
-		i := len(s.events) - 1
-		s.events[i].Purpose = trace.PurposeAnswer
-		s.events = s.events[:i]
-		s.add(trace.RunEnd{Stop: trace.CauseError})
-	}},
-	{"INV-14", "usage by purpose", "no answer of the judge", func(t *testing.T, s *script) {
-		s.remove(t, trace.KindModelTurn, 2)
-		change(t, s, 0, func(b *trace.RunEnd) {
-			b.Usage.Input--
-			b.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeJudge: {Input: 1}, trace.PurposeAnswer: perTurn}
-		})
-	}},
-	{"INV-14", "plain", "a call that was not asked for", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindToolStart, 0), trace.ToolStart{Call: "zz", Name: "f"})
-	}},
-	{"INV-14", "plain", "a result before its start", func(t *testing.T, s *script) {
-		s.remove(t, trace.KindToolStart, 3)
-	}},
-	{"INV-14", "plain", "a step ends before its tool", func(t *testing.T, s *script) {
-		i := s.index(t, trace.KindToolEnd, 3)
-		s.events[i], s.events[i+1] = s.events[i+1], s.events[i]
-		s.events = slices.Delete(s.events, i+1, i+2)
-		s.number(i)
-	}},
-	{"INV-14", "skips", "skipped twice", func(t *testing.T, s *script) {
-		i := s.index(t, trace.KindToolSkip, 0)
-		s.insert(i, s.events[i].Body)
-	}},
-	{"INV-14", "skips", "a call that was skipped without a word", func(t *testing.T, s *script) { s.remove(t, trace.KindToolSkip, 0) }},
-	{"INV-14", "cancel", "a call that was skipped without a word, at the end", func(t *testing.T, s *script) { s.remove(t, trace.KindToolSkip, 0) }},
-	{"INV-14", "skips", "an unknown call is skipped", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindToolSkip, 0), trace.ToolSkip{Call: "zz"})
-	}},
-	{"INV-14", "resolved arguments", "after the start", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindToolEnd, 0), trace.ArgsResolved{Call: "c1"})
-	}},
-	{"INV-14", "a tool that is not waited for", "of an unknown call", func(t *testing.T, s *script) {
-		s.insert(s.index(t, trace.KindAbandoned, 0), trace.Abandoned{Call: "zz"})
 	}},
 	{"INV-15", "plain", "more than the cap", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindToolStart, 2)
@@ -574,9 +461,24 @@ var brokenRules = []brokenRun{
 		*s = *begin("r1", declared).ask().turn(c1, c2).starts(c1).starts(c2).ends(good("c1")).decide(trace.Stop, trace.CauseStopCondition, 0).ends(good("c2"))
 		s.results(good("c1"), good("c2")).done().end(trace.CauseStopCondition)
 	}},
+	{"INV-25", "stop condition", "none holds", func(_ *testing.T, s *script) {
+		*s = *stopping("step_count:2,has_tool_call:g,total_tokens:16,never").round(c1, good("c1"))
+		s.decide(trace.Stop, trace.CauseStopCondition, 0).done().end(trace.CauseStopCondition)
+	}},
+	{"INV-25", "stop condition", "never", func(_ *testing.T, s *script) {
+		*s = *stopping("never").round(c1, good("c1")).decide(trace.Stop, trace.CauseStopCondition, 0).done().end(trace.CauseStopCondition)
+	}},
+	{"INV-25", "stop condition", "enough steps", func(_ *testing.T, s *script) { *s = *goingOn("step_count:9,step_count:1") }},
+	{"INV-25", "stop condition", "the tool was called", func(_ *testing.T, s *script) { *s = *goingOn("custom,has_tool_call:f") }},
+	{"INV-25", "stop condition", "enough tokens", func(_ *testing.T, s *script) { *s = *goingOn("total_tokens:15,cost:9") }},
 	{"INV-25", "stop condition", "twice", func(_ *testing.T, s *script) {
 		*s = *begin("r1", declared).round(c1, good("c1")).decide(trace.Stop, trace.CauseStopCondition, 0).decide(trace.Stop, trace.CauseStopCondition, 0).done().end(trace.CauseStopCondition)
 	}},
+}
+
+// goingOn is a run that goes on from its first step.
+func goingOn(when string) *script {
+	return stopping(when).round(c1, good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
 }
 
 // request changes the new messages of the n-th request, on copies.

@@ -12,6 +12,9 @@
 // invariants that only a running loop can show (SeenBy is Probe) are listed
 // here and checked by a contract suite.
 //
+// What it cannot see, it does not judge: a run of which an event is missing, going
+// by the numbers of its events, is checked up to there (see Cut).
+//
 // # One broken thing, one violation
 //
 // Where one broken thing breaks several invariants, the most specific one is
@@ -26,13 +29,15 @@
 //   - A tool that should not start is INV-17 after a cancel, else INV-14 without
 //     its call, else INV-08, else INV-09, else INV-15.
 //   - A run without its end is INV-13 and is not asked for its results.
+//   - A result that the model is told of a call which neither ran nor was skipped
+//     is INV-09, or INV-14 if it is an error: then only the word for it is missing.
 //   - A stop by a stop condition is INV-25's, one by the runaway guard INV-20's,
 //     and neither INV-11's.
 //   - An id that is used twice is INV-04, once an id; its calls are then told
 //     apart by their order.
 //   - A call that an assistant message leaves out is INV-01 where the run went on
-//     and INV-07 at its end. Other words of the model than it said (INV-05),
-//     counts of the run.end that do not add up (INV-18) and events that are not
+//     and INV-07 at its end. Other words, reasoning, media or arguments of the
+//     model than it said (INV-05), counts of the run.end that do not add up (INV-18) and events that are not
 //     numbered in their order (INV-14) are reported only of a run in which
 //     nothing else was found, once each.
 package check

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -15,7 +16,13 @@ func with(more ...trace.Option) trace.Options {
 }
 
 // clean are runs that keep every invariant.
-var clean = map[string]func() *script{
+var clean = func() map[string]func() *script {
+	all := maps.Clone(cleanRuns)
+	maps.Copy(all, cleanStops)
+	return all
+}()
+
+var cleanRuns = map[string]func() *script{
 	"plain": plain,
 	"no tools": func() *script {
 		return begin("r1", nil).ask().turn(text("hi")).done().end(trace.CauseNone)
@@ -24,69 +31,6 @@ var clean = map[string]func() *script{
 		s := bare("r1").ask().reply(llm.Assistant(c1))
 		s.results(good("c1")).done()
 		return s.ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
-	},
-	"cap": func() *script {
-		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1"))
-		return s.decide(trace.Stop, trace.CauseCap, 0).done().end(trace.CauseCap)
-	},
-	"cap of nothing makes one call": func() *script {
-		s := begin("r1", trace.Options{{Name: "max_steps", Value: "0"}}).round(c1, good("c1"))
-		return s.decide(trace.Stop, trace.CauseCap, 0).done().end(trace.CauseCap)
-	},
-	"cap at the top with a forced answer": func() *script {
-		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done()
-		s.decide(trace.ForceFinal, trace.CauseCap, 0)
-		s.step++
-		s.add(trace.StepStart{}).add(trace.ModelSetup{}).request(1).reply(llm.Assistant(text("so")))
-		return s.decide(trace.Stop, trace.CauseForced, 0).done().end(trace.CauseForced)
-	},
-	"a forced answer that calls again": func() *script {
-		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done()
-		s.decide(trace.ForceFinal, trace.CauseCap, 0)
-		s.step++
-		s.add(trace.StepStart{}).add(trace.ModelSetup{Tools: []llm.Tool{{Name: "f"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}})
-		s.request(1).reply(llm.Assistant(text("so"), c2))
-		s.history[len(s.history)-1] = llm.Assistant(text("so"))
-		return s.decide(trace.Stop, trace.CauseForced, 0).done().end(trace.CauseForced)
-	},
-	"guard": func() *script {
-		s := begin("r1", declared).round(c1, bad("c1")).done().round(c3, bad("c3"))
-		return s.decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
-	},
-	"guard with a step between": func() *script {
-		s := begin("r1", declared).round(c1, bad("c1")).done().round(c2, good("c2")).done().round(c3, bad("c3"))
-		return s.decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
-	},
-	"guard reset by success": func() *script {
-		s := begin("r1", declared).round(c1, bad("c1")).done().round(call("d", "f"), good("d")).done()
-		s.round(c3, bad("c3")).done()
-		return s.ask().turn(text("a")).done().end(trace.CauseNone)
-	},
-	"guard reset by success in the same step": func() *script {
-		s := begin("r1", declared).round(c1, bad("c1")).done()
-		s.ask().turn(call("d", "f"), c3).starts(call("d", "f")).starts(c3).ends(good("d")).ends(bad("c3"))
-		s.results(good("d"), bad("c3")).done()
-		return s.ask().turn(text("a")).done().end(trace.CauseNone)
-	},
-	"guard counts steps and not calls": func() *script {
-		s := begin("r1", declared).ask().turn(c1, c3).starts(c1).starts(c3).ends(bad("c1")).ends(bad("c3"))
-		s.results(bad("c1"), bad("c3")).done()
-		return s.ask().turn(text("a")).done().end(trace.CauseNone)
-	},
-	"guard reset by absence": func() *script {
-		o := with()
-		o[3].Value = "absence"
-		s := begin("r1", o).round(c1, bad("c1")).done().round(c2, good("c2")).done().round(c3, bad("c3")).done()
-		return s.ask().turn(text("a")).done().end(trace.CauseNone)
-	},
-	"guard does not count what was refused": func() *script {
-		s := begin("r1", declared).ask().turn(c1).skips(c1, "denied").results(bad("c1")).done()
-		s.ask().turn(c3).skips(c3, "duplicate").results(bad("c3")).done()
-		return s.ask().turn(text("a")).done().end(trace.CauseNone)
-	},
-	"guard off": func() *script {
-		s := begin("r1", trace.Options{{Name: "same_tool_error_stop", Value: "0"}}).round(c1, bad("c1")).done().round(c3, bad("c3")).done()
-		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
 	"skips": func() *script {
 		s := begin("r1", declared).ask().turn(c1, c2, call("x", "none"))
@@ -111,21 +55,6 @@ var clean = map[string]func() *script{
 		s.decide(trace.GoOn, trace.CauseApproval, 0).results(good("c1")).done()
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
-	"cancel": func() *script {
-		s := begin("r1", declared).ask().turn(c1, c2, c3).starts(c1).starts(c2).add(trace.Cancelled{})
-		s.add(trace.ToolEnd{Call: "c2", Outcome: trace.OutcomeCancelled, Result: bad("c2")}).ends(good("c1")).skips(c3, "cancelled")
-		s.results(good("c1"), bad("c2"), bad("c3"))
-		return s.decide(trace.Stop, trace.CauseCancel, 0).done().end(trace.CauseCancel)
-	},
-	"cancel within a model call": func() *script {
-		s := begin("r1", declared).ask().add(trace.Cancelled{})
-		s.attempt(1, trace.ModelError{Error: trace.Error{Type: "cancelled"}})
-		return s.decide(trace.Stop, trace.CauseCancel, 0).done().end(trace.CauseCancel)
-	},
-	"cancel before the first step": func() *script {
-		s := begin("r1", declared).add(trace.Cancelled{})
-		return s.decide(trace.Stop, trace.CauseCancel, 0).end(trace.CauseCancel)
-	},
 	"retry": func() *script {
 		s := begin("r1", with(trace.Option{Name: "retry_max", Value: "2"})).ask()
 		for n := 1; n <= 2; n++ {
@@ -141,18 +70,6 @@ var clean = map[string]func() *script{
 	"model failure": func() *script {
 		s := begin("r1", declared).ask().attempt(1, trace.ModelError{Error: trace.Error{Type: "api", Status: 400}})
 		return s.decide(trace.Stop, trace.CauseError, 0).done().add(trace.RunEnd{Stop: trace.CauseError, Error: &trace.Error{Type: "api"}})
-	},
-	"budget": func() *script {
-		s := begin("r1", trace.Options{{Name: "token_budget", Value: "15"}}).round(c1, good("c1")).done()
-		return s.decide(trace.Stop, trace.CauseBudget, 0).end(trace.CauseBudget)
-	},
-	"budget of one more": func() *script {
-		s := begin("r1", trace.Options{{Name: "token_budget", Value: "16"}}).round(c1, good("c1")).done()
-		return s.ask().turn(text("a")).done().end(trace.CauseNone)
-	},
-	"stop condition": func() *script {
-		s := begin("r1", declared).round(c1, good("c1"))
-		return s.decide(trace.Stop, trace.CauseStopCondition, 0).done().end(trace.CauseStopCondition)
 	},
 	"continued turn and end hook": func() *script {
 		s := begin("r1", declared).ask().reply(llm.Assistant(text("a"))).decide(trace.GoOn, trace.CauseContinuedTurn, 0).done()
@@ -198,12 +115,6 @@ var clean = map[string]func() *script{
 		s.ends(good("c2")).results(good("c1"), good("c2")).done()
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
-	"guard of a row": func() *script {
-		o := with()
-		o[3] = trace.Option{Name: "reset", Value: "absence"}
-		s := begin("r1", o).round(c2, good("c2")).done().round(c1, bad("c1")).done().round(c3, bad("c3"))
-		return s.decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
-	},
 	"a retry in each step": func() *script {
 		s := begin("r1", with(trace.Option{Name: "retry_max", Value: "1"}))
 		for range 2 {
@@ -229,10 +140,6 @@ var clean = map[string]func() *script{
 		e := s.runEnd(trace.CauseError)
 		e.Error = &trace.Error{Type: "api"}
 		return s.add(e)
-	},
-	"a stop at the cap of a turn to continue": func() *script {
-		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).ask().reply(llm.Assistant(text("a")))
-		return s.decide(trace.Stop, trace.CauseCap, 0).done().end(trace.CauseCap)
 	},
 	"a turn that was continued too often": func() *script {
 		s := begin("r1", declared).ask().reply(llm.Assistant(text("a")))
@@ -280,15 +187,6 @@ var clean = map[string]func() *script{
 		s.instead(c1).decide(trace.GoOn, trace.CauseCalls, 1).starts(c1).ends(good("c1")).results(good("c1")).done()
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
-	"a forced answer that another call stands in for": func() *script {
-		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done()
-		s.decide(trace.ForceFinal, trace.CauseCap, 0)
-		s.step++
-		s.add(trace.StepStart{}).purpose(trace.PurposeSummary, trace.ModelRequest{New: []llm.Message{llm.User("sum up")}})
-		s.purpose(trace.PurposeSummary, trace.ModelTurn{Message: llm.Assistant(text("so"))})
-		s.instead(text("so")).decide(trace.End, trace.CauseForced, 0).done()
-		return s.end(trace.CauseForced)
-	},
 	"a policy answers a call": func() *script {
 		s := begin("r1", declared).ask().turn(c1).add(trace.ToolSkip{Call: "c1", Name: "f", Cause: "answered", Result: good("c1")})
 		return s.results(good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
@@ -311,48 +209,10 @@ var clean = map[string]func() *script{
 		e.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeAnswer: perTurn, trace.PurposeJudge: {Input: 2}}
 		return s.add(e)
 	},
-	"a guard against repeated rounds": func() *script {
-		s := begin("r1", with(trace.Option{Name: "duplicate_round", Value: "stop"})).round(c1, good("c1"))
-		return s.decide(trace.Stop, trace.CauseGuard, 0).done().end(trace.CauseGuard)
-	},
-	"a cancel that takes its time": func() *script {
-		s := begin("r1", declared).ask().turn(c1, c2).starts(c1).starts(c2)
-		s.at++
-		s.add(trace.Cancelled{})
-		s.at++
-		s.ends(good("c1"))
-		s.at++
-		s.ends(good("c2")).results(good("c1"), good("c2"))
-		return s.decide(trace.Stop, trace.CauseCancel, 0).done().end(trace.CauseCancel)
-	},
-	"a cancel of an answer that takes its time": func() *script {
-		s := begin("r1", declared).ask()
-		s.at++
-		s.add(trace.Cancelled{})
-		s.at++
-		s.attempt(1, trace.ModelError{Error: trace.Error{Type: "cancelled"}})
-		return s.decide(trace.Stop, trace.CauseCancel, 0).done().end(trace.CauseCancel)
-	},
-	"a cancel on a clock that is real": func() *script {
-		s := begin("r1", declared).add(trace.Cancelled{})
-		s.events[0].Body = trace.RunStart{Clock: trace.ClockReal, Options: declared}
-		s.at++
-		return s.decide(trace.Stop, trace.CauseCancel, 0).end(trace.CauseCancel)
-	},
 	"a run that goes on for a while after its last tool": func() *script {
 		s := begin("r1", declared).round(c1, good("c1"))
 		s.at++
 		return s.decide(trace.Stop, trace.CausePolicy, 0).done().end(trace.CausePolicy)
-	},
-	"choices of tools": func() *script {
-		s := begin("r1", declared)
-		s.step = 0
-		s.add(trace.StepStart{})
-		for _, c := range []llm.ToolChoice{{Mode: llm.ChooseTool, Name: "f"}, {Mode: llm.ChooseRequired}, {Mode: llm.ChooseNone}, {}} {
-			s.add(trace.ModelSetup{Tools: []llm.Tool{{Name: "f"}}, ToolChoice: c})
-		}
-		s.add(trace.ModelSetup{ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}})
-		return s.request(1).turn(text("a")).done().end(trace.CauseNone)
 	},
 	"a tool that is not waited for": func() *script {
 		s := begin("r1", declared).ask().turn(c1).starts(c1).add(trace.Cancelled{}).add(trace.Abandoned{Call: "c1"})

@@ -60,6 +60,9 @@ func (r *run) decide(b *trace.Decision) {
 	switch b.Action {
 	case trace.GoOn:
 		c.stop = ""
+		if b.Cause == trace.CauseCalls {
+			r.step.ran, r.step.spent = true, r.used.Total()
+		}
 	case trace.ForceFinal:
 		c.stop, c.forced = "", forceOrdered
 	case trace.End, trace.Stop, trace.Suspend:
@@ -68,7 +71,7 @@ func (r *run) decide(b *trace.Decision) {
 		r.report(invContinuation, "the action %q is none of those that a decision has", b.Action)
 	}
 	if b.Cause == trace.CauseStopCondition {
-		r.condition()
+		r.condition(b)
 	}
 }
 
@@ -166,30 +169,6 @@ func (r *run) later(b *trace.Decision) string {
 	case trace.ForceFinal, trace.Suspend:
 	}
 	return ""
-}
-
-// condition takes the word that a stop condition has held.
-func (r *run) condition() {
-	s := &r.step
-	s.stops++
-	switch {
-	case s.stops > 1:
-		r.report(invStopConditions, "the stop conditions are evaluated %d times in step %d", s.stops, s.n)
-	case !r.batch.answered:
-		r.report(invStopConditions, "a stop condition ends step %d, which ran no tools", s.n)
-	case r.batch.waiting():
-		r.report(invStopConditions, "a stop condition ends step %d before all results are in", s.n)
-	}
-}
-
-// waiting reports whether a call of the batch has no result yet.
-func (b *batch) waiting() bool {
-	for i := range b.calls {
-		if b.calls[i].state < callEnded {
-			return true
-		}
-	}
-	return false
 }
 
 // streaks are the tools that have failed, in the order in which they did first.

@@ -52,7 +52,9 @@ type step struct {
 	n       int // the Step of its events
 	begun   int // how many have begun
 	decided bool
-	stops   int // stop conditions that have held in this step
+	stops   int   // stop conditions that have held in this step
+	ran     bool  // its calls were to be run
+	spent   int64 // tokens, when that was decided
 }
 
 // promise is what a run declares of itself. What it does not declare has the
@@ -64,6 +66,7 @@ type promise struct {
 	guard       int
 	absence     bool // a step without the tool ends the guard's count
 	rounds      bool // a guard against repeated rounds may stop the run too
+	stops       stops
 	budget      int64
 	retries     int
 	unflagged   bool // failures are told by their text alone
@@ -77,6 +80,7 @@ func newPromise(o trace.Options) promise {
 		guard:     number(o, "same_tool_error_stop", 0),
 		absence:   cmp.Or(word(o, "same_tool_error_reset"), word(o, "reset")) == "absence",
 		rounds:    !off(word(o, "duplicate_round")) && word(o, "duplicate_round") != "skip",
+		stops:     newStops(o),
 		budget:    math.MaxInt64,
 		retries:   number(o, "retry_max", math.MaxInt),
 		unflagged: word(o, "error_flag") != "" && off(word(o, "error_flag")),
@@ -268,6 +272,7 @@ func (r *run) exchange(p trace.Purpose) *exchange {
 // stepStart begins a step.
 func (r *run) stepStart(ev *trace.Event) {
 	r.mustHaveDecided()
+	held := r.mustStop()
 	switch c := &r.control; {
 	case r.cancelled:
 		r.report(invCancellation, "step %d begins although the run was cancelled", ev.Step)
@@ -277,6 +282,8 @@ func (r *run) stepStart(ev *trace.Event) {
 		r.report(invRunaway, "step %d begins although a tool has failed in %d steps on end", ev.Step, r.promise.guard)
 	case c.stop != "":
 		r.report(invContinuation, "step %d begins although the run had decided to stop (%s)", ev.Step, c.stop)
+	case held != "":
+		r.report(invStopConditions, "step %d begins although the stop condition %s holds", ev.Step, held)
 	}
 	switch {
 	case r.step.open:
