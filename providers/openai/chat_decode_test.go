@@ -151,6 +151,13 @@ var chatSent = []struct {
 		}},
 	},
 	{
+		name: "results first, a system message after another",
+		body: `{"messages":[{"role":"tool","tool_call_id":"1","content":"a"},{"role":"tool","tool_call_id":"2","content":"b"},{"role":"system","content":"s"}]}`,
+		want: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+			llm.ToolResults(llm.ToolResult{ID: "1", Content: chatParts(chatText("a"))}, llm.ToolResult{ID: "2", Content: chatParts(chatText("b"))}), {Role: llm.RoleSystem, Parts: chatParts(chatText("s"))},
+		}},
+	},
+	{
 		name: "results apart, of calls of one id",
 		body: `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":""}}]},{"role":"tool","tool_call_id":"1","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"g","arguments":""}}]},{"role":"tool","tool_call_id":"1","content":"b"},{"role":"tool","tool_call_id":"2","content":"c","name":"h"},{"role":"user","content":"Hi","tool_call_id":"3"}]}`,
 		want: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{

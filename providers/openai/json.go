@@ -50,7 +50,7 @@ func anyText(d *jsonio.Dec) string {
 // count reads a number of tokens; what is none, or cannot be one, is 0.
 func count(d *jsonio.Dec) int64 {
 	const most = 1 << 53
-	if c := d.Peek(); c < '0' || c > '9' {
+	if d.Peek()-'0' > 9 {
 		d.Skip()
 		return 0
 	}
@@ -185,7 +185,7 @@ func eachMember(opaque json.RawMessage, f func(key, raw string)) {
 func wellFormed(s string) string {
 	var out []byte
 	from := 0
-	for i := 0; i < len(s); {
+	for i := 0; ; {
 		next := strings.IndexByte(s[i:], '\\')
 		if next < 0 {
 			break

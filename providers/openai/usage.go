@@ -38,7 +38,7 @@ func readUsage(d *jsonio.Dec) (u llm.Usage) {
 		}
 	}
 	// xAI, and Vercel's gateway for Gemini, leave the reasoning out of the output.
-	if u.Reasoning > u.Output || u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
+	if u.Reasoning > u.Output || total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}
 	return u
