@@ -151,12 +151,12 @@ func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 	if p == nil {
 		return Output{}, fmt.Errorf("a policy made up a call of the tool %q", call.Name)
 	}
-	if p.entered.Swap(true) {
-		return Output{}, fmt.Errorf("a policy ran the tool %q twice for one call, or after the call was over", call.Name)
-	}
 	call.ID, call.Name, call.Args = p.Call.ID, p.Call.Name, p.Args
 	if r.recorded {
 		ctx = &serving{Context: ctx, call: trace.Parent{Run: r.in.ID, Call: call.ID}}
+	}
+	if p.entered.Swap(true) {
+		return Output{}, fmt.Errorf("a policy ran the tool %q twice for one call, or after the call was over", call.Name)
 	}
 	return p.tool.Run(ctx, call)
 }
