@@ -241,6 +241,8 @@ var brokenRules = []brokenRun{
 		e.Error = &trace.Error{Type: "tool", Message: "boom"}
 		s.add(e)
 	}},
+	{"INV-13", "plain", "two ends", func(_ *testing.T, s *script) { s.end(trace.CauseNone) }},
+	{"INV-14", "plain", "two starts", func(_ *testing.T, s *script) { s.insert(3, trace.RunStart{}) }},
 	{"INV-15", "plain", "more than the cap", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindToolStart, 2)
 		s.events[i], s.events[i-1] = s.events[i-1], s.events[i]

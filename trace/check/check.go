@@ -37,9 +37,9 @@
 //     apart by their order.
 //   - A call that an assistant message leaves out is INV-01 where the run went on
 //     and INV-07 at its end. Other words, reasoning, media or arguments of the
-//     model than it said (INV-05), counts of the run.end that do not add up (INV-18) and events that are not
-//     numbered in their order (INV-14) are reported only of a run in which
-//     nothing else was found, once each.
+//     model than it said (INV-05), counts of the run.end that do not add up
+//     (INV-18) and events that are not numbered in their order (INV-14) are
+//     reported only of a run in which nothing else was found, once each.
 package check
 
 import (
