@@ -60,6 +60,10 @@ func (r *run) enter(p *planned) {
 		r.emit(r.step, trace.ArgsResolved{Call: p.Call.ID, Args: p.Args, Cause: cause})
 	}
 	p.ran = true
+	if r.recorded {
+		p.serving = r.serves.One()
+		p.serving.call = trace.Parent{Run: r.in.ID, Call: p.Call.ID}
+	}
 	if r.rec.on() {
 		r.emit(r.step, trace.ToolStart{Call: p.Call.ID, Name: p.Call.Name, Args: p.Args})
 	}
@@ -152,11 +156,12 @@ func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 		return Output{}, fmt.Errorf("a policy made up a call of the tool %q", call.Name)
 	}
 	call.ID, call.Name, call.Args = p.Call.ID, p.Call.Name, p.Args
-	if r.recorded {
-		ctx = &serving{Context: ctx, call: trace.Parent{Run: r.in.ID, Call: call.ID}}
-	}
 	if p.entered.Swap(true) {
 		return Output{}, fmt.Errorf("a policy ran the tool %q twice for one call, or after the call was over", call.Name)
+	}
+	if p.serving != nil {
+		p.serving.Context = ctx
+		ctx = p.serving
 	}
 	return p.tool.Run(ctx, call)
 }

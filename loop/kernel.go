@@ -44,6 +44,7 @@ type run struct {
 	calls   slab.Slab[llm.ToolCall]
 	results slab.Slab[llm.ToolResult]
 	marks   slab.Slab[mark]
+	serves  slab.Slab[serving]
 
 	ids      idSet
 	history  []llm.Message

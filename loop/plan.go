@@ -27,6 +27,7 @@ type planned struct {
 	abandoned bool
 	lost      bool // that it was abandoned is to be recorded
 	entered   atomic.Bool
+	serving   *serving // the context of its tool, if the run is recorded
 	outcome   trace.Outcome
 	result    *llm.ToolResult // its place among the results of the step
 	job       func()          // runs the call, on a goroutine of its own
