@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -26,6 +25,8 @@ type Config struct {
 	Model *fake.Model
 	// Key is the only credential that is right; if it is empty, any is.
 	Key string
+	// Models are the models that there are; if it is empty, any is.
+	Models []string
 }
 
 // Server is the fake provider. It is an http.Handler, safe for many requests at
@@ -51,9 +52,14 @@ type Refusal struct {
 	Request  int // counted from 1
 	Protocol string
 	Lane     string
-	Status   int
-	Code     string
-	Message  string
+	// ID is that of the rule that the request broke, such as SO-01; empty if it is
+	// none of those.
+	ID      string
+	Status  int
+	Type    string // as the provider calls it; Gemini's status word
+	Param   string // where in the request
+	Code    string
+	Message string
 }
 
 // Violation is a broken invariant.
@@ -106,29 +112,29 @@ type exchange struct {
 const maxBody = 64 << 20
 
 func (x *exchange) serve(r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, maxBody))
-	if err != nil {
-		x.refuse(&llm.APIError{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", maxBody)})
+	if r.Method != http.MethodPost {
+		x.refuse(&refusal{status: http.StatusMethodNotAllowed, message: "the method has to be POST"})
 		return
 	}
-	if e := x.unauthorized(r); e != nil {
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, maxBody))
+	if err != nil {
+		x.refuse(unreadable(err))
+		return
+	}
+	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, header: r.Header, key: x.key(r), body: body}
+	if e := in.unauthorized(); e != nil {
 		x.refuse(e)
 		return
 	}
-	if r.Method != http.MethodPost {
-		x.refuse(&llm.APIError{Status: http.StatusMethodNotAllowed, Message: "the method has to be POST"})
-		return
-	}
 	req, err := x.proto.DecodeRequest(x.path, body)
-	if err != nil {
-		told, ok := errors.AsType[*llm.APIError](err)
-		if !ok {
-			told = &llm.APIError{Status: http.StatusBadRequest, Message: err.Error()}
-		}
-		x.refuse(told)
+	if err == nil {
+		x.check(req)
+	}
+	in.req, in.err = req, err
+	if e := strict(in); e != nil {
+		x.refuse(e)
 		return
 	}
-	x.check(req)
 	ctx := r.Context()
 	if x.lane != "" {
 		ctx = fake.WithLane(ctx, x.lane)
@@ -136,32 +142,11 @@ func (x *exchange) serve(r *http.Request) {
 	turn, place, err := x.server.cfg.Model.Answer(ctx, req)
 	if err != nil { // the script has no answer: trying again does not help
 		x.w.Header().Set("X-Should-Retry", "false")
-		x.refuse(&llm.APIError{Status: http.StatusBadRequest, Message: err.Error()})
+		x.refuse(&refusal{status: http.StatusBadRequest, message: err.Error()})
 		return
 	}
 	x.place = place
 	x.play(req, turn)
-}
-
-// unauthorized is the refusal of a request with a wrong credential or none.
-func (x *exchange) unauthorized(r *http.Request) *llm.APIError {
-	key := x.key(r)
-	right := x.server.cfg.Key
-	if key != "" && (right == "" || key == right) {
-		return nil
-	}
-	switch x.provider {
-	case Anthropic:
-		return &llm.APIError{Status: http.StatusUnauthorized, Code: "authentication_error", Message: "invalid x-api-key"}
-	case Gemini:
-		return &llm.APIError{Status: http.StatusBadRequest, Code: "API_KEY_INVALID", Message: "API key not valid. Please pass a valid API key."}
-	case OpenAI:
-	}
-	message := "You didn't provide an API key."
-	if key != "" {
-		message = "Incorrect API key provided: ****. You can find your API key at https://platform.openai.com/account/api-keys."
-	}
-	return &llm.APIError{Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: message}
 }
 
 // check notes what is wrong with the messages that a client sends.
@@ -175,14 +160,6 @@ func (x *exchange) check(req *llm.Request) {
 	for _, v := range found {
 		x.server.report.Violations = append(x.server.report.Violations, Violation{x.n, v})
 	}
-}
-
-// refuse answers with an error that the client is to blame for.
-func (x *exchange) refuse(e *llm.APIError) {
-	x.server.mu.Lock()
-	x.server.report.Refusals = append(x.server.report.Refusals, Refusal{x.n, x.proto.Name(), x.lane, e.Status, e.Code, e.Message})
-	x.server.mu.Unlock()
-	x.fail(e)
 }
 
 // fail answers with an error.
