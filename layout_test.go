@@ -38,6 +38,7 @@ const (
 // is not here must not be on disk, and an import that is not here must not be
 // in the code.
 var table = []room{
+	{name: "internal/bubble"},
 	{name: "internal/jsonio"},
 	{name: "internal/sse"},
 	{name: "internal/slab"},
@@ -46,7 +47,7 @@ var table = []room{
 	{name: "trace/check", rooms: []string{"internal/jsonio", "llm", "trace"}},
 	{name: "trace/importer", rooms: []string{"internal/jsonio", "llm", "trace", "providers/...", "cassettes"}},
 	{name: "loop", rooms: []string{"internal/jsonio", "internal/slab", "llm", "trace"}, modules: []string{jsonschema}},
-	{name: "loop/looptest", rooms: []string{"llm", "trace", "trace/check", "fake"}, modules: []string{goCmp}},
+	{name: "loop/looptest", rooms: []string{"internal/bubble", "llm", "trace", "trace/check", "fake"}, modules: []string{goCmp}},
 	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
 	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/..."}},
 	{name: "loop/preset/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/..."}},

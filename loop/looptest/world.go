@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/bubble"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
 )
@@ -68,7 +69,7 @@ func (w *world) play(loop Loop) {
 	if w.c.when == before {
 		w.cancel()
 	}
-	w.others = goroutines()
+	w.others = bubble.Goroutines()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -141,7 +142,7 @@ func (w *world) left() {
 		w.report("INV-16", "the run has returned while %d of its tools were running", n)
 	}
 	synctest.Wait()
-	if who := since(w.others); len(who) > 0 {
+	if who := bubble.Since(w.others); len(who) > 0 {
 		w.report("INV-16", "the run has returned, but %d of its goroutines have not ended: %s", len(who), strings.Join(who, ", "))
 	}
 }
@@ -245,14 +246,13 @@ func (c *testcase) run(t *testing.T, loop Loop) []check.Violation {
 			c.vary(&again, prev)
 		}
 		var w *world
-		bubble(t, func(t *testing.T) {
+		ended := bubble.Run(t, func(t *testing.T) {
 			w = newWorld(t.Context(), &again)
 			w.play(loop)
-		}, func() {
-			if len(w.found) == 0 {
-				w.report("INV-16", "the run has returned, but has left a goroutine that nothing can end")
-			}
 		})
+		if !ended && len(w.found) == 0 {
+			w.report("INV-16", "the run has returned, but has left a goroutine that nothing can end")
+		}
 		if prev != nil && c.same != "" && len(w.found) == 0 {
 			w.compare(prev)
 		}
@@ -262,22 +262,6 @@ func (c *testcase) run(t *testing.T, loop Loop) []check.Violation {
 		prev = w
 	}
 	return nil
-}
-
-// bubble runs f in a bubble, and stuck if goroutines are left in it for ever.
-func bubble(t *testing.T, f func(t *testing.T), stuck func()) {
-	t.Helper()
-	defer func() {
-		v := recover()
-		if v == nil {
-			return
-		}
-		if err, ok := v.(error); !ok || !strings.HasPrefix(err.Error(), "deadlock") {
-			panic(v)
-		}
-		stuck()
-	}()
-	synctest.Test(t, f)
 }
 
 func jsonOf(messages []llm.Message) []byte {

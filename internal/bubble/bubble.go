@@ -1,4 +1,7 @@
-package looptest
+// Package bubble is for contract suites that play their cases in bubbles of
+// testing/synctest: it lists the goroutines of a bubble, and tells when one cannot
+// end.
+package bubble
 
 import (
 	"maps"
@@ -6,7 +9,27 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"testing"
+	"testing/synctest"
 )
+
+// Run runs f in a bubble, as synctest.Test does. It reports whether the bubble has
+// ended: false says that goroutines are left in it which nothing can end.
+func Run(t *testing.T, f func(t *testing.T)) (ended bool) {
+	t.Helper()
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if err, ok := v.(error); !ok || !strings.HasPrefix(err.Error(), "deadlock") {
+			panic(v)
+		}
+		ended = false
+	}()
+	synctest.Test(t, f)
+	return true
+}
 
 // header is the first line of a goroutine's stack: its number and its bubble.
 var header = regexp.MustCompile(`^goroutine ([0-9]+) \[.*, (synctest bubble [0-9]+)`)
@@ -14,9 +37,9 @@ var header = regexp.MustCompile(`^goroutine ([0-9]+) \[.*, (synctest bubble [0-9
 // createdBy is the function that started a goroutine.
 var createdBy = regexp.MustCompile(`(?m)^created by (\S+)`)
 
-// goroutines lists the goroutines of the caller's bubble: who made them, by
+// Goroutines lists the goroutines of the caller's bubble: who made them, by
 // their numbers.
-func goroutines() map[string]string {
+func Goroutines() map[string]string {
 	stacks := strings.Split(allStacks(), "\n\n")
 	own := header.FindStringSubmatch(stacks[0]) // the caller's is the first
 	all := map[string]string{}
@@ -29,10 +52,10 @@ func goroutines() map[string]string {
 	return all
 }
 
-// since lists who made the goroutines that are not in this list.
-func since(before map[string]string) []string {
+// Since lists who made the goroutines that are not in this list.
+func Since(before map[string]string) []string {
 	var who []string
-	now := goroutines()
+	now := Goroutines()
 	for _, n := range slices.Sorted(maps.Keys(now)) {
 		if _, old := before[n]; !old {
 			who = append(who, "made by "+now[n])
