@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"fmt"
-	"hash/fnv"
+	"context"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,22 +11,23 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/fake"
-	"github.com/looptape/looptape/internal/sse"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/anthropic"
-	"github.com/looptape/looptape/providers/openai"
-	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/check"
 )
 
 // Config says what a Server plays.
 type Config struct {
-	// Model is the script. Its Clock is not used: nothing waits.
+	// Model is the script. Its Clock is not used.
 	Model *fake.Model
 	// Key is the only credential that is right; if it is empty, any is.
 	Key string
 	// Models are the models that there are; if it is empty, any is.
 	Models []string
+	// Quirks are shown one after the other in each answer that they apply to.
+	Quirks []Quirk
+	// Wait waits for the delays of the script and between the pings of a stall, and
+	// returns early with an error when ctx ends. If it is nil, nothing waits.
+	Wait func(ctx context.Context, d time.Duration) error
 }
 
 // Server is the fake provider. It is an http.Handler, safe for many requests at
@@ -45,6 +46,8 @@ type Report struct {
 	// Violations are the invariants that the messages of requests broke, by the
 	// number of the request, counted from 1.
 	Violations []Violation
+	// Shown is in how many answers each quirk was shown, by Quirk.String.
+	Shown map[string]int
 }
 
 // Refusal is a request that got an error because of what it was.
@@ -76,7 +79,7 @@ func (s *Server) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.report
-	r.Refusals, r.Violations = slices.Clone(r.Refusals), slices.Clone(r.Violations)
+	r.Refusals, r.Violations, r.Shown = slices.Clone(r.Refusals), slices.Clone(r.Violations), maps.Clone(r.Shown)
 	return r
 }
 
@@ -93,7 +96,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.report.Requests++
-	x := &exchange{server: s, endpoint: e, lane: lane, n: s.report.Requests, w: w}
+	x := &exchange{server: s, endpoint: e, lane: lane, n: s.report.Requests, w: w, array: e.provider == Gemini && r.URL.Query().Get("alt") != "sse"}
 	s.mu.Unlock()
 	x.serve(r)
 }
@@ -106,6 +109,7 @@ type exchange struct {
 	n      int
 	place  fake.Place
 	w      http.ResponseWriter
+	array  bool // a stream is one JSON array
 }
 
 // maxBody is how long a request may be.
@@ -146,7 +150,7 @@ func (x *exchange) serve(r *http.Request) {
 		return
 	}
 	x.place = place
-	x.play(req, turn)
+	x.answer(ctx, req, turn)
 }
 
 // check notes what is wrong with the messages that a client sends.
@@ -159,174 +163,5 @@ func (x *exchange) check(req *llm.Request) {
 	defer x.server.mu.Unlock()
 	for _, v := range found {
 		x.server.report.Violations = append(x.server.report.Violations, Violation{x.n, v})
-	}
-}
-
-// fail answers with an error.
-func (x *exchange) fail(e *llm.APIError) {
-	h := x.w.Header()
-	h.Set("Content-Type", "application/json")
-	if e.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
-	}
-	x.id(e.RequestID)
-	x.w.WriteHeader(e.Status)
-	_, _ = x.w.Write(x.proto.EncodeError(e)) // the client may be gone
-}
-
-// id tells the client what the request is called.
-func (x *exchange) id(id string) {
-	if id == "" {
-		id = "req_" + x.name()
-	}
-	switch x.provider {
-	case Anthropic:
-		x.w.Header().Set("Request-Id", id)
-	case OpenAI:
-		x.w.Header().Set("X-Request-Id", id)
-	case Gemini:
-	}
-}
-
-// epoch is when all answers were made.
-const epoch = 946684800 // the first second of 2000
-
-// play answers with a turn.
-func (x *exchange) play(req *llm.Request, t *fake.Turn) {
-	events := t.StreamedEvents()
-	var end *llm.APIError
-	switch {
-	case t.Error != nil:
-		end = t.Error.APIError()
-	case t.Err != nil:
-		end = &llm.APIError{Message: t.Err.Error()}
-	}
-	switch {
-	case end != nil && end.Err != nil && len(events) == 0:
-		panic(http.ErrAbortHandler) // the connection breaks before there is an answer
-	case end != nil && len(events) == 0 && end.Status >= http.StatusBadRequest:
-		x.fail(end)
-		return
-	}
-	a := protocol.Answer{ID: t.ResponseID, Model: t.Model, Created: epoch, Input: t.Usage.Input}
-	if a.ID == "" {
-		a.ID = x.answerID()
-	}
-	if a.Model == "" {
-		a.Model = req.Model
-	}
-	x.id("")
-	if req.Delivery == llm.Buffered {
-		x.buffered(a, events, end)
-		return
-	}
-	x.streamed(a, events, end, t)
-}
-
-// answerID is the name of an answer that the script gives none.
-func (x *exchange) answerID() string {
-	prefix := ""
-	switch x.proto.(type) {
-	case openai.Chat:
-		prefix = "chatcmpl-"
-	case openai.Responses:
-		prefix = "resp_"
-	case anthropic.Messages:
-		prefix = "msg_"
-	}
-	return prefix + x.name()
-}
-
-// name tells the answers of a script apart.
-func (x *exchange) name() string {
-	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%q %d %d", x.place.Lane, x.place.Turn, x.place.Attempt) // a hash takes all
-	return fmt.Sprintf("%016x", h.Sum64())
-}
-
-func (x *exchange) buffered(a protocol.Answer, events []llm.Event, end *llm.APIError) {
-	if end != nil {
-		if end.Err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		x.fail(end)
-		return
-	}
-	var acc llm.Accumulator
-	for _, ev := range events {
-		acc.Add(ev)
-	}
-	body, err := x.proto.EncodeAnswer(nil, a, acc.Turn())
-	if err != nil {
-		x.cannot(err)
-		return
-	}
-	x.w.Header().Set("Content-Type", "application/json")
-	_, _ = x.w.Write(body)
-}
-
-// cannot answers that the script wants what the protocol cannot say.
-func (x *exchange) cannot(err error) {
-	x.w.Header().Set("X-Should-Retry", "false")
-	x.fail(&llm.APIError{Status: http.StatusNotImplemented, Message: x.proto.Name() + " cannot say what the script wants: " + err.Error()})
-}
-
-func (x *exchange) streamed(a protocol.Answer, events []llm.Event, end *llm.APIError, t *fake.Turn) {
-	var out []byte
-	write := func(name string, data []byte) { out = sse.Append(out, name, data) }
-	enc := x.proto.NewEncoder(a)
-	flush := http.NewResponseController(x.w)
-	begun := false
-	send := func() {
-		if !begun {
-			x.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-			begun = true
-		}
-		_, _ = x.w.Write(out)
-		_ = flush.Flush() // some writers cannot
-		out = out[:0]
-	}
-	for _, ev := range events {
-		if err := enc.Event(ev, write); err != nil {
-			if begun {
-				panic(http.ErrAbortHandler)
-			}
-			x.cannot(err)
-			return
-		}
-		if len(out) > 0 {
-			send()
-		}
-	}
-	switch {
-	case end == nil && !t.Stall:
-		if err := enc.End(write); err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		send()
-	case end == nil: // a stall: nothing comes any more
-		send()
-	case end.Err != nil && t.Error.Connection == fake.ConnectionReset:
-		panic(http.ErrAbortHandler)
-	case end.Err != nil: // closed too early
-		send()
-	default:
-		x.tell(end, write)
-		send()
-	}
-}
-
-// tell writes an error into a stream.
-func (x *exchange) tell(e *llm.APIError, write func(name string, data []byte)) {
-	body := x.proto.EncodeError(e)
-	switch x.proto.(type) {
-	case openai.Responses:
-		write("error", append([]byte(`{"type":"error",`), body[1:]...))
-	default:
-		name := ""
-		if x.provider == Anthropic {
-			name = "error"
-		}
-		write(name, body)
 	}
 }

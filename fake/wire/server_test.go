@@ -43,15 +43,7 @@ func serve(t *testing.T, cfg wire.Config, lane string) (*wire.Server, map[string
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	t.Cleanup(h.Client().CloseIdleConnections)
-	clients := map[string]*protocol.Client{}
-	for _, k := range kinds {
-		base := wire.BaseURL(h.URL, lane, k.provider)
-		if k.provider == wire.Gemini {
-			base += "/v1beta"
-		}
-		clients[k.name] = &protocol.Client{Protocol: k.proto, BaseURL: base, HTTP: h.Client(), Authorize: k.key("secret-key")}
-	}
-	return s, clients
+	return s, clientsOf(h.URL, lane, h.Client())
 }
 
 func request(delivery llm.Delivery, messages ...llm.Message) *llm.Request {

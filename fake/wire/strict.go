@@ -74,7 +74,7 @@ func (in inbound) unauthorized() *refusal {
 
 // refuse answers with a refusal, and notes it.
 func (x *exchange) refuse(e *refusal) {
-	id := "req_" + x.name()
+	id := "req_" + name(x.place)
 	body := e.body(x, id)
 	x.server.mu.Lock()
 	x.server.report.Refusals = append(x.server.report.Refusals, Refusal{
@@ -83,7 +83,9 @@ func (x *exchange) refuse(e *refusal) {
 	})
 	x.server.mu.Unlock()
 	x.w.Header().Set("Content-Type", "application/json")
-	x.id(id)
+	if h := x.idHeader(); h != "" {
+		x.w.Header().Set(h, id)
+	}
 	x.w.WriteHeader(e.status)
 	_, _ = x.w.Write(body) // the client may be gone
 }

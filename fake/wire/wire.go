@@ -95,3 +95,15 @@ func (e endpoint) key(r *http.Request) string {
 	}
 	return bearer
 }
+
+// idHeader is where the provider tells what it calls a request; empty if nowhere.
+func (e endpoint) idHeader() string {
+	switch e.provider {
+	case Anthropic:
+		return "Request-Id"
+	case OpenAI:
+		return "X-Request-Id"
+	case Gemini:
+	}
+	return ""
+}

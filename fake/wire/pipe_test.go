@@ -1,0 +1,84 @@
+package wire_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// pipe serves a configuration in process and returns a client of each protocol.
+func pipe(t *testing.T, cfg wire.Config, lane string) (*wire.Server, map[string]*protocol.Client) {
+	t.Helper()
+	s := wire.New(cfg)
+	p := wire.NewPipe(s)
+	t.Cleanup(p.Close)
+	return s, clientsOf(wire.PipeURL, lane, p.Client())
+}
+
+// clientsOf returns a client of each protocol for a server.
+func clientsOf(server, lane string, h *http.Client) map[string]*protocol.Client {
+	clients := map[string]*protocol.Client{}
+	for _, k := range kinds {
+		base := wire.BaseURL(server, lane, k.provider)
+		if k.provider == wire.Gemini {
+			base += "/v1beta"
+		}
+		clients[k.name] = &protocol.Client{Protocol: k.proto, BaseURL: base, HTTP: h, Authorize: k.key("secret-key")}
+	}
+	return clients
+}
+
+// Many at once are served through one pipe.
+func TestPipe(t *testing.T) {
+	_, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "hello", Chunk: 1})}, "")
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		for range 16 {
+			wg.Go(func() {
+				if turn, err := ask(c, request(llm.Streamed, llm.User("hi"))); err != nil || turn.Text() != "hello" {
+					t.Errorf("%s: %v, %v", c.Protocol.Name(), turn, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// A closed pipe refuses, and ends what hangs; so does a context.
+func TestPipeClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := wire.NewPipe(wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "half", Stall: true})}))
+		c := &protocol.Client{Protocol: openai.Chat{}, BaseURL: wire.BaseURL(wire.PipeURL, "", wire.OpenAI), HTTP: p.Client(), Authorize: openai.Key("k")}
+		ctx, cancel := context.WithCancel(context.Background())
+		hung := make(chan error)
+		go func() {
+			_, err := llm.Collect(c.Stream(ctx, request(llm.Streamed, llm.User("hi"))))
+			hung <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-hung; err == nil {
+			t.Error("an answer that never ends came to an end")
+		}
+		go func() {
+			_, err := ask(c, request(llm.Streamed, llm.User("hi")))
+			hung <- err
+		}()
+		synctest.Wait()
+		p.Close()
+		if err := <-hung; err == nil {
+			t.Error("an answer that never ends came to an end")
+		}
+		if _, err := ask(c, request(llm.Streamed, llm.User("hi"))); err == nil {
+			t.Error("a closed pipe answers")
+		}
+	})
+}

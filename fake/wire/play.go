@@ -1,0 +1,214 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// play is one answer that is being made. Quirks see it.
+type play struct {
+	endpoint
+	place   fake.Place
+	request *llm.Request
+	turn    fake.Turn // as it is encoded
+	array   bool      // a stream is one JSON array
+}
+
+// answer plays a turn of the script.
+func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
+	p := &play{endpoint: x.endpoint, place: x.place, request: req, turn: *t, array: x.array}
+	shown := make([]bool, len(x.server.cfg.Quirks))
+	for i, q := range x.server.cfg.Quirks {
+		if q.applies(p) && q.form.turn != nil {
+			shown[i] = q.form.turn(p, &p.turn)
+		}
+	}
+	r := p.render()
+	for i, q := range x.server.cfg.Quirks {
+		if q.applies(p) && q.form.reply != nil {
+			shown[i] = q.form.reply(p, r) || shown[i]
+		}
+	}
+	x.server.show(shown)
+	if wait := x.server.cfg.Wait; wait != nil {
+		r.pace = func(d time.Duration) error { return wait(ctx, d) }
+	}
+	r.write(ctx, x.w)
+}
+
+// show counts the quirks of an answer.
+func (s *Server) show(shown []bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, yes := range shown {
+		if !yes {
+			continue
+		}
+		if s.report.Shown == nil {
+			s.report.Shown = map[string]int{}
+		}
+		s.report.Shown[s.cfg.Quirks[i].String()]++
+	}
+}
+
+// epoch is when all answers were made.
+const epoch = 946684800 // the first second of 2000
+
+// render returns the answer as the script has it.
+func (p *play) render() *reply {
+	t := &p.turn
+	r := &reply{status: http.StatusOK, header: http.Header{}, delay: t.Delay, between: t.Pace}
+	p.id(r, "")
+	events := t.StreamedEvents()
+	var end *llm.APIError
+	switch {
+	case t.Error != nil:
+		end = t.Error.APIError()
+	case t.Err != nil:
+		end = &llm.APIError{Message: t.Err.Error()}
+	}
+	switch {
+	case end != nil && end.Err != nil && len(events) == 0:
+		r.status = 0
+	case end != nil && len(events) == 0 && end.Status >= http.StatusBadRequest:
+		p.fail(r, end)
+	case p.request.Delivery == llm.Buffered:
+		p.buffered(r, events, end)
+	default:
+		p.streamed(r, events, end)
+	}
+	return r
+}
+
+// fail makes r an error.
+func (p *play) fail(r *reply, e *llm.APIError) {
+	r.json(e.Status, p.proto.EncodeError(e))
+	if e.RetryAfter > 0 {
+		r.header.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
+	}
+	p.id(r, e.RequestID)
+}
+
+// id tells the client what the request is called.
+func (p *play) id(r *reply, id string) {
+	if id == "" {
+		id = "req_" + name(p.place)
+	}
+	if header := p.idHeader(); header != "" {
+		r.header.Set(header, id)
+	}
+}
+
+// meta is what the answer says of itself.
+func (p *play) meta() protocol.Answer {
+	a := protocol.Answer{ID: p.turn.ResponseID, Model: p.turn.Model, Created: epoch, Input: p.turn.Usage.Input}
+	if a.Model == "" {
+		a.Model = p.request.Model
+	}
+	if a.ID != "" {
+		return a
+	}
+	a.ID = name(p.place)
+	switch p.proto.(type) {
+	case openai.Chat:
+		a.ID = "chatcmpl-" + a.ID
+	case openai.Responses:
+		a.ID = "resp_" + a.ID
+	case anthropic.Messages:
+		a.ID = "msg_" + a.ID
+	}
+	return a
+}
+
+// name tells the answers of a script apart.
+func name(p fake.Place) string {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%q %d %d", p.Lane, p.Turn, p.Attempt) // a hash takes all
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// buffered makes r the answer in one piece.
+func (p *play) buffered(r *reply, events []llm.Event, end *llm.APIError) {
+	switch {
+	case end != nil && end.Err != nil:
+		r.status = 0
+		return
+	case end != nil:
+		p.fail(r, end)
+		return
+	case p.turn.Stall:
+		r.end = hang
+		return
+	}
+	var acc llm.Accumulator
+	for _, ev := range events {
+		acc.Add(ev)
+	}
+	body, err := p.proto.EncodeAnswer(nil, p.meta(), acc.Turn())
+	if err != nil {
+		p.cannot(r, err)
+		return
+	}
+	r.json(http.StatusOK, body)
+}
+
+// cannot makes r say that the script wants what the protocol cannot say.
+func (p *play) cannot(r *reply, err error) {
+	p.fail(r, &llm.APIError{Status: http.StatusNotImplemented, Message: p.proto.Name() + " cannot say what the script wants: " + err.Error()})
+	r.header.Set("X-Should-Retry", "false")
+}
+
+// streamed makes r the answer piece by piece.
+func (p *play) streamed(r *reply, events []llm.Event, end *llm.APIError) {
+	r.header.Set("Content-Type", "text/event-stream; charset=utf-8")
+	if p.array {
+		r.header.Set("Content-Type", "application/json; charset=UTF-8")
+		r.style.array = true
+	}
+	write := func(name string, data []byte) {
+		r.frames = append(r.frames, frame{name, append([]byte(nil), data...)})
+	}
+	enc := p.proto.NewEncoder(p.meta())
+	for _, ev := range events {
+		if err := enc.Event(ev, write); err != nil {
+			p.cannot(r, err)
+			return
+		}
+	}
+	switch {
+	case end == nil && p.turn.Stall:
+		r.end = hang
+	case end == nil:
+		if err := enc.End(write); err != nil {
+			p.cannot(r, err)
+		}
+	case end.Err == nil:
+		r.frames = append(r.frames, p.tell(end))
+	case p.turn.Error.Connection == fake.ConnectionReset:
+		r.end = reset
+	default: // closed too early
+		r.open = true
+	}
+}
+
+// tell is an error in a stream.
+func (p *play) tell(e *llm.APIError) frame {
+	body := p.proto.EncodeError(e)
+	switch {
+	case p.proto.Name() == responses:
+		return frame{"error", append([]byte(`{"type":"error",`), body[1:]...)}
+	case p.provider == Anthropic:
+		return frame{"error", body}
+	}
+	return frame{"", body}
+}
