@@ -1,0 +1,82 @@
+package meaning
+
+import (
+	"maps"
+	"strings"
+)
+
+var gemini = []rule{
+	{"the mode AUTO is the default", func(body Object) bool {
+		return drop(body, "toolConfig", Object{"functionCallingConfig": Object{"mode": "AUTO"}})
+	}},
+	{"an empty configuration is none", func(body Object) bool { return drop(body, "generationConfig", Object{}) }},
+	{"the system's instruction has no role", func(body Object) bool {
+		return drop(object(body, "systemInstruction"), "role", "user", "system")
+	}},
+	{"arguments and responses may be left out where they are empty", func(body Object) bool {
+		return eachPart(body, func(part Object) bool {
+			return fill(object(part, "functionCall"), "args") || fill(object(part, "functionResponse"), "response")
+		})
+	}},
+	{"a signature may stand alone, on an empty text", func(body Object) bool {
+		return eachPart(body, func(part Object) bool {
+			return len(part) == 2 && part["thoughtSignature"] != nil && drop(part, "text", "")
+		})
+	}},
+	{"a schema may be one of Gemini's own form", func(body Object) bool {
+		config := object(body, "generationConfig")
+		done := jsonSchema(config, "responseSchema", "responseJsonSchema")
+		each(body["tools"], func(tool Object) bool {
+			return each(tool["functionDeclarations"], func(f Object) bool {
+				done = jsonSchema(f, "parameters", "parametersJsonSchema") || done
+				return done
+			})
+		})
+		return done
+	}},
+}
+
+func eachPart(body Object, do func(Object) bool) bool {
+	return each(body["contents"], func(content Object) bool { return each(content["parts"], do) })
+}
+
+// fill puts an empty object where there is none.
+func fill(in Object, key string) bool {
+	if in == nil || in[key] != nil {
+		return false
+	}
+	in[key] = Object{}
+	return true
+}
+
+// jsonSchema writes a schema of Gemini's form as JSON Schema, under its other name.
+func jsonSchema(in Object, from, to string) bool {
+	schema, ok := in[from]
+	if !ok {
+		return false
+	}
+	delete(in, from)
+	in[to] = lower(schema)
+	return true
+}
+
+// lower writes the names of types as JSON Schema does.
+func lower(v any) any {
+	switch v := v.(type) {
+	case Object:
+		v = maps.Clone(v)
+		for key, x := range v {
+			if name, ok := x.(string); ok && key == "type" {
+				v[key] = strings.ToLower(name)
+			} else {
+				v[key] = lower(x)
+			}
+		}
+		return v
+	case []any:
+		for i, x := range v {
+			v[i] = lower(x)
+		}
+	}
+	return v
+}

@@ -1,0 +1,25 @@
+package meaning
+
+var chat = []rule{
+	{"the choice auto is the default", func(body Object) bool { return drop(body, "tool_choice", "auto") }},
+	{"an answer in one piece is the default", func(body Object) bool { return drop(body, "stream", false) }},
+	{"a list of one plain text is the text", func(body Object) bool {
+		return each(body["messages"], func(m Object) bool { return plain(m, "content", "text") })
+	}},
+	{"beside calls, no content is null and empty", func(body Object) bool {
+		return each(body["messages"], func(m Object) bool { return m["tool_calls"] != nil && drop(m, "content", nil, "") })
+	}},
+}
+
+var responses = []rule{
+	{"the choice auto is the default", func(body Object) bool { return drop(body, "tool_choice", "auto") }},
+	{"a message is the default among the items", func(body Object) bool {
+		return each(body["input"], func(item Object) bool { return drop(item, "type", "message") })
+	}},
+	{"a list of one plain text is the text", func(body Object) bool {
+		return each(body["input"], func(item Object) bool { return plain(item, "content", "input_text") })
+	}},
+	{"a format that is not strict is the default", func(body Object) bool {
+		return drop(object(object(body, "text"), "format"), "strict", false)
+	}},
+}

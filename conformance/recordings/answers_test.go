@@ -1,0 +1,87 @@
+package recordings
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// wire is a protocol with the reader that knows it without the codec.
+type wire struct {
+	protocol.Protocol
+	read func(*testing.T, []any) said
+}
+
+// wireOf returns the protocol of a recorded URL, and the path for its codec.
+func wireOf(t *testing.T, url string) (w wire, path string) {
+	t.Helper()
+	url, _, _ = strings.Cut(url, "?")
+	switch {
+	case strings.HasSuffix(url, "/chat/completions"):
+		return wire{openai.Chat{LongIDs: !ofOpenAI(url)}, readChat}, "/chat/completions"
+	case strings.HasSuffix(url, "/responses"):
+		return wire{openai.Responses{}, readResponses}, "/responses"
+	case strings.HasSuffix(url, "enerateContent"):
+		return wire{gemini.GenerateContent{}, readGemini}, url[strings.LastIndex(url, "/models/"):]
+	case strings.Contains(url, "anthropic"):
+		return wire{anthropic.Messages{}, readAnthropic}, anthropic.Path
+	}
+	t.Fatalf("no protocol has the URL %s", url)
+	return wire{}, ""
+}
+
+// ofOpenAI reports whether it is OpenAI's own servers that answer at a URL, and not an
+// imitator's.
+func ofOpenAI(url string) bool {
+	return strings.Contains(url, "//api.openai.com/") || strings.Contains(url, ".openai.azure.com/")
+}
+
+// TestAnswers asks each recorded question again, by an adapter that gets the
+// recorded answer, and holds the turn to what the raw JSON says.
+func TestAnswers(t *testing.T) {
+	for _, s := range sets {
+		t.Run(s.name, func(t *testing.T) {
+			got := figures{Exchanges: map[string]int{}}
+			s.each(t, func(t *testing.T, x exchange) {
+				w, path := wireOf(t, x.url)
+				req, err := w.DecodeRequest(path, x.request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := w.read(t, documents(t, x))
+				got.add(w.Name(), x, want)
+				turn, err := answer(t, w, req, x)
+				want.hold(t, turn, err)
+			})
+			t.Logf("%d cassettes, %+v", s.cassettes, got)
+			if diff := gocmp.Diff(s.figures, got); diff != "" {
+				t.Errorf("figures (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// answer asks a question by an adapter that gets a recorded answer.
+func answer(t *testing.T, p protocol.Protocol, req *llm.Request, x exchange) (*llm.Turn, error) {
+	t.Helper()
+	client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.example", HTTP: &http.Client{Transport: x}}
+	return llm.Collect(client.Stream(t.Context(), req))
+}
+
+// RoundTrip gives the recorded response.
+func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {x.kind}},
+		Body: io.NopCloser(bytes.NewReader(x.response)), Request: r,
+	}, nil
+}

@@ -1,0 +1,190 @@
+package recordings
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// said is what an answer holds. One comes from the raw JSON, by the readers of this
+// package, which know nothing of the codecs; another from the turn that an adapter
+// gives.
+type said struct {
+	ID, Model       string
+	Text, Reasoning string
+	Calls           []call
+	Ran             []string // ids of the calls that the provider ran itself
+	Signed          []string // signatures and encrypted data, which have to go back
+	Word            string   // why it ended, in the provider's words
+	Finish          string   // and in those of llm
+	Usage           usage
+}
+
+// call is a wish to run a tool. Args is a text where the wire has a text, and else
+// a value.
+type call struct {
+	ID, Name string
+	Args     any
+}
+
+type usage struct{ Input, Output, Cached, CacheWrite, Reasoning int64 }
+
+// add joins what was heard of an item with what came before.
+func (s *said) add(more said) {
+	s.Text += more.Text
+	s.Reasoning += more.Reasoning
+	s.Calls = append(s.Calls, more.Calls...)
+	s.Ran = append(s.Ran, more.Ran...)
+	s.Signed = append(s.Signed, more.Signed...)
+}
+
+// hold compares what the raw JSON holds with a turn.
+func (s said) hold(t *testing.T, turn *llm.Turn, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(s, heard(t, turn, s.Calls)); diff != "" {
+		t.Errorf("(-in the bytes +in the turn):\n%s", diff)
+	}
+	if len(turn.Warnings) > 0 {
+		t.Errorf("warnings: %v", turn.Warnings)
+	}
+}
+
+// heard is what a turn holds. Arguments are values where those of the calls alike
+// are.
+func heard(t *testing.T, turn *llm.Turn, alike []call) said {
+	t.Helper()
+	s := said{
+		ID: turn.ResponseID, Model: turn.Model, Text: turn.Text(),
+		Word: cmp.Or(turn.RawFinish, string(turn.Finish)), Finish: string(turn.Finish), Usage: usage(turn.Usage),
+	}
+	s.Reasoning, _ = turn.Reasoning()
+	for _, p := range turn.Parts {
+		switch p := p.(type) {
+		case llm.Text:
+			s.Signed = append(s.Signed, signed(opaque(t, p.Opaque))...)
+		case llm.Reasoning:
+			s.Signed = append(s.Signed, signed(opaque(t, p.Opaque))...)
+		case llm.ToolCall:
+			s.Signed = append(s.Signed, signed(opaque(t, p.Opaque))...)
+			if p.ProviderExecuted {
+				s.Ran = append(s.Ran, p.ID)
+				continue
+			}
+			c := call{p.ID, p.Name, p.Args}
+			if i := len(s.Calls); i < len(alike) {
+				if _, text := alike[i].Args.(string); !text {
+					c.Args = parse(t, []byte(p.Args))
+				}
+			}
+			s.Calls = append(s.Calls, c)
+		}
+	}
+	return s
+}
+
+// signed finds what a provider has signed or encrypted, in the order of the names
+// of the members.
+func signed(v any) (out []string) {
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			out = append(out, signed(x)...)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			x := v[key]
+			switch s, _ := x.(string); {
+			case s == "":
+				out = append(out, signed(x)...)
+			case key == "signature", key == "thoughtSignature", key == "encrypted_content", key == "data":
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+func opaque(t *testing.T, raw json.RawMessage) any {
+	t.Helper()
+	if raw == nil {
+		return nil
+	}
+	return parse(t, raw)
+}
+
+// parse reads one JSON value; numbers keep their digits.
+func parse(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		t.Fatalf("more than one value: %s", text)
+	}
+	return v
+}
+
+// at goes down into a value, by names and by indexes; nil where there is nothing.
+func at(v any, path ...any) any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[step]
+		case int:
+			l, _ := v.([]any)
+			if step >= len(l) {
+				return nil
+			}
+			v = l[step]
+		}
+	}
+	return v
+}
+
+func text(v any, path ...any) string {
+	s, _ := at(v, path...).(string)
+	return s
+}
+
+func number(v any, path ...any) int64 {
+	n, _ := at(v, path...).(json.Number)
+	i, _ := n.Int64()
+	return i
+}
+
+func list(v any, path ...any) []any {
+	l, _ := at(v, path...).([]any)
+	return l
+}
+
+// documents are the data of a stream's events, or the one answer.
+func documents(t *testing.T, x exchange) (docs []any) {
+	t.Helper()
+	if !x.streamed() {
+		return []any{parse(t, x.response)}
+	}
+	for line := range strings.Lines(string(x.response)) {
+		data, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "data: ")
+		if ok && data != "[DONE]" {
+			docs = append(docs, parse(t, []byte(data)))
+		}
+	}
+	return docs
+}
+
+func (x exchange) streamed() bool { return strings.HasPrefix(x.kind, "text/event-stream") }
