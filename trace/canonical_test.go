@@ -231,12 +231,12 @@ func TestProject(t *testing.T) {
 	evs := in("x",
 		trace.RunStart{}, trace.ModelSetup{Model: "m", System: "s", Extra: map[string]json.RawMessage{"a": opaque}},
 		trace.ModelRequest{Kept: 1, New: []llm.Message{message(all)}},
-		trace.ModelTurn{Message: message(all), Finish: llm.FinishStop, RawFinish: "STOP", FinishMessage: "why", ResponseID: "id", Model: "m", Usage: u},
+		trace.ModelTurn{Message: message(all), Finish: llm.FinishToolCalls, RawFinish: "STOP", FinishMessage: "why", ResponseID: "id", Model: "m", Usage: u},
 		trace.ModelError{Error: trace.Error{Code: "c"}, Received: all, Usage: u},
 		trace.ArgsResolved{Call: "toolu_3", Args: "{}"}, trace.ToolStart{Call: "toolu_4"}, trace.ToolEnd{Call: "toolu_5", Result: llm.ToolResult{ID: "toolu_5", Opaque: opaque}},
 		trace.ToolSkip{Call: "toolu_6", Result: llm.ToolResult{ID: "toolu_6", Opaque: opaque}}, trace.Abandoned{Call: "toolu_7"}, trace.Warning{Code: "w", Call: "toolu_8"}, trace.Warning{Code: "v"},
 		trace.Suspended{Pending: []string{"toolu_9", "toolu_1"}},
-		trace.RunEnd{Pending: []string{"toolu_10"}, Appended: []llm.Message{message(all)}},
+		trace.RunEnd{Finish: llm.FinishToolCalls, Pending: []string{"toolu_10"}, Appended: []llm.Message{message(all)}},
 	)
 	evs = append(evs, in("y", trace.RunStart{Parent: &trace.Parent{Run: "x", Call: "toolu_4"}}, trace.ToolStart{Call: "toolu_4"})...)
 	plain := func(call, result string) llm.Message {
@@ -250,7 +250,7 @@ func TestProject(t *testing.T) {
 		trace.ArgsResolved{Call: "c3", Args: "{}"}, trace.ToolStart{Call: "c4"}, trace.ToolEnd{Call: "c5", Result: llm.ToolResult{ID: "c5"}},
 		trace.ToolSkip{Call: "c6", Result: llm.ToolResult{ID: "c6"}}, trace.Abandoned{Call: "c7"}, trace.Warning{Code: "w", Call: "c8"}, trace.Warning{Code: "v"},
 		trace.Suspended{Pending: []string{"c9", "c2"}},
-		trace.RunEnd{Pending: []string{"c10"}, Appended: []llm.Message{plain("c1", "c2")}},
+		trace.RunEnd{Finish: llm.FinishStop, Pending: []string{"c10"}, Appended: []llm.Message{plain("c1", "c2")}},
 		trace.RunStart{Parent: &trace.Parent{Run: "r1", Call: "c4"}}, trace.ToolStart{Call: "c1"},
 	}
 	var got []trace.Body

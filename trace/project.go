@@ -11,7 +11,8 @@ import (
 // that give the same answers: raw finish reasons and their explanations,
 // response ids, model names, members that only one provider knows, the
 // providers' ids of calls, and opaque data. The ids of calls become c1, c2 … in
-// each run, in the order in which the run first names them.
+// each run, in the order in which the run first names them. A turn that ends with
+// tool_calls ends with stop, since Gemini has no reason for calls.
 //
 // The input is not changed.
 func Project(events []Event) []Event {
@@ -65,6 +66,7 @@ func (p *projector) body(body Body) Body {
 	case ModelTurn:
 		b.Message = p.message(b.Message)
 		b.RawFinish, b.FinishMessage, b.ResponseID, b.Model = "", "", "", ""
+		b.Finish = finish(b.Finish)
 		return b
 	case ModelError:
 		b.Received = p.parts(b.Received)
@@ -92,10 +94,18 @@ func (p *projector) body(body Body) Body {
 		return b
 	case RunEnd:
 		b.Pending, b.Appended = p.pending(b.Pending), p.messages(b.Appended)
+		b.Finish = finish(b.Finish)
 		return b
 	case StepStart, ModelRetry, Decision, StepEnd, Rewrite, Cancelled, Resumed, Custom, Unknown:
 	}
 	return body
+}
+
+func finish(r llm.FinishReason) llm.FinishReason {
+	if r == llm.FinishToolCalls {
+		return llm.FinishStop
+	}
+	return r
 }
 
 func (p *projector) pending(calls []string) []string {

@@ -1,10 +1,14 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/openai"
 )
@@ -22,25 +26,79 @@ type inbound struct {
 }
 
 // strict returns the refusal that the real provider would answer a request with;
-// nil if it would take it. It is a function of the request and the script.
+// nil if it would take it. It is a function of the request and the script. Where
+// there is more than one mistake, it is the first in the order: not JSON, unknown
+// model, a field, the order of the messages.
 func strict(in inbound) *refusal {
-	if in.err != nil {
-		if told, ok := errors.AsType[*llm.APIError](in.err); ok {
-			return &refusal{status: told.Status, code: told.Code, message: told.Message}
-		}
-		return &refusal{status: http.StatusBadRequest, message: in.err.Error()}
+	if in.err != nil && !jsonio.Valid(in.body) {
+		return in.malformed()
 	}
-	return nil
+	d := jsonio.NewDec(jsonio.View(in.body))
+	body := value(d.Raw()).object()
+	var e *refusal
+	switch in.proto.Name() {
+	case chat:
+		e = strictChat(in, body)
+	case responses:
+		e = strictResponses(in, body)
+	case messages:
+		e = strictMessages(in, body)
+	case generate:
+		e = strictGenerate(in, body)
+	}
+	if e == nil && in.err != nil {
+		e = in.unread()
+	}
+	return e
+}
+
+// malformed is the refusal of a body that is not JSON.
+func (in inbound) malformed() *refusal {
+	e := &refusal{status: http.StatusBadRequest}
+	switch in.provider {
+	case OpenAI:
+		e.message = "The body of the request is not valid JSON: " + in.err.Error()
+	case Anthropic:
+		e.message = "The request body is not valid JSON: " + in.err.Error()
+	case Gemini:
+		e.message = "Invalid JSON payload received. " + in.err.Error()
+	}
+	return e
+}
+
+// unread is the refusal of a body that the codec cannot read for a reason that no
+// rule has.
+func (in inbound) unread() *refusal {
+	if told, ok := errors.AsType[*llm.APIError](in.err); ok {
+		return &refusal{status: told.Status, code: told.Code, message: told.Message}
+	}
+	return &refusal{status: http.StatusBadRequest, message: in.err.Error()}
+}
+
+// unknownModel reports whether there is no such model.
+func (in inbound) unknownModel(name string) bool {
+	return len(in.cfg.Models) > 0 && !slices.Contains(in.cfg.Models, name)
 }
 
 // refusal is an error that the client is to blame for.
 type refusal struct {
 	id      string // of the rule; may be empty
 	status  int
-	kind    string // the type; empty for the one that goes with the status
+	kind    string // the type; empty for the one of an invalid request
 	param   string // where in the request; only OpenAI tells it
 	code    string
 	message string
+}
+
+// refused is a refusal with status 400.
+func refused(id, format string, args ...any) *refusal {
+	return &refusal{id: id, status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
+}
+
+// at says where in the request the mistake is, and its code.
+func (e *refusal) at(param, code string) *refusal {
+	e.param, e.code = param, code
+	return e
 }
 
 // unreadable is the refusal of a body that is too long or breaks off.
@@ -62,7 +120,7 @@ func (in inbound) unauthorized() *refusal {
 	case Anthropic:
 		return &refusal{id: "SA-21", status: http.StatusUnauthorized, kind: "authentication_error", message: "invalid x-api-key"}
 	case Gemini:
-		return &refusal{id: "SG-17", status: http.StatusBadRequest, kind: "INVALID_ARGUMENT", code: "API_KEY_INVALID", message: "API key not valid. Please pass a valid API key."}
+		return refused("SG-17", "API key not valid. Please pass a valid API key.").at("", "API_KEY_INVALID")
 	case OpenAI:
 	}
 	message := "You didn't provide an API key."
@@ -74,37 +132,36 @@ func (in inbound) unauthorized() *refusal {
 
 // refuse answers with a refusal, and notes it.
 func (x *exchange) refuse(e *refusal) {
+	if e.kind == "" {
+		e.kind = "invalid_request_error"
+		if x.provider == Gemini {
+			e.kind = "INVALID_ARGUMENT"
+		}
+	}
 	id := "req_" + name(x.place)
-	body := e.body(x, id)
 	x.server.mu.Lock()
 	x.server.report.Refusals = append(x.server.report.Refusals, Refusal{
 		Request: x.n, Protocol: x.proto.Name(), Lane: x.lane, ID: e.id,
-		Status: e.status, Type: e.kind, Param: e.param, Code: e.code, Message: e.message,
+		Status: e.status, Type: e.kind, Param: e.param, Code: e.code, Message: strings.TrimSuffix(e.message, "\n"),
 	})
 	x.server.mu.Unlock()
-	x.w.Header().Set("Content-Type", "application/json")
-	if h := x.idHeader(); h != "" {
-		x.w.Header().Set(h, id)
+	h := x.w.Header()
+	h.Set("Content-Type", "application/json")
+	if name := x.idHeader(); name != "" {
+		h.Set(name, id)
 	}
 	x.w.WriteHeader(e.status)
-	_, _ = x.w.Write(body) // the client may be gone
+	_, _ = x.w.Write(e.body(x.endpoint, id)) // the client may be gone
 }
 
-// body returns the refusal in the provider's envelope, and fills in its type.
-func (e *refusal) body(x *exchange, id string) []byte {
-	switch x.provider {
-	case OpenAI:
-		if e.kind == "" {
-			e.kind = "invalid_request_error"
-		}
+// body returns the refusal in the provider's envelope.
+func (e *refusal) body(to endpoint, id string) []byte {
+	if to.provider == OpenAI {
 		return openai.Error{Message: e.message, Type: e.kind, Param: e.param, Code: e.code}.AppendJSON(nil)
-	case Anthropic:
-		return x.proto.EncodeError(&llm.APIError{Status: e.status, Code: e.kind, Message: e.message, RequestID: id})
-	case Gemini:
 	}
-	code := e.code
-	if code == "" {
-		code = e.kind
+	told := &llm.APIError{Status: e.status, Code: cmp.Or(e.code, e.kind), Message: e.message}
+	if to.provider == Anthropic {
+		told.RequestID = id
 	}
-	return x.proto.EncodeError(&llm.APIError{Status: e.status, Code: code, Message: e.message})
+	return to.proto.EncodeError(told)
 }

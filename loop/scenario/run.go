@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset"
 	"github.com/looptape/looptape/trace"
@@ -83,6 +84,9 @@ type Options struct {
 	Seed uint64
 	// Chunk, if not 0, cuts the model's texts and arguments into so many bytes.
 	Chunk int
+	// Model, if not nil, returns the model that the loop asks in place of the
+	// script's, which it gets: a client of a server that plays it, for one.
+	Model func(script *fake.Model) llm.Model
 }
 
 // Run runs a script; opts may be nil. The error says that the scenario itself
@@ -111,7 +115,11 @@ func Run(ctx context.Context, s *fake.Script, opts *Options) (*Outcome, error) {
 	if opts.Adjust != nil {
 		opts.Adjust(&cfg)
 	}
-	agent, err := loop.New(x.model, &cfg)
+	var model llm.Model = x.model
+	if opts.Model != nil {
+		model = opts.Model(x.model)
+	}
+	agent, err := loop.New(model, &cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}

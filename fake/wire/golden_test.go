@@ -1,0 +1,263 @@
+package wire_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// played is a scenario that went over the wire: a loop, a codec, HTTP, a server,
+// the script, and back.
+type played struct {
+	*scenario.Outcome
+	report    wire.Report
+	exchanges []exchanged
+}
+
+// exchanged is a request and its answer as they were on the wire.
+type exchanged struct {
+	request []byte
+	answer  []byte // status, content type and body
+}
+
+func load(t testing.TB, name string) *fake.Script {
+	t.Helper()
+	path := filepath.Join("testdata", "scenarios", name+".yaml")
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := scenario.Parse(path, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Script
+}
+
+// over plays a scenario through a protocol.
+func over(t testing.TB, name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
+	t.Helper()
+	out := &played{}
+	tape := &recorder{out: out}
+	var server *wire.Server
+	o, err := scenario.Run(t.Context(), load(t, name), &scenario.Options{
+		Adjust: func(c *loop.Config) {
+			c.Delivery = delivery
+			c.Model = cmp.Or(c.Model, "some-model")
+		},
+		Model: func(script *fake.Model) llm.Model {
+			server = wire.New(wire.Config{Model: script, Quirks: quirks})
+			p := wire.NewPipe(server)
+			t.Cleanup(p.Close)
+			tape.to = p.Client().Transport
+			return clientsOf(wire.PipeURL, "main", &http.Client{Transport: tape})[protocol]
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Outcome, out.report = o, server.Report()
+	return out
+}
+
+// recorder notes what goes over the wire.
+type recorder struct {
+	to  http.RoundTripper
+	out *played
+}
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	x := exchanged{}
+	if req.Body != nil {
+		x.request, _ = io.ReadAll(req.Body)
+		req.Body = io.NopCloser(bytes.NewReader(x.request))
+	}
+	resp, err := r.to.RoundTrip(req)
+	if err != nil {
+		x.answer = []byte("no answer\n")
+		r.out.exchanges = append(r.out.exchanges, x)
+		return nil, err
+	}
+	x.answer = fmt.Appendf(nil, "%d %s\n", resp.StatusCode, resp.Header.Get("Content-Type"))
+	for _, name := range []string{"Retry-After", "Retry-After-Ms", "X-Should-Retry", "Date", "Location"} {
+		if v := resp.Header.Get(name); v != "" && (name != "Date" || strings.HasPrefix(v, "Sat, 01 Jan 2000")) {
+			x.answer = fmt.Appendf(x.answer, "%s: %s\n", name, v)
+		}
+	}
+	body, err := io.ReadAll(resp.Body) // all of it: these answers end
+	_ = resp.Body.Close()
+	x.answer = append(x.answer, body...)
+	resp.Body = io.NopCloser(&broken{bytes.NewReader(body), err})
+	if err != nil {
+		x.answer = append(x.answer, "[the connection breaks]\n"...)
+	}
+	r.out.exchanges = append(r.out.exchanges, x)
+	return resp, nil
+}
+
+// broken ends with an error, unless it is nil.
+type broken struct {
+	io.Reader
+	err error
+}
+
+func (b *broken) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err == io.EOF && b.err != nil {
+		err = b.err
+	}
+	return n, err
+}
+
+// holds checks what every run must hold.
+func (o *played) holds(t *testing.T) {
+	t.Helper()
+	c := check.New(nil)
+	for _, ev := range o.Events {
+		c.Add(ev)
+	}
+	for _, v := range c.Done() {
+		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
+	}
+	if len(o.Changed) > 0 {
+		t.Errorf("INV-06: %q", o.Changed)
+	}
+	for _, v := range o.report.Violations {
+		t.Errorf("the server saw that request %d breaks %s: %s", v.Request, v.Invariant, v.Message)
+	}
+	for _, r := range o.report.Refusals {
+		t.Errorf("the server refused request %d by %s: %s", r.Request, r.ID, r.Message)
+	}
+}
+
+// deliveries are both, by their names in goldens.
+var deliveries = map[string]llm.Delivery{"streamed": llm.Streamed, "buffered": llm.Buffered}
+
+// golden is what goes over the wire and what the loop makes of it. Beside a plain
+// run, it is the lines that differ.
+func (o *played) golden(title string, plain *played) string {
+	var b strings.Builder
+	section := func(name string, got, usual []byte) {
+		fmt.Fprintf(&b, "-- %s %s --\n", title, name)
+		if plain == nil {
+			b.Write(printable(got))
+		} else {
+			b.WriteString(lineDiff(printable(usual), printable(got)))
+		}
+	}
+	for i, x := range o.exchanges {
+		usual := plain.like(x, i)
+		section("request "+strconv.Itoa(i+1), x.request, usual.request)
+		section("answer "+strconv.Itoa(i+1), x.answer, usual.answer)
+	}
+	var usual []byte
+	if plain != nil {
+		usual = []byte(plain.Trace())
+	}
+	section("trace", []byte(o.Trace()), usual)
+	return b.String()
+}
+
+// like returns the exchange with the same request, or else the i-th.
+func (o *played) like(x exchanged, i int) exchanged {
+	if o == nil {
+		return exchanged{}
+	}
+	for _, y := range o.exchanges {
+		if bytes.Equal(x.request, y.request) {
+			return y
+		}
+	}
+	if i < len(o.exchanges) {
+		return o.exchanges[i]
+	}
+	return exchanged{}
+}
+
+// lineDiff shows the lines that are in one text only, by their longest common
+// subsequence; runs of the same lines are a count.
+func lineDiff(from, to []byte) string {
+	a, b := strings.SplitAfter(string(from), "\n"), strings.SplitAfter(string(to), "\n")
+	most := make([][]int, len(a)+1) // the longest common subsequence of a[i:] and b[j:]
+	for i := range most {
+		most[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			most[i][j] = max(most[i+1][j], most[i][j+1])
+			if a[i] == b[j] {
+				most[i][j] = 1 + most[i+1][j+1]
+			}
+		}
+	}
+	var out strings.Builder
+	same := 0
+	tell := func(sign, line string) {
+		if same > 0 {
+			fmt.Fprintf(&out, "= %d\n", same)
+		}
+		same = 0
+		out.WriteString(sign + line)
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			if a[i] != "" {
+				same++
+			}
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && most[i+1][j] >= most[i][j+1]:
+			tell("- ", a[i])
+			i++
+		default:
+			tell("+ ", b[j])
+			j++
+		}
+	}
+	tell("", "")
+	return out.String()
+}
+
+// longest is how much of a line a golden shows.
+const longest = 4000
+
+// printable writes what is not plain text as an escape, ends with a line feed, and
+// cuts lines that nobody would read.
+func printable(text []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if len(line) > longest {
+			line = fmt.Appendf(slices.Clone(line[:200]), "… (%d bytes)", len(line))
+		}
+		for len(line) > 0 {
+			r, n := utf8.DecodeRune(line)
+			if r < ' ' || r == utf8.RuneError && n == 1 || r == '\u2028' || r == '\u0085' || r == '\ufeff' {
+				q := strconv.QuoteToASCII(string(line[:n]))
+				out = append(out, q[1:len(q)-1]...)
+			} else {
+				out = append(out, line[:n]...)
+			}
+			line = line[n:]
+		}
+		out = append(out, '\n')
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package wire_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sebdah/goldie/v2"
+
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace"
+)
+
+// shown is a form of a quirk, switched on in a scenario, with the facts that carry
+// its right outcome, in every protocol and delivery that it applies to.
+type shown struct {
+	quirk    string // as ParseQuirk reads it
+	scenario string // "" is calls
+
+	// same says that the trace is, projected, that of the run without the quirk;
+	// the facts below are then not needed.
+	same     bool
+	ran      string // the calls whose tools were entered, in order
+	failed   string // the calls that got an error result, in order
+	requests int    // model calls; 0 means one more than there are tool rounds
+	stop     trace.Cause
+	warnings string // the codes, in order
+	more     func(t *testing.T, o *played)
+}
+
+// showing are all forms; one list a file.
+func showing() []shown { return slices.Concat(chatShown, anyShown) }
+
+// TestQuirkGoldens plays every form of every quirk, in every protocol and delivery
+// that it applies to, and compares what goes over the wire and the traces with
+// testdata/quirks: go test ./fake/wire -run TestQuirkGoldens -update rewrites them.
+func TestQuirkGoldens(t *testing.T) {
+	for _, s := range showing() {
+		t.Run(strings.ReplaceAll(s.quirk, ":", "-"), func(t *testing.T) { s.test(t) })
+	}
+}
+
+func (s shown) test(t *testing.T) {
+	q, err := wire.ParseQuirk(s.quirk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(q.String(), "@")
+	i := slices.IndexFunc(wire.Quirks(), func(f wire.QuirkForm) bool { return name == strings.TrimSuffix(f.ID+":"+f.Form, ":") })
+	form := wire.Quirks()[i]
+	if s.scenario == "" {
+		s.scenario = "calls"
+	}
+	text := fmt.Sprintf("%s: %s.\nOn scenario %s.\n\n", q, form.Says, s.scenario)
+	for _, protocol := range form.Protocols {
+		for _, word := range []string{"streamed", "buffered"} {
+			if form.Streamed && word == "buffered" {
+				continue
+			}
+			title := protocol + " " + word
+			plain := over(t, s.scenario, protocol, deliveries[word])
+			o := over(t, s.scenario, protocol, deliveries[word], q)
+			t.Run(title, func(t *testing.T) {
+				if o.report.Shown[q.String()] == 0 {
+					t.Error("the quirk was not shown")
+				}
+				o.holds(t)
+				s.facts(t, o, plain)
+			})
+			text += o.golden(title, plain)
+		}
+	}
+	g := goldie.New(t, goldie.WithFixtureDir("testdata/quirks"), goldie.WithNameSuffix(".txt"), goldie.WithDiffEngine(goldie.ColoredDiff))
+	g.Assert(t, strings.ReplaceAll(s.quirk, ":", "-"), []byte(text))
+}
+
+func (s shown) facts(t *testing.T, o, plain *played) {
+	t.Helper()
+	if s.more != nil {
+		s.more(t, o)
+	}
+	if s.same {
+		if diff := cmp.Diff(projected(plain.Outcome), projected(o.Outcome)); diff != "" {
+			t.Errorf("the projected trace (-without +with the quirk):\n%s", diff)
+		}
+		return
+	}
+	var ran, failed, warnings []string
+	rounds, requests := 1, 0
+	for _, ev := range o.Events {
+		switch b := ev.Body.(type) {
+		case trace.ToolStart:
+			ran = append(ran, b.Call)
+		case trace.Warning:
+			warnings = append(warnings, b.Code)
+		case trace.ModelRequest:
+			requests++
+		}
+	}
+	for _, m := range o.Result.Messages {
+		if m.Role == llm.RoleTool {
+			rounds++
+		}
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok && r.IsError {
+				failed = append(failed, r.ID)
+			}
+		}
+	}
+	if s.requests == 0 {
+		s.requests = rounds
+	}
+	if s.stop == "" {
+		s.stop = trace.CauseNone
+	}
+	want := []any{s.ran, s.failed, s.warnings, s.requests, s.stop}
+	got := []any{strings.Join(ran, " "), strings.Join(failed, " "), strings.Join(warnings, " "), requests, o.Result.Stop}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("tools entered, error results, warnings, requests, stop (-want +got):\n%s", diff)
+	}
+}
+
+func projected(o *scenario.Outcome) string { return trace.FormatText(trace.Project(o.Events)) }
+
+// TestQuirksShown holds that every form is in the table above, and every id of the
+// list of quirks has a form.
+func TestQuirksShown(t *testing.T) {
+	var want, got []string
+	for _, f := range wire.Quirks() {
+		want = append(want, strings.TrimSuffix(f.ID+":"+f.Form, ":"))
+	}
+	for _, s := range showing() {
+		q, err := wire.ParseQuirk(s.quirk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(q.String(), "@")
+		got = append(got, name)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Errorf("forms (-in the code +in the table):\n%s", diff)
+	}
+}
+
+// TestPlain pins what each scenario is on the wire without a quirk, in testdata/plain,
+// and holds that it comes to the same in every protocol and delivery and in process:
+// INV-12 and the projection across providers.
+func TestPlain(t *testing.T) {
+	files, err := filepath.Glob("testdata/scenarios/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			inProcess, err := scenario.Run(t.Context(), load(t, name), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := projected(inProcess)
+			var text strings.Builder
+			for _, k := range kinds {
+				for _, word := range []string{"streamed", "buffered"} {
+					o := over(t, name, k.name, deliveries[word])
+					o.holds(t)
+					title := k.name + " " + word
+					got := strings.ReplaceAll(projected(o.Outcome), " delivery=buffered", "")
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("%s (-in process +on the wire):\n%s", title, diff)
+					}
+					text.WriteString(o.golden(title, nil))
+				}
+			}
+			g := goldie.New(t, goldie.WithFixtureDir("testdata/plain"), goldie.WithNameSuffix(".txt"), goldie.WithDiffEngine(goldie.ColoredDiff))
+			g.Assert(t, name, []byte(text.String()))
+		})
+	}
+}
