@@ -110,9 +110,12 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 }
 
 // Answer finds the turn that answers a request, and records the request: for who
-// plays the turn in another way than Stream does. The error is a *ScriptError. The
-// turn is not to be changed.
+// plays the turn in another way than Stream does. The error is a *ScriptError, unless
+// req is nil. The turn is not to be changed.
 func (m *Model) Answer(ctx context.Context, req *llm.Request) (*Turn, Place, error) {
+	if req == nil {
+		return nil, Place{}, errNoRequest
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name, ok := ctx.Value(laneKey{}).(string)
@@ -272,6 +275,8 @@ type player struct {
 	ctx   context.Context
 	clock *Clock
 }
+
+var errNoRequest = errors.New("fake: there is no request; pass an *llm.Request")
 
 var errNoClock = errors.New("fake: the script has a delay, a gate or a stall, but there is no Clock to wait on; set the Clock field")
 

@@ -124,6 +124,9 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, error) {
 	c := a.client
 	name := c.Protocol.Name()
+	if req == nil {
+		return nil, fmt.Errorf("%s: there is no request; pass an *llm.Request", name)
+	}
 	r, err := c.Protocol.EncodeRequest(req)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

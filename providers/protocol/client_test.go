@@ -310,9 +310,14 @@ func TestClientCannotAsk(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	for _, err := range c.Stream(t.Context(), &llm.Request{}) {
-		if err == nil || err.Error() != "plain: there are no messages" {
-			t.Errorf("got %v", err)
+	for want, req := range map[string]*llm.Request{
+		"plain: there are no messages":                     {},
+		"plain: there is no request; pass an *llm.Request": nil,
+	} {
+		for _, err := range c.Stream(t.Context(), req) {
+			if err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
 		}
 	}
 }
