@@ -43,6 +43,7 @@ var table = []room{
 	{name: "internal/sse"},
 	{name: "internal/slab"},
 	{name: "llm", rooms: []string{"internal/jsonio", "internal/slab"}},
+	{name: "llm/llmtest", rooms: []string{"internal/bubble", "llm"}},
 	{name: "trace", rooms: []string{"internal/jsonio", "llm"}},
 	{name: "trace/check", rooms: []string{"internal/jsonio", "llm", "trace"}},
 	{name: "trace/importer", rooms: []string{"internal/jsonio", "llm", "trace", "providers/...", "cassettes"}},
@@ -63,7 +64,7 @@ const all = "..."
 
 // Tests may use these rooms and modules too, in whatever room they stand.
 var tests = room{
-	rooms: []string{"internal/jsonio", "llm", "trace", "trace/check", "trace/importer", "fake", "loop", "loop/looptest", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
+	rooms: []string{"internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "loop/looptest", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
 	modules: []string{
 		goCmp, jsonschema, yaml,
 		"pgregory.net/rapid",

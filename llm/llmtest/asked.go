@@ -1,0 +1,85 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// askedCases are things that a request says, each alone: what sets it, and how it is
+// written for comparison.
+func askedCases() (all []*testcase) {
+	add := func(name string, set func(r *llm.Request), show func(r *llm.Request) string, needs ...Feature) {
+		all = append(all, &testcase{
+			law: Asked, name: name, needs: needs, sees: true, script: Script{modelA: speech{parts: []llm.Part{someText}}.answer(0)},
+			play: func(w *world) { w.asks(set, show) },
+		})
+	}
+	say := func(messages ...llm.Message) func(r *llm.Request) {
+		return func(r *llm.Request) { r.Messages = messages }
+	}
+	add("the model", func(*llm.Request) {}, func(r *llm.Request) string { return r.Model })
+	add("streamed", func(*llm.Request) {}, showDelivery)
+	add("buffered", func(r *llm.Request) { r.Delivery = llm.Buffered }, showDelivery)
+	add("the system prompt", func(r *llm.Request) { r.System = someText.Text }, func(r *llm.Request) string { return r.System })
+	add("a conversation", say(llm.User("Hi."), llm.Assistant(llm.Text{Text: "What is it?"}), llm.User(someText.Text)), showHistory)
+	add("an image", say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is this?"}, picture}}), showHistory)
+	add("a file", say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
+		llm.Text{Text: "What is this?"}, llm.Media{MediaType: "application/pdf", Name: "paper.pdf", Data: []byte("%PDF-1.7\n\xff")},
+	}}), showHistory, Files)
+	add("a result that is an error", say(answered(llm.ToolResult{IsError: true, Content: []llm.Part{llm.Text{Text: "no such city"}}})...), showHistory, ErrorResults)
+	add("an image in a result", say(answered(llm.ToolResult{Content: []llm.Part{llm.Text{Text: "see"}, picture}})...), showHistory, ImageResults)
+	add("tools", func(r *llm.Request) {
+		r.Tools = append(r.Tools, llm.Tool{Name: "find-it_2", Description: someText.Text, Parameters: weather.Parameters})
+	}, showTools)
+	for _, choice := range []llm.ToolChoice{{Mode: llm.ChooseRequired}, {Mode: llm.ChooseNone}, {Mode: llm.ChooseTool, Name: weather.Name}} {
+		add("tool choice "+choice.String(), func(r *llm.Request) { r.ToolChoice = choice }, func(r *llm.Request) string { return r.ToolChoice.String() })
+	}
+	settings := func(name string, set llm.Settings, pick func(s llm.Settings) llm.Settings, needs ...Feature) {
+		add(name, func(r *llm.Request) { r.Settings = set }, func(r *llm.Request) string { return string(pick(r.Settings).AppendJSON(nil)) }, needs...)
+	}
+	settings("the most tokens", llm.Settings{MaxTokens: 321}, func(s llm.Settings) llm.Settings { return llm.Settings{MaxTokens: s.MaxTokens} })
+	settings("the temperature", llm.Settings{Temperature: new(0.25)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
+	settings("a temperature of zero", llm.Settings{Temperature: new(0.0)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
+	settings("top p", llm.Settings{TopP: new(0.75)}, func(s llm.Settings) llm.Settings { return llm.Settings{TopP: s.TopP} })
+	settings("a seed", llm.Settings{Seed: new(int64(0))}, func(s llm.Settings) llm.Settings { return llm.Settings{Seed: s.Seed} }, Seed)
+	settings("stop sequences", llm.Settings{Stop: []string{"END", "\n\n"}}, func(s llm.Settings) llm.Settings { return llm.Settings{Stop: s.Stop} }, StopSequences)
+	settings("one call at a time", llm.Settings{ParallelCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelCalls: s.ParallelCalls} }, SingleCalls)
+	settings("how hard to think", llm.Settings{Reasoning: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{Reasoning: s.Reasoning} }, Effort)
+	settings("a schema of the answer", llm.Settings{OutputSchema: weather.Parameters}, func(s llm.Settings) llm.Settings {
+		return llm.Settings{OutputSchema: json.RawMessage(llm.Canonical(string(s.OutputSchema)))}
+	})
+	return all
+}
+
+// asks asks, and holds what the other side got against what was meant.
+func (w *world) asks(set func(r *llm.Request), show func(r *llm.Request) string) {
+	req := w.request(modelA)
+	set(req)
+	if w.whole(req) == nil {
+		return
+	}
+	if want, got := show(req), show(w.last()); got != want {
+		w.report(Asked, "want:\n%s\ngot:\n%s", want, got)
+	}
+}
+
+// answered is a conversation about a call that has this result.
+func answered(r llm.ToolResult) []llm.Message {
+	r.ID, r.Name = oneCall.ID, oneCall.Name
+	return []llm.Message{llm.User("What is the weather?"), llm.Assistant(oneCall), llm.ToolResults(r)}
+}
+
+func showDelivery(r *llm.Request) string { return fmt.Sprintf("%q", r.Delivery) }
+
+func showHistory(r *llm.Request) string { return history(r.Messages) }
+
+func showTools(r *llm.Request) string {
+	var b strings.Builder
+	for _, t := range r.Tools {
+		fmt.Fprintf(&b, "%s: %q, %s\n", t.Name, t.Description, llm.Canonical(string(t.Parameters)))
+	}
+	return b.String()
+}

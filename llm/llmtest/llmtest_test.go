@@ -1,0 +1,58 @@
+package llmtest_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/llm/llmtest"
+)
+
+func TestMain(m *testing.M) {
+	// The faults "watcher", "lost on leave" and "deaf" leave these behind for good.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/looptape/looptape/llm/llmtest_test.watch"),
+		goleak.IgnoreTopFunction("github.com/looptape/looptape/llm/llmtest_test.(*call).stall"))
+}
+
+func TestAnotherModel(t *testing.T) { llmtest.Check(t, suite("")) }
+
+// faults names the law that each fault of the other model breaks, and what it does.
+var faults = []struct {
+	law   llmtest.Law
+	fault string
+}{
+	{llmtest.Order, "no finish"}, {llmtest.Order, "two finishes"}, {llmtest.Order, "speaks on"}, {llmtest.Order, "no end"}, {llmtest.Order, "late start"},
+	{llmtest.OneEnd, "error twice"}, {llmtest.OneEnd, "beside an event"}, {llmtest.OneEnd, "nil event"}, {llmtest.OneEnd, "goes on"},
+	{llmtest.Said, "plain text"}, {llmtest.Said, "no cached tokens"}, {llmtest.Said, "no private data"},
+	{llmtest.Chunking, "lone letters"},
+	{llmtest.Deliveries, "buffered space"},
+	{llmtest.Leave, "rest"},
+	{llmtest.Leaks, "watcher"}, {llmtest.Leaks, "lost on leave"},
+	{llmtest.Liveness, "deaf"},
+	{llmtest.Cancel, "hides the context"}, {llmtest.Cancel, "ends quietly"}, {llmtest.Cancel, "hides the deadline"}, {llmtest.Cancel, "starts on"},
+	{llmtest.Immutable, "changes"}, {llmtest.Immutable, "appends"}, {llmtest.Immutable, "appends a tool"}, {llmtest.Immutable, "keeps"},
+	{llmtest.Lazy, "asks at once"},
+	{llmtest.Repeat, "counts"},
+	{llmtest.Concurrency, "mixes"},
+	{llmtest.Errors, "no status"}, {llmtest.Errors, "never again"}, {llmtest.Errors, "no wait"}, {llmtest.Errors, "no message"}, {llmtest.Errors, "plain error"},
+	{llmtest.Echo, "unsigned"}, {llmtest.Echo, "reordered"},
+	{llmtest.Asked, "no tools"}, {llmtest.Asked, "no system"}, {llmtest.Asked, "no temperature"},
+	{llmtest.NoPanic, "panics"},
+}
+
+// Each fault is reported as the law that it breaks and as no other.
+func TestFaults(t *testing.T) {
+	for _, f := range faults {
+		t.Run(string(f.law)+"/"+f.fault, func(t *testing.T) {
+			found := llmtest.Violations(t, suite(f.fault))
+			if len(found) == 0 {
+				t.Errorf("nothing was reported, want %s", f.law)
+			}
+			for _, v := range found {
+				if v.Law != f.law || v.Law.Hint() == "" || v.Case == "" {
+					t.Errorf("got %s in %q, want %s:\n%s", v.Law, v.Case, f.law, v.Message)
+				}
+			}
+		})
+	}
+}

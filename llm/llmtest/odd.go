@@ -1,0 +1,63 @@
+package llmtest
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// oddCases ask what makes no sense. An error is as good as an answer; what must not
+// be is a panic, or a call that does not end.
+func oddCases() (all []*testcase) {
+	hi := []llm.Message{llm.User("Hi.")}
+	list := func(parts ...llm.Part) []llm.Message {
+		var messages []llm.Message
+		for _, r := range []llm.Role{llm.RoleUser, llm.RoleAssistant, llm.RoleTool, llm.RoleSystem} {
+			messages = append(messages, llm.Message{Role: r, Parts: parts})
+		}
+		return messages
+	}
+	notJSON := json.RawMessage("{")
+	for _, odd := range []struct {
+		name string
+		req  *llm.Request
+	}{
+		{"no request", nil},
+		{"an empty request", &llm.Request{}},
+		{"no messages", &llm.Request{Model: modelA}},
+		{"a message that says nothing", &llm.Request{Model: modelA, Messages: []llm.Message{{}}}},
+		{"messages without parts", &llm.Request{Model: modelA, Messages: list()}},
+		{"parts that are nil", &llm.Request{Model: modelA, Messages: list(nil)}},
+		{"parts that say nothing", &llm.Request{Model: modelA, Messages: list(
+			llm.Text{}, llm.Reasoning{}, llm.Media{}, llm.ToolCall{}, llm.ToolResult{}, llm.Unknown{},
+		)}},
+		{"a result that has nil in it", &llm.Request{Model: modelA, Messages: list(llm.ToolResult{ID: "call_1", Content: []llm.Part{nil}})}},
+		{"private data that are not JSON", &llm.Request{Model: modelA, Messages: list(
+			llm.Text{Text: "a", Opaque: notJSON}, llm.Reasoning{Text: "b", Opaque: notJSON}, llm.Media{MediaType: "image/png", Data: []byte{1}, Opaque: notJSON},
+			llm.ToolCall{ID: "call_1", Name: "f", Args: "{", Opaque: notJSON}, llm.ToolResult{ID: "call_1", Opaque: notJSON}, llm.Unknown{Kind: "k", Raw: notJSON},
+		)}},
+		{"text that is not UTF-8", &llm.Request{Model: modelA, System: "\xff", Messages: list(llm.Text{Text: "\xff"}, llm.ToolCall{ID: "\xff", Name: "\xff", Args: "\xff"})}},
+		{"a role that there is not", &llm.Request{Model: modelA, Messages: []llm.Message{{Role: "nobody", Parts: hi[0].Parts}}}},
+		{"tools that say nothing", &llm.Request{Model: modelA, Messages: hi, Tools: []llm.Tool{{}, {}, {Name: "f", Parameters: notJSON}}}},
+		{"a choice of a tool that there is not", &llm.Request{Model: modelA, Messages: hi, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool}}},
+		{"settings out of range", &llm.Request{Model: modelA, Messages: hi, Settings: llm.Settings{
+			MaxTokens: -1, Temperature: new(math.NaN()), TopP: new(math.Inf(1)), Stop: []string{""}, OutputSchema: notJSON,
+		}}},
+		{"extra that is not JSON", &llm.Request{Model: modelA, Messages: hi, Extra: map[string]json.RawMessage{"": notJSON, "model": nil}}},
+		{"a model that cannot stand in a path", &llm.Request{Model: "a/../b?c=\x00 %zz", Messages: hi}},
+	} {
+		text := speech{parts: []llm.Part{someText}}.answer(0)
+		all = append(all, &testcase{law: NoPanic, name: odd.name, script: Script{modelA: text, modelB: text}, play: func(w *world) {
+			w.ask(context.Background(), odd.req, nil)
+			if odd.req != nil {
+				again := *odd.req
+				again.Delivery = llm.Buffered
+				w.ask(context.Background(), &again, nil)
+			}
+			w.whole(w.request(modelB))
+		}})
+	}
+	return all
+}
