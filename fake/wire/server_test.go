@@ -199,16 +199,19 @@ func TestWrongKey(t *testing.T) {
 	}
 }
 
-// What breaks an invariant in a request is in the report.
+// What breaks an invariant in a request is in the report, also if it is refused.
 func TestViolations(t *testing.T) {
 	s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "hi"})}, "a")
 	_, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "weather", Args: "{}"}), llm.User("well?")))
-	if err != nil {
-		t.Fatal(err)
+	if e := apiError(t, err); e.Status != 400 {
+		t.Errorf("got %+v", e)
 	}
 	r := s.Report()
 	if len(r.Violations) != 1 || r.Violations[0].Invariant != "INV-01" || r.Violations[0].Request != 1 {
 		t.Errorf("the violations are %+v", r.Violations)
+	}
+	if len(r.Refusals) != 1 || r.Refusals[0].ID != "SO-01" || r.Refusals[0].Request != 1 || r.Refusals[0].Lane != "a" {
+		t.Errorf("the refusals are %+v", r.Refusals)
 	}
 }
 

@@ -36,15 +36,8 @@ func strict(in inbound) *refusal {
 	d := jsonio.NewDec(jsonio.View(in.body))
 	body := value(d.Raw()).object()
 	var e *refusal
-	switch in.proto.Name() {
-	case chat:
+	if in.proto.Name() == chat {
 		e = strictChat(in, body)
-	case responses:
-		e = strictResponses(in, body)
-	case messages:
-		e = strictMessages(in, body)
-	case generate:
-		e = strictGenerate(in, body)
 	}
 	if e == nil && in.err != nil {
 		e = in.unread()

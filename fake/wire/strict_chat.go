@@ -164,7 +164,8 @@ func (c chatCalls) result(i int, id string) *refusal {
 	case id == "":
 		return refused("SO-04", "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'.").at(path+"tool_call_id", "")
 	case !called:
-		return refused("SO-02", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.").at(path+"role", "")
+		return refused("SO-02", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."). //nolint:misspell // so spelt
+																			at(path+"role", "")
 	case before >= 0:
 		return refused("SO-03", "Invalid parameter: Duplicate value for 'tool_call_id' of '%s', in messages[%d] and messages[%d].", id, before, i).at(path+"tool_call_id", "")
 	}

@@ -20,10 +20,12 @@ func unknownOpenAI(in inbound, model string) *refusal {
 	return e
 }
 
+// emptyArray refuses an array without elements.
 func emptyArray(id, param string) *refusal {
 	return refused(id, "Invalid '%s': empty array. Expected an array with minimum length 1, but got an empty array instead.", param).at(param, "empty_array")
 }
 
+// missingParameter refuses that there is no such member.
 func missingParameter(id, param string) *refusal {
 	return refused(id, "Missing required parameter: '%s'.", param).at(param, "missing_required_parameter")
 }
@@ -114,22 +116,22 @@ const deepest = 32
 // requires all of them ("Structured model outputs", OpenAI).
 func strictProblem(schema value, path []string) string {
 	if len(path) > deepest {
-		return "In context=" + context(path[:deepest]) + ", the schema is nested too deeply."
+		return "In context=" + inContext(path[:deepest]) + ", the schema is nested too deeply."
 	}
 	o := schema.object()
 	for _, m := range o {
 		switch m.key {
 		case "oneOf", "allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties":
-			return fmt.Sprintf("In context=%s, '%s' is not permitted.", context(path), m.key)
+			return fmt.Sprintf("In context=%s, '%s' is not permitted.", inContext(path), m.key)
 		}
 	}
 	properties := o.get("properties")
 	if strings.Contains(string(o.get("type")), `"object"`) || properties.given() {
 		if o.get("additionalProperties") != "false" {
-			return "In context=" + context(path) + ", 'additionalProperties' is required to be supplied and to be false."
+			return "In context=" + inContext(path) + ", 'additionalProperties' is required to be supplied and to be false."
 		}
 		if missing, ok := unrequired(properties, o.get("required")); !ok {
-			return fmt.Sprintf("In context=%s, 'required' is required to be supplied and to be an array including every key in properties. Missing '%s'.", context(path), missing)
+			return fmt.Sprintf("In context=%s, 'required' is required to be supplied and to be an array including every key in properties. Missing '%s'.", inContext(path), missing)
 		}
 	}
 	return strictBelow(o, path)
@@ -174,8 +176,8 @@ func unrequired(properties, required value) (name string, ok bool) {
 	return "", true
 }
 
-// context writes a path as the provider does: (), ('items',), ('properties', 'a').
-func context(path []string) string {
+// inContext writes a path as the provider does: (), ('items',), ('properties', 'a').
+func inContext(path []string) string {
 	quoted := make([]string, len(path))
 	for i, p := range path {
 		quoted[i] = "'" + p + "'"
