@@ -26,9 +26,11 @@ func askedCases() (all []*testcase) {
 	add("the system prompt", func(r *llm.Request) { r.System = someText.Text }, func(r *llm.Request) string { return r.System })
 	add("a conversation", say(llm.User("Hi."), llm.Assistant(llm.Text{Text: "What is it?"}), llm.User(someText.Text)), showHistory)
 	add("an image", say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is this?"}, picture}}), showHistory)
-	add("a file", say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
+	file := say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
 		llm.Text{Text: "What is this?"}, llm.Media{MediaType: "application/pdf", Name: "paper.pdf", Data: []byte("%PDF-1.7\n\xff")},
-	}}), showHistory, Files)
+	}})
+	add("a file", file, showFiles, Files)
+	add("a file's name", file, showHistory, Files, FileNames)
 	add("a result that is an error", say(answered(llm.ToolResult{IsError: true, Content: []llm.Part{llm.Text{Text: "no such city"}}})...), showHistory, ErrorResults)
 	add("an image in a result", say(answered(llm.ToolResult{Content: []llm.Part{llm.Text{Text: "see"}, picture}})...), showHistory, ImageResults)
 	add("tools", func(r *llm.Request) {
@@ -45,7 +47,7 @@ func askedCases() (all []*testcase) {
 	settings("a temperature of zero", llm.Settings{Temperature: new(0.0)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
 	settings("top p", llm.Settings{TopP: new(0.75)}, func(s llm.Settings) llm.Settings { return llm.Settings{TopP: s.TopP} })
 	settings("a seed", llm.Settings{Seed: new(int64(0))}, func(s llm.Settings) llm.Settings { return llm.Settings{Seed: s.Seed} }, Seed)
-	settings("stop sequences", llm.Settings{Stop: []string{"END", "\n\n"}}, func(s llm.Settings) llm.Settings { return llm.Settings{Stop: s.Stop} }, StopSequences)
+	settings("stop sequences", llm.Settings{Stop: []string{"END", "###"}}, func(s llm.Settings) llm.Settings { return llm.Settings{Stop: s.Stop} }, StopSequences)
 	settings("one call at a time", llm.Settings{ParallelCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelCalls: s.ParallelCalls} }, SingleCalls)
 	settings("how hard to think", llm.Settings{Reasoning: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{Reasoning: s.Reasoning} }, Effort)
 	settings("a schema of the answer", llm.Settings{OutputSchema: weather.Parameters}, func(s llm.Settings) llm.Settings {
@@ -58,7 +60,7 @@ func askedCases() (all []*testcase) {
 func (w *world) asks(set func(r *llm.Request), show func(r *llm.Request) string) {
 	req := w.request(modelA)
 	set(req)
-	if w.whole(req) == nil {
+	if !w.goesThrough(Asked, req) {
 		return
 	}
 	if want, got := show(req), show(w.last()); got != want {
@@ -75,6 +77,19 @@ func answered(r llm.ToolResult) []llm.Message {
 func showDelivery(r *llm.Request) string { return fmt.Sprintf("%q", r.Delivery) }
 
 func showHistory(r *llm.Request) string { return history(r.Messages) }
+
+// showFiles writes what is in files.
+func showFiles(r *llm.Request) string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			if media, ok := p.(llm.Media); ok {
+				fmt.Fprintf(&b, "%s %q\n", media.MediaType, media.Data)
+			}
+		}
+	}
+	return b.String()
+}
 
 func showTools(r *llm.Request) string {
 	var b strings.Builder

@@ -21,7 +21,6 @@ const modelA, modelB = "model-a", "model-b"
 // What is said. The texts have what encodings stumble over.
 var (
 	someText = llm.Text{Text: "Rain in Zürich, sun in Rome ☀: \"20 % < 30 %\" & so on.\nBring an umbrella 😀."}
-	thought  = llm.Reasoning{Text: "Two cities, so two calls. Zürich first."}
 	oneCall  = llm.ToolCall{ID: "call_1", Name: weather.Name, Args: `{"city":"Zürich"}`}
 	twoCalls = []llm.Part{
 		llm.ToolCall{ID: "call_1", Name: weather.Name, Args: `{"city":"Zürich"}`},
@@ -35,11 +34,14 @@ var (
 func rich(s *Suite) speech {
 	out := speech{parts: []llm.Part{someText, twoCalls[0], twoCalls[1]}, usage: counted}
 	if !slices.Contains(s.Lacks, Reasoning) {
-		r := thought
-		r.Opaque = s.Private.Reasoning
-		out.parts = slices.Insert(out.parts, 0, llm.Part(r))
+		out.parts = slices.Insert(out.parts, 0, s.reasoned())
 	}
 	return out
+}
+
+// reasoned is reasoning with what the provider wants back with it.
+func (s *Suite) reasoned() llm.Part {
+	return llm.Reasoning{Text: "Two cities, so two calls. Zürich first.", Opaque: s.Private.Reasoning}
 }
 
 // cases are all cases in the order of what they are about.
@@ -51,8 +53,6 @@ func saidCases(s *Suite) (all []*testcase) {
 	add := func(name string, what speech, needs ...Feature) {
 		all = append(all, &testcase{law: Said, name: name, needs: needs, script: Script{modelA: what.answer(7)}, play: says(what)})
 	}
-	private := thought
-	private.Opaque = s.Private.Reasoning
 	signedText, signedCall := someText, oneCall
 	signedText.Opaque, signedCall.Opaque = s.Private.Text, s.Private.Call
 	add("text", speech{parts: []llm.Part{someText}})
@@ -60,11 +60,11 @@ func saidCases(s *Suite) (all []*testcase) {
 	add("parallel calls", speech{parts: twoCalls})
 	add("text and calls", speech{parts: []llm.Part{someText, twoCalls[0], twoCalls[1]}})
 	add("a call without arguments", speech{parts: []llm.Part{llm.ToolCall{ID: "call_1", Name: "now", Args: "{}"}}})
-	add("reasoning", speech{parts: []llm.Part{private, someText}}, Reasoning)
-	add("private data", speech{parts: []llm.Part{private, signedText, signedCall}}, Reasoning)
+	add("reasoning", speech{parts: []llm.Part{s.reasoned(), someText}}, Reasoning)
+	add("private data", speech{parts: []llm.Part{s.reasoned(), signedText, signedCall}}, Reasoning)
 	add("media", speech{parts: []llm.Part{someText, picture}}, AnsweredMedia)
 	add("nothing", speech{})
-	add("a refusal", speech{parts: []llm.Part{llm.Text{Text: "I cannot help with that.", Refusal: true}}}, Refusals)
+	add("a refusal", speech{parts: []llm.Part{llm.Text{Text: "I cannot help with that.", Refusal: true}}, finish: llm.FinishRefusal}, Refusals)
 	add("cut off", speech{parts: []llm.Part{someText}, finish: llm.FinishLength})
 	add("filtered", speech{parts: []llm.Part{someText}, finish: llm.FinishContentFilter}, ContentFilters)
 	add("usage", speech{parts: []llm.Part{someText}, usage: counted})

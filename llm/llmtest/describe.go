@@ -11,14 +11,17 @@ import (
 // describe writes a turn for comparison, a line for each thing that it says. What
 // providers add of their own (ids of the answer, private data, their words for the
 // finish) is left out, and so is the difference between stop and tool_calls, which
-// they mix up.
+// they mix up, and that between a refusal by its text and one by its finish.
 func describe(t *llm.Turn) string {
 	var b strings.Builder
 	for _, p := range t.Parts {
 		b.WriteString(describePart(p))
 	}
 	finish := t.Finish
-	if finish == llm.FinishToolCalls {
+	switch {
+	case t.Refused():
+		finish = llm.FinishRefusal
+	case finish == llm.FinishToolCalls:
 		finish = llm.FinishStop
 	}
 	fmt.Fprintf(&b, "finish %s\n", finish)
@@ -40,7 +43,7 @@ func describePart(p llm.Part) string {
 		if p.Text == "" {
 			return ""
 		}
-		p.Opaque = nil
+		p.Opaque, p.Refusal = nil, false
 		line = llm.AppendPart(nil, p)
 	case llm.Reasoning:
 		p.Opaque = nil
@@ -52,7 +55,7 @@ func describePart(p llm.Part) string {
 		p.Opaque = nil
 		line = llm.AppendPart(nil, p)
 	case llm.ToolResult:
-		line = fmt.Appendf(nil, "result of %s, error %t: %s", p.ID, p.IsError, describeParts(p.Content))
+		line = fmt.Appendf(nil, "result of %s, error %t: %s", p.ID, p.IsError, strings.TrimSuffix(describeParts(p.Content), "\n"))
 	case llm.Unknown:
 		line = llm.AppendPart(nil, p)
 	}

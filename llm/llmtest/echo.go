@@ -1,47 +1,68 @@
 package llmtest
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/llm"
 )
 
-// echoCases send back what a turn said, with the results of its calls.
-func echoCases(s *Suite) []*testcase {
+// echoCases send back what a turn said, with the results of its calls. Reasoning
+// goes back where it has private data: without them, not every provider takes it.
+func echoCases(s *Suite) (all []*testcase) {
 	text, call := someText, oneCall
 	text.Opaque, call.Opaque = s.Private.Text, s.Private.Call
-	signed := rich(s)
-	n := len(signed.parts) // the last three are a text and two calls
-	signed.parts[n-3], signed.parts[n-2] = text, call
-	plain := speech{parts: twoCalls}
-	return []*testcase{
-		{law: Echo, name: "calls and results", sees: true, script: Script{modelA: plain.answer(7), modelB: speech{parts: []llm.Part{someText}}.answer(0)}, play: echoed},
-		{law: Echo, name: "private data", sees: true, script: Script{modelA: signed.answer(7), modelB: speech{parts: []llm.Part{someText}}.answer(0)}, play: echoed},
+	signed := speech{parts: []llm.Part{text, call, twoCalls[1]}}
+	if s.Private.Reasoning != nil {
+		signed.parts = slices.Insert(signed.parts, 0, s.reasoned())
+	}
+	for _, c := range []struct {
+		name     string
+		what     speech
+		delivery llm.Delivery
+	}{
+		{"calls and results", speech{parts: twoCalls}, llm.Streamed},
+		{"calls and results, buffered", speech{parts: twoCalls}, llm.Buffered},
+		{"private data", signed, llm.Streamed},
+		{"private data, buffered", signed, llm.Buffered},
+	} {
+		all = append(all, &testcase{law: Echo, name: c.name, sees: true, script: Script{modelA: c.what.answer(7), modelB: speech{parts: []llm.Part{someText}}.answer(0)}, play: func(w *world) {
+			w.echo(c.delivery)
+		}})
+	}
+	return all
+}
+
+func (w *world) echo(delivery llm.Delivery) {
+	req := w.request(modelA)
+	req.Delivery = delivery
+	a := w.whole(req)
+	if a == nil {
+		return
+	}
+	turn := a.turn()
+	var results []llm.ToolResult
+	for _, c := range turn.Calls() {
+		results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "the result of " + c.ID}}})
+	}
+	next := w.request(modelB, req.Messages[0], turn.Message(), llm.ToolResults(results...))
+	if !w.goesThrough(Echo, next) {
+		return
+	}
+	if diff := differ(history(next.Messages), history(w.last().Messages)); diff != "" {
+		w.report(Echo, "the history did not come back as it was; %s", diff)
 	}
 }
 
-func echoed(w *world) {
-	for _, delivery := range []llm.Delivery{llm.Streamed, llm.Buffered} {
-		req := w.request(modelA)
-		req.Delivery = delivery
-		a := w.whole(req)
-		if a == nil {
-			return
-		}
-		turn := a.turn()
-		var results []llm.ToolResult
-		for _, c := range turn.Calls() {
-			results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "the result of " + c.ID}}})
-		}
-		next := w.request(modelB, req.Messages[0], turn.Message(), llm.ToolResults(results...))
-		if w.whole(next) == nil {
-			return
-		}
-		if diff := differ(history(next.Messages), history(w.last().Messages)); diff != "" {
-			w.report(Echo, "the history did not come back as it was; %s", diff)
-		}
+// goesThrough reports a request that is answered with an error, as what law says.
+func (w *world) goesThrough(law Law, req *llm.Request) bool {
+	a := w.ask(context.Background(), req, nil)
+	if a.err != nil {
+		w.report(law, "the request fails: %v", a.err)
 	}
+	return a.err == nil
 }
 
 // last is the last request that the other side got.

@@ -91,6 +91,7 @@ const (
 	SingleCalls   Feature = "one call at a time" // Settings.ParallelCalls: false
 	Effort        Feature = "how hard to think"  // Settings.Reasoning: low
 	Files         Feature = "files"              // a PDF in a message of the user
+	FileNames     Feature = "names of files"
 	ErrorResults  Feature = "results that are errors"
 	ImageResults  Feature = "images in results"
 )
@@ -98,7 +99,7 @@ const (
 func features() []Feature {
 	return []Feature{
 		Reasoning, Refusals, AnsweredMedia, ContentFilters, CachedUsage, CacheWriteUsage, ReasoningUsage, Stalls,
-		Seed, StopSequences, SingleCalls, Effort, Files, ErrorResults, ImageResults,
+		Seed, StopSequences, SingleCalls, Effort, Files, FileNames, ErrorResults, ImageResults,
 	}
 }
 

@@ -41,6 +41,7 @@ func (c *testcase) run(t *testing.T, s *Suite) (found *Violation, skip string) {
 			skip = "the test cannot see what the model asked (see Subject.Asked)"
 			return
 		}
+		synctest.Wait()
 		w.others = bubble.Goroutines()
 		c.play(w)
 		w.left("")

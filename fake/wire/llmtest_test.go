@@ -1,0 +1,106 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+	"testing/iotest"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/llm/llmtest"
+)
+
+// The clients of the four protocols are models like others, however their bytes come.
+func TestContract(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) { llmtest.Check(t, contract(k.name, nil)) })
+		t.Run(k.name+", byte by byte", func(t *testing.T) { llmtest.Check(t, contract(k.name, iotest.OneByteReader)) })
+	}
+}
+
+// contract is the suite for the client of a protocol. Cut, if set, cuts what it reads.
+func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
+	s := limits[name]
+	s.New = func(t testing.TB, script llmtest.Script) llmtest.Subject {
+		m := &fake.Model{Lanes: map[string][]fake.Turn{}}
+		for model, a := range script {
+			m.Lanes[model] = []fake.Turn{scripted(a)}
+		}
+		pipe := wire.NewPipe(wire.New(wire.Config{Model: m}))
+		t.Cleanup(pipe.Close)
+		h := *pipe.Client()
+		if cut != nil {
+			h.Transport = cutter{h.Transport, cut}
+		}
+		return llmtest.Subject{
+			Model: clientsOf(wire.PipeURL, "", &h)[name],
+			Asked: func() (asked []*llm.Request) {
+				for _, r := range m.Requests() {
+					asked = append(asked, r.Request)
+				}
+				return asked
+			},
+			Release: pipe.Client().CloseIdleConnections,
+		}
+	}
+	return s
+}
+
+// limits are what each protocol cannot say, and its private data.
+var limits = map[string]llmtest.Suite{
+	"openai-chat": {
+		Lacks:   []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.ImageResults},
+		Private: llmtest.Private{Reasoning: raw(`{"field":"reasoning_content"}`), Call: raw(`{"extra_content":{"google":{"thought_signature":"c2lnbmVk"}}}`)},
+	},
+	"openai-responses": {
+		Lacks:   []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.Seed, llmtest.StopSequences},
+		Private: llmtest.Private{Reasoning: raw(`{"id":"rs_1","encrypted_content":"gAAAAABo"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},
+	},
+	"anthropic-messages": {
+		Lacks:   []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ContentFilters, llmtest.Seed},
+		Private: llmtest.Private{Reasoning: raw(`{"signature":"EqQBCg=="}`), Text: raw(`{"citations":[{"type":"char_location","cited_text":"sun"}]}`), Call: raw(`{"caller":{"type":"code_execution_20260120"}}`)},
+	},
+	"gemini": {
+		Lacks:   []llmtest.Feature{llmtest.Refusals, llmtest.CacheWriteUsage, llmtest.SingleCalls, llmtest.FileNames},
+		Private: llmtest.Private{Reasoning: raw(`{"thoughtSignature":"dGhvdWdodA=="}`), Text: raw(`{"thoughtSignature":"dGV4dA=="}`), Call: raw(`{"thoughtSignature":"Y2FsbA=="}`)},
+	},
+}
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+// scripted is an answer as a turn.
+func scripted(a llmtest.Answer) fake.Turn {
+	t := fake.Turn{Events: a.Events, Stall: a.Stall}
+	if e := a.Err; e != nil {
+		t.Error = &fake.Failure{Status: e.Status, Message: e.Message, RetryAfter: e.RetryAfter}
+		if e.Err != nil {
+			t.Error.Connection = fake.ConnectionClosed
+		}
+	}
+	if t.Events == nil { // nothing, rather than what the other fields say
+		t.Events = []llm.Event{}
+	}
+	return t
+}
+
+// cutter cuts the bodies of responses.
+type cutter struct {
+	http.RoundTripper
+	cut func(io.Reader) io.Reader
+}
+
+func (c cutter) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := c.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = cutBody{c.cut(resp.Body), resp.Body}
+	}
+	return resp, err
+}
+
+type cutBody struct {
+	io.Reader
+	io.Closer
+}
