@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -40,6 +41,7 @@ func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
 		}
 	}
 	x.server.show(shown)
+	x.remember(cmp.Or(x.lane, req.Model), p, r)
 	if wait := x.server.cfg.Wait; wait != nil {
 		r.pace = func(d time.Duration) error { return wait(ctx, d) }
 	}

@@ -3,16 +3,11 @@ package wire
 import (
 	"context"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/looptape/looptape/fake"
-	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/trace/check"
 )
 
 // Config says what a Server plays.
@@ -28,6 +23,9 @@ type Config struct {
 	// Wait waits for the delays of the script and between the pings of a stall, and
 	// returns early with an error when ctx ends. If it is nil, nothing waits.
 	Wait func(ctx context.Context, d time.Duration) error
+	// Suppress are invariants that clients may break, each with the reason why:
+	// INV-05 for one that shortens its history.
+	Suppress map[string]string
 }
 
 // Server is the fake provider. It is an http.Handler, safe for many requests at
@@ -37,56 +35,20 @@ type Server struct {
 
 	mu     sync.Mutex
 	report Report
-}
-
-// Report is what a Server has seen.
-type Report struct {
-	Requests int       // to a path that a provider has
-	Refusals []Refusal // in the order in which they were given
-	// Violations are the invariants that the messages of requests broke, by the
-	// number of the request, counted from 1.
-	Violations []Violation
-	// Shown is in how many answers each quirk was shown, by Quirk.String.
-	Shown map[string]int
-}
-
-// Refusal is a request that got an error because of what it was.
-type Refusal struct {
-	Request  int // counted from 1
-	Protocol string
-	Lane     string
-	// ID is that of the rule that the request broke, such as SO-01; empty if it is
-	// none of those.
-	ID      string
-	Status  int
-	Type    string // as the provider calls it; Gemini's status word
-	Param   string // where in the request
-	Code    string
-	Message string
-}
-
-// Violation is a broken invariant.
-type Violation struct {
-	Request int
-	check.Violation
+	heard  map[string]memory // by lane
 }
 
 // New returns a Server.
 func New(cfg Config) *Server { return &Server{cfg: cfg} }
 
-// Report returns what the Server has seen until now.
-func (s *Server) Report() Report {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.report
-	r.Refusals, r.Violations, r.Shown = slices.Clone(r.Refusals), slices.Clone(r.Violations), maps.Clone(r.Shown)
-	return r
-}
-
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/health" {
+	switch r.URL.Path {
+	case "/health":
 		w.WriteHeader(http.StatusNoContent)
+		return
+	case "/":
+		s.greet(w, r)
 		return
 	}
 	lane, e, ok := route(r.URL.Path)
@@ -109,7 +71,9 @@ type exchange struct {
 	n      int
 	place  fake.Place
 	w      http.ResponseWriter
-	array  bool // a stream is one JSON array
+	array  bool   // a stream is one JSON array
+	known  uint64 // the conversation, as memory has it
+	broke  bool   // a violation was noted
 }
 
 // maxBody is how long a request may be.
@@ -132,6 +96,7 @@ func (x *exchange) serve(r *http.Request) {
 	}
 	req, err := x.proto.DecodeRequest(x.path, body)
 	if err == nil {
+		req = unmarked(req)
 		x.check(req)
 	}
 	in.req, in.err = req, err
@@ -146,22 +111,9 @@ func (x *exchange) serve(r *http.Request) {
 	turn, place, err := x.server.cfg.Model.Answer(ctx, req)
 	if err != nil { // the script has no answer: trying again does not help
 		x.w.Header().Set("X-Should-Retry", "false")
-		x.refuse(&refusal{status: http.StatusBadRequest, message: err.Error()})
+		x.refuse(&refusal{status: http.StatusBadRequest, script: true, message: err.Error()})
 		return
 	}
 	x.place = place
 	x.answer(ctx, req, turn)
-}
-
-// check notes what is wrong with the messages that a client sends.
-func (x *exchange) check(req *llm.Request) {
-	found := check.Messages("request "+strconv.Itoa(x.n), req.Messages)
-	if len(found) == 0 {
-		return
-	}
-	x.server.mu.Lock()
-	defer x.server.mu.Unlock()
-	for _, v := range found {
-		x.server.report.Violations = append(x.server.report.Violations, Violation{x.n, v})
-	}
 }

@@ -230,7 +230,7 @@ func TestScriptRunsOut(t *testing.T) {
 func TestOtherPaths(t *testing.T) {
 	_, clients := serve(t, wire.Config{Model: fake.NewModel()}, "")
 	c := clients["openai-chat"]
-	for path, want := range map[string]int{"/health": 204, "/": 404, "/openai/v1/embeddings": 404, "/lane/": 404, "/lane/x": 404, "/lane/x/openai": 404} {
+	for path, want := range map[string]int{"/health": 204, "/": 200, "/openai/v1/embeddings": 404, "/lane/": 404, "/lane/x": 404, "/lane/x/openai": 404} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.BaseURL[:len(c.BaseURL)-len("/openai/v1")]+path, nil)
 		if err != nil {
 			t.Fatal(err)

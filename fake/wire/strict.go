@@ -81,6 +81,7 @@ type refusal struct {
 	param   string // where in the request; only OpenAI tells it
 	code    string
 	message string
+	script  bool // the script has no answer; the request may well be right
 }
 
 // refused is a refusal with status 400.
@@ -138,6 +139,7 @@ func (x *exchange) refuse(e *refusal) {
 		Status: e.status, Type: e.kind, Param: e.param, Code: e.code, Message: strings.TrimSuffix(e.message, "\n"),
 	})
 	x.server.mu.Unlock()
+	x.invalid(e)
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
 	if name := x.idHeader(); name != "" {

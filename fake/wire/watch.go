@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// memory is what was answered to the conversations of a lane, by a hash of their
+// messages. Tries of one may have had several answers.
+type memory map[uint64][]llm.Message
+
+// check notes what is wrong with the messages that a client sends. What was sent
+// before, and answered, is not told again.
+func (x *exchange) check(req *llm.Request) {
+	name := "request " + strconv.Itoa(x.n)
+	known, answers := x.recall(cmp.Or(x.lane, req.Model), req.Messages)
+	var found []check.Violation
+	for _, v := range check.Messages(name, req.Messages) {
+		if v.Event >= known {
+			found = append(found, v)
+		}
+	}
+	if len(found) > 0 || len(answers) == 0 {
+		x.violated(found...)
+		return
+	}
+	for _, said := range slices.Backward(answers) {
+		next := req.Messages[known:]
+		if found = check.Follow(name, known, x.asEchoed(said, next), next); len(found) == 0 {
+			return
+		}
+	}
+	x.violated(found...)
+}
+
+// recall returns how many of the messages were sent before and answered, and the
+// answers. It takes note of the conversation for remember.
+func (x *exchange) recall(lane string, list []llm.Message) (known int, answers []llm.Message) {
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	h := fnv.New64a()
+	var text []byte
+	for i, m := range list {
+		text = m.AppendJSON(text[:0])
+		_, _ = h.Write(text) // a hash takes all
+		if said := x.server.heard[lane][h.Sum64()]; said != nil && i < len(list)-1 {
+			known, answers = i+1, said
+		}
+	}
+	x.known = h.Sum64()
+	return known, answers
+}
+
+// remember notes what an answer says, as the project's own client reads it. An
+// answer that cannot be read is not one to go on from.
+func (x *exchange) remember(lane string, p *play, r *reply) {
+	said, ok := p.said(r)
+	if !ok {
+		return
+	}
+	s := x.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heard == nil {
+		s.heard = map[string]memory{}
+	}
+	if s.heard[lane] == nil {
+		s.heard[lane] = memory{}
+	}
+	text := string(said.AppendJSON(nil))
+	same := func(m llm.Message) bool { return string(m.AppendJSON(nil)) == text }
+	if list := s.heard[lane][x.known]; !slices.ContainsFunc(list, same) {
+		s.heard[lane][x.known] = append(list, said)
+	}
+}
+
+// said is what a client reads in r.
+func (p *play) said(r *reply) (m llm.Message, ok bool) {
+	var acc llm.Accumulator
+	add := func(ev llm.Event) { acc.Add(ev) }
+	if len(r.frames) == 0 {
+		if r.status != 200 || p.proto.DecodeAnswer(r.body, add) != nil {
+			return m, false
+		}
+		return acc.Turn().Message(), true
+	}
+	dec := p.proto.NewDecoder()
+	for _, f := range r.frames {
+		done, err := dec.Event(f.name, f.data, add)
+		if err != nil {
+			return m, false
+		}
+		if done {
+			break
+		}
+	}
+	if dec.End(add) != nil {
+		return m, false
+	}
+	return acc.Turn().Message(), true
+}
+
+// asEchoed is said with what a client may well make of it: ids of its own for calls
+// that came without one, or with one that another has, and, in Responses, items
+// without their ids.
+func (x *exchange) asEchoed(said llm.Message, next []llm.Message) llm.Message {
+	if len(next) == 0 {
+		return said
+	}
+	echo := callsOf(next[0].Parts)
+	said.Parts = slices.Clone(said.Parts)
+	seen := map[string]bool{}
+	n := 0
+	for i, part := range said.Parts {
+		c, ok := part.(llm.ToolCall)
+		if !ok || c.ProviderExecuted {
+			continue
+		}
+		if n < len(echo) {
+			if c.ID == "" || seen[c.ID] || c.Minted {
+				c.ID, c.ProviderID = echo[n].ID, echo[n].ProviderID
+			}
+			if x.proto.Name() == responses && echo[n].Opaque == nil {
+				c.Opaque = nil
+			}
+		}
+		seen[c.ID] = true
+		said.Parts[i] = c
+		n++
+	}
+	if x.proto.Name() == responses {
+		dropTextIDs(said.Parts, next[0].Parts)
+	}
+	return said
+}
+
+// dropTextIDs takes the opaque data off texts, if no text of the echo has any.
+func dropTextIDs(said, echo []llm.Part) {
+	for _, p := range echo {
+		if t, ok := p.(llm.Text); ok && t.Opaque != nil {
+			return
+		}
+	}
+	for i, p := range said {
+		if t, ok := p.(llm.Text); ok {
+			t.Opaque = nil
+			said[i] = t
+		}
+	}
+}
+
+func callsOf(parts []llm.Part) (calls []llm.ToolCall) {
+	for _, p := range parts {
+		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// cacheMark is the member that marks where a prompt may be cached. Clients move it
+// from request to request.
+const cacheMark = "cache_control"
+
+// unmarked returns the request without the marks for caching in its messages, which
+// are none of the conversation.
+func unmarked(req *llm.Request) *llm.Request {
+	out := *req
+	out.Messages = slices.Clone(req.Messages)
+	for i, m := range out.Messages {
+		m.Opaque = unmark(m.Opaque)
+		m.Parts = slices.Clone(m.Parts)
+		for j, p := range m.Parts {
+			m.Parts[j] = unmarkPart(p)
+		}
+		out.Messages[i] = m
+	}
+	return &out
+}
+
+func unmarkPart(p llm.Part) llm.Part {
+	switch p := p.(type) {
+	case llm.Text:
+		p.Opaque = unmark(p.Opaque)
+		return p
+	case llm.Media:
+		p.Opaque = unmark(p.Opaque)
+		return p
+	case llm.ToolCall:
+		p.Opaque = unmark(p.Opaque)
+		return p
+	case llm.ToolResult:
+		p.Opaque, p.Content = unmark(p.Opaque), slices.Clone(p.Content)
+		for i, c := range p.Content {
+			p.Content[i] = unmarkPart(c)
+		}
+		return p
+	case llm.Reasoning, llm.Unknown:
+	}
+	return p
+}
+
+func unmark(opaque json.RawMessage) json.RawMessage {
+	if !gjson.GetBytes(opaque, cacheMark).Exists() {
+		return opaque
+	}
+	out, err := sjson.DeleteBytes(slices.Clone(opaque), cacheMark)
+	if err != nil || string(out) == "{}" {
+		return nil
+	}
+	return out
+}

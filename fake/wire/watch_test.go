@@ -1,0 +1,223 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+)
+
+// broke are the invariants that requests broke, as "request invariant".
+func broke(r wire.Report) []string {
+	var out []string
+	for _, v := range r.Violations {
+		out = append(out, fmt.Sprintf("%d %s", v.Request, v.Invariant))
+	}
+	return out
+}
+
+// What a client sends is held against what it sent before, and against the answer;
+// each thing that is wrong is told once.
+func TestWatch(t *testing.T) {
+	script := func() *fake.Model {
+		return fake.NewModel(
+			fake.Turn{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1"}`), Text: "I will look.", Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Bern"}`}, {ID: "call_2", Name: "weather", Args: `{"city":"Rome"}`}}},
+			fake.Turn{Text: "Rain."}, fake.Turn{Text: "Bye."},
+		)
+	}
+	result := func(id string) llm.ToolResult {
+		return llm.ToolResult{ID: id, Name: "weather", Content: []llm.Part{llm.Text{Text: "rain"}}}
+	}
+	for name, c := range map[string]struct {
+		change func(turn *llm.Message, results *llm.Message)
+		want   []string
+	}{
+		"right":              {func(_, _ *llm.Message) {}, nil},
+		"another text":       {func(turn, _ *llm.Message) { turn.Parts[1] = llm.Text{Text: "Let me see."} }, []string{"2 INV-05"}},
+		"no signature":       {func(turn, _ *llm.Message) { turn.Parts = turn.Parts[1:] }, []string{"2 INV-22"}},
+		"a call less":        {func(turn, results *llm.Message) { turn.Parts, results.Parts = turn.Parts[:3], results.Parts[:1] }, []string{"2 INV-01"}},
+		"results turned":     {func(_, results *llm.Message) { slices.Reverse(results.Parts) }, []string{"2 INV-03"}},
+		"a mark for caching": {func(_, results *llm.Message) { mark(results) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clients := pipe(t, wire.Config{Model: script()}, "")
+			client := clients["anthropic-messages"]
+			history := []llm.Message{llm.User("How is the weather?")}
+			first, err := ask(client, request(llm.Streamed, history...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn, results := first.Message(), llm.ToolResults(result("call_1"), result("call_2"))
+			turn.Parts = slices.Clone(turn.Parts)
+			c.change(&turn, &results)
+			history = append(history, turn, results)
+			second, err := ask(client, request(llm.Streamed, history...))
+			if err != nil {
+				if diff := cmp.Diff(c.want, broke(s.Report())); diff != "" || c.want == nil { // it may be refused, too
+					t.Errorf("%v; violations (-want +got):\n%s", err, diff)
+				}
+				return
+			}
+			history = append(slices.Clone(history), second.Message(), llm.User("Thanks."))
+			if name == "a mark for caching" { // goes on to the last message
+				history[2] = llm.ToolResults(result("call_1"), result("call_2"))
+				mark(&history[4])
+			}
+			if third, err := ask(client, request(llm.Streamed, history...)); err != nil || third.Text() != "Bye." {
+				t.Errorf("the third answer is %v, %v", third, err)
+			}
+			r := s.Report()
+			if diff := cmp.Diff(c.want, broke(r)); diff != "" {
+				t.Errorf("violations (-want +got):\n%s\n%+v", diff, r.Violations)
+			}
+			if r.Held() != (c.want == nil) {
+				t.Errorf("held is %t", r.Held())
+			}
+		})
+	}
+}
+
+// mark puts a mark for caching on the last part of a message.
+func mark(m *llm.Message) {
+	m.Parts = slices.Clone(m.Parts)
+	opaque := json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)
+	switch p := m.Parts[len(m.Parts)-1].(type) {
+	case llm.ToolResult:
+		p.Opaque = opaque
+		m.Parts[len(m.Parts)-1] = p
+	case llm.Text:
+		p.Opaque = opaque
+		m.Parts[len(m.Parts)-1] = p
+	}
+}
+
+// A history that was shortened breaks INV-05, unless that is suppressed.
+func TestSuppress(t *testing.T) {
+	for _, reason := range []string{"", "it shortens its history"} {
+		cfg := wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"})}
+		if reason != "" {
+			cfg.Suppress = map[string]string{"INV-05": reason}
+		}
+		s, clients := pipe(t, cfg, "")
+		for _, history := range [][]llm.Message{{llm.User("hi")}, {llm.User("hi"), llm.User("a summary of what was said")}} {
+			if _, err := ask(clients["openai-chat"], request(llm.Buffered, history...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := s.Report()
+		if len(r.Violations) != 1 || r.Violations[0].Suppressed != reason || r.Held() != (reason != "") || (r.Counts["INV-05"] == 1) != (reason == "") {
+			t.Errorf("suppressed %q: the report is %+v", reason, r)
+		}
+	}
+}
+
+// A retry gets another answer than the first try; either may be gone on from.
+func TestWatchTries(t *testing.T) {
+	m := fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Text: "one"}, {Text: "two"}}}, fake.Turn{Text: "end"}, fake.Turn{Text: "end"})
+	s, clients := pipe(t, wire.Config{Model: m}, "")
+	for range 2 {
+		if _, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, word := range []string{"one", "two"} {
+		if _, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.Text{Text: word}), llm.User("and?"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := s.Report(); !r.Held() {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+// What is refused is not valid (INV-24), unless something more specific is wrong; a
+// wrong key, an unknown model or a script that runs out are not the loop's fault.
+func TestRefusedIsInvalid(t *testing.T) {
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}), Models: []string{"some-model"}}, "")
+	c := clients["openai-chat"]
+	bad := request(llm.Streamed, llm.User("hi"))
+	bad.Tools[0].Name = "no good"
+	asks := []*llm.Request{
+		bad,
+		request(llm.Streamed, llm.User("hi")),
+		request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.Text{Text: "one"}), llm.User("more")), // beyond the script
+		{Model: "another", Messages: []llm.Message{llm.User("hi")}},
+		request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.Text{Text: "one"}), llm.ToolResults(llm.ToolResult{ID: "call_9", Name: "weather", Content: []llm.Part{llm.Text{Text: "x"}}})),
+	}
+	for i, req := range asks {
+		if _, err := ask(c, req); (err == nil) != (i == 1) {
+			t.Errorf("request %d: %v", i+1, err)
+		}
+	}
+	r := s.Report()
+	if diff := cmp.Diff([]string{"1 INV-24", "5 INV-01"}, broke(r)); diff != "" {
+		t.Errorf("violations (-want +got):\n%s\n%+v", diff, r)
+	}
+	if r.Held() || len(r.Refusals) != 4 {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+// The report is JSON without a null in it.
+func TestReportJSON(t *testing.T) {
+	q, err := wire.ParseQuirk("QO-22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"}), Quirks: []wire.Quirk{q}}, "")
+	text, err := json.Marshal(s.Report())
+	const empty = `{"requests":0,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":0},"unused":["turns: all of them"]}`
+	if string(text) != empty || err != nil {
+		t.Errorf("an empty report is %s, %v", text, err)
+	}
+	if _, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"))); err != nil {
+		t.Fatal(err)
+	}
+	text, err = json.Marshal(s.Report())
+	if want := `{"requests":1,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"unused":["lane \"some-model\": turn 1"]}`; string(text) != want || err != nil {
+		t.Errorf("the report is %s, %v", text, err)
+	}
+}
+
+// The server says what it serves.
+func TestHello(t *testing.T) {
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}), Models: []string{"m"}})
+	p := wire.NewPipe(s)
+	t.Cleanup(p.Close)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, wire.PipeURL+"/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := p.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var got wire.Hello
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	want := wire.Hello{
+		URL: wire.PipeURL, Lane: "/lane/NAME", Models: []string{"m"}, Quirks: []string{},
+		BaseURLs: map[wire.Provider]string{
+			wire.OpenAI: wire.PipeURL + "/openai/v1", wire.Anthropic: wire.PipeURL + "/anthropic", wire.Gemini: wire.PipeURL + "/gemini",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("hello (-want +got):\n%s", diff)
+	}
+	env := strings.Join(wire.Env("http://x", "a", "k"), " ")
+	for _, part := range []string{"OPENAI_BASE_URL=http://x/lane/a/openai/v1", "ANTHROPIC_BASE_URL=http://x/lane/a/anthropic", "GOOGLE_GEMINI_BASE_URL=http://x/lane/a/gemini", "GEMINI_API_KEY=k", "LOOPTAPE_URL=http://x"} {
+		if !strings.Contains(env, part) {
+			t.Errorf("the environment %s lacks %s", env, part)
+		}
+	}
+}
