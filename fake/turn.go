@@ -110,6 +110,26 @@ const (
 
 var errReset = errors.New("connection reset by peer")
 
+// FailureOf returns the Failure that is sent as e, the Provider aside; nil if e is.
+// An error that lies beneath breaks the connection: io.ErrUnexpectedEOF closes it,
+// any other resets it.
+func FailureOf(e *llm.APIError) *Failure {
+	if e == nil {
+		return nil
+	}
+	f := &Failure{
+		Status: e.Status, Code: e.Code, Message: e.Message,
+		RequestID: e.RequestID, RetryAfter: e.RetryAfter, Retryable: new(e.Retryable),
+	}
+	switch {
+	case errors.Is(e.Err, io.ErrUnexpectedEOF):
+		f.Connection = ConnectionClosed
+	case e.Err != nil:
+		f.Connection = ConnectionReset
+	}
+	return f
+}
+
 // APIError returns the error that is sent.
 func (f *Failure) APIError() *llm.APIError {
 	e := &llm.APIError{

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"pgregory.net/rapid"
@@ -163,5 +166,25 @@ func TestFailure(t *testing.T) {
 	e = (&fake.Failure{Connection: fake.ConnectionClosed, Retryable: new(false)}).APIError()
 	if e.Retryable || !errors.Is(e, io.ErrUnexpectedEOF) {
 		t.Errorf("closed: got %+v", e)
+	}
+}
+
+// A failure that was made of an error is sent as that error.
+func TestFailureOf(t *testing.T) {
+	if f := fake.FailureOf(nil); f != nil {
+		t.Errorf("of nil came %+v", f)
+	}
+	for _, beneath := range []error{nil, io.ErrUnexpectedEOF, syscall.ECONNRESET} {
+		want := &llm.APIError{Provider: "fake", Status: 429, Code: "c", Message: "m", RequestID: "r", RetryAfter: time.Second, Err: beneath}
+		for _, want.Retryable = range []bool{false, true} {
+			got := fake.FailureOf(want).APIError()
+			if beneath != nil && (got.Err == nil || errors.Is(got.Err, io.ErrUnexpectedEOF) != errors.Is(beneath, io.ErrUnexpectedEOF)) {
+				t.Errorf("beneath is %v, want %v", got.Err, beneath)
+			}
+			got.Err = beneath
+			if diff := cmp.Diff(*want, *got, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("the error (-want +got):\n%s", diff)
+			}
+		}
 	}
 }
