@@ -158,14 +158,29 @@ func (m *Model) Answer(ctx context.Context, req *llm.Request) (*Turn, Place, err
 	return turn, place, nil
 }
 
+// Script returns the turns of a lane, every Repeat written out. They are not to be
+// changed.
+func (m *Model) Script(lane string) []Turn {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l := m.lanes[lane]; l != nil {
+		return l.turns
+	}
+	return m.script(lane)
+}
+
+func (m *Model) script(lane string) []Turn {
+	turns, ok := m.Lanes[lane]
+	if !ok {
+		turns = m.Turns
+	}
+	return expand(turns)
+}
+
 func (m *Model) lane(name string) *lane {
 	l := m.lanes[name]
 	if l == nil {
-		turns, ok := m.Lanes[name]
-		if !ok {
-			turns = m.Turns
-		}
-		l = &lane{name: name, turns: expand(turns), last: -1, tries: map[int]int{}}
+		l = &lane{name: name, turns: m.script(name), last: -1, tries: map[int]int{}}
 		if m.lanes == nil {
 			m.lanes = map[string]*lane{}
 		}

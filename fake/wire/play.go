@@ -28,6 +28,7 @@ type play struct {
 // answer plays a turn of the script.
 func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
 	p := &play{endpoint: x.endpoint, place: x.place, request: req, turn: *t, array: x.array}
+	p.sign(&p.turn)
 	shown := make([]bool, len(x.server.cfg.Quirks))
 	for i, q := range x.server.cfg.Quirks {
 		if q.applies(p) && q.form.turn != nil {
@@ -133,11 +134,19 @@ func (p *play) meta() protocol.Answer {
 }
 
 // name tells the answers of a script apart. The turn and the attempt can be read
-// from it.
+// from it (see placeOf).
 func name(p fake.Place) string {
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%q %d %d", p.Lane, p.Turn, p.Attempt) // a hash takes all
 	return fmt.Sprintf("%04x%04x%08x", p.Turn, p.Attempt, h.Sum32())
+}
+
+// placeOf returns the place in a lane that name makes a name of; ok is false if
+// there is none.
+func placeOf(lane, text string) (p fake.Place, ok bool) {
+	p.Lane = lane
+	n, _ := fmt.Sscanf(text, "%04x%04x", &p.Turn, &p.Attempt)
+	return p, n == 2 && name(p) == text
 }
 
 // buffered makes r the answer in one piece.

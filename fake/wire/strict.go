@@ -36,8 +36,15 @@ func strict(in inbound) *refusal {
 	d := jsonio.NewDec(jsonio.View(in.body))
 	body := value(d.Raw()).object()
 	var e *refusal
-	if in.proto.Name() == chat {
+	switch in.proto.Name() {
+	case chat:
 		e = strictChat(in, body)
+	case responses:
+		e = strictResponses(in, body)
+	case messages:
+		e = strictMessages(in, body)
+	case generate:
+		e = strictGenerate(in, body)
 	}
 	if e == nil && in.err != nil {
 		e = in.unread()

@@ -86,7 +86,7 @@ func chatMessages(history []object, model string) *refusal {
 			return emptyArray("SO-05", path+"tool_calls")
 		}
 		for j, c := range calls.elements() {
-			if e := chatCall(fmt.Sprintf("%stool_calls[%d].", path, j), c.object()); e != nil {
+			if e := chatCall(fmt.Sprintf("%stool_calls[%d].", path, j), c.object(), model); e != nil {
 				return e
 			}
 		}
@@ -94,20 +94,27 @@ func chatMessages(history []object, model string) *refusal {
 	return nil
 }
 
-// longestID is how many characters the id of a call may have.
-const longestID = 40
-
-func chatCall(path string, c object) *refusal {
-	e := tooLong("SO-10", path+"id", c.get("id").text(), longestID)
+func chatCall(path string, c object, model string) *refusal {
+	var e *refusal
+	if !behindGateway(model) {
+		e = tooLong("SO-10", path+"id", c.get("id").text(), 40)
+	}
 	if f := c.get("function").object(); f != nil {
 		e = cmp.Or(e, emptyName("SO-09", path+"function.name", f.get("name").text()))
 	}
 	return e
 }
 
+// behindGateway reports whether a model is another's, as gateways name them
+// (z-ai/glm-4.6): their ids of calls may be longer.
+func behindGateway(model string) bool {
+	maker, _, ok := strings.Cut(model, "/")
+	return ok && maker != "openai"
+}
+
 // chatOrder refuses calls and results that do not belong together.
 func chatOrder(history []object) *refusal {
-	var open chatCalls
+	var open openCalls
 	for i, m := range history {
 		calls := m.get("tool_calls")
 		if m.get("role").text() == "tool" {
@@ -118,7 +125,7 @@ func chatOrder(history []object) *refusal {
 			if e := open.end(i); e != nil {
 				return e
 			}
-			open = chatCallsOf(calls)
+			open = openCallsOf(calls)
 		}
 		if !m.get("content").given() && !says(m) {
 			return refused("SO-07", "Invalid value for 'content': expected a string, got null.").at(fmt.Sprintf("messages.[%d].content", i), "")
@@ -137,14 +144,14 @@ func says(m object) bool {
 	return false
 }
 
-// chatCalls are the calls of the last assistant message, with the messages that
+// openCalls are the calls of the last assistant message, with the messages that
 // answer them; none is -1.
-type chatCalls struct {
+type openCalls struct {
 	ids      []string
 	answered map[string]int
 }
 
-func chatCallsOf(calls value) (c chatCalls) {
+func openCallsOf(calls value) (c openCalls) {
 	for _, call := range calls.elements() {
 		if c.answered == nil {
 			c.answered = map[string]int{}
@@ -157,7 +164,7 @@ func chatCallsOf(calls value) (c chatCalls) {
 }
 
 // result takes a tool message.
-func (c chatCalls) result(i int, id string) *refusal {
+func (c openCalls) result(i int, id string) *refusal {
 	path := fmt.Sprintf("messages.[%d].", i)
 	before, called := c.answered[id]
 	switch {
@@ -175,7 +182,7 @@ func (c chatCalls) result(i int, id string) *refusal {
 
 // end refuses calls that are not answered when message i comes, or where it is the
 // last.
-func (c chatCalls) end(i int) *refusal {
+func (c openCalls) end(i int) *refusal {
 	open := slices.DeleteFunc(slices.Clone(c.ids), func(id string) bool { return c.answered[id] >= 0 })
 	if len(open) == 0 {
 		return nil

@@ -1,0 +1,209 @@
+package wire
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// strictGenerate holds a request to the rules of Gemini (SG-01 to SG-16). Names of
+// members are taken in both spellings that JSON of a protocol buffer may have.
+func strictGenerate(in inbound, body object) *refusal {
+	model, method := in.modelInPath()
+	contents := contentsIn(body.get("contents"))
+	return cmp.Or(
+		unknownGemini(in, model, method),
+		generateParts(contents),
+		generateSchemas(body),
+		generateTools(body.get("tools")),
+		generateContents(contents),
+		generateOrder(contents),
+		unsignedCall(contents, model),
+	)
+}
+
+// modelInPath returns the model and the method that a path names.
+func (in inbound) modelInPath() (model, method string) {
+	model, method, _ = strings.Cut(strings.TrimPrefix(in.path, "/models/"), ":")
+	return model, method
+}
+
+func unknownGemini(in inbound, model, method string) *refusal {
+	if !in.unknownModel(model) {
+		return nil
+	}
+	e := refused("SG-16", "models/%s is not found for API version v1beta, or is not supported for %s. Call ListModels to see the list of available models and their supported methods.", model, method)
+	e.status, e.kind = http.StatusNotFound, "NOT_FOUND"
+	return e
+}
+
+// snake is the other spelling of a member's name: functionCall as function_call.
+func snake(key string) string {
+	var out []byte
+	for _, c := range []byte(key) {
+		if c >= 'A' && c <= 'Z' {
+			out = append(out, '_', c|0x20)
+			continue
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// either returns the value of a member in either spelling.
+func (o object) either(key string) value { return cmp.Or(o.get(key), o.get(snake(key))) }
+
+// content is a turn of a conversation.
+type content struct {
+	role  string
+	parts []object
+	calls []object // the function calls
+	// results are how many function responses there are.
+	results int
+}
+
+func contentsIn(list value) []content {
+	var out []content
+	for _, v := range list.elements() {
+		o := v.object()
+		c := content{role: o.get("role").text(), parts: objects(o.get("parts"))}
+		for _, p := range c.parts {
+			if call := p.either("functionCall"); call.given() {
+				c.calls = append(c.calls, p)
+			}
+			if p.either("functionResponse").given() {
+				c.results++
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// partData are the members of which a part has one, and partNotes those that may
+// stand beside it.
+var (
+	partData = []string{
+		"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode", "codeExecutionResult",
+		"toolCall", "toolResponse",
+	}
+	partNotes = []string{"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"}
+)
+
+// generateParts refuses what is no JSON of a part.
+func generateParts(contents []content) *refusal {
+	for i, c := range contents {
+		for j, p := range c.parts {
+			path := fmt.Sprintf("contents[%d].parts[%d]", i, j)
+			for _, m := range p {
+				is := func(key string) bool { return key == m.key || snake(key) == m.key }
+				if !slices.ContainsFunc(partData, is) && !slices.ContainsFunc(partNotes, is) {
+					return unknownName("SG-14", m.key, path, "Cannot find field.")
+				}
+			}
+			response := p.either("functionResponse").get("response")
+			if response.given() && !response.is('{') {
+				return refused("SG-15", "Invalid value at '%s.function_response.response' (type.googleapis.com/google.protobuf.Struct)", path)
+			}
+		}
+	}
+	return nil
+}
+
+func unknownName(id, name, path, problem string) *refusal {
+	return refused(id, "Invalid JSON payload received. Unknown name \"%s\" at '%s': %s", name, path, problem)
+}
+
+// functionName is what a function may be called; newer words of the provider allow
+// colons too.
+var functionName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
+
+func generateTools(tools value) *refusal {
+	for i, t := range tools.elements() {
+		for j, f := range t.object().either("functionDeclarations").elements() {
+			if !functionName.MatchString(f.get("name").text()) {
+				return refused("SG-05", "* GenerateContentRequest.tools[%d].function_declarations[%d].name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-), with a maximum length of 64.\n", i, j)
+			}
+		}
+	}
+	return nil
+}
+
+// generateContents looks at each content by itself.
+func generateContents(contents []content) *refusal {
+	if len(contents) == 0 {
+		return refused("SG-08", "* GenerateContentRequest.contents: contents is not specified\n")
+	}
+	for i, c := range contents {
+		if len(c.parts) == 0 {
+			return refused("SG-06", "* GenerateContentRequest.contents[%d].parts: contents.parts must not be empty.\n", i)
+		}
+		for j, p := range c.parts {
+			path := fmt.Sprintf("* GenerateContentRequest.contents[%d].parts[%d].", i, j)
+			if !slices.ContainsFunc(partData, func(key string) bool { return p.either(key).given() }) {
+				return refused("SG-07", "%sdata: required oneof field 'data' must have one initialized field\n", path)
+			}
+			if r := p.either("functionResponse"); r.given() && r.get("name").text() == "" {
+				return refused("SG-13", "%sfunction_response.name: Name cannot be empty.\n", path)
+			}
+		}
+	}
+	for _, c := range contents {
+		switch c.role {
+		case "user", "model", "", "function": // the last is of the first versions
+		default:
+			return refused("SG-12", "Please use a valid role: user, model.")
+		}
+	}
+	return nil
+}
+
+// generateOrder refuses calls and responses that do not belong together.
+func generateOrder(contents []content) *refusal {
+	var before content
+	for _, c := range contents {
+		calls := len(before.calls)
+		switch {
+		case calls == 0 && c.results > 0:
+			return refused("SG-03", "Please ensure that function response turn comes immediately after a function call turn.")
+		case calls != c.results:
+			return unequal()
+		case len(c.calls) > 0 && (before.role == "model" || before.parts == nil):
+			return refused("SG-02", "Please ensure that function call turn comes immediately after a user turn or after a function response turn.")
+		}
+		before = c
+	}
+	if len(before.calls) > 0 {
+		return unequal()
+	}
+	return nil
+}
+
+func unequal() *refusal {
+	return refused("SG-01", "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.")
+}
+
+// unsignedCall refuses the first call of a content without its signature, in the
+// turn that is going on: what came before the last words of the user is not looked
+// at ("Thought signatures", Gemini).
+func unsignedCall(contents []content, model string) *refusal {
+	if !signsCalls(model) {
+		return nil
+	}
+	from := 0
+	for i, c := range contents {
+		if c.role != "model" && c.results == 0 {
+			from = i
+		}
+	}
+	for i, c := range contents[from:] {
+		if len(c.calls) > 0 && c.calls[0].either("thoughtSignature").text() == "" {
+			name := c.calls[0].either("functionCall").get("name").text()
+			return refused("SG-04", "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:%s` , position %d. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.", name, from+i+1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+)
+
+// past is what a lane's script has said, or would have. The answers are a function
+// of the script, so nothing that was sent has to be kept to know it again.
+type past struct {
+	inbound
+	lane  string
+	turns []fake.Turn // each Repeat written out; nil until they are asked for
+	said  []thought   // the same
+}
+
+// past returns the past of a request for this model.
+func (in inbound) past(model string) *past {
+	return &past{inbound: in, lane: cmp.Or(in.lane, model, in.cfg.Model.Default)}
+}
+
+// script returns the turns of the lane.
+func (p *past) script() []fake.Turn {
+	if p.turns == nil {
+		p.turns = p.cfg.Model.Script(p.lane)
+	}
+	return p.turns
+}
+
+// turn returns what answers at a place; ok is false where the script has nothing.
+func (p *past) turn(at fake.Place) (t fake.Turn, ok bool) {
+	turns := p.script()
+	if at.Turn >= len(turns) {
+		return t, false
+	}
+	t = turns[at.Turn]
+	if t.Attempts == nil {
+		return t, true
+	}
+	if at.Attempt > len(t.Attempts) {
+		return fake.Turn{}, false
+	}
+	return t.Attempts[at.Attempt-1], true
+}
+
+// output returns the items of the answer at a place.
+func (p *past) output(at fake.Place) []object {
+	t, ok := p.turn(at)
+	if !ok {
+		return nil
+	}
+	a := &play{endpoint: p.endpoint, place: at, request: &llm.Request{Delivery: llm.Buffered}, turn: t}
+	for _, q := range p.cfg.Quirks {
+		if q.applies(a) && q.form.turn != nil {
+			q.form.turn(a, &a.turn)
+		}
+	}
+	r := a.render()
+	if r.status != http.StatusOK {
+		return nil
+	}
+	return objects(value(r.body).get("output"))
+}
+
+// answer returns the items of an answer by its id; ok is false if the lane has no
+// such answer.
+func (p *past) answer(id string) (items []object, ok bool) {
+	if at, ok := placeOf(p.lane, strings.TrimPrefix(id, "resp_")); ok {
+		_, ok = p.turn(at)
+		return p.output(at), ok
+	}
+	for at := range p.places() {
+		if t, _ := p.turn(at); id != "" && t.ResponseID == id {
+			return p.output(at), true
+		}
+	}
+	return nil, false
+}
+
+// places are those of the script.
+func (p *past) places() func(yield func(fake.Place) bool) {
+	return func(yield func(fake.Place) bool) {
+		for i, t := range p.script() {
+			for a := range max(1, len(t.Attempts)) {
+				if !yield(fake.Place{Lane: p.lane, Turn: i, Attempt: a + 1}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// item returns an item of an answer by its id, with those before it in the answer;
+// it is nil if the lane has none.
+func (p *past) item(id string) (item object, before []object) {
+	if at, ok := madeBy(p.lane, id); ok {
+		return find(p.output(at), id)
+	}
+	for at := range p.places() {
+		if t, _ := p.turn(at); named(&t) {
+			if item, before = find(p.output(at), id); item != nil {
+				return item, before
+			}
+		}
+	}
+	return nil, nil
+}
+
+// madeBy returns the place whose answer has an item of this id, if the server made
+// the id (rs_, the name of the answer, _ and a number).
+func madeBy(lane, id string) (at fake.Place, ok bool) {
+	_, rest, _ := strings.Cut(id, "_")
+	answer, _, _ := strings.Cut(rest, "_")
+	return placeOf(lane, answer)
+}
+
+func find(items []object, id string) (item object, before []object) {
+	i := slices.IndexFunc(items, func(it object) bool { return it.get("id").text() == id })
+	if i < 0 {
+		return nil, nil
+	}
+	return items[i], items[:i]
+}
+
+// named reports whether a turn may give its items ids.
+func named(t *fake.Turn) bool {
+	return t.Events != nil || t.ReasoningOpaque != nil || t.TextOpaque != nil ||
+		slices.ContainsFunc(t.Calls, func(c fake.Call) bool { return c.Opaque != nil })
+}
