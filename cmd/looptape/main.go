@@ -8,8 +8,11 @@
 package main
 
 import (
+	"context"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -24,5 +27,9 @@ func main() {
 		outTerm:  isatty.IsTerminal(os.Stdout.Fd()),
 		errTerm:  isatty.IsTerminal(os.Stderr.Fd()),
 		versions: build,
+		environ:  os.Environ,
+		interrupted: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		},
 	}))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -21,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(withoutLeaks{m}, map[string]func(){"looptape": main})
+	testscript.Main(withoutLeaks{m}, map[string]func(){"looptape": main, "agent": agent})
 }
 
 // withoutLeaks are tests that fail if a goroutine outlives them.
@@ -70,6 +71,7 @@ func atTerminal(env map[string]string) (w *world, out, err *bytes.Buffer) {
 		in: strings.NewReader(""), out: out, err: err,
 		env: func(name string) string { return env[name] },
 		now: func() time.Time { return time.Time{} }, outTerm: true, errTerm: true,
+		environ: func() []string { return nil }, interrupted: context.WithCancel,
 	}, out, err
 }
 

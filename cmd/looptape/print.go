@@ -107,9 +107,14 @@ func printSummary(w *world, r *report) error {
 	if len(r.Suppressed) > 0 {
 		line += fmt.Sprintf(", %d accepted", len(r.Suppressed))
 	}
+	return printVerdict(w, line, r.status() == nil)
+}
+
+// printVerdict prints a last line, green if all held, else red.
+func printVerdict(w *world, line string, held bool) error {
 	if w.colour() {
 		c := green
-		if r.status() != nil {
+		if !held {
 			c = red
 		}
 		line = c + line + reset

@@ -22,6 +22,9 @@ type world struct {
 	// outTerm and errTerm say that a terminal shows out and err.
 	outTerm, errTerm bool
 	versions         *debug.BuildInfo // nil if unknown
+	environ          func() []string  // for programs that the command starts
+	// interrupted returns a context that ends when the command is told to stop.
+	interrupted func(context.Context) (context.Context, context.CancelFunc)
 }
 
 // colour reports whether out may be coloured; see no-color.org.
@@ -82,7 +85,7 @@ hold, 2 for wrong usage or input that cannot be read (1 if both).`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newDemo(w), newRun(w), newCheck(w), newTrace(w), newScenario(w))
+	root.AddCommand(newDemo(w), newRun(w), newCheck(w), newTrace(w), newScenario(w), newServe(w))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

@@ -46,6 +46,9 @@ func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
 	if wait := x.server.cfg.Wait; wait != nil {
 		r.pace = func(d time.Duration) error { return wait(ctx, d) }
 	}
+	if !x.server.cfg.Delays {
+		r.delay, r.between = 0, 0
+	}
 	r.write(ctx, x.w)
 }
 

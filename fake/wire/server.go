@@ -20,9 +20,11 @@ type Config struct {
 	Models []string
 	// Quirks are shown one after the other in each answer that they apply to.
 	Quirks []Quirk
-	// Wait waits for the delays of the script and between the pings of a stall, and
-	// returns early with an error when ctx ends. If it is nil, nothing waits.
-	Wait func(ctx context.Context, d time.Duration) error
+	// Wait waits between the pings of a stall, and returns early with an error when
+	// ctx ends. If it is nil, nothing waits. With Delays it also waits for the delays
+	// and the pace of the script; its gates are open.
+	Wait   func(ctx context.Context, d time.Duration) error
+	Delays bool
 	// Suppress are invariants that clients may break, each with the reason why:
 	// INV-05 for one that shortens its history.
 	Suppress map[string]string

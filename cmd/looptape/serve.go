@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/scenario"
+)
+
+func newServe(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "serve SCENARIO [-- CMD ARG…]",
+		Short: "Play a scenario over HTTP, as a strict fake of real providers",
+		Long: `serve plays the models of a scenario file over HTTP, in four wire protocols:
+OpenAI Chat Completions and Responses, Anthropic Messages and Gemini. A program in
+any language is tested with no change to it but a base URL and any key.
+
+The server is strict: a request that the real provider would refuse gets that
+provider's error, and the scenario does not advance. It notes which invariants the
+requests broke. With --quirk its answers are as odd as real ones: an id such as
+QG-02, with a form where there are several (QT-06:529) and a turn, from 1, where
+not all are meant (QO-03@2). --quirk help lists them.
+
+Behind -- stands a program to start: it has the base URLs and keys of all
+providers in its environment, under the names that the official SDKs read
+(OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL …). serve ends with
+it. Without a program it serves until it is told to stop (Ctrl-C, SIGTERM).
+
+At the end it prints a report, and writes it as JSON with --report.
+
+Exit status: 0 if no invariant was broken, no request refused and the program
+held; 1 if not; 2 if serving or the program could not start.`,
+		Example: "  looptape serve weather.yaml\n  looptape serve weather.yaml --quirk QG-02 --report report.json -- node agent.js",
+	}
+	v := server{w: w, command: c}
+	f := c.Flags()
+	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen at; port 0 is any that is free")
+	f.StringArrayVar(&v.quirks, "quirk", nil, "show this quirk, `ID[:FORM][@TURN]`; may be repeated")
+	f.StringVar(&v.report, "report", "", "write the report to this `file`, as JSON")
+	f.StringVar(&v.key, "key", "", "the only `key` that is right; without it any is")
+	f.StringArrayVar(&v.models, "model", nil, "a `name` of a model that there is; without it all are")
+	f.StringArrayVar(&v.suppress, "suppress", nil, "accept that an invariant is broken, `INV-05=why`; may be repeated")
+	f.BoolVar(&v.delays, "delays", false, "wait as long as the scenario says; otherwise nothing waits")
+	v.format = formatFlag(c, "table", "json")
+	c.Args = v.arguments
+	c.RunE = func(_ *cobra.Command, args []string) error { return v.serve(args) }
+	return c
+}
+
+// server is a command line of serve.
+type server struct {
+	w       *world
+	command *cobra.Command
+
+	addr, report, key        string
+	quirks, models, suppress []string
+	delays                   bool
+	format                   *string
+}
+
+func (v *server) arguments(c *cobra.Command, args []string) error {
+	if slices.Contains(v.quirks, "help") {
+		return nil
+	}
+	n := len(args)
+	if dash := c.ArgsLenAtDash(); dash >= 0 {
+		if n == dash {
+			return fmt.Errorf("%s: -- stands before a program to start, and there is none; see %s --help", c.CommandPath(), c.CommandPath())
+		}
+		n = dash
+	}
+	if n != 1 {
+		return fmt.Errorf("%s takes one scenario file, got %d; a program to start stands behind --; see %s --help", c.CommandPath(), n, c.CommandPath())
+	}
+	return nil
+}
+
+func (v *server) serve(args []string) error {
+	if slices.Contains(v.quirks, "help") {
+		return v.list()
+	}
+	cfg, err := v.config(args[0])
+	if err != nil {
+		return err
+	}
+	ctx, stop := v.w.interrupted(v.command.Context())
+	defer stop()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", v.addr)
+	if err != nil {
+		return fmt.Errorf("--addr %s: %w", v.addr, err)
+	}
+	s := wire.New(*cfg)
+	h := &http.Server{Handler: s, ErrorLog: log.New(v.w.err, "looptape: ", 0)} //nolint:gosec // it serves tests
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	url := "http://" + l.Addr().String()
+	if err := v.greet(args[0], s.Hello(url)); err != nil {
+		return errors.Join(err, h.Close(), closed(<-served))
+	}
+	var failed error
+	if len(args) > 1 {
+		failed = v.run(ctx, url, args[1:])
+		_, _ = fmt.Fprintln(v.w.err) // its last line may have no end
+	} else {
+		<-ctx.Done()
+	}
+	if err := errors.Join(h.Close(), closed(<-served)); err != nil {
+		return err
+	}
+	return v.tell(s.Report(), failed)
+}
+
+// closed is the error of a server that ended, if it is another than that it was
+// closed.
+func closed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// config is what the flags and the scenario come to.
+func (v *server) config(name string) (*wire.Config, error) {
+	src, err := v.w.readAll(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := scenario.Parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &wire.Config{
+		Model: wire.ModelOf(f.Script), Key: v.key, Models: v.models,
+		Wait: loop.SystemClock{}.Sleep, Delays: v.delays, Suppress: map[string]string{},
+	}
+	for _, s := range v.quirks {
+		q, err := wire.ParseQuirk(s)
+		if err != nil {
+			return nil, fmt.Errorf("%w; see %s --quirk help", err, v.command.CommandPath())
+		}
+		cfg.Quirks = append(cfg.Quirks, q)
+	}
+	for _, s := range v.suppress {
+		id, why, ok := strings.Cut(s, "=")
+		if !ok || why == "" || !strings.HasPrefix(id, "INV-") {
+			return nil, fmt.Errorf("--suppress %q: it has to be an invariant and the reason why it may be broken, INV-05=why", s)
+		}
+		cfg.Suppress[id] = why
+	}
+	return cfg, nil
+}
+
+// list prints the quirks that there are.
+func (v *server) list() error {
+	all := wire.Quirks()
+	if *v.format == "json" {
+		return printJSON(v.w.out, all)
+	}
+	var rows [][]string
+	for _, q := range all {
+		name := strings.TrimSuffix(q.ID+":"+q.Form, ":")
+		where := strings.Join(q.Protocols, " ")
+		if len(q.Protocols) > 3 {
+			where = "all"
+		}
+		rows = append(rows, []string{name, where, q.Says})
+	}
+	return printTable(v.w, []string{"quirk", "protocols", "what is on the wire"}, rows)
+}
+
+// greet says where what is served. With a program, that is for its user, not part
+// of the results.
+func (v *server) greet(name string, h wire.Hello) error {
+	if *v.format == "json" {
+		return printJSON(v.w.out, h)
+	}
+	text := fmt.Sprintf("looptape serves %s at %s\n", name, h.URL)
+	for _, p := range []wire.Provider{wire.OpenAI, wire.Anthropic, wire.Gemini} {
+		text += fmt.Sprintf("  %-10s %s\n", p, h.BaseURLs[p])
+	}
+	text += fmt.Sprintf("  %-10s %s/openai/v1 and so on: apart from others\n", "a lane", h.URL+h.Lane)
+	if len(h.Quirks) > 0 {
+		text += fmt.Sprintf("  %-10s %s\n", "quirks", strings.Join(h.Quirks, " "))
+	}
+	_, err := fmt.Fprint(v.w.err, text)
+	return err
+}
+
+// killAfter is how long a program has to end by itself once it was told to.
+const killAfter = 10 * time.Second
+
+// run starts the program and waits for it. The error says how it failed.
+func (v *server) run(ctx context.Context, url string, args []string) error {
+	key := v.key
+	if key == "" {
+		key = "looptape"
+	}
+	c := exec.CommandContext(ctx, args[0], args[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = v.w.in, v.w.out, v.w.err
+	c.Env = append(v.w.environ(), wire.Env(url, "", key)...)
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		c.Env = append(c.Env, name+"="+strings.TrimPrefix(v.w.env(name)+",127.0.0.1,localhost", ","))
+	}
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = killAfter
+	if err := c.Start(); err != nil {
+		return &startError{err}
+	}
+	return c.Wait()
+}
+
+// startError says that the program could not be started.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// tell prints and writes the report, and returns the status.
+func (v *server) tell(r wire.Report, failed error) error {
+	if _, ok := errors.AsType[*startError](failed); ok {
+		return failed
+	}
+	if err := v.print(&r); err != nil {
+		return err
+	}
+	if v.report != "" {
+		if err := writeJSON(v.report, r); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		complain(v.w, fmt.Errorf("the program ended with %w", failed))
+	}
+	if failed != nil || !r.Held() {
+		return status(statusBroken)
+	}
+	return nil
+}
+
+// writeJSON writes a file with v on one line.
+func writeJSON(name string, v any) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return closeAfter(f, printJSON(f, v))
+}
+
+// print prints the report.
+func (v *server) print(r *wire.Report) error {
+	if *v.format == "json" {
+		return printJSON(v.w.out, r)
+	}
+	var rows [][]string
+	for _, x := range r.Violations {
+		what := x.Message
+		if x.Suppressed != "" {
+			what += " (accepted: " + x.Suppressed + ")"
+		}
+		rows = append(rows, []string{strconv.Itoa(x.Request), x.Invariant, what})
+	}
+	if err := printTable(v.w, []string{"request", "invariant", "what is broken"}, rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, x := range r.Refusals {
+		rows = append(rows, []string{strconv.Itoa(x.Request), x.Protocol, x.ID, strconv.Itoa(x.Status), x.Message})
+	}
+	if err := printTable(v.w, []string{"request", "protocol", "rule", "status", "why it was refused"}, rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, name := range slices.Sorted(maps.Keys(r.Shown)) {
+		rows = append(rows, []string{name, strconv.Itoa(r.Shown[name])})
+	}
+	if err := printTable(v.w, []string{"quirk", "answers that showed it"}, rows); err != nil {
+		return err
+	}
+	for _, turn := range r.Unused {
+		if _, err := fmt.Fprintln(v.w.out, "nobody asked for", turn); err != nil {
+			return err
+		}
+	}
+	broken := 0
+	for _, n := range r.Counts {
+		broken += n
+	}
+	line := fmt.Sprintf("%s served: %s, %d refused", count(r.Requests, "request"), count(broken, "violation"), len(r.Refusals))
+	return printVerdict(v.w, line, r.Held())
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// agent is a program with an agent loop in it, of which the environment says where
+// its provider is: agent PROTOCOL [careless], where a careless one drops the results
+// of tools.
+func agent() {
+	if err := runAgent(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		os.Exit(3)
+	}
+}
+
+func runAgent(args []string) error {
+	env := os.Getenv
+	clients := map[string]*protocol.Client{
+		"chat":      {Protocol: openai.Chat{}, BaseURL: env("OPENAI_BASE_URL"), Authorize: openai.Key(env("OPENAI_API_KEY"))},
+		"responses": {Protocol: openai.Responses{}, BaseURL: env("OPENAI_BASE_URL"), Authorize: openai.Key(env("OPENAI_API_KEY"))},
+		"anthropic": {Protocol: anthropic.Messages{}, BaseURL: env("ANTHROPIC_BASE_URL"), Authorize: anthropic.Key(env("ANTHROPIC_API_KEY"))},
+		"gemini":    {Protocol: gemini.GenerateContent{}, BaseURL: env("GOOGLE_GEMINI_BASE_URL") + "/v1beta", Authorize: gemini.Key(env("GEMINI_API_KEY"))},
+	}
+	c := clients[args[0]]
+	tool, err := loop.RawTool("weather", "", nil, func(context.Context, loop.Call) (loop.Output, error) {
+		return loop.TextOutput("rain"), nil
+	})
+	if err != nil {
+		return err
+	}
+	a, err := loop.New(c, &loop.Config{Model: "some-model", Tools: []loop.Tool{tool}})
+	if err != nil {
+		return err
+	}
+	if len(args) > 1 { // careless
+		_, err := llm.Collect(c.Stream(context.Background(), &llm.Request{Model: "some-model", Messages: []llm.Message{
+			llm.User("hi"), llm.Assistant(llm.ToolCall{ID: "call_1", Name: "weather", Args: "{}"}),
+		}}))
+		return err
+	}
+	res, err := a.Run(context.Background(), loop.Ask("How is the weather in Bern?"))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(os.Stdout, res.Messages[len(res.Messages)-1].Text())
+	return err
+}
+
+const weather = `version: 1
+models:
+  main:
+    - calls: [{id: call_1, name: weather, args: '{"city":"Bern"}'}]
+    - text: It rains.
+input: unused
+`
+
+func weatherFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "weather.yaml")
+	if err := os.WriteFile(file, []byte(weather), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Without a program, serve serves until it is told to stop, and then reports.
+func TestServeUntilStopped(t *testing.T) {
+	w, _, words := atTerminal(nil)
+	w.outTerm = false
+	stop := make(chan struct{})
+	w.interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		go func() {
+			<-stop
+			cancel()
+		}()
+		return ctx, cancel
+	}
+	hello, out := io.Pipe()
+	w.out = out
+	report := filepath.Join(t.TempDir(), "report.json")
+	ended := make(chan int, 1)
+	args := []string{"serve", weatherFile(t), "--format", "json", "--report", report, "--quirk", "QO-22"}
+	go func() { ended <- execute(args, w) }()
+	lines := bufio.NewReader(hello)
+	var h wire.Hello
+	first, err := lines.ReadBytes('\n')
+	if err != nil || json.Unmarshal(first, &h) != nil {
+		t.Fatalf("the hello is %s, %v; %s", first, err, words)
+	}
+	c := &protocol.Client{Protocol: openai.Chat{}, BaseURL: h.BaseURLs[wire.OpenAI], HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, Authorize: openai.Key("k")}
+	turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: "m", Messages: []llm.Message{llm.User("hi")}}))
+	if err != nil || len(turn.Calls()) != 1 {
+		t.Errorf("the answer is %v, %v", turn, err)
+	}
+	close(stop)
+	last, err := lines.ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; got != statusHeld {
+		t.Errorf("exit status %d, want %d; %s", got, statusHeld, words)
+	}
+	want := `{"requests":1,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"unused":["lane \"m\": turn 1"]}` + "\n"
+	written, err := os.ReadFile(report)
+	if string(last) != want || string(written) != want || err != nil {
+		t.Errorf("the report is %s, and in the file %s, %v", last, written, err)
+	}
+}
+
+// full is a disk on which no byte is left.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// What cannot be served, or written, is an error.
+func TestServeErrors(t *testing.T) {
+	file := weatherFile(t)
+	for name, args := range map[string][]string{
+		"address":        {"serve", file, "--addr", "127.0.0.1:99999"},
+		"output":         {"serve", file},
+		"report":         {"serve", file, "--report", filepath.Join(t.TempDir(), "no", "report.json"), "--", "true"},
+		"help, output":   {"serve", "--quirk", "help"},
+		"output, report": {"serve", file, "--", "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _, words := atTerminal(nil)
+			if strings.Contains(name, "output") {
+				w.out, w.err = full{}, io.MultiWriter(words, full{})
+			}
+			if name == "output, report" {
+				w.err = words
+			}
+			if got := execute(args, w); got != statusUsage {
+				t.Errorf("exit status %d, want %d", got, statusUsage)
+			}
+			if words.Len() == 0 {
+				t.Error("nothing is said of it")
+			}
+		})
+	}
+}
+
+// A program that does not heed that it is told to stop is ended all the same; what
+// it said is passed on.
+func TestServeProgram(t *testing.T) {
+	w, out, words := atTerminal(map[string]string{"NO_PROXY": "example.org"})
+	w.environ = func() []string { return []string{"PATH=" + os.Getenv("PATH")} }
+	args := []string{"serve", weatherFile(t), "--key", "k1", "--", "sh", "-c", `echo "$OPENAI_API_KEY $NO_PROXY $no_proxy"`}
+	if got := execute(args, w); got != statusHeld {
+		t.Errorf("exit status %d, want %d; %s", got, statusHeld, words)
+	}
+	if !strings.HasPrefix(out.String(), "k1 example.org,127.0.0.1,localhost 127.0.0.1,localhost\n") || !strings.Contains(out.String(), green+"0 requests served") {
+		t.Errorf("the output is %q", out)
+	}
+	if !bytes.Contains(words.Bytes(), []byte("looptape serves ")) {
+		t.Errorf("the words are %q", words)
+	}
+}
