@@ -56,13 +56,16 @@ func (d *chatDecoder) call(e *callDelta, emit func(llm.Event)) {
 }
 
 // find returns the number of the call that a delta goes on with, less 1, or -1 if
-// it begins one.
+// it begins one. In an answer that is whole, each begins one (quirk QO-09).
 //
 // With an index it is the call of that index and id; without an id the last one of
 // that index, and with an id also one that has none yet. Without an index it is the
 // call of the id (quirk QO-04), and with neither the last one, unless that has a
 // name and another is told.
 func (d *chatDecoder) find(e *callDelta) int {
+	if d.reasoning.whole {
+		return -1
+	}
 	for i := len(d.calls) - 1; i >= 0; i-- {
 		switch c := &d.calls[i]; {
 		case e.index >= 0 && c.index != e.index:

@@ -195,10 +195,13 @@ var chatQuirks = []struct {
 		want:  chatWant{parts: chatParts(chatCallOf("functions.f:0", "f", "{}")), finish: llm.FinishToolCalls},
 	},
 	{
-		id:     "QO-09",
-		wires:  []string{chatStream(chatCalls(chatCall1), chatCalls(strings.Replace(chatCall2, "call_2", "call_1", 1)), chatSays("", "tool_calls"))},
-		bodies: []string{chatWhole(`"tool_calls":[`+chatCall1+`,`+strings.Replace(chatCall2, "call_2", "call_1", 1)+`]`, `"tool_calls"`)},
-		want:   chatWant{parts: chatParts(chatCallOf("call_1", "f", "{}"), chatCallOf("call_1", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
+		id:    "QO-09",
+		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(strings.Replace(chatCall2, "call_2", "call_1", 1)), chatSays("", "tool_calls"))},
+		bodies: []string{
+			chatWhole(`"tool_calls":[`+chatCall1+`,`+strings.Replace(chatCall2, "call_2", "call_1", 1)+`]`, `"tool_calls"`),
+			chatWhole(`"tool_calls":[{"id":"call_1","function":{"name":"f","arguments":"{}"}},{"id":"call_1","function":{"name":"g","arguments":"{\"a\":1}"}}]`, `"tool_calls"`),
+		},
+		want: chatWant{parts: chatParts(chatCallOf("call_1", "f", "{}"), chatCallOf("call_1", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-10",
