@@ -35,7 +35,7 @@ func (x *exchange) check(req *llm.Request) {
 	}
 	for _, said := range slices.Backward(answers) {
 		next := req.Messages[known:]
-		if found = check.Follow(name, known, x.asEchoed(said, next), next); len(found) == 0 {
+		if found = check.Follow(name, known, x.asEchoed(said, req.Messages[:known], next), next); len(found) == 0 {
 			return
 		}
 	}
@@ -110,15 +110,20 @@ func (p *play) said(r *reply) (m llm.Message, ok bool) {
 }
 
 // asEchoed is said with what a client may well make of it: ids of its own for calls
-// that came without one, or with one that another has, and, in Responses, items
-// without their ids.
-func (x *exchange) asEchoed(said llm.Message, next []llm.Message) llm.Message {
+// that came without one, or with one that another has, in the turn or before it, and,
+// in Responses, items without their ids.
+func (x *exchange) asEchoed(said llm.Message, before, next []llm.Message) llm.Message {
 	if len(next) == 0 {
 		return said
 	}
 	echo := callsOf(next[0].Parts)
 	said.Parts = slices.Clone(said.Parts)
 	seen := map[string]bool{}
+	for _, m := range before {
+		for _, c := range m.Calls() {
+			seen[c.ID] = true
+		}
+	}
 	n := 0
 	for i, part := range said.Parts {
 		c, ok := part.(llm.ToolCall)
