@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm/llmtest"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
@@ -38,6 +39,12 @@ func tableOf(t *testing.T, name string) string {
 			rows = append(rows, []string{i.ID, i.Name, i.What, string(i.SeenBy), i.Hint})
 		}
 		return markdown([]string{"id", "name", "what holds", "seen by", "usual cause, and what to do"}, rows)
+	case "laws":
+		var rows [][]string
+		for _, i := range llmtest.Catalogue() {
+			rows = append(rows, []string{"`" + string(i.Law) + "`", i.What, i.Hint, i.Invariant})
+		}
+		return markdown([]string{"law", "what holds", "usual cause, and what to do", "part of"}, rows)
 	case "options":
 		var rows [][]string
 		for _, o := range scenario.OptionNames() {

@@ -242,6 +242,15 @@ func (m *Model) Requests() []Recorded {
 	return slices.Clone(m.requests)
 }
 
+// Asked returns the requests as they were, in the order in which they came.
+func (m *Model) Asked() []*llm.Request {
+	var out []*llm.Request
+	for _, r := range m.Requests() {
+		out = append(out, r.Request)
+	}
+	return out
+}
+
 // Changed tells which requests were changed after they were handed in, each as
 // a line; it is empty if all is well.
 func (m *Model) Changed() []string {

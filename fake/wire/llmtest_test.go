@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
@@ -27,7 +29,7 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 	s.New = func(t testing.TB, script llmtest.Script) llmtest.Subject {
 		m := &fake.Model{Lanes: map[string][]fake.Turn{}}
 		for model, a := range script {
-			m.Lanes[model] = []fake.Turn{scripted(a)}
+			m.Lanes[model] = []fake.Turn{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err), Stall: a.Stall}}
 		}
 		pipe := wire.NewPipe(wire.New(wire.Config{Model: m}))
 		t.Cleanup(pipe.Close)
@@ -36,13 +38,8 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 			h.Transport = cutter{h.Transport, cut}
 		}
 		return llmtest.Subject{
-			Model: clientsOf(wire.PipeURL, "", &h)[name],
-			Asked: func() (asked []*llm.Request) {
-				for _, r := range m.Requests() {
-					asked = append(asked, r.Request)
-				}
-				return asked
-			},
+			Model:   clientsOf(wire.PipeURL, "", &h)[name],
+			Asked:   m.Asked,
 			Release: pipe.Client().CloseIdleConnections,
 		}
 	}
@@ -69,22 +66,28 @@ var limits = map[string]llmtest.Suite{
 	},
 }
 
-func raw(s string) json.RawMessage { return json.RawMessage(s) }
-
-// scripted is an answer as a turn.
-func scripted(a llmtest.Answer) fake.Turn {
-	t := fake.Turn{Events: a.Events, Stall: a.Stall}
-	if e := a.Err; e != nil {
-		t.Error = &fake.Failure{Status: e.Status, Message: e.Message, RetryAfter: e.RetryAfter}
-		if e.Err != nil {
-			t.Error.Connection = fake.ConnectionClosed
+// What the limits above leave out fails indeed, and nothing else does.
+func TestLimits(t *testing.T) {
+	want := map[string][]string{
+		"openai-chat":        {"media", "a result that is an error", "an image in a result"},
+		"openai-responses":   {"media", "a result that is an error", "a seed", "stop sequences"},
+		"anthropic-messages": {"media", "filtered", "a seed"},
+		"gemini":             {"a refusal", "written tokens", "a file's name", "one call at a time"},
+	}
+	for _, k := range kinds {
+		s := contract(k.name, nil)
+		s.Lacks = nil
+		var got []string
+		for _, v := range llmtest.Violations(t, s) {
+			got = append(got, v.Case)
+		}
+		if diff := cmp.Diff(want[k.name], got); diff != "" {
+			t.Errorf("%s: what it cannot say (-want +got):\n%s", k.name, diff)
 		}
 	}
-	if t.Events == nil { // nothing, rather than what the other fields say
-		t.Events = []llm.Event{}
-	}
-	return t
 }
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 // cutter cuts the bodies of responses.
 type cutter struct {

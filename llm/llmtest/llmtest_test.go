@@ -49,10 +49,27 @@ func TestFaults(t *testing.T) {
 				t.Errorf("nothing was reported, want %s", f.law)
 			}
 			for _, v := range found {
-				if v.Law != f.law || v.Law.Hint() == "" || v.Case == "" {
+				if v.Law != f.law || v.Hint == "" || v.Case == "" {
 					t.Errorf("got %s in %q, want %s:\n%s", v.Law, v.Case, f.law, v.Message)
 				}
 			}
 		})
+	}
+}
+
+// Each law has a fault that breaks it, and the catalogue lists it.
+func TestCatalogue(t *testing.T) {
+	broken := map[llmtest.Law]bool{}
+	for _, f := range faults {
+		broken[f.law] = true
+	}
+	for _, i := range llmtest.Catalogue() {
+		if !broken[i.Law] || i.What == "" {
+			t.Errorf("the law %q has no fault that breaks it, or says nothing: %q", i.Law, i.What)
+		}
+		delete(broken, i.Law)
+	}
+	if len(broken) > 0 {
+		t.Errorf("these laws are not in the catalogue: %v", broken)
 	}
 }

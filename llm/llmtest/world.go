@@ -69,7 +69,7 @@ func (w *world) report(law Law, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.found == nil {
-		w.found = &Violation{law, w.c.name, fmt.Sprintf(format, args...)}
+		w.found = &Violation{law, w.c.name, fmt.Sprintf(format, args...), law.hint()}
 	}
 }
 
@@ -166,7 +166,7 @@ func (w *world) hear(ctx context.Context, req *llm.Request, listen func(n int) b
 	w.subject.Model.Stream(ctx, req)(func(ev llm.Event, err error) bool {
 		switch {
 		case over != "":
-			w.report(OneEnd, "%s, and then something more comes: %v, %v", over, ev, err)
+			w.report(OneEnd, "%s, and then something more comes: %s", over, item(ev, err))
 			return false
 		case err != nil && ev != nil:
 			w.report(OneEnd, "an event comes together with an error: %s, %v", show(ev), err)
@@ -184,6 +184,14 @@ func (w *world) hear(ctx context.Context, req *llm.Request, listen func(n int) b
 		}
 		return !a.left
 	})
+}
+
+// item writes what came at once.
+func item(ev llm.Event, err error) string {
+	if ev == nil {
+		return fmt.Sprintf("the error %v", err)
+	}
+	return show(ev)
 }
 
 // whole asks for an answer that has no error. It returns nil if anything is wrong,
