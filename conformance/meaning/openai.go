@@ -22,4 +22,16 @@ var responses = []rule{
 	{"a format that is not strict is the default", func(body Object) bool {
 		return drop(object(object(body, "text"), "format"), "strict", false)
 	}},
+	{"an item that is completed is the default", func(body Object) bool {
+		return each(body["input"], func(item Object) bool { return drop(item, "status", "completed") })
+	}},
+	{"an empty list says nothing", func(body Object) bool {
+		return each(body["input"], func(item Object) bool {
+			reasoning := item["type"] == "reasoning" && drop(item, "content", []any{})
+			return each(item["content"], func(piece Object) bool {
+				annotations, logprobs := drop(piece, "annotations", []any{}), drop(piece, "logprobs", []any{})
+				return annotations || logprobs
+			}) || reasoning
+		})
+	}},
 }

@@ -1,0 +1,138 @@
+// Package clients drives the fake provider with programs that others wrote: the
+// official SDKs have to read all that it serves, and what they send has to mean the
+// same when our codecs have read it and write it again.
+package clients
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/conformance/meaning"
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// protocols are those that the server speaks, by the end of the path.
+var protocols = map[string]protocol.Protocol{
+	"/chat/completions":      openai.Chat{},
+	"/responses":             openai.Responses{},
+	"/v1/messages":           anthropic.Messages{},
+	":generateContent":       gemini.GenerateContent{},
+	":streamGenerateContent": gemini.GenerateContent{},
+}
+
+// lab is a fake provider on loopback, and what it was asked.
+type lab struct {
+	wire  *wire.Server
+	model *fake.Model
+	http  *httptest.Server
+
+	mu   sync.Mutex
+	sent []sent
+}
+
+// sent is a request as it came.
+type sent struct {
+	path string
+	body []byte
+}
+
+// open starts a server that plays these turns.
+func open(t testing.TB, turns ...fake.Turn) *lab {
+	t.Helper()
+	l := &lab{model: fake.NewModel(turns...)}
+	l.wire = wire.New(wire.Config{Model: l.model, Key: key})
+	l.http = httptest.NewServer(l)
+	t.Cleanup(l.http.Close)
+	t.Cleanup(l.http.Client().CloseIdleConnections)
+	return l
+}
+
+// key is the credential that all clients have.
+const key = "sk-of-the-tests"
+
+// base is the base URL for the SDK of a provider.
+func (l *lab) base(p wire.Provider) string { return wire.BaseURL(l.http.URL, "", p) }
+
+// ServeHTTP keeps what is asked, and lets the server answer.
+func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	l.mu.Lock()
+	l.sent = append(l.sent, sent{r.URL.Path, body})
+	l.mu.Unlock()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	l.wire.ServeHTTP(w, r)
+}
+
+// quiet fails if the server had anything to say against a request, or if there were
+// not as many as there should be.
+func (l *lab) quiet(t *testing.T, requests int) {
+	t.Helper()
+	r := l.wire.Report()
+	if r.Requests != requests || len(r.Refusals) > 0 || len(r.Violations) > 0 {
+		t.Errorf("the server has seen %d requests, want %d; refused %+v; broken %+v", r.Requests, requests, r.Refusals, r.Violations)
+	}
+}
+
+// asked returns the requests as our codecs read them, and fails if one of them means
+// something else when it is written again.
+func (l *lab) asked(t *testing.T) (requests []*llm.Request) {
+	t.Helper()
+	for i, s := range l.sent {
+		p, path := protocolOf(t, s.path)
+		req, err := p.DecodeRequest(path, s.body)
+		if err != nil {
+			t.Fatalf("request %d: %v\n%s", i, err, s.body)
+		}
+		again, err := p.EncodeRequest(req)
+		if err != nil {
+			t.Fatalf("request %d: %v\n%s", i, err, s.body)
+		}
+		if diff := cmp.Diff(asks(t, p, s.body), asks(t, p, again.Body)); diff != "" || again.Path != path {
+			t.Errorf("request %d, to %s and %s (-the client's +written again):\n%s", i, path, again.Path, diff)
+		}
+		requests = append(requests, req)
+	}
+	return requests
+}
+
+func asks(t *testing.T, p protocol.Protocol, body []byte) meaning.Object {
+	t.Helper()
+	m, _, err := meaning.Of(p.Name(), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// protocolOf finds the protocol of a path, and the path for its codec.
+func protocolOf(t *testing.T, path string) (p protocol.Protocol, rest string) {
+	t.Helper()
+	for end, p := range protocols {
+		if !strings.HasSuffix(path, end) {
+			continue
+		}
+		if i := strings.Index(path, "/models/"); i >= 0 {
+			return p, path[i:]
+		}
+		return p, end
+	}
+	t.Fatalf("no protocol has the path %s", path)
+	return nil, ""
+}

@@ -1,0 +1,152 @@
+package clients
+
+import (
+	"testing"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
+	"github.com/openai/openai-go/v3/shared"
+
+	"github.com/looptape/looptape/llm"
+)
+
+func newOpenAI(base string) openai.Client {
+	return openai.NewClient(option.WithBaseURL(base), option.WithAPIKey(key), option.WithMaxRetries(0))
+}
+
+// TestOpenAIChat plays the scenario with the official SDK, by Chat Completions.
+func TestOpenAIChat(t *testing.T) { chatScript.run(t, playChat) }
+
+func playChat(t *testing.T, base string, stream bool) (steps []step) {
+	client := newOpenAI(base)
+	params := openai.ChatCompletionNewParams{
+		Model:    "gpt-4.1",
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system), openai.UserMessage(question)},
+		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
+			Name: "weather", Description: param.NewOpt("the weather of a city"), Parameters: weather, Strict: param.NewOpt(true),
+		})},
+	}
+	for {
+		answer := completion(t, client, params, stream)
+		choice := answer.Choices[0]
+		s := step{Text: choice.Message.Content, Finish: choice.FinishReason, Usage: llm.Usage{
+			Input: answer.Usage.PromptTokens, Output: answer.Usage.CompletionTokens,
+			Cached: answer.Usage.PromptTokensDetails.CachedTokens, CacheWrite: answer.Usage.PromptTokensDetails.CacheWriteTokens,
+			Reasoning: answer.Usage.CompletionTokensDetails.ReasoningTokens,
+		}}
+		params.Messages = append(params.Messages, choice.Message.ToParam())
+		for _, c := range choice.Message.ToolCalls {
+			s.Calls = append(s.Calls, call{c.ID, c.Function.Name, c.Function.Arguments})
+			params.Messages = append(params.Messages, openai.ToolMessage(told(t, c.Function.Arguments), c.ID))
+		}
+		if steps = append(steps, s); len(s.Calls) == 0 || len(steps) > 3 {
+			return steps
+		}
+	}
+}
+
+func completion(t *testing.T, client openai.Client, params openai.ChatCompletionNewParams, stream bool) openai.ChatCompletion {
+	t.Helper()
+	if !stream {
+		answer, err := client.Chat.Completions.New(t.Context(), params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *answer
+	}
+	params.StreamOptions.IncludeUsage = param.NewOpt(true)
+	events := client.Chat.Completions.NewStreaming(t.Context(), params)
+	var acc openai.ChatCompletionAccumulator
+	for events.Next() {
+		if chunk := events.Current(); !acc.AddChunk(chunk) {
+			t.Fatalf("the SDK cannot take the chunk %s", chunk.RawJSON())
+		}
+	}
+	if err := events.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return acc.ChatCompletion
+}
+
+// told is what the tool says to arguments.
+func told(t *testing.T, args string) string {
+	t.Helper()
+	said, err := tell(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// TestOpenAIResponses plays the scenario with the official SDK, by Responses.
+func TestOpenAIResponses(t *testing.T) { responsesScript.run(t, playResponses) }
+
+func playResponses(t *testing.T, base string, stream bool) (steps []step) {
+	client := newOpenAI(base)
+	var input responses.ResponseInputParam
+	input = append(input, responses.ResponseInputItemParamOfMessage(question, responses.EasyInputMessageRoleUser))
+	for {
+		answer := response(t, client, responses.ResponseNewParams{
+			Model: "gpt-5", Instructions: param.NewOpt(system), Store: param.NewOpt(false),
+			Include: []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent},
+			Tools:   []responses.ToolUnionParam{responses.ToolParamOfFunction("weather", weather, true)},
+			Input:   responses.ResponseNewParamsInputUnion{OfInputItemList: input},
+		}, stream)
+		s := step{Text: answer.OutputText(), Finish: string(answer.Status), Usage: llm.Usage{
+			Input: answer.Usage.InputTokens, Output: answer.Usage.OutputTokens,
+			Cached: answer.Usage.InputTokensDetails.CachedTokens, CacheWrite: answer.Usage.InputTokensDetails.CacheWriteTokens,
+			Reasoning: answer.Usage.OutputTokensDetails.ReasoningTokens,
+		}}
+		var results responses.ResponseInputParam
+		for _, item := range answer.Output {
+			switch item := item.AsAny().(type) {
+			case responses.ResponseOutputMessage:
+				p := item.ToParam()
+				input = append(input, responses.ResponseInputItemUnionParam{OfOutputMessage: &p})
+			case responses.ResponseReasoningItem:
+				for _, summary := range item.Summary {
+					s.Reasoning += summary.Text
+				}
+				p := item.ToParam()
+				input = append(input, responses.ResponseInputItemUnionParam{OfReasoning: &p})
+			case responses.ResponseFunctionToolCall:
+				s.Calls = append(s.Calls, call{item.CallID, item.Name, item.Arguments})
+				p := item.ToParam()
+				input = append(input, responses.ResponseInputItemUnionParam{OfFunctionCall: &p})
+				output := responses.ResponseInputItemParamOfFunctionCallOutput(told(t, item.Arguments))
+				output.OfFunctionCallOutput.CallID = param.NewOpt(item.CallID)
+				results = append(results, output)
+			default:
+				t.Fatalf("the SDK has read an item of the type %T", item)
+			}
+		}
+		input = append(input, results...)
+		if steps = append(steps, s); len(s.Calls) == 0 || len(steps) > 3 {
+			return steps
+		}
+	}
+}
+
+func response(t *testing.T, client openai.Client, params responses.ResponseNewParams, stream bool) responses.Response {
+	t.Helper()
+	if !stream {
+		answer, err := client.Responses.New(t.Context(), params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *answer
+	}
+	events := client.Responses.NewStreaming(t.Context(), params)
+	var answer responses.Response
+	for events.Next() {
+		if done, ok := events.Current().AsAny().(responses.ResponseCompletedEvent); ok {
+			answer = done.Response
+		}
+	}
+	if err := events.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}

@@ -1,0 +1,207 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+)
+
+// The scenario that every client plays: two calls at once, three calls at once with
+// the results of the first, and an answer.
+const (
+	system   = "You tell the weather. Be brief ☂."
+	question = "What is the weather in Bern and in Rome?"
+)
+
+// weather is the schema of the tool that all clients have.
+var weather = map[string]any{
+	"type":                 "object",
+	"properties":           map[string]any{"city": map[string]any{"type": "string", "description": "the name of a city"}},
+	"required":             []string{"city"},
+	"additionalProperties": false,
+}
+
+// tell is what the tool says.
+func tell(args string) (string, error) {
+	var in struct{ City string }
+	if err := json.Unmarshal([]byte(args), &in); err != nil {
+		return "", fmt.Errorf("the arguments %q: %w", args, err)
+	}
+	return "rain in " + in.City + " ☔", nil
+}
+
+// signs are what a protocol signs: the reasoning of the two turns that have some, and
+// their first calls.
+type signs struct {
+	reasoning [2]json.RawMessage
+	call      json.RawMessage
+}
+
+// turns are the script.
+func (s signs) turns() []fake.Turn {
+	call := func(id, city string) fake.Call {
+		return fake.Call{ID: id, Name: "weather", Args: `{"city":"` + city + `"}`}
+	}
+	turns := []fake.Turn{
+		{Text: "I look at both.", Calls: []fake.Call{call("call_1", "Bern"), call("call_2", "Rome 🏛")}, Usage: llm.Usage{Input: 120, Output: 40, Cached: 64}},
+		{Calls: []fake.Call{call("call_3", "Ostia"), call("call_4", "Thun"), call("call_5", "Köniz")}, Usage: llm.Usage{Input: 180, Output: 50, Cached: 128}},
+		{Text: "Rain in Bern, and rain in Rome ☔.", Usage: llm.Usage{Input: 240, Output: 20, Cached: 128}},
+	}
+	for i := range turns {
+		turns[i].Chunk = 5
+		if len(turns[i].Calls) == 0 {
+			continue
+		}
+		turns[i].Calls[0].Opaque = s.call
+		if s.reasoning[i] != nil {
+			turns[i].Reasoning, turns[i].ReasoningOpaque = "All the cities at once.", s.reasoning[i]
+			turns[i].Usage.Reasoning = 16
+		}
+	}
+	return turns
+}
+
+// step is an answer as a client has read it.
+type step struct {
+	Text, Reasoning string
+	Calls           []call
+	Finish          string // in the provider's words
+	Usage           llm.Usage
+}
+
+type call struct{ ID, Name, Args string }
+
+// The scenario in each protocol.
+var (
+	chatScript      = script{provider: wire.OpenAI, finish: []string{"tool_calls", "tool_calls", "stop"}}
+	responsesScript = script{provider: wire.OpenAI, finish: []string{"completed", "completed", "completed"}, signs: signs{reasoning: [2]json.RawMessage{
+		json.RawMessage(`{"id":"rs_1","encrypted_content":"gAAAAc2VhbGVk"}`), json.RawMessage(`{"id":"rs_2","encrypted_content":"gAAAAYWdhaW4"}`),
+	}}}
+	messagesScript = script{provider: wire.Anthropic, finish: []string{"tool_use", "tool_use", "end_turn"}, signs: signs{reasoning: [2]json.RawMessage{
+		json.RawMessage(`{"signature":"c2lnbmVk"}`), json.RawMessage(`{"signature":"YWdhaW4="}`),
+	}}}
+	geminiScript = script{provider: wire.Gemini, finish: []string{"STOP", "STOP", "STOP"}, signs: signs{call: json.RawMessage(`{"thoughtSignature":"c2lnbmVk"}`)}}
+)
+
+// steps is what a client has to read.
+func (s signs) steps(finish ...string) (out []step) {
+	for i, t := range s.turns() {
+		st := step{Text: t.Text, Reasoning: t.Reasoning, Finish: finish[i], Usage: t.Usage}
+		for _, c := range t.Calls {
+			st.Calls = append(st.Calls, call{c.ID, c.Name, c.Args})
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+// history is what the last request of a client has to hold.
+func (s signs) history() []llm.Message {
+	out := []llm.Message{llm.User(question)}
+	for _, t := range s.turns()[:2] {
+		var parts []llm.Part
+		var results []llm.ToolResult
+		if t.Reasoning != "" {
+			parts = append(parts, llm.Reasoning{Text: t.Reasoning, Opaque: t.ReasoningOpaque})
+		}
+		if t.Text != "" {
+			parts = append(parts, llm.Text{Text: t.Text})
+		}
+		for _, c := range t.Calls {
+			parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args, Opaque: c.Opaque})
+			said, _ := tell(c.Args) // the arguments are those of the script
+			results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: said}}})
+		}
+		out = append(out, llm.Assistant(parts...), llm.ToolResults(results...))
+	}
+	return out
+}
+
+// spoken is what messages say and what in them is signed: texts that stand side by
+// side are one, and names that a provider gave to parts are left out.
+func spoken(messages []llm.Message) (out []llm.Message) {
+	for _, m := range messages {
+		var parts []llm.Part
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Text:
+				if n := len(parts); n > 0 {
+					if last, ok := parts[n-1].(llm.Text); ok {
+						parts[n-1] = llm.Text{Text: last.Text + p.Text}
+						continue
+					}
+				}
+				parts = append(parts, llm.Text{Text: p.Text})
+			case llm.Reasoning:
+				parts = append(parts, llm.Reasoning{Text: p.Text, Opaque: signed(p.Opaque)})
+			case llm.ToolCall:
+				p.Opaque = signed(p.Opaque)
+				parts = append(parts, p)
+			default:
+				parts = append(parts, p)
+			}
+		}
+		out = append(out, llm.Message{Role: m.Role, Parts: parts})
+	}
+	return out
+}
+
+// signed leaves of opaque data what is signed or encrypted.
+func signed(opaque json.RawMessage) (out json.RawMessage) {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(opaque, &members) // what is none has nothing that is signed
+	for _, key := range []string{"signature", "encrypted_content", "thoughtSignature"} {
+		out = append(out, members[key]...)
+	}
+	return out
+}
+
+// script is the scenario in one protocol.
+type script struct {
+	provider wire.Provider
+	signs    signs
+	finish   []string // why the answers end, in the provider's words
+}
+
+// playing is a client that plays the scenario at a base URL, streamed or not, and
+// returns what it was told.
+type playing func(t *testing.T, base string, stream bool) []step
+
+// run has a client play the scenario, streamed and buffered.
+func (s script) run(t *testing.T, play playing) {
+	t.Run("streamed", func(t *testing.T) { s.once(t, play, true) })
+	t.Run("buffered", func(t *testing.T) { s.once(t, play, false) })
+}
+
+func (s script) once(t *testing.T, play playing, stream bool) {
+	l := open(t, s.signs.turns()...)
+	got := play(t, l.base(s.provider), stream)
+	if diff := cmp.Diff(s.signs.steps(s.finish...), got); diff != "" {
+		t.Errorf("what the client read (-want +got):\n%s", diff)
+	}
+	l.quiet(t, 3)
+	requests := l.asked(t)
+	last := requests[len(requests)-1]
+	if diff := cmp.Diff(spoken(s.signs.history()), spoken(last.Messages)); diff != "" {
+		t.Errorf("what the client sent last (-want +got):\n%s", diff)
+	}
+	if last.System != system || len(last.Tools) != 1 || (last.Delivery == llm.Streamed) != stream {
+		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System, len(last.Tools), last.Delivery)
+	}
+}
+
+// marshal writes what can be written.
+func marshal(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
