@@ -1,31 +1,158 @@
 package wire
 
 import (
-	"github.com/looptape/looptape/fake"
-	"github.com/looptape/looptape/llm"
+	"slices"
+
+	"github.com/tidwall/gjson"
 )
 
 // chatQuirks are those of OpenAI Chat Completions and of what imitates it.
-var chatQuirks = []quirkForm{
-	{
-		QuirkForm: QuirkForm{ID: "QO-01", Says: "the reason is stop, and there are calls", Protocols: []string{chat}},
-		turn: func(_ *play, t *fake.Turn) bool {
-			if len(t.Calls) == 0 {
-				return false
+var chatQuirks = slices.Concat(chatFinishQuirks, chatCallQuirks, chatArgsQuirks, chatSaidQuirks)
+
+// inChat is a form that changes the bytes of an answer, streamed or not.
+func inChat(id, form, says string, change func(r *reply) bool) quirkForm {
+	return quirkForm{
+		QuirkForm: QuirkForm{ID: id, Form: form, Says: says, Protocols: []string{chat}},
+		reply:     func(_ *play, r *reply) bool { return change(r) },
+	}
+}
+
+// inChunks is a form that only streams show.
+func inChunks(id, form, says string, change func(r *reply) bool) quirkForm {
+	q := inChat(id, form, says, change)
+	q.Streamed = true
+	return q
+}
+
+// Where things stand in a chunk.
+const (
+	choicePath = "choices.0"
+	deltaPath  = choicePath + ".delta"
+	finishPath = choicePath + ".finish_reason"
+)
+
+// finishAt returns the place of the last chunk with a finish reason, or -1.
+func finishAt(r *reply) int {
+	for i, f := range slices.Backward(r.frames) {
+		if gjson.GetBytes(f.data, finishPath).Type == gjson.String {
+			return i
+		}
+	}
+	return -1
+}
+
+// finishWith sets the finish reason, where there is one.
+func finishWith(r *reply, word string) bool {
+	return r.edit(func(text string) string {
+		if gjson.Get(text, finishPath).Type != gjson.String {
+			return text
+		}
+		return put(text, finishPath, quoted(word))
+	})
+}
+
+// piecePlace is where a piece of a call stands.
+type piecePlace struct {
+	frame int    // -1 is the body
+	path  string // of the element of tool_calls
+}
+
+// at returns the data of a frame, or the body.
+func (r *reply) at(frame int) *[]byte {
+	if frame < 0 {
+		return &r.body
+	}
+	return &r.frames[frame].data
+}
+
+// callPieces returns where the pieces of each call stand, in the order in which the
+// calls begin: what has a type begins one, and all else goes on with the last one
+// of its index.
+func callPieces(r *reply) (calls [][]piecePlace) {
+	last := map[string]int{}
+	find := func(frame int, list string) {
+		gjson.GetBytes(*r.at(frame), list).ForEach(func(i, piece gjson.Result) bool {
+			index := piece.Get("index").Raw
+			n, known := last[index]
+			switch {
+			case piece.Get("type").Exists() || len(calls) == 0:
+				n = len(calls)
+				last[index] = n
+				calls = append(calls, nil)
+			case !known:
+				n = len(calls) - 1
 			}
-			t.Finish = llm.FinishStop
+			calls[n] = append(calls[n], piecePlace{frame, list + "." + i.String()})
 			return true
-		},
-	},
-	{
-		QuirkForm: QuirkForm{ID: "QO-22", Says: "the stream ends without [DONE]", Protocols: []string{chat}, Streamed: true},
-		reply: func(_ *play, r *reply) bool {
-			n := len(r.frames) - 1
-			if n < 0 || string(r.frames[n].data) != "[DONE]" {
-				return false
+		})
+	}
+	for i := range r.frames {
+		find(i, deltaPath+".tool_calls")
+	}
+	find(-1, choicePath+".message.tool_calls")
+	return calls
+}
+
+// get returns a piece.
+func (p piecePlace) get(r *reply) gjson.Result { return gjson.GetBytes(*r.at(p.frame), p.path) }
+
+// eachPiece lets f change each piece of a call, the n-th of its call, and reports
+// whether anything is another now. A piece for which f returns nothing is taken
+// out, with its chunk.
+func eachPiece(r *reply, f func(call, n int, piece string) string) (changed bool) {
+	for call, places := range callPieces(r) {
+		for n, p := range places {
+			was := p.get(r).Raw
+			now := f(call, n, was)
+			changed = changed || now != was
+			data := r.at(p.frame)
+			switch {
+			case now != "":
+				*data = []byte(put(string(*data), p.path, now))
+			case gjson.GetBytes(*data, finishPath).Type == gjson.String:
+				*data = []byte(put(string(*data), deltaPath, "{}"))
+			default:
+				*data = nil
 			}
-			r.frames = r.frames[:n]
-			return true
-		},
-	},
+		}
+	}
+	r.frames = slices.DeleteFunc(r.frames, func(f frame) bool { return len(f.data) == 0 })
+	return changed
+}
+
+const argsPath = "function.arguments"
+
+// chatArgs returns the arguments of each call.
+func chatArgs(r *reply) (args []string) {
+	for _, places := range callPieces(r) {
+		joined := ""
+		for _, p := range places {
+			joined += p.get(r).Get(argsPath).String()
+		}
+		args = append(args, joined)
+	}
+	return args
+}
+
+// follow puts a further piece of a call behind one.
+type follow struct {
+	after piecePlace
+	piece string // without its index
+}
+
+// insert puts further pieces into a stream, each in a chunk like that of the one
+// before it, and reports whether there are any.
+func insert(r *reply, list []follow) bool {
+	list = slices.DeleteFunc(list, func(f follow) bool { return f.after.frame < 0 })
+	slices.SortStableFunc(list, func(a, b follow) int { return b.after.frame - a.after.frame })
+	for _, f := range list {
+		piece := f.piece
+		if index := f.after.get(r).Get("index"); index.Exists() {
+			piece = put(piece, "index", index.Raw)
+		}
+		data := put(string(*r.at(f.after.frame)), deltaPath, `{"tool_calls":[`+piece+`]}`)
+		data = put(data, finishPath, "null")
+		r.frames = slices.Insert(r.frames, f.after.frame+1, frame{"", []byte(data)})
+	}
+	return len(list) > 0
 }

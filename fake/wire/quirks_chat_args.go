@@ -1,0 +1,124 @@
+package wire
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+)
+
+// chatArgsQuirks are about the arguments of calls.
+var chatArgsQuirks = []quirkForm{
+	{
+		QuirkForm: QuirkForm{ID: "QO-03", Form: "length", Says: "the answer is cut within the arguments of its last call, and the reason is length", Protocols: []string{chat}},
+		turn:      func(_ *play, t *fake.Turn) bool { return cutBy(llm.FinishLength, t) },
+	},
+	{
+		QuirkForm: QuirkForm{ID: "QO-03", Form: "tool_calls", Says: "the answer is cut within the arguments of its last call, and the reason is tool_calls", Protocols: []string{chat}},
+		turn:      func(_ *play, t *fake.Turn) bool { return cutBy(llm.FinishToolCalls, t) },
+	},
+	inChat("QO-03", "whole", "the reason is length, and the arguments of the last call look whole", func(r *reply) bool {
+		return len(callPieces(r)) > 0 && finishWith(r, "length")
+	}),
+	inChunks("QO-12", "", "each piece of the arguments repeats all before it", func(r *reply) bool {
+		soFar := map[int]string{}
+		return eachPiece(r, func(call, _ int, piece string) string {
+			args := gjson.Get(piece, argsPath).String()
+			if args == "" {
+				return piece
+			}
+			soFar[call] += args
+			return put(piece, argsPath, quoted(soFar[call]))
+		})
+	}),
+	inChunks("QO-13", "equal", "the arguments come once more in the end", func(r *reply) bool {
+		return flush(r, func(args string) string { return args })
+	}),
+	inChunks("QO-13", "unequal", "the arguments come once more in the end, and are others", func(r *reply) bool {
+		return flush(r, func(args string) string { return put(args, "again", "true") })
+	}),
+	inChunks("QO-14", "placeholder", "the arguments are {} at first, and then the real ones", func(r *reply) bool {
+		all := chatArgs(r)
+		return firsts(func(call int, piece string) string {
+			if !isWhole(all[call]) {
+				return piece
+			}
+			return put(piece, argsPath, quoted("{}"+gjson.Get(piece, argsPath).String()))
+		})(r)
+	}),
+	inChunks("QO-14", "space", "white space comes behind the whole arguments", func(r *reply) bool {
+		return behindArgs(r, func(string) string { return " \n" })
+	}),
+	inChunks("QO-14", "scalar", "the arguments are 1, and then 2", func(r *reply) bool {
+		eachPiece(r, func(_, n int, piece string) string {
+			if n > 0 {
+				return ""
+			}
+			return put(piece, argsPath, `"1"`)
+		})
+		return behindArgs(r, func(string) string { return "2" })
+	}),
+	{
+		QuirkForm: QuirkForm{ID: "QO-15", Says: `the arguments of a call without any are "" and not {}`, Protocols: []string{chat}},
+		turn:      func(_ *play, t *fake.Turn) bool { return emptyArgs(t) },
+	},
+	inChat("QO-16", "", "the arguments are an object, and not the text of one", func(r *reply) bool {
+		all := chatArgs(r)
+		return eachPiece(r, func(call, n int, piece string) string {
+			switch {
+			case !isWhole(all[call]):
+				return piece
+			case n > 0:
+				return ""
+			}
+			return put(piece, argsPath, all[call])
+		})
+	}),
+}
+
+// isWhole reports whether arguments are one JSON object.
+func isWhole(args string) bool { return isObject([]byte(args)) && gjson.Valid(args) }
+
+// cutBy cuts the last call of a turn, and tells a reason for its end.
+func cutBy(reason llm.FinishReason, t *fake.Turn) bool {
+	if !cutLastCall(t) {
+		return false
+	}
+	t.Finish, t.RawFinish = reason, ""
+	return true
+}
+
+// flush sends something for the whole arguments of each call behind them.
+func flush(r *reply, f func(args string) string) bool {
+	return behindArgs(r, func(args string) string {
+		if !isWhole(args) {
+			return ""
+		}
+		return f(args)
+	})
+}
+
+// behindArgs sends what f makes of the arguments of each call in a piece behind them,
+// if it is something.
+func behindArgs(r *reply, f func(args string) string) bool {
+	var list []follow
+	all := chatArgs(r)
+	for call, places := range callPieces(r) {
+		if more := f(all[call]); more != "" {
+			list = append(list, follow{places[len(places)-1], `{"function":{"arguments":` + quoted(more) + `}}`})
+		}
+	}
+	return insert(r, list)
+}
+
+// emptyArgs leaves arguments that are {} out.
+func emptyArgs(t *fake.Turn) (changed bool) {
+	calls := scripted(t)
+	for i := range calls {
+		if calls[i].Args == "{}" {
+			calls[i].Args, changed = "", true
+		}
+	}
+	t.Calls = calls
+	return changed
+}

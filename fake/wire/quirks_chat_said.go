@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/looptape/looptape/fake"
+)
+
+// chatSaidQuirks are about text, reasoning and what stands beside them.
+var chatSaidQuirks = []quirkForm{
+	inChunks("QO-19", "", "as Azure has it: the first chunk tells of the prompt alone, without an id or a model, and a later choice has no delta", filtered),
+	{
+		QuirkForm: QuirkForm{ID: "QO-23", Form: "tags", Says: "calls leak into the text, between <tool_call> and </tool_call>", Protocols: []string{chat}},
+		turn: func(_ *play, t *fake.Turn) bool {
+			return leakCalls(t, func(call string) string { return "<tool_call>" + call + "</tool_call>" }, t.Text+strings.Join(t.Pieces, ""))
+		},
+	},
+	{
+		QuirkForm: QuirkForm{ID: "QO-23", Form: "bare", Says: "calls leak into the text, as JSON, and it is all the text", Protocols: []string{chat}},
+		turn: func(_ *play, t *fake.Turn) bool {
+			return leakCalls(t, func(call string) string { return call }, "")
+		},
+	},
+	inChat("QO-24", "noise", "members come that say nothing, or that nobody knows", func(r *reply) bool { return r.edit(noise) }),
+	{
+		QuirkForm: QuirkForm{ID: "QO-24", Form: "refusal", Says: "the model refuses", Protocols: []string{chat}},
+		turn:      func(_ *play, t *fake.Turn) bool { return refuse(t) },
+	},
+	{
+		QuirkForm: QuirkForm{ID: "QO-28", Says: "as Mistral has it: the content is an array, in which reasoning stands too", Protocols: []string{chat}},
+		turn:      func(_ *play, t *fake.Turn) bool { return reasonIn(t, `{"field":"content"}`) },
+		reply:     func(_ *play, r *reply) bool { return r.edit(contentArray) },
+	},
+	{
+		QuirkForm: QuirkForm{ID: "QO-29", Form: "reasoning_content", Says: "reasoning stands in reasoning_content", Protocols: []string{chat}},
+		turn:      func(_ *play, t *fake.Turn) bool { return reasonIn(t, `{"field":"reasoning_content"}`) },
+	},
+	{
+		QuirkForm: QuirkForm{ID: "QO-29", Form: "reasoning", Says: "reasoning stands in reasoning", Protocols: []string{chat}},
+		turn:      func(_ *play, t *fake.Turn) bool { return reasonIn(t, `{"field":"reasoning"}`) },
+	},
+	{
+		QuirkForm: QuirkForm{ID: "QO-29", Form: "reasoning_details", Says: "reasoning stands in reasoning_details", Protocols: []string{chat}},
+		turn: func(_ *play, t *fake.Turn) bool {
+			return reasonIn(t, `{"reasoning_details":[{"type":"reasoning.text","text":`+quoted(t.Reasoning)+`,"signature":"c2lnbmVk","format":"unknown","index":0}]}`)
+		},
+	},
+}
+
+// filtered puts in what Azure's filters say.
+func filtered(r *reply) bool {
+	const verdict = `{"hate":{"filtered":false,"severity":"safe"}}`
+	at := finishAt(r)
+	if at < 0 {
+		return false
+	}
+	r.frames = slices.Insert(r.frames, at, frame{"", []byte(
+		`{"id":"","object":"","created":0,"model":"","choices":[{"index":0,"finish_reason":null,"content_filter_results":` + verdict + `,"content_filter_offsets":{"check_offset":44,"start_offset":44,"end_offset":198}}]}`,
+	)})
+	r.frames = slices.Insert(r.frames, 0, frame{"", []byte(
+		`{"id":"","object":"","created":0,"model":"","choices":[],"prompt_filter_results":[{"prompt_index":0,"content_filter_results":` + verdict + `}]}`,
+	)})
+	return true
+}
+
+// leakCalls makes the calls of a turn text behind what was said.
+func leakCalls(t *fake.Turn, mark func(call string) string, said string) bool {
+	calls := scripted(t)
+	if len(calls) == 0 {
+		return false
+	}
+	for _, c := range calls {
+		args := c.Args
+		if !isWhole(args) {
+			args = "{}"
+		}
+		said += mark(`{"name":` + quoted(c.Name) + `,"arguments":` + args + `}`)
+	}
+	t.Text, t.Pieces, t.Calls, t.Finish, t.RawFinish = said, nil, nil, "", ""
+	return true
+}
+
+// refuse makes a turn a refusal, behind what was said.
+func refuse(t *fake.Turn) bool {
+	if t.Events != nil {
+		return false
+	}
+	t.Text, t.Pieces, t.Calls, t.Refusal = "I cannot help with that.", nil, nil, true
+	t.Finish, t.RawFinish = "", ""
+	return true
+}
+
+// noise adds members that a client passes over.
+func noise(text string) string {
+	at := deltaPath
+	switch {
+	case gjson.Get(text, choicePath+".message").Exists():
+		at = choicePath + ".message"
+	case !gjson.Get(text, deltaPath).Exists():
+		return text
+	}
+	for _, m := range [][2]string{
+		{at + ".content", "null"}, {at + ".refusal", "null"}, {choicePath + ".logprobs", "null"}, {choicePath + ".native_finish_reason", `"STOP"`},
+		{"obfuscation", `"Kx9"`}, {"x_groq", `{"id":"req_01"}`}, {"provider", `"some-provider"`},
+		{"timings", `{"prompt_n":7,"predicted_ms":12.5}`}, {"latency_checkpoint", `{"engine_ttft_ms":30}`},
+	} {
+		if !gjson.Get(text, m[0]).Exists() {
+			text = put(text, m[0], m[1])
+		}
+	}
+	return text
+}
+
+// reasonIn says how the reasoning of a turn goes over the wire.
+func reasonIn(t *fake.Turn, opaque string) bool {
+	if t.Reasoning == "" || t.Events != nil {
+		return false
+	}
+	t.ReasoningOpaque = json.RawMessage(opaque)
+	return true
+}
+
+// contentArray makes content that is text an array, with something in it that is
+// neither text nor reasoning.
+func contentArray(text string) string {
+	for _, at := range []string{deltaPath + ".content", choicePath + ".message.content"} {
+		if said := gjson.Get(text, at); said.Type == gjson.String && said.String() != "" {
+			text = put(text, at, `[{"type":"text","text":`+said.Raw+`},{"type":"reference","reference_ids":[1]}]`)
+		}
+	}
+	return text
+}

@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/fake"
+)
+
+// These change what a scripted turn says. A turn that is written as events is not
+// changed.
+
+// scripted returns a copy of the calls of a turn, with their arguments in one piece.
+func scripted(t *fake.Turn) []fake.Call {
+	if t.Events != nil {
+		return nil
+	}
+	calls := slices.Clone(t.Calls)
+	for i := range calls {
+		c := &calls[i]
+		c.Args, c.Pieces = c.Args+strings.Join(c.Pieces, ""), nil
+	}
+	return calls
+}
+
+// cutLastCall cuts the arguments of the last call near their end.
+func cutLastCall(t *fake.Turn) bool {
+	calls := scripted(t)
+	n := len(calls) - 1
+	if n < 0 || len(calls[n].Args) < 2 {
+		return false
+	}
+	c := &calls[n]
+	at := max(len(c.Args)-3, 1)
+	for !utf8.RuneStart(c.Args[at]) {
+		at--
+	}
+	c.Args, c.NoEnd = c.Args[:at], true
+	t.Calls = calls
+	return true
+}
