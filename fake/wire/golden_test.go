@@ -34,6 +34,10 @@ type played struct {
 type exchanged struct {
 	request []byte
 	answer  []byte // status, content type and body
+
+	response *http.Response // nil if there was no answer
+	body     []byte
+	err      error // that ended the body
 }
 
 func load(t testing.TB, name string) *fake.Script {
@@ -53,16 +57,31 @@ func load(t testing.TB, name string) *fake.Script {
 // over plays a scenario through a protocol.
 func over(t testing.TB, name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
 	t.Helper()
+	return overIn(t, false, name, protocol, delivery, quirks...)
+}
+
+// overIn is over. If it is live, answers are taken as they come and need not end,
+// and the time is that of the bubble around it: see bubbled.
+func overIn(t testing.TB, live bool, name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
+	t.Helper()
 	out := &played{}
-	tape := &recorder{out: out}
+	tape := &recorder{out: out, live: live}
+	cfg := wire.Config{Quirks: quirks}
+	if live {
+		cfg.Wait = loop.SystemClock{}.Sleep
+	}
 	var server *wire.Server
 	o, err := scenario.Run(t.Context(), load(t, name), &scenario.Options{
 		Adjust: func(c *loop.Config) {
 			c.Delivery = delivery
 			c.Model = cmp.Or(c.Model, "some-model")
+			if live {
+				c.Clock, c.Deadline = loop.SystemClock{}, patience
+			}
 		},
 		Model: func(script *fake.Model) llm.Model {
-			server = wire.New(wire.Config{Model: script, Quirks: quirks})
+			cfg.Model = script
+			server = wire.New(cfg)
 			p := wire.NewPipe(server)
 			t.Cleanup(p.Close)
 			tape.to = p.Client().Transport
@@ -78,8 +97,9 @@ func over(t testing.TB, name, protocol string, delivery llm.Delivery, quirks ...
 
 // recorder notes what goes over the wire.
 type recorder struct {
-	to  http.RoundTripper
-	out *played
+	to   http.RoundTripper
+	out  *played
+	live bool
 }
 
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -100,9 +120,15 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 			x.answer = fmt.Appendf(x.answer, "%s: %s\n", name, v)
 		}
 	}
+	if r.live {
+		r.out.exchanges = append(r.out.exchanges, x)
+		resp.Body = &follower{resp.Body, &r.out.exchanges[len(r.out.exchanges)-1]}
+		return resp, nil
+	}
 	body, err := io.ReadAll(resp.Body) // all of it: these answers end
 	_ = resp.Body.Close()
 	x.answer = append(x.answer, body...)
+	x.response, x.body, x.err = resp, body, err
 	resp.Body = io.NopCloser(&broken{bytes.NewReader(body), err})
 	if err != nil {
 		x.answer = append(x.answer, "[the connection breaks]\n"...)

@@ -21,6 +21,8 @@ import (
 type shown struct {
 	quirk    string // as ParseQuirk reads it
 	scenario string // "" is calls
+	// stalls says that an answer with the quirk does not end.
+	stalls bool
 
 	// same says that the trace is, projected, that of the run without the quirk;
 	// the facts below are then not needed.
@@ -34,7 +36,7 @@ type shown struct {
 }
 
 // showing are all forms; one list a file.
-func showing() []shown { return slices.Concat(chatShown, anyShown) }
+func showing() []shown { return slices.Concat(chatShown, anyShown, messagesShown, geminiShown) }
 
 // TestQuirkGoldens plays every form of every quirk, in every protocol and delivery
 // that it applies to, and compares what goes over the wire and the traces with
@@ -50,12 +52,8 @@ func (s shown) test(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, _, _ := strings.Cut(q.String(), "@")
-	i := slices.IndexFunc(wire.Quirks(), func(f wire.QuirkForm) bool { return name == strings.TrimSuffix(f.ID+":"+f.Form, ":") })
-	form := wire.Quirks()[i]
-	if s.scenario == "" {
-		s.scenario = "calls"
-	}
+	form := s.form(q)
+	s.scenario = s.name()
 	text := fmt.Sprintf("%s: %s.\nOn scenario %s.\n\n", q, form.Says, s.scenario)
 	for _, protocol := range form.Protocols {
 		for _, word := range []string{"streamed", "buffered"} {
@@ -64,7 +62,7 @@ func (s shown) test(t *testing.T) {
 			}
 			title := protocol + " " + word
 			plain := over(t, s.scenario, protocol, deliveries[word])
-			o := over(t, s.scenario, protocol, deliveries[word], q)
+			o := s.over(t, protocol, word, q)
 			t.Run(title, func(t *testing.T) {
 				if o.report.Shown[q.String()] == 0 {
 					t.Error("the quirk was not shown")
@@ -77,6 +75,30 @@ func (s shown) test(t *testing.T) {
 	}
 	g := goldie.New(t, goldie.WithFixtureDir("testdata/quirks"), goldie.WithNameSuffix(".txt"), goldie.WithDiffEngine(goldie.ColoredDiff))
 	g.Assert(t, strings.ReplaceAll(s.quirk, ":", "-"), []byte(text))
+}
+
+// form describes the form.
+func (s shown) form(q wire.Quirk) wire.QuirkForm {
+	name, _, _ := strings.Cut(q.String(), "@")
+	i := slices.IndexFunc(wire.Quirks(), func(f wire.QuirkForm) bool { return name == strings.TrimSuffix(f.ID+":"+f.Form, ":") })
+	return wire.Quirks()[i]
+}
+
+// over plays the scenario with the quirk.
+func (s shown) over(t *testing.T, protocol, word string, q wire.Quirk) *played {
+	t.Helper()
+	if s.stalls {
+		return bubbled(t, s.name(), protocol, deliveries[word], q)
+	}
+	return over(t, s.name(), protocol, deliveries[word], q)
+}
+
+// name is that of the scenario.
+func (s shown) name() string {
+	if s.scenario == "" {
+		return "calls"
+	}
+	return s.scenario
 }
 
 func (s shown) facts(t *testing.T, o, plain *played) {
