@@ -55,6 +55,11 @@ var cleanStops = map[string]func() *script{
 		s.results(good("d"), bad("c3")).done()
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
+	"guard reset by a success before the first failure": func() *script {
+		s := begin("r1", declared).ask().turn(call("d", "f"), c1).starts(call("d", "f")).starts(c1).ends(good("d")).ends(bad("c1"))
+		s.results(good("d"), bad("c1")).done().round(c3, bad("c3")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
 	"guard counts steps and not calls": func() *script {
 		s := begin("r1", declared).ask().turn(c1, c3).starts(c1).starts(c3).ends(bad("c1")).ends(bad("c3"))
 		s.results(bad("c1"), bad("c3")).done()

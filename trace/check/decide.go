@@ -171,7 +171,8 @@ func (r *run) later(b *trace.Decision) string {
 	return ""
 }
 
-// streaks are the tools that have failed, in the order in which they did first.
+// streaks are the tools that have failed or succeeded, in the order in which they
+// did first.
 type streaks struct {
 	tools []streak
 	index map[string]int // of the first `indexed` tools, when they are many
@@ -215,9 +216,6 @@ func (r *run) tally(tool string, failed, chosen bool) {
 	s := &r.streaks
 	i := s.find(tool)
 	if i < 0 {
-		if !failed {
-			return
-		}
 		i = len(s.tools)
 		s.tools = append(s.tools, streak{tool: strings.Clone(tool)})
 	}
