@@ -89,14 +89,14 @@ const manyCuts = 10_000
 func (x exchanged) cuts(t *testing.T, title string) {
 	t.Helper()
 	var want []sse.Event
-	wantErr, wantStray := eachEvent(x.reader(), func(ev sse.Event) {
+	wantStray, wantErr := eachEvent(x.reader(), func(ev sse.Event) {
 		ev.Data = bytes.Clone(ev.Data)
 		want = append(want, ev)
 	})
 	for cut := 1; cut < len(x.body); cut += 1 + len(x.body)/manyCuts {
 		n, same := 0, true
 		from := io.MultiReader(bytes.NewReader(x.body[:cut]), &broken{bytes.NewReader(x.body[cut:]), x.err})
-		err, stray := eachEvent(from, func(ev sse.Event) {
+		stray, err := eachEvent(from, func(ev sse.Event) {
 			same = same && n < len(want) && ev.Name == want[n].Name && ev.ID == want[n].ID && bytes.Equal(ev.Data, want[n].Data)
 			n++
 		})
@@ -107,12 +107,12 @@ func (x exchanged) cuts(t *testing.T, title string) {
 }
 
 // eachEvent reads a stream to its end.
-func eachEvent(from io.Reader, f func(sse.Event)) (end error, stray string) {
+func eachEvent(from io.Reader, f func(sse.Event)) (stray string, end error) {
 	r := sse.NewReader(from, 8<<20)
 	for {
 		ev, err := r.Next()
 		if err != nil {
-			return err, string(r.Stray())
+			return string(r.Stray()), err
 		}
 		f(ev)
 	}
