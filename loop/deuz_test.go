@@ -73,7 +73,7 @@ var deuzRows = []struct {
 	{"DZ-40", []string{"DZ-40"}, TestGuard},
 	{"DZ-41", []string{"DZ-41"}, nil},
 	{"DZ-42", []string{"DZ-42", "DZ-42-mixed", "DZ-42-fails-last", "DZ-42-succeeds-first"}, nil},
-	{"DZ-43", []string{"DZ-43", "DZ-43-absence"}, nil},
+	{"DZ-43", []string{"DZ-43", "DZ-43-absence", "DZ-43-paused"}, nil},
 	{"DZ-44", []string{"DZ-44"}, TestGuardDoesNotCount},
 	{"DZ-45", []string{"DZ-45"}, testDeuzPending},
 	{"DZ-46", []string{"DZ-46"}, nil},

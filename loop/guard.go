@@ -13,24 +13,17 @@ import (
 // With absence, a step that does not call the tool resets it as well.
 func guardPolicy(limit int, absence bool) Policy {
 	return Policy{Name: "same_tool_errors", New: func(RunInfo) Hooks {
-		var row map[string]int // steps in a row, by tool
+		var rows map[string]row // by tool
 		return Hooks{AfterStep: func(_ context.Context, _ *StepInfo, step *Step) (Decision, error) {
-			if row == nil && !step.failed {
+			if rows == nil && !step.failed {
 				return Decision{}, nil
 			}
 			failed, fine := outcomes(step)
-			if row == nil {
-				row = map[string]int{}
+			if rows == nil {
+				rows = map[string]row{}
 			}
 			for name := range fine {
-				delete(row, name)
-			}
-			if absence {
-				for name := range row {
-					if !failed[name] {
-						delete(row, name)
-					}
-				}
+				delete(rows, name)
 			}
 			var tripped string
 			for _, c := range step.Calls { // in call order, for one answer
@@ -38,7 +31,13 @@ func guardPolicy(limit int, absence bool) Policy {
 					continue
 				}
 				failed[c.Name] = false
-				if row[c.Name]++; row[c.Name] >= limit && tripped == "" {
+				r := rows[c.Name]
+				if absence && r.last != step.Index-1 {
+					r.n = 0
+				}
+				r.n, r.last = r.n+1, step.Index
+				rows[c.Name] = r
+				if r.n >= limit && tripped == "" {
 					tripped = c.Name
 				}
 			}
@@ -49,6 +48,10 @@ func guardPolicy(limit int, absence bool) Policy {
 		}}
 	}}
 }
+
+// row is the steps in a row in which a tool has failed. Steps without calls are not
+// seen here, so their indexes tell whether one lies between.
+type row struct{ n, last int }
 
 // outcomes tells which tools failed in a step and which succeeded. A call that
 // was denied, skipped or cancelled did neither.

@@ -61,7 +61,7 @@ var mutants = []mutant{
 	{"INV-19", "a budget may be spent and one more call made", "limits.go",
 		"r.usage.Total() >= r.cfg.TokenBudget", "r.usage.Total() > r.cfg.TokenBudget"},
 	{"INV-20", "the guard is one step late", "guard.go",
-		"row[c.Name] >= limit", "row[c.Name] > limit"},
+		"r.n >= limit", "r.n > limit"},
 	{"INV-21", "an answer that had begun is retried", "attempt.go",
 		"facts.Retryable && !call.Partial &&", "facts.Retryable &&"},
 	{"INV-22", "the message's private data is lost", "step.go",

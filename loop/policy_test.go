@@ -572,12 +572,12 @@ func TestBudget(t *testing.T) {
 }
 
 func TestGuard(t *testing.T) {
-	type step = string // calls of a step: the tool's name, and ! where it fails
+	type step = string // calls of a step: the tool's name, and ! where it fails; without calls the turn is paused
 	for _, c := range []struct {
 		name  string
 		cfg   loop.Config
 		steps []step
-		want  int // steps until the guard, or all
+		want  int // steps with calls until the guard, or all
 	}{
 		{"three in a row", loop.Config{}, []step{"a!", "a!", "a!", "a!"}, 3},
 		{"a success between", loop.Config{}, []step{"a!", "a!", "a", "a!", "a!", "a"}, 6},
@@ -589,6 +589,9 @@ func TestGuard(t *testing.T) {
 		{"absence counts on", loop.Config{}, []step{"a!", "b", "a!", "b", "a!", "b"}, 5},
 		{"absence resets", loop.Config{ResetByAbsence: true}, []step{"a!", "b", "a!", "b", "a!", "a!"}, 6},
 		{"absence of one of two", loop.Config{ResetByAbsence: true}, []step{"a! b!", "a!", "a! b!", "a"}, 3},
+		{"absence in a step without calls", loop.Config{ResetByAbsence: true}, []step{"a!", "", "a!", "", "a!", "a!", "a!", "a!"}, 5},
+		{"absence in the last steps", loop.Config{ResetByAbsence: true}, []step{"a!", "a!", "", "a!", "a!", "a!", "a!"}, 5},
+		{"a step without calls counts on", loop.Config{}, []step{"a!", "", "a!", "a!", "a!"}, 3},
 		{"off", loop.Config{SameToolErrors: loop.Off}, []step{"a!", "a!", "a!", "a!", "a!"}, 5},
 		{"one", loop.Config{SameToolErrors: 1}, []step{"b", "a!", "a!"}, 2},
 	} {
@@ -602,7 +605,11 @@ func TestGuard(t *testing.T) {
 				}
 				specs = append(specs, fmt.Sprintf("%s#s%dc%d%s", strings.TrimSuffix(name, "!"), i, j, arg))
 			}
-			turns = append(turns, calls(specs...))
+			turn := calls(specs...)
+			if specs == nil {
+				turn = fake.Turn{Text: "hm", Finish: llm.FinishPause}
+			}
+			turns = append(turns, turn)
 		}
 		turns = append(turns, text("done"))
 		cfg := c.cfg
@@ -615,7 +622,8 @@ func TestGuard(t *testing.T) {
 			}})
 		}
 		cfg.MaxSteps = 50
-		res, _ := mustRun(t, model(turns...), cfg)
+		res, events := mustRun(t, model(turns...), cfg)
+		holds(t, c.name, events)
 		tripped := c.want < len(c.steps) || res.Stop == trace.CauseGuard
 		if res.ToolRounds != c.want || tripped != (res.Stop == trace.CauseGuard) {
 			t.Errorf("%s: got %d rounds, stop %q (%s); want %d", c.name, res.ToolRounds, res.Stop, res.Note, c.want)
