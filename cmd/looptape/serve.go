@@ -123,7 +123,7 @@ func (v *server) serve(args []string) error {
 	if err := errors.Join(h.Close(), closed(<-served)); err != nil {
 		return err
 	}
-	return v.tell(s.Report(), failed)
+	return v.tell(s.Done(), failed)
 }
 
 // closed is the error of a server that ended, if it is another than that it was

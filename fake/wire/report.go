@@ -1,9 +1,12 @@
 package wire
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
 )
 
@@ -65,12 +68,7 @@ func (s *Server) Report() Report {
 		r.Shown[q.String()] = 0
 	}
 	maps.Copy(r.Shown, s.report.Shown)
-	r.Counts = map[string]int{}
-	for _, v := range r.Violations {
-		if v.Suppressed == "" {
-			r.Counts[v.Invariant]++
-		}
-	}
+	r.count()
 	r.Unused = append([]string{}, s.cfg.Model.Unused()...)
 	return r
 }
@@ -88,17 +86,87 @@ func (x *exchange) violated(found ...check.Violation) {
 	}
 }
 
-// invalid notes that a refused request was not valid for its protocol, unless a
-// more specific invariant was broken: what is wrong with its credential, with the
-// name of the model or with the script is none of the loop's.
+// invalid notes which invariant a refused request broke, unless that is told
+// already: what is wrong with its credential, with the name of the model or with the
+// script is none of the loop's.
 func (x *exchange) invalid(e *refusal) {
-	if x.broke || e.script || slices.Contains([]string{"SO-16", "SO-17", "SA-21", "SG-16", "SG-17"}, e.id) {
+	if x.broke || e.script {
 		return
 	}
-	i := slices.IndexFunc(check.Catalogue(), func(info check.Info) bool { return info.ID == "INV-24" })
-	v := check.Violation{Invariant: "INV-24", Message: "the request is refused: " + e.message, Hint: check.Catalogue()[i].Hint}
-	if e.id != "" {
-		v.Message = "the request is refused by " + e.id + ": " + e.message
+	id := ruleBreaks(e.id)
+	i := slices.IndexFunc(check.Catalogue(), func(info check.Info) bool { return info.ID == id })
+	if i < 0 {
+		return
 	}
-	x.violated(v)
+	message := "the provider refuses the request"
+	if e.id != "" {
+		message += ", by " + e.id
+	}
+	x.violated(check.Violation{Invariant: id, Message: message, Hint: check.Catalogue()[i].Hint})
+}
+
+// ruleBreaks is the invariant that a request broke which a rule refuses; empty if
+// none.
+func ruleBreaks(rule string) string {
+	switch rule {
+	case "SO-16", "SO-17", "SA-21", "SG-16", "SG-17":
+		return ""
+	case "SO-01", "SO-02", "SO-03", "SO-04", "SO-20", "SR-01", "SR-02", "SR-03", "SA-01", "SA-02", "SA-03", "SG-01", "SG-03":
+		return "INV-01"
+	case "SG-02":
+		return "INV-02"
+	case "SA-04":
+		return "INV-04"
+	case "SO-19", "SR-07", "SR-08", "SR-09", "SA-13", "SA-14", "SG-04":
+		return "INV-22"
+	}
+	return "INV-24"
+}
+
+// Done returns the report of a Server whose clients have ended: an answer with calls
+// that nobody went on from is a violation too (INV-07).
+func (s *Server) Done() Report {
+	r := s.Report()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(check.Catalogue(), func(info check.Info) bool { return info.ID == "INV-07" })
+	for _, lane := range slices.Sorted(maps.Keys(s.heard)) {
+		for _, h := range s.heard[lane] {
+			if h.followed {
+				continue
+			}
+			for _, said := range h.said {
+				calls := callsOf(said.Parts)
+				if len(calls) == 0 {
+					continue
+				}
+				r.Violations = append(r.Violations, Violation{
+					Request: h.request, Lane: h.lane, Invariant: "INV-07", Hint: check.Catalogue()[i].Hint, Suppressed: s.cfg.Suppress["INV-07"],
+					Message: "the answer asked for " + names(calls) + ", and nobody went on from it",
+				})
+			}
+		}
+	}
+	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.Request, b.Request) })
+	r.count()
+	return r
+}
+
+// names lists the tools of calls.
+func names(calls []llm.ToolCall) string {
+	var out []string
+	for _, c := range calls {
+		out = append(out, c.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// count counts the violations.
+func (r *Report) count() {
+	r.Counts = map[string]int{}
+	for _, v := range r.Violations {
+		if v.Suppressed == "" {
+			r.Counts[v.Invariant]++
+		}
+	}
 }

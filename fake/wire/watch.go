@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"hash/fnv"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -15,8 +17,16 @@ import (
 )
 
 // memory is what was answered to the conversations of a lane, by a hash of their
-// messages. Tries of one may have had several answers.
-type memory map[uint64][]llm.Message
+// messages.
+type memory map[uint64]*heard
+
+// heard is what was answered to one conversation.
+type heard struct {
+	said     []llm.Message // one for each try that had another answer
+	request  int           // the first
+	lane     string        // of its URL
+	followed bool          // a request went on from it
+}
 
 // check notes what is wrong with the messages that a client sends. What was sent
 // before, and answered, is not told again.
@@ -35,7 +45,11 @@ func (x *exchange) check(req *llm.Request) {
 	}
 	for _, said := range slices.Backward(answers) {
 		next := req.Messages[known:]
-		if found = check.Follow(name, known, x.asEchoed(said, req.Messages[:known], next), next); len(found) == 0 {
+		said = x.asEchoed(said, req.Messages[:known], next)
+		if id := gjson.GetBytes(said.Opaque, "container.id").Str; id != "" && string(req.Extra["container"]) == quoted(id) {
+			said.Opaque = nil // Anthropic takes it at the request's top
+		}
+		if found = check.Follow(name, known, said, next); len(found) == 0 {
 			return
 		}
 	}
@@ -52,8 +66,9 @@ func (x *exchange) recall(lane string, list []llm.Message) (known int, answers [
 	for i, m := range list {
 		text = m.AppendJSON(text[:0])
 		_, _ = h.Write(text) // a hash takes all
-		if said := x.server.heard[lane][h.Sum64()]; said != nil && i < len(list)-1 {
-			known, answers = i+1, said
+		if before := x.server.heard[lane][h.Sum64()]; before != nil && i < len(list)-1 {
+			before.followed = true
+			known, answers = i+1, before.said
 		}
 	}
 	x.known = h.Sum64()
@@ -76,10 +91,15 @@ func (x *exchange) remember(lane string, p *play, r *reply) {
 	if s.heard[lane] == nil {
 		s.heard[lane] = memory{}
 	}
+	h := s.heard[lane][x.known]
+	if h == nil {
+		h = &heard{request: x.n, lane: x.lane}
+		s.heard[lane][x.known] = h
+	}
 	text := string(said.AppendJSON(nil))
 	same := func(m llm.Message) bool { return string(m.AppendJSON(nil)) == text }
-	if list := s.heard[lane][x.known]; !slices.ContainsFunc(list, same) {
-		s.heard[lane][x.known] = append(list, said)
+	if !slices.ContainsFunc(h.said, same) {
+		h.said = append(h.said, said)
 	}
 }
 
@@ -134,6 +154,9 @@ func (x *exchange) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 			if c.ID == "" || seen[c.ID] || c.Minted {
 				c.ID, c.ProviderID = echo[n].ID, echo[n].ProviderID
 			}
+			if mends(c.Args, echo[n].Args) {
+				c.Args = echo[n].Args
+			}
 			if x.proto.Name() == responses && echo[n].Opaque == nil {
 				c.Opaque = nil
 			}
@@ -146,6 +169,14 @@ func (x *exchange) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 		dropTextIDs(said.Parts, next[0].Parts)
 	}
 	return said
+}
+
+// mends reports whether arguments are those that were said, with U+FFFD for halves of
+// surrogate pairs, which no provider takes.
+func mends(said, args string) bool {
+	var was, is any
+	return strings.Contains(strings.ToLower(said), `\ud`) && json.Unmarshal([]byte(said), &was) == nil &&
+		json.Unmarshal([]byte(args), &is) == nil && reflect.DeepEqual(was, is)
 }
 
 // dropTextIDs takes the opaque data off texts, if no text of the echo has any.

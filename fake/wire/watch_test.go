@@ -138,8 +138,8 @@ func TestWatchTries(t *testing.T) {
 	}
 }
 
-// What is refused is not valid (INV-24), unless something more specific is wrong; a
-// wrong key, an unknown model or a script that runs out are not the loop's fault.
+// What is refused breaks the invariant of the rule, or is not valid (INV-24); a wrong
+// key, an unknown model or a script that runs out are not the loop's fault.
 func TestRefusedIsInvalid(t *testing.T) {
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}), Models: []string{"some-model"}}, "")
 	c := clients["openai-chat"]
@@ -162,6 +162,35 @@ func TestRefusedIsInvalid(t *testing.T) {
 		t.Errorf("violations (-want +got):\n%s\n%+v", diff, r)
 	}
 	if r.Held() || len(r.Refusals) != 4 {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+// Calls that nobody comes back to are a violation once the clients have ended; of two
+// tries, one is enough to go on from.
+func TestDone(t *testing.T) {
+	call := []fake.Call{{ID: "call_1", Name: "weather", Args: `{}`}, {ID: "call_2", Name: "note", Args: `{}`}}
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Calls: call}, fake.Turn{Text: "two"})}, "a")
+	c := clients["openai-chat"]
+	for range 2 {
+		if _, err := ask(c, request(llm.Streamed, llm.User("hi"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := s.Report(); !r.Held() {
+		t.Errorf("the report is %+v", r)
+	}
+	r := s.Done()
+	if len(r.Violations) != 1 || r.Held() || r.Counts["INV-07"] != 1 || r.Violations[0].Lane != "a" || r.Violations[0].Request != 1 ||
+		r.Violations[0].Message != "the answer asked for weather, note, and nobody went on from it" || r.Violations[0].Hint == "" {
+		t.Errorf("the report is %+v", r)
+	}
+	turn := llm.Assistant(llm.ToolCall{ID: "call_1", Name: "weather", Args: "{}"}, llm.ToolCall{ID: "call_2", Name: "note", Args: "{}"})
+	results := llm.ToolResults(llm.ToolResult{ID: "call_1", Content: []llm.Part{llm.Text{Text: "x"}}}, llm.ToolResult{ID: "call_2", Content: []llm.Part{llm.Text{Text: "x"}}})
+	if _, err := ask(c, request(llm.Streamed, llm.User("hi"), turn, results)); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Done(); !r.Held() {
 		t.Errorf("the report is %+v", r)
 	}
 }
