@@ -15,6 +15,9 @@ func NotAnswer(body []byte) error {
 	return fmt.Errorf("the answer is none that the protocol knows; it begins with %q", Beginning(body))
 }
 
+// cutMark stands where the rest of a text was left out.
+const cutMark = "…"
+
 // Beginning is the first part of a body, for an error.
 func Beginning(body []byte) string {
 	const most = 200
@@ -26,5 +29,5 @@ func Beginning(body []byte) string {
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return text[:end] + "…"
+	return text[:end] + cutMark
 }

@@ -31,7 +31,7 @@ type Client struct {
 	HTTP *http.Client
 	// Authorize adds the credential to a request: a key, a bearer token, a
 	// signature. nil adds none. The values that it adds, in headers and the
-	// query, are kept out of every error.
+	// query, are kept out of every error, and so is a password of the BaseURL.
 	Authorize func(req *http.Request) error
 	// Header is sent with each request.
 	Header http.Header
@@ -142,12 +142,11 @@ func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, 
 	maps.Copy(hr.Header, r.Header)
 	maps.Copy(hr.Header, c.Header)
 	hr.Header.Set("Content-Type", "application/json")
-	if c.Authorize == nil {
-		return hr, nil
-	}
 	header, query := hr.Header.Clone(), hr.URL.RawQuery
-	if err := c.Authorize(hr); err != nil {
-		return nil, fmt.Errorf("%s: authorizing the request: %w", name, err)
+	if c.Authorize != nil {
+		if err := c.Authorize(hr); err != nil {
+			return nil, fmt.Errorf("%s: authorizing the request: %w", name, err)
+		}
 	}
 	a.secrets = added(header, query, hr)
 	return hr, nil

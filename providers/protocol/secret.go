@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -39,6 +41,7 @@ func added(header http.Header, query string, req *http.Request) (secrets []strin
 	}
 	if pass, ok := req.URL.User.Password(); ok {
 		note(pass)
+		note(base64.StdEncoding.EncodeToString([]byte(req.URL.User.Username() + ":" + pass))) // as net/http sends it
 	}
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return secrets
@@ -48,6 +51,9 @@ func added(header http.Header, query string, req *http.Request) (secrets []strin
 // gaps in any text.
 const leastSecret = 6
 
+// leastPiece is how much of a credential's beginning tells something of it.
+const leastPiece = 4
+
 // masked is a key as OpenAI quotes it: its beginning, stars, its end.
 var masked = regexp.MustCompile(`[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_-]*`)
 
@@ -56,6 +62,9 @@ var masked = regexp.MustCompile(`[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_-]*`)
 func (a *answer) redact(text string) string {
 	for _, s := range a.secrets {
 		text = strings.ReplaceAll(text, s, Redacted)
+		for n := len(s) - 1; n >= leastPiece; n-- { // where Beginning has cut it
+			text = strings.ReplaceAll(text, s[:n]+cutMark, Redacted+cutMark)
+		}
 	}
 	if len(a.secrets) > 0 {
 		text = masked.ReplaceAllString(text, Redacted)
@@ -63,11 +72,14 @@ func (a *answer) redact(text string) string {
 	return text
 }
 
-// redacted is an error with another text.
+// redacted is an error with another text. What it is can be asked, but it cannot be
+// unwrapped: people print all that lies beneath an error.
 type redacted struct {
 	err  error
 	text string
 }
 
 func (r *redacted) Error() string { return r.text }
-func (r *redacted) Unwrap() error { return r.err }
+
+// Is makes it what err is.
+func (r *redacted) Is(target error) bool { return errors.Is(r.err, target) }
