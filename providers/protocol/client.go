@@ -58,7 +58,8 @@ var (
 )
 
 // Stream implements llm.Model. Each error that a provider or the network caused
-// is an *llm.APIError.
+// is an *llm.APIError. What broke a connection can be asked with errors.Is, but not
+// unwrapped, since it may hold the credential.
 func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
