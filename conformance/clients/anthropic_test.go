@@ -19,16 +19,8 @@ func TestAnthropic(t *testing.T) { messagesScript.run(t, playAnthropic) }
 
 func playAnthropic(t *testing.T, base string, stream bool) (steps []step) {
 	client := newAnthropic(base)
-	tool := anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{
-		Properties: weather["properties"], Required: []string{"city"}, ExtraFields: map[string]any{"additionalProperties": false},
-	}, "weather")
-	tool.OfTool.Description = param.NewOpt("the weather of a city")
-	params := anthropic.MessageNewParams{
-		Model: "claude-sonnet-4-5", MaxTokens: 4000, System: []anthropic.TextBlockParam{{Text: system}},
-		Thinking: anthropic.ThinkingConfigParamOfEnabled(2000),
-		Tools:    []anthropic.ToolUnionParam{tool},
-		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question))},
-	}
+	params := anthropicParams()
+	params.Thinking = anthropic.ThinkingConfigParamOfEnabled(2000)
 	for {
 		answer := message(t, client, params, stream)
 		u := answer.Usage
@@ -55,6 +47,19 @@ func playAnthropic(t *testing.T, base string, stream bool) (steps []step) {
 		if steps = append(steps, s); len(s.Calls) == 0 || len(steps) > 3 {
 			return steps
 		}
+	}
+}
+
+// anthropicParams is the first request of the scenario.
+func anthropicParams() anthropic.MessageNewParams {
+	tool := anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{
+		Properties: weather["properties"], Required: []string{"city"}, ExtraFields: map[string]any{"additionalProperties": false},
+	}, "weather")
+	tool.OfTool.Description = param.NewOpt("the weather of a city")
+	return anthropic.MessageNewParams{
+		Model: "claude-sonnet-4-5", MaxTokens: 4000, System: []anthropic.TextBlockParam{{Text: system}},
+		Tools:    []anthropic.ToolUnionParam{tool},
+		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question))},
 	}
 }
 

@@ -21,13 +21,7 @@ func TestOpenAIChat(t *testing.T) { chatScript.run(t, playChat) }
 
 func playChat(t *testing.T, base string, stream bool) (steps []step) {
 	client := newOpenAI(base)
-	params := openai.ChatCompletionNewParams{
-		Model:    "gpt-4.1",
-		Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system), openai.UserMessage(question)},
-		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
-			Name: "weather", Description: param.NewOpt("the weather of a city"), Parameters: weather, Strict: param.NewOpt(true),
-		})},
-	}
+	params := chatParams()
 	for {
 		answer := completion(t, client, params, stream)
 		choice := answer.Choices[0]
@@ -44,6 +38,17 @@ func playChat(t *testing.T, base string, stream bool) (steps []step) {
 		if steps = append(steps, s); len(s.Calls) == 0 || len(steps) > 3 {
 			return steps
 		}
+	}
+}
+
+// chatParams is the first request of the scenario.
+func chatParams() openai.ChatCompletionNewParams {
+	return openai.ChatCompletionNewParams{
+		Model:    "gpt-4.1",
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system), openai.UserMessage(question)},
+		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
+			Name: "weather", Description: param.NewOpt("the weather of a city"), Parameters: weather, Strict: param.NewOpt(true),
+		})},
 	}
 }
 

@@ -9,6 +9,31 @@ var anthropic = []rule{
 	{"a call that the model made itself is the default", func(body Object) bool {
 		return eachBlock(body, func(b Object) bool { return drop(b, "caller", Object{"type": "direct"}) })
 	}},
+	{"turns of one role in a row are one", join},
+}
+
+// join makes one message of those of one role that stand in a row, where their
+// contents are lists.
+func join(body Object) (done bool) {
+	messages, _ := body["messages"].([]any)
+	var out []any
+	for _, m := range messages {
+		next, _ := m.(Object)
+		list, is := next["content"].([]any)
+		if n := len(out); n > 0 && is {
+			last, _ := out[n-1].(Object)
+			if before, is := last["content"].([]any); is && last["role"] == next["role"] {
+				out[n-1] = Object{"role": next["role"], "content": append(before, list...)}
+				done = true
+				continue
+			}
+		}
+		out = append(out, m)
+	}
+	if done {
+		body["messages"] = out
+	}
+	return done
 }
 
 func eachBlock(body Object, do func(Object) bool) bool {

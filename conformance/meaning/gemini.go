@@ -1,9 +1,6 @@
 package meaning
 
-import (
-	"maps"
-	"strings"
-)
+import "strings"
 
 var gemini = []rule{
 	{"the mode AUTO is the default", func(body Object) bool {
@@ -60,19 +57,22 @@ func jsonSchema(in Object, from, to string) bool {
 	return true
 }
 
-// lower writes the names of types as JSON Schema does.
+// lower writes the names of types as JSON Schema does, and null as one of them.
 func lower(v any) any {
 	switch v := v.(type) {
 	case Object:
-		v = maps.Clone(v)
+		out := Object{}
 		for key, x := range v {
 			if name, ok := x.(string); ok && key == "type" {
-				v[key] = strings.ToLower(name)
+				out[key] = strings.ToLower(name)
 			} else {
-				v[key] = lower(x)
+				out[key] = lower(x)
 			}
 		}
-		return v
+		if drop(out, "nullable", true) {
+			out["type"] = []any{out["type"], "null"}
+		}
+		return out
 	case []any:
 		for i, x := range v {
 			v[i] = lower(x)

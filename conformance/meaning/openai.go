@@ -6,18 +6,31 @@ var chat = []rule{
 	{"a list of one plain text is the text", func(body Object) bool {
 		return each(body["messages"], func(m Object) bool { return plain(m, "content", "text") })
 	}},
-	{"beside calls, no content is null and empty", func(body Object) bool {
-		return each(body["messages"], func(m Object) bool { return m["tool_calls"] != nil && drop(m, "content", nil, "") })
+	{"beside calls or a refusal, no content is null and empty", func(body Object) bool {
+		return each(body["messages"], func(m Object) bool {
+			return (m["tool_calls"] != nil || m["refusal"] != nil) && drop(m, "content", nil, "")
+		})
+	}},
+	{"one stop sequence is a list of one", func(body Object) bool {
+		one, is := body["stop"].(string)
+		if is {
+			body["stop"] = []any{one}
+		}
+		return is
 	}},
 }
 
 var responses = []rule{
 	{"the choice auto is the default", func(body Object) bool { return drop(body, "tool_choice", "auto") }},
+	{"an input that is a text is a message of the user", func(body Object) bool {
+		text, is := body["input"].(string)
+		if is {
+			body["input"] = []any{Object{"role": "user", "content": text}}
+		}
+		return is
+	}},
 	{"a message is the default among the items", func(body Object) bool {
 		return each(body["input"], func(item Object) bool { return drop(item, "type", "message") })
-	}},
-	{"a list of one plain text is the text", func(body Object) bool {
-		return each(body["input"], func(item Object) bool { return plain(item, "content", "input_text") })
 	}},
 	{"a format that is not strict is the default", func(body Object) bool {
 		return drop(object(object(body, "text"), "format"), "strict", false)
@@ -32,6 +45,11 @@ var responses = []rule{
 				annotations, logprobs := drop(piece, "annotations", []any{}), drop(piece, "logprobs", []any{})
 				return annotations || logprobs
 			}) || reasoning
+		})
+	}},
+	{"a list of one plain text is the text", func(body Object) bool {
+		return each(body["input"], func(item Object) bool {
+			return plain(item, "content", "input_text") || plain(item, "content", "output_text")
 		})
 	}},
 }

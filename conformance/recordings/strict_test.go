@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,54 +13,73 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	fakewire "github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
 // TestStrict sends each recorded question to the strict server, as it was and as our
-// codec writes it: a provider took it, so the server has to. What it may refuse has a
-// reason.
+// codec writes it: a provider took it, so the server has to. Without its last result it
+// has to refuse it.
 func TestStrict(t *testing.T) {
 	for _, s := range sets {
 		t.Run(s.name, func(t *testing.T) {
-			excused := map[string]int{}
+			unanswered := map[string]int{}
 			s.each(t, func(t *testing.T, x exchange) {
 				w, path := wireOf(t, x.url)
 				req, err := w.DecodeRequest(path, x.request)
 				if err != nil {
 					t.Fatal(err)
 				}
+				take(t, w, protocol.Request{Path: path, Body: unwrapped(t, x.url, x.request)})
 				again, err := w.EncodeRequest(req)
 				if err != nil {
 					t.Fatal(err)
 				}
 				again.Body = unwrapped(t, x.url, again.Body)
-				was := protocol.Request{Path: path, Body: unwrapped(t, x.url, x.request)}
-				for _, r := range []protocol.Request{was, *again} {
-					status, report := send(t, w, r)
-					if why := excuse(x.url, report); why != "" {
-						excused[why]++
-					} else if status != http.StatusOK || !report.Held() {
-						t.Errorf("status %d, %+v\n%s", status, report, r.Body)
-					}
+				take(t, w, *again)
+				if !loseResult(req) {
+					return
 				}
+				broken, err := w.EncodeRequest(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				broken.Body = unwrapped(t, x.url, broken.Body)
+				status, report := send(t, w, *broken)
+				if status != http.StatusBadRequest || len(report.Refusals) != 1 {
+					t.Fatalf("without its last result: status %d, %+v\n%s", status, report, broken.Body)
+				}
+				unanswered[report.Refusals[0].ID]++
 			})
-			if diff := gocmp.Diff(s.excused, excused); diff != "" {
-				t.Errorf("requests that may be refused (-want +got):\n%s", diff)
+			if diff := gocmp.Diff(s.unanswered, unanswered); diff != "" {
+				t.Errorf("requests that lack a result, by what they are refused for (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// excuse is why a request may be refused that a provider took: empty if there is no
-// reason.
-func excuse(url string, r fakewire.Report) string {
-	if !ofOpenAI(url) && len(r.Refusals) == 1 && r.Refusals[0].ID == "SO-10" {
-		return longIDs
+// take sends a request that has to be taken.
+func take(t *testing.T, p protocol.Protocol, req protocol.Request) {
+	t.Helper()
+	if status, report := send(t, p, req); status != http.StatusOK || !report.Held() {
+		t.Errorf("status %d, %+v\n%s", status, report, req.Body)
 	}
-	return ""
 }
 
-const longIDs = "an imitator of OpenAI gave ids that are longer than OpenAI's may be"
+// loseResult takes the last result out of a history, and reports whether it had one.
+func loseResult(req *llm.Request) bool {
+	for i, m := range slices.Backward(req.Messages) {
+		if n := len(m.Parts) - 1; m.Role == llm.RoleTool {
+			m.Parts = m.Parts[:n]
+			req.Messages[i] = m
+			if n == 0 {
+				req.Messages = slices.Delete(req.Messages, i, i+1)
+			}
+			return true
+		}
+	}
+	return false
+}
 
 // send sends a request to a strict server with a script of one turn.
 func send(t *testing.T, p protocol.Protocol, req protocol.Request) (status int, report fakewire.Report) {
