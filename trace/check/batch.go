@@ -20,6 +20,9 @@ type batch struct {
 	// two have one.
 	queues map[string]*queue
 	queued int
+	// gone says that a request has followed whose messages were rewritten: the calls
+	// need not be there.
+	gone bool
 	// reused says that the id of a call is empty or was used before.
 	reused bool
 	// running counts the calls between tool.start and tool.end.

@@ -94,6 +94,12 @@ var brokenRules = []brokenRun{
 	{"INV-07", "cap", "the turn is lost", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.Appended = nil })
 	}},
+	{"INV-07", "a retry after a rewrite", "the turn after it is lost", func(_ *testing.T, s *script) {
+		s.events, s.used = s.events[:len(s.events)-4], perTurn
+		s.turn(c2).starts(c2).ends(good("c2"))
+		s.history = s.history[:1]
+		s.decide(trace.Stop, trace.CausePolicy, 0).done().end(trace.CausePolicy)
+	}},
 	{"INV-08", "plain", "started twice", func(t *testing.T, s *script) {
 		s.insert(s.index(t, trace.KindToolStart, 0)+1, trace.ToolStart{Call: "c1", Name: "f", Args: c1.Args})
 	}},

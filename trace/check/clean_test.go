@@ -94,6 +94,20 @@ var cleanRuns = map[string]func() *script{
 		s.add(trace.Rewrite{Cause: "compaction"})
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
+	"a failure after a rewrite": func() *script {
+		s := begin("r1", declared).round(c1, good("c1")).done()
+		s.history, s.sent = []llm.Message{llm.User("a summary")}, 0
+		s.add(trace.Rewrite{Cause: "compaction"}).ask().attempt(1, trace.ModelError{Error: trace.Error{Status: 400}})
+		e := s.decide(trace.Stop, trace.CauseError, 0).done().runEnd(trace.CauseError)
+		e.Error = &trace.Error{Type: "api"}
+		return s.add(e)
+	},
+	"a retry after a rewrite": func() *script {
+		s := begin("r1", declared).round(c1, good("c1")).done()
+		s.history, s.sent = []llm.Message{llm.User("a summary")}, 0
+		s.add(trace.Rewrite{Cause: "compaction"}).ask().attempt(1, trace.ModelError{Error: trace.Error{Retryable: true}})
+		return s.attempt(1, trace.ModelRetry{}).request(2).turn(text("a")).done().end(trace.CauseNone)
+	},
 	"rewrite that keeps a part": func() *script {
 		s := begin("r1", declared).round(c1, good("c1")).done().round(c2, good("c2")).done()
 		s.sent = 2

@@ -91,9 +91,10 @@ func (r *run) unanswered(pending *names) {
 }
 
 // lost returns the first call of the last turn that no message has and that is
-// not pending. One whose id is no good may have another there.
+// not pending. One whose id is no good may have another there, and those that a
+// rewrite has taken away are not missed.
 func (r *run) lost(pending *names) (id string, found bool) {
-	if r.batch.turn == 0 {
+	if r.batch.turn == 0 || r.batch.gone {
 		return "", false
 	}
 	for i := range r.batch.calls {

@@ -104,6 +104,7 @@ func (r *run) messages(x *exchange, b trace.ModelRequest) {
 	if kept := max(0, b.Kept); kept < l.n {
 		l.cut(kept)
 	}
+	r.batch.gone = r.batch.gone || x == &r.answer && x.rewritten
 	x.said.there, x.said.nth, x.rewritten = false, 0, false
 	r.append(l, b.New)
 	l.sent(&r.sink)

@@ -1,0 +1,46 @@
+package loop_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// A run whose history gave way to a summary may end in any way: the calls of the
+// turns before are not missed.
+func TestSummaryThenAnyEnd(t *testing.T) {
+	summary := policy("summary", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		if s.Step != 1 {
+			return none, nil
+		}
+		return loop.Decision{Messages: []llm.Message{llm.User("all so far")}, Note: "compaction"}, nil
+	}})
+	cfg := loop.Config{
+		Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{summary},
+		Retry: loop.Retry{Max: 1}, Clock: fake.NewClock(),
+	}
+	for name, turns := range map[string][]fake.Turn{
+		"a failure": {calls("a"), {Error: &fake.Failure{Status: 400}}},
+		"a retry":   {calls("a"), busy(0), text("z")},
+		"an answer": {calls("a"), text("z")},
+		"calls":     {calls("a"), calls("a#d"), text("z")},
+	} {
+		_, events, _ := ran(t, inTurn(turns...), cfg)
+		holds(t, name, events)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var mem trace.Memory
+	cfg.Sink = &mem
+	run := newAgent(t, model(calls("a"), text("z")), cfg).Start(ctx, loop.Ask("go"))
+	for ev := range run.Events() {
+		if _, ok := ev.Body.(trace.ModelRequest); ok && ev.Step == 1 {
+			cancel()
+		}
+	}
+	holds(t, "a cancel", mem.Events())
+}
