@@ -6,10 +6,12 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm/llmtest"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/scenario"
@@ -45,6 +47,12 @@ func tableOf(t *testing.T, name string) string {
 			rows = append(rows, []string{"`" + string(i.Law) + "`", i.What, i.Hint, i.Invariant})
 		}
 		return markdown([]string{"law", "what holds", "usual cause, and what to do", "part of"}, rows)
+	case "rules":
+		var rows [][]string
+		for _, r := range wire.Rules() {
+			rows = append(rows, []string{r.ID, r.Says, strconv.Itoa(r.Status), r.Type, r.Param, r.Code})
+		}
+		return markdown([]string{"id", "what is refused", "status", "type", "param", "code"}, rows)
 	case "options":
 		var rows [][]string
 		for _, o := range scenario.OptionNames() {

@@ -134,9 +134,9 @@ func (in inbound) unauthorized() *refusal {
 // refuse answers with a refusal, and notes it.
 func (x *exchange) refuse(e *refusal) {
 	if e.kind == "" {
-		e.kind = "invalid_request_error"
+		e.kind = invalidRequest
 		if x.provider == Gemini {
-			e.kind = "INVALID_ARGUMENT"
+			e.kind = invalidArgument
 		}
 	}
 	id := "req_" + name(x.place)

@@ -233,7 +233,7 @@ func deepSeekReasoning(history []object, model string) *refusal {
 	}
 	for i, m := range history[from:] {
 		if m.get("tool_calls").given() && !m.get("reasoning_content").given() {
-			return refused("SO-19", "Missing `reasoning_content` field in the assistant message at message index %d.", from+i).at("", "invalid_request_error")
+			return refused("SO-19", "Missing `reasoning_content` field in the assistant message at message index %d.", from+i).at("", invalidRequest)
 		}
 	}
 	return nil

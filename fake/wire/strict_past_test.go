@@ -1,0 +1,77 @@
+package wire_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/looptape/looptape/fake"
+)
+
+// What the server itself says in the lane main: the name of its first answer, and
+// of the same in another lane.
+const (
+	firstAnswer = "00000001855b9691"
+	otherAnswer = "00000001cbeff0d2"
+)
+
+// thoughtful is a script whose first turn thinks and calls.
+func thoughtful() []fake.Turn {
+	return []fake.Turn{
+		{Reasoning: "Hm.", Text: "the first turn", Calls: []fake.Call{{ID: "call_1", Name: "f", Args: "{}"}, {ID: "call_2", Name: "f", Args: "{}"}}},
+		{Text: "the second turn"},
+	}
+}
+
+// opaque is the same script with ids and encrypted content of its own.
+func opaque() []fake.Turn {
+	t := thoughtful()
+	t[0].ResponseID = "resp_mine"
+	t[0].ReasoningOpaque = json.RawMessage(`{"id":"rs_mine","encrypted_content":"gAAAAABmine"}`)
+	t[0].Calls[0].Opaque = json.RawMessage(`{"id":"fc_mine"}`)
+	return t
+}
+
+func responsesPastRows() []strictRow {
+	talk := func(items ...string) string { return responsesBody(strings.Join(items, ",")) }
+	call := func(id, callID string) string {
+		return `{"type":"function_call","id":"` + id + `","call_id":"` + callID + `","name":"f","arguments":"{}"}`
+	}
+	think := func(id, encrypted string) string {
+		return `{"type":"reasoning","id":"` + id + `","summary":[],"encrypted_content":"` + encrypted + `"}`
+	}
+	reference := func(id string) string { return `{"type":"item_reference","id":"` + id + `"}` }
+	previous := func(id string) string { return `"previous_response_id":"` + id + `"` }
+	two := strings.Replace(itemOutput, "_1", "_2", 1)
+	rs, fc, fc2 := "rs_"+firstAnswer+"_0", "fc_"+firstAnswer+"_2", "fc_"+firstAnswer+"_3"
+	made := madeContent(rs)
+	right := talk(itemUser, think(rs, made), call(fc, "call_1"), call(fc2, "call_2"), itemOutput, two)
+	mine := talk(itemUser, think("rs_mine", "gAAAAABmine"), call("fc_mine", "call_1"), itemOutput)
+	gone := " Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
+	return []strictRow{
+		{id: "SR-01", name: "of the answer before", script: thoughtful(), wrong: responsesBody(itemOutput, previous("resp_"+firstAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "No tool output found for function call call_2."},
+		{id: "SR-02", name: "beside the answer before", script: opaque(), wrong: responsesBody(itemOutput+","+two+","+strings.Replace(itemOutput, "_1", "_3", 1), previous("resp_mine")), right: responsesBody(itemOutput+","+two, previous("resp_mine"))},
+		{id: "SR-04", name: "of the answer before", script: thoughtful(), wrong: responsesBody(think(rs, made)+","+itemSaid+","+itemOutput+","+two, previous("resp_"+firstAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "Duplicate item found with id " + rs + ". Remove duplicate items from your input and try again."},
+		{id: "SR-08", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), itemOutput), right: right, said: "Item '" + fc + "' of type 'function_call' was provided without its required 'reasoning' item: '" + rs + "'."},
+		{id: "SR-08", name: "behind it", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), think(rs, made), call(fc2, "call_2"), itemOutput, two), right: right},
+		{id: "SR-08", name: "of a script", script: opaque(), wrong: talk(itemUser, call("fc_mine", "call_1"), itemOutput), right: mine, said: "Item 'fc_mine' of type 'function_call' was provided without its required 'reasoning' item: 'rs_mine'."},
+		{id: "SR-08", name: "without ids", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), itemOutput), right: talk(itemUser, itemCall, itemOutput)},
+		{id: "SR-09", script: thoughtful(), wrong: talk(itemUser, think(rs, made[:len(made)-1]), call(fc, "call_1"), itemOutput), right: right, said: "The encrypted content gAAA..." + made[len(made)-5:len(made)-1] + " could not be verified."},
+		{id: "SR-09", name: "of another id", script: thoughtful(), wrong: talk(itemUser, think(rs, madeContent("rs_"+firstAnswer+"_1")), call(fc, "call_1"), itemOutput), right: right},
+		{id: "SR-09", name: "of another lane", script: thoughtful(), wrong: talk(itemUser, think("rs_1", madeContent("rs_"+otherAnswer+"_0")), itemSaid), right: talk(itemUser, think("rs_1", made), itemSaid)},
+		{id: "SR-09", name: "altered without id", script: thoughtful(), wrong: talk(itemUser, strings.Replace(think("", made[:30]), `"id":"",`, "", 1), itemSaid), right: talk(itemUser, strings.Replace(think("", made), `"id":"",`, "", 1), itemSaid)},
+		{id: "SR-09", name: "of a script", script: opaque(), wrong: talk(itemUser, think("rs_mine", "gAAAAAB"), call("fc_mine", "call_1"), itemOutput), right: mine, said: "The encrypted content gAAAAAB could not be verified."},
+		{id: "SR-10", wrong: responsesBody(itemUser+","+reference("rs_1")+","+itemSaid, `"store":false`), right: talk(itemUser, itemSaid), said: "Item with id 'rs_1' not found." + gone},
+		{id: "SR-10", name: "reasoning", wrong: responsesBody(itemUser+`,{"type":"reasoning","id":"rs_1","summary":[]},`+itemSaid, `"store":false`), right: responsesBody(itemUser+`,{"type":"reasoning","id":"rs_1","summary":[]},`+itemSaid, `"store":true`), said: "Item with id 'rs_1' not found." + gone},
+		{id: "SR-10", name: "reasoning with its content", wrong: responsesBody(itemUser+`,{"type":"reasoning","id":"rs_1","summary":[]},`+itemSaid, `"store":false`), right: responsesBody(itemUser+","+itemThink+`,{"type":"reasoning","summary":[]},`+itemSaid, `"store":false`)},
+		{id: "SR-10", name: "an unknown one", script: thoughtful(), wrong: talk(itemUser, reference("rs_1"), itemSaid), right: talk(itemUser, reference(rs), reference(fc), itemOutput)},
+		{id: "SR-10", name: "of a turn that is not there", script: thoughtful(), wrong: talk(itemUser, reference("msg_"+firstAnswer+"_9"), itemSaid), right: talk(itemUser, reference("msg_"+firstAnswer+"_1"))},
+		{id: "SR-11", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_1")), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "Previous response with id 'resp_1' not found."},
+		{id: "SR-11", name: "of another lane", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+otherAnswer)), right: responsesBody(itemUser, `"previous_response_id":null`)},
+	}
+}
+
+// madeContent is the encrypted content that the server makes up for an item.
+func madeContent(id string) string {
+	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
+}
