@@ -129,6 +129,10 @@ func (s *responsesDecoder) whole(it *item) error {
 		return err
 	case kindCall, kindCustomCall:
 		s.called = true
+		if it.status == statusIncomplete {
+			s.unended(it)
+			return nil
+		}
 		s.emit(llm.PartDone{Part: it.call()})
 		return nil
 	}
@@ -138,6 +142,15 @@ func (s *responsesDecoder) whole(it *item) error {
 	}
 	s.emit(llm.PartDone{Part: it.unknown()})
 	return nil
+}
+
+// unended emits a call whose item says that the provider did not end it (quirk
+// QR-03), as in a stream that has no end of it.
+func (s *responsesDecoder) unended(it *item) {
+	s.calls++
+	c := it.call()
+	s.emit(llm.ToolCallStart{Index: s.calls, ID: c.ID, Name: c.Name, Opaque: c.Opaque})
+	s.emit(llm.ToolCallDelta{Index: s.calls, Args: c.Args})
 }
 
 // finish emits what a response says of itself at its end.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/looptape/looptape/llm"
@@ -86,20 +87,29 @@ func (s *responsesDecoder) endCall(it *openItem) {
 	it.added.kind = it.kind
 	s.named(it, &it.added)
 	c := &it.call
-	joined := string(c.joined)
-	best := joined
-	for _, args := range []string{c.last, c.done, c.told} {
-		if isWhole(args, it.kind) {
-			best = args
-			break
-		}
+	best := c.best(it.kind)
+	if len(c.joined) == 0 {
+		c.joined = []byte(best)
+		s.show(it)
 	}
 	end := llm.ToolCallEnd{Index: c.index}
-	if best != joined {
+	if best != string(c.joined) {
 		end.Args = best
 		s.emit(llm.Warning{Code: WarnArguments, Message: "the arguments of " + c.id + " came in several forms that differ; the last whole one was kept"})
 	}
 	if it.finished || end.Args != "" {
 		s.emit(end)
 	}
+}
+
+// best returns the telling that counts. If none is whole, it is what was streamed, or
+// what is told where nothing was.
+func (c *callState) best(kind string) string {
+	joined := string(c.joined)
+	for _, args := range []string{c.last, c.done, c.told, joined} {
+		if isWhole(args, kind) {
+			return args
+		}
+	}
+	return cmp.Or(joined, c.told, c.done, c.last)
 }

@@ -221,7 +221,7 @@ func (s *responsesDecoder) terminal(ev *event) (bool, error) {
 	if r.failure != nil {
 		return false, r.failure
 	}
-	if r.status == "" || status == "incomplete" {
+	if r.status == "" || status == statusIncomplete {
 		r.status = status
 	}
 	if err := s.endItems(r.output); err != nil {

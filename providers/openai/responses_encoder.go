@@ -201,7 +201,7 @@ func (e *responsesEncoder) closeTexts() {
 func (e *responsesEncoder) status() string {
 	switch e.finish.Reason {
 	case llm.FinishLength, llm.FinishContentFilter, llm.FinishUnknown:
-		return "incomplete"
+		return statusIncomplete
 	case llm.FinishError:
 		return "failed"
 	case llm.FinishStop, llm.FinishToolCalls, llm.FinishRefusal, llm.FinishPause, llm.FinishMalformedCall:
@@ -225,7 +225,7 @@ func (e *responsesEncoder) appendResponse(dst []byte, status string) []byte {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"incomplete_details":`...)
-	if reason := e.reason(); status == "incomplete" && reason != "" {
+	if reason := e.reason(); status == statusIncomplete && reason != "" {
 		dst = append(appendFirst(dst, "reason", reason), '}')
 	} else {
 		dst = append(dst, "null"...)
@@ -237,7 +237,7 @@ func (e *responsesEncoder) appendResponse(dst []byte, status string) []byte {
 			dst = append(dst, ',')
 		}
 		if it.final == nil {
-			it.final = it.append(nil, "incomplete")
+			it.final = it.append(nil, statusIncomplete)
 		}
 		dst = append(dst, it.final...)
 	}

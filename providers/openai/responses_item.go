@@ -37,6 +37,9 @@ const (
 	kindCustomOutput = "custom_tool_call_output"
 )
 
+// statusIncomplete is the status of an item, or a response, that was cut.
+const statusIncomplete = "incomplete"
+
 // readItem reads an item; content, summary and output are left for when its kind
 // is known, which may be its last member.
 func readItem(d *jsonio.Dec) (it item) {

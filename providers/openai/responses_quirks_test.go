@@ -76,6 +76,11 @@ func item1(args string) string {
 	return fmt.Sprintf(`{"type":"function_call","status":"completed","arguments":%q,%s}`, args, fc1)
 }
 
+// unended is an item, or the end of one, that is incomplete.
+func unended(text string) string {
+	return strings.Replace(text, `"status":"completed"`, `"status":"incomplete"`, 1)
+}
+
 func textDelta(index int, text string) string {
 	return fmt.Sprintf(`{"type":"response.output_text.delta","item_id":"msg_1","output_index":%d,"content_index":0,"delta":%q,"logprobs":[]}`, index, text)
 }
@@ -150,6 +155,19 @@ var responsesQuirks = []responsesQuirk{
 		finish: llm.FinishLength, raw: "max_output_tokens", usage: llm.Usage{Input: 10, Output: 7},
 	},
 	{
+		id:     "QR-03 buffered, and the item says so",
+		body:   `{"id":"resp_1","model":"gpt-5-2025-08-07","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + unended(item1(whole)) + `,` + unended(strings.ReplaceAll(item1(cut), "_1", "_2")) + `],"usage":{"input_tokens":10,"output_tokens":7}}`,
+		want:   []llm.Part{call("call_1", whole, fcOpaque), call("call_2", cut, `{"id":"fc_2"}`)},
+		finish: llm.FinishLength, raw: "max_output_tokens", usage: llm.Usage{Input: 10, Output: 7},
+		warnings: llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd,
+	},
+	{
+		id:     "QR-03 the end of the item says so",
+		wire:   stream(created, added(0, fc1), delta(0, cut), argsDone(0, cut), unended(itemDone(0, fc1, cut)), completed),
+		want:   []llm.Part{call("call_1", cut, fcOpaque)},
+		finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd,
+	},
+	{
 		id:     "QR-04",
 		wire:   stream(created, added(0, fc1), delta(0, `{"a"`), delta(0, `:1}`), added(1, fc2), delta(1, `{}`), itemDone(1, fc2, `{}`), completed),
 		want:   []llm.Part{call("call_1", whole, fcOpaque), call("call_2", `{}`, `{"id":"fc_2"}`)},
@@ -189,6 +207,12 @@ var responsesQuirks = []responsesQuirk{
 		id:     "QR-05 none is whole",
 		wire:   stream(created, added(0, fc1), delta(0, `{"city":`), delta(0, `,"unit":"C"}`), argsDone(0, cut), itemDone(0, fc1, `1`), completedWith(item1(`[1]`))),
 		want:   []llm.Part{call("call_1", `{"city":,"unit":"C"}`, fcOpaque)},
+		finish: llm.FinishToolCalls,
+	},
+	{
+		id:     "QR-05 none is whole, and no delta came",
+		wire:   stream(created, added(0, fc1), argsDone(0, cut), itemDone(0, fc1, ""), completed),
+		want:   []llm.Part{call("call_1", cut, fcOpaque)},
 		finish: llm.FinishToolCalls,
 	},
 	{

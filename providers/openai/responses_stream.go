@@ -145,6 +145,7 @@ func (s *responsesDecoder) end(it *openItem, whole *item) error {
 	it.closed, it.finished = true, true
 	switch {
 	case isCall(it.kind):
+		it.finished = whole.status != statusIncomplete
 		s.named(it, whole)
 		it.call.done = whole.args
 		s.advance(it, whole.args)
