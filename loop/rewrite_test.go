@@ -37,10 +37,41 @@ func TestSummaryThenAnyEnd(t *testing.T) {
 	var mem trace.Memory
 	cfg.Sink = &mem
 	run := newAgent(t, model(calls("a"), text("z")), cfg).Start(ctx, loop.Ask("go"))
-	for ev := range run.Events() {
+	for ev := range run.Events() { //nolint:errcheck // the run's error is the cancel
 		if _, ok := ev.Body.(trace.ModelRequest); ok && ev.Step == 1 {
 			cancel()
 		}
 	}
 	holds(t, "a cancel", mem.Events())
+}
+
+// A policy may answer in the model's place, a cache for one, whatever the history
+// holds that the run began with.
+func TestCacheInAConversation(t *testing.T) {
+	said := llm.Assistant(llm.Text{Text: "so"})
+	cached := &llm.Turn{Parts: []llm.Part{llm.Text{Text: "cached"}}, Finish: llm.FinishStop}
+	call := &llm.Turn{Parts: []llm.Part{llm.ToolCall{ID: "k1", Name: "a", Args: "{}"}}}
+	for name, c := range map[string]struct {
+		history []llm.Message
+		first   *llm.Turn
+	}{
+		"an answer behind calls": {[]llm.Message{llm.User("q"), called("c1"), told("c1"), said}, cached},
+		"an answer behind text":  {[]llm.Message{llm.User("q"), said}, cached},
+		"a call behind text":     {[]llm.Message{llm.User("q"), said}, call},
+		"a call behind calls":    {[]llm.Message{llm.User("q"), called("c1"), told("c1"), said}, call},
+	} {
+		cache := around("cache", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+			if call.Step == 0 {
+				return c.first, nil
+			}
+			return next(ctx, call)
+		})
+		var mem trace.Memory
+		in := loop.Continue(c.history, llm.User("go"))
+		in.Sink = &mem
+		if _, err := newAgent(t, model(text("z")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{cache}}).Run(t.Context(), in); err != nil {
+			t.Errorf("%s: got %v", name, err)
+		}
+		holds(t, name, mem.Events())
+	}
 }

@@ -39,6 +39,9 @@ var brokenRules = []brokenRun{
 		s.history = append(s.history[:1:1], llm.Assistant(text("no calls")))
 		s.ask().turn(text("a")).done().end(trace.CauseNone)
 	}},
+	{"INV-01", "a policy calls in a conversation", "the run goes on with another call", func(t *testing.T, s *script) {
+		request(t, s, 0, func(m []llm.Message) { m[5], m[6] = llm.Assistant(c2), llm.ToolResults(good("c2")) })
+	}},
 	{"INV-02", "plain", "a message lies between", func(t *testing.T, s *script) {
 		change(t, s, 1, func(b *trace.ModelRequest) {
 			b.New = []llm.Message{b.New[0], llm.ToolResults(good("c1"), good("c2")), llm.User("hurry"), llm.ToolResults(good("c3"))}
@@ -74,6 +77,9 @@ var brokenRules = []brokenRun{
 	{"INV-05", "rewrite", "without its event", func(t *testing.T, s *script) { s.remove(t, trace.KindRewrite, 0) }},
 	{"INV-05", "plain", "more kept than there was", func(t *testing.T, s *script) {
 		change(t, s, 1, func(b *trace.ModelRequest) { b.Kept++ })
+	}},
+	{"INV-05", "a policy answers in a conversation", "the answer is changed", func(t *testing.T, s *script) {
+		request(t, s, 0, func(m []llm.Message) { m[5] = llm.Assistant(text("otherwise")) })
 	}},
 	{"INV-05", "usage by purpose", "more kept than a judge was sent", func(t *testing.T, s *script) {
 		change(t, s, 2, func(b *trace.ModelRequest) { b.Kept = 2 })

@@ -173,6 +173,23 @@ var cleanRuns = map[string]func() *script{
 		s.add(trace.StepStart{}).add(trace.ModelTurn{Message: m}).decide(trace.End, trace.CauseNone, 0)
 		return s.done().end(trace.CauseNone)
 	},
+	"a policy answers in a conversation": func() *script {
+		s := inConversation().instead(text("as before")).decide(trace.GoOn, trace.CauseContinuedTurn, 0).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"a policy calls in a conversation": func() *script {
+		s := inConversation().instead(c1).decide(trace.GoOn, trace.CauseCalls, 1).starts(c1).ends(good("c1")).results(good("c1")).done()
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"a policy answers in a conversation, and says more": func() *script {
+		s := inConversation().instead(text("as before")).decide(trace.GoOn, trace.CauseEndHook, 0).done()
+		s.history = append(s.history, llm.Assistant(text("or rather")), llm.User("go on"))
+		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	},
+	"a policy answers a conversation": func() *script {
+		s := inConversation()
+		return s.instead(text("as before")).decide(trace.End, trace.CauseNone, 0).done().end(trace.CauseNone)
+	},
 	"a policy answers two steps": func() *script {
 		s := begin("r1", declared).round(c1, good("c1")).done()
 		for _, m := range []llm.Message{llm.Assistant(), llm.Assistant(text("x"), c2)} {
@@ -268,6 +285,14 @@ var cleanRuns = map[string]func() *script{
 		s := begin("r1", declared).add(trace.Custom{Name: "x"}).add(trace.Unknown{Name: "y", Raw: json.RawMessage("{}")}).add(trace.Warning{Code: "z"})
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
+}
+
+// inConversation begins the first step of a run whose input has turns already.
+func inConversation() *script {
+	s := begin("r1", declared)
+	s.history = append(s.history, llm.Assistant(call("h1", "f")), llm.ToolResults(good("h1")), llm.Assistant(text("so")), llm.User("and?"))
+	s.step = 0
+	return s.add(trace.StepStart{})
 }
 
 func TestCleanRuns(t *testing.T) {

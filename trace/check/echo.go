@@ -60,8 +60,14 @@ func carries(m llm.Message) bool {
 // for lost to tell.
 func (r *run) echo(messages []llm.Message) (same bool) {
 	turn := &r.answer.said
+	if !turn.there {
+		return true
+	}
 	m := turnAt(messages, turn.nth)
-	if !turn.there || m == nil {
+	if r.answer.list.n == 0 {
+		m = lastLike(messages, turn.Parts)
+	}
+	if m == nil {
 		return true
 	}
 	was, is := spoken(turn.Parts), spoken(m.Parts)
@@ -103,6 +109,22 @@ func turnAt(messages []llm.Message, n int) *llm.Message {
 		}
 	}
 	return nil
+}
+
+// lastLike returns the last assistant message that says what a turn says, or else
+// the last of all; nil if there is none. A run's first messages begin with those of
+// its input, which may hold any number of turns.
+func lastLike(messages []llm.Message, turn []llm.Part) (last *llm.Message) {
+	for i := len(messages) - 1; i >= 0; i-- {
+		switch m := &messages[i]; {
+		case m.Role != llm.RoleAssistant:
+		case spoken(m.Parts) == spoken(turn):
+			return m
+		case last == nil:
+			last = m
+		}
+	}
+	return last
 }
 
 // strange reports the first call of an echo that the model did not make.
