@@ -23,24 +23,13 @@ type play struct {
 	request *llm.Request
 	turn    fake.Turn // as it is encoded
 	array   bool      // a stream is one JSON array
+	masked  string    // what may be told of the key
 }
 
 // answer plays a turn of the script.
 func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
-	p := &play{endpoint: x.endpoint, place: x.place, request: req, turn: *t, array: x.array}
-	p.sign(&p.turn)
-	shown := make([]bool, len(x.server.cfg.Quirks))
-	for i, q := range x.server.cfg.Quirks {
-		if q.applies(p) && q.form.turn != nil {
-			shown[i] = q.form.turn(p, &p.turn)
-		}
-	}
-	r := p.render()
-	for i, q := range x.server.cfg.Quirks {
-		if q.applies(p) && q.form.reply != nil {
-			shown[i] = q.form.reply(p, r) || shown[i]
-		}
-	}
+	p := &play{endpoint: x.endpoint, place: x.place, request: req, turn: *t, array: x.array, masked: x.masked}
+	r, shown := p.shows(x.server.cfg.Quirks)
 	x.server.show(shown)
 	x.remember(cmp.Or(x.lane, req.Model), p, r)
 	if wait := x.server.cfg.Wait; wait != nil {
@@ -50,6 +39,24 @@ func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
 		r.delay, r.between = 0, 0
 	}
 	r.write(ctx, x.w)
+}
+
+// shows returns the answer with quirks, and which of them are shown.
+func (p *play) shows(quirks []Quirk) (r *reply, shown []bool) {
+	p.sign(&p.turn)
+	shown = make([]bool, len(quirks))
+	for i, q := range quirks {
+		if q.applies(p) && q.form.turn != nil {
+			shown[i] = q.form.turn(p, &p.turn)
+		}
+	}
+	r = p.render()
+	for i, q := range quirks {
+		if q.applies(p) && q.form.reply != nil {
+			shown[i] = q.form.reply(p, r) || shown[i]
+		}
+	}
+	return r, shown
 }
 
 // show counts the quirks of an answer.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -138,22 +139,15 @@ type thought struct {
 	after           string // the kind of the block before it; empty if it is the first
 }
 
-// thoughts are all of the lane, in order.
+// thoughts are all of the lane, in order, with those that quirks add.
 func (p *past) thoughts() []thought {
 	if p.said != nil {
 		return p.said
 	}
 	p.said = []thought{}
 	for at := range p.places() {
-		t, _ := p.turn(at)
-		a := play{endpoint: p.endpoint, request: &llm.Request{}}
-		a.sign(&t)
-		var acc llm.Accumulator
-		for _, ev := range t.StreamedEvents() {
-			acc.Add(ev)
-		}
 		after := ""
-		for _, part := range acc.Turn().Parts {
+		for _, part := range p.answered(at) {
 			kind := blockKind(part)
 			if r, ok := part.(llm.Reasoning); ok {
 				o := value(r.Opaque).object()
@@ -163,6 +157,21 @@ func (p *past) thoughts() []thought {
 		}
 	}
 	return p.said
+}
+
+// answered are the parts of the answer at a place, as a client reads them; there are
+// none of one that fails. Where the script does not tell tries apart, it is that to a
+// second one: what quirks do to the first alone is to let it fail.
+func (p *past) answered(at fake.Place) []llm.Part {
+	t, _ := p.turn(at)
+	at.Attempt = max(at.Attempt, 2)
+	a := &play{endpoint: p.endpoint, place: at, request: p.req, turn: t}
+	if a.request == nil {
+		a.request = &llm.Request{}
+	}
+	r, _ := a.shows(p.cfg.Quirks)
+	m, _ := a.said(r)
+	return m.Parts
 }
 
 // blockKind is the type of the block that a part of an answer is.
