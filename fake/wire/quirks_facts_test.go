@@ -119,6 +119,16 @@ func sends(n int, texts ...string) fact {
 	}
 }
 
+// sendsNot holds that the n-th request, from 1, does not have this text.
+func sendsNot(n int, text string) fact {
+	return func(t *testing.T, o *played) {
+		t.Helper()
+		if strings.Contains(string(o.exchanges[n-1].request), text) {
+			t.Errorf("request %d has %s:\n%s", n, text, o.exchanges[n-1].request)
+		}
+	}
+}
+
 // refuses holds that the run's last word is a refusal.
 func refuses(t *testing.T, o *played) {
 	t.Helper()

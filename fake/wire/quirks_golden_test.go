@@ -61,7 +61,7 @@ func (s shown) test(t *testing.T) {
 				continue
 			}
 			title := protocol + " " + word
-			plain := over(t, s.scenario, protocol, deliveries[word])
+			plain := s.over(t, protocol, word)
 			o := s.over(t, protocol, word, q)
 			t.Run(title, func(t *testing.T) {
 				if o.report.Shown[q.String()] == 0 {
@@ -84,13 +84,13 @@ func (s shown) form(q wire.Quirk) wire.QuirkForm {
 	return wire.Quirks()[i]
 }
 
-// over plays the scenario with the quirk.
-func (s shown) over(t *testing.T, protocol, word string, q wire.Quirk) *played {
+// over plays the scenario.
+func (s shown) over(t *testing.T, protocol, word string, quirks ...wire.Quirk) *played {
 	t.Helper()
 	if s.stalls {
-		return bubbled(t, s.name(), protocol, deliveries[word], q)
+		return bubbled(t, s.name(), protocol, deliveries[word], quirks...)
 	}
-	return over(t, s.name(), protocol, deliveries[word], q)
+	return over(t, s.name(), protocol, deliveries[word], quirks...)
 }
 
 // name is that of the scenario.

@@ -146,6 +146,7 @@ func (r *reply) write(ctx context.Context, w http.ResponseWriter) {
 	switch r.end {
 	case endBody:
 	case reset:
+		_ = flush.Flush() // the headers, if nothing else came
 		panic(http.ErrAbortHandler)
 	case hang:
 		_ = flush.Flush() // the headers, if nothing else came

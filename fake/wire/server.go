@@ -74,6 +74,7 @@ type exchange struct {
 	place  fake.Place
 	w      http.ResponseWriter
 	array  bool   // a stream is one JSON array
+	masked string // what may be told of the key
 	known  uint64 // the conversation, as memory has it
 	broke  bool   // a violation was noted
 }
@@ -92,11 +93,12 @@ func (x *exchange) serve(r *http.Request) {
 		return
 	}
 	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, header: r.Header, key: x.key(r), body: body}
+	x.masked = masked(in.key)
 	if e := in.unauthorized(); e != nil {
 		x.refuse(e)
 		return
 	}
-	req, err := x.proto.DecodeRequest(x.path, body)
+	req, err := x.proto.DecodeRequest(x.path, in.spelled())
 	if err == nil {
 		req = unmarked(req)
 		x.check(req)
