@@ -164,7 +164,9 @@ func blocksPrompt(_ *play, r *reply) bool {
 		if !gjson.Get(text, candidatePath).Exists() {
 			return text
 		}
-		return put(drop(text, "candidates"), "promptFeedback", `{"blockReason":"PROHIBITED_CONTENT"}`)
+		text = put(drop(text, "candidates"), "promptFeedback", `{"blockReason":"PROHIBITED_CONTENT"}`)
+		input := gjson.Get(text, "usageMetadata.promptTokenCount").Raw
+		return put(text, "usageMetadata", `{"promptTokenCount":`+input+`,"totalTokenCount":`+input+`}`)
 	})
 }
 
