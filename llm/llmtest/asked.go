@@ -60,6 +60,7 @@ func askedCases() (all []*testcase) {
 func (w *world) asks(set func(r *llm.Request), show func(r *llm.Request) string) {
 	req := w.request(modelA)
 	set(req)
+	w.prepare(req)
 	if !w.goesThrough(Asked, req) {
 		return
 	}

@@ -3,7 +3,6 @@ package llmtest
 import (
 	"context"
 	"errors"
-	"testing/synctest"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -104,11 +103,10 @@ func cancelledBehind(w *world) {
 func cancelledInStall(w *world) {
 	for _, request := range []func(string) *llm.Request{w.simple, w.buffered} {
 		ctx, cancel := context.WithCancel(context.Background())
-		go func() {
-			synctest.Wait()
-			cancel()
-		}()
+		soon := time.AfterFunc(time.Minute, cancel) //nolint:forbidigo // virtual: it is a bubble's
 		w.ended(w.ask(ctx, request(modelA), nil), context.Canceled)
+		soon.Stop()
+		cancel()
 	}
 }
 

@@ -34,7 +34,7 @@ type Suite struct {
 	// Private is what the model's provider wants back with the parts of an answer.
 	Private Private
 	// Prepare, if set, completes each request before it is asked, with what the
-	// provider needs beside what the case is about.
+	// provider needs beside what the case is about. It must leave what is set.
 	Prepare func(req *llm.Request)
 }
 

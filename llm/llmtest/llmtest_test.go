@@ -1,10 +1,12 @@
 package llmtest_test
 
 import (
+	"cmp"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/llm/llmtest"
 )
 
@@ -21,7 +23,7 @@ var faults = []struct {
 	law   llmtest.Law
 	fault string
 }{
-	{llmtest.Order, "no finish"}, {llmtest.Order, "two finishes"}, {llmtest.Order, "speaks on"}, {llmtest.Order, "no end"}, {llmtest.Order, "late start"},
+	{llmtest.Order, "no finish"}, {llmtest.Order, "two finishes"}, {llmtest.Order, "speaks on"}, {llmtest.Order, "no end"}, {llmtest.Order, "late start"}, {llmtest.Order, "ends twice"},
 	{llmtest.OneEnd, "error twice"}, {llmtest.OneEnd, "beside an event"}, {llmtest.OneEnd, "nil event"}, {llmtest.OneEnd, "goes on"},
 	{llmtest.Said, "plain text"}, {llmtest.Said, "no cached tokens"}, {llmtest.Said, "no private data"},
 	{llmtest.Chunking, "lone letters"},
@@ -34,7 +36,7 @@ var faults = []struct {
 	{llmtest.Lazy, "asks at once"},
 	{llmtest.Repeat, "counts"},
 	{llmtest.Concurrency, "mixes"},
-	{llmtest.Errors, "no status"}, {llmtest.Errors, "never again"}, {llmtest.Errors, "no wait"}, {llmtest.Errors, "no message"}, {llmtest.Errors, "plain error"},
+	{llmtest.Errors, "no status"}, {llmtest.Errors, "never again"}, {llmtest.Errors, "no wait"}, {llmtest.Errors, "no message"}, {llmtest.Errors, "plain error"}, {llmtest.Errors, "speaks first"},
 	{llmtest.Echo, "unsigned"}, {llmtest.Echo, "reordered"},
 	{llmtest.Asked, "no tools"}, {llmtest.Asked, "no system"}, {llmtest.Asked, "no temperature"},
 	{llmtest.NoPanic, "panics"},
@@ -54,6 +56,33 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What a model cannot say and what cannot be seen is not looked at.
+func TestLacks(t *testing.T) {
+	lacking := suite("no cached tokens")
+	lacking.Lacks = []llmtest.Feature{llmtest.CachedUsage}
+	hidden := suite("no tools")
+	hidden.New = func(_ testing.TB, s llmtest.Script) llmtest.Subject {
+		return llmtest.Subject{Model: newOther("no tools", s)}
+	}
+	for _, s := range []llmtest.Suite{lacking, hidden, suite("item ids")} {
+		for _, v := range llmtest.Violations(t, s) {
+			t.Error(v)
+		}
+	}
+}
+
+// Requests are completed before they are asked.
+func TestPrepare(t *testing.T) {
+	s := suite("needs a bound")
+	if len(llmtest.Violations(t, s)) == 0 {
+		t.Error("nothing was reported")
+	}
+	s.Prepare = func(r *llm.Request) { r.Settings.MaxTokens = cmp.Or(r.Settings.MaxTokens, 100) }
+	for _, v := range llmtest.Violations(t, s) {
+		t.Error(v)
 	}
 }
 

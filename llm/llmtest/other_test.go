@@ -86,6 +86,8 @@ func (m *other) refuses(req *llm.Request) error {
 		_ = req.Messages[0].Parts[0]
 	case req == nil:
 		return errors.New("there is no request")
+	case m.fault == "needs a bound" && req.Settings.MaxTokens == 0:
+		return errors.New("there is no bound of the tokens")
 	}
 	if _, ok := m.script[req.Model]; !ok {
 		return fmt.Errorf("there is no model %q", req.Model)
@@ -286,6 +288,8 @@ func (c *call) garble(events []llm.Event, buffered bool) []llm.Event {
 	c.mu.Unlock()
 	isFinish := func(ev llm.Event) bool { _, ok := ev.(llm.Finish); return ok }
 	switch finish := slices.IndexFunc(events, isFinish); {
+	case c.fault == "speaks first" && len(events) == 0 && c.answer.Err != nil:
+		events = append(events, llm.TextDelta{Text: "Sorry."})
 	case c.fault == "nil event" && len(events) > 0:
 		events = append(events, nil)
 	case finish < 0:
@@ -297,6 +301,10 @@ func (c *call) garble(events []llm.Event, buffered bool) []llm.Event {
 		events[finish], events[0] = events[0], events[finish]
 	case c.fault == "no end" && !buffered:
 		events = slices.DeleteFunc(events, func(ev llm.Event) bool { _, ok := ev.(llm.ToolCallEnd); return ok })
+	case c.fault == "ends twice":
+		if i := slices.IndexFunc(events, func(ev llm.Event) bool { _, ok := ev.(llm.ToolCallEnd); return ok }); i >= 0 {
+			events = slices.Insert(events, i, events[i])
+		}
 	case c.fault == "late start":
 		if i := slices.IndexFunc(events, func(ev llm.Event) bool { _, ok := ev.(llm.ToolCallStart); return ok }); i >= 0 {
 			events[i], events[i+1] = events[i+1], events[i]
@@ -321,6 +329,9 @@ func (c *call) garbleEvent(ev llm.Event) llm.Event {
 		}
 		if c.fault == "no private data" {
 			ev.Opaque = nil
+		}
+		if c.fault == "item ids" && ev.Opaque != nil { // which is no fault
+			ev.Opaque = append([]byte(`{"item":"1",`), ev.Opaque[1:]...)
 		}
 		return ev
 	case llm.PartDone:

@@ -221,10 +221,14 @@ func (w *world) request(model string, messages ...llm.Message) *llm.Request {
 		Messages: append(make([]llm.Message, 0, len(messages)+2), messages...),
 		Tools:    append(make([]llm.Tool, 0, 3), weather),
 	}
+	w.prepare(req)
+	return req
+}
+
+func (w *world) prepare(req *llm.Request) {
 	if w.suite.Prepare != nil {
 		w.suite.Prepare(req)
 	}
-	return req
 }
 
 // snapshot is a request as it was.
