@@ -49,7 +49,7 @@ const (
 
 // quirkForms returns all forms, the usual one of a quirk first.
 func quirkForms() []quirkForm {
-	return slices.Concat(anyQuirks, chatQuirks, messagesQuirks, geminiQuirks)
+	return slices.Concat(anyQuirks, chatQuirks, responsesQuirks, messagesQuirks, geminiQuirks)
 }
 
 // Quirks lists the quirks that a Server can show.

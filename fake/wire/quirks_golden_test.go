@@ -36,7 +36,9 @@ type shown struct {
 }
 
 // showing are all forms; one list a file.
-func showing() []shown { return slices.Concat(chatShown, anyShown, messagesShown, geminiShown) }
+func showing() []shown {
+	return slices.Concat(chatShown, responsesShown, anyShown, messagesShown, geminiShown)
+}
 
 // TestQuirkGoldens plays every form of every quirk, in every protocol and delivery
 // that it applies to, and compares what goes over the wire and the traces with

@@ -31,12 +31,16 @@ func cutLastCall(t *fake.Turn) bool {
 	if n < 0 || len(calls[n].Args) < 2 {
 		return false
 	}
-	c := &calls[n]
-	at := max(len(c.Args)-3, 1)
-	for !utf8.RuneStart(c.Args[at]) {
-		at--
-	}
-	c.Args, c.NoEnd = c.Args[:at], true
+	calls[n].Args, calls[n].NoEnd = cutArgs(calls[n].Args), true
 	t.Calls = calls
 	return true
+}
+
+// cutArgs cuts arguments of two bytes or more near their end, between two characters.
+func cutArgs(args string) string {
+	at := max(len(args)-3, 1)
+	for !utf8.RuneStart(args[at]) {
+		at--
+	}
+	return args[:at]
 }

@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+)
+
+// responsesArgsQuirks are about the arguments of calls, which come up to four times.
+var responsesArgsQuirks = []quirkForm{
+	{
+		QuirkForm: onResponses("QR-03", "incomplete", "the response is incomplete: its limit came within the arguments of the last call"),
+		turn:      func(_ *play, t *fake.Turn) bool { return cutBy(llm.FinishLength, t) },
+		reply:     func(_ *play, r *reply) bool { return r.edit(cutItems) },
+	},
+	{
+		QuirkForm: onResponses("QR-03", "completed", "the response is completed, and yet it was cut within the arguments of the last call"),
+		turn:      func(_ *play, t *fake.Turn) bool { return cutBy(llm.FinishStop, t) },
+		reply:     func(_ *play, r *reply) bool { return r.edit(cutItems) },
+	},
+	inEvents("QR-05", "delta", "the first delta of the arguments of each call is lost", func(r *reply) bool { return r.edit(firstDeltas()) }),
+	inEvents("QR-05", "completed", "the arguments are cut in the output at the end, and nowhere else", func(r *reply) bool {
+		return r.edit(cutOutput)
+	}),
+	inEvents("QR-05", "none", "a delta of the arguments is lost, and they are cut wherever they come as one", func(r *reply) bool {
+		lose := firstDeltas()
+		return r.edit(func(text string) string {
+			switch typeOf(text) {
+			case argsDelta:
+				return lose(text)
+			case argsDone:
+				return cutMember(text, "arguments")
+			case itemDone:
+				return cutMember(text, "item.arguments")
+			}
+			return cutOutput(text)
+		})
+	}),
+	inEvents("QR-06", "arguments", "arguments come in their own event alone, and in no deltas", func(r *reply) bool {
+		return r.edit(func(text string) string {
+			switch typeOf(text) {
+			case argsDelta:
+				return ""
+			case itemDone:
+				return emptyMember(text, "item.arguments")
+			}
+			return eachOutput(text, func(item string) string { return emptyMember(item, "arguments") })
+		})
+	}),
+	inEvents("QR-06", "item", "arguments come with the end of their item alone, and in no deltas", func(r *reply) bool {
+		return r.edit(func(text string) string {
+			switch typeOf(text) {
+			case argsDelta, argsDone:
+				return ""
+			}
+			return eachOutput(text, func(item string) string { return emptyMember(item, "arguments") })
+		})
+	}),
+}
+
+// cutItems marks the calls in an output that are cut.
+func cutItems(text string) string {
+	return eachOutput(text, func(item string) string {
+		if args := gjson.Get(item, "arguments"); !args.Exists() || isWhole(args.String()) {
+			return item
+		}
+		return put(item, "status", `"incomplete"`)
+	})
+}
+
+// firstDeltas takes the first delta of each call out.
+func firstDeltas() func(text string) string {
+	seen := map[string]bool{}
+	return func(text string) string {
+		index := gjson.Get(text, "output_index").Raw
+		if typeOf(text) != argsDelta || seen[index] {
+			return text
+		}
+		seen[index] = true
+		return ""
+	}
+}
+
+// cutOutput cuts the arguments in the output at the end.
+func cutOutput(text string) string {
+	return eachOutput(text, func(item string) string { return cutMember(item, "arguments") })
+}
+
+// cutMember cuts arguments near their end.
+func cutMember(text, path string) string {
+	args := gjson.Get(text, path).String()
+	if len(args) < 2 {
+		return text
+	}
+	return put(text, path, quoted(cutArgs(args)))
+}
+
+// emptyMember empties arguments.
+func emptyMember(text, path string) string {
+	if !gjson.Get(text, path).Exists() {
+		return text
+	}
+	return put(text, path, `""`)
+}

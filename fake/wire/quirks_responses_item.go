@@ -1,0 +1,155 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+)
+
+// responsesItemQuirks are about items: their ids, their places, their ends.
+var responsesItemQuirks = []quirkForm{
+	{
+		QuirkForm: onResponses("QR-01", "", "the item of a call has an id of its own, which says nothing of the call"),
+		turn:      ownIDs,
+	},
+	{
+		QuirkForm: onResponses("QR-02", "encrypted", "encrypted reasoning with an empty summary comes before each call"),
+		turn: func(p *play, t *fake.Turn) bool {
+			return thinkBeforeCalls(t, func(n int) string {
+				return fmt.Sprintf(`{"id":%q,"encrypted_content":"gAAAAAB%d","summary":[]}`, p.ownID("rs", n), n)
+			})
+		},
+	},
+	{
+		QuirkForm: onResponses("QR-02", "summary", "reasoning that is not encrypted comes before each call, with a summary"),
+		turn: func(p *play, t *fake.Turn) bool {
+			return thinkBeforeCalls(t, func(n int) string {
+				return fmt.Sprintf(`{"id":%q,"summary":[{"type":"summary_text","text":"Now the call %d."}]}`, p.ownID("rs", n), n)
+			})
+		},
+	},
+	inEvents("QR-04", "", "calls begin and get their deltas, and nothing ends them but the end of the response", func(r *reply) bool {
+		return r.edit(func(text string) string {
+			if ofCall(text) && strings.HasSuffix(typeOf(text), ".done") {
+				return ""
+			}
+			return text
+		})
+	}),
+	inEvents("QR-09", "item_id", "item_id changes with every event of an item", func(r *reply) bool {
+		return r.edit(func(text string) string {
+			id := gjson.Get(text, "item_id")
+			if !id.Exists() {
+				return text
+			}
+			return put(text, "item_id", quoted(id.String()+"_"+gjson.Get(text, "sequence_number").Raw))
+		})
+	}),
+	inEvents("QR-09", "output_index", "output_index starts again at 0 while an item is open", allAtZero),
+	inEvents("QR-10", "", "items were streamed, and the output at the end is empty", func(r *reply) bool {
+		return r.edit(func(text string) string {
+			if !endsResponse(text) || len(gjson.Get(text, "response.output").Array()) == 0 {
+				return text
+			}
+			return put(text, "response.output", "[]")
+		})
+	}),
+	manyInOne("parallel"),
+	manyInOne("multi_tool_use.parallel"),
+}
+
+// ownID is an id of an item of the answer that no other item has.
+func (p *play) ownID(prefix string, n int) string {
+	return prefix + "_" + name(p.place) + "_own" + strconv.Itoa(n)
+}
+
+// ownIDs gives the items of calls ids.
+func ownIDs(p *play, t *fake.Turn) bool {
+	calls := scripted(t)
+	for i := range calls {
+		calls[i].Opaque = json.RawMessage(put("{}", "id", quoted(p.ownID("fc", i))))
+	}
+	t.Calls = calls
+	return len(calls) > 0
+}
+
+// thinkBeforeCalls puts reasoning before each call of a turn, the n-th, which is then
+// written as events.
+func thinkBeforeCalls(t *fake.Turn, item func(n int) string) bool {
+	if len(scripted(t)) == 0 {
+		return false
+	}
+	content := *t
+	content.Warnings, content.Usage, content.NoFinish = nil, llm.Usage{}, true
+	var events []llm.Event
+	n := 0
+	think := func() {
+		opaque := item(n)
+		text := gjson.Get(opaque, "summary.0.text").String()
+		events = append(events, llm.ReasoningDelta{Text: text, Opaque: json.RawMessage(opaque)})
+		n++
+	}
+	for _, ev := range content.StreamedEvents() {
+		switch ev := ev.(type) {
+		case llm.ToolCallStart:
+			think()
+		case llm.PartDone:
+			if c, ok := ev.Part.(llm.ToolCall); ok && !c.ProviderExecuted {
+				think()
+			}
+		default:
+		}
+		events = append(events, ev)
+	}
+	t.Events = events
+	return true
+}
+
+// allAtZero puts all items at the index 0, and leaves the ends of all but the last
+// out.
+func allAtZero(r *reply) bool {
+	last := int64(-1)
+	for _, f := range r.frames {
+		if index := gjson.GetBytes(f.data, "output_index"); index.Exists() {
+			last = max(last, index.Int())
+		}
+	}
+	return last > 0 && r.edit(func(text string) string {
+		index := gjson.Get(text, "output_index")
+		switch {
+		case !index.Exists():
+			return text
+		case index.Int() < last && strings.HasSuffix(typeOf(text), ".done"):
+			return ""
+		}
+		return put(text, "output_index", "0")
+	})
+}
+
+// manyInOne makes the calls of a turn one call of a tool that nobody declared.
+func manyInOne(tool string) quirkForm {
+	f := onResponses("QR-parallel", tool, "all calls of a turn come as one, of the tool "+tool+", which was never declared")
+	f.Protocols = []string{responses, chat}
+	return inTurn(f, func(t *fake.Turn) bool {
+		calls := scripted(t)
+		if len(calls) == 0 {
+			return false
+		}
+		args := `{"tool_uses":[]}`
+		for _, c := range calls {
+			parameters := c.Args
+			if !isWhole(parameters) {
+				parameters = "{}"
+			}
+			args = put(args, "tool_uses.-1", `{"recipient_name":`+quoted("functions."+c.Name)+`,"parameters":`+parameters+`}`)
+		}
+		t.Calls = []fake.Call{{ID: calls[0].ID, Name: tool, Args: args}}
+		return true
+	})
+}
