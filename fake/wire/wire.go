@@ -7,7 +7,10 @@
 //
 //	/openai/v1          chat/completions, responses
 //	/anthropic          v1/messages
-//	/gemini/v1beta      models/{model}:generateContent, :streamGenerateContent
+//	/gemini             v1beta/models/{model}:generateContent, :streamGenerateContent
+//
+// Some clients ask Gemini for v1 instead of v1beta, and some expect the v1 of Anthropic
+// in their base URL and leave it out of the path: they are served too.
 //
 // In front of them /lane/NAME puts the requests into a lane of the script, so that
 // several clients can be served at once. An answer is a function of the script, the
@@ -68,10 +71,13 @@ func route(path string) (lane string, e endpoint, ok bool) {
 		return lane, endpoint{OpenAI, openai.Chat{}, "/chat/completions"}, true
 	case rest == "/openai/v1/responses":
 		return lane, endpoint{OpenAI, openai.Responses{}, "/responses"}, true
-	case rest == "/anthropic/v1/messages":
+	case rest == "/anthropic/v1/messages", rest == "/anthropic/messages":
 		return lane, endpoint{Anthropic, anthropic.Messages{}, "/v1/messages"}, true
-	case strings.HasPrefix(rest, "/gemini/v1beta/models/"):
-		return lane, endpoint{Gemini, gemini.GenerateContent{}, strings.TrimPrefix(rest, "/gemini/v1beta")}, true
+	}
+	for _, version := range []string{"/gemini/v1beta", "/gemini/v1"} {
+		if after, has := strings.CutPrefix(rest, version); has && strings.HasPrefix(after, "/models/") {
+			return lane, endpoint{Gemini, gemini.GenerateContent{}, after}, true
+		}
 	}
 	return "", endpoint{}, false
 }
