@@ -111,7 +111,8 @@ func (s style) append(dst []byte, f frame, i int, last bool) []byte {
 	begin := len(dst)
 	dst = sse.Append(dst, f.name, data)
 	if s.tight {
-		dst = append(dst[:begin], bytes.ReplaceAll(dst[begin:], []byte("data: "), []byte("data:"))...)
+		lines := append([]byte("\n"), dst[begin:]...)
+		dst = append(dst[:begin], bytes.ReplaceAll(lines, []byte("\ndata: "), []byte("\ndata:"))[1:]...)
 	}
 	if s.eol != "" {
 		dst = append(dst[:begin], bytes.ReplaceAll(dst[begin:], []byte("\n"), []byte(s.eol))...)
