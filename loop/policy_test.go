@@ -406,6 +406,28 @@ func TestBudgetOfPolicies(t *testing.T) {
 	}
 }
 
+// A policy that wants the answer mended when the budget is spent gets ErrBudget,
+// and the run stops for it.
+func TestBudgetOfARepair(t *testing.T) {
+	repair := around("repair", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		if turn, err := next(ctx, call); err != nil {
+			return turn, err
+		}
+		return next(ctx, call)
+	})
+	for name, turn := range map[string]struct {
+		specs   []string
+		pending int
+	}{"an answer": {nil, 0}, "a call": {[]string{"a"}, 1}} {
+		first := calls(turn.specs...)
+		first.Text, first.Usage = "hm", llm.Usage{Input: 10}
+		res, err := held(t, name, inTurn(first), loop.Config{TokenBudget: 10, Policies: []loop.Policy{repair}, Tools: []loop.Tool{echo("a")}})
+		if !errors.Is(err, loop.ErrBudget) || res.Stop != trace.CauseBudget || len(res.Pending) != turn.pending {
+			t.Errorf("%s: got %v, stop %q, pending %v", name, err, res.Stop, res.Pending)
+		}
+	}
+}
+
 func TestContributedTools(t *testing.T) {
 	p := policy("p", loop.Hooks{Tools: []loop.Tool{echo("b")}})
 	m := model(calls("a", "b"), text("x"))

@@ -196,6 +196,13 @@ var brokenRules = []brokenRun{
 	{"INV-11", "plain", "a model call after the end", func(_ *testing.T, s *script) {
 		*s = *begin("r1", declared).ask().turn(text("a")).request(1).turn(text("b")).done().end(trace.CauseNone)
 	}},
+	{"INV-11", "a budget that leaves nothing for a repair", "but one token", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.RunStart) { b.Options = trace.Options{{Name: "token_budget", Value: "16"}} })
+	}},
+	{"INV-11", "a budget that leaves nothing for a repair", "and is another cause", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.Decision) { b.Cause = trace.CauseHandOff })
+		change(t, s, 0, func(b *trace.RunEnd) { b.Stop = trace.CauseHandOff })
+	}},
 	{"INV-11", "cap", "another reason at the end", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.Stop = trace.CauseNone })
 	}},

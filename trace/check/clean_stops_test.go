@@ -99,6 +99,10 @@ var cleanStops = map[string]func() *script{
 		s := begin("r1", trace.Options{{Name: "token_budget", Value: "15"}}).round(c1, good("c1")).done()
 		return s.decide(trace.Stop, trace.CauseBudget, 0).end(trace.CauseBudget)
 	},
+	"a budget that leaves nothing for a repair": func() *script {
+		s := begin("r1", trace.Options{{Name: "token_budget", Value: "15"}}).ask().reply(llm.Assistant(text("a")))
+		return s.decide(trace.Stop, trace.CauseBudget, 0).done().end(trace.CauseBudget)
+	},
 	"budget of one more": func() *script {
 		s := begin("r1", trace.Options{{Name: "token_budget", Value: "16"}}).round(c1, good("c1")).done()
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)

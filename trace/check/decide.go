@@ -145,7 +145,8 @@ func (r *run) stopping(b *trace.Decision, n int) string {
 			return "stops before the cap is reached and the turn's calls are run"
 		}
 	case trace.CauseBudget, trace.CauseHandOff, trace.CauseEndHook:
-		if b.By == "" {
+		spent := b.Cause == trace.CauseBudget && r.used.Total() >= r.promise.budget // for another model call
+		if b.By == "" && !spent {
 			return "stops before the turn's calls are looked at"
 		}
 	default: // by a policy, or for want of a turn to go on from
