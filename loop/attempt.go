@@ -97,7 +97,8 @@ func (r *run) try(p trace.Purpose) *try {
 
 // follow looks at the messages of a request that a policy's wrap may have put in
 // the place of the history's. Others must be fit to send; for the answer, they
-// are a rewrite, and so is the way back from them.
+// are a rewrite, and so is the way back from them. Only a retry with the same
+// messages is none: the next step's would otherwise have followed what came between.
 func (r *run) follow(call *ModelCall) error {
 	list, answer := call.Request.Messages, call.Purpose == trace.PurposeAnswer
 	own := sameList(list, r.history[:r.sent])
@@ -107,14 +108,14 @@ func (r *run) follow(call *ModelCall) error {
 		}
 		r.ids.takeAll(list)
 	}
-	if !answer || own && r.strayed == nil || r.strayed != nil && sameList(list, *r.strayed) {
+	if !answer || own && r.strayed == nil || r.strayed != nil && r.strayAt == r.step && sameList(list, *r.strayed) {
 		return nil
 	}
 	r.emit(call.Step, trace.Rewrite{Cause: "middleware", By: r.hooks.wrapper()})
 	r.strayed = nil
 	if !own {
 		other := list // so that list need not be on the heap
-		r.strayed = &other
+		r.strayed, r.strayAt = &other, r.step
 	}
 	return nil
 }

@@ -61,6 +61,7 @@ type run struct {
 	given    *llm.Turn      // the same as policies have it in hand
 	tries    []try          // of the step's model calls
 	strayed  *[]llm.Message // what the last request held, if it was not the history
+	strayAt  int            // the step of that request
 	asked    *ModelCall     // the model call under way
 	at       *StepInfo      // the step whose calls are open
 	open     []*planned     // calls whose results are not in the history

@@ -227,6 +227,14 @@ func TestTransientMessages(t *testing.T) {
 			return next(ctx, call)
 		})
 	}
+	only := func(name string) loop.Policy {
+		return around(name, func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+			req := *call.Request
+			req.Messages = []llm.Message{reminder}
+			call.Request = &req
+			return next(ctx, call)
+		})
+	}
 	mine := "rewrite middleware by mine"
 	for _, c := range []struct {
 		name     string
@@ -243,6 +251,10 @@ func TestTransientMessages(t *testing.T) {
 		{"in two steps, one of two", []loop.Policy{at("mine", 1, 2), at("other")}, nil,
 			[]string{"0/.1 request 0+1", "0/.1 turn", "1 rewrite middleware by mine, other", "1/.1 request 1+3", "1/.1 turn",
 				"2 rewrite middleware by mine, other", "2/.1 request 3+3", "2/.1 turn"}},
+		{"the same in each step", []loop.Policy{only("mine")}, nil,
+			[]string{"0 " + mine, "0/.1 request 0+1", "0/.1 turn", "1 " + mine, "1/.1 request 1+0", "1/.1 turn", "2 " + mine, "2/.1 request 1+0", "2/.1 turn"}},
+		{"the same in each step, retried", []loop.Policy{only("mine")}, []fake.Turn{calls("a#1"), busy(0), text("x")},
+			[]string{"0 " + mine, "0/.1 request 0+1", "0/.1 turn", "1 " + mine, "1/.1 request 1+0", "1/.1 error", "1/.1 retry 1s fake: status 503: busy", "1/.2 request 1+0", "1/.2 turn"}},
 		{"in a call that is retried", []loop.Policy{at("mine", 0)}, []fake.Turn{busy(0), calls("a#1"), text("x")},
 			[]string{"0 " + mine, "0/.1 request 0+2", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 2+0", "0/.2 turn", "1 " + mine, "1/.1 request 1+2", "1/.1 turn"}},
 	} {
