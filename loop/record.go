@@ -24,8 +24,13 @@ type recorder struct {
 	seq    int
 	last   trace.Event // the terminal one
 
-	setup trace.ModelSetup
-	prev  map[trace.Purpose][]llm.Message // the messages of the request before
+	shown map[trace.Purpose]*shown
+}
+
+// shown is what the trace has of the last request of a purpose.
+type shown struct {
+	setup    trace.ModelSetup
+	messages []llm.Message
 }
 
 func newRecorder(a *Agent, in Input, yield func(trace.Event, error) bool) *recorder {
@@ -128,16 +133,19 @@ func (r *run) noteRequest(call *ModelCall) {
 		return
 	}
 	setup := trace.ModelSetup{Model: req.Model, System: req.System, Tools: req.Tools, ToolChoice: req.ToolChoice, Settings: req.Settings, Extra: req.Extra}
-	prev, again := rec.prev[call.Purpose]
-	if !again || !sameSetup(&setup, &rec.setup) {
+	was := rec.shown[call.Purpose]
+	if was == nil || !sameSetup(&setup, &was.setup) {
 		r.note(call, setup)
-		rec.setup = setup
 	}
-	kept := commonPrefix(prev, req.Messages)
-	if rec.prev == nil {
-		rec.prev = map[trace.Purpose][]llm.Message{}
+	if was == nil {
+		was = &shown{}
+		if rec.shown == nil {
+			rec.shown = map[trace.Purpose]*shown{}
+		}
+		rec.shown[call.Purpose] = was
 	}
-	rec.prev[call.Purpose] = req.Messages
+	kept := commonPrefix(was.messages, req.Messages)
+	*was = shown{setup, req.Messages}
 	r.asked = call
 	r.note(call, trace.ModelRequest{Kept: kept, New: req.Messages[kept:]})
 }

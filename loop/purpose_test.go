@@ -1,0 +1,42 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// What stands outside the messages is told before the first request of each
+// purpose and before each that changes it, whatever other purposes had between.
+func TestSetupsOfPurposes(t *testing.T) {
+	judge := around("judge", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		sub := *call
+		sub.Purpose = trace.PurposeJudge
+		if _, err := next(ctx, &sub); err != nil {
+			return nil, err
+		}
+		return next(ctx, call)
+	})
+	var mem trace.Memory
+	_, err := held(t, "a judge before a forced answer", inTurn(text("j"), calls("a"), text("j"), calls("a#d"), text("j"), text("z")), loop.Config{
+		Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{judge}, MaxSteps: 2, OnCap: loop.CapForceFinal, Sink: &mem,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, ev := range mem.Events() {
+		if b, ok := ev.Body.(trace.ModelSetup); ok {
+			got = append(got, fmt.Sprintf("%d/%s %d tools", ev.Step, ev.Purpose, len(b.Tools)))
+		}
+	}
+	if diff := cmp.Diff([]string{"0/judge 1 tools", "0/ 1 tools", "2/judge 0 tools", "2/ 0 tools"}, got); diff != "" {
+		t.Errorf("setups (-want +got):\n%s", diff)
+	}
+}
