@@ -43,9 +43,10 @@ type openItem struct {
 	spoke   bool // text or reasoning of it was emitted
 	section int64
 	refusal bool
-	opaque  members // of the item, for its texts
-	notes   members // of the piece of content that ended last
-	added   item    // as output_item.added told it
+	opaque  members  // of the item, for its texts
+	notes   members  // of the piece of content that ended last
+	added   item     // as output_item.added told it
+	summary [][]byte // of reasoning, as it was streamed
 
 	call callState
 }
@@ -148,7 +149,7 @@ func (s *responsesDecoder) event(ev *event) (done bool, err error) {
 		if it := s.at(ev.index); it != nil {
 			it.notes = ev.part.opaque
 		}
-	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+	case summaryDelta, "response.reasoning_text.delta":
 		s.thought(ev)
 	case "response.function_call_arguments.delta":
 		s.args(ev, kindCall)

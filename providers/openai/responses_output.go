@@ -47,7 +47,7 @@ func (it *outItem) speech() string {
 
 // thought writes a piece of reasoning.
 func (e *responsesEncoder) thought(ev llm.ReasoningDelta) {
-	const added, delta = "response.reasoning_summary_part.added", "response.reasoning_summary_text.delta"
+	const added = "response.reasoning_summary_part.added"
 	it := e.last(kindReasoning)
 	if it == nil {
 		it = e.begin(&outItem{kind: kindReasoning, opaque: ev.Opaque}, "rs_")
@@ -60,7 +60,7 @@ func (e *responsesEncoder) thought(ev llm.ReasoningDelta) {
 			})
 		}
 		it.text = append(it.text, ev.Text...)
-		e.delta(it, delta, "summary_index", ev.Text)
+		e.delta(it, summaryDelta, "summary_index", ev.Text)
 	}
 	if ev.Opaque != nil {
 		it.opaque = ev.Opaque

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -48,11 +49,28 @@ func (s *responsesDecoder) close(it *openItem) {
 			s.endText(it)
 		}
 	case kindReasoning:
+		it.summarize()
 		if p, err := it.added.reasoning(); err == nil && (p.Opaque != nil || it.spoke) {
 			it.spoke = true
 			s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
 		}
 	}
+}
+
+// summarize makes the summary that was streamed the item's: it goes back with it,
+// also where nothing tells all of the item (quirk QR-09).
+func (it *openItem) summarize() {
+	if it.summary == nil {
+		return
+	}
+	text := []byte{'['}
+	for i, s := range it.summary {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(appendWord(appendFirst(text, "type", "summary_text"), "text", string(s)), '}')
+	}
+	it.added.summary, it.added.has.summary = jsonio.NewDec(string(append(text, ']'))), true
 }
 
 // endText ends the text part of a message item, with the opaque data of the item and
@@ -82,11 +100,22 @@ func (s *responsesDecoder) textDone(ev *event, refusal bool) {
 	s.text(ev, ev.text, refusal)
 }
 
+// summaryDelta is the event of a piece of reasoning's summary.
+const summaryDelta = "response.reasoning_summary_text.delta"
+
 // thought takes a piece of reasoning.
 func (s *responsesDecoder) thought(ev *event) {
 	it := s.open(ev.index, kindReasoning)
-	if it.spoke && it.section != ev.section {
+	next := it.spoke && it.section != ev.section
+	if next {
 		s.emit(llm.ReasoningDelta{Text: thoughtGap})
+	}
+	if ev.kind == summaryDelta {
+		if next || it.summary == nil {
+			it.summary = append(it.summary, nil)
+		}
+		last := &it.summary[len(it.summary)-1]
+		*last = append(*last, ev.delta...)
 	}
 	it.spoke, it.section = true, ev.section
 	s.emit(llm.ReasoningDelta{Text: ev.delta})
