@@ -6,12 +6,13 @@ import { main, maxSteps, retries, timeout, tools } from './case.mjs'
 await main(async ({ streamed, input }) => {
   const client = new Anthropic({ maxRetries: retries, timeout })
   const runner = client.beta.messages.toolRunner({
-    model: 'claude-sonnet-4-5',
+    model: 'claude-sonnet-4-6',
     max_tokens: 1024,
     max_iterations: maxSteps,
     messages: [{ role: 'user', content: input }],
     tools: tools.map(({ name, description, parameters, run }) => betaTool({ name, description, inputSchema: parameters, run })),
     stream: streamed,
+    thread: false, // by default the conversation is kept by Anthropic, and only what is new is sent
   })
   const last = await runner.runUntilDone()
   return last.content.map((block) => block.text ?? '').join('')

@@ -7,7 +7,7 @@ await main(({ streamed, input }) => {
   const client = new Anthropic({ maxRetries: retries, timeout })
   const messages = [{ role: 'user', content: input }]
   const body = {
-    model: 'claude-sonnet-4-5',
+    model: 'claude-sonnet-4-6',
     max_tokens: 1024,
     messages,
     tools: tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),

@@ -25,7 +25,7 @@ export function run(name, args) {
   return tool.run(args)
 }
 
-/** A loop by hand: step(messages so far) until it says what the last text is. */
+/** A loop by hand: step() until it returns the last text. */
 export async function loop(step) {
   for (let i = 0; i < maxSteps; i++) {
     const text = await step()
@@ -44,7 +44,7 @@ async function outcome(play, c) {
   Object.assign(process.env, c.env)
   const stray = new Promise((_, reject) => (unhandled = reject))
   try {
-    return { id: c.id, text: (await Promise.race([play(c), stray])) ?? '', error: '' }
+    return { id: c.id, text: (await Promise.race([play({ input: question, ...c }), stray])) ?? '', error: '' }
   } catch (e) {
     return { id: c.id, text: '', error: why(e) }
   }
@@ -52,7 +52,7 @@ async function outcome(play, c) {
 
 /**
  * Plays cases: play(case) plays one and returns its last text. A case has a protocol
- * (openai-chat, openai-responses, anthropic-messages, gemini), streamed or not, an input, and
+ * (openai-chat, openai-responses, anthropic-messages, gemini), is streamed or not, and has
  * env, for the environment: base URLs and keys are read from there, as the libraries do.
  *
  * With the arguments PROTOCOL and streamed or buffered it plays that one, with the
@@ -63,12 +63,13 @@ export async function main(play) {
   const [protocol, delivery] = process.argv.slice(2)
   if (protocol !== undefined) {
     console.log(await play({ protocol, streamed: delivery === 'streamed', input: question }))
-    return
+    process.exit() // some libraries keep a connection open for a while
   }
   for (const event of ['unhandledRejection', 'uncaughtException']) {
     process.on(event, (e) => unhandled(new Error(`nobody catches ${why(e)}`)))
   }
+  console.log = console.info = console.error // what libraries say is not an answer
   for await (const line of createInterface({ input: process.stdin })) {
-    console.log(JSON.stringify(await outcome(play, { input: question, ...JSON.parse(line) })))
+    process.stdout.write(JSON.stringify(await outcome(play, JSON.parse(line))) + '\n')
   }
 }

@@ -15,7 +15,7 @@ function chat(client, { streamed, input }) {
       : await client.chat.completions.create(body)
     const { message } = answer.choices[0]
     messages.push(message)
-    if (!message.tool_calls?.length) return message.content
+    if (!message.tool_calls?.length) return message.content ?? message.refusal
     for (const { id, function: f } of message.tool_calls) {
       messages.push({ role: 'tool', tool_call_id: id, content: run(f.name, JSON.parse(f.arguments)) })
     }
