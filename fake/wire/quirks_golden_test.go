@@ -171,6 +171,17 @@ func TestQuirksShown(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
 		t.Errorf("forms (-in the code +in the table):\n%s", diff)
 	}
+	for _, group := range []struct {
+		prefix string
+		last   int
+	}{{"QO", 31}, {"QR", 10}, {"QA", 14}, {"QG", 12}, {"QT", 11}} {
+		for n := range group.last {
+			id := fmt.Sprintf("%s-%02d", group.prefix, n+1)
+			if !slices.ContainsFunc(wire.Quirks(), func(f wire.QuirkForm) bool { return f.ID == id }) {
+				t.Errorf("the quirk %s of the list has no form", id)
+			}
+		}
+	}
 }
 
 // TestPlain pins what each scenario is on the wire without a quirk, in testdata/plain,
