@@ -47,9 +47,9 @@ type ScriptError struct {
 }
 
 func (e *ScriptError) Error() string {
-	where := fmt.Sprintf("lane %q, turn %d, attempt %d", e.Lane, e.Turn, e.Attempt)
+	where := fmt.Sprintf("lane %q, turn %d, attempt %d", e.Lane, e.Turn+1, e.Attempt)
 	if e.Tool != "" {
-		where = fmt.Sprintf("tool %q, call %d", e.Tool, e.Turn)
+		where = fmt.Sprintf("tool %q, call %d", e.Tool, e.Turn+1)
 	}
 	return fmt.Sprintf("fake: %s: %s (-want +got):\n%s", where, e.Problem, e.Diff)
 }

@@ -258,13 +258,14 @@ func (m *Model) Changed() []string {
 	for i, r := range m.Requests() {
 		was, is := r.Request.AppendJSON(nil), r.Original.AppendJSON(nil)
 		if !bytes.Equal(was, is) {
-			out = append(out, fmt.Sprintf("request %d (lane %q, turn %d) was changed afterwards:\n- %s\n+ %s", i, r.Lane, r.Turn, was, is))
+			out = append(out, fmt.Sprintf("request %d (lane %q, turn %d) was changed afterwards:\n- %s\n+ %s", i, r.Lane, r.Turn+1, was, is))
 		}
 	}
 	return out
 }
 
-// Unused names the turns and the attempts that nobody asked for, in order. A
+// Unused names the turns and the attempts that nobody asked for, counted from 1, in
+// order. A
 // script that no lane used is named as a whole.
 func (m *Model) Unused() []string {
 	m.mu.Lock()
@@ -280,11 +281,11 @@ func (m *Model) Unused() []string {
 		}
 		for i, t := range l.turns {
 			if l.tries[i] == 0 {
-				out = append(out, fmt.Sprintf("lane %q: turn %d", name, i))
+				out = append(out, fmt.Sprintf("lane %q: turn %d", name, i+1))
 				continue
 			}
 			for a := l.tries[i]; a < len(t.Attempts); a++ {
-				out = append(out, fmt.Sprintf("lane %q: turn %d, attempt %d", name, i, a+1))
+				out = append(out, fmt.Sprintf("lane %q: turn %d, attempt %d", name, i+1, a+1))
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestTurnByConversation(t *testing.T) {
 	check(t, "went on", "2", ask(t, m, "", u, said("0"), u2, said("1")))
 	check(t, "the first again", "0", ask(t, m, "", u))
 	check(t, "rewritten", "3", ask(t, m, "", llm.User("summary"), u2))
-	check(t, "after the rewrite", `!fake: lane "", turn 4, attempt 1: the script runs out: it has 4 turns (-want +got):`,
+	check(t, "after the rewrite", `!fake: lane "", turn 5, attempt 1: the script runs out: it has 4 turns (-want +got):`,
 		ask(t, m, "", llm.User("summary"), u2, said("3")))
 	check(t, "lanes", "0", ask(t, m, "lane", said("handed in"), u2))
 	check(t, "no messages", "1", ask(t, m, "lane", llm.User("new")))
@@ -70,7 +70,7 @@ func TestAttempts(t *testing.T) {
 	u := llm.User("u")
 	check(t, "attempt 1", "x!fake: status 429", ask(t, m, "", u))
 	check(t, "attempt 2", "ok", ask(t, m, "", u))
-	check(t, "attempt 3", `!fake: lane "", turn 0, attempt 3: the script runs out: the turn has 2 attempts (-want +got):`, ask(t, m, "", u))
+	check(t, "attempt 3", `!fake: lane "", turn 1, attempt 3: the script runs out: the turn has 2 attempts (-want +got):`, ask(t, m, "", u))
 	check(t, "next", "end", ask(t, m, "", u, said("ok")))
 	var got []string
 	for _, r := range m.Requests() {
@@ -87,15 +87,15 @@ func TestLanes(t *testing.T) {
 	u := llm.User("u")
 	check(t, "unused at first", []string{`lane "a": all of it`, `lane "b": all of it`, `lane "c": all of it`, "turns: all of them"}, m.Unused())
 	check(t, "a", "a0", ask(t, m, "a", u))
-	check(t, "b", `!fake: lane "b", turn 0, attempt 1: the script runs out: it has 0 turns (-want +got):`, ask(t, m, "b", u))
+	check(t, "b", `!fake: lane "b", turn 1, attempt 1: the script runs out: it has 0 turns (-want +got):`, ask(t, m, "b", u))
 	check(t, "x", "any", ask(t, m, "x", u))
 	turn, err := llm.Collect(m.Stream(fake.WithLane(t.Context(), "a"), &llm.Request{Model: "x", Messages: []llm.Message{u}}))
 	if err != nil || turn.Text() != "a0" {
 		t.Errorf("WithLane: got %q, %v", turn.Text(), err)
 	}
-	check(t, "unused", []string{`lane "a": turn 1`, `lane "c": all of it`}, m.Unused())
+	check(t, "unused", []string{`lane "a": turn 2`, `lane "c": all of it`}, m.Unused())
 	check(t, "a again", "1", ask(t, m, "a", u, u))
-	check(t, "unused", []string{`lane "a": turn 1, attempt 2`, `lane "c": all of it`}, m.Unused())
+	check(t, "unused", []string{`lane "a": turn 2, attempt 2`, `lane "c": all of it`}, m.Unused())
 	check(t, "nothing to use", []string(nil), fake.NewModel().Unused())
 }
 
@@ -172,9 +172,9 @@ func TestExpect(t *testing.T) {
 		check(t, "diff", c.want, strings.Split(script.Diff, "\n"))
 	}
 	_, err := llm.Collect(fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Expect: &fake.Expect{Messages: 1}}}}).Stream(t.Context(), &llm.Request{Model: "m"}))
-	check(t, "message", "fake: lane \"m\", turn 0, attempt 1: the request is not the expected one (-want +got):\n- messages: 1\n+ messages: 0", err.Error())
+	check(t, "message", "fake: lane \"m\", turn 1, attempt 1: the request is not the expected one (-want +got):\n- messages: 1\n+ messages: 0", err.Error())
 	_, err = llm.Collect(fake.NewModel(fake.Turn{Expect: &fake.Expect{Role: llm.RoleTool}}).Stream(t.Context(), &llm.Request{Model: "m"}))
-	check(t, "message", "fake: lane \"m\", turn 0, attempt 1: the request is not the expected one (-want +got):\n- role of the last message: tool\n+ role of the last message: ", err.Error())
+	check(t, "message", "fake: lane \"m\", turn 1, attempt 1: the request is not the expected one (-want +got):\n- role of the last message: tool\n+ role of the last message: ", err.Error())
 }
 
 func messagesJSON(r *llm.Request) string {
@@ -187,11 +187,11 @@ func messagesJSON(r *llm.Request) string {
 
 func TestScriptRunsOut(t *testing.T) {
 	_, err := llm.Collect(fake.NewModel().Stream(t.Context(), &llm.Request{}))
-	check(t, "no messages", "fake: lane \"\", turn 0, attempt 1: the script runs out: it has 0 turns (-want +got):\n- no more requests\n+ a request without messages", err.Error())
+	check(t, "no messages", "fake: lane \"\", turn 1, attempt 1: the script runs out: it has 0 turns (-want +got):\n- no more requests\n+ a request without messages", err.Error())
 	m := fake.NewModel(fake.Turn{})
 	ask(t, m, "")
 	_, err = llm.Collect(m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("u")}}))
-	check(t, "one message", "fake: lane \"\", turn 1, attempt 1: the script runs out: it has 1 turn (-want +got):\n- no more requests\n+ a request of 1 message, the last: "+
+	check(t, "one message", "fake: lane \"\", turn 2, attempt 1: the script runs out: it has 1 turn (-want +got):\n- no more requests\n+ a request of 1 message, the last: "+
 		`{"role":"user","parts":[{"type":"text","text":"u"}]}`, err.Error())
 }
 
@@ -208,7 +208,7 @@ func TestRequestsAreCopies(t *testing.T) {
 		t.Error("the original is another request")
 	}
 	got := m.Changed()
-	if len(got) != 1 || !strings.HasPrefix(got[0], `request 0 (lane "m", turn 0) was changed afterwards:`+"\n- {") {
+	if len(got) != 1 || !strings.HasPrefix(got[0], `request 0 (lane "m", turn 1) was changed afterwards:`+"\n- {") {
 		t.Errorf("Changed: got %q", got)
 	}
 	m = fake.NewModel(fake.Turn{})

@@ -133,7 +133,7 @@ func (s *Script) YAML() ([]byte, error) {
 		for i, t := range l.Turns {
 			for _, a := range append([]Turn{t}, t.Attempts...) {
 				if a.Err != nil {
-					return nil, fmt.Errorf("fake: turn %d of model %q has an Err, which a file can not hold; use Error", i, l.Name)
+					return nil, fmt.Errorf("fake: turn %d of model %q has an Err, which a file can not hold; use Error", i+1, l.Name)
 				}
 			}
 		}

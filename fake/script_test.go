@@ -244,7 +244,7 @@ func TestYAMLRefusesErr(t *testing.T) {
 	for _, turn := range []fake.Turn{turn, {Attempts: []fake.Turn{{}, turn}}} {
 		s := &fake.Script{Models: []fake.Lane{{Name: "m", Turns: []fake.Turn{{}, turn}}}}
 		_, err := s.YAML()
-		if err == nil || err.Error() != `fake: turn 1 of model "m" has an Err, which a file can not hold; use Error` {
+		if err == nil || err.Error() != `fake: turn 2 of model "m" has an Err, which a file can not hold; use Error` {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -512,8 +512,8 @@ func TestScriptModel(t *testing.T) {
 	check(t, "by default", "b", ask(t, m, "", u))
 	check(t, "unused", []string{`lane "c": all of it`}, m.Unused())
 	_, err := llm.Collect(m.Stream(t.Context(), &llm.Request{Model: "d"}))
-	check(t, "unknown", "fake: lane \"d\", turn 0, attempt 1: the script has no such lane (-want +got):\n- one of [\"a\" \"b\" \"c\"]\n+ \"d\"", err.Error())
-	check(t, "no models", `!fake: lane "", turn 0, attempt 1: the script has no such lane (-want +got):`, ask(t, (&fake.Script{}).NewModel(nil), "", u))
+	check(t, "unknown", "fake: lane \"d\", turn 1, attempt 1: the script has no such lane (-want +got):\n- one of [\"a\" \"b\" \"c\"]\n+ \"d\"", err.Error())
+	check(t, "no models", `!fake: lane "", turn 1, attempt 1: the script has no such lane (-want +got):`, ask(t, (&fake.Script{}).NewModel(nil), "", u))
 }
 
 func TestNearest(t *testing.T) {

@@ -47,15 +47,15 @@ func TestBehaviours(t *testing.T) {
 		{"panic", "", "panic: p"},
 		{"calls", "", "error: first"},
 		{"calls", "", "second"},
-		{"calls", "{}", "error: fake: tool \"calls\", call 2: the script runs out: it has 2 calls (-want +got):\n- no more calls\n+ {}"},
+		{"calls", "{}", "error: fake: tool \"calls\", call 3: the script runs out: it has 2 calls (-want +got):\n- no more calls\n+ {}"},
 		{"calls and then", "", "error: first"},
 		{"calls and then", "", "then"},
 		{"calls and then", "", "then"},
 		{"args", `{ "b": 2, "a": 1}`, "by value"},
 		{"args", "no json", "by text"},
 		{"args", "{}", "other"},
-		{"args", "{}", "error: fake: tool \"args\", call 1: the script runs out: it has 1 call (-want +got):\n- no more calls\n+ {}"},
-		{"what", "{}", "error: fake: tool \"what\", call 0: the script has no such tool (-want +got):\n- no call\n+ {}"},
+		{"args", "{}", "error: fake: tool \"args\", call 2: the script runs out: it has 1 call (-want +got):\n- no more calls\n+ {}"},
+		{"what", "{}", "error: fake: tool \"what\", call 1: the script has no such tool (-want +got):\n- no call\n+ {}"},
 	} {
 		check(t, c.name, c.want, run(t.Context(), ts, c.name, c.args))
 	}

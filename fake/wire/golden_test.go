@@ -154,22 +154,31 @@ func (b *broken) Read(p []byte) (int, error) {
 // holds checks what every run must hold.
 func (o *played) holds(t *testing.T) {
 	t.Helper()
+	for _, p := range o.problems() {
+		t.Error(p)
+	}
+}
+
+// problems are what a run does not hold that every run must hold.
+func (o *played) problems() (list []string) {
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	c := check.New(nil)
 	for _, ev := range o.Events {
 		c.Add(ev)
 	}
 	for _, v := range c.Done() {
-		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
+		add("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 	}
 	if len(o.Changed) > 0 {
-		t.Errorf("INV-06: %q", o.Changed)
+		add("INV-06: %q", o.Changed)
 	}
 	for _, v := range o.report.Violations {
-		t.Errorf("the server saw that request %d breaks %s: %s", v.Request, v.Invariant, v.Message)
+		add("the server saw that request %d breaks %s: %s", v.Request, v.Invariant, v.Message)
 	}
 	for _, r := range o.report.Refusals {
-		t.Errorf("the server refused request %d by %s: %s", r.Request, r.ID, r.Message)
+		add("the server refused request %d by %s: %s", r.Request, r.ID, r.Message)
 	}
+	return list
 }
 
 // deliveries are both, by their names in goldens.

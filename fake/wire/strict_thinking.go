@@ -165,10 +165,11 @@ func (p *past) thoughts() []thought {
 func (p *past) answered(at fake.Place) []llm.Part {
 	t, _ := p.turn(at)
 	at.Attempt = max(at.Attempt, 2)
-	a := &play{endpoint: p.endpoint, place: at, request: p.req, turn: t}
-	if a.request == nil {
-		a.request = &llm.Request{}
+	asked := &llm.Request{} // not about what was said since
+	if p.req != nil {
+		asked.Model, asked.Delivery = p.req.Model, p.req.Delivery
 	}
+	a := &play{endpoint: p.endpoint, place: at, request: asked, turn: t}
 	r, _ := a.shows(p.cfg.Quirks)
 	m, _ := a.said(r)
 	return m.Parts

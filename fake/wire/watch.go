@@ -130,8 +130,8 @@ func (p *play) said(r *reply) (m llm.Message, ok bool) {
 }
 
 // asEchoed is said with what a client may well make of it: ids of its own for calls
-// that came without one, or with one that another has, in the turn or before it, and,
-// in Responses, items without their ids.
+// that came without one, or with one that another has, in the turn or before it, JSON
+// in another spelling, and, in Responses, items without their ids.
 func (x *exchange) asEchoed(said llm.Message, before, next []llm.Message) llm.Message {
 	if len(next) == 0 {
 		return said
@@ -171,23 +171,42 @@ func (x *exchange) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 	if x.proto.Name() == responses {
 		dropTextIDs(said.Parts, next[0].Parts)
 	}
+	respell(said.Parts, next[0].Parts)
 	return said
 }
 
-// mends reports whether arguments stand for those that were said, which no provider
-// takes back: with U+FFFD for halves of surrogate pairs, or none where they nest as
-// deep as nobody means them.
+// mends reports whether arguments stand for those that were said: clients read JSON
+// and write it again, with U+FFFD for halves of surrogate pairs, and none take back
+// what nests as deep as nobody means it.
 func mends(said, args string) bool {
 	if args == "{}" && strings.Count(said, "[")+strings.Count(said, "{") > maxNesting {
 		return true
 	}
 	var was, is any
-	return strings.Contains(strings.ToLower(said), `\ud`) && json.Unmarshal([]byte(said), &was) == nil &&
-		json.Unmarshal([]byte(args), &is) == nil && reflect.DeepEqual(was, is)
+	return json.Unmarshal([]byte(said), &was) == nil && json.Unmarshal([]byte(args), &is) == nil && reflect.DeepEqual(was, is)
 }
 
 // maxNesting is how deep arguments may nest for a client to send them back.
 const maxNesting = 500
+
+// respell writes opaque data as the echo does, where they are the same JSON.
+func respell(said, echo []llm.Part) {
+	spelt := map[string]json.RawMessage{}
+	for _, p := range echo {
+		editOpaque(p, func(raw json.RawMessage) json.RawMessage {
+			spelt[llm.Canonical(string(raw))] = raw
+			return raw
+		})
+	}
+	for i, p := range said {
+		said[i] = editOpaque(p, func(raw json.RawMessage) json.RawMessage {
+			if same, ok := spelt[llm.Canonical(string(raw))]; ok {
+				return same
+			}
+			return raw
+		})
+	}
+}
 
 // dropTextIDs takes the opaque data off texts, if no text of the echo has any.
 func dropTextIDs(said, echo []llm.Part) {
@@ -226,31 +245,37 @@ func unmarked(req *llm.Request) *llm.Request {
 		m.Opaque = unmark(m.Opaque)
 		m.Parts = slices.Clone(m.Parts)
 		for j, p := range m.Parts {
-			m.Parts[j] = unmarkPart(p)
+			m.Parts[j] = editOpaque(p, unmark)
 		}
 		out.Messages[i] = m
 	}
 	return &out
 }
 
-func unmarkPart(p llm.Part) llm.Part {
+// editOpaque returns the part with other opaque data.
+func editOpaque(p llm.Part, edit func(json.RawMessage) json.RawMessage) llm.Part {
 	switch p := p.(type) {
 	case llm.Text:
-		p.Opaque = unmark(p.Opaque)
+		p.Opaque = edit(p.Opaque)
+		return p
+	case llm.Reasoning:
+		p.Opaque = edit(p.Opaque)
 		return p
 	case llm.Media:
-		p.Opaque = unmark(p.Opaque)
+		p.Opaque = edit(p.Opaque)
 		return p
 	case llm.ToolCall:
-		p.Opaque = unmark(p.Opaque)
+		p.Opaque = edit(p.Opaque)
 		return p
 	case llm.ToolResult:
-		p.Opaque, p.Content = unmark(p.Opaque), slices.Clone(p.Content)
+		p.Opaque, p.Content = edit(p.Opaque), slices.Clone(p.Content)
 		for i, c := range p.Content {
-			p.Content[i] = unmarkPart(c)
+			p.Content[i] = editOpaque(c, edit)
 		}
 		return p
-	case llm.Reasoning, llm.Unknown:
+	case llm.Unknown:
+		p.Raw = edit(p.Raw)
+		return p
 	}
 	return p
 }

@@ -85,6 +85,46 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// JSON that a client has read and written again is what it was, in any spelling; another
+// value is not.
+func TestWatchSpelling(t *testing.T) {
+	for _, k := range kinds {
+		for args, want := range map[string][]string{`{"a":"x","b":1.5}`: nil, `{"a":"x","b":2}`: {"2 INV-05"}} {
+			t.Run(k.name+args, func(t *testing.T) {
+				model := fake.NewModel(
+					fake.Turn{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1","summary":[{"type":"summary_text","text":"hm"}]}`), Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: `{"b": 1.50, "a": "x"}`}}},
+					fake.Turn{Text: "Rain."},
+				)
+				s, clients := pipe(t, wire.Config{Model: model}, "")
+				history := []llm.Message{llm.User("How is the weather?")}
+				first, err := ask(clients[k.name], request(llm.Streamed, history...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				turn := first.Message()
+				turn.Parts = slices.Clone(turn.Parts)
+				for i, p := range turn.Parts {
+					switch p := p.(type) {
+					case llm.Reasoning:
+						p.Opaque = json.RawMessage(strings.Replace(string(p.Opaque), `{"type":"summary_text","text":"hm"}`, `{ "text":"hm", "type":"summary_text" }`, 1))
+						turn.Parts[i] = p
+					case llm.ToolCall:
+						p.Args = args
+						turn.Parts[i] = p
+					}
+				}
+				results := llm.ToolResults(llm.ToolResult{ID: "call_1", Name: "weather", Content: []llm.Part{llm.Text{Text: "rain"}}})
+				if _, err := ask(clients[k.name], request(llm.Streamed, append(history, turn, results)...)); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, broke(s.Report())); diff != "" {
+					t.Errorf("violations (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
 // mark puts a mark for caching on the last part of a message.
 func mark(m *llm.Message) {
 	m.Parts = slices.Clone(m.Parts)
@@ -211,7 +251,7 @@ func TestReportJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err = json.Marshal(s.Report())
-	if want := `{"requests":1,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"unused":["lane \"some-model\": turn 1"]}`; string(text) != want || err != nil {
+	if want := `{"requests":1,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"unused":["lane \"some-model\": turn 2"]}`; string(text) != want || err != nil {
 		t.Errorf("the report is %s, %v", text, err)
 	}
 }
