@@ -1,0 +1,51 @@
+package wire_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/fake/wire"
+)
+
+// Any forms can be shown together, in each protocol and delivery, for one turn or
+// for all: no handler panics, the loop ends, and what every run must hold is held.
+func TestQuirkSets(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		k := rapid.SampledFrom(kinds).Draw(rt, "protocol")
+		word := rapid.SampledFrom([]string{"streamed", "buffered"}).Draw(rt, "delivery")
+		forms := slices.DeleteFunc(wire.Quirks(), func(f wire.QuirkForm) bool {
+			return !slices.Contains(f.Protocols, k.name) || stalls(f)
+		})
+		names := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) string {
+			f := rapid.SampledFrom(forms).Draw(rt, "form")
+			turn := rapid.SampledFrom([]string{"", "@1", "@2", "@3"}).Draw(rt, "turn")
+			return strings.TrimSuffix(f.ID+":"+f.Form, ":") + turn
+		}), 1, 5).Draw(rt, "quirks")
+		var quirks []wire.Quirk
+		for _, s := range names {
+			q, err := wire.ParseQuirk(s)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			quirks = append(quirks, q)
+		}
+		o := over(t, "sets/many", k.name, deliveries[word], quirks...)
+		for _, problem := range o.problems() {
+			rt.Error(problem)
+		}
+		for i, x := range o.exchanges {
+			if resets := slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, "QT-05") }); x.err != nil && !resets {
+				rt.Errorf("answer %d broke off: %v", i+1, x.err)
+			}
+		}
+		if rt.Failed() {
+			rt.Log(o.Trace())
+		}
+	})
+}
+
+// stalls reports whether the answers of a form do not end.
+func stalls(f wire.QuirkForm) bool { return f.ID == "QT-10" || f.ID == "QT-11" }
