@@ -86,6 +86,9 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	if r.forced {
 		call.Request = withoutTools(call.Request)
 	}
+	if err := r.noteSetup(call); err != nil {
+		return nil, err
+	}
 	r.res.ModelCalls++
 	r.ids.begin()
 	r.acc.Reset()
@@ -203,8 +206,12 @@ type answer struct {
 	err  error
 }
 
-// read takes an answer's events as they come.
+// read takes an answer's events as they come. Whoever looks on may have ended the
+// run at the request: then the model is not asked.
 func (r *run) read(ctx context.Context, call *ModelCall) (err error) {
+	if r.ended(call.Step) {
+		return context.Cause(r.ctx)
+	}
 	defer contain("the model", "", &err)
 	if r.take == nil {
 		r.take = r.takeEvent // one for all answers

@@ -35,11 +35,10 @@ func (r *run) dispatch(plans []*planned) {
 		for _, p := range todo {
 			if r.ended(r.step) {
 				r.skipCancelled(p)
-				continue
+			} else if r.enter(p) {
+				p.outcome, *p.result = r.execute1(r.ctx, p)
+				r.emitEnd(p)
 			}
-			r.enter(p)
-			p.outcome, *p.result = r.execute1(r.ctx, p)
-			r.emitEnd(p)
 		}
 		return
 	}
@@ -50,14 +49,19 @@ func (r *run) dispatch(plans []*planned) {
 	r.batch.runAll(todo)
 }
 
-// enter records that a call's tool is entered, and with which arguments.
-func (r *run) enter(p *planned) {
+// enter records that a call's tool is entered, and with which arguments. It reports
+// whether it may be: whoever looks on may end the run at either event.
+func (r *run) enter(p *planned) bool {
 	if p.Args != p.Call.Args {
 		cause := p.Cause
 		if cause == "" {
 			cause = causeEdit
 		}
 		r.emit(r.step, trace.ArgsResolved{Call: p.Call.ID, Args: p.Args, Cause: cause})
+		if r.ended(r.step) {
+			r.skipCancelled(p)
+			return false
+		}
 	}
 	p.ran = true
 	if r.recorded {
@@ -66,8 +70,18 @@ func (r *run) enter(p *planned) {
 	}
 	if r.rec.on() {
 		r.emit(r.step, trace.ToolStart{Call: p.Call.ID, Name: p.Call.Name, Args: p.Args})
+		if r.ended(r.step) {
+			p.outcome, *p.result = trace.OutcomeCancelled, p.resultOf(failed(r.errorText(p.Call.Name, errNotEntered)))
+			r.emitEnd(p)
+			return false
+		}
 	}
+	return true
 }
+
+// errNotEntered says that a call was begun when the run was cancelled, and its tool
+// was not entered.
+var errNotEntered = errors.New("not run: the run was cancelled before the tool was entered")
 
 // emitEnd records that a call's tool has returned, or is not waited for.
 func (r *run) emitEnd(p *planned) {
@@ -130,7 +144,7 @@ func (r *run) execute1(ctx context.Context, p *planned) (outcome trace.Outcome, 
 			outcome = trace.OutcomePanic
 		case errors.Is(err, ErrToolTimeout):
 			outcome = trace.OutcomeTimeout
-		case r.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(r.ctx))):
+		case errors.Is(err, errNotEntered), r.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(r.ctx))):
 			outcome = trace.OutcomeCancelled
 		}
 		return outcome, p.resultOf(out)
@@ -149,13 +163,17 @@ func (r *run) guarded(ctx context.Context, call Call) (out Output, err error) {
 
 // runTool is the tool itself, within all wraps. Whatever they did to the call, it
 // is entered once, with the arguments that the trace shows, and not at all once
-// the call has its result.
+// the call has its result or the run was cancelled. (Where tools run at once, one
+// that has come past this may be about to make its first step then.)
 func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 	p := call.planned
 	if p == nil {
 		return Output{}, fmt.Errorf("a policy made up a call of the tool %q", call.Name)
 	}
 	call.ID, call.Name, call.Args = p.Call.ID, p.Call.Name, p.Args
+	if r.ctx.Err() != nil {
+		return Output{}, errNotEntered
+	}
 	if p.entered.Swap(true) {
 		return Output{}, fmt.Errorf("a policy ran the tool %q twice for one call, or after the call was over", call.Name)
 	}
@@ -249,7 +267,9 @@ func (b *batch) start(todo []*planned) []*planned {
 	for len(todo) > 0 && b.busy < b.width && !r.ended(r.step) {
 		p := todo[0]
 		todo = todo[1:]
-		r.enter(p)
+		if !r.enter(p) {
+			continue
+		}
 		p.running = true
 		b.running++
 		b.busy++
@@ -353,7 +373,7 @@ func (b *batch) gaveUp(p *planned) bool {
 func (b *batch) abandon(todo []*planned) {
 	late := b.late(todo)
 	for _, p := range late {
-		err := errors.New("not run: the run was cancelled before the tool was entered")
+		err := errNotEntered
 		if p.entered.Swap(true) {
 			err = errors.New("the tool did not stop after the run was cancelled, and was abandoned")
 		}

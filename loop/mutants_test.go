@@ -37,7 +37,7 @@ var mutants = []mutant{
 	{"INV-07", "pending calls are not reported", "kernel.go",
 		"res.Pending = r.history[n-1].Calls()", "res.Pending = nil"},
 	{"INV-08", "a call is begun twice", "dispatch.go",
-		"r.enter(p)\n\t\tp.running = true", "r.enter(p); if p.Args == p.Call.Args { r.enter(p) }\n\t\tp.running = true"},
+		"if !r.enter(p) {", "if p.Args == p.Call.Args { r.enter(p) }; if !r.enter(p) {"},
 	{"INV-09", "other arguments are not recorded", "dispatch.go",
 		"if p.Args != p.Call.Args {", "if false {"},
 	{"INV-10", "pieces of spaces are dropped", "../llm/turn.go",

@@ -59,7 +59,8 @@ type Hooks struct {
 	// is run. It may answer calls itself (Planned.Answer).
 	Batch func(ctx context.Context, s *StepInfo, calls []*Planned) (Decision, error)
 	// WrapTool goes around each tool that is run. The inner function may be
-	// called by several goroutines at once.
+	// called by several goroutines at once. Once the run was cancelled, next enters
+	// no tool, and fails.
 	WrapTool func(next ToolFunc) ToolFunc
 	// AfterStep is asked after each step that ran tools, its results in place.
 	AfterStep func(ctx context.Context, s *StepInfo, step *Step) (Decision, error)

@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -124,13 +125,13 @@ func (r *run) record(ev trace.Event, err error) {
 	}
 }
 
-// noteRequest records a request: what stands outside the messages, if it has
-// changed, and the messages that are new. From there on the call is under way.
-func (r *run) noteRequest(call *ModelCall) {
+// noteSetup records what stands outside the messages of a request, if it has
+// changed. It reports why the request is not to be sent after all: whoever looks on
+// may have ended the run.
+func (r *run) noteSetup(call *ModelCall) error {
 	rec, req := r.rec, call.Request
 	if !rec.on() {
-		r.asked = call
-		return
+		return nil
 	}
 	setup := trace.ModelSetup{Model: req.Model, System: req.System, Tools: req.Tools, ToolChoice: req.ToolChoice, Settings: req.Settings, Extra: req.Extra}
 	was := rec.shown[call.Purpose]
@@ -144,10 +145,24 @@ func (r *run) noteRequest(call *ModelCall) {
 		}
 		rec.shown[call.Purpose] = was
 	}
-	kept := commonPrefix(was.messages, req.Messages)
-	*was = shown{setup, req.Messages}
+	was.setup = setup
+	if r.ended(call.Step) {
+		return context.Cause(r.ctx)
+	}
+	return nil
+}
+
+// noteRequest records the messages of a request that are new. From there on the call
+// is under way.
+func (r *run) noteRequest(call *ModelCall) {
 	r.asked = call
-	r.note(call, trace.ModelRequest{Kept: kept, New: req.Messages[kept:]})
+	if !r.rec.on() {
+		return
+	}
+	was, list := r.rec.shown[call.Purpose], call.Request.Messages
+	kept := commonPrefix(was.messages, list)
+	was.messages = list
+	r.note(call, trace.ModelRequest{Kept: kept, New: list[kept:]})
 }
 
 // sameSetup compares by identity where it can.
