@@ -2,31 +2,60 @@ package wire
 
 import (
 	"bytes"
-	"strconv"
-
-	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// spelled returns the body of a request with the items of this lane's answers in
-// place of the references to them, which Responses has. What cannot be found stays.
+// spelled returns the body of a request with the whole conversation in it that
+// Responses lets a client leave out: items of this lane's answers stand in place of
+// the references to them, and those of the answer before in front of the others.
+// What cannot be found stays as it is.
 func (in inbound) spelled() []byte {
-	if in.proto.Name() != responses || !bytes.Contains(in.body, []byte(`"item_reference"`)) || !gjson.ValidBytes(in.body) {
+	if in.proto.Name() != responses || !refers(in.body) || !jsonio.Valid(in.body) {
 		return in.body
 	}
-	p := in.past(gjson.GetBytes(in.body, "model").Str)
-	body := in.body
-	for i, it := range objects(value(gjson.GetBytes(in.body, "input").Raw)) {
-		if kindOfItem(it) != "item_reference" {
-			continue
-		}
-		if said, _ := p.item(it.get("id").text()); said != nil {
-			body, _ = sjson.SetRawBytes(body, "input."+strconv.Itoa(i), said.json()) // the path is there
+	d := jsonio.NewDec(jsonio.View(in.body))
+	body := value(d.Raw()).object()
+	p := in.past(body.get("model").text())
+	items, _ := p.answer(body.get("previous_response_id").text())
+	for i, m := range body {
+		if m.key == "input" {
+			body[i].value = p.spelled(items, m.value)
 		}
 	}
-	return body
+	return body.json()
+}
+
+// refers reports whether a body may refer to what was said before.
+func refers(body []byte) bool {
+	return bytes.Contains(body, []byte("item_reference")) || bytes.Contains(body, []byte("previous_response_id"))
+}
+
+// spelled returns an input with these items in front.
+func (p *past) spelled(items []object, input value) value {
+	dst := []byte{'['}
+	add := func(item []byte) {
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, item...)
+	}
+	for _, it := range items {
+		add(it.json())
+	}
+	if input.is('"') {
+		add([]byte(`{"role":"user","content":` + string(input) + `}`))
+	}
+	for _, v := range input.elements() {
+		item := []byte(v)
+		if o := v.object(); kindOfItem(o) == "item_reference" {
+			if said, _ := p.item(o.get("id").text()); said != nil {
+				item = said.json()
+			}
+		}
+		add(item)
+	}
+	return value(append(dst, ']'))
 }
 
 // json writes the object.

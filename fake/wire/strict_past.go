@@ -17,6 +17,7 @@ type past struct {
 	lane  string
 	turns []fake.Turn // each Repeat written out; nil until they are asked for
 	said  []thought   // the same
+	sent  map[fake.Place][]object
 }
 
 // past returns the past of a request for this model.
@@ -50,6 +51,17 @@ func (p *past) turn(at fake.Place) (t fake.Turn, ok bool) {
 
 // output returns the items of the answer at a place.
 func (p *past) output(at fake.Place) []object {
+	if items, ok := p.sent[at]; ok {
+		return items
+	}
+	if p.sent == nil {
+		p.sent = map[fake.Place][]object{}
+	}
+	p.sent[at] = p.rendered(at)
+	return p.sent[at]
+}
+
+func (p *past) rendered(at fake.Place) []object {
 	t, ok := p.turn(at)
 	if !ok {
 		return nil

@@ -4,8 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
 )
 
 // What the server itself says in the lane main: the name of its first answer, and
@@ -74,4 +78,34 @@ func responsesPastRows() []strictRow {
 // madeContent is the encrypted content that the server makes up for an item.
 func madeContent(id string) string {
 	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
+}
+
+// A client may leave it to the server to know what was said: it names the answer
+// before, and sends what is new.
+func TestPreviousResponse(t *testing.T) {
+	m := fake.NewModel(thoughtful()...)
+	s := wire.New(wire.Config{Model: m})
+	const path = "/lane/main/openai/v1/responses"
+	if w := post(t, s, path, `{"model":"some-model","input":"hi"}`); !strings.Contains(w.Body.String(), "the first turn") {
+		t.Fatalf("got %s", w.Body)
+	}
+	two := strings.Replace(itemOutput, "_1", "_2", 1)
+	w := post(t, s, path, responsesBody(itemOutput+","+two, `"previous_response_id":"resp_`+firstAnswer+`"`))
+	if !strings.Contains(w.Body.String(), "the second turn") {
+		t.Errorf("got %s", w.Body)
+	}
+	if r := s.Report(); len(r.Refusals)+len(r.Violations) > 0 {
+		t.Errorf("the report is %+v", r)
+	}
+	var heard []string
+	for _, message := range m.Asked()[1].Messages {
+		heard = append(heard, string(message.Role))
+	}
+	if diff := cmp.Diff([]string{"assistant", "tool"}, heard); diff != "" {
+		t.Errorf("the second request has messages of (-want +got):\n%s", diff)
+	}
+	w = post(t, s, "/lane/other/openai/v1/responses", `{"model":"some-model","input":"well?","previous_response_id":"resp_`+otherAnswer+`"}`)
+	if !strings.Contains(w.Body.String(), "No tool output found for function call call_1.") {
+		t.Errorf("got %s", w.Body)
+	}
 }
