@@ -194,7 +194,7 @@ func (v *server) greet(name string, h wire.Hello) error {
 	for _, p := range []wire.Provider{wire.OpenAI, wire.Anthropic, wire.Gemini} {
 		text += fmt.Sprintf("  %-10s %s\n", p, h.BaseURLs[p])
 	}
-	text += fmt.Sprintf("  %-10s %s/openai/v1 and so on: apart from others\n", "a lane", h.URL+h.Lane)
+	text += fmt.Sprintf("  %-10s %s/openai/v1, and so on\n", "a lane", h.URL+h.Lane)
 	if len(h.Quirks) > 0 {
 		text += fmt.Sprintf("  %-10s %s\n", "quirks", strings.Join(h.Quirks, " "))
 	}
