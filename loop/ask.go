@@ -56,6 +56,8 @@ func (r *run) copyFor(turn *llm.Turn, own bool) *llm.Turn {
 }
 
 func (r *run) wrapped(call *ModelCall) (turn *llm.Turn, err error) {
+	r.gate.set(true)
+	defer r.gate.set(false)
 	var caught error
 	func() {
 		defer contain("a policy around the model call", "", &caught)
@@ -67,8 +69,13 @@ func (r *run) wrapped(call *ModelCall) (turn *llm.Turn, err error) {
 	return turn, err
 }
 
-// callModel is the model call itself, within all wraps: one attempt.
+// callModel is the model call itself, within all wraps: one attempt. A policy may
+// have kept it, and call it anywhere.
 func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
+	if !r.gate.enter() {
+		return nil, &PolicyError{r.hooks.wrapper(), ErrNoCall}
+	}
+	defer r.gate.leave()
 	call.run, call.Step, call.Partial, call.again = r, r.step, false, false
 	if err := r.mayCall(call); err != nil {
 		return nil, err

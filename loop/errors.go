@@ -22,6 +22,9 @@ var (
 	// ErrNoEvents: a policy wanted to add an event to the trace while tools ran, or
 	// after the run.
 	ErrNoEvents = errors.New("events of policies are not taken while tools run, nor after the run; add them in AfterStep")
+	// ErrNoCall: a policy wanted a model call when none is taken.
+	ErrNoCall = errors.New("a model call of a policy is taken while its WrapModel goes around the step's call, and one at a time; " +
+		"do not keep next beyond that, and wait for one call before you make another")
 	// ErrLeft: the consumer of Events left before the end. It is a cancel:
 	// errors.Is(err, context.Canceled) holds as well.
 	ErrLeft = fmt.Errorf("the run's events were left before its end: %w", context.Canceled)

@@ -31,6 +31,7 @@ type run struct {
 	tools  *toolSet
 	defs   []llm.Tool
 	call   ModelFunc // the model call within its wraps
+	gate   gate      // for what is within
 	exec   ToolFunc  // a tool within its wraps
 
 	acc    llm.Accumulator

@@ -49,7 +49,9 @@ type Hooks struct {
 	// and the trace then shows it as well. It may call next more than once: after a
 	// failure that may pass (Retry.On) that is a retry, otherwise a call for
 	// trace.PurposeRepair. It may send other messages for this one call; the
-	// history stays as it is, and the trace shows a rewrite on both sides.
+	// history stays as it is, and the trace shows a rewrite on both sides. Called
+	// when the wrap has returned, or while another call is under way, next fails
+	// with ErrNoCall.
 	WrapModel func(next ModelFunc) ModelFunc
 	// AfterModel is asked when a turn is complete, before its calls are run. It
 	// may end the run; a turn without calls may be continued (GoOn with

@@ -1,0 +1,136 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// What makes the model call is a policy's while its wrap goes around it. Kept
+// beyond that, it does nothing, wherever it is called and what for.
+func TestKeptNext(t *testing.T) {
+	for _, place := range []string{"start", "before", "after the model", "batch", "tool", "step", "after", "end", "later"} {
+		for _, purpose := range []trace.Purpose{trace.PurposeAnswer, trace.PurposeSummary} {
+			name := place + " for " + string(purpose)
+			var kept loop.ModelFunc
+			var errs []error
+			use := func(ctx context.Context, here string) {
+				if here == place {
+					_, err := kept(ctx, &loop.ModelCall{Request: &llm.Request{Messages: []llm.Message{llm.User("sum up")}}, Purpose: purpose})
+					errs = append(errs, err)
+				}
+			}
+			p := policy("keeps", loop.Hooks{
+				WrapModel: func(next loop.ModelFunc) loop.ModelFunc { kept = next; return next },
+				Start:     func(ctx context.Context) (context.Context, error) { use(ctx, "start"); return ctx, nil },
+				BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.Decision, error) {
+					use(ctx, "before")
+					return none, nil
+				},
+				AfterModel: func(ctx context.Context, _ *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+					use(ctx, "after the model")
+					return none, nil
+				},
+				Batch: func(ctx context.Context, _ *loop.StepInfo, _ []*loop.Planned) (loop.Decision, error) {
+					use(ctx, "batch")
+					return none, nil
+				},
+				WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+					return func(ctx context.Context, c loop.Call) (loop.Output, error) {
+						use(ctx, "tool")
+						return next(ctx, c)
+					}
+				},
+				AfterStep: func(ctx context.Context, _ *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
+					use(ctx, "after")
+					return none, nil
+				},
+				End: func(ctx context.Context, _ *loop.Result) error { use(ctx, "end"); return nil },
+			})
+			res, events := mustRun(t, model(calls("a"), text("z")), loop.Config{
+				Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}, OnStep: func(loop.Step) { use(t.Context(), "step") },
+			})
+			use(t.Context(), "later")
+			holds(t, name, events)
+			if res.Text != "z" || res.ModelCalls != 2 {
+				t.Errorf("%s: got %+v", name, res)
+			}
+			if len(errs) == 0 {
+				t.Errorf("%s: it was not called", name)
+			}
+			for _, err := range errs {
+				if p, ok := errors.AsType[*loop.PolicyError](err); !errors.Is(err, loop.ErrNoCall) || !ok || p.Policy != "keeps" {
+					t.Errorf("%s: got %v", name, err)
+				}
+			}
+		}
+	}
+}
+
+// gated is a model that says when it is asked, and answers when it may.
+func gated(asked func(), may <-chan struct{}) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			asked()
+			<-may
+			fake.NewModel(text("z")).Stream(ctx, req)(yield)
+		}
+	})
+}
+
+// Of two calls at the same time one is made.
+func TestTwoCallsAtOnce(t *testing.T) {
+	asked, may := make(chan struct{}), make(chan struct{})
+	var second error
+	hedge := around("hedge", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (turn *llm.Turn, err error) {
+		var both sync.WaitGroup
+		both.Go(func() {
+			first := *call
+			turn, err = next(ctx, &first)
+		})
+		<-asked
+		both.Go(func() {
+			other := *call
+			_, second = next(ctx, &other)
+			close(may)
+		})
+		both.Wait()
+		return turn, err
+	})
+	res, err := held(t, "hedge", gated(func() { close(asked) }, may), loop.Config{Policies: []loop.Policy{hedge}})
+	if err != nil || res.Text != "z" || !errors.Is(second, loop.ErrNoCall) {
+		t.Errorf("got %+v, %v; the other call got %v", res, err, second)
+	}
+}
+
+// A call that a wrap does not wait for is waited for by the run.
+func TestCallThatIsLeftBehind(t *testing.T) {
+	asked, may := make(chan struct{}), make(chan struct{})
+	var left sync.WaitGroup
+	leaves := around("leaves", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		defer close(may)
+		left.Go(func() { _, _ = next(ctx, call) })
+		<-asked
+		return &llm.Turn{Parts: []llm.Part{llm.Text{Text: "mine"}}, Finish: llm.FinishStop}, nil
+	})
+	var mem trace.Memory
+	res, err := newAgent(t, gated(func() { close(asked) }, may), loop.Config{Policies: []loop.Policy{leaves}, Sink: &mem}).Run(t.Context(), loop.Ask("go"))
+	left.Wait()
+	if err != nil || res.Text != "mine" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+	holds(t, "left behind", mem.Events())
+	want := "run.start step.start model.setup model.request model.turn model.turn decision step.end run.end"
+	if diff := cmp.Diff(want, kinds(mem.Events())); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
