@@ -123,14 +123,14 @@ func (p *past) reasoned(items []object) *refusal {
 			if i+1 == len(items) || !follows(items[i+1]) {
 				return refused("SR-07", "Item '%s' of type 'reasoning' was provided without its required following item.", id).at("input", "")
 			}
-			seen[id] = true
+			seen[p.anyTry(id)] = true
 		case "function_call":
 			_, before := p.item(id)
 			for _, r := range slices.Backward(before) {
 				if kindOfItem(r) != "reasoning" {
 					continue
 				}
-				if led := r.get("id").text(); !seen[led] {
+				if led := r.get("id").text(); !seen[p.anyTry(led)] {
 					return refused("SR-08", "Item '%s' of type 'function_call' was provided without its required 'reasoning' item: '%s'.", id, led).at("input", "")
 				}
 				break
@@ -138,6 +138,18 @@ func (p *past) reasoned(items []object) *refusal {
 		}
 	}
 	return nil
+}
+
+// anyTry is the id of an item without the attempt, if the server made it: a call
+// that has its id from the script has it in each of them.
+func (p *past) anyTry(id string) string {
+	at, ok := madeBy(p.lane, id)
+	if !ok {
+		return id
+	}
+	at.Attempt = 0
+	kind, rest, _ := strings.Cut(id, "_")
+	return kind + "_" + name(at) + rest[strings.IndexByte(rest, '_')+1:]
 }
 
 // follows reports whether an item can come after reasoning.

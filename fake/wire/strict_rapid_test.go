@@ -138,3 +138,69 @@ func TestStrictTakesOwnRequests(t *testing.T) {
 		})
 	}
 }
+
+// What a server says is not refused when a client sends it back, whatever the
+// script has and however often a turn is asked for.
+func TestStrictTakesWhatWasSaid(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				d := &drawn{T: r, protocol: k.name}
+				s := wire.New(wire.Config{Model: fake.NewModel(d.script()...)})
+				pipe := wire.NewPipe(s)
+				defer pipe.Close()
+				c := clientsOf(wire.PipeURL, "main", pipe.Client())[k.name]
+				req := d.request()
+				req.Messages, req.Extra = req.Messages[:1], nil
+				for range 4 {
+					turn, err := ask(c, req)
+					if d.yes("again") && err == nil {
+						turn, err = ask(c, req)
+					}
+					if err != nil {
+						r.Fatal(err)
+					}
+					req.Messages = append(req.Messages, turn.Message())
+					var results []llm.ToolResult
+					for _, call := range turn.Calls() {
+						results = append(results, llm.ToolResult{ID: call.ID, Name: call.Name, Content: []llm.Part{llm.Text{Text: "1"}}})
+					}
+					if results != nil {
+						req.Messages = append(req.Messages, llm.ToolResults(results...))
+					}
+					if results == nil || d.yes("asks more") {
+						req.Messages = append(req.Messages, llm.User("more"))
+					}
+				}
+				if report := s.Report(); len(report.Refusals) > 0 {
+					r.Fatalf("refused: %+v", report.Refusals)
+				}
+			})
+		})
+	}
+}
+
+// script draws the turns of a model.
+func (d *drawn) script() []fake.Turn {
+	turns := make([]fake.Turn, 4)
+	for i := range turns {
+		t := &turns[i]
+		opaque, _ := d.private()
+		if d.yes("thinks") {
+			t.Reasoning = d.text()
+			if d.yes("signs") {
+				t.ReasoningOpaque = opaque
+			}
+		}
+		t.Text = rapid.SampledFrom([]string{"", "hm"}).Draw(d.T, "says")
+		for range rapid.IntRange(0, 2).Draw(d.T, "calls") {
+			_, opaque := d.private()
+			c := fake.Call{ID: fmt.Sprint("call_", d.calls), Name: "f", Args: "{}", Whole: d.yes("whole")}
+			if d.yes("private") {
+				c.Opaque = opaque
+			}
+			t.Calls = append(t.Calls, c)
+		}
+	}
+	return turns
+}
