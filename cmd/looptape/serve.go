@@ -175,13 +175,22 @@ func (v *server) list() error {
 	var rows [][]string
 	for _, q := range all {
 		name := strings.TrimSuffix(q.ID+":"+q.Form, ":")
-		where := strings.Join(q.Protocols, " ")
-		if len(q.Protocols) > 3 {
-			where = "all"
-		}
-		rows = append(rows, []string{name, where, q.Says})
+		rows = append(rows, []string{name, protocols(q.Protocols), q.Says})
 	}
 	return printTable(v.w, []string{"quirk", "protocols", "what is on the wire"}, rows)
+}
+
+// protocols names some of the four in few words.
+func protocols(some []string) string {
+	all := []string{"openai-chat", "openai-responses", "anthropic-messages", "gemini"}
+	missing := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(some, name) })
+	switch len(missing) {
+	case 0:
+		return "all"
+	case 1:
+		return "not " + missing[0]
+	}
+	return strings.Join(some, " ")
 }
 
 // greet says where what is served. With a program, that is for its user, not part
