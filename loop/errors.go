@@ -17,6 +17,8 @@ var (
 	ErrDeadline = errors.New("the run took longer than its deadline")
 	// ErrBudget: a policy wanted a model call after Config.TokenBudget was spent.
 	ErrBudget = errors.New("the token budget is spent")
+	// ErrStalled: nothing came of a model's answer for Config.StallTimeout.
+	ErrStalled = errors.New("nothing came of the model's answer")
 	// ErrToolTimeout: a tool took longer than Config.ToolTimeout.
 	ErrToolTimeout = errors.New("the tool took too long")
 	// ErrNoEvents: a policy wanted to add an event to the trace while tools ran, or
@@ -103,7 +105,7 @@ func describe(err error) (e trace.Error) {
 		e.Type = "panic"
 	case errors.Is(err, ErrMalformedCall):
 		e.Type = "malformed_call"
-	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrDeadline), errors.Is(err, ErrStalled), errors.Is(err, context.DeadlineExceeded):
 		e.Type = "deadline"
 	case errors.Is(err, context.Canceled):
 		e.Type = "cancelled"
@@ -123,7 +125,7 @@ func stopCause(err error) (cause trace.Cause) {
 		return trace.CausePolicy
 	case errors.Is(err, ErrBudget):
 		return trace.CauseBudget
-	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrDeadline), errors.Is(err, ErrStalled), errors.Is(err, context.DeadlineExceeded):
 		return trace.CauseDeadline
 	case errors.Is(err, context.Canceled):
 		return trace.CauseCancel

@@ -78,6 +78,11 @@ type Config struct {
 	// what it has without an error, as at a cap.
 	Deadline        time.Duration
 	DeadlineReturns bool
+	// StallTimeout gives a model call up of which nothing comes for this time: no
+	// event of a stream, no answer that was asked for in one piece; 0 is none. What
+	// only keeps a connection open does not count. The call fails with ErrStalled,
+	// and may be tried again if nothing of the answer was passed on.
+	StallTimeout time.Duration
 	// ToolTimeout ends the context of each tool after this time; 0 is none.
 	ToolTimeout time.Duration
 	// Grace is how long a tool may go on after the run's context has ended
@@ -177,6 +182,9 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
+	if limit := a.cfg.StallTimeout; limit > 0 {
+		a.model = &patientModel{model, a.cfg.Clock, limit}
+	}
 	a.tools, a.defs, a.info = tools, tools.definitions(), tools.info()
 	a.opts = a.cfg.declare()
 	return a, nil
@@ -216,8 +224,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("the Delivery %q is neither llm.Streamed nor llm.Buffered", c.Delivery)
 	case c.TokenBudget < 0:
 		return fmt.Errorf("the TokenBudget is %d; it counts tokens, and 0 means none", c.TokenBudget)
-	case c.Deadline < 0 || c.ToolTimeout < 0 || c.Grace < 0:
-		return fmt.Errorf("of Deadline, ToolTimeout and Grace none may be negative; 0 means none")
+	case c.Deadline < 0 || c.StallTimeout < 0 || c.ToolTimeout < 0 || c.Grace < 0:
+		return fmt.Errorf("of Deadline, StallTimeout, ToolTimeout and Grace none may be negative; 0 means none")
 	case c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }):
 		return fmt.Errorf("the ToolChoice names the tool %q, which is not among Tools", c.ToolChoice.Name)
 	}
@@ -274,6 +282,7 @@ func (c *Config) declare() trace.Options {
 	if c.DeadlineReturns {
 		add("deadline_mode", "return")
 	}
+	span("stall_timeout", c.StallTimeout)
 	span("tool_timeout", c.ToolTimeout)
 	span("grace", c.Grace)
 	c.Retry.declare(num, span, add)

@@ -66,10 +66,11 @@ func (r *Retry) fill() {
 	}
 }
 
-// Retryable reports whether a model call's error may pass: the provider says so.
+// Retryable reports whether a model call's error may pass: the provider says so, or
+// it is ErrStalled.
 func Retryable(err error) bool {
 	api, ok := errors.AsType[*llm.APIError](err)
-	return ok && api.Retryable
+	return ok && api.Retryable || errors.Is(err, ErrStalled)
 }
 
 // may asks On. An error or an On that panics is not retried.

@@ -74,6 +74,7 @@ func options() []option {
 			r.cfg.DeadlineReturns = v.Text == "return"
 			return oneOf(v, "error", "return")
 		}},
+		{"stall_timeout", "a duration", func(r *reader, v fake.Value) (err error) { r.cfg.StallTimeout, err = duration(v); return err }},
 		{"tool_timeout", "a duration", func(r *reader, v fake.Value) (err error) { r.cfg.ToolTimeout, err = duration(v); return err }},
 		{"grace", "a duration", func(r *reader, v fake.Value) (err error) { r.cfg.Grace, err = duration(v); return err }},
 		{"concurrency", "a number, or unbounded", func(r *reader, v fake.Value) (err error) {
