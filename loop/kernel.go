@@ -178,6 +178,7 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	if r.ended(trace.NoStep) {
 		return nil, true, r.decideEnd(trace.NoStep)
 	}
+	r.step = n
 	s = r.frame()
 	*s = StepInfo{Step: n, Usage: r.usage, Steps: r.inHand(), run: r, Request: r.reqs.One()}
 	*s.Request = llm.Request{
@@ -211,7 +212,7 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	if r.ended(trace.NoStep) { // a hook may have waited
 		return nil, true, r.decideEnd(trace.NoStep)
 	}
-	if s.Step, r.step = n, n; s.Request == nil {
+	if s.Step = n; s.Request == nil {
 		return nil, true, r.fail(trace.NoStep, &PolicyError{"(before the step)", errors.New("left no StepInfo.Request; change its fields, or put another in its place")})
 	}
 	r.inStep = true

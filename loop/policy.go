@@ -105,7 +105,7 @@ func (s *StepInfo) add(body trace.Body) error {
 	if s.run.shut.Load() {
 		return ErrNoEvents
 	}
-	s.run.emit(s.Step, body)
+	s.run.emit(s.run.step, body)
 	return nil
 }
 

@@ -506,7 +506,12 @@ func shownTexts(events []trace.Event) (out []string) {
 
 // A policy that spoils the step's own record spoils nothing else.
 func TestStepInfoIsAPolicysOwn(t *testing.T) {
-	spoil := func(_ context.Context, s *loop.StepInfo) { s.Step = 77 }
+	spoil := func(_ context.Context, s *loop.StepInfo) {
+		s.Step = 77
+		if s.Emit("spoilt", []byte(`1`)) != nil || s.Warn("spoilt", "") != nil {
+			t.Error("no event was taken")
+		}
+	}
 	p := policy("spoils", loop.Hooks{
 		BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
 			spoil(ctx, s)
@@ -525,9 +530,19 @@ func TestStepInfoIsAPolicysOwn(t *testing.T) {
 			return loop.Decision{}, nil
 		},
 	})
-	res, err := held(t, "the step's number", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}})
+	var mem trace.Memory
+	res, err := held(t, "the step's number", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}, Sink: &mem})
 	if err != nil || res.Text != "done" || res.Steps[1].Index != 1 {
 		t.Errorf("got %+v, %v", res, err)
+	}
+	var steps []int
+	for _, ev := range mem.Events() {
+		if ev.Body.Kind() == trace.KindCustom || ev.Body.Kind() == trace.KindWarning {
+			steps = append(steps, ev.Step)
+		}
+	}
+	if diff := cmp.Diff([]int{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, steps); diff != "" {
+		t.Errorf("steps of a policy's events (-want +got):\n%s", diff)
 	}
 	none := policy("empties", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 		s.Request = nil
