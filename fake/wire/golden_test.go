@@ -57,17 +57,18 @@ func load(t testing.TB, name string) *fake.Script {
 // over plays a scenario through a protocol.
 func over(t testing.TB, name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
 	t.Helper()
-	return overIn(t, false, name, protocol, delivery, quirks...)
+	return overIn(t, nil, name, protocol, delivery, quirks...)
 }
 
-// overIn is over. If it is live, answers are taken as they come and need not end,
-// and the time is that of the bubble around it: see bubbled.
-func overIn(t testing.TB, live bool, name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
+// overIn is over. With a change to the configuration it is live: answers are taken
+// as they come and need not end, and the time is that of the bubble around it. See
+// bubbled.
+func overIn(t testing.TB, live func(*loop.Config), name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
 	t.Helper()
 	out := &played{}
-	tape := &recorder{out: out, live: live}
+	tape := &recorder{out: out, live: live != nil}
 	cfg := wire.Config{Quirks: quirks}
-	if live {
+	if live != nil {
 		cfg.Wait = loop.SystemClock{}.Sleep
 	}
 	var server *wire.Server
@@ -75,8 +76,9 @@ func overIn(t testing.TB, live bool, name, protocol string, delivery llm.Deliver
 		Adjust: func(c *loop.Config) {
 			c.Delivery = delivery
 			c.Model = cmp.Or(c.Model, "some-model")
-			if live {
-				c.Clock, c.Deadline = loop.SystemClock{}, patience
+			if live != nil {
+				c.Clock = loop.SystemClock{}
+				live(c)
 			}
 		},
 		Model: func(script *fake.Model) llm.Model {
@@ -121,6 +123,8 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if r.live {
+		head := *resp
+		x.response = &head
 		r.out.exchanges = append(r.out.exchanges, x)
 		resp.Body = &follower{resp.Body, &r.out.exchanges[len(r.out.exchanges)-1]}
 		return resp, nil

@@ -1,13 +1,18 @@
 package wire_test
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
 )
 
 // patience is the deadline of runs whose answers stall: two pings and a half.
@@ -17,7 +22,9 @@ const patience = 40 * time.Second
 // It returns once the server has ended them: in a bubble nobody is left behind.
 func bubbled(t *testing.T, name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) (o *played) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { o = overIn(t, true, name, protocol, delivery, quirks...) })
+	synctest.Test(t, func(t *testing.T) {
+		o = overIn(t, func(c *loop.Config) { c.Deadline = patience }, name, protocol, delivery, quirks...)
+	})
 	return o
 }
 
@@ -29,6 +36,49 @@ type follower struct {
 
 func (f *follower) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
-	f.x.answer = append(f.x.answer, p[:n]...)
+	f.x.answer, f.x.body = append(f.x.answer, p[:n]...), append(f.x.body, p[:n]...)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.x.err = err
+	}
 	return n, err
+}
+
+// A loop that waits for twenty seconds and no longer for more of an answer gives up
+// after that time, whatever comes to keep the connection open; one that got nothing
+// yet tries again.
+func TestStallTimeout(t *testing.T) {
+	for _, form := range wire.Quirks() {
+		for _, protocol := range form.Protocols {
+			for _, word := range []string{"streamed", "buffered"} {
+				if form.ID != "QT-10" || form.Streamed && word == "buffered" {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s %s %s", form.Form, protocol, word), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { testStallTimeout(t, form, protocol, word) })
+				})
+			}
+		}
+	}
+}
+
+func testStallTimeout(t *testing.T, form wire.QuirkForm, protocol, word string) {
+	q, err := wire.ParseQuirk("QT-10:" + form.Form + "@1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 20 * time.Second
+	took, tries := limit, 1
+	if form.Form == "headers" {
+		took, tries = 4*limit+7*time.Second, 4 // waits of one, two and four seconds
+	}
+	clock := loop.SystemClock{}
+	begun := clock.Now()
+	o := overIn(t, func(c *loop.Config) { c.StallTimeout = limit }, "calls", protocol, deliveries[word], q)
+	o.holds(t)
+	if got := clock.Now().Sub(begun); got != took || !errors.Is(o.Err, loop.ErrStalled) || o.Result.Stop != trace.CauseDeadline {
+		t.Errorf("after %v the run stopped by %s with %v; want %s with %v after %v", got, o.Result.Stop, o.Err, trace.CauseDeadline, loop.ErrStalled, took)
+	}
+	if len(o.exchanges) != tries || slices.ContainsFunc(o.Events, func(ev trace.Event) bool { _, ok := ev.Body.(trace.ToolStart); return ok }) {
+		t.Errorf("%d requests, want %d, and no tool: %s", len(o.exchanges), tries, o.Trace())
+	}
 }
