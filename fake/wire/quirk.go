@@ -39,6 +39,16 @@ type quirkForm struct {
 	reply func(p *play, r *reply) bool
 }
 
+// inTurn is a form that changes what the model says.
+func inTurn(f QuirkForm, change func(t *fake.Turn) bool) quirkForm {
+	return quirkForm{QuirkForm: f, turn: func(_ *play, t *fake.Turn) bool { return change(t) }}
+}
+
+// inReply is a form that changes the bytes of an answer.
+func inReply(f QuirkForm, change func(r *reply) bool) quirkForm {
+	return quirkForm{QuirkForm: f, reply: func(_ *play, r *reply) bool { return change(r) }}
+}
+
 // The names of the protocols.
 const (
 	chat      = "openai-chat"

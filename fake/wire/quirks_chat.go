@@ -9,19 +9,19 @@ import (
 // chatQuirks are those of OpenAI Chat Completions and of what imitates it.
 var chatQuirks = slices.Concat(chatFinishQuirks, chatCallQuirks, chatArgsQuirks, chatSaidQuirks)
 
+// onChat describes a form.
+func onChat(id, form, says string) QuirkForm {
+	return QuirkForm{ID: id, Form: form, Says: says, Protocols: []string{chat}}
+}
+
 // inChat is a form that changes the bytes of an answer, streamed or not.
 func inChat(id, form, says string, change func(r *reply) bool) quirkForm {
-	return quirkForm{
-		QuirkForm: QuirkForm{ID: id, Form: form, Says: says, Protocols: []string{chat}},
-		reply:     func(_ *play, r *reply) bool { return change(r) },
-	}
+	return inReply(onChat(id, form, says), change)
 }
 
 // inChunks is a form that only streams show.
 func inChunks(id, form, says string, change func(r *reply) bool) quirkForm {
-	q := inChat(id, form, says, change)
-	q.Streamed = true
-	return q
+	return inReply(inStream(onChat(id, form, says)), change)
 }
 
 // Where things stand in a chunk.

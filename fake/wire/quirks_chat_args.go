@@ -9,14 +9,8 @@ import (
 
 // chatArgsQuirks are about the arguments of calls.
 var chatArgsQuirks = []quirkForm{
-	{
-		QuirkForm: QuirkForm{ID: "QO-03", Form: "length", Says: "the answer is cut within the arguments of its last call, and the reason is length", Protocols: []string{chat}},
-		turn:      func(_ *play, t *fake.Turn) bool { return cutBy(llm.FinishLength, t) },
-	},
-	{
-		QuirkForm: QuirkForm{ID: "QO-03", Form: "tool_calls", Says: "the answer is cut within the arguments of its last call, and the reason is tool_calls", Protocols: []string{chat}},
-		turn:      func(_ *play, t *fake.Turn) bool { return cutBy(llm.FinishToolCalls, t) },
-	},
+	inTurn(onChat("QO-03", "length", "the answer is cut within the arguments of its last call, and the reason is length"), func(t *fake.Turn) bool { return cutBy(llm.FinishLength, t) }),
+	inTurn(onChat("QO-03", "tool_calls", "the answer is cut within the arguments of its last call, and the reason is tool_calls"), func(t *fake.Turn) bool { return cutBy(llm.FinishToolCalls, t) }),
 	inChat("QO-03", "whole", "the reason is length, and the arguments of the last call look whole", func(r *reply) bool {
 		return len(callPieces(r)) > 0 && finishWith(r, "length")
 	}),
@@ -58,10 +52,7 @@ var chatArgsQuirks = []quirkForm{
 		})
 		return behindArgs(r, func(string) string { return "2" })
 	}),
-	{
-		QuirkForm: QuirkForm{ID: "QO-15", Says: `the arguments of a call without any are "" and not {}`, Protocols: []string{chat}},
-		turn:      func(_ *play, t *fake.Turn) bool { return emptyArgs(t) },
-	},
+	inTurn(onChat("QO-15", "", `the arguments of a call without any are "" and not {}`), emptyArgs),
 	inChat("QO-16", "", "the arguments are an object, and not the text of one", func(r *reply) bool {
 		all := chatArgs(r)
 		return eachPiece(r, func(call, n int, piece string) string {

@@ -55,10 +55,7 @@ var chatCallQuirks = []quirkForm{
 	inChunks("QO-10", "last", "the name of a call comes behind its arguments", lateNames(withoutName, func(places []piecePlace) piecePlace {
 		return places[len(places)-1]
 	})),
-	{
-		QuirkForm: QuirkForm{ID: "QO-11", Says: "a call comes whole in one chunk", Protocols: []string{chat}, Streamed: true},
-		turn:      func(_ *play, t *fake.Turn) bool { return wholeCalls(t) },
-	},
+	inTurn(inStream(onChat("QO-11", "", "a call comes whole in one chunk")), wholeCalls),
 	inChunks("QO-27", "", "all pieces of a call but the first have an empty id and an empty name", func(r *reply) bool {
 		return eachPiece(r, func(_, n int, piece string) string {
 			if n == 0 {
@@ -74,7 +71,7 @@ var chatCallQuirks = []quirkForm{
 		return put(piece, namePath, `""`)
 	})),
 	{
-		QuirkForm: QuirkForm{ID: "QO-31", Says: "one call a turn was asked for, and two come", Protocols: []string{chat}},
+		QuirkForm: onChat("QO-31", "", "one call a turn was asked for, and two come"),
 		turn: func(p *play, t *fake.Turn) bool {
 			one := p.request.Settings.ParallelCalls
 			return one != nil && !*one && oneMoreCall(t)

@@ -62,7 +62,7 @@ var chatFinishQuirks = []quirkForm{
 	}),
 	inChunks("QO-25", "", "[DONE] comes, and never was there a reason", noReason),
 	{
-		QuirkForm: QuirkForm{ID: "QO-25", Form: "cut", Says: "[DONE] comes within the last call, and never was there a reason", Protocols: []string{chat}, Streamed: true},
+		QuirkForm: inStream(onChat("QO-25", "cut", "[DONE] comes within the last call, and never was there a reason")),
 		turn:      func(_ *play, t *fake.Turn) bool { return cutLastCall(t) },
 		reply:     func(_ *play, r *reply) bool { return noReason(r) },
 	},
@@ -105,7 +105,7 @@ func finishWithArgs(r *reply) bool {
 			}
 		}
 	}
-	if to < 0 || to >= from || gjson.GetBytes(r.frames[from].data, deltaPath).Raw != "{}" {
+	if to < 0 || from < 0 || gjson.GetBytes(r.frames[from].data, deltaPath).Raw != "{}" {
 		return false
 	}
 	reason := gjson.GetBytes(r.frames[from].data, finishPath).Raw

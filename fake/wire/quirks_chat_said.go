@@ -13,42 +13,24 @@ import (
 // chatSaidQuirks are about text, reasoning and what stands beside them.
 var chatSaidQuirks = []quirkForm{
 	inChunks("QO-19", "", "as Azure has it: the first chunk tells of the prompt alone, without an id or a model, and a later choice has no delta", filtered),
-	{
-		QuirkForm: QuirkForm{ID: "QO-23", Form: "tags", Says: "calls leak into the text, between <tool_call> and </tool_call>", Protocols: []string{chat}},
-		turn: func(_ *play, t *fake.Turn) bool {
-			return leakCalls(t, func(call string) string { return "<tool_call>" + call + "</tool_call>" }, t.Text+strings.Join(t.Pieces, ""))
-		},
-	},
-	{
-		QuirkForm: QuirkForm{ID: "QO-23", Form: "bare", Says: "calls leak into the text, as JSON, and it is all the text", Protocols: []string{chat}},
-		turn: func(_ *play, t *fake.Turn) bool {
-			return leakCalls(t, func(call string) string { return call }, "")
-		},
-	},
+	inTurn(onChat("QO-23", "tags", "calls leak into the text, between <tool_call> and </tool_call>"), func(t *fake.Turn) bool {
+		return leakCalls(t, t.Text+strings.Join(t.Pieces, ""), func(call string) string { return "<tool_call>" + call + "</tool_call>" })
+	}),
+	inTurn(onChat("QO-23", "bare", "calls leak into the text, as JSON, and it is all the text"), func(t *fake.Turn) bool {
+		return leakCalls(t, "", func(call string) string { return call })
+	}),
 	inChat("QO-24", "noise", "members come that say nothing, or that nobody knows", func(r *reply) bool { return r.edit(noise) }),
+	inTurn(onChat("QO-24", "refusal", "the model refuses"), refuse),
 	{
-		QuirkForm: QuirkForm{ID: "QO-24", Form: "refusal", Says: "the model refuses", Protocols: []string{chat}},
-		turn:      func(_ *play, t *fake.Turn) bool { return refuse(t) },
-	},
-	{
-		QuirkForm: QuirkForm{ID: "QO-28", Says: "as Mistral has it: the content is an array, in which reasoning stands too", Protocols: []string{chat}},
+		QuirkForm: onChat("QO-28", "", "as Mistral has it: the content is an array, in which reasoning stands too"),
 		turn:      func(_ *play, t *fake.Turn) bool { return reasonIn(t, `{"field":"content"}`) },
 		reply:     func(_ *play, r *reply) bool { return r.edit(contentArray) },
 	},
-	{
-		QuirkForm: QuirkForm{ID: "QO-29", Form: "reasoning_content", Says: "reasoning stands in reasoning_content", Protocols: []string{chat}},
-		turn:      func(_ *play, t *fake.Turn) bool { return reasonIn(t, `{"field":"reasoning_content"}`) },
-	},
-	{
-		QuirkForm: QuirkForm{ID: "QO-29", Form: "reasoning", Says: "reasoning stands in reasoning", Protocols: []string{chat}},
-		turn:      func(_ *play, t *fake.Turn) bool { return reasonIn(t, `{"field":"reasoning"}`) },
-	},
-	{
-		QuirkForm: QuirkForm{ID: "QO-29", Form: "reasoning_details", Says: "reasoning stands in reasoning_details", Protocols: []string{chat}},
-		turn: func(_ *play, t *fake.Turn) bool {
-			return reasonIn(t, `{"reasoning_details":[{"type":"reasoning.text","text":`+quoted(t.Reasoning)+`,"signature":"c2lnbmVk","format":"unknown","index":0}]}`)
-		},
-	},
+	inTurn(onChat("QO-29", "reasoning_content", "reasoning stands in reasoning_content"), func(t *fake.Turn) bool { return reasonIn(t, `{"field":"reasoning_content"}`) }),
+	inTurn(onChat("QO-29", "reasoning", "reasoning stands in reasoning"), func(t *fake.Turn) bool { return reasonIn(t, `{"field":"reasoning"}`) }),
+	inTurn(onChat("QO-29", "reasoning_details", "reasoning stands in reasoning_details"), func(t *fake.Turn) bool {
+		return reasonIn(t, `{"reasoning_details":[{"type":"reasoning.text","text":`+quoted(t.Reasoning)+`,"signature":"c2lnbmVk","format":"unknown","index":0}]}`)
+	}),
 }
 
 // filtered puts in what Azure's filters say.
@@ -68,7 +50,7 @@ func filtered(r *reply) bool {
 }
 
 // leakCalls makes the calls of a turn text behind what was said.
-func leakCalls(t *fake.Turn, mark func(call string) string, said string) bool {
+func leakCalls(t *fake.Turn, said string, mark func(call string) string) bool {
 	calls := scripted(t)
 	if len(calls) == 0 {
 		return false

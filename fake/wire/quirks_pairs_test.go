@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
 )
 
 // Any two forms of OpenAI's protocols can be shown in one answer: the server answers
@@ -55,5 +56,48 @@ func testPair(t *testing.T, protocol string, a, b wire.QuirkForm) {
 			t.Errorf("%s with %s and %s; what follows is not looked at:\n%s", word, pair[0], pair[1], o.Trace())
 			return
 		}
+	}
+}
+
+// Quirks that stand in one answer come to what they come to alone.
+func TestQuirksTogether(t *testing.T) {
+	for _, c := range []struct {
+		quirks string
+		shown
+	}{
+		{"QO-17@1 QO-16@1", shown{same: true}},
+		{"QO-16@1 QO-17@1 QO-01@1", shown{ran: three}},
+		{"QO-05@1 QO-12@1", shown{ran: three, warnings: twoMinds, more: argsOfCalls}},
+		{"QO-04@1 QO-27@1 QO-10:last@1", shown{same: true}},
+		{"QO-06:late@1 QO-10:null@1 QO-07:absent@1 QO-13:equal@1", shown{ran: "loop_call_1 loop_call_2 call_3", warnings: twoMinds, more: argsOfCalls}},
+		{"QO-11@1 QO-14:placeholder@1", shown{ran: three, warnings: twoMinds, more: argsOfCalls}},
+		{"QO-11@1 QO-14:scalar@1", shown{ran: "call_3", failed: "call_1 call_2", more: skipped("malformed_args", "malformed_args")}},
+		{"QO-26@1 QO-22@1 QO-19@1 QO-24:noise@1", shown{same: true, more: all(usageOfCalls, firstAnswerID)}},
+		{"QO-17@1 QO-25@1", shown{ran: three, warnings: llm.WarnNoFinish, more: argsOfCalls}},
+		{"QO-03:length@1 QO-12@1", shown{ran: "call_1 call_3", failed: "call_2", warnings: llm.WarnRepeatedArgs, more: skipped("cut")}},
+		{"QR-04@1 QR-10@1", shown{ran: three, warnings: twoUnended, more: argsOfCalls}},
+		{"QR-09:output_index@1 QR-10@1 QR-09:item_id@1", shown{ran: three, warnings: llm.WarnNoCallEnd, more: argsOfCalls}},
+		{"QR-02:encrypted@1 QR-06:item@1 QR-10@1", shown{ran: three, more: argsOfCalls}},
+		{"QR-03:completed@1 QR-06:arguments@1", shown{ran: "call_1 call_3", failed: "call_2", warnings: llm.WarnNoCallEnd, more: skipped("cut")}},
+	} {
+		t.Run(c.quirks, func(t *testing.T) {
+			var quirks []wire.Quirk
+			for _, s := range strings.Fields(c.quirks) {
+				q, err := wire.ParseQuirk(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				quirks = append(quirks, q)
+			}
+			protocol := c.form(quirks[0]).Protocols[0]
+			o := over(t, c.name(), protocol, llm.Streamed, quirks...)
+			o.holds(t)
+			c.facts(t, o, over(t, c.name(), protocol, llm.Streamed))
+			for _, q := range quirks {
+				if o.report.Shown[q.String()] != 1 {
+					t.Errorf("%s was shown %d times, want once", q, o.report.Shown[q.String()])
+				}
+			}
+		})
 	}
 }

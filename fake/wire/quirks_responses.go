@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
-
-	"github.com/looptape/looptape/fake"
 )
 
 // responsesQuirks are those of OpenAI Responses and of what imitates it.
@@ -19,14 +17,7 @@ func onResponses(id, form, says string) QuirkForm {
 
 // inEvents is a form that only streams show.
 func inEvents(id, form, says string, change func(r *reply) bool) quirkForm {
-	q := quirkForm{QuirkForm: onResponses(id, form, says), reply: func(_ *play, r *reply) bool { return change(r) }}
-	q.Streamed = true
-	return q
-}
-
-// inTurn is a form that changes what the model says.
-func inTurn(f QuirkForm, change func(t *fake.Turn) bool) quirkForm {
-	return quirkForm{QuirkForm: f, turn: func(_ *play, t *fake.Turn) bool { return change(t) }}
+	return inReply(inStream(onResponses(id, form, says)), change)
 }
 
 // The types of events.

@@ -38,24 +38,10 @@ var responsesArgsQuirks = []quirkForm{
 		})
 	}),
 	inEvents("QR-06", "arguments", "arguments come in their own event alone, and in no deltas", func(r *reply) bool {
-		return r.edit(func(text string) string {
-			switch typeOf(text) {
-			case argsDelta:
-				return ""
-			case itemDone:
-				return emptyMember(text, "item.arguments")
-			}
-			return eachOutput(text, func(item string) string { return emptyMember(item, "arguments") })
-		})
+		return tellOnce(r, argsDone, "arguments")
 	}),
 	inEvents("QR-06", "item", "arguments come with the end of their item alone, and in no deltas", func(r *reply) bool {
-		return r.edit(func(text string) string {
-			switch typeOf(text) {
-			case argsDelta, argsDone:
-				return ""
-			}
-			return eachOutput(text, func(item string) string { return emptyMember(item, "arguments") })
-		})
+		return tellOnce(r, itemDone, "item.arguments")
 	}),
 }
 
@@ -96,10 +82,36 @@ func cutMember(text, path string) string {
 	return put(text, path, quoted(cutArgs(args)))
 }
 
-// emptyMember empties arguments.
-func emptyMember(text, path string) string {
-	if !gjson.Get(text, path).Exists() {
-		return text
+// tellOnce leaves arguments that events of one type tell out wherever else they are
+// told.
+func tellOnce(r *reply, kind, path string) bool {
+	told, whose := map[string]bool{}, map[string]bool{}
+	for _, f := range r.frames {
+		if text := string(f.data); typeOf(text) == kind {
+			told[gjson.Get(text, path).String()] = true
+			whose[gjson.Get(text, "output_index").Raw] = true
+		}
 	}
-	return put(text, path, `""`)
+	empty := func(text, path string) string {
+		if !told[gjson.Get(text, path).String()] {
+			return text
+		}
+		return put(text, path, `""`)
+	}
+	return r.edit(func(text string) string {
+		switch of := typeOf(text); {
+		case of == kind:
+			return text
+		case of == itemDone && ofCall(text):
+			return empty(text, "item.arguments")
+		case (of == argsDelta || of == argsDone) && whose[gjson.Get(text, "output_index").Raw]:
+			return ""
+		}
+		return eachOutput(text, func(item string) string {
+			if !gjson.Get(item, "arguments").Exists() {
+				return item
+			}
+			return empty(item, "arguments")
+		})
+	})
 }
