@@ -300,8 +300,11 @@ func (r *run) natural(turn *llm.Turn, more Decision, by string) (Decision, []*pl
 		d = Decision{Action: trace.Stop, Cause: trace.CauseContinuedTurn, Note: fmt.Sprintf("continued %d times", r.contd)}
 	}
 	if d.Action == trace.GoOn && r.step+1 >= r.cfg.MaxSteps {
-		d, own = capDecision(r.cfg.MaxSteps, CapReturn), true
-		by = "max_steps"
+		messages := d.Messages
+		d, own = capDecision(r.cfg.MaxSteps, r.cfg.OnCap), true
+		if d.Action == trace.ForceFinal {
+			d.Messages = messages
+		}
 	}
 	r.decide(r.step, d, by, own)
 	return d, nil, nil
@@ -320,8 +323,8 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 		return true, err
 	}
 	if plans == nil {
-		r.err = next.Err
-		return next.Action != trace.GoOn, nil
+		r.forced, r.err = next.Action == trace.ForceFinal, next.Err
+		return !r.forced && next.Action != trace.GoOn, nil
 	}
 	if r.ended(r.step) {
 		r.err = r.decideEnd(r.step)

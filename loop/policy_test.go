@@ -893,9 +893,41 @@ func TestPausedTurns(t *testing.T) {
 	if res.ModelCalls != 1 || res.Stop != trace.CauseContinuedTurn {
 		t.Errorf("off: %d calls, stop %q", res.ModelCalls, res.Stop)
 	}
-	res, _ = mustRun(t, model(pause("1"), pause("2"), text("x")), loop.Config{MaxSteps: 2})
-	if res.ModelCalls != 2 || res.Stop != trace.CauseCap {
-		t.Errorf("cap: %d calls, stop %q", res.ModelCalls, res.Stop)
+}
+
+// A turn that is to be continued at the cap is met by what is to be done there.
+func TestCapOfContinuedTurns(t *testing.T) {
+	pause := fake.Turn{Text: "hm", Finish: llm.FinishPause}
+	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+		return loop.Decision{Action: trace.GoOn, Messages: []llm.Message{llm.User("and?")}}, nil
+	}})
+	for _, c := range []struct {
+		on    loop.OnCap
+		turns []fake.Turn // the first two are to be continued
+		more  []loop.Policy
+		stop  trace.Cause
+		added int
+		err   error
+	}{
+		{loop.CapReturn, []fake.Turn{pause, pause}, nil, trace.CauseCap, 2, nil},
+		{loop.CapError, []fake.Turn{pause, pause}, nil, trace.CauseCap, 2, loop.ErrMaxSteps},
+		{loop.CapForceFinal, []fake.Turn{pause, pause, text("z")}, nil, trace.CauseForced, 3, nil},
+		{loop.CapForceFinal, []fake.Turn{pause, pause, pause}, nil, trace.CauseForced, 3, nil},
+		{loop.CapReturn, []fake.Turn{text("a"), text("b")}, []loop.Policy{more}, trace.CauseCap, 3, nil},
+		{loop.CapForceFinal, []fake.Turn{text("a"), text("b"), text("z")}, []loop.Policy{more}, trace.CauseForced, 5, nil},
+	} {
+		for _, at := range []loop.CapAt{loop.CapBottom, loop.CapTop} {
+			name := fmt.Sprintf("%q at %q, %d policies", c.on, at, len(c.more))
+			m := model(c.turns...)
+			res, err := held(t, name, m, loop.Config{MaxSteps: 2, CapAt: at, OnCap: c.on, Policies: c.more, Tools: []loop.Tool{echo("a")}})
+			if !errors.Is(err, c.err) || res.Stop != c.stop || len(res.Messages) != c.added || len(m.Requests()) != len(c.turns) {
+				t.Errorf("%s: got stop %q, %d messages, %d requests, %v", name, res.Stop, len(res.Messages), len(m.Requests()), err)
+			}
+			last := m.Requests()[len(m.Requests())-1].Request
+			if offers := len(last.Tools) > 0; offers != (c.on != loop.CapForceFinal) {
+				t.Errorf("%s: the last request offers %d tools", name, len(last.Tools))
+			}
+		}
 	}
 }
 
