@@ -92,7 +92,7 @@ func (x *exchange) serve(r *http.Request) {
 		x.refuse(unreadable(err))
 		return
 	}
-	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, header: r.Header, key: x.key(r), body: body}
+	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, key: x.key(r), body: body}
 	x.masked = masked(in.key)
 	if e := in.unauthorized(); e != nil {
 		x.refuse(e)

@@ -16,13 +16,12 @@ import (
 // inbound is a request as it came, and what it is held against.
 type inbound struct {
 	endpoint
-	lane   string
-	cfg    *Config
-	header http.Header
-	key    string // the credential
-	body   []byte
-	req    *llm.Request // nil if the codec cannot read the body
-	err    error        // why it cannot
+	lane string
+	cfg  *Config
+	key  string // the credential
+	body []byte
+	req  *llm.Request // nil if the codec cannot read the body
+	err  error        // why it cannot
 }
 
 // strict returns the refusal that the real provider would answer a request with;
@@ -47,7 +46,7 @@ func strict(in inbound) *refusal {
 		e = strictGenerate(in, body)
 	}
 	if e == nil && in.err != nil {
-		e = in.unread()
+		e = refused("", "%v", in.err) // the codec cannot read it for a reason that no rule has
 	}
 	return e
 }
@@ -64,15 +63,6 @@ func (in inbound) malformed() *refusal {
 		e.message = "Invalid JSON payload received. " + in.err.Error()
 	}
 	return e
-}
-
-// unread is the refusal of a body that the codec cannot read for a reason that no
-// rule has.
-func (in inbound) unread() *refusal {
-	if told, ok := errors.AsType[*llm.APIError](in.err); ok {
-		return &refusal{status: told.Status, code: told.Code, message: told.Message}
-	}
-	return &refusal{status: http.StatusBadRequest, message: in.err.Error()}
 }
 
 // unknownModel reports whether there is no such model.

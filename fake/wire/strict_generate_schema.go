@@ -78,7 +78,7 @@ func badType(path string, v value) *refusal {
 	case "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL", "TYPE_UNSPECIFIED":
 		return nil
 	}
-	if !v.is('"') {
+	if !v.given() {
 		return nil
 	}
 	return refused("SG-11", "Invalid value at '%s.type' (type.googleapis.com/google.ai.generativelanguage.v1beta.Type), %s", path, v)

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -12,10 +13,12 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// What the server itself says in the lane main: the name of its first answer, and
-// of the same in another lane.
+// What the server itself says in the lane main: the names of its first answer, of
+// the same when it is asked for again and in another lane, and of the third one.
 const (
+	thirdAnswer = "00020001a82cfc9b"
 	firstAnswer = "00000001855b9691"
+	secondTry   = "00000002825b91d8"
 	otherAnswer = "00000001cbeff0d2"
 )
 
@@ -71,6 +74,8 @@ func responsesPastRows() []strictRow {
 		{id: "SR-10", name: "an unknown one", script: thoughtful(), wrong: talk(itemUser, reference("rs_1"), itemSaid), right: talk(itemUser, reference(rs), reference(fc), itemOutput)},
 		{id: "SR-10", name: "of a turn that is not there", script: thoughtful(), wrong: talk(itemUser, reference("msg_"+firstAnswer+"_9"), itemSaid), right: talk(itemUser, reference("msg_"+firstAnswer+"_1"))},
 		{id: "SR-11", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_1")), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "Previous response with id 'resp_1' not found."},
+		{id: "SR-11", name: "behind the script", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+thirdAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
+		{id: "SR-11", name: "of an attempt that is not there", script: []fake.Turn{{Attempts: []fake.Turn{{Text: "the first turn"}}}}, wrong: responsesBody(itemUser, previous("resp_"+secondTry)), right: responsesBody(itemUser, previous("resp_"+firstAnswer))},
 		{id: "SR-11", name: "of another lane", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+otherAnswer)), right: responsesBody(itemUser, `"previous_response_id":null`)},
 	}
 }
@@ -107,5 +112,14 @@ func TestPreviousResponse(t *testing.T) {
 	w = post(t, s, "/lane/other/openai/v1/responses", `{"model":"some-model","input":"well?","previous_response_id":"resp_`+otherAnswer+`"}`)
 	if !strings.Contains(w.Body.String(), "No tool output found for function call call_1.") {
 		t.Errorf("got %s", w.Body)
+	}
+}
+
+// Nobody can refer to items of an answer that failed.
+func TestStrictFailedAnswer(t *testing.T) {
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "hm", Error: &fake.Failure{Status: 500}})})
+	w := post(t, s, "/lane/main/openai/v1/responses", responsesBody(itemUser+`,{"type":"item_reference","id":"msg_`+firstAnswer+`_0"}`))
+	if w.Code != http.StatusNotFound || s.Report().Refusals[0].ID != "SR-10" {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

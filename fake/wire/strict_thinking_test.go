@@ -80,6 +80,7 @@ func thinkingRows() []strictRow {
 			id: "SA-15", name: "a step that thinks again", wrong: after(on, claudeCall),
 			right: claudeBody("some-model", strings.Join([]string{claudeUser, claudeMessage("assistant", claudeCall), claudeResults(claudeOne), claudeMessage("assistant", claudeRedacted, strings.Replace(claudeCall, "_1", "_2", 1)), claudeResults(claudeTwo)}, ","), on),
 		},
+		{id: "SA-15", name: "words alone", wrong: after(on, text, claudeCall), right: claudeBody("some-model", claudeUser+","+claudeSaid, on)},
 		{id: "SA-16", wrong: after(off, claudeThought("Hm.", "c2ln"), claudeCall), right: after(on, claudeThought("Hm.", "c2ln"), claudeCall)},
 		{id: "SA-16", name: "not on", wrong: after(`"stream":false`, text, claudeThought("Hm.", "c2ln"), claudeCall), right: after(adaptive, text, claudeThought("Hm.", "c2ln"), claudeCall)},
 		{id: "SA-16", name: "redacted", wrong: claudeBody("some-model", claudeUser+","+claudeMessage("assistant", claudeRedacted)), right: claudeBody("some-model", claudeUser+","+claudeMessage("assistant", claudeRedacted)+","+claudeUser)},
