@@ -73,15 +73,11 @@ func callPieces(r *reply) (calls [][]piecePlace) {
 	find := func(frame int, list string) {
 		gjson.GetBytes(*r.at(frame), list).ForEach(func(i, piece gjson.Result) bool {
 			index := piece.Get("index").Raw
-			n, known := last[index]
-			switch {
-			case piece.Get("type").Exists() || len(calls) == 0:
-				n = len(calls)
-				last[index] = n
+			if piece.Get("type").Exists() || len(calls) == 0 {
+				last[index] = len(calls)
 				calls = append(calls, nil)
-			case !known:
-				n = len(calls) - 1
 			}
+			n := last[index]
 			calls[n] = append(calls[n], piecePlace{frame, list + "." + i.String()})
 			return true
 		})

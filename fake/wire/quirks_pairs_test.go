@@ -7,6 +7,7 @@ import (
 
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/middleware"
 )
 
 // Any two forms of OpenAI's protocols can be shown in one answer: the server answers
@@ -78,6 +79,9 @@ func TestQuirksTogether(t *testing.T) {
 		{"QR-04@1 QR-10@1", shown{ran: three, warnings: twoUnended, more: argsOfCalls}},
 		{"QR-09:output_index@1 QR-10@1 QR-09:item_id@1", shown{ran: three, warnings: llm.WarnNoCallEnd, more: argsOfCalls}},
 		{"QR-02:encrypted@1 QR-06:item@1 QR-10@1", shown{ran: three, more: argsOfCalls}},
+		{"QO-03:length@1 QO-23:tags@1", shown{scenario: "leak", warnings: middleware.WarnLeakedCall}},
+		{"QO-03:length@1", shown{scenario: "openai/odd", ran: "call_1 call_3", failed: "call_2", more: sends(2, `"arguments":"{\"city\":\"Zürich "`)}},
+		{"QR-02:encrypted@1", shown{scenario: "openai/odd", ran: three, more: sendsInOrder(2, `"rs_00000001855b9691_own0"`, `"call_id":"call_1"`, `"rs_00000001855b9691_own1"`, `"call_id":"call_2"`)}},
 		{"QR-03:completed@1 QR-06:arguments@1", shown{ran: "call_1 call_3", failed: "call_2", warnings: llm.WarnNoCallEnd, more: skipped("cut")}},
 	} {
 		t.Run(c.quirks, func(t *testing.T) {
@@ -99,5 +103,50 @@ func TestQuirksTogether(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A quirk is not said to be shown where there is nothing that it could change.
+func TestQuirksWithNothingToChange(t *testing.T) {
+	for _, c := range []struct{ scenario, before, quirks string }{
+		{"calls", "", "QO-01@3 QO-02:absent@1 QO-02:empty@1 QO-03:length@3 QO-03:tool_calls@3 QO-03:whole@3 QO-15@1 QO-29:reasoning@1 QO-31@1"},
+		{"calls", "", "QO-04@3 QO-05@3 QO-06:late@3 QO-07:empty@3 QO-08:counted@3 QO-09@3 QO-10:last@3 QO-11@3 QO-27@3 QO-30@3"},
+		{"calls", "", "QO-12@3 QO-13:equal@3 QO-14:placeholder@3 QO-14:space@3 QO-14:scalar@3 QO-16@3 QO-17@3 QO-23:tags@3 QO-23:bare@3"},
+		{"calls", "QO-11@1", "QO-12@1 QO-27@1"},
+		{"calls", "QO-25@1", "QO-01@1 QO-17@1 QO-18:beside@1 QO-18:twice@1 QO-19@1 QO-20:choices@1 QO-21@1 QO-25@1 QO-26@1"},
+		{"calls", "QO-21@1", "QO-18:after@1 QO-22@1 QO-25@1"},
+		{"calls", "QO-18:beside@1", "QO-18:after@1 QO-18:beside@1 QO-18:twice@1 QO-26@1"},
+		{"calls", "QO-17@1", "QO-17@1"},
+		{"calls", "QO-20:choices@1", "QO-22@1 QO-25@1"},
+		{"openai/odd", "", "QO-03:length@2 QO-11@2 QO-15@2 QO-23:tags@2 QO-24:refusal@2 QO-29:reasoning@2"},
+		{"calls", "", "QR-01@3 QR-02:encrypted@3 QR-03:incomplete@3 QR-04@3 QR-05:delta@3 QR-05:completed@3 QR-06:arguments@3 QR-09:output_index@3 QR-parallel:parallel@3"},
+		{"calls", "QR-10@1", "QR-05:completed@1 QR-10@1"},
+		{"calls", "QR-08:failed@1", "QR-05:completed@1 QR-08:failed@1 QR-08:error@1 QR-10@1"},
+		{"calls", "QR-04@1", "QR-04@1"},
+		{"calls", "QR-06:item@1", "QR-05:delta@1 QR-06:arguments@1"},
+		{"calls", "QR-02:encrypted@1", "QR-01@1 QR-03:completed@1 QR-parallel:parallel@1"},
+		{"openai/odd", "", "QR-01@2 QR-02:summary@2 QR-03:incomplete@2 QR-parallel:parallel@2"},
+	} {
+		for _, s := range strings.Fields(c.quirks) {
+			t.Run(strings.TrimSpace(c.before+" "+s), func(t *testing.T) {
+				var quirks []wire.Quirk
+				for _, s := range append(strings.Fields(c.before), s) {
+					q, err := wire.ParseQuirk(s)
+					if err != nil {
+						t.Fatal(err)
+					}
+					quirks = append(quirks, q)
+				}
+				last := quirks[len(quirks)-1]
+				o := over(t, c.scenario, shown{}.form(last).Protocols[0], llm.Streamed, quirks...)
+				want := 0
+				if len(quirks) == 2 && quirks[0].String() == last.String() { // the first one was
+					want = 1
+				}
+				if got := o.report.Shown[last.String()]; got != want {
+					t.Errorf("%s was shown %d times, want %d", last, got, want)
+				}
+			})
+		}
 	}
 }
