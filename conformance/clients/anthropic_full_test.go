@@ -15,7 +15,7 @@ import (
 func TestAnthropicFull(t *testing.T) {
 	cached := anthropic.CacheControlEphemeralParam{TTL: "1h"}
 	tool := anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{
-		Properties: weather["properties"], Required: []string{"city"}, ExtraFields: map[string]any{"additionalProperties": false},
+		Properties: weather["properties"], Required: []string{"city", "at"}, ExtraFields: map[string]any{"additionalProperties": false},
 	}, "weather")
 	tool.OfTool.Description, tool.OfTool.Strict, tool.OfTool.CacheControl = param.NewOpt("the weather of a city"), param.NewOpt(true), cached
 	document := anthropic.NewDocumentBlock(anthropic.Base64PDFSourceParam{Data: base64.StdEncoding.EncodeToString(pdf)})

@@ -53,7 +53,7 @@ func playAnthropic(t *testing.T, base string, stream bool) (steps []step) {
 // anthropicParams is the first request of the scenario.
 func anthropicParams() anthropic.MessageNewParams {
 	tool := anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{
-		Properties: weather["properties"], Required: []string{"city"}, ExtraFields: map[string]any{"additionalProperties": false},
+		Properties: weather["properties"], Required: []string{"city", "at"}, ExtraFields: map[string]any{"additionalProperties": false},
 	}, "weather")
 	tool.OfTool.Description = param.NewOpt("the weather of a city")
 	return anthropic.MessageNewParams{

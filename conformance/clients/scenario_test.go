@@ -21,9 +21,12 @@ const (
 
 // weather is the schema of the tool that all clients have.
 var weather = map[string]any{
-	"type":                 "object",
-	"properties":           map[string]any{"city": map[string]any{"type": "string", "description": "the name of a city"}},
-	"required":             []string{"city"},
+	"type": "object",
+	"properties": map[string]any{
+		"city": map[string]any{"type": "string", "description": "the name of a city"},
+		"at":   map[string]any{"type": "number", "description": "the hour"},
+	},
+	"required":             []any{"city", "at"},
 	"additionalProperties": false,
 }
 
@@ -41,12 +44,14 @@ func tell(args string) (string, error) {
 type signs struct {
 	reasoning [2]json.RawMessage
 	call      json.RawMessage
+	// single leaves of each turn the first call alone, unnamed gives calls no ids.
+	single, unnamed bool
 }
 
 // turns are the script.
 func (s signs) turns() []fake.Turn {
 	call := func(id, city string) fake.Call {
-		return fake.Call{ID: id, Name: "weather", Args: `{"city":"` + city + `"}`}
+		return fake.Call{ID: id, Name: "weather", Args: `{"city": "` + city + `", "at": 8.50}`}
 	}
 	turns := []fake.Turn{
 		{Text: "I look at both.", Calls: []fake.Call{call("call_1", "Bern"), call("call_2", "Rome 🏛")}, Usage: llm.Usage{Input: 120, Output: 40, Cached: 64}},
@@ -59,6 +64,14 @@ func (s signs) turns() []fake.Turn {
 			continue
 		}
 		turns[i].Calls[0].Opaque = s.call
+		if s.single {
+			turns[i].Calls = turns[i].Calls[:1]
+		}
+		for j := range turns[i].Calls {
+			if s.unnamed {
+				turns[i].Calls[j].ID = ""
+			}
+		}
 		if s.reasoning[i] != nil {
 			turns[i].Reasoning, turns[i].ReasoningOpaque = "All the cities at once.", s.reasoning[i]
 			turns[i].Usage.Reasoning = 16
@@ -94,7 +107,7 @@ func (s signs) steps(finish ...string) (out []step) {
 	for i, t := range s.turns() {
 		st := step{Text: t.Text, Reasoning: t.Reasoning, Finish: finish[i], Usage: t.Usage}
 		for _, c := range t.Calls {
-			st.Calls = append(st.Calls, call{c.ID, c.Name, c.Args})
+			st.Calls = append(st.Calls, call{c.ID, c.Name, respell(c.Args)})
 		}
 		out = append(out, st)
 	}
@@ -124,7 +137,8 @@ func (s signs) history() []llm.Message {
 }
 
 // spoken is what messages say and what in them is signed: texts that stand side by
-// side are one, and names that a provider gave to parts are left out.
+// side are one, and so are messages with results; names that a provider gave to parts
+// are left out.
 func spoken(messages []llm.Message) (out []llm.Message) {
 	for _, m := range messages {
 		var parts []llm.Part
@@ -141,15 +155,35 @@ func spoken(messages []llm.Message) (out []llm.Message) {
 			case llm.Reasoning:
 				parts = append(parts, llm.Reasoning{Text: p.Text, Opaque: signed(p.Opaque)})
 			case llm.ToolCall:
-				p.Opaque = signed(p.Opaque)
+				p.Opaque, p.Args = signed(p.Opaque), respell(p.Args)
 				parts = append(parts, p)
+			case llm.ToolResult:
+				parts = append(parts, llm.ToolResult{ID: p.ID, Name: p.Name, IsError: p.IsError, Content: []llm.Part{llm.Text{Text: p.Text()}}})
 			default:
 				parts = append(parts, p)
 			}
 		}
+		if n := len(out); n > 0 && m.Role == llm.RoleTool && out[n-1].Role == llm.RoleTool {
+			out[n-1].Parts = append(out[n-1].Parts, parts...)
+			continue
+		}
 		out = append(out, llm.Message{Role: m.Role, Parts: parts})
 	}
 	return out
+}
+
+// respell writes arguments in the one way that encoding/json has for them: many
+// clients read them and write them again.
+func respell(args string) string {
+	var v any
+	if json.Unmarshal([]byte(args), &v) != nil {
+		return args
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return args
+	}
+	return string(out)
 }
 
 // signed leaves of opaque data what is signed or encrypted.
@@ -169,6 +203,12 @@ type script struct {
 	finish   []string // why the answers end, in the provider's words
 }
 
+// with is the script with other signs.
+func (s script) with(other signs) script {
+	s.signs = other
+	return s
+}
+
 // playing is a client that plays the scenario at a base URL, streamed or not, and
 // returns what it was told.
 type playing func(t *testing.T, base string, stream bool) []step
@@ -182,6 +222,11 @@ func (s script) run(t *testing.T, play playing) {
 func (s script) once(t *testing.T, play playing, stream bool) {
 	l := open(t, s.signs.turns()...)
 	got := play(t, l.base(s.provider), stream)
+	for _, st := range got {
+		for i := range st.Calls {
+			st.Calls[i].Args = respell(st.Calls[i].Args)
+		}
+	}
 	if diff := cmp.Diff(s.signs.steps(s.finish...), got); diff != "" {
 		t.Errorf("what the client read (-want +got):\n%s", diff)
 	}

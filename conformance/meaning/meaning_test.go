@@ -25,6 +25,8 @@ func TestOf(t *testing.T) {
 		{chat, `{"messages":[{"content":"x","tool_calls":[]}]}`, `{"messages":[{"tool_calls":[]}]}`, false},
 		{chat, `{"messages":[{"content":null}]}`, `{"messages":[{}]}`, false},
 		{chat, `{"messages":[{"content":"","refusal":"no"}],"stop":"END"}`, `{"messages":[{"refusal":"no"}],"stop":["END"]}`, true},
+		{chat, `{"messages":[{"tool_calls":[{"index":0},{"index":1}]}]}`, `{"messages":[{"tool_calls":[{},{}]}]}`, true},
+		{chat, `{"messages":[{"tool_calls":[{"index":1}]}]}`, `{"messages":[{"tool_calls":[{}]}]}`, false},
 		{responses, `{"input":"x"}`, `{"input":[{"role":"user","content":"x"}]}`, true},
 		{chat, `{"seed":1}`, `{"seed":1.0}`, false},
 		{responses, `{"tool_choice":"auto","input":[{"type":"message","content":[{"type":"input_text","text":"x"}]}]}`, `{"input":[{"content":"x"}]}`, true},

@@ -11,6 +11,15 @@ var chat = []rule{
 			return (m["tool_calls"] != nil || m["refusal"] != nil) && drop(m, "content", nil, "")
 		})
 	}},
+	{"an echoed call has its index by where it stands", func(body Object) bool {
+		return each(body["messages"], func(m Object) bool {
+			n := -1
+			return each(m["tool_calls"], func(call Object) bool {
+				n++
+				return drop(call, "index", n)
+			})
+		})
+	}},
 	{"one stop sequence is a list of one", func(body Object) bool {
 		one, is := body["stop"].(string)
 		if is {

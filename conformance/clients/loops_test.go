@@ -1,0 +1,115 @@
+package clients
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// loop is an agent loop that others wrote. It runs until the final text, and calls the
+// tool by itself.
+type loop func(t *testing.T, base string, stream bool, tool func(args string) (string, error)) (final string, err error)
+
+// play has a loop play the scenario: it has to come to the end, run each call once,
+// and send back all that was said.
+func (s script) play(t *testing.T, run loop, stream bool) {
+	l, final, err := s.start(t, run, stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := s.signs.turns()[2].Text; final != last {
+		t.Errorf("the final text is %q, want %q", final, last)
+	}
+	l.quiet(t, 3)
+	requests := l.asked(t)
+	last := requests[len(requests)-1]
+	if first := last.Messages[0]; last.System == "" && first.Role == llm.RoleSystem {
+		last.System, last.Messages = first.Text(), last.Messages[1:]
+	}
+	if diff := gocmp.Diff(alike(s.signs.history(), s.signs.unnamed), alike(last.Messages, s.signs.unnamed)); diff != "" {
+		t.Errorf("what the loop sent last (-want +got):\n%s", diff)
+	}
+	if last.System != system || len(last.Tools) != 1 || (last.Delivery == llm.Streamed) != stream {
+		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System, len(last.Tools), last.Delivery)
+	}
+}
+
+// alike is what messages say to loops that keep the texts of a turn apart from its
+// calls, and give ids to calls that have none.
+func alike(messages []llm.Message, unnamed bool) []llm.Message {
+	order := func(p llm.Part) int {
+		if _, ok := p.(llm.ToolCall); ok {
+			return 1
+		}
+		return 0
+	}
+	messages = spoken(messages)
+	for _, m := range messages {
+		slices.SortStableFunc(m.Parts, func(a, b llm.Part) int { return cmp.Compare(order(a), order(b)) })
+		for i, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.ToolCall:
+				if unnamed {
+					p.ID, p.Minted = "", false
+					m.Parts[i] = p
+				}
+			case llm.ToolResult:
+				if unnamed {
+					p.ID = ""
+					m.Parts[i] = p
+				}
+			}
+		}
+	}
+	return messages
+}
+
+// flawed has a loop play the scenario that is known not to send back all that was
+// said. It comes to the end or is refused; broken are the invariants that its requests
+// break.
+func (s script) flawed(t *testing.T, run loop, stream bool, refused string, broken ...string) {
+	l, _, err := s.start(t, run, stream)
+	r := l.wire.Report()
+	if (err != nil) != (refused != "") || refused != "" && (len(r.Refusals) != 1 || r.Refusals[0].ID != refused) {
+		t.Errorf("%v; refused %+v, want %q", err, r.Refusals, refused)
+	}
+	if diff := gocmp.Diff(broken, slices.Sorted(maps.Keys(r.Counts))); diff != "" {
+		t.Errorf("the invariants that are broken (-want +got):\n%s", diff)
+	}
+}
+
+// start has a loop play the scenario, and holds the calls that it runs: all of those
+// that it hears of, and each once.
+func (s script) start(t *testing.T, run loop, stream bool) (l *lab, final string, err error) {
+	t.Helper()
+	l = open(t, s.signs.turns()...)
+	var mu sync.Mutex
+	var ran, want []string
+	final, err = run(t, l.base(s.provider), stream, func(args string) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran = append(ran, respell(args))
+		return tell(args)
+	})
+	heard := min(len(l.sent), 2)
+	if r := l.wire.Report(); len(r.Refusals) > 0 {
+		heard = r.Refusals[0].Request - 1
+	}
+	for _, turn := range s.signs.turns()[:heard] {
+		for _, c := range turn.Calls {
+			want = append(want, respell(c.Args))
+		}
+	}
+	slices.SortFunc(want, cmp.Compare) // loops run calls at the same time
+	slices.SortFunc(ran, cmp.Compare)
+	if diff := gocmp.Diff(want, ran); diff != "" {
+		t.Errorf("the calls that ran (-want +got):\n%s", diff)
+	}
+	return l, final, err
+}
