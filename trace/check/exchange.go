@@ -12,7 +12,8 @@ type exchange struct {
 	list      list
 	rewritten bool // a rewrite has come since the last request
 	offers    bool // requests offer tools that may be called
-	asked     bool // a request is waiting for its answer
+	asked     bool // a request is waiting for its answer; see await and arrived
+	fresh     bool // see awaited
 	began     bool // a piece of that answer has come
 	told      bool // the answer has come, for the run's own calls in this step
 	attempt   int  // of the last request
@@ -51,7 +52,8 @@ func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
 		x.retries = 0
 	}
 	r.asked++
-	x.asked, x.began, x.fault, x.attempt = true, false, fault{}, ev.Attempt
+	r.await(x)
+	x.began, x.fault, x.attempt = false, fault{}, ev.Attempt
 	x.deltas.reset()
 	if answer {
 		r.force(x)
@@ -177,7 +179,8 @@ func (r *run) answered(ev *trace.Event, x *exchange, parts []llm.Part, u llm.Usa
 		r.within(ev)
 	}
 	r.begins(x, parts)
-	x.asked, r.busy = false, ev.At
+	r.arrived(x)
+	r.busy = ev.At
 	x.used = x.used.Add(u)
 	r.used = r.used.Add(u)
 }

@@ -138,6 +138,17 @@ var large = map[string]func(n int) []trace.Event{
 		}
 		return s.events
 	},
+	"answers for many purposes, whose pieces are left out": func(n int) []trace.Event {
+		s := begin("r1", nil)
+		for _, id := range ids(n, false) {
+			s.purpose(trace.Purpose(id), trace.ModelRequest{New: []llm.Message{llm.User("go")}})
+		}
+		for i, id := range ids(n, false) {
+			s.purpose(trace.Purpose(id), trace.ModelTurn{Message: llm.Assistant(text("a"))})
+			s.events[len(s.events)-1].Seq += i + 1
+		}
+		return s.events
+	},
 	"texts": func(n int) []trace.Event {
 		m := llm.Assistant(slices.Repeat([]llm.Part{text("word ")}, n)...)
 		return bare("r1").ask().reply(m).done().ask().events

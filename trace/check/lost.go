@@ -121,7 +121,7 @@ func (r *run) lacks(ev *trace.Event) bool {
 	if r.hole == 0 {
 		return false
 	}
-	x, own, others := r.exchange(ev.Purpose), r.answer.asked, r.othersAsked()
+	x, own, others := r.exchange(ev.Purpose), r.answer.asked, r.awaited.others > 0
 	switch ev.Body.(type) {
 	case trace.ModelTurn, trace.ModelError:
 		if !x.asked || x.began || x.attempt != ev.Attempt {
@@ -143,41 +143,63 @@ func (r *run) lacks(ev *trace.Event) bool {
 	}
 }
 
+// awaited is the model calls that are under way, and which of their answers may
+// lack pieces.
+type awaited struct {
+	others int         // how many are for another purpose than the answer
+	fresh  []*exchange // those that were made since numbers were last left out
+	holes  []hole      // in their order; an exchange's is the one that it has itself
+}
+
+// hole is the number of an event before which pieces of an answer may be missing.
+type hole struct {
+	of  *exchange
+	seq int
+}
+
+// await says that a model call is under way.
+func (r *run) await(x *exchange) {
+	if !x.asked && x != &r.answer {
+		r.awaited.others++
+	}
+	if !x.fresh {
+		r.awaited.fresh = append(r.awaited.fresh, x)
+	}
+	x.asked, x.fresh = true, true
+}
+
+// arrived says that it is no more.
+func (r *run) arrived(x *exchange) {
+	if x.asked && x != &r.answer {
+		r.awaited.others--
+	}
+	x.asked = false
+}
+
 // skipped takes note that numbers were left out before an event: they may be
 // those of pieces of the answers that are awaited.
 func (r *run) skipped(seq int) {
 	r.hole = cmp.Or(r.hole, seq)
-	r.answer.skipped(seq)
-	for _, x := range r.others {
-		x.skipped(seq)
+	w := &r.awaited
+	for _, x := range w.fresh {
+		x.fresh = false
+		if x.asked && x.hole == 0 {
+			x.hole = seq
+			w.holes = append(w.holes, hole{x, seq})
+		}
 	}
-}
-
-func (x *exchange) skipped(seq int) {
-	if x.asked {
-		x.hole = cmp.Or(x.hole, seq)
-	}
+	w.fresh = w.fresh[:0]
 }
 
 // filled says that an answer has come: what was left out were its pieces, unless
 // other answers are awaited since then.
 func (r *run) filled(x *exchange) {
-	x.hole = 0
-	r.hole = r.answer.hole
-	for _, other := range r.others {
-		if other.hole > 0 && (r.hole == 0 || other.hole < r.hole) {
-			r.hole = other.hole
-		}
+	x.hole, r.hole = 0, 0
+	w := &r.awaited
+	for len(w.holes) > 0 && w.holes[0].of.hole != w.holes[0].seq {
+		w.holes = w.holes[1:]
 	}
-}
-
-// othersAsked reports whether a model call is under way for another purpose than
-// the answer.
-func (r *run) othersAsked() bool {
-	for _, x := range r.others {
-		if x.asked {
-			return true
-		}
+	if len(w.holes) > 0 {
+		r.hole = w.holes[0].seq
 	}
-	return false
 }

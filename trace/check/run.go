@@ -31,8 +31,9 @@ type run struct {
 	answer   exchange
 	others   map[trace.Purpose]*exchange
 	purposes []trace.Purpose // of others, in the order in which they came
-	used     llm.Usage       // of all model calls
-	asked    int             // model calls, retries included
+	awaited  awaited
+	used     llm.Usage // of all model calls
+	asked    int       // model calls, retries included
 
 	step  step
 	batch batch
