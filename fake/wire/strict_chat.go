@@ -145,7 +145,7 @@ func says(m object) bool {
 }
 
 // openCalls are the calls of the last assistant message, with the messages that
-// answer them; none is -1.
+// answer them, or 0.
 type openCalls struct {
 	ids      []string
 	answered map[string]int
@@ -158,7 +158,7 @@ func openCallsOf(calls value) (c openCalls) {
 		}
 		id := call.get("id").text()
 		c.ids = append(c.ids, id)
-		c.answered[id] = -1
+		c.answered[id] = 0
 	}
 	return c
 }
@@ -173,7 +173,7 @@ func (c openCalls) result(i int, id string) *refusal {
 	case !called:
 		return refused("SO-02", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."). //nolint:misspell // so spelt
 																			at(path+"role", "")
-	case before >= 0:
+	case before > 0:
 		return refused("SO-03", "Invalid parameter: Duplicate value for 'tool_call_id' of '%s', in messages[%d] and messages[%d].", id, before, i).at(path+"tool_call_id", "")
 	}
 	c.answered[id] = i
@@ -183,7 +183,7 @@ func (c openCalls) result(i int, id string) *refusal {
 // end refuses calls that are not answered when message i comes, or where it is the
 // last.
 func (c openCalls) end(i int) *refusal {
-	open := slices.DeleteFunc(slices.Clone(c.ids), func(id string) bool { return c.answered[id] >= 0 })
+	open := slices.DeleteFunc(slices.Clone(c.ids), func(id string) bool { return c.answered[id] > 0 })
 	if len(open) == 0 {
 		return nil
 	}

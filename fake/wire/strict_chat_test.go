@@ -86,6 +86,7 @@ func chatRows() []strictRow {
 		{id: "SO-18", wrong: chatBody("some-model", chatUser, `"tool_choice":"auto"`), right: chatBody("some-model", chatUser, `"tool_choice":"auto"`, chatTool("f", ""))},
 		{id: "SO-19", wrong: chatBody("deepseek-reasoner", chatUser+","+chatCallAs("call_1", "f")), right: chatBody("deepseek-reasoner", chatUser+","+strings.Replace(chatCallAs("call_1", "f"), `"content":null`, `"content":null,"reasoning_content":"hm"`, 1))},
 		{id: "SO-19", name: "in the turn that goes on", wrong: chatBody("deepseek-reasoner", chatUser+","+chatCallAs("call_1", "f")), right: chatBody("deepseek-reasoner", chatUser+","+chatCallAs("call_1", "f")+","+chatUser)},
+		{id: "SO-19", name: "a later turn", wrong: chatBody("deepseek-reasoner", chatUser+","+chatUser+","+chatCallAs("call_1", "f")), right: chatBody("deepseek-reasoner", chatUser), said: "Missing `reasoning_content` field in the assistant message at message index 2."},
 		{id: "SO-20", wrong: chatBody("mistral/small", chatUser+","+chatCalled+","+chatOne), right: strings.Replace(answered, "some-model", "mistral/small", 1), said: "Not the same number of function calls and responses"},
 		{id: "SO-20", name: "more", wrong: chatBody("mistral-large", chatUser+","+chatCalled+","+chatOne+","+chatTwo+","+chatTwo), right: strings.Replace(answered, "some-model", "mistral-large", 1)},
 	}

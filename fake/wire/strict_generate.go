@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // strictGenerate holds a request to the rules of Gemini (SG-01 to SG-16). Names of
@@ -42,13 +43,12 @@ func unknownGemini(in inbound, model, method string) *refusal {
 
 // snake is the other spelling of a member's name: functionCall as function_call.
 func snake(key string) string {
-	var out []byte
-	for _, c := range []byte(key) {
-		if c >= 'A' && c <= 'Z' {
-			out = append(out, '_', c|0x20)
-			continue
+	var out []rune
+	for _, r := range key {
+		if unicode.IsUpper(r) {
+			out = append(out, '_')
 		}
-		out = append(out, c)
+		out = append(out, unicode.ToLower(r))
 	}
 	return string(out)
 }
