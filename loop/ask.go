@@ -153,7 +153,7 @@ const (
 // that has is one that no provider takes. Parts that are nil it drops without a
 // word. The turn was not handed out yet.
 func mend(turn *llm.Turn) {
-	kept := turn.Parts[:0]
+	kept, ran := turn.Parts[:0], provided{parts: turn.Parts}
 	for _, p := range turn.Parts {
 		switch x := p.(type) {
 		case llm.ToolCall:
@@ -163,7 +163,7 @@ func mend(turn *llm.Turn) {
 				turn.Warnings = append(turn.Warnings, llm.Warning{Code: WarnNoName, Message: "the call " + x.ID + " names no tool"})
 			}
 		case llm.ToolResult:
-			if !ranItself(turn.Parts, x.ID) {
+			if !ran.has(x.ID) {
 				turn.Warnings = append(turn.Warnings, llm.Warning{Code: WarnNoCall, Message: "a result for " + strconv.Quote(x.ID) + ", which is no call that the provider ran; it was dropped"})
 				continue
 			}
@@ -174,16 +174,6 @@ func mend(turn *llm.Turn) {
 		kept = append(kept, p)
 	}
 	turn.Parts = kept
-}
-
-// ranItself reports whether the provider made and ran the call of this id.
-func ranItself(parts []llm.Part, id string) bool {
-	for _, p := range parts {
-		if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted && c.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *run) warn(step int, warnings []llm.Warning) {

@@ -14,8 +14,8 @@ import (
 // checkHistory reports what no provider takes in a list of messages. odd is the
 // first thing that can be mended, see mendHistory; nil if there is none.
 func checkHistory(messages []llm.Message) (odd *HistoryError, err error) {
-	var open []string // calls that have no result yet
-	var at int
+	var open waiting
+	var at int // the message with its calls
 	seen := map[string]bool{}
 	mendable := func(message, part int, problem string) {
 		if odd == nil {
@@ -23,14 +23,15 @@ func checkHistory(messages []llm.Message) (odd *HistoryError, err error) {
 		}
 	}
 	for i, m := range messages {
-		if m.Role != llm.RoleTool && len(open) > 0 {
-			return nil, unanswered(at, open)
+		if m.Role != llm.RoleTool && open.left > 0 {
+			return nil, unanswered(at, &open)
 		}
 		if problem := ofMessage(m); problem != "" {
 			return nil, &HistoryError{i, -1, problem}
 		}
+		ran := provided{parts: m.Parts}
 		for j, p := range m.Parts {
-			if problem := ofPart(m, p); problem != "" {
+			if problem := ofPart(m, p, &ran); problem != "" {
 				return nil, &HistoryError{i, j, problem}
 			}
 			switch p := p.(type) {
@@ -41,25 +42,26 @@ func checkHistory(messages []llm.Message) (odd *HistoryError, err error) {
 				if p.ID == "" || seen[p.ID] {
 					mendable(i, j, fmt.Sprintf("the call has the id %q, which is none or an earlier call's; give it one of its own", p.ID))
 				}
-				open, at, seen[p.ID] = append(open, p.ID), i, true
+				open.call(p.ID)
+				at, seen[p.ID] = i, true
 			case llm.ToolResult:
 				if m.Role == llm.RoleAssistant {
 					continue // of a call that the provider ran itself
 				}
-				k := slices.Index(open, p.ID)
+				next := open.first
+				k := open.result(p.ID)
 				if k < 0 {
 					return nil, &HistoryError{i, j, fmt.Sprintf("the result %q answers no call of the assistant turn before it, or one that is answered already; take it out", p.ID)}
 				}
-				if k > 0 {
+				if k > next {
 					mendable(i, j, fmt.Sprintf("the result %q stands before that of an earlier call; put results in the order of their calls", p.ID))
 				}
-				open = slices.Delete(open, k, k+1)
 			case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
 			}
 		}
 	}
-	if len(open) > 0 {
-		return nil, unanswered(at, open)
+	if open.left > 0 {
+		return nil, unanswered(at, &open)
 	}
 	return odd, nil
 }
@@ -77,8 +79,8 @@ func checkOwnHistory(policy string, messages []llm.Message) error {
 	return nil
 }
 
-func unanswered(at int, open []string) error {
-	return &HistoryError{at, -1, fmt.Sprintf("the call %q has no result directly after it; append a tool message with one result for each call", open[0])}
+func unanswered(at int, open *waiting) error {
+	return &HistoryError{at, -1, fmt.Sprintf("the call %q has no result directly after it; append a tool message with one result for each call", open.ids[open.first])}
 }
 
 // ofMessage says what is wrong with a message, its parts aside.
@@ -109,8 +111,9 @@ func saysNothing(parts []llm.Part) bool {
 	return true
 }
 
-// ofPart says what is wrong with a part of a message.
-func ofPart(m llm.Message, p llm.Part) string {
+// ofPart says what is wrong with a part of a message, of which ran are the calls
+// that the provider ran.
+func ofPart(m llm.Message, p llm.Part, ran *provided) string {
 	switch p := p.(type) {
 	case nil:
 		return "the part is nil; take it out"
@@ -126,7 +129,7 @@ func ofPart(m llm.Message, p llm.Part) string {
 		return ofOpaque(p.Opaque)
 	case llm.ToolResult:
 		switch {
-		case m.Role == llm.RoleAssistant && !ranItself(m.Parts, p.ID):
+		case m.Role == llm.RoleAssistant && !ran.has(p.ID):
 			return fmt.Sprintf("the result %q is of no call that the provider ran in this turn; put it into a tool message", p.ID)
 		case m.Role != llm.RoleTool && m.Role != llm.RoleAssistant:
 			return fmt.Sprintf("the result %q stands in a message of role %q; put it into a tool message", p.ID, m.Role)
@@ -193,22 +196,21 @@ type mender struct {
 	in, out  []llm.Message
 	ids      *idSet
 	seen     map[string]bool
-	open     []answered // of the turn
-	left     int        // how many of them wait for a result
+	open     waiting // the calls of the turn, by the ids that they had
+	calls    []answered
 	warnings []llm.Warning
 }
 
 // answered is a call with the place where a result stands, and the result.
 type answered struct {
-	old, id string // of the call
-	result  llm.ToolResult
-	has     bool
-	i, j    int // the n-th of them has the place of the n-th result
+	id     string // that it has now
+	result llm.ToolResult
+	i, j   int // the n-th of them has the place of the n-th result
 }
 
 func (h *mender) call(i, j int, c llm.ToolCall) {
-	if h.left == 0 {
-		h.open = h.open[:0]
+	if h.open.left == 0 {
+		h.calls = h.calls[:0]
 	}
 	old := c.ID
 	if old == "" || h.seen[old] {
@@ -220,24 +222,24 @@ func (h *mender) call(i, j int, c llm.ToolCall) {
 		h.warn(i, j, fmt.Sprintf("the id %q of the call is none or an earlier call's; it is %s here", old, c.ID))
 	}
 	h.seen[c.ID] = true
-	h.open = append(h.open, answered{old: old, id: c.ID})
-	h.left++
+	h.open.call(old)
+	h.calls = append(h.calls, answered{id: c.ID})
 }
 
 func (h *mender) result(i, j int, r llm.ToolResult) {
-	n := len(h.open) - h.left
-	h.open[n].i, h.open[n].j = i, j
-	k := slices.IndexFunc(h.open, func(a answered) bool { return !a.has && a.old == r.ID })
-	h.open[k].result, h.open[k].has = r, true
-	h.open[k].result.ID = h.open[k].id
-	if h.left--; h.left > 0 {
+	n := len(h.calls) - h.open.left
+	h.calls[n].i, h.calls[n].j = i, j
+	c := &h.calls[h.open.result(r.ID)]
+	c.result = r
+	c.result.ID = c.id
+	if h.open.left > 0 {
 		return
 	}
-	for n, a := range h.open {
-		if was := h.in[a.i].Parts[a.j].(llm.ToolResult); was.ID != h.open[n].old {
-			h.warn(a.i, a.j, fmt.Sprintf("the result %q stands out of the order of the calls; that of %s is here", was.ID, a.id))
+	for n, c := range h.calls {
+		if was := h.in[c.i].Parts[c.j].(llm.ToolResult); was.ID != h.open.ids[n] {
+			h.warn(c.i, c.j, fmt.Sprintf("the result %q stands out of the order of the calls; that of %s is here", was.ID, c.id))
 		}
-		h.put(a.i, a.j, a.result)
+		h.put(c.i, c.j, c.result)
 	}
 }
 

@@ -49,9 +49,6 @@ func (s *idSet) take(id string) {
 // begin forgets the ids of an answer that was not accepted.
 func (s *idSet) begin() { s.pending, s.trying, s.index, s.indexed = s.pending[:0], 0, nil, 0 }
 
-// fewIDs is how many ids of an answer are looked through one by one.
-const fewIDs = 32
-
 // accept takes the ids of the answer.
 func (s *idSet) accept() {
 	for _, id := range s.pending {
@@ -62,7 +59,7 @@ func (s *idSet) accept() {
 }
 
 func (s *idSet) taken(id string) bool {
-	if len(s.pending) > fewIDs {
+	if len(s.pending) > few {
 		if s.index == nil {
 			s.index = map[string]bool{}
 		}
