@@ -1,0 +1,180 @@
+// Package decoding measures what it costs to read a streamed answer, beside the
+// official SDKs on the same bytes.
+package decoding
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// goal is what a Client may cost at most, in time and in allocations, as a part of
+// what the SDK's reader costs.
+const goal = 1. / 3
+
+// question is what is asked.
+var question = &llm.Request{
+	Model: "some-model", Messages: []llm.Message{llm.User("What is the weather?")},
+	Tools: []llm.Tool{{Name: "weather", Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"}}}`)}},
+}
+
+// answers are what is answered.
+func answers() map[string]fake.Turn {
+	calls := fake.Turn{Text: "I look at all three cities.", Chunk: 12, Usage: llm.Usage{Input: 100, Output: 60}}
+	for i, city := range []string{"Bern", "Rome", "Lima"} {
+		calls.Calls = append(calls.Calls, fake.Call{ID: fmt.Sprint("call_", i+1), Name: "weather", Args: `{"city":"` + city + `","days":[1,2,3],"unit":"celsius"}`})
+	}
+	text := fake.Turn{Usage: llm.Usage{Input: 100, Output: 2000}}
+	for i := range 2000 {
+		text.Pieces = append(text.Pieces, fmt.Sprintf(" word%d", i%10))
+	}
+	return map[string]fake.Turn{"calls=3": calls, "deltas=2000": text}
+}
+
+// contender is a protocol with our adapter and the official SDK.
+type contender struct {
+	name     string
+	protocol protocol.Protocol
+	// open returns what reads one answer with the SDK, and returns the number of its
+	// pieces.
+	open func(b testing.TB, client *http.Client) func() (pieces int, err error)
+}
+
+var contenders = []contender{
+	{"openai-chat", openai.Chat{}, openChat},
+	{"openai-responses", openai.Responses{}, openResponses},
+	{"anthropic-messages", anthropic.Messages{}, openMessages},
+	{"gemini", gemini.GenerateContent{}, openGemini},
+}
+
+// readers returns what reads one answer by our adapter and by the SDK.
+func (c contender) readers(t testing.TB, turn fake.Turn) (ours, sdk func() error) {
+	t.Helper()
+	stream := c.stream(t, turn)
+	client := &http.Client{Transport: canned(stream)}
+	model := &protocol.Client{Protocol: c.protocol, BaseURL: "http://canned.example", HTTP: client}
+	said, calls := turn.Text+strings.Join(turn.Pieces, ""), len(turn.Calls)
+	ours = func() error {
+		got, err := llm.Collect(model.Stream(context.Background(), question))
+		if err == nil && (got.Text() != said || len(got.Calls()) != calls) {
+			err = fmt.Errorf("%d bytes and %d calls were read", len(got.Text()), len(got.Calls()))
+		}
+		return err
+	}
+	read := c.open(t, client)
+	sdk = func() error {
+		pieces, err := read()
+		if err == nil && pieces < len(turn.Pieces) {
+			err = fmt.Errorf("%d pieces were read", pieces)
+		}
+		return err
+	}
+	if err := errors.Join(ours(), sdk()); err != nil {
+		t.Fatal(err)
+	}
+	return ours, sdk
+}
+
+// stream is the turn as the fake provider streams it.
+func (c contender) stream(t testing.TB, turn fake.Turn) []byte {
+	t.Helper()
+	req, err := c.protocol.EncodeRequest(question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := map[string]string{"openai-chat": "/openai/v1", "openai-responses": "/openai/v1", "anthropic-messages": "/anthropic", "gemini": "/gemini/v1beta"}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, base[c.name]+req.Path+"?"+req.Query, bytes.NewReader(req.Body))
+	r.Header = req.Header.Clone()
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header.Set("Authorization", "Bearer some-key")
+	w := httptest.NewRecorder()
+	wire.New(wire.Config{Model: fake.NewModel(turn)}).ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	return w.Body.Bytes()
+}
+
+// canned is a transport that answers from memory.
+type canned []byte
+
+// RoundTrip implements http.RoundTripper.
+func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return nil, err
+		}
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body: io.NopCloser(bytes.NewReader(c)), Request: r,
+	}, nil
+}
+
+// BenchmarkDecode reads the same bytes in turns, on one processor, and tells of each
+// the best time: ours-µs, sdk-µs, and time/sdk, their ratio; and the ratio of the
+// allocations, allocs/sdk. The goal for both ratios is 0.333 at most.
+func BenchmarkDecode(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, c := range contenders {
+		for name, turn := range answers() {
+			b.Run("protocol="+c.name+"/"+name, func(b *testing.B) {
+				ours, sdk := c.readers(b, turn)
+				var best [2]time.Duration
+				for b.Loop() {
+					for i, read := range [...]func() error{ours, sdk} {
+						from := b.Elapsed()
+						if err := read(); err != nil {
+							b.Fatal(err)
+						}
+						if d := b.Elapsed() - from; best[i] == 0 || d < best[i] {
+							best[i] = d
+						}
+					}
+				}
+				b.ReportMetric(float64(best[0])/float64(time.Microsecond), "ours-µs")
+				b.ReportMetric(float64(best[1])/float64(time.Microsecond), "sdk-µs")
+				b.ReportMetric(float64(best[0])/float64(best[1]), "time/sdk")
+				b.ReportMetric(allocations(ours)/allocations(sdk), "allocs/sdk")
+			})
+		}
+	}
+}
+
+func allocations(read func() error) float64 {
+	return testing.AllocsPerRun(5, func() { _ = read() }) // it has read before
+}
+
+// TestAllocations holds the allocations to the goal.
+func TestAllocations(t *testing.T) {
+	for _, c := range contenders {
+		for name, turn := range answers() {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				ours, sdk := c.readers(t, turn)
+				a, b := allocations(ours), allocations(sdk)
+				t.Logf("%.0f allocations, the SDK has %.0f: %.3f", a, b, a/b)
+				if a/b > goal {
+					t.Errorf("%.0f allocations, the SDK has %.0f: %.3f of them, at most %.3f", a, b, a/b, goal)
+				}
+			})
+		}
+	}
+}
