@@ -43,8 +43,11 @@ func (x *exchange) check(req *llm.Request) {
 		x.violated(found...)
 		return
 	}
+	next := slices.Clone(req.Messages[known:])
+	if x.proto.Name() == generate {
+		next[0] = inOnePiece(next[0])
+	}
 	for _, said := range slices.Backward(answers) {
-		next := req.Messages[known:]
 		said = x.asEchoed(said, req.Messages[:known], next)
 		if id := gjson.GetBytes(said.Opaque, "container.id").Str; id != "" && string(req.Extra["container"]) == quoted(id) {
 			said.Opaque = nil // Anthropic takes it at the request's top
@@ -194,18 +197,48 @@ func respell(said, echo []llm.Part) {
 	spelt := map[string]json.RawMessage{}
 	for _, p := range echo {
 		editOpaque(p, func(raw json.RawMessage) json.RawMessage {
-			spelt[llm.Canonical(string(raw))] = raw
+			spelt[meaning(raw)] = raw
 			return raw
 		})
 	}
 	for i, p := range said {
 		said[i] = editOpaque(p, func(raw json.RawMessage) json.RawMessage {
-			if same, ok := spelt[llm.Canonical(string(raw))]; ok {
+			if same, ok := spelt[meaning(raw)]; ok {
 				return same
 			}
 			return raw
 		})
 	}
+}
+
+// meaning is the same text for all that is the same JSON to clients, to which 2.50 is
+// 2.5.
+func meaning(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	text, _ := json.Marshal(v) // it came from JSON
+	return string(text)
+}
+
+// inOnePiece is a message with texts that came in pieces as one, as Gemini streams them
+// and takes them back: what signs the last piece signs the whole.
+func inOnePiece(m llm.Message) llm.Message {
+	var parts []llm.Part
+	for _, p := range m.Parts {
+		t, ok := p.(llm.Text)
+		if n := len(parts) - 1; ok && n >= 0 {
+			if before, ok := parts[n].(llm.Text); ok && before.Opaque == nil {
+				t.Text = before.Text + t.Text
+				parts[n] = t
+				continue
+			}
+		}
+		parts = append(parts, p)
+	}
+	m.Parts = parts
+	return m
 }
 
 // dropTextIDs takes the opaque data off texts, if no text of the echo has any.

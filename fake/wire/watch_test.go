@@ -290,3 +290,49 @@ func TestHello(t *testing.T) {
 		}
 	}
 }
+
+// What comes back as JavaScript spells it, or in the pieces in which it came, is what
+// was said.
+func TestWatchPieces(t *testing.T) {
+	quirk := func(name string) []wire.Quirk {
+		q, err := wire.ParseQuirk(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []wire.Quirk{q}
+	}
+	for name, c := range map[string]struct {
+		quirk, path, ask, again string // again has the echo as %s
+		echo                    map[string][]string
+	}{
+		"numbers": {
+			"QA-05:block", "/anthropic/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`,
+			`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[%s,{"type":"text","text":"I will look."}]},{"role":"user","content":"well?"}]}`,
+			map[string][]string{`{"type":"hologram","hue":[1,2.50]}`: nil, `{"hue":[1,2.5],"type":"hologram"}`: nil, `{"type":"hologram","hue":[1,2.51]}`: {"2 INV-22"}},
+		},
+		"texts": {
+			"QG-04:text", "/gemini/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+			`{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[%s]},{"role":"user","parts":[{"text":"well?"}]}]}`,
+			map[string][]string{
+				`{"text":"I will look.","thoughtSignature":"CpcBAVSoXO5dEg=="}`:                   nil,
+				`{"text":"I will "},{"text":"look.","thoughtSignature":"CpcBAVSoXO5dEg=="}`:       nil,
+				`{"text":"I will "},{"text":"look."}`:                                             {"2 INV-22"},
+				`{"text":"I will "},{"text":"look it up.","thoughtSignature":"CpcBAVSoXO5dEg=="}`: {"2 INV-05"},
+			},
+		},
+	} {
+		for echo, want := range c.echo {
+			t.Run(name+"/"+echo, func(t *testing.T) {
+				s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "I will look."}, fake.Turn{Text: "Rain."}), Quirks: quirk(c.quirk)})
+				for _, body := range []string{c.ask, fmt.Sprintf(c.again, echo)} {
+					if w := post(t, s, c.path, body); w.Code != http.StatusOK {
+						t.Fatalf("status %d: %s", w.Code, w.Body)
+					}
+				}
+				if diff := cmp.Diff(want, broke(s.Report())); diff != "" {
+					t.Errorf("violations (-want +got):\n%s\n%+v", diff, s.Report().Violations)
+				}
+			})
+		}
+	}
+}
