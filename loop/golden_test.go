@@ -1,13 +1,13 @@
 package loop_test
 
 import (
-	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/sebdah/goldie/v2"
 
 	"github.com/looptape/looptape/fake"
@@ -129,24 +129,28 @@ func checkOutcome(t *testing.T, o *scenario.Outcome) {
 
 func abandoned(events []trace.Event) []trace.Abandoned { return of[trace.Abandoned](events) }
 
-// TestGoldensRepeat gives the same canonical trace each time: 50 times here, as
-// often as -repeats says elsewhere.
+// TestGoldensRepeat gives the canonical trace of the file each time, so that it is
+// one at any GOMAXPROCS: 50 times here, as often as -repeats says elsewhere.
 func TestGoldensRepeat(t *testing.T) {
 	each(t, scenarioFiles(t), func(t *testing.T, path string) {
 		t.Parallel()
-		f := parse(t, path)
-		var first []byte
+		f := pinned(t, path)
+		first := ""
 		times := *repeats
 		if quick {
 			times = 2
 		}
 		for n := range times {
 			o := play(t, f.Script, nil)
-			got := []byte(o.Trace() + o.Parts())
+			if diff := f.Compare(o); diff != "" {
+				t.Fatalf("repeat %d is not what the file expects:\n%s", n, diff)
+			}
+			parts := o.Parts()
 			if n == 0 {
-				first = got
-			} else if !bytes.Equal(first, got) {
-				t.Fatalf("repeat %d differs:\n%s\nthe first was:\n%s", n, got, first)
+				first = parts
+			}
+			if diff := cmp.Diff(first, parts); diff != "" {
+				t.Fatalf("repeat %d shows other parts (-first +this):\n%s", n, diff)
 			}
 		}
 	})
