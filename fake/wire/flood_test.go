@@ -1,0 +1,200 @@
+package wire_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// The bounds of the clients that hostile servers are asked with.
+const (
+	floodEvent  = 16 << 10
+	floodAnswer = 256 << 10
+)
+
+// floodBody is a body that never ends: a start, and then a piece again and again. It
+// counts what is taken of it.
+type floodBody struct {
+	ctx    context.Context //nolint:containedctx // of the request that it answers
+	start  string
+	piece  string
+	every  time.Duration // between two bytes; 0 is as fast as they are taken
+	rest   []byte
+	taken  int
+	closed bool
+}
+
+func (h *floodBody) Read(p []byte) (int, error) {
+	if h.every > 0 {
+		p = p[:1]
+	}
+	if err := (loop.SystemClock{}).Sleep(h.ctx, h.every); err != nil {
+		return 0, err
+	}
+	if len(h.rest) == 0 {
+		h.rest = append([]byte(h.start), bytes.Repeat([]byte(h.piece), 1+len(p)/len(h.piece))...)
+		h.start = ""
+	}
+	n := copy(p, h.rest)
+	h.rest = h.rest[n:]
+	h.taken += n
+	return n, nil
+}
+
+func (h *floodBody) Close() error {
+	h.closed = true
+	return nil
+}
+
+// tripper makes a function a http.RoundTripper.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// askFlood asks in a protocol, and gets such an answer.
+func askFlood(ctx context.Context, proto string, status int, contentType string, h *floodBody) error {
+	client := clientsOf("http://hostile.invalid", "", &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
+		h.ctx = r.Context()
+		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}}, Body: h, Request: r}, nil
+	})})[proto]
+	client.MaxEvent, client.MaxAnswer = floodEvent, floodAnswer
+	_, err := llm.Collect(client.Stream(ctx, request(llm.Streamed, llm.User("hi"))))
+	return err
+}
+
+// floods never end. Most is how much of one may be taken.
+var floods = []struct {
+	name         string
+	status       int
+	contentType  string
+	start, piece string
+	most         int
+}{
+	{"an endless line", 200, "text/event-stream", "data: {", "xxxxxxxx", 2*floodEvent + 8<<10},
+	{"an endless comment", 200, "text/event-stream", ": ", "xxxxxxxx", 2*floodEvent + 8<<10},
+	{"an endless event", 200, "text/event-stream", "data: {\n", "data: \"x\":1,\n", 2*floodEvent + 8<<10},
+	{"an endless name", 200, "text/event-stream", "", "event: ping\n", 2*floodEvent + 8<<10},
+	{"endless comments", 200, "text/event-stream", "", ": ping\n\n", floodAnswer + 1},
+	{"endless empty lines", 200, "text/event-stream", "", "\n", floodAnswer + 1},
+	{"endless empty events", 200, "text/event-stream", "", "event: ping\ndata: {}\n\n", floodAnswer + 1},
+	{"endless rubbish", 200, "text/event-stream", "", "rubbish\n\n", floodAnswer + 1},
+	{"an endless answer", 200, "application/json", `{"choices":[`, `{"index":1},`, floodAnswer + 1},
+	{"an endless error", 500, "text/html", "", "<p>oh</p>", 64 << 10},
+}
+
+// What a hostile server sends costs bounded memory: so much of it is taken and no
+// more, and then the connection is closed.
+func TestFloodBodies(t *testing.T) {
+	for _, c := range floods {
+		for _, k := range kinds {
+			t.Run(c.name+" "+k.name, func(t *testing.T) {
+				h := &floodBody{start: c.start, piece: c.piece}
+				err := askFlood(t.Context(), k.name, c.status, c.contentType, h)
+				if e, ok := errors.AsType[*llm.APIError](err); !ok || e.Status != c.status || c.status == 200 && !errors.Is(err, protocol.ErrTooLarge) {
+					t.Errorf("the error is %v", err)
+				}
+				if h.taken > c.most || !h.closed || len(err.Error()) > 1000 {
+					t.Errorf("%d bytes were taken, %d at most may be; closed: %t; the error has %d bytes", h.taken, c.most, h.closed, len(err.Error()))
+				}
+			})
+		}
+	}
+}
+
+// A byte a second for ever, of whatever, is ended by the deadline.
+func TestFloodDrip(t *testing.T) {
+	for _, c := range floods {
+		for _, k := range kinds {
+			t.Run(c.name+" "+k.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const limit = 59500 * time.Millisecond
+					clock := loop.SystemClock{}
+					ctx, cancel := clock.WithTimeout(t.Context(), limit, loop.ErrDeadline)
+					defer cancel()
+					begun := clock.Now()
+					h := &floodBody{start: c.start, piece: c.piece, every: time.Second}
+					err := askFlood(ctx, k.name, c.status, c.contentType, h)
+					if took := clock.Now().Sub(begun); took != limit || h.taken != 59 || !h.closed {
+						t.Errorf("after %v and %d bytes: %v; closed: %t", took, h.taken, err, h.closed)
+					}
+					if c.status == 200 && !errors.Is(err, loop.ErrDeadline) {
+						t.Errorf("the error is %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A bomb that was packed to a thousandth of its size is not unpacked beyond the
+// bounds.
+func TestFloodGzip(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	_, _ = z.Write(make([]byte, 4*floodAnswer)) // a buffer takes all
+	_ = z.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Encoding", "gzip")
+		for r.Context().Err() == nil {
+			if _, err := w.Write(bomb.Bytes()); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	for _, k := range kinds {
+		client := clientsOf(server.URL, "", server.Client())[k.name]
+		client.MaxEvent, client.MaxAnswer = floodEvent, floodAnswer
+		if _, err := ask(client, request(llm.Streamed, llm.User("hi"))); !errors.Is(err, protocol.ErrTooLarge) {
+			t.Errorf("%s: got %v", k.name, err)
+		}
+	}
+	server.CloseClientConnections()
+}
+
+// Headers without end are no answer.
+func TestFloodHeaders(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed below
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error)
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			_, err = http.ReadRequest(bufio.NewReader(conn))
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n") // the next write fails, if this one does
+			for i := 0; err == nil; i++ {
+				_, err = fmt.Fprintf(conn, "X-%d: %01000d\r\n", i, i)
+			}
+			_ = conn.Close()
+		}
+		served <- err
+	}()
+	transport := &http.Transport{MaxResponseHeaderBytes: 1 << 20}
+	client := clientsOf("http://"+listener.Addr().String(), "", &http.Client{Transport: transport})["openai-chat"]
+	_, err = ask(client, request(llm.Streamed, llm.User("hi")))
+	if e, ok := errors.AsType[*llm.APIError](err); !ok || e.Status != 0 {
+		t.Errorf("got %v", err)
+	}
+	transport.CloseIdleConnections()
+	if err := <-served; err == nil {
+		t.Error("the client took headers without end")
+	}
+	_ = listener.Close()
+}
