@@ -10,10 +10,13 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// Any two forms of OpenAI's protocols can be shown in one answer: the server answers
-// in HTTP, the loop ends, and what every run must hold is held.
+// Any two forms of a protocol's own can be shown in one answer: the server answers in
+// HTTP, the loop ends, and what every run must hold is held.
 func TestQuirkPairs(t *testing.T) {
-	for _, protocol := range []string{"openai-chat", "openai-responses"} {
+	for protocol, scenario := range map[string]string{
+		"openai-chat": "openai/everything", "openai-responses": "openai/everything",
+		"anthropic-messages": "sets/many", "gemini": "sets/many",
+	} {
 		var forms []wire.QuirkForm
 		for _, f := range wire.Quirks() {
 			if slices.Contains(f.Protocols, protocol) && !strings.HasPrefix(f.ID, "QT-") {
@@ -23,14 +26,14 @@ func TestQuirkPairs(t *testing.T) {
 		for i, a := range forms {
 			t.Run(protocol+"/"+a.ID+"-"+a.Form, func(t *testing.T) {
 				for _, b := range forms[i+1:] {
-					testPair(t, protocol, a, b)
+					testPair(t, protocol, scenario, a, b)
 				}
 			})
 		}
 	}
 }
 
-func testPair(t *testing.T, protocol string, a, b wire.QuirkForm) {
+func testPair(t *testing.T, protocol, scenario string, a, b wire.QuirkForm) {
 	t.Helper()
 	for _, word := range []string{"streamed", "buffered"} {
 		if word == "buffered" && (a.Streamed || b.Streamed) {
@@ -45,7 +48,7 @@ func testPair(t *testing.T, protocol string, a, b wire.QuirkForm) {
 			}
 			quirks[i] = q
 		}
-		o := over(t, "openai/everything", protocol, deliveries[word], quirks...)
+		o := over(t, scenario, protocol, deliveries[word], quirks...)
 		before := t.Failed()
 		o.holds(t)
 		for i, x := range o.exchanges {
