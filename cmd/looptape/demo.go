@@ -145,7 +145,7 @@ func (d *demonstration) check() ([]*demoRun, error) {
 			runs = append(runs, newDemoRun(run))
 		}
 	}
-	d.printf("Checking %d recorded runs against the %d of %d invariants that a recording can show.\n\n", len(runs), shown(), len(check.Catalogue()))
+	d.printf("Checking %d recorded runs against the %d of %d invariants that a\nrecording can show.\n\n", len(runs), shown(), len(check.Catalogue()))
 	var rows [][]string
 	for _, r := range runs {
 		for _, v := range r.violations {

@@ -1,4 +1,4 @@
-// Command looptape records, replays, checks and scores runs of agent loops.
+// Command looptape plays, serves and checks runs of agent loops.
 // `looptape help` lists what it does.
 //
 // Results go to standard output, words for people to standard error. The exit

@@ -15,9 +15,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 )
 
@@ -35,6 +37,42 @@ func (m withoutLeaks) Run() int {
 		return 1
 	}
 	return code
+}
+
+// TestHelpFits checks that the help of no command, nor what the demo prints, is
+// wider than a terminal.
+func TestHelpFits(t *testing.T) {
+	var fits func(c *cobra.Command)
+	fits = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "completion" { // whose words are cobra's
+				fits(sub)
+			}
+		}
+		args := append(strings.Fields(c.CommandPath())[1:], "--help")
+		wide(t, printed(t, args...))
+	}
+	fits(newRoot(&world{}))
+	wide(t, printed(t, "demo"))
+}
+
+// printed is what a command line prints that holds.
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	w, out, err := atTerminal(map[string]string{"NO_COLOR": "1"})
+	if status := execute(args, w); status != statusHeld {
+		t.Fatalf("looptape %q: exit status %d: %s", args, status, err)
+	}
+	return out.String()
+}
+
+func wide(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -65,10 +65,11 @@ func complain(w *world, err error) { _, _ = fmt.Fprintln(w.err, "looptape:", err
 func newRoot(w *world) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "looptape",
-		Short: "Record, replay, check and score runs of agent loops",
-		Long: `looptape tests agent loops: it records what a loop and its model said to each
-other, replays it without a network, proves that the loop kept its promises,
-and scores recorded runs.
+		Short: "Play, serve and check runs of agent loops",
+		Long: `looptape tests agent loops: it plays scripted models and tools without a
+network, serves them over HTTP to a program in any language, checks that
+recorded runs kept the promises of a loop, and makes a recorded run a scenario
+that repeats it.
 
 Exit status: 0 if all held, 1 if something that the command checks did not
 hold, 2 for wrong usage or input that cannot be read (1 if both).`,
@@ -82,6 +83,7 @@ hold, 2 for wrong usage or input that cannot be read (1 if both).`,
 	root.SetOut(w.out)
 	root.SetErr(w.err)
 	root.SetVersionTemplate("looptape {{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", columns)))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
@@ -94,6 +96,9 @@ hold, 2 for wrong usage or input that cannot be read (1 if both).`,
 	}
 	return root
 }
+
+// columns is how wide the help is.
+const columns = 80
 
 // noArguments is the check of the arguments of a command that takes none.
 func noArguments(c *cobra.Command, args []string) error {

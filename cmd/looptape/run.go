@@ -20,10 +20,10 @@ func newRun(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run SCENARIO…",
 		Short: "Run the loop on scripted models and compare its trace",
-		Long: `run plays scenario files: what the models and the tools do is in the file, and so,
-if it is a txtar archive with a section "trace", is the trace that must come out.
-The run is held against that trace and against the invariants. A file without an
-expected trace (or with --print) has its trace printed.
+		Long: `run plays scenario files: what the models and the tools do is in the file, and
+so, if it is a txtar archive with a section "trace", is the trace that must come
+out. The run is held against that trace and against the invariants. A file
+without an expected trace (or with --print) has its trace printed.
 
 With --buffered the file is played twice: as it is, and with models that give
 their answers in one piece. Messages, results, usage and the reason of the stop

@@ -27,10 +27,10 @@ func newScenarioFrom(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "from FILE",
 		Short: "Make a recorded run a scenario that repeats it",
-		Long: `from reads a recorded run (a trace, a message list, a tau-bench result) and prints
-a scenario whose models and tools say again what they said then. Of a trace, the
-recorded trace is what the scenario expects; of a message list, the turns after
-the last user message are its script, and nothing is expected yet.
+		Long: `from reads a recorded run (a trace, a message list, a tau-bench result) and
+prints a scenario whose models and tools say again what they said then. Of a
+trace, the recorded trace is what the scenario expects; of a message list, the
+turns after the last user message are its script, and nothing is expected yet.
 
 What a scenario cannot hold is listed in the first lines of the file.
 

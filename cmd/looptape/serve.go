@@ -28,14 +28,14 @@ func newServe(w *world) *cobra.Command {
 		Use:   "serve SCENARIO [-- CMD ARG…]",
 		Short: "Play a scenario over HTTP, as a strict fake of real providers",
 		Long: `serve plays the models of a scenario file over HTTP, in four wire protocols:
-OpenAI Chat Completions and Responses, Anthropic Messages and Gemini. A program in
-any language is tested with no change to it but a base URL and any key.
+OpenAI Chat Completions and Responses, Anthropic Messages and Gemini. A program
+in any language is tested with no change to it but a base URL and any key.
 
 The server is strict: a request that the real provider would refuse gets that
-provider's error, and the scenario does not advance. It notes which invariants the
-requests broke. With --quirk its answers are as odd as real ones: an id such as
-QG-02, with a form where there are several (QT-06:529) and a turn, from 1, where
-not all are meant (QO-03@2). --quirk help lists them.
+provider's error, and the scenario does not advance. It notes which invariants
+the requests broke. With --quirk its answers are as odd as real ones: an id such
+as QG-02, with a form where there are several (QT-06:529) and a turn, from 1,
+where not all are meant (QO-03@2). --quirk help lists them.
 
 Behind -- stands a program to start: it has the base URLs and keys of all
 providers in its environment, under the names that the official SDKs read
@@ -46,7 +46,7 @@ At the end it prints a report, and writes it as JSON with --report.
 
 Exit status: 0 if no invariant was broken, no request refused and the program
 held; 1 if not; 2 if serving or the program could not start.`,
-		Example: "  looptape serve weather.yaml\n  looptape serve weather.yaml --quirk QG-02 --report report.json -- node agent.js",
+		Example: "  looptape serve weather.yaml\n  looptape serve weather.yaml --quirk QG-02 --report r.json -- node agent.js",
 	}
 	v := server{w: w, command: c}
 	f := c.Flags()

@@ -83,8 +83,8 @@ func newTraceDiff(w *world) *cobra.Command {
 		Long: `diff compares the canonical forms of two traces and prints the first place where
 they differ, with the lines around it: - is A's, + is B's.
 
-Exit status: 0 if they are the same, 1 if they differ, 2 if one of them cannot be
-read whole.`,
+Exit status: 0 if they are the same, 1 if they differ, 2 if one of them cannot
+be read whole.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("%s needs two files, one of which may be -; see %s --help", c.CommandPath(), c.CommandPath())
