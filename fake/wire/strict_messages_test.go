@@ -75,6 +75,8 @@ func messagesRows() []strictRow {
 		{id: "SA-20", name: "the second half alone", wrong: "{\n" + `"x":"\ude00"}`, right: claudeBody("some-model", `{"role":"user","content":"\ud7ff \ue000"}`), said: "The request body is not valid JSON: no low surrogate in string: line 2 column 12 (char 13)"},
 		{id: "SA-20", name: "two first halves", wrong: `{"x":"\ud83d\ud83d\ude00"}`, right: claudeBody("some-model", `{"role":"user","content":"\ud83d\ude00\ud83d\ude00"}`)},
 		{id: "SA-20", name: "another escape behind it", wrong: `{"x":"\ud83d\n"}`, right: claudeBody("some-model", `{"role":"user","content":"\udbff\udfff"}`)},
+		{id: "SA-20", name: "another escape before it", wrong: `{"x":"\n\ud83d"}`, right: claudeBody("some-model", `{"role":"user","content":"\n\ud83d\ude00"}`)},
+		{id: "SA-20", name: "two second halves", wrong: `{"x":"\udc00\udc00"}`, right: claudeBody("some-model", `{"role":"user","content":"\udbff\udc00"}`)},
 		{id: "SA-20", name: "another character behind it", wrong: `{"x":"\ud83d\ue000"}`, right: claudeBody("some-model", `{"role":"user","content":"\ud800\udc00"}`)},
 		{id: "SA-21", wrong: "{}", right: claudeBody("some-model", claudeUser), key: "another", said: "invalid x-api-key"},
 		{id: "SA-21", name: "none", wrong: "{}", right: claudeBody("some-model", claudeUser), key: " "},
