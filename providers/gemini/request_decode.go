@@ -139,6 +139,9 @@ func (r *requestReader) content() {
 			rest = append(rest, member{key, d.Raw()})
 		}
 	})
+	if d.Err() != nil { // parts that are not JSON say nothing
+		return
+	}
 	m := llm.Message{Role: role}
 	if rest != nil {
 		m.Opaque = objectOf([]member{{keyOther, string(objectOf(rest))}})

@@ -222,8 +222,9 @@ func (c *decoder) content(d *jsonio.Dec) {
 			return
 		}
 		for first := true; d.More(&first); {
-			c.part.read(d, false)
-			c.say()
+			if c.part.read(d, false); d.Err() == nil { // what is not JSON says nothing
+				c.say()
+			}
 		}
 	}
 }

@@ -235,3 +235,17 @@ func TestNames(t *testing.T) {
 
 // quote is JSON of a string.
 func quote(s string) string { return string(appendString(nil, s, ' ')) }
+
+// A part that breaks off says nothing, also one of a kind that is not known.
+func TestPartBreaksOff(t *testing.T) {
+	for _, part := range []string{`{"": "\`, `{"new": {"a": "\u00`, `{"text": "half`, `{"functionCall": {"name": "f`, `{"executableCode": "\`} {
+		for _, body := range []string{`{"candidates":[{"content":{"parts":[` + part, `{"candidates":[{"content":{"parts":[{"text":"ok"},` + part} {
+			if one, _, err := stream(strings.NewReader("data:" + body + "\n\n")); err == nil {
+				t.Errorf("%s became %v", body, one)
+			}
+			if _, err := codec.DecodeRequest("/models/m:generateContent", []byte(strings.Replace(body, "candidates", "contents", 1))); err == nil {
+				t.Errorf("the request %s was read", body)
+			}
+		}
+	}
+}
