@@ -8,6 +8,7 @@ require (
 	charm.land/fantasy v0.3.0
 	github.com/google/go-cmp v0.7.0
 	github.com/looptape/looptape v0.0.0
+	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.6
 )
 

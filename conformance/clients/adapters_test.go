@@ -2,6 +2,7 @@ package clients
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"testing"
 
@@ -43,7 +44,7 @@ func (a adapter) play(t *testing.T, base string, stream bool) (steps []step) {
 		Tools: []llm.Tool{{Name: "weather", Description: "the weather of a city", Parameters: marshal(t, weather)}},
 	}
 	if a.protocol.Name() == "anthropic-messages" {
-		req.Settings.Reasoning = "medium"
+		req.Extra = map[string]json.RawMessage{"thinking": json.RawMessage(`{"type":"enabled","budget_tokens":2000}`)}
 	}
 	if !stream {
 		req.Delivery = llm.Buffered

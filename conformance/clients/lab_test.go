@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/conformance/meaning"
+	"github.com/looptape/looptape/conformance/strict"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
@@ -91,7 +92,7 @@ func (l *lab) quiet(t *testing.T, requests int) {
 }
 
 // asked returns the requests as our codecs read them, and fails if one of them means
-// something else when it is written again.
+// something else when it is written again, or is then refused.
 func (l *lab) asked(t *testing.T) (requests []*llm.Request) {
 	t.Helper()
 	for i, s := range l.sent {
@@ -106,6 +107,11 @@ func (l *lab) asked(t *testing.T) (requests []*llm.Request) {
 		}
 		if diff := cmp.Diff(asks(t, p, s.body), asks(t, p, again.Body)); diff != "" || again.Path != path {
 			t.Errorf("request %d, to %s and %s (-the client's +written again):\n%s", i, path, again.Path, diff)
+		}
+		response, report := strict.Ask(fake.Turn{Text: "Fine."}, p, again)
+		_ = response.Body.Close() // it is in memory
+		if response.StatusCode != http.StatusOK || !report.Held() {
+			t.Errorf("request %d, written again: status %d, %+v\n%s", i, response.StatusCode, report, again.Body)
 		}
 		requests = append(requests, req)
 	}

@@ -9,14 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/looptape/looptape/conformance/strict"
 	"github.com/looptape/looptape/fake"
-	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
@@ -98,19 +97,12 @@ func (c contender) stream(t testing.TB, turn fake.Turn) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := map[string]string{"openai-chat": "/openai/v1", "openai-responses": "/openai/v1", "anthropic-messages": "/anthropic", "gemini": "/gemini/v1beta"}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, base[c.name]+req.Path+"?"+req.Query, bytes.NewReader(req.Body))
-	r.Header = req.Header.Clone()
-	if r.Header == nil {
-		r.Header = http.Header{}
+	response, _ := strict.Ask(turn, c.protocol, req)
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("status %d: %v: %s", response.StatusCode, err, body)
 	}
-	r.Header.Set("Authorization", "Bearer some-key")
-	w := httptest.NewRecorder()
-	wire.New(wire.Config{Model: fake.NewModel(turn)}).ServeHTTP(w, r)
-	if w.Code != http.StatusOK {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
-	}
-	return w.Body.Bytes()
+	return body
 }
 
 // canned is a transport that answers from memory.

@@ -16,28 +16,28 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// wire is a protocol with the reader that knows it without the codec.
-type wire struct {
+// dialect is a protocol with the reader that knows it without the codec.
+type dialect struct {
 	protocol.Protocol
 	read func(*testing.T, []any) said
 }
 
-// wireOf returns the protocol of a recorded URL, and the path for its codec.
-func wireOf(t *testing.T, url string) (w wire, path string) {
+// dialectOf returns the protocol of a recorded URL, and the path for its codec.
+func dialectOf(t *testing.T, url string) (w dialect, path string) {
 	t.Helper()
 	url, _, _ = strings.Cut(url, "?")
 	switch {
 	case strings.HasSuffix(url, "/chat/completions"):
-		return wire{openai.Chat{LongIDs: !ofOpenAI(url)}, readChat}, "/chat/completions"
+		return dialect{openai.Chat{LongIDs: !ofOpenAI(url)}, readChat}, "/chat/completions"
 	case strings.HasSuffix(url, "/responses"):
-		return wire{openai.Responses{}, readResponses}, "/responses"
+		return dialect{openai.Responses{}, readResponses}, "/responses"
 	case strings.HasSuffix(url, "enerateContent"):
-		return wire{gemini.GenerateContent{}, readGemini}, url[strings.LastIndex(url, "/models/"):]
+		return dialect{gemini.GenerateContent{}, readGemini}, url[strings.LastIndex(url, "/models/"):]
 	case strings.Contains(url, "anthropic"):
-		return wire{anthropic.Messages{}, readAnthropic}, anthropic.Path
+		return dialect{anthropic.Messages{}, readAnthropic}, anthropic.Path
 	}
 	t.Fatalf("no protocol has the URL %s", url)
-	return wire{}, ""
+	return dialect{}, ""
 }
 
 // ofOpenAI reports whether it is OpenAI's own servers that answer at a URL, and not an
@@ -53,7 +53,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			got := figures{Exchanges: map[string]int{}}
 			s.each(t, func(t *testing.T, x exchange) {
-				w, path := wireOf(t, x.url)
+				w, path := dialectOf(t, x.url)
 				req, err := w.DecodeRequest(path, x.request)
 				if err != nil {
 					t.Fatal(err)

@@ -19,7 +19,7 @@ func TestRequests(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			turns, needed := 0, map[string]int{}
 			s.each(t, func(t *testing.T, x exchange) {
-				w, path := wireOf(t, x.url)
+				w, path := dialectOf(t, x.url)
 				req, err := w.DecodeRequest(path, x.request)
 				if err != nil {
 					t.Fatal(err)

@@ -29,7 +29,7 @@ var urls = map[string]string{
 func listen(t *testing.T, name string, stream []byte) (want said, turn *llm.Turn, err error) {
 	t.Helper()
 	x := exchange{name: name, url: urls[name], kind: "text/event-stream", response: stream}
-	w, _ := wireOf(t, x.url)
+	w, _ := dialectOf(t, x.url)
 	turn, err = answer(t, w, &llm.Request{Model: "some-model", Messages: []llm.Message{llm.User("Go on.")}}, x)
 	if err == nil {
 		want = w.read(t, documents(t, x))

@@ -1,18 +1,17 @@
 package recordings
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/conformance/strict"
 	"github.com/looptape/looptape/fake"
-	fakewire "github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -25,7 +24,7 @@ func TestStrict(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			unanswered := map[string]int{}
 			s.each(t, func(t *testing.T, x exchange) {
-				w, path := wireOf(t, x.url)
+				w, path := dialectOf(t, x.url)
 				req, err := w.DecodeRequest(path, x.request)
 				if err != nil {
 					t.Fatal(err)
@@ -45,7 +44,7 @@ func TestStrict(t *testing.T) {
 					t.Fatal(err)
 				}
 				broken.Body = unwrapped(t, x.url, broken.Body)
-				status, report := send(t, w, *broken)
+				status, report := send(w, *broken)
 				if status != http.StatusBadRequest || len(report.Refusals) != 1 {
 					t.Fatalf("without its last result: status %d, %+v\n%s", status, report, broken.Body)
 				}
@@ -61,9 +60,15 @@ func TestStrict(t *testing.T) {
 // take sends a request that has to be taken.
 func take(t *testing.T, p protocol.Protocol, req protocol.Request) {
 	t.Helper()
-	if status, report := send(t, p, req); status != http.StatusOK || !report.Held() {
+	if status, report := send(p, req); status != http.StatusOK || !report.Held() {
 		t.Errorf("status %d, %+v\n%s", status, report, req.Body)
 	}
+}
+
+func send(p protocol.Protocol, req protocol.Request) (int, wire.Report) {
+	response, report := strict.Ask(fake.Turn{Text: "fine"}, p, &req)
+	_ = response.Body.Close() // it is in memory
+	return response.StatusCode, report
 }
 
 // loseResult takes the last result out of a history, and reports whether it had one.
@@ -79,20 +84,6 @@ func loseResult(req *llm.Request) bool {
 		}
 	}
 	return false
-}
-
-// send sends a request to a strict server with a script of one turn.
-func send(t *testing.T, p protocol.Protocol, req protocol.Request) (status int, report fakewire.Report) {
-	t.Helper()
-	server := fakewire.New(fakewire.Config{Model: fake.NewModel(fake.Turn{Text: "fine"})})
-	base := map[string]string{"openai-chat": "/openai/v1", "openai-responses": "/openai/v1", "anthropic-messages": "/anthropic", "gemini": "/gemini/v1beta"}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, base[p.Name()]+req.Path, bytes.NewReader(req.Body))
-	r.Header.Set("Authorization", "Bearer some-key")
-	r.Header.Set("X-Goog-Api-Key", "some-key")
-	r.Header.Set("Anthropic-Version", "2023-06-01")
-	w := httptest.NewRecorder()
-	server.ServeHTTP(w, r)
-	return w.Code, server.Report()
 }
 
 // unwrapped is the body of a request to Anthropic's own service, of one that went to
