@@ -10,7 +10,7 @@ globalThis.AI_SDK_LOG_WARNINGS = false
 const models = {
   'openai-chat': () => createOpenAI().chat('gpt-4.1'),
   'openai-responses': () => createOpenAI().responses('gpt-4.1'),
-  'anthropic-messages': () => createAnthropic()('claude-sonnet-4-6'),
+  'anthropic-messages': () => createAnthropic()('claude-opus-4-5'),
   gemini: () => createGoogle({ baseURL: `${process.env.GOOGLE_GEMINI_BASE_URL}/v1beta` })('gemini-3-pro-preview'),
 }
 

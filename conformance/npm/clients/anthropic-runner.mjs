@@ -6,7 +6,7 @@ import { main, maxSteps, retries, timeout, tools } from './case.mjs'
 await main(async ({ streamed, input }) => {
   const client = new Anthropic({ maxRetries: retries, timeout })
   const runner = client.beta.messages.toolRunner({
-    model: 'claude-sonnet-4-6',
+    model: 'claude-opus-4-5',
     max_tokens: 1024,
     max_iterations: maxSteps,
     messages: [{ role: 'user', content: input }],

@@ -7,7 +7,7 @@ await main(({ streamed, input }) => {
   const client = new Anthropic({ maxRetries: retries, timeout })
   const messages = [{ role: 'user', content: input }]
   const body = {
-    model: 'claude-sonnet-4-6',
+    model: 'claude-opus-4-5',
     max_tokens: 1024,
     messages,
     tools: tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
@@ -15,6 +15,7 @@ await main(({ streamed, input }) => {
   return loop(async () => {
     const answer = streamed ? await client.messages.stream(body).finalMessage() : await client.messages.create(body)
     messages.push({ role: 'assistant', content: answer.content })
+    if (answer.stop_reason === 'pause_turn') return undefined // to be continued
     const calls = answer.content.filter((block) => block.type === 'tool_use')
     if (calls.length === 0) return answer.content.map((block) => block.text ?? '').join('')
     messages.push({

@@ -9,7 +9,7 @@ import { main, maxSteps, retries, timeout, tools } from './case.mjs'
 const models = {
   'openai-chat': (o) => new ChatOpenAI({ ...o, model: 'gpt-4.1', timeout, useResponsesApi: false }),
   'openai-responses': (o) => new ChatOpenAI({ ...o, model: 'gpt-4.1', timeout, useResponsesApi: true }),
-  'anthropic-messages': (o) => new ChatAnthropic({ ...o, model: 'claude-sonnet-4-6', clientOptions: { timeout } }),
+  'anthropic-messages': (o) => new ChatAnthropic({ ...o, model: 'claude-opus-4-5', clientOptions: { timeout } }),
   gemini: (o) => new ChatGoogleGenerativeAI({ ...o, model: 'gemini-3-pro-preview', baseUrl: process.env.GOOGLE_GEMINI_BASE_URL }),
 }
 
