@@ -57,7 +57,8 @@ func FromTrace(events []trace.Event) ([]byte, error) {
 
 // FromMessages makes a scenario file of a plain list of messages: those up to the
 // last user message are its history and input, and the turns after it its script.
-// Nothing is expected, since nothing but the messages is known.
+// Nothing is expected, since nothing but the messages is known. What keeps the
+// script from playing, such as a call without a result, is listed in the comment.
 func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 	last := -1
 	for i, m := range messages {
@@ -76,6 +77,7 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 	}
 	b.script.History, b.script.Input = before, messages[last:last+1]
 	answers := 0
+	b.unanswered(messages[last+1:])
 	for _, m := range messages[last+1:] {
 		switch m.Role {
 		case llm.RoleAssistant:
@@ -97,6 +99,25 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 	b.script.Loop = []fake.Option{{Name: "max_steps", Value: fake.NumberValue(max(answers, 1))}}
 	b.flush()
 	return b.file(nil)
+}
+
+// unanswered notes the calls without a result: what their tools did is not known.
+func (b *builder) unanswered(messages []llm.Message) {
+	results := map[string]int{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				results[r.ID]++
+			}
+		}
+	}
+	for _, m := range messages {
+		for _, c := range m.Calls() {
+			if results[c.ID]--; results[c.ID] < 0 {
+				b.lose(fmt.Sprintf("what the call %s of the tool %s came to, which the messages do not tell", c.ID, c.Name))
+			}
+		}
+	}
 }
 
 // builder collects a script.
@@ -369,9 +390,7 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 		b.script.Tools = append(b.script.Tools, *b.tools[name])
 	}
 	b.script.Models = []fake.Lane{{Name: cmp.Or(b.lane, "main"), Turns: b.turns}}
-	if expected != nil {
-		expected = b.try(expected)
-	}
+	expected = b.try(expected)
 	yaml, err := b.script.YAML()
 	if err != nil {
 		return nil, err
@@ -387,11 +406,18 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 	return txtar.Format(&a), nil
 }
 
-// try runs the script and returns the trace to expect of it. That it gives another
-// than the recorded one is a loss, if none is known that explains it.
+// try runs the script and returns the trace to expect of it, if one was recorded.
+// That it gives another, or does not run, is a loss, if none is known that explains
+// it.
 func (b *builder) try(recorded []trace.Event) []trace.Event {
 	var w, g string
 	o, err := Run(context.Background(), &b.script, nil)
+	if err == nil && recorded == nil {
+		if len(o.Unused) > 0 {
+			b.lose("what makes it ask for all answers: it leaves out " + o.Unused[0])
+		}
+		return nil
+	}
 	if err == nil {
 		got := trace.Canonical(o.Events)
 		w, g = trace.FormatText(recorded), trace.FormatText(got)

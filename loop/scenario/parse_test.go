@@ -312,6 +312,45 @@ func TestFromMessages(t *testing.T) {
 	}
 }
 
+// What keeps the script of a message list from playing is in the comment.
+func TestFromMessagesThatDoNotPlay(t *testing.T) {
+	call := func(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: "{}"} }
+	result := func(id string) llm.ToolResult {
+		return llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "ok"}}}
+	}
+	done := llm.Assistant(llm.Text{Text: "done"})
+	const none = "Made from a recorded run.\n\n"
+	lacks := func(what string) string {
+		return "Made from a recorded run.\nNot taken over: " + what + ".\n\n"
+	}
+	for name, c := range map[string]struct {
+		messages []llm.Message
+		want     string
+	}{
+		"all is there": {[]llm.Message{llm.Assistant(call("c1", "a")), llm.ToolResults(result("c1")), done}, none},
+		"an id twice":  {[]llm.Message{llm.Assistant(call("c1", "a"), call("c1", "a")), llm.ToolResults(result("c1"), result("c1")), done}, none},
+		"a result is missing": {[]llm.Message{llm.Assistant(call("c1", "a"), call("c2", "a")), llm.ToolResults(result("c1")), done},
+			lacks("what the call c2 of the tool a came to, which the messages do not tell")},
+		"one of two of an id": {[]llm.Message{llm.Assistant(call("c1", "a"), call("c1", "b")), llm.ToolResults(result("c1")), done},
+			lacks("what the call c1 of the tool b came to, which the messages do not tell")},
+		"the last": {[]llm.Message{llm.Assistant(call("c1", "a"))},
+			lacks("what the call c1 of the tool a came to, which the messages do not tell")},
+		"a tool without a name": {[]llm.Message{llm.Assistant(call("c1", "")), llm.ToolResults(result("c1")), done},
+			lacks(`what makes it run: the tool name "" is not one that providers take: letters, digits, _ and -, 64 characters at most`)},
+		"an answer behind the last": {[]llm.Message{done, done},
+			lacks(`what makes it ask for all answers: it leaves out lane "main": turn 2`)},
+	} {
+		made, err := scenario.FromMessages(name, append([]llm.Message{llm.User("go")}, c.messages...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(string(made), "-- "+scenario.ScriptSection)
+		if diff := cmp.Diff(c.want, head); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("../../testdata/*/*.txtar")
 	if err != nil {
