@@ -167,7 +167,6 @@ func refusesUnanswered(p *play, r *reply) bool {
 	if at < 0 {
 		return false
 	}
-	p.fail(r, &llm.APIError{Status: http.StatusBadRequest, Message: fmt.Sprintf("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. "+
-		"Each `tool_use` block must have a corresponding `tool_result` block in the next message.", at, strings.Join(ids, ", "))})
+	p.fail(r, &llm.APIError{Status: http.StatusBadRequest, Message: fmt.Sprintf(unansweredUses, at, strings.Join(ids, ", "))})
 	return true
 }

@@ -114,10 +114,7 @@ func refusesResponses(p *play, r *reply) bool {
 	if at, _ := p.called(); at < 0 {
 		return false
 	}
-	p.fail(r, &llm.APIError{
-		Status:  http.StatusBadRequest,
-		Message: "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
-	})
+	p.fail(r, &llm.APIError{Status: http.StatusBadRequest, Message: unequalResponses})
 	return true
 }
 

@@ -183,7 +183,7 @@ func generateOrder(contents []content) *refusal {
 }
 
 func unequal() *refusal {
-	return refused("SG-01", "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.")
+	return refused("SG-01", unequalResponses)
 }
 
 // unsignedCall refuses the first call of a content without its signature, in the
@@ -207,3 +207,6 @@ func unsignedCall(contents []content, model string) *refusal {
 	}
 	return nil
 }
+
+// unequalResponses says that calls and responses differ in number.
+const unequalResponses = "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn."

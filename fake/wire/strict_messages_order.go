@@ -97,7 +97,7 @@ func (c calls) results(next turn) *refusal {
 	if open == nil {
 		return nil
 	}
-	return refused("SA-01", "messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", c.turn.last, strings.Join(open, ", "))
+	return refused("SA-01", unansweredUses, c.turn.last, strings.Join(open, ", "))
 }
 
 // unfinished refuses a call that the provider ran, without its result. The last
@@ -121,3 +121,6 @@ func unfinished(turns []turn) *refusal {
 	}
 	return nil
 }
+
+// unansweredUses says which message has calls that are not answered, and their ids.
+const unansweredUses = "messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message."
