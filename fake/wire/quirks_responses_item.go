@@ -60,8 +60,8 @@ var responsesItemQuirks = []quirkForm{
 			return put(text, "response.output", "[]")
 		})
 	}),
-	manyInOne("parallel"),
-	manyInOne("multi_tool_use.parallel"),
+	manyInOne("parallel", "parallel"),
+	manyInOne("multi", "multi_tool_use.parallel"),
 }
 
 // ownID is an id of an item of the answer that no other item has.
@@ -133,8 +133,8 @@ func allAtZero(r *reply) bool {
 }
 
 // manyInOne makes the calls of a turn one call of a tool that nobody declared.
-func manyInOne(tool string) quirkForm {
-	f := onResponses("QR-parallel", tool, "all calls of a turn come as one, of the tool "+tool+", which was never declared")
+func manyInOne(form, tool string) quirkForm {
+	f := onResponses("QR-parallel", form, "all calls of a turn come as one, of the tool "+tool+", which was never declared")
 	f.Protocols = []string{responses, chat}
 	return inTurn(f, func(t *fake.Turn) bool {
 		calls := scripted(t)

@@ -41,7 +41,7 @@ var responsesShown = []shown{
 	{quirk: "QR-09:output_index@1", ran: three, warnings: llm.WarnNoCallEnd, more: argsOfCalls},
 	{quirk: "QR-10@1", same: true},
 	{quirk: "QR-parallel:parallel@1", ran: "call_3", failed: "call_1", more: skipped("unknown_tool")},
-	{quirk: "QR-parallel:multi_tool_use.parallel@1", ran: "call_3", failed: "call_1", more: all(skipped("unknown_tool"), sends(2, `"multi_tool_use_parallel"`))},
+	{quirk: "QR-parallel:multi@1", ran: "call_3", failed: "call_1", more: all(skipped("unknown_tool"), sends(2, `"multi_tool_use_parallel"`))},
 }
 
 // sendsInOrder holds that the n-th request has these texts, one behind the other.
