@@ -108,10 +108,9 @@ func (l *lab) asked(t *testing.T) (requests []*llm.Request) {
 		if diff := cmp.Diff(asks(t, p, s.body), asks(t, p, again.Body)); diff != "" || again.Path != path {
 			t.Errorf("request %d, to %s and %s (-the client's +written again):\n%s", i, path, again.Path, diff)
 		}
-		response, report := strict.Ask(fake.Turn{Text: "Fine."}, p, again)
-		_ = response.Body.Close() // it is in memory
-		if response.StatusCode != http.StatusOK || !report.Held() {
-			t.Errorf("request %d, written again: status %d, %+v\n%s", i, response.StatusCode, report, again.Body)
+		response, report := strict.Ask(t.Context(), fake.Turn{Text: "Fine."}, p, again)
+		if response.Code != http.StatusOK || !report.Held() {
+			t.Errorf("request %d, written again: status %d, %+v\n%s", i, response.Code, report, again.Body)
 		}
 		requests = append(requests, req)
 	}

@@ -97,12 +97,11 @@ func (c contender) stream(t testing.TB, turn fake.Turn) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, _ := strict.Ask(turn, c.protocol, req)
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("status %d: %v: %s", response.StatusCode, err, body)
+	response, _ := strict.Ask(t.Context(), turn, c.protocol, req)
+	if response.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", response.Code, response.Body)
 	}
-	return body
+	return response.Body.Bytes()
 }
 
 // canned is a transport that answers from memory.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/looptape/looptape/conformance/strict"
 	"github.com/looptape/looptape/fake"
-	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -44,9 +43,9 @@ func TestStrict(t *testing.T) {
 					t.Fatal(err)
 				}
 				broken.Body = unwrapped(t, x.url, broken.Body)
-				status, report := send(w, *broken)
-				if status != http.StatusBadRequest || len(report.Refusals) != 1 {
-					t.Fatalf("without its last result: status %d, %+v\n%s", status, report, broken.Body)
+				response, report := strict.Ask(t.Context(), fake.Turn{Text: "fine"}, w, broken)
+				if response.Code != http.StatusBadRequest || len(report.Refusals) != 1 {
+					t.Fatalf("without its last result: status %d, %+v\n%s", response.Code, report, broken.Body)
 				}
 				unanswered[report.Refusals[0].ID]++
 			})
@@ -60,15 +59,9 @@ func TestStrict(t *testing.T) {
 // take sends a request that has to be taken.
 func take(t *testing.T, p protocol.Protocol, req protocol.Request) {
 	t.Helper()
-	if status, report := send(p, req); status != http.StatusOK || !report.Held() {
-		t.Errorf("status %d, %+v\n%s", status, report, req.Body)
+	if response, report := strict.Ask(t.Context(), fake.Turn{Text: "fine"}, p, &req); response.Code != http.StatusOK || !report.Held() {
+		t.Errorf("status %d, %+v\n%s", response.Code, report, req.Body)
 	}
-}
-
-func send(p protocol.Protocol, req protocol.Request) (int, wire.Report) {
-	response, report := strict.Ask(fake.Turn{Text: "fine"}, p, &req)
-	_ = response.Body.Close() // it is in memory
-	return response.StatusCode, report
 }
 
 // loseResult takes the last result out of a history, and reports whether it had one.

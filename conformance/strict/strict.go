@@ -3,6 +3,7 @@ package strict
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/http/httptest"
 
@@ -18,14 +19,14 @@ var bases = map[string]string{
 
 // Ask sends a request to a fake provider of its own, whose script is this turn, with a
 // credential that is right. It returns the response and what the provider has seen.
-func Ask(turn fake.Turn, p protocol.Protocol, req *protocol.Request) (*http.Response, wire.Report) {
+func Ask(ctx context.Context, turn fake.Turn, p protocol.Protocol, req *protocol.Request) (*httptest.ResponseRecorder, wire.Report) {
 	server := wire.New(wire.Config{Model: fake.NewModel(turn)})
-	r := httptest.NewRequest(http.MethodPost, bases[p.Name()]+req.Path+"?"+req.Query, bytes.NewReader(req.Body))
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, bases[p.Name()]+req.Path+"?"+req.Query, bytes.NewReader(req.Body))
 	for name, values := range req.Header {
 		r.Header[name] = values
 	}
 	r.Header.Set("Authorization", "Bearer some-key") // every protocol takes it
 	w := httptest.NewRecorder()
 	server.ServeHTTP(w, r)
-	return w.Result(), server.Report()
+	return w, server.Report()
 }
