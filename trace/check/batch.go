@@ -321,6 +321,9 @@ func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
 		return
 	}
 	r.inStep(ev)
+	if c.name != "" && b.Name != "" && c.name != b.Name {
+		r.report(invExactArgs, "the call %q is of %q, but one of %q was skipped", b.Call, c.name, b.Name)
+	}
 	c.state = callSkipped
 	r.result(c, b.Result, b.Result.IsError || mustFail(b.Cause))
 	if b.Result.IsError {
@@ -345,6 +348,8 @@ func (r *run) result(c *call, res llm.ToolResult, failed bool) {
 	case res.ID != c.id:
 		r.report(invContainedTools, "the call %q got a result for %q", c.id, res.ID)
 		return
+	case c.name != "" && res.Name != "" && res.Name != c.name:
+		r.report(invContainedTools, "the call %q of %q got a result of %q", c.id, c.name, res.Name)
 	case failed && !res.IsError && !r.promise.unflagged:
 		r.report(invContainedTools, "the call %q failed, but its result is not marked as an error", c.id)
 		return
@@ -426,17 +431,24 @@ func (r *run) abandon(b trace.Abandoned) {
 	c.abandoned = true
 }
 
-// noneRuns reports the first call that runs and is waited for, at a step's end.
+// noneRuns reports a call that runs at a step's end.
 func (r *run) noneRuns() {
+	if c := r.runs(); c != nil {
+		r.report(invFraming, "step %d ends before the call %q has", r.step.n, c.id)
+	}
+}
+
+// runs returns the first call that runs and is waited for, or nil.
+func (r *run) runs() *call {
 	if r.batch.running == 0 {
-		return
+		return nil
 	}
 	for i := range r.batch.calls {
 		if c := &r.batch.calls[i]; c.state == callRunning && !c.abandoned {
-			r.report(invFraming, "step %d ends before the call %q has", r.step.n, c.id)
-			return
+			return c
 		}
 	}
+	return nil
 }
 
 // left returns the calls that are pending, in a form that outlives the events.

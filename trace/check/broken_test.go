@@ -12,7 +12,7 @@ import (
 
 // broken are runs in which one thing is wrong: the clean run of that name, with
 // one change. Each is reported as this invariant and as no other.
-var broken = slices.Concat(brokenRules, brokenFraming, brokenRecords)
+var broken = slices.Concat(brokenRules, brokenFraming, brokenRecords, brokenWords)
 
 // brokenRun is one of them.
 type brokenRun struct {

@@ -38,8 +38,10 @@
 //   - A call that an assistant message leaves out is INV-01 where the run went on
 //     and INV-07 at its end. Other words, reasoning, media or arguments of the
 //     model than it said (INV-05), counts of the run.end that do not add up
-//     (INV-18) and events that are not numbered in their order (INV-14) are
-//     reported only of a run in which nothing else was found, once each.
+//     (INV-18), another finish there than the last turn's (INV-11), and events that
+//     are not numbered in their order, or are of another step or attempt than where
+//     they stand (INV-14) are reported only of a run in which nothing else was
+//     found, once each.
 package check
 
 import (

@@ -19,6 +19,7 @@ func with(more ...trace.Option) trace.Options {
 var clean = func() map[string]func() *script {
 	all := maps.Clone(cleanRuns)
 	maps.Copy(all, cleanStops)
+	maps.Copy(all, cleanWords)
 	return all
 }()
 

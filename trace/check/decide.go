@@ -44,8 +44,11 @@ func (r *run) mustHaveDecided() {
 }
 
 // decide takes a decision.
-func (r *run) decide(b *trace.Decision) {
+func (r *run) decide(ev *trace.Event, b *trace.Decision) {
 	c := &r.control
+	if r.step.open && ev.Step != trace.NoStep && ev.Step != r.step.n {
+		r.hold(invFraming, "a decision of step %d stands in step %d", ev.Step, r.step.n)
+	}
 	r.step.decided = true
 	var wrong string
 	if c.awaited {
@@ -117,6 +120,8 @@ func goingOn(b *trace.Decision, n int) string {
 		}
 	case trace.CauseNone:
 		return "goes on without a cause"
+	case trace.CauseCap, trace.CauseGuard, trace.CauseStopCondition, trace.CauseForced, trace.CauseCancel, trace.CauseDeadline:
+		return "goes on for what a run stops for"
 	default:
 		if n == 0 && b.By == "" && b.Cause != trace.CauseHandOff && b.Cause != trace.CauseMalformed {
 			return "goes on, but the turn has no calls and no policy asked for more"
@@ -167,7 +172,14 @@ func (r *run) later(b *trace.Decision) string {
 		if b.Cause == trace.CauseNone || b.Cause == trace.CauseCalls {
 			return "stops without a cause"
 		}
-	case trace.ForceFinal, trace.Suspend:
+	case trace.ForceFinal:
+		switch {
+		case r.control.forced != forceNone:
+			return "orders a last answer again"
+		case r.runs() != nil:
+			return "orders a last answer while a call runs"
+		}
+	case trace.Suspend:
 	}
 	return ""
 }

@@ -49,14 +49,15 @@ func (r *run) stopped(b *trace.RunEnd) {
 		r.report(invContinuation, "the run ends (%s) without a decision to stop", b.Stop)
 	case c.stop != "" && c.stop != b.Stop:
 		r.report(invContinuation, "the run ends with %s, but had decided to stop because of %s", b.Stop, c.stop)
-	case b.Stop == trace.CauseError && r.escaped(b.Error):
+	case r.escaped(b):
 		r.report(invContainedTools, "the run fails because a tool did: %s", b.Error.Message)
 	}
 }
 
-// escaped reports whether a run's error is one of its last tools'.
-func (r *run) escaped(e *trace.Error) bool {
-	return e != nil && r.batch.failures > 0 && (e.Type == "tool" || e.Type == "panic")
+// escaped reports whether a run's error is a tool's, or one of its last tools'.
+func (r *run) escaped(b *trace.RunEnd) bool {
+	e := b.Error
+	return e != nil && (e.Type == "tool" || e.Type == "panic" && b.Stop == trace.CauseError && r.batch.failures > 0)
 }
 
 // complete holds the messages after the last request against the calls.
@@ -134,6 +135,9 @@ func (r *run) sums(b *trace.RunEnd) {
 func (r *run) counts(b *trace.RunEnd) {
 	if r.cancelled || b.Error != nil {
 		return
+	}
+	if b.Finish != "" && r.finish != "" && b.Finish != r.finish {
+		r.hold(invContinuation, "the run says that its last turn finished with %s, but it did with %s", b.Finish, r.finish)
 	}
 	if b.Steps != 0 && b.Steps != r.step.begun {
 		r.hold(invUsage, "the run says that it has begun %d steps, but %d are there", b.Steps, r.step.begun)

@@ -172,8 +172,11 @@ func (r *run) begins(x *exchange, parts []llm.Part) {
 
 // answered ends the model call under way. Parts are what came of its answer.
 func (r *run) answered(ev *trace.Event, x *exchange, parts []llm.Part, u llm.Usage) {
-	if !x.asked {
+	switch {
+	case !x.asked:
 		r.report(invFraming, "a %s comes when no model call is under way", ev.Body.Kind())
+	case ev.Attempt > 0 && x.attempt > 0 && ev.Attempt != x.attempt:
+		r.hold(invFraming, "a %s of attempt %d comes when attempt %d is under way", ev.Body.Kind(), ev.Attempt, x.attempt)
 	}
 	if x == &r.answer {
 		r.within(ev)
@@ -206,7 +209,7 @@ func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
 	if x != &r.answer {
 		return
 	}
-	x.fault = fault{}
+	x.fault, r.finish = fault{}, b.Finish
 	if c.forced == forceOrdered {
 		c.forced = forceAsked
 	}

@@ -35,8 +35,9 @@ type run struct {
 	used     llm.Usage // of all model calls
 	asked    int       // model calls, retries included
 
-	step  step
-	batch batch
+	step   step
+	batch  batch
+	finish llm.FinishReason // of the last turn
 
 	cancelled bool
 	busy      time.Duration // when the last model call or tool ended
@@ -204,7 +205,7 @@ func (r *run) add(ev *trace.Event) {
 	case trace.StepEnd:
 		r.stepEnd(ev)
 	case trace.Decision:
-		r.decide(&b)
+		r.decide(ev, &b)
 	case trace.ModelSetup:
 		r.setup(ev, b)
 	case trace.ModelError:

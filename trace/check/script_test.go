@@ -22,6 +22,7 @@ type script struct {
 	history []llm.Message
 	sent    int // messages in the last request
 	used    llm.Usage
+	try     int // of the last request
 }
 
 func begin(run string, options trace.Options) *script {
@@ -74,7 +75,7 @@ func (s *script) ask() *script {
 
 func (s *script) request(attempt int) *script {
 	s.attempt(attempt, trace.ModelRequest{Kept: s.sent, New: slices.Clone(s.history[s.sent:])})
-	s.sent = len(s.history)
+	s.sent, s.try = len(s.history), attempt
 	return s
 }
 
@@ -93,7 +94,7 @@ func (s *script) turn(parts ...llm.Part) *script {
 func (s *script) reply(m llm.Message) *script {
 	s.history = append(s.history, m)
 	s.used = s.used.Add(perTurn)
-	return s.attempt(1, trace.ModelTurn{Message: m, Finish: llm.FinishStop, Usage: perTurn})
+	return s.attempt(s.try, trace.ModelTurn{Message: m, Finish: llm.FinishStop, Usage: perTurn})
 }
 
 // instead is a turn that a policy gives in place of a model call or its answer.
@@ -112,11 +113,11 @@ func call(id, name string) llm.ToolCall {
 }
 
 func good(id string) llm.ToolResult {
-	return llm.ToolResult{ID: id, Name: "f", Content: []llm.Part{llm.Text{Text: "ok " + id}}}
+	return llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "ok " + id}}}
 }
 
 func bad(id string) llm.ToolResult {
-	return llm.ToolResult{ID: id, Name: "f", Content: []llm.Part{llm.Text{Text: "bad " + id}}, IsError: true}
+	return llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "bad " + id}}, IsError: true}
 }
 
 func (s *script) starts(c llm.ToolCall) *script {
