@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/looptape/looptape/fake"
@@ -213,6 +214,8 @@ func (p *play) streamed(r *reply, events []llm.Event, end *llm.APIError) {
 	case end == nil:
 		if err := enc.End(write); err != nil {
 			p.cannot(r, err)
+		} else if p.provider == Gemini && !strings.HasPrefix(p.request.Model, "gemini-3") {
+			r.frames = finishWithLast(r.frames)
 		}
 	case end.Err == nil:
 		r.frames = append(r.frames, p.tell(end))

@@ -48,6 +48,8 @@ func partialArgs(_ *play, r *reply) bool {
 		if pieces == nil {
 			return []frame{f}
 		}
+		last := f
+		f.data = []byte(drop(string(f.data), reasonPath)) // it comes with the last piece
 		out := []frame{f}
 		out[0].data = []byte(put(drop(string(f.data), path+".functionCall.args"), path+".functionCall.willContinue", "true"))
 		more := func(call string) {
@@ -58,8 +60,8 @@ func partialArgs(_ *play, r *reply) bool {
 		for _, p := range pieces {
 			more(`{"partialArgs":[` + p + `],"willContinue":true}`)
 		}
-		more("{}")
-		return out
+		last.put(partsPath, `[{"functionCall":{}}]`)
+		return append(out, last)
 	})
 }
 

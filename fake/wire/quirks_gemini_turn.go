@@ -38,13 +38,17 @@ func hasCall(data []byte) bool {
 }
 
 // stopsAtCall puts the end of a stream into the chunk before it, if that has a call.
-// An answer in one piece is so already.
+// An answer in one piece is so already, and so is a stream of a model before Gemini 3.
 func stopsAtCall(_ *play, r *reply) bool {
 	n := len(r.frames)
-	if n < 2 {
+	if n == 0 {
 		return hasCall(r.body)
 	}
-	end, before := r.frames[n-1], &r.frames[n-2]
+	end := r.frames[n-1]
+	if n == 1 || hasCall(end.data) {
+		return hasCall(end.data) && end.at(reasonPath).Exists()
+	}
+	before := &r.frames[n-2]
 	if !hasCall(before.data) || !end.at(reasonPath).Exists() {
 		return false
 	}
@@ -54,16 +58,35 @@ func stopsAtCall(_ *play, r *reply) bool {
 	return true
 }
 
-// emptyBehindCall is how a stream of this server ends anyhow.
+// emptyBehindCall puts an empty text behind the last call; in a stream it comes with
+// the reason, in a chunk of its own.
 func emptyBehindCall(_ *play, r *reply) bool {
-	if n := len(r.frames); n > 1 {
-		return hasCall(r.frames[n-2].data) && r.frames[n-1].at(partsPath+".0.text").Exists()
+	if n := len(r.frames); n > 0 {
+		last := r.frames[n-1]
+		if !hasCall(last.data) { // Gemini 3 does so anyway
+			return n > 1 && hasCall(r.frames[n-2].data) && last.at(partsPath+".0.text").Exists()
+		}
+		empty := put(string(last.data), partsPath, `[{"text":""}]`)
+		r.frames[n-1].data = []byte(drop(string(last.data), reasonPath))
+		r.frames = append(r.frames, frame{last.name, []byte(empty)})
+		return true
 	}
 	if !hasCall(r.body) {
 		return false
 	}
 	r.body = []byte(put(string(r.body), partsPath+".-1", `{"text":""}`))
 	return true
+}
+
+// finishWithLast has the last piece of an answer tell the reason of its end, as Gemini
+// 2.5 does, where an empty text comes with it in a chunk of its own.
+func finishWithLast(frames []frame) []frame {
+	n := len(frames) - 1
+	if n < 1 || frames[n].at(partsPath).Raw != `[{"text":""}]` || !frames[n-1].at(partsPath).Exists() {
+		return frames
+	}
+	frames[n].data = []byte(put(string(frames[n].data), partsPath, frames[n-1].at(partsPath).Raw))
+	return append(frames[:n-1], frames[n])
 }
 
 // namesCalls gives each call the id that f has for the turn and the call.
