@@ -187,6 +187,13 @@ var cleanRuns = map[string]func() *script{
 		s.history = append(s.history, llm.Assistant(text("or rather")), llm.User("go on"))
 		return s.ask().turn(text("a")).done().end(trace.CauseNone)
 	},
+	"a policy answers, says more, and answers again": func() *script {
+		s := begin("r1", declared).ask().reply(llm.Assistant(text("a"))).decide(trace.GoOn, trace.CauseEndHook, 0).done()
+		s.history = append(s.history, llm.Assistant(text("or rather")), llm.User("go on"))
+		s.step++
+		s.add(trace.StepStart{}).instead(text("as before")).decide(trace.GoOn, trace.CauseContinuedTurn, 0).done()
+		return s.ask().turn(text("b")).done().end(trace.CauseNone)
+	},
 	"a policy answers a conversation": func() *script {
 		s := inConversation()
 		return s.instead(text("as before")).decide(trace.End, trace.CauseNone, 0).done().end(trace.CauseNone)

@@ -15,9 +15,6 @@ type said struct {
 	llm.Message
 	there  bool // the message is: nobody sends an empty one
 	opaque bool // it has opaque data
-	// nth counts the answers since the last request. There are more than one
-	// where a policy answers in the model's place.
-	nth int
 }
 
 // say takes an answer. Of a forced last one, the calls are dropped.
@@ -27,17 +24,6 @@ func (r *run) say(m llm.Message) {
 	}
 	s := &r.answer.said
 	s.Message, s.there, s.opaque = m, !empty(m), carries(m)
-	if s.there {
-		s.nth++
-	}
-}
-
-// unsay forgets the answer that another is put in the place of.
-func (s *said) unsay() {
-	if s.there {
-		s.there = false
-		s.nth--
-	}
 }
 
 // isCall reports whether a part is a call that the loop is to answer.
@@ -55,22 +41,19 @@ func carries(m llm.Message) bool {
 	return m.Opaque != nil
 }
 
-// echo holds the assistant message among new ones against the turn that it
-// repeats. It reports whether its calls are the turn's; one that is left out is
-// for lost to tell.
+// echo holds the assistant message among new ones that repeats the turn against it.
+// It reports whether its calls are the turn's; one that is left out is for lost to
+// tell.
 func (r *run) echo(messages []llm.Message) (same bool) {
 	turn := &r.answer.said
 	if !turn.there {
 		return true
 	}
-	m := turnAt(messages, turn.nth)
-	if r.answer.list.n == 0 {
-		m = lastLike(messages, turn.Parts)
-	}
+	was := spoken(turn.Parts)
+	m, is := lastLike(messages, was)
 	if m == nil {
 		return true
 	}
-	was, is := spoken(turn.Parts), spoken(m.Parts)
 	found, wrong := retold(turn.Parts, m.Parts)
 	if is.calls != found && !r.batch.reused && r.strange(m.Parts) {
 		return false
@@ -99,32 +82,21 @@ func (r *run) echo(messages []llm.Message) (same bool) {
 	return true
 }
 
-// turnAt returns the n-th assistant message, counted from 1, or nil.
-func turnAt(messages []llm.Message, n int) *llm.Message {
-	for i := range messages {
-		if m := &messages[i]; m.Role == llm.RoleAssistant {
-			if n--; n == 0 {
-				return m
-			}
+// lastLike returns the last assistant message that says this, or else the last of
+// all; nil if there is none. There may be others where a policy has answered before
+// the run's first request, behind the turns of the input, or has put messages of its
+// own behind a turn.
+func lastLike(messages []llm.Message, was speech) (last *llm.Message, is speech) {
+	for i := len(messages) - 1; i >= 0 && (last == nil || is != was); i-- {
+		m := &messages[i]
+		if m.Role != llm.RoleAssistant {
+			continue
+		}
+		if s := spoken(m.Parts); last == nil || s == was {
+			last, is = m, s
 		}
 	}
-	return nil
-}
-
-// lastLike returns the last assistant message that says what a turn says, or else
-// the last of all; nil if there is none. A run's first messages begin with those of
-// its input, which may hold any number of turns.
-func lastLike(messages []llm.Message, turn []llm.Part) (last *llm.Message) {
-	for i := len(messages) - 1; i >= 0; i-- {
-		switch m := &messages[i]; {
-		case m.Role != llm.RoleAssistant:
-		case spoken(m.Parts) == spoken(turn):
-			return m
-		case last == nil:
-			last = m
-		}
-	}
-	return last
+	return last, is
 }
 
 // strange reports the first call of an echo that the model did not make.

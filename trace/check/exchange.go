@@ -107,7 +107,7 @@ func (r *run) messages(x *exchange, b trace.ModelRequest) {
 		l.cut(kept)
 	}
 	r.batch.gone = r.batch.gone || x == &r.answer && x.rewritten
-	x.said.there, x.said.nth, x.rewritten = false, 0, false
+	x.said.there, x.rewritten = false, false
 	r.append(l, b.New)
 	l.sent(&r.sink)
 }
@@ -216,7 +216,6 @@ func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
 	if instead && c.awaited {
 		c.awaited = false
 		r.void()
-		x.said.unsay()
 	}
 	r.mustHaveDecided()
 	r.begin(b.Message.Parts)
