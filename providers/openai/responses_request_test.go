@@ -152,6 +152,9 @@ func TestResponsesRequestsMended(t *testing.T) {
 		{"reasoning at the end (SR-07)", "input", `[` + textWire + `]`, llm.Request{Messages: asked(text, rs(`{"id":"rs_1","summary":[]}`), llm.Text{})}},
 		{"nothing but reasoning (SR-07)", "input", `[]`, llm.Request{Messages: asked(rs(`{"id":"rs_1","summary":[]}`))}},
 		{"reasoning twice (SR-04)", "input", `[{"type":"reasoning","id":"rs_1","summary":[]},` + textWire + `]`, llm.Request{Messages: asked(rs(`{"id":"rs_1","summary":[]}`), rs(`{"id":"rs_1","summary":[]}`), text)}},
+		{"an empty text twice (SR-04)", "input", `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":""}],"id":"msg_1"}]`, llm.Request{Messages: append(
+			asked(llm.Text{Opaque: json.RawMessage(`{"id":"msg_1"}`)}), asked(llm.Text{Opaque: json.RawMessage(`{"id":"msg_1"}`)})...,
+		)}},
 		{"reasoning of others", "input", `[` + textWire + `]`, llm.Request{Messages: asked(rs(`{"signature":"s"}`), llm.Reasoning{Text: "t"}, rs(`{"id":"x"}`), text)}},
 		{"reasoning with no id, and its status", "input", `[{"type":"reasoning","encrypted_content":"x","summary":[]},{"type":"reasoning","id":"rs_2","summary":[]},{"type":"reasoning","summary":[1]},` + textWire + `]`,
 			llm.Request{Messages: asked(rs(`{"encrypted_content":"x","type":"reasoning","status":null}`), rs(`{"id":"rs_2","status":"completed"}`), rs(`{"summary":[1]}`), text)}},

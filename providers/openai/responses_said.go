@@ -11,7 +11,7 @@ import (
 
 // assistant writes the items of an assistant's message, each where it stood.
 func (w *inputWriter) assistant(parts []llm.Part) error {
-	parts = withoutLastThought(parts)
+	parts = w.withoutLastThought(parts)
 	for i := 0; i < len(parts); i++ {
 		var err error
 		switch p := parts[i].(type) {
@@ -40,13 +40,13 @@ func (w *inputWriter) assistant(parts []llm.Part) error {
 
 // withoutLastThought takes reasoning off the end of a message, and text that says
 // nothing: the provider refuses reasoning without what came after it (SR-07).
-func withoutLastThought(parts []llm.Part) []llm.Part {
+func (w *inputWriter) withoutLastThought(parts []llm.Part) []llm.Part {
 	for n := len(parts); n > 0; n-- {
 		switch p := parts[n-1].(type) {
 		case llm.Reasoning:
 			continue
 		case llm.Text:
-			if silent(&p) {
+			if w.silent(&p) {
 				continue
 			}
 		case llm.Media, llm.ToolCall, llm.ToolResult, llm.Unknown:
@@ -56,8 +56,12 @@ func withoutLastThought(parts []llm.Part) []llm.Part {
 	return nil
 }
 
-// silent reports whether a text is empty and no item of the provider.
-func silent(t *llm.Text) bool { return t.Text == "" && memberText(t.Opaque, "id") == "" }
+// silent reports whether a text is empty and no item of the provider, or one that
+// stands in the request already and is not written again (SR-04).
+func (w *inputWriter) silent(t *llm.Text) bool {
+	id := memberText(t.Opaque, "id")
+	return t.Text == "" && (id == "" || w.seen[id])
+}
 
 // texts writes the message item of the texts that parts begin with and that
 // belong to one item, and returns how many these are.
@@ -70,7 +74,7 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 			break
 		}
 		n, of = n+1, t
-		if silent(&t) {
+		if w.silent(&t) {
 			continue
 		}
 		if !opened {
