@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,11 @@ import (
 //
 // So runs in different lanes do not meet, and neither do equal runs in one.
 //
+// With Apart, several conversations may go on in a lane at once, and none moves
+// another: one that the lane does not know begins at the first turn, or behind the
+// last of the script's answers that it holds; one that goes on from an earlier request
+// gets the turn after as many as there are new answers in it.
+//
 // The exported fields must be set before the first request. A Model may be used
 // by many goroutines at once; with a Clock, by its tasks.
 type Model struct {
@@ -41,6 +47,8 @@ type Model struct {
 	Lanes map[string][]Turn
 	// Default is the lane of requests that name none.
 	Default string
+	// Apart keeps the conversations of a lane apart.
+	Apart bool
 	// Forget keeps no requests, for long runs; Requests and Changed are then
 	// empty.
 	Forget bool
@@ -123,7 +131,7 @@ func (m *Model) Answer(ctx context.Context, req *llm.Request) (*Turn, Place, err
 		name = cmp.Or(req.Model, m.Default)
 	}
 	l := m.lane(name)
-	at := l.find(req.Messages)
+	at := l.find(req.Messages, m.Apart)
 	place := Place{Lane: name, Turn: at.turn, Attempt: at.attempts}
 	if !m.Forget {
 		m.requests = append(m.requests, Recorded{name, at.turn, at.attempts, cloneRequest(req), req})
@@ -190,7 +198,7 @@ func (m *Model) lane(name string) *lane {
 }
 
 // find returns where these messages stand in the script, counting this attempt.
-func (l *lane) find(messages []llm.Message) *talk {
+func (l *lane) find(messages []llm.Message, apart bool) *talk {
 	var before *talk
 	for _, t := range slices.Backward(l.talks) {
 		if n := len(t.messages); (before == nil || n > len(before.messages)) && n <= len(messages) && sameMessages(t.messages, messages[:n]) {
@@ -200,7 +208,10 @@ func (l *lane) find(messages []llm.Message) *talk {
 	at := before
 	if before == nil || len(before.messages) < len(messages) {
 		at = &talk{messages: messages, turn: l.last + 1}
-		if before != nil && before.goesOn(messages[len(before.messages)]) {
+		switch {
+		case apart:
+			at.turn = l.apart(messages, before)
+		case before != nil && before.goesOn(messages[len(before.messages)]):
 			at.turn = before.turn + 1
 		}
 		l.talks = append(l.talks, at)
@@ -209,6 +220,54 @@ func (l *lane) find(messages []llm.Message) *talk {
 	l.last = max(l.last, at.turn)
 	l.tries[at.turn] = max(l.tries[at.turn], at.attempts)
 	return at
+}
+
+// apart returns the turn of messages that are new, and of which an earlier request
+// was the beginning, unless before is nil.
+func (l *lane) apart(messages []llm.Message, before *talk) (turn int) {
+	if before == nil {
+		for i, m := range slices.Backward(messages) {
+			if at := l.saying(m); at >= 0 {
+				return at + 1 + answers(messages[i+1:])
+			}
+		}
+		return 0
+	}
+	if n := answers(messages[len(before.messages):]); n > 0 {
+		return before.turn + n
+	}
+	turn = before.turn // of what went on from there, or was put in its place, the last
+	for _, t := range l.talks {
+		if n := len(before.messages); len(t.messages) > n && sameMessages(before.messages, t.messages[:n]) {
+			turn = max(turn, t.turn)
+		}
+	}
+	return turn + 1
+}
+
+// answers counts the assistant's messages.
+func answers(messages []llm.Message) (n int) {
+	for _, m := range messages {
+		if m.Role == llm.RoleAssistant {
+			n++
+		}
+	}
+	return n
+}
+
+// saying returns the first turn that says what a message says: its calls, or else its
+// text; -1 if none does.
+func (l *lane) saying(m llm.Message) int {
+	if m.Role != llm.RoleAssistant || m.Text() == "" && len(m.Calls()) == 0 {
+		return -1
+	}
+	return slices.IndexFunc(l.turns, func(t Turn) bool {
+		return slices.ContainsFunc(append([]Turn{t}, t.Attempts...), func(t Turn) bool {
+			said := assemble(t.StreamedEvents()).Message()
+			return strings.TrimSpace(said.Text()) == strings.TrimSpace(m.Text()) &&
+				slices.EqualFunc(said.Calls(), m.Calls(), func(a, b llm.ToolCall) bool { return a.ID == b.ID && a.Name == b.Name })
+		})
+	})
 }
 
 // goesOn reports whether a message is what followed these, or the first to do so.

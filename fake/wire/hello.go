@@ -56,7 +56,7 @@ func ModelOf(s *fake.Script) *fake.Model {
 	if len(s.Models) == 1 {
 		m.Lanes = nil
 	}
-	m.Forget = true
+	m.Forget, m.Apart = true, true
 	return m
 }
 

@@ -1,0 +1,115 @@
+package fake_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+)
+
+// apartModel answers with two turns of calls, then a text.
+func apartModel() *fake.Model {
+	m := fake.NewModel(
+		fake.Turn{Text: "I will look.", Calls: []fake.Call{{ID: "a", Name: "look", Args: "{}"}}},
+		fake.Turn{Calls: []fake.Call{{ID: "b", Name: "note", Args: "{}"}}},
+		fake.Turn{Text: "Done."},
+	)
+	m.Apart = true
+	return m
+}
+
+// turnOf asks m in one lane and returns the turn that answered, from 1, and the try.
+func turnOf(t *testing.T, m *fake.Model, messages ...llm.Message) string {
+	t.Helper()
+	_, place, err := m.Answer(context.Background(), &llm.Request{Messages: messages})
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d.%d", place.Turn+1, place.Attempt)
+}
+
+// Conversations in one lane do not move one another, whatever each has made of its
+// answers; one that is rewritten goes on.
+func TestApart(t *testing.T) {
+	u, said := llm.User, llm.Assistant
+	result := func(id, text string) llm.Message {
+		return llm.ToolResults(llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: text}}})
+	}
+	look := said(llm.Text{Text: "I will look."}, llm.ToolCall{ID: "a", Name: "look", Args: "{}"})
+	note := said(llm.ToolCall{ID: "b", Name: "note", Args: "{}"})
+	minted := said(llm.Text{Text: "I will look."}, llm.ToolCall{ID: "x7", Name: "look", Args: "{}"})
+	m := apartModel()
+	for i, c := range []struct {
+		messages []llm.Message
+		want     string
+	}{
+		{[]llm.Message{u("A")}, "1.1"},
+		{[]llm.Message{u("B")}, "1.1"},
+		{[]llm.Message{u("A")}, "1.2"},
+		{[]llm.Message{u("A"), look, result("a", "x")}, "2.1"},
+		{[]llm.Message{u("B"), look, result("a", "y")}, "2.1"},
+		{[]llm.Message{u("A"), minted, result("x7", "x")}, "2.1"},                                // the ids are the client's own
+		{[]llm.Message{u("A"), look, result("a", "x"), note, result("b", "n")}, "3.1"},           // on to the end
+		{[]llm.Message{u("A"), look, result("a", "cleared"), note, result("b", "n")}, "3.1"},     // an old result was taken out
+		{[]llm.Message{u("A"), u("a summary")}, "4"},                                             // the history but for its head was replaced
+		{[]llm.Message{u("C"), look, result("a", "x"), note, result("b", "n")}, "3.1"},           // the head was replaced
+		{[]llm.Message{u("D"), look, result("a", "x"), said(llm.Text{Text: "?"}), u("")}, "3.1"}, // an answer that is not the script's counts too
+		{[]llm.Message{u("E"), said(llm.Text{Text: "an example"}), u("now you")}, "1.1"},         // none is the script's
+		{[]llm.Message{said(llm.Text{Text: ""}), u("E")}, "1.1"},
+	} {
+		got := turnOf(t, m, c.messages...)
+		if c.want == "4" {
+			if !strings.Contains(got, "turn 4, attempt 1: the script runs out") {
+				t.Errorf("request %d: got %s", i, got)
+			}
+			continue
+		}
+		if got != c.want {
+			t.Errorf("request %d: turn and try are %s, want %s", i, got, c.want)
+		}
+	}
+	if diff := cmp.Diff([]string(nil), m.Unused()); diff != "" {
+		t.Errorf("unused (-want +got):\n%s", diff)
+	}
+}
+
+// What one of several tries said is the script's as well.
+func TestApartTries(t *testing.T) {
+	m := fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Text: "one"}, {Text: " two "}}}, fake.Turn{Text: "end"})
+	m.Apart = true
+	if got := turnOf(t, m, llm.User("x"), llm.Assistant(llm.Text{Text: "two"}), llm.User("y")); got != "2.1" {
+		t.Errorf("turn and try are %s", got)
+	}
+}
+
+// Many at once get what each would get alone.
+func TestApartAtOnce(t *testing.T) {
+	m := apartModel()
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			history := []llm.Message{llm.User(fmt.Sprint("prompt ", i))}
+			for step := range 3 {
+				turn, err := llm.Collect(m.Stream(context.Background(), &llm.Request{Messages: history}))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				history = append(history, turn.Message())
+				for _, c := range turn.Calls() {
+					history = append(history, llm.ToolResults(llm.ToolResult{ID: c.ID, Content: []llm.Part{llm.Text{Text: "ok"}}}))
+				}
+				if last := turn.Text() == "Done."; last != (step == 2) {
+					t.Errorf("conversation %d, step %d says %q", i, step, turn.Text())
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
