@@ -23,7 +23,7 @@ await main(async ({ protocol, streamed, input }) => {
     ),
     stopWhen: isStepCount(maxSteps),
     maxRetries: retries,
-    timeout,
+    timeout: 3 * timeout, // of the whole loop, with the wait before a retry
   }
   if (!streamed) return (await generateText(body)).text
   let failed

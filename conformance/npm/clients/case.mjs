@@ -3,7 +3,7 @@
 import { createInterface } from 'node:readline'
 
 /** The longest that a library may wait for an answer, and the steps of a loop. */
-export const timeout = 3000
+export const timeout = 2000
 export const retries = 1
 export const maxSteps = 8
 
