@@ -69,7 +69,7 @@ func unknown(d *jsonio.Dec, kind string, from int) llm.Unknown {
 }
 
 func readText(d *jsonio.Dec, first bool) (p llm.Text) {
-	var rest members
+	rest := rest{plain: textMembers}
 	for {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -100,7 +100,7 @@ func emptyArray(d *jsonio.Dec) bool {
 }
 
 func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
-	var rest members
+	var rest rest
 	for {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -114,7 +114,7 @@ func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
 			p.Text = text(d)
 		case "signature":
 			if s := text(d); s != "" {
-				rest.add(key, jsonio.AppendString(nil, s))
+				rest.own.add(key, jsonio.AppendString(nil, s))
 			}
 		default:
 			rest.read(d, key)
@@ -126,9 +126,9 @@ func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
 // runs.
 func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 	p.ProviderExecuted = kind != ""
-	var rest members
+	rest := rest{plain: callMembers}
 	if kind != "" && kind != blockServer {
-		rest.add("type", jsonio.AppendString(nil, kind))
+		rest.own.add("type", jsonio.AppendString(nil, kind))
 	}
 	for {
 		key, ok := d.Key(&first)
@@ -189,7 +189,7 @@ func directCaller(d *jsonio.Dec) bool {
 }
 
 func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
-	var rest members
+	rest := rest{plain: resultMembers}
 	for {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -249,7 +249,7 @@ type source struct {
 // readMedia reads an image or a document. One from a source that llm.Media cannot
 // tell is kept whole.
 func readMedia(d *jsonio.Dec, first bool, kind string, from int) llm.Part {
-	var rest members
+	rest := rest{plain: mediaMembers}
 	var src source
 	p := llm.Media{}
 	for {

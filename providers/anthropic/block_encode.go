@@ -49,20 +49,25 @@ func (w *writer) where() string {
 
 func (w *writer) text(p llm.Text) {
 	w.dst = jsonio.AppendString(append(w.dst, `{"type":"text","text":`...), p.Text)
-	w.dst = append(appendMembers(w.dst, p.Opaque, "type", "text"), '}')
+	w.dst = append(appendMembers(w.dst, p.Opaque, textMembers...), '}')
 }
 
 // thinking writes a thinking block, or the redacted one that opaque is.
 func (w *writer) thinking(p llm.Reasoning) {
 	if redacted(p.Opaque) {
 		w.dst = append(w.dst, `{"type":"redacted_thinking"`...)
-		w.dst = append(appendMembers(w.dst, p.Opaque, "type"), '}')
+		eachMember(p.Opaque, func(key string, raw []byte) {
+			if key != "type" {
+				w.dst = appendMember(w.dst, key, raw)
+			}
+		})
+		w.dst = append(w.dst, '}')
 		return
 	}
 	signature, _ := memberText(p.Opaque, "signature")
 	w.dst = jsonio.AppendString(append(w.dst, `{"type":"thinking","thinking":`...), p.Text)
 	w.dst = jsonio.AppendString(append(w.dst, `,"signature":`...), signature)
-	w.dst = append(appendMembers(w.dst, p.Opaque, "type", "thinking", "signature"), '}')
+	w.dst = append(appendMembers(w.dst, p.Opaque), '}')
 }
 
 // redacted reports whether the opaque datum of a thought is a whole block.
@@ -84,7 +89,7 @@ func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	w.dst = jsonio.AppendString(append(w.dst, `,"id":`...), p.ID)
 	w.dst = jsonio.AppendString(append(w.dst, `,"name":`...), name)
 	w.dst = append(append(w.dst, `,"input":`...), input...)
-	w.dst = append(appendMembers(w.dst, p.Opaque, "type", "id", "name", "input"), '}')
+	w.dst = append(appendMembers(w.dst, p.Opaque, callMembers...), '}')
 }
 
 // unknown writes a block of a type that is not known here, as it came.
@@ -92,6 +97,9 @@ func (w *writer) unknown(p llm.Unknown) {
 	if !sane(p.Raw) || strings.TrimLeft(string(p.Raw), " \t\r\n")[0] != '{' {
 		w.fail("the block of type %q is not a JSON object, or nests more than %d deep", p.Kind, maxNesting)
 		return
+	}
+	if other := ofOther(p); other != "" {
+		w.fail("the part of type %q is of %s, and means nothing to Anthropic Messages; take it out of the history", p.Kind, other)
 	}
 	w.dst = appendRaw(w.dst, p.Raw)
 }
@@ -116,7 +124,7 @@ func (w *writer) media(p llm.Media) {
 	if p.Name != "" && !image {
 		w.dst = jsonio.AppendString(append(w.dst, `,"title":`...), p.Name)
 	}
-	w.dst = append(appendMembers(w.dst, p.Opaque, "type", "source", "title"), '}')
+	w.dst = append(appendMembers(w.dst, p.Opaque, mediaMembers...), '}')
 }
 
 func at(url string) string {

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -141,34 +142,59 @@ func memberText(opaque json.RawMessage, key string) (text string, ok bool) {
 	return d.String(), true
 }
 
-// appendMembers appends the members of an opaque datum, each behind a comma,
-// without those that the codec writes itself and those that belong to other
-// protocols: a history may have begun with another provider.
-func appendMembers(dst []byte, opaque json.RawMessage, own ...string) []byte {
+// keyOther holds, in an opaque datum, the members that this package does not know.
+const keyOther = "anthropic"
+
+// The members of blocks that stand in opaque data by themselves.
+var (
+	textMembers   = []string{"cache_control", "citations"}
+	callMembers   = []string{"cache_control", "caller", "server_name"}
+	resultMembers = []string{"cache_control"}
+	mediaMembers  = []string{"cache_control", "citations", "context"}
+)
+
+// rest gathers what is kept of a block or a message beside what it says.
+type rest struct {
+	plain      []string // the members that stand by themselves
+	own, other members
+}
+
+// read takes the next value of d as the member key, unless it is null.
+func (r *rest) read(d *jsonio.Dec, key string) {
+	if slices.Contains(r.plain, key) {
+		r.own.read(d, key)
+		return
+	}
+	r.other.read(d, key)
+}
+
+// object returns what was gathered as an opaque datum, or nil.
+func (r *rest) object() json.RawMessage {
+	if r.other != nil {
+		r.own.add(keyOther, r.other.object())
+	}
+	return r.own.object()
+}
+
+// appendMembers appends the members that an opaque datum adds to a block, each
+// behind a comma: those that are named here, and those that came from Anthropic and
+// are not known. All else is of other protocols: a history may have begun with
+// another provider.
+func appendMembers(dst []byte, opaque json.RawMessage, plain ...string) []byte {
 	eachMember(opaque, func(key string, raw []byte) {
-		if foreign(key) {
-			return
+		switch {
+		case key == keyOther:
+			eachMember(raw, func(key string, raw []byte) { dst = appendMember(dst, key, raw) })
+		case slices.Contains(plain, key):
+			dst = appendMember(dst, key, raw)
 		}
-		for _, o := range own {
-			if key == o {
-				return
-			}
-		}
-		dst = append(jsonio.AppendString(append(dst, ','), key), ':')
-		dst = appendRaw(dst, raw)
 	})
 	return dst
 }
 
-// foreign reports whether a member is one that another protocol wants back: of
-// Gemini, of OpenAI.
-func foreign(key string) bool {
-	switch key {
-	case "thoughtSignature", "thought", "encrypted_content", "summary", "status", "phase", "item_id",
-		"reasoning_content", "reasoning_details", "annotations", "logprobs", "refusal":
-		return true
-	}
-	return false
+// appendMember appends a member behind a comma.
+func appendMember(dst []byte, key string, raw []byte) []byte {
+	return appendRaw(append(jsonio.AppendString(append(dst, ','), key), ':'), raw)
 }
 
 // text reads a string; null is empty.

@@ -62,7 +62,7 @@ func TestDecodeRequest(t *testing.T) {
 			buffered(llm.Request{Settings: llm.Settings{Reasoning: "low", OutputSchema: raw(`{}`)}, Extra: extra("output_config", `{"format":{"type":"json_schema","schema":{},"name":"n"},"effort":"low"}`)})},
 		{"output, with more", `{"output_config":{"task_budget":{"total":1}}}`, buffered(llm.Request{Extra: extra("output_config", `{"task_budget":{"total":1}}`)})},
 		{"texts", `{"messages":[{"content":"hi","role":"user"},{"role":"assistant","content":""},{"role":"user","content":null},{"role":"system","content":"s","x":1,"y":null}]}`,
-			buffered(llm.Request{Messages: []llm.Message{llm.User("hi"), {Role: llm.RoleAssistant}, {Role: llm.RoleUser}, {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "s"}}, Opaque: raw(`{"x":1}`)}}})},
+			buffered(llm.Request{Messages: []llm.Message{llm.User("hi"), {Role: llm.RoleAssistant}, {Role: llm.RoleUser}, {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "s"}}, Opaque: raw(`{"anthropic":{"x":1}}`)}}})},
 		{"results among other blocks", `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"g","input":{}}]},` +
 			`{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"b","content":"B","is_error":true},{"type":"tool_result","tool_use_id":"a"},{"type":"text","text":"y"},{"type":"tool_result","tool_use_id":"z","is_error":null,"content":[]}]}]}`,
 			buffered(llm.Request{Messages: []llm.Message{
@@ -76,7 +76,7 @@ func TestDecodeRequest(t *testing.T) {
 			buffered(llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{
 				llm.Text{}, llm.Media{MediaType: "application/pdf", Name: "t", Data: []byte{1}, Opaque: raw(`{"citations":{"enabled":true}}`)},
 				llm.Unknown{Kind: "document", Raw: raw(`{"type":"document","source":{"type":"content","content":[]}}`)},
-				llm.Media{MediaType: "image/*", URL: "u", Opaque: raw(`{"title":"t"}`)},
+				llm.Media{MediaType: "image/*", URL: "u", Opaque: raw(`{"anthropic":{"title":"t"}}`)},
 				llm.Unknown{Kind: "image", Raw: raw(`{"type":"image","source":{"type":"url","url":"u","x":1}}`)},
 				llm.Unknown{Kind: "image", Raw: raw(`{"type":"image","source":{"type":"text","media_type":"text/plain","data":"d"}}`)},
 				llm.Unknown{Kind: "document", Raw: raw(`{"type":"document","source":{"type":"text","media_type":"text/html","data":"d"}}`)},

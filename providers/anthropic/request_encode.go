@@ -20,11 +20,13 @@ import (
 //   - max_tokens is DefaultMaxTokens where the settings have none.
 //   - System messages that come first are the end of the system prompt, with an
 //     empty line between.
-//   - Text without a word is left out where the API refuses it, and so are thoughts
-//     that have no signature and assistant messages with nothing left.
+//   - Text without a word is left out, and so are thoughts that have no signature,
+//     what another provider ran or wants back, and assistant messages with nothing
+//     left.
 //   - Arguments that are no JSON object are {}. A call's name keeps to the letters,
-//     digits, _ and - that a name may have.
-//   - A result that is an error, without content, says so.
+//     digits, _ and - that a name may have, and so does its id, which gets a hash.
+//   - A result that is an error, without content, says so; of its media it says that
+//     they were left out.
 //   - Without tools, what is said of their choice and of parallel calls is left out.
 //
 // Settings.Reasoning is the effort (low, medium, high and so on); whether the model

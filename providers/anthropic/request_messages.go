@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"fmt"
+	"hash/fnv"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -31,7 +33,7 @@ func (w *writer) say(m llm.Message) {
 	if w.part = -1; w.said == 0 && role != roleUser {
 		w.fail("a conversation with Anthropic Messages begins with the user, not with %q", m.Role)
 	}
-	w.dst = append(appendMembers(append(w.dst, ']'), m.Opaque, "role", "content", "container"), '}')
+	w.dst = append(appendMembers(append(w.dst, ']'), m.Opaque), '}')
 	w.said++
 }
 
@@ -56,10 +58,9 @@ func wireRole(r llm.Role) string {
 
 // blocks writes the parts of a message, and returns how many blocks they are.
 func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
-	words := hasWords(parts)
 	for i, part := range parts {
 		w.part = i
-		if leftOut(part, words) {
+		if leftOut(part) {
 			continue
 		}
 		if n++; n > 1 {
@@ -70,25 +71,19 @@ func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 	return n
 }
 
-// hasWords reports whether any of the texts has more than space.
-func hasWords(parts []llm.Part) bool {
-	for _, p := range parts {
-		if t, ok := p.(llm.Text); ok && strings.TrimSpace(t.Text) != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// leftOut reports whether the API refuses a part that can as well be left out: an
-// empty text; one of space, if no other has words; a thought without signature.
-func leftOut(part llm.Part, words bool) bool {
+// leftOut reports whether the API refuses a part that can as well be left out: a
+// text without a word, a thought without signature, what another provider ran.
+func leftOut(part llm.Part) bool {
 	switch p := part.(type) {
 	case llm.Text:
-		return p.Text == "" || !words
+		return strings.TrimSpace(p.Text) == ""
 	case llm.Reasoning:
 		return !redacted(p.Opaque) && member(p.Opaque, "signature") == nil
-	case llm.Media, llm.ToolCall, llm.ToolResult, llm.Unknown:
+	case llm.ToolCall:
+		return ranElsewhere(p)
+	case llm.Unknown:
+		return resultElsewhere(p)
+	case llm.Media, llm.ToolResult:
 	}
 	return false
 }
@@ -125,21 +120,26 @@ func (w *writer) block(role llm.Role, part llm.Part) {
 
 // echo writes a call of the history.
 func (w *writer) echo(p llm.ToolCall) {
-	w.id(p.ID)
-	if kind, ok := memberText(p.Opaque, "type"); ok && p.ProviderExecuted && !strings.HasSuffix(kind, "_tool_use") {
-		w.fail("the call was run by another provider, which calls it %q; leave it out", kind)
-	}
 	input := []byte("{}")
 	if args := []byte(p.Args); sane(args) && isObject(args) {
 		input = appendRaw(nil, args)
 	}
+	p.ID = w.id(p.ID)
 	w.call(p, callName(p.Name), input)
 }
 
-func (w *writer) id(id string) {
-	if !isName(id) {
-		w.fail("Anthropic Messages takes ids of letters, digits, _ and -, not %q; give the call another id", id)
+// id is the id of a call as the API takes it, the same for a call and its result.
+// What becomes another one ends with a hash, so that two stay two.
+func (w *writer) id(id string) string {
+	switch {
+	case isName(id):
+		return id
+	case id == "":
+		w.fail("the call has no id; give it one")
 	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return fmt.Sprintf("%s_%016x", callName(id), h.Sum64())
 }
 
 // emptyError is the content of a result that is an error and says nothing: the API
@@ -147,14 +147,12 @@ func (w *writer) id(id string) {
 const emptyError = "The tool failed without a message."
 
 func (w *writer) result(p llm.ToolResult) {
-	w.id(p.ID)
-	w.dst = jsonio.AppendString(append(w.dst, `{"type":"tool_result","tool_use_id":`...), p.ID)
+	w.dst = jsonio.AppendString(append(w.dst, `{"type":"tool_result","tool_use_id":`...), w.id(p.ID))
 	w.dst = append(w.dst, `,"content":[`...)
 	from := len(w.dst)
-	words := hasWords(p.Content)
 	for i, part := range p.Content {
 		w.content = i
-		if leftOut(part, words) {
+		if leftOut(part) {
 			continue
 		}
 		if len(w.dst) > from {
@@ -174,17 +172,19 @@ func (w *writer) result(p llm.ToolResult) {
 	if p.IsError {
 		w.dst = append(w.dst, `,"is_error":true`...)
 	}
-	w.dst = append(appendMembers(w.dst, p.Opaque, "type", "tool_use_id", "content", "is_error"), '}')
+	w.dst = append(appendMembers(w.dst, p.Opaque, resultMembers...), '}')
 }
 
-// inResult writes a part of a result. One that is an error can only hold text.
+// inResult writes a part of a result. One that is an error can only hold text, so
+// what says there was more stands for the rest.
 func (w *writer) inResult(part llm.Part, isError bool) {
 	switch p := part.(type) {
 	case llm.Text:
 		w.text(p)
 	case llm.Media:
 		if isError {
-			w.fail("a result that is an error can only hold text in Anthropic Messages, not %s", p.MediaType)
+			w.text(llm.Text{Text: p.MediaType + " was left out: a result that is an error can only hold text."})
+			return
 		}
 		w.media(p)
 	case llm.Unknown:

@@ -25,7 +25,7 @@ func readMessage(d *jsonio.Dec) (m llm.Message) {
 	if !d.Object() {
 		return m
 	}
-	var rest members
+	var rest rest
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {

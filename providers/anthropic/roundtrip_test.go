@@ -43,7 +43,8 @@ func pick[T any](t *rapid.T, what string, values ...T) T {
 
 func words(t *rapid.T, what string) string { return "w" + rapid.String().Draw(t, what) }
 
-var opaques = []json.RawMessage{nil, nil, raw(`{"cache_control":{"type":"ephemeral","ttl":"1h"}}`)}
+var opaques = []json.RawMessage{nil, nil, raw(`{"cache_control":{"type":"ephemeral","ttl":"1h"}}`),
+	raw(`{"cache_control":{"type":"ephemeral"},"anthropic":{"novel":[1]}}`)}
 
 func anyRequest(t *rapid.T) *llm.Request {
 	req := &llm.Request{
@@ -83,7 +84,7 @@ func anyMessages(t *rapid.T) []llm.Message {
 	var open []llm.ToolCall
 	ids := 0
 	for range rapid.IntRange(0, 5).Draw(t, "messages") {
-		m := llm.Message{Opaque: pick(t, "message opaque", nil, nil, raw(`{"name":"x"}`))}
+		m := llm.Message{Opaque: pick(t, "message opaque", nil, nil, raw(`{"anthropic":{"name":"x"}}`))}
 		switch pick(t, "role", llm.RoleUser, llm.RoleAssistant, llm.RoleTool, llm.RoleSystem) {
 		case llm.RoleUser:
 			m.Role = llm.RoleUser

@@ -1,0 +1,69 @@
+package anthropic_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+)
+
+// TestEncodeForeign writes what the other protocols leave in a history, and shows
+// that nothing of it goes to Anthropic that it does not know.
+func TestEncodeForeign(t *testing.T) {
+	hosted := func(opaque string) llm.ToolCall {
+		return llm.ToolCall{ID: "a", Name: "web_search", ProviderExecuted: true, Opaque: raw(opaque)}
+	}
+	unknown := func(kind, block string) llm.Unknown { return llm.Unknown{Kind: kind, Raw: raw(block)} }
+	const hi = `{"type":"text","text":"hi"}`
+	for _, c := range []struct {
+		name string
+		req  *llm.Request
+		want string
+	}{
+		{"a text of Responses", assistantSays(llm.Text{Text: "hi", Opaque: raw(`{"id":"msg_1","phase":"commentary","annotations":[1],"logprobs":[]}`)}), replied(hi)},
+		{"a call of Responses", assistantSays(llm.ToolCall{ID: "a", Name: "f", Opaque: raw(`{"id":"fc_1","status":"completed","namespace":"n"}`)}), replied(`{"type":"tool_use","id":"a","name":"f","input":{}}`)},
+		{"a call of Chat", assistantSays(llm.ToolCall{ID: "a", Name: "f", Opaque: raw(`{"extra_content":{"google":{}}}`)}), replied(`{"type":"tool_use","id":"a","name":"f","input":{}}`)},
+		{"reasoning of the others", assistantSays(llm.Reasoning{Text: "T", Opaque: raw(`{"field":"reasoning"}`)}, llm.Reasoning{Opaque: raw(`{"id":"rs_1","encrypted_content":"E"}`)}, llm.Text{Text: "hi"}), replied(hi)},
+		{"an image of Chat", userSays(llm.Media{MediaType: "image/png", URL: "u", Opaque: raw(`{"detail":"low"}`)}), said(`{"type":"image","source":{"type":"url","url":"u"}}`)},
+		{"a message of Chat", &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "hi"}}, Opaque: raw(`{"id":"msg_7","name":"bob"}`)}}}, said(hi)},
+		{"a result of Chat", answers(llm.ToolResult{ID: "a", Opaque: raw(`{"name":"f"}`)}), said3(`{"type":"tool_result","tool_use_id":"a"}`)},
+		{"a search of Responses", assistantSays(hosted(`{"type":"web_search_call"}`), llm.Text{Text: "hi"}), replied(hi)},
+		{"code that Gemini ran", assistantSays(hosted(`{"executableCode":{"code":"1"}}`), unknown("gemini_part", `{"type":"gemini_part","part":{"codeExecutionResult":{}}}`), llm.Text{Text: "hi"}), replied(hi)},
+		{"a tool that Gemini ran", assistantSays(hosted(`{"toolCall":{"id":"a"}}`), unknown("gemini_part", `{"type":"gemini_part","part":{"toolResponse":{}}}`), llm.Text{Text: "hi"}), replied(hi)},
+		{"a shell of Responses", assistantSays(unknown("local_shell_call", `{}`), unknown("local_shell_call_output", `{}`), unknown("mcp_list_tools", `{}`),
+			unknown("mcp_approval_request", `{}`), unknown("mcp_approval_response", `{}`), llm.Text{Text: "hi"}), replied(hi)},
+		{"compaction of its own", assistantSays(unknown("compaction", `{"type":"compaction","content":"S"}`)), replied(`{"type":"compaction","content":"S"}`)},
+		{"a search of its own", assistantSays(llm.ToolCall{ID: "a", Name: "web_search", ProviderExecuted: true}), replied(`{"type":"server_tool_use","id":"a","name":"web_search","input":{}}`)},
+		{"an id of others", &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("hi"), llm.Assistant(call("functions.f:0", "f", "{}")), llm.ToolResults(llm.ToolResult{ID: "functions.f:0"})}},
+			`{"max_tokens":4096,"messages":[` + userHi + `,{"role":"assistant","content":[{"type":"tool_use","id":"functions_f_0_4be0e962e9dcd7b8","name":"f","input":{}}]},` +
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_f_0_4be0e962e9dcd7b8"}]}]}`},
+		{"an image of an error", answers(llm.ToolResult{ID: "a", IsError: true, Content: []llm.Part{llm.Text{Text: "x"}, llm.Media{MediaType: "image/png", URL: "u"}}}),
+			said3(`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"x"},{"type":"text","text":"image/png was left out: a result that is an error can only hold text."}],"is_error":true}`)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, encodeRequest(t, c.req)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEncodeForeignErrors shows the parts of other protocols that cannot be left
+// out.
+func TestEncodeForeignErrors(t *testing.T) {
+	for protocol, kinds := range map[string][]string{
+		"OpenAI Responses": {"compaction", "item_reference", "message", "reasoning", "input_text", "input_image", "input_file", "output_text", "reasoning_text", "summary_text"},
+		"OpenAI":           {"refusal", "image_url", "input_audio", "file"},
+		"Gemini":           {"gemini_part"},
+	} {
+		for _, kind := range kinds {
+			_, err := anthropic.Messages{}.EncodeRequest(assistantSays(llm.Unknown{Kind: kind, Raw: raw(`{"id":"x_1"}`)}))
+			want := `messages[1].parts[0]: the part of type "` + kind + `" is of ` + protocol + `, and means nothing to Anthropic Messages; take it out of the history`
+			if err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		}
+	}
+}
