@@ -94,15 +94,20 @@ func (x *exchange) invalid(e *refusal) {
 		return
 	}
 	id := ruleBreaks(e.id)
-	i := slices.IndexFunc(check.Catalogue(), func(info check.Info) bool { return info.ID == id })
-	if i < 0 {
+	if id == "" {
 		return
 	}
 	message := "the provider refuses the request"
 	if e.id != "" {
 		message += ", by " + e.id
 	}
-	x.violated(check.Violation{Invariant: id, Message: message, Hint: check.Catalogue()[i].Hint})
+	x.violated(violation(id, "", check.NoEvent, message))
+}
+
+// violation is one with the hint of its invariant.
+func violation(id, run string, event int, message string) check.Violation {
+	i := slices.IndexFunc(check.Catalogue(), func(info check.Info) bool { return info.ID == id })
+	return check.Violation{Invariant: id, Run: run, Event: event, Message: message, Hint: check.Catalogue()[i].Hint}
 }
 
 // ruleBreaks is the invariant that a request broke which a rule refuses; empty if
@@ -129,9 +134,9 @@ func (s *Server) Done() Report {
 	r := s.Report()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(check.Catalogue(), func(info check.Info) bool { return info.ID == "INV-07" })
+	hint := violation("INV-07", "", check.NoEvent, "").Hint
 	for _, lane := range slices.Sorted(maps.Keys(s.heard)) {
-		for _, h := range s.heard[lane] {
+		for _, h := range s.heard[lane].by {
 			if h.followed {
 				continue
 			}
@@ -141,7 +146,7 @@ func (s *Server) Done() Report {
 					continue
 				}
 				r.Violations = append(r.Violations, Violation{
-					Request: h.request, Lane: h.lane, Invariant: "INV-07", Hint: check.Catalogue()[i].Hint, Suppressed: s.cfg.Suppress["INV-07"],
+					Request: h.request, Lane: h.lane, Invariant: "INV-07", Hint: hint, Suppressed: s.cfg.Suppress["INV-07"],
 					Message: "the answer asked for " + names(calls) + ", and nobody went on from it",
 				})
 			}

@@ -37,7 +37,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	report Report
-	heard  map[string]memory // by lane
+	heard  map[string]*memory // by lane
 }
 
 // New returns a Server.
