@@ -13,13 +13,18 @@ import (
 //
 // What Request.Extra holds stands in the body as it is, instead of what the
 // codec would write there; null leaves a member out. Opaque data are members
-// of the object that they are on (cache_control, extra_content), but for those
-// of reasoning, see Reasoning below.
+// of the object that they are on (cache_control, extra_content), with "chat:" before
+// the names that this package does not know; for those of reasoning see below.
 //
 // The protocol knows one text and one list of calls a message, so an assistant
 // message has its reasoning first, then its texts, then its calls. It has no
 // mark for a failed result: the text has to say so. Results are texts. Media of
 // users are images, sounds (WAV and MP3) and files.
+//
+// A history may have begun with another provider. What is that one's alone is not
+// sent: members of opaque data, reasoning, parts of a kind that is not known, calls
+// that it ran itself with their results; and neither is a message of the assistant
+// of which nothing is left.
 //
 // Reasoning is none of OpenAI's protocol, but of its imitators'. The Opaque of
 // such a part is {"field": …}, the name of the field that it came in

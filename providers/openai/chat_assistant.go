@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -58,13 +59,16 @@ func (w *chatWriter) said(parts []llm.Part) (calls bool, err error) {
 				others++
 			}
 		case llm.Unknown:
-			others++
+			if ofChat(p.Raw) {
+				others++
+			}
 		case llm.ToolCall:
-			calls = true
-			if p.ProviderExecuted {
+			if p.ProviderExecuted && w.req == nil {
 				return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot hold %s", i, kind(p))
 			}
-		case llm.Media, llm.ToolResult:
+			calls = calls || !p.ProviderExecuted
+		case llm.ToolResult: // of a call that another provider ran
+		case llm.Media:
 			return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot hold %s", i, kind(p))
 		}
 	}
@@ -99,8 +103,10 @@ func (w *chatWriter) saidArray(parts []llm.Part) {
 				w.buf = appendThinking(w.buf, p.Text)
 			}
 		case llm.Unknown:
-			w.comma()
-			w.buf = jsonio.AppendRaw(w.buf, p.Raw)
+			if ofChat(p.Raw) {
+				w.comma()
+				w.buf = jsonio.AppendRaw(w.buf, p.Raw)
+			}
 		case llm.ToolCall, llm.Media, llm.ToolResult: // not said
 		}
 	}
@@ -158,7 +164,7 @@ func (w *chatWriter) field(opaque json.RawMessage) string {
 func (w *chatWriter) calls(parts []llm.Part) {
 	w.raw("tool_calls", "[")
 	for _, p := range parts {
-		if c, ok := p.(llm.ToolCall); ok {
+		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
 			w.comma()
 			w.call(c)
 		}
@@ -179,7 +185,7 @@ func (w *chatWriter) call(c llm.ToolCall) {
 	w.text("name", w.callName(c.Name))
 	w.text(args, w.arguments(c.Args))
 	w.buf = append(appendMembers(w.buf, member(c.Opaque, kind), "name", args), '}')
-	w.buf = append(appendMembers(w.buf, c.Opaque, "id", "type", kind, "index"), '}')
+	w.buf = append(w.appendOwn(c.Opaque, "id", "type", kind, "index"), '}')
 }
 
 // arguments are the text as it is, but for lone surrogates in a request.
@@ -211,4 +217,15 @@ func (w *chatWriter) callName(name string) string {
 		}
 		return '_'
 	}, name)
+}
+
+// appendOwn appends the members of opaque data that are of this protocol to the
+// object that is begun, but for those that the codec writes.
+func (w *chatWriter) appendOwn(opaque json.RawMessage, own ...string) []byte {
+	eachMember(opaque, func(key, raw string) {
+		if name, ok := chatOwn.wire(key); ok && !slices.Contains(own, name) {
+			w.buf = appendMember(w.buf, name, raw)
+		}
+	})
+	return w.buf
 }

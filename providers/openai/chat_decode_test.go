@@ -22,7 +22,7 @@ var chatSent = []struct {
 		again: `{"model":"m","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}}],"annotations":[]},{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"u"}}],"name":"g"}],"stop":["a"]}`,
 		want: llm.Request{Model: "m", Delivery: llm.Buffered, Settings: llm.Settings{Stop: []string{"a"}}, Messages: []llm.Message{
 			llm.User("Hi"),
-			{Role: llm.RoleAssistant, Parts: chatParts(chatCallOf("1", "f", `{"a": 1}`)), Opaque: chatOpaque(`{"annotations":[]}`)},
+			{Role: llm.RoleAssistant, Parts: chatParts(chatCallOf("1", "f", `{"a": 1}`)), Opaque: chatOpaque(`{"chat:annotations":[]}`)},
 			llm.ToolResults(llm.ToolResult{ID: "1", Name: "f", Content: chatParts(chatText("x"), llm.Unknown{Kind: "image_url", Raw: chatOpaque(`{"type":"image_url","image_url":{"url":"u"}}`)}), Opaque: chatOpaque(`{"name":"g"}`)}),
 		}},
 	},
@@ -136,9 +136,9 @@ var chatSent = []struct {
 		again: `{"messages":[{"role":"assistant","content":[{"type":"text","text":"t","x":1},{"type":"refusal","refusal":"r"},{"type":"thinking","thinking":"x"}],"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}","y":2},"z":3}],"reasoning":{"a":1},"function_call":{"name":"f"}}]}`,
 		want: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{{
 			Role: llm.RoleAssistant,
-			Parts: chatParts(llm.Text{Text: "t", Opaque: chatOpaque(`{"x":1}`)}, llm.Text{Text: "r", Refusal: true}, chatKept("thinking", `{"type":"thinking","thinking":"x"}`),
-				llm.ToolCall{ID: "1", Name: "f", Args: "{}", Opaque: chatOpaque(`{"z":3,"function":{"y":2}}`)}),
-			Opaque: chatOpaque(`{"reasoning":{"a":1},"function_call":{"name":"f"}}`),
+			Parts: chatParts(llm.Text{Text: "t", Opaque: chatOpaque(`{"chat:x":1}`)}, llm.Text{Text: "r", Refusal: true}, chatKept("thinking", `{"type":"thinking","thinking":"x"}`),
+				llm.ToolCall{ID: "1", Name: "f", Args: "{}", Opaque: chatOpaque(`{"chat:z":3,"function":{"y":2}}`)}),
+			Opaque: chatOpaque(`{"chat:reasoning":{"a":1},"chat:function_call":{"name":"f"}}`),
 		}}},
 	},
 	{
@@ -163,7 +163,7 @@ var chatSent = []struct {
 		want: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
 			llm.Assistant(chatCallOf("1", "f", "")), llm.ToolResults(llm.ToolResult{ID: "1", Name: "f", Content: chatParts(chatText("a"))}),
 			llm.Assistant(chatCallOf("1", "g", "")), llm.ToolResults(llm.ToolResult{ID: "1", Name: "g", Content: chatParts(chatText("b"))}, llm.ToolResult{ID: "2", Name: "h", Content: chatParts(chatText("c")), Opaque: chatOpaque(`{"name":"h"}`)}),
-			{Role: llm.RoleUser, Parts: chatParts(chatText("Hi")), Opaque: chatOpaque(`{"tool_call_id":"3"}`)},
+			{Role: llm.RoleUser, Parts: chatParts(chatText("Hi")), Opaque: chatOpaque(`{"chat:tool_call_id":"3"}`)},
 		}},
 	},
 }

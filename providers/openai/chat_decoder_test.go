@@ -145,7 +145,7 @@ func TestChatEvents(t *testing.T) {
 			[]llm.Event{
 				llm.ToolCallStart{Index: 1, ID: "1", Name: "f", Opaque: chatOpaque(`{"extra_content":{"a":1}}`)}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"},
 				llm.ToolCallStart{Index: 3, ID: "3", Name: "sh", Opaque: chatOpaque(`{"type":"custom"}`)}, llm.ToolCallDelta{Index: 3, Args: "ls"},
-				llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2, Opaque: chatOpaque(`{"y":"z"}`)}, llm.ToolCallEnd{Index: 3}, stop,
+				llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2, Opaque: chatOpaque(`{"chat:y":"z"}`)}, llm.ToolCallEnd{Index: 3}, stop,
 			},
 		},
 		{

@@ -188,7 +188,7 @@ func (c *callDelta) read(d *jsonio.Dec) {
 		case "function", "custom":
 			c.readFunction(d)
 		default:
-			rest.add(d, key)
+			rest.add(d, chatOwn.keep(key))
 		}
 	}
 	c.opaque = rest.object()

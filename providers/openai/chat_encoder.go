@@ -60,7 +60,7 @@ func (e *chatEncoder) Event(ev llm.Event, write func(name string, data []byte)) 
 	case llm.Finish:
 		e.begin(false, write)
 		e.delta()
-		e.w.buf = appendMembers(e.w.buf, ev.Opaque)
+		e.w.buf = e.w.appendOwn(ev.Opaque)
 		e.send(ev.Reason, ev.Raw, write)
 	case llm.Warning, llm.Unknown: // not of the wire
 	}

@@ -46,7 +46,7 @@ func (e *chatEncoder) callChunk(c *sentCall, say callChunk, write writeEvent) {
 		}
 		w.buf = append(w.buf, '}')
 	}
-	w.buf = append(appendMembers(w.buf, say.opaque, "index", "id", "type", c.member), '}', ']')
+	w.buf = append(w.appendOwn(say.opaque, "index", "id", "type", c.member), '}', ']')
 	e.send("", "", write)
 	c.args = append(c.args, say.args...)
 }

@@ -93,8 +93,8 @@ func TestChatStreamsWritten(t *testing.T) {
 		},
 		{
 			"calls by turns", []llm.Event{
-				llm.ToolCallStart{Index: 1, ID: "1"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g", Opaque: chatOpaque(`{"x":1,"id":"no"}`)}, llm.ToolCallDelta{Index: 1, Args: "{"}, llm.ToolCallStart{Index: 1, Name: "f", Opaque: chatOpaque(`{"y":1}`)}, llm.ToolCallDelta{ID: "1", Args: ""},
-				llm.ToolCallDelta{ID: "1", Args: "}"}, llm.ToolCallDelta{Args: "{}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Opaque: chatOpaque(`{"z":1}`)}, llm.ToolCallDelta{Args: "dropped"}, llm.ToolCallEnd{ID: "1"},
+				llm.ToolCallStart{Index: 1, ID: "1"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g", Opaque: chatOpaque(`{"chat:x":1,"chat:id":"no"}`)}, llm.ToolCallDelta{Index: 1, Args: "{"}, llm.ToolCallStart{Index: 1, Name: "f", Opaque: chatOpaque(`{"chat:y":1}`)}, llm.ToolCallDelta{ID: "1", Args: ""},
+				llm.ToolCallDelta{ID: "1", Args: "}"}, llm.ToolCallDelta{Args: "{}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Opaque: chatOpaque(`{"chat:z":1}`)}, llm.ToolCallDelta{Args: "dropped"}, llm.ToolCallEnd{ID: "1"},
 			},
 			[]string{
 				role, `{"tool_calls":[{"index":0,"id":"1","type":"function","function":{"arguments":""}}]}`, `{"tool_calls":[{"index":1,"id":"2","type":"function","function":{"name":"g","arguments":""},"x":1}]}`,
@@ -169,7 +169,7 @@ func TestChatAnswersWritten(t *testing.T) {
 		want string
 	}{
 		{
-			"text", llm.Turn{Parts: chatParts(chatText("a")), Finish: llm.FinishStop, RawFinish: "eos", Opaque: chatOpaque(`{"x":1}`)},
+			"text", llm.Turn{Parts: chatParts(chatText("a")), Finish: llm.FinishStop, RawFinish: "eos", Opaque: chatOpaque(`{"chat:x":1}`)},
 			`{"role":"assistant","content":"a","refusal":null,"x":1},"logprobs":null,"finish_reason":"eos"}]`,
 		},
 		{

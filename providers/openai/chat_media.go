@@ -86,7 +86,7 @@ func (w *chatWriter) beginMedia(kind string, opaque json.RawMessage) (inner json
 
 func (w *chatWriter) endMedia(kind string, opaque, inner json.RawMessage, own ...string) {
 	w.buf = append(appendMembers(w.buf, inner, own...), '}')
-	w.buf = append(appendMembers(w.buf, opaque, "type", kind), '}')
+	w.buf = append(w.appendOwn(opaque, "type", kind), '}')
 }
 
 // dataURL writes the data as RFC 2397 says.
@@ -114,7 +114,7 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 		case kind:
 			f.read(d)
 		default:
-			rest.add(d, key)
+			rest.add(d, chatOwn.keep(key))
 		}
 	}
 	raw := d.Since(from)

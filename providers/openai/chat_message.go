@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -46,9 +45,7 @@ func (w *chatWriter) message(m *llm.Message) error {
 	role := string(m.Role)
 	switch m.Role {
 	case llm.RoleAssistant:
-		w.comma()
-		w.buf = append(w.buf, '{')
-		return w.assistant(m)
+		return w.turn(m)
 	case llm.RoleTool:
 		return w.results(m)
 	case llm.RoleSystem:
@@ -64,6 +61,26 @@ func (w *chatWriter) message(m *llm.Message) error {
 	return nil
 }
 
+// turn writes a message of the assistant, unless there is nothing in it to send: an
+// empty turn is not sent, and neither is one of which all is another provider's.
+func (w *chatWriter) turn(m *llm.Message) error {
+	before := len(w.buf)
+	w.comma()
+	w.buf = append(w.buf, '{')
+	at := len(w.buf)
+	if err := w.assistant(m); err != nil {
+		return err
+	}
+	if string(w.buf[at:]) == emptyTurn {
+		w.buf = w.buf[:before]
+	}
+	return nil
+}
+
+// emptyTurn is what a message of the assistant without anything is, behind its
+// opening brace.
+const emptyTurn = `"role":"assistant","content":""}`
+
 func (w *chatWriter) begin(role string) {
 	w.comma()
 	w.buf = append(w.buf, '{')
@@ -72,7 +89,7 @@ func (w *chatWriter) begin(role string) {
 
 // end ends a message with the opaque members that are not its own.
 func (w *chatWriter) end(opaque json.RawMessage, own ...string) {
-	w.buf = append(appendMembers(w.buf, opaque, own...), '}')
+	w.buf = append(w.appendOwn(opaque, own...), '}')
 }
 
 // results writes a message for each result. What is opaque on the tool message
@@ -114,9 +131,12 @@ func (w *chatWriter) content(parts []llm.Part, path, refusal string, media func(
 			w.textPart(p)
 			continue
 		case llm.Unknown:
-			w.comma()
-			w.buf = jsonio.AppendRaw(w.buf, p.Raw)
-			continue
+			if ofChat(p.Raw) {
+				w.comma()
+				w.buf = jsonio.AppendRaw(w.buf, p.Raw)
+				continue
+			}
+			err = errors.New(refusal + kind(p))
 		case llm.Media:
 			if media != nil {
 				w.comma()
@@ -148,7 +168,7 @@ func (w *chatWriter) textPart(p llm.Text) {
 	w.buf = append(w.buf, '{')
 	w.text("type", key)
 	w.text(key, p.Text)
-	w.buf = append(appendMembers(w.buf, p.Opaque, "type", key), '}')
+	w.buf = append(w.appendOwn(p.Opaque, "type", key), '}')
 }
 
 // onlyText returns the text of parts that are one plain text or none at all.
@@ -193,10 +213,8 @@ const longestID = 40
 
 // id returns the id of a call as it is sent: the same for a call and its result.
 func (w *chatWriter) id(id string) string {
-	if w.req == nil || w.chat.LongIDs || len(id) <= longestID {
+	if w.req == nil || w.chat.LongIDs {
 		return id
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id)) // never fails
-	return fmt.Sprintf("%.23s_%016x", id, h.Sum64())
+	return shortID(id, longestID)
 }

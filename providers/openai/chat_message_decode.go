@@ -79,7 +79,7 @@ func (r *chatReader) messageMember(m *wireMessage, key string) {
 		m.opaque.add(&r.Dec, key)
 		m.name = memberText(slices.Clone(m.opaque).object(), key)
 	default:
-		m.opaque.add(&r.Dec, key)
+		m.opaque.add(&r.Dec, chatOwn.keep(key))
 	}
 }
 
@@ -224,7 +224,7 @@ func (r *chatReader) textElement(kind string) llm.Part {
 		case kind:
 			t.Text = r.String()
 		default:
-			rest.add(&r.Dec, key)
+			rest.add(&r.Dec, chatOwn.keep(key))
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (r *chatReader) toolCall() llm.Part {
 			kind = key
 			inner = r.called(&c)
 		default:
-			rest.add(&r.Dec, key)
+			rest.add(&r.Dec, chatOwn.keep(key))
 		}
 	}
 	rest.addObject(kind, inner)

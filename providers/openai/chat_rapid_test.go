@@ -20,7 +20,7 @@ var chatWords = rapid.OneOf(rapid.StringN(1, 20, -1), rapid.SampledFrom([]string
 func chatDrawText(r *rapid.T) llm.Part { return llm.Text{Text: chatWords.Draw(r, "text")} }
 
 func chatDrawOpaque(r *rapid.T) json.RawMessage {
-	return rapid.SampledFrom([]json.RawMessage{nil, nil, chatOpaque(`{"cache_control":{"type":"ephemeral"}}`), chatOpaque(`{"x":[1,"a"],"y":{"z":null}}`)}).Draw(r, "opaque")
+	return rapid.SampledFrom([]json.RawMessage{nil, nil, chatOpaque(`{"cache_control":{"type":"ephemeral"}}`), chatOpaque(`{"chat:x":[1,"a"],"chat:y":{"z":null}}`)}).Draw(r, "opaque")
 }
 
 func chatDrawMedia(r *rapid.T) llm.Part {
@@ -83,6 +83,9 @@ func chatDrawConversation(r *rapid.T) (messages []llm.Message) {
 			continue
 		}
 		m := chatDrawAssistant(r, fmt.Sprint("call_", i, "_"))
+		if m.Parts == nil && m.Opaque == nil {
+			continue // an empty turn is not sent
+		}
 		messages = append(messages, m)
 		var results []llm.ToolResult
 		for _, c := range m.Calls() {

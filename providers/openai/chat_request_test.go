@@ -132,17 +132,16 @@ var chatBodies = []struct {
 	{
 		name: "assistant texts",
 		req: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
-			llm.Assistant(),
 			llm.Assistant(chatText("a"), chatText("b")),
 			llm.Assistant(llm.Text{Text: "no", Refusal: true}),
 			llm.Assistant(llm.Text{Text: "no", Refusal: true}, chatText("a")),
 			llm.Assistant(llm.Text{Text: "no", Refusal: true}, llm.Text{Text: "never", Refusal: true}),
 			llm.Assistant(llm.Text{Text: "a", Opaque: chatOpaque(`{"cache_control":{"type":"ephemeral"}}`)}),
-			llm.Assistant(llm.Unknown{Kind: "x", Raw: chatOpaque(`{"type":"x","y":[1]}`)}),
+			llm.Assistant(llm.Unknown{Kind: "x", Raw: chatOpaque(`{"type":"x","x":[1]}`)}),
 		}},
-		want: `{"messages":[{"role":"assistant","content":""},{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"","refusal":"no"},` +
+		want: `{"messages":[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"","refusal":"no"},` +
 			`{"role":"assistant","content":[{"type":"refusal","refusal":"no"},{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"refusal","refusal":"no"},{"type":"refusal","refusal":"never"}]},` +
-			`{"role":"assistant","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]},{"role":"assistant","content":[{"type":"x","y":[1]}]}]}`,
+			`{"role":"assistant","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]},{"role":"assistant","content":[{"type":"x","x":[1]}]}]}`,
 	},
 	{
 		name: "reasoning goes back where it came from (QO-29)",
@@ -203,7 +202,7 @@ var chatBodies = []struct {
 			{Role: llm.RoleUser, Parts: chatParts(chatText(""), chatText("a"), chatText(""))},
 			{Role: llm.RoleUser, Parts: chatParts(chatText("")), Opaque: chatOpaque(`{"name":"bob","container":"c","role":"x","content":1}`)},
 			{Role: llm.RoleUser, Parts: chatParts(llm.Text{Opaque: chatOpaque(`{"signature":"s"}`)}, chatText(""))},
-			{Role: llm.RoleUser, Parts: chatParts(chatText(""), llm.Text{Text: "b", Opaque: chatOpaque(`{"k":1}`)}, chatText(""))},
+			{Role: llm.RoleUser, Parts: chatParts(chatText(""), llm.Text{Text: "b", Opaque: chatOpaque(`{"chat:k":1}`)}, chatText(""))},
 			llm.ToolResults(llm.ToolResult{ID: "1", IsError: true, Content: chatParts(chatText("bad"))}, llm.ToolResult{ID: "2", Name: "f", Opaque: chatOpaque(`[1]`)}),
 			{Role: llm.RoleTool, Parts: chatParts(llm.ToolResult{ID: "3"}), Opaque: chatOpaque(`{"cache_control":{}}`)},
 			llm.Assistant(chatText(""), llm.ToolCall{ID: "4", Name: "f", Opaque: chatOpaque(`{"id":"fc_1","status":"completed","thoughtSignature":"s","index":0,"type":"function","function":{"name":"x","k":1}}`)}),
@@ -215,7 +214,7 @@ var chatBodies = []struct {
 			llm.User("a"),
 			{Role: llm.RoleUser, Opaque: chatOpaque(`{"name":"bob"}`)},
 			{Role: llm.RoleUser},
-			{Role: llm.RoleUser, Parts: chatParts(llm.Text{Text: "b", Opaque: chatOpaque(`{"k":1}`)})},
+			{Role: llm.RoleUser, Parts: chatParts(llm.Text{Text: "b", Opaque: chatOpaque(`{"chat:k":1}`)})},
 			llm.ToolResults(llm.ToolResult{ID: "1", Content: chatParts(chatText("bad"))}, llm.ToolResult{ID: "2"}, llm.ToolResult{ID: "3", Opaque: chatOpaque(`{"cache_control":{}}`)}),
 			llm.Assistant(llm.ToolCall{ID: "4", Name: "f", Opaque: chatOpaque(`{"function":{"k":1}}`)}),
 		}},
@@ -402,8 +401,7 @@ func TestChatCannotSay(t *testing.T) {
 		"messages[0].parts[1]: a Chat Completions message takes application/pdf by its data, not by a URL":      user(llm.Media{MediaType: "application/pdf", URL: "https://example.org"}),
 		"messages[0].parts[1]: a Chat Completions message takes sound as audio/wav or audio/mpeg, not audio/x":  user(llm.Media{MediaType: "audio/x", Data: []byte("a")}),
 		"messages[1].parts[1]: a Chat Completions assistant message cannot hold image/png":                      assistant(image),
-		"messages[1].parts[1]: a Chat Completions assistant message cannot hold a tool result":                  assistant(llm.ToolResult{}),
-		"messages[1].parts[1]: a Chat Completions assistant message cannot hold a call that a provider ran":     assistant(llm.ToolCall{ProviderExecuted: true}),
+		"messages[0].parts[1]: a Chat Completions user message cannot hold a part of the type x":                user(llm.Unknown{Kind: "x", Raw: chatOpaque(`{"type":"x","y":1}`)}),
 		"messages[0].parts[0]: a Chat Completions tool message can only hold results, not text":                 tool(chatText("a")),
 		"messages[0].parts[0]: a Chat Completions tool message can only hold results, not a part of the type x": tool(llm.Unknown{Kind: "x"}),
 		"messages[0].parts[0].content[1]: a Chat Completions tool message can only hold text, not image/png":    tool(llm.ToolResult{Content: chatParts(chatText("a"), image)}),

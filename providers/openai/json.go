@@ -117,32 +117,23 @@ func (m members) object() json.RawMessage {
 	return json.RawMessage(append(m, '}'))
 }
 
-// appendMembers appends the members of opaque, an object, to one that is begun, but
-// for those that are the codec's own and those of other protocols: a history
-// may have begun with another provider.
-func appendMembers(dst []byte, opaque json.RawMessage, own ...string) []byte {
-	eachMember(opaque, func(key, raw string) {
-		if foreign(key) || slices.Contains(own, key) {
-			return
+// appendMembers appends the members of an object to one that is begun, but for
+// those that the codec writes.
+func appendMembers(dst []byte, object json.RawMessage, own ...string) []byte {
+	eachMember(object, func(key, raw string) {
+		if !slices.Contains(own, key) {
+			dst = appendMember(dst, key, raw)
 		}
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = append(jsonio.AppendString(dst, key), ':')
-		dst = jsonio.AppendRaw(dst, []byte(raw))
 	})
 	return dst
 }
 
-// foreign reports whether a member is one that another protocol wants back: of
-// Gemini, of Anthropic, of Responses.
-func foreign(key string) bool {
-	switch key {
-	case "thoughtSignature", "thought", "signature", "caller", "citations", "container",
-		"status", "encrypted_content", "summary", "phase", "item_id":
-		return true
+// appendMember appends a member to an object that is begun.
+func appendMember(dst []byte, key, raw string) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
 	}
-	return false
+	return jsonio.AppendRaw(append(jsonio.AppendString(dst, key), ':'), []byte(raw))
 }
 
 // member returns the member key of opaque, or nil.

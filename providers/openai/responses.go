@@ -20,13 +20,18 @@ import (
 //
 // What the protocol has no word for is an error: a seed, stop sequences, sound that
 // is neither WAV nor MP3, media from an assistant. What it has no word for and can do
-// without is left out: that a result is an error (its text says so), reasoning of
-// another provider, empty text.
+// without is left out: that a result is an error (its text says so), empty text, and
+// what is another provider's alone: members of opaque data, reasoning, parts of a kind
+// that is not known, calls that it ran itself with their results.
+//
+// A call id of over 64 characters, which the provider refuses, is sent as its
+// beginning and a digest.
 //
 // # Opaque data
 //
 // Each part carries the members of its item (or of its piece of content) that have
-// no field of their own, by their names on the wire: {"id":"fc_…"} on a call,
+// no field of their own, by their names on the wire, or with "responses:" before them
+// if this package does not know them: {"id":"fc_…"} on a call,
 // {"id":"rs_…","summary":[…],"encrypted_content":"…"} on reasoning,
 // {"id":"msg_…","annotations":[…]} on text. Items of other kinds are calls with
 // ProviderExecuted if the provider ran them, and Unknown if not, with the

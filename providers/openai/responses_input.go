@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -138,8 +139,11 @@ func ownPiece(key string) bool {
 }
 
 func (w *inputWriter) unknown(p llm.Unknown) error {
-	if !isObject(p.Raw) {
+	switch {
+	case !isObject(p.Raw):
 		return fmt.Errorf(": the part of kind %q is not a JSON object", p.Kind)
+	case !ofResponses(p.Raw):
+		return fmt.Errorf(": the part of kind %q is of another provider; take it out of the history", p.Kind)
 	}
 	w.dst = append(w.dst, wellFormed(string(jsonio.AppendRaw(nil, p.Raw)))...)
 	return nil
@@ -232,7 +236,8 @@ func (w *inputWriter) toolPart(p llm.Part) error {
 
 // result writes the output of a call: a text, or pieces of content.
 func (w *inputWriter) result(r *llm.ToolResult) error {
-	if err := checkCallID(r.ID); err != nil {
+	id, err := callID(r.ID)
+	if err != nil {
 		return err
 	}
 	w.next()
@@ -242,7 +247,7 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 	}
 	w.dst = appendFirst(w.dst, "type", kind)
 	w.itemID(r.Opaque)
-	w.dst = appendWord(w.dst, "call_id", r.ID)
+	w.dst = appendWord(w.dst, "call_id", id)
 	w.dst = appendKey(w.dst, "output")
 	if t, ok := soleText(r.Content); ok {
 		w.dst = jsonio.AppendString(w.dst, t)
@@ -256,11 +261,12 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 // maxCallID is how long a call id may be (SR-15).
 const maxCallID = 64
 
-func checkCallID(id string) error {
-	if id == "" || len(id) > maxCallID {
-		return fmt.Errorf(": the call id %q is none that OpenAI takes; give one of 1 to %d characters", id, maxCallID)
+// callID returns the id of a call as it is sent: the same for a call and its result.
+func callID(id string) (string, error) {
+	if id == "" {
+		return "", errors.New(": the call has no id; give it one, and its result the same")
 	}
-	return nil
+	return shortID(id, maxCallID), nil
 }
 
 // ownItem are the members of an item that this package writes.

@@ -90,7 +90,7 @@ func (it *item) member(d *jsonio.Dec, key string) {
 		it.output, it.has.output = *d, d.Peek() != 'n'
 		d.Skip()
 	default:
-		it.opaque.add(d, key)
+		it.opaque.add(d, responsesOwn.keep(key))
 	}
 }
 
@@ -215,7 +215,7 @@ func readContentPiece(d *jsonio.Dec) (p contentPiece) {
 			}
 			p.opaque.add(d, key)
 		default:
-			p.opaque.add(d, key)
+			p.opaque.add(d, responsesOwn.keep(key))
 		}
 	}
 	p.raw = d.Since(from)

@@ -40,22 +40,11 @@ func appendSound(dst []byte, key, raw string) []byte {
 // have begun with another provider.
 func appendOpaque(dst []byte, opaque json.RawMessage, own func(key string) bool) []byte {
 	eachMember(opaque, func(key, raw string) {
-		if !own(key) && !responsesForeign(key) {
-			dst = appendSound(dst, key, raw)
+		if name, ok := responsesOwn.wire(key); ok && !own(name) {
+			dst = appendSound(dst, name, raw)
 		}
 	})
 	return dst
-}
-
-// responsesForeign reports whether a member is one that another protocol wants
-// back, and Responses does not know.
-func responsesForeign(key string) bool {
-	switch key {
-	case "cache_control", "caller", "citations", "container", "data", "reasoning", "reasoning_content",
-		"reasoning_details", "signature", "thought", "thoughtSignature":
-		return true
-	}
-	return false
 }
 
 // isObject reports whether raw is a JSON object.

@@ -68,8 +68,8 @@ func TestResponsesRequests(t *testing.T) {
 		{"a model and a system prompt, buffered", llm.Request{Model: "gpt-5", System: "Be brief.", Delivery: llm.Buffered}, `{"model":"gpt-5","instructions":"Be brief.","input":[],` + standing + `}`},
 		{"messages", llm.Request{Messages: []llm.Message{
 			system("", llm.Text{Text: "s"}), system(`{"role":"developer"}`, llm.Text{Text: "d"}), llm.User("hi"), user(),
-			user(llm.Text{Text: "a"}, llm.Text{Text: "b", Opaque: raw(`{"x":1}`)}), user(llm.Text{Text: "c", Opaque: raw(`{"x":1}`)}),
-			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "e"}}, Opaque: raw(`{"id":"msg_7","x":[1]}`)},
+			user(llm.Text{Text: "a"}, llm.Text{Text: "b", Opaque: raw(`{"responses:x":1}`)}), user(llm.Text{Text: "c", Opaque: raw(`{"responses:x":1}`)}),
+			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "e"}}, Opaque: raw(`{"id":"msg_7","responses:x":[1]}`)},
 		}}, `{"input":[{"role":"system","content":"s"},{"role":"developer","content":"d"},{"role":"user","content":"hi"},{"role":"user","content":""},` +
 			`{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b","x":1}]},{"role":"user","content":[{"type":"input_text","text":"c","x":1}]},` +
 			`{"role":"user","id":"msg_7","x":[1],"content":"e"}],` + standing + `,"stream":true}`},
@@ -85,7 +85,7 @@ func TestResponsesRequests(t *testing.T) {
 			`{"type":"input_audio","input_audio":{"data":"d2F2","format":"wav"}},{"type":"input_audio","input_audio":{"data":"bXAz","format":"mp3"}},` +
 			`{"type":"input_video","x":1}]}],` + standing + `,"stream":true}`},
 		{"results", llm.Request{Messages: []llm.Message{asked, llm.ToolResults(result("call_1", llm.Text{Text: "ok"})), llm.Assistant(llm.ToolCall{ID: "call_2", Name: "f", Args: "oops"}, llm.ToolCall{ID: "call_3", Name: "f"}, llm.ToolCall{ID: "call_4", Name: "f", Args: "{}"}),
-			llm.ToolResults(result("call_2"), result("call_3", llm.Text{Text: "a"}, llm.Media{MediaType: "image/png", Data: []byte("png")}), llm.ToolResult{ID: "call_4", Name: "f", Content: []llm.Part{llm.Text{Text: "b"}, llm.Text{Text: "c"}}, Opaque: raw(`{"id":"fco_1","x":1}`)}),
+			llm.ToolResults(result("call_2"), result("call_3", llm.Text{Text: "a"}, llm.Media{MediaType: "image/png", Data: []byte("png")}), llm.ToolResult{ID: "call_4", Name: "f", Content: []llm.Part{llm.Text{Text: "b"}, llm.Text{Text: "c"}}, Opaque: raw(`{"id":"fco_1","responses:x":1}`)}),
 		}}, `{"input":[` + askedWire + `,{"type":"function_call_output","call_id":"call_1","output":"ok"},{"type":"function_call","call_id":"call_2","name":"f","arguments":"oops"},{"type":"function_call","call_id":"call_3","name":"f","arguments":""},{"type":"function_call","call_id":"call_4","name":"f","arguments":"{}"},` +
 			`{"type":"function_call_output","call_id":"call_2","output":""},{"type":"function_call_output","call_id":"call_3","output":[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:image/png;base64,cG5n"}]},` +
 			`{"type":"function_call_output","id":"fco_1","call_id":"call_4","output":[{"type":"input_text","text":"b"},{"type":"input_text","text":"c"}],"x":1}],` + standing + `,"stream":true}`},
@@ -174,7 +174,7 @@ func TestResponsesRequestsMended(t *testing.T) {
 		{"an item in a tool message", "input", `[{"type":"mcp_approval_response","approve":true}]`, llm.Request{Messages: []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{llm.Unknown{Raw: raw(`{"type":"mcp_approval_response","approve":true}`)}}}}}},
 		{"other names of sound", "input", `[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"eA==","format":"wav"}},{"type":"input_audio","input_audio":{"data":"eA==","format":"mp3"}}]}]`, llm.Request{Messages: []llm.Message{user(llm.Media{MediaType: "audio/x-wav", Data: []byte("x")}, llm.Media{MediaType: "audio/mp3", Data: []byte("x")})}}},
 		{"text that is not UTF-8, and lone surrogates (QT-09)", "input", `[{"role":"user","content":[{"type":"input_text","text":"a` + "\ufffd" + `","x":"\ufffd\ud83d\ude00"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{\"s\":\"\\ud83d` + "\ufffd" + `\"}"}]`,
-			llm.Request{Messages: []llm.Message{user(llm.Text{Text: "a\xff", Opaque: raw(`{"x":"\ud83d\ud83d\ude00"}`)}), llm.Assistant(llm.ToolCall{ID: "c", Name: "f", Args: "{\"s\":\"\\ud83d\xff\"}"})}}},
+			llm.Request{Messages: []llm.Message{user(llm.Text{Text: "a\xff", Opaque: raw(`{"responses:x":"\ud83d\ud83d\ude00"}`)}), llm.Assistant(llm.ToolCall{ID: "c", Name: "f", Args: "{\"s\":\"\\ud83d\xff\"}"})}}},
 		{"surrogates in a schema", "tools", `[{"type":"function","name":"f","parameters":{"type":"object","properties":{"\ufffd":{}}},"strict":false}]`, llm.Request{Tools: []llm.Tool{{Name: "f", Parameters: raw(`{"type":"object","properties":{"\udc00":{}}}`)}}}},
 		{"surrogates in extra", "metadata", `{"a":"\ufffd"}`, llm.Request{Extra: map[string]json.RawMessage{"metadata": raw(`{"a": "\ud83d"}`)}}},
 		{"surrogates in tools of extra", "tools", `[{"a":"\ufffd"}]`, llm.Request{Extra: map[string]json.RawMessage{"tools": raw(`[ {"a": "\ud83d"} ]`)}}},
@@ -219,11 +219,9 @@ func TestResponsesRequestsRefused(t *testing.T) {
 		`messages[1].parts[0].content[0]: reasoning cannot stand here; only text and media can`:                                                     in(llm.RoleTool, llm.ToolResult{ID: "c", Content: []llm.Part{llm.Reasoning{}}}),
 		`messages[1].parts[0]: a text cannot stand in a tool message; only results can`:                                                             in(llm.RoleTool, llm.Text{}),
 		`messages[1].parts[0]: media cannot stand in a tool message; only results can`:                                                              in(llm.RoleTool, llm.Media{}),
-		`messages[1].parts[0]: the call id "" is none that OpenAI takes; give one of 1 to 64 characters`:                                            in(llm.RoleTool, llm.ToolResult{}),
-		`messages[1].parts[0]: the call id "` + strings.Repeat("x", 65) + `" is none that OpenAI takes; give one of 1 to 64 characters`:             in(llm.RoleAssistant, llm.ToolCall{ID: strings.Repeat("x", 65)}),
+		`messages[1].parts[0]: the call has no id; give it one, and its result the same`:                                                            in(llm.RoleTool, llm.ToolResult{}),
 		`messages[1].parts[1]: an assistant's message cannot hold media, only text and calls`:                                                       in(llm.RoleAssistant, llm.Text{Text: "a"}, llm.Media{URL: "u"}),
-		`messages[1].parts[0]: a call that another provider ran itself cannot be said; take it out of the history`:                                  in(llm.RoleAssistant, llm.ToolCall{ProviderExecuted: true, Opaque: raw(`{"type":"server_tool_use"}`)}),
-		`messages[1].parts[0]: a result that another provider's own tool gave cannot be said; take it out of the history`:                           in(llm.RoleAssistant, llm.ToolResult{ID: "x"}),
+		`messages[1].parts[0]: the part of kind "document" is of another provider; take it out of the history`:                                      in(llm.RoleUser, llm.Unknown{Kind: "document", Raw: raw(`{"type":"document","source":{}}`)}),
 		`messages[1].parts[0]: the part of kind "" is not a JSON object`:                                                                            in(llm.RoleTool, llm.Unknown{}),
 		`tools[1]: the name "a.b" is none that OpenAI takes; use letters, digits, _ and -`:                                                          {Tools: []llm.Tool{f, {Name: "a.b"}}},
 		`tools[0]: the name "" is none that OpenAI takes; use letters, digits, _ and -`:                                                             {Tools: []llm.Tool{{}}},
@@ -330,7 +328,7 @@ func drawRequest(t *rapid.T) *llm.Request {
 	for i := range rapid.IntRange(0, 4).Draw(t, "rounds") {
 		var parts []llm.Part
 		for range rapid.IntRange(1, 3).Draw(t, "pieces") {
-			parts = append(parts, rapid.SampledFrom([]llm.Part{llm.Text{Text: word.Draw(t, "text")}, llm.Media{MediaType: "image/gif", Data: []byte("x")}, llm.Media{MediaType: "application/pdf", Name: "a.pdf", Data: []byte("x")}, llm.Text{Text: "y", Opaque: raw(`{"x":[1]}`)}}).Draw(t, "piece"))
+			parts = append(parts, rapid.SampledFrom([]llm.Part{llm.Text{Text: word.Draw(t, "text")}, llm.Media{MediaType: "image/gif", Data: []byte("x")}, llm.Media{MediaType: "application/pdf", Name: "a.pdf", Data: []byte("x")}, llm.Text{Text: "y", Opaque: raw(`{"responses:x":[1]}`)}}).Draw(t, "piece"))
 		}
 		req.Messages = append(req.Messages, user(parts...))
 		turn := llm.Message{Role: llm.RoleAssistant}

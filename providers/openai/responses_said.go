@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -11,7 +12,7 @@ import (
 
 // assistant writes the items of an assistant's message, each where it stood.
 func (w *inputWriter) assistant(parts []llm.Part) error {
-	parts = w.withoutLastThought(parts)
+	parts = w.withoutLastThought(withoutForeign(parts))
 	for i := 0; i < len(parts); i++ {
 		var err error
 		switch p := parts[i].(type) {
@@ -20,9 +21,13 @@ func (w *inputWriter) assistant(parts []llm.Part) error {
 		case llm.Reasoning:
 			w.reasoning(&p)
 		case llm.ToolCall:
-			err = w.call(&p)
+			if p.ProviderExecuted {
+				w.hosted(p.Opaque)
+			} else {
+				err = w.call(&p)
+			}
 		case llm.ToolResult:
-			err = w.hosted(p.Opaque, "a result that another provider's own tool gave")
+			w.hosted(p.Opaque)
 		case llm.Unknown:
 			if !w.repeated(p.Raw) {
 				w.next()
@@ -36,6 +41,29 @@ func (w *inputWriter) assistant(parts []llm.Part) error {
 		}
 	}
 	return nil
+}
+
+// withoutForeign takes out what is another provider's alone: calls that it ran
+// itself with their results, and parts of a kind that is not known.
+func withoutForeign(parts []llm.Part) []llm.Part {
+	return slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
+		switch p := p.(type) {
+		case llm.ToolCall:
+			return p.ProviderExecuted && !isHosted(p.Opaque)
+		case llm.ToolResult:
+			return !isHosted(p.Opaque)
+		case llm.Unknown:
+			return isObject(p.Raw) && !ofResponses(p.Raw)
+		case llm.Text, llm.Reasoning, llm.Media:
+		}
+		return false
+	})
+}
+
+// isHosted reports whether opaque data are the item of a call that the provider ran
+// itself.
+func isHosted(opaque json.RawMessage) bool {
+	return strings.HasSuffix(memberText(opaque, "type"), "_call")
 }
 
 // withoutLastThought takes reasoning off the end of a message, and text that says
@@ -142,10 +170,8 @@ func (w *inputWriter) repeated(raw json.RawMessage) bool {
 // call writes a call. An id that is not of the protocol is not sent: it would be
 // refused (SR-05).
 func (w *inputWriter) call(c *llm.ToolCall) error {
-	if c.ProviderExecuted {
-		return w.hosted(c.Opaque, "a call that another provider ran itself")
-	}
-	if err := checkCallID(c.ID); err != nil {
+	id, err := callID(c.ID)
+	if err != nil {
 		return err
 	}
 	w.next()
@@ -158,7 +184,7 @@ func (w *inputWriter) call(c *llm.ToolCall) error {
 	if strings.HasPrefix(memberText(c.Opaque, "id"), prefix) {
 		w.itemID(c.Opaque)
 	}
-	w.dst = appendWord(w.dst, "call_id", c.ID)
+	w.dst = appendWord(w.dst, "call_id", id)
 	w.dst = appendWord(w.dst, "name", echoName(c.Name))
 	w.dst = appendWord(w.dst, args, c.Args)
 	w.dst = append(appendOpaque(w.dst, c.Opaque, ownItem), '}')
@@ -186,14 +212,10 @@ func echoName(name string) string {
 }
 
 // hosted writes the item of a call that the provider ran itself.
-func (w *inputWriter) hosted(opaque json.RawMessage, what string) error {
-	if !strings.HasSuffix(memberText(opaque, "type"), "_call") {
-		return fmt.Errorf(": %s cannot be said; take it out of the history", what)
-	}
+func (w *inputWriter) hosted(opaque json.RawMessage) {
 	if w.repeated(opaque) {
-		return nil
+		return
 	}
 	w.next()
 	w.dst = append(w.dst, wellFormed(string(jsonio.AppendRaw(nil, opaque)))...)
-	return nil
 }

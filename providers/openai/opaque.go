@@ -1,0 +1,83 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+)
+
+// dialect is how a protocol names the members of opaque data. A history may have
+// begun with another provider, which refuses what it did not write: so those that
+// this package knows keep their names, and others get the mark, which says whose
+// they are.
+type dialect struct {
+	mark  string
+	known []string
+}
+
+// chatOwn are the members that stand beside what a message, a text, a call or media
+// of Chat Completions says.
+var chatOwn = dialect{"chat:", []string{"audio", "cache_control", "extra_content", "name", "prefix"}}
+
+// responsesOwn are those of the items of Responses, and of their pieces.
+var responsesOwn = dialect{"responses:", []string{
+	"action", "annotations", "content", "detail", "encrypted_content", "file_id", "id", "logprobs", "namespace", "phase", "summary",
+}}
+
+// keep returns the name by which a member of the wire is kept.
+func (d dialect) keep(key string) string {
+	if slices.Contains(d.known, key) {
+		return key
+	}
+	return d.mark + key
+}
+
+// wire returns the name that a member has on the wire, and whether it is of this
+// protocol.
+func (d dialect) wire(key string) (name string, ok bool) {
+	if name, ok = strings.CutPrefix(key, d.mark); ok {
+		return name, true
+	}
+	return key, slices.Contains(d.known, key)
+}
+
+// ofChat reports whether a part that is not known is of Chat Completions: such a
+// part has what it holds under the name of its type, or one that begins with it.
+func ofChat(raw json.RawMessage) (is bool) {
+	kind := memberText(raw, "type")
+	eachMember(raw, func(key, _ string) {
+		is = is || key != "type" && strings.HasPrefix(key, kind)
+	})
+	return is
+}
+
+// ofResponses reports whether a part that is not known is an item of Responses, or a
+// piece of one. What the provider wrote has an id, or is encrypted.
+func ofResponses(raw json.RawMessage) bool {
+	kind := memberText(raw, "type")
+	switch {
+	case member(raw, "id") != nil, member(raw, "encrypted_content") != nil,
+		strings.HasPrefix(kind, "input_"), strings.HasPrefix(kind, "output_"), kind == "computer_screenshot":
+		return true
+	}
+	for _, end := range [...]string{"_call", "_output", "_response"} {
+		if strings.HasSuffix(kind, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortID returns an id of a call that has at most so many characters, the same for
+// a call and its result: a longer one becomes its beginning and a digest.
+func shortID(id string, most int) string {
+	if len(id) <= most {
+		return id
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	digest := fmt.Sprintf("_%016x", h.Sum64())
+	return fmt.Sprintf("%.*s%s", most-len(digest), id, digest)
+}
