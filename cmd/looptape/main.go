@@ -29,7 +29,7 @@ func main() {
 		versions: build,
 		environ:  os.Environ,
 		interrupted: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+			return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		},
 	}))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace/check"
 )
 
 func newServe(w *world) *cobra.Command {
@@ -99,6 +100,11 @@ func (v *server) serve(args []string) error {
 	if err != nil {
 		return err
 	}
+	if v.report != "" { // better now than when all is over
+		if err := writeJSON(v.report, struct{}{}); err != nil {
+			return err
+		}
+	}
 	ctx, stop := v.w.interrupted(v.command.Context())
 	defer stop()
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", v.addr)
@@ -158,8 +164,9 @@ func (v *server) config(name string) (*wire.Config, error) {
 	}
 	for _, s := range v.suppress {
 		id, why, ok := strings.Cut(s, "=")
-		if !ok || why == "" || !strings.HasPrefix(id, "INV-") {
-			return nil, fmt.Errorf("--suppress %q: it has to be an invariant and the reason why it may be broken, INV-05=why", s)
+		known := slices.ContainsFunc(check.Catalogue(), func(i check.Info) bool { return i.ID == id })
+		if !ok || why == "" || !known {
+			return nil, fmt.Errorf("--suppress %q: it has to be one of the invariants INV-01 to INV-27 and the reason why it may be broken, INV-05=why", s)
 		}
 		cfg.Suppress[id] = why
 	}
@@ -182,15 +189,16 @@ func (v *server) list() error {
 
 // protocols names some of the four in few words.
 func protocols(some []string) string {
+	short := strings.NewReplacer("openai-chat", "chat", "openai-responses", "responses", "anthropic-messages", "anthropic")
 	all := []string{"openai-chat", "openai-responses", "anthropic-messages", "gemini"}
 	missing := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(some, name) })
 	switch len(missing) {
 	case 0:
 		return "all"
 	case 1:
-		return "not " + missing[0]
+		return "not " + short.Replace(missing[0])
 	}
-	return strings.Join(some, " ")
+	return short.Replace(strings.Join(some, " "))
 }
 
 // greet says where what is served. With a program, that is for its user, not part

@@ -89,14 +89,14 @@ func ParseQuirk(s string) (Quirk, error) {
 		if f.ID != id {
 			continue
 		}
-		if !named || f.Form == formName {
+		if !named || formName != "" && f.Form == formName {
 			q.form = &f
 			return q, nil
 		}
 		forms = append(forms, f.Form)
 	}
 	if forms == nil {
-		return Quirk{}, fmt.Errorf("quirk %q: there is no quirk %q; they run from QO-01 to QT-11", s, id)
+		return Quirk{}, fmt.Errorf("quirk %q: there is no quirk %q", s, id)
 	}
 	return Quirk{}, fmt.Errorf("quirk %q: %s has no form %q; it has %s", s, id, formName, strings.Join(forms, ", "))
 }

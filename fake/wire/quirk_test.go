@@ -20,6 +20,7 @@ func TestParseQuirk(t *testing.T) {
 		"":            `there is no quirk ""`,
 		"QX-01":       `there is no quirk "QX-01"`,
 		"QT-01:lf":    "it has crlf",
+		"QO-01:":      `QO-01 has no form ""`,
 		"QO-01@0":     "a number from 1",
 		"QO-01@":      "a number from 1",
 		"QO-01@two":   "a number from 1",
