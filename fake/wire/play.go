@@ -23,6 +23,7 @@ type play struct {
 	place   fake.Place
 	request *llm.Request
 	turn    fake.Turn // as it is encoded
+	last    bool      // the script has no turn after it
 	array   bool      // a stream is one JSON array
 	masked  string    // what may be told of the key
 }
@@ -30,6 +31,7 @@ type play struct {
 // answer plays a turn of the script.
 func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
 	p := &play{endpoint: x.endpoint, place: x.place, request: req, turn: *t, array: x.array, masked: x.masked}
+	p.last = x.place.Turn == len(x.server.cfg.Model.Script(x.place.Lane))-1
 	r, shown := p.shows(x.server.cfg.Quirks)
 	x.server.show(shown)
 	x.remember(cmp.Or(x.lane, req.Model), p, r)

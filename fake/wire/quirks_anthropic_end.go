@@ -128,8 +128,8 @@ func growingUsage(_ *play, r *reply) bool {
 	})
 }
 
-func pauses(_ *play, r *reply) bool {
-	return len(r.calls()) == 0 && r.setEnd("stop_reason", `"pause_turn"`)
+func pauses(p *play, r *reply) bool {
+	return !p.last && len(r.calls()) == 0 && r.setEnd("stop_reason", `"pause_turn"`)
 }
 
 func pausesInContainer(p *play, r *reply) bool {

@@ -83,15 +83,18 @@ func thinksFirst(thought func(n int) addedBlock) func(*play, *reply) bool {
 	return func(_ *play, r *reply) bool { return r.insert(0, thought(1)) }
 }
 
-// thinksBetween thinks before each call but the first.
+// thinksBetween thinks at the beginning, and before each call but the first.
 func thinksBetween(_ *play, r *reply) bool {
 	calls := r.calls()
+	if len(calls) < 2 {
+		return false
+	}
 	for n, c := range slices.Backward(calls) {
 		if n > 0 {
 			r.insert(c, signedThought(n+1))
 		}
 	}
-	return len(calls) > 1
+	return r.insert(0, signedThought(1))
 }
 
 // ranItself puts what the provider ran before all else.
