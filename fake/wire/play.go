@@ -159,7 +159,7 @@ func name(p fake.Place) string {
 func placeOf(lane, text string) (p fake.Place, ok bool) {
 	p.Lane = lane
 	n, _ := fmt.Sscanf(text, "%04x%04x", &p.Turn, &p.Attempt)
-	return p, n == 2 && name(p) == text
+	return p, n == 2 && p.Turn >= 0 && p.Attempt >= 1 && name(p) == text
 }
 
 // buffered makes r the answer in one piece.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type Server struct {
 	mu     sync.Mutex
 	report Report
 	heard  map[string]*memory // by lane
+	models []string           // that have answered requests without a lane; only appended to
 }
 
 // New returns a Server.
@@ -92,7 +94,7 @@ func (x *exchange) serve(r *http.Request) {
 		x.refuse(unreadable(err))
 		return
 	}
-	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, key: x.key(r), body: body}
+	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, key: x.key(r), models: x.models(), body: body}
 	x.masked = masked(in.key)
 	if e := in.unauthorized(); e != nil {
 		x.refuse(e)
@@ -119,5 +121,31 @@ func (x *exchange) serve(r *http.Request) {
 		return
 	}
 	x.place = place
+	x.answeredBy(place.Lane)
 	x.answer(ctx, req, turn)
 }
+
+// models are those that have answered requests without a lane, for one that has none.
+func (x *exchange) models() []string {
+	if x.lane != "" {
+		return nil
+	}
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	return x.server.models
+}
+
+// answeredBy notes the model that answers a request, if it has no lane.
+func (x *exchange) answeredBy(model string) {
+	s := x.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x.lane != "" || slices.Contains(s.models, model) {
+		return
+	}
+	s.models = append(s.models, model)
+	s.models = s.models[max(0, len(s.models)-mostModels):]
+}
+
+// mostModels are as many as are kept in mind; the first are forgotten first.
+const mostModels = 100

@@ -16,16 +16,18 @@ import (
 // inbound is a request as it came, and what it is held against.
 type inbound struct {
 	endpoint
-	lane string
-	cfg  *Config
-	key  string // the credential
-	body []byte
-	req  *llm.Request // nil if the codec cannot read the body
-	err  error        // why it cannot
+	lane   string
+	cfg    *Config
+	key    string // the credential
+	models []string
+	body   []byte
+	req    *llm.Request // nil if the codec cannot read the body
+	err    error        // why it cannot
 }
 
 // strict returns the refusal that the real provider would answer a request with;
-// nil if it would take it. It is a function of the request and the script. Where
+// nil if it would take it. It is a function of the request, the script and, without a
+// lane in the URL, of the models that have answered before. Where
 // there is more than one mistake, it is the first in the order: not JSON, unknown
 // model, a field, the order of the messages.
 func strict(in inbound) *refusal {

@@ -100,7 +100,7 @@ func (p *past) genuine(items []object) *refusal {
 // the id of its item, in base64.
 const madeUp = "gAAAAAB"
 
-// ours reports whether encrypted content is of this lane, if the server made it up;
+// ours reports whether encrypted content is of these lanes, if the server made it up;
 // any other is.
 func (p *past) ours(text string) bool {
 	rest, marked := strings.CutPrefix(text, madeUp)
@@ -108,7 +108,7 @@ func (p *past) ours(text string) bool {
 		return true
 	}
 	id, _ := base64.RawURLEncoding.DecodeString(rest)
-	_, ok := madeBy(p.lane, string(id))
+	_, ok := p.madeBy(string(id))
 	return ok
 }
 
@@ -143,7 +143,7 @@ func (p *past) reasoned(items []object) *refusal {
 // anyTry is the id of an item without the attempt, if the server made it: a call
 // that has its id from the script has it in each of them.
 func (p *past) anyTry(id string) string {
-	at, ok := madeBy(p.lane, id)
+	at, ok := p.madeBy(id)
 	if !ok {
 		return id
 	}

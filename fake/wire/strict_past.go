@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,8 +16,8 @@ import (
 type past struct {
 	inbound
 	lane  string
-	turns []fake.Turn // each Repeat written out; nil until they are asked for
-	said  []thought   // the same
+	turns map[string][]fake.Turn // of each lane, each Repeat written out; none until they are asked for
+	said  []thought              // nil until it is asked for
 	sent  map[fake.Place][]object
 }
 
@@ -25,17 +26,26 @@ func (in inbound) past(model string) *past {
 	return &past{inbound: in, lane: cmp.Or(in.lane, model, in.cfg.Model.Default)}
 }
 
-// script returns the turns of the lane.
-func (p *past) script() []fake.Turn {
-	if p.turns == nil {
-		p.turns = p.cfg.Model.Script(p.lane)
+// lanes are those whose answers a request may name: its own, and where that is no more
+// than the model's name, those of the models that have answered before.
+func (p *past) lanes() []string { return append([]string{p.lane}, p.models...) }
+
+// script returns the turns of a lane.
+func (p *past) script(lane string) []fake.Turn {
+	turns, ok := p.turns[lane]
+	if !ok {
+		if p.turns == nil {
+			p.turns = map[string][]fake.Turn{}
+		}
+		turns = p.cfg.Model.Script(lane)
+		p.turns[lane] = turns
 	}
-	return p.turns
+	return turns
 }
 
 // turn returns what answers at a place; ok is false where the script has nothing.
 func (p *past) turn(at fake.Place) (t fake.Turn, ok bool) {
-	turns := p.script()
+	turns := p.script(at.Lane)
 	if at.Turn >= len(turns) {
 		return t, false
 	}
@@ -79,14 +89,14 @@ func (p *past) rendered(at fake.Place) []object {
 	return objects(value(r.body).get("output"))
 }
 
-// answer returns the items of an answer by its id; ok is false if the lane has no
-// such answer.
+// answer returns the items of an answer by its id; ok is false if no lane has such an
+// answer.
 func (p *past) answer(id string) (items []object, ok bool) {
-	if at, ok := placeOf(p.lane, strings.TrimPrefix(id, "resp_")); ok {
+	if at, ok := p.placeOf(strings.TrimPrefix(id, "resp_")); ok {
 		_, ok = p.turn(at)
 		return p.output(at), ok
 	}
-	for at := range p.places() {
+	for at := range p.places(p.lanes()...) {
 		if t, _ := p.turn(at); id != "" && t.ResponseID == id {
 			return p.output(at), true
 		}
@@ -94,13 +104,26 @@ func (p *past) answer(id string) (items []object, ok bool) {
 	return nil, false
 }
 
-// places are those of the script.
-func (p *past) places() func(yield func(fake.Place) bool) {
+// placeOf returns the place in any of the lanes that name makes a name of; ok is false
+// if there is none.
+func (p *past) placeOf(text string) (at fake.Place, ok bool) {
+	for _, lane := range p.lanes() {
+		if at, ok = placeOf(lane, text); ok {
+			return at, true
+		}
+	}
+	return fake.Place{}, false
+}
+
+// places are those of the lanes' scripts.
+func (p *past) places(lanes ...string) iter.Seq[fake.Place] {
 	return func(yield func(fake.Place) bool) {
-		for i, t := range p.script() {
-			for a := range max(1, len(t.Attempts)) {
-				if !yield(fake.Place{Lane: p.lane, Turn: i, Attempt: a + 1}) {
-					return
+		for _, lane := range lanes {
+			for i, t := range p.script(lane) {
+				for a := range max(1, len(t.Attempts)) {
+					if !yield(fake.Place{Lane: lane, Turn: i, Attempt: a + 1}) {
+						return
+					}
 				}
 			}
 		}
@@ -108,12 +131,12 @@ func (p *past) places() func(yield func(fake.Place) bool) {
 }
 
 // item returns an item of an answer by its id, with those before it in the answer;
-// it is nil if the lane has none.
+// it is nil if no lane has it.
 func (p *past) item(id string) (item object, before []object) {
-	if at, ok := madeBy(p.lane, id); ok {
+	if at, ok := p.madeBy(id); ok {
 		return find(p.output(at), id)
 	}
-	for at := range p.places() {
+	for at := range p.places(p.lanes()...) {
 		if t, _ := p.turn(at); named(&t) {
 			if item, before = find(p.output(at), id); item != nil {
 				return item, before
@@ -125,10 +148,10 @@ func (p *past) item(id string) (item object, before []object) {
 
 // madeBy returns the place whose answer has an item of this id, if the server made
 // the id (rs_, the name of the answer, _ and a number).
-func madeBy(lane, id string) (at fake.Place, ok bool) {
+func (p *past) madeBy(id string) (at fake.Place, ok bool) {
 	_, rest, _ := strings.Cut(id, "_")
 	answer, _, _ := strings.Cut(rest, "_")
-	return placeOf(lane, answer)
+	return p.placeOf(answer)
 }
 
 func find(items []object, id string) (item object, before []object) {

@@ -3,6 +3,8 @@ package wire_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"net/http"
 	"strings"
 	"testing"
@@ -112,6 +114,58 @@ func TestPreviousResponse(t *testing.T) {
 	w = post(t, s, "/lane/other/openai/v1/responses", `{"model":"some-model","input":"well?","previous_response_id":"resp_`+otherAnswer+`"}`)
 	if !strings.Contains(w.Body.String(), "No tool output found for function call call_1.") {
 		t.Errorf("got %s", w.Body)
+	}
+}
+
+// A conversation may go on with another model, if no lane in the URL keeps them apart.
+func TestPreviousResponseOfAnotherModel(t *testing.T) {
+	for name, c := range map[string]struct {
+		lane   string
+		script []fake.Turn
+		before string
+		want   int
+	}{
+		"no lane":       {"", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusOK},
+		"no calls":      {"", thoughtful(), "resp_" + placeName("gpt-b", 0, 1), http.StatusBadRequest},
+		"ids of ours":   {"", opaque(), "resp_mine", http.StatusOK},
+		"a lane":        {"/lane/main", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &fake.Model{Lanes: map[string][]fake.Turn{"gpt-a": c.script, "gpt-b": {{Text: "as asked"}}, "main": c.script}}
+			s := wire.New(wire.Config{Model: m})
+			post(t, s, c.lane+"/openai/v1/responses", `{"model":"gpt-a","input":"hi"}`)
+			two := strings.Replace(itemOutput, "_1", "_2", 1)
+			w := post(t, s, c.lane+"/openai/v1/responses", `{"model":"gpt-b","previous_response_id":"`+c.before+`","input":[`+itemOutput+`,`+two+`]}`)
+			if w.Code != c.want || c.want == http.StatusOK && !strings.Contains(w.Body.String(), "as asked") {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			if r := s.Report(); c.want == http.StatusOK && !r.Held() {
+				t.Errorf("the report is %+v", r)
+			}
+		})
+	}
+}
+
+// placeName is the name that the server gives to an answer.
+func placeName(lane string, turn, attempt int) string {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%q %d %d", lane, turn, attempt)
+	return fmt.Sprintf("%04x%04x%08x", turn, attempt, h.Sum32())
+}
+
+// Names of answers that there cannot be are unknown ones.
+func TestStrictImpossiblePlaces(t *testing.T) {
+	for _, at := range [][2]int{{-1, 1}, {0, 0}, {0, -1}, {-5, -5}, {0, 3}, {1, 1}} {
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Text: "one"}, {Text: "two"}}})})
+		name := placeName("main", at[0], at[1])
+		w := post(t, s, "/lane/main/openai/v1/responses", responsesBody(itemUser, `"previous_response_id":"resp_`+name+`"`))
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("%v as the answer before: %d %s", at, w.Code, w.Body)
+		}
+		w = post(t, s, "/lane/main/openai/v1/responses", responsesBody(itemUser+`,{"type":"item_reference","id":"rs_`+name+`_0"}`))
+		if w.Code != http.StatusNotFound {
+			t.Errorf("%v as an item: %d %s", at, w.Code, w.Body)
+		}
 	}
 }
 

@@ -145,7 +145,7 @@ func (p *past) thoughts() []thought {
 		return p.said
 	}
 	p.said = []thought{}
-	for at := range p.places() {
+	for at := range p.places(p.lane) {
 		after := ""
 		for _, part := range p.answered(at) {
 			kind := blockKind(part)
