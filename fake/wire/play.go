@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
@@ -216,9 +218,9 @@ func (p *play) streamed(r *reply, events []llm.Event, end *llm.APIError) {
 	case end == nil:
 		if err := enc.End(write); err != nil {
 			p.cannot(r, err)
-		} else if p.provider == Gemini && !strings.HasPrefix(p.request.Model, "gemini-3") {
-			r.frames = finishWithLast(r.frames)
+			return
 		}
+		p.plain(r)
 	case end.Err == nil:
 		r.frames = append(r.frames, p.tell(end))
 	case p.turn.Error.Connection == fake.ConnectionReset:
@@ -226,6 +228,25 @@ func (p *play) streamed(r *reply, events []llm.Event, end *llm.APIError) {
 	default: // closed too early
 		r.open = true
 	}
+}
+
+// plain makes a stream that came to its end as the provider has it.
+func (p *play) plain(r *reply) {
+	switch {
+	case p.provider == Gemini && !strings.HasPrefix(p.request.Model, "gemini-3"):
+		r.frames = finishWithLast(r.frames)
+	case p.proto.Name() == chat && !p.asksUsage():
+		if at := usageAt(r); at >= 0 {
+			r.cut(at, at+1)
+		}
+	}
+}
+
+// asksUsage reports whether a request of Chat Completions asks for the usage of a
+// stream. What the codec itself would write is not in Extra.
+func (p *play) asksUsage() bool {
+	options, other := p.request.Extra["stream_options"]
+	return !other || gjson.GetBytes(options, "include_usage").Bool()
 }
 
 // tell is an error in a stream.

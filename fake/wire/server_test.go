@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -242,6 +243,20 @@ func TestOtherPaths(t *testing.T) {
 		_ = resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+}
+
+// A stream of Chat Completions tells the usage if it is asked for.
+func TestUsageIfAsked(t *testing.T) {
+	for options, want := range map[string]bool{
+		"": false, `,"stream_options":null`: false, `,"stream_options":{"include_usage":false}`: false,
+		`,"stream_options":{"include_usage":true}`: true, `,"stream_options":{"include_usage":true,"include_obfuscation":false}`: true,
+	} {
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one", Usage: llm.Usage{Input: 3, Output: 4}})})
+		w := post(t, s, "/openai/v1/chat/completions", `{"model":"m","stream":true`+options+`,"messages":[{"role":"user","content":"hi"}]}`)
+		if w.Code != http.StatusOK || strings.Contains(w.Body.String(), `"usage":{`) != want || !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
+			t.Errorf("with %q got %d %s", options, w.Code, w.Body)
 		}
 	}
 }

@@ -125,10 +125,10 @@ func TestPreviousResponseOfAnotherModel(t *testing.T) {
 		before string
 		want   int
 	}{
-		"no lane":       {"", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusOK},
-		"no calls":      {"", thoughtful(), "resp_" + placeName("gpt-b", 0, 1), http.StatusBadRequest},
-		"ids of ours":   {"", opaque(), "resp_mine", http.StatusOK},
-		"a lane":        {"/lane/main", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusBadRequest},
+		"no lane":     {"", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusOK},
+		"no calls":    {"", thoughtful(), "resp_" + placeName("gpt-b", 0, 1), http.StatusBadRequest},
+		"ids of ours": {"", opaque(), "resp_mine", http.StatusOK},
+		"a lane":      {"/lane/main", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &fake.Model{Lanes: map[string][]fake.Turn{"gpt-a": c.script, "gpt-b": {{Text: "as asked"}}, "main": c.script}}
