@@ -13,6 +13,7 @@ func strictChat(in inbound, body object) *refusal {
 	history := objects(body.get("messages"))
 	return cmp.Or(
 		unknownOpenAI(in, model),
+		unknownChatSetting(body, model),
 		chatFields(body, model),
 		chatTools(body.get("tools")),
 		chatMessages(history, model),

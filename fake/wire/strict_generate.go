@@ -17,6 +17,7 @@ func strictGenerate(in inbound, body object) *refusal {
 	contents := contentsIn(body.get("contents"))
 	return cmp.Or(
 		unknownGemini(in, model, method),
+		unknownGenerateSetting(body),
 		generateParts(contents),
 		generateSchemas(body),
 		generateTools(body.get("tools")),

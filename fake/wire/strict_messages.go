@@ -21,6 +21,7 @@ func strictMessages(in inbound, body object) *refusal {
 	history := saidIn(body.get("messages"))
 	return cmp.Or(
 		unknownClaude(in, model),
+		unknownMessagesSetting(body),
 		messagesFields(body),
 		messagesTools(body.get("tools")),
 		messagesBlocks(history),

@@ -13,6 +13,7 @@ func strictResponses(in inbound, body object) *refusal {
 	items := objects(body.get("input"))
 	e := cmp.Or(
 		unknownOpenAI(in, model),
+		unknownResponsesSetting(body),
 		responsesTools(body.get("tools")),
 		responsesItems(items),
 	)
