@@ -68,14 +68,17 @@ type calls struct {
 	ids  []string
 }
 
-// results refuses a turn that does not answer the calls.
+// results refuses a turn that does not answer the calls, first of all: a result behind
+// anything else answers none.
 func (c calls) results(next turn) *refusal {
 	answered := map[string]bool{}
 	for _, id := range c.ids {
 		answered[id] = false
 	}
+	late := false
 	for _, b := range next.blocks {
 		if b.kind != "tool_result" {
+			late = true
 			continue
 		}
 		id := b.text("tool_use_id")
@@ -86,7 +89,7 @@ func (c calls) results(next turn) *refusal {
 		case done:
 			return refused("SA-03", "%s: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", b.at, id)
 		}
-		answered[id] = true
+		answered[id] = !late
 	}
 	var open []string
 	for _, id := range c.ids {
