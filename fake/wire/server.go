@@ -94,7 +94,7 @@ func (x *exchange) serve(r *http.Request) {
 		x.refuse(unreadable(err))
 		return
 	}
-	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, key: x.key(r), models: x.models(), body: body}
+	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, key: x.key(r), models: x.models(), header: r.Header, body: body}
 	x.masked = masked(in.key)
 	if e := in.unauthorized(); e != nil {
 		x.refuse(e)

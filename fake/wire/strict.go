@@ -20,6 +20,7 @@ type inbound struct {
 	cfg    *Config
 	key    string // the credential
 	models []string
+	header http.Header
 	body   []byte
 	req    *llm.Request // nil if the codec cannot read the body
 	err    error        // why it cannot

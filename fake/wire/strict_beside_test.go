@@ -13,6 +13,29 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
+// Anthropic wants to know which version of its API a request means, in its header or,
+// behind Bedrock and Vertex AI, in its body.
+func TestStrictVersion(t *testing.T) {
+	for _, c := range []struct {
+		header, body string
+		want         int
+	}{
+		{"", claudeBody("some-model", claudeUser), http.StatusBadRequest},
+		{"2023-06-01", claudeBody("some-model", claudeUser), http.StatusOK},
+		{"", claudeBody("some-model", claudeUser, `"anthropic_version":"vertex-2023-10-16"`), http.StatusOK},
+	} {
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SA"], strings.NewReader(c.body))
+		r.Header.Set("X-Api-Key", "some-key")
+		r.Header.Set("Anthropic-Version", c.header)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code != c.want || c.want != http.StatusOK && !strings.Contains(w.Body.String(), "anthropic-version: header is required") {
+			t.Errorf("with %q, %s: %d %s", c.header, c.body, w.Code, w.Body)
+		}
+	}
+}
+
 // What no rule has is refused as the providers refuse it, without an id.
 func TestStrictBeside(t *testing.T) {
 	const chat, responses, messages, generate = "SO", "SR", "SA", "SG"
@@ -37,6 +60,11 @@ func TestStrictBeside(t *testing.T) {
 		"another kind of value":              {to: chat, body: chatBody("some-model", `{"role":"user","content":5}`), saidInPart: "Chat Completions"},
 		"an empty name on Responses":         {to: responses, body: responsesBody(itemUser + `,{"type":"function_call","call_id":"c","name":"","arguments":""}`), param: "input[1].name", code: "empty_string"},
 		"another kind of value on Responses": {to: responses, body: `{"input":5}`},
+		"arguments that are no text":         {to: chat, body: chatBody("some-model", chatUser+","+strings.ReplaceAll(chatCalled, `"{}"`, `{}`)+","+chatOne+","+chatTwo), param: "messages[1].tool_calls[0].function.arguments", code: "invalid_type", saidInPart: "Invalid type for 'messages[1].tool_calls[0].function.arguments': expected a string, but got an object instead."},
+		"a call without a type":              {to: chat, body: chatBody("some-model", chatUser+","+strings.ReplaceAll(chatCalled, `"type":"function",`, "")+","+chatOne+","+chatTwo), param: "messages[1].tool_calls[0].type", code: "missing_required_parameter", saidInPart: "Missing required parameter: 'messages[1].tool_calls[0].type'."},
+		"input that is a text":               {to: messages, body: claudeBody("some-model", claudeUser+","+strings.ReplaceAll(claudeCalled, `"input":{}`, `"input":"{}"`)+","+claudeResults(claudeOne, claudeTwo)), saidInPart: "messages.1.content.1.tool_use.input: Input should be a valid dictionary"},
+		"a text of space":                    {to: messages, body: claudeBody("some-model", `{"role":"user","content":" \n"}`), saidInPart: "messages: text content blocks must contain non-whitespace text"},
+		"a text of space beside another":     {to: messages, body: claudeBody("some-model", claudeMessage("user", `{"type":"text","text":"hi"}`, `{"type":"text","text":" "}`)), saidInPart: "messages: text content blocks must contain non-whitespace text"},
 		"an unknown model of Anthropic":      {to: messages, body: claudeBody("x", ""), status: 404, kind: "not_found_error", saidInPart: "model: x"},
 		"no messages of Anthropic":           {to: messages, body: `{"max_tokens":1}`, saidInPart: "messages: Field required"},
 		"an empty list of messages":          {to: messages, body: claudeBody("some-model", ""), saidInPart: "messages: at least one message is required"},

@@ -101,9 +101,20 @@ func chatCall(path string, c object, model string) *refusal {
 		e = tooLong("SO-10", path+"id", c.get("id").text(), 40)
 	}
 	if f := c.get("function").object(); f != nil {
-		e = cmp.Or(e, emptyName("SO-09", path+"function.name", f.get("name").text()))
+		e = cmp.Or(e, emptyName("SO-09", path+"function.name", f.get("name").text()), noText(path+"function.arguments", f.get("arguments")))
+	}
+	if e == nil && !c.get("type").given() {
+		e = missingParameter("", path+"type")
 	}
 	return e
+}
+
+// noText refuses arguments that are an object instead of its text.
+func noText(param string, args value) *refusal {
+	if !args.is('{') {
+		return nil
+	}
+	return refused("", "Invalid type for '%s': expected a string, but got an object instead.", param).at(param, "invalid_type")
 }
 
 // behindGateway reports whether a model is another's, as gateways name them

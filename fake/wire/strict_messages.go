@@ -20,6 +20,7 @@ func strictMessages(in inbound, body object) *refusal {
 	model := body.get("model").text()
 	history := saidIn(body.get("messages"))
 	return cmp.Or(
+		in.noVersion(body),
 		unknownClaude(in, model),
 		unknownMessagesSetting(body),
 		messagesFields(body),
@@ -36,6 +37,15 @@ func unknownClaude(in inbound, model string) *refusal {
 		return nil
 	}
 	return &refusal{status: http.StatusNotFound, kind: "not_found_error", message: "model: " + model}
+}
+
+// noVersion refuses a request that does not tell its version. Bedrock and Vertex AI have
+// it in the body.
+func (in inbound) noVersion(body object) *refusal {
+	if in.header.Get("Anthropic-Version") != "" || body.get("anthropic_version").given() {
+		return nil
+	}
+	return refused("", "anthropic-version: header is required")
 }
 
 func messagesFields(body object) *refusal {
@@ -189,6 +199,10 @@ func badBlock(b block) *refusal {
 	switch {
 	case b.kind == "text" && b.text("text") == "":
 		return refused("SA-11", "messages: text content blocks must be non-empty")
+	case b.kind == "text" && strings.TrimSpace(b.text("text")) == "":
+		return refused("", "messages: text content blocks must contain non-whitespace text")
+	case b.kind == "tool_use" && !b.get("input").is('{'):
+		return refused("", "%s.%s.input: Input should be a valid dictionary", b.at, b.kind)
 	case b.kind == "tool_use" && !isName(b.text("id")):
 		return refused("SA-05", pattern, b.at, b.kind, "id")
 	case b.kind == "tool_result" && !isName(b.text("tool_use_id")):

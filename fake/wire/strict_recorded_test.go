@@ -22,6 +22,7 @@ func post(t *testing.T, s *wire.Server, path, body string) *httptest.ResponseRec
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer some-key")
+	r.Header.Set("Anthropic-Version", "2023-06-01")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	return w

@@ -58,6 +58,7 @@ func asked(t *testing.T, s *wire.Server, path, key, body string) *httptest.Respo
 	if strings.TrimSpace(key) != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
+	r.Header.Set("Anthropic-Version", "2023-06-01")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	return w
