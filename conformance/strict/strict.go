@@ -9,6 +9,7 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -26,6 +27,7 @@ func Ask(ctx context.Context, turn fake.Turn, p protocol.Protocol, req *protocol
 		r.Header[name] = values
 	}
 	r.Header.Set("Authorization", "Bearer some-key") // every protocol takes it
+	r.Header.Set("Anthropic-Version", anthropic.Version)
 	w := httptest.NewRecorder()
 	server.ServeHTTP(w, r)
 	return w, server.Report()
