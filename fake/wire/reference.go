@@ -2,14 +2,16 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
 // spelled returns the body of a request with the whole conversation in it that
 // Responses lets a client leave out: items of this lane's answers stand in place of
-// the references to them, and those of the answer before in front of the others.
-// What cannot be found stays as it is.
+// the references to them, and the conversation that the answer before was given to, and
+// that answer, in front of the others. What cannot be found stays as it is.
 func (in inbound) spelled() []byte {
 	if in.proto.Name() != responses || !refers(in.body) || !jsonio.Valid(in.body) {
 		return in.body
@@ -17,10 +19,11 @@ func (in inbound) spelled() []byte {
 	d := jsonio.NewDec(jsonio.View(in.body))
 	body := value(d.Raw()).object()
 	p := in.past(body.get("model").text())
-	items, _ := p.answer(body.get("previous_response_id").text())
+	before := body.get("previous_response_id").text()
+	items, _ := p.answer(before)
 	for i, m := range body {
 		if m.key == "input" {
-			body[i].value = p.spelled(items, m.value)
+			body[i].value = p.spelled(in.asked[before], items, m.value)
 		}
 	}
 	return body.json()
@@ -31,14 +34,63 @@ func refers(body []byte) bool {
 	return bytes.Contains(body, []byte("item_reference")) || bytes.Contains(body, []byte("previous_response_id"))
 }
 
-// spelled returns an input with these items in front.
-func (p *past) spelled(items []object, input value) value {
+// inputs are those of the last requests to Responses that were answered.
+type inputs struct {
+	by    map[string]value // by the lane and the answer's id
+	order []string
+}
+
+// mostInputs are as many as are kept in mind; the first are forgotten first.
+const mostInputs = 1000
+
+// asked returns what the answer was given to that a request goes on from, by its id;
+// answers in other lanes have other ones.
+func (x *exchange) asked(body []byte) map[string]value {
+	if x.proto.Name() != responses || !refers(body) || !jsonio.Valid(body) {
+		return nil
+	}
+	d := jsonio.NewDec(jsonio.View(body))
+	id := value(d.Raw()).object().get("previous_response_id").text()
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	return map[string]value{id: x.server.inputs.by[x.lane+" "+id]}
+}
+
+// keep takes note of the input that a turn answers.
+func (x *exchange) keep(body []byte, t *fake.Turn) {
+	if x.proto.Name() != responses {
+		return
+	}
+	d := jsonio.NewDec(string(body))
+	input := (&past{}).spelled("", nil, value(d.Raw()).object().get("input"))
+	key := x.lane + " " + cmp.Or(t.ResponseID, "resp_"+name(x.place))
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	in := &x.server.inputs
+	if in.by == nil {
+		in.by = map[string]value{}
+	}
+	if _, known := in.by[key]; !known {
+		in.order = append(in.order, key)
+	}
+	in.by[key] = input
+	if len(in.order) > mostInputs {
+		delete(in.by, in.order[0])
+		in.order = in.order[1:]
+	}
+}
+
+// spelled returns an input with another and these items in front.
+func (p *past) spelled(before value, items []object, input value) value {
 	dst := []byte{'['}
 	add := func(item []byte) {
 		if len(dst) > 1 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, item...)
+	}
+	for _, v := range before.elements() {
+		add([]byte(v))
 	}
 	for _, it := range items {
 		add(it.json())

@@ -39,7 +39,8 @@ type Server struct {
 	mu     sync.Mutex
 	report Report
 	heard  map[string]*memory // by lane
-	models []string           // that have answered requests without a lane; only appended to
+	inputs inputs
+	models []string // that have answered requests without a lane; only appended to
 }
 
 // New returns a Server.
@@ -94,13 +95,14 @@ func (x *exchange) serve(r *http.Request) {
 		x.refuse(unreadable(err))
 		return
 	}
-	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, key: x.key(r), models: x.models(), header: r.Header, body: body}
+	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, key: x.key(r), models: x.models(), asked: x.asked(body), header: r.Header, body: body}
 	x.masked = masked(in.key)
 	if e := in.unauthorized(); e != nil {
 		x.refuse(e)
 		return
 	}
-	req, err := x.proto.DecodeRequest(x.path, in.spelled())
+	spelled := in.spelled()
+	req, err := x.proto.DecodeRequest(x.path, spelled)
 	if err == nil {
 		req = unmarked(req)
 		x.check(req)
@@ -122,6 +124,7 @@ func (x *exchange) serve(r *http.Request) {
 	}
 	x.place = place
 	x.answeredBy(place.Lane)
+	x.keep(spelled, turn)
 	x.answer(ctx, req, turn)
 }
 

@@ -20,6 +20,7 @@ type inbound struct {
 	cfg    *Config
 	key    string // the credential
 	models []string
+	asked  map[string]value // the input of requests that were answered, by the answer's id
 	header http.Header
 	body   []byte
 	req    *llm.Request // nil if the codec cannot read the body

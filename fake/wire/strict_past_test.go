@@ -108,12 +108,40 @@ func TestPreviousResponse(t *testing.T) {
 	for _, message := range m.Asked()[1].Messages {
 		heard = append(heard, string(message.Role))
 	}
-	if diff := cmp.Diff([]string{"assistant", "tool"}, heard); diff != "" {
+	if diff := cmp.Diff([]string{"user", "assistant", "tool"}, heard); diff != "" {
 		t.Errorf("the second request has messages of (-want +got):\n%s", diff)
 	}
 	w = post(t, s, "/lane/other/openai/v1/responses", `{"model":"some-model","input":"well?","previous_response_id":"resp_`+otherAnswer+`"}`)
 	if !strings.Contains(w.Body.String(), "No tool output found for function call call_1.") {
 		t.Errorf("got %s", w.Body)
+	}
+}
+
+// A whole loop goes by the ids of answers, a second after it and one of another prompt.
+func TestPreviousResponses(t *testing.T) {
+	turns := []fake.Turn{
+		{Calls: []fake.Call{{ID: "call_1", Name: "f", Args: "{}"}}}, {Calls: []fake.Call{{ID: "call_2", Name: "f", Args: "{}"}}}, {Text: "done"}, {Text: "bye"},
+	}
+	model := fake.NewModel(turns...)
+	model.Apart = true
+	s := wire.New(wire.Config{Model: model})
+	for _, prompt := range []string{"one", "one", "another"} {
+		input, before := `"`+prompt+`"`, ""
+		for step, want := range []string{"call_1", "call_2", "done", "bye"} {
+			w := post(t, s, "/openai/v1/responses", `{"model":"m","input":`+input+before+`}`)
+			var answer struct{ ID string }
+			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || !strings.Contains(w.Body.String(), want) {
+				t.Fatalf("%s, step %d: %s", prompt, step, w.Body)
+			}
+			before = `,"previous_response_id":"` + answer.ID + `"`
+			input = `[{"type":"function_call_output","call_id":"` + want + `","output":"x"}]`
+			if step > 1 {
+				input = `"go on"`
+			}
+		}
+	}
+	if r := s.Done(); !r.Held() {
+		t.Errorf("the report is %+v", r)
 	}
 }
 
