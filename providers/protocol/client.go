@@ -140,8 +140,8 @@ func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: the base URL cannot be used", name)
 	}
-	maps.Copy(hr.Header, r.Header)
-	maps.Copy(hr.Header, c.Header)
+	maps.Copy(hr.Header, r.Header.Clone()) // an authorizer may add to the values
+	maps.Copy(hr.Header, c.Header.Clone())
 	hr.Header.Set("Content-Type", "application/json")
 	header, query := hr.Header.Clone(), hr.URL.RawQuery
 	if c.Authorize != nil {

@@ -116,6 +116,36 @@ func TestClientRequest(t *testing.T) {
 	}
 }
 
+// shared is plain, with the same header for each request.
+type shared struct {
+	plain
+	header http.Header
+}
+
+func (s shared) EncodeRequest(*llm.Request) (*protocol.Request, error) {
+	return &protocol.Request{Path: "/say", Header: s.header}, nil
+}
+
+// An authorizer that adds to the values of a header adds to the request's own.
+func TestClientSharesNoHeader(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		stream(w, fmt.Sprint(r.Header["X-Mine"], r.Header["X-Plain"]), "bye")
+	})
+	mine, own := append(make([]string, 0, 2), "a"), append(make([]string, 0, 2), "b")
+	c.Header, c.Protocol = http.Header{"X-Mine": mine}, shared{header: http.Header{"X-Plain": own}}
+	c.Authorize = func(r *http.Request) error {
+		r.Header.Add("X-Mine", "c")
+		r.Header.Add("X-Plain", "d")
+		return nil
+	}
+	if got, err := ask(c); got != "[a c] [b d]bye" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if mine[:2][1] != "" || own[:2][1] != "" {
+		t.Errorf("the authorizer wrote into the headers of others: %q, %q", mine[:2], own[:2])
+	}
+}
+
 func TestClientBufferedAnswer(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "whole") })
 	if got, err := ask(c); got != "whole" || err != nil {
