@@ -33,7 +33,8 @@ type Client struct {
 	// signature. nil adds none. The values that it adds, in headers and the
 	// query, are kept out of every error, and so is a password of the BaseURL.
 	Authorize func(req *http.Request) error
-	// Header is sent with each request.
+	// Header is sent with each request. Authorization, X-Api-Key, Api-Key and
+	// X-Goog-Api-Key in it are kept out of every error; others are not.
 	Header http.Header
 	// MaxEvent and MaxAnswer bound the bytes of one event of a stream and of a
 	// whole answer, both after decompression. 0 is DefaultMaxEvent and

@@ -13,8 +13,11 @@ import (
 // Redacted stands for a credential.
 const Redacted = "[redacted]"
 
-// added returns the values that an authorizer has put into a request, each also
-// as its words: of "Bearer x" also "x".
+// credentials are the headers that are secret also where the Client has them.
+var credentials = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
+
+// added returns the values that an authorizer has put into a request, or the Client
+// into a header for credentials, each also as its words: of "Bearer x" also "x".
 func added(header http.Header, query string, req *http.Request) (secrets []string) {
 	note := func(v string) {
 		for _, s := range append([]string{v}, strings.Fields(v)...) {
@@ -24,8 +27,9 @@ func added(header http.Header, query string, req *http.Request) (secrets []strin
 		}
 	}
 	for name, values := range req.Header {
+		secret := slices.Contains(credentials, name)
 		for _, v := range values {
-			if !slices.Contains(header[name], v) {
+			if secret || !slices.Contains(header[name], v) {
 				note(v)
 			}
 		}
@@ -51,8 +55,12 @@ func added(header http.Header, query string, req *http.Request) (secrets []strin
 // gaps in any text.
 const leastSecret = 6
 
-// leastPiece is how much of a credential's beginning tells something of it.
+// leastPiece is how much of a credential's beginning and end tells something of it.
 const leastPiece = 4
+
+// mask stands for the rest of a credential: what providers write for it, and where
+// Beginning has cut a text.
+var mask = regexp.MustCompile(`\*+|\.{2,}|…|•+`)
 
 // masked is a key as OpenAI quotes it: its beginning, stars, its end.
 var masked = regexp.MustCompile(`[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_-]*`)
@@ -61,15 +69,39 @@ var masked = regexp.MustCompile(`[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_-]*`)
 // the most of it.
 func (a *answer) redact(text string) string {
 	for _, s := range a.secrets {
-		text = strings.ReplaceAll(text, s, Redacted)
-		for n := len(s) - 1; n >= leastPiece; n-- { // where Beginning has cut it
-			text = strings.ReplaceAll(text, s[:n]+cutMark, Redacted+cutMark)
-		}
+		text = redactMasked(strings.ReplaceAll(text, s, Redacted), s)
 	}
 	if len(a.secrets) > 0 {
 		text = masked.ReplaceAllString(text, Redacted)
 	}
 	return text
+}
+
+// redactMasked takes out what is shown of a credential around a mask.
+func redactMasked(text, secret string) string {
+	var out []byte
+	from := 0
+	for _, m := range mask.FindAllStringIndex(text, -1) {
+		if m[0] < from {
+			continue // it is of the end that was taken out
+		}
+		begins, ends := overlap(text[from:m[0]], secret), overlap(secret, text[m[1]:])
+		if begins+ends < leastPiece {
+			continue
+		}
+		out = append(append(out, text[from:m[0]-begins]...), Redacted...)
+		from = m[1] + ends
+	}
+	return string(append(out, text[from:]...))
+}
+
+// overlap returns how many bytes at the end of a b begins with.
+func overlap(a, b string) int {
+	n := min(len(a), len(b))
+	for !strings.HasPrefix(b, a[len(a)-n:]) {
+		n--
+	}
+	return n
 }
 
 // redacted is an error with another text. What it is can be asked, but it cannot be
