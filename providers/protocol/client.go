@@ -106,7 +106,7 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 	defer func() { _ = resp.Body.Close() }()
 	body := &bounded{from: resp.Body, left: orDefault(a.client.MaxAnswer, DefaultMaxAnswer)}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return a.refusal(resp, body)
+		return a.refusal(ctx, resp, body)
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
 		err = a.streamed(body)
@@ -192,13 +192,18 @@ func (a *answer) buffered(body io.Reader) error {
 }
 
 // refusal is the error of a status that is none of success.
-func (a *answer) refusal(resp *http.Response, body io.Reader) error {
-	data, _ := io.ReadAll(io.LimitReader(body, maxError)) // what there is of it
+func (a *answer) refusal(ctx context.Context, resp *http.Response, body io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(body, maxError)) // what there is of it
 	e := a.client.Protocol.DecodeError(resp.StatusCode, resp.Header, data)
 	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode < 400 {
 		e.Message = "a redirect, which is not followed; set the base URL to where it leads"
 	}
-	return a.told(resp, e)
+	out := a.told(resp, e)
+	if err != nil {
+		out.Err = a.broken(ctx, resp.StatusCode, err).Err
+		out.Retryable = out.Retryable && ctx.Err() == nil
+	}
+	return out
 }
 
 // told completes an error that the provider told.

@@ -311,6 +311,61 @@ func TestClientCancelled(t *testing.T) {
 	}
 }
 
+// Also while the body of a refusal comes, which is told as far as it came.
+func TestClientCancelledInRefusal(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(429)
+		_, _ = io.WriteString(w, "slow do")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	c.HTTP.Transport = reading{c.HTTP.Transport, cancel}
+	_, err := askIn(ctx, c)
+	if e := apiError(t, err); e.Retryable || e.Status != 429 || e.Message != "slow do" || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v (retryable: %t)", err, e.Retryable)
+	}
+}
+
+// reading calls what it has once a body has been read from.
+type reading struct {
+	http.RoundTripper
+	read func()
+}
+
+func (r reading) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.RoundTripper.RoundTrip(req)
+	if err == nil {
+		resp.Body = readBody{resp.Body, r.read}
+	}
+	return resp, err
+}
+
+type readBody struct {
+	io.ReadCloser
+	read func()
+}
+
+func (b readBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read()
+	return n, err
+}
+
+// A refusal that breaks off is told, and may be tried again.
+func TestClientCutRefusal(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		w.WriteHeader(429)
+		_, _ = io.WriteString(w, "slow do")
+	})
+	_, err := ask(c)
+	if e := apiError(t, err); !e.Retryable || e.Message != "slow do" || !errors.Is(err, protocol.ErrCutOff) {
+		t.Errorf("got %v (retryable: %t)", err, e.Retryable)
+	}
+}
+
 // Leaving early gives the connection up.
 func TestClientLeft(t *testing.T) {
 	gone := make(chan struct{})
