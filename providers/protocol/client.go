@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -104,11 +105,11 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 		return a.broken(ctx, 0, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body := &bounded{from: resp.Body, left: orDefault(a.client.MaxAnswer, DefaultMaxAnswer)}
+	body := bufio.NewReader(&bounded{from: resp.Body, left: orDefault(a.client.MaxAnswer, DefaultMaxAnswer)})
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return a.refusal(ctx, resp, body)
 	}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" || beginsStream(body) {
 		err = a.streamed(body)
 	} else {
 		err = a.buffered(body)
