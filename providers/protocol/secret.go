@@ -69,23 +69,26 @@ var masked = regexp.MustCompile(`[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_-]*`)
 // the most of it.
 func (a *answer) redact(text string) string {
 	for _, s := range a.secrets {
-		text = redactMasked(strings.ReplaceAll(text, s, Redacted), s)
+		text = strings.ReplaceAll(text, s, Redacted)
 	}
 	if len(a.secrets) > 0 {
-		text = masked.ReplaceAllString(text, Redacted)
+		text = masked.ReplaceAllString(redactMasked(text, a.secrets), Redacted)
 	}
 	return text
 }
 
-// redactMasked takes out what is shown of a credential around a mask.
-func redactMasked(text, secret string) string {
+// redactMasked takes out what is shown of credentials around a mask.
+func redactMasked(text string, secrets []string) string {
 	var out []byte
 	from := 0
 	for _, m := range mask.FindAllStringIndex(text, -1) {
 		if m[0] < from {
 			continue // it is of the end that was taken out
 		}
-		begins, ends := overlap(text[from:m[0]], secret), overlap(secret, text[m[1]:])
+		begins, ends := 0, 0
+		for _, s := range secrets {
+			begins, ends = max(begins, overlap(text[from:m[0]], s)), max(ends, overlap(s, text[m[1]:]))
+		}
 		if begins+ends < leastPiece {
 			continue
 		}

@@ -47,10 +47,12 @@ func TestClientKeepsMaskedKeys(t *testing.T) {
 			w.WriteHeader(401)
 			_, _ = io.WriteString(w, "wrong key "+shown)
 		})
-		c.Authorize = func(r *http.Request) error { r.Header.Set("X-Api-Key", key); return nil }
-		_, err := ask(c)
-		if got := strings.TrimPrefix(apiError(t, err).Message, "wrong key "); got != want {
-			t.Errorf("%s: got %s, want %s", shown, got, want)
+		for _, value := range []string{key, "Bearer " + key} {
+			c.Authorize = func(r *http.Request) error { r.Header.Set("Authorization", value); return nil }
+			_, err := ask(c)
+			if got := strings.TrimPrefix(apiError(t, err).Message, "wrong key "); got != want {
+				t.Errorf("%s: got %s, want %s", shown, got, want)
+			}
 		}
 	}
 }
