@@ -113,7 +113,7 @@ func generateRules() []Rule {
 		{"SG-13", "a function response without a name", 400, invalidArgument, "", ""},
 		{"SG-14", "an unknown member of a part", 400, invalidArgument, "", ""},
 		{"SG-15", "a `functionResponse.response` that is not an object", 400, invalidArgument, "", ""},
-		{"SG-16", "an unknown model", 404, "NOT_FOUND", "", ""},
+		{"SG-16", "an unknown model, or another method than the two", 404, "NOT_FOUND", "", ""},
 		{"SG-17", "a wrong key or none", 400, invalidArgument, "", "API_KEY_INVALID"},
 	}
 }

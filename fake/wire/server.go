@@ -5,10 +5,13 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
 )
 
 // Config says what a Server plays.
@@ -58,7 +61,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	lane, e, ok := route(r.URL.Path)
 	if !ok {
-		http.Error(w, "there is no such path; base URLs are /openai/v1, /anthropic and /gemini/v1beta, with /lane/NAME in front of them or without", http.StatusNotFound)
+		nowhere(w, r)
 		return
 	}
 	s.mu.Lock()
@@ -66,6 +69,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{server: s, endpoint: e, lane: lane, n: s.report.Requests, w: w, array: e.provider == Gemini && r.URL.Query().Get("alt") != "sse"}
 	s.mu.Unlock()
 	x.serve(r)
+}
+
+// noPath says where there is something.
+const noPath = "there is no such path; base URLs are /openai/v1, /anthropic and /gemini/v1beta, with /lane/NAME in front of them or without"
+
+// nowhere answers a request to a path that there is not, in the envelope of the provider
+// that it is below, if it is below one.
+func nowhere(w http.ResponseWriter, r *http.Request) {
+	_, rest := laneOf(r.URL.Path)
+	e := &refusal{status: http.StatusNotFound, kind: invalidRequest, message: r.Method + " " + r.URL.Path + ": " + noPath}
+	var to endpoint
+	switch {
+	case strings.HasPrefix(rest, "/openai/"):
+		to = endpoint{provider: OpenAI}
+	case strings.HasPrefix(rest, "/anthropic/"):
+		to, e.kind = endpoint{provider: Anthropic, proto: anthropic.Messages{}}, "not_found_error"
+	case strings.HasPrefix(rest, "/gemini/"):
+		to, e.kind = endpoint{provider: Gemini, proto: gemini.GenerateContent{}}, "NOT_FOUND"
+	default:
+		http.Error(w, noPath, e.status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.status)
+	_, _ = w.Write(e.body(to, "")) // the client may be gone
 }
 
 // exchange is one request and its answer.
@@ -87,6 +115,7 @@ const maxBody = 64 << 20
 
 func (x *exchange) serve(r *http.Request) {
 	if r.Method != http.MethodPost {
+		x.w.Header().Set("Allow", http.MethodPost)
 		x.refuse(&refusal{status: http.StatusMethodNotAllowed, message: "the method has to be POST"})
 		return
 	}

@@ -70,7 +70,6 @@ func TestStrictBeside(t *testing.T) {
 		"an empty list of messages":          {to: messages, body: claudeBody("some-model", ""), saidInPart: "messages: at least one message is required"},
 		"no schema":                          {to: messages, body: claudeBody("some-model", claudeUser, claudeTools(claudeTool("f", ""))), saidInPart: "tools.0.custom.input_schema: Field required"},
 		"a schema of another type":           {to: messages, body: claudeBody("some-model", claudeUser, claudeTools(claudeTool("f", `,"input_schema":{}`))), saidInPart: "tools.0.custom.input_schema.type: Input should be 'object'"},
-		"another method of Gemini":           {to: "/gemini/v1beta/models/some-model:countTokens", body: generateBody(geminiUser), kind: "INVALID_ARGUMENT", saidInPart: "countTokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"}), Models: []string{"some-model", ""}})

@@ -34,7 +34,7 @@ func (in inbound) modelInPath() (model, method string) {
 }
 
 func unknownGemini(in inbound, model, method string) *refusal {
-	if !in.unknownModel(model) {
+	if !in.unknownModel(model) && (method == "generateContent" || method == "streamGenerateContent") {
 		return nil
 	}
 	e := refused("SG-16", "models/%s is not found for API version v1beta, or is not supported for %s. Call ListModels to see the list of available models and their supported methods.", model, method)

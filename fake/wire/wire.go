@@ -61,11 +61,7 @@ type endpoint struct {
 
 // route finds what a path means.
 func route(path string) (lane string, e endpoint, ok bool) {
-	rest := path
-	if after, has := strings.CutPrefix(path, "/lane/"); has {
-		lane, rest, _ = strings.Cut(after, "/")
-		rest = "/" + rest
-	}
+	lane, rest := laneOf(path)
 	switch {
 	case rest == "/openai/v1/chat/completions":
 		return lane, endpoint{OpenAI, openai.Chat{}, "/chat/completions"}, true
@@ -80,6 +76,16 @@ func route(path string) (lane string, e endpoint, ok bool) {
 		}
 	}
 	return "", endpoint{}, false
+}
+
+// laneOf parts a path from the lane in front of it.
+func laneOf(path string) (lane, rest string) {
+	after, has := strings.CutPrefix(path, "/lane/")
+	if !has {
+		return "", path
+	}
+	lane, rest, _ = strings.Cut(after, "/")
+	return lane, "/" + rest
 }
 
 // key returns the credential of a request.
