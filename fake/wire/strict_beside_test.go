@@ -59,7 +59,7 @@ func TestStrictBeside(t *testing.T) {
 		"a bad name of a call":               {to: chat, body: chatBody("some-model", chatUser+","+chatCallAs("call_1", "a b")), param: "messages[1].tool_calls[0].function.name", code: "invalid_value"},
 		"another kind of value":              {to: chat, body: chatBody("some-model", `{"role":"user","content":5}`), saidInPart: "Chat Completions"},
 		"an empty name on Responses":         {to: responses, body: responsesBody(itemUser + `,{"type":"function_call","call_id":"c","name":"","arguments":""}`), param: "input[1].name", code: "empty_string"},
-		"another kind of value on Responses": {to: responses, body: `{"input":5}`},
+		"another kind of value on Responses": {to: responses, body: `{"model":"some-model","input":5}`},
 		"arguments that are no text":         {to: chat, body: chatBody("some-model", chatUser+","+strings.ReplaceAll(chatCalled, `"{}"`, `{}`)+","+chatOne+","+chatTwo), param: "messages[1].tool_calls[0].function.arguments", code: "invalid_type", saidInPart: "Invalid type for 'messages[1].tool_calls[0].function.arguments': expected a string, but got an object instead."},
 		"a call without a type":              {to: chat, body: chatBody("some-model", chatUser+","+strings.ReplaceAll(chatCalled, `"type":"function",`, "")+","+chatOne+","+chatTwo), param: "messages[1].tool_calls[0].type", code: "missing_required_parameter", saidInPart: "Missing required parameter: 'messages[1].tool_calls[0].type'."},
 		"input that is a text":               {to: messages, body: claudeBody("some-model", claudeUser+","+strings.ReplaceAll(claudeCalled, `"input":{}`, `"input":"{}"`)+","+claudeResults(claudeOne, claudeTwo)), saidInPart: "messages.1.content.1.tool_use.input: Input should be a valid dictionary"},

@@ -16,6 +16,7 @@ func strictChat(in inbound, body object) *refusal {
 		unknownChatSetting(body, model),
 		chatFields(body, model),
 		chatTools(body.get("tools")),
+		chatValues(body, model),
 		chatMessages(history, model),
 		mistralCounts(history, model),
 		chatOrder(history),

@@ -22,6 +22,7 @@ func strictGenerate(in inbound, body object) *refusal {
 		generateSchemas(body),
 		generateTools(body.get("tools")),
 		generateContents(contents),
+		generateValues(body, contents),
 		generateOrder(contents),
 		unsignedCall(contents, model),
 	)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"iter"
+	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
@@ -22,6 +23,12 @@ func (v value) text() string {
 	}
 	d := jsonio.NewDec(string(v))
 	return d.String()
+}
+
+// number returns a number; any other value is not ok.
+func (v value) number() (n float64, ok bool) {
+	n, err := strconv.ParseFloat(string(v), 64)
+	return n, err == nil
 }
 
 // elements are those of an array; any other value has none.

@@ -25,6 +25,8 @@ func strictMessages(in inbound, body object) *refusal {
 		unknownMessagesSetting(body),
 		messagesFields(body),
 		messagesTools(body.get("tools")),
+		in.messagesValues(body),
+		messagesSpeakers(history),
 		messagesBlocks(history),
 		messagesOrder(history),
 		in.past(model).thinking(body.get("thinking").get("type").text(), history),

@@ -4,7 +4,7 @@ import "strings"
 
 // claudeBody is a request of Anthropic Messages.
 func claudeBody(model, messages string, more ...string) string {
-	return `{"model":"` + model + `","max_tokens":9,"messages":[` + messages + `]` + strings.Join(append([]string{""}, more...), ",") + `}`
+	return `{"model":"` + model + `","max_tokens":9999,"messages":[` + messages + `]` + strings.Join(append([]string{""}, more...), ",") + `}`
 }
 
 // Messages of Anthropic.

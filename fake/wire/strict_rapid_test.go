@@ -36,7 +36,7 @@ func (d *drawn) private() (reasoning, call json.RawMessage) {
 	case "openai-responses":
 		return raw(fmt.Sprintf(`{"id":"rs_%d","encrypted_content":"gAAAAABo"}`, d.calls)), raw(fmt.Sprintf(`{"id":"fc_%d"}`, d.calls))
 	case "anthropic-messages":
-		return raw(`{"signature":"EqQBCg=="}`), raw(`{"cache_control":{"type":"ephemeral"}}`)
+		return raw(`{"signature":"EqQBCg=="}`), raw(`{"caller":{"type":"direct"}}`)
 	}
 	return raw(`{"thoughtSignature":"c2ln"}`), raw(`{"thoughtSignature":"c2ln"}`)
 }
@@ -93,6 +93,9 @@ func (d *drawn) request() *llm.Request {
 	}
 	s := &req.Settings
 	s.MaxTokens = rapid.IntRange(0, 99).Draw(d.T, "max")
+	if req.Extra != nil { // thinking has its share
+		s.MaxTokens += 1025
+	}
 	if d.yes("knobs") {
 		s.Temperature, s.TopP = new(1.0), new(0.5)
 		s.OutputSchema = rapid.SampledFrom([]json.RawMessage{nil, raw(`{"type":"object","properties":{"a":{"type":["string","null"]}},"additionalProperties":false}`)}).Draw(d.T, "schema")

@@ -16,6 +16,7 @@ func strictResponses(in inbound, body object) *refusal {
 		unknownResponsesSetting(body),
 		responsesTools(body.get("tools")),
 		responsesItems(items),
+		responsesValues(body),
 	)
 	if e != nil {
 		return e
@@ -52,6 +53,7 @@ func responsesItems(items []object) *refusal {
 		if e := cmp.Or(
 			badItemID(path+"id", it),
 			unknownMember(path, it),
+			halfItem(path, it),
 			tooLong("SR-15", path+"call_id", it.get("call_id").text(), 64),
 			badCallee(path+"name", it),
 			badContent(path, it),

@@ -1,0 +1,103 @@
+package wire_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+)
+
+// Values that no rule has, and that the providers refuse all the same, each with the
+// nearest that is taken.
+func TestStrictValues(t *testing.T) {
+	const chat, responses, messages, generate = "/openai/v1/chat/completions", "/openai/v1/responses", "/anthropic/v1/messages", "/gemini/v1beta/models/some-model:generateContent"
+	user := `"messages":[` + chatUser + `]`
+	ofChat := func(more string) string { return `{"model":"gpt-4o",` + more + `,` + user + `}` }
+	ofClaude := func(more string) string { return `{"model":"m","max_tokens":9,` + more + `,` + user + `}` }
+	marks := func(n int) string {
+		text := `{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}`
+		return `{"model":"m","max_tokens":9,"system":[` + text + `],"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],` +
+			`"messages":[{"role":"user","content":[` + strings.TrimSuffix(strings.Repeat(text+",", n-2), ",") + `]}]}`
+	}
+	claudeF := `"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":`
+	chatF := chatTool("f", "") + `,"tool_choice":{"type":"function","function":{"name":`
+	said := func(role, piece string) string {
+		return `{"model":"gpt-4o","messages":[{"role":"` + role + `","content":[` + piece + `]}]}`
+	}
+	tool := func(piece string) string {
+		return `{"model":"gpt-4o","messages":[` + chatCallOne + `,{"role":"tool","tool_call_id":"call_1","content":[` + piece + `]}]}`
+	}
+	const text, image = `{"type":"text","text":"x"}`, `{"type":"image_url","image_url":{"url":"http://x/y.png"}}`
+	items := func(items ...string) string { return `{"model":"m","input":[` + strings.Join(items, ",") + `]}` }
+	call, output := `{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`, `{"type":"function_call_output","call_id":"c","output":"x"}`
+	content := func(parts string) string { return `{"contents":[{"role":"user","parts":[` + parts + `]}]}` }
+	functions := func(names string) string {
+		return `{"tools":[{"functionDeclarations":[` + names + `]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},` + content(`{"text":"x"}`)[1:]
+	}
+	for name, c := range map[string]struct{ to, wrong, right, said string }{
+		"no model of Anthropic":       {messages, `{"max_tokens":9,` + user + `}`, `{"max_tokens":9,"anthropic_version":"bedrock-2023-05-31",` + user + `}`, "model: Field required"},
+		"fewer tokens than none":      {messages, `{"model":"m","max_tokens":-1,` + user + `}`, `{"model":"m","max_tokens":0,` + user + `}`, "max_tokens: Input should be"},
+		"heat of Anthropic":           {messages, ofClaude(`"temperature":1.1`), ofClaude(`"temperature":1`), "temperature: range: 0..1"},
+		"cold of Anthropic":           {messages, ofClaude(`"temperature":-0.1`), ofClaude(`"temperature":0`), "temperature: range: 0..1"},
+		"a budget":                    {messages, `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":2000},` + user + `}`, `{"model":"m","max_tokens":2001,"thinking":{"type":"enabled","budget_tokens":2000},` + user + `}`, "`max_tokens` must be greater than `thinking.budget_tokens`."},
+		"marks":                       {messages, marks(5), marks(4), "A maximum of 4 blocks with cache_control may be provided. Found 5."},
+		"an empty system":             {messages, ofClaude(`"system":[{"type":"text","text":""}]`), ofClaude(`"system":[{"type":"text","text":"x"}]`), "system: text content blocks"},
+		"any of no tools":             {messages, ofClaude(`"tools":[],"tool_choice":{"type":"any"}`), ofClaude(claudeF + `"any"}`), "tool_choice: "},
+		"a tool of none":              {messages, ofClaude(`"tool_choice":{"type":"tool","name":"f"}`), ofClaude(claudeF + `"tool","name":"f"}`), "tool_choice: "},
+		"another tool":                {messages, ofClaude(claudeF + `"tool","name":"g"}`), ofClaude(claudeF + `"auto"}`), "Tool 'g' not found in provided tools"},
+		"a block of nobody":           {messages, claudeBody("m", claudeMessage("user", `{"type":"zork"}`)), claudeBody("m", claudeMessage("user", `{"type":"image","source":{}}`)), "messages.0.content.0: Input tag 'zork' found"},
+		"a call of the user's":        {messages, claudeBody("m", claudeMessage("user", claudeSearch)), claudeBody("m", claudeUser+","+claudeMessage("assistant", claudeSearch)), "messages.0.content.0: Input tag 'server_tool_use' found"},
+		"the system first":            {messages, claudeBody("m", `{"role":"system","content":"x"},`+claudeUser), claudeBody("m", claudeUser+`,{"role":"system","content":"x"}`), `messages: Unexpected role "system".`},
+		"a role of Chat":              {messages, claudeBody("m", `{"role":"tool","content":"x"}`), claudeBody("m", claudeUser), "messages.0.role: Input should be 'user' or 'assistant'"},
+		"no model of Chat":            {chat, `{` + user + `}`, ofChat(`"temperature":2`), "you must provide a model parameter"},
+		"heat of Chat":                {chat, ofChat(`"temperature":2.5`), strings.Replace(ofChat(`"temperature":2.5`), "gpt-4o", "some-model", 1), "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 2.5 instead."},
+		"cold of Chat":                {chat, ofChat(`"temperature":-1`), ofChat(`"temperature":0`), "Invalid 'temperature': decimal below minimum value."},
+		"stops":                       {chat, ofChat(`"stop":["a","b","c","d","e"]`), ofChat(`"stop":["a","b","c","d"]`), "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length 5 instead."},
+		"another function":            {chat, ofChat(chatF + `"g"}}`), ofChat(chatF + `"f"}}`), "Tool choice 'g' not found in 'tools' parameter."},
+		"an image of a tool":          {chat, tool(image), tool(text), "Invalid 'messages[1]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL."},
+		"a piece of nobody":           {chat, said("user", `{"type":"zork"}`), said("user", text+","+image), "Invalid value: 'zork'. Supported values are: 'text',"},
+		"options of no stream":        {chat, ofChat(`"stream_options":{"include_usage":true}`), ofChat(`"stream":true,"stream_options":{"include_usage":true}`), "The 'stream_options' parameter is only allowed when 'stream' is enabled."},
+		"nothing":                     {responses, `{}`, `{"prompt":{"id":"p"}}`, "Missing required parameter: 'model'."},
+		"no input":                    {responses, `{"model":"m"}`, `{"model":"m","conversation":"c"}`, `One of "input" or`},
+		"an empty input":              {responses, items(), `{"model":"m","input":""}`, `One of "input" or`},
+		"an item of nobody":           {responses, items(itemUser, `{"type":"zork"}`), items(itemUser, `{"type":"web_search_call","id":"ws_1"}`), "Invalid value: 'zork'. Supported values are: 'additional_tools',"},
+		"a call without its id":       {responses, items(itemUser, strings.Replace(call, `"call_id":"c",`, "", 1)), items(itemUser, call, output), "Missing required parameter: 'input[1].call_id'."},
+		"a call with an empty id":     {responses, items(itemUser, strings.Replace(call, `"c"`, `""`, 1)), items(itemUser, call, output), "Invalid 'input[1].call_id': empty string."},
+		"an output without its id":    {responses, items(itemUser, call, strings.Replace(output, `"call_id":"c",`, "", 1)), items(itemUser, call, output), "Missing required parameter: 'input[2].call_id'."},
+		"an output of nothing":        {responses, items(itemUser, call, strings.Replace(output, `,"output":"x"`, "", 1)), items(itemUser, call, strings.Replace(output, `"x"`, `""`, 1)), "Missing required parameter: 'input[2].output'."},
+		"required of no tools":        {responses, `{"model":"m","input":"x","tool_choice":"required"}`, `{"model":"m","input":"x","tool_choice":"auto"}`, "Tool choice 'required' must be specified with 'tools' parameter."},
+		"any of no functions":         {generate, functions(""), functions(`{"name":"f"}`), "Function calling config is set without function_declarations."},
+		"two functions of one name":   {generate, functions(`{"name":"f"},{"name":"f"}`), functions(`{"name":"f"},{"name":"g"}`), "Duplicate function declaration found: f"},
+		"a part that is two things":   {generate, content(`{"text":"x","inlineData":{"mimeType":"image/png","data":"AA=="}}`), content(`{"text":"x"},{"inlineData":{"mimeType":"image/png","data":"AA=="}}`), "Invalid value at 'contents[0].parts[0]' (oneof), oneof field 'data' is already set. Cannot set 'inlineData'"},
+		"a part with two in one case": {generate, content(`{"text":"x","file_data":{"fileUri":"x"}}`), content(`{"text":"x","thought":true}`), "Invalid value at 'contents[0].parts[0]' (oneof)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+			w := post(t, s, c.to, c.wrong)
+			got := s.Report().Refusals
+			if w.Code != http.StatusBadRequest || len(got) != 1 || got[0].ID != "" || !strings.HasPrefix(got[0].Message, c.said) {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			if w := post(t, s, c.to, c.right); w.Code != http.StatusOK {
+				t.Errorf("the right request got %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+// chatCallOne is a turn of one call.
+const chatCallOne = `{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]}`
+
+// Thinking between calls has a budget of the whole turn.
+func TestStrictInterleavedBudget(t *testing.T) {
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SA"], strings.NewReader(claudeBody("m", claudeUser, `"thinking":{"type":"enabled","budget_tokens":20000}`)))
+	r.Header = http.Header{"X-Api-Key": {"some-key"}, "Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a", "b,interleaved-thinking-2025-05-14"}}
+	w := httptest.NewRecorder()
+	if s.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
