@@ -10,7 +10,8 @@
 // What Anthropic wants back unchanged stands as Opaque on the part that it came
 // with, an object of the members that llm has no field for, by their names on the
 // wire: the signature of a thinking block, citations, cache_control, the caller of
-// a call. A redacted_thinking block is Reasoning with the whole block as Opaque. A
+// a call. Those that are not known here stand together in a member "anthropic", so
+// that those of other providers are not sent. A redacted_thinking block is Reasoning with the whole block as Opaque. A
 // call that Anthropic ran itself is a ToolCall that says so; its result, and every
 // block of a type that is not known here, is llm.Unknown. The container of an
 // answer is in the Opaque of its message, and the last one of a history is sent

@@ -27,6 +27,9 @@ type openBlock struct {
 	callIndex int
 	pieces    bool   // arguments came after the start, and stand for those in it
 	args      []byte // those pieces, of a call that the provider runs
+
+	block llm.Unknown // one of a type that is not known
+	more  []string    // the deltas that came for it
 }
 
 // separator is an opaque datum that says nothing, but ends the part it is on: so
@@ -66,7 +69,9 @@ func (a *assembler) start(index int64, part llm.Part, emit func(llm.Event)) {
 			b.kind, b.callIndex = blockToolUse, a.calls
 			emit(llm.ToolCallStart{Index: b.callIndex, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
 		}
-	case llm.Media, llm.ToolResult, llm.Unknown:
+	case llm.Unknown:
+		b.kind, b.block, a.tail = blockUnknown, p, ""
+	case llm.Media, llm.ToolResult:
 		a.whole(p, emit)
 	}
 	a.open = append(a.open, b)
@@ -104,7 +109,8 @@ func (a *assembler) drop(index int64) {
 	a.open = slices.DeleteFunc(a.open, func(b openBlock) bool { return b.index == index })
 }
 
-// delta adds to a block. Deltas of unknown types are passed over.
+// delta adds to a block. Deltas of unknown types are passed over, but for those of a
+// block of an unknown type.
 func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
 	switch d.kind {
 	case "text_delta":
@@ -125,6 +131,10 @@ func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
 		b.cite(d.citation)
 	case "input_json_delta":
 		a.input(b, d.text, emit)
+	default:
+		if b.kind == blockUnknown {
+			b.more = append(b.more, d.raw)
+		}
 	}
 }
 
@@ -195,6 +205,9 @@ func (a *assembler) end(b *openBlock, emit func(llm.Event)) {
 			b.call.Args = string(b.args)
 		}
 		a.whole(b.call, emit)
+	case blockUnknown:
+		b.block.Raw = merged(b.block.Raw, b.more)
+		a.whole(b.block, emit)
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// The types of blocks that have an end of their own here.
+// The types of blocks that have an end of their own here. What stands for one that
+// is not known is no type on the wire.
 const (
+	blockUnknown  = "?"
 	blockText     = "text"
 	blockThinking = "thinking"
 	blockRedacted = "redacted_thinking"

@@ -16,7 +16,7 @@ func finishReason(word string) llm.FinishReason {
 		return llm.FinishToolCalls
 	case "max_tokens", "model_context_window_exceeded":
 		return llm.FinishLength
-	case "pause_turn":
+	case "pause_turn", "compaction": // the answer ends with a compaction block, to be gone on from
 		return llm.FinishPause
 	case "refusal":
 		return llm.FinishRefusal

@@ -193,7 +193,7 @@ func anyTurn(t *rapid.T) *llm.Turn {
 	}
 	f := pick(t, "finish", llm.Finish{Reason: llm.FinishStop, Raw: "end_turn"}, llm.Finish{Reason: llm.FinishStop, Raw: "stop_sequence"},
 		llm.Finish{Reason: llm.FinishToolCalls, Raw: "tool_use"}, llm.Finish{Reason: llm.FinishLength, Raw: "max_tokens"},
-		llm.Finish{Reason: llm.FinishLength, Raw: "model_context_window_exceeded"}, llm.Finish{Reason: llm.FinishPause, Raw: "pause_turn"},
+		llm.Finish{Reason: llm.FinishLength, Raw: "model_context_window_exceeded"}, llm.Finish{Reason: llm.FinishPause, Raw: "pause_turn"}, llm.Finish{Reason: llm.FinishPause, Raw: "compaction"},
 		llm.Finish{Reason: llm.FinishRefusal, Message: "no"}, llm.Finish{Reason: llm.FinishUnknown, Raw: "novel"})
 	turn.Finish, turn.RawFinish, turn.FinishMessage = f.Reason, f.Raw, f.Message
 	turn.Opaque = pick(t, "container", nil, raw(`{"container":{"id":"c"}}`))

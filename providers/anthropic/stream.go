@@ -48,6 +48,7 @@ type delta struct {
 	kind     string
 	text     string // of whichever type
 	citation string
+	raw      string // the whole of it
 }
 
 // Event implements protocol.Decoder.
@@ -175,10 +176,12 @@ func (s *decoder) readDelta(d *jsonio.Dec, to *delta) {
 		d.Skip()
 		return
 	}
+	from := d.Offset()
 	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
+			to.raw = d.Since(from)
 			return
 		}
 		switch key {
