@@ -168,7 +168,7 @@ func TestEncodeAnswer(t *testing.T) {
 func TestFinishReasons(t *testing.T) {
 	words := map[string]llm.FinishReason{
 		"STOP": llm.FinishStop, "MAX_TOKENS": llm.FinishLength, "SAFETY": llm.FinishContentFilter, "RECITATION": llm.FinishContentFilter,
-		"BLOCKLIST": llm.FinishContentFilter, "PROHIBITED_CONTENT": llm.FinishContentFilter, "SPII": llm.FinishContentFilter,
+		"BLOCKLIST": llm.FinishContentFilter, "PROHIBITED_CONTENT": llm.FinishContentFilter, "SPII": llm.FinishContentFilter, "MODEL_ARMOR": llm.FinishContentFilter,
 		"IMAGE_SAFETY": llm.FinishContentFilter, "IMAGE_PROHIBITED_CONTENT": llm.FinishContentFilter, "IMAGE_RECITATION": llm.FinishContentFilter,
 		"MALFORMED_FUNCTION_CALL": llm.FinishMalformedCall, "UNEXPECTED_TOOL_CALL": llm.FinishMalformedCall,
 		"MALFORMED_RESPONSE": llm.FinishError, "MISSING_THOUGHT_SIGNATURE": llm.FinishError,

@@ -18,6 +18,7 @@ var reasons = []struct {
 	{"BLOCKLIST", llm.FinishContentFilter},
 	{"PROHIBITED_CONTENT", llm.FinishContentFilter},
 	{"SPII", llm.FinishContentFilter},
+	{"MODEL_ARMOR", llm.FinishContentFilter},
 	{"IMAGE_SAFETY", llm.FinishContentFilter},
 	{"IMAGE_PROHIBITED_CONTENT", llm.FinishContentFilter},
 	{"IMAGE_RECITATION", llm.FinishContentFilter},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/llm"
@@ -70,9 +71,17 @@ func readPath(path string) (model string, delivery llm.Delivery, err error) {
 	return model, delivery, nil
 }
 
-// isGemini3 reports whether a model is of the third generation, which wants
-// signatures back and takes media in a tool's result.
-func isGemini3(model string) bool { return strings.Contains(model, "gemini-3") }
+// isGemini3 reports whether a model is of the third generation or a later one, which
+// wants signatures back and takes media in a tool's result. A name without a number
+// that ends with -latest (gemini-flash-latest) is of the newest one.
+func isGemini3(model string) bool {
+	_, version, _ := strings.Cut(model, "gemini-")
+	major := version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
+	if n, err := strconv.Atoi(major); err == nil {
+		return n >= 3
+	}
+	return strings.HasSuffix(version, "-latest")
+}
 
 // functionName is what Gemini takes as the name of a function.
 var functionName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
