@@ -17,7 +17,7 @@ func (e *requestEncoder) contents() error {
 	e.dst = append(appendKey(e.dst, "contents"), '[')
 	start := len(e.dst)
 	list := e.req.Messages
-	for i := 0; i < len(list); i++ {
+	for i := e.first(); i < len(list); i++ {
 		m := &list[i]
 		role, err := roleOf(m.Role)
 		if err != nil {
@@ -75,10 +75,17 @@ func (e *requestEncoder) parts(i int) error {
 		case llm.ToolResult:
 			err = e.result(i, &p)
 		case llm.ToolCall:
+			if ranElsewhere(&p) {
+				continue
+			}
 			sign := e.gemini3 && !called && !p.ProviderExecuted
 			called = called || sign
 			e.dst, err = appendCall(e.dst, &p, sign)
-		case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
+		case llm.Unknown:
+			if !resultElsewhere(p) {
+				e.dst, err = appendUnknown(e.dst, p)
+			}
+		case llm.Text, llm.Reasoning, llm.Media:
 			e.dst, err = appendPart(e.dst, p)
 		}
 		if err != nil {
@@ -218,12 +225,11 @@ const skipValidator = `"skip_thought_signature_validator"`
 
 // appendCall appends a call. With sign it gets a signature, if it has none.
 func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
-	if c.ProviderExecuted {
-		own := membersOf(c.Opaque)
-		if find(own, keyCode) == "" && find(own, keyToolCall) == "" {
-			return dst, fmt.Errorf("the call %q was run by another provider", c.Name)
-		}
-		return append(appendMembers(append(appendComma(dst), '{'), own), '}'), nil
+	switch {
+	case ranElsewhere(c):
+		return dst, fmt.Errorf("the call %q was run by another provider", c.Name)
+	case c.ProviderExecuted:
+		return append(appendMembers(append(appendComma(dst), '{'), membersOf(c.Opaque)), '}'), nil
 	}
 	rest := restOf(c.Opaque)
 	dst = append(appendKey(append(appendComma(dst), '{'), keyCall), '{')

@@ -19,9 +19,11 @@ const (
 	keyConfig     = "generationConfig"
 )
 
-// EncodeRequest implements protocol.Protocol. The errors name what Gemini cannot
-// say: a system message within the conversation, a part of another provider,
-// media whose content is not there, one call a turn at most.
+// EncodeRequest implements protocol.Protocol. System messages that come first are
+// the end of the system prompt, with an empty line between, and what another
+// provider ran itself is left out. The errors name what Gemini cannot say: a system
+// message within the conversation, another part of another provider, media whose
+// content is not there, one call a turn at most.
 func (GenerateContent) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	path, query, err := requestPath(req)
 	if err != nil {
@@ -76,9 +78,25 @@ func (e *requestEncoder) body() error {
 	return nil
 }
 
+// first is how many messages are the end of the system prompt.
+func (e *requestEncoder) first() (n int) {
+	for n < len(e.req.Messages) && e.req.Messages[n].Role == llm.RoleSystem {
+		n++
+	}
+	return n
+}
+
 func (e *requestEncoder) system() error {
-	if e.req.System != "" {
-		e.dst = append(appendMember(append(appendKey(e.dst, "systemInstruction"), `{"parts":[{`...), "text", e.req.System), `}]}`...)
+	prompt := e.req.System
+	for _, m := range e.req.Messages[:e.first()] {
+		if t := m.Text(); prompt == "" {
+			prompt = t
+		} else if t != "" {
+			prompt += "\n\n" + t
+		}
+	}
+	if prompt != "" {
+		e.dst = append(appendMember(append(appendKey(e.dst, "systemInstruction"), `{"parts":[{`...), "text", prompt), `}]}`...)
 	}
 	return nil
 }
