@@ -74,5 +74,6 @@ func (Messages) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte
 	w.dst = append(w.dst, "],"...)
 	w.dst = appendEnding(w.dst, llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage, Opaque: t.Opaque})
 	w.dst = appendUsage(append(w.dst, `,"usage":`...), usageOf(a, t.Usage))
+	w.dst = appendAnswer(w.dst, t.Opaque)
 	return append(w.dst, '}'), w.err
 }

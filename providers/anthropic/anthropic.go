@@ -15,7 +15,8 @@
 // call that Anthropic ran itself is a ToolCall that says so; its result, and every
 // block of a type that is not known here, is llm.Unknown. The container of an
 // answer is in the Opaque of its message, and the last one of a history is sent
-// back with the request.
+// back with the request; its stop sequence and members of it that are not known are
+// there too, and are not sent back.
 //
 // The facts are those of Anthropic's API reference ("Messages", "Streaming
 // messages", "Errors", "Structured outputs"). Beta features are asked for with the

@@ -74,7 +74,7 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	e.event(eventEnding, func(dst []byte) []byte {
 		dst = appendEnding(append(dst, `{"type":"message_delta","delta":{`...), e.finish)
 		dst = appendDeltaUsage(append(dst, `},"usage":`...), usageOf(e.answer, e.usage))
-		return append(dst, '}')
+		return append(appendAnswer(dst, e.finish.Opaque), '}')
 	})
 	e.event(eventStop, func(dst []byte) []byte { return append(dst, `{"type":"message_stop"}`...) })
 	return e.failure

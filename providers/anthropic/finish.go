@@ -46,16 +46,26 @@ func stopReason(reason llm.FinishReason, raw string) string {
 	return ""
 }
 
+// keyAnswer holds, in the opaque datum of a message, the members of the answer that
+// this package does not know. They are not sent back.
+const keyAnswer = "anthropic_answer"
+
+// The members of an ending that stand in that datum by themselves.
+const (
+	keyContainer    = "container"
+	keyStopSequence = "stop_sequence"
+)
+
 // ending is how an answer ended, as the wire tells it.
 type ending struct {
 	stop        string // stop_reason; empty until it came
 	explanation string // of a refusal
-	container   json.RawMessage
+	own, more   merger
 }
 
-// read takes the member key of an answer or of a message_delta's delta, if it is
-// one of the ending's.
-func (e *ending) read(d *jsonio.Dec, key string) {
+// read takes the member key of an answer or of a message_delta's delta. With keep it
+// keeps what is not known.
+func (e *ending) read(d *jsonio.Dec, key string, keep bool) {
 	switch key {
 	case "stop_reason":
 		if s := word(d); s != "" {
@@ -63,16 +73,25 @@ func (e *ending) read(d *jsonio.Dec, key string) {
 		}
 	case "stop_details":
 		e.readDetails(d)
-	case "container":
-		if d.Null() {
+	case keyContainer, keyStopSequence:
+		e.own.read(d, key)
+	case "role", "type":
+		d.Skip()
+	default:
+		if !keep {
+			d.Skip()
 			return
 		}
-		var m members
-		m.read(d, key)
-		e.container = m.object()
-	default:
-		d.Skip()
+		e.more.read(d, key)
 	}
+}
+
+// opaque is what is kept of an ending, or nil.
+func (e *ending) opaque() json.RawMessage {
+	if more := e.more.object(); more != nil {
+		e.own.set(keyAnswer, more)
+	}
+	return e.own.object()
 }
 
 func (e *ending) readDetails(d *jsonio.Dec) {
@@ -95,7 +114,7 @@ func (e *ending) readDetails(d *jsonio.Dec) {
 }
 
 func (e *ending) finish(id, model string) llm.Finish {
-	f := llm.Finish{Message: e.explanation, ResponseID: id, Model: model, Opaque: e.container}
+	f := llm.Finish{Message: e.explanation, ResponseID: id, Model: model, Opaque: e.opaque()}
 	if e.stop == "" {
 		return f
 	}
@@ -114,13 +133,24 @@ func appendEnding(dst []byte, f llm.Finish) []byte {
 	} else {
 		dst = append(dst, "null"...)
 	}
-	dst = append(dst, `,"stop_sequence":null`...)
+	sequence := []byte("null")
+	if m := member(f.Opaque, keyStopSequence); m != nil {
+		sequence = m
+	}
+	dst = appendMember(dst, keyStopSequence, sequence)
 	if f.Message != "" {
 		dst = append(dst, `,"stop_details":{"type":"refusal","category":null,"explanation":`...)
 		dst = append(jsonio.AppendString(dst, f.Message), '}')
 	}
-	if c := member(f.Opaque, "container"); c != nil {
-		dst = appendRaw(append(dst, `,"container":`...), c)
+	if c := member(f.Opaque, keyContainer); c != nil {
+		dst = appendMember(dst, keyContainer, c)
 	}
+	return dst
+}
+
+// appendAnswer appends the members of an answer that are not known, each behind a
+// comma.
+func appendAnswer(dst []byte, opaque json.RawMessage) []byte {
+	eachMember(member(opaque, keyAnswer), func(key string, raw []byte) { dst = appendMember(dst, key, raw) })
 	return dst
 }

@@ -104,7 +104,7 @@ var quirks = []quirk{
 		wire: "event: ping\ndata: {\"type\": \"ping\"}\n\nevent: ping\ndata: \n\nevent: novelty\ndata: not JSON\n\n" + stream(begin, `{"type":"novelty","index":7}`, textStart, says(`"Hello"`),
 			`{"type":"content_block_delta","index":0,"delta":{"type":"novel_delta","text":{"x":1},"novel":2}}`, `{"type":"ping"}`, says(`"."`), stop0,
 			`{"type":"content_block_start","index":1,"content_block":{"type":"novel_block","text":5, "name":[1]}}`, `{"type":"content_block_delta","index":1,"delta":{"type":"text_stuff","text":"no"}}`, stop1, endTurn, msgStop),
-		buffered: head + `{"type":"text","text":"Hello."},{"type":"novel_block","text":5, "name":[1]}],"novel":{},"stop_reason":"end_turn","usage":{"input_tokens":10,"output_tokens":5}}`,
+		buffered: head + `{"type":"text","text":"Hello."},{"type":"novel_block","text":5, "name":[1]}],"stop_reason":"end_turn","usage":{"input_tokens":10,"output_tokens":5}}`,
 		want:     ended(llm.FinishStop, "end_turn", llm.Text{Text: "Hello."}, llm.Unknown{Kind: "novel_block", Raw: raw(`{"type":"novel_block","text":5,"name":[1]}`)}),
 	},
 	{

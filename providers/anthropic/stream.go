@@ -155,7 +155,7 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 			}
 			d.Skip()
 		case "delta":
-			s.readDelta(d, &ev.delta)
+			s.readDelta(d, ev)
 		case "message":
 			s.readMessage(d, ev)
 		case "usage":
@@ -165,13 +165,18 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 			ev.error = d.Peek() != 'n'
 			d.Skip()
 		default:
+			if ev.kind == eventEnding {
+				s.ending.read(d, key, true)
+				continue
+			}
 			d.Skip()
 		}
 	}
 }
 
 // readDelta reads the delta of content_block_delta or message_delta.
-func (s *decoder) readDelta(d *jsonio.Dec, to *delta) {
+func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
+	to := &ev.delta
 	if d.Peek() != '{' {
 		d.Skip()
 		return
@@ -192,7 +197,7 @@ func (s *decoder) readDelta(d *jsonio.Dec, to *delta) {
 		case "citation":
 			to.citation = d.Raw()
 		default:
-			s.ending.read(d, key)
+			s.ending.read(d, key, ev.kind == eventEnding)
 		}
 	}
 }
@@ -226,6 +231,6 @@ func (s *decoder) readMember(d *jsonio.Dec, key string, ev *event) {
 		ev.usage = d.Peek() == '{'
 		s.counts.read(d)
 	default:
-		s.ending.read(d, key)
+		s.ending.read(d, key, true)
 	}
 }

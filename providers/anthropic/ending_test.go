@@ -1,0 +1,48 @@
+package anthropic_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// TestAnswerMembers shows what is kept of an answer beside what llm has fields for,
+// that it is written again, and that none of it is sent back but the container.
+func TestAnswerMembers(t *testing.T) {
+	const known, kept = `"container":{"id":"c"},"stop_sequence":"END"`, `"context_management":{"applied_edits":[1]},"novel":2`
+	want := raw(`{` + known + `,"anthropic_answer":{` + kept + `}}`)
+	buffered, err := decodeBuffered(head + `{"type":"text","text":"hi"}],` + known + `,"stop_reason":"stop_sequence","older":null,` + kept + `}`)
+	if diff := cmp.Diff(want, buffered.Opaque); diff != "" || err != nil {
+		t.Errorf("buffered: error %v (-want +got):\n%s", err, diff)
+	}
+	streamed, err := decode(strings.NewReader(stream(
+		`{"type":"message_start","message":{"type":"message","role":"assistant","container":{"id":"older"},"stop_sequence":null,"context_management":{"applied_edits":[]}}}`,
+		textStart, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi","p":"abc"},"p":"abc"}`, stop0,
+		`{"type":"message_delta","delta":{"stop_reason":"stop_sequence",`+known+`,"novel":2},"context_management":{"applied_edits":[1]},"older":null}`, msgStop)))
+	if diff := cmp.Diff(want, streamed.Opaque); diff != "" || err != nil {
+		t.Errorf("streamed: error %v (-want +got):\n%s", err, diff)
+	}
+
+	body, err := anthropic.Messages{}.EncodeAnswer(nil, protocol.Answer{}, buffered)
+	for _, m := range []string{`"stop_sequence":"END","container":{"id":"c"},"usage":{`, `},` + kept + `}`} {
+		if !strings.Contains(string(body), m) || err != nil {
+			t.Errorf("error %v, no %s in %s", err, m, body)
+		}
+	}
+	wire, err := encodeStream(protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishStop, Raw: "stop_sequence", Opaque: want}})
+	for _, m := range []string{`"stop_sequence":"END","container":{"id":"c"}},"usage":{`, `},` + kept + "}\n\n"} {
+		if !strings.Contains(wire, m) || err != nil {
+			t.Errorf("error %v, no %s in %s", err, m, wire)
+		}
+	}
+
+	again := encodeRequest(t, &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("hi"), buffered.Message()}})
+	if diff := cmp.Diff(`{"max_tokens":4096,"messages":[`+userHi+`,{"role":"assistant","content":[{"type":"text","text":"hi"}]}],"container":"c"}`, again); diff != "" {
+		t.Errorf("sent back (-want +got):\n%s", diff)
+	}
+}
