@@ -59,6 +59,9 @@ func merged(was *llm.Finish, f llm.Finish) *llm.Finish {
 	if f.Message == "" {
 		f.Message = was.Message
 	}
+	if f.Opaque == nil {
+		f.Opaque = was.Opaque
+	}
 	return &f
 }
 
@@ -164,7 +167,7 @@ func (GenerateContent) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) 
 		content = append(content, `],"role":"model"}`...)
 	}
 	u := llm.Usage{Input: a.Input}.Update(t.Usage)
-	finish := &llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage}
+	finish := &llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage, Opaque: t.Opaque}
 	return appendChunk(dst, a, string(content), finish, u), nil
 }
 
@@ -207,6 +210,9 @@ func appendChunk(dst []byte, a protocol.Answer, content string, finish *llm.Fini
 		if finish != nil && finish.Message != "" {
 			dst = appendMember(dst, "finishMessage", finish.Message)
 		}
+		if finish != nil {
+			dst = appendMembers(dst, keptOf(finish.Opaque, keyCandidate))
+		}
 		dst = append(dst, "}]"...)
 	}
 	dst = appendUsage(appendKey(dst, "usageMetadata"), u)
@@ -215,6 +221,9 @@ func appendChunk(dst []byte, a protocol.Answer, content string, finish *llm.Fini
 	}
 	if a.ID != "" {
 		dst = appendMember(dst, "responseId", a.ID)
+	}
+	if finish != nil {
+		dst = appendMembers(dst, keptOf(finish.Opaque, keyOfAnswer))
 	}
 	return append(dst, '}')
 }

@@ -26,6 +26,9 @@ type decoder struct {
 	reason  string // of the chunk
 	message string
 	blocked *llm.APIError
+	kept    kept
+	keeps   bool     // the chunk told more of kept
+	others  []member // of the candidate, likewise
 
 	known    bool // something of an answer came
 	answered bool // a candidate came
@@ -73,6 +76,7 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 		return fmt.Errorf("a chunk of the answer: %w", d.Err())
 	}
 	c.out, c.reason, c.message, c.blocked = c.out[:0], "", "", nil
+	c.keeps = false
 	var told *llm.APIError
 	kind := ""
 	for first := true; ; {
@@ -101,7 +105,8 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 		case "errorType": // beside an error that is a string, of imitators
 			kind = word(d)
 		default:
-			d.Skip()
+			c.kept.response.set(member{key, d.Raw()})
+			c.keeps = true
 		}
 	}
 	switch {
@@ -131,9 +136,12 @@ func (c *decoder) emit(emit func(llm.Event)) {
 		c.told = u
 		emit(u)
 	}
-	if c.reason != "" {
+	switch {
+	case c.reason != "":
 		c.finished = true
-		emit(llm.Finish{Reason: reasonOf(c.reason), Raw: c.reason, Message: c.message, ResponseID: c.id, Model: c.model})
+		emit(llm.Finish{Reason: reasonOf(c.reason), Raw: c.reason, Message: c.message, ResponseID: c.id, Model: c.model, Opaque: c.kept.opaque()})
+	case c.finished && c.keeps:
+		emit(llm.Finish{Opaque: c.kept.opaque()})
 	}
 }
 
@@ -167,6 +175,7 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 			d.Skip()
 			continue
 		}
+		c.others = c.others[:0]
 		calls, open, out := c.calls, c.open, len(c.out)
 		if c.candidate(d) != 0 {
 			c.calls, c.open, c.out = calls, open, c.out[:out]
@@ -174,6 +183,10 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 			continue
 		}
 		c.answered = true
+		for _, m := range c.others {
+			c.kept.candidate.set(m)
+			c.keeps = true
+		}
 	}
 }
 
@@ -190,7 +203,7 @@ func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 		if d.Null() {
 			continue
 		}
-		switch camel(key) {
+		switch key = camel(key); key {
 		case "content":
 			c.content(d)
 		case "finishReason":
@@ -200,7 +213,7 @@ func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 		case "index":
 			index = number(d)
 		default:
-			d.Skip()
+			c.others = append(c.others, member{key, d.Raw()})
 		}
 	}
 }
@@ -285,7 +298,7 @@ func (GenerateContent) DecodeAnswer(body []byte, emit func(llm.Event)) error {
 		return protocol.NotAnswer(body)
 	case !c.finished:
 		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer has no finish reason"})
-		emit(llm.Finish{Reason: llm.FinishUnknown, ResponseID: c.id, Model: c.model})
+		emit(llm.Finish{Reason: llm.FinishUnknown, ResponseID: c.id, Model: c.model, Opaque: c.kept.opaque()})
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ func TestDecoderEvents(t *testing.T) {
 			chunks(`{"new":[1],"candidates":[{"new":{},"content":{"new":1,"parts":[{"new":{}},{"text":"a","new":1,"partMetadata":{}},{},{"text":null},{"functionCall":{"name":"f","new":1}}]},"safetyRatings":[]}],"promptFeedback":{"safetyRatings":[]},"usageMetadata":{"trafficType":"ON_DEMAND","promptTokenCount":null,"candidatesTokenCount":"x","thoughtsTokenCount":-3,"cachedContentTokenCount":9007199254740994}}`, `{"usageMetadata":{"toolUsePromptTokenCount":9007199254740992}}`, `{"candidates":null}`, `{"candidates":[],"candidates":[{"finishReason":null,"content":null}]}`, `{"candidates":[{"finishReason":"STOP"}]}`),
 			[]llm.Event{
 				llm.PartDone{Part: llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part","part":{"new":{}}}`)}}, llm.TextDelta{Text: "a"}, llm.PartDone{Part: call("", "f", "{}")},
-				llm.Usage{Input: 9007199254740992}, llm.Finish{Reason: llm.FinishStop, Raw: "STOP"},
+				llm.Usage{Input: 9007199254740992},
+				llm.Finish{Reason: llm.FinishStop, Raw: "STOP", Opaque: opaque(`{"gemini_answer":{"candidate":{"new":{},"safetyRatings":[]},"response":{"new":[1]}}}`)},
 			},
 		},
 		"parts that are whole": {

@@ -1,0 +1,64 @@
+package gemini_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// TestAnswerMembers shows what is kept of an answer beside what llm has fields for,
+// that it is written again, and that none of it is sent back.
+func TestAnswerMembers(t *testing.T) {
+	const (
+		grounded = `"groundingMetadata":{"webSearchQueries":["q"]},"citationMetadata":{"citationSources":[{"uri":"u"}]}`
+		dated    = `"createTime":"2000-01-01T01:00:00Z"`
+		text     = `"content":{"parts":[{"text":"hi"}],"role":"model"}`
+	)
+	want := opaque(`{"gemini_answer":{"candidate":{` + grounded + `},"response":{` + dated + `}}}`)
+	chunks := func(chunks ...string) string { return "data: " + strings.Join(chunks, "\n\ndata: ") + "\n\n" }
+	for name, body := range map[string]string{
+		"with the finish": chunks(`{"candidates":[{` + text + `,"finishReason":"STOP","older":null,` + grounded + `}],` + dated + `}`),
+		"in any chunk": chunks(`{"candidates":[{`+text+`,"grounding_metadata":{}}]}`, `{"candidates":[{"index":1,"content":{},"safetyRatings":[]}]}`,
+			`{"candidates":[{"finishReason":"STOP",`+grounded+`}],`+dated+`}`),
+		"behind the finish": chunks(`{"candidates":[{`+text+`,"finishReason":"STOP"}]}`, `{"candidates":[{`+grounded+`}]}`, `{`+dated+`}`),
+	} {
+		turn, _, err := stream(strings.NewReader(body))
+		if diff := cmp.Diff(want, turn.Opaque); diff != "" || err != nil || turn.Finish != llm.FinishStop || turn.Text() != "hi" {
+			t.Errorf("%s: %v, %q, %q (-want +got):\n%s", name, err, turn.Finish, turn.Text(), diff)
+		}
+	}
+
+	const unfinished = `{"candidates":[{` + text + `,` + grounded + `}],` + dated + `}`
+	turn, err := whole([]byte(unfinished))
+	if diff := cmp.Diff(want, turn.Opaque); diff != "" || err != nil {
+		t.Errorf("without a finish: %v (-want +got):\n%s", err, diff)
+	}
+
+	turn.Finish = llm.FinishStop
+	tail := `"finishReason":"STOP","index":0,` + grounded + `}],"usageMetadata":{"promptTokenCount":0,"totalTokenCount":0,"promptTokensDetails":[{"modality":"TEXT","tokenCount":0}]},` + dated + `}`
+	body, err := codec.EncodeAnswer(nil, protocol.Answer{}, turn)
+	if diff := cmp.Diff(`{"candidates":[{`+text+`,`+tail, string(body)); diff != "" || err != nil {
+		t.Errorf("written: %v (-want +got):\n%s", err, diff)
+	}
+	var last string
+	enc := gemini.GenerateContent{}.NewEncoder(protocol.Answer{})
+	write := func(_ string, data []byte) { last = string(data) }
+	for _, f := range []llm.Finish{{Reason: llm.FinishStop, Opaque: want}, {Message: "m"}} {
+		if err := enc.Event(f, write); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = enc.End(write)
+	if diff := cmp.Diff(`{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},`+strings.Replace(tail, `"index":0,`, `"index":0,"finishMessage":"m",`, 1), last); diff != "" || err != nil {
+		t.Errorf("streamed: %v (-want +got):\n%s", err, diff)
+	}
+
+	if got := contents(t, "m", turn.Message()); got != `[{"parts":[{"text":"hi"}],"role":"model"}]` {
+		t.Errorf("sent back: %s", got)
+	}
+}
