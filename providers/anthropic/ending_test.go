@@ -16,7 +16,7 @@ import (
 func TestAnswerMembers(t *testing.T) {
 	const known, kept = `"container":{"id":"c"},"stop_sequence":"END"`, `"context_management":{"applied_edits":[1]},"novel":2`
 	want := raw(`{` + known + `,"anthropic_answer":{` + kept + `}}`)
-	buffered, err := decodeBuffered(head + `{"type":"text","text":"hi"}],` + known + `,"stop_reason":"stop_sequence","older":null,` + kept + `}`)
+	buffered, err := decodeBuffered(head + `{"type":"text","text":"hi"}],` + known + `,"stop_reason":"stop_sequence","older":null,"padding":"` + strings.Repeat("x", 32<<10) + `",` + kept + `}`)
 	if diff := cmp.Diff(want, buffered.Opaque); diff != "" || err != nil {
 		t.Errorf("buffered: error %v (-want +got):\n%s", err, diff)
 	}

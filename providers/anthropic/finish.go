@@ -47,8 +47,12 @@ func stopReason(reason llm.FinishReason, raw string) string {
 }
 
 // keyAnswer holds, in the opaque datum of a message, the members of the answer that
-// this package does not know. They are not sent back.
-const keyAnswer = "anthropic_answer"
+// this package does not know, but for those of over maxKept bytes, which would stand
+// in the history of every later step. They are not sent back.
+const (
+	keyAnswer = "anthropic_answer"
+	maxKept   = 32 << 10
+)
 
 // The members of an ending that stand in that datum by themselves.
 const (
@@ -78,11 +82,9 @@ func (e *ending) read(d *jsonio.Dec, key string, keep bool) {
 	case "role", "type":
 		d.Skip()
 	default:
-		if !keep {
-			d.Skip()
-			return
+		if raw := d.Raw(); keep && raw != "null" && len(raw) <= maxKept {
+			e.more.set(key, []byte(raw))
 		}
-		e.more.read(d, key)
 	}
 }
 

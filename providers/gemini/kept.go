@@ -3,12 +3,14 @@ package gemini
 import "encoding/json"
 
 // keyAnswer holds, in the opaque datum of a message, the members of the answer and
-// of its candidate that this package does not know, such as groundingMetadata. They
-// are not sent back.
+// of its candidate that this package does not know, such as groundingMetadata, but
+// for those of over maxKept bytes, which would stand in the history of every later
+// step. They are not sent back.
 const (
 	keyAnswer    = "gemini_answer"
 	keyCandidate = "candidate"
 	keyOfAnswer  = "response"
+	maxKept      = 32 << 10
 )
 
 // kept gathers these members; of those in several chunks the last one counts.
@@ -21,6 +23,9 @@ type named struct {
 }
 
 func (n *named) set(m member) {
+	if len(m.raw) > maxKept {
+		return
+	}
 	if i, has := n.at[m.key]; has {
 		n.members[i] = m
 		return

@@ -22,7 +22,7 @@ func TestAnswerMembers(t *testing.T) {
 	want := opaque(`{"gemini_answer":{"candidate":{` + grounded + `},"response":{` + dated + `}}}`)
 	chunks := func(chunks ...string) string { return "data: " + strings.Join(chunks, "\n\ndata: ") + "\n\n" }
 	for name, body := range map[string]string{
-		"with the finish": chunks(`{"candidates":[{` + text + `,"finishReason":"STOP","older":null,` + grounded + `}],` + dated + `}`),
+		"with the finish": chunks(`{"candidates":[{` + text + `,"finishReason":"STOP","older":null,"padding":"` + strings.Repeat("x", 32<<10) + `",` + grounded + `}],` + dated + `}`),
 		"in any chunk": chunks(`{"candidates":[{`+text+`,"grounding_metadata":{}}]}`, `{"candidates":[{"index":1,"content":{},"safetyRatings":[]}]}`,
 			`{"candidates":[{"finishReason":"STOP",`+grounded+`}],`+dated+`}`),
 		"behind the finish": chunks(`{"candidates":[{`+text+`,"finishReason":"STOP"}]}`, `{"candidates":[{`+grounded+`}]}`, `{`+dated+`}`),
