@@ -36,6 +36,10 @@ type Config struct {
 
 // Server is the fake provider. It is an http.Handler, safe for many requests at
 // once.
+//
+// It forgets nothing that its Report is made of: each refusal and violation takes some
+// hundred bytes, and each conversation as much as its answers, so a Server that serves
+// for long grows. Where that matters, take a new one now and then.
 type Server struct {
 	cfg Config
 
