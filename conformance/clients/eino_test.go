@@ -49,7 +49,7 @@ func TestEino(t *testing.T) {
 		})
 		// It knows of no ids and no signatures of calls.
 		t.Run("gemini-3/"+name, func(t *testing.T) {
-			geminiScript.with(signs{single: true, call: geminiScript.signs.call}).flawed(t, gemini("gemini-3-pro-preview").run, stream, "SG-04", "INV-01")
+			geminiScript.with(signs{single: true, call: geminiScript.signs.call}).flawed(t, gemini("gemini-3-pro-preview").run, stream, "SG-04", "INV-22")
 		})
 	}
 }

@@ -74,7 +74,7 @@ func (w *inputWriter) withoutLastThought(parts []llm.Part) []llm.Part {
 		case llm.Reasoning:
 			continue
 		case llm.Text:
-			if w.silent(&p) {
+			if w.silent(&p) || p.Text == "" && slices.ContainsFunc(parts[:n-1], func(q llm.Part) bool { return sameID(q, &p) }) {
 				continue
 			}
 		case llm.Media, llm.ToolCall, llm.ToolResult, llm.Unknown:
@@ -82,6 +82,13 @@ func (w *inputWriter) withoutLastThought(parts []llm.Part) []llm.Part {
 		return parts[:n]
 	}
 	return nil
+}
+
+// sameID reports whether reasoning has the id of a text, which is then not written
+// again (SR-04).
+func sameID(p llm.Part, t *llm.Text) bool {
+	r, ok := p.(llm.Reasoning)
+	return ok && memberText(r.Opaque, "id") == memberText(t.Opaque, "id")
 }
 
 // silent reports whether a text is empty and no item of the provider, or one that
