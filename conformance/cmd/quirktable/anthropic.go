@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/looptape/looptape/fake/wire"
+)
+
+func anthropicMessages(ctx context.Context, g game, url string) (string, error) {
+	client := anthropic.NewClient(option.WithBaseURL(wire.BaseURL(url, "", wire.Anthropic)), option.WithAPIKey(key),
+		option.WithMaxRetries(retries), option.WithHTTPClient(newHTTP()))
+	params := anthropic.MessageNewParams{
+		Model: "claude-opus-4-5", MaxTokens: 1024,
+		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question))},
+	}
+	for _, t := range tools {
+		schema := t.schema()
+		declared := anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{Properties: schema["properties"], Required: schema["required"].([]string)}, t.name)
+		declared.OfTool.Description = param.NewOpt(t.description)
+		params.Tools = append(params.Tools, declared)
+	}
+	return byHand(func() (*string, error) {
+		answer, err := anthropicMessage(ctx, client, params, g.streamed)
+		if err != nil {
+			return nil, err
+		}
+		params.Messages = append(params.Messages, answer.ToParam())
+		if answer.StopReason == anthropic.StopReasonPauseTurn {
+			return nil, nil
+		}
+		text := ""
+		var results []anthropic.ContentBlockParamUnion
+		for _, block := range answer.Content {
+			switch block := block.AsAny().(type) {
+			case anthropic.TextBlock:
+				text += block.Text
+			case anthropic.ToolUseBlock:
+				said, err := runTool(block.Name, block.Input)
+				if err != nil {
+					return nil, err
+				}
+				results = append(results, anthropic.NewToolResultBlock(block.ID, said, false))
+			}
+		}
+		if len(results) == 0 {
+			return &text, nil
+		}
+		params.Messages = append(params.Messages, anthropic.NewUserMessage(results...))
+		return nil, nil
+	})
+}
+
+func anthropicMessage(ctx context.Context, client anthropic.Client, params anthropic.MessageNewParams, stream bool) (*anthropic.Message, error) {
+	if !stream {
+		return client.Messages.New(ctx, params)
+	}
+	events := client.Messages.NewStreaming(ctx, params)
+	var answer anthropic.Message
+	for events.Next() {
+		if err := answer.Accumulate(events.Current()); err != nil {
+			return nil, err
+		}
+	}
+	return &answer, events.Err()
+}

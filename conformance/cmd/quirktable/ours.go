@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// ours is the loop of this project.
+var ours = player{
+	name: "looptape", says: "the loop of this project",
+	protocols: []string{"openai-chat", "openai-responses", "anthropic-messages", "gemini"},
+	start:     func() (play, stop) { return playOurs, func() error { return nil } },
+}
+
+// adapters are its clients of the providers; the base URL lacks what is in below.
+var adapters = map[string]struct {
+	provider  wire.Provider
+	protocol  protocol.Protocol
+	authorize func(*http.Request) error
+	below     string
+	model     string
+}{
+	"openai-chat":        {wire.OpenAI, openai.Chat{}, openai.Key(key), "", "gpt-4.1"},
+	"openai-responses":   {wire.OpenAI, openai.Responses{}, openai.Key(key), "", "gpt-4.1"},
+	"anthropic-messages": {wire.Anthropic, anthropic.Messages{}, anthropic.Key(key), "", "claude-opus-4-5"},
+	"gemini":             {wire.Gemini, gemini.GenerateContent{}, gemini.Key(key), "/v1beta", "gemini-3-pro-preview"},
+}
+
+// playOurs plays with the policies of the scenario.
+func playOurs(ctx context.Context, g game, url string) (end, error) {
+	cfg, err := scenario.Config(g.script)
+	if err != nil {
+		return end{}, err
+	}
+	a := adapters[g.protocol]
+	cfg.Model, cfg.MaxSteps, cfg.StallTimeout = a.model, maxSteps, patience
+	cfg.Retry = loop.Retry{Max: retries, Base: time.Millisecond}
+	if !g.streamed {
+		cfg.Delivery = llm.Buffered
+	}
+	for _, t := range tools {
+		own, err := loopTool(t)
+		if err != nil {
+			return end{}, err
+		}
+		cfg.Tools = append(cfg.Tools, own)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	agent, err := loop.New(&protocol.Client{
+		Protocol: a.protocol, BaseURL: wire.BaseURL(url, "", a.provider) + a.below, Authorize: a.authorize, HTTP: &http.Client{Transport: transport},
+	}, &cfg)
+	if err != nil {
+		return end{}, err
+	}
+	res, err := agent.Run(ctx, loop.Ask(question))
+	switch {
+	case ctx.Err() != nil:
+		return end{}, context.Cause(ctx)
+	case err != nil:
+		return end{failed: err.Error()}, nil
+	}
+	return end{text: lastText(res.Messages)}, nil
+}
+
+// lastText is the text of the last answer; empty if it said nothing.
+func lastText(messages []llm.Message) string {
+	if n := len(messages); n > 0 && messages[n-1].Role == llm.RoleAssistant {
+		return messages[n-1].Text()
+	}
+	return ""
+}
+
+func loopTool(t tool) (loop.Tool, error) {
+	schema, err := json.Marshal(t.schema())
+	if err != nil {
+		return loop.Tool{}, err
+	}
+	return loop.RawTool(t.name, t.description, schema, func(_ context.Context, call loop.Call) (loop.Output, error) {
+		var args map[string]string
+		if err := json.Unmarshal([]byte(call.Args), &args); err != nil {
+			return loop.Output{}, err
+		}
+		return loop.TextOutput(t.run(args[t.property])), nil
+	})
+}
