@@ -53,7 +53,11 @@ func hasFunction(tools value, name string) bool {
 func chatPieces(history []object) *refusal {
 	for i, m := range history {
 		for j, piece := range m.get("content").elements() {
-			switch kind, role := piece.get("type").text(), m.get("role").text(); kind {
+			kind, role := piece.get("type").text(), m.get("role").text()
+			if kind == "thinking" && role == "assistant" { // as QO-28 has it
+				continue
+			}
+			switch kind {
 			case "text", "input_audio", "refusal", "audio", "file":
 			case "image_url":
 				if role != "user" {

@@ -59,6 +59,7 @@ func TestStrictValues(t *testing.T) {
 		"another function":            {chat, ofChat(chatF + `"g"}}`), ofChat(chatF + `"f"}}`), "Tool choice 'g' not found in 'tools' parameter."},
 		"an image of a tool":          {chat, tool(image), tool(text), "Invalid 'messages[1]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL."},
 		"a piece of nobody":           {chat, said("user", `{"type":"zork"}`), said("user", text+","+image), "Invalid value: 'zork'. Supported values are: 'text',"},
+		"a thought of the user":       {chat, said("user", `{"type":"thinking","thinking":[]}`), said("assistant", `{"type":"thinking","thinking":[]},`+text), "Invalid value: 'thinking'."},
 		"options of no stream":        {chat, ofChat(`"stream_options":{"include_usage":true}`), ofChat(`"stream":true,"stream_options":{"include_usage":true}`), "The 'stream_options' parameter is only allowed when 'stream' is enabled."},
 		"nothing":                     {responses, `{}`, `{"prompt":{"id":"p"}}`, "Missing required parameter: 'model'."},
 		"no input":                    {responses, `{"model":"m"}`, `{"model":"m","conversation":"c"}`, `One of "input" or`},
