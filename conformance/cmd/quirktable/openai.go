@@ -55,6 +55,7 @@ func openAICompletion(ctx context.Context, client openai.Client, params openai.C
 	if !stream {
 		return client.Chat.Completions.New(ctx, params)
 	}
+	params.StreamOptions.IncludeUsage = param.NewOpt(true)
 	events := client.Chat.Completions.NewStreaming(ctx, params)
 	var acc openai.ChatCompletionAccumulator
 	for events.Next() {

@@ -10,7 +10,7 @@ function chat(client, { streamed, input }) {
     model,
     messages: [{ role: 'user', content: input }],
     tools: tools.map(({ run, ...f }) => ({ type: 'function', function: { ...f, function: run, parse: JSON.parse } })),
-    ...(streamed && { stream: true }),
+    ...(streamed && { stream: true, stream_options: { include_usage: true } }),
   }
   return client.chat.completions.runTools(body, { maxChatCompletions: maxSteps }).finalContent()
 }

@@ -8,7 +8,7 @@ const model = 'gpt-4.1'
 
 function chat(client, { streamed, input }) {
   const messages = [{ role: 'user', content: input }]
-  const body = { model, messages, tools: tools.map(({ run, ...f }) => ({ type: 'function', function: f })) }
+  const body = { model, messages, ...(streamed && { stream_options: { include_usage: true } }), tools: tools.map(({ run, ...f }) => ({ type: 'function', function: f })) }
   return loop(async () => {
     const answer = streamed
       ? await client.chat.completions.stream(body).finalChatCompletion()
