@@ -153,6 +153,7 @@ func TestResponsesRequestsMended(t *testing.T) {
 		{"nothing but reasoning (SR-07)", "input", `[]`, llm.Request{Messages: asked(rs(`{"id":"rs_1","summary":[]}`))}},
 		{"reasoning twice (SR-04)", "input", `[{"type":"reasoning","id":"rs_1","summary":[]},` + textWire + `]`, llm.Request{Messages: asked(rs(`{"id":"rs_1","summary":[]}`), rs(`{"id":"rs_1","summary":[]}`), text)}},
 		{"an empty text with the id of the reasoning before it (SR-04, SR-07)", "input", `[]`, llm.Request{Messages: asked(rs(`{"id":"rs_1","summary":[]}`), llm.Text{Opaque: json.RawMessage(`{"id":"rs_1"}`)})}},
+		{"an item with the id of the reasoning before it (SR-04, SR-07)", "input", `[]`, llm.Request{Messages: asked(rs(`{"id":"rs_1","summary":[]}`), llm.Unknown{Kind: "responses_item", Raw: json.RawMessage(`{"id":"rs_1","type":"x"}`)})}},
 		{"an empty text twice (SR-04)", "input", `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":""}],"id":"msg_1"}]`, llm.Request{Messages: append(
 			asked(llm.Text{Opaque: json.RawMessage(`{"id":"msg_1"}`)}), asked(llm.Text{Opaque: json.RawMessage(`{"id":"msg_1"}`)})...,
 		)}},

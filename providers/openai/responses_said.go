@@ -74,21 +74,28 @@ func (w *inputWriter) withoutLastThought(parts []llm.Part) []llm.Part {
 		case llm.Reasoning:
 			continue
 		case llm.Text:
-			if w.silent(&p) || p.Text == "" && slices.ContainsFunc(parts[:n-1], func(q llm.Part) bool { return sameID(q, &p) }) {
+			if w.silent(&p) || p.Text == "" && w.stands(parts[:n-1], p.Opaque) {
 				continue
 			}
-		case llm.Media, llm.ToolCall, llm.ToolResult, llm.Unknown:
+		case llm.Unknown:
+			if w.stands(parts[:n-1], p.Raw) {
+				continue
+			}
+		case llm.Media, llm.ToolCall, llm.ToolResult:
 		}
 		return parts[:n]
 	}
 	return nil
 }
 
-// sameID reports whether reasoning has the id of a text, which is then not written
-// again (SR-04).
-func sameID(p llm.Part, t *llm.Text) bool {
-	r, ok := p.(llm.Reasoning)
-	return ok && memberText(r.Opaque, "id") == memberText(t.Opaque, "id")
+// stands reports whether an item of this id stands in the request already or among
+// parts, as reasoning: it is then not written again (SR-04).
+func (w *inputWriter) stands(parts []llm.Part, item json.RawMessage) bool {
+	id := memberText(item, "id")
+	return id != "" && (w.seen[id] || slices.ContainsFunc(parts, func(p llm.Part) bool {
+		r, ok := p.(llm.Reasoning)
+		return ok && memberText(r.Opaque, "id") == id
+	}))
 }
 
 // silent reports whether a text is empty and no item of the provider, or one that
