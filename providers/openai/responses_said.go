@@ -10,37 +10,59 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// assistant writes the items of an assistant's message, each where it stood.
+// assistant writes the items of an assistant's message, each where it stood, but for
+// reasoning at the end: the provider refuses it without what came after it (SR-07).
 func (w *inputWriter) assistant(parts []llm.Part) error {
-	parts = w.withoutLastThought(withoutForeign(parts))
-	for i := 0; i < len(parts); i++ {
-		var err error
-		switch p := parts[i].(type) {
-		case llm.Text:
-			i += w.texts(parts[i:]) - 1
-		case llm.Reasoning:
-			w.reasoning(&p)
-		case llm.ToolCall:
-			if p.ProviderExecuted {
-				w.hosted(p.Opaque)
-			} else {
-				err = w.call(&p)
-			}
-		case llm.ToolResult:
-			w.hosted(p.Opaque)
-		case llm.Unknown:
-			if !w.repeated(p.Raw) {
-				w.next()
-				err = w.unknown(p)
-			}
-		case llm.Media:
-			err = fmt.Errorf(": an assistant's message cannot hold media, only text and calls")
-		}
+	parts = withoutForeign(parts)
+	last := len(w.dst)    // where reasoning begins that nothing has come after
+	var thoughts []string // its ids
+	for i := 0; i < len(parts); {
+		from := len(w.dst)
+		n, err := w.items(parts[i:])
 		if err != nil {
 			return fmt.Errorf(".parts[%d]%w", i, err)
 		}
+		r, thought := parts[i].(llm.Reasoning)
+		switch {
+		case len(w.dst) == from:
+		case thought:
+			thoughts = append(thoughts, memberText(r.Opaque, "id"))
+		default:
+			last, thoughts = len(w.dst), nil
+		}
+		i += n
+	}
+	w.dst = w.dst[:last]
+	for _, id := range thoughts {
+		delete(w.seen, id)
 	}
 	return nil
+}
+
+// items writes what parts begin with, and returns how many of them that is.
+func (w *inputWriter) items(parts []llm.Part) (n int, err error) {
+	switch p := parts[0].(type) {
+	case llm.Text:
+		return w.texts(parts), nil
+	case llm.Reasoning:
+		w.reasoning(&p)
+	case llm.ToolCall:
+		if p.ProviderExecuted {
+			w.hosted(p.Opaque)
+		} else {
+			err = w.call(&p)
+		}
+	case llm.ToolResult:
+		w.hosted(p.Opaque)
+	case llm.Unknown:
+		if !w.repeated(p.Raw) {
+			w.next()
+			err = w.unknown(p)
+		}
+	case llm.Media:
+		err = fmt.Errorf(": an assistant's message cannot hold media, only text and calls")
+	}
+	return 1, err
 }
 
 // withoutForeign takes out what is another provider's alone: calls that it ran
@@ -64,38 +86,6 @@ func withoutForeign(parts []llm.Part) []llm.Part {
 // itself.
 func isHosted(opaque json.RawMessage) bool {
 	return strings.HasSuffix(memberText(opaque, "type"), "_call")
-}
-
-// withoutLastThought takes reasoning off the end of a message, and text that says
-// nothing: the provider refuses reasoning without what came after it (SR-07).
-func (w *inputWriter) withoutLastThought(parts []llm.Part) []llm.Part {
-	for n := len(parts); n > 0; n-- {
-		switch p := parts[n-1].(type) {
-		case llm.Reasoning:
-			continue
-		case llm.Text:
-			if w.silent(&p) || p.Text == "" && w.stands(parts[:n-1], p.Opaque) {
-				continue
-			}
-		case llm.Unknown:
-			if w.stands(parts[:n-1], p.Raw) {
-				continue
-			}
-		case llm.Media, llm.ToolCall, llm.ToolResult:
-		}
-		return parts[:n]
-	}
-	return nil
-}
-
-// stands reports whether an item of this id stands in the request already or among
-// parts, as reasoning: it is then not written again (SR-04).
-func (w *inputWriter) stands(parts []llm.Part, item json.RawMessage) bool {
-	id := memberText(item, "id")
-	return id != "" && (w.seen[id] || slices.ContainsFunc(parts, func(p llm.Part) bool {
-		r, ok := p.(llm.Reasoning)
-		return ok && memberText(r.Opaque, "id") == id
-	}))
 }
 
 // silent reports whether a text is empty and no item of the provider, or one that
