@@ -165,6 +165,26 @@ type Unknown struct {
 	Raw  json.RawMessage
 }
 
+// OpaqueOf returns what a part carries for the provider; for an Unknown that is all of
+// it.
+func OpaqueOf(p Part) json.RawMessage {
+	switch p := p.(type) {
+	case Text:
+		return p.Opaque
+	case Reasoning:
+		return p.Opaque
+	case Media:
+		return p.Opaque
+	case ToolCall:
+		return p.Opaque
+	case ToolResult:
+		return p.Opaque
+	case Unknown:
+		return p.Raw
+	}
+	return nil
+}
+
 func (Text) part()       {}
 func (Reasoning) part()  {}
 func (Media) part()      {}

@@ -129,12 +129,9 @@ func tied(answers []llm.Message, m llm.Message) bool {
 func opaques(parts []llm.Part) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range parts {
-		editOpaque(p, func(raw json.RawMessage) json.RawMessage {
-			if raw != nil {
-				out[meaning(raw)] = true
-			}
-			return raw
-		})
+		if raw := llm.OpaqueOf(p); raw != nil {
+			out[meaning(raw)] = true
+		}
 	}
 	return out
 }

@@ -92,8 +92,8 @@ func says(what speech) func(w *world) {
 		}
 		said := slices.DeleteFunc(slices.Clone(got.Parts), func(p llm.Part) bool { return describePart(p) == "" })
 		for i, p := range want.Parts {
-			if got := opaque(said[i]); !holds(got, opaque(p)) {
-				w.report(Said, "the private data of part %d are %s, want %s", i, got, opaque(p))
+			if got := llm.OpaqueOf(said[i]); !holds(got, llm.OpaqueOf(p)) {
+				w.report(Said, "the private data of part %d are %s, want %s", i, got, llm.OpaqueOf(p))
 			}
 		}
 	}

@@ -70,25 +70,6 @@ func describeParts(parts []llm.Part) string {
 	return b.String()
 }
 
-// opaque is a part's private data.
-func opaque(p llm.Part) json.RawMessage {
-	switch p := p.(type) {
-	case llm.Text:
-		return p.Opaque
-	case llm.Reasoning:
-		return p.Opaque
-	case llm.Media:
-		return p.Opaque
-	case llm.ToolCall:
-		return p.Opaque
-	case llm.ToolResult:
-		return p.Opaque
-	case llm.Unknown:
-		return p.Raw
-	}
-	return nil
-}
-
 // holds reports whether private data have all members of those that are wanted.
 func holds(got, want json.RawMessage) bool {
 	if want == nil || llm.Canonical(string(got)) == llm.Canonical(string(want)) {

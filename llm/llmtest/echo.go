@@ -86,7 +86,7 @@ func history(messages []llm.Message) string {
 		}
 		for _, p := range m.Parts {
 			b.WriteString(describePart(p))
-			if raw := opaque(p); raw != nil {
+			if raw := llm.OpaqueOf(p); raw != nil {
 				fmt.Fprintf(&b, "  with %s\n", llm.Canonical(string(raw)))
 			}
 		}

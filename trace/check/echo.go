@@ -34,7 +34,7 @@ func isCall(p llm.Part) bool {
 
 func carries(m llm.Message) bool {
 	for _, p := range m.Parts {
-		if opaque(p) != nil {
+		if llm.OpaqueOf(p) != nil {
 			return true
 		}
 	}
@@ -121,7 +121,7 @@ func unlike(turn, echo *llm.Message, sameWords bool) string {
 	}
 	want, got := fixed(turn.Parts), fixed(echo.Parts)
 	for i, p := range want {
-		if i >= len(got) || !samePart(p.part, got[i].part) || sameWords && opaque(p.part) != nil && p.behind != got[i].behind {
+		if i >= len(got) || !samePart(p.part, got[i].part) || sameWords && llm.OpaqueOf(p.part) != nil && p.behind != got[i].behind {
 			return "the part " + partName(p.part) + " changed, moved or left out"
 		}
 	}
@@ -142,7 +142,7 @@ func fixed(parts []llm.Part) []standing {
 	var out []standing
 	behind := 0
 	for _, p := range parts {
-		if _, ok := p.(llm.ToolCall); ok || opaque(p) != nil {
+		if _, ok := p.(llm.ToolCall); ok || llm.OpaqueOf(p) != nil {
 			out = append(out, standing{p, behind})
 		}
 		if t, ok := p.(llm.Text); ok {
@@ -157,7 +157,7 @@ func fixed(parts []llm.Part) []standing {
 // samePart compares opaque data, and of reasoning the text as well: it is what
 // the signature signs. Of a call only its id matters here, see INV-09.
 func samePart(a, b llm.Part) bool {
-	if !bytes.Equal(opaque(a), opaque(b)) {
+	if !bytes.Equal(llm.OpaqueOf(a), llm.OpaqueOf(b)) {
 		return false
 	}
 	switch a := a.(type) {

@@ -44,7 +44,7 @@ func malformed(m llm.Message) string {
 		if unnamed(p) {
 			return fmt.Sprintf("has a call on part %d without the name of a tool", i)
 		}
-		if o := opaque(p); o != nil && !jsonio.Valid(o) {
+		if o := llm.OpaqueOf(p); o != nil && !jsonio.Valid(o) {
 			return fmt.Sprintf("has opaque data on part %d that is not JSON", i)
 		}
 	}
@@ -97,26 +97,6 @@ func partName(p llm.Part) string {
 		return p.Kind
 	}
 	return "nothing"
-}
-
-// opaque returns what a part carries for the provider; for an Unknown that is
-// all of it.
-func opaque(p llm.Part) json.RawMessage {
-	switch p := p.(type) {
-	case llm.Text:
-		return p.Opaque
-	case llm.Reasoning:
-		return p.Opaque
-	case llm.Media:
-		return p.Opaque
-	case llm.ToolCall:
-		return p.Opaque
-	case llm.ToolResult:
-		return p.Opaque
-	case llm.Unknown:
-		return p.Raw
-	}
-	return nil
 }
 
 // setup holds what stands outside the messages against INV-24.
