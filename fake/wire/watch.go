@@ -2,15 +2,12 @@ package wire
 
 import (
 	"cmp"
-	"encoding/json"
 	"hash/fnv"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
@@ -21,15 +18,6 @@ type memory struct {
 	by     map[uint64]*heard   // by a hash of the conversation
 	saying map[string][]*heard // by what the answer says, in the order of the requests
 	wrong  map[uint64]bool     // conversations that broke an invariant
-}
-
-// heard is what was answered to one conversation.
-type heard struct {
-	said     []llm.Message // one for each try that had another answer
-	hash     uint64        // of the conversation
-	request  int           // the first
-	lane     string        // of its URL
-	followed bool          // a request went on from it
 }
 
 // memory returns what is known of a lane. The caller holds the Server's lock.
@@ -43,6 +31,15 @@ func (s *Server) memory(lane string) *memory {
 		s.heard[lane] = m
 	}
 	return m
+}
+
+// heard is what was answered to one conversation.
+type heard struct {
+	said     []llm.Message // one for each try that had another answer
+	hash     uint64        // of the conversation
+	request  int           // the first
+	lane     string        // of its URL
+	followed bool          // a request went on from it
 }
 
 // check notes what is wrong with the messages that a client sends. What was sent
@@ -123,17 +120,6 @@ func tied(answers []llm.Message, m llm.Message) bool {
 		}
 	}
 	return false
-}
-
-// opaques is the set of the opaque data of parts.
-func opaques(parts []llm.Part) map[string]bool {
-	out := map[string]bool{}
-	for _, p := range parts {
-		if raw := llm.OpaqueOf(p); raw != nil {
-			out[meaning(raw)] = true
-		}
-	}
-	return out
 }
 
 // rewritten tells if the last answer among the messages is one of this lane, and what
@@ -259,156 +245,6 @@ func (p *play) said(r *reply) (m llm.Message, ok bool) {
 	return acc.Turn().Message(), true
 }
 
-// asEchoed is said with what a client may well make of it: ids of its own for calls
-// that came without one, or with one that another has, in the turn or before it, JSON
-// in another spelling, and, in Responses, items without their ids.
-func (x *exchange) asEchoed(said llm.Message, before, next []llm.Message) llm.Message {
-	if len(next) == 0 {
-		return said
-	}
-	echo := callsOf(next[0].Parts)
-	said.Parts = slices.Clone(said.Parts)
-	renamed := renames(callsOf(said.Parts), echo)
-	seen := map[string]bool{}
-	for _, m := range before {
-		for _, c := range m.Calls() {
-			seen[c.ID] = true
-		}
-	}
-	n := 0
-	for i, part := range said.Parts {
-		c, ok := part.(llm.ToolCall)
-		if !ok || c.ProviderExecuted {
-			said.Parts[i] = ranAs(part, next[0].Parts)
-			continue
-		}
-		if n < len(echo) {
-			if c.ID == "" || seen[c.ID] || c.Minted || renamed {
-				c.ID, c.ProviderID = echo[n].ID, echo[n].ProviderID
-			}
-			if mends(c.Args, echo[n].Args) {
-				c.Args = echo[n].Args
-			}
-			if !isName(c.Name) { // no provider takes it back as it is
-				c.Name = echo[n].Name
-			}
-			if x.proto.Name() == responses && echo[n].Opaque == nil {
-				c.Opaque = nil
-			}
-		}
-		seen[c.ID] = true
-		said.Parts[i] = c
-		n++
-	}
-	if x.proto.Name() == responses {
-		dropTextIDs(said.Parts, next[0].Parts)
-	}
-	respell(said.Parts, next[0].Parts)
-	return said
-}
-
-// renames reports whether an echo has the same calls under other ids, all of them: some
-// clients name calls by themselves.
-func renames(said, echo []llm.ToolCall) bool {
-	ids := map[string]bool{}
-	for _, c := range said {
-		ids[c.ID] = true
-	}
-	return slices.EqualFunc(said, echo, func(a, b llm.ToolCall) bool { return a.Name == b.Name && !ids[b.ID] })
-}
-
-// ranAs is a call that the provider ran, with its arguments as the echo spells them.
-func ranAs(part llm.Part, echo []llm.Part) llm.Part {
-	c, ok := part.(llm.ToolCall)
-	if !ok {
-		return part
-	}
-	for _, p := range echo {
-		if d, ok := p.(llm.ToolCall); ok && d.ProviderExecuted && d.ID == c.ID && mends(c.Args, d.Args) {
-			c.Args = d.Args
-		}
-	}
-	return c
-}
-
-// mends reports whether arguments stand for those that were said: clients read JSON
-// and write it again, with U+FFFD for halves of surrogate pairs, and none take back
-// what nests as deep as nobody means it.
-func mends(said, args string) bool {
-	if args == "{}" && strings.Count(said, "[")+strings.Count(said, "{") > maxNesting {
-		return true
-	}
-	var was, is any
-	return json.Unmarshal([]byte(said), &was) == nil && json.Unmarshal([]byte(args), &is) == nil && reflect.DeepEqual(was, is)
-}
-
-// maxNesting is how deep arguments may nest for a client to send them back.
-const maxNesting = 500
-
-// respell writes opaque data as the echo does, where they are the same JSON.
-func respell(said, echo []llm.Part) {
-	spelt := map[string]json.RawMessage{}
-	for _, p := range echo {
-		editOpaque(p, func(raw json.RawMessage) json.RawMessage {
-			spelt[meaning(raw)] = raw
-			return raw
-		})
-	}
-	for i, p := range said {
-		said[i] = editOpaque(p, func(raw json.RawMessage) json.RawMessage {
-			if same, ok := spelt[meaning(raw)]; ok {
-				return same
-			}
-			return raw
-		})
-	}
-}
-
-// meaning is the same text for all that is the same JSON to clients, to which 2.50 is
-// 2.5.
-func meaning(raw json.RawMessage) string {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return string(raw)
-	}
-	text, _ := json.Marshal(v) // it came from JSON
-	return string(text)
-}
-
-// inOnePiece is a message with texts that came in pieces as one, as Gemini streams them
-// and takes them back: what signs the last piece signs the whole.
-func inOnePiece(m llm.Message) llm.Message {
-	var parts []llm.Part
-	for _, p := range m.Parts {
-		t, ok := p.(llm.Text)
-		if n := len(parts) - 1; ok && n >= 0 {
-			if before, ok := parts[n].(llm.Text); ok && before.Opaque == nil {
-				t.Text = before.Text + t.Text
-				parts[n] = t
-				continue
-			}
-		}
-		parts = append(parts, p)
-	}
-	m.Parts = parts
-	return m
-}
-
-// dropTextIDs takes the opaque data off texts, if no text of the echo has any.
-func dropTextIDs(said, echo []llm.Part) {
-	for _, p := range echo {
-		if t, ok := p.(llm.Text); ok && t.Opaque != nil {
-			return
-		}
-	}
-	for i, p := range said {
-		if t, ok := p.(llm.Text); ok {
-			t.Opaque = nil
-			said[i] = t
-		}
-	}
-}
-
 func callsOf(parts []llm.Part) (calls []llm.ToolCall) {
 	for _, p := range parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
@@ -416,63 +252,4 @@ func callsOf(parts []llm.Part) (calls []llm.ToolCall) {
 		}
 	}
 	return calls
-}
-
-// cacheMark is the member that marks where a prompt may be cached. Clients move it
-// from request to request.
-const cacheMark = "cache_control"
-
-// unmarked returns the request without the marks for caching in its messages, which
-// are none of the conversation.
-func unmarked(req *llm.Request) *llm.Request {
-	out := *req
-	out.Messages = slices.Clone(req.Messages)
-	for i, m := range out.Messages {
-		m.Opaque = unmark(m.Opaque)
-		m.Parts = slices.Clone(m.Parts)
-		for j, p := range m.Parts {
-			m.Parts[j] = editOpaque(p, unmark)
-		}
-		out.Messages[i] = m
-	}
-	return &out
-}
-
-// editOpaque returns the part with other opaque data.
-func editOpaque(p llm.Part, edit func(json.RawMessage) json.RawMessage) llm.Part {
-	switch p := p.(type) {
-	case llm.Text:
-		p.Opaque = edit(p.Opaque)
-		return p
-	case llm.Reasoning:
-		p.Opaque = edit(p.Opaque)
-		return p
-	case llm.Media:
-		p.Opaque = edit(p.Opaque)
-		return p
-	case llm.ToolCall:
-		p.Opaque = edit(p.Opaque)
-		return p
-	case llm.ToolResult:
-		p.Opaque, p.Content = edit(p.Opaque), slices.Clone(p.Content)
-		for i, c := range p.Content {
-			p.Content[i] = editOpaque(c, edit)
-		}
-		return p
-	case llm.Unknown:
-		p.Raw = edit(p.Raw)
-		return p
-	}
-	return p
-}
-
-func unmark(opaque json.RawMessage) json.RawMessage {
-	if !gjson.GetBytes(opaque, cacheMark).Exists() {
-		return opaque
-	}
-	out, err := sjson.DeleteBytes(slices.Clone(opaque), cacheMark)
-	if err != nil || string(out) == "{}" {
-		return nil
-	}
-	return out
 }

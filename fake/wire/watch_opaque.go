@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// cacheMark is the member that marks where a prompt may be cached. Clients move it
+// from request to request.
+const cacheMark = "cache_control"
+
+// unmarked returns the request without the marks for caching in its messages, which
+// are none of the conversation.
+func unmarked(req *llm.Request) *llm.Request {
+	out := *req
+	out.Messages = slices.Clone(req.Messages)
+	for i, m := range out.Messages {
+		m.Opaque = unmark(m.Opaque)
+		m.Parts = slices.Clone(m.Parts)
+		for j, p := range m.Parts {
+			m.Parts[j] = editOpaque(p, unmark)
+		}
+		out.Messages[i] = m
+	}
+	return &out
+}
+
+func unmark(opaque json.RawMessage) json.RawMessage {
+	if !gjson.GetBytes(opaque, cacheMark).Exists() {
+		return opaque
+	}
+	out, err := sjson.DeleteBytes(slices.Clone(opaque), cacheMark)
+	if err != nil || string(out) == "{}" {
+		return nil
+	}
+	return out
+}
+
+// opaques is the set of the opaque data of parts.
+func opaques(parts []llm.Part) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range parts {
+		if raw := llm.OpaqueOf(p); raw != nil {
+			out[meaning(raw)] = true
+		}
+	}
+	return out
+}
+
+// meaning is the same text for all that is the same JSON to clients, to which 2.50 is
+// 2.5.
+func meaning(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	text, _ := json.Marshal(v) // it came from JSON
+	return string(text)
+}
+
+// editOpaque returns the part with other opaque data.
+func editOpaque(p llm.Part, edit func(json.RawMessage) json.RawMessage) llm.Part {
+	switch p := p.(type) {
+	case llm.Text:
+		p.Opaque = edit(p.Opaque)
+		return p
+	case llm.Reasoning:
+		p.Opaque = edit(p.Opaque)
+		return p
+	case llm.Media:
+		p.Opaque = edit(p.Opaque)
+		return p
+	case llm.ToolCall:
+		p.Opaque = edit(p.Opaque)
+		return p
+	case llm.ToolResult:
+		p.Opaque, p.Content = edit(p.Opaque), slices.Clone(p.Content)
+		for i, c := range p.Content {
+			p.Content[i] = editOpaque(c, edit)
+		}
+		return p
+	case llm.Unknown:
+		p.Raw = edit(p.Raw)
+		return p
+	}
+	return p
+}
