@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,7 +190,8 @@ func (o *played) problems() (list []string) {
 var deliveries = map[string]llm.Delivery{"streamed": llm.Streamed, "buffered": llm.Buffered}
 
 // golden is what goes over the wire and what the loop makes of it. Beside a plain
-// run, it is the lines that differ.
+// run, it is the lines that differ; the digits of the conversation, which differ in
+// each, are left off the ids then.
 func (o *played) golden(title string, plain *played) string {
 	var b strings.Builder
 	section := func(name string, got, usual []byte) {
@@ -197,7 +199,7 @@ func (o *played) golden(title string, plain *played) string {
 		if plain == nil {
 			b.Write(printable(got))
 		} else {
-			b.WriteString(lineDiff(printable(usual), printable(got)))
+			b.WriteString(lineDiff(printable(anyTalk(usual)), printable(anyTalk(got))))
 		}
 	}
 	for i, x := range o.exchanges {
@@ -213,13 +215,19 @@ func (o *played) golden(title string, plain *played) string {
 	return b.String()
 }
 
+// talks are the ids of Responses.
+var talks = regexp.MustCompile(`_([0-9a-f]{16})[0-9a-f]{8}`)
+
+// anyTalk is a text with ids that say nothing of the conversation.
+func anyTalk(text []byte) []byte { return talks.ReplaceAll(text, []byte("_$1")) }
+
 // like returns the exchange with the same request, or else the i-th.
 func (o *played) like(x exchanged, i int) exchanged {
 	if o == nil {
 		return exchanged{}
 	}
 	for _, y := range o.exchanges {
-		if bytes.Equal(x.request, y.request) {
+		if bytes.Equal(anyTalk(x.request), anyTalk(y.request)) {
 			return y
 		}
 	}

@@ -3,8 +3,6 @@ package wire
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"hash/fnv"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,7 +20,7 @@ import (
 // play is one answer that is being made. Quirks see it.
 type play struct {
 	endpoint
-	place   fake.Place
+	place   spot
 	request *llm.Request
 	turn    fake.Turn // as it is encoded
 	last    bool      // the script has no turn after it
@@ -120,7 +118,7 @@ func (p *play) fail(r *reply, e *llm.APIError) {
 // id tells the client what the request is called.
 func (p *play) id(r *reply, id string) {
 	if id == "" {
-		id = "req_" + name(p.place)
+		id = "req_" + p.place.name()
 	}
 	if header := p.idHeader(); header != "" {
 		r.header.Set(header, id)
@@ -136,7 +134,7 @@ func (p *play) meta() protocol.Answer {
 	if a.ID != "" {
 		return a
 	}
-	a.ID = name(p.place)
+	a.ID = p.place.name()
 	switch p.proto.(type) {
 	case openai.Chat:
 		a.ID = "chatcmpl-" + a.ID
@@ -146,22 +144,6 @@ func (p *play) meta() protocol.Answer {
 		a.ID = "msg_" + a.ID
 	}
 	return a
-}
-
-// name tells the answers of a script apart. The turn and the attempt can be read
-// from it (see placeOf).
-func name(p fake.Place) string {
-	h := fnv.New32a()
-	_, _ = fmt.Fprintf(h, "%q %d %d", p.Lane, p.Turn, p.Attempt) // a hash takes all
-	return fmt.Sprintf("%04x%04x%08x", p.Turn, p.Attempt, h.Sum32())
-}
-
-// placeOf returns the place in a lane that name makes a name of; ok is false if
-// there is none.
-func placeOf(lane, text string) (p fake.Place, ok bool) {
-	p.Lane = lane
-	n, _ := fmt.Sscanf(text, "%04x%04x", &p.Turn, &p.Attempt)
-	return p, n == 2 && p.Turn >= 0 && p.Attempt >= 1 && name(p) == text
 }
 
 // buffered makes r the answer in one piece.

@@ -163,7 +163,7 @@ func neverStopped(_ *play, r *reply) bool {
 }
 
 func calledByCode(p *play, r *reply) bool {
-	caller := `{"type":"code_execution_20250825","tool_id":"srvtoolu_` + name(p.place) + `"}`
+	caller := `{"type":"code_execution_20250825","tool_id":"srvtoolu_` + p.place.name() + `"}`
 	return r.edit(func(text string) string {
 		if gjson.Get(text, "content_block.type").Str == "tool_use" {
 			return put(text, "content_block.caller", caller)

@@ -100,7 +100,7 @@ func thinksBetween(_ *play, r *reply) bool {
 // ranItself puts what the provider ran before all else.
 func ranItself(did func(id string) []addedBlock) func(*play, *reply) bool {
 	return func(p *play, r *reply) (changed bool) {
-		for i, b := range did(name(p.place)) {
+		for i, b := range did(p.place.name()) {
 			changed = r.insert(i, b)
 		}
 		return changed

@@ -66,7 +66,7 @@ var responsesItemQuirks = []quirkForm{
 
 // ownID is an id of an item of the answer that no other item has.
 func (p *play) ownID(prefix string, n int) string {
-	return prefix + "_" + name(p.place) + "_own" + strconv.Itoa(n)
+	return prefix + "_" + p.place.name() + "_own" + strconv.Itoa(n)
 }
 
 // ownIDs gives the items of calls ids.

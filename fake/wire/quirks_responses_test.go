@@ -50,7 +50,7 @@ func sendsInOrder(n int, texts ...string) fact {
 		if len(o.exchanges) < n {
 			return nil
 		}
-		rest := string(o.exchanges[n-1].request)
+		rest := string(anyTalk(o.exchanges[n-1].request))
 		for _, text := range texts {
 			_, after, ok := strings.Cut(rest, text)
 			if ok {

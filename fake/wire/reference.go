@@ -63,7 +63,7 @@ func (x *exchange) keep(body []byte, t *fake.Turn) {
 	}
 	d := jsonio.NewDec(string(body))
 	input := (&past{}).spelled("", nil, value(d.Raw()).object().get("input"))
-	key := x.lane + " " + cmp.Or(t.ResponseID, "resp_"+name(x.place))
+	key := x.lane + " " + cmp.Or(t.ResponseID, "resp_"+x.place.name())
 	x.server.mu.Lock()
 	defer x.server.mu.Unlock()
 	in := &x.server.inputs

@@ -106,7 +106,7 @@ type exchange struct {
 	server *Server
 	lane   string
 	n      int
-	place  fake.Place
+	place  spot
 	w      http.ResponseWriter
 	array  bool   // a stream is one JSON array
 	masked string // what may be told of the key
@@ -155,7 +155,10 @@ func (x *exchange) serve(r *http.Request) {
 		x.refuse(&refusal{status: http.StatusBadRequest, script: true, message: err.Error()})
 		return
 	}
-	x.place = place
+	x.place.Place = place
+	if x.proto.Name() == responses {
+		x.place.talk = talkOf(x.known)
+	}
 	x.answeredBy(place.Lane)
 	x.keep(spelled, turn)
 	x.answer(ctx, req, turn)

@@ -133,7 +133,7 @@ func (x *exchange) refuse(e *refusal) {
 			e.kind = invalidArgument
 		}
 	}
-	id := "req_" + name(x.place)
+	id := "req_" + x.place.name()
 	x.server.mu.Lock()
 	x.server.report.Refusals = append(x.server.report.Refusals, Refusal{
 		Request: x.n, Protocol: x.proto.Name(), Lane: x.lane, ID: e.id,

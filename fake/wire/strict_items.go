@@ -147,9 +147,9 @@ func (p *past) anyTry(id string) string {
 	if !ok {
 		return id
 	}
-	at.Attempt = 0
+	at.Attempt, at.talk = 0, ""
 	kind, rest, _ := strings.Cut(id, "_")
-	return kind + "_" + name(at) + rest[strings.IndexByte(rest, '_')+1:]
+	return kind + "_" + at.name() + rest[strings.IndexByte(rest, '_')+1:]
 }
 
 // follows reports whether an item can come after reasoning.

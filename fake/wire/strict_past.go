@@ -18,7 +18,7 @@ type past struct {
 	lane  string
 	turns map[string][]fake.Turn // of each lane, each Repeat written out; none until they are asked for
 	said  []thought              // nil until it is asked for
-	sent  map[fake.Place][]object
+	sent  map[spot][]object
 }
 
 // past returns the past of a request for this model.
@@ -59,20 +59,20 @@ func (p *past) turn(at fake.Place) (t fake.Turn, ok bool) {
 	return t.Attempts[at.Attempt-1], true
 }
 
-// output returns the items of the answer at a place.
-func (p *past) output(at fake.Place) []object {
+// output returns the items of the answer at a spot.
+func (p *past) output(at spot) []object {
 	if items, ok := p.sent[at]; ok {
 		return items
 	}
 	if p.sent == nil {
-		p.sent = map[fake.Place][]object{}
+		p.sent = map[spot][]object{}
 	}
 	p.sent[at] = p.rendered(at)
 	return p.sent[at]
 }
 
-func (p *past) rendered(at fake.Place) []object {
-	t, ok := p.turn(at)
+func (p *past) rendered(at spot) []object {
+	t, ok := p.turn(at.Place)
 	if !ok {
 		return nil
 	}
@@ -92,27 +92,27 @@ func (p *past) rendered(at fake.Place) []object {
 // answer returns the items of an answer by its id; ok is false if no lane has such an
 // answer.
 func (p *past) answer(id string) (items []object, ok bool) {
-	if at, ok := p.placeOf(strings.TrimPrefix(id, "resp_")); ok {
-		_, ok = p.turn(at)
+	if at, ok := p.spotOf(strings.TrimPrefix(id, "resp_")); ok {
+		_, ok = p.turn(at.Place)
 		return p.output(at), ok
 	}
 	for at := range p.places(p.lanes()...) {
 		if t, _ := p.turn(at); id != "" && t.ResponseID == id {
-			return p.output(at), true
+			return p.output(spot{at, talkOf(0)}), true
 		}
 	}
 	return nil, false
 }
 
-// placeOf returns the place in any of the lanes that name makes a name of; ok is false
-// if there is none.
-func (p *past) placeOf(text string) (at fake.Place, ok bool) {
+// spotOf returns the spot in any of the lanes that text is the name of; ok is false if
+// there is none.
+func (p *past) spotOf(text string) (at spot, ok bool) {
 	for _, lane := range p.lanes() {
-		if at, ok = placeOf(lane, text); ok {
+		if at, ok = spotOf(lane, text); ok {
 			return at, true
 		}
 	}
-	return fake.Place{}, false
+	return spot{}, false
 }
 
 // places are those of the lanes' scripts.
@@ -138,7 +138,7 @@ func (p *past) item(id string) (item object, before []object) {
 	}
 	for at := range p.places(p.lanes()...) {
 		if t, _ := p.turn(at); named(&t) {
-			if item, before = find(p.output(at), id); item != nil {
+			if item, before = find(p.output(spot{at, talkOf(0)}), id); item != nil {
 				return item, before
 			}
 		}
@@ -146,12 +146,12 @@ func (p *past) item(id string) (item object, before []object) {
 	return nil, nil
 }
 
-// madeBy returns the place whose answer has an item of this id, if the server made
+// madeBy returns the spot whose answer has an item of this id, if the server made
 // the id (rs_, the name of the answer, _ and a number).
-func (p *past) madeBy(id string) (at fake.Place, ok bool) {
+func (p *past) madeBy(id string) (at spot, ok bool) {
 	_, rest, _ := strings.Cut(id, "_")
 	answer, _, _ := strings.Cut(rest, "_")
-	return p.placeOf(answer)
+	return p.spotOf(answer)
 }
 
 func find(items []object, id string) (item object, before []object) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
@@ -18,10 +19,10 @@ import (
 // What the server itself says in the lane main: the names of its first answer, of
 // the same when it is asked for again and in another lane, and of the third one.
 const (
-	thirdAnswer = "00020001a82cfc9b"
-	firstAnswer = "00000001855b9691"
-	secondTry   = "00000002825b91d8"
-	otherAnswer = "00000001cbeff0d2"
+	thirdAnswer = "00020001a82cfc9b00000000"
+	firstAnswer = "00000001855b969100000000"
+	secondTry   = "00000002825b91d800000000"
+	otherAnswer = "00000001cbeff0d200000000"
 )
 
 // thoughtful is a script whose first turn thinks and calls.
@@ -78,6 +79,8 @@ func responsesPastRows() []strictRow {
 		{id: "SR-11", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_1")), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "Previous response with id 'resp_1' not found."},
 		{id: "SR-11", name: "behind the script", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+thirdAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
 		{id: "SR-11", name: "of an attempt that is not there", script: []fake.Turn{{Attempts: []fake.Turn{{Text: "the first turn"}}}}, wrong: responsesBody(itemUser, previous("resp_"+secondTry)), right: responsesBody(itemUser, previous("resp_"+firstAnswer))},
+		{id: "SR-11", name: "without its conversation", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+firstAnswer[:16])), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
+		{id: "SR-11", name: "of a conversation that cannot be", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+firstAnswer[:23]+"x")), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
 		{id: "SR-11", name: "of another lane", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+otherAnswer)), right: responsesBody(itemUser, `"previous_response_id":null`)},
 	}
 }
@@ -93,11 +96,12 @@ func TestPreviousResponse(t *testing.T) {
 	m := fake.NewModel(thoughtful()...)
 	s := wire.New(wire.Config{Model: m})
 	const path = "/lane/main/openai/v1/responses"
-	if w := post(t, s, path, `{"model":"some-model","input":"hi"}`); !strings.Contains(w.Body.String(), "the first turn") {
+	w := post(t, s, path, `{"model":"some-model","input":"hi"}`)
+	if !strings.Contains(w.Body.String(), "the first turn") {
 		t.Fatalf("got %s", w.Body)
 	}
 	two := strings.Replace(itemOutput, "_1", "_2", 1)
-	w := post(t, s, path, responsesBody(itemOutput+","+two, `"previous_response_id":"resp_`+firstAnswer+`"`))
+	w = post(t, s, path, responsesBody(itemOutput+","+two, `"previous_response_id":`+gjson.Get(w.Body.String(), "id").Raw))
 	if !strings.Contains(w.Body.String(), "the second turn") {
 		t.Errorf("got %s", w.Body)
 	}
@@ -174,11 +178,11 @@ func TestPreviousResponseOfAnotherModel(t *testing.T) {
 	}
 }
 
-// placeName is the name that the server gives to an answer.
+// placeName is the name that the server gives to an answer, in some conversation.
 func placeName(lane string, turn, attempt int) string {
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%q %d %d", lane, turn, attempt)
-	return fmt.Sprintf("%04x%04x%08x", turn, attempt, h.Sum32())
+	return fmt.Sprintf("%04x%04x%08x00000000", turn, attempt, h.Sum32())
 }
 
 // Names of answers that there cannot be are unknown ones.

@@ -169,7 +169,7 @@ func (p *past) answered(at fake.Place) []llm.Part {
 	if p.req != nil {
 		asked.Model, asked.Delivery = p.req.Model, p.req.Delivery
 	}
-	a := &play{endpoint: p.endpoint, place: at, request: asked, turn: t}
+	a := &play{endpoint: p.endpoint, place: spot{Place: at}, request: asked, turn: t}
 	r, _ := a.shows(p.cfg.Quirks)
 	m, _ := a.said(r)
 	return m.Parts

@@ -1,0 +1,118 @@
+package wire_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+)
+
+// Two clients of one lane go on by the ids of answers, in every order in which their
+// requests can come: each gets the answers that it would get alone, to what it said
+// itself.
+func TestPreviousResponsesApart(t *testing.T) {
+	again := fake.Turn{Text: "again"}
+	script := []fake.Turn{{Text: "one"}, {Attempts: []fake.Turn{{Text: "two"}, again}}, {Attempts: []fake.Turn{{Text: "three"}, again}}}
+	for name, says := range map[string]map[rune][]string{
+		"another first input":  {'a': {"A", "go on", "and on"}, 'b': {"B", "go on", "and on"}},
+		"another second input": {'a': {"hi", "A", "and on"}, 'b': {"hi", "B", "and on"}},
+		"another third input":  {'a': {"hi", "go on", "A"}, 'b': {"hi", "go on", "B"}},
+		"the same":             {'a': {"hi", "go on", "and on"}, 'b': {"hi", "go on", "and on"}},
+	} {
+		for _, lane := range []string{"", "/lane/main"} {
+			for _, order := range merges("aaa", "bbb") {
+				t.Run(name+lane+"/"+order, func(t *testing.T) {
+					model := &fake.Model{Turns: script, Apart: true}
+					s := wire.New(wire.Config{Model: model})
+					clients := map[rune]*byIDs{'a': {}, 'b': {}}
+					for _, who := range order {
+						c := clients[who]
+						c.say(t, s, lane, says[who][len(c.heard)])
+						asked := model.Asked()
+						if diff := cmp.Diff(says[who][:len(c.heard)], userTexts(asked[len(asked)-1])); diff != "" {
+							t.Errorf("what %c said (-want +got):\n%s", who, diff)
+						}
+					}
+					for who, c := range clients {
+						if diff := cmp.Diff([]string{"one", "two", "three"}, c.heard); diff != "" {
+							t.Errorf("what %c heard (-want +got):\n%s", who, diff)
+						}
+					}
+					if r := s.Done(); !r.Held() {
+						t.Errorf("the report is %+v", r)
+					}
+				})
+			}
+		}
+	}
+}
+
+// The id of an answer is the same each time the conversation is.
+func TestResponseIDs(t *testing.T) {
+	ids := func(lane, first string) [2]string {
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"})})
+		var c byIDs
+		c.say(t, s, lane, first)
+		one := c.id
+		c.say(t, s, lane, "go on")
+		return [2]string{one, c.id}
+	}
+	here := ids("/lane/a", "hi")
+	if again := ids("/lane/a", "hi"); again != here {
+		t.Errorf("the answers are %q and, at a second time, %q", here, again)
+	}
+	for _, other := range [][2]string{ids("/lane/b", "hi"), ids("/lane/a", "ho")} {
+		if other[0] == here[0] || other[1] == here[1] {
+			t.Errorf("the answers are %q, and those of another conversation %q", here, other)
+		}
+	}
+}
+
+// byIDs is a client of Responses that says what is new, and names the answer before.
+type byIDs struct {
+	id    string
+	heard []string
+}
+
+func (c *byIDs) say(t *testing.T, s *wire.Server, lane, text string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"model":"m","input":%q`, text)
+	if c.id != "" {
+		body += fmt.Sprintf(`,"previous_response_id":%q`, c.id)
+	}
+	w := post(t, s, lane+"/openai/v1/responses", body+"}")
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	c.id = gjson.Get(w.Body.String(), "id").Str
+	c.heard = append(c.heard, gjson.Get(w.Body.String(), "output.0.content.0.text").Str)
+}
+
+func userTexts(req *llm.Request) (texts []string) {
+	for _, m := range req.Messages {
+		if m.Role == llm.RoleUser {
+			texts = append(texts, m.Text())
+		}
+	}
+	return texts
+}
+
+// merges are all orders of two texts' letters that keep the order of each.
+func merges(a, b string) (all []string) {
+	if a == "" || b == "" {
+		return []string{a + b}
+	}
+	for _, rest := range merges(a[1:], b) {
+		all = append(all, a[:1]+rest)
+	}
+	for _, rest := range merges(a, b[1:]) {
+		all = append(all, b[:1]+rest)
+	}
+	return all
+}
