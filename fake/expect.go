@@ -75,8 +75,9 @@ func (d *differ) contain(what string, want []string, got string) {
 	}
 }
 
-// diff returns what is wrong with a request, or nothing.
-func (e *Expect) diff(req *llm.Request) string {
+// diff returns what is wrong with a request, or nothing. Plain results do not tell
+// whether they are errors.
+func (e *Expect) diff(req *llm.Request, plain bool) string {
 	if e == nil {
 		return ""
 	}
@@ -104,7 +105,7 @@ func (e *Expect) diff(req *llm.Request) string {
 		d.equal("tool choice", e.ToolChoice, req.ToolChoice.String())
 	}
 	if e.Results != nil {
-		e.results(&d, last)
+		e.results(&d, last, plain)
 	}
 	if e.Request != nil {
 		d.subset("request", decode(e.Request), decode(req.AppendJSON(nil)))
@@ -112,7 +113,7 @@ func (e *Expect) diff(req *llm.Request) string {
 	return strings.Join(d.lines, "\n")
 }
 
-func (e *Expect) results(d *differ, last llm.Message) {
+func (e *Expect) results(d *differ, last llm.Message, plain bool) {
 	var got []llm.ToolResult
 	for _, p := range last.Parts {
 		if r, ok := p.(llm.ToolResult); ok {
@@ -129,7 +130,7 @@ func (e *Expect) results(d *differ, last llm.Message) {
 			d.equal(what+" answers", want.ID, got[i].ID)
 		}
 		d.contain(what, []string{want.Text}, got[i].Text())
-		if want.IsError != nil && *want.IsError != got[i].IsError {
+		if !plain && want.IsError != nil && *want.IsError != got[i].IsError {
 			d.add(what+" is an error", *want.IsError, got[i].IsError)
 		}
 	}

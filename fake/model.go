@@ -79,11 +79,20 @@ type Place struct {
 	Attempt int // from 1
 }
 
-type laneKey struct{}
+type (
+	laneKey  struct{}
+	plainKey struct{}
+)
 
 // WithLane puts the requests of a context into a lane.
 func WithLane(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, laneKey{}, name)
+}
+
+// WithPlainResults says that the requests of a context cannot tell which results are
+// errors, as in OpenAI's protocols: what a turn expects of that is not looked at.
+func WithPlainResults(ctx context.Context) context.Context {
+	return context.WithValue(ctx, plainKey{}, true)
 }
 
 // lane is a script and how far its conversations have come.
@@ -157,8 +166,9 @@ func (m *Model) Answer(ctx context.Context, req *llm.Request) (*Turn, Place, err
 		}
 		turn = &turn.Attempts[at.attempts-1]
 	}
+	plain := ctx.Value(plainKey{}) != nil
 	for _, e := range []*Expect{expect, turn.Expect} {
-		if fail.Diff = e.diff(req); fail.Diff != "" {
+		if fail.Diff = e.diff(req, plain); fail.Diff != "" {
 			fail.Problem = "the request is not the expected one"
 			return nil, place, fail
 		}

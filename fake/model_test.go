@@ -171,7 +171,10 @@ func TestExpect(t *testing.T) {
 		}
 		check(t, "diff", c.want, strings.Split(script.Diff, "\n"))
 	}
-	_, err := llm.Collect(fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Expect: &fake.Expect{Messages: 1}}}}).Stream(t.Context(), &llm.Request{Model: "m"}))
+	plain := fake.Expect{Results: []fake.ExpectResult{{ID: "x"}, {IsError: new(false)}}}
+	_, err := llm.Collect(fake.NewModel(fake.Turn{Expect: &plain}).Stream(fake.WithPlainResults(t.Context()), req))
+	check(t, "plain results", true, strings.HasSuffix(err.Error(), "(-want +got):\n- result 0 answers: x\n+ result 0 answers: a"))
+	_, err = llm.Collect(fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Expect: &fake.Expect{Messages: 1}}}}).Stream(t.Context(), &llm.Request{Model: "m"}))
 	check(t, "message", "fake: lane \"m\", turn 1, attempt 1: the request is not the expected one (-want +got):\n- messages: 1\n+ messages: 0", err.Error())
 	_, err = llm.Collect(fake.NewModel(fake.Turn{Expect: &fake.Expect{Role: llm.RoleTool}}).Stream(t.Context(), &llm.Request{Model: "m"}))
 	check(t, "message", "fake: lane \"m\", turn 1, attempt 1: the request is not the expected one (-want +got):\n- role of the last message: tool\n+ role of the last message: ", err.Error())

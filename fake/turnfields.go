@@ -169,6 +169,6 @@ func expectResultCodec() codec[ExpectResult] {
 	return object("expect_result", "an expected result", []field[ExpectResult]{
 		member("id", "The id of the call.", textCodec, func(e *ExpectResult) *string { return &e.ID }),
 		member("text", "Is in the result's text.", textCodec, func(e *ExpectResult) *string { return &e.Text }),
-		member("is_error", "Whether the result is an error.", pointerTo(boolCodec), func(e *ExpectResult) **bool { return &e.IsError }),
+		member("is_error", "Whether the result is an error; not looked at where OpenAI's protocols are served, which do not say.", pointerTo(boolCodec), func(e *ExpectResult) **bool { return &e.IsError }),
 	}, nil)
 }

@@ -43,7 +43,11 @@ type exchanged struct {
 
 func load(t testing.TB, name string) *fake.Script {
 	t.Helper()
-	path := filepath.Join("testdata", "scenarios", name+".yaml")
+	return parse(t, filepath.Join("testdata", "scenarios", name+".yaml"))
+}
+
+func parse(t testing.TB, path string) *fake.Script {
+	t.Helper()
 	src, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +62,13 @@ func load(t testing.TB, name string) *fake.Script {
 // over plays a scenario through a protocol.
 func over(t testing.TB, name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
 	t.Helper()
-	return overIn(t, nil, name, protocol, delivery, quirks...)
+	return overIn(t, nil, load(t, name), protocol, delivery, quirks...)
 }
 
 // overIn is over. With a change to the configuration it is live: answers are taken
 // as they come and need not end, and the time is that of the bubble around it. See
 // bubbled.
-func overIn(t testing.TB, live func(*loop.Config), name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
+func overIn(t testing.TB, live func(*loop.Config), script *fake.Script, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
 	t.Helper()
 	out := &played{}
 	tape := &recorder{out: out, live: live != nil}
@@ -73,7 +77,7 @@ func overIn(t testing.TB, live func(*loop.Config), name, protocol string, delive
 		cfg.Wait = loop.SystemClock{}.Sleep
 	}
 	var server *wire.Server
-	o, err := scenario.Run(t.Context(), load(t, name), &scenario.Options{
+	o, err := scenario.Run(t.Context(), script, &scenario.Options{
 		Adjust: func(c *loop.Config) {
 			c.Delivery = delivery
 			c.Model = cmp.Or(c.Model, "some-model")

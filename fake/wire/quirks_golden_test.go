@@ -90,7 +90,7 @@ func (s shown) form(q wire.Quirk) wire.QuirkForm {
 func (s shown) over(t *testing.T, protocol, word string, quirks ...wire.Quirk) *played {
 	t.Helper()
 	if s.stalls {
-		return bubbled(t, s.name(), protocol, deliveries[word], quirks...)
+		return bubbled(t, load(t, s.name()), protocol, deliveries[word], quirks...)
 	}
 	return over(t, s.name(), protocol, deliveries[word], quirks...)
 }
@@ -206,7 +206,7 @@ func TestPlain(t *testing.T) {
 					o := over(t, name, k.name, deliveries[word])
 					o.holds(t)
 					title := k.name + " " + word
-					got := strings.ReplaceAll(projected(o.Outcome), " delivery=buffered", "")
+					got := projectedAlike(o.Outcome)
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Errorf("%s (-in process +on the wire):\n%s", title, diff)
 					}

@@ -41,16 +41,22 @@ func (s shown) split(t *testing.T, seen map[string]bool) {
 					continue
 				}
 				seen[string(x.answer)] = true
-				title := fmt.Sprintf("%s %s, answer %d", protocol, word, i+1)
-				want := reads(protocol, word, x, x.reader())
-				if diff := cmp.Diff(want, reads(protocol, word, x, iotest.OneByteReader(x.reader()))); diff != "" {
-					t.Errorf("%s, one byte at a time (-whole +split):\n%s", title, diff)
-				}
-				if strings.HasPrefix(x.response.Header.Get("Content-Type"), "text/event-stream") {
-					x.cuts(t, title)
-				}
+				x.split(t, protocol, word, i)
 			}
 		}
+	}
+}
+
+// split holds that the i-th answer, from 0, is the same in splits.
+func (x exchanged) split(t *testing.T, protocol, word string, i int) {
+	t.Helper()
+	title := fmt.Sprintf("%s %s, answer %d", protocol, word, i+1)
+	want := reads(protocol, word, x, x.reader())
+	if diff := cmp.Diff(want, reads(protocol, word, x, iotest.OneByteReader(x.reader()))); diff != "" {
+		t.Errorf("%s, one byte at a time (-whole +split):\n%s", title, diff)
+	}
+	if strings.HasPrefix(x.response.Header.Get("Content-Type"), "text/event-stream") {
+		x.cuts(t, title)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -20,10 +21,10 @@ const patience = 40 * time.Second
 
 // bubbled plays a scenario whose answers need not end, in a bubble of its own time.
 // It returns once the server has ended them: in a bubble nobody is left behind.
-func bubbled(t *testing.T, name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) (o *played) {
+func bubbled(t *testing.T, script *fake.Script, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) (o *played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		o = overIn(t, func(c *loop.Config) { c.Deadline = patience }, name, protocol, delivery, quirks...)
+		o = overIn(t, func(c *loop.Config) { c.Deadline = patience }, script, protocol, delivery, quirks...)
 	})
 	return o
 }
@@ -73,7 +74,7 @@ func testStallTimeout(t *testing.T, form wire.QuirkForm, protocol, word string) 
 	}
 	clock := loop.SystemClock{}
 	begun := clock.Now()
-	o := overIn(t, func(c *loop.Config) { c.StallTimeout = limit }, "calls", protocol, deliveries[word], q)
+	o := overIn(t, func(c *loop.Config) { c.StallTimeout = limit }, load(t, "calls"), protocol, deliveries[word], q)
 	o.holds(t)
 	if got := clock.Now().Sub(begun); got != took || !errors.Is(o.Err, loop.ErrStalled) || o.Result.Stop != trace.CauseDeadline {
 		t.Errorf("after %v the run stopped by %s with %v; want %s with %v after %v", got, o.Result.Stop, o.Err, trace.CauseDeadline, loop.ErrStalled, took)
