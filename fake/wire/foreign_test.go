@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/looptape/looptape/fake"
@@ -13,7 +14,8 @@ import (
 // text, private data, a call. Parts of a kind that is not known are not among it:
 // Anthropic and Gemini have an error for those of others.
 var origins = map[string]string{
-	"openai-chat": `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"T","annotations":[],
+	"openai-chat": `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"T","novel":1,
+		"annotations":[{"type":"url_citation","url_citation":{"url":"u"}},{"type":"file","file":{"hash":"h"}}],"images":[{"type":"image_url"}],"audio":{"id":"audio_1","data":"AA"},
 		"tool_calls":[{"id":"functions.f:0","type":"function","extra_content":{"google":{"thought_signature":"c2ln"}},"x":1,"function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"tool_calls"}]}`,
 	"openai-responses": `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"T"}],"encrypted_content":"gAAAAABo"},
 		{"type":"message","id":"msg_1","role":"assistant","status":"completed","phase":"commentary","content":[{"type":"output_text","text":"hi","annotations":[{"type":"url_citation","url":"u"}]}]},
@@ -25,7 +27,16 @@ var origins = map[string]string{
 		{"functionCall":{"id":"abc","name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP"}]}`,
 }
 
-// A history that began with one provider goes on with each other.
+// private is what of these is for their own protocol alone.
+var private = map[string][]string{
+	"openai-chat":        {"novel", "annotations", "image_url", "audio_1", "reasoning_content", "extra_content", "c2ln"},
+	"openai-responses":   {"rs_1", "gAAAABo", "msg_1", "fc_1", "commentary", "namespace", "url_citation"},
+	"anthropic-messages": {"EqQBCg==", "encrypted_index", "direct", "cont_1"},
+	"gemini":             {"c2ln"},
+}
+
+// A history that began with one provider goes on with each other, which gets nothing
+// that is not its own.
 func TestForeignHistories(t *testing.T) {
 	for _, from := range kinds {
 		var acc llm.Accumulator
@@ -44,6 +55,13 @@ func TestForeignHistories(t *testing.T) {
 				if from.name == "anthropic-messages" && to.name == from.name { // SA-16
 					req.Settings.MaxTokens = 4096
 					req.Extra = map[string]json.RawMessage{"thinking": raw(`{"type":"enabled","budget_tokens":1024}`)}
+				}
+				if asked, err := to.proto.EncodeRequest(req); err == nil && from.name != to.name {
+					for _, mark := range private[from.name] {
+						if strings.Contains(string(asked.Body), mark) {
+							t.Errorf("%s is in what is sent: %s", mark, asked.Body)
+						}
+					}
 				}
 				got, err := ask(clients[to.name], req)
 				if err != nil || got.Text() != "ok" {

@@ -19,13 +19,12 @@ func (c Chat) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, 
 	if err := w.assistant(&m); err != nil {
 		return nil, fmt.Errorf("answer%w", err)
 	}
-	w.raw("logprobs", "null")
-	w.finish(t.Finish, t.RawFinish)
+	w.ending(llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Opaque: t.Opaque})
 	w.buf = append(w.buf, '}', ']')
 	w.usage(t.Usage)
 	w.raw("service_tier", `"default"`)
 	w.raw("system_fingerprint", "null")
-	return append(w.buf, '}'), nil
+	return append(appendMembers(w.buf, answered(t.Opaque, keyResponse)), '}'), nil
 }
 
 // answer writes what an answer says of itself.

@@ -32,7 +32,8 @@ func (w *chatWriter) assistant(m *llm.Message) error {
 	if calls {
 		w.calls(m.Parts)
 	}
-	w.end(m.Opaque, own...)
+	w.beside(m.Opaque, own...)
+	w.buf = append(w.buf, '}')
 	return nil
 }
 
@@ -137,7 +138,7 @@ func (w *chatWriter) reasoning(parts []llm.Part) (own []string) {
 	var details members
 	for _, p := range parts {
 		if r, ok := p.(llm.Reasoning); ok {
-			details.addElements(member(r.Opaque, "reasoning_details"))
+			eachElement(member(r.Opaque, "reasoning_details"), details.addElement)
 		}
 	}
 	if details != nil {

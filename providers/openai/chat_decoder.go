@@ -16,7 +16,8 @@ type chatDecoder struct {
 	id, model string
 	done      bool   // the mark came
 	finish    string // the last reason that came
-	audio     string // the id of a sound
+	spoke     bool   // the content has text
+	kept      chatKept
 	reasoning chatReasoning
 	calls     []chatCall
 	delta     chatDelta // of the choice at hand
@@ -43,13 +44,10 @@ func (d *chatDecoder) End(emit func(llm.Event)) error {
 	}
 	d.endReasoning(emit)
 	d.endCalls(emit)
-	f := llm.Finish{ResponseID: d.id, Model: d.model}
+	f := llm.Finish{ResponseID: d.id, Model: d.model, Opaque: d.kept.opaque()}
 	f.Reason, f.Raw = finishReason(d.finish)
 	if d.finish == "" {
 		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"})
-	}
-	if d.audio != "" {
-		f.Opaque = append(jsonio.AppendString([]byte(`{"audio":{"id":`), d.audio), `}}`...)
 	}
 	emit(f)
 	return nil
@@ -84,7 +82,9 @@ func (d *chatDecoder) chunk(text string, emit func(llm.Event)) error {
 				dec.Skip()
 			}
 		default:
-			dec.Skip()
+			if m, keep := readKept(&dec, key); keep {
+				d.kept.response.set(m)
+			}
 		}
 	}
 	if err := dec.End(); err != nil {
@@ -127,7 +127,8 @@ func (d *chatDecoder) choices(dec *jsonio.Dec, emit func(llm.Event)) {
 }
 
 func (d *chatDecoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
-	d.delta = chatDelta{pieces: d.delta.pieces[:0], calls: d.delta.calls[:0]}
+	old := &d.delta
+	d.delta = chatDelta{pieces: old.pieces[:0], calls: old.calls[:0], more: old.more[:0], beside: old.beside[:0]}
 	index, finish := int64(0), ""
 	if !object(dec) {
 		return
@@ -145,7 +146,7 @@ func (d *chatDecoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 		case "finish_reason":
 			finish = word(dec)
 		default:
-			dec.Skip()
+			d.delta.beside = appendKept(d.delta.beside, dec, key)
 		}
 	}
 	if index != 0 || dec.Err() != nil {
@@ -177,13 +178,19 @@ func (d *chatDecoder) apply(emit func(llm.Event)) {
 			d.say(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"}, emit)
 		}
 	}
+	if d.spoke = d.spoke || delta.content != "" || len(delta.pieces) > 0; !d.spoke {
+		delta.content = delta.transcript
+	}
 	d.say(llm.TextDelta{Text: delta.content}, emit)
 	d.say(llm.TextDelta{Text: delta.refusal, Refusal: true}, emit)
 	for i := range delta.calls {
 		d.call(&delta.calls[i], emit)
 	}
-	if delta.audio != "" {
-		d.audio = delta.audio
+	for _, m := range delta.more {
+		d.kept.said(m)
+	}
+	for _, m := range delta.beside {
+		d.kept.beside(m)
 	}
 }
 

@@ -193,7 +193,7 @@ func TestChatEvents(t *testing.T) {
 		},
 		{
 			"a spoken answer", []string{chatSays(`"audio":{"id":"audio_1","transcript":"Hel"}`), chatSays(`"audio":{"transcript":"lo","data":"AA"}`), chatSays("", "stop")},
-			[]llm.Event{llm.TextDelta{Text: "Hel"}, llm.TextDelta{Text: "lo"}, llm.Finish{Reason: llm.FinishStop, ResponseID: "c1", Model: "m", Opaque: chatOpaque(`{"audio":{"id":"audio_1"}}`)}},
+			[]llm.Event{llm.TextDelta{Text: "Hel"}, llm.TextDelta{Text: "lo"}, llm.Finish{Reason: llm.FinishStop, ResponseID: "c1", Model: "m", Opaque: chatOpaque(`{"audio":{"data":"AA","id":"audio_1","transcript":"Hello"}}`)}},
 		},
 		{
 			"usage of all kinds", []string{

@@ -14,7 +14,8 @@ type chatDelta struct {
 	details          jsonio.Dec  // stands before the reasoning_details
 	hasDetails       bool
 	calls            []callDelta
-	audio            string // the id of a sound
+	more, beside     []rawMember // what is not known of it, and of the choice
+	transcript       string      // the words of a sound
 }
 
 // chatPiece is an element of a content that is an array (quirk QO-28).
@@ -58,10 +59,14 @@ func (c *chatDelta) read(d *jsonio.Dec) {
 				continue
 			}
 			d.Skip()
-		case "audio":
-			c.readAudio(d)
-		default:
+		case keyAudio:
+			ahead := *d
+			c.transcript = memberText(json.RawMessage(ahead.Raw()), "transcript")
+			c.more = appendKept(c.more, d, key)
+		case "role":
 			d.Skip()
+		default:
+			c.more = appendKept(c.more, d, key)
 		}
 	}
 }
@@ -126,28 +131,6 @@ func joinedText(d *jsonio.Dec) (text string) {
 		}
 	}
 	return text
-}
-
-// readAudio takes what a spoken answer has in words, and the id by which it is
-// known.
-func (c *chatDelta) readAudio(d *jsonio.Dec) {
-	if !object(d) {
-		return
-	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
-		switch key {
-		case "id":
-			c.audio = word(d)
-		case "transcript":
-			c.pieces = append(c.pieces, chatPiece{kind: "text", text: word(d)})
-		default:
-			d.Skip()
-		}
-	}
 }
 
 func (c *chatDelta) readCalls(d *jsonio.Dec) {

@@ -60,8 +60,8 @@ func (e *chatEncoder) Event(ev llm.Event, write func(name string, data []byte)) 
 	case llm.Finish:
 		e.begin(false, write)
 		e.delta()
-		e.w.buf = e.w.appendOwn(ev.Opaque)
-		e.send(ev.Reason, ev.Raw, write)
+		e.w.beside(ev.Opaque)
+		e.send(ev, write)
 	case llm.Warning, llm.Unknown: // not of the wire
 	}
 	return nil
@@ -101,7 +101,7 @@ func (e *chatEncoder) role(text bool, write writeEvent) {
 		e.w.raw("content", "null")
 	}
 	e.w.raw("refusal", "null")
-	e.send("", "", write)
+	e.send(llm.Finish{}, write)
 }
 
 // delta begins a chunk with a delta.
@@ -111,11 +111,10 @@ func (e *chatEncoder) delta() {
 }
 
 // send ends the chunk and writes it.
-func (e *chatEncoder) send(reason llm.FinishReason, raw string, write writeEvent) {
+func (e *chatEncoder) send(f llm.Finish, write writeEvent) {
 	e.w.buf = append(e.w.buf, '}')
-	e.w.raw("logprobs", "null")
-	e.w.finish(reason, raw)
-	e.w.buf = append(e.w.buf, `}]}`...)
+	e.w.ending(f)
+	e.w.buf = append(appendMembers(append(e.w.buf, '}', ']'), answered(f.Opaque, keyResponse)), '}')
 	write("", e.w.buf)
 }
 
@@ -130,7 +129,7 @@ func (e *chatEncoder) say(ev llm.TextDelta, write writeEvent) {
 	} else {
 		e.w.text("content", ev.Text)
 	}
-	e.send("", "", write)
+	e.send(llm.Finish{}, write)
 }
 
 // reason holds reasoning until its end.
@@ -167,14 +166,14 @@ func (e *chatEncoder) flush(opaque json.RawMessage, write writeEvent) {
 		} else {
 			e.w.text(field, text)
 		}
-		e.send("", "", write)
+		e.send(llm.Finish{}, write)
 	}
 	e.held = e.held[:0]
 	if details := member(opaque, "reasoning_details"); details != nil {
 		e.delta()
 		e.w.name("reasoning_details")
 		e.w.buf = jsonio.AppendRaw(e.w.buf, details)
-		e.send("", "", write)
+		e.send(llm.Finish{}, write)
 	}
 }
 

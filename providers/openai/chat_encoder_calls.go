@@ -47,7 +47,7 @@ func (e *chatEncoder) callChunk(c *sentCall, say callChunk, write writeEvent) {
 		w.buf = append(w.buf, '}')
 	}
 	w.buf = append(w.appendOwn(say.opaque, "index", "id", "type", c.member), '}', ']')
-	e.send("", "", write)
+	e.send(llm.Finish{}, write)
 	c.args = append(c.args, say.args...)
 }
 

@@ -146,10 +146,7 @@ func opaqueReasoning(field, details string) json.RawMessage {
 	if field != "" {
 		out.addText("field", field)
 	}
-	if details != "" {
-		d := jsonio.NewDec(details)
-		out.add(&d, "reasoning_details")
-	}
+	out.addRaw("reasoning_details", details)
 	return out.object()
 }
 

@@ -154,6 +154,9 @@ func chatDrawAnswer(r *rapid.T) *llm.Turn {
 	if t.Finish == llm.FinishUnknown {
 		t.RawFinish = "new"
 	}
+	t.Opaque = rapid.SampledFrom([]json.RawMessage{
+		nil, chatOpaque(`{"audio":{"id":"a"}}`), chatOpaque(`{"images":[1],"logprobs":{"content":[2]},"chat_answer":{"message":{"x":1},"choice":{"y":2},"response":{"z":3}}}`),
+	}).Draw(r, "opaque of the message")
 	return t
 }
 
@@ -183,7 +186,7 @@ func chatPlayed(r *rapid.T, t *llm.Turn) (events []llm.Event) {
 	for _, list := range [][]llm.Event{starts, pieces, ends} {
 		events = append(events, list...)
 	}
-	return append(events, t.Usage, llm.Finish{Reason: t.Finish, Raw: t.RawFinish})
+	return append(events, t.Usage, llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Opaque: t.Opaque})
 }
 
 func chatPieces(r *rapid.T, text string) []string {
@@ -211,7 +214,7 @@ func TestChatAnswersComeBack(t *testing.T) {
 	})
 }
 
-func chatSameTurn(r *rapid.T, wire string, want, got *llm.Turn, err error) {
+func chatSameTurn(r rapid.TB, wire string, want, got *llm.Turn, err error) {
 	if err != nil {
 		r.Fatalf("%v: %s", err, wire)
 	}

@@ -37,7 +37,7 @@ var foreignTurns = map[string]llm.Message{
 			llm.Text{Text: "hi", Opaque: raw(`{"chat:x":1}`)},
 			llm.ToolCall{ID: "call_1", Name: "f", Args: "{}", Opaque: raw(`{"extra_content":{"google":{"thought_signature":"S"}}}`)},
 		},
-		Opaque: raw(`{"audio":{"id":"audio_1"}}`),
+		Opaque: raw(chatTold),
 	},
 	"responses": llm.Assistant(
 		llm.Reasoning{Text: "T", Opaque: raw(`{"id":"rs_1","summary":[],"encrypted_content":"E"}`)},

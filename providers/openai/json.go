@@ -65,8 +65,10 @@ func count(d *jsonio.Dec) int64 {
 type members []byte
 
 // add takes the next value of d as the member key, unless it is null.
-func (m *members) add(d *jsonio.Dec, key string) {
-	raw := d.Raw()
+func (m *members) add(d *jsonio.Dec, key string) { m.addRaw(key, d.Raw()) }
+
+// addRaw takes a value as the member key, unless it is null or there is none.
+func (m *members) addRaw(key, raw string) {
 	if raw == "null" || raw == "" {
 		return
 	}
@@ -80,33 +82,22 @@ func (m *members) add(d *jsonio.Dec, key string) {
 
 // addText takes a string as the member key.
 func (m *members) addText(key, value string) {
-	d := jsonio.NewDec(string(jsonio.AppendString(nil, value)))
-	m.add(&d, key)
+	m.addRaw(key, string(jsonio.AppendString(nil, value)))
 }
 
 // addObject takes gathered members as one object, the member key, if there are
 // any.
 func (m *members) addObject(key string, inner members) {
-	if inner != nil {
-		d := jsonio.NewDec(string(inner.object()))
-		m.add(&d, key)
-	}
+	m.addRaw(key, string(inner.object()))
 }
 
-// addElements gathers the elements of an array instead of members.
-func (m *members) addElements(array json.RawMessage) {
-	d := jsonio.NewDec(string(array))
-	if d.Peek() != '[' {
-		return
+// addElement gathers an element of an array instead of members.
+func (m *members) addElement(raw string) {
+	sep := byte(',')
+	if *m == nil {
+		sep = '['
 	}
-	d.Array()
-	for first := true; d.More(&first); {
-		sep := byte(',')
-		if *m == nil {
-			sep = '['
-		}
-		*m = jsonio.AppendRaw(append(*m, sep), []byte(d.Raw()))
-	}
+	*m = jsonio.AppendRaw(append(*m, sep), []byte(raw))
 }
 
 // object returns what was gathered as an object, or nil.
@@ -168,6 +159,18 @@ func eachMember(opaque json.RawMessage, f func(key, raw string)) {
 			return
 		}
 		f(key, d.Raw())
+	}
+}
+
+// eachElement calls f for the elements of an array, if it is one.
+func eachElement(array json.RawMessage, f func(raw string)) {
+	d := jsonio.NewDec(string(array))
+	if d.Peek() != '[' {
+		return
+	}
+	d.Array()
+	for first := true; d.More(&first); {
+		f(d.Raw())
 	}
 }
 

@@ -226,11 +226,11 @@ func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
 			return nil, fmt.Errorf("tools[%d]: %w", i, err)
 		}
 	}
-	eachElement(extra, func(d *jsonio.Dec) {
+	eachElement(extra, func(raw string) {
 		if len(dst) > 1 {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, wellFormed(string(compact(d.Raw())))...)
+		dst = append(dst, wellFormed(string(compact(raw)))...)
 	})
 	if len(dst) == 1 {
 		return nil, nil
@@ -265,23 +265,10 @@ func appendTool(dst []byte, t llm.Tool) ([]byte, error) {
 
 // namesTool reports whether an array of tools has a function of this name.
 func namesTool(tools json.RawMessage, name string) (found bool) {
-	eachElement(tools, func(d *jsonio.Dec) {
-		raw := json.RawMessage(d.Raw())
-		found = found || memberText(raw, "name") == name
+	eachElement(tools, func(raw string) {
+		found = found || memberText(json.RawMessage(raw), "name") == name
 	})
 	return found
-}
-
-// eachElement calls f for each element of a JSON array, which it must read.
-func eachElement(raw json.RawMessage, f func(d *jsonio.Dec)) {
-	d := jsonio.NewDec(string(raw))
-	if d.Peek() != '[' {
-		return
-	}
-	d.Array()
-	for first := true; d.More(&first); {
-		f(&d)
-	}
 }
 
 // soundName reports whether a name is one that OpenAI takes (SR-14).
