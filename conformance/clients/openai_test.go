@@ -1,14 +1,17 @@
 package clients
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 
+	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -89,49 +92,98 @@ func told(t *testing.T, args string) string {
 func TestOpenAIResponses(t *testing.T) { responsesScript.run(t, playResponses) }
 
 func playResponses(t *testing.T, base string, stream bool) (steps []step) {
-	client := newOpenAI(base)
 	var input responses.ResponseInputParam
 	input = append(input, responses.ResponseInputItemParamOfMessage(question, responses.EasyInputMessageRoleUser))
 	for {
-		answer := response(t, client, responses.ResponseNewParams{
-			Model: "gpt-5", Instructions: param.NewOpt(system), Store: param.NewOpt(false),
-			Include: []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent},
-			Tools:   []responses.ToolUnionParam{responses.ToolParamOfFunction("weather", weather, true)},
-			Input:   responses.ResponseNewParamsInputUnion{OfInputItemList: input},
-		}, stream)
-		s := step{Text: answer.OutputText(), Finish: string(answer.Status), Usage: llm.Usage{
-			Input: answer.Usage.InputTokens, Output: answer.Usage.OutputTokens,
-			Cached: answer.Usage.InputTokensDetails.CachedTokens, CacheWrite: answer.Usage.InputTokensDetails.CacheWriteTokens,
-			Reasoning: answer.Usage.OutputTokensDetails.ReasoningTokens,
-		}}
-		var results responses.ResponseInputParam
+		params := responsesParams(input)
+		params.Store = param.NewOpt(false)
+		answer := response(t, newOpenAI(base), params, stream)
 		for _, item := range answer.Output {
 			switch item := item.AsAny().(type) {
 			case responses.ResponseOutputMessage:
 				p := item.ToParam()
 				input = append(input, responses.ResponseInputItemUnionParam{OfOutputMessage: &p})
 			case responses.ResponseReasoningItem:
-				for _, summary := range item.Summary {
-					s.Reasoning += summary.Text
-				}
 				p := item.ToParam()
 				input = append(input, responses.ResponseInputItemUnionParam{OfReasoning: &p})
 			case responses.ResponseFunctionToolCall:
-				s.Calls = append(s.Calls, call{item.CallID, item.Name, item.Arguments})
 				p := item.ToParam()
 				input = append(input, responses.ResponseInputItemUnionParam{OfFunctionCall: &p})
-				output := responses.ResponseInputItemParamOfFunctionCallOutput(told(t, item.Arguments))
-				output.OfFunctionCallOutput.CallID = param.NewOpt(item.CallID)
-				results = append(results, output)
 			default:
 				t.Fatalf("the SDK has read an item of the type %T", item)
 			}
 		}
-		input = append(input, results...)
-		if steps = append(steps, s); len(s.Calls) == 0 || len(steps) > 3 {
+		input = append(input, outputs(t, answer)...)
+		if steps = append(steps, stepOf(answer)); len(steps[len(steps)-1].Calls) == 0 || len(steps) > 3 {
 			return steps
 		}
 	}
+}
+
+// TestOpenAIResponsesPrevious plays the scenario with the official SDK, by Responses
+// that go on from the one before by its id: with the results alone.
+func TestOpenAIResponsesPrevious(t *testing.T) {
+	for _, stream := range []bool{true, false} {
+		l := open(t, responsesScript.signs.turns()...)
+		params := responsesParams(responses.ResponseInputParam{responses.ResponseInputItemParamOfMessage(question, responses.EasyInputMessageRoleUser)})
+		var got []step
+		for range 3 {
+			answer := response(t, newOpenAI(l.base(wire.OpenAI)), params, stream)
+			got = append(got, stepOf(answer))
+			params = responsesParams(outputs(t, answer))
+			params.PreviousResponseID = param.NewOpt(answer.ID)
+		}
+		want := responsesScript.signs.steps(responsesScript.finish...)
+		for _, s := range slices.Concat(got, want) {
+			for i := range s.Calls {
+				s.Calls[i].Args = respell(s.Calls[i].Args)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("streamed %t: what the client read (-want +got):\n%s", stream, diff)
+		}
+		l.quiet(t, 3)
+	}
+}
+
+func responsesParams(input responses.ResponseInputParam) responses.ResponseNewParams {
+	return responses.ResponseNewParams{
+		Model: "gpt-5", Instructions: param.NewOpt(system),
+		Include: []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent},
+		Tools:   []responses.ToolUnionParam{responses.ToolParamOfFunction("weather", weather, true)},
+		Input:   responses.ResponseNewParamsInputUnion{OfInputItemList: input},
+	}
+}
+
+// stepOf is what the client has read.
+func stepOf(answer responses.Response) step {
+	s := step{Text: answer.OutputText(), Finish: string(answer.Status), Usage: llm.Usage{
+		Input: answer.Usage.InputTokens, Output: answer.Usage.OutputTokens,
+		Cached: answer.Usage.InputTokensDetails.CachedTokens, CacheWrite: answer.Usage.InputTokensDetails.CacheWriteTokens,
+		Reasoning: answer.Usage.OutputTokensDetails.ReasoningTokens,
+	}}
+	for _, item := range answer.Output {
+		switch item := item.AsAny().(type) {
+		case responses.ResponseReasoningItem:
+			for _, summary := range item.Summary {
+				s.Reasoning += summary.Text
+			}
+		case responses.ResponseFunctionToolCall:
+			s.Calls = append(s.Calls, call{item.CallID, item.Name, item.Arguments})
+		}
+	}
+	return s
+}
+
+// outputs are the results of the calls of an answer.
+func outputs(t *testing.T, answer responses.Response) (results responses.ResponseInputParam) {
+	t.Helper()
+	for _, c := range stepOf(answer).Calls {
+		output := responses.ResponseInputItemParamOfFunctionCallOutput(told(t, c.Args))
+		output.OfFunctionCallOutput.CallID = param.NewOpt(c.ID)
+		results = append(results, output)
+	}
+	return results
 }
 
 func response(t *testing.T, client openai.Client, params responses.ResponseNewParams, stream bool) responses.Response {
