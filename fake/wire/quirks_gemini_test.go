@@ -15,9 +15,9 @@ var geminiShown = []shown{
 	{quirk: "QG-03@1", ran: "loop_call_1 loop_call_2 call_3", more: all(sends(2, `{"functionCall":{"name":"weather"`, `{"functionResponse":{"name":"weather"`), sendsNot(2, `"id":`))},
 	{quirk: "QG-03:id@1", ran: "8h11vsf 8h12vsf call_3", more: sends(2, `{"functionResponse":{"id":"8h11vsf"`, `{"functionResponse":{"id":"8h12vsf"`)},
 	{quirk: "QG-04", ran: "call_1 call_2 call_3", more: all(
-		sends(2, `"args":{"city":"Bern"}},"thoughtSignature":"CpcBAVSoXO4bcA=="}`, `"args":{"city":"Rome"}}}],"role":"model"}`),
-		sends(3, `"args":{"text":"Bern: rain"}},"thoughtSignature":"CpcBAVSoXO4bcA=="}`))},
-	{quirk: "QG-04:text@1", ran: "call_1 call_2 call_3", more: sends(2, `{"text":"I will look.","thoughtSignature":"CpcBAVSoXO5dEg=="}`)},
+		sends(2, `"args":{"city":"Bern"}},"thoughtSignature":"dGhvdWdodCAwMDAwMDAwMTg1NWI5Njkx"}`, `"args":{"city":"Rome"}}}],"role":"model"}`),
+		sends(3, `"args":{"text":"Bern: rain"}},"thoughtSignature":"dGhvdWdodCAwMDAxMDAwMTYyZTExMzU2"}`))},
+	{quirk: "QG-04:text@1", ran: "call_1 call_2 call_3", more: sends(2, `{"text":"I will look.","thoughtSignature":"dGhvdWdodCAwMDAwMDAwMTg1NWI5Njkx"}`)},
 	{quirk: "QG-05@2", ran: "call_1 call_2", requests: 2, stop: trace.CauseError, more: fails(400, "INVALID_ARGUMENT")},
 	{quirk: "QG-06@1", requests: 1, stop: trace.CauseError, more: malformedCall},
 	{quirk: "QG-06:text@1", requests: 1, stop: trace.CauseError, more: all(malformedCall, received("I will look."))},

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -100,7 +101,7 @@ func namesCalls(f func(turn, call int) string) func(*play, *fake.Turn) bool {
 func callID(turn, call int) string { return fmt.Sprintf("8h%d%dvsf", turn+1, call+1) }
 
 // signsCall signs the first call.
-func signsCall(_ *play, r *reply) bool {
+func signsCall(p *play, r *reply) bool {
 	found := false
 	return r.edit(func(text string) string {
 		path, ok := partWhere(text, isCall)
@@ -108,12 +109,12 @@ func signsCall(_ *play, r *reply) bool {
 			return text
 		}
 		found = true
-		return put(text, path+".thoughtSignature", `"CpcBAVSoXO4bcA=="`)
+		return put(text, path+".thoughtSignature", p.ownSignature())
 	})
 }
 
 // signsText signs the last piece of the text.
-func signsText(_ *play, r *reply) bool {
+func signsText(p *play, r *reply) bool {
 	last := -1
 	isText := func(part gjson.Result) bool { return part.Get("text").Str != "" && !part.Get("thought").Bool() }
 	for i, f := range r.frames {
@@ -128,8 +129,14 @@ func signsText(_ *play, r *reply) bool {
 		if !ok || last >= 0 && n != last {
 			return text
 		}
-		return put(text, path+".thoughtSignature", `"CpcBAVSoXO5dEg=="`)
+		return put(text, path+".thoughtSignature", p.ownSignature())
 	})
+}
+
+// ownSignature is a signature that no other answer has, in quotes: one that is given
+// back in the place of another is seen.
+func (p *play) ownSignature() string {
+	return `"` + base64.StdEncoding.EncodeToString([]byte("thought "+p.place.name())) + `"`
 }
 
 // refusesResponses answers as SG-01 does.

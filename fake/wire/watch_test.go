@@ -314,10 +314,10 @@ func TestWatchPieces(t *testing.T) {
 			"QG-04:text", "/gemini/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
 			`{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[%s]},{"role":"user","parts":[{"text":"well?"}]}]}`,
 			map[string][]string{
-				`{"text":"I will look.","thoughtSignature":"CpcBAVSoXO5dEg=="}`:                   nil,
-				`{"text":"I will "},{"text":"look.","thoughtSignature":"CpcBAVSoXO5dEg=="}`:       nil,
-				`{"text":"I will "},{"text":"look."}`:                                             {"2 INV-22"},
-				`{"text":"I will "},{"text":"look it up.","thoughtSignature":"CpcBAVSoXO5dEg=="}`: {"2 INV-05"},
+				`{"text":"I will look.","thoughtSignature":"dGhvdWdodCAwMDAwMDAwMWEzNDZmMWUx"}`:                   nil,
+				`{"text":"I will "},{"text":"look.","thoughtSignature":"dGhvdWdodCAwMDAwMDAwMWEzNDZmMWUx"}`:       nil,
+				`{"text":"I will "},{"text":"look."}`:                                                             {"2 INV-22"},
+				`{"text":"I will "},{"text":"look it up.","thoughtSignature":"dGhvdWdodCAwMDAwMDAwMWEzNDZmMWUx"}`: {"2 INV-05"},
 			},
 		},
 	} {
