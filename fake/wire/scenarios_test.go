@@ -31,13 +31,17 @@ var unlike = map[string]string{
 // delivery. Any split of an answer's bytes gives the same turn (INV-10), and the
 // scenarios of contracts come to what they come to in process (INV-12).
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/*/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
+	var files []string
+	for _, pattern := range []string{"../../testdata/*/*.txtar", "testdata/scenarios/*.yaml", "testdata/scenarios/*/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no scenarios in %s: %v", pattern, err)
+		}
+		files = append(files, found...)
 	}
 	seen := map[string]bool{}
 	for _, path := range files {
-		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 		t.Run(name, func(t *testing.T) {
 			for _, k := range kinds {
 				for _, word := range []string{"streamed", "buffered"} {
