@@ -31,6 +31,9 @@ type reply struct {
 	// waits for them.
 	delay, between time.Duration
 	pace           func(time.Duration) error
+	// whole is called before the first piece behind which nothing waits: from then on
+	// the client may have all of the answer.
+	whole func()
 }
 
 // frame is one event of a stream.
@@ -139,8 +142,19 @@ func (r *reply) write(ctx context.Context, w http.ResponseWriter) {
 		err := flush.Flush()
 		return err == nil || errors.Is(err, http.ErrNotSupported)
 	}
-	for i, b := range r.pieces() {
-		if i > 0 && r.wait(r.between) != nil || !put(b) {
+	pieces := r.pieces()
+	rest := 0
+	if r.between > 0 {
+		rest = len(pieces) - 1
+	}
+	for i, b := range pieces {
+		if i > 0 && r.wait(r.between) != nil {
+			return
+		}
+		if i == rest {
+			r.whole()
+		}
+		if !put(b) {
 			return
 		}
 	}

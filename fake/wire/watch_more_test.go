@@ -43,6 +43,7 @@ func TestWatchRewritten(t *testing.T) {
 		"another that begins alike": {turns: texts, asks: []list{{u("A")}, {u("A"), text("an example of mine"), u("B")}}, answers: []string{"one", "two"}},
 		"wrong twice":               {turns: calls, asks: []list{long[:1], {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Args: "{}"}), long[2]}, {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Args: "{}"}), long[2]}}, want: []string{"2 INV-05"}, answers: []string{"", "", ""}},
 		"ids of its own":            {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "weather"), result("mine", "x")}}, answers: []string{"", ""}},
+		"a word behind the results": {turns: calls, asks: []list{long[:1], append(long[:3:3], u("No, stop."))}, answers: []string{"", ""}},
 		"another tool":              {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "note"), result("mine", "x")}}, answers: []string{"", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {

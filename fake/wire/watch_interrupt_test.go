@@ -1,0 +1,70 @@
+package wire_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+)
+
+// A user may have a word before the model is done: an answer of which the client has
+// not heard the end may be left out, or end where it was cut off.
+func TestWatchInterrupted(t *testing.T) {
+	for _, k := range kinds {
+		for name, behind := range map[string][]llm.Message{
+			"left out": {llm.User("No, stop.")}, "cut off": {llm.Assistant(llm.Text{Text: "I will"}), llm.User("No, stop.")},
+		} {
+			t.Run(k.name+"/"+name, func(t *testing.T) {
+				if r := interrupted(t, k.name, behind, true); !r.Held() {
+					t.Errorf("the report is %+v", r)
+				}
+			})
+		}
+	}
+}
+
+// An answer that was heard to its end may not be left out, even if it came slowly.
+func TestWatchHeard(t *testing.T) {
+	got := interrupted(t, "openai-chat", []llm.Message{llm.User("No, stop.")}, false)
+	if diff := cmp.Diff([]string{"3 INV-05"}, broke(got)); diff != "" {
+		t.Errorf("violations (-want +got):\n%s", diff)
+	}
+}
+
+// interrupted is the report on three requests, the last of them the second with more
+// behind it. The client leaves before the end of the second answer, or hears it all.
+func interrupted(t *testing.T, protocol string, behind []llm.Message, leaves bool) wire.Report {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	wait := func(here context.Context, _ time.Duration) error {
+		if leaves {
+			leave()
+			<-here.Done()
+		}
+		return here.Err()
+	}
+	call := func(id string) []fake.Call { return []fake.Call{{ID: id, Name: "weather", Args: "{}"}} }
+	s, clients := pipe(t, wire.Config{Delays: true, Wait: wait, Model: &fake.Model{Apart: true, Turns: []fake.Turn{
+		{Calls: call("call_1")}, {Text: "I will look again.", Calls: call("call_2"), Pace: time.Second}, {Text: "as you like"},
+	}}}, "a")
+	client := clients[protocol]
+	history := []llm.Message{llm.User("How is the weather?")}
+	first, err := ask(client, request(llm.Streamed, history...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	history = append(history, first.Message(), llm.ToolResults(llm.ToolResult{ID: "call_1", Name: "weather", Content: []llm.Part{llm.Text{Text: "rain"}}}))
+	if _, err := llm.Collect(client.Stream(ctx, request(llm.Streamed, history...))); (err != nil) != leaves {
+		t.Fatalf("the second answer: %v", err)
+	}
+	last, err := ask(client, request(llm.Streamed, append(history, behind...)...))
+	if err != nil || last.Text() != "as you like" {
+		t.Fatalf("the last answer is %q, %v", last.Text(), err)
+	}
+	return s.Done()
+}
