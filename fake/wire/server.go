@@ -139,6 +139,8 @@ func (x *exchange) serve(r *http.Request) {
 	if err == nil {
 		req = unmarked(req)
 		x.check(req)
+	} else {
+		x.glance(spelled)
 	}
 	in.req, in.err = req, err
 	if e := strict(in); e != nil {

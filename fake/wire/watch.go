@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"hash/fnv"
 	"slices"
@@ -190,6 +191,31 @@ func (x *exchange) recall(lane string, hashes []uint64) (known int, answers []ll
 		x.known = hash
 	}
 	return known, answers, m.wrong[x.known]
+}
+
+// glance looks at a body that cannot be read: it goes on from the answers whose calls
+// it names.
+func (x *exchange) glance(body []byte) {
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	for _, m := range x.server.heard {
+		for _, h := range m.by {
+			if h.lane == x.lane && slices.ContainsFunc(h.said, func(m llm.Message) bool { return namesCall(body, m) }) {
+				h.followed = true
+			}
+		}
+	}
+}
+
+// namesCall reports whether a body has the id of one of a message's calls, or the name
+// of one that came without an id.
+func namesCall(body []byte, m llm.Message) bool {
+	return slices.ContainsFunc(callsOf(m.Parts), func(c llm.ToolCall) bool {
+		if c.ID == "" || c.Minted {
+			c.ID = c.Name
+		}
+		return bytes.Contains(body, []byte(quoted(c.ID)))
+	})
 }
 
 // remember notes what an answer says, as the project's own client reads it. An

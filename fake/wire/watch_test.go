@@ -235,6 +235,35 @@ func TestDone(t *testing.T) {
 	}
 }
 
+// A request that cannot be read goes on from the answer whose calls it names.
+func TestDoneUnreadable(t *testing.T) {
+	const path, ask = "/openai/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
+	for name, c := range map[string]struct {
+		path, ask, again string
+		call             fake.Call
+		want             []string
+	}{
+		"its call":     {path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":`, fake.Call{ID: "call_1"}, []string{"2 INV-24"}},
+		"no message":   {path, ask, `{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":7}]}`, fake.Call{ID: "call_1"}, []string{"2 INV-24"}},
+		"another call": {path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_11","content":`, fake.Call{ID: "call_1"}, []string{"1 INV-07", "2 INV-24"}},
+		"another lane": {"/lane/a" + path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":`, fake.Call{ID: "call_1"}, []string{"1 INV-07", "2 INV-24"}},
+		"no id": {
+			"/gemini/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+			`{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"weather","response":`, fake.Call{}, []string{"2 INV-24"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.call.Name, c.call.Args = "weather", "{}"
+			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Calls: []fake.Call{c.call}}, fake.Turn{Text: "two"})})
+			post(t, s, c.path, c.ask)
+			post(t, s, strings.TrimPrefix(c.path, "/lane/a"), c.again)
+			if diff := cmp.Diff(c.want, broke(s.Done())); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // The report is JSON without a null in it.
 func TestReportJSON(t *testing.T) {
 	q, err := wire.ParseQuirk("QO-22")
