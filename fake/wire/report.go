@@ -90,19 +90,24 @@ func (x *exchange) violated(found ...check.Violation) {
 // already: what is wrong with its credential, with the name of the model or with the
 // script is none of the loop's.
 func (x *exchange) invalid(e *refusal) {
-	if x.broke || e.script {
+	if x.broke || e.setup {
 		return
 	}
 	id := ruleBreaks(e.id)
 	if id == "" {
 		return
 	}
-	message := "the provider refuses the request"
-	if e.id != "" {
-		message += ", by " + e.id
+	v := violation(id, "", check.NoEvent, "the provider refuses the request")
+	if e.id == "" {
+		v.Hint = noRuleHint
+	} else {
+		v.Message += ", by " + e.id
 	}
-	x.violated(violation(id, "", check.NoEvent, message))
+	x.violated(v)
 }
+
+// noRuleHint is for what is refused by none of the Rules.
+const noRuleHint = "The words of the refusal say which header, field or value the provider does not take, or that the body is not JSON. Correct it where the client, or a library below it, sets it."
 
 // violation is one with the hint of its invariant.
 func violation(id, run string, event int, message string) check.Violation {

@@ -157,7 +157,7 @@ func (x *exchange) serve(r *http.Request) {
 	turn, place, err := x.server.cfg.Model.Answer(ctx, req)
 	if err != nil { // the script has no answer: trying again does not help
 		x.w.Header().Set("X-Should-Retry", "false")
-		x.refuse(&refusal{status: http.StatusBadRequest, script: true, message: err.Error()})
+		x.refuse(&refusal{status: http.StatusBadRequest, setup: true, message: err.Error()})
 		return
 	}
 	x.place.Place = place

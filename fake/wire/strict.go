@@ -82,7 +82,7 @@ type refusal struct {
 	param   string // where in the request; only OpenAI tells it
 	code    string
 	message string
-	script  bool // the script has no answer; the request may well be right
+	setup   bool // nothing is wrong with the loop: the script has no answer, or there is no such model
 }
 
 // refused is a refusal with status 400.

@@ -38,7 +38,7 @@ func unknownClaude(in inbound, model string) *refusal {
 	if !in.unknownModel(model) {
 		return nil
 	}
-	return &refusal{status: http.StatusNotFound, kind: "not_found_error", message: "model: " + model}
+	return &refusal{status: http.StatusNotFound, kind: "not_found_error", setup: true, message: "model: " + model}
 }
 
 // noVersion refuses a request that does not tell its version. Bedrock and Vertex AI have

@@ -1,0 +1,169 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+)
+
+// A history that was shortened breaks INV-05, unless that is suppressed.
+func TestSuppress(t *testing.T) {
+	for _, reason := range []string{"", "it shortens its history"} {
+		cfg := wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"})}
+		if reason != "" {
+			cfg.Suppress = map[string]string{"INV-05": reason}
+		}
+		s, clients := pipe(t, cfg, "")
+		for _, history := range [][]llm.Message{{llm.User("hi")}, {llm.User("hi"), llm.User("a summary of what was said")}} {
+			if _, err := ask(clients["openai-chat"], request(llm.Buffered, history...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := s.Report()
+		if len(r.Violations) != 1 || r.Violations[0].Suppressed != reason || r.Held() != (reason != "") || (r.Counts["INV-05"] == 1) != (reason == "") {
+			t.Errorf("suppressed %q: the report is %+v", reason, r)
+		}
+	}
+}
+
+// What is refused breaks the invariant of the rule, or is not valid (INV-24); a wrong
+// key, an unknown model or a script that runs out are not the loop's fault.
+func TestRefusedIsInvalid(t *testing.T) {
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}), Models: []string{"some-model"}}, "")
+	c := clients["openai-chat"]
+	bad := request(llm.Streamed, llm.User("hi"))
+	bad.Tools[0].Name = "no good"
+	asks := []*llm.Request{
+		bad,
+		request(llm.Streamed, llm.User("hi")),
+		request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.Text{Text: "one"}), llm.User("more")), // beyond the script
+		{Model: "another", Messages: []llm.Message{llm.User("hi")}},
+		request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.Text{Text: "one"}), llm.ToolResults(llm.ToolResult{ID: "call_9", Name: "weather", Content: []llm.Part{llm.Text{Text: "x"}}})),
+	}
+	for i, req := range asks {
+		if _, err := ask(c, req); (err == nil) != (i == 1) {
+			t.Errorf("request %d: %v", i+1, err)
+		}
+	}
+	r := s.Report()
+	if diff := cmp.Diff([]string{"1 INV-24", "5 INV-01"}, broke(r)); diff != "" {
+		t.Errorf("violations (-want +got):\n%s\n%+v", diff, r)
+	}
+	if r.Held() || len(r.Refusals) != 4 {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+// What no rule refuses has a hint that sends the reader to the provider's words.
+func TestRefusedWithoutRule(t *testing.T) {
+	for body, fits := range map[string]bool{
+		`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"temperature":7}`: true,
+		`{"model":"m"`: true,
+		`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":""}]}`: false, // SA-11
+	} {
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"})})
+		post(t, s, "/anthropic/v1/messages", body)
+		r := s.Report()
+		if diff := cmp.Diff([]string{"1 INV-24"}, broke(r)); diff != "" || strings.HasPrefix(r.Violations[0].Hint, "The words of the refusal say") != fits {
+			t.Errorf("%s: %+v; violations (-want +got):\n%s", body, r, diff)
+		}
+	}
+}
+
+// A model that there is not is none of the loop's faults, in any protocol.
+func TestUnknownModelIsNoViolation(t *testing.T) {
+	for _, k := range kinds {
+		s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}), Models: []string{"another"}}, "")
+		if _, err := ask(clients[k.name], request(llm.Streamed, llm.User("hi"))); err == nil {
+			t.Errorf("%s: there is an answer", k.name)
+		}
+		if r := s.Report(); len(r.Refusals) != 1 || len(r.Violations) > 0 {
+			t.Errorf("%s: the report is %+v", k.name, r)
+		}
+	}
+}
+
+// Calls that nobody comes back to are a violation once the clients have ended; of two
+// tries, one is enough to go on from.
+func TestDone(t *testing.T) {
+	call := []fake.Call{{ID: "call_1", Name: "weather", Args: `{}`}, {ID: "call_2", Name: "note", Args: `{}`}}
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Calls: call}, fake.Turn{Text: "two"})}, "a")
+	c := clients["openai-chat"]
+	for range 2 {
+		if _, err := ask(c, request(llm.Streamed, llm.User("hi"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := s.Report(); !r.Held() {
+		t.Errorf("the report is %+v", r)
+	}
+	r := s.Done()
+	if len(r.Violations) != 1 || r.Held() || r.Counts["INV-07"] != 1 || r.Violations[0].Lane != "a" || r.Violations[0].Request != 1 ||
+		r.Violations[0].Message != "the answer asked for weather, note, and nobody went on from it" || r.Violations[0].Hint == "" {
+		t.Errorf("the report is %+v", r)
+	}
+	turn := llm.Assistant(llm.ToolCall{ID: "call_1", Name: "weather", Args: "{}"}, llm.ToolCall{ID: "call_2", Name: "note", Args: "{}"})
+	results := llm.ToolResults(llm.ToolResult{ID: "call_1", Content: []llm.Part{llm.Text{Text: "x"}}}, llm.ToolResult{ID: "call_2", Content: []llm.Part{llm.Text{Text: "x"}}})
+	if _, err := ask(c, request(llm.Streamed, llm.User("hi"), turn, results)); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Done(); !r.Held() {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+// A request that cannot be read goes on from the answer whose calls it names.
+func TestDoneUnreadable(t *testing.T) {
+	const path, ask = "/openai/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
+	for name, c := range map[string]struct {
+		path, ask, again string
+		call             fake.Call
+		want             []string
+	}{
+		"its call":     {path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":`, fake.Call{ID: "call_1"}, []string{"2 INV-24"}},
+		"no message":   {path, ask, `{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":7}]}`, fake.Call{ID: "call_1"}, []string{"2 INV-24"}},
+		"another call": {path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_11","content":`, fake.Call{ID: "call_1"}, []string{"1 INV-07", "2 INV-24"}},
+		"another lane": {"/lane/a" + path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":`, fake.Call{ID: "call_1"}, []string{"1 INV-07", "2 INV-24"}},
+		"no id": {
+			"/gemini/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+			`{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"weather","response":`, fake.Call{}, []string{"2 INV-24"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.call.Name, c.call.Args = "weather", "{}"
+			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Calls: []fake.Call{c.call}}, fake.Turn{Text: "two"})})
+			post(t, s, c.path, c.ask)
+			post(t, s, strings.TrimPrefix(c.path, "/lane/a"), c.again)
+			if diff := cmp.Diff(c.want, broke(s.Done())); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The report is JSON without a null in it.
+func TestReportJSON(t *testing.T) {
+	q, err := wire.ParseQuirk("QO-22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"}), Quirks: []wire.Quirk{q}}, "")
+	text, err := json.Marshal(s.Report())
+	const empty = `{"requests":0,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":0},"unused":["turns: all of them"]}`
+	if string(text) != empty || err != nil {
+		t.Errorf("an empty report is %s, %v", text, err)
+	}
+	if _, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"))); err != nil {
+		t.Fatal(err)
+	}
+	text, err = json.Marshal(s.Report())
+	if want := `{"requests":1,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"unused":["lane \"some-model\": turn 2"]}`; string(text) != want || err != nil {
+		t.Errorf("the report is %s, %v", text, err)
+	}
+}
