@@ -334,32 +334,44 @@ func (m *Model) Changed() []string {
 }
 
 // Unused names the turns and the attempts that nobody asked for, counted from 1, in
-// order. A
-// script that no lane used is named as a whole.
+// order. A script that no lane used is named as a whole; Turns as the script of
+// Default, if there is one.
 func (m *Model) Unused() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []string
 	names := slices.Concat(slices.Collect(maps.Keys(m.lanes)), slices.Collect(maps.Keys(m.Lanes)))
 	slices.Sort(names)
+	shared := len(m.Turns) > 0 // and no lane has used them yet
 	for _, name := range slices.Compact(names) {
+		if _, own := m.Lanes[name]; !own {
+			shared = false
+		}
 		l := m.lanes[name]
 		if l == nil {
 			out = append(out, fmt.Sprintf("lane %q: all of it", name))
 			continue
 		}
-		for i, t := range l.turns {
-			if l.tries[i] == 0 {
-				out = append(out, fmt.Sprintf("lane %q: turn %d", name, i+1))
-				continue
-			}
-			for a := l.tries[i]; a < len(t.Attempts); a++ {
-				out = append(out, fmt.Sprintf("lane %q: turn %d, attempt %d", name, i+1, a+1))
-			}
-		}
+		out = append(out, l.unused()...)
 	}
-	if len(m.lanes) == 0 && len(m.Turns) > 0 {
+	switch {
+	case shared && m.Default != "":
+		out = append(out, fmt.Sprintf("lane %q: all of it", m.Default))
+	case shared:
 		out = append(out, "turns: all of them")
+	}
+	return out
+}
+
+func (l *lane) unused() (out []string) {
+	for i, t := range l.turns {
+		if l.tries[i] == 0 {
+			out = append(out, fmt.Sprintf("lane %q: turn %d", l.name, i+1))
+			continue
+		}
+		for a := l.tries[i]; a < len(t.Attempts); a++ {
+			out = append(out, fmt.Sprintf("lane %q: turn %d, attempt %d", l.name, i+1, a+1))
+		}
 	}
 	return out
 }

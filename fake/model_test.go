@@ -99,6 +99,17 @@ func TestLanes(t *testing.T) {
 	check(t, "nothing to use", []string(nil), fake.NewModel().Unused())
 }
 
+// The turns of all other lanes are unused until such a lane is asked for.
+func TestUnusedTurns(t *testing.T) {
+	for name, want := range map[string]string{"": "turns: all of them", "main": `lane "main": all of it`} {
+		m := &fake.Model{Turns: []fake.Turn{{Text: "any"}}, Lanes: map[string][]fake.Turn{"a": {{Text: "a0"}}}, Default: name}
+		check(t, "a", "a0", ask(t, m, "a", llm.User("u")))
+		check(t, "unused", []string{want}, m.Unused())
+		check(t, "x", "any", ask(t, m, "x", llm.User("u")))
+		check(t, "unused at last", []string(nil), m.Unused())
+	}
+}
+
 func TestRepeat(t *testing.T) {
 	m := fake.NewModel(fake.Turn{Text: "{n}"}, fake.Turn{
 		Repeat: 2, Reasoning: "r{n}", Pieces: []string{"t{n}", "{n}"},

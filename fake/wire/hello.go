@@ -53,7 +53,8 @@ func ModelOf(s *fake.Script) *fake.Model {
 		return m
 	}
 	m.Turns = s.Models[0].Turns
-	if len(s.Models) == 1 {
+	delete(m.Lanes, m.Default)
+	if len(m.Lanes) == 0 {
 		m.Lanes = nil
 	}
 	m.Forget, m.Apart = true, true

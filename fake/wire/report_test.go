@@ -147,6 +147,24 @@ func TestDoneUnreadable(t *testing.T) {
 	}
 }
 
+// The first model's turns are used by whoever plays them.
+func TestUnused(t *testing.T) {
+	models := []fake.Lane{{Name: "main", Turns: []fake.Turn{{Text: "one"}}}, {Name: "helper", Turns: []fake.Turn{{Text: "two"}}}}
+	for model, want := range map[string][]string{
+		"gpt-5":  {`lane "helper": all of it`},
+		"main":   {`lane "helper": all of it`},
+		"helper": {`lane "main": all of it`},
+	} {
+		s, clients := pipe(t, wire.Config{Model: wire.ModelOf(&fake.Script{Models: models})}, "")
+		if _, err := ask(clients["openai-chat"], &llm.Request{Model: model, Messages: []llm.Message{llm.User("hi")}}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, s.Report().Unused); diff != "" {
+			t.Errorf("%s: unused (-want +got):\n%s", model, diff)
+		}
+	}
+}
+
 // The report is JSON without a null in it.
 func TestReportJSON(t *testing.T) {
 	q, err := wire.ParseQuirk("QO-22")
