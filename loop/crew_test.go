@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 )
 
-// What is handed in gets a goroutine, though all that was handed in before waits
-// for it.
+// What is handed in gets a goroutine up to the limit, though all that was handed in
+// before waits for it.
 func TestCrewRunsAllAtOnce(t *testing.T) {
 	for _, n := range []int{1, 2, 8, 100} {
 		synctest.Test(t, func(*testing.T) {
-			c := newCrew()
+			c := newCrew(n)
 			defer c.dismiss()
 			for range 3 { // the second time with workers that wait
 				var here, done sync.WaitGroup
@@ -38,7 +38,7 @@ func TestCrewRunsAllAtOnce(t *testing.T) {
 // A function that ends its goroutine takes no other with it.
 func TestCrewOutlivesGoexit(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
-		c := newCrew()
+		c := newCrew(-1)
 		defer c.dismiss()
 		var done sync.WaitGroup
 		for range 5 {
@@ -59,10 +59,39 @@ func TestCrewOutlivesGoexit(t *testing.T) {
 	})
 }
 
+// No more functions than the limit run at once, and a function that ends its goroutine
+// frees its place.
+func TestCrewKeepsLimit(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		const limit = 3
+		c := newCrew(limit)
+		defer c.dismiss()
+		here, gate := make(chan struct{}, 10), make(chan struct{})
+		f := func() {
+			here <- struct{}{}
+			<-gate
+		}
+		exits := func() {
+			f()
+			runtime.Goexit()
+		}
+		all := []func(){f, exits, exits, exits, f, exits, f}
+		c.Go(all...)
+		for left := len(all); left > 0; left-- {
+			synctest.Wait()
+			if got, want := len(here), min(left, limit); got != want {
+				t.Fatalf("with %d left, %d functions run at once, want %d", left, got, want)
+			}
+			<-here
+			gate <- struct{}{}
+		}
+	})
+}
+
 // Work that takes no time is done by the worker that came first.
 func TestCrewUsesWorkersAgain(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
-		c := newCrew()
+		c := newCrew(-1)
 		ran := 0
 		for range 1000 {
 			c.Go(func() { ran++ })
@@ -81,7 +110,7 @@ func TestCrewUsesWorkersAgain(t *testing.T) {
 // A worker that is busy when the crew is dismissed ends when it is done.
 func TestCrewIsDismissedWhileBusy(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
-		c := newCrew()
+		c := newCrew(-1)
 		gate := make(chan struct{})
 		c.Go(func() { <-gate })
 		synctest.Wait()

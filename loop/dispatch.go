@@ -46,6 +46,10 @@ func (r *run) dispatch(plans []*planned) {
 		r.batch = r.newBatch()
 	}
 	r.batch.width = width
+	if r.crew != nil && !r.recorded && r.cfg.Grace == 0 {
+		r.batch.runUnseen(todo)
+		return
+	}
 	r.batch.runAll(todo)
 }
 
@@ -195,8 +199,10 @@ type batch struct {
 	running int // tools that have not been taken or abandoned
 	busy    int // tools of which no end is recorded: so many places are taken
 
+	jobs []func()       // of the calls of runUnseen,
+	left sync.WaitGroup // and those of them that have not ended
+
 	mu       sync.Mutex
-	last     bool       // only the last end is waited for
 	done     []*planned // what has ended and is not recorded yet
 	taken    []*planned // what take returned, whose room is used again
 	watching bool
@@ -206,8 +212,8 @@ type batch struct {
 func (r *run) newBatch() *batch {
 	b := &batch{run: r, spawn: r.cfg.Clock.Go}
 	if _, system := r.cfg.Clock.(SystemClock); system {
-		r.crew = newCrew()
-		b.spawn = r.crew.Go
+		r.crew = newCrew(r.cfg.width())
+		b.spawn = func(f func()) { r.crew.Go(f) }
 	}
 	return b
 }
@@ -242,10 +248,8 @@ func (b *batch) runAll(todo []*planned) {
 		}
 		stop()
 	}()
-	b.waitForLast(false)
 	todo = b.start(todo)
 	for b.running > 0 {
-		b.waitForLast(len(todo) == 0)
 		r.wait()
 		r.ended(r.step)
 		for _, p := range b.take() {
@@ -281,14 +285,6 @@ func (b *batch) start(todo []*planned) []*planned {
 	return todo
 }
 
-// waitForLast says whether all calls are started. If nobody looks on, and no tool
-// may be abandoned, the run then need not be woken before the last has ended.
-func (b *batch) waitForLast(started bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.last = started && !b.run.rec.on() && b.run.cfg.Grace == 0
-}
-
 // work runs one call on its own goroutine and hands in what came of it.
 func (b *batch) work(p *planned) {
 	if b.gaveUp(p) {
@@ -304,9 +300,6 @@ func (b *batch) work(p *planned) {
 		if !p.abandoned {
 			p.outcome, *p.result = outcome, result
 			b.done = append(b.done, p)
-		}
-		if b.last {
-			wake = len(b.done) == b.running
 		}
 		b.mu.Unlock()
 		if wake {

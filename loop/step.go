@@ -9,10 +9,16 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
+// over reports whether the run's context has ended. Tools on other goroutines may
+// ask as well.
+func (r *run) over() bool {
+	r.pull()
+	return r.ctx.Err() != nil
+}
+
 // ended reports whether the run's context has ended, and records it once.
 func (r *run) ended(step int) bool {
-	r.pull()
-	if r.ctx.Err() == nil {
+	if !r.over() {
 		return false
 	}
 	if !r.seen {
