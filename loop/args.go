@@ -46,10 +46,11 @@ func checkObject(args string) *argsError {
 	}
 	d := jsonio.NewDec(args)
 	var dup string
-	if d.Peek() != '{' {
-		d.Skip()
-	} else {
+	object := d.Peek() == '{'
+	if object {
 		dup = walkArgs(&d, 1)
+	} else {
+		d.Skip()
 	}
 	if err := d.End(); err != nil {
 		var syntax *jsonio.SyntaxError
@@ -57,7 +58,7 @@ func checkObject(args string) *argsError {
 		return &argsError{syntax.Offset >= len(args), "the arguments are not JSON: " + err.Error()}
 	}
 	switch {
-	case strings.TrimLeft(args, " \t\r\n")[0] != '{':
+	case !object:
 		return &argsError{msg: "the arguments are JSON, but not an object"}
 	case dup != "":
 		return &argsError{msg: dup}

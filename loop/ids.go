@@ -14,22 +14,21 @@ import (
 // The ids of an answer are only taken for good when it is accepted: a retry may
 // use them again.
 type idSet struct {
-	used    map[string]struct{}
-	pending []string
-	minted  int             // in all accepted answers
-	trying  int             // in this answer
-	index   map[string]bool // of the first `indexed` pending ones, when they are many
-	indexed int
+	used    map[string]struct{} // those of the answer that is read among them
+	pending []string            // which those are
+	minted  int                 // in all accepted answers
+	trying  int                 // in this answer
 }
 
 func newIDSet(history []llm.Message) idSet {
-	s := idSet{}
+	s := idSet{used: map[string]struct{}{}}
 	s.takeAll(history)
 	return s
 }
 
-// takeAll takes the ids of all calls in a list.
+// takeAll takes the ids of all calls in a list. No answer is read then.
 func (s *idSet) takeAll(list []llm.Message) {
+	s.begin()
 	for _, m := range list {
 		for _, p := range m.Parts {
 			if c, ok := p.(llm.ToolCall); ok {
@@ -39,47 +38,31 @@ func (s *idSet) takeAll(list []llm.Message) {
 	}
 }
 
-func (s *idSet) take(id string) {
-	if s.used == nil {
-		s.used = map[string]struct{}{}
-	}
+// take takes an id and reports whether it was free.
+func (s *idSet) take(id string) bool {
+	n := len(s.used)
 	s.used[id] = struct{}{}
+	return len(s.used) > n
 }
 
-// begin forgets the ids of an answer that was not accepted.
-func (s *idSet) begin() { s.pending, s.trying, s.index, s.indexed = s.pending[:0], 0, nil, 0 }
-
-// accept takes the ids of the answer.
-func (s *idSet) accept() {
+// begin gives back the ids of an answer that was not accepted.
+func (s *idSet) begin() {
 	for _, id := range s.pending {
-		s.take(id)
+		delete(s.used, id)
 	}
-	s.minted += s.trying
-	s.begin()
+	s.pending, s.trying = s.pending[:0], 0
 }
 
-func (s *idSet) taken(id string) bool {
-	if len(s.pending) > few {
-		if s.index == nil {
-			s.index = map[string]bool{}
-		}
-		for ; s.indexed < len(s.pending); s.indexed++ {
-			s.index[s.pending[s.indexed]] = true
-		}
-		if s.index[id] {
-			return true
-		}
-	} else if slices.Contains(s.pending, id) {
-		return true
-	}
-	_, taken := s.used[id]
-	return taken
+// accept takes the ids of the answer for good.
+func (s *idSet) accept() {
+	s.minted += s.trying
+	s.pending, s.trying = s.pending[:0], 0
 }
 
 // mint returns the id by which the loop knows a call.
 func (s *idSet) mint(providerID string) (id string, minted bool) {
 	id = providerID
-	for id == "" || s.taken(id) {
+	for id == "" || !s.take(id) {
 		s.trying++
 		id, minted = mintedID(s.minted+s.trying), true
 	}
@@ -91,8 +74,7 @@ func (s *idSet) mint(providerID string) (id string, minted bool) {
 func (s *idSet) fresh() string {
 	for {
 		s.minted++
-		if id := mintedID(s.minted); !s.taken(id) {
-			s.take(id)
+		if id := mintedID(s.minted); s.take(id) {
 			return id
 		}
 	}

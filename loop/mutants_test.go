@@ -29,7 +29,7 @@ var mutants = []mutant{
 	{"INV-03", "results are sent in reverse", "step.go",
 		"parts[i] = res", "parts[len(parts)-1-i] = res"},
 	{"INV-04", "an id that was used is kept", "ids.go",
-		"return taken", "return false && taken"},
+		"return len(s.used) > n", "return len(s.used) >= n"},
 	{"INV-05", "a rewrite is not recorded", "kernel.go",
 		"r.emit(n, w)", "_ = w"},
 	{"INV-06", "a request is emptied after its use", "kernel.go",
