@@ -385,7 +385,9 @@ func (c *OpenCall) Args() string {
 // repeated beyond doubt.
 func (c *OpenCall) arguments() (args string, mended bool) {
 	args = c.Args()
-	if args == "" || isJSON(args) {
+	// One piece that is empty, or whose first } is its last byte, repeats nothing: of
+	// two equal values that end in } the first has one as well.
+	if c.buf == nil && strings.IndexByte(args, '}') == len(args)-1 || isJSON(args) {
 		return args, false
 	}
 	if last, ok := c.cumulative(args); ok {
