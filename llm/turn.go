@@ -87,7 +87,6 @@ type Accumulator struct {
 	Mint func(providerID string) (id string, minted bool)
 
 	turn     Turn
-	turns    slab.Slab[Turn]
 	parts    slab.Slab[Part]
 	slots    []slot
 	calls    []OpenCall // one a ToolCallStart, in order
@@ -188,7 +187,13 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 
 // Turn closes what is open and returns the answer. Call it once an answer.
 func (a *Accumulator) Turn() *Turn {
-	t := a.turns.One()
+	t := new(Turn)
+	a.TurnIn(t)
+	return t
+}
+
+// TurnIn is Turn with the place that the answer is put in.
+func (a *Accumulator) TurnIn(t *Turn) {
 	*t = a.turn
 	if len(a.slots) > 0 {
 		t.Parts = a.parts.Take(len(a.slots))[:0]
@@ -231,7 +236,6 @@ func (a *Accumulator) Turn() *Turn {
 	case t.Finish == FinishToolCalls && len(a.calls) == 0:
 		t.Warnings = append(t.Warnings, Warning{WarnNoCalls, "the finish reason speaks of tool calls, but none came"})
 	}
-	return t
 }
 
 func (a *Accumulator) warn(code, message string) {

@@ -104,8 +104,12 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	}
 	r.noteRequest(call)
 	err = r.read(ctx, call)
-	turn := r.acc.Turn()
 	own := len(r.hooks.wrappers) == 0
+	turn := &r.place
+	if !own { // it may still be in use when a wrap calls again
+		turn = new(llm.Turn)
+	}
+	r.acc.TurnIn(turn)
 	if err == nil && turn.Finish == llm.FinishMalformedCall {
 		err = &malformedError{turn.FinishMessage}
 	}

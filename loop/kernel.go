@@ -58,6 +58,7 @@ type run struct {
 	steps    []*Step
 	lent     []*Step // the same as policies and conditions have them in hand
 	usage    llm.Usage
+	place    llm.Turn       // the turn of the last model call, unless a wrap may keep one
 	turn     *llm.Turn      // the step's answer, until the history has it
 	given    *llm.Turn      // the same as policies have it in hand
 	tries    []try          // of the step's model calls

@@ -45,7 +45,7 @@ var mutants = []mutant{
 	{"INV-11", "the loop goes by the finish reason", "kernel.go",
 		"case len(calls) == 0:", "case len(calls) == 0 || turn.Finish == llm.FinishStop:"},
 	{"INV-12", "buffered answers lose a count", "ask.go",
-		"turn := r.acc.Turn()", "turn := r.acc.Turn(); if call.Request.Delivery == llm.Buffered { turn.Usage.Cached = 0 }"},
+		"r.acc.TurnIn(turn)", "r.acc.TurnIn(turn); if call.Request.Delivery == llm.Buffered { turn.Usage.Cached = 0 }"},
 	{"INV-13", "something is said after the end", "kernel.go",
 		"r.rec.write(trace.Event{Step: trace.NoStep, Body: end}, err)", `r.rec.write(trace.Event{Step: trace.NoStep, Body: end}, err); r.emit(trace.NoStep, trace.Warning{Code: "late"})`},
 	{"INV-14", "a failed step is not closed", "kernel.go",
