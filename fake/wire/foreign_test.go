@@ -11,8 +11,7 @@ import (
 )
 
 // origins are an answer of each protocol, with all that it wants back: reasoning, a
-// text, private data, a call. Parts of a kind that is not known are not among it:
-// Anthropic and Gemini have an error for those of others.
+// text, private data, a call.
 var origins = map[string]string{
 	"openai-chat": `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"T","novel":1,
 		"annotations":[{"type":"url_citation","url_citation":{"url":"u"}},{"type":"file","file":{"hash":"h"}}],"images":[{"type":"image_url"}],"audio":{"id":"audio_1","data":"AA"},
@@ -69,6 +68,52 @@ func TestForeignHistories(t *testing.T) {
 				}
 				if v := s.Report().Violations; len(v) != 0 {
 					t.Errorf("violations: %v", v)
+				}
+			})
+		}
+	}
+}
+
+// novelties are parts of a kind that llm does not know, one of each protocol.
+var novelties = map[string]llm.Unknown{
+	"openai-chat":        {Kind: "reference", Raw: raw(`{"type":"reference","reference_ids":[7]}`)},
+	"openai-responses":   {Kind: "mcp_list_tools", Raw: raw(`{"type":"mcp_list_tools","id":"mcpl_7","tools":[]}`)},
+	"anthropic-messages": {Kind: "novelty", Raw: raw(`{"type":"novelty","x":7}`)},
+	"gemini":             {Kind: "gemini_part", Raw: raw(`{"type":"gemini_part","part":{"novelty":7}}`)},
+}
+
+// A part of a kind that is not known goes to its own protocol alone: others go on
+// without it where a provider or a tool has said it, and refuse it where it is part of
+// what is asked.
+func TestForeignParts(t *testing.T) {
+	result := llm.ToolResult{ID: "call_1", Name: "f", Content: []llm.Part{llm.Text{Text: "r"}}}
+	for _, from := range kinds {
+		novelty := novelties[from.name]
+		turn := llm.Assistant(llm.Text{Text: "hi"}, novelty, llm.ToolCall{ID: "call_1", Name: "f", Args: "{}"})
+		tool := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result, novelty}}
+		within := result
+		within.Content = []llm.Part{llm.Text{Text: "r"}, novelty}
+		for _, to := range kinds {
+			t.Run(from.name+" to "+to.name, func(t *testing.T) {
+				asked, err := to.proto.EncodeRequest(request(llm.Buffered, llm.User("x"), turn, llm.ToolResults(result)))
+				if err != nil || strings.Contains(string(asked.Body), "7") != (from.name == to.name) {
+					t.Fatalf("error %v, sent: %s", err, asked.Body)
+				}
+				if from.name == to.name {
+					return
+				}
+				s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})}, "")
+				got, err := ask(clients[to.name], request(llm.Buffered, llm.User("x"), turn, tool))
+				if v := s.Report().Violations; err != nil || got.Text() != "ok" || len(v) != 0 {
+					t.Errorf("got %q, %v, violations: %v", got.Text(), err, v)
+				}
+				for place, messages := range map[string][]llm.Message{
+					"messages[0].parts[1]": {{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x"}, novelty}}},
+					"messages[2].parts[0]": {llm.User("x"), turn, llm.ToolResults(within)},
+				} {
+					if _, err := to.proto.EncodeRequest(request(llm.Buffered, messages...)); err == nil || !strings.HasPrefix(err.Error(), place) {
+						t.Errorf("no error of %s: %v", place, err)
+					}
 				}
 			})
 		}

@@ -13,7 +13,8 @@
 // a call. Those that are not known here stand together in a member "anthropic", so
 // that those of other providers are not sent. A redacted_thinking block is Reasoning with the whole block as Opaque. A
 // call that Anthropic ran itself is a ToolCall that says so; its result, and every
-// block of a type that is not known here, is llm.Unknown. The container of an
+// block of a type that is not known here, is llm.Unknown (for those of other providers
+// see protocol.LeftOut). The container of an
 // answer is in the Opaque of its message, and the last one of a history is sent
 // back with the request; its stop sequence and members of it that are not known are
 // there too, and are not sent back.
@@ -50,7 +51,9 @@ const WarnNoMessageStop = "missing_message_stop"
 type Messages struct{}
 
 // Name implements protocol.Protocol.
-func (Messages) Name() string { return "anthropic-messages" }
+func (Messages) Name() string { return name }
+
+const name = "anthropic-messages"
 
 // Key returns an authorizer that sends an API key.
 func Key(key string) func(*http.Request) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // writer appends blocks. Its first error stays.
@@ -94,12 +95,13 @@ func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 
 // unknown writes a block of a type that is not known here, as it came.
 func (w *writer) unknown(p llm.Unknown) {
-	if !sane(p.Raw) || strings.TrimLeft(string(p.Raw), " \t\r\n")[0] != '{' {
-		w.fail("the block of type %q is not a JSON object, or nests more than %d deep", p.Kind, maxNesting)
+	if err := protocol.CheckUnknown(name, p); err != nil {
+		w.fail("%w", err)
 		return
 	}
-	if other := ofOther(p); other != "" {
-		w.fail("the part of type %q is of %s, and means nothing to Anthropic Messages; take it out of the history", p.Kind, other)
+	if !sane(p.Raw) {
+		w.fail("the block of type %q nests more than %d deep, or is not UTF-8", p.Kind, maxNesting)
+		return
 	}
 	w.dst = appendRaw(w.dst, p.Raw)
 }

@@ -125,7 +125,7 @@ func TestEncoderErrors(t *testing.T) {
 		{[]llm.Event{start, llm.ToolCallDelta{Args: "x"}, llm.ToolCallEnd{Args: "y"}}, `the call "a": its end tells other arguments than came before it, which Anthropic Messages cannot say`},
 		{[]llm.Event{llm.PartDone{Part: llm.Media{MediaType: "image/png"}}}, "parts: an answer of Anthropic Messages holds no image/png"},
 		{[]llm.Event{llm.PartDone{Part: llm.ToolResult{}}}, "parts: an answer of Anthropic Messages holds no result of a tool; write a result of the provider's own as llm.Unknown"},
-		{[]llm.Event{llm.PartDone{Part: llm.Unknown{Kind: "x", Raw: raw(`1`)}}}, `parts: the block of type "x" is not a JSON object, or nests more than 500 deep`},
+		{[]llm.Event{llm.PartDone{Part: llm.Unknown{Kind: "x", Raw: raw(`1`)}}}, `parts: the part of the kind "x" is not a JSON object; give it whole`},
 	} {
 		if _, err := encodeStream(answer, c.events); err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)

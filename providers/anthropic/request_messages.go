@@ -7,6 +7,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // say writes a message, behind a comma if one was written before it.
@@ -60,7 +61,7 @@ func wireRole(r llm.Role) string {
 func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 	for i, part := range parts {
 		w.part = i
-		if leftOut(part) {
+		if leftOut(part) || protocol.LeftOut(name, role, part) {
 			continue
 		}
 		if n++; n > 1 {
@@ -72,7 +73,7 @@ func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 }
 
 // leftOut reports whether the API refuses a part that can as well be left out: a
-// text without a word, a thought without signature, what another provider ran.
+// text without a word, a thought without signature, a call that another provider ran.
 func leftOut(part llm.Part) bool {
 	switch p := part.(type) {
 	case llm.Text:
@@ -81,9 +82,7 @@ func leftOut(part llm.Part) bool {
 		return !redacted(p.Opaque) && member(p.Opaque, "signature") == nil
 	case llm.ToolCall:
 		return ranElsewhere(p)
-	case llm.Unknown:
-		return resultElsewhere(p)
-	case llm.Media, llm.ToolResult:
+	case llm.Media, llm.ToolResult, llm.Unknown:
 	}
 	return false
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // contents writes the conversation: a content a message. Tool messages that
@@ -82,7 +83,7 @@ func (e *requestEncoder) parts(i int) error {
 			called = called || sign
 			e.dst, err = appendCall(e.dst, &p, sign)
 		case llm.Unknown:
-			if !resultElsewhere(p) {
+			if !protocol.LeftOut(name, e.req.Messages[i].Role, p) {
 				e.dst, err = appendUnknown(e.dst, p)
 			}
 		case llm.Text, llm.Reasoning, llm.Media:
@@ -131,10 +132,14 @@ func appendPart(dst []byte, p llm.Part) ([]byte, error) {
 const kindPart = "gemini_part"
 
 func appendUnknown(dst []byte, p llm.Unknown) ([]byte, error) {
-	if part := find(membersOf(p.Raw), "part"); p.Kind == kindPart && part != "" {
-		return appendValue(appendComma(dst), part), nil
+	if err := protocol.CheckUnknown(name, p); err != nil {
+		return dst, err
 	}
-	return dst, fmt.Errorf("a part of the kind %q is not Gemini's", p.Kind)
+	part := find(membersOf(p.Raw), "part")
+	if part == "" {
+		return dst, fmt.Errorf("the part of the kind %q has no member part; give it as it was read", p.Kind)
+	}
+	return appendValue(appendComma(dst), part), nil
 }
 
 // appendMedia appends inlineData or fileData.

@@ -118,13 +118,13 @@ func TestEncoderChunks(t *testing.T) {
 
 func TestEncoderErrors(t *testing.T) {
 	for want, events := range map[string][]llm.Event{
-		"the media has neither data nor a URL":      {llm.PartDone{Part: llm.Media{}}},
-		"a tool result cannot stand in an answer":   {llm.PartDone{Part: llm.ToolResult{}}},
-		"there is no part":                          {llm.PartDone{}},
-		`a part of the kind "x" is not Gemini's`:    {start(1, "", "a"), llm.PartDone{Part: llm.Unknown{Kind: "x"}}, end(1)},
-		`a part of the kind "x" is not Gemini's `:   {start(1, "", "a"), llm.PartDone{Part: llm.Unknown{Kind: "x"}}},
-		`the call "a" was run by another provider`:  {llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}},
-		`the call "a" was run by another provider `: {start(1, "", "a"), llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}, finish},
+		"the media has neither data nor a URL":                          {llm.PartDone{Part: llm.Media{}}},
+		"a tool result cannot stand in an answer":                       {llm.PartDone{Part: llm.ToolResult{}}},
+		"there is no part":                                              {llm.PartDone{}},
+		`the part of the kind "x" is not a JSON object; give it whole`:  {start(1, "", "a"), llm.PartDone{Part: llm.Unknown{Kind: "x"}}, end(1)},
+		`the part of the kind "x" is not a JSON object; give it whole `: {start(1, "", "a"), llm.PartDone{Part: llm.Unknown{Kind: "x"}}},
+		`the call "a" was run by another provider`:                      {llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}},
+		`the call "a" was run by another provider `:                     {start(1, "", "a"), llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}, finish},
 	} {
 		if _, err := write(protocol.Answer{}, events); message(err) != strings.TrimSpace(want) {
 			t.Errorf("got %v, want %s", err, want)

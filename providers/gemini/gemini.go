@@ -40,7 +40,7 @@
 // Opaque data of a part: thoughtSignature, thought, videoMetadata,
 // mediaResolution and partMetadata under their own names, and what else this
 // package does not know within a member "gemini". Members of other providers are
-// not sent. What it does not know of an answer and its candidate, such as
+// not sent, and neither are their parts (see protocol.LeftOut). What it does not know of an answer and its candidate, such as
 // groundingMetadata, is in the opaque data of the message, within a member
 // "gemini_answer", and is not sent back.
 package gemini
@@ -60,7 +60,9 @@ type GenerateContent struct{}
 var _ protocol.Protocol = GenerateContent{}
 
 // Name implements protocol.Protocol.
-func (GenerateContent) Name() string { return "gemini" }
+func (GenerateContent) Name() string { return name }
+
+const name = "gemini"
 
 // NewDecoder implements protocol.Protocol.
 func (GenerateContent) NewDecoder() protocol.Decoder { return &decoder{} }

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/looptape/looptape/llm"
 )
@@ -67,14 +66,4 @@ func restOf(opaque json.RawMessage) []member {
 func ranElsewhere(c *llm.ToolCall) bool {
 	own := membersOf(c.Opaque)
 	return c.ProviderExecuted && find(own, keyCode) == "" && find(own, keyToolCall) == ""
-}
-
-// resultElsewhere reports whether a part is what a tool that another provider ran
-// was asked for or gave: of Anthropic, of OpenAI.
-func resultElsewhere(p llm.Unknown) bool {
-	switch p.Kind {
-	case "mcp_list_tools", "mcp_approval_request", "mcp_approval_response":
-		return true
-	}
-	return strings.HasSuffix(p.Kind, "_tool_result") || strings.HasSuffix(p.Kind, "_call") || strings.HasSuffix(p.Kind, "_call_output")
 }

@@ -124,15 +124,15 @@ func TestRequestErrors(t *testing.T) {
 		"messages[2]: there is no system message within a conversation with Gemini; put its text into Request.System": func(r *llm.Request) {
 			r.Messages = append([]llm.Message{{Role: llm.RoleSystem}}, append(r.Messages, llm.Message{Role: llm.RoleSystem})...)
 		},
-		"messages[1]: there is no system message within a conversation with Gemini; put its text into Request.System": say(llm.Message{Role: llm.RoleSystem}),
-		`messages[1]: the role "critic" is none; there are "user", "tool" and "assistant"`:                            say(llm.Message{Role: "critic"}),
-		"messages[1].parts[1]: the media has no media type; set one, such as image/png":                               user(llm.Media{Data: []byte{1}}),
-		"messages[1].parts[1]: the media has neither data nor a URL":                                                  user(llm.Media{MediaType: "image/png", Data: []byte{}}),
-		"messages[1].parts[1]: the content of the media is kept elsewhere (sha256:0a); load it before it is sent":     user(llm.Media{MediaType: "image/png", Digest: "sha256:0a", Size: 1}),
-		`messages[1].parts[1]: a part of the kind "compaction" is not Gemini's`:                                       user(llm.Unknown{Kind: "compaction", Raw: opaque(`{"type":"compaction"}`)}),
-		`messages[1].parts[1]: a part of the kind "gemini_part" is not Gemini's`:                                      user(llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part"}`)}),
-		`messages[1].parts[1]: a part of the kind "other" is not Gemini's`:                                            user(llm.Unknown{Kind: "other", Raw: opaque(`{"part":{}}`)}),
-		"messages[1].parts[1]: content[1]: a result can only hold texts and media":                                    user(llm.ToolResult{Content: []llm.Part{text("a"), llm.Reasoning{}}}),
+		"messages[1]: there is no system message within a conversation with Gemini; put its text into Request.System":                             say(llm.Message{Role: llm.RoleSystem}),
+		`messages[1]: the role "critic" is none; there are "user", "tool" and "assistant"`:                                                        say(llm.Message{Role: "critic"}),
+		"messages[1].parts[1]: the media has no media type; set one, such as image/png":                                                           user(llm.Media{Data: []byte{1}}),
+		"messages[1].parts[1]: the media has neither data nor a URL":                                                                              user(llm.Media{MediaType: "image/png", Data: []byte{}}),
+		"messages[1].parts[1]: the content of the media is kept elsewhere (sha256:0a); load it before it is sent":                                 user(llm.Media{MediaType: "image/png", Digest: "sha256:0a", Size: 1}),
+		`messages[1].parts[1]: the part of the kind "compaction" is of another protocol, and means nothing to gemini; take it out of the message`: user(llm.Unknown{Kind: "compaction", Raw: opaque(`{"type":"compaction"}`)}),
+		`messages[1].parts[1]: the part of the kind "gemini_part" has no member part; give it as it was read`:                                     user(llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part"}`)}),
+		`messages[1].parts[1]: the part of the kind "other" is of another protocol, and means nothing to gemini; take it out of the message`:      user(llm.Unknown{Kind: "other", Raw: opaque(`{"part":{}}`)}),
+		"messages[1].parts[1]: content[1]: a result can only hold texts and media":                                                                user(llm.ToolResult{Content: []llm.Part{text("a"), llm.Reasoning{}}}),
 		"messages[2].parts[0]: content[0]: the media has neither data nor a URL": func(r *llm.Request) {
 			r.Messages = []llm.Message{llm.User("a"), llm.ToolResults(llm.ToolResult{}), llm.ToolResults(llm.ToolResult{Content: []llm.Part{llm.Media{}}})}
 		},

@@ -31,9 +31,9 @@ import (
 // users are images, sounds (WAV and MP3) and files.
 //
 // A history may have begun with another provider. What is that one's alone is not
-// sent: members of opaque data, reasoning, parts of a kind that is not known, calls
-// that it ran itself with their results; and neither is a message of the assistant
-// of which nothing is left.
+// sent: members of opaque data, reasoning, parts of a kind that is not known (see
+// protocol.LeftOut), calls that it ran itself with their results; and neither is a
+// message of the assistant of which nothing is left.
 //
 // Reasoning is none of OpenAI's protocol, but of its imitators'. The Opaque of
 // such a part is {"field": …}, the name of the field that it came in
@@ -56,7 +56,9 @@ type Chat struct {
 var _ protocol.Protocol = Chat{}
 
 // Name implements protocol.Protocol.
-func (Chat) Name() string { return "openai-chat" }
+func (Chat) Name() string { return chatName }
+
+const chatName = "openai-chat"
 
 // DecodeError implements protocol.Protocol. The code is the error's code or, if
 // that is null, its type.

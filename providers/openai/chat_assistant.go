@@ -8,6 +8,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // The fields of reasoning that imitators have; in contentField it stands among
@@ -60,9 +61,13 @@ func (w *chatWriter) said(parts []llm.Part) (calls bool, err error) {
 				others++
 			}
 		case llm.Unknown:
-			if ofChat(p.Raw) {
-				others++
+			if protocol.LeftOut(chatName, llm.RoleAssistant, p) {
+				continue
 			}
+			if err := protocol.CheckUnknown(chatName, p); err != nil {
+				return false, fmt.Errorf(".parts[%d]: %w", i, err)
+			}
+			others++
 		case llm.ToolCall:
 			if p.ProviderExecuted && w.req == nil {
 				return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot hold %s", i, kind(p))
@@ -104,7 +109,7 @@ func (w *chatWriter) saidArray(parts []llm.Part) {
 				w.buf = appendThinking(w.buf, p.Text)
 			}
 		case llm.Unknown:
-			if ofChat(p.Raw) {
+			if !protocol.LeftOut(chatName, llm.RoleAssistant, p) {
 				w.comma()
 				w.buf = jsonio.AppendRaw(w.buf, p.Raw)
 			}

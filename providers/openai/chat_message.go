@@ -8,6 +8,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // messages writes the conversation. A tool message of several results becomes
@@ -96,6 +97,9 @@ func (w *chatWriter) end(opaque json.RawMessage, own ...string) {
 // stands on the last one, unless that has something of its own.
 func (w *chatWriter) results(m *llm.Message) error {
 	for i, p := range m.Parts {
+		if protocol.LeftOut(chatName, m.Role, p) {
+			continue
+		}
 		r, ok := p.(llm.ToolResult)
 		if !ok {
 			return fmt.Errorf(".parts[%d]: a Chat Completions tool message can only hold results, not %s", i, kind(p))
@@ -131,12 +135,10 @@ func (w *chatWriter) content(parts []llm.Part, path, refusal string, media func(
 			w.textPart(p)
 			continue
 		case llm.Unknown:
-			if ofChat(p.Raw) {
+			if err = protocol.CheckUnknown(chatName, p); err == nil {
 				w.comma()
 				w.buf = jsonio.AppendRaw(w.buf, p.Raw)
-				continue
 			}
-			err = errors.New(refusal + kind(p))
 		case llm.Media:
 			if media != nil {
 				w.comma()

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -41,33 +40,6 @@ func (d dialect) wire(key string) (name string, ok bool) {
 		return name, true
 	}
 	return key, slices.Contains(d.known, key)
-}
-
-// ofChat reports whether a part that is not known is of Chat Completions: such a
-// part has what it holds under the name of its type, or one that begins with it.
-func ofChat(raw json.RawMessage) (is bool) {
-	kind := memberText(raw, "type")
-	eachMember(raw, func(key, _ string) {
-		is = is || key != "type" && strings.HasPrefix(key, kind)
-	})
-	return is
-}
-
-// ofResponses reports whether a part that is not known is an item of Responses, or a
-// piece of one. What the provider wrote has an id, or is encrypted.
-func ofResponses(raw json.RawMessage) bool {
-	kind := memberText(raw, "type")
-	switch {
-	case member(raw, "id") != nil, member(raw, "encrypted_content") != nil,
-		strings.HasPrefix(kind, "input_"), strings.HasPrefix(kind, "output_"), kind == "computer_screenshot":
-		return true
-	}
-	for _, end := range [...]string{"_call", "_output", "_response"} {
-		if strings.HasSuffix(kind, end) {
-			return true
-		}
-	}
-	return false
 }
 
 // shortID returns an id of a call that has at most so many characters, the same for

@@ -22,7 +22,7 @@ import (
 // is neither WAV nor MP3, media from an assistant. What it has no word for and can do
 // without is left out: that a result is an error (its text says so), empty text, and
 // what is another provider's alone: members of opaque data, reasoning, parts of a kind
-// that is not known, calls that it ran itself with their results.
+// that is not known (see protocol.LeftOut), calls that it ran itself with their results.
 //
 // A call id of over 64 characters, which the provider refuses, is sent as its
 // beginning and a digest.
@@ -53,4 +53,6 @@ type Responses struct{}
 var _ protocol.Protocol = Responses{}
 
 // Name returns openai-responses.
-func (Responses) Name() string { return "openai-responses" }
+func (Responses) Name() string { return responsesName }
+
+const responsesName = "openai-responses"

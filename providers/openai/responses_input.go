@@ -9,6 +9,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // inputWriter writes the items of a request.
@@ -39,6 +40,9 @@ func (w *inputWriter) message(m *llm.Message) error {
 		return w.assistant(m.Parts)
 	case llm.RoleTool:
 		for i, p := range m.Parts {
+			if protocol.LeftOut(responsesName, m.Role, p) {
+				continue
+			}
 			if err := w.toolPart(p); err != nil {
 				return fmt.Errorf(".parts[%d]%w", i, err)
 			}
@@ -139,11 +143,8 @@ func ownPiece(key string) bool {
 }
 
 func (w *inputWriter) unknown(p llm.Unknown) error {
-	switch {
-	case !isObject(p.Raw):
-		return fmt.Errorf(": the part of kind %q is not a JSON object", p.Kind)
-	case !ofResponses(p.Raw):
-		return fmt.Errorf(": the part of kind %q is of another provider; take it out of the history", p.Kind)
+	if err := protocol.CheckUnknown(responsesName, p); err != nil {
+		return fmt.Errorf(": %w", err)
 	}
 	w.dst = append(w.dst, wellFormed(string(jsonio.AppendRaw(nil, p.Raw)))...)
 	return nil

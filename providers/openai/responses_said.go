@@ -8,6 +8,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // assistant writes the items of an assistant's message, each where it stood, but for
@@ -75,7 +76,7 @@ func withoutForeign(parts []llm.Part) []llm.Part {
 		case llm.ToolResult:
 			return !isHosted(p.Opaque)
 		case llm.Unknown:
-			return isObject(p.Raw) && !ofResponses(p.Raw)
+			return protocol.LeftOut(responsesName, llm.RoleAssistant, p)
 		case llm.Text, llm.Reasoning, llm.Media:
 		}
 		return false

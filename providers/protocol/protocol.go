@@ -17,7 +17,8 @@ type Protocol interface {
 	Name() string
 
 	// EncodeRequest returns what asks the question. It fails for what the
-	// protocol cannot say, such as a part of a kind that it does not have.
+	// protocol cannot say, such as a part of a kind that it does not have; what
+	// another provider has left in the history is left out (see LeftOut).
 	EncodeRequest(req *llm.Request) (*Request, error)
 	// DecodeRequest reads what a client sent. Path is the one behind the base
 	// URL. What the protocol knows and llm.Request does not goes to Extra.
