@@ -10,9 +10,10 @@ import (
 )
 
 // The members of an answer that llm has no field for stand in the opaque datum of its
-// message. Those that come because they were asked for have their own names there. All
-// others stand together under keyChatAnswer, by the object that they are on, but for
-// those of over maxKept bytes, which would stand in the history of every later step.
+// message. Those that are known (see chatOwn) have their own names there, and so have
+// those that come because they were asked for. All others stand together under
+// keyChatAnswer, by the object that they are on, but for those of over maxKept bytes,
+// which would stand in the history of every later step.
 const (
 	keyAudio       = "audio"
 	keyAnnotations = "annotations"
@@ -35,15 +36,15 @@ var notKept = []string{
 
 // chatKept gathers these members. What deltas say of a message is joined; of what
 // stands beside it the last word counts, since servers say it in each chunk.
-type chatKept struct{ asked, audio, logprobs, message, choice, response gathered }
+type chatKept struct{ plain, audio, logprobs, message, choice, response gathered }
 
 // said takes a member of a message or of a delta.
 func (k *chatKept) said(m rawMember) {
-	switch m.key {
-	case keyAudio:
+	switch {
+	case m.key == keyAudio:
 		k.audio.joinObject(m.raw, "data", "transcript")
-	case keyAnnotations, keyImages:
-		k.asked.join(m)
+	case m.key == keyAnnotations, m.key == keyImages, slices.Contains(chatOwn.known, m.key):
+		k.plain.join(m)
 	default:
 		k.message.join(m)
 	}
@@ -64,7 +65,7 @@ func (k *chatKept) opaque() json.RawMessage {
 	answer.addObject(keyMessage, k.message.members(maxKept))
 	answer.addObject(keyChoice, k.choice.members(maxKept))
 	answer.addObject(keyResponse, k.response.members(maxKept))
-	out := k.asked.members(0)
+	out := k.plain.members(0)
 	out.addObject(keyAudio, k.audio.members(0))
 	out.addObject(keyLogprobs, k.logprobs.members(0))
 	out.addObject(keyChatAnswer, answer)

@@ -13,6 +13,7 @@ import (
 // chatTold is what is kept of the answers below.
 const chatTold = `{` +
 	`"annotations":[{"type":"url_citation","url_citation":{"url":"u"}},{"type":"file","file":{"hash":"h"}}],` +
+	`"extra_content":{"google":{"thought_signature":"c2ln"}},` +
 	`"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"},"index":0},{"type":"image_url","index":1}],` +
 	`"audio":{"data":"AABB","expires_at":7,"id":"audio_1","transcript":"Hel\"lo"},` +
 	`"logprobs":{"content":[{"token":"a"},{"token":"a"}],"refusal":[{"token":"b"}]},` +
@@ -28,7 +29,7 @@ func TestChatAnswerMembers(t *testing.T) {
 		"message":{"role":"assistant","content":null,"novel":{"x":1},"word":"last","list":[1,2],"none":[],"null":null,` + padding + `,
 			"annotations":[{"type":"url_citation","url_citation":{"url":"u"}},{"type":"file","file":{"hash":"h"}}],
 			"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"},"index":0},{"type":"image_url","index":1}],
-			"audio":{"id":"audio_1","data":"AABB","expires_at":7,"transcript":"Hel\"lo"}}}]}`
+			"extra_content":{"google":{"thought_signature":"c2ln"}},"audio":{"id":"audio_1","data":"AABB","expires_at":7,"transcript":"Hel\"lo"}}}]}`
 	chunk := func(top, choice, delta string) string {
 		return `{"id":"c1","model":"m","obfuscation":"p",` + top + `"choices":[{"delta":{"role":"assistant",` + delta + `},` + choice + `"index":0}]}`
 	}
@@ -36,7 +37,7 @@ func TestChatAnswerMembers(t *testing.T) {
 		chunk(`"citations":["older"],`, `"logprobs":{"content":[{"token":"a"}],"refusal":null},`, `"audio":{"id":"audio_1","transcript":"Hel\""},"word":"first","list":[1]`),
 		`{"citations":null,"choices":[{"delta":{"novel":2},"index":1,"matched_stop":1}]}`,
 		chunk(``, `"logprobs":{"content":[{"token":"a"}],"refusal":[{"token":"b"}]},"matched_stop":1,`, `"annotations":[{"type":"url_citation","url_citation":{"url":"u"}}],"audio":{"data":"AA","transcript":"lo"},"images":[{"type":"older","index":0},{"type":"image_url","index":1}]`),
-		chunk(`"citations":["u"],`, `"logprobs":null,`, `"annotations":[{"type":"file","file":{"hash":"h"}}],"audio":{"data":"BB","expires_at":7},"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"},"index":0}],"word":"last","list":[2],"novel":{"x":1}`),
+		chunk(`"citations":["u"],`, `"logprobs":null,`, `"annotations":[{"type":"file","file":{"hash":"h"}}],"audio":{"data":"BB","expires_at":7},"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"},"index":0}],"word":"last","list":[2],"novel":{"x":1},"extra_content":{"google":{"thought_signature":"c2ln"}}`),
 		chunk(``, `"finish_reason":"stop","matched_stop":2,`, `"audio":{"id":null},"word":null`),
 	)
 	want := &llm.Turn{
@@ -78,7 +79,7 @@ func TestChatAnswerMembersBounded(t *testing.T) {
 // TestChatSendsBack shows what of it goes back: what servers take.
 func TestChatSendsBack(t *testing.T) {
 	for opaque, want := range map[string]string{
-		chatTold: `,"audio":{"id":"audio_1"},"annotations":[{"type":"file","file":{"hash":"h"}}]`,
+		chatTold: `,"extra_content":{"google":{"thought_signature":"c2ln"}},"audio":{"id":"audio_1"},"annotations":[{"type":"file","file":{"hash":"h"}}]`,
 		`{"audio":{"data":"AA"},"annotations":[{"type":"url_citation"},7],"images":[1],"logprobs":{}}`: ``,
 		`{"audio":1,"annotations":{"type":"file"},"chat:annotations":[],"chat_answer":{"x":1}}`:        `,"annotations":[]`,
 	} {
