@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -13,6 +12,7 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -215,7 +215,7 @@ func (p *play) streamed(r *reply, events []llm.Event, end *llm.APIError) {
 // plain makes a stream that came to its end as the provider has it.
 func (p *play) plain(r *reply) {
 	switch {
-	case p.provider == Gemini && !strings.HasPrefix(p.request.Model, "gemini-3"):
+	case p.provider == Gemini && !gemini.SignsCalls(p.request.Model):
 		r.frames = finishWithLast(r.frames)
 	case p.proto.Name() == chat && !p.asksUsage():
 		if at := usageAt(r); at >= 0 {

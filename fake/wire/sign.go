@@ -9,6 +9,7 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/providers/gemini"
 )
 
 // sign gives a turn the signatures that the real provider would, where the script
@@ -18,7 +19,7 @@ func (p *play) sign(t *fake.Turn) {
 	case t.Events != nil:
 	case p.provider == Anthropic && t.Reasoning != "" && t.ReasoningOpaque == nil:
 		t.ReasoningOpaque = signed("signature", t.Reasoning)
-	case p.provider == Gemini && signsCalls(p.request.Model) && len(t.Calls) > 0 && t.Calls[0].Opaque == nil:
+	case p.provider == Gemini && gemini.SignsCalls(p.request.Model) && len(t.Calls) > 0 && t.Calls[0].Opaque == nil:
 		t.Calls = slices.Clone(t.Calls)
 		c := &t.Calls[0]
 		c.Opaque = signed("thoughtSignature", c.Name+c.Args+strings.Join(c.Pieces, ""))
@@ -45,6 +46,3 @@ func signature(text string) string {
 func madeSignature(s string) bool {
 	return strings.HasPrefix(s, base64.StdEncoding.EncodeToString([]byte(signatureMark)))
 }
-
-// signsCalls reports whether a model signs its calls, and wants the signatures back.
-func signsCalls(model string) bool { return strings.HasPrefix(model, "gemini-3") }

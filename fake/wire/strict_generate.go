@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/looptape/looptape/providers/gemini"
 )
 
 // strictGenerate holds a request to the rules of Gemini (SG-01 to SG-16). Names of
@@ -190,9 +192,10 @@ func unequal() *refusal {
 
 // unsignedCall refuses the first call of a content without its signature, in the
 // turn that is going on: what came before the last words of the user is not looked
-// at ("Thought signatures", Gemini).
+// at ("Thought signatures", Gemini). Models of images are not strict ("Thought
+// signatures", Vertex AI).
 func unsignedCall(contents []content, model string) *refusal {
-	if !signsCalls(model) {
+	if !gemini.SignsCalls(model) || strings.Contains(model, "-image") {
 		return nil
 	}
 	from := 0

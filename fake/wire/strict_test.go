@@ -46,7 +46,7 @@ func strictRows() []strictRow {
 // strictModels are the models that there are.
 var strictModels = []string{
 	"some-model", "o4-mini", "gpt-5", "gpt-5-chat-latest", "o1-mini", "gpt-4o", "deepseek-reasoner", "mistral/small", "mistral-large", "z-ai/glm-4.6",
-	"claude-sonnet-4-5", "claude-opus-4-6", "gemini-3-pro", "gemini-2.5-pro",
+	"claude-sonnet-4-5", "claude-opus-4-6", "gemini-3-pro", "gemini-2.5-pro", "gemini-flash-latest", "gemini-3-pro-image",
 }
 
 const strictKey = "the-right-key"

@@ -7,6 +7,18 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
+const (
+	// stopWindow ends an answer that has filled the context window. Models from Sonnet
+	// 4.5 on say so, and older ones with the header Anthropic-Beta:
+	// model-context-window-exceeded-2025-08-26 (Claude docs, "Handling stop reasons").
+	stopWindow = "model_context_window_exceeded"
+	// stopCompaction ends an answer that is a block of type compaction alone: so it was
+	// asked for with pause_after_compaction. Sent back, the answer goes on (Claude docs,
+	// "Threshold compaction"). The answer to a request for a summary, which is no turn of a
+	// conversation, has this word too ("Compaction on demand").
+	stopCompaction = "compaction"
+)
+
 // finishReason is what a stop_reason means.
 func finishReason(word string) llm.FinishReason {
 	switch word {
@@ -14,9 +26,9 @@ func finishReason(word string) llm.FinishReason {
 		return llm.FinishStop
 	case "tool_use":
 		return llm.FinishToolCalls
-	case "max_tokens", "model_context_window_exceeded":
+	case "max_tokens", stopWindow:
 		return llm.FinishLength
-	case "pause_turn", "compaction": // the answer ends with a compaction block, to be gone on from
+	case "pause_turn", stopCompaction:
 		return llm.FinishPause
 	case "refusal":
 		return llm.FinishRefusal

@@ -225,7 +225,10 @@ func unbase64(s string) ([]byte, bool) {
 const maxArgs = 90
 
 // skipValidator is what Google tells to send instead of a signature for a call
-// that Gemini did not make.
+// that Gemini did not make: "Thought signatures" names it for the Gemini API
+// (https://ai.google.dev/gemini-api/docs/thought-signatures, the FAQs, beside
+// context_engineering_is_the_way_to_go) and, alone, for Vertex AI
+// (https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures).
 const skipValidator = `"skip_thought_signature_validator"`
 
 // appendCall appends a call. With sign it gets a signature, if it has none.

@@ -71,10 +71,12 @@ func readPath(path string) (model string, delivery llm.Delivery, err error) {
 	return model, delivery, nil
 }
 
-// isGemini3 reports whether a model is of the third generation or a later one, which
-// wants signatures back and takes media in a tool's result. A name without a number
-// that ends with -latest (gemini-flash-latest) is of the newest one.
-func isGemini3(model string) bool {
+// SignsCalls reports whether a model is of the third generation or a later one, which
+// signs its calls, wants the signatures back and takes media in a tool's result. A name
+// without a number that ends with -latest is of the newest one: gemini-pro-latest has
+// been Gemini 3.1 Pro since 6 March 2026 (gemini-cli#20588), and gemini-flash-latest
+// Gemini 3.5 Flash since that came out.
+func SignsCalls(model string) bool {
 	_, version, _ := strings.Cut(model, "gemini-")
 	major := version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
 	if n, err := strconv.Atoi(major); err == nil {

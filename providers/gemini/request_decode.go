@@ -156,7 +156,7 @@ func (r *requestReader) content() {
 		case llm.ToolCall:
 			if !p.ProviderExecuted {
 				p = r.ids.call(p, !called)
-				if !called && isGemini3(r.req.Model) {
+				if !called && SignsCalls(r.req.Model) {
 					p.Opaque = unsigned(p.Opaque)
 				}
 				called = true

@@ -34,7 +34,7 @@ func (GenerateContent) EncodeRequest(req *llm.Request) (*protocol.Request, error
 			return nil, fmt.Errorf("extra.%s: not JSON", key)
 		}
 	}
-	e := requestEncoder{req: req, gemini3: isGemini3(req.Model), dst: []byte{'{'}}
+	e := requestEncoder{req: req, gemini3: SignsCalls(req.Model), dst: []byte{'{'}}
 	if err := e.body(); err != nil {
 		return nil, err
 	}

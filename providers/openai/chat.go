@@ -18,12 +18,13 @@ import (
 //
 // What an answer tells beside what llm has fields for is in the opaque data of its
 // message: "audio", "annotations", "images", "logprobs" and what is sent back (Google's
-// "extra_content") under these names, and what is not known within a member "chat_answer", by the object it came on (message,
-// choice, response), but for what quirks QO-19 and QO-24 call noise. Deltas are joined:
-// arrays by their elements, or by the index of each, the data and transcript of a sound
-// as texts; of all else the last word counts. All of it is written again in an answer.
-// Of a sound only the id is sent back, of annotations those of files. The transcript of a sound
-// is the text, where the content has none.
+// "extra_content") under these names, and what is not known within a member
+// "chat_answer", by the object it came on (message, choice, response), but for what
+// quirks QO-19 and QO-24 call noise. Deltas are joined: arrays by their elements, or by
+// the index of each, the data and transcript of a sound as texts; of all else the last
+// word counts. All of it is written again in an answer. Of a sound only the id is sent
+// back, of annotations those of files. The transcript of a sound is the text, where the
+// content has none.
 //
 // The protocol knows one text and one list of calls a message, so an assistant
 // message has its reasoning first, then its texts, then its calls. It has no
