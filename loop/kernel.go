@@ -51,6 +51,7 @@ type run struct {
 	history  []llm.Message
 	fresh    []llm.Message // what the run added, once a rewrite has parted it from history
 	split    bool          // fresh is in use
+	request  llm.Request   // of each step, but for its messages
 	sent     int           // how much of history there was when the step began
 	shown    int           // how much of it the last request had
 	unsent   []llm.Message // what came after that request, and then gave way to a rewrite
@@ -121,6 +122,13 @@ func (r *run) start() error {
 		return r.fail(trace.NoStep, err)
 	}
 	r.begins(odd)
+	r.request = llm.Request{
+		Model: r.cfg.Model, System: r.cfg.System, Tools: r.defs, ToolChoice: r.cfg.ToolChoice,
+		Delivery: r.cfg.Delivery, Settings: r.cfg.Settings,
+	}
+	if r.in.ToolChoice != nil {
+		r.request.ToolChoice = *r.in.ToolChoice
+	}
 	r.acc.Mint = r.ids.mint
 	r.call, r.exec = r.callModel, r.runTool
 	for i := len(r.hooks.wrapModel) - 1; i >= 0; i-- {
@@ -181,14 +189,9 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	}
 	r.step = n
 	s = r.frame()
-	*s = StepInfo{Step: n, Usage: r.usage, Steps: r.inHand(), run: r, Request: r.reqs.One()}
-	*s.Request = llm.Request{
-		Model: r.cfg.Model, System: r.cfg.System, Tools: r.defs, ToolChoice: r.cfg.ToolChoice,
-		Delivery: r.cfg.Delivery, Settings: r.cfg.Settings,
-	}
-	if r.in.ToolChoice != nil {
-		s.Request.ToolChoice = *r.in.ToolChoice
-	}
+	s.Step, s.Usage, s.Steps, s.run = n, r.usage, r.inHand(), r
+	s.Request = r.reqs.One()
+	*s.Request = r.request
 	var rewrites []trace.Rewrite
 	for _, h := range r.hooks.before {
 		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s) })
