@@ -117,7 +117,7 @@ func (r *run) callsOf(t *llm.Turn) []llm.ToolCall {
 // run cost more than one of a short run.
 func roomFor[T any](list []T) []T {
 	if len(list) == cap(list) {
-		return slices.Grow(list, max(len(list), 4))
+		return slices.Grow(list, max(len(list), 16))
 	}
 	return list
 }
