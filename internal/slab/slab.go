@@ -10,7 +10,7 @@ type Slab[T any] struct {
 }
 
 // maxSize is how long the long one gets: it doubles each time until then.
-const maxSize = 16
+const maxSize = 8
 
 // Take returns n zero values, with no room behind them.
 func (s *Slab[T]) Take(n int) []T {

@@ -22,18 +22,18 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// One value at a time costs 1, 2, 4 … 16, 16 values.
+// One value at a time costs 1, 2, 4, 8, 8 … values.
 func TestGrowth(t *testing.T) {
 	var s Slab[int]
 	var sizes []int
-	for range 100 {
+	for range 60 {
 		left := len(s.free)
 		*s.One() = 1
 		if left == 0 {
 			sizes = append(sizes, len(s.free)+1)
 		}
 	}
-	want := []int{1, 2, 4, 8, 16, 16, 16, 16, 16, 16}
+	want := []int{1, 2, 4, 8, 8, 8, 8, 8, 8, 8}
 	if len(sizes) != len(want) {
 		t.Fatalf("made %v, want %v", sizes, want)
 	}
