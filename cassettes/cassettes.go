@@ -1,0 +1,80 @@
+// Package cassettes records what goes over HTTP and replays it. It knows nothing of
+// models: bytes, never meaning.
+//
+// A cassette is one file of interactions, in the order in which their requests were
+// issued, made to be read in a review and restored byte for byte: docs/cassettes.md
+// describes it.
+package cassettes
+
+import (
+	"net/http"
+	"time"
+)
+
+// Interaction is a request and what came back.
+type Interaction struct {
+	// Lane keeps clients that run at once apart. It may be empty; it holds letters,
+	// digits and . _ - only.
+	Lane     string
+	Request  Request
+	Response Response
+}
+
+// Request is what a client asked.
+type Request struct {
+	Method string
+	URL    string // absolute
+	Header http.Header
+	Body   []byte
+	// Trailer is what came behind the body.
+	Trailer http.Header
+}
+
+// Response is what came back.
+type Response struct {
+	// Status is 0 if nothing came; Ending then says why.
+	Status int
+	// Reason is the words after the status, if they are not the usual ones.
+	Reason string
+	// Proto is HTTP/1.1 or HTTP/2.0, say.
+	Proto  string
+	Header http.Header
+	Body   []byte
+	// Trailer is what came behind the body.
+	Trailer http.Header
+	// Chunked says that the length of the body was not told.
+	Chunked bool
+	// Uncompressed says that the transport has undone a compression that the
+	// client had not asked for.
+	Uncompressed bool
+	// Wait is the time from the request to the header.
+	Wait time.Duration
+	// Pieces are the parts in which the body came: of a stream of events, one each.
+	// Their lengths are together that of Body.
+	Pieces []Piece
+	// Ending tells how a body ended that did not come to its end; it is empty
+	// otherwise.
+	Ending Ending
+	// Failure is the error in words, if Ending is Failed or Cut.
+	Failure string
+}
+
+// Piece is a part of a body.
+type Piece struct {
+	// After is the time since the piece before it, or since the header.
+	After time.Duration
+	Len   int // bytes
+}
+
+// Ending is how an answer ended that did not come to its end.
+type Ending string
+
+// The endings.
+const (
+	// Failed means that there was no answer.
+	Failed Ending = "failed"
+	// Cut means that the connection broke within the body.
+	Cut Ending = "cut"
+	// Cancelled means that the client left, or closed the body before its end.
+	Cancelled Ending = "cancelled"
+)

@@ -1,0 +1,111 @@
+package cassettes
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// linefeed stands for a newline within an event.
+const linefeed = "␊"
+
+// newline is what ends a line of the events of a form.
+func (f form) newline() string {
+	if f == formEventsCRLF {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// splitEvents cuts a stream of events behind each empty line. What is left at the end
+// is the last one, if it is not empty. The parts share the memory of the stream.
+func splitEvents(body []byte, newline string) (events [][]byte) {
+	end := []byte(newline + newline)
+	for len(body) > 0 {
+		i := bytes.Index(body, end)
+		if i < 0 {
+			return append(events, body)
+		}
+		n := i + len(end)
+		events, body = append(events, body[:n]), body[n:]
+	}
+	return events
+}
+
+// appendEvents writes an event a line, if the pieces are the events.
+func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []Piece) (out []byte, ok bool) {
+	if !isText(body) || bytes.Contains(body, []byte(linefeed)) {
+		return dst, false
+	}
+	events := splitEvents(body, newline)
+	if len(events) != len(pieces) {
+		return dst, false
+	}
+	var at, told time.Duration
+	for i, ev := range events {
+		if len(ev) != pieces[i].Len {
+			return dst, false
+		}
+		at += pieces[i].After
+		wait := (at - told).Round(time.Millisecond)
+		told += wait
+		line, whole := bytes.CutSuffix(ev, []byte(newline+newline))
+		word := "+" + strconv.FormatInt(wait.Milliseconds(), 10) + "ms "
+		if !whole {
+			word = "…" + word
+		}
+		dst = append(append(dst, mark, ' '), word...)
+		dst = append(dst, bytes.ReplaceAll(line, []byte(newline), []byte(linefeed))...)
+		dst = append(dst, '\n')
+	}
+	return dst, true
+}
+
+// eventLine takes the next event from lines.
+func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole bool, rest []byte, err error) {
+	line, rest, err := nextLine(mark, lines)
+	if err != nil {
+		return 0, nil, false, nil, err
+	}
+	text, cut := bytes.CutPrefix(line, []byte("…"))
+	word, event, found := bytes.Cut(text, []byte(" "))
+	digits, plus := bytes.CutPrefix(word, []byte("+"))
+	digits, unit := bytes.CutSuffix(digits, []byte("ms"))
+	ms, err := strconv.ParseInt(string(digits), 10, 32)
+	if !found || !plus || !unit || err != nil || ms < 0 {
+		return 0, nil, false, nil, fmt.Errorf("the line %q of an event does not begin with a time such as +12ms", shortened(line))
+	}
+	return time.Duration(ms) * time.Millisecond, event, !cut, rest, nil
+}
+
+func restoreEvents(dst []byte, mark byte, lines []byte, newline string) ([]byte, error) {
+	for len(lines) > 0 {
+		_, event, whole, rest, err := eventLine(mark, lines)
+		if err != nil {
+			return dst, err
+		}
+		dst = append(dst, bytes.ReplaceAll(event, []byte(linefeed), []byte(newline))...)
+		if whole {
+			dst = append(append(dst, newline...), newline...)
+		}
+		lines = rest
+	}
+	return dst, nil
+}
+
+// eventPieces are the pieces in which events came.
+func eventPieces(mark byte, lines []byte, newline string) (pieces []Piece, err error) {
+	for len(lines) > 0 {
+		wait, event, whole, rest, err := eventLine(mark, lines)
+		if err != nil {
+			return nil, err
+		}
+		n := len(event) + bytes.Count(event, []byte(linefeed))*(len(newline)-len(linefeed))
+		if whole {
+			n += 2 * len(newline)
+		}
+		pieces, lines = append(pieces, Piece{wait, n}), rest
+	}
+	return pieces, nil
+}

@@ -1,0 +1,250 @@
+package cassettes
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// version is that of the format.
+const version = 1
+
+// The lines around the interactions:
+//
+//	looptape-cassette VERSION
+//	recorded TIME by WORDS
+//	match WORDS…
+//
+//	=== …                    the interactions, an empty line between them
+//
+//	=== end N interactions crc CRC
+//
+// The checksum, CRC-32C, is that of all bytes before the word crc.
+const (
+	magic = "looptape-cassette "
+	foot  = "=== end "
+	start = "\n=== "
+)
+
+// FormatError says what is wrong with a file.
+type FormatError struct {
+	File string // may be empty
+	Line int    // from 1; 0 if it is none
+	Err  error
+}
+
+func (e *FormatError) Error() string {
+	where := e.File
+	if e.Line > 0 {
+		where = strings.TrimPrefix(where+":"+strconv.Itoa(e.Line), ":")
+	}
+	if where == "" {
+		return e.Err.Error()
+	}
+	return where + ": " + e.Err.Error()
+}
+
+// Unwrap returns what is wrong.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// What may be wrong with a file as a whole.
+var (
+	// ErrVersion means that another version of the format is needed.
+	ErrVersion = errors.New("the version of the format is not known")
+	// ErrCut means that the end of the file is missing.
+	ErrCut = errors.New("the end of the cassette is missing")
+	// ErrChanged means that the file is not as it was written.
+	ErrChanged = errors.New("the cassette is not as it was written")
+)
+
+// Head is what a cassette says of itself.
+type Head struct {
+	Recorded time.Time // to the second
+	By       string    // what recorded it
+	// Match tells by which matching the keys were made.
+	Match string
+}
+
+// File is a cassette as it is on disk. It may be used by many goroutines at once.
+type File struct {
+	Head
+	name    string
+	text    []byte
+	entries []entry
+}
+
+// entry is where an interaction stands.
+type entry struct {
+	from, to int
+	key      uint64
+}
+
+// ReadFile reads a cassette. The error is a *FormatError if it is not one.
+func ReadFile(path string) (*File, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, text)
+}
+
+// Parse reads a cassette from memory, which it keeps; name is what errors call it.
+func Parse(name string, text []byte) (*File, error) {
+	f := &File{name: name, text: text}
+	line, err := f.parse()
+	if err != nil {
+		return nil, &FormatError{File: name, Line: line, Err: err}
+	}
+	return f, nil
+}
+
+// parse finds the interactions; the line is that of the error.
+func (f *File) parse() (line int, err error) {
+	line, err = f.head()
+	if err != nil {
+		return line, err
+	}
+	n, err := f.sealed()
+	if err != nil {
+		return f.damaged(err)
+	}
+	return 0, f.find(n)
+}
+
+// head reads the first lines.
+func (f *File) head() (line int, err error) {
+	b := &block{rest: f.text}
+	first := string(b.next())
+	word, found := strings.CutPrefix(first, magic)
+	switch n, err := strconv.Atoi(word); {
+	case !found || err != nil:
+		return 1, fmt.Errorf("%q is not the first line of a cassette, such as %q", shortened([]byte(first)), magic+"1")
+	case n != version:
+		return 1, fmt.Errorf("%w: it is %d, and this program reads %d; use a looptape of the time when it was recorded, or record again", ErrVersion, n, version)
+	}
+	for {
+		l := b.next()
+		word, rest, _ := strings.Cut(string(l), " ")
+		switch word {
+		case "":
+			return 0, nil
+		case "recorded":
+			at, by, _ := strings.Cut(rest, " by ")
+			if f.Recorded, err = time.Parse(time.RFC3339, at); err != nil {
+				return b.line, fmt.Errorf("%q is not a time such as 2026-01-02T15:04:05Z", at)
+			}
+			f.By = by
+		case "match":
+			f.Match = rest
+		default:
+			return b.line, fmt.Errorf("%q is not known in the head of a cassette", shortened(l))
+		}
+	}
+}
+
+// sealed checks the last line, and returns how many interactions there are by it.
+func (f *File) sealed() (n int, err error) {
+	i := bytes.LastIndex(f.text, []byte("\n"+foot)) + 1
+	if i == 0 {
+		return 0, ErrCut
+	}
+	words := strings.Split(string(f.text[i:]), " ")
+	if len(words) != 6 || words[4] != "crc" || !strings.HasSuffix(words[5], "\n") {
+		return 0, ErrCut
+	}
+	n, err = strconv.Atoi(words[2])
+	if err != nil {
+		return 0, ErrChanged
+	}
+	body := f.text[:len(f.text)-len("crc ")-len(words[5])]
+	if words[5] != fmt.Sprintf("%08x\n", checksum(body)) {
+		return 0, ErrChanged
+	}
+	return n, nil
+}
+
+// damaged looks for the place where a file is not as it was written.
+func (f *File) damaged(because error) (line int, err error) {
+	f.find(0)
+	for i := range f.entries {
+		if _, err := f.read(i, false); err != nil {
+			return err.Line, fmt.Errorf("%w: %w", because, err.Err)
+		}
+	}
+	return bytes.Count(f.text, []byte("\n")), fmt.Errorf("%w; see looptape cassette verify --reseal, or record again", because)
+}
+
+// find finds the interactions, of which there are n.
+func (f *File) find(n int) error {
+	f.entries = make([]entry, 0, n)
+	text := f.text
+	for at := bytes.Index(text, []byte(start)); at >= 0; {
+		from := at + 1
+		next := bytes.Index(text[from:], []byte(start))
+		if next < 0 {
+			break
+		}
+		at = from + next
+		to := at + 1
+		if text[at-1] == '\n' { // an empty line stands behind it
+			to = at
+		}
+		f.entries = append(f.entries, entry{from: from, to: to, key: keyIn(text[from:to])})
+	}
+	if len(f.entries) != n {
+		return fmt.Errorf("there are %d interactions, and by the last line %d", len(f.entries), n)
+	}
+	return nil
+}
+
+// keyIn returns the key in the last line of an interaction, or 0.
+func keyIn(block []byte) uint64 {
+	_, word, _ := bytes.Cut(block[bytes.LastIndexByte(bytes.TrimRight(block, "\n"), '\n')+1:], []byte(" key "))
+	key, _ := strconv.ParseUint(strings.TrimSpace(string(word)), 16, 64)
+	return key
+}
+
+// Len is how many interactions there are.
+func (f *File) Len() int { return len(f.entries) }
+
+// Interaction reads an interaction, by its index from 0. The error is a *FormatError.
+func (f *File) Interaction(i int) (*Interaction, error) {
+	x, err := f.read(i, false)
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// read reads an interaction; of edited ones the checksums do not count.
+func (f *File) read(i int, edited bool) (*Interaction, *FormatError) {
+	e := f.entries[i]
+	x, err := readInteraction(f.text[e.from:e.to], 1+bytes.Count(f.text[:e.from], []byte("\n")), edited)
+	if err != nil {
+		err.File = f.name
+	}
+	return x, err
+}
+
+// appendHead writes the first lines of a cassette.
+func appendHead(dst []byte, h Head) []byte {
+	dst = append(strconv.AppendInt(append(dst, magic...), version, 10), "\nrecorded "...)
+	dst = h.Recorded.UTC().AppendFormat(dst, time.RFC3339)
+	if h.By != "" {
+		dst = append(append(dst, " by "...), h.By...)
+	}
+	if h.Match != "" {
+		dst = append(append(dst, "\nmatch "...), h.Match...)
+	}
+	return append(dst, "\n\n"...)
+}
+
+// appendFoot ends a cassette with n interactions, which is all of dst.
+func appendFoot(dst []byte, n int) []byte {
+	dst = append(strconv.AppendInt(append(dst, foot...), int64(n), 10), " interactions "...)
+	return fmt.Appendf(dst, "crc %08x\n", checksum(dst))
+}

@@ -1,0 +1,183 @@
+package cassettes
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// bodyText are pieces of which bodies are made that are hard to keep.
+var bodyText = []string{
+	"", " ", "\n", "\r\n", "\r", "\t", "\n\n", "\r\n\r\n", "a", "☕", "😀", "\x00", "\xff", "\xed\xa0\x80", "\ufeff", "\u2028", "␊", "…", "=== 1 ", "--- ", "> ", "< ", "+12ms ",
+	"data: ", "event: x\n", ": ping\n\n", "{", "}", "[", "]", ",", ":", ", ", ": ", `"`, `\`, `\"`, `"a"`, `"a": `, "1", "-1.50e+3", "true", "null", `"\ud83d"`, `{"a":1}`, `{"a": [1, 2]}`,
+}
+
+func drawBody(t *rapid.T, name string) []byte {
+	switch rapid.SampledFrom([]string{"pieces", "bytes", "json", "events"}).Draw(t, name+" kind") {
+	case "bytes":
+		return rapid.SliceOf(rapid.Byte()).Draw(t, name)
+	case "json":
+		style := rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, name+" space")
+		end := rapid.SampledFrom([]string{"", "\n", "\n\n", " "}).Draw(t, name+" end")
+		return append(appendSpaced(nil, drawJSON(t, 3), style == " "), end...)
+	case "events":
+		newline := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, name+" newline")
+		var out []byte
+		for range rapid.IntRange(0, 5).Draw(t, name+" events") {
+			out = append(out, rapid.SampledFrom([]string{"data: ", "event: a" + newline + "data: ", ": "}).Draw(t, "field")...)
+			out = append(append(out, drawJSON(t, 2)...), newline+newline...)
+		}
+		return append(out, rapid.SampledFrom([]string{"", "data: x", "data: x" + newline}).Draw(t, name+" end")...)
+	}
+	var out []byte
+	for range rapid.IntRange(0, 12).Draw(t, name+" pieces") {
+		out = append(out, rapid.SampledFrom(bodyText).Draw(t, name)...)
+	}
+	return out
+}
+
+func drawJSON(t *rapid.T, depth int) string {
+	kinds := []string{`"a"`, `"\ud83d\n☕"`, "1", "1.50e-7", "null", `""`, `"a longer text, which with others of its kind makes a line too long to stand alone"`, "[]", "{}"}
+	if depth > 0 {
+		kinds = append(kinds, "array", "object", "object")
+	}
+	kind := rapid.SampledFrom(kinds).Draw(t, "value")
+	n := rapid.IntRange(0, 4).Draw(t, "members")
+	switch kind {
+	case "array":
+		text := ""
+		for range n {
+			text += "," + drawJSON(t, depth-1)
+		}
+		return "[" + text[min(1, len(text)):] + "]"
+	case "object":
+		text := ""
+		for i := range n {
+			text += fmt.Sprintf(`,"key \"%d": `, i) + drawJSON(t, depth-1)
+		}
+		return "{" + text[min(1, len(text)):] + "}"
+	}
+	return kind
+}
+
+func drawHeader(t *rapid.T, name string) http.Header {
+	h := http.Header{}
+	for range rapid.IntRange(0, 3).Draw(t, name) {
+		field := rapid.SampledFrom([]string{"Content-Type", "X-One", "Set-Cookie", "A"}).Draw(t, name+" name")
+		h[field] = append(h[field], rapid.SampledFrom([]string{"", "text/event-stream", "a: b", " a", "☕", "\xff", "a\tb", ": x"}).Draw(t, name+" value"))
+	}
+	return h
+}
+
+func drawPieces(t *rapid.T, body []byte, events bool) (pieces []Piece) {
+	wait := func() time.Duration {
+		return time.Duration(rapid.IntRange(0, 5000).Draw(t, "wait")) * time.Millisecond
+	}
+	if events {
+		for _, ev := range splitEvents(body, "\n") {
+			pieces = append(pieces, Piece{wait(), len(ev)})
+		}
+		return pieces
+	}
+	for n := len(body); n > 0; {
+		k := rapid.IntRange(1, n).Draw(t, "piece")
+		pieces = append(pieces, Piece{wait(), k})
+		n -= k
+	}
+	return pieces
+}
+
+func drawInteraction(t *rapid.T) *Interaction {
+	x := &Interaction{
+		Lane: rapid.SampledFrom([]string{"", "writer", "a.b-c_1"}).Draw(t, "lane"),
+		Request: Request{
+			Method: rapid.SampledFrom([]string{"GET", "POST"}).Draw(t, "method"),
+			URL:    rapid.SampledFrom([]string{"https://example.com/", "http://127.0.0.1:80/v1?key=%20a&b=c#d", "https://example.com/->/@x"}).Draw(t, "url"),
+			Header: drawHeader(t, "request header"), Body: drawBody(t, "request"),
+		},
+	}
+	r := &x.Response
+	r.Ending = rapid.SampledFrom([]Ending{"", "", Failed, Cut, Cancelled}).Draw(t, "ending")
+	r.Wait = time.Duration(rapid.IntRange(0, 100000).Draw(t, "wait")) * time.Millisecond
+	if r.Ending == Failed || r.Ending == Cut {
+		r.Failure = rapid.SampledFrom([]string{"", "EOF", "a \"b\"\nc \xff"}).Draw(t, "failure")
+	}
+	if r.Ending == Failed {
+		return x
+	}
+	r.Status = rapid.SampledFrom([]int{200, 404, 299, 599}).Draw(t, "status")
+	r.Reason = rapid.SampledFrom([]string{"", "Fine  by me"}).Draw(t, "reason")
+	r.Proto = rapid.SampledFrom([]string{"HTTP/1.1", "HTTP/2.0"}).Draw(t, "proto")
+	r.Header, r.Body = drawHeader(t, "response header"), drawBody(t, "response")
+	if rapid.Bool().Draw(t, "has trailers") {
+		r.Trailer = http.Header{"X-Sum": {"1", ""}}
+		x.Request.Trailer = http.Header{"X-Sent": {"2"}}
+	}
+	r.Chunked, r.Uncompressed = rapid.Bool().Draw(t, "chunked"), rapid.Bool().Draw(t, "uncompressed")
+	if rapid.Bool().Draw(t, "has pieces") {
+		r.Pieces = drawPieces(t, r.Body, isEvents(r.Header))
+	}
+	return x
+}
+
+// drawFile draws a file and what is in it.
+func drawFile(t *rapid.T) (text []byte, list []*Interaction) {
+	text = appendHead(nil, Head{Recorded: time.Unix(1e9, 0), By: rapid.SampledFrom([]string{"", "looptape 0.3.0"}).Draw(t, "by"), Match: rapid.SampledFrom([]string{"", "1 a b"}).Draw(t, "match")})
+	for i := range rapid.IntRange(0, 4).Draw(t, "interactions") {
+		list = append(list, drawInteraction(t))
+		text = append(appendInteraction(text, i+1, list[i], fmt.Sprintf("%016x", i)), '\n')
+	}
+	return appendFoot(text, len(list)), list
+}
+
+// empty makes nil and empty the same.
+var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })
+
+func TestFileBothWays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, want := drawFile(t)
+		f, err := Parse("x.tape", text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if f.Len() != len(want) {
+			t.Fatalf("%d interactions, want %d\n%s", f.Len(), len(want), text)
+		}
+		for i, x := range want {
+			got, err := f.Interaction(i)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if diff := cmp.Diff(x, got, empty); diff != "" {
+				t.Fatalf("interaction %d (-want +got):\n%s\n%s", i, diff, text)
+			}
+			if f.entries[i].key != uint64(i) {
+				t.Fatalf("the key of interaction %d is %d", i, f.entries[i].key)
+			}
+		}
+	})
+}
+
+// Every truncation and every flipped byte is noticed.
+func TestDamage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, _ := drawFile(t)
+		n := rapid.IntRange(0, len(text)-1).Draw(t, "place")
+		if _, err := Parse("x.tape", text[:n]); err == nil {
+			t.Fatalf("cut at byte %d:\n%s", n, text[:n])
+		}
+		flipped := bytes.Clone(text)
+		flipped[n] ^= byte(1) << rapid.IntRange(0, 7).Draw(t, "bit")
+		_, err := Parse("x.tape", flipped)
+		var at *FormatError
+		if !errors.As(err, &at) || at.File != "x.tape" || at.Line == 0 {
+			t.Fatalf("flipped at byte %d: %v", n, err)
+		}
+	})
+}
