@@ -1,0 +1,128 @@
+package cassettes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"sync"
+)
+
+// Cassette is an http.RoundTripper that records or replays. It may be used by many
+// goroutines at once.
+type Cassette struct {
+	path string
+	opts Options
+
+	mu      sync.Mutex
+	closed  bool
+	tape    *tape    // of a replay
+	journal *journal // of a recording
+	head    Head
+	issued  int                 // requests so far
+	flying  map[*recording]bool // answers that have not ended
+}
+
+// Open opens a cassette; opts may be nil. Close must be called in the end.
+//
+// For a replay, the error is that of reading the file, a *FormatError if it is not one.
+// A recording that broke off is replayed as far as it came. For a recording, the file
+// need not exist; the error is ErrBusy if another one goes on.
+func Open(path string, opts *Options) (*Cassette, error) {
+	c := &Cassette{path: path}
+	if opts != nil {
+		c.opts = *opts
+	}
+	var err error
+	switch c.opts.Mode {
+	case "", Replay:
+		var f *File
+		if f, err = readAny(path); err == nil {
+			c.tape, err = newTape(f, c.opts.matching())
+		}
+	case Record:
+		c.flying = map[*recording]bool{}
+		c.head = Head{Recorded: c.opts.now(), By: c.opts.By, Match: c.opts.matching().print()}
+		c.journal, err = createJournal(path, c.head)
+	case Passthrough:
+	default:
+		err = fmt.Errorf("cassettes: %q is not a mode; there are replay, record and passthrough", c.opts.Mode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// readAny reads a cassette, or of a recording that broke off what there is.
+func readAny(path string) (*File, error) {
+	text, _, err := readJournal(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && text == nil {
+		return ReadFile(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path+journalEnd, text)
+}
+
+// ErrClosed means that a cassette was used after Close.
+var ErrClosed = errors.New("the cassette is closed")
+
+// RoundTrip implements http.RoundTripper. In a replay, the error is a *MissError if
+// there is no recording of the request that was not used.
+func (c *Cassette) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch c.opts.Mode {
+	case Passthrough:
+		return c.opts.transport().RoundTrip(r)
+	case Record:
+		return c.record(r)
+	case Replay:
+	}
+	return c.replay(r)
+}
+
+// Client returns a client over the cassette.
+func (c *Cassette) Client() *http.Client { return &http.Client{Transport: c} }
+
+// UnusedError says that a replay did not ask for all that was recorded.
+type UnusedError struct {
+	File string
+	// Unused are the titles of the interactions.
+	Unused []string
+}
+
+func (e *UnusedError) Error() string {
+	text := fmt.Sprintf("%s: %d of the recorded interactions were not asked for:", e.File, len(e.Unused))
+	for _, t := range e.Unused {
+		text += "\n  " + t
+	}
+	return text
+}
+
+// Close ends a recording, whose cassette then replaces the file, or a replay: the error
+// is an *UnusedError if it did not ask for all interactions. Answers that have not ended
+// are recorded as cancelled.
+func (c *Cassette) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	var flying []*recording
+	for r := range c.flying {
+		flying = append(flying, r)
+	}
+	c.mu.Unlock()
+	for _, r := range flying {
+		r.end(Cancelled, nil)
+	}
+	switch {
+	case c.journal != nil:
+		return c.journal.close(c.head)
+	case c.tape != nil && !c.opts.AllowUnused:
+		return c.tape.unused()
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package cassettes
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Env is the variable that tells ForTest what to do: replay, record, or record! to
+// record in CI, too.
+const Env = "LOOPTAPE"
+
+// Flag adds the flag -looptape to the flags of a test binary, which says the same as
+// Env and goes before it:
+//
+//	var _ = cassettes.Flag(flag.CommandLine)
+func Flag(flags *flag.FlagSet) *string {
+	return flags.String("looptape", "", "what cassettes are for: replay, record, or record! to record in CI, too")
+}
+
+// ForTest opens the cassette of a test, testdata/cassettes/TESTNAME.tape, and closes it
+// when the test ends. It replays, unless opts or the flag of Flag or Env say that it is
+// to record, which in CI (where the variable CI is set) only record! does. The test
+// fails if the cassette cannot be opened, and on interactions that nobody asked for.
+// opts may be nil.
+func ForTest(t testing.TB, opts *Options) *Cassette {
+	t.Helper()
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	mode, err := modeOf(o.Mode, told(), os.Getenv("CI") != "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Mode = mode
+	path := filepath.Join("testdata", "cassettes", fileName(t.Name())+".tape")
+	c, err := Open(path, &o)
+	if err != nil {
+		t.Fatalf("%v\nTo record it: %s=record go test -run '^%s$'", err, Env, t.Name())
+	}
+	t.Cleanup(func() {
+		if t.Failed() && o.Mode == Replay {
+			c.opts.AllowUnused = true // the test ended early
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// told is what the flag says, or else the variable.
+func told() string {
+	if f := flag.Lookup("looptape"); f != nil && f.Value.String() != "" {
+		return f.Value.String()
+	}
+	return os.Getenv(Env)
+}
+
+// modeOf decides what a test's cassette is opened for.
+func modeOf(asked Mode, told string, ci bool) (Mode, error) {
+	word, forced := strings.CutSuffix(told, "!")
+	mode := asked
+	if mode == "" {
+		mode = Mode(word)
+	}
+	switch mode {
+	case "", Replay:
+		return Replay, nil
+	case Passthrough:
+		return Passthrough, nil
+	case Record:
+		if ci && !forced {
+			return "", fmt.Errorf("cassettes: a test in CI does not record; %s=record! forces it", Env)
+		}
+		return Record, nil
+	}
+	return "", fmt.Errorf("cassettes: %q is not what a cassette can be opened for; there are replay, record, record! and passthrough", told)
+}
+
+// fileName makes of a test's name one that every system takes.
+func fileName(test string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>| `, r) || r < ' ' {
+			return '_'
+		}
+		return r
+	}, test)
+}

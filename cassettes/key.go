@@ -1,0 +1,164 @@
+package cassettes
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"mime"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// matching is how requests are told apart: by the lane, the method, the URL, and the
+// body, whose volatile fields do not count and whose JSON is compared as JSON.
+type matching struct {
+	volatile []string
+	own      func(*Request) string
+}
+
+// matchVersion is raised when the same requests come to other keys.
+const matchVersion = "1"
+
+// print tells one matching from others; it is empty if it cannot be told.
+func (m matching) print() string {
+	if m.own != nil {
+		return ""
+	}
+	return strings.Join(append([]string{matchVersion}, slices.Sorted(slices.Values(m.volatile))...), " ")
+}
+
+// key is what a request is known by.
+func (m matching) key(lane string, r *Request) uint64 {
+	sum := sha256.Sum256(m.text(lane, r))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// text is what the key is made of.
+func (m matching) text(lane string, r *Request) []byte {
+	dst := append(append([]byte(lane), '\n'), r.Method...)
+	dst = append(append(dst, '\n'), m.url(r.URL)...)
+	dst = append(dst, '\n')
+	if m.own != nil {
+		return append(dst, m.own(r)...)
+	}
+	return m.appendBody(dst, r.Header.Get("Content-Type"), r.Body)
+}
+
+// url is the URL with its query in the order of the names.
+func (m matching) url(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	q := u.Query()
+	for name, values := range q {
+		if slices.Contains(m.volatile, "?"+name) {
+			delete(q, name)
+		}
+		for i, v := range values {
+			values[i] = plainRedacted(v)
+		}
+	}
+	u.RawQuery, u.Fragment = q.Encode(), ""
+	return u.String()
+}
+
+// appendBody writes a body in the one spelling of what it means.
+func (m matching) appendBody(dst []byte, contentType string, body []byte) []byte {
+	kind, params, _ := mime.ParseMediaType(contentType)
+	switch {
+	case kind == "application/x-www-form-urlencoded":
+		if form, err := url.ParseQuery(string(body)); err == nil {
+			for name := range form {
+				for i, v := range form[name] {
+					form[name][i] = plainRedacted(v)
+				}
+				if slices.Contains(m.volatile, "?"+name) {
+					delete(form, name)
+				}
+			}
+			return append(dst, form.Encode()...)
+		}
+	case params["boundary"] != "": // clients make up another one each time
+		return append(dst, strings.ReplaceAll(string(body), params["boundary"], "boundary")...)
+	}
+	if !jsonio.Valid(body) {
+		return append(dst, body...)
+	}
+	d := jsonio.NewDec(jsonio.View(body))
+	return m.appendValue(dst, &d, nil)
+}
+
+// appendValue writes the next value of JSON, members in the order of their names and
+// the white space left out. Path leads to it.
+func (m matching) appendValue(dst []byte, d *jsonio.Dec, path []string) []byte {
+	switch d.Peek() {
+	case '{':
+		return m.appendObject(dst, d, path)
+	case '[':
+		d.Array()
+		dst = append(dst, '[')
+		for first, n := true, 0; d.More(&first); n++ {
+			at := append(path, strconv.Itoa(n))
+			if !m.isVolatile(at) {
+				dst = m.appendValue(dst, d, at)
+			} else {
+				d.Skip()
+			}
+			dst = append(dst, ',')
+		}
+		return append(dst, ']')
+	case '"':
+		return jsonio.AppendString(dst, plainRedacted(d.String()))
+	}
+	return append(dst, strings.TrimSpace(d.Raw())...)
+}
+
+func (m matching) appendObject(dst []byte, d *jsonio.Dec, path []string) []byte {
+	type member struct{ key, value string }
+	var list []member
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		list = append(list, member{key, d.Raw()})
+	}
+	slices.SortStableFunc(list, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	dst = append(dst, '{')
+	for _, x := range list {
+		at := append(path, x.key)
+		if m.isVolatile(at) {
+			continue
+		}
+		dst = append(jsonio.AppendString(dst, x.key), ':')
+		value := jsonio.NewDec(x.value)
+		dst = append(m.appendValue(dst, &value, at), ',')
+	}
+	return append(dst, '}')
+}
+
+// isVolatile reports whether a path into JSON is one of those that do not count.
+func (m matching) isVolatile(path []string) bool {
+	return slices.ContainsFunc(m.volatile, func(v string) bool { return sameAs(v, path) })
+}
+
+// sameAs reports whether a pointer, whose * stands for any name or index, is a path.
+func sameAs(pointer string, path []string) bool {
+	for i, name := range path {
+		word, rest, more := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+		if pointer == "" || pointer[0] != '/' || more != (i < len(path)-1) {
+			return false
+		}
+		word = strings.ReplaceAll(strings.ReplaceAll(word, "~1", "/"), "~0", "~")
+		if word != "*" && word != name {
+			return false
+		}
+		pointer = "/" + rest
+	}
+	return true
+}

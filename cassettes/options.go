@@ -1,0 +1,88 @@
+package cassettes
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Mode is what a cassette is opened for.
+type Mode string
+
+// The modes.
+const (
+	// Replay answers from the cassette, and never touches the network.
+	Replay Mode = "replay"
+	// Record asks the network and records what comes. The file is replaced by Close.
+	Record Mode = "record"
+	// Passthrough asks the network and leaves the file alone.
+	Passthrough Mode = "passthrough"
+)
+
+// Options change how a cassette is opened. The zero value is right for most.
+type Options struct {
+	Mode Mode // Replay if empty
+	// Transport asks the network; nil is http.DefaultTransport.
+	Transport http.RoundTripper
+	// By says in the file what recorded it.
+	By string
+
+	// Lane tells clients that run at once apart: the interactions of a lane are for
+	// it alone. Nil takes the header LaneHeader.
+	Lane func(*http.Request) string
+	// Volatile names what does not count in matching: "/metadata/user" and
+	// "/messages/*/id" lead to a place in a JSON body, "?name" to a field of a query
+	// or a form.
+	Volatile []string
+	// Match, if not nil, makes of a request, which is redacted, what it is known by
+	// beside its lane, method and URL, in place of its body.
+	Match func(*Request) string
+
+	// Pace is how many times the recorded time a replay takes: 0 is none, 1 as it was.
+	Pace float64
+	// AllowUnused says that Close need not report interactions that nobody asked for.
+	AllowUnused bool
+
+	// Now is the time of the recording; nil is time.Now.
+	Now func() time.Time
+}
+
+// LaneHeader is the header that names a lane. It is not sent to the network.
+const LaneHeader = "Looptape-Lane"
+
+func (o *Options) lane(r *http.Request) string {
+	if o.Lane != nil {
+		return o.Lane(r)
+	}
+	return r.Header.Get(LaneHeader)
+}
+
+func (o *Options) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}
+
+func (o *Options) transport() http.RoundTripper {
+	if o.Transport != nil {
+		return o.Transport
+	}
+	return http.DefaultTransport
+}
+
+func (o *Options) matching() matching { return matching{volatile: o.Volatile, own: o.Match} }
+
+// pause waits for a part of the recorded time.
+func (o *Options) pause(ctx context.Context, d time.Duration) error {
+	if d = time.Duration(float64(d) * o.Pace); d <= 0 {
+		return context.Cause(ctx)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,210 @@
+package cassettes
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// recording is an interaction that is going on.
+type recording struct {
+	c      *Cassette
+	number int
+	x      *Interaction
+
+	mu    sync.Mutex
+	ended bool
+	err   error // of the journal
+	begun time.Time
+	came  []arrival
+	live  *http.Response
+}
+
+// arrival is when so much of a body had come.
+type arrival struct {
+	at   time.Duration // since the header
+	size int
+}
+
+// record asks the network, and keeps what goes over it.
+func (c *Cassette) record(r *http.Request) (*http.Response, error) {
+	rec, out, err := c.begin(r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.opts.transport().RoundTrip(out)
+	if err != nil {
+		rec.x.Response.Wait = c.opts.now().Sub(rec.begun)
+		return nil, errors.Join(err, rec.end(Failed, err))
+	}
+	rec.answered(resp)
+	if resp.Body == nil || resp.Body == http.NoBody {
+		return resp, rec.end("", nil)
+	}
+	resp.Body = &tee{rec: rec, body: resp.Body, ctx: r.Context().Err}
+	return resp, nil
+}
+
+// begin gives a request its number, and makes another one of it that can be sent.
+func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := r.Clone(r.Context())
+	out.Header.Del(LaneHeader)
+	if r.Body != nil && r.Body != http.NoBody {
+		out.Body = io.NopCloser(bytes.NewReader(body))
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	}
+	rec := &recording{c: c, begun: c.opts.now(), x: &Interaction{Lane: c.opts.lane(r), Request: requestOf(r, body)}}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, nil, ErrClosed
+	}
+	c.issued++
+	rec.number = c.issued
+	c.flying[rec] = true
+	return rec, out, nil
+}
+
+// readBody takes the body of a request, and closes it.
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	return body, errors.Join(err, r.Body.Close())
+}
+
+// requestOf is a request as it is recorded.
+func requestOf(r *http.Request, body []byte) Request {
+	out := Request{Method: r.Method, URL: r.URL.String(), Header: r.Header.Clone(), Body: body, Trailer: r.Trailer.Clone()}
+	if out.Method == "" {
+		out.Method = http.MethodGet
+	}
+	if out.Header == nil {
+		out.Header = http.Header{}
+	}
+	out.Header.Del(LaneHeader)
+	return out
+}
+
+// answered notes what came before the body.
+func (rec *recording) answered(resp *http.Response) {
+	out := &rec.x.Response
+	now := rec.c.opts.now()
+	out.Wait, rec.begun = now.Sub(rec.begun), now
+	out.Status, out.Proto, out.Header = resp.StatusCode, resp.Proto, resp.Header.Clone()
+	if reason, _ := strings.CutPrefix(resp.Status, strconv.Itoa(resp.StatusCode)+" "); reason != http.StatusText(resp.StatusCode) {
+		out.Reason = reason
+	}
+	out.Chunked, out.Uncompressed = resp.ContentLength < 0, resp.Uncompressed
+	rec.live = resp
+}
+
+// tee passes a body on and keeps it.
+type tee struct {
+	rec  *recording
+	body io.ReadCloser
+	ctx  func() error
+}
+
+func (t *tee) Read(p []byte) (int, error) {
+	n, err := t.body.Read(p)
+	t.rec.take(p[:n])
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF):
+		if failed := t.rec.end("", nil); failed != nil {
+			err = failed
+		}
+	case t.ctx() != nil:
+		err = errors.Join(err, t.rec.end(Cancelled, nil))
+	default:
+		err = errors.Join(err, t.rec.end(Cut, err))
+	}
+	return n, err
+}
+
+func (t *tee) Close() error {
+	return errors.Join(t.body.Close(), t.rec.end(Cancelled, nil))
+}
+
+// take keeps a part of the body.
+func (rec *recording) take(part []byte) {
+	if len(part) == 0 {
+		return
+	}
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	body := append(rec.x.Response.Body, part...)
+	rec.x.Response.Body = body
+	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), len(body)})
+}
+
+// end keeps the interaction, once; later calls return the first one's error.
+func (rec *recording) end(how Ending, because error) error {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if rec.ended {
+		return rec.err
+	}
+	rec.ended = true
+	r := &rec.x.Response
+	if r.Ending = how; because != nil {
+		r.Failure = because.Error()
+	}
+	if rec.live != nil {
+		r.Trailer = rec.live.Trailer.Clone()
+	}
+	r.Pieces = piecesOf(r, rec.came)
+	rec.err = rec.c.journal.add(rec.number, rec.x, rec.c.opts.matching().key(rec.x.Lane, &rec.x.Request))
+	rec.c.mu.Lock()
+	delete(rec.c.flying, rec)
+	rec.c.mu.Unlock()
+	return rec.err
+}
+
+// piecesOf are the parts in which a body came: of a stream of events, one each, when
+// the last byte of it had come.
+func piecesOf(r *Response, came []arrival) (pieces []Piece) {
+	at, told, size := 0, time.Duration(0), 0
+	add := func(n int) {
+		for size += n; at < len(came)-1 && came[at].size < size; {
+			at++
+		}
+		pieces = append(pieces, Piece{came[at].at - told, n})
+		told = came[at].at
+	}
+	if isEvents(r.Header) {
+		newline := "\n"
+		if bytes.Contains(r.Body, []byte("\r\n\r\n")) {
+			newline = "\r\n"
+		}
+		for _, ev := range splitEvents(r.Body, newline) {
+			add(len(ev))
+		}
+		return pieces
+	}
+	if !r.Chunked {
+		return nil
+	}
+	// What came in the same millisecond came together.
+	came = slices.Clone(came)
+	last := 0
+	for i, a := range came {
+		if i == len(came)-1 || came[i+1].at.Milliseconds() != a.at.Milliseconds() {
+			add(a.size - last)
+			last = a.size
+		}
+	}
+	return pieces
+}
