@@ -20,7 +20,13 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childEnv); path != "" {
+		fmt.Fprintln(os.Stderr, recordForEver(path))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // open opens a cassette of the test.
 func open(t *testing.T, path string, o cassettes.Options) *cassettes.Cassette {
