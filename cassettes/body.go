@@ -71,6 +71,7 @@ func (f form) append(dst []byte, mark byte, body []byte, pieces []Piece) (out []
 		return appendJSON(dst, mark, body)
 	case formText:
 		return appendLines(dst, mark, body), isText(body)
+	case formBase64:
 	}
 	return appendBase64(dst, mark, body), true
 }

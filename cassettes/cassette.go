@@ -42,7 +42,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 		}
 	case Record:
 		c.flying = map[*recording]bool{}
-		c.head = Head{Recorded: c.opts.now(), By: c.opts.By, Match: c.opts.matching().print()}
+		c.head = Head{Recorded: c.opts.now(), By: c.opts.By, Match: c.opts.matching().name()}
 		c.journal, err = createJournal(path, c.head)
 	case Passthrough:
 	default:
@@ -116,7 +116,7 @@ func (c *Cassette) Close() error {
 	}
 	c.mu.Unlock()
 	for _, r := range flying {
-		r.end(Cancelled, nil)
+		_ = r.end(Cancelled, nil) // the journal tells below what is wrong with it
 	}
 	switch {
 	case c.journal != nil:

@@ -38,8 +38,14 @@ func open(t *testing.T, path string, o cassettes.Options) *cassettes.Cassette {
 	return c
 }
 
-// send asks, and returns the answer's body.
-func send(t *testing.T, to http.RoundTripper, method, url, body string) (*http.Response, string) {
+// answer is an answer whose body is read.
+type answer struct {
+	*http.Response
+	text string
+}
+
+// send asks, and reads the answer.
+func send(t *testing.T, to http.RoundTripper, method, url, body string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -57,7 +63,7 @@ func send(t *testing.T, to http.RoundTripper, method, url, body string) (*http.R
 	if err := resp.Body.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(text)
+	return answer{resp, string(text)}
 }
 
 // counting answers each request with its number.
@@ -82,9 +88,9 @@ func TestRecordAndReplay(t *testing.T) {
 	server := counting(t)
 	path := filepath.Join(t.TempDir(), "sub", "one.tape")
 	rec := open(t, path, cassettes.Options{Mode: cassettes.Record, By: "a test"})
-	resp, one := send(t, rec, "POST", server.URL+"/x?b=2&a=1", `{"a":1,"b":[true]}`)
-	_, two := send(t, rec, "POST", server.URL+"/x?b=2&a=1", `{"a":1,"b":[true]}`)
-	_, three := send(t, rec, "POST", server.URL+"/x?b=2&a=1", `{"a":1,"b":[false]}`)
+	one := send(t, rec, "POST", server.URL+"/x?b=2&a=1", `{"a":1,"b":[true]}`)
+	two := send(t, rec, "POST", server.URL+"/x?b=2&a=1", `{"a":1,"b":[true]}`)
+	three := send(t, rec, "POST", server.URL+"/x?b=2&a=1", `{"a":1,"b":[false]}`)
 	if err := rec.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -94,25 +100,25 @@ func TestRecordAndReplay(t *testing.T) {
 	play := open(t, path, cassettes.Options{})
 	var missed *cassettes.MissError
 	for i, c := range []struct{ url, body, want string }{
-		{"/x?a=1&b=2", ` { "b": [true], "a": 1 }`, one},
-		{"/x?a=1&b=2", `{"a":1,"b":[false]}`, three},
-		{"/x?a=1&b=2", `{"a":1,"b":[true]}`, two},
+		{"/x?a=1&b=2", ` { "b": [true], "a": 1 }`, one.text},
+		{"/x?a=1&b=2", `{"a":1,"b":[false]}`, three.text},
+		{"/x?a=1&b=2", `{"a":1,"b":[true]}`, two.text},
 	} {
-		again, got := send(t, play, "POST", server.URL+c.url, c.body)
-		if got != c.want {
-			t.Errorf("request %d is answered by %q, want %q", i, got, c.want)
+		got := send(t, play, "POST", server.URL+c.url, c.body)
+		if got.text != c.want {
+			t.Errorf("request %d is answered by %q, want %q", i, got.text, c.want)
 		}
 		if i == 0 {
-			for _, r := range []*http.Response{resp, again} {
+			for _, r := range []*http.Response{one.Response, got.Response} {
 				r.Body, r.Request = nil, nil
 			}
-			if diff := cmp.Diff(resp, again, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".TLS" }, cmp.Ignore())); diff != "" {
+			if diff := cmp.Diff(one.Response, got.Response, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".TLS" }, cmp.Ignore())); diff != "" {
 				t.Errorf("response (-recorded +replayed):\n%s", diff)
 			}
 		}
 	}
 	req, _ := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/x?a=1&b=2", strings.NewReader(`{"a":1,"b":[true]}`))
-	if _, err := play.RoundTrip(req); !errors.As(err, &missed) {
+	if _, err := play.RoundTrip(req); !errors.As(err, &missed) { //nolint:bodyclose // there is none
 		t.Errorf("a request too many gives %v", err)
 	}
 	if err := play.Close(); err != nil {
@@ -127,7 +133,7 @@ func (s streaming) RoundTrip(r *http.Request) (*http.Response, error) {
 	from, to := io.Pipe()
 	go func() {
 		for _, ev := range s.events {
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) //nolint:forbidigo // of a bubble
 			if _, err := io.WriteString(to, ev); err != nil {
 				return
 			}
@@ -145,17 +151,18 @@ func TestStreams(t *testing.T) {
 		events := []string{"data: 1\n\n", "event: a\nda", "ta: 2\n\n", "data: 3"}
 		// read reads a stream, and notes when its parts came.
 		read := func(c *cassettes.Cassette, ctx context.Context) (parts []string, end error) {
-			from := time.Now()
+			from := time.Now() //nolint:forbidigo // of a bubble
 			req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.com/", nil)
 			resp, err := c.RoundTrip(req)
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer func() { _ = resp.Body.Close() }() // it was read, or cancelled
 			buf := make([]byte, 100)
 			for {
 				n, err := resp.Body.Read(buf)
 				if n > 0 {
-					parts = append(parts, fmt.Sprintf("%v %q", time.Since(from), buf[:n]))
+					parts = append(parts, fmt.Sprintf("%v %q", time.Since(from), buf[:n])) //nolint:forbidigo // of a bubble
 				}
 				if err != nil {
 					return parts, err
@@ -187,7 +194,7 @@ func TestStreams(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) //nolint:forbidigo // of a bubble
 		defer cancel()
 		play := open(t, path, cassettes.Options{Pace: 1})
 		got, end = read(play, ctx)

@@ -169,7 +169,7 @@ func (f *File) sealed() (n int, err error) {
 
 // damaged looks for the place where a file is not as it was written.
 func (f *File) damaged(because error) (line int, err error) {
-	f.find(0)
+	_ = f.find(0) // how many there should be is not known
 	for i := range f.entries {
 		if _, err := f.read(i, false); err != nil {
 			return err.Line, fmt.Errorf("%w: %w", because, err.Err)

@@ -22,8 +22,8 @@ type matching struct {
 // matchVersion is raised when the same requests come to other keys.
 const matchVersion = "1"
 
-// print tells one matching from others; it is empty if it cannot be told.
-func (m matching) print() string {
+// name tells one matching from others; it is empty if it cannot be told.
+func (m matching) name() string {
 	if m.own != nil {
 		return ""
 	}

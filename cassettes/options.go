@@ -61,7 +61,7 @@ func (o *Options) now() time.Time {
 	if o.Now != nil {
 		return o.Now()
 	}
-	return time.Now()
+	return time.Now() //nolint:forbidigo // the zero value is right for most
 }
 
 func (o *Options) transport() http.RoundTripper {
@@ -78,7 +78,7 @@ func (o *Options) pause(ctx context.Context, d time.Duration) error {
 	if d = time.Duration(float64(d) * o.Pace); d <= 0 {
 		return context.Cause(ctx)
 	}
-	t := time.NewTimer(d)
+	t := time.NewTimer(d) //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
 	defer t.Stop()
 	select {
 	case <-t.C:

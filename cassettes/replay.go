@@ -26,7 +26,7 @@ type tape struct {
 // newTape makes an index of a file.
 func newTape(f *File, m matching) (*tape, error) {
 	t := &tape{file: f, matching: m, by: make(map[uint64]int32, f.Len()), next: make([]int32, f.Len()), used: make([]bool, f.Len()), spent: map[uint64]int32{}}
-	told := m.print() != "" && m.print() == f.Match
+	told := m.name() != "" && m.name() == f.Match
 	for i := f.Len() - 1; i >= 0; i-- {
 		key := f.entries[i].key
 		if !told {

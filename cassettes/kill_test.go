@@ -1,0 +1,108 @@
+package cassettes_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// childEnv makes of the test binary a program that records to this file until it is
+// killed.
+const childEnv = "LOOPTAPE_RECORD_TO"
+
+// kills is how often a recording is killed; more by -kills.
+var kills = flag.Int("kills", 20, "how often a recording is killed")
+
+// echo answers with the body, many times.
+type echo struct{}
+
+func (echo) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(bytes.Repeat(body, 50))), ContentLength: -1, Request: r}, nil
+}
+
+// recordForEver records, and tells the number of each answer that has ended.
+func recordForEver(path string) error {
+	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+	if err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		req, err := http.NewRequestWithContext(context.Background(), "POST", "http://example.com/", strings.NewReader("number "+strconv.Itoa(n)+"\n"))
+		if err != nil {
+			return err
+		}
+		resp, err := c.RoundTrip(req)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			return err
+		}
+		if err := resp.Body.Close(); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(os.Stdout, n); err != nil {
+			return err
+		}
+	}
+}
+
+// A process that is killed at any moment loses nothing that had ended.
+func TestKilled(t *testing.T) {
+	for i := range *kills {
+		path := filepath.Join(t.TempDir(), "k.tape")
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), childEnv+"="+path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		lines := bufio.NewScanner(out)
+		for told < i%7 && lines.Scan() {
+			told++
+		}
+		for range i * 7919 % 100000 { // another moment each time
+			_ = i
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() { // what it told before it was killed
+			told++
+		}
+		_ = cmd.Wait() // it was killed
+		if told == 0 {
+			continue
+		}
+		c, err := cassettes.Open(path, &cassettes.Options{AllowUnused: true})
+		if err != nil {
+			t.Fatalf("killed after %d answers: %v", told, err)
+		}
+		for n := 1; n <= told; n++ {
+			want := fmt.Sprintf("number %d\n", n)
+			if got := send(t, c, "POST", "http://example.com/", want).text; got != strings.Repeat(want, 50) {
+				t.Fatalf("killed after %d answers: number %d is %q", told, n, got)
+			}
+		}
+	}
+}
