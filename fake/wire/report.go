@@ -29,7 +29,10 @@ type Report struct {
 
 // Refusal is a request that got an error because of what it was.
 type Refusal struct {
-	Request  int    `json:"request"` // counted from 1
+	Request int `json:"request"` // counted from 1
+	// RetryOf is the first request that was refused alike and had just the same body;
+	// 0 if this is the first. What the request broke is told there.
+	RetryOf  int    `json:"retry_of,omitempty"`
 	Protocol string `json:"protocol"`
 	Lane     string `json:"lane,omitempty"`
 	// ID is that of the rule that the request broke, such as SO-01; empty if it is

@@ -10,6 +10,8 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // A history that was shortened breaks INV-05, unless that is suppressed.
@@ -57,6 +59,53 @@ func TestRefusedIsInvalid(t *testing.T) {
 	}
 	if r.Held() || len(r.Refusals) != 4 {
 		t.Errorf("the report is %+v", r)
+	}
+}
+
+// A refused request that comes again is a try of the first one, and what it broke is
+// told once; another request, or one that is refused for something else, is none.
+func TestRefusedAgain(t *testing.T) {
+	const chat, gemini = "/openai/v1/chat/completions", "/gemini/v1beta/models/m:generateContent"
+	const bad = `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":"x"}]}`
+	for name, c := range map[string]struct {
+		path, body, again, againBody string
+		want                         int // the request that the second is a retry of
+	}{
+		"the same":         {chat, bad, chat, bad, 1},
+		"another body":     {chat, bad, chat, strings.Replace(bad, `"x"`, `"y"`, 1), 0},
+		"another lane":     {chat, bad, "/lane/a" + chat, bad, 0},
+		"another protocol": {chat, bad, "/openai/v1/responses", bad, 0},
+		"another model":    {gemini, bad, strings.Replace(gemini, "/m:", "/n:", 1), bad, 0},
+	} {
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"})})
+		post(t, s, c.path, c.body)
+		post(t, s, c.again, c.againBody)
+		r := s.Report()
+		if len(r.Refusals) != 2 || r.Refusals[0].RetryOf != 0 || r.Refusals[1].RetryOf != c.want || r.Refusals[1].Request != 2 {
+			t.Errorf("%s: the refusals are %+v", name, r.Refusals)
+		}
+		if len(r.Violations) != 2-c.want {
+			t.Errorf("%s: the violations are %+v", name, r.Violations)
+		}
+	}
+}
+
+// A third try is one of the first, and another reason makes another first.
+func TestRefusedAgainAndAgain(t *testing.T) {
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(), Key: "right"}, "")
+	client, right := clients["openai-chat"], *clients["openai-chat"]
+	right.Authorize = openai.Key("right")
+	for _, c := range []*protocol.Client{client, client, client, &right, &right, client} {
+		if _, err := ask(c, request(llm.Streamed, llm.User("hi"))); err == nil {
+			t.Error("there is an answer")
+		}
+	}
+	var got []int
+	for _, x := range s.Report().Refusals {
+		got = append(got, x.RetryOf)
+	}
+	if diff := cmp.Diff([]int{0, 1, 1, 0, 4, 1}, got); diff != "" {
+		t.Errorf("retries of (-want +got):\n%s", diff)
 	}
 }
 

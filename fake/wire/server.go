@@ -43,11 +43,12 @@ type Config struct {
 type Server struct {
 	cfg Config
 
-	mu     sync.Mutex
-	report Report
-	heard  map[string]*memory // by lane
-	inputs inputs
-	models []string // that have answered requests without a lane; only appended to
+	mu      sync.Mutex
+	report  Report
+	refused map[try]int        // the first of its tries
+	heard   map[string]*memory // by lane
+	inputs  inputs
+	models  []string // that have answered requests without a lane; only appended to
 }
 
 // New returns a Server.
@@ -108,6 +109,7 @@ type exchange struct {
 	n      int
 	place  spot
 	w      http.ResponseWriter
+	body   []byte
 	array  bool   // a stream is one JSON array
 	masked string // what may be told of the key
 	known  uint64 // the conversation, as memory has it
@@ -124,6 +126,7 @@ func (x *exchange) serve(r *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, maxBody))
+	x.body = body
 	if err != nil {
 		x.refuse(unreadable(err))
 		return

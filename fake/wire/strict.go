@@ -1,16 +1,13 @@
 package wire
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/openai"
 )
 
 // inbound is a request as it came, and what it is held against.
@@ -74,28 +71,6 @@ func (in inbound) unknownModel(name string) bool {
 	return len(in.cfg.Models) > 0 && !slices.Contains(in.cfg.Models, name)
 }
 
-// refusal is an error that the client is to blame for.
-type refusal struct {
-	id      string // of the rule; may be empty
-	status  int
-	kind    string // the type; empty for the one of an invalid request
-	param   string // where in the request; only OpenAI tells it
-	code    string
-	message string
-	setup   bool // nothing is wrong with the loop: the script has no answer, or there is no such model
-}
-
-// refused is a refusal with status 400.
-func refused(id, format string, args ...any) *refusal {
-	return &refusal{id: id, status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
-}
-
-// at says where in the request the mistake is, and its code.
-func (e *refusal) at(param, code string) *refusal {
-	e.param, e.code = param, code
-	return e
-}
-
 // unreadable is the refusal of a body that is too long or breaks off.
 func unreadable(err error) *refusal {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -123,41 +98,4 @@ func (in inbound) unauthorized() *refusal {
 		message = "Incorrect API key provided: ****. You can find your API key at https://platform.openai.com/account/api-keys."
 	}
 	return &refusal{id: "SO-17", status: http.StatusUnauthorized, code: "invalid_api_key", message: message}
-}
-
-// refuse answers with a refusal, and notes it.
-func (x *exchange) refuse(e *refusal) {
-	if e.kind == "" {
-		e.kind = invalidRequest
-		if x.provider == Gemini {
-			e.kind = invalidArgument
-		}
-	}
-	id := "req_" + x.place.name()
-	x.server.mu.Lock()
-	x.server.report.Refusals = append(x.server.report.Refusals, Refusal{
-		Request: x.n, Protocol: x.proto.Name(), Lane: x.lane, ID: e.id,
-		Status: e.status, Type: e.kind, Param: e.param, Code: e.code, Message: strings.TrimSuffix(e.message, "\n"),
-	})
-	x.server.mu.Unlock()
-	x.invalid(e)
-	h := x.w.Header()
-	h.Set("Content-Type", "application/json")
-	if name := x.idHeader(); name != "" {
-		h.Set(name, id)
-	}
-	x.w.WriteHeader(e.status)
-	_, _ = x.w.Write(e.body(x.endpoint, id)) // the client may be gone
-}
-
-// body returns the refusal in the provider's envelope.
-func (e *refusal) body(to endpoint, id string) []byte {
-	if to.provider == OpenAI {
-		return openai.Error{Message: e.message, Type: e.kind, Param: e.param, Code: e.code}.AppendJSON(nil)
-	}
-	told := &llm.APIError{Status: e.status, Code: cmp.Or(e.code, e.kind), Message: e.message}
-	if to.provider == Anthropic {
-		told.RequestID = id
-	}
-	return to.proto.EncodeError(told)
 }
