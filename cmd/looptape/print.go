@@ -49,6 +49,12 @@ func printTable(w *world, header []string, rows [][]string) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	shown := visible(rows)
+	width := wrapAt(header, shown)
+	for _, row := range shown {
+		last := &row[len(row)-1]
+		*last = brokenWords(*last, width)
+	}
 	var text bytes.Buffer
 	t := tablewriter.NewTable(&text,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
@@ -61,11 +67,11 @@ func printTable(w *world, header []string, rows [][]string) error {
 		})),
 		tablewriter.WithHeaderAlignment(tw.AlignLeft),
 		tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithRowMaxWidth(wrapAt(header, visible(rows))),
+		tablewriter.WithRowMaxWidth(width),
 		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
 	)
 	t.Header(header)
-	if err := t.Bulk(visible(rows)); err != nil {
+	if err := t.Bulk(shown); err != nil {
 		return err
 	}
 	if err := t.Render(); err != nil {
@@ -78,6 +84,19 @@ func printTable(w *world, header []string, rows [][]string) error {
 	}
 	_, err := fmt.Fprintln(w.out)
 	return err
+}
+
+// brokenWords is a text with a space in each word that is wider than a line.
+func brokenWords(text string, width int) string {
+	words := strings.Split(text, " ")
+	for i, word := range words {
+		var lines []string
+		for line := range slices.Chunk([]rune(word), width) {
+			lines = append(lines, string(line))
+		}
+		words[i] = strings.Join(lines, " ")
+	}
+	return strings.Join(words, " ")
 }
 
 // visible quotes the cells that would do more to a terminal than show text.

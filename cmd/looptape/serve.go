@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -45,8 +43,8 @@ it. Without a program it serves until it is told to stop (Ctrl-C, SIGTERM).
 
 At the end it prints a report, and writes it as JSON with --report.
 
-Exit status: 0 if no invariant was broken, no request refused and the program
-held; 1 if not; 2 if serving or the program could not start.`,
+Exit status: 0 if no invariant was broken, no request refused or to a wrong path
+and the program held; 1 if not; 2 if serving or the program could not start.`,
 		Example: "  looptape serve weather.yaml\n  looptape serve weather.yaml --quirk QG-02 --report r.json -- node agent.js",
 	}
 	v := server{w: w, command: c}
@@ -253,7 +251,7 @@ func (v *server) tell(r wire.Report, failed error) error {
 	if _, ok := errors.AsType[*startError](failed); ok {
 		return failed
 	}
-	if err := v.print(&r); err != nil {
+	if err := v.printReport(&r); err != nil {
 		return err
 	}
 	if v.report != "" {
@@ -277,47 +275,4 @@ func writeJSON(name string, v any) error {
 		return err
 	}
 	return closeAfter(f, printJSON(f, v))
-}
-
-// print prints the report.
-func (v *server) print(r *wire.Report) error {
-	if *v.format == "json" {
-		return printJSON(v.w.out, r)
-	}
-	var rows [][]string
-	for _, x := range r.Violations {
-		what := x.Message
-		if x.Suppressed != "" {
-			what += " (accepted: " + x.Suppressed + ")"
-		}
-		rows = append(rows, []string{strconv.Itoa(x.Request), x.Invariant, what})
-	}
-	if err := printTable(v.w, []string{"request", "invariant", "what is broken"}, rows); err != nil {
-		return err
-	}
-	rows = nil
-	for _, x := range r.Refusals {
-		rows = append(rows, []string{strconv.Itoa(x.Request), x.Protocol, x.ID, strconv.Itoa(x.Status), x.Message})
-	}
-	if err := printTable(v.w, []string{"request", "protocol", "rule", "status", "why it was refused"}, rows); err != nil {
-		return err
-	}
-	rows = nil
-	for _, name := range slices.Sorted(maps.Keys(r.Shown)) {
-		rows = append(rows, []string{name, strconv.Itoa(r.Shown[name])})
-	}
-	if err := printTable(v.w, []string{"quirk", "answers that showed it"}, rows); err != nil {
-		return err
-	}
-	for _, turn := range r.Unused {
-		if _, err := fmt.Fprintln(v.w.out, "nobody asked for", turn); err != nil {
-			return err
-		}
-	}
-	broken := 0
-	for _, n := range r.Counts {
-		broken += n
-	}
-	line := fmt.Sprintf("%s served: %s, %d refused", count(r.Requests, "request"), count(broken, "violation"), len(r.Refusals))
-	return printVerdict(v.w, line, r.Held())
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -34,7 +33,7 @@ func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
 	p.last = x.place.Turn == len(x.server.cfg.Model.Script(x.place.Lane))-1
 	r, shown := p.shows(x.server.cfg.Quirks)
 	x.server.show(shown)
-	r.whole = func() { x.remember(cmp.Or(x.lane, req.Model), p, r) }
+	r.whole = func() { x.remember(p, r) }
 	if wait := x.server.cfg.Wait; wait != nil {
 		r.pace = func(d time.Duration) error { return wait(ctx, d) }
 	}

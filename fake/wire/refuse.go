@@ -36,10 +36,7 @@ func (e *refusal) at(param, code string) *refusal {
 // refuse answers with a refusal, and notes it.
 func (x *exchange) refuse(e *refusal) {
 	if e.kind == "" {
-		e.kind = invalidRequest
-		if x.provider == Gemini {
-			e.kind = invalidArgument
-		}
+		e.kind = x.invalidKind()
 	}
 	id := "req_" + x.place.name()
 	first := x.tries(e)
@@ -48,7 +45,7 @@ func (x *exchange) refuse(e *refusal) {
 	}
 	x.server.mu.Lock()
 	x.server.report.Refusals = append(x.server.report.Refusals, Refusal{
-		Request: x.n, RetryOf: first, Protocol: x.proto.Name(), Lane: x.lane, ID: e.id,
+		Request: x.n, RetryOf: first, Protocol: x.proto.Name(), Lane: x.played, ID: e.id,
 		Status: e.status, Type: e.kind, Param: e.param, Code: e.code, Message: strings.TrimSuffix(e.message, "\n"),
 	})
 	x.server.mu.Unlock()
@@ -59,6 +56,14 @@ func (x *exchange) refuse(e *refusal) {
 	}
 	x.w.WriteHeader(e.status)
 	_, _ = x.w.Write(e.body(x.endpoint, id)) // the client may be gone
+}
+
+// invalidKind is what the provider calls an invalid request.
+func (e endpoint) invalidKind() string {
+	if e.provider == Gemini {
+		return invalidArgument
+	}
+	return invalidRequest
 }
 
 // try is what the tries of one refused request have in common.

@@ -13,7 +13,7 @@ import (
 // Report is what a Server has seen. Its JSON form is what `looptape serve --report`
 // writes; members may be added to it.
 type Report struct {
-	Requests int `json:"requests"` // to a path that a provider has
+	Requests int `json:"requests"` // that reached a model's path
 	// Refusals are the requests that got an error because of what they were, and
 	// Violations the invariants that they broke, both in the order in which they were
 	// seen.
@@ -23,6 +23,11 @@ type Report struct {
 	Counts map[string]int `json:"counts"`
 	// Shown is in how many answers each quirk was shown, by Quirk.String.
 	Shown map[string]int `json:"quirks"`
+	// Strays are the requests that are none of Requests, in the order in which they
+	// were first seen.
+	Strays []Stray `json:"strays"`
+	// Lanes are those in which there were requests, by name.
+	Lanes []string `json:"lanes"`
 	// Unused are the turns of the script that nobody asked for.
 	Unused []string `json:"unused"`
 }
@@ -57,7 +62,7 @@ type Violation struct {
 
 // Held reports whether every request was one that its provider takes and kept the
 // invariants.
-func (r *Report) Held() bool { return len(r.Refusals) == 0 && len(r.Counts) == 0 }
+func (r *Report) Held() bool { return len(r.Refusals)+len(r.Counts)+len(r.Strays) == 0 }
 
 // Report returns what the Server has seen until now. None of its members is nil.
 func (s *Server) Report() Report {
@@ -72,6 +77,8 @@ func (s *Server) Report() Report {
 	}
 	maps.Copy(r.Shown, s.report.Shown)
 	r.count()
+	r.Strays = append([]Stray{}, r.Strays...)
+	r.Lanes = append([]string{}, slices.Sorted(maps.Keys(s.heard))...)
 	r.Unused = append([]string{}, s.cfg.Model.Unused()...)
 	return r
 }
@@ -84,7 +91,7 @@ func (x *exchange) violated(found ...check.Violation) {
 	for _, v := range found {
 		x.broke = true
 		s.report.Violations = append(s.report.Violations, Violation{
-			Request: x.n, Lane: x.lane, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant],
+			Request: x.n, Lane: x.played, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant],
 		})
 	}
 }
@@ -154,7 +161,7 @@ func (s *Server) Done() Report {
 					continue
 				}
 				r.Violations = append(r.Violations, Violation{
-					Request: h.request, Lane: h.lane, Invariant: "INV-07", Hint: hint, Suppressed: s.cfg.Suppress["INV-07"],
+					Request: h.request, Lane: lane, Invariant: "INV-07", Hint: hint, Suppressed: s.cfg.Suppress["INV-07"],
 					Message: "the answer asked for " + names(calls) + ", and nobody went on from it",
 				})
 			}

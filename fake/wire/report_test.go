@@ -196,6 +196,33 @@ func TestDoneUnreadable(t *testing.T) {
 	}
 }
 
+// A lane is that of the URL, or else the model.
+func TestReportLanes(t *testing.T) {
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: "{}"}}})})
+	const hi, result = `{"role":"user","content":"hi"}`, `{"role":"tool","tool_call_id":"call_1","content":"x"}`
+	body := func(message string) string { return `{"model":"m","messages":[` + message + `]}` }
+	for _, lane := range []string{"", "/lane/b"} {
+		post(t, s, lane+"/openai/v1/chat/completions", body(hi))
+		post(t, s, lane+"/openai/v1/chat/completions", body(result))
+		post(t, s, lane+"/openai/v1/chat/completions", body("no JSON"))
+	}
+	r := s.Done()
+	var got []string
+	for _, x := range r.Refusals {
+		got = append(got, x.Lane)
+	}
+	for _, x := range r.Violations {
+		got = append(got, x.Invariant+" "+x.Lane)
+	}
+	want := []string{"m", "", "b", "b", "INV-07 m", "INV-01 m", "INV-24 ", "INV-07 b", "INV-01 b", "INV-24 b"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lanes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"b", "m"}, r.Lanes); diff != "" {
+		t.Errorf("all lanes (-want +got):\n%s", diff)
+	}
+}
+
 // The first model's turns are used by whoever plays them.
 func TestUnused(t *testing.T) {
 	models := []fake.Lane{{Name: "main", Turns: []fake.Turn{{Text: "one"}}}, {Name: "helper", Turns: []fake.Turn{{Text: "two"}}}}
@@ -222,7 +249,7 @@ func TestReportJSON(t *testing.T) {
 	}
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"}), Quirks: []wire.Quirk{q}}, "")
 	text, err := json.Marshal(s.Report())
-	const empty = `{"requests":0,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":0},"unused":["turns: all of them"]}`
+	const empty = `{"requests":0,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":0},"strays":[],"lanes":[],"unused":["turns: all of them"]}`
 	if string(text) != empty || err != nil {
 		t.Errorf("an empty report is %s, %v", text, err)
 	}
@@ -230,7 +257,7 @@ func TestReportJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err = json.Marshal(s.Report())
-	if want := `{"requests":1,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"unused":["lane \"some-model\": turn 2"]}`; string(text) != want || err != nil {
+	if want := `{"requests":1,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"strays":[],"lanes":["some-model"],"unused":["lane \"some-model\": turn 2"]}`; string(text) != want || err != nil {
 		t.Errorf("the report is %s, %v", text, err)
 	}
 }

@@ -1,17 +1,15 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/looptape/looptape/fake"
-	"github.com/looptape/looptape/providers/anthropic"
-	"github.com/looptape/looptape/providers/gemini"
 )
 
 // Config says what a Server plays.
@@ -46,6 +44,7 @@ type Server struct {
 	mu      sync.Mutex
 	report  Report
 	refused map[try]int        // the first of its tries
+	strays  map[string]int     // where each is in the report, by method and path
 	heard   map[string]*memory // by lane
 	inputs  inputs
 	models  []string // that have answered requests without a lane; only appended to
@@ -65,47 +64,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	lane, e, ok := route(r.URL.Path)
-	if !ok {
-		nowhere(w, r)
+	if !ok || r.Method != http.MethodPost {
+		s.stray(w, r, ok)
 		return
 	}
 	s.mu.Lock()
 	s.report.Requests++
-	x := &exchange{server: s, endpoint: e, lane: lane, n: s.report.Requests, w: w, array: e.provider == Gemini && r.URL.Query().Get("alt") != "sse"}
+	x := &exchange{server: s, endpoint: e, lane: lane, played: lane, n: s.report.Requests, w: w, array: e.provider == Gemini && r.URL.Query().Get("alt") != "sse"}
 	s.mu.Unlock()
 	x.serve(r)
-}
-
-// noPath says where there is something.
-const noPath = "there is no such path; base URLs are /openai/v1, /anthropic and /gemini/v1beta, with /lane/NAME in front of them or without"
-
-// nowhere answers a request to a path that there is not, in the envelope of the provider
-// that it is below, if it is below one.
-func nowhere(w http.ResponseWriter, r *http.Request) {
-	_, rest := laneOf(r.URL.Path)
-	e := &refusal{status: http.StatusNotFound, kind: invalidRequest, message: r.Method + " " + r.URL.Path + ": " + noPath}
-	var to endpoint
-	switch {
-	case strings.HasPrefix(rest, "/openai/"):
-		to = endpoint{provider: OpenAI}
-	case strings.HasPrefix(rest, "/anthropic/"):
-		to, e.kind = endpoint{provider: Anthropic, proto: anthropic.Messages{}}, "not_found_error"
-	case strings.HasPrefix(rest, "/gemini/"):
-		to, e.kind = endpoint{provider: Gemini, proto: gemini.GenerateContent{}}, "NOT_FOUND"
-	default:
-		http.Error(w, noPath, e.status)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(e.status)
-	_, _ = w.Write(e.body(to, "")) // the client may be gone
 }
 
 // exchange is one request and its answer.
 type exchange struct {
 	endpoint
 	server *Server
-	lane   string
+	lane   string // of the URL
+	played string // the lane, as far as it is known: that of the URL, or the model
 	n      int
 	place  spot
 	w      http.ResponseWriter
@@ -120,11 +95,6 @@ type exchange struct {
 const maxBody = 64 << 20
 
 func (x *exchange) serve(r *http.Request) {
-	if r.Method != http.MethodPost {
-		x.w.Header().Set("Allow", http.MethodPost)
-		x.refuse(&refusal{status: http.StatusMethodNotAllowed, message: "the method has to be POST"})
-		return
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, maxBody))
 	x.body = body
 	if err != nil {
@@ -141,6 +111,7 @@ func (x *exchange) serve(r *http.Request) {
 	req, err := x.proto.DecodeRequest(x.path, spelled)
 	if err == nil {
 		req = unmarked(req)
+		x.played = cmp.Or(x.lane, req.Model, x.server.cfg.Model.Default)
 		x.check(req)
 	} else {
 		x.glance(spelled)

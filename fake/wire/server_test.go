@@ -228,49 +228,6 @@ func TestScriptRunsOut(t *testing.T) {
 	}
 }
 
-func TestOtherPaths(t *testing.T) {
-	_, clients := serve(t, wire.Config{Model: fake.NewModel()}, "")
-	c := clients["openai-chat"]
-	for path, want := range map[string]int{"/health": 204, "/": 200, "/openai/v1/embeddings": 404, "/lane/": 404, "/lane/x": 404, "/lane/x/openai": 404} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.BaseURL[:len(c.BaseURL)-len("/openai/v1")]+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := c.HTTP.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != want {
-			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
-		}
-	}
-}
-
-// An error that no protocol makes is in the provider's envelope all the same.
-func TestOtherPathsEnvelope(t *testing.T) {
-	for _, c := range []struct {
-		method, path string
-		status       int
-		want         string
-	}{
-		{http.MethodPost, "/openai/v1/foo", 404, `{"error":{"message":"POST /openai/v1/foo: there is no such path; `},
-		{http.MethodPost, "/lane/x/anthropic/v1/foo", 404, `{"type":"error","error":{"type":"not_found_error","message":"POST /lane/x/anthropic/v1/foo: there is no such path; `},
-		{http.MethodGet, "/gemini/v1beta/models", 404, `{"error":{"code":404,"message":"GET /gemini/v1beta/models: there is no such path; `},
-		{http.MethodPost, "/v1/chat/completions", 404, "there is no such path; "},
-		{http.MethodGet, "/openai/v1/chat/completions", 405, `{"error":{"message":"the method has to be POST"`},
-	} {
-		w := httptest.NewRecorder()
-		wire.New(wire.Config{Model: fake.NewModel()}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil))
-		if w.Code != c.status || !strings.HasPrefix(w.Body.String(), c.want) || (w.Header().Get("Allow") == http.MethodPost) != (c.status == 405) {
-			t.Errorf("%s %s: %d %v %s", c.method, c.path, w.Code, w.Header(), w.Body)
-		}
-		if json := strings.HasPrefix(c.want, "{"); json != (w.Header().Get("Content-Type") == "application/json") {
-			t.Errorf("%s %s is %v", c.method, c.path, w.Header())
-		}
-	}
-}
-
 // A stream of Chat Completions tells the usage if it is asked for.
 func TestUsageIfAsked(t *testing.T) {
 	for options, want := range map[string]bool{

@@ -40,7 +40,7 @@ func TestStrictSettings(t *testing.T) {
 			}
 			got := s.Report().Refusals
 			for i := range got {
-				got[i].Protocol = ""
+				got[i].Protocol, got[i].Lane = "", ""
 			}
 			if diff := gocmp.Diff(want, got); diff != "" || w.Code != http.StatusBadRequest {
 				t.Errorf("%d %s; refusals (-want +got):\n%s", w.Code, w.Body, diff)

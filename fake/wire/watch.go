@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"hash/fnv"
 	"slices"
 	"strconv"
@@ -46,9 +45,8 @@ type heard struct {
 // check notes what is wrong with the messages that a client sends. What was sent
 // before, and answered, is not told again, and neither is a request that is repeated.
 func (x *exchange) check(req *llm.Request) {
-	lane := cmp.Or(x.lane, req.Model)
 	hashes := prefixes(req.Messages)
-	known, answers, again := x.recall(lane, hashes)
+	known, answers, again := x.recall(hashes)
 	if again {
 		x.broke = true
 		return
@@ -64,10 +62,10 @@ func (x *exchange) check(req *llm.Request) {
 		found = x.follow(name, req, known, answers)
 	}
 	if len(found) == 0 {
-		found = x.rewritten(name, lane, req.Messages, hashes, known)
+		found = x.rewritten(name, req.Messages, hashes, known)
 	}
 	x.server.mu.Lock()
-	m := x.server.memory(lane)
+	m := x.server.memory(x.played)
 	m.wrong[x.known] = len(found) > 0
 	if x.server.cfg.Suppress["INV-05"] != "" && (known == 0 || slices.ContainsFunc(found, func(v check.Violation) bool { return v.Invariant == "INV-05" })) {
 		for _, h := range m.by { // who may put something in the place of a history has answered its calls there
@@ -125,7 +123,7 @@ func tied(answers []llm.Message, m llm.Message) bool {
 
 // rewritten tells if the last answer among the messages is one of this lane, and what
 // stands before it is not what it was given to.
-func (x *exchange) rewritten(name, lane string, list []llm.Message, hashes []uint64, known int) []check.Violation {
+func (x *exchange) rewritten(name string, list []llm.Message, hashes []uint64, known int) []check.Violation {
 	at := len(list) - 1
 	for at >= 0 && list[at].Role != llm.RoleAssistant {
 		at--
@@ -135,7 +133,7 @@ func (x *exchange) rewritten(name, lane string, list []llm.Message, hashes []uin
 	}
 	x.server.mu.Lock()
 	defer x.server.mu.Unlock()
-	given := x.server.memory(lane).saying[saying(list[at])]
+	given := x.server.memory(x.played).saying[saying(list[at])]
 	if len(given) == 0 || slices.ContainsFunc(given, func(h *heard) bool { return h.hash == hashes[at-1] }) {
 		return nil
 	}
@@ -179,10 +177,10 @@ func isReasoning(p llm.Part) bool {
 // recall returns how many of the messages were sent before and answered, and the
 // answers; and whether the whole was sent before, and was wrong. It takes note of the
 // conversation for remember.
-func (x *exchange) recall(lane string, hashes []uint64) (known int, answers []llm.Message, again bool) {
+func (x *exchange) recall(hashes []uint64) (known int, answers []llm.Message, again bool) {
 	x.server.mu.Lock()
 	defer x.server.mu.Unlock()
-	m := x.server.memory(lane)
+	m := x.server.memory(x.played)
 	for i, hash := range hashes {
 		if before := m.by[hash]; before != nil && i < len(hashes)-1 {
 			before.followed = true
@@ -220,7 +218,7 @@ func namesCall(body []byte, m llm.Message) bool {
 
 // remember notes what an answer says, as the project's own client reads it. An
 // answer that cannot be read is not one to go on from.
-func (x *exchange) remember(lane string, p *play, r *reply) {
+func (x *exchange) remember(p *play, r *reply) {
 	said, ok := p.said(r)
 	if !ok {
 		return
@@ -228,7 +226,7 @@ func (x *exchange) remember(lane string, p *play, r *reply) {
 	s := x.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.memory(lane)
+	m := s.memory(x.played)
 	h := m.by[x.known]
 	if h == nil {
 		h = &heard{hash: x.known, request: x.n, lane: x.lane}

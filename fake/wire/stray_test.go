@@ -1,0 +1,100 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+)
+
+func TestOtherPaths(t *testing.T) {
+	_, clients := serve(t, wire.Config{Model: fake.NewModel()}, "")
+	c := clients["openai-chat"]
+	for path, want := range map[string]int{"/health": 204, "/": 200, "/openai/v1/embeddings": 404, "/lane/": 404, "/lane/x": 404, "/lane/x/openai": 404} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.BaseURL[:len(c.BaseURL)-len("/openai/v1")]+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.HTTP.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+}
+
+// An error that no protocol makes is in the provider's envelope all the same.
+func TestOtherPathsEnvelope(t *testing.T) {
+	for _, c := range []struct {
+		method, path string
+		status       int
+		want         string
+	}{
+		{http.MethodPost, "/openai/v1/foo", 404, `{"error":{"message":"POST /openai/v1/foo: there is no such path; `},
+		{http.MethodPost, "/lane/x/anthropic/v1/foo", 404, `{"type":"error","error":{"type":"not_found_error","message":"POST /lane/x/anthropic/v1/foo: there is no such path; `},
+		{http.MethodGet, "/gemini/v1beta/models", 404, `{"error":{"code":404,"message":"GET /gemini/v1beta/models: there is no such path; `},
+		{http.MethodPost, "/v1/chat/completions", 404, `{"error":{"message":"POST /v1/chat/completions: there is no such path; `},
+		{http.MethodPost, "/v1/foo", 404, "POST /v1/foo: there is no such path; "},
+		{http.MethodGet, "/openai/v1/chat/completions", 405, `{"error":{"message":"the method has to be POST","type":"invalid_request_error"`},
+		{http.MethodPut, "/anthropic/v1/messages", 405, `{"type":"error","error":{"type":"invalid_request_error","message":"the method has to be POST"`},
+		{http.MethodGet, "/gemini/v1beta/models/m:generateContent", 405, `{"error":{"code":405,"message":"the method has to be POST","status":"INVALID_ARGUMENT"`},
+	} {
+		w := httptest.NewRecorder()
+		wire.New(wire.Config{Model: fake.NewModel()}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil))
+		if w.Code != c.status || !strings.HasPrefix(w.Body.String(), c.want) || (w.Header().Get("Allow") == http.MethodPost) != (c.status == 405) {
+			t.Errorf("%s %s: %d %v %s", c.method, c.path, w.Code, w.Header(), w.Body)
+		}
+		if json := strings.HasPrefix(c.want, "{"); json != (w.Header().Get("Content-Type") == "application/json") {
+			t.Errorf("%s %s is %v", c.method, c.path, w.Header())
+		}
+	}
+}
+
+// What goes astray is in the report, once for each path and without its query, with
+// what there is for such a client.
+func TestStrays(t *testing.T) {
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"})})
+	for _, at := range []string{
+		"POST /v1/chat/completions?api_key=some-key", "POST /v1/chat/completions", "GET /v1/chat/completions", "POST /lane/a/responses", "POST /openai/v1/embeddings",
+		"POST /v1/messages", "POST /anthropic/v1/complete", "POST /v1beta/models/m:streamGenerateContent?key=some-key", "POST /models/m:generateContent", "POST /gemini/v2/models/m:generateContent",
+		"GET /openai/v1/responses", "GET /health", "GET /", "PUT /favicon%1B.ico",
+	} {
+		method, path, _ := strings.Cut(at, " ")
+		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody))
+	}
+	const (
+		openAI    = "POST /openai/v1/chat/completions, /openai/v1/responses"
+		anthropic = "POST /anthropic/v1/messages"
+		gemini    = "POST /gemini/v1beta/models/MODEL:generateContent, :streamGenerateContent"
+	)
+	want := []wire.Stray{
+		{Method: "POST", Path: "/v1/chat/completions", Times: 2, Served: openAI},
+		{Method: "GET", Path: "/v1/chat/completions", Times: 1, Served: openAI},
+		{Method: "POST", Path: "/lane/a/responses", Times: 1, Served: openAI},
+		{Method: "POST", Path: "/openai/v1/embeddings", Times: 1, Served: openAI},
+		{Method: "POST", Path: "/v1/messages", Times: 1, Served: anthropic},
+		{Method: "POST", Path: "/anthropic/v1/complete", Times: 1, Served: anthropic},
+		{Method: "POST", Path: "/v1beta/models/m:streamGenerateContent", Times: 1, Served: gemini},
+		{Method: "POST", Path: "/models/m:generateContent", Times: 1, Served: gemini},
+		{Method: "POST", Path: "/gemini/v2/models/m:generateContent", Times: 1, Served: gemini},
+		{Method: "GET", Path: "/openai/v1/responses", Times: 1, Served: openAI},
+		{Method: "PUT", Path: "/favicon%1B.ico", Times: 1, Served: "base URLs: /openai/v1, /anthropic, /gemini, each with /lane/NAME in front or without"},
+	}
+	r := s.Report()
+	if diff := cmp.Diff(want, r.Strays); diff != "" || r.Requests != 0 || len(r.Refusals)+len(r.Violations) > 0 || r.Held() {
+		t.Errorf("the report is %+v; strays (-want +got):\n%s", r, diff)
+	}
+	text, err := json.Marshal(r)
+	if err != nil || strings.Contains(string(text), "some-key") {
+		t.Errorf("the report is %s, %v", text, err)
+	}
+}
