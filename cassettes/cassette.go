@@ -16,9 +16,9 @@ type Cassette struct {
 
 	mu      sync.Mutex
 	closed  bool
-	tape    *tape    // of a replay
-	journal *journal // of a recording
-	head    Head
+	tape    *tape               // of a replay
+	journal *journal            // of a recording
+	head    Head                // of either
 	issued  int                 // requests so far
 	flying  map[*recording]bool // answers that have not ended
 }
@@ -38,11 +38,12 @@ func Open(path string, opts *Options) (*Cassette, error) {
 	case "", Replay:
 		var f *File
 		if f, err = readAny(path); err == nil {
+			c.head = f.Head
 			c.tape, err = newTape(f, c.opts.matching())
 		}
 	case Record:
 		c.flying = map[*recording]bool{}
-		c.head = Head{Recorded: c.opts.now(), By: c.opts.By, Match: c.opts.matching().name()}
+		c.head = Head{Recorded: c.opts.now(), By: c.opts.By, Match: c.opts.matching().name(), Upstreams: c.opts.Upstreams}
 		c.journal, err = createJournal(path, c.head)
 	case Passthrough:
 	default:

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +20,7 @@ const version = 1
 //	looptape-cassette VERSION
 //	recorded TIME by WORDS
 //	match WORDS…
+//	upstream NAME URL        a server that a proxy stood before; any number
 //
 //	=== …                    the interactions, an empty line between them
 //
@@ -67,6 +70,8 @@ type Head struct {
 	By       string    // what recorded it
 	// Match tells by which matching the keys were made.
 	Match string
+	// Upstreams are the servers that a proxy stood before, by name.
+	Upstreams map[string]string
 }
 
 // File is a cassette as it is on disk. It may be used by many goroutines at once.
@@ -140,6 +145,12 @@ func (f *File) head() (line int, err error) {
 			f.By = by
 		case "match":
 			f.Match = rest
+		case "upstream":
+			name, at, _ := strings.Cut(rest, " ")
+			if f.Upstreams == nil {
+				f.Upstreams = map[string]string{}
+			}
+			f.Upstreams[name] = at
 		default:
 			return b.line, fmt.Errorf("%q is not known in the head of a cassette", shortened(l))
 		}
@@ -239,6 +250,9 @@ func appendHead(dst []byte, h Head) []byte {
 	}
 	if h.Match != "" {
 		dst = append(append(dst, "\nmatch "...), h.Match...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Upstreams)) {
+		dst = append(append(append(append(dst, "\nupstream "...), name...), ' '), h.Upstreams[name]...)
 	}
 	return append(dst, "\n\n"...)
 }

@@ -127,13 +127,14 @@ func drawInteraction(t *rapid.T) *Interaction {
 }
 
 // drawFile draws a file and what is in it.
-func drawFile(t *rapid.T) (text []byte, list []*Interaction) {
-	text = appendHead(nil, Head{Recorded: time.Unix(1e9, 0), By: rapid.SampledFrom([]string{"", "looptape 0.3.0"}).Draw(t, "by"), Match: rapid.SampledFrom([]string{"", "1 a b"}).Draw(t, "match")})
+func drawFile(t *rapid.T) (text []byte, head Head, list []*Interaction) {
+	head = Head{Recorded: time.Unix(1e9, 0).UTC(), By: rapid.SampledFrom([]string{"", "looptape 0.3.0"}).Draw(t, "by"), Match: rapid.SampledFrom([]string{"", "1 a b"}).Draw(t, "match"), Upstreams: rapid.SampledFrom([]map[string]string{nil, {"a": "https://example.com", "b": "x"}}).Draw(t, "upstreams")}
+	text = appendHead(nil, head)
 	for i := range rapid.IntRange(0, 4).Draw(t, "interactions") {
 		list = append(list, drawInteraction(t))
 		text = append(appendInteraction(text, i+1, list[i], fmt.Sprintf("%016x", i)), '\n')
 	}
-	return appendFoot(text, len(list)), list
+	return appendFoot(text, len(list)), head, list
 }
 
 // empty makes nil and empty the same.
@@ -141,10 +142,13 @@ var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })
 
 func TestFileBothWays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text, want := drawFile(t)
+		text, head, want := drawFile(t)
 		f, err := Parse("x.tape", text)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
+		}
+		if diff := cmp.Diff(head, f.Head); diff != "" {
+			t.Fatalf("the head (-want +got):\n%s", diff)
 		}
 		if f.Len() != len(want) {
 			t.Fatalf("%d interactions, want %d\n%s", f.Len(), len(want), text)
@@ -167,7 +171,7 @@ func TestFileBothWays(t *testing.T) {
 // Every truncation and every flipped byte is noticed.
 func TestDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text, _ := drawFile(t)
+		text, _, _ := drawFile(t)
 		n := rapid.IntRange(0, len(text)-1).Draw(t, "place")
 		if _, err := Parse("x.tape", text[:n]); err == nil {
 			t.Fatalf("cut at byte %d:\n%s", n, text[:n])

@@ -43,6 +43,10 @@ type Options struct {
 	// AllowUnused says that Close need not report interactions that nobody asked for.
 	AllowUnused bool
 
+	// Upstreams are the URLs of the servers that a Proxy stands before, by name; in
+	// a replay, beside those that the cassette tells of.
+	Upstreams map[string]string
+
 	// Now is the time of the recording; nil is time.Now.
 	Now func() time.Time
 }

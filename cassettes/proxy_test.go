@@ -1,0 +1,123 @@
+package cassettes_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// asked asks a proxy, and calls between once the first line of the answer came.
+func asked(t *testing.T, p *cassettes.Proxy, path string, between func()) string {
+	t.Helper()
+	server := httptest.NewServer(p)
+	defer server.Close()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+path, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := server.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := bufio.NewReader(resp.Body)
+	first, _ := body.ReadString('\n') // the rest tells of an error
+	between()
+	rest, err := io.ReadAll(body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(resp.StatusCode, " ", first, string(rest))
+}
+
+func proxy(t *testing.T, c *cassettes.Cassette) *cassettes.Proxy {
+	t.Helper()
+	p, err := cassettes.NewProxy(c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A proxy passes streams on while it records them, keeps lanes apart, and tells of what
+// it cannot answer.
+func TestProxy(t *testing.T) {
+	more := make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range []string{"X-Forwarded-For", cassettes.LaneHeader} {
+			if r.Header.Get(name) != "" {
+				t.Errorf("the header %s is sent on", name)
+			}
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "data: %s %s\n\n", r.Method, r.URL)
+		w.(http.Flusher).Flush()
+		<-more
+		_, _ = io.WriteString(w, "data: 2\n\n")
+	}))
+	defer upstream.Close()
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	path := filepath.Join(t.TempDir(), "p.tape")
+	requests := []string{"/some/chat?x=%20a", "/lane/b/some/chat?x=%20a", "/some/a%2Fb"}
+	want := []string{
+		"200 data: POST /v1/chat?x=%20a\n\ndata: 2\n\n",
+		"200 data: POST /v1/chat?x=%20a\n\ndata: 2\n\n",
+		"200 data: POST /v1/a%2Fb\n\ndata: 2\n\n",
+	}
+
+	rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Upstreams: map[string]string{"some": upstream.URL + "/v1/"}})
+	p := proxy(t, rec)
+	var got []string
+	for _, at := range requests {
+		got = append(got, asked(t, p, at, func() { more <- struct{}{} }))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	play := open(t, path, cassettes.Options{})
+	p, got = proxy(t, play), nil
+	for _, at := range append(requests, "/some/chat?x=%20a", "/other/x") {
+		got = append(got, asked(t, p, at, func() {}))
+	}
+	if diff := cmp.Diff(want, got[:3]); diff != "" {
+		t.Errorf("replayed (-want +got):\n%s", diff)
+	}
+	if !strings.HasPrefix(got[3], `400 {"error":{"code":400,"message":"`) || !strings.Contains(got[3], `"type":"looptape_miss"`) {
+		t.Errorf("the answer to a miss is %s", got[3])
+	}
+	if !strings.Contains(got[4], `there is no server \"other\" behind this proxy; there are some`) {
+		t.Errorf("the answer of another server is %s", got[4])
+	}
+	failed := p.Failures()
+	if len(failed) != 2 {
+		t.Fatalf("failures: %q", failed)
+	}
+	if _, ok := errors.AsType[*cassettes.MissError](failed[0]); !ok {
+		t.Errorf("the first failure is %v", failed[0])
+	}
+	if err := play.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProxyUpstreams(t *testing.T) {
+	for _, bad := range []map[string]string{{"": "https://example.com"}, {"a": "example.com"}, {"a/b": "https://example.com"}, {"a b": "https://example.com"}, {"lane": "https://example.com"}, {"a": "http://%"}} {
+		c := open(t, filepath.Join(t.TempDir(), "u.tape"), cassettes.Options{Mode: cassettes.Passthrough, Upstreams: bad})
+		if _, err := cassettes.NewProxy(c, nil); err == nil {
+			t.Errorf("%v is taken", bad)
+		}
+	}
+}
