@@ -9,7 +9,8 @@
 //		Authorize: openai.Key(key),
 //	}
 //
-// Another server is another BaseURL, another credential another Authorize.
+// Another server is another BaseURL, another credential another Authorize; for Azure
+// see docs/providers.md.
 //
 // The package promises that whatever a server sends becomes events or an error
 // and nothing is lost that has to go back, and that a request asks for what the

@@ -25,7 +25,8 @@ import (
 type Client struct {
 	Protocol Protocol
 	// BaseURL is what stands before the paths of the protocol, such as
-	// https://api.openai.com/v1.
+	// https://api.openai.com/v1. A query behind it goes with each request, such as
+	// Azure's ?api-version=2024-10-21; a credential belongs into Authorize.
 	BaseURL string
 	// HTTP sends the requests; nil is http.DefaultClient. Its CheckRedirect is not
 	// used.
@@ -134,11 +135,7 @@ func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	target := strings.TrimSuffix(c.BaseURL, "/") + r.Path
-	if r.Query != "" {
-		target += "?" + r.Query
-	}
-	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(r.Body))
+	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target(c.BaseURL, r), bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, fmt.Errorf("%s: the base URL cannot be used", name)
 	}
@@ -153,6 +150,16 @@ func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, 
 	}
 	a.secrets = added(header, query, hr)
 	return hr, nil
+}
+
+// target is the URL of a request: what the base URL has as a query comes first.
+func target(base string, r *Request) string {
+	base, query, _ := strings.Cut(base, "?")
+	to := strings.TrimSuffix(base, "/") + r.Path
+	if query = strings.Trim(query+"&"+r.Query, "&"); query != "" {
+		to += "?" + query
+	}
+	return to
 }
 
 // streamed reads an answer that comes as server-sent events.

@@ -104,15 +104,26 @@ func TestClientRequest(t *testing.T) {
 		stream(w, r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.Header.Get("X-Plain"), r.Header.Get("X-Mine"),
 			r.Header.Get("Authorization"), string(body), "bye")
 	})
-	c.BaseURL += "/base/"
+	c.BaseURL += "/base/?api-version=1"
 	c.Header = http.Header{"X-Mine": {"2"}}
 	c.Authorize = func(r *http.Request) error {
 		r.Header.Set("Authorization", "Bearer sesame")
 		return nil
 	}
 	got, err := ask(c)
-	if want := "POST/base/say?v=1application/json12Bearer sesamehellobye"; got != want || err != nil {
+	if want := "POST/base/say?api-version=1&v=1application/json12Bearer sesamehellobye"; got != want || err != nil {
 		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// TestClientURL shows what becomes of the query of a base URL and of a protocol.
+func TestClientURL(t *testing.T) {
+	for base, want := range map[string]string{"": "/say?v=1", "/": "/say?v=1", "?": "/say?v=1", "/a/b/?x=1&y=2": "/a/b/say?x=1&y=2&v=1"} {
+		c := client(t, func(w http.ResponseWriter, r *http.Request) { stream(w, r.URL.String(), "bye") })
+		c.BaseURL += base
+		if got, err := ask(c); got != want+"bye" || err != nil {
+			t.Errorf("%q: got %q, %v, want %q", base, got, err, want)
+		}
 	}
 }
 
