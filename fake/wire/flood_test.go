@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,13 +29,15 @@ const (
 )
 
 // floodBody is a body that never ends: a start, and then a piece again and again. It
-// counts what is taken of it.
+// counts what is taken of it, and holds none of it.
 type floodBody struct {
 	ctx    context.Context //nolint:containedctx // of the request that it answers
 	start  string
 	piece  string
 	every  time.Duration // between two bytes; 0 is as fast as they are taken
-	rest   []byte
+	looked func()        // at each Read; nil is not at all
+	more   string        // what is repeated
+	rest   string
 	taken  int
 	closed bool
 }
@@ -45,14 +49,23 @@ func (h *floodBody) Read(p []byte) (int, error) {
 	if err := (loop.SystemClock{}).Sleep(h.ctx, h.every); err != nil {
 		return 0, err
 	}
-	if len(h.rest) == 0 {
-		h.rest = append([]byte(h.start), bytes.Repeat([]byte(h.piece), 1+len(p)/len(h.piece))...)
-		h.start = ""
+	if h.looked != nil {
+		h.looked()
 	}
-	n := copy(p, h.rest)
-	h.rest = h.rest[n:]
-	h.taken += n
-	return n, nil
+	if h.more == "" {
+		h.more = strings.Repeat(h.piece, 4<<10/len(h.piece))
+		h.rest = h.start
+	}
+	for n := 0; n < len(p); {
+		if h.rest == "" {
+			h.rest = h.more
+		}
+		taken := copy(p[n:], h.rest)
+		h.rest = h.rest[taken:]
+		n += taken
+	}
+	h.taken += len(p)
+	return len(p), nil
 }
 
 func (h *floodBody) Close() error {
@@ -65,13 +78,16 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// askFlood asks in a protocol, and gets such an answer.
-func askFlood(ctx context.Context, proto string, status int, contentType string, h *floodBody) error {
+// askFlood asks in a protocol, and gets such an answer. Without bounds those of the
+// client stand.
+func askFlood(ctx context.Context, proto string, status int, contentType string, bounds bool, h *floodBody) error {
 	client := clientsOf("http://hostile.invalid", "", &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
 		h.ctx = r.Context()
 		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}}, Body: h, Request: r}, nil
 	})})[proto]
-	client.MaxEvent, client.MaxAnswer = floodEvent, floodAnswer
+	if bounds {
+		client.MaxEvent, client.MaxAnswer = floodEvent, floodAnswer
+	}
 	_, err := llm.Collect(client.Stream(ctx, request(llm.Streamed, llm.User("hi"))))
 	return err
 }
@@ -84,10 +100,10 @@ var floods = []struct {
 	start, piece string
 	most         int
 }{
-	{"an endless line", 200, "text/event-stream", "data: {", "xxxxxxxx", 2*floodEvent + 8<<10},
-	{"an endless comment", 200, "text/event-stream", ": ", "xxxxxxxx", 2*floodEvent + 8<<10},
-	{"an endless event", 200, "text/event-stream", "data: {\n", "data: \"x\":1,\n", 2*floodEvent + 8<<10},
-	{"an endless name", 200, "text/event-stream", "", "event: ping\n", 2*floodEvent + 8<<10},
+	{"an endless line", 200, "text/event-stream", "data: {", "xxxxxxxx", floodEvent + 16<<10},
+	{"an endless comment", 200, "text/event-stream", ": ", "xxxxxxxx", floodEvent + 16<<10},
+	{"an endless event", 200, "text/event-stream", "data: {\n", "data: \"x\":1,\n", floodEvent + 16<<10},
+	{"an endless name", 200, "text/event-stream", "", "event: ping\n", floodEvent + 16<<10},
 	{"endless comments", 200, "text/event-stream", "", ": ping\n\n", floodAnswer + 1},
 	{"endless empty lines", 200, "text/event-stream", "", "\n", floodAnswer + 1},
 	{"endless empty events", 200, "text/event-stream", "", "event: ping\ndata: {}\n\n", floodAnswer + 1},
@@ -103,12 +119,47 @@ func TestFloodBodies(t *testing.T) {
 		for _, k := range kinds {
 			t.Run(c.name+" "+k.name, func(t *testing.T) {
 				h := &floodBody{start: c.start, piece: c.piece}
-				err := askFlood(t.Context(), k.name, c.status, c.contentType, h)
+				err := askFlood(t.Context(), k.name, c.status, c.contentType, true, h)
 				if e, ok := errors.AsType[*llm.APIError](err); !ok || e.Status != c.status || c.status == 200 && !errors.Is(err, protocol.ErrTooLarge) {
 					t.Errorf("the error is %v", err)
 				}
 				if h.taken > c.most || !h.closed || len(err.Error()) > 1000 {
 					t.Errorf("%d bytes were taken, %d at most may be; closed: %t; the error has %d bytes", h.taken, c.most, h.closed, len(err.Error()))
+				}
+			})
+		}
+	}
+}
+
+// A client without bounds of its own reads no event of a gigabyte either: of one that
+// never ends it takes little more than DefaultMaxEvent, holds twice as much at most, and
+// says which bound that was.
+func TestFloodDefaults(t *testing.T) {
+	live := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	for _, c := range floods[:4] {
+		for _, k := range kinds {
+			t.Run(c.name+" "+k.name, func(t *testing.T) {
+				before, most, next := live(), 0, 0
+				h := &floodBody{start: c.start, piece: c.piece}
+				h.looked = func() {
+					if h.taken >= next {
+						most, next = max(most, live()-before), h.taken+4<<20
+					}
+				}
+				err := askFlood(t.Context(), k.name, c.status, c.contentType, false, h)
+				if !errors.Is(err, protocol.ErrTooLarge) || !strings.Contains(err.Error(), "over 33554432 bytes, the bound of Client.MaxEvent") {
+					t.Errorf("the error is %v", err)
+				}
+				if h.taken <= protocol.DefaultMaxEvent || h.taken > protocol.DefaultMaxEvent+16<<10 || !h.closed {
+					t.Errorf("%d bytes were taken; closed: %t", h.taken, h.closed)
+				}
+				if most > 2*protocol.DefaultMaxEvent {
+					t.Errorf("%d bytes were held", most)
 				}
 			})
 		}
@@ -127,7 +178,7 @@ func TestFloodDrip(t *testing.T) {
 					defer cancel()
 					begun := clock.Now()
 					h := &floodBody{start: c.start, piece: c.piece, every: time.Second}
-					err := askFlood(ctx, k.name, c.status, c.contentType, h)
+					err := askFlood(ctx, k.name, c.status, c.contentType, true, h)
 					if took := clock.Now().Sub(begun); took != limit || h.taken != 59 || !h.closed {
 						t.Errorf("after %v and %d bytes: %v; closed: %t", took, h.taken, err, h.closed)
 					}

@@ -177,7 +177,7 @@ func (r *Reader) fill() {
 		r.pos = 0
 	}
 	if cap(r.buf)-len(r.buf) < readSize/2 {
-		r.buf = append(make([]byte, 0, 2*cap(r.buf)+readSize), r.buf...)
+		r.buf = append(make([]byte, 0, min(2*cap(r.buf)+readSize, r.limit+2*readSize)), r.buf...)
 	}
 	for r.err == nil {
 		var n int

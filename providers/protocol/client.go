@@ -176,7 +176,7 @@ func (a *answer) streamed(body io.Reader) error {
 			}
 			return err
 		case errors.Is(err, sse.ErrTooLong):
-			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+			return fmt.Errorf("%w: %w, the bound of Client.MaxEvent", ErrTooLarge, err)
 		case err != nil:
 			return err
 		}
