@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
 )
 
 // The lines of an interaction, in this order:
@@ -50,7 +52,7 @@ func appendInteraction(dst []byte, n int, x *Interaction, key string) []byte {
 	if r.Ending != "" {
 		dst = append(append(dst, "<! "...), r.Ending...)
 		if r.Failure != "" {
-			dst = strconv.AppendQuote(append(dst, ' '), r.Failure)
+			dst = jsonio.AppendString(append(dst, ' '), r.Failure)
 		}
 		dst = append(dst, '\n')
 	}
@@ -335,9 +337,10 @@ func readEnding(line []byte, r *Response) error {
 	if failure == "" {
 		return nil
 	}
-	var err error
-	if r.Failure, err = strconv.Unquote(failure); err != nil {
-		return fmt.Errorf("%s is not a text in quotes", shortened([]byte(failure)))
+	d := jsonio.NewDec(failure)
+	r.Failure = d.String()
+	if err := d.End(); err != nil {
+		return fmt.Errorf("%s is not a string of JSON: %w", shortened([]byte(failure)), err)
 	}
 	return nil
 }

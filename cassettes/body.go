@@ -140,6 +140,9 @@ func shortened(b []byte) []byte {
 }
 
 func appendLines(dst []byte, mark byte, body []byte) []byte {
+	if len(body) == 0 {
+		return dst
+	}
 	for {
 		line, rest, found := bytes.Cut(body, []byte("\n"))
 		dst = appendLine(dst, mark, line)

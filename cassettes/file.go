@@ -259,6 +259,10 @@ func appendHead(dst []byte, h Head) []byte {
 
 // appendFoot ends a cassette with n interactions, which is all of dst.
 func appendFoot(dst []byte, n int) []byte {
-	dst = append(strconv.AppendInt(append(dst, foot...), int64(n), 10), " interactions "...)
+	dst = append(strconv.AppendInt(append(dst, foot...), int64(n), 10), " interaction"...)
+	if n != 1 {
+		dst = append(dst, 's')
+	}
+	dst = append(dst, ' ')
 	return fmt.Appendf(dst, "crc %08x\n", checksum(dst))
 }

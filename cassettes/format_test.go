@@ -106,7 +106,7 @@ func drawInteraction(t *rapid.T) *Interaction {
 	r.Ending = rapid.SampledFrom([]Ending{"", "", Failed, Cut, Cancelled}).Draw(t, "ending")
 	r.Wait = time.Duration(rapid.IntRange(0, 100000).Draw(t, "wait")) * time.Millisecond
 	if r.Ending == Failed || r.Ending == Cut {
-		r.Failure = rapid.SampledFrom([]string{"", "EOF", "a \"b\"\nc \xff"}).Draw(t, "failure")
+		r.Failure = rapid.SampledFrom([]string{"", "EOF", "a \"b\"\nc ☕"}).Draw(t, "failure")
 	}
 	if r.Ending == Failed {
 		return x
@@ -132,7 +132,7 @@ func drawFile(t *rapid.T) (text []byte, head Head, list []*Interaction) {
 	text = appendHead(nil, head)
 	for i := range rapid.IntRange(0, 4).Draw(t, "interactions") {
 		list = append(list, drawInteraction(t))
-		text = append(appendInteraction(text, i+1, list[i], fmt.Sprintf("%016x", i)), '\n')
+		text = append(appendInteraction(text, i+1, list[i], keyText(uint64(i))), '\n')
 	}
 	return appendFoot(text, len(list)), head, list
 }

@@ -88,7 +88,7 @@ func (j *journal) write(text []byte) {
 
 // add keeps an interaction, which has this number in the order of the requests.
 func (j *journal) add(number int, x *Interaction, key uint64) error {
-	text := appendInteraction(nil, number, x, fmt.Sprintf("%016x", key))
+	text := appendInteraction(nil, number, x, keyText(key))
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.write(append(fmt.Appendf(nil, "%s%d %08x\n", frameMark, len(text), checksum(text)), text...))

@@ -3,6 +3,7 @@ package cassettes
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"mime"
 	"net/url"
 	"slices"
@@ -35,6 +36,9 @@ func (m matching) key(lane string, r *Request) uint64 {
 	sum := sha256.Sum256(m.text(lane, r))
 	return binary.BigEndian.Uint64(sum[:])
 }
+
+// keyText is a key as it stands in a file.
+func keyText(key uint64) string { return fmt.Sprintf("%016x", key) }
 
 // text is what the key is made of.
 func (m matching) text(lane string, r *Request) []byte {

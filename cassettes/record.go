@@ -41,7 +41,7 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	resp, err := c.opts.transport().RoundTrip(out)
 	if err != nil {
 		rec.x.Response.Wait = c.opts.now().Sub(rec.begun)
-		return nil, errors.Join(err, rec.end(Failed, err))
+		return nil, and(err, rec.end(Failed, err))
 	}
 	rec.answered(resp)
 	if resp.Body == nil || resp.Body == http.NoBody {
@@ -49,6 +49,15 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &tee{rec: rec, body: resp.Body, ctx: r.Context().Err}
 	return resp, nil
+}
+
+// and is an error as it is, unless the other one has to be told, too: callers look for
+// the types of the network's errors.
+func and(err, other error) error {
+	if other == nil {
+		return err
+	}
+	return errors.Join(err, other)
 }
 
 // begin gives a request its number, and makes another one of it that can be sent.
@@ -81,7 +90,7 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, nil
 	}
 	body, err := io.ReadAll(r.Body)
-	return body, errors.Join(err, r.Body.Close())
+	return body, and(err, r.Body.Close())
 }
 
 // requestOf is a request as it is recorded.
@@ -127,15 +136,15 @@ func (t *tee) Read(p []byte) (int, error) {
 			err = failed
 		}
 	case t.ctx() != nil:
-		err = errors.Join(err, t.rec.end(Cancelled, nil))
+		err = and(err, t.rec.end(Cancelled, nil))
 	default:
-		err = errors.Join(err, t.rec.end(Cut, err))
+		err = and(err, t.rec.end(Cut, err))
 	}
 	return n, err
 }
 
 func (t *tee) Close() error {
-	return errors.Join(t.body.Close(), t.rec.end(Cancelled, nil))
+	return and(t.body.Close(), t.rec.end(Cancelled, nil))
 }
 
 // take keeps a part of the body.
@@ -160,7 +169,7 @@ func (rec *recording) end(how Ending, because error) error {
 	rec.ended = true
 	r := &rec.x.Response
 	if r.Ending = how; because != nil {
-		r.Failure = because.Error()
+		r.Failure = strings.ToValidUTF8(because.Error(), "\uFFFD")
 	}
 	if rec.live != nil {
 		r.Trailer = rec.live.Trailer.Clone()
