@@ -40,6 +40,8 @@ func TestFollow(t *testing.T) {
 		"media left out":    {says(text, image), []llm.Message{says(text)}, "INV-05 the assistant turn is sent back with other media"},
 		"signature lost":    {says(thought, call), []llm.Message{says(call)}, "INV-22 the assistant turn is sent back with"},
 		"signature moved":   {says(thought, call), []llm.Message{says(call, thought)}, "INV-22 the assistant turn is sent back with"},
+		"thought moved":     {says(text, thought, call), []llm.Message{says(thought, text, call)}, "INV-22 the assistant turn is sent back with"},
+		"text before it":    {says(text, thought, call), []llm.Message{says(llm.Text{Text: "I"}, thought, call)}, "INV-05 the assistant turn is sent back with another text"},
 		"signature, text":   {says(thought, text), []llm.Message{says(llm.Reasoning{Text: "hm"}, llm.Text{Text: "x"})}, "INV-22 the assistant turn is sent back with"},
 	} {
 		t.Run(name, func(t *testing.T) {
