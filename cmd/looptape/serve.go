@@ -1,18 +1,12 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
-	"log"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -105,38 +99,16 @@ func (v *server) serve(args []string) error {
 	}
 	ctx, stop := v.w.interrupted(v.command.Context())
 	defer stop()
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", v.addr)
-	if err != nil {
-		return fmt.Errorf("--addr %s: %w", v.addr, err)
-	}
 	s := wire.New(*cfg)
-	h := &http.Server{Handler: s, ErrorLog: log.New(v.w.err, "looptape: ", 0)} //nolint:gosec // it serves tests
-	served := make(chan error, 1)
-	go func() { served <- h.Serve(l) }()
-	url := "http://" + l.Addr().String()
-	if err := v.greet(args[0], s.Hello(url)); err != nil {
-		return errors.Join(err, h.Close(), closed(<-served))
-	}
-	var failed error
-	if len(args) > 1 {
-		failed = v.run(ctx, url, args[1:])
-		_, _ = fmt.Fprintln(v.w.err) // its last line may have no end
-	} else {
-		<-ctx.Done()
-	}
-	if err := errors.Join(h.Close(), closed(<-served)); err != nil {
+	failed, err := v.w.serve(ctx, v.addr, s, program{
+		args:  args[1:],
+		greet: func(url string) error { return v.greet(args[0], s.Hello(url)) },
+		env:   func(url string) []string { return wire.Env(url, "", cmp.Or(v.key, anyKey)) },
+	})
+	if err != nil {
 		return err
 	}
 	return v.tell(s.Done(), failed)
-}
-
-// closed is the error of a server that ended, if it is another than that it was
-// closed.
-func closed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
 }
 
 // config is what the flags and the scenario come to.
@@ -216,35 +188,6 @@ func (v *server) greet(name string, h wire.Hello) error {
 	_, err := fmt.Fprint(v.w.err, text)
 	return err
 }
-
-// killAfter is how long a program has to end by itself once it was told to.
-const killAfter = 10 * time.Second
-
-// run starts the program and waits for it. The error says how it failed.
-func (v *server) run(ctx context.Context, url string, args []string) error {
-	key := v.key
-	if key == "" {
-		key = "looptape"
-	}
-	c := exec.CommandContext(ctx, args[0], args[1:]...)
-	c.Stdin, c.Stdout, c.Stderr = v.w.in, v.w.out, v.w.err
-	c.Env = append(v.w.environ(), wire.Env(url, "", key)...)
-	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		c.Env = append(c.Env, name+"="+strings.TrimPrefix(v.w.env(name)+",127.0.0.1,localhost", ","))
-	}
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
-	c.WaitDelay = killAfter
-	if err := c.Start(); err != nil {
-		return &startError{err}
-	}
-	return c.Wait()
-}
-
-// startError says that the program could not be started.
-type startError struct{ err error }
-
-func (e *startError) Error() string { return e.err.Error() }
-func (e *startError) Unwrap() error { return e.err }
 
 // tell prints and writes the report, and returns the status.
 func (v *server) tell(r wire.Report, failed error) error {
