@@ -101,6 +101,19 @@ func (e *UnusedError) Error() string {
 	return text
 }
 
+// Abandon ends a recording that is not to replace the file, which stays as it was, or a
+// replay that is not to be judged.
+func (c *Cassette) Abandon() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.journal == nil {
+		c.closed = true
+		return nil
+	}
+	c.closed = true
+	return c.journal.remove()
+}
+
 // Close ends a recording, whose cassette then replaces the file, or a replay: the error
 // is an *UnusedError if it did not ask for all interactions. Answers that have not ended
 // are recorded as cancelled.

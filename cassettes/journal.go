@@ -106,7 +106,18 @@ func (j *journal) close(h Head) error {
 	if err := writeFile(j.path, compact(h, j.frames)); err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.path+journalEnd, err), j.file.Close())
 	}
-	// Removed before it is unlocked: who comes next makes another one.
+	return j.gone()
+}
+
+// remove ends the recording, of which nothing is left.
+func (j *journal) remove() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.gone()
+}
+
+// gone removes the journal before it is unlocked: who comes next makes another one.
+func (j *journal) gone() error {
 	return errors.Join(os.Remove(j.path+journalEnd), j.file.Close())
 }
 

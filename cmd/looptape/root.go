@@ -67,9 +67,9 @@ func newRoot(w *world) *cobra.Command {
 		Use:   "looptape",
 		Short: "Play, serve and check runs of agent loops",
 		Long: `looptape tests agent loops: it plays scripted models and tools without a
-network, serves them over HTTP to a program in any language, checks that
-recorded runs kept the promises of a loop, and makes a recorded run a scenario
-that repeats it.
+network, serves them over HTTP to a program in any language, records and replays
+what such a program says to real providers, checks that recorded runs kept the
+promises of a loop, and makes a recorded run a scenario that repeats it.
 
 Exit status: 0 if all held, 1 if something that the command checks did not
 hold, 2 for wrong usage or input that cannot be read (1 if both).`,
@@ -87,7 +87,7 @@ hold, 2 for wrong usage or input that cannot be read (1 if both).`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newDemo(w), newRun(w), newCheck(w), newTrace(w), newScenario(w), newServe(w))
+	root.AddCommand(newDemo(w), newRun(w), newCheck(w), newTrace(w), newScenario(w), newServe(w), newRecord(w), newReplay(w))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
