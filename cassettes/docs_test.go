@@ -19,19 +19,14 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := appendHead(nil, f.Head)
-	for i := range f.Len() {
-		x, err := f.Interaction(i)
+	var list []*Interaction
+	for x, err := range f.All() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := matching{}.key(x.Lane, &x.Request)
-		if key != f.entries[i].key {
-			t.Errorf("the key of interaction %d is %016x, and is made to be %016x", i+1, f.entries[i].key, key)
-		}
-		want = append(appendInteraction(want, i+1, x, keyText(key)), '\n')
+		list = append(list, x)
 	}
-	if got := string(appendFoot(want, f.Len())); got != text || f.Recorded != time.Unix(1795250000, 0).UTC() {
+	if got := string(Encode(f.Head, nil, list)); got != text || f.Recorded != time.Unix(1795250000, 0).UTC() {
 		t.Errorf("what is shown is not what is written:\n%s", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -217,6 +218,39 @@ func keyIn(block []byte) uint64 {
 	_, word, _ := bytes.Cut(block[bytes.LastIndexByte(bytes.TrimRight(block, "\n"), '\n')+1:], []byte(" key "))
 	key, _ := strconv.ParseUint(strings.TrimSpace(string(word)), 16, 64)
 	return key
+}
+
+// Encode returns a cassette with these interactions, whose requests were issued in this
+// order. Of opts, which may be nil, the matching counts: Head.Match becomes its name.
+// What is secret has to be redacted before.
+func Encode(h Head, opts *Options, list []*Interaction) []byte {
+	var m matching
+	if opts != nil {
+		m = opts.matching()
+	}
+	h.Match = m.name()
+	text := appendHead(nil, h)
+	for i, x := range list {
+		text = append(appendInteraction(text, i+1, x, keyText(m.key(x.Lane, &x.Request))), '\n')
+	}
+	return appendFoot(text, len(list))
+}
+
+// Write writes a cassette as Encode has it. It replaces an older file at once: there is
+// the one or the other.
+func Write(path string, h Head, opts *Options, list []*Interaction) error {
+	return writeFile(path, Encode(h, opts, list))
+}
+
+// All reads the interactions in their order, up to the first error.
+func (f *File) All() iter.Seq2[*Interaction, error] {
+	return func(yield func(*Interaction, error) bool) {
+		for i := range f.entries {
+			if x, err := f.Interaction(i); !yield(x, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Len is how many interactions there are.
