@@ -62,11 +62,17 @@ var statusQuirks = []quirkForm{
 	{QuirkForm: onAny("QT-07", "key", "each try gets a 401 that repeats a part of the key"), reply: quotesKey},
 }
 
+// unreachable is what a proxy says of a server that it does not reach.
+const unreachable = "upstream connect error or disconnect/reset before headers"
+
 // bodyQuirks are bodies that are not the protocol's.
 var bodyQuirks = []quirkForm{
 	{QuirkForm: onAny("QT-08", "html", "each try gets the error page of a proxy with status 520"), reply: otherBody(520, "text/html; charset=UTF-8", "<html>\n<head><title>520: Web server is returning an unknown error</title></head>\n<body>Ray ID: 7</body>\n</html>\n")},
+	{QuirkForm: onAny("QT-08", "502", "the first try gets a 502 with a text that is not JSON"), reply: onFirst(otherBody(502, "text/plain", unreachable))},
+	{QuirkForm: onAny("QT-08", "503", "the first try gets a 503 without a body"), reply: onFirst(otherBody(503, "text/plain", ""))},
+	{QuirkForm: onAny("QT-08", "404", "each try gets a 404 with the error page of a proxy"), reply: otherBody(404, "text/html", "<html>\n<head><title>404 Not Found</title></head>\n<body>nginx</body>\n</html>\n")},
 	{QuirkForm: onAny("QT-08", "empty", "each try gets a 200 without a body"), reply: otherBody(200, "application/json", "")},
-	{QuirkForm: onAny("QT-08", "text", "each try gets a 200 with a text that is not JSON"), reply: otherBody(200, "text/plain", "upstream connect error or disconnect/reset before headers")},
+	{QuirkForm: onAny("QT-08", "text", "each try gets a 200 with a text that is not JSON"), reply: otherBody(200, "text/plain", unreachable)},
 	{QuirkForm: onAny("QT-08", "error", "each try gets a 200 with an error in JSON"), reply: otherBody(200, "application/json", `{"error":"Input validation error","error_type":"validation"}`)},
 	{QuirkForm: inStream(onAny("QT-08", "answer", "a stream was asked for, and an answer in one piece comes")), reply: unstreamed},
 }

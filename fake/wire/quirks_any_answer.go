@@ -57,9 +57,12 @@ func statusText(status int) string {
 
 // firstTry is eachTry for the first try of a turn.
 func firstTry(status int, headers ...string) func(*play, *reply) bool {
-	return func(p *play, r *reply) bool {
-		return p.place.Attempt == 1 && eachTry(status, headers...)(p, r)
-	}
+	return onFirst(eachTry(status, headers...))
+}
+
+// onFirst does f to the answer to the first try of a turn.
+func onFirst(f func(*play, *reply) bool) func(*play, *reply) bool {
+	return func(p *play, r *reply) bool { return p.place.Attempt == 1 && f(p, r) }
 }
 
 func quotesKey(p *play, r *reply) bool {
