@@ -268,10 +268,10 @@ func (c *Config) declare() trace.Options {
 	opt("cap_at", string(c.CapAt))
 	opt("on_cap", string(c.OnCap))
 	opt("stop_when", stopNames(c.StopWhen))
-	if c.Concurrency < 0 {
+	if width := c.width(); width < 0 {
 		add("concurrency", "unbounded")
 	} else {
-		add("concurrency", strconv.Itoa(c.width()))
+		add("concurrency", strconv.Itoa(width))
 	}
 	num("same_tool_error_stop", int64(max(c.SameToolErrors, 0)))
 	if c.ResetByAbsence {
