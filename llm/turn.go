@@ -192,7 +192,8 @@ func (a *Accumulator) Turn() *Turn {
 	return t
 }
 
-// TurnIn is Turn with the place that the answer is put in.
+// TurnIn is Turn for a caller that has a place for the answer: it puts it in t,
+// whatever was there.
 func (a *Accumulator) TurnIn(t *Turn) {
 	*t = a.turn
 	if len(a.slots) > 0 {

@@ -191,6 +191,13 @@ func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 // ExitedText is the result of a tool that ended its goroutine (runtime.Goexit).
 const ExitedText = "the tool ended its goroutine instead of returning"
 
+// exited is what comes of a call whose goroutine was ended: its tool is not entered
+// any more.
+func (p *planned) exited() (trace.Outcome, llm.ToolResult) {
+	p.entered.Store(true)
+	return trace.OutcomePanic, p.resultOf(failed(ExitedText))
+}
+
 // batch runs calls at the same time. It serves one step after another.
 type batch struct {
 	run     *run
@@ -290,10 +297,11 @@ func (b *batch) work(p *planned) {
 	if b.gaveUp(p) {
 		return
 	}
-	outcome, result := trace.OutcomePanic, llm.ToolResult{}
+	var outcome trace.Outcome
+	var result llm.ToolResult
 	defer func() {
-		if result.ID == "" { // the tool ended its goroutine
-			result = p.resultOf(failed(ExitedText))
+		if outcome == "" {
+			outcome, result = p.exited()
 		}
 		b.mu.Lock()
 		wake := len(b.done) == 0 // else the run has been woken and will see this one, too

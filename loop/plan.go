@@ -21,8 +21,8 @@ type planned struct {
 	checked   string  // the Args that were found fit to run; empty if they were not
 	why       string  // the Cause that was found then,
 	refusal   *Output // and the Answer
-	ran       bool    // its tool.start was recorded
-	told      bool    // and so was what came of it
+	ran       bool    // it was begun: its tool.start was recorded, if anybody looks
+	told      bool    // what came of it was recorded
 	running   bool
 	abandoned bool
 	lost      bool // that it was abandoned is to be recorded

@@ -1,7 +1,5 @@
 package loop
 
-import "github.com/looptape/looptape/trace"
-
 // runUnseen runs calls at the same time where nothing is to be done before the last
 // of them has ended: nobody looks on, and no tool may be abandoned. The run is then
 // woken once.
@@ -20,8 +18,8 @@ func (b *batch) runUnseen(todo []*planned) {
 		switch {
 		case !p.ran:
 			b.run.skipCancelled(p)
-		case p.outcome == "": // the tool ended its goroutine
-			p.outcome, *p.result = trace.OutcomePanic, p.resultOf(failed(ExitedText))
+		case p.outcome == "":
+			p.outcome, *p.result = p.exited()
 		}
 	}
 }

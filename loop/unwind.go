@@ -47,19 +47,19 @@ func (r *run) endCalls() {
 		case !p.ran:
 			r.skipCancelled(p)
 		default:
-			r.exited(p)
+			p.unwound()
 			r.emitEnd(p)
 		}
 	}
 	r.appendResults(r.at, r.open)
 }
 
-// exited gives a call that was begun and did not come back its result.
-func (r *run) exited(p *planned) {
+// unwound gives a call that was begun and did not come back its result.
+func (p *planned) unwound() {
 	switch {
 	case p.outcome != "":
-	case p.entered.Load():
-		p.outcome, *p.result = trace.OutcomePanic, p.resultOf(failed(ExitedText))
+	case p.entered.Swap(true):
+		p.outcome, *p.result = p.exited()
 	default:
 		p.outcome, *p.result = trace.OutcomeCancelled, p.resultOf(failed("not run: the run was ended"))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace"
@@ -82,6 +83,54 @@ func TestGoexit(t *testing.T) {
 	}
 	if got := of[trace.ToolEnd](events)[1]; got.Outcome != trace.OutcomePanic || !got.Result.IsError {
 		t.Errorf("alone: got %+v", got)
+	}
+}
+
+// A wrap that ended its goroutine before the tool was entered, and kept what enters
+// it: the call has its result by then, and the tool is not entered any more.
+func TestGoexitInWrap(t *testing.T) {
+	for name, c := range map[string]struct {
+		turn fake.Turn
+		sink trace.Sink
+		want string // the result of each call
+	}{
+		"together":              {calls("a", "a"), &trace.Memory{}, loop.ExitedText},
+		"together, unlooked at": {calls("a", "a"), nil, loop.ExitedText},
+		"alone":                 {calls("a"), nil, "not run: the run was ended"},
+	} {
+		entered := 0
+		a := tool("a", func(context.Context) (string, error) { entered++; return "", nil })
+		kept := make(chan func() error, 2)
+		late := policy("late", loop.Hooks{
+			WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+				return func(ctx context.Context, c loop.Call) (loop.Output, error) {
+					kept <- func() error { _, err := next(ctx, c); return err }
+					runtime.Goexit()
+					return loop.Output{}, nil
+				}
+			},
+			End: func(_ context.Context, res *loop.Result) error {
+				for _, text := range resultTexts(res.Messages) {
+					if text != c.want {
+						t.Errorf("%s: got the result %q, want %q", name, text, c.want)
+					}
+					if err := (<-kept)(); err == nil || !strings.Contains(err.Error(), "after the call was over") {
+						t.Errorf("%s: the tool was run late, with the error %v", name, err)
+					}
+				}
+				return nil
+			},
+		})
+		run := newAgent(t, model(c.turn, text("done")), loop.Config{Tools: []loop.Tool{a}, Policies: []loop.Policy{late}, Sink: c.sink}).Start(t.Context(), loop.Ask("go"))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			wait(run)
+		}()
+		<-done
+		if len(kept) > 0 || entered > 0 {
+			t.Errorf("%s: %d calls got no result, and %d tools were entered", name, len(kept), entered)
+		}
 	}
 }
 
