@@ -201,10 +201,7 @@ func (f *File) find(n int) error {
 			break
 		}
 		at = from + next
-		to := at + 1
-		if text[at-1] == '\n' { // an empty line stands behind it
-			to = at
-		}
+		to := from + len(bytes.TrimRight(text[from:at], "\n")) + 1 // without the empty line behind it
 		f.entries = append(f.entries, entry{from: from, to: to, key: keyIn(text[from:to])})
 	}
 	if len(f.entries) != n {
