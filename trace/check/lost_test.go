@@ -124,6 +124,29 @@ func TestPiecesAreLeftOut(t *testing.T) {
 	}
 }
 
+// While a judge is asked, numbers may be left out before what else happens, for the
+// pieces of its answer; once it has answered, they may not.
+func TestPiecesWhileOthersGoOn(t *testing.T) {
+	const asked, started, answered, ended = 5, 6, 7, 8 // the events' places
+	for at, want := range map[int]int{asked: 1, started: 0, answered: 0, ended: 1} {
+		s := begin("r1", declared).ask().turn(c1)
+		s.purpose(trace.PurposeJudge, trace.ModelRequest{New: []llm.Message{llm.User("good?")}})
+		s.starts(c1)
+		s.purpose(trace.PurposeJudge, trace.ModelTurn{Message: llm.Assistant(text("yes"))})
+		s.ends(good("c1")).results(good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+		for i := at; i < len(s.events); i++ {
+			s.events[i].Seq += 3
+		}
+		c := check.New(nil)
+		for _, ev := range s.events {
+			c.Add(ev)
+		}
+		if vs := c.Done(); len(vs) > 0 || len(c.Cuts()) != want {
+			t.Errorf("numbers left out before %s: %q, cuts %v, want %d", s.events[at].Body.Kind(), brief(vs), c.Cuts(), want)
+		}
+	}
+}
+
 // What was found before the event was lost stays, and what comes after in the
 // runs that have lost nothing is found.
 func TestFoundAroundALostEvent(t *testing.T) {
