@@ -18,20 +18,20 @@ var origins = map[string]string{
 		"tool_calls":[{"id":"functions.f:0","type":"function","extra_content":{"google":{"thought_signature":"c2ln"}},"x":1,"function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"tool_calls"}]}`,
 	"openai-responses": `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"T"}],"encrypted_content":"gAAAAABo"},
 		{"type":"message","id":"msg_1","role":"assistant","status":"completed","phase":"commentary","content":[{"type":"output_text","text":"hi","annotations":[{"type":"url_citation","url":"u"}]}]},
-		{"type":"function_call","id":"fc_1","call_id":"call_1","namespace":"n","name":"f","arguments":"{\"a\":1}","status":"completed"}]}`,
+		{"type":"function_call","id":"fc_1","call_id":"call_1","namespace":"n","name":"f","arguments":"{\"a\":1}","status":"completed"}],"novel":1}`,
 	"anthropic-messages": `{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"thinking","thinking":"T","signature":"EqQBCg=="},
 		{"type":"text","text":"hi","citations":[{"type":"web_search_result_location","url":"u","encrypted_index":"I"}]},
-		{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1},"caller":{"type":"direct"}}],"stop_reason":"tool_use","container":{"id":"cont_1"}}`,
+		{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1},"caller":{"type":"direct"}}],"stop_reason":"tool_use","container":{"id":"cont_1"},"novel":1}`,
 	"gemini": `{"candidates":[{"content":{"role":"model","parts":[{"text":"T","thought":true},{"text":"hi","thoughtSignature":"c2ln"},
-		{"functionCall":{"id":"abc","name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP"}]}`,
+		{"functionCall":{"id":"abc","name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP","novel":1}]}`,
 }
 
 // private is what of these is for their own protocol alone.
 var private = map[string][]string{
 	"openai-chat":        {"novel", "annotations", "image_url", "audio_1", "reasoning_content", "extra_content", "c2ln"},
-	"openai-responses":   {"rs_1", "gAAAABo", "msg_1", "fc_1", "commentary", "namespace", "url_citation"},
-	"anthropic-messages": {"EqQBCg==", "encrypted_index", "direct", "cont_1"},
-	"gemini":             {"c2ln"},
+	"openai-responses":   {"novel", "rs_1", "gAAAABo", "msg_1", "fc_1", "commentary", "namespace", "url_citation"},
+	"anthropic-messages": {"novel", "EqQBCg==", "encrypted_index", "direct", "cont_1"},
+	"gemini":             {"novel", "c2ln"},
 }
 
 // A history that began with one provider goes on with each other, which gets nothing

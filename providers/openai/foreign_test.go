@@ -39,13 +39,17 @@ var foreignTurns = map[string]llm.Message{
 		},
 		Opaque: raw(chatTold),
 	},
-	"responses": llm.Assistant(
-		llm.Reasoning{Text: "T", Opaque: raw(`{"id":"rs_1","summary":[],"encrypted_content":"E"}`)},
-		llm.ToolCall{ID: "ws_1", Name: "web_search", ProviderExecuted: true, Opaque: raw(`{"type":"web_search_call","id":"ws_1"}`)},
-		llm.Unknown{Kind: "compaction", Raw: raw(`{"type":"compaction","id":"cmp_1","encrypted_content":"E"}`)},
-		llm.Text{Text: "hi", Opaque: raw(`{"id":"msg_1","phase":"commentary","annotations":[{"url":"u"}]}`)},
-		llm.ToolCall{ID: "call_1", Name: "f", Args: "{}", Opaque: raw(`{"id":"fc_1","namespace":"n"}`)},
-	),
+	"responses": {
+		Role: llm.RoleAssistant,
+		Parts: []llm.Part{
+			llm.Reasoning{Text: "T", Opaque: raw(`{"id":"rs_1","summary":[],"encrypted_content":"E"}`)},
+			llm.ToolCall{ID: "ws_1", Name: "web_search", ProviderExecuted: true, Opaque: raw(`{"type":"web_search_call","id":"ws_1"}`)},
+			llm.Unknown{Kind: "compaction", Raw: raw(`{"type":"compaction","id":"cmp_1","encrypted_content":"E"}`)},
+			llm.Text{Text: "hi", Opaque: raw(`{"id":"msg_1","phase":"commentary","annotations":[{"url":"u"}]}`)},
+			llm.ToolCall{ID: "call_1", Name: "f", Args: "{}", Opaque: raw(`{"id":"fc_1","namespace":"n"}`)},
+		},
+		Opaque: raw(responsesTold),
+	},
 }
 
 // said is the member of a request that has the conversation.

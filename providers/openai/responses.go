@@ -38,6 +38,11 @@ import (
 // whole item. All of it is echoed where it stood, unless the provider would refuse
 // it: an id that came twice, reasoning with nothing behind it.
 //
+// Members of the response that the API does not document are in the opaque data of the
+// message, within a member "responses_answer", but for what repeats the request, tells
+// of the service or is over 32 KiB long. They are written again in an answer, and not
+// sent back. Events of other kinds, and members of events, are passed over.
+//
 // # A request read back
 //
 // DecodeRequest(EncodeRequest(r)) is r, but for these: assistant messages in a row

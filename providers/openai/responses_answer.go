@@ -57,8 +57,13 @@ type response struct {
 	output                    []item
 	usage                     llm.Usage
 	failure                   *llm.APIError
+	more                      gathered // what is not known of it
 	has                       struct{ output, status bool }
 }
+
+// keyResponsesAnswer holds, in the opaque datum of a message, the members of the
+// response that are not known, but for those of over maxKept bytes.
+const keyResponsesAnswer = "responses_answer"
 
 // readResponse reads a response object.
 func readResponse(d *jsonio.Dec) (r response, err error) {
@@ -92,8 +97,15 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 			for first := true; d.More(&first); {
 				r.output = append(r.output, readItem(d))
 			}
-		default:
+		case "object", "created_at", "completed_at", "output_text", // what it is, and what llm has no use for
+			"access_programs", "background", "billing", "content_filters", "moderation", "prompt_cache_diagnostics", "tool_usage",
+			// what was asked
+			"conversation", "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls",
+			"presence_penalty", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
+			"safety_identifier", "service_tier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user":
 			d.Skip()
+		default:
+			r.more.set(rawMember{key, d.Raw()})
 		}
 	}
 }
@@ -158,7 +170,9 @@ func (s *responsesDecoder) finish(r *response) {
 	if r.usage != (llm.Usage{}) {
 		s.emit(r.usage)
 	}
-	f := llm.Finish{ResponseID: cmp.Or(r.id, s.id), Model: cmp.Or(r.model, s.model)}
+	var kept members
+	kept.addObject(keyResponsesAnswer, r.more.members(maxKept))
+	f := llm.Finish{ResponseID: cmp.Or(r.id, s.id), Model: cmp.Or(r.model, s.model), Opaque: kept.object()}
 	switch word := cmp.Or(r.reason, r.status); {
 	case r.status == "completed" && s.called:
 		f.Reason, f.Raw = llm.FinishToolCalls, r.status

@@ -30,7 +30,7 @@ func (Responses) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byt
 	}
 	e.closeTexts()
 	e.usage = t.Usage
-	e.finish = llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage}
+	e.finish = llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage, Opaque: t.Opaque}
 	return e.appendResponse(dst, e.status()), nil
 }
 
@@ -247,7 +247,8 @@ func (e *responsesEncoder) appendResponse(dst []byte, status string) []byte {
 	} else {
 		dst = appendUsage(dst, e.usage)
 	}
-	return append(dst, `,"user":null,"metadata":{}}`...)
+	dst = append(dst, `,"user":null,"metadata":{}`...)
+	return append(appendMembers(dst, member(e.finish.Opaque, keyResponsesAnswer)), '}')
 }
 
 // reason is why the response is incomplete.

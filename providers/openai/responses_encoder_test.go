@@ -82,7 +82,7 @@ func turnEvents(turn *llm.Turn, n int) (events []llm.Event) {
 			events = append(events, llm.PartDone{Part: p})
 		}
 	}
-	return append(events, turn.Usage, llm.Finish{Reason: turn.Finish, Raw: turn.RawFinish})
+	return append(events, turn.Usage, llm.Finish{Reason: turn.Finish, Raw: turn.RawFinish, Opaque: turn.Opaque})
 }
 
 // holdEncoded checks that a turn is the same when it was encoded and decoded, streamed and not.
@@ -111,6 +111,7 @@ func holdEncoded(t *testing.T, turn *llm.Turn) {
 // drawTurn draws a turn as this protocol can give it.
 func drawTurn(t *rapid.T) *llm.Turn {
 	turn := &llm.Turn{ResponseID: answer.ID, Model: answer.Model, Finish: llm.FinishStop, RawFinish: "completed"}
+	turn.Opaque = rapid.SampledFrom([]json.RawMessage{nil, raw(responsesTold)}).Draw(t, "opaque")
 	text := rapid.SampledFrom([]string{"", "a", "Hello, wörld.\n", `"\` + "\u2028", strings.Repeat("x", 40)})
 	quote := func(s string) string { return string(jsonio.AppendString(nil, s)) }
 	for i := range rapid.IntRange(0, 5).Draw(t, "parts") {

@@ -58,7 +58,7 @@ func FuzzResponsesAnswer(f *testing.F) {
 			f.Add([]byte(q.body))
 		}
 	}
-	f.Add([]byte(`{"id":"x","status":"completed","output":[` + rs2 + `,{"type":"message","content":[{"type":"output_text","text":"a","annotations":[1]},{"type":"refusal","refusal":"b"}],"phase":"x"},{"type":"image_generation_call","id":"ig_1","result":"eA=="},{"type":"custom_tool_call","call_id":"c","name":"n","input":"x"}]}`))
+	f.Add([]byte(`{"id":"x","status":"completed","output":[` + rs2 + `,{"type":"message","content":[{"type":"output_text","text":"a","annotations":[1]},{"type":"refusal","refusal":"b"}],"phase":"x"},{"type":"image_generation_call","id":"ig_1","result":"eA=="},{"type":"custom_tool_call","call_id":"c","name":"n","input":"x"}],"novel":{"x":[1]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if turn, err := readAnswer(string(body)); err == nil {
 			fixed(t, turn)
@@ -73,6 +73,7 @@ func FuzzResponsesStream(f *testing.F) {
 			f.Add(q.wire)
 		}
 	}
+	f.Add(stream(strings.Replace(completed, `"error":`, `"novel":{"x":[1]},"error":`, 1)))
 	for _, name := range []string{"stream", "incomplete", "failed"} {
 		text, err := os.ReadFile(filepath.Join("testdata", "responses", name+".txt"))
 		if err != nil {
