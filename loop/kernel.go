@@ -92,6 +92,7 @@ func (r *run) execute(ctx context.Context) {
 	defer r.cancel(nil)
 	defer r.dismiss()
 	defer r.release()
+	defer r.unwind() // again, if the consumer does not come back from the other
 	defer r.unwind()
 	err := r.start()
 	if err == nil {

@@ -224,15 +224,16 @@ func exits(at func(place string)) loop.Hooks {
 }
 
 // A consumer that panics or ends its goroutine, at whatever event, leaves a
-// complete trace as well.
+// complete trace as well; also at those of a run whose tool has ended it.
 func TestConsumersThatDoNotComeBack(t *testing.T) {
+	exit := tool("exit", func(context.Context) (string, error) { runtime.Goexit(); return "", nil })
 	for _, width := range []int{1, 3} {
 		for name, end := range map[string]func(){"panic": func() { panic("no") }, "exit": runtime.Goexit} {
 			for n := 0; ; n++ {
 				seen, last := 0, false
-				m := model(calls("a", "d", "nope", "a#y"), text("done"))
+				m := model(calls("a", "d", "nope", "a#y"), calls("exit#z", "nope#w"))
 				_, events, err := unwound(t, fmt.Sprintf("%s at event %d, %d at once", name, n, width), m, loop.Config{
-					Tools: []loop.Tool{echo("a"), defaulted(t, "d")}, Concurrency: width,
+					Tools: []loop.Tool{echo("a"), defaulted(t, "d"), exit}, Concurrency: width,
 				}, func(run *loop.Run) {
 					for ev, err := range run.Events() {
 						if last = ev.Body.Kind() == trace.KindRunEnd; seen == n || last || err != nil {
