@@ -173,10 +173,10 @@ type block struct {
 	edited bool
 }
 
-// readInteraction reads what appendInteraction wrote; line is that of the title in its
-// file. The bodies are of their own memory.
-func readInteraction(text []byte, line int, edited bool) (*Interaction, *FormatError) {
-	b := &block{rest: text, line: line, edited: edited}
+// readInteraction reads what appendInteraction wrote. The bodies are of their own
+// memory; the line of an error is counted from the title, which is 1.
+func readInteraction(text []byte, edited bool) (*Interaction, *FormatError) {
+	b := &block{rest: text, line: 1, edited: edited}
 	x := &Interaction{}
 	if err := b.read(x); err != nil {
 		return nil, &FormatError{Line: b.line - 1, Err: err}

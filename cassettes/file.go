@@ -265,9 +265,10 @@ func (f *File) Interaction(i int) (*Interaction, error) {
 // read reads an interaction; of edited ones the checksums do not count.
 func (f *File) read(i int, edited bool) (*Interaction, *FormatError) {
 	e := f.entries[i]
-	x, err := readInteraction(f.text[e.from:e.to], 1+bytes.Count(f.text[:e.from], []byte("\n")), edited)
+	x, err := readInteraction(f.text[e.from:e.to], edited)
 	if err != nil {
 		err.File = f.name
+		err.Line += bytes.Count(f.text[:e.from], []byte("\n"))
 	}
 	return x, err
 }
