@@ -2,18 +2,15 @@ package clients
 
 import (
 	"context"
-	"errors"
-	"io"
 	"testing"
 
 	"github.com/cloudwego/eino-ext/components/model/claude"
 	einogemini "github.com/cloudwego/eino-ext/components/model/gemini"
 	einoopenai "github.com/cloudwego/eino-ext/components/model/openai"
 	"github.com/cloudwego/eino/components/model"
-	"github.com/cloudwego/eino/components/tool"
-	"github.com/cloudwego/eino/compose"
-	"github.com/cloudwego/eino/flow/agent/react"
 	"github.com/cloudwego/eino/schema"
+
+	"github.com/looptape/looptape/conformance/einoloop"
 )
 
 // TestEino plays the scenario with eino's react agent, over the models of eino-ext.
@@ -62,62 +59,13 @@ func (e einoModel) run(t *testing.T, base string, stream bool, call func(string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := react.NewAgent(t.Context(), &react.AgentConfig{
-		ToolCallingModel: m,
-		ToolsConfig:      compose.ToolsNodeConfig{Tools: []tool.BaseTool{einoTool(call)}},
-		// Calls need not be in the first chunk: text stands before them.
-		StreamToolCallChecker: anyCalls,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	input := []*schema.Message{schema.SystemMessage(system), schema.UserMessage(question)}
-	if !stream {
-		res, err := agent.Generate(t.Context(), input)
-		if err != nil {
-			return "", err
-		}
-		return res.Content, nil
-	}
-	events, err := agent.Stream(t.Context(), input)
-	if err != nil {
-		return "", err
-	}
-	res, err := schema.ConcatMessageStream(events)
-	if err != nil {
-		return "", err
-	}
-	return res.Content, nil
+	agent := einoloop.Loop{Model: m, Tools: []einoloop.Tool{{ToolInfo: einoWeather(), Run: call}}}
+	return agent.Ask(t.Context(), stream, schema.SystemMessage(system), schema.UserMessage(question))
 }
 
-// anyCalls reports whether there is a call in any chunk.
-func anyCalls(_ context.Context, chunks *schema.StreamReader[*schema.Message]) (bool, error) {
-	defer chunks.Close()
-	for {
-		chunk, err := chunks.Recv()
-		switch {
-		case errors.Is(err, io.EOF):
-			return false, nil
-		case err != nil:
-			return false, err
-		case len(chunk.ToolCalls) > 0:
-			return true, nil
-		}
-	}
-}
-
-// einoTool is the tool as a tool.InvokableTool.
-type einoTool func(args string) (string, error)
-
-// Info implements tool.InvokableTool.
-func (einoTool) Info(context.Context) (*schema.ToolInfo, error) {
+func einoWeather() *schema.ToolInfo {
 	return &schema.ToolInfo{Name: "weather", Desc: "the weather of a city", ParamsOneOf: schema.NewParamsOneOfByParams(map[string]*schema.ParameterInfo{
 		"city": {Type: schema.String, Desc: "the name of a city", Required: true},
 		"at":   {Type: schema.Number, Desc: "the hour", Required: true},
-	})}, nil
-}
-
-// InvokableRun implements tool.InvokableTool.
-func (e einoTool) InvokableRun(_ context.Context, args string, _ ...tool.Option) (string, error) {
-	return e(args)
+	})}
 }
