@@ -196,9 +196,7 @@ func (a *Accumulator) Turn() *Turn {
 // whatever was there.
 func (a *Accumulator) TurnIn(t *Turn) {
 	*t = a.turn
-	if len(a.slots) > 0 {
-		t.Parts = a.parts.Take(len(a.slots))[:0]
-	}
+	t.Parts = a.parts.Take(len(a.slots))[:0]
 	for i := range a.slots {
 		switch s := &a.slots[i]; s.kind {
 		case slotText:
@@ -390,9 +388,9 @@ func (c *OpenCall) Args() string {
 // repeated beyond doubt.
 func (c *OpenCall) arguments() (args string, mended bool) {
 	args = c.Args()
-	// One piece that is empty, or whose first } is its last byte, repeats nothing: of
+	// One piece that is empty, or whose only } is its last byte, repeats nothing: of
 	// two equal values that end in } the first has one as well.
-	if c.buf == nil && strings.IndexByte(args, '}') == len(args)-1 || isJSON(args) {
+	if c.buf == nil && (args == "" || strings.HasSuffix(args, "}") && strings.Count(args, "}") == 1) || isJSON(args) {
 		return args, false
 	}
 	if last, ok := c.cumulative(args); ok {

@@ -12,8 +12,11 @@ type Slab[T any] struct {
 // maxSize is how long the long one gets: it doubles each time until then.
 const maxSize = 8
 
-// Take returns n zero values, with no room behind them.
+// Take returns n zero values, with no room behind them; nil if n is 0.
 func (s *Slab[T]) Take(n int) []T {
+	if n == 0 {
+		return nil
+	}
 	if n > len(s.free) {
 		s.size = max(min(2*s.size, maxSize), n)
 		s.free = make([]T, s.size)

@@ -17,8 +17,8 @@ func TestTake(t *testing.T) {
 			got[i], seen[&got[i]] = 1, true
 		}
 	}
-	if got := s.Take(0); len(got) != 0 {
-		t.Errorf("Take(0) has length %d", len(got))
+	if got := s.Take(0); got != nil {
+		t.Errorf("Take(0) is %v", got)
 	}
 }
 
