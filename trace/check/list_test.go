@@ -67,6 +67,7 @@ func TestMessages(t *testing.T) {
 		{"call of the user", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{c1}}, llm.ToolResults(good("c1"))}, []string{"INV-24 0"}},
 		{"reasoning of the user", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{Text: "x"}}}}, []string{"INV-24 0"}},
 		{"media", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{URL: "x"}, llm.Unknown{Kind: "y", Raw: secret}}}}, nil},
+		{"what a tool of the provider's gave", []llm.Message{llm.Assistant(c1), {Role: llm.RoleTool, Parts: []llm.Part{good("c1"), llm.Unknown{Kind: "y", Raw: secret}}}}, nil},
 		{"opaque of a part", []llm.Message{llm.Assistant(llm.Media{Opaque: []byte("x")})}, []string{"INV-24 0"}},
 		{"opaque of a call", []llm.Message{llm.Assistant(llm.ToolCall{ID: "a", Name: "f", Opaque: []byte("x")})}, []string{"INV-24 0"}},
 		{"opaque of a result", []llm.Message{llm.Assistant(c1), llm.ToolResults(llm.ToolResult{ID: "c1", Opaque: []byte("x")})}, []string{"INV-24 1"}},

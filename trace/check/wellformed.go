@@ -70,12 +70,16 @@ func unnamed(p llm.Part) bool {
 	return ok && c.Name == "" && !c.ProviderExecuted
 }
 
+// misplaced reports whether a part cannot stand in its message. A part of a kind that
+// only one provider has may stand in any: what a tool of that provider gave is one too.
 func misplaced(m llm.Message, p llm.Part, provider *ran) bool {
 	switch p := p.(type) {
 	case llm.ToolCall, llm.Reasoning:
 		return m.Role != llm.RoleAssistant
 	case llm.ToolResult:
 		return m.Role != llm.RoleTool && !provider.itself(m, p.ID)
+	case llm.Unknown:
+		return false
 	default:
 		return m.Role == llm.RoleTool
 	}
