@@ -16,13 +16,13 @@ import (
 // members are taken in both spellings that JSON of a protocol buffer may have.
 func strictGenerate(in inbound, body object) *refusal {
 	model, method := in.modelInPath()
-	contents := contentsIn(body.get("contents"))
+	contents := contentsIn(listed(body.get("contents")))
 	return cmp.Or(
 		unknownGemini(in, model, method),
 		unknownGenerateSetting(body),
 		generateParts(contents),
 		generateSchemas(body),
-		generateTools(body.get("tools")),
+		generateTools(listed(body.get("tools"))),
 		generateContents(contents),
 		generateValues(body, contents),
 		generateOrder(contents),
@@ -60,6 +60,15 @@ func snake(key string) string {
 // either returns the value of a member in either spelling.
 func (o object) either(key string) value { return cmp.Or(o.get(key), o.get(snake(key))) }
 
+// listed is an array, which an object stands for that it alone would have: Google's own
+// examples in REST leave the brackets out.
+func listed(v value) value {
+	if v.is('{') {
+		return "[" + v + "]"
+	}
+	return v
+}
+
 // content is a turn of a conversation.
 type content struct {
 	role  string
@@ -73,7 +82,7 @@ func contentsIn(list value) []content {
 	var out []content
 	for _, v := range list.elements() {
 		o := v.object()
-		c := content{role: o.get("role").text(), parts: objects(o.get("parts"))}
+		c := content{role: o.get("role").text(), parts: objects(listed(o.get("parts")))}
 		for _, p := range c.parts {
 			if call := p.either("functionCall"); call.given() {
 				c.calls = append(c.calls, p)
@@ -127,7 +136,7 @@ var functionName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 
 func generateTools(tools value) *refusal {
 	for i, t := range tools.elements() {
-		for j, f := range t.object().either("functionDeclarations").elements() {
+		for j, f := range listed(t.object().either("functionDeclarations")).elements() {
 			if !functionName.MatchString(f.get("name").text()) {
 				return refused("SG-05", "* GenerateContentRequest.tools[%d].function_declarations[%d].name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-), with a maximum length of 64.\n", i, j)
 			}

@@ -9,8 +9,8 @@ import (
 // generateSchemas looks at the schemas that are Gemini's own; those in JSON Schema
 // have other members.
 func generateSchemas(body object) *refusal {
-	for i, t := range body.get("tools").elements() {
-		for j, f := range t.object().either("functionDeclarations").elements() {
+	for i, t := range listed(body.get("tools")).elements() {
+		for j, f := range listed(t.object().either("functionDeclarations")).elements() {
 			for _, key := range []string{"parameters", "response"} {
 				path := fmt.Sprintf("tools[%d].function_declarations[%d].%s", i, j, key)
 				if e := badSchema(path, f.get(key), 0); e != nil {
@@ -60,7 +60,7 @@ func badMember(path string, m member, depth int) *refusal {
 			}
 		}
 	case "any_of":
-		for i, s := range m.elements() {
+		for i, s := range listed(m.value).elements() {
 			if e := badSchema(fmt.Sprintf("%s[%d]", at, i), s, depth); e != nil {
 				return e
 			}

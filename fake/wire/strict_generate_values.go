@@ -7,8 +7,8 @@ import "fmt"
 // that are two things.
 func generateValues(body object, contents []content) *refusal {
 	names := map[string]bool{}
-	for _, t := range body.get("tools").elements() {
-		for _, f := range t.object().either("functionDeclarations").elements() {
+	for _, t := range listed(body.get("tools")).elements() {
+		for _, f := range listed(t.object().either("functionDeclarations")).elements() {
 			name := f.get("name").text()
 			if names[name] {
 				return refused("", "Duplicate function declaration found: %s", name)

@@ -94,7 +94,7 @@ func unknownGenerateSetting(body object) *refusal {
 	if name, ok := unknownSetting(body.either("generationConfig").object(), eitherWay(generationSettings)); ok {
 		return unknownName("", name, "generation_config", "Cannot find field.")
 	}
-	for i, c := range objects(body.get("contents")) {
+	for i, c := range objects(listed(body.get("contents"))) {
 		if name, ok := unknownSetting(c, []string{"role", "parts"}); ok {
 			return unknownName("", name, fmt.Sprintf("contents[%d]", i), "Cannot find field.")
 		}

@@ -42,8 +42,13 @@ func eachMember(d *jsonio.Dec, f func(key string)) {
 	}
 }
 
-// eachElement reads an array; f reads each element.
+// eachElement reads an array; f reads each element. An object is an array of it alone:
+// Google takes it so, and its own examples in REST leave the brackets out.
 func eachElement(d *jsonio.Dec, f func()) {
+	if d.Peek() == '{' {
+		f()
+		return
+	}
 	if !d.Array() {
 		return
 	}

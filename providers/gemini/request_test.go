@@ -434,7 +434,7 @@ func TestDecodeRequestErrors(t *testing.T) {
 		{"/models/:generateContent", "{}", `the path "/models/:generateContent" names no model`},
 		{"", "{\"a\":\"\xff\"}", "the request's body is not UTF-8"},
 		{"", "[]", "the request's body: expected an object (byte 1)"},
-		{"", `{"contents":{}}`, "the request's body: expected an array at contents (byte 13)"},
+		{"", `{"contents":1}`, "the request's body: expected an array at contents (byte 13)"},
 		{"", `{"contents":[{"parts":[{"text":1}]}]}`, "the request's body: expected a string at contents[0].parts[0].text (byte 32)"},
 		{"", `{"contents":[{"parts":[{"functionResponse":{"response":"x"}}]}]}`, "the request's body: expected an object at contents[0].parts[0].functionResponse.response (byte 56)"},
 		{"", `{"contents":[{"parts":[{"functionResponse":{"parts":[{"text":""}]}}]}]}`, "the request's body: expected inlineData or fileData at contents[0].parts[0].functionResponse.parts[0] (byte 65)"},
