@@ -39,7 +39,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 		var f *File
 		if f, err = readAny(path); err == nil {
 			c.head = f.Head
-			c.tape, err = newTape(f, c.opts.matching())
+			c.tape, err = newTape(f, &c.opts)
 		}
 	case Record:
 		c.flying = map[*recording]bool{}

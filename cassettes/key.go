@@ -14,10 +14,13 @@ import (
 )
 
 // matching is how requests are told apart: by the lane, the method, the URL, and the
-// body, whose volatile fields do not count and whose JSON is compared as JSON.
+// body without its Content-Encoding, whose volatile fields do not count and whose JSON
+// is compared as JSON.
 type matching struct {
 	volatile []string
+	secret   []string
 	own      func(*Request) string
+	redact   []Redactor
 }
 
 // matchVersion is raised when the same requests come to other keys.
@@ -25,13 +28,18 @@ const matchVersion = "1"
 
 // name tells one matching from others; it is empty if it cannot be told.
 func (m matching) name() string {
-	if m.own != nil {
+	if m.own != nil || m.redact != nil {
 		return ""
 	}
-	return strings.Join(append([]string{matchVersion}, slices.Sorted(slices.Values(m.volatile))...), " ")
+	words := slices.Clone(m.volatile)
+	for _, name := range m.secret {
+		words = append(words, "-"+name)
+	}
+	slices.Sort(words)
+	return strings.Join(append([]string{matchVersion}, words...), " ")
 }
 
-// key is what a request is known by.
+// key is what a request, which is redacted, is known by.
 func (m matching) key(lane string, r *Request) uint64 {
 	sum := sha256.Sum256(m.text(lane, r))
 	return binary.BigEndian.Uint64(sum[:])
@@ -46,9 +54,11 @@ func (m matching) text(lane string, r *Request) []byte {
 	dst = append(append(dst, '\n'), m.url(r.URL)...)
 	dst = append(dst, '\n')
 	if m.own != nil {
-		return append(dst, m.own(r)...)
+		dst = append(dst, m.own(r)...)
+	} else {
+		dst = m.appendBody(dst, r.Header.Get("Content-Type"), decode(r.Header, r.Body).plain)
 	}
-	return m.appendBody(dst, r.Header.Get("Content-Type"), r.Body)
+	return plainRedacted(dst)
 }
 
 // url is the URL with its query in the order of the names.
@@ -58,12 +68,9 @@ func (m matching) url(text string) string {
 		return text
 	}
 	q := u.Query()
-	for name, values := range q {
+	for name := range q {
 		if slices.Contains(m.volatile, "?"+name) {
 			delete(q, name)
-		}
-		for i, v := range values {
-			values[i] = plainRedacted(v)
 		}
 	}
 	u.RawQuery, u.Fragment = q.Encode(), ""
@@ -77,9 +84,6 @@ func (m matching) appendBody(dst []byte, contentType string, body []byte) []byte
 	case kind == "application/x-www-form-urlencoded":
 		if form, err := url.ParseQuery(string(body)); err == nil {
 			for name := range form {
-				for i, v := range form[name] {
-					form[name][i] = plainRedacted(v)
-				}
 				if slices.Contains(m.volatile, "?"+name) {
 					delete(form, name)
 				}
@@ -116,7 +120,7 @@ func (m matching) appendValue(dst []byte, d *jsonio.Dec, path []string) []byte {
 		}
 		return append(dst, ']')
 	case '"':
-		return jsonio.AppendString(dst, plainRedacted(d.String()))
+		return jsonio.AppendString(dst, d.String())
 	}
 	return append(dst, strings.TrimSpace(d.Raw())...)
 }
@@ -164,5 +168,5 @@ func sameAs(pointer string, path []string) bool {
 		}
 		pointer = "/" + rest
 	}
-	return true
+	return len(path) > 0
 }

@@ -38,6 +38,13 @@ type Options struct {
 	// beside its lane, method and URL, in place of its body.
 	Match func(*Request) string
 
+	// Secret names further headers, fields of queries and forms, and members of JSON
+	// that are redacted. Case, - and _ do not count; "/metadata/*/pin" leads to a
+	// place in a JSON body.
+	Secret []string
+	// Redact are redactors that come after the default ones; see Redacted.
+	Redact []Redactor
+
 	// Pace is how many times the recorded time a replay takes: 0 is none, 1 as it was.
 	Pace float64
 	// AllowUnused says that Close need not report interactions that nobody asked for.
@@ -75,7 +82,9 @@ func (o *Options) transport() http.RoundTripper {
 	return http.DefaultTransport
 }
 
-func (o *Options) matching() matching { return matching{volatile: o.Volatile, own: o.Match} }
+func (o *Options) matching() matching {
+	return matching{volatile: o.Volatile, secret: o.Secret, own: o.Match, redact: o.Redact}
+}
 
 // pause waits for a part of the recorded time.
 func (o *Options) pause(ctx context.Context, d time.Duration) error {

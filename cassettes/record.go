@@ -175,7 +175,8 @@ func (rec *recording) end(how Ending, because error) error {
 		r.Trailer = rec.live.Trailer.Clone()
 	}
 	r.Pieces = piecesOf(r, rec.came)
-	rec.err = rec.c.journal.add(rec.number, rec.x, rec.c.opts.matching().key(rec.x.Lane, &rec.x.Request))
+	x := rec.c.opts.Redacted(rec.x)
+	rec.err = rec.c.journal.add(rec.number, x, rec.c.opts.matching().key(x.Lane, &x.Request))
 	rec.c.mu.Lock()
 	delete(rec.c.flying, rec)
 	rec.c.mu.Unlock()
@@ -194,11 +195,7 @@ func piecesOf(r *Response, came []arrival) (pieces []Piece) {
 		told = came[at].at
 	}
 	if isEvents(r.Header) {
-		newline := "\n"
-		if bytes.Contains(r.Body, []byte("\r\n\r\n")) {
-			newline = "\r\n"
-		}
-		for _, ev := range splitEvents(r.Body, newline) {
+		for _, ev := range splitEvents(r.Body, newlineOf(r.Body)) {
 			add(len(ev))
 		}
 		return pieces

@@ -24,7 +24,8 @@ type tape struct {
 }
 
 // newTape makes an index of a file.
-func newTape(f *File, m matching) (*tape, error) {
+func newTape(f *File, o *Options) (*tape, error) {
+	m := o.matching()
 	t := &tape{file: f, matching: m, by: make(map[uint64]int32, f.Len()), next: make([]int32, f.Len()), used: make([]bool, f.Len()), spent: map[uint64]int32{}}
 	told := m.name() != "" && m.name() == f.Match
 	for i := f.Len() - 1; i >= 0; i-- {
@@ -34,7 +35,7 @@ func newTape(f *File, m matching) (*tape, error) {
 			if err != nil {
 				return nil, err
 			}
-			key = m.key(x.Lane, &x.Request)
+			key = m.key(x.Lane, &o.Redacted(x).Request)
 			f.entries[i].key = key
 		}
 		t.next[i] = -1
@@ -103,7 +104,7 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	if closed {
 		return nil, ErrClosed
 	}
-	req := requestOf(r, body)
+	req := c.opts.Redacted(&Interaction{Request: requestOf(r, body)}).Request
 	i := c.tape.take(c.tape.matching.key(c.opts.lane(r), &req))
 	if i < 0 {
 		return nil, &MissError{File: c.path, Request: req}

@@ -1,0 +1,445 @@
+package cassettes
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// plant is an interaction with a secret in it.
+type plant struct {
+	name string
+	// make makes what is asked and answered with the secret at hand; of a header a line
+	// each.
+	make func(s string) exchange
+}
+
+type exchange struct {
+	url, header, body string
+	// Of the answer.
+	status    int
+	gotHeader string
+	gotBody   string
+	failure   error
+	bytewise  bool
+}
+
+const (
+	jsonType   = "Content-Type: application/json\n"
+	formType   = "Content-Type: application/x-www-form-urlencoded\n"
+	eventsType = "Content-Type: text/event-stream\n"
+	endpoint   = "https://api.example.com/v1/chat"
+)
+
+func bearer(s string) string { return "Authorization: Bearer " + s + "\n" }
+
+func inBytes(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+// escapedAll is what a string of JSON holds in which everything is escaped.
+func escapedAll(s string) string {
+	out := ""
+	for _, c := range []byte(s) {
+		out += fmt.Sprintf(`\u%04x`, c)
+	}
+	return out
+}
+
+func inJSON(s string) string {
+	b, _ := json.Marshal(s) // a string always goes
+	return string(b[1 : len(b)-1])
+}
+
+func percentAll(s string) string {
+	out := ""
+	for _, c := range []byte(s) {
+		out += fmt.Sprintf("%%%02x", c)
+	}
+	return out
+}
+
+func packed(with func(io.Writer) io.WriteCloser, s string) string {
+	var b bytes.Buffer
+	w := with(&b)
+	_, _ = w.Write([]byte(s)) // to a buffer
+	_ = w.Close()             // the same
+	return b.String()
+}
+
+func gzipped(s string) string {
+	return packed(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }, s)
+}
+
+func deflated(s string) string {
+	return packed(func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }, s)
+}
+
+// deltas are events in which a text comes in parts of n bytes; form has the place of
+// the part, and it may have that of its number.
+func deltas(form, s string, n int) string {
+	out := ""
+	for i := 0; len(s) > 0; i++ {
+		k := min(n, len(s))
+		out += strings.ReplaceAll(strings.ReplaceAll(form, "TEXT", inJSON(s[:k])), "NUMBER", fmt.Sprint(i))
+		s = s[k:]
+	}
+	return out
+}
+
+var plants = []plant{
+	{"bearer", func(s string) exchange { return exchange{header: bearer(s)} }},
+	{"no scheme", func(s string) exchange { return exchange{header: "Authorization: " + s + "\n"} }},
+	{"proxy", func(s string) exchange {
+		return exchange{header: "Proxy-Authorization: Basic " + inBytes("u:"+s) + "\n"}
+	}},
+	{"basic, and decoded", func(s string) exchange {
+		return exchange{header: "Authorization: Basic " + inBytes("user:"+s) + "\n", gotBody: "no such password: " + s}
+	}},
+	{"basic without a password", func(s string) exchange {
+		return exchange{header: "Authorization: Basic " + inBytes(s+":") + "\n", gotBody: "no such user: " + s}
+	}},
+	{"cookies", func(s string) exchange { return exchange{header: "Cookie: theme=dark; session=" + s + "; x\n"} }},
+	{"set-cookie", func(s string) exchange {
+		return exchange{gotHeader: "Set-Cookie: theme=dark\nSet-Cookie: session=" + s + "; Path=/; HttpOnly\n", gotBody: "{\"session\":\"" + inJSON(s) + "\"}"}
+	}},
+	{"keys in headers", func(s string) exchange {
+		return exchange{header: "X-Api-Key: " + s + "\nApi-Key: " + s + "\nX-Goog-Api-Key: " + s + "\nOcp-Apim-Subscription-Key: " + s + "\nX-Auth-Token: " + s + "\n"}
+	}},
+	{"query", func(s string) exchange { return exchange{url: endpoint + "?alt=sse&key=" + url.QueryEscape(s)} }},
+	{"query, echoed", func(s string) exchange {
+		return exchange{url: endpoint + "?access_token=" + percentAll(s) + "#x", gotHeader: "Location: /next?again=" + url.QueryEscape(s) + "\n", gotBody: "bad token " + s}
+	}},
+	{"userinfo", func(s string) exchange {
+		return exchange{url: "https://" + url.UserPassword("me", s).String() + "@example.com/x", gotBody: s}
+	}},
+	{"signed URL", func(s string) exchange {
+		return exchange{gotHeader: jsonType, gotBody: `{"data":[{"url":"https://store.example.com/a.png?se=1&sig=` + inJSON(url.QueryEscape(s)) + `&sv=2"}]}`}
+	}},
+	{"path", func(s string) exchange {
+		return exchange{url: "https://example.com/bot" + url.PathEscape(s) + "/x", header: bearer(s)}
+	}},
+	{"failure", func(s string) exchange {
+		return exchange{url: endpoint + "?token=" + url.QueryEscape(s), failure: errors.New(`Post "` + endpoint + "?token=" + url.QueryEscape(s) + `": no route, by ` + s)}
+	}},
+	{"JSON", func(s string) exchange {
+		return exchange{header: jsonType, body: `{"grant":[{"client_secret":"` + inJSON(s) + `"}]}`, gotHeader: jsonType, gotBody: `{"access_token": "` + inJSON(s+"A") + `", "refreshToken": "` + escapedAll(s+"B") + `"}`}
+	}},
+	{"JSON in JSON", func(s string) exchange {
+		return exchange{header: jsonType, body: `{"arguments":"{\"password\":\"` + inJSON(inJSON(s)) + `\"}"}`}
+	}},
+	{"JSON that is cut", func(s string) exchange {
+		return exchange{gotHeader: jsonType, gotBody: `{"id": 1, "access_token": "` + inJSON(s) + `", "expires`}
+	}},
+	{"form", func(s string) exchange {
+		return exchange{header: formType, body: "a=1&client_secret=" + url.QueryEscape(s) + "&echo=" + percentAll(s)}
+	}},
+	{"parts", func(s string) exchange {
+		return exchange{header: "Content-Type: multipart/form-data; boundary=xyz\n", body: "--xyz\r\nContent-Disposition: form-data; name=\"api_key\"\r\n\r\n" + s + "\r\n--xyz--\r\n"}
+	}},
+	{"echo, escaped", func(s string) exchange {
+		return exchange{header: bearer(s), status: 401, gotHeader: jsonType, gotBody: `{"error":{"message":"bad key ` + escapedAll(s) + `.", "` + inJSON(s) + `": 1}}`}
+	}},
+	{"echo, escaped in a text", func(s string) exchange {
+		return exchange{header: bearer(s), gotBody: `bad key "` + strings.ReplaceAll(inJSON(s), "/", `\/`) + `"`}
+	}},
+	{"echo, in percent", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: "X-Was: " + percentAll(s) + "\n", gotBody: "see https://example.com/" + url.PathEscape(percentAll(s))}
+	}},
+	{"echo, in base64", func(s string) exchange {
+		return exchange{header: bearer(s), gotBody: inBytes(s) + " " + inBytes("x"+s+"y") + " " + base64.URLEncoding.EncodeToString([]byte("yy"+s))}
+	}},
+	{"echo, in a trailer", func(s string) exchange {
+		return exchange{header: bearer(s) + jsonType + "Trailer-X-Sum: " + s + "\n", body: "{}"}
+	}},
+	{"split in Chat", func(s string) exchange {
+		form := `data: {"choices":[{"delta":{"content":"TEXT"},"index":0}]}` + "\n\n" + `data: {"choices":[{"delta":{"content":"other"},"index":1}]}` + "\n\n"
+		return exchange{header: bearer(s), gotHeader: eventsType, gotBody: deltas(form, "your key: "+s+", yes", 7) + "data: [DONE]\n\n"}
+	}},
+	{"split in Messages", func(s string) exchange {
+		form := "event: content_block_delta\r\ndata: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"text_delta\",\"text\":\"TEXT\"}}\r\n\r\n"
+		return exchange{header: "X-Api-Key: " + s + "\n", gotHeader: eventsType, gotBody: deltas(form, s+s, 3), bytewise: true}
+	}},
+	{"split arguments", func(s string) exchange {
+		form := `data: {"type":"x","sequence_number":NUMBER,"output_index":1,"delta":"TEXT"}` + "\n\n"
+		return exchange{gotHeader: eventsType, gotBody: deltas(form, `{"a":1,"api_key":"`+inJSON(s)+`"}`, 4)}
+	}},
+	{"split in texts", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: eventsType, gotBody: deltas("event: x\ndata: TEXT\n\n", strings.NewReplacer(`"`, "q", "<", "l", "&", "a").Replace(s), 5) + "data: " + s + "\n\n"}
+	}},
+	{"split in lines", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: "Content-Type: application/x-ndjson\n", gotBody: deltas(`{"message":{"content":"TEXT"},"done":false}`+"\n", s, 6)}
+	}},
+	{"split in elements", func(s string) exchange {
+		list := deltas(`,{"candidates":[{"content":{"parts":[{"text":"TEXT"}]}}]}`+"\n", s, 9)
+		return exchange{header: bearer(s), gotHeader: jsonType, gotBody: "[" + list[1:] + "]"}
+	}},
+	{"chunks", func(s string) exchange { return exchange{header: bearer(s), gotBody: "it was " + s, bytewise: true} }},
+	{"gzip", func(s string) exchange {
+		return exchange{header: jsonType + "Content-Encoding: gzip\n", body: gzipped(`{"api_key":"` + inJSON(s) + `"}`), gotHeader: "Content-Encoding: gzip\n", gotBody: gzipped("no: " + s)}
+	}},
+	{"gzip of events", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: eventsType + "Content-Encoding: gzip\n", gotBody: gzipped(deltas("data: {\"t\":\"TEXT\"}\n\n", s, 5))}
+	}},
+	{"deflate", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: "Content-Encoding: deflate\n", gotBody: deflated("no: " + s)}
+	}},
+	{"messages of Amazon", func(s string) exchange {
+		var body []byte
+		for len(s) > 0 {
+			k := min(6, len(s))
+			body = appendMessage(body, "\x01a\x07\x00\x01b", `{"bytes":"`+inBytes(`{"delta":{"text":"`+inJSON(s[:k])+`"}}`)+`","p":"abc"}`)
+			s = s[k:]
+		}
+		return exchange{gotHeader: "Content-Type: application/vnd.amazon.eventstream\n", gotBody: string(body)}
+	}},
+}
+
+// headerOf reads lines of a header.
+func headerOf(lines string) http.Header {
+	h := http.Header{}
+	for line := range strings.Lines(lines) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		h.Add(name, value)
+	}
+	return h
+}
+
+// RoundTrip answers as the exchange says, and holds that the request came as it was.
+func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if string(body) != x.body || r.URL.String() != x.url || !cmp.Equal(r.Header, headerOf(x.header)) {
+		return nil, errors.New("the network got another request")
+	}
+	if x.failure != nil {
+		return nil, x.failure
+	}
+	var from io.Reader = strings.NewReader(x.gotBody)
+	if x.bytewise {
+		from = iotest.OneByteReader(from)
+	}
+	h := headerOf(x.gotHeader)
+	h.Set("Content-Length", fmt.Sprint(len(x.gotBody)))
+	return &http.Response{StatusCode: x.status, Proto: "HTTP/1.1", Header: h, Body: io.NopCloser(from), ContentLength: -1, Request: r}, nil
+}
+
+// with makes an exchange with a secret.
+func (p plant) with(s string) exchange {
+	x := p.make(s)
+	if x.url == "" {
+		x.url = endpoint
+	}
+	if x.status == 0 {
+		x.status = 200
+	}
+	return x
+}
+
+// ask sends the request of an exchange.
+func (x exchange) ask(t *testing.T, c *Cassette) (header http.Header, body string, err error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, x.url, strings.NewReader(x.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = headerOf(x.header)
+	resp, err := c.RoundTrip(req)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = resp.Body.Close() }() // it was read
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(headerOf(x.header), req.Header); diff != "" {
+		t.Errorf("the caller's request changed (-want +got):\n%s", diff)
+	}
+	return resp.Header, string(text), nil
+}
+
+// planted makes a secret, which has characters that are written in many ways.
+func planted(rnd *rand.Rand) string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=.~"
+	b := []byte("pl4")
+	for range 17 + rnd.IntN(60) {
+		b = append(b, alphabet[rnd.IntN(len(alphabet))])
+	}
+	return string(b)
+}
+
+// Nothing of 200 secrets gets on disk, a client with other secrets gets its answers, and
+// what is live is as it was.
+func TestPlantedSecrets(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for n := range 6 * len(plants) { // more than 200
+		p := plants[n%len(plants)]
+		secret, other := planted(rnd), planted(rnd)
+		if n%3 == 0 && !strings.HasPrefix(p.name, "cookies") {
+			secret = `<"` + secret + `&>`
+		}
+		t.Run(fmt.Sprintf("%d %s", n, p.name), func(t *testing.T) { plantAndReplay(t, p, secret, other) })
+	}
+}
+
+func plantAndReplay(t *testing.T, p plant, secret, other string) {
+	path := filepath.Join(t.TempDir(), "p.tape")
+	x := p.with(secret)
+	c, err := Open(path, &Options{Mode: Record, Transport: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, live, err := x.ask(t, c)
+	if !errors.Is(err, x.failure) || live != x.gotBody && err == nil {
+		t.Errorf("the client got %q, %v", live, err)
+	}
+	journal, err := os.ReadFile(path + journalEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grep(t, "the journal", secret, string(journal))
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grep(t, "the file", secret, string(text))
+	f, err := Parse(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, err := f.Interaction(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts(on) {
+		grep(t, "what is encoded", secret, text)
+	}
+	total := 0
+	for _, piece := range on.Response.Pieces {
+		total += piece.Len
+	}
+	if on.Response.Pieces != nil && total != len(on.Response.Body) {
+		t.Errorf("the pieces have %d bytes, the body %d", total, len(on.Response.Body))
+	}
+	play, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, again, err := p.with(other).ask(t, play)
+	if again != string(on.Response.Body) || (err != nil) != (x.failure != nil) {
+		t.Errorf("the replay is %q, %v", again, err)
+	}
+	if err == nil && h.Get("Content-Length") != fmt.Sprint(len(again)) {
+		t.Errorf("of %d bytes, Content-Length is %q", len(again), h.Get("Content-Length"))
+	}
+	if err := play.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// texts are all that an interaction says, with what is encoded decoded: each text, and
+// for each place in the JSON of its events what they say there together.
+func texts(x *Interaction) []string {
+	list := []string{x.Request.URL, x.Response.Failure}
+	for _, h := range []http.Header{x.Request.Header, x.Request.Trailer, x.Response.Header, x.Response.Trailer} {
+		for _, values := range h {
+			list = append(list, values...)
+		}
+	}
+	for _, body := range []string{string(decode(x.Request.Header, x.Request.Body).plain), string(decode(x.Response.Header, x.Response.Body).plain)} {
+		list = append(list, body)
+		at := map[string]string{}
+		for _, m := range jsonIn.FindAllString(body, -1) {
+			var v any
+			if json.Unmarshal([]byte(m), &v) == nil {
+				collect(at, "", v)
+			}
+		}
+		var whole any
+		if json.Unmarshal([]byte(body), &whole) == nil {
+			collect(at, "", whole)
+		}
+		for _, text := range at {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// jsonIn finds objects that stand on a line, or in what is binary.
+var jsonIn = regexp.MustCompile(`\{[^\r\n]*\}`)
+
+// collect adds the strings of a value to what there is at their places. Elements count
+// as one place each; the choices of an answer are told by their index.
+func collect(at map[string]string, path string, v any) {
+	switch v := v.(type) {
+	case string:
+		at[path] += v
+		if b, err := base64.StdEncoding.DecodeString(v); err == nil {
+			var inner any
+			if json.Unmarshal(b, &inner) == nil {
+				collect(at, path, inner)
+			}
+		}
+	case []any:
+		for _, e := range v {
+			collect(at, path+"/*", e)
+		}
+	case map[string]any:
+		for name, e := range v {
+			collect(at, fmt.Sprint(path, "/", name, v["index"]), e)
+			at[path+" names"] += name
+		}
+	}
+}
+
+// grep looks for a secret in a text: as it is, in percent encoding, and in base64.
+func grep(t *testing.T, where, secret, text string) {
+	t.Helper()
+	views := []string{text}
+	for v := text; ; {
+		plain, err := url.PathUnescape(regexp.MustCompile(`%([^0-9a-fA-F]|.[^0-9a-fA-F]|.?$)`).ReplaceAllString(v, "%25$1"))
+		if err != nil || plain == v {
+			break
+		}
+		v = plain
+		views = append(views, v)
+	}
+	for _, v := range views {
+		for _, word := range regexp.MustCompile(`[A-Za-z0-9+/_-]{16,}`).FindAllString(v, -1) {
+			std := strings.NewReplacer("-", "+", "_", "/").Replace(word)
+			for shift := range min(4, len(std)) {
+				b, _ := base64.RawStdEncoding.DecodeString(std[shift : shift+(len(std)-shift)/4*4]) // as far as it goes
+				views = append(views, string(b))
+			}
+		}
+	}
+	for _, v := range views {
+		for _, s := range []string{secret, inJSON(secret), escapedAll(secret), inJSON(inJSON(secret))} {
+			if strings.Contains(v, s) {
+				t.Errorf("%s has the secret %s: %.600q", where, secret, text)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package cassettes
+
+import (
+	"slices"
+	"strings"
+)
+
+// The names of what is secret, without - and _ and in lower case. A name is one of them
+// if it ends with it.
+var (
+	secretEnds = []string{
+		"authorization", "password", "passwd", "passphrase", "apikey", "secret", "secretkey", "secretaccesskey", "accesskey", "accesskeyid", "subscriptionkey",
+		"privatekey", "accesstoken", "apitoken", "authtoken", "bearertoken", "refreshtoken", "securitytoken", "sessiontoken", "idtoken", "clientassertion", "cookie",
+	}
+	// Of headers alone.
+	secretHeaderEnds = []string{"token", "functionskey", "cookie2"}
+	// Of queries and forms alone, and no longer name than this.
+	secretQueries = []string{"key", "token", "sig", "signature", "xamzsignature", "xamzcredential", "xgoogsignature", "xgoogcredential", "pwd", "auth", "jwt", "assertion"}
+)
+
+// plainName is a name without what differs between spellings.
+func plainName(name string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+}
+
+func endsWithAny(name string, ends []string) bool {
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// isSecretName reports whether what a name names is secret.
+func (o *Options) isSecretName(k kind, name string) bool {
+	plain := plainName(name)
+	switch {
+	case plain == "":
+		return false
+	case endsWithAny(plain, secretEnds), slices.ContainsFunc(o.Secret, func(s string) bool { return plainName(s) == plain }):
+		return true
+	case k == kindHeader || k == kindTrailer:
+		return endsWithAny(plain, secretHeaderEnds)
+	}
+	return k == kindField && slices.Contains(secretQueries, plain)
+}
+
+// isSecret reports whether all of a text is secret.
+func (o *Options) isSecret(p *place) bool {
+	switch p.kind {
+	case kindHeader, kindTrailer, kindField:
+		return o.isSecretName(p.kind, p.name)
+	case kindBody:
+		return o.isSecretName(p.kind, p.field()) || slices.ContainsFunc(o.Secret, func(s string) bool { return strings.HasPrefix(s, "/") && sameAs(s, p.path()) })
+	default:
+		return false
+	}
+}
+
+// part is a part of a text that is secret.
+type part struct {
+	from, to int
+	inURL    bool // it is in percent encoding
+}
+
+// secretParts are the parts of a text that its place or words in it call secret.
+func (o *Options) secretParts(l *leaf) []part {
+	if !o.isSecret(&l.place) {
+		return append(o.assigned(l), userinfo(l.text)...)
+	}
+	switch plainName(l.name) {
+	case "cookie", "cookie2":
+		return cookies(l.text)
+	case "setcookie", "setcookie2":
+		first, _, _ := strings.Cut(l.text, ";")
+		return cookies(first)
+	}
+	return []part{{from: len(scheme(l.text)), to: len(l.text)}}
+}
+
+// cookies are the values of cookies.
+func cookies(text string) (parts []part) {
+	at := 0
+	for _, pair := range strings.SplitAfter(text, ";") {
+		value := strings.TrimRight(pair, "; ")
+		_, secret, found := strings.Cut(value, "=")
+		if !found {
+			secret = strings.TrimLeft(value, " ")
+		}
+		parts = append(parts, part{from: at + len(value) - len(secret), to: at + len(value)})
+		at += len(pair)
+	}
+	return parts
+}
+
+// schemes are those of the header Authorization.
+var schemes = []string{"bearer", "basic", "digest", "token", "apikey", "negotiate", "ntlm", "hmac", "aws4-hmac-sha256", "key"}
+
+// scheme is the word with the space behind it that stands before a secret.
+func scheme(text string) string {
+	word, rest, found := strings.Cut(text, " ")
+	if !found || !slices.Contains(schemes, strings.ToLower(word)) {
+		return ""
+	}
+	return text[:len(text)-len(strings.TrimLeft(rest, " "))]
+}
+
+// userinfo is what stands before the @ in the URLs of a text.
+func userinfo(text string) (parts []part) {
+	for at := 0; ; {
+		i := strings.Index(text[at:], "://")
+		if i < 0 {
+			return parts
+		}
+		at += i + len("://")
+		host := text[at:]
+		if end := strings.IndexAny(host, "/?# \t\r\n\"'<>\\"); end >= 0 {
+			host = host[:end]
+		}
+		if end := strings.LastIndexByte(host, '@'); end > 0 {
+			parts = append(parts, part{at, at + end, true})
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package cassettes
+
+import (
+	"slices"
+	"strings"
+)
+
+// redact takes the secrets out of an interaction, whose bodies are not encoded.
+func (o *Options) redact(x *Interaction) {
+	var found secrets
+	leaves := o.leaves(x)
+	groups := groupsOf(leaves)
+	spans := make([][]span, len(leaves))
+	for i := range leaves {
+		spans[i] = found.named(o, &leaves[i])
+	}
+	for _, g := range groups {
+		g.spread(spans, found.named(o, &leaf{place{kind: kindBody}, g.text}))
+	}
+	for i := range leaves {
+		spans[i] = append(spans[i], found.echoes(leaves[i].text)...)
+	}
+	for _, g := range groups {
+		g.spread(spans, found.echoes(g.text))
+	}
+	if !slices.ContainsFunc(spans, func(s []span) bool { return len(s) > 0 }) {
+		return
+	}
+	n := -1
+	o.walk(x, func(l leaf) string {
+		n++
+		return replaced(l.text, spans[n])
+	})
+}
+
+// leaves are the texts of an interaction.
+func (o *Options) leaves(x *Interaction) (list []leaf) {
+	o.walk(x, func(l leaf) string {
+		list = append(list, l)
+		return l.text
+	})
+	return list
+}
+
+func (o *Options) walk(x *Interaction, visit func(leaf) string) {
+	w := &walker{visit: visit, whole: o.isSecret}
+	w.request(&x.Request)
+	w.response(&x.Response)
+}
+
+// replaced is a text with others in the place of some parts. Where parts overlap, what
+// comes in the place of the first one stands for all.
+func replaced(text string, spans []span) string {
+	slices.SortStableFunc(spans, func(a, b span) int {
+		if a.from != b.from {
+			return a.from - b.from
+		}
+		return b.to - a.to
+	})
+	var out strings.Builder
+	at := 0
+	for i, s := range spans {
+		if i == 0 || s.from >= at {
+			out.WriteString(text[at:s.from])
+			out.WriteString(s.with)
+		}
+		at = max(at, s.to)
+	}
+	out.WriteString(text[at:])
+	return out.String()
+}
+
+// group is what successive events, or elements, say at the same place: the parts of
+// one text, it may be.
+type group struct {
+	text   string
+	leaves []int
+	ends   []int // where they end in the text
+}
+
+// groupsOf joins the texts at the same places of the events of a stream.
+func groupsOf(leaves []leaf) (groups []*group) {
+	by := map[string]*group{}
+	for i := range leaves {
+		key, ok := leaves[i].stream()
+		if !ok {
+			continue
+		}
+		g := by[key]
+		if g == nil {
+			g = &group{}
+			by[key] = g
+			groups = append(groups, g)
+		}
+		g.leaves = append(g.leaves, i)
+	}
+	for _, g := range groups {
+		var text strings.Builder
+		for _, i := range g.leaves {
+			text.WriteString(leaves[i].text)
+			g.ends = append(g.ends, text.Len())
+		}
+		g.text = text.String()
+	}
+	return slices.DeleteFunc(groups, func(g *group) bool { return len(g.leaves) == 1 })
+}
+
+// stream tells texts of events, or of the elements of an array, that are parts of one
+// text: by their places in the event, and the indexes that it names.
+func (p *place) stream() (key string, ok bool) {
+	if p.kind != kindBody {
+		return "", false
+	}
+	path, index := p.name, ""
+	ok = p.event > 0
+	for n := p.at; n != nil; n = n.up {
+		name := n.name
+		if p.event == 0 && n.isElement() {
+			name, ok = "", true
+		}
+		path, index = name+"/"+path, n.index+"/"+index
+	}
+	return p.part + path + " " + index, ok
+}
+
+// isElement reports whether an object or array is an element of the array that is all
+// of the JSON.
+func (n *node) isElement() bool {
+	return n.up != nil && n.up.kind == '[' && n.up.up.kind == 0 && n.up.up.up == nil
+}
+
+// spread gives each text its share of the parts of the whole.
+func (g *group) spread(spans [][]span, of []span) {
+	for _, s := range of {
+		from := 0
+		for n, i := range g.leaves {
+			to := g.ends[n]
+			if s.from < to && from < s.to {
+				spans[i] = append(spans[i], span{max(s.from, from) - from, min(s.to, to) - from, s.with})
+				s.with = ""
+			}
+			from = to
+		}
+	}
+}

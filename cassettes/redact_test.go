@@ -1,0 +1,198 @@
+package cassettes
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMark(t *testing.T) {
+	for secret, want := range map[string]string{
+		"":                            "[redacted #e 0 chars]",
+		"secret":                      "[redacted #2 6 chars]",
+		"pässwörd":                    "[redacted #46 8 chars]",
+		"abcdefghijklmnop":            "[redacted #f39d 16 chars]",
+		strings.Repeat("abcdefg", 10): "[redacted #583a 70 chars]",
+	} {
+		got := Mark(secret)
+		if got != want {
+			t.Errorf("the mark of %q is %s, want %s", secret, got, want)
+		}
+		if !hasMark(got) || !hasMark(url.PathEscape(got)+"a") || !hasMark("a"+url.QueryEscape(got)) || hasMark(got[1:]) {
+			t.Errorf("%s is not told to be a mark", got)
+		}
+	}
+}
+
+// What stands on disk of what comes in, with the mark of the secret as MARK.
+func TestRedacted(t *testing.T) {
+	const secret = "s3cretS3cret/s3cret="
+	for _, c := range []struct {
+		name        string
+		header      string
+		in, out     string // of the body
+		inURL       string
+		outURL      string
+		headerOut   string
+		contentType string
+	}{
+		{name: "scheme", header: "Authorization: Bearer " + secret, headerOut: "Authorization: Bearer MARK"},
+		{name: "scheme alone", header: "Authorization: bearer", headerOut: "Authorization: " + Mark("bearer")},
+		{name: "scheme of old", header: "Authorization: AWS4-HMAC-SHA256 " + secret, headerOut: "Authorization: AWS4-HMAC-SHA256 MARK"},
+		{name: "two words", header: "X-Password: my " + secret, headerOut: "X-Password: " + Mark("my "+secret)},
+		{name: "redacted", header: "Authorization: Bearer " + Mark("x"), headerOut: "Authorization: Bearer " + Mark("x")},
+		{name: "cookies", header: "Cookie: a=" + secret + "; b=" + secret + ";c; d=", headerOut: "Cookie: a=MARK; b=MARK;" + Mark("c") + "; d="},
+		{name: "set-cookie", header: "Set-Cookie: a=" + secret + "; Path=/; Expires=x", headerOut: "Set-Cookie: a=MARK; Path=/; Expires=x"},
+		{name: "limits", header: "X-Ratelimit-Remaining-Tokens: 12345678", headerOut: "X-Ratelimit-Remaining-Tokens: 12345678"},
+		{name: "tokens", header: "X-Csrf-Token: " + secret, headerOut: "X-Csrf-Token: MARK"},
+		{name: "query", inURL: "https://a.b/c?a=1&key=" + url.QueryEscape(secret) + "&key=&b=%20", outURL: "https://a.b/c?a=1&key=URLMARK&key=&b=%20"},
+		{name: "userinfo", inURL: "https://u:" + url.PathEscape(secret) + "@a.b/c@d", outURL: "https://" + urlMark(Mark("u:"+secret)) + "@a.b/c@d"},
+		{name: "members", in: `{ "api_key" : "` + secret + `", "apiKey": ["` + secret + `", {"a": 1}], "key": "` + "sort" + `", "max_tokens": 12, "secrets": 1 }`, out: `{ "api_key" : "MARK", "apiKey": ["MARK", {"a": 1}], "key": "sort", "max_tokens": 12, "secrets": 1 }`},
+		{name: "schema", in: `{"properties":{"password":{"type":"string"}},"required":["password"]}`, out: `{"properties":{"password":{"type":"string"}},"required":["password"]}`},
+		{name: "logprobs", in: `{"token":"Hello there","logprob":-1}`, out: `{"token":"Hello there","logprob":-1}`},
+		{name: "short", in: `{"password":"abc","a":"abc"}`, out: `{"password":"` + Mark("abc") + `","a":"abc"}`},
+		{name: "scheme in JSON", in: `{"headers":{"Authorization":"Bearer ` + secret + `"}}`, out: `{"headers":{"Authorization":"Bearer MARK"}}`},
+		{name: "name", in: `{"password":"` + secret + `","` + secret + `":1}`, out: `{"password":"MARK","MARK":1}`},
+		{name: "prose", in: "password: required. The secret: none. authorization=Bearer", out: "password: required. The secret: none. authorization=Bearer"},
+		{name: "words", in: "export MY_API_KEY=" + secret + "; Authorization: Bearer " + secret + "\napi_key : '" + secret + "'", out: "export MY_API_KEY=MARK; Authorization: Bearer MARK\napi_key : 'MARK'"},
+		{name: "code", in: `x = {\"password\": \"` + secret + `\", \"pin\": 1}, "password": 12, "api_key": null`, out: `x = {\"password\": \"MARK\", \"pin\": 1}, "password": 12, "api_key": null`},
+		{name: "URL in a text", in: `see [it](https://a.b/c?sig=` + url.QueryEscape(secret) + `) or https://a.b/` + url.PathEscape(secret) + ` or ` + secret, out: `see [it](https://a.b/c?sig=URLMARK) or https://a.b/URLMARK or MARK`},
+		{name: "form", contentType: "application/x-www-form-urlencoded", in: "a=%20&token=" + url.QueryEscape(secret) + "&%zz=1&b", out: "a=%20&token=" + url.QueryEscape("MARK") + "&%zz=1&b"},
+		{name: "longer lines", contentType: "text/event-stream", in: "data: x s3cretS3cret\ndata: /s3cret= y\nid: " + secret + "\n\n: " + secret + "\n\n", header: "Api-Key: s3cretS3cret\n/s3cret=", headerOut: "Api-Key: " + Mark("s3cretS3cret\n/s3cret="), out: "data: x " + Mark("s3cretS3cret\n/s3cret=") + " y\nid: " + secret + "\n\n: " + secret + "\n\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			marked := strings.NewReplacer("URLMARK", urlMark(Mark(secret)), url.QueryEscape("MARK"), url.QueryEscape(Mark(secret)))
+			if c.contentType == "" {
+				marked = strings.NewReplacer("URLMARK", urlMark(Mark(secret)), "MARK", Mark(secret))
+			}
+			h := http.Header{}
+			if name, value, ok := strings.Cut(c.header, ": "); ok {
+				h.Set(name, value)
+			}
+			if c.contentType != "" {
+				h.Set("Content-Type", c.contentType)
+			}
+			x := &Interaction{Request: Request{URL: c.inURL, Header: h, Body: []byte(c.in)}}
+			got := (&Options{}).Redacted(x)
+			want := &Interaction{Request: Request{URL: marked.Replace(c.outURL), Header: h.Clone(), Body: []byte(marked.Replace(c.out))}}
+			if name, value, ok := strings.Cut(c.headerOut, ": "); ok {
+				want.Request.Header.Set(name, marked.Replace(value))
+			}
+			if diff := cmp.Diff(want, got, empty); diff != "" {
+				t.Errorf("redacted (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(got, (&Options{}).Redacted(got), empty); diff != "" {
+				t.Errorf("redacted twice (-once +twice):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Options name further fields, and own redactors come last.
+func TestRedactMore(t *testing.T) {
+	o := &Options{
+		Secret: []string{"X-Tenant", "/user/*/pin", "code"},
+		Redact: []Redactor{RedactorFunc(func(x *Interaction) {
+			x.Request.Body = []byte(strings.ReplaceAll(string(x.Request.Body), "Ann", "NAME"))
+		})},
+	}
+	got := o.Redacted(&Interaction{Request: Request{
+		URL:    "https://a.b/?code=4711",
+		Header: http.Header{"X-Tenant": {"acme corporation"}, "Content-Encoding": {"gzip"}, "Content-Length": {"1"}},
+		Body:   []byte(gzipped(`{"user":[{"pin":"1234","name":"Ann"}],"pin":"1","echo":"acme corporation"}`)),
+	}})
+	body := decode(got.Request.Header, got.Request.Body)
+	want := `{"user":[{"pin":"` + Mark("1234") + `","name":"NAME"}],"pin":"1","echo":"` + Mark("acme corporation") + `"}`
+	if diff := cmp.Diff(want, string(body.plain)); diff != "" || !body.whole {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("https://a.b/?code="+urlMark(Mark("4711")), got.Request.URL); diff != "" {
+		t.Errorf("URL (-want +got):\n%s", diff)
+	}
+	if got := got.Request.Header.Get("X-Tenant"); got != Mark("acme corporation") {
+		t.Errorf("the header is %q", got)
+	}
+}
+
+// Pieces are as long as the body, and those of events are the events.
+func TestRedactedPieces(t *testing.T) {
+	const secret = "s3cretS3cret"
+	for _, c := range []struct {
+		header http.Header
+		body   string
+		pieces []Piece
+		want   []Piece
+	}{
+		{http.Header{"Content-Type": {"text/event-stream"}}, "data: " + secret + "\n\ndata: x\n\n", []Piece{{1, 20}, {2, 9}}, []Piece{{1, 31}, {2, 9}}},
+		{http.Header{}, "0123" + secret + "4567", []Piece{{1, 10}, {2, 0}, {3, 10}}, []Piece{{1, 15}, {2, 0}, {3, 16}}},
+	} {
+		x := &Interaction{Request: Request{Header: http.Header{"Api-Key": {secret}}}, Response: Response{Header: c.header, Body: []byte(c.body), Pieces: c.pieces}}
+		got := (&Options{}).Redacted(x)
+		if diff := cmp.Diff(c.want, got.Response.Pieces); diff != "" {
+			t.Errorf("pieces of %q (-want +got):\n%s", got.Response.Body, diff)
+		}
+	}
+}
+
+// A body that was cut within its encoding is cut again.
+func TestRedactCutBody(t *testing.T) {
+	secret := "s3cretS3cret"
+	for _, with := range []string{"gzip", "deflate"} {
+		body := gzipped(secret + strings.Repeat(" text", 2000))
+		if with == "deflate" {
+			body = deflated(secret + strings.Repeat(" text", 2000))
+		}
+		x := &Interaction{Request: Request{Header: http.Header{"Api-Key": {secret}}}, Response: Response{Header: http.Header{"Content-Encoding": {with}}, Body: []byte(body[:len(body)-8])}}
+		got := (&Options{}).Redacted(x)
+		c := decode(got.Response.Header, got.Response.Body)
+		if c.whole || c.again == nil || !strings.HasPrefix(string(c.plain), Mark(secret)) {
+			t.Errorf("%s: whole %t, %.80q", with, c.whole, c.plain)
+		}
+	}
+}
+
+// FuzzRedact holds that a body stays what it was, that redacted twice is redacted once,
+// and that the pieces are the body.
+func FuzzRedact(f *testing.F) {
+	for _, p := range plants {
+		x := p.make("s3cretS3cret")
+		f.Add(0, x.header, x.body)
+		f.Add(1, x.gotHeader, x.gotBody)
+	}
+	kinds := []string{"application/json", "text/event-stream", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=xyz", "application/vnd.amazon.eventstream", ""}
+	f.Fuzz(func(t *testing.T, kind int, header, body string) {
+		h := headerOf(header)
+		h.Set("Content-Type", kinds[uint(kind)%uint(len(kinds))])
+		x := &Interaction{Request: Request{URL: "https://example.com/?" + header, Header: h, Body: []byte(body)}, Response: Response{Header: h, Body: []byte(body), Chunked: true}}
+		x.Response.Pieces = piecesOf(&x.Response, []arrival{{time.Millisecond, len(body) / 3}, {time.Second, len(body)}})
+		o := &Options{}
+		once := o.Redacted(x)
+		if diff := cmp.Diff(once, o.Redacted(once), empty); diff != "" {
+			t.Errorf("redacted twice (-once +twice):\n%s", diff)
+		}
+		if json.Valid([]byte(body)) && !json.Valid(once.Request.Body) {
+			t.Errorf("%q was JSON, and is %q", body, once.Request.Body)
+		}
+		was, now := splitEvents([]byte(body), newlineOf([]byte(body))), splitEvents(once.Response.Body, newlineOf([]byte(body)))
+		if isEvents(h) && len(was) != len(now) {
+			t.Errorf("%q had %d events, and %q has %d", body, len(was), once.Response.Body, len(now))
+		}
+		if _, err := url.ParseQuery(body); err == nil && kind == 2 {
+			if _, err := url.ParseQuery(string(once.Request.Body)); err != nil {
+				t.Errorf("%q was a form, and %q is not: %v", body, once.Request.Body, err)
+			}
+		}
+		total := 0
+		for _, p := range once.Response.Pieces {
+			total += p.Len
+		}
+		if once.Response.Pieces != nil && total != len(once.Response.Body) {
+			t.Errorf("the pieces have %d bytes of %d", total, len(once.Response.Body))
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package cassettes
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// leaf is a text in an interaction, as it is meant: without escapes and encodings.
+type leaf struct {
+	place
+	text string
+}
+
+// place is where a text stands.
+type place struct {
+	part  string // request or response
+	kind  kind
+	event int // from 1; 0 if it is in none
+	// name is that of the header, of the field of a form, or of the member of an
+	// object; of an element of an array the index.
+	name string
+	at   *node // what it is in, if it is in JSON
+}
+
+// kind is what a text is.
+type kind string
+
+const (
+	kindURL     kind = "URL"
+	kindReason  kind = "reason"
+	kindFailure kind = "failure"
+	kindHeader  kind = "header"
+	kindTrailer kind = "trailer"
+	kindField   kind = "field" // of a form
+	kindName    kind = "name"  // of a member in JSON
+	kindLine    kind = "line"  // of an event, beside its data
+	kindBody    kind = "body"
+)
+
+// String says where in a request or a response the text is.
+func (p *place) String() string {
+	text := string(p.kind)
+	if p.event > 0 {
+		text = "event " + strconv.Itoa(p.event)
+	}
+	if p.at != nil {
+		for _, name := range p.path() {
+			text += "/" + name
+		}
+		return strings.Replace(text, "/", " /", 1)
+	}
+	if p.name != "" {
+		text += " " + p.name
+	}
+	return text
+}
+
+// path leads to a text in JSON.
+func (p *place) path() (path []string) {
+	add := func(name string) {
+		if name != "" {
+			path = append(path, name)
+		}
+	}
+	add(p.name)
+	for f := p.at; f != nil; f = f.up {
+		add(f.name)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// field is the name that tells what a text is: that of its member, or of the array it
+// is in.
+func (p *place) field() string {
+	name := p.name
+	for f := p.at; f != nil && f.kind == '['; f = f.up {
+		name = f.name
+	}
+	return name
+}
+
+// walker shows the texts of requests and responses to visit, in the same order each
+// time, and puts in their place what it returns. What holds no text that changes stays
+// as it was, byte for byte.
+type walker struct {
+	visit func(leaf) string
+	// whole tells the places whose texts are not looked into.
+	whole func(*place) bool
+
+	part  string
+	event int
+}
+
+func (w *walker) request(r *Request) {
+	w.part = "request"
+	r.URL = w.leaf(place{kind: kindURL}, r.URL)
+	w.header(kindHeader, r.Header)
+	r.Body = w.body(r.Header.Get("Content-Type"), r.Body)
+	w.header(kindTrailer, r.Trailer)
+}
+
+func (w *walker) response(r *Response) {
+	w.part = "response"
+	r.Reason = w.leaf(place{kind: kindReason}, r.Reason)
+	w.header(kindHeader, r.Header)
+	r.Body = w.body(r.Header.Get("Content-Type"), r.Body)
+	w.header(kindTrailer, r.Trailer)
+	r.Failure = w.leaf(place{kind: kindFailure}, r.Failure)
+}
+
+func (w *walker) header(k kind, h http.Header) {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for i, v := range h[name] {
+			h[name][i] = w.text(place{kind: k, name: name}, v)
+		}
+	}
+}
+
+// leaf visits a text.
+func (w *walker) leaf(p place, text string) string {
+	if text == "" {
+		return ""
+	}
+	p.part, p.event = w.part, w.event
+	return w.visit(leaf{p, text})
+}
+
+// text visits a text, or what is in it if it is JSON, or JSON in base64.
+func (w *walker) text(p place, text string) string {
+	if w.whole(&p) {
+		return w.leaf(p, text)
+	}
+	if isObject(text) {
+		return w.json(text, &node{up: p.at, name: p.name})
+	}
+	if strings.HasPrefix(text, objectInBase64) {
+		if plain, err := base64.StdEncoding.DecodeString(text); err == nil && isObject(jsonio.View(plain)) {
+			was := jsonio.View(plain)
+			if now := w.json(was, &node{up: p.at, name: p.name}); now != was {
+				return base64.StdEncoding.EncodeToString([]byte(now))
+			}
+			return text
+		}
+	}
+	return w.leaf(p, text)
+}
+
+// objectInBase64 is {" in base64.
+const objectInBase64 = "eyJ"
+
+// isObject reports whether a text is an object or an array of JSON.
+func isObject(text string) bool {
+	trimmed := strings.TrimLeft(text, " \t\r\n")
+	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && jsonio.Valid([]byte(text))
+}

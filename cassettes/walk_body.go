@@ -1,0 +1,152 @@
+package cassettes
+
+import (
+	"bytes"
+	"mime"
+	"net/url"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// body visits the texts in a body.
+func (w *walker) body(contentType string, body []byte) []byte {
+	kind, params, _ := mime.ParseMediaType(contentType)
+	text := jsonio.View(body)
+	var now string
+	switch {
+	case kind == "text/event-stream":
+		now = w.events(body)
+	case kind == "application/x-www-form-urlencoded":
+		now = w.form(text)
+	case kind == "application/vnd.amazon.eventstream":
+		now = w.messages(text)
+	case params["boundary"] != "":
+		now = w.parts(text, "--"+params["boundary"])
+	case isObject(text) || !strings.Contains(text, "\n"):
+		now = w.document(text)
+	default:
+		now = w.lines(text)
+	}
+	if now == text {
+		return body
+	}
+	return []byte(now)
+}
+
+// document visits the texts in JSON, or else a text.
+func (w *walker) document(text string) string {
+	return w.text(place{kind: kindBody}, text)
+}
+
+// events visits the texts in a stream of events.
+func (w *walker) events(body []byte) string {
+	var out strings.Builder
+	for i, ev := range splitEvents(body, newlineOf(body)) {
+		w.event = i + 1
+		w.eventText(&out, jsonio.View(ev))
+	}
+	w.event = 0
+	return out.String()
+}
+
+// eventText visits the texts in an event: those in its data, whose lines belong
+// together, and its other lines.
+func (w *walker) eventText(out *strings.Builder, event string) {
+	type line struct{ field, text, end string }
+	var lines []line
+	var data []string
+	for text := range strings.Lines(event) {
+		l := line{text: strings.TrimRight(text, "\r\n")}
+		l.end = text[len(l.text):]
+		if rest, ok := strings.CutPrefix(l.text, "data:"); ok {
+			l.text = strings.TrimPrefix(rest, " ")
+			l.field = text[:len(text)-len(l.end)-len(l.text)]
+			data = append(data, l.text)
+		} else {
+			l.text = w.leaf(place{kind: kindLine}, l.text)
+		}
+		lines = append(lines, l)
+	}
+	data = strings.Split(w.document(strings.Join(data, "\n")), "\n")
+	for _, l := range lines {
+		if l.field != "" && len(data) == 0 {
+			continue // a secret was longer than the line
+		}
+		if l.field != "" {
+			l.text, data = data[0], data[1:]
+		}
+		out.WriteString(l.field + l.text + l.end)
+	}
+}
+
+// lines visits the texts in lines of JSON, or else a text.
+func (w *walker) lines(text string) string {
+	if first, _, _ := strings.Cut(text, "\n"); !isObject(first) {
+		return w.document(text)
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		w.event++
+		out.WriteString(w.document(line))
+	}
+	w.event = 0
+	return out.String()
+}
+
+// form visits the values in a form.
+func (w *walker) form(text string) string {
+	pairs := strings.Split(text, "&")
+	for i, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		plain, err := url.QueryUnescape(value)
+		field, failed := url.QueryUnescape(name)
+		if err != nil || failed != nil {
+			pairs[i] = w.leaf(place{kind: kindField}, pair)
+			continue
+		}
+		if now := w.text(place{kind: kindField, name: field}, plain); now != plain {
+			pairs[i] = name + "=" + url.QueryEscape(now)
+		}
+	}
+	return strings.Join(pairs, "&")
+}
+
+// parts visits the parts of a body that has several.
+func (w *walker) parts(text, boundary string) string {
+	parts := strings.Split(text, boundary)
+	for i, part := range parts {
+		head, value, found := strings.Cut(part, "\r\n\r\n")
+		if !found {
+			parts[i] = w.leaf(place{kind: kindBody}, part)
+			continue
+		}
+		value, end := strings.CutSuffix(value, "\r\n")
+		now := w.leaf(place{kind: kindBody}, head) + "\r\n\r\n" + w.text(place{kind: kindField, name: partName(head)}, value)
+		if end {
+			now += "\r\n"
+		}
+		parts[i] = now
+	}
+	return strings.Join(parts, boundary)
+}
+
+// partName is the name of a field by the header of its part.
+func partName(head string) string {
+	for line := range strings.Lines(head) {
+		name, value, _ := strings.Cut(line, ":")
+		if strings.EqualFold(name, "Content-Disposition") {
+			_, params, _ := mime.ParseMediaType(value)
+			return params["name"]
+		}
+	}
+	return ""
+}
+
+// newlineOf is what ends the lines of a stream of events.
+func newlineOf(events []byte) string {
+	if bytes.Contains(events, []byte("\r\n\r\n")) {
+		return "\r\n"
+	}
+	return "\n"
+}

@@ -1,0 +1,79 @@
+package cassettes
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// node is an object or an array of JSON, or the text that it stands in.
+type node struct {
+	up   *node
+	name string // in the node above
+	kind byte   // { or [, or 0 of a text
+	// index is what its members index, output_index and the like say: it tells texts
+	// apart that come in turns.
+	index string
+
+	key   string // the member at hand
+	value bool   // its name was read
+	count int    // the element at hand
+}
+
+// child is the name of what stands in the node at hand.
+func (n *node) child() string {
+	if n.kind == '[' {
+		return strconv.Itoa(n.count)
+	}
+	return n.key
+}
+
+// json visits the texts in JSON, which is valid, and the names of its members.
+func (w *walker) json(text string, f *node) string {
+	var out strings.Builder
+	done := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '{', '[':
+			f = &node{up: f, name: f.child(), kind: c}
+		case '}', ']':
+			f = f.up
+		case ',':
+			f.count++
+			f.value = false
+		case ':':
+			f.value = true
+		case '"':
+			end := i + stringEnd(text[i:])
+			was := unquoted(text[i:end])
+			if now := w.string(f, was); now != was {
+				out.WriteString(text[done:i])
+				out.Write(jsonio.AppendString(nil, now))
+				done = end
+			}
+			i = end - 1
+		default:
+			if '0' <= c && c <= '9' && strings.HasSuffix(f.key, "index") {
+				f.index += string(c)
+			}
+		}
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// string visits a string of JSON, which is the name of a member or a value.
+func (w *walker) string(f *node, text string) string {
+	if f.kind == '{' && !f.value {
+		f.key = text
+		return w.leaf(place{kind: kindName, at: f}, text)
+	}
+	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
+}
+
+// unquoted is what a string of JSON says.
+func unquoted(quoted string) string {
+	d := jsonio.NewDec(quoted)
+	return d.String()
+}
