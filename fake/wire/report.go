@@ -13,7 +13,7 @@ import (
 // Report is what a Server has seen. Its JSON form is what `looptape serve --report`
 // writes; members may be added to it.
 type Report struct {
-	Requests int `json:"requests"` // that reached a model's path
+	Requests int `json:"requests"` // that reached a path of a provider
 	// Refusals are the requests that got an error because of what they were, and
 	// Violations the invariants that they broke, both in the order in which they were
 	// seen.

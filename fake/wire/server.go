@@ -55,6 +55,9 @@ func New(cfg Config) *Server { return &Server{cfg: cfg} }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if share(w, r) {
+		return
+	}
 	switch r.URL.Path {
 	case "/health":
 		w.WriteHeader(http.StatusNoContent)
@@ -63,16 +66,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.greet(w, r)
 		return
 	}
+	if e, name, ok := modelsAt(r.URL.Path); ok && r.Method == http.MethodGet {
+		s.begin(w, e, "").list(r, name)
+		return
+	}
 	lane, e, ok := route(r.URL.Path)
 	if !ok || r.Method != http.MethodPost {
 		s.stray(w, r, ok)
 		return
 	}
+	s.begin(w, e, lane).serve(r)
+}
+
+// begin counts a request.
+func (s *Server) begin(w http.ResponseWriter, e endpoint, lane string) *exchange {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.report.Requests++
-	x := &exchange{server: s, endpoint: e, lane: lane, played: lane, n: s.report.Requests, w: w, array: e.provider == Gemini && r.URL.Query().Get("alt") != "sse"}
-	s.mu.Unlock()
-	x.serve(r)
+	return &exchange{server: s, endpoint: e, lane: lane, played: lane, n: s.report.Requests, w: w}
 }
 
 // exchange is one request and its answer.
@@ -95,6 +106,7 @@ type exchange struct {
 const maxBody = 64 << 20
 
 func (x *exchange) serve(r *http.Request) {
+	x.array = x.provider == Gemini && r.URL.Query().Get("alt") != "sse"
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, maxBody))
 	x.body = body
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Stray are requests to where no model is: to a path that no provider has, or with
-// another method than POST. Their commonest cause is a wrong base URL.
+// another method than POST, unless they ask which models there are. Their commonest cause is a wrong base URL.
 type Stray struct {
 	Method string `json:"method"`
 	Path   string `json:"path"` // without the query, which may hold a key

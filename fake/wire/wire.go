@@ -10,7 +10,8 @@
 //	/gemini             v1beta/models/{model}:generateContent, :streamGenerateContent
 //
 // Some clients ask Gemini for v1 instead of v1beta, and some expect the v1 of Anthropic
-// in their base URL and leave it out of the path: they are served too.
+// in their base URL and leave it out of the path: they are served too. GET of models,
+// and of models/{model}, tells which models there are, as the provider does.
 //
 // In front of them /lane/NAME puts the requests into a lane of the script, so that
 // several clients can be served at once. An answer is a function of the script, the
