@@ -17,6 +17,7 @@ type Cassette struct {
 	mu      sync.Mutex
 	closed  bool
 	tape    *tape               // of a replay
+	broken  error               // of what is replayed
 	journal *journal            // of a recording
 	head    Head                // of either
 	issued  int                 // requests so far
@@ -26,7 +27,7 @@ type Cassette struct {
 // Open opens a cassette; opts may be nil. Close must be called in the end.
 //
 // For a replay, the error is that of reading the file, a *FormatError if it is not one.
-// A recording that broke off is replayed as far as it came. For a recording, the file
+// A recording that broke off is replayed as far as it came, and Broken tells of it. For a recording, the file
 // need not exist; the error is ErrBusy if another one goes on.
 func Open(path string, opts *Options) (*Cassette, error) {
 	c := &Cassette{path: path}
@@ -37,7 +38,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 	switch c.opts.Mode {
 	case "", Replay:
 		var f *File
-		if f, err = readAny(path); err == nil {
+		if f, c.broken, err = readAny(path); err == nil {
 			c.head = f.Head
 			c.tape, err = newTape(f, &c.opts)
 		}
@@ -55,17 +56,26 @@ func Open(path string, opts *Options) (*Cassette, error) {
 	return c, nil
 }
 
-// readAny reads a cassette, or of a recording that broke off what there is.
-func readAny(path string) (*File, error) {
-	text, _, err := readJournal(path)
+// readAny reads a cassette, or of a recording that broke off what there is; broken then
+// says so.
+func readAny(path string) (f *File, broken, err error) {
+	text, lost, err := readJournal(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && text == nil {
-		return ReadFile(path)
+		f, err = ReadFile(path)
+		return f, nil, err
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return Parse(path+journalEnd, text)
+	if f, err = Parse(path+journalEnd, text); err != nil {
+		return nil, nil, err
+	}
+	return f, &BrokenError{File: path + journalEnd, Whole: f.Len(), Lost: lost}, nil
 }
+
+// Broken says that what is replayed is a recording that broke off: it is a *BrokenError
+// then, and otherwise nil.
+func (c *Cassette) Broken() error { return c.broken }
 
 // ErrClosed means that a cassette was used after Close.
 var ErrClosed = errors.New("the cassette is closed")

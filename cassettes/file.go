@@ -212,9 +212,15 @@ func (f *File) find(n int) error {
 
 // keyIn returns the key in the last line of an interaction, or 0.
 func keyIn(block []byte) uint64 {
-	_, word, _ := bytes.Cut(block[bytes.LastIndexByte(bytes.TrimRight(block, "\n"), '\n')+1:], []byte(" key "))
-	key, _ := strconv.ParseUint(strings.TrimSpace(string(word)), 16, 64)
+	_, word, _ := bytes.Cut(lastLine(block), []byte(" key "))
+	key, _ := strconv.ParseUint(string(word), 16, 64)
 	return key
+}
+
+// lastLine is the last line of an interaction.
+func lastLine(block []byte) []byte {
+	block = bytes.TrimRight(block, "\n")
+	return block[bytes.LastIndexByte(block, '\n')+1:]
 }
 
 // Encode returns a cassette with these interactions, whose requests were issued in this

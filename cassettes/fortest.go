@@ -1,10 +1,12 @@
 package cassettes
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -37,10 +39,14 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 		t.Fatal(err)
 	}
 	o.Mode = mode
+	o.Again = cmp.Or(o.Again, again(t.Name()))
 	path := filepath.Join("testdata", "cassettes", fileName(t.Name())+".tape")
 	c, err := Open(path, &o)
 	if err != nil {
-		t.Fatalf("%v\nTo record it: %s=record go test -run '^%s$'", err, Env, t.Name())
+		t.Fatalf("%v\nTo record it: %s", err, o.Again)
+	}
+	if err := c.Broken(); err != nil {
+		t.Log(err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() && o.Mode == Replay {
@@ -51,6 +57,12 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 		}
 	})
 	return c
+}
+
+// again is the command that records the cassette of a test.
+func again(test string) string {
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^")
+	return fmt.Sprintf("%s=record go test -run '^%s$'", Env, strings.ReplaceAll(pattern, "'", "."))
 }
 
 // told is what the flag says, or else the variable.

@@ -35,3 +35,14 @@ func TestFileName(t *testing.T) {
 		}
 	}
 }
+
+func TestAgain(t *testing.T) {
+	for name, want := range map[string]string{
+		"TestA":          `LOOPTAPE=record go test -run '^TestA$'`,
+		"TestA/it's_1.5": `LOOPTAPE=record go test -run '^TestA$/^it.s_1\.5$'`,
+	} {
+		if got := again(name); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -44,6 +44,18 @@ type frame struct {
 	text   []byte
 }
 
+// BrokenError says that a recording was not closed: its program was killed, or its
+// journal is damaged. What is whole of it is replayed.
+type BrokenError struct {
+	File  string // the journal
+	Whole int    // how many interactions are whole
+	Lost  int    // how many bytes are behind them
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("%s: the recording was not closed; interactions that are whole: %d, bytes behind them that are lost: %d", e.File, e.Whole, e.Lost)
+}
+
 // createJournal begins a recording of a cassette.
 func createJournal(path string, h Head) (*journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

@@ -67,28 +67,30 @@ func (m matching) url(text string) string {
 	if err != nil {
 		return text
 	}
-	q := u.Query()
-	for name := range q {
-		if slices.Contains(m.volatile, "?"+name) {
-			delete(q, name)
-		}
-	}
-	u.RawQuery, u.Fragment = q.Encode(), ""
+	u.RawQuery, u.Fragment = m.counting(u.Query()).Encode(), ""
 	return u.String()
 }
+
+// counting is a query or a form, changed to what of it counts.
+func (m matching) counting(fields url.Values) url.Values {
+	for name := range fields {
+		if slices.Contains(m.volatile, "?"+name) {
+			delete(fields, name)
+		}
+	}
+	return fields
+}
+
+// urlencoded is the type of a body that is a form.
+const urlencoded = "application/x-www-form-urlencoded"
 
 // appendBody writes a body in the one spelling of what it means.
 func (m matching) appendBody(dst []byte, contentType string, body []byte) []byte {
 	kind, params, _ := mime.ParseMediaType(contentType)
 	switch {
-	case kind == "application/x-www-form-urlencoded":
+	case kind == urlencoded:
 		if form, err := url.ParseQuery(string(body)); err == nil {
-			for name := range form {
-				if slices.Contains(m.volatile, "?"+name) {
-					delete(form, name)
-				}
-			}
-			return append(dst, form.Encode()...)
+			return append(dst, m.counting(form).Encode()...)
 		}
 	case params["boundary"] != "": // clients make up another one each time
 		return append(dst, strings.ReplaceAll(string(body), params["boundary"], "boundary")...)

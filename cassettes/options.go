@@ -49,6 +49,8 @@ type Options struct {
 	Pace float64
 	// AllowUnused says that Close need not report interactions that nobody asked for.
 	AllowUnused bool
+	// Again is how to record again, a command, say; a miss tells it. It may be empty.
+	Again string
 
 	// Upstreams are the URLs of the servers that a Proxy stands before, by name; in
 	// a replay, beside those that the cassette tells of.

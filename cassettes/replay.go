@@ -82,16 +82,6 @@ func (t *tape) unused() error {
 	return e
 }
 
-// MissError says that a cassette has no answer to a request.
-type MissError struct {
-	File    string
-	Request Request
-}
-
-func (e *MissError) Error() string {
-	return fmt.Sprintf("%s: no recording is left for %s %s", e.File, e.Request.Method, e.Request.URL)
-}
-
 // replay answers from the cassette.
 func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	body, err := readBody(r)
@@ -105,9 +95,11 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 		return nil, ErrClosed
 	}
 	req := c.opts.Redacted(&Interaction{Request: requestOf(r, body)}).Request
-	i := c.tape.take(c.tape.matching.key(c.opts.lane(r), &req))
+	lane := c.opts.lane(r)
+	key := c.tape.matching.key(lane, &req)
+	i := c.tape.take(key)
 	if i < 0 {
-		return nil, &MissError{File: c.path, Request: req}
+		return nil, c.miss(key, lane, req)
 	}
 	x, err := c.tape.file.Interaction(i)
 	if err != nil {

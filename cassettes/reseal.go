@@ -43,8 +43,8 @@ func withFoot(text []byte) []byte {
 
 // changes tells which bodies of an interaction are not what their marks say.
 func (f *File) changes(i int, x *Interaction) (out []string) {
-	text := bytes.TrimRight(f.text[f.entries[i].from:f.entries[i].to], "\n")
-	m, err := readMarks(text[bytes.LastIndexByte(text, '\n')+1:])
+	text := f.text[f.entries[i].from:f.entries[i].to]
+	m, err := readMarks(lastLine(text))
 	if err != nil {
 		return nil
 	}

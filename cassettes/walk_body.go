@@ -17,7 +17,7 @@ func (w *walker) body(contentType string, body []byte) []byte {
 	switch {
 	case kind == "text/event-stream":
 		now = w.events(body)
-	case kind == "application/x-www-form-urlencoded":
+	case kind == urlencoded:
 		now = w.form(text)
 	case kind == "application/vnd.amazon.eventstream":
 		now = w.messages(text)

@@ -1,0 +1,58 @@
+package cassettes
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A journal that is cut or changed is replayed up to there, and says what is lost.
+func TestJournalDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.tape")
+	rapid.Check(t, func(t *rapid.T) {
+		text := appendHead(nil, Head{Match: matching{}.name()})
+		ends := []int{len(text)} // of the head and of each frame
+		for i := range rapid.IntRange(1, 4).Draw(t, "frames") {
+			x := appendInteraction(nil, i+1, drawInteraction(t), keyText(uint64(i)))
+			text = append(fmt.Appendf(text, "%s%d %08x\n", frameMark, len(x), checksum(x)), x...)
+			ends = append(ends, len(text))
+		}
+		place := rapid.IntRange(ends[0], len(text)-1).Draw(t, "place")
+		damaged := text[:place]
+		if rapid.Bool().Draw(t, "changed") {
+			damaged = bytes.Clone(text)
+			damaged[place] ^= byte(1) << rapid.IntRange(0, 7).Draw(t, "bit")
+		}
+		if err := os.WriteFile(path+journalEnd, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		whole := 0
+		for ends[whole+1] <= place {
+			whole++
+		}
+		c, err := Open(path, &Options{AllowUnused: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken, ok := errors.AsType[*BrokenError](c.Broken())
+		if want := (BrokenError{path + journalEnd, whole, len(damaged) - ends[whole]}); !ok || *broken != want {
+			t.Fatalf("got %+v, want %+v", broken, want)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestBrokenError(t *testing.T) {
+	err := &BrokenError{"x.tape.journal", 1, 20}
+	const want = "x.tape.journal: the recording was not closed; interactions that are whole: 1, bytes behind them that are lost: 20"
+	if got := err.Error(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
