@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/check"
 )
 
@@ -84,8 +85,8 @@ func (x *exchange) follow(name string, req *llm.Request, known int, answers []ll
 	}
 	for _, said := range slices.Backward(answers) {
 		said = x.asEchoed(said, req.Messages[:known], next)
-		if id := gjson.GetBytes(said.Opaque, "container.id").Str; id != "" && string(req.Extra["container"]) == quoted(id) {
-			said.Opaque = nil // Anthropic takes it at the request's top
+		if id := gjson.GetBytes(said.Opaque, "container.id").Str; id == "" || string(req.Extra["container"]) == quoted(id) { // Anthropic takes it at the request's top
+			said.Opaque = owed(protocol.SentBack(x.proto, said.Opaque), next[0].Opaque)
 		}
 		if found = check.Follow(name, known, said, next); len(found) == 0 {
 			return nil

@@ -63,6 +63,20 @@ func meaning(raw json.RawMessage) string {
 	return string(text)
 }
 
+// owed is the opaque data of an answer that have to come back, as the echo has them if
+// it has them all: what else an answer told may come with them.
+func owed(said, echo json.RawMessage) json.RawMessage {
+	var want, got map[string]json.RawMessage
+	_ = json.Unmarshal(said, &want) // what is no object has no members
+	_ = json.Unmarshal(echo, &got)
+	for key, raw := range want {
+		if meaning(raw) != meaning(got[key]) {
+			return said
+		}
+	}
+	return echo
+}
+
 // editOpaque returns the part with other opaque data.
 func editOpaque(p llm.Part, edit func(json.RawMessage) json.RawMessage) llm.Part {
 	switch p := p.(type) {

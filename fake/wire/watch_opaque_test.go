@@ -1,0 +1,71 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+)
+
+// What an answer tells of itself need not come back, and may; what the provider wants
+// back must.
+func TestWatchOpaque(t *testing.T) {
+	lost := []string{"2 INV-22"}
+	for _, c := range []struct {
+		kind, told, back string
+		want             []string
+	}{
+		{"openai-chat", `{"chat_answer":{"message":{"x":1},"choice":{"y":2},"response":{"z":3}}}`, ``, nil},
+		{"openai-chat", `{"annotations":[{"type":"url_citation"}],"images":[1],"logprobs":{"content":[2]}}`, ``, nil},
+		{"openai-chat", `{"annotations":[{"type":"url_citation"}]}`, `{"annotations":[{"type":"url_citation"}]}`, nil},
+		{"openai-chat", `{"annotations":[{"type":"url_citation"}]}`, `{"chat:annotations":[{ "type":"url_citation" }]}`, nil},
+		{"openai-chat", `{"extra_content":{"a":1.5,"b":2},"chat_answer":{"response":{"z":3}}}`, `{"extra_content":{"b":2,"a":1.50}}`, nil},
+		{"openai-chat", `{"extra_content":{"a":1}}`, `{"extra_content":{"a":2}}`, lost},
+		{"openai-chat", `{"extra_content":{"a":1}}`, `{"name":"b"}`, lost},
+		{"openai-chat", `{"extra_content":{"a":1}}`, ``, lost},
+		{"openai-chat", `{"audio":{"id":"audio_1","data":"AA"}}`, `{"audio":{"id":"audio_1"}}`, nil},
+		{"openai-chat", `{"audio":{"id":"audio_1","data":"AA"}}`, `{"audio":{"id":"audio_2"}}`, lost},
+		{"openai-responses", `{"responses_answer":{"x":1}}`, ``, nil},
+		{"anthropic-messages", `{"anthropic_answer":{"x":1},"stop_sequence":"END"}`, ``, nil},
+		{"anthropic-messages", `{"container":{"id":"c"},"stop_sequence":"END"}`, `{"container":{"id":"c"}}`, nil},
+		{"anthropic-messages", `{"container":{"id":"c"},"anthropic_answer":{"x":1}}`, `{"container":{"id":"d"}}`, lost},
+		{"anthropic-messages", `{"container":{"id":"c"}}`, ``, lost},
+		{"gemini", `{"gemini_answer":{"candidate":{"x":1},"response":{"y":2}}}`, ``, nil},
+	} {
+		for name, delivery := range map[string]llm.Delivery{"streamed": llm.Streamed, "buffered": llm.Buffered} {
+			t.Run(c.kind+" "+name+" "+c.told+c.back, func(t *testing.T) {
+				told := fake.Turn{Events: []llm.Event{llm.TextDelta{Text: "hi"}, llm.Finish{Reason: llm.FinishStop, Opaque: raw(c.told)}}}
+				s, clients := pipe(t, wire.Config{Model: fake.NewModel(told, fake.Turn{Text: "Bye."})}, "")
+				first, err := ask(clients[c.kind], request(delivery, llm.User("x")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(decoded(t, c.told), decoded(t, string(first.Opaque))); diff != "" {
+					t.Fatalf("what is told (-want +got):\n%s", diff)
+				}
+				turn := first.Message()
+				if turn.Opaque = nil; c.back != "" {
+					turn.Opaque = raw(c.back)
+				}
+				if _, err := ask(clients[c.kind], request(delivery, llm.User("x"), turn, llm.User("y"))); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.want, broke(s.Report())); diff != "" {
+					t.Errorf("violations (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func decoded(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return v
+}

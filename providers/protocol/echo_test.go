@@ -1,0 +1,46 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// echoing is a protocol whose requests are the opaque data of their message.
+type echoing struct {
+	protocol.Protocol
+	sent, read error
+	empty      bool
+}
+
+func (p echoing) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
+	return &protocol.Request{Path: "/say", Body: req.Messages[0].Opaque}, p.sent
+}
+
+func (p echoing) DecodeRequest(path string, body []byte) (*llm.Request, error) {
+	if p.empty {
+		return &llm.Request{}, p.read
+	}
+	return &llm.Request{Messages: []llm.Message{{Opaque: json.RawMessage(path + string(body))}}}, p.read
+}
+
+// What comes back is what is read of what is sent, and nothing where there is none.
+func TestSentBack(t *testing.T) {
+	oops := errors.New("oops")
+	for name, c := range map[string]struct {
+		p    echoing
+		want string
+	}{
+		"read":       {echoing{}, "/say{}"},
+		"not sent":   {echoing{sent: oops}, ""},
+		"not read":   {echoing{read: oops}, ""},
+		"no message": {echoing{empty: true}, ""},
+	} {
+		if got := string(protocol.SentBack(c.p, json.RawMessage("{}"))); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
