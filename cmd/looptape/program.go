@@ -35,7 +35,11 @@ func (w *world) serve(ctx context.Context, addr string, h http.Handler, p progra
 	s := &http.Server{Handler: h, ErrorLog: log.New(w.err, "looptape: ", 0)} //nolint:gosec // it serves tests
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
-	url := "http://" + l.Addr().String()
+	host, port, _ := net.SplitHostPort(l.Addr().String()) // the address of a TCP listener has both
+	if net.ParseIP(host).IsUnspecified() {
+		host = "127.0.0.1" // where a program of this machine finds it, without its proxy
+	}
+	url := "http://" + net.JoinHostPort(host, port)
 	if err := p.greet(url); err != nil {
 		return nil, errors.Join(err, s.Close(), closed(<-served))
 	}
