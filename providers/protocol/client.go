@@ -136,8 +136,8 @@ func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, 
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target(c.BaseURL, r), bytes.NewReader(r.Body))
-	if err != nil {
-		return nil, fmt.Errorf("%s: the base URL cannot be used", name)
+	if err != nil || hr.URL.Host == "" { // the URL may hold a password
+		return nil, fmt.Errorf("%s: the base URL cannot be used; it has to be one such as https://api.example.com/v1", name)
 	}
 	maps.Copy(hr.Header, r.Header.Clone()) // an authorizer may add to the values
 	maps.Copy(hr.Header, c.Header.Clone())

@@ -398,12 +398,18 @@ func TestClientLeft(t *testing.T) {
 func TestClientCannotAsk(t *testing.T) {
 	c := client(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
 	no := errors.New("no key")
-	for want, c := range map[string]protocol.Client{
-		"plain: authorizing the request: no key": {Protocol: plain{}, BaseURL: c.BaseURL, Authorize: func(*http.Request) error { return no }},
-		"plain: the base URL cannot be used":     {Protocol: plain{}, BaseURL: "http://x:sesame@ h"},
+	const noURL = "plain: the base URL cannot be used; it has to be one such as https://api.example.com/v1"
+	for _, c := range []struct {
+		client protocol.Client
+		want   string
+	}{
+		{protocol.Client{Protocol: plain{}, BaseURL: c.BaseURL, Authorize: func(*http.Request) error { return no }}, "plain: authorizing the request: no key"},
+		{protocol.Client{Protocol: plain{}, BaseURL: "http://x:sesame@ h"}, noURL},
+		{protocol.Client{Protocol: plain{}, BaseURL: "localhost:8000/v1"}, noURL},
+		{protocol.Client{Protocol: plain{}}, noURL},
 	} {
-		if _, err := ask(&c); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
+		if _, err := ask(&c.client); err == nil || err.Error() != c.want {
+			t.Errorf("%q: got %v, want %s", c.client.BaseURL, err, c.want)
 		}
 	}
 	for want, req := range map[string]*llm.Request{
