@@ -28,9 +28,9 @@ var origins = map[string]string{
 
 // private is what of these is for their own protocol alone.
 var private = map[string][]string{
-	"openai-chat":        {"novel", "annotations", "image_url", "audio_1", "reasoning_content", "extra_content", "c2ln"},
-	"openai-responses":   {"novel", "rs_1", "gAAAABo", "msg_1", "fc_1", "commentary", "namespace", "url_citation"},
-	"anthropic-messages": {"novel", "EqQBCg==", "encrypted_index", "direct", "cont_1"},
+	"openai-chat":        {"novel", `"T"`, "annotations", "image_url", "audio_1", "reasoning_content", "extra_content", "c2ln"},
+	"openai-responses":   {"novel", `"T"`, "rs_1", "gAAAABo", "msg_1", "fc_1", "commentary", "namespace", "url_citation"},
+	"anthropic-messages": {"novel", `"T"`, "EqQBCg==", "encrypted_index", "direct", "cont_1"},
 	"gemini":             {"novel", "c2ln"},
 }
 

@@ -86,7 +86,11 @@ func (e *requestEncoder) parts(i int) error {
 			if !protocol.LeftOut(name, e.req.Messages[i].Role, p) {
 				e.dst, err = appendUnknown(e.dst, p)
 			}
-		case llm.Text, llm.Reasoning, llm.Media:
+		case llm.Reasoning:
+			if !thoughtElsewhere(p) {
+				e.dst, err = appendPart(e.dst, p)
+			}
+		case llm.Text, llm.Media:
 			e.dst, err = appendPart(e.dst, p)
 		}
 		if err != nil {

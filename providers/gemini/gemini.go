@@ -40,7 +40,8 @@
 // Opaque data of a part: thoughtSignature, thought, videoMetadata,
 // mediaResolution and partMetadata under their own names, and what else this
 // package does not know within a member "gemini". Members of other providers are
-// not sent, and neither are their parts (see protocol.LeftOut). What it does not know of an answer and its candidate, such as
+// not sent, and neither are their parts (see protocol.LeftOut) and reasoning that
+// carries such members. What it does not know of an answer and its candidate, such as
 // groundingMetadata, is in the opaque data of the message, within a member
 // "gemini_answer", and is not sent back.
 package gemini

@@ -67,3 +67,9 @@ func ranElsewhere(c *llm.ToolCall) bool {
 	own := membersOf(c.Opaque)
 	return c.ProviderExecuted && find(own, keyCode) == "" && find(own, keyToolCall) == ""
 }
+
+// thoughtElsewhere reports whether reasoning is another provider's: it carries what that
+// one wants back, and nothing of Gemini's.
+func thoughtElsewhere(r llm.Reasoning) bool {
+	return len(membersOf(r.Opaque)) > 0 && len(restOf(r.Opaque)) == 0
+}

@@ -392,7 +392,7 @@ func testSignatures(t *testing.T) {
 			llm.ToolCall{ID: "1", Name: "a", Args: "{}", Opaque: opaque(`{"thoughtSignature":"CpcB3"}`)}, call("2", "b", "{}"),
 		),
 	}
-	want := `[{"parts":[{"text":"go"}],"role":"user"},{"parts":[{"text":"hm","thought":true},{"text":"Once more.","thoughtSignature":"CpcB2"},` +
+	want := `[{"parts":[{"text":"go"}],"role":"user"},{"parts":[{"text":"Once more.","thoughtSignature":"CpcB2"},` +
 		`{"functionCall":{"id":"1","name":"a","args":{}},"thoughtSignature":"CpcB3"},{"functionCall":{"id":"2","name":"b","args":{}}}],"role":"model"}]`
 	for _, model := range []string{"gemini-2.5-pro", "gemini-3-pro-preview"} {
 		if diff := cmp.Diff(want, contents(t, model, history...)); diff != "" {
