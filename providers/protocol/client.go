@@ -233,7 +233,7 @@ func (a *answer) told(resp *http.Response, e *llm.APIError) *llm.APIError {
 	case "false":
 		out.Retryable = false
 	}
-	out.Message, out.Code = a.redact(out.Message), a.redact(out.Code)
+	out.Message, out.Code, out.RequestID = a.redact(out.Message), a.redact(out.Code), a.redact(out.RequestID)
 	return &out
 }
 

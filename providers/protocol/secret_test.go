@@ -23,6 +23,20 @@ func TestClientKeepsItsHeaders(t *testing.T) {
 	}
 }
 
+// A key that comes back as the name of the request is not shown.
+func TestClientKeepsKeysOfRequestIDs(t *testing.T) {
+	const key = "sesame-open-1234"
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Request-Id", "of "+r.Header.Get("X-Api-Key"))
+		w.WriteHeader(401)
+	})
+	c.Header = http.Header{"X-Api-Key": {key}}
+	_, err := ask(c)
+	if got := apiError(t, err).RequestID; got != "of [redacted]" {
+		t.Errorf("the request is called %q", got)
+	}
+}
+
 // What a provider shows of a key is not shown, however it has masked the rest.
 func TestClientKeepsMaskedKeys(t *testing.T) {
 	const key = "sk.or/abcd12345678WXYZ="
