@@ -30,7 +30,10 @@ import (
 //   - Without tools, what is said of their choice and of parallel calls is left out.
 //
 // Settings.Reasoning is the effort (low, medium, high and so on); whether the model
-// thinks at all is thinking in Extra.
+// thinks at all is thinking in Extra. What Extra holds stands in the body as it is,
+// instead of what would stand there: to mark the system prompt or a tool with
+// cache_control, or to add one of Anthropic's own tools, give system or tools there,
+// whole.
 func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	b := body{req: req}
 	b.write()
