@@ -47,7 +47,7 @@ func appendInteraction(dst []byte, n int, x *Interaction, key string) []byte {
 		dst = appendHeader(dst, "<", r.Header)
 		dst = appendHeader(dst, "<<", r.Trailer)
 		dst = append(dst, "<\n"...)
-		dst, got = appendBody(dst, '<', r.Body, isEvents(r.Header), r.Pieces)
+		dst, got = appendBody(dst, '<', r.Body, IsEvents(r.Header), r.Pieces)
 	}
 	if r.Ending != "" {
 		dst = append(append(dst, "<! "...), r.Ending...)
@@ -140,7 +140,8 @@ func isPlain(v string) bool {
 	return utf8.ValidString(v) && strings.TrimSpace(v) == v
 }
 
-func isEvents(h http.Header) bool {
+// IsEvents reports whether a body with this header is a stream of server-sent events.
+func IsEvents(h http.Header) bool {
 	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/event-stream")
 }
 

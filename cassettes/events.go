@@ -18,6 +18,15 @@ func (f form) newline() string {
 	return "\n"
 }
 
+// EventPieces are the parts of a body that is a stream of server-sent events: one each,
+// with no times known.
+func EventPieces(body []byte) (pieces []Piece) {
+	for _, ev := range splitEvents(body, newlineOf(body)) {
+		pieces = append(pieces, Piece{Len: len(ev)})
+	}
+	return pieces
+}
+
 // splitEvents cuts a stream of events behind each empty line. What is left at the end
 // is the last one, if it is not empty. The parts share the memory of the stream.
 func splitEvents(body []byte, newline string) (events [][]byte) {

@@ -121,7 +121,7 @@ func drawInteraction(t *rapid.T) *Interaction {
 	}
 	r.Chunked, r.Uncompressed = rapid.Bool().Draw(t, "chunked"), rapid.Bool().Draw(t, "uncompressed")
 	if rapid.Bool().Draw(t, "has pieces") {
-		r.Pieces = drawPieces(t, r.Body, isEvents(r.Header))
+		r.Pieces = drawPieces(t, r.Body, IsEvents(r.Header))
 	}
 	return x
 }

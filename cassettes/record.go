@@ -194,9 +194,9 @@ func piecesOf(r *Response, came []arrival) (pieces []Piece) {
 		pieces = append(pieces, Piece{came[at].at - told, n})
 		told = came[at].at
 	}
-	if isEvents(r.Header) {
-		for _, ev := range splitEvents(r.Body, newlineOf(r.Body)) {
-			add(len(ev))
+	if IsEvents(r.Header) {
+		for _, p := range EventPieces(r.Body) {
+			add(p.Len)
 		}
 		return pieces
 	}

@@ -91,7 +91,7 @@ func refit(r *Response, was int) []Piece {
 		return nil
 	}
 	pieces := slices.Clone(r.Pieces)
-	if isEvents(r.Header) {
+	if IsEvents(r.Header) {
 		if events := splitEvents(r.Body, newlineOf(r.Body)); len(events) == len(pieces) {
 			for i, ev := range events {
 				pieces[i].Len = len(ev)

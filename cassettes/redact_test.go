@@ -179,7 +179,7 @@ func FuzzRedact(f *testing.F) {
 			t.Errorf("%q was JSON, and is %q", body, once.Request.Body)
 		}
 		was, now := splitEvents([]byte(body), newlineOf([]byte(body))), splitEvents(once.Response.Body, newlineOf([]byte(body)))
-		if isEvents(h) && len(was) != len(now) {
+		if IsEvents(h) && len(was) != len(now) {
 			t.Errorf("%q had %d events, and %q has %d", body, len(was), once.Response.Body, len(now))
 		}
 		if _, err := url.ParseQuery(body); err == nil && kind == 2 {

@@ -1,0 +1,106 @@
+// Package convert reads what other recorders wrote, and writes it for them: go-vcr's
+// formats 1 (v1, v2) and 2 (v3, v4), HAR 1.2, vcrpy's version 1, and, to read only,
+// httprr's traces.
+//
+// Bodies come through byte for byte, as the client of the recording got them. What a
+// format cannot say is left out, and told. Secrets stay as they are.
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// Format is a format of recordings that can be written.
+type Format string
+
+// The formats.
+const (
+	Cassette Format = "cassette" // looptape's own
+	GoVCR1   Format = "go-vcr1"  // of go-vcr v1 and v2
+	GoVCR2   Format = "go-vcr2"  // of go-vcr v3 and v4
+	HAR      Format = "har"      // HTTP Archive 1.2
+	VCRPy    Format = "vcrpy"    // vcrpy's YAML, version 1
+)
+
+// Formats are all formats, in the order in which they are listed.
+func Formats() []Format { return []Format{Cassette, GoVCR1, GoVCR2, HAR, VCRPy} }
+
+// ErrUnknown means that a file is no recording in a format that is read.
+var ErrUnknown = errors.New("it is not a recording that can be read; looptape's cassettes, those of go-vcr and vcrpy, HAR files and httprr traces can")
+
+// Read reads a recording in any of the formats, which its content tells; name is what
+// errors call it. The error is a *cassettes.FormatError.
+//
+// Streams of server-sent events have a piece for each event, with no times known. Where
+// the file does not say when it was recorded, the first Date of a response does.
+func Read(name string, src []byte) ([]*cassettes.Interaction, cassettes.Head, error) {
+	r := &reader{src: src}
+	err := r.read(name)
+	if err == nil && r.head.Recorded.IsZero() {
+		r.head.Recorded = recordedAt(r.list)
+	}
+	if err == nil {
+		return r.list, r.head, nil
+	}
+	if at, ok := errors.AsType[*cassettes.FormatError](err); ok && at.File == name {
+		return nil, cassettes.Head{}, at
+	}
+	return nil, cassettes.Head{}, &cassettes.FormatError{File: name, Line: r.line, Err: err}
+}
+
+// reader reads a recording.
+type reader struct {
+	src  []byte
+	line int // of what is read, from 1; 0 if it is not known
+	head cassettes.Head
+	list []*cassettes.Interaction
+}
+
+func (r *reader) read(name string) error {
+	start := bytes.TrimLeft(bytes.TrimPrefix(r.src, []byte("\ufeff")), " \t\r\n")
+	switch {
+	case bytes.HasPrefix(r.src, []byte("looptape-cassette ")):
+		return r.cassette(name)
+	case bytes.HasPrefix(r.src, []byte(httprrMagic)):
+		return r.httprr()
+	case bytes.HasPrefix(start, []byte("{")):
+		return r.json(start)
+	case bytes.HasPrefix(start, []byte("[")):
+		return errOldVCRPy
+	}
+	return r.yaml(r.src)
+}
+
+// cassette reads looptape's own format.
+func (r *reader) cassette(name string) error {
+	f, err := cassettes.Parse(name, r.src)
+	if err != nil {
+		return err
+	}
+	r.head = f.Head
+	for x, err := range f.All() {
+		if err != nil {
+			return err
+		}
+		r.list = append(r.list, x)
+	}
+	return nil
+}
+
+// add adds an interaction, or says what is wrong with it.
+func (r *reader) add(x *cassettes.Interaction) error {
+	if err := finish(x); err != nil {
+		return r.wrong(err)
+	}
+	r.list = append(r.list, x)
+	return nil
+}
+
+// wrong is an error in the interaction that is next.
+func (r *reader) wrong(err error) error {
+	return fmt.Errorf("interaction %d: %w", len(r.list)+1, err)
+}

@@ -1,0 +1,196 @@
+package convert_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+)
+
+// cannot is what each format cannot say, of what is drawn below. Others than looptape's
+// own have one kind of mark for a compression that was undone, and it may not be there.
+var cannot = map[convert.Format][]string{
+	convert.Cassette: nil,
+	convert.GoVCR1: {
+		"the lane", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
+		"that a compression was undone", "the pieces of the body and their times", "how the answer ended",
+		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
+	},
+	convert.GoVCR2: {
+		"the lane", "the pieces of the body and their times", "how the answer ended",
+		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
+	},
+	convert.HAR: {
+		"the lane", "the trailer of the request", "the trailer of the response", "whether the length of the body was told",
+		"that a compression was undone", "the pieces of the body and their times", "how the answer ended", "the servers of the proxy",
+	},
+	convert.VCRPy: {
+		"the lane", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
+		"that a compression was undone", "the time to the header", "the pieces of the body and their times", "how the answer ended",
+		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
+	},
+}
+
+// clear takes out of an interaction what was lost.
+func clear(what string, x *cassettes.Interaction) {
+	switch what {
+	case "the lane":
+		x.Lane = ""
+	case "the trailer of the request":
+		x.Request.Trailer = nil
+	case "the trailer of the response":
+		x.Response.Trailer = nil
+	case "the protocol":
+		x.Response.Proto = ""
+	case "whether the length of the body was told":
+		x.Response.Chunked = false
+	case "that a compression was undone":
+		x.Response.Uncompressed = false
+	case "the time to the header":
+		x.Response.Wait = 0
+	case "the pieces of the body and their times":
+		x.Response.Pieces = nil
+	case "how the answer ended":
+		x.Response.Ending, x.Response.Failure = "", ""
+	}
+}
+
+// without is a recording without what was lost. Interactions that are not there any more
+// were taken out.
+func without(lost []convert.Loss, list []*cassettes.Interaction) (out []*cassettes.Interaction) {
+	for i, x := range list {
+		copied, gone := *x, false
+		for _, l := range lost {
+			if slices.Contains(l.Of, i+1) {
+				clear(l.What, &copied)
+				gone = gone || l.What == "the request, which got no answer"
+			}
+		}
+		if !gone {
+			out = append(out, &copied)
+		}
+	}
+	return out
+}
+
+// What is written comes back but for what is told to be lost.
+func TestBothWays(t *testing.T) {
+	for _, f := range convert.Formats() {
+		t.Run(string(f), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				head := cassettes.Head{Recorded: time.Unix(1e9, 0).UTC(), By: "looptape 0.3.0"}
+				head.Upstreams = rapid.SampledFrom([]map[string]string{nil, {"a": "https://example.com"}}).Draw(t, "upstreams")
+				list := rapid.SliceOfN(rapid.Custom(drawInteraction), 1, 3).Draw(t, "list")
+				text, lost, err := convert.Write(f, head, list)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range lost {
+					if !slices.Contains(cannot[f], l.What) {
+						t.Fatalf("lost: %v\n%s", l, text)
+					}
+				}
+				back, _, err := convert.Read("x", text)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				want := without(lost, list)
+				if diff := cmp.Diff(want, without(renumbered(lost, list), back), empty); diff != "" {
+					t.Fatalf("-want +got:\n%s\n%s", diff, text)
+				}
+			})
+		})
+	}
+}
+
+// renumbered are losses by the numbers of the interactions that are left.
+func renumbered(lost []convert.Loss, list []*cassettes.Interaction) (out []convert.Loss) {
+	var gone []int
+	for _, l := range lost {
+		if l.What == "the request, which got no answer" {
+			gone = l.Of
+		}
+	}
+	number, left := map[int]int{}, 0
+	for i := range list {
+		if !slices.Contains(gone, i+1) {
+			left++
+			number[i+1] = left
+		}
+	}
+	for _, l := range lost {
+		moved := convert.Loss{What: l.What}
+		for _, n := range l.Of {
+			if number[n] > 0 {
+				moved.Of = append(moved.Of, number[n])
+			}
+		}
+		if len(moved.Of) > 0 && l.What != "the request, which got no answer" {
+			out = append(out, moved)
+		}
+	}
+	return out
+}
+
+// bodyText are pieces of which bodies are made that are hard to keep.
+var bodyText = []string{
+	"", " ", "\n", "\r\n", "\r", "\t", "\n\n", "a", "☕", "😀", "\x00", "\x7f", "\xff", "\xed\xa0\x80", "\ufeff", "\u0085", "\u2028", "␊", "~", "null", "1", "true", "2001-01-01", "- ", ": ", "#", "'", `"`, `\`, "|", ">", "---\n", "...", "&a", "*a", "!!str", "%",
+	"data: ", "data: x\n\n", "event: x\r\ndata: y\r\n\r\n", "{", "}", `"\ud83d"`, `{"a":1}`, "<&>", "a=b&c=%20d", "\x1f\x8b\x08",
+}
+
+func drawBody(t *rapid.T, name string) []byte {
+	if rapid.Bool().Draw(t, name+" of any bytes") {
+		return rapid.SliceOf(rapid.Byte()).Draw(t, name)
+	}
+	var out []byte
+	for range rapid.IntRange(0, 8).Draw(t, name+" pieces") {
+		out = append(out, rapid.SampledFrom(bodyText).Draw(t, name)...)
+	}
+	return out
+}
+
+func drawHeader(t *rapid.T, name string) http.Header {
+	h := http.Header{}
+	for range rapid.IntRange(0, 3).Draw(t, name) {
+		field := rapid.SampledFrom([]string{"Content-Type", "X-One", "Set-Cookie", "A"}).Draw(t, name+" name")
+		h[field] = append(h[field], rapid.SampledFrom([]string{"", "text/event-stream", "application/x-www-form-urlencoded", "a: b", " a", "☕", "a\tb", ": x", "1", "~", "<"}).Draw(t, name+" value"))
+	}
+	return h
+}
+
+func drawInteraction(t *rapid.T) *cassettes.Interaction {
+	x := &cassettes.Interaction{
+		Lane: rapid.SampledFrom([]string{"", "writer"}).Draw(t, "lane"),
+		Request: cassettes.Request{
+			Method: rapid.SampledFrom([]string{"GET", "POST"}).Draw(t, "method"),
+			URL:    rapid.SampledFrom([]string{"https://example.com/", "http://127.0.0.1:80/v1?key=%20a&b=c#d", "https://example.com/-%3E/@x"}).Draw(t, "url"),
+			Header: drawHeader(t, "request header"), Body: drawBody(t, "request"),
+		},
+	}
+	r := &x.Response
+	r.Wait = time.Duration(rapid.IntRange(0, 100000).Draw(t, "wait")) * time.Millisecond
+	r.Ending = rapid.SampledFrom([]cassettes.Ending{"", "", cassettes.Failed, cassettes.Cut, cassettes.Cancelled}).Draw(t, "ending")
+	if r.Ending == cassettes.Failed {
+		r.Failure = rapid.SampledFrom([]string{"", "EOF", "a \"b\"\nc ☕"}).Draw(t, "failure")
+		return x
+	}
+	r.Status = rapid.SampledFrom([]int{200, 404, 299, 599}).Draw(t, "status")
+	r.Reason = rapid.SampledFrom([]string{"", "Fine  by me"}).Draw(t, "reason")
+	r.Proto = rapid.SampledFrom([]string{"HTTP/1.1", "HTTP/2.0"}).Draw(t, "proto")
+	r.Header, r.Body = drawHeader(t, "response header"), drawBody(t, "response")
+	if rapid.Bool().Draw(t, "has trailers") {
+		r.Trailer = http.Header{"X-Sum": {"1", ""}}
+		x.Request.Trailer = http.Header{"X-Sent": {"2"}}
+	}
+	r.Chunked, r.Uncompressed = rapid.Bool().Draw(t, "chunked"), rapid.Bool().Draw(t, "uncompressed")
+	if len(r.Body) > 0 && rapid.Bool().Draw(t, "has pieces") {
+		r.Pieces = []cassettes.Piece{{After: 20 * time.Millisecond, Len: len(r.Body)}}
+	}
+	return x
+}

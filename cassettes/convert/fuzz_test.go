@@ -1,0 +1,43 @@
+package convert_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+)
+
+// Whatever a file has, reading it gives a recording that our own format holds, or an
+// error that names the file.
+func FuzzRead(f *testing.F) {
+	head, list := sample()
+	for _, format := range convert.Formats() {
+		text, _, err := convert.Write(format, head, list)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(traceOf("POST http://a.example/ HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "HTTP/2.0 200 OK\r\nConnection: close\r\n\r\ny")))
+	f.Add([]byte(harOf("Polly.JS", `, "postData": {"params": [{"name": "a b", "value": "&"}]}`, `, "content": {"text": "[\"1f\"]"}`)))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		list, head, err := convert.Read("x", src)
+		if err != nil {
+			if at, ok := errors.AsType[*cassettes.FormatError](err); !ok || at.File != "x" || at.Line < 0 {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		text, _, err := convert.Write(convert.Cassette, head, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, _, err := convert.Read("x", text)
+		if diff := cmp.Diff(list, back, empty); diff != "" || err != nil {
+			t.Fatalf("%v (-want +got):\n%s\n%s", err, diff, text)
+		}
+	})
+}

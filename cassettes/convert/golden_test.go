@@ -1,0 +1,78 @@
+package convert_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sebdah/goldie/v2"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+)
+
+// sample has what formats differ in.
+func sample() (cassettes.Head, []*cassettes.Interaction) {
+	events := "event: start\ndata: {\"text\":\"☕\"}\n\ndata: [DONE]\n\n"
+	return cassettes.Head{
+			Recorded: time.Unix(1795250000, 0).UTC(), By: "looptape 0.3.0",
+			Upstreams: map[string]string{"example": "https://api.example.com"},
+		}, []*cassettes.Interaction{
+			{
+				Request: cassettes.Request{
+					Method: "POST", URL: "https://api.example.com/v1/messages?beta=true",
+					Header: http.Header{"Content-Type": {"application/json"}, "X-Api-Key": {"[redacted #a1b2 51 chars]"}},
+					Body:   []byte(`{"stream":true,"text":"<a & b>\ud83d"}`),
+				},
+				Response: cassettes.Response{
+					Status: 200, Proto: "HTTP/2.0", Chunked: true, Uncompressed: true, Wait: 412 * time.Millisecond,
+					Header: http.Header{"Content-Type": {"text/event-stream"}, "Set-Cookie": {"a=1", "b=2"}}, Body: []byte(events),
+					Pieces: []cassettes.Piece{{After: 38 * time.Millisecond, Len: len(events) - 14}, {After: 12 * time.Millisecond, Len: 14}},
+				},
+			},
+			{
+				Lane: "critic",
+				Request: cassettes.Request{
+					Method: "POST", URL: "http://127.0.0.1:8080/form?q=%20", Body: []byte("a=1&b=%26"),
+					Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+				},
+				Response: cassettes.Response{
+					Status: 429, Reason: "Slow Down", Proto: "HTTP/1.1", Wait: 1500 * time.Microsecond,
+					Header: http.Header{"Content-Length": {"4"}, "Content-Encoding": {"gzip"}}, Body: []byte("\x1f\x8b\x08\x00"),
+					Trailer: http.Header{"X-Sum": {"7"}},
+				},
+			},
+			{
+				Request:  cassettes.Request{Method: "GET", URL: "https://api.example.com/", Header: http.Header{}},
+				Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Header: http.Header{}, Body: []byte("\n\tlines\r\n"), Ending: cassettes.Cut, Failure: "unexpected EOF"},
+			},
+			{
+				Request:  cassettes.Request{Method: "GET", URL: "https://gone.example.com/", Header: http.Header{}},
+				Response: cassettes.Response{Wait: 3 * time.Second, Ending: cassettes.Failed, Failure: "no such host"},
+			},
+		}
+}
+
+// What is written looks as it should, and what is lost is told.
+func TestFormats(t *testing.T) {
+	head, list := sample()
+	var all strings.Builder
+	for _, f := range convert.Formats() {
+		text, lost, err := convert.Write(f, head, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "sample."+string(f), text)
+		for _, l := range lost {
+			fmt.Fprintf(&all, "%s: %s %v\n", f, l.What, l.Of)
+		}
+	}
+	golden(t, "lost", []byte(all.String()))
+}
+
+func golden(t *testing.T, name string, text []byte) {
+	t.Helper()
+	goldie.New(t, goldie.WithDiffEngine(goldie.ColoredDiff)).Assert(t, name, text)
+}

@@ -1,0 +1,184 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// The names and their order are those of go-vcr v2, cassette/cassette.go.
+type (
+	vcr1 struct {
+		Request  vcr1Request  `yaml:"request"`
+		Response vcr1Response `yaml:"response"`
+	}
+	vcr1Request struct {
+		Body    text    `yaml:"body"`
+		Form    headers `yaml:"form"`
+		Headers headers `yaml:"headers"`
+		URL     text    `yaml:"url"`
+		Method  text    `yaml:"method"`
+	}
+	vcr1Response struct {
+		Body     text          `yaml:"body"`
+		Headers  headers       `yaml:"headers"`
+		Status   text          `yaml:"status"`
+		Code     int           `yaml:"code"`
+		Duration time.Duration `yaml:"duration"`
+	}
+)
+
+// The names and their order are those of go-vcr v4, pkg/cassette/cassette.go.
+type (
+	vcr2 struct {
+		ID       int          `yaml:"id"`
+		Request  vcr2Request  `yaml:"request"`
+		Response vcr2Response `yaml:"response"`
+	}
+	vcr2Request struct {
+		Proto         string  `yaml:"proto"`
+		ProtoMajor    int     `yaml:"proto_major"`
+		ProtoMinor    int     `yaml:"proto_minor"`
+		ContentLength int64   `yaml:"content_length"`
+		Trailer       headers `yaml:"trailer,omitempty"`
+		Host          text    `yaml:"host"`
+		Body          text    `yaml:"body,omitempty"`
+		Form          headers `yaml:"form,omitempty"`
+		Headers       headers `yaml:"headers,omitempty"`
+		URL           text    `yaml:"url"`
+		Method        text    `yaml:"method"`
+	}
+	vcr2Response struct {
+		Proto            string        `yaml:"proto"`
+		ProtoMajor       int           `yaml:"proto_major"`
+		ProtoMinor       int           `yaml:"proto_minor"`
+		TransferEncoding []string      `yaml:"transfer_encoding,omitempty"`
+		Trailer          headers       `yaml:"trailer,omitempty"`
+		ContentLength    int64         `yaml:"content_length"`
+		Uncompressed     bool          `yaml:"uncompressed,omitempty"`
+		Body             text          `yaml:"body"`
+		Headers          headers       `yaml:"headers"`
+		Status           text          `yaml:"status"`
+		Code             int           `yaml:"code"`
+		Duration         time.Duration `yaml:"duration"`
+	}
+)
+
+func readGoVCR1(n *yaml.Node) (*cassettes.Interaction, error) {
+	v, err := decodeNode[vcr1](n)
+	x := &cassettes.Interaction{
+		Request: cassettes.Request{Method: string(v.Request.Method), URL: string(v.Request.URL), Header: v.Request.Headers.header(), Body: []byte(v.Request.Body)},
+		Response: cassettes.Response{
+			Status: v.Response.Code, Reason: reasonIn(v.Response.Status, v.Response.Code),
+			Header: v.Response.Headers.header(), Body: []byte(v.Response.Body), Wait: v.Response.Duration,
+		},
+	}
+	x.Response.Chunked = untold(&x.Response)
+	return x, err
+}
+
+func readGoVCR2(n *yaml.Node) (*cassettes.Interaction, error) {
+	v, err := decodeNode[vcr2](n)
+	return &cassettes.Interaction{
+		Request: cassettes.Request{
+			Method: string(v.Request.Method), URL: string(v.Request.URL), Header: v.Request.Headers.header(),
+			Body: []byte(v.Request.Body), Trailer: v.Request.Trailer.trailer(),
+		},
+		Response: cassettes.Response{
+			Status: v.Response.Code, Reason: reasonIn(v.Response.Status, v.Response.Code), Proto: v.Response.Proto,
+			Header: v.Response.Headers.header(), Body: []byte(v.Response.Body), Trailer: v.Response.Trailer.trailer(),
+			Chunked: v.Response.ContentLength < 0, Uncompressed: v.Response.Uncompressed, Wait: v.Response.Duration,
+		},
+	}, err
+}
+
+// reasonIn is what stands behind the status in a status line.
+func reasonIn(line text, code int) string {
+	return strings.TrimPrefix(string(line), strconv.Itoa(code))
+}
+
+func writeGoVCR1(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
+	doc := document[vcr1]{Version: 1, Interactions: []vcr1{}}
+	for i, x := range list {
+		r, err := sentOf(&x.Request)
+		if err != nil {
+			return nil, fmt.Errorf("interaction %d: %w", i+1, err)
+		}
+		doc.Interactions = append(doc.Interactions, vcr1{
+			Request: vcr1Request{
+				Body: text(x.Request.Body), Form: headersOf(http.Header(r.PostForm)), Headers: headersOf(x.Request.Header),
+				URL: text(r.URL.String()), Method: text(x.Request.Method),
+			},
+			Response: vcr1Response{
+				Body: text(x.Response.Body), Headers: headersOf(x.Response.Header),
+				Status: text(statusLine(&x.Response)), Code: x.Response.Status, Duration: x.Response.Wait,
+			},
+		})
+	}
+	return writeGoVCR(doc)
+}
+
+// writeGoVCR2 makes up what a client of Go has and v4 compares: the protocol, the
+// length, the host and the form, query and all.
+func writeGoVCR2(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
+	doc := document[vcr2]{Version: 2, Interactions: []vcr2{}}
+	for i, x := range list {
+		r, err := sentOf(&x.Request)
+		if err != nil {
+			return nil, fmt.Errorf("interaction %d: %w", i+1, err)
+		}
+		v := vcr2{
+			ID: i,
+			Request: vcr2Request{
+				Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor, ContentLength: r.ContentLength,
+				Trailer: headersOf(x.Request.Trailer), Host: text(r.Host), Body: text(x.Request.Body),
+				Form: headersOf(http.Header(r.Form)), Headers: headersOf(x.Request.Header),
+				URL: text(r.URL.String()), Method: text(x.Request.Method),
+			},
+			Response: vcr2Response{
+				Proto: x.Response.Proto, Trailer: headersOf(x.Response.Trailer),
+				ContentLength: contentLength(&x.Response), Uncompressed: x.Response.Uncompressed,
+				Body: text(x.Response.Body), Headers: headersOf(x.Response.Header),
+				Status: text(statusLine(&x.Response)), Code: x.Response.Status, Duration: x.Response.Wait,
+			},
+		}
+		v.Response.ProtoMajor, v.Response.ProtoMinor, _ = http.ParseHTTPVersion(x.Response.Proto)
+		if x.Response.Chunked && v.Response.ProtoMajor == 1 && !x.Response.Uncompressed {
+			v.Response.TransferEncoding = []string{"chunked"}
+		}
+		doc.Interactions = append(doc.Interactions, v)
+	}
+	return writeGoVCR(doc)
+}
+
+// sentOf is a recorded request as a client of Go sends it, its form read. go-vcr compares
+// URLs as such a client spells them.
+func sentOf(r *cassettes.Request) (*http.Request, error) {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	out := &http.Request{
+		Method: r.Method, URL: u, Host: u.Host, Proto: usualProto, ProtoMajor: 1, ProtoMinor: 1,
+		Header: r.Header, Body: http.NoBody, ContentLength: int64(len(r.Body)),
+	}
+	if len(r.Body) > 0 {
+		out.Body = io.NopCloser(bytes.NewReader(r.Body))
+	}
+	_ = out.ParseForm() // what of it is no form is no part of it
+	return out, nil
+}
+
+func writeGoVCR(doc any) ([]byte, error) {
+	out, err := writeYAML(doc, 4)
+	return append([]byte("---\n"), out...), err
+}

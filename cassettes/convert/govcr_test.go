@@ -1,0 +1,161 @@
+package convert_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/dnaeon/go-vcr/v2/cassette"
+	"github.com/dnaeon/go-vcr/v2/recorder"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+)
+
+// answers are bodies of a server, by path, that are hard to keep.
+var answers = map[string]string{
+	"/json":   `{"text":"\ud83d ☕😀"}`,
+	"/events": "event: a\r\ndata: {\"x\": 1}\r\n\r\ndata: [DONE]\r\n\r\n",
+	"/tabs":   "\ta\n\tb\n",
+	"/lines":  "\n\n a\r\nb \n\n",
+	"/binary": "\x00\xff\x1f\x8b",
+	"/empty":  "",
+	"/number": "0x1F",
+}
+
+// server answers with them.
+func server(t *testing.T) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" {
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		body, ok := answers[r.URL.Path]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		if _, err := io.WriteString(w, body); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// requests are a few to a server.
+func requests(base string) (list []*cassettes.Interaction) {
+	for _, path := range []string{"/json", "/events", "/tabs", "/lines", "/lines", "/binary", "/empty", "/number", "/missing?q=a+b"} {
+		list = append(list, &cassettes.Interaction{Request: cassettes.Request{Method: http.MethodGet, URL: base + path, Header: http.Header{"X-Tab": {"a\tb"}}}})
+	}
+	for _, body := range []string{`{"q":"\ud83d"}`, "\n\n\tx\r\n", "\x00\xff"} {
+		list = append(list, &cassettes.Interaction{Request: cassettes.Request{Method: http.MethodPost, URL: base + "/json", Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte(body)}})
+	}
+	return append(list, &cassettes.Interaction{Request: cassettes.Request{
+		Method: http.MethodPost, URL: base + "/json?z=1", Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, Body: []byte("a=1&b=%20&a=2"),
+	}})
+}
+
+// What go-vcr v2 recorded is replayed here.
+func TestFromGoVCR1(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	rec, err := recorder.NewAsMode(path, recorder.ModeRecording, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []exchange
+	for _, x := range requests(server(t).URL) {
+		want = append(want, asked(t, rec, x))
+	}
+	if err := rec.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	src, err := os.ReadFile(path + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, head, err := convert.Read(path, src)
+	if err != nil || head.By != "go-vcr" {
+		t.Fatalf("%v; recorded by %q", err, head.By)
+	}
+	if diff := cmp.Diff(want, replayed(t, list)); diff != "" {
+		t.Errorf("replayed (-want +got):\n%s", diff)
+	}
+}
+
+// What is recorded here is replayed by go-vcr v2.
+func TestToGoVCR1(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tape")
+	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := requests(server(t).URL)
+	var want []exchange
+	for _, x := range list {
+		want = append(want, asked(t, c, x))
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, head, err := convert.Read(path, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, playedByGoVCR1(t, path, head, recorded)); diff != "" {
+		t.Errorf("replayed (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnyToGoVCR1(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	rapid.Check(t, func(rt *rapid.T) {
+		list := rapid.SliceOfN(rapid.Custom(drawInteraction), 1, 3).Draw(rt, "list")
+		var kept []*cassettes.Interaction
+		var want []exchange
+		for _, x := range list {
+			if x.Response.Status != 0 {
+				kept = append(kept, x)
+				want = append(want, exchange{x.Request.Method, x.Request.URL, string(x.Request.Body), x.Response.Status, string(x.Response.Body)})
+			}
+		}
+		if diff := cmp.Diff(want, playedByGoVCR1(rt, path, cassettes.Head{}, kept)); diff != "" {
+			rt.Fatalf("replayed (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// playedByGoVCR1 is what a client gets from the recorder of go-vcr v2.
+func playedByGoVCR1(t tester, path string, head cassettes.Head, list []*cassettes.Interaction) (got []exchange) {
+	t.Helper()
+	text, _, err := convert.Write(convert.GoVCR1, head, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".yaml", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := recorder.NewAsMode(path, recorder.ModeReplaying, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	rec.SkipRequestLatency = true
+	rec.SetMatcher(func(r *http.Request, i cassette.Request) bool {
+		body, err := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return err == nil && cassette.DefaultMatcher(r, i) && string(body) == i.Body
+	})
+	for _, x := range list {
+		got = append(got, asked(t, rec, x))
+	}
+	return got
+}

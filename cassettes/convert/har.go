@@ -1,0 +1,245 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// What of HTTP Archive 1.2 counts here. What comes from other writers is read beside:
+// lists of values from Polly.JS, and _error from browsers, which tells why there is no
+// response (its status is 0), or no end of it.
+type (
+	harLog struct {
+		Version string     `json:"version"`
+		Creator harCreator `json:"creator"`
+		Entries []harEntry `json:"entries"`
+	}
+	harCreator struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	harEntry struct {
+		Started  string      `json:"startedDateTime"`
+		Time     float64     `json:"time"` // in milliseconds, like all times
+		Request  harRequest  `json:"request"`
+		Response harResponse `json:"response"`
+		Cache    struct{}    `json:"cache"`
+		Timings  harTimings  `json:"timings"`
+	}
+	harRequest struct {
+		Method      string     `json:"method"`
+		URL         string     `json:"url"`
+		Proto       string     `json:"httpVersion"`
+		Cookies     []struct{} `json:"cookies"`
+		Headers     []harField `json:"headers"`
+		Query       []harField `json:"queryString"`
+		PostData    *harBody   `json:"postData,omitempty"`
+		HeadersSize float64    `json:"headersSize"`
+		BodySize    float64    `json:"bodySize"`
+	}
+	harResponse struct {
+		Status      int        `json:"status"`
+		Reason      string     `json:"statusText"`
+		Proto       string     `json:"httpVersion"`
+		Cookies     []struct{} `json:"cookies"`
+		Headers     []harField `json:"headers"`
+		Content     harContent `json:"content"`
+		Redirect    string     `json:"redirectURL"`
+		HeadersSize float64    `json:"headersSize"`
+		BodySize    float64    `json:"bodySize"`
+		Failure     string     `json:"_error,omitempty"`
+	}
+	harField struct {
+		Name  string `json:"name"`
+		Value values `json:"value"`
+	}
+	harContent struct {
+		Size float64 `json:"size"`
+		harBody
+	}
+	harBody struct {
+		Type     string     `json:"mimeType"`
+		Text     *string    `json:"text,omitempty"`
+		Encoding string     `json:"encoding,omitempty"`
+		Params   []harField `json:"params,omitempty"`
+	}
+	harTimings struct {
+		Send    float64 `json:"send"`
+		Wait    float64 `json:"wait"`
+		Receive float64 `json:"receive"`
+	}
+)
+
+// har reads the log of a HAR file.
+func (r *reader) har(src []byte) error {
+	var log struct {
+		Creator harCreator
+		Entries []json.RawMessage
+	}
+	if err := json.Unmarshal(src, &log); err != nil {
+		return r.jsonError(err, bytes.Index(r.src, src))
+	}
+	r.head.By = strings.TrimSpace(log.Creator.Name + " " + log.Creator.Version)
+	at := 0
+	for _, raw := range log.Entries {
+		at += bytes.Index(r.src[at:], raw)
+		r.line = 1 + bytes.Count(r.src[:at], []byte("\n"))
+		var e harEntry
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return r.wrong(r.jsonError(err, at))
+		}
+		x, err := e.interaction(log.Creator.Name == "Polly.JS")
+		if err != nil {
+			return r.wrong(err)
+		}
+		if err := r.add(x); err != nil {
+			return err
+		}
+		if r.head.Recorded.IsZero() {
+			r.head.Recorded = startedAt(e.Started)
+		}
+		at += len(raw)
+	}
+	return nil
+}
+
+// startedAt is the time of an entry, zero if that is none at which it can have been.
+func startedAt(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if t = t.UTC(); err != nil || t.Year() < 1970 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+// jsonError notes the line of an error in JSON that stands at a place of the file.
+func (r *reader) jsonError(err error, at int) error {
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at += int(wrong.Offset)
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		at += int(wrong.Offset)
+		err = fmt.Errorf("there is a JSON %s where it cannot be, at %q", wrong.Value, wrong.Field)
+	}
+	r.line = 1 + bytes.Count(r.src[:min(at, len(r.src))], []byte("\n"))
+	return err
+}
+
+// interaction is that of an entry, which Polly.JS may have written.
+func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
+	x := &cassettes.Interaction{
+		Request: cassettes.Request{Method: e.Request.Method, URL: e.Request.URL, Header: harHeader(e.Request.Headers)},
+		Response: cassettes.Response{
+			Status: e.Response.Status, Reason: e.Response.Reason, Proto: harProto(e.Response.Proto), Header: harHeader(e.Response.Headers),
+			Wait: time.Duration(math.Round((e.Time - max(e.Timings.Receive, 0)) * float64(time.Millisecond))),
+		},
+	}
+	var err error
+	if e.Request.PostData != nil {
+		if x.Request.Body, err = e.Request.PostData.body(); err != nil {
+			return nil, fmt.Errorf("the body of the request: %w", err)
+		}
+	}
+	r := &x.Response
+	if r.Status == 0 {
+		*r = cassettes.Response{Wait: r.Wait, Ending: cassettes.Failed, Failure: e.Response.Failure}
+		return x, nil
+	}
+	c := &e.Response.Content
+	switch {
+	case c.Text == nil && c.Size > 0:
+		err = fmt.Errorf("it had %g bytes, and the file does not have them; export it again with content", c.Size)
+	case polly && r.Header.Get("Content-Encoding") != "":
+		r.Body, err = c.chunks()
+	default:
+		r.Body, err = c.body()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the body of the response: %w", err)
+	}
+	if e.Response.Failure != "" {
+		r.Ending, r.Failure = cassettes.Cut, e.Response.Failure
+	}
+	decoded(r)
+	r.Chunked = untold(r)
+	return x, nil
+}
+
+// body is what stands in a text, or in the fields of a form.
+func (c *harBody) body() ([]byte, error) {
+	switch {
+	case c.Text == nil:
+		return []byte(harForm(c.Params)), nil
+	case c.Encoding == "base64":
+		return base64.StdEncoding.DecodeString(*c.Text)
+	case c.Encoding != "":
+		return nil, fmt.Errorf("its encoding %q is not known; there is base64", c.Encoding)
+	}
+	return []byte(*c.Text), nil
+}
+
+// chunks is a body with an encoding of HTTP as Polly.JS keeps it: the chunks that came,
+// in base64 or, before its version 5, in hexadecimal digits.
+func (c *harBody) chunks() (body []byte, err error) {
+	var list []string
+	if c.Text == nil || json.Unmarshal([]byte(*c.Text), &list) != nil {
+		return c.body()
+	}
+	for _, chunk := range list {
+		var b []byte
+		if c.Encoding == "base64" {
+			b, err = base64.StdEncoding.DecodeString(chunk)
+		} else {
+			b, err = hex.DecodeString(chunk)
+		}
+		if err != nil {
+			return nil, err
+		}
+		body = append(body, b...)
+	}
+	return body, nil
+}
+
+// harForm is a form of these fields.
+func harForm(fields []harField) string {
+	var pairs []string
+	for _, f := range fields {
+		for _, v := range f.Value {
+			pairs = append(pairs, url.QueryEscape(f.Name)+"="+url.QueryEscape(string(v)))
+		}
+	}
+	return strings.Join(pairs, "&")
+}
+
+// harHeader is a header without the fields of HTTP/2 that are no headers.
+func harHeader(fields []harField) http.Header {
+	h := headers{}
+	for _, f := range fields {
+		if !strings.HasPrefix(f.Name, ":") {
+			h[f.Name] = append(h[f.Name], f.Value...)
+		}
+	}
+	return unframed(h.header())
+}
+
+// harProto is a protocol in the spelling of net/http.
+func harProto(word string) string {
+	switch word = strings.ToUpper(word); word {
+	case "H2", "HTTP/2":
+		return "HTTP/2.0"
+	case "H3", "HTTP/3":
+		return "HTTP/3.0"
+	}
+	return word
+}

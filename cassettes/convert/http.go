@@ -1,0 +1,155 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// What the formats leave unsaid is this.
+const (
+	usualMethod = http.MethodGet
+	usualProto  = "HTTP/1.1"
+)
+
+// finish gives an interaction that was read the form that recordings have, or says what
+// of it cannot be.
+func finish(x *cassettes.Interaction) error {
+	if x.Request.Method == "" {
+		x.Request.Method = usualMethod
+	}
+	if !isToken(x.Request.Method) {
+		return fmt.Errorf("%q is not a method such as POST", x.Request.Method)
+	}
+	u, err := url.Parse(x.Request.URL)
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("%q is not a URL such as https://example.com/v1", x.Request.URL)
+	}
+	x.Request.URL = escaped(x.Request.URL)
+	for _, h := range []http.Header{x.Request.Header, x.Request.Trailer, x.Response.Header, x.Response.Trailer} {
+		for _, name := range slices.Sorted(maps.Keys(h)) {
+			if !isToken(name) {
+				return fmt.Errorf("%q is not the name of a header", name)
+			}
+		}
+	}
+	return finishResponse(&x.Response)
+}
+
+// escaped is a URL without spaces and what is not ASCII.
+func escaped(url string) string {
+	var out []byte
+	for _, c := range []byte(url) {
+		if c <= ' ' || c >= utf8.RuneSelf {
+			out = fmt.Appendf(out, "%%%02X", c)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+func finishResponse(r *cassettes.Response) error {
+	r.Wait = max(r.Wait, 0).Round(time.Millisecond)
+	if r.Ending == cassettes.Failed {
+		return nil
+	}
+	if r.Status < 100 || r.Status > 999 {
+		return fmt.Errorf("the status of the response is %d, and has to be from 100 to 999", r.Status)
+	}
+	if strings.ContainsFunc(r.Reason, unicode.IsControl) {
+		return fmt.Errorf("%q cannot stand behind a status", r.Reason)
+	}
+	if r.Reason = strings.TrimSpace(r.Reason); r.Reason == http.StatusText(r.Status) {
+		r.Reason = ""
+	}
+	if _, _, ok := http.ParseHTTPVersion(r.Proto); !ok {
+		r.Proto = usualProto
+	}
+	if cassettes.IsEvents(r.Header) {
+		r.Pieces = cassettes.EventPieces(r.Body)
+	}
+	return nil
+}
+
+// isToken reports whether a word is a token of RFC 9110, 5.6.2, such as the name of a
+// header.
+func isToken(word string) bool {
+	for _, c := range []byte(word) {
+		if c >= utf8.RuneSelf || !unicode.IsLetter(rune(c)) && !unicode.IsDigit(rune(c)) && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return word != ""
+}
+
+// untold is whether the length of a body was not told, by what a format has that does
+// not say.
+func untold(r *cassettes.Response) bool {
+	return len(r.Body) > 0 && r.Header.Get("Content-Length") == ""
+}
+
+// decoded tells of a response whose body may stand without the encoding that its header
+// names, as browsers show it.
+func decoded(r *cassettes.Response) {
+	gzip := bytes.HasPrefix(r.Body, []byte("\x1f\x8b"))
+	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); {
+	case encoding == "", encoding == "identity", len(r.Body) == 0:
+		return
+	case encoding == "gzip" && gzip, encoding != "gzip" && !utf8.Valid(r.Body):
+		return // the encoding is still there
+	}
+	r.Header.Del("Content-Encoding")
+	r.Header.Del("Content-Length")
+	r.Uncompressed = true
+}
+
+// unframed takes out of a header what tells of the connection only.
+func unframed(h http.Header) http.Header {
+	h.Del("Transfer-Encoding")
+	return h
+}
+
+// reason is what stands behind a status.
+func reason(r *cassettes.Response) string {
+	if r.Reason != "" {
+		return r.Reason
+	}
+	return http.StatusText(r.Status)
+}
+
+// statusLine is a status with what stands behind it.
+func statusLine(r *cassettes.Response) string {
+	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + reason(r))
+}
+
+// contentLength is what http.Response has in a field of this name.
+func contentLength(r *cassettes.Response) int64 {
+	if r.Chunked {
+		return -1
+	}
+	if n, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64); err == nil {
+		return n
+	}
+	return int64(len(r.Body))
+}
+
+// recordedAt is the first Date of a response.
+func recordedAt(list []*cassettes.Interaction) time.Time {
+	for _, x := range list {
+		if t, err := http.ParseTime(x.Response.Header.Get("Date")); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}

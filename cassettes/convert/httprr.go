@@ -1,0 +1,84 @@
+package convert
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// httprrMagic is the first line of a trace of httprr, which the tests of Go's oscar and
+// of adk-go use. Behind it stand the requests and their responses as they went over
+// HTTP/1.1, before each the lengths of both in bytes on a line of their own.
+const httprrMagic = "httprr trace v1\n"
+
+func (r *reader) httprr() error {
+	r.head.By = "httprr"
+	rest := r.src[len(httprrMagic):]
+	for len(rest) > 0 {
+		r.line = 1 + bytes.Count(r.src[:len(r.src)-len(rest)], []byte("\n"))
+		sent, got, left, err := httprrParts(rest)
+		if err != nil {
+			return r.wrong(err)
+		}
+		x, err := readHTTPRR(sent, got)
+		if err != nil {
+			return r.wrong(err)
+		}
+		if err := r.add(x); err != nil {
+			return err
+		}
+		rest = left
+	}
+	return nil
+}
+
+// httprrParts cuts off the next request and response.
+func httprrParts(text []byte) (sent, got, rest []byte, err error) {
+	line, rest, _ := bytes.Cut(text, []byte("\n"))
+	first, second, _ := strings.Cut(string(line), " ")
+	n, errN := strconv.ParseUint(first, 10, 31)
+	m, errM := strconv.ParseUint(second, 10, 31)
+	switch {
+	case errN != nil || errM != nil:
+		return nil, nil, nil, fmt.Errorf("%.60q is not the lengths of a request and its response, such as 375 769", line)
+	case n+m > uint64(len(rest)):
+		return nil, nil, nil, fmt.Errorf("the trace breaks off: %d bytes belong here, and %d are left; record it again", n+m, len(rest))
+	}
+	return rest[:n], rest[n : n+m], rest[n+m:], nil
+}
+
+func readHTTPRR(sent, got []byte) (*cassettes.Interaction, error) {
+	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
+	if err != nil {
+		return nil, fmt.Errorf("the request: %w", err)
+	}
+	x := &cassettes.Interaction{Request: cassettes.Request{Method: req.Method, URL: req.URL.String(), Header: req.Header}}
+	if x.Request.Body, err = io.ReadAll(req.Body); err != nil {
+		return nil, fmt.Errorf("the body of the request: %w", err)
+	}
+	x.Request.Trailer = req.Trailer
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(got)), req)
+	if err != nil {
+		return nil, fmt.Errorf("the response: %w", err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, fmt.Errorf("the body of the response: %w", err)
+	}
+	if resp.ProtoMajor > 1 {
+		resp.Header.Del("Connection") // it came about when the response was written as one of HTTP/1.1
+	}
+	x.Response = cassettes.Response{
+		Status: resp.StatusCode, Reason: strings.TrimPrefix(resp.Status, strconv.Itoa(resp.StatusCode)), Proto: resp.Proto,
+		Header: resp.Header, Body: body, Trailer: resp.Trailer,
+	}
+	x.Response.Chunked = untold(&x.Response)
+	return x, nil
+}

@@ -1,0 +1,268 @@
+package convert_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+)
+
+const vcrTop = "---\nversion: 1\ninteractions:\n"
+
+// vcrOf is a cassette of go-vcr with an interaction of these lines.
+func vcrOf(request, response string) string {
+	return vcrTop + "- request:\n    method: GET\n    url: http://a.example/\n" + request + "  response:\n    code: 200\n" + response
+}
+
+// harOf is a HAR file with an entry of these members.
+func harOf(creator, request, response string) string {
+	return `{"log": {"creator": {"name": "` + creator + `"}, "entries": [
+{"time": 12.5, "startedDateTime": "2026-01-02T03:04:05.678+01:00", "timings": {"receive": 2.5},
+"request": {"method": "GET", "url": "http://a.example/"` + request + `},
+"response": {"status": 200` + response + `}}]}}`
+}
+
+// vcrpyOf is a cassette of vcrpy with an interaction of these lines.
+func vcrpyOf(request, response string) string {
+	return "interactions:\n- request:\n    method: GET\n    uri: http://a.example/\n" + request + "  response:\n    status: {code: 200, message: OK}\n" + response + "version: 1\n"
+}
+
+// traceOf is a trace of httprr with a request and its response.
+func traceOf(sent, got string) string {
+	return fmt.Sprintf("httprr trace v1\n%d %d\n", len(sent), len(got)) + sent + got
+}
+
+// answer is what the files below come to, but for what do changes.
+func answer(do func(x *cassettes.Interaction)) *cassettes.Interaction {
+	x := &cassettes.Interaction{
+		Request:  cassettes.Request{Method: "GET", URL: "http://a.example/", Header: http.Header{}},
+		Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}},
+	}
+	if do != nil {
+		do(x)
+	}
+	return x
+}
+
+func body(text string) func(x *cassettes.Interaction) {
+	return func(x *cassettes.Interaction) { x.Response.Body, x.Response.Chunked = []byte(text), len(text) > 0 }
+}
+
+func TestRead(t *testing.T) {
+	har := func(do func(x *cassettes.Interaction)) *cassettes.Interaction {
+		x := answer(do)
+		x.Response.Wait = 10 * time.Millisecond
+		return x
+	}
+	for name, c := range map[string]struct {
+		src  string
+		want *cassettes.Interaction
+	}{
+		"a mark of the order of bytes": {"\ufeff" + vcrOf("", "    body: x\n"), answer(body("x"))},
+		"no method":                    {vcrTop + "- {request: {url: 'http://a.example/'}, response: {code: 200}}", answer(nil)},
+		"binary":                       {vcrOf("", "    body: !!binary AP8=\n"), answer(body("\x00\xff"))},
+		"status words":                 {vcrOf("", "    status: 200 Fine\n"), answer(func(x *cassettes.Interaction) { x.Response.Reason = "Fine" })},
+		"usual status words":           {vcrOf("", "    status: 200 OK\n"), answer(nil)},
+		"a length": {vcrOf("", "    body: x\n    headers: {Content-Length: ['1']}\n"), answer(func(x *cassettes.Interaction) {
+			x.Response.Header.Set("Content-Length", "1")
+			x.Response.Body = []byte("x")
+		})},
+		"headers of one name": {vcrOf("    headers: {b: [x], B: [y]}\n", ""), answer(func(x *cassettes.Interaction) { x.Request.Header["B"] = []string{"y", "x"} })},
+		"a header that is no list": {vcrpyOf("    headers: {a: 1}\n", "    body: {string: x}\n"), answer(func(x *cassettes.Interaction) {
+			body("x")(x)
+			x.Request.Header.Set("A", "1")
+		})},
+		"a time below zero":            {vcrOf("", "    duration: -1s\n"), answer(nil)},
+		"an address that is not ASCII": {strings.Replace(vcrOf("", ""), "example/", "example/ü v", 1), answer(func(x *cassettes.Interaction) { x.Request.URL = "http://a.example/%C3%BC%20v" })},
+		"events": {vcrOf("", "    headers: {Content-Type: [text/event-stream]}\n    body: \"data: 1\\r\\n\\r\\ndata\"\n"), answer(func(x *cassettes.Interaction) {
+			body("data: 1\r\n\r\ndata")(x)
+			x.Response.Header.Set("Content-Type", "text/event-stream")
+			x.Response.Pieces = []cassettes.Piece{{Len: 11}, {Len: 4}}
+		})},
+		"format 2": {strings.Replace(vcrOf("", "    content_length: -1\n    uncompressed: true\n    proto: HTTP/2.0\n    trailer: {x-sum: ['1']}\n"), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) {
+			x.Response.Chunked, x.Response.Uncompressed, x.Response.Proto = true, true, "HTTP/2.0"
+			x.Response.Trailer = http.Header{"X-Sum": {"1"}}
+		})},
+
+		"vcrpy": {vcrpyOf("    body: q\n", "    headers: {Transfer-Encoding: [chunked]}\n    body: {string: x}\n"), answer(func(x *cassettes.Interaction) {
+			body("x")(x)
+			x.Request.Body = []byte("q")
+		})},
+		"vcrpy in base64":         {vcrpyOf("", "    body: {base64_string: AP8=}\n"), answer(body("\x00\xff"))},
+		"vcrpy, an empty body":    {vcrpyOf("    body: null\n", "    body: {string: ''}\n"), answer(nil)},
+		"vcrpy, text of Python 2": {vcrpyOf("", "    body: {string: !!python/unicode 'x'}\n"), answer(body("x"))},
+		"vcrpy in JSON":           {`{"version": 1, "interactions": [{"request": {"method": "GET", "uri": "http://a.example/", "body": null}, "response": {"status": {"code": 200}, "body": {"string": "\ud83d\ude00\ud83d"}}}]}`, answer(body("😀\ufffd"))},
+
+		"HAR": {harOf("", `, "postData": {"text": "q"}`, `, "httpVersion": "h2", "content": {"text": "x"}, "headers": [{"name": ":status", "value": "200"}, {"name": "a", "value": "1"}, {"name": "a", "value": ["2"]}]`), har(func(x *cassettes.Interaction) {
+			body("x")(x)
+			x.Response.Proto, x.Request.Body = "HTTP/2.0", []byte("q")
+			x.Response.Header["A"] = []string{"1", "2"}
+		})},
+		"HAR, no content": {harOf("", "", `, "httpVersion": "http/3"`), har(func(x *cassettes.Interaction) { x.Response.Proto = "HTTP/3.0" })},
+		"HAR in base64":   {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}`), har(body("\x00\xff"))},
+		"HAR, a form":     {harOf("", `, "postData": {"params": [{"name": "a b", "value": "&"}, {"name": "c", "value": ""}]}`, ""), har(func(x *cassettes.Interaction) { x.Request.Body = []byte("a+b=%26&c=") })},
+		"HAR, decoded": {harOf("", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "GZIP"}, {"name": "content-length", "value": "21"}]`), har(func(x *cassettes.Interaction) {
+			body("x")(x)
+			x.Response.Uncompressed = true
+		})},
+		"HAR, bytes decoded": {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *cassettes.Interaction) {
+			body("\x00\xff")(x)
+			x.Response.Uncompressed = true
+		})},
+		"HAR, still encoded": {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}, "headers": [{"name": "content-encoding", "value": "br"}]`), har(func(x *cassettes.Interaction) {
+			body("\x00\xff")(x)
+			x.Response.Header.Set("Content-Encoding", "br")
+		})},
+		"HAR, no encoding": {harOf("", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "identity"}]`), har(func(x *cassettes.Interaction) {
+			body("x")(x)
+			x.Response.Header.Set("Content-Encoding", "identity")
+		})},
+		"Polly.JS": {harOf("Polly.JS", "", `, "content": {"text": "[\"1f\",\"8b08\"]"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *cassettes.Interaction) {
+			body("\x1f\x8b\x08")(x)
+			x.Response.Header.Set("Content-Encoding", "gzip")
+		})},
+		"Polly.JS in base64": {harOf("Polly.JS", "", `, "content": {"text": "[\"H4s=\",\"CA==\"]", "encoding": "base64"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *cassettes.Interaction) {
+			body("\x1f\x8b\x08")(x)
+			x.Response.Header.Set("Content-Encoding", "gzip")
+		})},
+		"Polly.JS, decoded": {harOf("Polly.JS", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *cassettes.Interaction) {
+			body("x")(x)
+			x.Response.Uncompressed = true
+		})},
+		"Polly.JS, a list as text": {harOf("Polly.JS", "", `, "content": {"text": "[\"1f\"]"}`), har(body(`["1f"]`))},
+		"a list as text": {harOf("another", "", `, "content": {"text": "[\"1f\"]"}, "headers": [{"name": "content-encoding", "value": "identity"}]`), har(func(x *cassettes.Interaction) {
+			body(`["1f"]`)(x)
+			x.Response.Header.Set("Content-Encoding", "identity")
+		})},
+		"HAR, no answer": {strings.Replace(harOf("", "", `, "_error": "net::ERR_FAILED"`), "200", "0", 1), har(func(x *cassettes.Interaction) {
+			x.Response = cassettes.Response{Ending: cassettes.Failed, Failure: "net::ERR_FAILED"}
+		})},
+		"HAR, cut": {harOf("", "", `, "_error": "net::ERR_FAILED", "content": {"text": "x"}`), har(func(x *cassettes.Interaction) {
+			body("x")(x)
+			x.Response.Ending, x.Response.Failure = cassettes.Cut, "net::ERR_FAILED"
+		})},
+
+		"httprr": {traceOf("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nA: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"HTTP/1.1 200 Fine\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n1\r\nx\r\n0\r\nX-Sum: 7\r\n\r\n"), answer(func(x *cassettes.Interaction) {
+			body("x")(x)
+			x.Request.Method, x.Response.Reason = "POST", "Fine"
+			x.Request.Header.Set("A", "1")
+			x.Response.Trailer = http.Header{"X-Sum": {"7"}}
+		})},
+		"httprr of HTTP/2": {traceOf("GET http://a.example/ HTTP/1.1\r\n\r\n", "HTTP/2.0 200 OK\r\nConnection: close\r\n\r\n"), answer(func(x *cassettes.Interaction) { x.Response.Proto = "HTTP/2.0" })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, _, err := convert.Read("x", []byte(c.src))
+			if err != nil || len(list) != 1 {
+				t.Fatalf("%d interactions, want 1; %v", len(list), err)
+			}
+			if diff := cmp.Diff(c.want, list[0], empty); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a file tells of itself is read, or else taken from the first date in it.
+func TestReadHead(t *testing.T) {
+	for src, want := range map[string]cassettes.Head{
+		harOf("a", "", ""): {By: "a", Recorded: time.Date(2026, 1, 2, 2, 4, 5, 678e6, time.UTC)},
+		strings.Replace(harOf("a", "", ""), "2026-", "", 1):                                                  {By: "a"},
+		strings.Replace(harOf("a", "", ""), "2026-", "0000-", 1):                                             {By: "a"},
+		strings.Replace(harOf("a", "", ""), "2026-01-02T03:04:05.678+01:00", "9999-12-31T23:59:59-01:00", 1): {By: "a"},
+		vcrTop + " []": {By: "go-vcr"},
+		vcrOf("", "    headers: {Date: ['Tue, 16 Aug 2022 13:59:35 GMT']}\n"):     {By: "go-vcr", Recorded: time.Date(2022, 8, 16, 13, 59, 35, 0, time.UTC)},
+		vcrpyOf("", "    headers: {Date: [yesterday]}\n    body: {string: ''}\n"): {By: "vcrpy"},
+		"httprr trace v1\n": {By: "httprr"},
+		string(cassettes.Encode(cassettes.Head{By: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, nil, nil)): {Match: "1", By: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+	} {
+		_, got, err := convert.Read("x", []byte(src))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", src, err, diff)
+		}
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	unknown := convert.ErrUnknown.Error()
+	old := "it is a list at the top, as vcrpy wrote before its version 1; have vcrpy migrate it: python -m vcr.migration FILE"
+	for src, want := range map[string]string{
+		"":                         "x: " + unknown,
+		"hello":                    "x: " + unknown,
+		"a: 1":                     "x: " + unknown,
+		"{}":                       "x: " + unknown,
+		`{"http_interactions":[]}`: "x: " + unknown,
+		"- request: !!python/object:vcr.request.Request {}": "x: " + old,
+		"[{}]":                         "x: " + old,
+		"version: 3\ninteractions: []": "x: " + unknown + ": the version of the cassette is 3; go-vcr has 1 and 2, vcrpy 1",
+		"a: b\n c: d":                  "x:2: mapping values are not allowed in this context",
+		"version: 1\ninteractions: 7":  "x:2: cannot unmarshal !!int `7` into []yaml.Node",
+		vcrTop + "- request:\n    url: http://a/\n  response:\n    code: many":                             "x:7: interaction 1: cannot unmarshal !!str `many` into int",
+		vcrOf("", "") + "- {request: {url: 'http://a/'}, response: {}}":                                    "x:9: interaction 2: the status of the response is 0, and has to be from 100 to 999",
+		vcrOf("", "") + "- {request: {url: 'http://a/'}, response: {code: 1000}}":                          "x:9: interaction 2: the status of the response is 1000, and has to be from 100 to 999",
+		vcrTop + "- {request: {url: '/v1'}, response: {code: 200}}":                                        `x:4: interaction 1: "/v1" is not a URL such as https://example.com/v1`,
+		vcrTop + "- {request: {url: 'http://a b/'}, response: {code: 200}}":                                `x:4: interaction 1: "http://a b/" is not a URL such as https://example.com/v1`,
+		vcrOf("    headers: {'a b': [c]}\n", ""):                                                           `x:4: interaction 1: "a b" is not the name of a header`,
+		vcrOf("", "    headers: {é: [c]}\n"):                                                               `x:4: interaction 1: "é" is not the name of a header`,
+		vcrOf("", "    headers: {'': [c]}\n"):                                                              `x:4: interaction 1: "" is not the name of a header`,
+		strings.Replace(vcrOf("", ""), "GET", "G T", 1):                                                    `x:4: interaction 1: "G T" is not a method such as POST`,
+		vcrOf("", "    status: \"200 a\\nb\"\n"):                                                           `x:4: interaction 1: " a\nb" cannot stand behind a status`,
+		vcrpyOf("", ""):                                                                                    "x:2: interaction 1: the response has no body",
+		vcrpyOf("    body: !!python/object/new:_io.BytesIO\n      state: x\n", "    body: {string: ''}\n"): "x:5: interaction 1: the body is an object of Python (!!python/object/new:_io.BytesIO); record it again with a body of bytes or text",
+		vcrpyOf("", "    body: {base64_string: '*'}\n"):                                                    "x:2: interaction 1: illegal base64 data at input byte 0",
+		" \n{\n\"log\":\n}":                                                "x:4: invalid character '}' looking for beginning of value",
+		"{\n\"log\":\n}":                                                   "x:3: invalid character '}' looking for beginning of value",
+		"{\"log\": {\n\"entries\": [\n{},\n[]]}}":                          "x:3: interaction 1: \"\" is not a URL such as https://example.com/v1",
+		harOf("", `, "headers": 7`, ""):                                    `x:3: interaction 1: there is a JSON number where it cannot be, at "request.headers"`,
+		harOf("", "", `, "content": {"size": 4}`):                          "x:2: interaction 1: the body of the response: it had 4 bytes, and the file does not have them; export it again with content",
+		harOf("", "", `, "content": {"text": "x", "encoding": "hex"}`):     "x:2: interaction 1: the body of the response: its encoding \"hex\" is not known; there is base64",
+		harOf("", `, "postData": {"text": "*", "encoding": "base64"}`, ""): "x:2: interaction 1: the body of the request: illegal base64 data at input byte 0",
+		harOf("Polly.JS", "", `, "content": {"text": "[\"x\"]"}, "headers": [{"name": "content-encoding", "value": "br"}]`): "x:2: interaction 1: the body of the response: encoding/hex: invalid byte: U+0078 'x'",
+		"httprr trace v1\n7\n":     `x:2: interaction 1: "7" is not the lengths of a request and its response, such as 375 769`,
+		"httprr trace v1\n-1 2\n":  `x:2: interaction 1: "-1 2" is not the lengths of a request and its response, such as 375 769`,
+		"httprr trace v1\n1 2\nab": "x:2: interaction 1: the trace breaks off: 3 bytes belong here, and 2 are left; record it again",
+		traceOf("abcd", ""):        "x:2: interaction 1: the request: malformed HTTP request \"abcd\"",
+		traceOf("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n", ""):                         "x:2: interaction 1: the body of the request: unexpected EOF",
+		traceOf("GET / HTTP/1.1\r\n\r\n", "abcd"):                                           "x:2: interaction 1: the response: malformed HTTP response \"abcd\"",
+		traceOf("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab"): "x:2: interaction 1: the body of the response: unexpected EOF",
+		"looptape-cassette 7\n": "x:1: the version of the format is not known: it is 7, and this program reads 1; use a looptape of the time when it was recorded, or record again",
+	} {
+		_, _, err := convert.Read("x", []byte(src))
+		if err == nil {
+			t.Errorf("%s\nno error, want %s", src, want)
+			continue
+		}
+		if diff := cmp.Diff(want, err.Error()); diff != "" {
+			t.Errorf("%s\n-want +got:\n%s", src, diff)
+		}
+		if _, ok := errors.AsType[*cassettes.FormatError](err); !ok {
+			t.Errorf("%s\na %T", src, err)
+		}
+	}
+}
+
+// What a format cannot hold at all is not written.
+func TestWriteErrors(t *testing.T) {
+	for want, c := range map[string]struct {
+		f convert.Format
+		x *cassettes.Interaction
+	}{
+		`"xml" is not a format that recordings are written in; there are [cassette go-vcr1 go-vcr2 har vcrpy]`: {"xml", answer(nil)},
+		`go-vcr1: interaction 1: parse ":": missing protocol scheme`:                                           {convert.GoVCR1, answer(func(x *cassettes.Interaction) { x.Request.URL = ":" })},
+		`go-vcr2: interaction 1: parse ":": missing protocol scheme`:                                           {convert.GoVCR2, answer(func(x *cassettes.Interaction) { x.Request.URL = ":" })},
+		`what was written cannot be read back: har:9: interaction 1: "A B" is not a method such as POST`:       {convert.HAR, answer(func(x *cassettes.Interaction) { x.Request.Method = "A B" })},
+		"vcrpy cannot hold the method of interaction 1":                                                        {convert.VCRPy, answer(func(x *cassettes.Interaction) { x.Request.Method = "" })},
+	} {
+		_, _, err := convert.Write(c.f, cassettes.Head{}, []*cassettes.Interaction{c.x})
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// Loss is something that a format could not say.
+type Loss struct {
+	// What was left out or changed, such as "the lane".
+	What string
+	// Of are the numbers of the interactions of which it was, from 1; there are none
+	// if it was of the recording.
+	Of []int
+}
+
+// Write writes a recording in a format, and tells what was left out. It is an error if
+// the format cannot hold a request, a status or a body.
+func Write(f Format, h cassettes.Head, list []*cassettes.Interaction) (text []byte, lost []Loss, err error) {
+	write, err := writer(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	var l ledger
+	kept, numbers := l.answered(f, list)
+	if text, err = write(h, kept); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f, err)
+	}
+	// What is lost is what does not come back.
+	back, head, err := Read(string(f), text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("what was written cannot be read back: %w", err)
+	}
+	for i, x := range kept {
+		if what := broken(x, back[i]); what != "" {
+			return nil, nil, fmt.Errorf("%s cannot hold the %s of interaction %d", f, what, numbers[i])
+		}
+		l.compare(facts(x), facts(back[i]), numbers[i])
+	}
+	l.compare(headFacts(h), headFacts(head))
+	return text, l, nil
+}
+
+// writer returns what writes a format.
+func writer(f Format) (func(cassettes.Head, []*cassettes.Interaction) ([]byte, error), error) {
+	switch f {
+	case Cassette:
+		return writeCassette, nil
+	case GoVCR1:
+		return writeGoVCR1, nil
+	case GoVCR2:
+		return writeGoVCR2, nil
+	case HAR:
+		return writeHAR, nil
+	case VCRPy:
+		return writeVCRPy, nil
+	}
+	return nil, fmt.Errorf("%q is not a format that recordings are written in; there are %v", f, Formats())
+}
+
+func writeCassette(h cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
+	return cassettes.Encode(h, nil, list), nil
+}
+
+// ledger is what was lost so far.
+type ledger []Loss
+
+// lose notes a loss.
+func (l *ledger) lose(what string, of ...int) {
+	i := slices.IndexFunc(*l, func(x Loss) bool { return x.What == what })
+	if i < 0 {
+		i = len(*l)
+		*l = append(*l, Loss{What: what})
+	}
+	(*l)[i].Of = append((*l)[i].Of, of...)
+}
+
+// answered returns what a format can hold of a recording: most have no requests without
+// an answer.
+func (l *ledger) answered(f Format, list []*cassettes.Interaction) (kept []*cassettes.Interaction, numbers []int) {
+	for i, x := range list {
+		if x.Response.Status == 0 && f != Cassette && f != HAR {
+			l.lose("the request, which got no answer", i+1)
+			continue
+		}
+		kept, numbers = append(kept, x), append(numbers, i+1)
+	}
+	return kept, numbers
+}
+
+// compare notes the facts that did not come back.
+func (l *ledger) compare(want, got []fact, of ...int) {
+	for i := range want {
+		if !reflect.DeepEqual(want[i], got[i]) {
+			l.lose(want[i].name, of...)
+		}
+	}
+}
+
+// broken names what of an interaction has to come back, and did not.
+func broken(want, got *cassettes.Interaction) string {
+	switch {
+	case want.Request.Method != got.Request.Method:
+		return "method"
+	case spelled(want.Request.URL) != spelled(got.Request.URL):
+		return "URL"
+	case !bytes.Equal(want.Request.Body, got.Request.Body):
+		return "body of the request"
+	case want.Response.Status != got.Response.Status:
+		return "status"
+	case !bytes.Equal(want.Response.Body, got.Response.Body):
+		return "body of the response"
+	}
+	return ""
+}
+
+// spelled is a URL as a client of Go spells it.
+func spelled(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	return u.String()
+}
+
+// fact is something of a recording that a format may not be able to say.
+type fact struct {
+	name  string
+	value any
+}
+
+func facts(x *cassettes.Interaction) []fact {
+	r := &x.Response
+	return []fact{
+		{"the lane", x.Lane},
+		{"the header of the request", filled(x.Request.Header)},
+		{"the trailer of the request", filled(x.Request.Trailer)},
+		{"the words behind the status", reason(r)},
+		{"the protocol", r.Proto},
+		{"the header of the response", filled(r.Header)},
+		{"the trailer of the response", filled(r.Trailer)},
+		{"whether the length of the body was told", r.Chunked},
+		{"that a compression was undone", r.Uncompressed},
+		{"the time to the header", r.Wait.Round(time.Millisecond)},
+		{"the pieces of the body and their times", append([]cassettes.Piece{}, r.Pieces...)},
+		{"how the answer ended", [2]string{string(r.Ending), r.Failure}},
+	}
+}
+
+func headFacts(h cassettes.Head) []fact {
+	return []fact{
+		{"when it was recorded", h.Recorded.Truncate(time.Second).UTC()},
+		{"what recorded it", h.By},
+		{"the servers of the proxy", len(h.Upstreams)},
+	}
+}
+
+// filled is a header, nil if it is empty.
+func filled(h http.Header) http.Header {
+	if len(h) == 0 {
+		return nil
+	}
+	return h
+}

@@ -1,0 +1,147 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// errOldVCRPy means that a cassette is one of vcrpy before its version 1.
+var errOldVCRPy = errors.New("it is a list at the top, as vcrpy wrote before its version 1; have vcrpy migrate it: python -m vcr.migration FILE")
+
+// document is the top of a cassette of go-vcr or vcrpy.
+type document[T any] struct {
+	Version      int `yaml:"version"`
+	Interactions []T `yaml:"interactions"`
+}
+
+// yaml reads a cassette of go-vcr or vcrpy.
+func (r *reader) yaml(src []byte) error {
+	var top yaml.Node
+	if err := yaml.Unmarshal(src, &top); err != nil {
+		return r.yamlError(err)
+	}
+	if len(top.Content) == 0 {
+		return ErrUnknown
+	}
+	switch top.Content[0].Kind {
+	case yaml.SequenceNode:
+		return errOldVCRPy
+	case yaml.MappingNode:
+	default:
+		return ErrUnknown
+	}
+	var doc document[yaml.Node]
+	if err := top.Decode(&doc); err != nil {
+		return r.yamlError(err)
+	}
+	if doc.Version == 0 {
+		return ErrUnknown
+	}
+	read, err := r.dialect(&doc)
+	if err != nil {
+		return err
+	}
+	for _, n := range doc.Interactions {
+		r.line = n.Line
+		x, err := read(&n)
+		if err != nil {
+			return r.wrong(r.yamlError(err))
+		}
+		if err := r.add(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dialect returns what reads the interactions of a document.
+func (r *reader) dialect(doc *document[yaml.Node]) (read func(*yaml.Node) (*cassettes.Interaction, error), err error) {
+	var first struct {
+		Request struct{ URI *yaml.Node }
+	}
+	if len(doc.Interactions) > 0 {
+		_ = doc.Interactions[0].Decode(&first) // what is wrong with it is told when it is read
+	}
+	switch {
+	case doc.Version == 1 && first.Request.URI != nil:
+		r.head.By = "vcrpy"
+		return readVCRPy, nil
+	case doc.Version == 1:
+		r.head.By = "go-vcr"
+		return readGoVCR1, nil
+	case doc.Version == 2:
+		r.head.By = "go-vcr"
+		return readGoVCR2, nil
+	}
+	return nil, fmt.Errorf("%w: the version of the cassette is %d; go-vcr has 1 and 2, vcrpy 1", ErrUnknown, doc.Version)
+}
+
+// decodeNode reads a node.
+func decodeNode[T any](n *yaml.Node) (out T, err error) {
+	err = n.Decode(&out)
+	return out, err
+}
+
+// yamlError is an error of YAML without the line that it tells of, which is noted.
+func (r *reader) yamlError(err error) error {
+	text := err.Error()
+	if all, ok := errors.AsType[*yaml.TypeError](err); ok {
+		text = "yaml: " + all.Errors[0]
+	}
+	var line int
+	if _, scan := fmt.Sscanf(text, "yaml: line %d:", &line); scan != nil {
+		return err
+	}
+	r.line = line
+	_, what, _ := strings.Cut(text, ": line ")
+	_, what, _ = strings.Cut(what, ": ")
+	return errors.New(what)
+}
+
+// json reads a HAR file, or a cassette of vcrpy in JSON.
+func (r *reader) json(src []byte) error {
+	var top struct {
+		Log          json.RawMessage
+		Interactions json.RawMessage
+	}
+	if err := json.Unmarshal(src, &top); err != nil {
+		return r.jsonError(err, len(r.src)-len(src))
+	}
+	switch {
+	case top.Log != nil:
+		return r.har(top.Log)
+	case top.Interactions == nil:
+		return ErrUnknown
+	}
+	// JSON is YAML but for the escapes of characters beyond U+FFFF.
+	var doc any
+	if err := json.Unmarshal(src, &doc); err != nil {
+		return err
+	}
+	var plain bytes.Buffer
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(doc); err != nil {
+		return err
+	}
+	defer func() { r.line = 0 }() // lines are not those of the file
+	return r.yaml(plain.Bytes())
+}
+
+// writeYAML writes a document as go-vcr and vcrpy lay it out.
+func writeYAML(doc any, indent int) ([]byte, error) {
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(indent)
+	if err := enc.Encode(doc); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), enc.Close()
+}
