@@ -37,8 +37,8 @@ var cannot = map[convert.Format][]string{
 	},
 }
 
-// clear takes out of an interaction what was lost.
-func clear(what string, x *cassettes.Interaction) {
+// forget takes out of an interaction what was lost.
+func forget(what string, x *cassettes.Interaction) {
 	switch what {
 	case "the lane":
 		x.Lane = ""
@@ -68,7 +68,7 @@ func without(lost []convert.Loss, list []*cassettes.Interaction) (out []*cassett
 		copied, gone := *x, false
 		for _, l := range lost {
 			if slices.Contains(l.Of, i+1) {
-				clear(l.What, &copied)
+				forget(l.What, &copied)
 				gone = gone || l.What == "the request, which got no answer"
 			}
 		}

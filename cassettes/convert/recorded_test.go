@@ -108,6 +108,9 @@ func holds(t *testing.T, path string, s *set) int {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
+	for i := range want { // the one secret in all of them that a response repeats
+		want[i].Got = strings.ReplaceAll(want[i].Got, "Bearer foo", "Bearer "+cassettes.Mark("foo"))
+	}
 	if diff := cmp.Diff(want, replayed(t, list)); diff != "" {
 		t.Errorf("%s, replayed (-want +got):\n%s", path, diff)
 	}
@@ -139,11 +142,15 @@ func comesBack(t *testing.T, path string, s *set, f convert.Format, head cassett
 // empty makes nil and empty bodies the same.
 var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })
 
-// replayed is what a client gets from a cassette.
+// replayed is what a client gets from a cassette, in which there are no secrets.
 func replayed(t *testing.T, list []*cassettes.Interaction) (got []exchange) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.tape")
-	if err := cassettes.Write(path, cassettes.Head{}, nil, list); err != nil {
+	safe := make([]*cassettes.Interaction, len(list))
+	for i, x := range list {
+		safe[i] = (&cassettes.Options{}).Redacted(x)
+	}
+	if err := cassettes.Write(path, cassettes.Head{}, nil, safe); err != nil {
 		t.Fatal(err)
 	}
 	c, err := cassettes.Open(path, nil)
