@@ -102,12 +102,8 @@ func appendURL(dst []byte, url string) []byte {
 func appendStatus(dst []byte, r *Response) []byte {
 	dst = append(append(dst, "< "...), r.Proto...)
 	dst = strconv.AppendInt(append(dst, ' '), int64(r.Status), 10)
-	reason := r.Reason
-	if reason == "" {
-		reason = http.StatusText(r.Status)
-	}
-	if reason != "" {
-		dst = append(append(dst, ' '), reason...)
+	if text := r.StatusText(); text != "" {
+		dst = append(append(dst, ' '), text...)
 	}
 	return append(dst, '\n')
 }

@@ -59,6 +59,14 @@ type Response struct {
 	Failure string
 }
 
+// StatusText is the words after the status: Reason, or else the usual ones.
+func (r *Response) StatusText() string {
+	if r.Reason != "" {
+		return r.Reason
+	}
+	return http.StatusText(r.Status)
+}
+
 // Piece is a part of a body.
 type Piece struct {
 	// After is the time since the piece before it, or since the header.

@@ -127,12 +127,8 @@ func recordedError(r *Response) error {
 
 // answer makes a response of a recorded one.
 func (o *Options) answer(r *http.Request, from *Response) *http.Response {
-	reason := from.Reason
-	if reason == "" {
-		reason = http.StatusText(from.Status)
-	}
 	resp := &http.Response{
-		Status: strconv.Itoa(from.Status) + " " + reason, StatusCode: from.Status, Proto: from.Proto,
+		Status: strconv.Itoa(from.Status) + " " + from.StatusText(), StatusCode: from.Status, Proto: from.Proto,
 		Header: from.Header, Uncompressed: from.Uncompressed, ContentLength: int64(len(from.Body)), Request: r,
 	}
 	resp.ProtoMajor, resp.ProtoMinor, _ = http.ParseHTTPVersion(from.Proto)

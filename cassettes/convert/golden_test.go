@@ -46,7 +46,7 @@ func sample() (cassettes.Head, []*cassettes.Interaction) {
 			},
 			{
 				Request:  cassettes.Request{Method: "GET", URL: "https://api.example.com/", Header: http.Header{}},
-				Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Header: http.Header{}, Body: []byte("\n\tlines\r\n"), Ending: cassettes.Cut, Failure: "unexpected EOF"},
+				Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Header: http.Header{}, Body: []byte("\n\tlines\n"), Ending: cassettes.Cut, Failure: "unexpected EOF"},
 			},
 			{
 				Request:  cassettes.Request{Method: "GET", URL: "https://gone.example.com/", Header: http.Header{}},

@@ -42,7 +42,7 @@ func harEntryOf(x *cassettes.Interaction, recorded time.Time) harEntry {
 			Cookies: []struct{}{}, Query: harQuery(x.Request.URL), HeadersSize: -1, BodySize: float64(len(x.Request.Body)),
 		},
 		Response: harResponse{
-			Status: x.Response.Status, Reason: reason(&x.Response), Proto: x.Response.Proto, Headers: harFields(x.Response.Header),
+			Status: x.Response.Status, Reason: x.Response.StatusText(), Proto: x.Response.Proto, Headers: harFields(x.Response.Header),
 			Cookies: []struct{}{}, Redirect: x.Response.Header.Get("Location"), HeadersSize: -1, BodySize: float64(len(x.Response.Body)),
 			Content: harContent{float64(len(x.Response.Body)), harBodyOf(x.Response.Header, x.Response.Body)}, Failure: x.Response.Failure,
 		},

@@ -120,17 +120,9 @@ func unframed(h http.Header) http.Header {
 	return h
 }
 
-// reason is what stands behind a status.
-func reason(r *cassettes.Response) string {
-	if r.Reason != "" {
-		return r.Reason
-	}
-	return http.StatusText(r.Status)
-}
-
 // statusLine is a status with what stands behind it.
 func statusLine(r *cassettes.Response) string {
-	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + reason(r))
+	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + r.StatusText())
 }
 
 // contentLength is what http.Response has in a field of this name.

@@ -111,7 +111,7 @@ func writeVCRPy(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error)
 			Request: vcrpyRequest{Body: vcrpyBody{bytes: x.Request.Body}, Headers: headersOf(x.Request.Header), Method: text(x.Request.Method), URI: text(x.Request.URL)},
 			Response: vcrpyResponse{
 				Body: &vcrpyBody{bytes: x.Response.Body, nested: true}, Headers: headersOf(x.Response.Header),
-				Status: vcrpyStatus{Code: x.Response.Status, Message: text(reason(&x.Response))},
+				Status: vcrpyStatus{Code: x.Response.Status, Message: text(x.Response.StatusText())},
 			},
 		})
 	}

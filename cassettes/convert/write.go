@@ -142,7 +142,7 @@ func facts(x *cassettes.Interaction) []fact {
 		{"the lane", x.Lane},
 		{"the header of the request", filled(x.Request.Header)},
 		{"the trailer of the request", filled(x.Request.Trailer)},
-		{"the words behind the status", reason(r)},
+		{"the words behind the status", r.StatusText()},
 		{"the protocol", r.Proto},
 		{"the header of the response", filled(r.Header)},
 		{"the trailer of the response", filled(r.Trailer)},

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+func newCassetteShow(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "show FILE NUMBER",
+		Short: "Show one interaction as request and response",
+		Long: `show prints the interaction with this number, from 1, as its request and its
+response. JSON is indented; bodies that are not text are told by their length.
+--body prints one body as it is, byte for byte.
+
+` + recordings + `
+
+Exit status: 0, or 2 if it cannot be read or there is no such number.`,
+		Example: "  looptape cassette show weather.tape 2 --body response > answer.json",
+		Args:    needArguments(2, "a file and a number"),
+	}
+	body := c.Flags().String("body", "", "print only this body: `request or response`")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		list, _, err := w.readRecording(args[0])
+		if err != nil {
+			return err
+		}
+		n, err := strconv.Atoi(args[1])
+		if err != nil || n < 1 || n > len(list) {
+			return fmt.Errorf("%s: there is no interaction %s, but %s; looptape cassette ls lists them", args[0], args[1], count(len(list), "interaction"))
+		}
+		x := list[n-1]
+		var out []byte
+		switch *body {
+		case "":
+			out = dialogue(x)
+		case "request":
+			out = x.Request.Body
+		case "response":
+			out = x.Response.Body
+		default:
+			return fmt.Errorf("--body %s: there are request and response", *body)
+		}
+		_, err = w.out.Write(out)
+		return err
+	}
+	return c
+}
+
+// dialogue is an interaction for people to read.
+func dialogue(x *cassettes.Interaction) []byte {
+	var out bytes.Buffer
+	r := &x.Response
+	showLines(&out, x.Request.Method+" "+x.Request.URL)
+	showMessage(&out, x.Request.Header, x.Request.Body, x.Request.Trailer)
+	if r.Status != 0 {
+		showLines(&out, "", fmt.Sprintf("%s %d %s", r.Proto, r.Status, r.StatusText()))
+		showMessage(&out, r.Header, r.Body, r.Trailer)
+	}
+	if r.Ending != "" {
+		showLines(&out, "", strings.TrimSuffix("("+string(r.Ending)+": "+r.Failure, ": ")+")")
+	}
+	return out.Bytes()
+}
+
+// showMessage prints what stands behind the first line of a request or a response.
+func showMessage(out *bytes.Buffer, header http.Header, body []byte, trailer http.Header) {
+	showLines(out, headerLines(header)...)
+	var indented bytes.Buffer
+	switch {
+	case len(body) == 0:
+	case !printable(body):
+		fmt.Fprintf(out, "\n(not text; %s)\n", count(len(body), "byte"))
+	case json.Indent(&indented, body, "", "  ") == nil:
+		fmt.Fprintf(out, "\n%s\n", bytes.TrimSpace(indented.Bytes()))
+	default:
+		fmt.Fprintf(out, "\n%s\n", bytes.TrimRight(body, "\r\n"))
+	}
+	if len(trailer) > 0 {
+		showLines(out, append([]string{""}, headerLines(trailer)...)...)
+	}
+}
+
+// showLines prints lines, and quotes those that would do more to a terminal.
+func showLines(out io.Writer, lines ...string) {
+	for _, line := range visible([][]string{lines})[0] {
+		_, _ = fmt.Fprintln(out, line) // into memory
+	}
+}
+
+// headerLines are the fields of a header in the order of their names.
+func headerLines(h http.Header) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for _, v := range h[name] {
+			lines = append(lines, name+": "+v)
+		}
+	}
+	return lines
+}
+
+// printable reports whether a terminal shows a body as it is.
+func printable(body []byte) bool {
+	return utf8.Valid(body) && !bytes.ContainsFunc(body, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
+	})
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+)
+
+// What a terminal would obey is quoted, and what stands in a script file is not all that
+// an answer may be.
+func TestDialogue(t *testing.T) {
+	got := string(dialogue(&cassettes.Interaction{
+		Request: cassettes.Request{
+			Method: "GET", URL: "http://a.example/\x1b[2J", Header: http.Header{"A": {"\x1b[2J"}}, Body: []byte("\x1b"),
+			Trailer: http.Header{"B": {"1"}},
+		},
+		Response: cassettes.Response{Status: 599, Reason: "\a", Proto: "HTTP/1.1", Body: []byte(" a\tb\r\n\r\n"), Ending: cassettes.Cancelled},
+	}))
+	want := `"GET http://a.example/\x1b[2J"
+"A: \x1b[2J"
+
+(not text; 1 byte)
+
+B: 1
+
+"HTTP/1.1 599 \a"
+
+ a	b
+
+(cancelled)
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Many interactions are counted, not named.
+func TestTellLost(t *testing.T) {
+	w, _, err := atTerminal(nil)
+	eleven := make([]int, 11)
+	if failed := w.tellLost("a.har", "har", []convert.Loss{{What: "the lane", Of: eleven}, {What: "the header", Of: eleven[1:]}}); failed != nil {
+		t.Fatal(failed)
+	}
+	want := "looptape: not in a.har, since har cannot say it:\n  the lane (11 interactions)\n  the header (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)\n"
+	if diff := cmp.Diff(want, err.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
