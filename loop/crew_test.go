@@ -76,14 +76,16 @@ func TestCrewKeepsLimit(t *testing.T) {
 			runtime.Goexit()
 		}
 		all := []func(){f, exits, exits, exits, f, exits, f}
-		c.Go(all...)
-		for left := len(all); left > 0; left-- {
-			synctest.Wait()
-			if got, want := len(here), min(left, limit); got != want {
-				t.Fatalf("with %d left, %d functions run at once, want %d", left, got, want)
+		for round := range 3 { // the second time with workers that wait
+			c.Go(all...)
+			for left := len(all); left > 0; left-- {
+				synctest.Wait()
+				if got, want := len(here), min(left, limit); got != want {
+					t.Fatalf("round %d, with %d left, %d functions run at once, want %d", round, left, got, want)
+				}
+				<-here
+				gate <- struct{}{}
 			}
-			<-here
-			gate <- struct{}{}
 		}
 	})
 }
