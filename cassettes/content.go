@@ -2,6 +2,7 @@ package cassettes
 
 import (
 	"cmp"
+	"mime"
 	"net/url"
 	"slices"
 	"strconv"
@@ -21,13 +22,14 @@ func (m matching) content(r *Request) content {
 	if m.own != nil {
 		return content{text: m.own(r)}
 	}
-	body := decode(r.Header, r.Body).plain
-	if form, err := url.ParseQuery(string(body)); err == nil && contentType(r) == urlencoded {
+	body, contentType := decode(r.Header, r.Body).plain, r.Header.Get("Content-Type")
+	kind, params, _ := mime.ParseMediaType(contentType)
+	if form, err := url.ParseQuery(string(body)); err == nil && kind == urlencoded {
 		form = m.counting(form)
 		return content{form: form, text: form.Encode()}
 	}
-	if !jsonio.Valid(body) {
-		return content{text: string(m.appendBody(nil, r.Header.Get("Content-Type"), body))}
+	if params["boundary"] != "" || !jsonio.Valid(body) {
+		return content{text: string(m.appendBody(nil, contentType, body))}
 	}
 	d := jsonio.NewDec(jsonio.View(body))
 	return content{json: m.tree(&d, nil), text: string(body)}
@@ -81,8 +83,7 @@ type member struct {
 
 // tree reads the next value, to which a path leads.
 func (m matching) tree(d *jsonio.Dec, path []string) *tree {
-	ahead := *d
-	v := &tree{text: ahead.Raw()}
+	v, from := &tree{}, d.Offset()
 	add := func(name string) {
 		at := append(path, name)
 		if m.isVolatile(at) {
@@ -111,9 +112,11 @@ func (m matching) tree(d *jsonio.Dec, path []string) *tree {
 		}
 	case '"':
 		v.text = string(jsonio.AppendString(nil, d.String()))
+		return v
 	default:
 		d.Skip()
 	}
+	v.text = d.Since(from)
 	return v
 }
 

@@ -69,15 +69,19 @@ func (d *differences) word(where, was, now string) {
 func (d *differences) url(m matching, was, now string) {
 	a, errA := url.Parse(was)
 	b, errB := url.Parse(now)
-	if errA != nil || errB != nil {
+	if was, now = m.url(was), m.url(now); errA != nil || errB != nil {
 		d.word("URL", was, now)
 		return
 	}
+	above := len(*d)
 	d.word("URL scheme", a.Scheme, b.Scheme)
 	d.word("URL user", a.User.String(), b.User.String())
 	d.word("URL host", a.Host, b.Host)
 	d.word("URL path", a.EscapedPath(), b.EscapedPath())
 	d.fields("query", m.counting(a.Query()), m.counting(b.Query()))
+	if len(*d) == above { // a question mark without a query, say
+		d.word("URL", was, now)
+	}
 }
 
 // fields adds the fields of a query or a form that differ.

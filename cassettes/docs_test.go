@@ -1,21 +1,15 @@
 package cassettes
 
 import (
-	"os"
-	"strings"
+	"bytes"
 	"testing"
 	"time"
 )
 
 // The document shows a cassette that can be read.
 func TestDocument(t *testing.T) {
-	page, err := os.ReadFile("../docs/cassette-format.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(page), "```text\n")
-	text, _, _ := strings.Cut(rest, "```\n")
-	f, err := Parse("weather.tape", []byte(text))
+	text := shownFile(t)
+	f, err := Parse("weather.tape", text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +20,7 @@ func TestDocument(t *testing.T) {
 		}
 		list = append(list, x)
 	}
-	if got := string(Encode(f.Head, nil, list)); got != text || f.Recorded != time.Unix(1795250000, 0).UTC() {
+	if got := Encode(f.Head, nil, list); !bytes.Equal(got, text) || f.Recorded != time.Unix(1795250000, 0).UTC() {
 		t.Errorf("what is shown is not what is written:\n%s", got)
 	}
 }

@@ -140,6 +140,20 @@ func drawFile(t *rapid.T) (text []byte, head Head, list []*Interaction) {
 // empty makes nil and empty the same.
 var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })
 
+// Every body is restored byte for byte; -rapid.checks=1000000 draws a million.
+func TestBodiesBothWays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		body := drawBody(t, "body")
+		pieces := drawPieces(t, body, rapid.Bool().Draw(t, "of events"))
+		text, f := appendBody(nil, '<', body, pieces != nil, pieces)
+		b := &block{rest: append(text, "---\n"...)}
+		lines := b.lines('<')
+		if got, err := f.restore(nil, '<', lines); err != nil || !bytes.Equal(got, body) || string(b.rest) != "---\n" {
+			t.Fatalf("%s gives %q, %v, want %q\n%s", f, got, err, body, text)
+		}
+	})
+}
+
 func TestFileBothWays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, head, want := drawFile(t)

@@ -188,13 +188,18 @@ func readJournal(path string) (text []byte, lost int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	return wholeOf(path+journalEnd, text)
+}
+
+// wholeOf is what is whole in the text of a journal, as readJournal returns it.
+func wholeOf(name string, text []byte) (whole []byte, lost int, err error) {
 	at := bytes.Index(text, []byte("\n\n"))
 	if at < 0 { // it broke off before there was anything
 		return nil, len(text), nil
 	}
 	f := &File{text: text}
 	if line, err := f.head(); err != nil {
-		return nil, 0, &FormatError{File: path + journalEnd, Line: line, Err: err}
+		return nil, 0, &FormatError{File: name, Line: line, Err: err}
 	}
 	rest := text[at+2:]
 	var frames []frame

@@ -61,8 +61,9 @@ func (m matching) text(lane string, r *Request) []byte {
 	return plainRedacted(dst)
 }
 
-// url is the URL with its query in the order of the names.
+// url is the URL as a file has it, with its query in the order of the names.
 func (m matching) url(text string) string {
+	text = string(appendURL(nil, text))
 	u, err := url.Parse(text)
 	if err != nil {
 		return text

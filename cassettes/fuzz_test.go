@@ -1,0 +1,107 @@
+package cassettes
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// shownFile is the cassette of the document.
+func shownFile(t testing.TB) []byte {
+	page, err := os.ReadFile("../docs/cassette-format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```text\n")
+	text, _, _ := strings.Cut(rest, "```\n")
+	return []byte(text)
+}
+
+// A file is read or refused, by line; what can be sealed again is a cassette then, of
+// which nothing is changed.
+func FuzzParse(f *testing.F) {
+	f.Add(shownFile(f))
+	f.Add([]byte("looptape-cassette 1\n\n=== 1 GET x -> failed 1s\n>\n<! failed \"a\"\n--- > text 0 00000000 < text 0 00000000 pieces 0+0ms key 1\n\n=== end 1 interaction crc 00000000\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := Parse("x", bytes.Clone(text))
+		if err != nil {
+			if at, ok := errors.AsType[*FormatError](err); !ok || at.Line < 0 || at.Line > bytes.Count(text, []byte("\n"))+2 {
+				t.Fatalf("the error %v is of no line", err)
+			}
+		} else {
+			readAll(t, file)
+		}
+		sealed, _, err := Reseal("x", bytes.Clone(text))
+		if err != nil {
+			return
+		}
+		file, err = Parse("x", sealed)
+		if err != nil {
+			t.Fatalf("sealed: %v\n%s", err, sealed)
+		}
+		readAll(t, file)
+		again, changed, err := Reseal("x", sealed)
+		if err != nil || changed != nil || !bytes.Equal(again, sealed) {
+			t.Fatalf("sealed twice: %v, %q\n%s\n%s", err, changed, sealed, again)
+		}
+	})
+}
+
+func readAll(t *testing.T, f *File) {
+	t.Helper()
+	for _, err := range f.All() {
+		if _, ok := errors.AsType[*FormatError](err); err != nil && !ok {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What is whole of a journal is a cassette, and the rest is counted.
+func FuzzJournal(f *testing.F) {
+	f.Add([]byte("looptape-cassette 1\nmatch 1\n\n=== frame 0 00000000\n=== frame 9 12345678\n=== 1 GET"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		whole, lost, err := wholeOf("x", bytes.Clone(text))
+		if err != nil || whole == nil {
+			return
+		}
+		file, err := Parse("x", whole)
+		if err != nil || lost < 0 || lost > len(text) {
+			t.Fatalf("%d bytes lost: %v\n%s", lost, err, whole)
+		}
+		readAll(t, file)
+	})
+}
+
+// Requests of two keys differ in something that is told, and one is its own nearest.
+func FuzzMatch(f *testing.F) {
+	f.Add("application/json", []byte(`{"a":[1,{"b":"x"}],"id":1}`), []byte(`{"id":2,"a":[1,{"b":"y"},null]}`), "/id", "https://a.example/x?a=1", "http://b.example/?a=2&b")
+	f.Add("application/x-www-form-urlencoded", []byte("a=1&b=%20"), []byte("b=+&a=2"), "?a", "/", "/#x")
+	f.Add("multipart/form-data; boundary=x", []byte("--x\r\na"), []byte("--x\r\n\x00"), "", "%", ":")
+	f.Fuzz(func(t *testing.T, kind string, a, b []byte, volatile, urlA, urlB string) {
+		m := matching{volatile: []string{volatile}}
+		request := func(url string, body []byte) *Interaction {
+			return &Interaction{Request: Request{Method: "POST", URL: url, Header: http.Header{"Content-Type": {kind}}, Body: body}}
+		}
+		was, now := request(urlA, a), request(urlB, b)
+		found := m.between(was, "", &now.Request)
+		if len(found) == 0 && m.key("", &was.Request) != m.key("", &now.Request) {
+			t.Fatalf("the keys are of different requests, and nothing differs:\n%s\n%s", m.text("", &was.Request), m.text("", &now.Request))
+		}
+		one, other := m.content(&was.Request), m.content(&now.Request)
+		if like := one.like(other); like != other.like(one) || !(like >= 0 && like <= 1) || one.like(one) != 1 {
+			t.Fatalf("alike by %v and %v, to itself %v", like, other.like(one), one.like(one))
+		}
+		miss := &MissError{Nearest: &Nearest{Differences: found, Message: found.message(one, other)}}
+		if lines := strings.Count(miss.Error(), "\n"); lines > mostLines+10 {
+			t.Fatalf("%d lines:\n%v", lines, miss)
+		}
+		if diff := cmp.Diff(differences(nil), m.between(was, "", &was.Request)); diff != "" {
+			t.Fatalf("a request differs from itself:\n%s", diff)
+		}
+	})
+}

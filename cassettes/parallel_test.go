@@ -1,0 +1,82 @@
+package cassettes_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// requests is how many similar requests are sent at once; more by -requests.
+var requests = flag.Int("requests", 4000, "how many similar requests are replayed in parallel")
+
+// Of similar requests in parallel each gets its own answer: those of its lane, and of
+// those that are the same, each one once.
+func TestSimilarRequestsInParallel(t *testing.T) {
+	const lanes, same, clients = 4, 2, 4
+	body := func(n int) string { return chat("", "The same question again, of number", "I look.", fmt.Sprint(n)) }
+	lane := func(n int) string { return fmt.Sprint("agent-", n%lanes) }
+	list := make([]*cassettes.Interaction, *requests)
+	for n := range list {
+		x := &cassettes.Interaction{Lane: lane(n), Request: question{body: body(n / lanes / same)}.request()}
+		x.Response = cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: fmt.Append(nil, n)}
+		list[n] = x
+	}
+	path := filepath.Join(t.TempDir(), "p.tape")
+	if err := cassettes.Write(path, cassettes.Head{}, nil, list); err != nil {
+		t.Fatal(err)
+	}
+	play := open(t, path, cassettes.Options{})
+	got := make([]atomic.Int32, len(list))
+	var wrong atomic.Int32
+	var all sync.WaitGroup
+	for client := range lanes * clients {
+		all.Go(func() {
+			for n := client; n < len(list); n += lanes * clients {
+				answer, err := answerTo(t, play, lane(n), body(n/lanes/same))
+				var was int
+				_, scanned := fmt.Sscan(answer, &was)
+				if err != nil || scanned != nil || lane(was) != lane(n) || was/lanes/same != n/lanes/same {
+					wrong.Add(1)
+					t.Errorf("request %d got the answer %q: %v", n, answer, err)
+					return
+				}
+				got[was].Add(1)
+			}
+		})
+	}
+	all.Wait()
+	for n := range got {
+		if times := got[n].Load(); times != 1 {
+			wrong.Add(1)
+			t.Errorf("answer %d was given %d times", n, times)
+		}
+	}
+	t.Logf("%d wrong answers to %d requests", wrong.Load(), len(list))
+	if err := play.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// answerTo is the body of the answer to a request of a lane.
+func answerTo(t *testing.T, to http.RoundTripper, lane, body string) (string, error) {
+	req, err := http.NewRequestWithContext(t.Context(), "POST", api, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set(cassettes.LaneHeader, lane)
+	resp, err := to.RoundTrip(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }() // it is read
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
+}
