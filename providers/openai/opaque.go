@@ -20,10 +20,12 @@ type dialect struct {
 // of Chat Completions says.
 var chatOwn = dialect{"chat:", []string{"audio", "cache_control", "extra_content", "name", "prefix"}}
 
-// responsesOwn are those of the items of Responses, and of their pieces.
-var responsesOwn = dialect{"responses:", []string{
-	"action", "annotations", "content", "detail", "encrypted_content", "file_id", "id", "logprobs", "namespace", "phase", "summary",
-}}
+// responsesOwn are those of the items of Responses.
+var responsesOwn = dialect{"responses:", []string{"action", "content", "encrypted_content", "id", "namespace", "phase", "summary"}}
+
+// pieceOwn are those of the pieces of their content. A text of the assistant has them
+// beside those of its item.
+var pieceOwn = dialect{"responses_content:", []string{"annotations", "detail", "file_id", "logprobs"}}
 
 // keep returns the name by which a member of the wire is kept.
 func (d dialect) keep(key string) string {

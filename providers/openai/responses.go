@@ -30,13 +30,14 @@ import (
 // # Opaque data
 //
 // Each part carries the members of its item (or of its piece of content) that have
-// no field of their own, by their names on the wire, or with "responses:" before them
-// if this package does not know them: {"id":"fc_…"} on a call,
+// no field of their own, by their names on the wire, or, if this package does not know
+// them, with "responses:" before those of an item and "responses_content:" before those
+// of a piece: {"id":"fc_…"} on a call,
 // {"id":"rs_…","summary":[…],"encrypted_content":"…"} on reasoning,
 // {"id":"msg_…","annotations":[…]} on text. Items of other kinds are calls with
-// ProviderExecuted if the provider ran them, and Unknown if not, with the
-// whole item. All of it is echoed where it stood, unless the provider would refuse
-// it: an id that came twice, reasoning with nothing behind it.
+// ProviderExecuted if the provider ran them, and Unknown if not, with the whole item.
+// All of it is echoed where it stood, unless the provider would refuse it: an id that
+// came twice, reasoning with nothing behind it.
 //
 // Members of the response that the API does not document are in the opaque data of the
 // message, within a member "responses_answer", but for what repeats the request, tells

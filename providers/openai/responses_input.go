@@ -68,7 +68,7 @@ func (w *inputWriter) said(m *llm.Message) error {
 	}
 	w.dst = appendFirst(w.dst, "role", role)
 	w.itemID(m.Opaque)
-	w.dst = appendOpaque(w.dst, m.Opaque, func(key string) bool {
+	w.dst = responsesOwn.append(w.dst, m.Opaque, func(key string) bool {
 		return key == "role" || key == "id" || key == "type" || key == "content" || key == "status"
 	})
 	w.dst = appendKey(w.dst, "content")
@@ -122,7 +122,7 @@ func (w *inputWriter) piece(p llm.Part, sound bool) error {
 	switch p := p.(type) {
 	case llm.Text:
 		w.dst = appendWord(appendFirst(w.dst, "type", "input_text"), "text", p.Text)
-		w.dst = append(appendOpaque(w.dst, p.Opaque, ownPiece), '}')
+		w.dst = append(pieceOwn.append(w.dst, p.Opaque, ownPiece), '}')
 		return nil
 	case llm.Media:
 		return w.media(&p, sound)
@@ -193,7 +193,7 @@ func (w *inputWriter) media(m *llm.Media, sound bool) error {
 		}
 		w.source("file_data", "file_url", m)
 	}
-	w.dst = append(appendOpaque(w.dst, m.Opaque, ownPiece), '}')
+	w.dst = append(pieceOwn.append(w.dst, m.Opaque, ownPiece), '}')
 	return nil
 }
 
@@ -255,7 +255,7 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 	} else if err := w.content(r.Content, ".content", false); err != nil {
 		return err
 	}
-	w.dst = append(appendOpaque(w.dst, r.Opaque, ownItem), '}')
+	w.dst = append(responsesOwn.append(w.dst, r.Opaque, ownItem), '}')
 	return nil
 }
 

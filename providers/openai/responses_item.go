@@ -215,7 +215,7 @@ func readContentPiece(d *jsonio.Dec) (p contentPiece) {
 			}
 			p.opaque.add(d, key)
 		default:
-			p.opaque.add(d, responsesOwn.keep(key))
+			p.opaque.add(d, pieceOwn.keep(key))
 		}
 	}
 	p.raw = d.Since(from)

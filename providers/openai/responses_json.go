@@ -35,12 +35,12 @@ func appendSound(dst []byte, key, raw string) []byte {
 	return append(appendKey(dst, key), wellFormed(string(jsonio.AppendRaw(nil, []byte(raw))))...)
 }
 
-// appendOpaque appends the members of opaque data that own does not take out,
-// each with the comma before it, but for those of other protocols: a history may
-// have begun with another provider.
-func appendOpaque(dst []byte, opaque json.RawMessage, own func(key string) bool) []byte {
+// append appends the members of opaque data that own does not take out, each with the
+// comma before it, but for those of other dialects: a history may have begun with
+// another provider.
+func (d dialect) append(dst []byte, opaque json.RawMessage, own func(key string) bool) []byte {
 	eachMember(opaque, func(key, raw string) {
-		if name, ok := responsesOwn.wire(key); ok && !own(name) {
+		if name, ok := d.wire(key); ok && !own(name) {
 			dst = appendSound(dst, name, raw)
 		}
 	})

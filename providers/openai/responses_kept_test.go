@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/openai"
 )
@@ -57,5 +59,46 @@ func TestResponsesMembersStay(t *testing.T) {
 	without := llm.Assistant(helloParts...)
 	if got, want := said(t, openai.Responses{}, "input", turn), said(t, openai.Responses{}, "input", without); got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Members that are not known of an item and of the pieces of its content come back where
+// they stood, streamed and not.
+func TestResponsesPlaces(t *testing.T) {
+	item := `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a","x":1},{"type":"output_text","text":"b","id":"p","detail":"low","x":2}],"id":"msg_1","detail":"high","x":3}`
+	want := []llm.Part{
+		llm.Text{Text: "a", Opaque: raw(`{"id":"msg_1","responses:detail":"high","responses:x":3,"responses_content:x":1}`)},
+		llm.Text{Text: "b", Opaque: raw(`{"id":"msg_1","responses:detail":"high","responses:x":3,"responses_content:id":"p","detail":"low","responses_content:x":2}`)},
+	}
+	piece := `{"type":"response.content_part.done","part":{"type":"output_text","text":"a","x":1}}`
+	second := strings.Replace(textDelta(0, "b"), `"content_index":0`, `"content_index":1`, 1)
+	begun := strings.Replace(messageAdded, `"content":[]`, `"detail":"high","x":3,"content":[]`, 1)
+	wire := stream(created, begun, textDelta(0, "a"), piece, second, `{"type":"response.output_item.done","item":`+item+`}`, completed)
+	got, err := readAnswer(`{"status":"completed","output":[` + item + `]}`)
+	if diff := cmp.Diff(want, got.Parts); diff != "" || err != nil {
+		t.Errorf("buffered: %v (-want +got):\n%s", err, diff)
+	}
+	got, err = readStream(strings.NewReader(wire))
+	if diff := cmp.Diff(want, got.Parts); diff != "" || err != nil {
+		t.Errorf("streamed: %v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff("["+item+"]", said(t, openai.Responses{}, "input", llm.Assistant(want...))); diff != "" {
+		t.Errorf("sent back (-want +got):\n%s", diff)
+	}
+	again, err := readAnswer(encodeAnswer(t, got))
+	if diff := cmp.Diff(want, again.Parts); diff != "" || err != nil {
+		t.Errorf("written again: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// What opaque data says of a member that the codec writes itself is not written beside it.
+func TestResponsesOwnMembers(t *testing.T) {
+	text := llm.Text{Text: "a", Opaque: raw(`{"responses_content:text":"b","responses:role":"user"}`)}
+	for place, got := range map[string]string{
+		"a request": said(t, openai.Responses{}, "input", llm.Assistant(text)), "an answer": encodeAnswer(t, &llm.Turn{Parts: []llm.Part{text}, Finish: llm.FinishStop}),
+	} {
+		if strings.Contains(got, `"b"`) || strings.Contains(got, `"role":"user"`) {
+			t.Errorf("%s: %s", place, got)
+		}
 	}
 }

@@ -249,12 +249,12 @@ func (it *outItem) append(dst []byte, status string) []byte {
 			dst = it.appendPiece(dst, string(it.text))
 		}
 		dst = append(dst, `],"role":"assistant"`...)
-		return append(appendOpaque(dst, it.opaque, func(key string) bool { return ownItem(key) || ofPiece(key) }), '}')
+		return append(responsesOwn.append(dst, it.opaque, ownItem), '}')
 	}
 	key := it.argsKey()
 	dst = appendWord(appendWord(dst, key, string(it.text)), "call_id", it.callID)
 	dst = appendWord(dst, "name", it.name)
-	return append(appendOpaque(dst, it.opaque, ownItem), '}')
+	return append(responsesOwn.append(dst, it.opaque, ownItem), '}')
 }
 
 // appendThought appends what a reasoning item has beside its id and type.
@@ -262,7 +262,7 @@ func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
 	if member(it.opaque, "content") == nil {
 		dst = append(dst, `,"content":[]`...)
 	}
-	dst = append(appendOpaque(dst, it.opaque, func(key string) bool {
+	dst = append(responsesOwn.append(dst, it.opaque, func(key string) bool {
 		return key == "id" || key == "type" || key == "status" || key == "summary"
 	}), `,"summary":`...)
 	summary := member(it.opaque, "summary")
@@ -298,6 +298,4 @@ func (it *outItem) appendPiece(dst []byte, said string) []byte {
 }
 
 // appendNotes appends what of the opaque data is the piece's.
-func (it *outItem) appendNotes(dst []byte) []byte {
-	return appendOpaque(dst, it.opaque, func(key string) bool { return !ofPiece(key) })
-}
+func (it *outItem) appendNotes(dst []byte) []byte { return pieceOwn.append(dst, it.opaque, ownPiece) }

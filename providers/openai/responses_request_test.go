@@ -68,7 +68,7 @@ func TestResponsesRequests(t *testing.T) {
 		{"a model and a system prompt, buffered", llm.Request{Model: "gpt-5", System: "Be brief.", Delivery: llm.Buffered}, `{"model":"gpt-5","instructions":"Be brief.","input":[],` + standing + `}`},
 		{"messages", llm.Request{Messages: []llm.Message{
 			system("", llm.Text{Text: "s"}), system(`{"role":"developer"}`, llm.Text{Text: "d"}), llm.User("hi"), user(),
-			user(llm.Text{Text: "a"}, llm.Text{Text: "b", Opaque: raw(`{"responses:x":1}`)}), user(llm.Text{Text: "c", Opaque: raw(`{"responses:x":1}`)}),
+			user(llm.Text{Text: "a"}, llm.Text{Text: "b", Opaque: raw(`{"responses_content:x":1}`)}), user(llm.Text{Text: "c", Opaque: raw(`{"responses_content:x":1}`)}),
 			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "e"}}, Opaque: raw(`{"id":"msg_7","responses:x":[1]}`)},
 		}}, `{"input":[{"role":"system","content":"s"},{"role":"developer","content":"d"},{"role":"user","content":"hi"},{"role":"user","content":""},` +
 			`{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b","x":1}]},{"role":"user","content":[{"type":"input_text","text":"c","x":1}]},` +
@@ -176,7 +176,7 @@ func TestResponsesRequestsMended(t *testing.T) {
 		{"an item in a tool message", "input", `[{"type":"mcp_approval_response","approve":true}]`, llm.Request{Messages: []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{llm.Unknown{Raw: raw(`{"type":"mcp_approval_response","approve":true}`)}}}}}},
 		{"other names of sound", "input", `[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"eA==","format":"wav"}},{"type":"input_audio","input_audio":{"data":"eA==","format":"mp3"}}]}]`, llm.Request{Messages: []llm.Message{user(llm.Media{MediaType: "audio/x-wav", Data: []byte("x")}, llm.Media{MediaType: "audio/mp3", Data: []byte("x")})}}},
 		{"text that is not UTF-8, and lone surrogates (QT-09)", "input", `[{"role":"user","content":[{"type":"input_text","text":"a` + "\ufffd" + `","x":"\ufffd\ud83d\ude00"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{\"s\":\"\\ud83d` + "\ufffd" + `\"}"}]`,
-			llm.Request{Messages: []llm.Message{user(llm.Text{Text: "a\xff", Opaque: raw(`{"responses:x":"\ud83d\ud83d\ude00"}`)}), llm.Assistant(llm.ToolCall{ID: "c", Name: "f", Args: "{\"s\":\"\\ud83d\xff\"}"})}}},
+			llm.Request{Messages: []llm.Message{user(llm.Text{Text: "a\xff", Opaque: raw(`{"responses_content:x":"\ud83d\ud83d\ude00"}`)}), llm.Assistant(llm.ToolCall{ID: "c", Name: "f", Args: "{\"s\":\"\\ud83d\xff\"}"})}}},
 		{"surrogates in a schema", "tools", `[{"type":"function","name":"f","parameters":{"type":"object","properties":{"\ufffd":{}}},"strict":false}]`, llm.Request{Tools: []llm.Tool{{Name: "f", Parameters: raw(`{"type":"object","properties":{"\udc00":{}}}`)}}}},
 		{"surrogates in extra", "metadata", `{"a":"\ufffd"}`, llm.Request{Extra: map[string]json.RawMessage{"metadata": raw(`{"a": "\ud83d"}`)}}},
 		{"surrogates in tools of extra", "tools", `[{"a":"\ufffd"}]`, llm.Request{Extra: map[string]json.RawMessage{"tools": raw(`[ {"a": "\ud83d"} ]`)}}},
@@ -330,7 +330,7 @@ func drawRequest(t *rapid.T) *llm.Request {
 	for i := range rapid.IntRange(0, 4).Draw(t, "rounds") {
 		var parts []llm.Part
 		for range rapid.IntRange(1, 3).Draw(t, "pieces") {
-			parts = append(parts, rapid.SampledFrom([]llm.Part{llm.Text{Text: word.Draw(t, "text")}, llm.Media{MediaType: "image/gif", Data: []byte("x")}, llm.Media{MediaType: "application/pdf", Name: "a.pdf", Data: []byte("x")}, llm.Text{Text: "y", Opaque: raw(`{"responses:x":[1]}`)}}).Draw(t, "piece"))
+			parts = append(parts, rapid.SampledFrom([]llm.Part{llm.Text{Text: word.Draw(t, "text")}, llm.Media{MediaType: "image/gif", Data: []byte("x")}, llm.Media{MediaType: "application/pdf", Name: "a.pdf", Data: []byte("x")}, llm.Text{Text: "y", Opaque: raw(`{"responses_content:x":[1]}`)}}).Draw(t, "piece"))
 		}
 		req.Messages = append(req.Messages, user(parts...))
 		turn := llm.Message{Role: llm.RoleAssistant}

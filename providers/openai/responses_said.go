@@ -121,12 +121,12 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 			kind, key = "refusal", "refusal"
 		}
 		w.dst = appendWord(appendFirst(w.dst, "type", kind), key, t.Text)
-		w.dst = append(appendOpaque(w.dst, t.Opaque, func(key string) bool { return ownPiece(key) || !ofPiece(key) }), '}')
+		w.dst = append(pieceOwn.append(w.dst, t.Opaque, ownPiece), '}')
 	}
 	if opened {
 		w.dst = append(w.dst, ']')
 		w.itemID(of.Opaque)
-		w.dst = append(appendOpaque(w.dst, of.Opaque, func(key string) bool { return ownItem(key) || ofPiece(key) }), '}')
+		w.dst = append(responsesOwn.append(w.dst, of.Opaque, ownItem), '}')
 	}
 	return n
 }
@@ -134,12 +134,6 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 // sameItem reports whether two texts in a row are of one message item: they have
 // the same id, or both none.
 func sameItem(a, b json.RawMessage) bool { return memberText(a, "id") == memberText(b, "id") }
-
-// ofPiece reports whether a member of a text's opaque data is one of its piece of
-// content, and not of the item around it.
-func ofPiece(key string) bool {
-	return key == "annotations" || key == "logprobs"
-}
 
 // reasoning writes a reasoning item, unchanged. That of another provider is left
 // out, and so is an item that stands there already (SR-04).
@@ -151,7 +145,7 @@ func (w *inputWriter) reasoning(r *llm.Reasoning) {
 	w.next()
 	w.dst = append(w.dst, `{"type":"reasoning"`...)
 	w.itemID(r.Opaque)
-	w.dst = appendOpaque(w.dst, r.Opaque, func(key string) bool {
+	w.dst = responsesOwn.append(w.dst, r.Opaque, func(key string) bool {
 		return key == "type" || key == "id" || key == "status"
 	})
 	if member(r.Opaque, "summary") == nil {
@@ -192,7 +186,7 @@ func (w *inputWriter) call(c *llm.ToolCall) error {
 	w.dst = appendWord(w.dst, "call_id", id)
 	w.dst = appendWord(w.dst, "name", echoName(c.Name))
 	w.dst = appendWord(w.dst, args, c.Args)
-	w.dst = append(appendOpaque(w.dst, c.Opaque, ownItem), '}')
+	w.dst = append(responsesOwn.append(w.dst, c.Opaque, ownItem), '}')
 	return nil
 }
 
