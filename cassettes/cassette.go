@@ -22,6 +22,8 @@ type Cassette struct {
 	head    Head                // of either
 	issued  int                 // requests so far
 	flying  map[*recording]bool // answers that have not ended
+	// suspects is what looks like a secret in answers that were not recorded.
+	suspects []Suspect
 }
 
 // Open opens a cassette; opts may be nil. Close must be called in the end.
@@ -124,9 +126,10 @@ func (c *Cassette) Abandon() error {
 	return c.journal.remove()
 }
 
-// Close ends a recording, whose cassette then replaces the file, or a replay: the error
-// is an *UnusedError if it did not ask for all interactions. Answers that have not ended
-// are recorded as cancelled.
+// Close ends a recording, whose cassette then replaces the file, or a replay. The error
+// is a *SecretError if something in the recording looks like a secret, and an
+// *UnusedError if the replay did not ask for all interactions. Answers that have not
+// ended are recorded as cancelled.
 func (c *Cassette) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -143,6 +146,8 @@ func (c *Cassette) Close() error {
 		_ = r.end(Cancelled, nil) // the journal tells below what is wrong with it
 	}
 	switch {
+	case c.suspects != nil:
+		return errors.Join(secretError(c.path, c.suspects), c.journal.remove())
 	case c.journal != nil:
 		return c.journal.close(c.head)
 	case c.tape != nil && !c.opts.AllowUnused:

@@ -44,6 +44,9 @@ type Options struct {
 	Secret []string
 	// Redact are redactors that come after the default ones; see Redacted.
 	Redact []Redactor
+	// Opaque names, as Secret does, further ones in which what looks like a secret is
+	// none: a signature, say, or an id. See Suspects.
+	Opaque []string
 
 	// Pace is how many times the recorded time a replay takes: 0 is none, 1 as it was.
 	Pace float64

@@ -90,12 +90,12 @@ func deflated(s string) string {
 }
 
 // deltas are events in which a text comes in parts of n bytes; form has the place of
-// the part, and it may have that of its number.
+// the part, as a string of JSON or plain, and it may have that of its number.
 func deltas(form, s string, n int) string {
 	out := ""
 	for i := 0; len(s) > 0; i++ {
 		k := min(n, len(s))
-		out += strings.ReplaceAll(strings.ReplaceAll(form, "TEXT", inJSON(s[:k])), "NUMBER", fmt.Sprint(i))
+		out += strings.NewReplacer("TEXT", inJSON(s[:k]), "PLAIN", s[:k], "NUMBER", fmt.Sprint(i)).Replace(form)
 		s = s[k:]
 	}
 	return out
@@ -179,7 +179,7 @@ var plants = []plant{
 		return exchange{gotHeader: eventsType, gotBody: deltas(form, `{"a":1,"api_key":"`+inJSON(s)+`"}`, 4)}
 	}},
 	{"split in texts", func(s string) exchange {
-		return exchange{header: bearer(s), gotHeader: eventsType, gotBody: deltas("event: x\ndata: TEXT\n\n", strings.NewReplacer(`"`, "q", "<", "l", "&", "a").Replace(s), 5) + "data: " + s + "\n\n"}
+		return exchange{header: bearer(s), gotHeader: eventsType, gotBody: deltas("event: x\ndata: PLAIN\n\n", s, 5) + "data: " + s + "\n\n"}
 	}},
 	{"split in lines", func(s string) exchange {
 		return exchange{header: bearer(s), gotHeader: "Content-Type: application/x-ndjson\n", gotBody: deltas(`{"message":{"content":"TEXT"},"done":false}`+"\n", s, 6)}
@@ -200,12 +200,13 @@ var plants = []plant{
 	}},
 	{"messages of Amazon", func(s string) exchange {
 		var body []byte
+		all := s
 		for len(s) > 0 {
 			k := min(6, len(s))
 			body = appendMessage(body, "\x01a\x07\x00\x01b", `{"bytes":"`+inBytes(`{"delta":{"text":"`+inJSON(s[:k])+`"}}`)+`","p":"abc"}`)
 			s = s[k:]
 		}
-		return exchange{gotHeader: "Content-Type: application/vnd.amazon.eventstream\n", gotBody: string(body)}
+		return exchange{header: bearer(all), gotHeader: "Content-Type: application/vnd.amazon.eventstream\n", gotBody: string(body)}
 	}},
 }
 
@@ -369,7 +370,7 @@ func texts(x *Interaction) []string {
 	for _, body := range []string{string(decode(x.Request.Header, x.Request.Body).plain), string(decode(x.Response.Header, x.Response.Body).plain)} {
 		list = append(list, body)
 		at := map[string]string{}
-		for _, m := range jsonIn.FindAllString(body, -1) {
+		for _, m := range append(jsonIn.FindAllString(body, -1), flatIn.FindAllString(body, -1)...) {
 			var v any
 			if json.Unmarshal([]byte(m), &v) == nil {
 				collect(at, "", v)
@@ -386,8 +387,11 @@ func texts(x *Interaction) []string {
 	return list
 }
 
-// jsonIn finds objects that stand on a line, or in what is binary.
-var jsonIn = regexp.MustCompile(`\{[^\r\n]*\}`)
+// These find objects that stand on a line, and in what is binary.
+var (
+	jsonIn = regexp.MustCompile(`\{[^\r\n]*\}`)
+	flatIn = regexp.MustCompile(`\{[^{}]*\}`)
+)
 
 // collect adds the strings of a value to what there is at their places. Elements count
 // as one place each; the choices of an answer are told by their index.

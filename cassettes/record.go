@@ -176,8 +176,15 @@ func (rec *recording) end(how Ending, because error) error {
 	}
 	r.Pieces = piecesOf(r, rec.came)
 	x := rec.c.opts.Redacted(rec.x)
-	rec.err = rec.c.journal.add(rec.number, x, rec.c.opts.matching().key(x.Lane, &x.Request))
+	suspects := rec.c.opts.Suspects(x)
+	if suspects == nil {
+		rec.err = rec.c.journal.add(rec.number, x, rec.c.opts.matching().key(x.Lane, &x.Request))
+	}
 	rec.c.mu.Lock()
+	for _, s := range suspects {
+		s.Interaction = rec.number
+		rec.c.suspects = append(rec.c.suspects, s)
+	}
 	delete(rec.c.flying, rec)
 	rec.c.mu.Unlock()
 	return rec.err

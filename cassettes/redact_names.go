@@ -18,9 +18,21 @@ var (
 	secretQueries = []string{"key", "token", "sig", "signature", "xamzsignature", "xamzcredential", "xgoogsignature", "xgoogcredential", "pwd", "auth", "jwt", "assertion"}
 )
 
+var withoutLines = strings.NewReplacer("-", "", "_", "")
+
 // plainName is a name without what differs between spellings.
 func plainName(name string) string {
-	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+	return strings.ToLower(withoutLines.Replace(name))
+}
+
+// hasName reports whether a name is in a list.
+func hasName(list []string, plain string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return plainName(s) == plain })
+}
+
+// leadsTo reports whether a list has a pointer to a place in JSON.
+func leadsTo(list []string, p *place) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return sameAs(s, p.path()) })
 }
 
 func endsWithAny(name string, ends []string) bool {
@@ -33,7 +45,7 @@ func (o *Options) isSecretName(k kind, name string) bool {
 	switch {
 	case plain == "":
 		return false
-	case endsWithAny(plain, secretEnds), slices.ContainsFunc(o.Secret, func(s string) bool { return plainName(s) == plain }):
+	case endsWithAny(plain, secretEnds), hasName(o.Secret, plain):
 		return true
 	case k == kindHeader || k == kindTrailer:
 		return endsWithAny(plain, secretHeaderEnds)
@@ -47,7 +59,7 @@ func (o *Options) isSecret(p *place) bool {
 	case kindHeader, kindTrailer, kindField:
 		return o.isSecretName(p.kind, p.name)
 	case kindBody:
-		return o.isSecretName(p.kind, p.field()) || slices.ContainsFunc(o.Secret, func(s string) bool { return strings.HasPrefix(s, "/") && sameAs(s, p.path()) })
+		return o.isSecretName(p.kind, p.field()) || leadsTo(o.Secret, p)
 	default:
 		return false
 	}

@@ -23,29 +23,35 @@ func (o *Options) redact(x *Interaction) {
 	for _, g := range groups {
 		g.spread(spans, found.echoes(g.text))
 	}
-	if !slices.ContainsFunc(spans, func(s []span) bool { return len(s) > 0 }) {
-		return
-	}
-	n := -1
-	o.walk(x, func(l leaf) string {
+	w := &walker{whole: o.isSecret}
+	w.visit = func(l leaf) string { return replaced(l.text, spans[w.seen-1]) }
+	w.skip = func() int { return unchanged(w.part, leaves[w.seen:], spans[w.seen:]) }
+	w.request(&x.Request)
+	w.response(&x.Response)
+}
+
+// unchanged is how many texts the body of a part has, which come next, if none of them
+// changes.
+func unchanged(part string, leaves []leaf, spans [][]span) (n int) {
+	for n < len(leaves) && leaves[n].inBody && leaves[n].part == part {
+		if spans[n] != nil {
+			return 0
+		}
 		n++
-		return replaced(l.text, spans[n])
-	})
+	}
+	return n
 }
 
 // leaves are the texts of an interaction.
-func (o *Options) leaves(x *Interaction) (list []leaf) {
-	o.walk(x, func(l leaf) string {
+func (o *Options) leaves(x *Interaction) []leaf {
+	list := make([]leaf, 0, 64)
+	w := &walker{whole: o.isSecret, visit: func(l leaf) string {
 		list = append(list, l)
 		return l.text
-	})
-	return list
-}
-
-func (o *Options) walk(x *Interaction, visit func(leaf) string) {
-	w := &walker{visit: visit, whole: o.isSecret}
+	}}
 	w.request(&x.Request)
 	w.response(&x.Response)
+	return list
 }
 
 // replaced is a text with others in the place of some parts. Where parts overlap, what
@@ -111,16 +117,22 @@ func (p *place) stream() (key string, ok bool) {
 	if p.kind != kindBody {
 		return "", false
 	}
-	path, index := p.name, ""
 	ok = p.event > 0
+	for n := p.at; n != nil && !ok; n = n.up {
+		ok = n.isElement()
+	}
+	if !ok {
+		return "", false
+	}
+	path, index := p.name, ""
 	for n := p.at; n != nil; n = n.up {
 		name := n.name
 		if p.event == 0 && n.isElement() {
-			name, ok = "", true
+			name = ""
 		}
 		path, index = name+"/"+path, n.index+"/"+index
 	}
-	return p.part + path + " " + index, ok
+	return p.part + path + " " + index, true
 }
 
 // isElement reports whether an object or array is an element of the array that is all

@@ -172,6 +172,7 @@ func FuzzRedact(f *testing.F) {
 		x.Response.Pieces = piecesOf(&x.Response, []arrival{{time.Millisecond, len(body) / 3}, {time.Second, len(body)}})
 		o := &Options{}
 		once := o.Redacted(x)
+		_ = o.Suspects(once) // it does not panic
 		if diff := cmp.Diff(once, o.Redacted(once), empty); diff != "" {
 			t.Errorf("redacted twice (-once +twice):\n%s", diff)
 		}

@@ -22,6 +22,8 @@ type place struct {
 	part  string // request or response
 	kind  kind
 	event int // from 1; 0 if it is in none
+	// inBody is whether it is in a body, whatever the kind.
+	inBody bool
 	// name is that of the header, of the field of a form, or of the member of an
 	// object; of an element of an array the index.
 	name string
@@ -93,9 +95,14 @@ type walker struct {
 	visit func(leaf) string
 	// whole tells the places whose texts are not looked into.
 	whole func(*place) bool
+	// skip, if there is one, tells how many texts a body has that need not be visited.
+	skip func() int
 
 	part  string
 	event int
+	seen  int // texts so far
+	// inBody is whether a body is visited.
+	inBody bool
 }
 
 func (w *walker) request(r *Request) {
@@ -128,7 +135,8 @@ func (w *walker) leaf(p place, text string) string {
 	if text == "" {
 		return ""
 	}
-	p.part, p.event = w.part, w.event
+	p.part, p.event, p.inBody = w.part, w.event, w.inBody
+	w.seen++
 	return w.visit(leaf{p, text})
 }
 

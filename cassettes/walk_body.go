@@ -11,6 +11,14 @@ import (
 
 // body visits the texts in a body.
 func (w *walker) body(contentType string, body []byte) []byte {
+	if w.skip != nil {
+		if n := w.skip(); n > 0 {
+			w.seen += n
+			return body
+		}
+	}
+	w.inBody = true
+	defer func() { w.inBody = false }()
 	kind, params, _ := mime.ParseMediaType(contentType)
 	text := jsonio.View(body)
 	var now string

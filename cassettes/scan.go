@@ -1,0 +1,131 @@
+package cassettes
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Suspect is a place in an interaction where something looks like a secret. It does not
+// hold the secret.
+type Suspect struct {
+	// Interaction is its number in the order of the requests, from 1; 0 if it is not
+	// known.
+	Interaction int
+	Request     string // the method and the URL
+	// Part is request or response.
+	Part string
+	// Place is where it stands there: "header X-Tenant", or "event 12 /choices/0/text".
+	Place string
+	// What says what it looks like.
+	What string
+	// Begins is how it begins, four characters at most, and Length how many bytes it
+	// has.
+	Begins string
+	Length int
+}
+
+func (s Suspect) String() string {
+	text := fmt.Sprintf("%s, %s, %s: %s", s.Request, s.Part, s.Place, s.What)
+	if s.Length > 0 {
+		text += fmt.Sprintf(" (%s…, %d bytes)", s.Begins, s.Length)
+	}
+	if s.Interaction > 0 {
+		text = fmt.Sprintf("%d %s", s.Interaction, text)
+	}
+	return text
+}
+
+// SecretError says that a recording failed, since what was left of an interaction after
+// its redaction looks like a secret. Nothing of the recording is left on disk, and an
+// older cassette is as it was.
+type SecretError struct {
+	File     string
+	Suspects []Suspect
+}
+
+func (e *SecretError) Error() string {
+	text := e.File + ": nothing was recorded, since this looks like secrets:"
+	for _, s := range e.Suspects {
+		text += "\n  " + s.String()
+	}
+	return text + "\nName the fields that are secret in Options.Secret, and those that are not in Options.Opaque"
+}
+
+// secretError is the error of a recording with suspects.
+func secretError(file string, suspects []Suspect) *SecretError {
+	slices.SortStableFunc(suspects, func(a, b Suspect) int { return a.Interaction - b.Interaction })
+	return &SecretError{file, suspects}
+}
+
+// Suspects returns what looks like a secret in an interaction, which should be redacted:
+// keys and tokens in the forms that are known, private keys, and words of 32 characters
+// or more that seem to be random. Signatures of thoughts, media, ids, hashes and the like
+// are none, by their names and those of Opaque; there only what begins like a known key
+// counts. A body whose Content-Encoding cannot be undone is suspect.
+func (o *Options) Suspects(x *Interaction) []Suspect {
+	s := scan{o: o, request: x.Request.Method + " " + x.Request.URL}
+	plain := *x
+	plain.Request.Body = s.plain("request", x.Request.Header, x.Request.Body)
+	plain.Response.Body = s.plain("response", x.Response.Header, x.Response.Body)
+	plain.Request.Header, plain.Request.Trailer = copied(x.Request.Header), copied(x.Request.Trailer)
+	plain.Response.Header, plain.Response.Trailer = copied(x.Response.Header), copied(x.Response.Trailer)
+	leaves := o.leaves(&plain)
+	for i := range leaves {
+		s.leaf(&leaves[i])
+	}
+	for _, g := range groupsOf(leaves) {
+		s.group(leaves, g)
+	}
+	return s.found
+}
+
+// scan looks for secrets in an interaction.
+type scan struct {
+	o       *Options
+	request string
+	found   []Suspect
+}
+
+func (s *scan) add(p *place, what, text string) {
+	s.found = append(s.found, Suspect{Request: s.request, Part: p.part, Place: p.String(), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
+}
+
+// plain is a body without its encoding.
+func (s *scan) plain(part string, h http.Header, body []byte) []byte {
+	c := decode(h, body)
+	how := strings.ToLower(h.Get("Content-Encoding"))
+	if c.again == nil && len(body) > 0 && how != "" && how != "identity" {
+		s.add(&place{part: part, kind: kindBody}, fmt.Sprintf("its encoding, %s, cannot be undone to look into it; ask for gzip", how), "")
+	}
+	return c.plain
+}
+
+// leaf looks at a text.
+func (s *scan) leaf(l *leaf) {
+	opaque := s.o.isOpaque(&l.place)
+	for _, h := range suspicious(l.text) {
+		if !opaque || h.from == 0 && h.known {
+			s.add(&l.place, h.what, l.text[h.from:h.to])
+		}
+	}
+}
+
+// group looks at what events say together, for what is in more than one of them.
+func (s *scan) group(leaves []leaf, g *group) {
+	first := &leaves[g.leaves[0]]
+	if s.o.isOpaque(&first.place) || strings.Repeat(first.text, len(g.leaves)) == g.text {
+		return
+	}
+	for _, h := range suspicious(g.text) {
+		for n, end := range g.ends {
+			if h.from < end {
+				if h.to > end {
+					s.add(&leaves[g.leaves[n]].place, h.what+", in parts", g.text[h.from:h.to])
+				}
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package cassettes
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func randomWord(rnd *rand.Rand, alphabet string, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = alphabet[rnd.IntN(len(alphabet))]
+	}
+	return string(b)
+}
+
+const (
+	digits  = "0123456789"
+	lower   = "abcdefghijklmnopqrstuvwxyz"
+	letters = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// Of random words, the scan finds all but a few.
+func TestRandomWords(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for name, alphabet := range map[string]string{"62": letters + digits, "64": letters + digits + "-_", "36": lower + digits, "base64": letters + digits + "+/"} {
+		missed := 0
+		for n := range 1000 {
+			if w := "is " + randomWord(rnd, alphabet, 32+n%40) + "."; len(suspicious(w)) != 1 {
+				missed++
+			}
+		}
+		if missed > 80 {
+			t.Errorf("of 1000 words of the alphabet of %s, %d were not found", name, missed)
+		}
+		t.Logf("%s: %d missed", name, missed)
+	}
+}
+
+func TestShapes(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	some := func(n int) string { return "1" + randomWord(rnd, letters+digits, n-1) }
+	for text, want := range map[string]string{
+		"sk-ant-api03-" + some(90):   "a key of Anthropic",
+		"sk-proj-" + some(48):        "a key",
+		"sk-" + some(20):             "a key",
+		"AIza" + some(35):            "a key of Google",
+		"ya29." + some(30):           "a token of Google",
+		"ghp_" + some(36):            "a token of GitHub",
+		"gho_" + some(36):            "a token of GitHub",
+		"github_pat_" + some(22):     "a token of GitHub",
+		"glpat-" + some(20):          "a token of GitLab",
+		"xoxb-" + "123456789012-abc": "a token of Slack",
+		"AKIA" + "ABCDEFGHIJ234567":  "a key of AWS",
+		"eyJ" + some(20) + ".eyJ" + some(20) + "." + some(20): "a token in JSON (JWT)",
+		"-----BEGIN RSA PRIVATE KEY-----":                     "a private key",
+		"hf_" + some(34):                                      "a token of Hugging Face",
+		"gsk_" + some(52):                                     "a key of Groq",
+		"r8_" + some(37):                                      "a token of Replicate",
+		"pplx-" + some(48):                                    "a key of Perplexity",
+		"xai-" + some(60):                                     "a key of xAI",
+		"sk_live_" + some(24):                                 "a key of Stripe",
+	} {
+		for _, in := range []string{text, "key=" + text + ", ", `"` + text + `"`} {
+			hits := suspicious(in)
+			if len(hits) != 1 || hits[0].what != want || in[hits[0].from:hits[0].to] != text {
+				t.Errorf("%q: %+v, want %s", in, hits, want)
+			}
+		}
+	}
+}
+
+// What looks random and is none.
+func TestHarmless(t *testing.T) {
+	for _, text := range []string{
+		"d41d8cd98f00b204e9800998ecf8427e", "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709", "123e4567-e89b-12d3-a456-426614174000",
+		"claude-sonnet-4-5-20250929-v1-thinking-preview", "projects/my-project-123/locations/us-central1/publishers/google/models/gemini-2.5-pro",
+		"getUserAccountInformationById2FromDatabase", "2026-11-21T08:33:20.123456789+02:00", "sk-toggleable__label-arrow-parent-of-all", "sk-learn", "ask-1234567890123456789012",
+		"AKIA", "-----BEGIN PUBLIC KEY-----", "data:image/png;base64," + randomWord(rand.New(rand.NewPCG(1, 1)), letters+digits, 300), randomWord(rand.New(rand.NewPCG(1, 1)), letters+digits, 600),
+		"================================================", "aaaaaaaa1aaaaaaaa1aaaaaaaa1aaaaaaaa1", "/domains/root/db/xn--4gbrim-a1b2/c3d4e5",
+		Mark("a secret of some length"), "(request_id=req_011CTx4vT9kQhJ3sYw8nZbLp2RfD)", "chatcmpl-BxYz12AbCdEf34GhIjKl56MnOpQr",
+	} {
+		if hits := suspicious("see " + text + " there"); hits != nil {
+			t.Errorf("%q: %+v", text, hits)
+		}
+	}
+}
+
+// Where the scan finds what, and where it does not look.
+func TestSuspects(t *testing.T) {
+	random := randomWord(rand.New(rand.NewPCG(7, 8)), letters+digits, 40)
+	key := "sk-" + random
+	const events = "text/event-stream"
+	for _, c := range []struct {
+		name, header, body, url string
+		opaque                  []string
+		want                    []string // place and what
+	}{
+		{name: "header", header: "X-Foo: " + random, want: []string{"header X-Foo: a random word"}},
+		{name: "opaque header", header: "X-Request-Id: " + random},
+		{name: "own header", header: "X-Foo: " + random, opaque: []string{"x-foo"}},
+		{name: "member", body: `{"a":[{"b":"` + random + `"}]}`, want: []string{"body /a/0/b: a random word"}},
+		{name: "own pointer", body: `{"a":[{"b":"` + random + `"}]}`, opaque: []string{"/a/*/b"}},
+		{name: "ids", body: `{"id":"` + random + `","call_id":"` + random + `","responseId":"` + random + `","ids":["` + random + `"]}`},
+		{name: "no text", header: "\xff\xff\xff\xffid: " + random, want: []string{"header \xff\xff\xff\xffid: a random word"}},
+		{name: "no ids", body: `{"paid":"` + random + `"}`, want: []string{"body /paid: a random word"}},
+		{name: "thoughts", body: `{"thoughtSignature":"` + random + `","signature":"` + random + `","encrypted_content":"` + random + `"}`},
+		{name: "key in a signature", body: `{"signature":"` + key + `"}`, want: []string{"body /signature: a key"}},
+		{name: "name of a member", body: `{"` + key + `":1}`, want: []string{"name: a key"}},
+		{name: "query", url: "https://example.com/?x=" + random, want: []string{"URL: a random word"}},
+		{name: "events", header: "Content-Type: " + events, body: "data: {}\n\ndata: {\"a\":\"" + key + "\"}\n\n", want: []string{"event 2 /a: a key"}},
+		{name: "split", header: "Content-Type: " + events, body: deltas("data: {\"a\":\"TEXT\"}\n\n", "the key "+key, 9), want: []string{"event 1 /a: a key, in parts"}},
+		{name: "repeated", header: "Content-Type: " + events, body: strings.Repeat("data: {\"a\":\"x1y2z3Abc4\"}\n\n", 5)},
+		{name: "gzip", header: "Content-Encoding: gzip", body: gzipped(key), want: []string{"body: a key"}},
+		{name: "brotli", header: "Content-Encoding: br", body: "x", want: []string{"body: its encoding, br, cannot be undone to look into it; ask for gzip"}},
+		{name: "no body in brotli", header: "Content-Encoding: br"},
+		{name: "not gzip", header: "Content-Encoding: gzip", body: "x", want: []string{"body: its encoding, gzip, cannot be undone to look into it; ask for gzip"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := &Interaction{Request: Request{Method: "POST", URL: c.url, Header: headerOf(c.header), Body: []byte(c.body)}}
+			var got []string
+			for _, s := range (&Options{Opaque: c.opaque}).Suspects(x) {
+				got = append(got, s.Place+": "+s.What)
+				if s.Part != "request" || s.Request != "POST "+c.url || len(s.Begins) > 4 {
+					t.Errorf("%+v", s)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("suspects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A recording in which something looks like a secret fails: the client gets its answers,
+// and nothing is on disk, but what was there before.
+func TestSecretFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.tape")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key := "sk-" + randomWord(rand.New(rand.NewPCG(9, 9)), letters+digits, 40)
+	asked := exchange{url: endpoint, status: 200, gotHeader: jsonType, gotBody: `{"found":"` + key + `"}`}
+	c, err := Open(path, &Options{Mode: Record, Transport: asked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, got, err := asked.ask(t, c); got != asked.gotBody || err != nil {
+			t.Errorf("the client got %q, %v", got, err)
+		}
+	}
+	journal, err := os.ReadFile(path + journalEnd)
+	if err != nil || strings.Contains(string(journal), key[5:]) {
+		t.Errorf("the journal is %q, %v", journal, err)
+	}
+	err = c.Close()
+	want := &SecretError{File: path, Suspects: []Suspect{
+		{1, "POST " + endpoint, "response", "body /found", "a key", "sk-" + key[3:4], 43},
+		{2, "POST " + endpoint, "response", "body /found", "a key", "sk-" + key[3:4], 43},
+	}}
+	var got *SecretError
+	if !errors.As(err, &got) || !cmp.Equal(got, want) {
+		t.Errorf("the end is %v, want %v", err, want)
+	}
+	text := fmt.Sprintf(`%s: nothing was recorded, since this looks like secrets:
+  1 POST %s, response, body /found: a key (%.4s…, 43 bytes)
+  2 POST %[2]s, response, body /found: a key (%.4[3]s…, 43 bytes)
+Name the fields that are secret in Options.Secret, and those that are not in Options.Opaque`, path, endpoint, key)
+	if diff := cmp.Diff(text, err.Error()); diff != "" {
+		t.Errorf("the error (-want +got):\n%s", diff)
+	}
+	if old, err := os.ReadFile(path); string(old) != "old" || err != nil {
+		t.Errorf("the old cassette is %q, %v", old, err)
+	}
+	if _, err := os.Stat(path + journalEnd); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the journal is left: %v", err)
+	}
+	if _, err := (&http.Client{Transport: c}).Get(endpoint); err == nil { //nolint:bodyclose,noctx // it is closed
+		t.Error("a closed cassette answers")
+	}
+}
