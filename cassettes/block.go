@@ -352,7 +352,7 @@ type mark struct {
 // restore returns the body, which has to be the one that was written unless it may be
 // edited.
 func (m mark) restore(sign byte, lines []byte, edited bool) ([]byte, error) {
-	body, err := m.form.restore(nil, sign, lines)
+	body, err := m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
 	if err != nil || edited {
 		return body, err
 	}
