@@ -56,9 +56,12 @@ func requests(base string) (list []*cassettes.Interaction) {
 	for _, body := range []string{`{"q":"\ud83d"}`, "\n\n\tx\r\n", "\x00\xff"} {
 		list = append(list, &cassettes.Interaction{Request: cassettes.Request{Method: http.MethodPost, URL: base + "/json", Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte(body)}})
 	}
-	return append(list, &cassettes.Interaction{Request: cassettes.Request{
-		Method: http.MethodPost, URL: base + "/json?z=1", Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, Body: []byte("a=1&b=%20&a=2"),
-	}})
+	for _, form := range []string{"a=1&b=%20&a=2", "\ta\n\tb\n"} {
+		list = append(list, &cassettes.Interaction{Request: cassettes.Request{
+			Method: http.MethodPost, URL: base + "/json?z=1", Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, Body: []byte(form),
+		}})
+	}
+	return list
 }
 
 // What go-vcr v2 recorded is replayed here.

@@ -227,7 +227,7 @@ func harHeader(fields []harField) http.Header {
 	h := headers{}
 	for _, f := range fields {
 		if !strings.HasPrefix(f.Name, ":") {
-			h[f.Name] = append(h[f.Name], f.Value...)
+			h[text(f.Name)] = append(h[text(f.Name)], f.Value...)
 		}
 	}
 	return unframed(h.header())

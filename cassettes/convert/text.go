@@ -58,14 +58,14 @@ func (v *values) UnmarshalJSON(src []byte) error {
 // MarshalJSON implements json.Marshaler: of those that are written there is one.
 func (v values) MarshalJSON() ([]byte, error) { return jsonio.AppendString(nil, string(v[0])), nil }
 
-// headers are those of a request or a response, by name.
-type headers map[string]values
+// headers are those of a request or a response, by name, or the fields of a form.
+type headers map[text]values
 
 func headersOf(h http.Header) headers {
 	out := headers{}
 	for name, list := range h {
 		for _, v := range list {
-			out[name] = append(out[name], text(v))
+			out[text(name)] = append(out[text(name)], text(v))
 		}
 	}
 	return out
@@ -76,7 +76,7 @@ func (h headers) header() http.Header {
 	out := http.Header{}
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, v := range h[name] {
-			out.Add(name, string(v))
+			out.Add(string(name), string(v))
 		}
 	}
 	return out
