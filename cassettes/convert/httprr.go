@@ -72,9 +72,6 @@ func readHTTPRR(sent, got []byte) (*cassettes.Interaction, error) {
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
 		return nil, fmt.Errorf("the body of the response: %w", err)
 	}
-	if resp.ProtoMajor > 1 {
-		resp.Header.Del("Connection") // it came about when the response was written as one of HTTP/1.1
-	}
 	x.Response = cassettes.Response{
 		Status: resp.StatusCode, Reason: strings.TrimPrefix(resp.Status, strconv.Itoa(resp.StatusCode)), Proto: resp.Proto,
 		Header: resp.Header, Body: body, Trailer: resp.Trailer,

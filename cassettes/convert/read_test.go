@@ -95,8 +95,12 @@ func TestRead(t *testing.T) {
 			body("x")(x)
 			x.Request.Body = []byte("q")
 		})},
-		"vcrpy in base64":         {vcrpyOf("", "    body: {base64_string: AP8=}\n"), answer(body("\x00\xff"))},
-		"vcrpy, an empty body":    {vcrpyOf("    body: null\n", "    body: {string: ''}\n"), answer(nil)},
+		"vcrpy in base64":      {vcrpyOf("", "    body: {base64_string: AP8=}\n"), answer(body("\x00\xff"))},
+		"vcrpy, an empty body": {vcrpyOf("    body: null\n", "    body: {string: ''}\n"), answer(nil)},
+		"vcrpy, decoded": {vcrpyOf("", "    headers: {content-encoding: [gzip]}\n    body: {string: x}\n"), answer(func(x *cassettes.Interaction) {
+			body("x")(x)
+			x.Response.Uncompressed = true
+		})},
 		"vcrpy, text of Python 2": {vcrpyOf("", "    body: {string: !!python/unicode 'x'}\n"), answer(body("x"))},
 		"vcrpy in JSON":           {`{"version": 1, "interactions": [{"request": {"method": "GET", "uri": "http://a.example/", "body": null}, "response": {"status": {"code": 200}, "body": {"string": "\ud83d\ude00\ud83d"}}}]}`, answer(body("😀\ufffd"))},
 
@@ -105,9 +109,11 @@ func TestRead(t *testing.T) {
 			x.Response.Proto, x.Request.Body = "HTTP/2.0", []byte("q")
 			x.Response.Header["A"] = []string{"1", "2"}
 		})},
-		"HAR, no content": {harOf("", "", `, "httpVersion": "http/3"`), har(func(x *cassettes.Interaction) { x.Response.Proto = "HTTP/3.0" })},
-		"HAR in base64":   {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}`), har(body("\x00\xff"))},
-		"HAR, a form":     {harOf("", `, "postData": {"params": [{"name": "a b", "value": "&"}, {"name": "c", "value": ""}]}`, ""), har(func(x *cassettes.Interaction) { x.Request.Body = []byte("a+b=%26&c=") })},
+		"HAR, a mark of the order of bytes": {"\ufeff" + harOf("", "", ""), har(nil)},
+		"HAR, no time to receive":           {strings.NewReplacer("12.5", "10", "2.5", "-1").Replace(harOf("", "", "")), har(nil)},
+		"HAR, no content":                   {harOf("", "", `, "httpVersion": "http/3"`), har(func(x *cassettes.Interaction) { x.Response.Proto = "HTTP/3.0" })},
+		"HAR in base64":                     {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}`), har(body("\x00\xff"))},
+		"HAR, a form":                       {harOf("", `, "postData": {"params": [{"name": "a b", "value": "&"}, {"name": "c", "value": ""}]}`, ""), har(func(x *cassettes.Interaction) { x.Request.Body = []byte("a+b=%26&c=") })},
 		"HAR, decoded": {harOf("", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "GZIP"}, {"name": "content-length", "value": "21"}]`), har(func(x *cassettes.Interaction) {
 			body("x")(x)
 			x.Response.Uncompressed = true
@@ -204,17 +210,20 @@ func TestReadErrors(t *testing.T) {
 		"version: 3\ninteractions: []": "x: " + unknown + ": the version of the cassette is 3; go-vcr has 1 and 2, vcrpy 1",
 		"a: b\n c: d":                  "x:2: mapping values are not allowed in this context",
 		"version: 1\ninteractions: 7":  "x:2: cannot unmarshal !!int `7` into []yaml.Node",
-		vcrTop + "- request:\n    url: http://a/\n  response:\n    code: many":                             "x:7: interaction 1: cannot unmarshal !!str `many` into int",
-		vcrOf("", "") + "- {request: {url: 'http://a/'}, response: {}}":                                    "x:9: interaction 2: the status of the response is 0, and has to be from 100 to 999",
-		vcrOf("", "") + "- {request: {url: 'http://a/'}, response: {code: 1000}}":                          "x:9: interaction 2: the status of the response is 1000, and has to be from 100 to 999",
-		vcrTop + "- {request: {url: '/v1'}, response: {code: 200}}":                                        `x:4: interaction 1: "/v1" is not a URL such as https://example.com/v1`,
-		vcrTop + "- {request: {url: 'http://a b/'}, response: {code: 200}}":                                `x:4: interaction 1: "http://a b/" is not a URL such as https://example.com/v1`,
-		vcrOf("    headers: {'a b': [c]}\n", ""):                                                           `x:4: interaction 1: "a b" is not the name of a header`,
-		vcrOf("", "    headers: {é: [c]}\n"):                                                               `x:4: interaction 1: "é" is not the name of a header`,
-		vcrOf("", "    headers: {'': [c]}\n"):                                                              `x:4: interaction 1: "" is not the name of a header`,
-		strings.Replace(vcrOf("", ""), "GET", "G T", 1):                                                    `x:4: interaction 1: "G T" is not a method such as POST`,
-		vcrOf("", "    status: \"200 a\\nb\"\n"):                                                           `x:4: interaction 1: " a\nb" cannot stand behind a status`,
-		vcrpyOf("", ""):                                                                                    "x:2: interaction 1: the response has no body",
+		vcrTop + "- request:\n    url: http://a/\n  response:\n    code: many":                                          "x:7: interaction 1: cannot unmarshal !!str `many` into int",
+		vcrOf("", "") + "- {request: {url: 'http://a/'}, response: {}}":                                                 "x:9: interaction 2: the status of the response is 0, and has to be from 100 to 999",
+		vcrOf("", "") + "- {request: {url: 'http://a/'}, response: {code: 1000}}":                                       "x:9: interaction 2: the status of the response is 1000, and has to be from 100 to 999",
+		vcrTop + "- {request: {url: '/v1'}, response: {code: 200}}":                                                     `x:4: interaction 1: "/v1" is not a URL such as https://example.com/v1`,
+		vcrTop + "- {request: {url: 'http://a b/'}, response: {code: 200}}":                                             `x:4: interaction 1: "http://a b/" is not a URL such as https://example.com/v1`,
+		vcrOf("    headers: {'a b': [c]}\n", ""):                                                                        `x:4: interaction 1: "a b" is not the name of a header`,
+		vcrOf("", "    headers: {é: [c]}\n"):                                                                            `x:4: interaction 1: "é" is not the name of a header`,
+		vcrOf("", "    headers: {'': [c]}\n"):                                                                           `x:4: interaction 1: "" is not the name of a header`,
+		strings.Replace(vcrOf("", ""), "GET", "G T", 1):                                                                 `x:4: interaction 1: "G T" is not a method such as POST`,
+		vcrOf("", "    status: \"200 a\\nb\"\n"):                                                                        `x:4: interaction 1: " a\nb" cannot stand behind a status`,
+		`{"log": {"entries": [{"cache": {}, "request": {"url": "http://a/"}, "response": {"status": 200}},` + "\n{}]}}": "x:2: interaction 2: \"\" is not a URL such as https://example.com/v1",
+		"version: 2\ninteractions:\n- request: {uri: 'http://a/'}":                                                      "x:3: interaction 1: \"\" is not a URL such as https://example.com/v1",
+		"{\"version\": 1,\n\"interactions\": [{}]}":                                                                     "x: interaction 1: \"\" is not a URL such as https://example.com/v1",
+		vcrpyOf("", ""): "x:2: interaction 1: the response has no body",
 		vcrpyOf("    body: !!python/object/new:_io.BytesIO\n      state: x\n", "    body: {string: ''}\n"): "x:5: interaction 1: the body is an object of Python (!!python/object/new:_io.BytesIO); record it again with a body of bytes or text",
 		vcrpyOf("", "    body: {base64_string: '*'}\n"):                                                    "x:2: interaction 1: illegal base64 data at input byte 0",
 		" \n{\n\"log\":\n}":                                                "x:4: invalid character '}' looking for beginning of value",
@@ -244,6 +253,28 @@ func TestReadErrors(t *testing.T) {
 		}
 		if _, ok := errors.AsType[*cassettes.FormatError](err); !ok {
 			t.Errorf("%s\na %T", src, err)
+		}
+	}
+}
+
+// How the length of a body was told is as go-vcr v4 has it of a client of Go.
+func TestLengths(t *testing.T) {
+	for want, do := range map[string]func(*cassettes.Response){
+		"content_length: 3\n":                              nil,
+		"content_length: 7\n":                              func(r *cassettes.Response) { r.Header.Set("Content-Length", "7") },
+		"content_length: -1\n":                             func(r *cassettes.Response) { r.Chunked, r.Proto = true, "HTTP/2.0" },
+		"content_length: -1\n        uncompressed: true\n": func(r *cassettes.Response) { r.Chunked, r.Uncompressed = true, true },
+		"transfer_encoding:\n            - chunked\n        content_length: -1\n": func(r *cassettes.Response) { r.Chunked = true },
+	} {
+		x := answer(func(x *cassettes.Interaction) { x.Response.Body = []byte("abc") })
+		if do != nil {
+			do(&x.Response)
+		}
+		text, _, err := convert.Write(convert.GoVCR2, cassettes.Head{}, []*cassettes.Interaction{x})
+		_, response, _ := strings.Cut(string(text), "response:\n")
+		_, got, _ := strings.Cut(response, "proto_minor: ")
+		if _, got, _ = strings.Cut(got, "\n"); err != nil || !strings.HasPrefix(strings.TrimSpace(got), want) {
+			t.Errorf("%v\n%s\nwant %s", err, response, want)
 		}
 	}
 }
