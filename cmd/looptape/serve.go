@@ -92,8 +92,8 @@ func (v *server) serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	if v.report != "" { // better now than when all is over
-		if err := writeJSON(v.report, struct{}{}); err != nil {
+	if v.report != "" {
+		if err := canWrite(v.report); err != nil { // better told now than when all is over
 			return err
 		}
 	}
@@ -209,6 +209,15 @@ func (v *server) tell(r wire.Report, failed error) error {
 		return status(statusBroken)
 	}
 	return nil
+}
+
+// canWrite returns an error if a file cannot be written. What is in it stays.
+func canWrite(name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // writeJSON writes a file with v on one line.
