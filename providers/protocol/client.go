@@ -127,6 +127,9 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 // request makes the HTTP request, and takes note of the credential in it.
 func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, error) {
 	c := a.client
+	if c.Protocol == nil {
+		return nil, errors.New("the client has no protocol; set Client.Protocol, to anthropic.Messages{} for instance")
+	}
 	name := c.Protocol.Name()
 	if req == nil {
 		return nil, fmt.Errorf("%s: there is no request; pass an *llm.Request", name)

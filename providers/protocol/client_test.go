@@ -407,6 +407,7 @@ func TestClientCannotAsk(t *testing.T) {
 		{protocol.Client{Protocol: plain{}, BaseURL: "http://x:sesame@ h"}, noURL},
 		{protocol.Client{Protocol: plain{}, BaseURL: "localhost:8000/v1"}, noURL},
 		{protocol.Client{Protocol: plain{}}, noURL},
+		{protocol.Client{BaseURL: c.BaseURL}, "the client has no protocol; set Client.Protocol, to anthropic.Messages{} for instance"},
 	} {
 		if _, err := ask(&c.client); err == nil || err.Error() != c.want {
 			t.Errorf("%q: got %v, want %s", c.client.BaseURL, err, c.want)
