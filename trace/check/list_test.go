@@ -60,6 +60,8 @@ func TestMessages(t *testing.T) {
 		{"empty turn behind a call, which was sent", []llm.Message{llm.User("a"), llm.Assistant(c1), llm.Assistant()}, []string{"INV-01 1"}},
 		{"two of them", []llm.Message{llm.User("a"), llm.Assistant(), llm.Assistant()}, []string{"INV-24 1"}},
 		{"empty text with a signature", []llm.Message{llm.Assistant(llm.Text{Opaque: secret})}, nil},
+		{"nothing but opaque data of the message", []llm.Message{{Role: llm.RoleAssistant, Opaque: secret}, llm.User("a")}, nil},
+		{"nothing but opaque data that is broken", []llm.Message{{Role: llm.RoleAssistant, Opaque: []byte("x")}, llm.User("a")}, []string{"INV-24 0"}},
 		{"empty reasoning", []llm.Message{llm.Assistant(llm.Reasoning{})}, nil},
 		{"no results", []llm.Message{llm.ToolResults()}, []string{"INV-24 0"}},
 		{"text among results", []llm.Message{llm.Assistant(c1), {Role: llm.RoleTool, Parts: []llm.Part{good("c1"), text("x")}}}, []string{"INV-24 1"}},

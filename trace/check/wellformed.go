@@ -23,7 +23,7 @@ func malformed(m llm.Message) string {
 	switch m.Role {
 	case llm.RoleSystem, llm.RoleUser:
 	case llm.RoleAssistant:
-		if empty(m) {
+		if m.Opaque == nil && empty(m) { // the id of a sound is opaque data, and all that OpenAI takes back of it
 			return "is an assistant turn that says nothing; an empty turn is not sent"
 		}
 	case llm.RoleTool:
@@ -51,7 +51,7 @@ func malformed(m llm.Message) string {
 	return ""
 }
 
-// empty reports whether a message has nothing in it but empty texts.
+// empty reports whether the parts of a message say nothing: all are empty texts.
 func empty(m llm.Message) bool {
 	for _, p := range m.Parts {
 		if t, ok := p.(llm.Text); !ok || t.Text != "" || t.Opaque != nil {
