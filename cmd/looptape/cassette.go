@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -121,85 +119,5 @@ func (w *world) printInteractions(list []*cassettes.Interaction, head cassettes.
 		line += ", by " + head.By
 	}
 	_, err := fmt.Fprintln(w.out, line)
-	return err
-}
-
-func newCassetteConvert(w *world) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "convert FILE -o FILE",
-		Short: "Write a recording in another format",
-		Long: `convert reads a recording and writes it in another format: cassette (looptape's
-own), go-vcr1 (for go-vcr v1 and v2), go-vcr2 (v3 and v4), har or vcrpy. Without
---to the name of the file to write tells it: .tape is cassette, .har is har.
-
-What the format cannot say is left out, and told. Secrets are taken out of what
-becomes a cassette of looptape; other formats get what stands in the file.
-
-` + recordings + `
-
-Exit status: 0, or 2 if it cannot be read or written.`,
-		Example: "  looptape cassette convert fixtures/weather.yaml -o weather.tape",
-		Args:    needArguments(1, "a file"),
-	}
-	to := c.Flags().String("to", "", "the `format` to write")
-	out := c.Flags().StringP("output", "o", "", "the `file` to write")
-	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		format := convert.Format(*to)
-		if format == "" {
-			var err error
-			if format, err = formatOf(*out); err != nil {
-				return err
-			}
-		}
-		list, head, err := w.readRecording(args[0])
-		if err != nil {
-			return err
-		}
-		if format == convert.Cassette {
-			for i, x := range list {
-				list[i] = (&cassettes.Options{}).Redacted(x)
-			}
-		}
-		text, lost, err := convert.Write(format, head, list)
-		if err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
-		}
-		if err := os.WriteFile(*out, text, 0o644); err != nil { //nolint:gosec // a test file, made to be read
-			return err
-		}
-		return w.tellLost(*out, format, lost)
-	}
-	return c
-}
-
-// formatOf is the format of files with such a name.
-func formatOf(name string) (convert.Format, error) {
-	switch filepath.Ext(name) {
-	case ".tape":
-		return convert.Cassette, nil
-	case ".har":
-		return convert.HAR, nil
-	}
-	return "", fmt.Errorf("the name %s does not tell a format; say --to with one of %v", name, convert.Formats())
-}
-
-// tellLost tells people what was left out.
-func (w *world) tellLost(name string, format convert.Format, lost []convert.Loss) error {
-	text := ""
-	for _, l := range lost {
-		text += "  " + l.What
-		switch n := len(l.Of); {
-		case n > 0 && n <= 10:
-			text += fmt.Sprintf(" (%s)", strings.Trim(strings.ReplaceAll(fmt.Sprint(l.Of), " ", ", "), "[]"))
-		case n > 0:
-			text += fmt.Sprintf(" (%s)", count(n, "interaction"))
-		}
-		text += "\n"
-	}
-	if text == "" {
-		return nil
-	}
-	_, err := fmt.Fprintf(w.err, "looptape: not in %s, since %s cannot say it:\n%s", name, format, text)
 	return err
 }

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+)
+
+func newCassetteConvert(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "convert FILE -o FILE",
+		Short: "Write a recording in another format",
+		Long: `convert reads a recording and writes it in another format: cassette (looptape's
+own), go-vcr1 (for go-vcr v1 and v2), go-vcr2 (v3 and v4), har or vcrpy. Without
+--to the name of the file to write tells it: .tape is cassette, .har is har.
+
+What the format cannot say is left out, and told. Secrets are taken out of what
+becomes a cassette of looptape, and nothing is written if something is left that
+looks like one; other formats get what stands in the file.
+
+` + recordings + `
+
+Exit status: 0; 1 if something looks like a secret; 2 if the recording cannot be
+read or written.`,
+		Example: "  looptape cassette convert fixtures/weather.yaml -o weather.tape",
+		Args:    needArguments(1, "a file"),
+	}
+	v := converter{w: w}
+	f := c.Flags()
+	f.StringVar(&v.to, "to", "", "the `format` to write")
+	f.StringVarP(&v.out, "output", "o", "", "the `file` to write")
+	f.StringArrayVar(&v.opts.Secret, "secret", nil, "a header or field that is secret, too, a `name` or /json/pointer; may be repeated")
+	f.StringArrayVar(&v.opts.Opaque, "opaque", nil, "one in which what looks like a secret is none; may be repeated")
+	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
+	c.RunE = func(_ *cobra.Command, args []string) error { return v.convert(args[0]) }
+	return c
+}
+
+// converter is a command line of cassette convert.
+type converter struct {
+	w       *world
+	to, out string
+	opts    cassettes.Options
+}
+
+func (v *converter) convert(name string) error {
+	format, err := v.format()
+	if err != nil {
+		return err
+	}
+	list, head, err := v.w.readRecording(name)
+	if err != nil {
+		return err
+	}
+	if format == convert.Cassette {
+		if suspects := v.redact(list); len(suspects) > 0 {
+			complain(v.w, fmt.Errorf("%s: nothing was written, since this looks like secrets:\n  %s\nName the fields that are secret with --secret, and those that are not with --opaque", name, strings.Join(suspects, "\n  ")))
+			return status(statusBroken)
+		}
+	}
+	text, lost, err := convert.Write(format, head, list)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := os.WriteFile(v.out, text, 0o644); err != nil { //nolint:gosec // a test file, made to be read
+		return err
+	}
+	return v.w.tellLost(v.out, format, lost)
+}
+
+// format is what --to says, or else the name of the file to write.
+func (v *converter) format() (convert.Format, error) {
+	if v.to != "" {
+		return convert.Format(v.to), nil
+	}
+	switch filepath.Ext(v.out) {
+	case ".tape":
+		return convert.Cassette, nil
+	case ".har":
+		return convert.HAR, nil
+	}
+	return "", fmt.Errorf("the name %s does not tell a format; say --to with one of %v", v.out, convert.Formats())
+}
+
+// redact takes the secrets out of a recording, and returns what looks like others.
+func (v *converter) redact(list []*cassettes.Interaction) (suspects []string) {
+	for i, x := range list {
+		list[i] = v.opts.Redacted(x)
+		for _, s := range v.opts.Suspects(list[i]) {
+			s.Interaction = i + 1
+			suspects = append(suspects, s.String())
+		}
+	}
+	return suspects
+}
+
+// tellLost tells people what was left out.
+func (w *world) tellLost(name string, format convert.Format, lost []convert.Loss) error {
+	text := ""
+	for _, l := range lost {
+		text += "  " + l.What
+		switch n := len(l.Of); {
+		case n > 0 && n <= 10:
+			text += fmt.Sprintf(" (%s)", strings.Trim(strings.ReplaceAll(fmt.Sprint(l.Of), " ", ", "), "[]"))
+		case n > 0:
+			text += fmt.Sprintf(" (%s)", count(n, "interaction"))
+		}
+		text += "\n"
+	}
+	if text == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w.err, "looptape: not in %s, since %s cannot say it:\n%s", name, format, text)
+	return err
+}
