@@ -67,7 +67,7 @@ func (w *inputWriter) said(m *llm.Message) error {
 		role = r
 	}
 	w.dst = appendFirst(w.dst, "role", role)
-	w.itemID(m.Opaque)
+	w.itemID(m.Opaque, messageID)
 	w.dst = responsesOwn.append(w.dst, m.Opaque, func(key string) bool {
 		return key == "role" || key == "id" || key == "type" || key == "content" || key == "status"
 	})
@@ -83,13 +83,31 @@ func (w *inputWriter) said(m *llm.Message) error {
 	return nil
 }
 
-// itemID writes the id of an item, if it has one that does not stand in the
-// request already (SR-04) and that is not empty (SR-06).
-func (w *inputWriter) itemID(opaque json.RawMessage) {
-	if id := memberText(opaque, "id"); id != "" && !w.seen[id] {
+// itemID writes the id of an item, if it has one that begins as those of its kind do
+// (SR-05), that does not stand in the request already (SR-04) and that is not empty
+// (SR-06).
+func (w *inputWriter) itemID(opaque json.RawMessage, prefix string) {
+	if id := idOf(opaque, prefix); id != "" && !w.seen[id] {
 		w.seen[id] = true
 		w.dst = appendWord(w.dst, "id", id)
 	}
+}
+
+// How the ids of items begin.
+const (
+	messageID   = "msg"
+	reasoningID = "rs"
+	callItemID  = "fc"
+	customID    = "ct"
+)
+
+// idOf returns the id of an item if it begins so. Servers that imitate the provider's
+// make others, which it would refuse.
+func idOf(opaque json.RawMessage, prefix string) string {
+	if id := memberText(opaque, "id"); strings.HasPrefix(id, prefix) {
+		return id
+	}
+	return ""
 }
 
 // soleText returns the text of parts that are no more than one text.
@@ -247,7 +265,7 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 		kind = kindCustomOutput
 	}
 	w.dst = appendFirst(w.dst, "type", kind)
-	w.itemID(r.Opaque)
+	w.itemID(r.Opaque, "")
 	w.dst = appendWord(w.dst, "call_id", id)
 	w.dst = appendKey(w.dst, "output")
 	if t, ok := soleText(r.Content); ok {

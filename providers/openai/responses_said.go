@@ -27,7 +27,7 @@ func (w *inputWriter) assistant(parts []llm.Part) error {
 		switch {
 		case len(w.dst) == from:
 		case thought:
-			thoughts = append(thoughts, memberText(r.Opaque, "id"))
+			thoughts = append(thoughts, idOf(r.Opaque, reasoningID))
 		default:
 			last, thoughts = len(w.dst), nil
 		}
@@ -92,7 +92,7 @@ func isHosted(opaque json.RawMessage) bool {
 // silent reports whether a text is empty and no item of the provider, or one that
 // stands in the request already and is not written again (SR-04).
 func (w *inputWriter) silent(t *llm.Text) bool {
-	id := memberText(t.Opaque, "id")
+	id := idOf(t.Opaque, messageID)
 	return t.Text == "" && (id == "" || w.seen[id])
 }
 
@@ -125,7 +125,7 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 	}
 	if opened {
 		w.dst = append(w.dst, ']')
-		w.itemID(of.Opaque)
+		w.itemID(of.Opaque, messageID)
 		w.dst = append(responsesOwn.append(w.dst, of.Opaque, ownItem), '}')
 	}
 	return n
@@ -138,13 +138,13 @@ func sameItem(a, b json.RawMessage) bool { return memberText(a, "id") == memberT
 // reasoning writes a reasoning item, unchanged. That of another provider is left
 // out, and so is an item that stands there already (SR-04).
 func (w *inputWriter) reasoning(r *llm.Reasoning) {
-	id := memberText(r.Opaque, "id")
-	if member(r.Opaque, "summary") == nil && member(r.Opaque, "encrypted_content") == nil && !strings.HasPrefix(id, "rs") || w.seen[id] {
+	id := idOf(r.Opaque, reasoningID)
+	if member(r.Opaque, "summary") == nil && member(r.Opaque, "encrypted_content") == nil && id == "" || w.seen[id] {
 		return
 	}
 	w.next()
 	w.dst = append(w.dst, `{"type":"reasoning"`...)
-	w.itemID(r.Opaque)
+	w.itemID(r.Opaque, reasoningID)
 	w.dst = responsesOwn.append(w.dst, r.Opaque, func(key string) bool {
 		return key == "type" || key == "id" || key == "status"
 	})
@@ -166,23 +166,20 @@ func (w *inputWriter) repeated(raw json.RawMessage) bool {
 	return false
 }
 
-// call writes a call. An id that is not of the protocol is not sent: it would be
-// refused (SR-05).
+// call writes a call.
 func (w *inputWriter) call(c *llm.ToolCall) error {
 	id, err := callID(c.ID)
 	if err != nil {
 		return err
 	}
 	w.next()
-	kind, args, prefix := kindCall, "arguments", "fc"
+	kind, args, prefix := kindCall, "arguments", callItemID
 	if memberText(c.Opaque, "type") == kindCustomCall {
-		kind, args, prefix = kindCustomCall, "input", "ct"
+		kind, args, prefix = kindCustomCall, "input", customID
 		w.custom[c.ID] = true
 	}
 	w.dst = appendFirst(w.dst, "type", kind)
-	if strings.HasPrefix(memberText(c.Opaque, "id"), prefix) {
-		w.itemID(c.Opaque)
-	}
+	w.itemID(c.Opaque, prefix)
 	w.dst = appendWord(w.dst, "call_id", id)
 	w.dst = appendWord(w.dst, "name", echoName(c.Name))
 	w.dst = appendWord(w.dst, args, c.Args)
