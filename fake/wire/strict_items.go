@@ -125,6 +125,9 @@ func (p *past) reasoned(items []object) *refusal {
 			}
 			seen[p.anyTry(id)] = true
 		case "function_call":
+			if at, ok := p.madeBy(id); ok && !p.thinks(at) {
+				continue // as in most turns: they need not be made again
+			}
 			_, before := p.item(id)
 			for _, r := range slices.Backward(before) {
 				if kindOfItem(r) != "reasoning" {

@@ -59,6 +59,12 @@ func (p *past) turn(at fake.Place) (t fake.Turn, ok bool) {
 	return t.Attempts[at.Attempt-1], true
 }
 
+// thinks reports whether there may be reasoning in the answer at a spot.
+func (p *past) thinks(at spot) bool {
+	t, ok := p.turn(at.Place)
+	return ok && (t.Reasoning != "" || t.ReasoningOpaque != nil || t.Events != nil || len(p.cfg.Quirks) > 0)
+}
+
 // output returns the items of the answer at a spot.
 func (p *past) output(at spot) []object {
 	if items, ok := p.sent[at]; ok {
