@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/looptape/looptape/internal/sse"
 	"github.com/looptape/looptape/llm"
@@ -67,7 +68,7 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 	return func(yield func(llm.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel() // so that leaving early ends the connection
-		a := &answer{client: c, yield: yield}
+		a := &answer{client: c, yield: yield, hangUp: cancel}
 		if err := a.get(ctx, req); err != nil && !a.left {
 			yield(nil, err)
 		}
@@ -79,6 +80,7 @@ type answer struct {
 	client  *Client
 	yield   func(llm.Event, error) bool
 	left    bool
+	hangUp  context.CancelFunc // ends the connection
 	secrets []string
 }
 
@@ -186,10 +188,27 @@ func (a *answer) streamed(body io.Reader) error {
 		if done, err := dec.Event(ev.Name, ev.Data, a.emit); err != nil {
 			return err
 		} else if done {
-			return dec.End(a.emit)
+			err := dec.End(a.emit)
+			a.drain(body)
+			return err
 		}
 	}
 	return nil
+}
+
+const (
+	// linger is how long the end of an answer may take behind the mark that ends it.
+	linger = 50 * time.Millisecond
+	// maxRest is how much may stand behind the mark.
+	maxRest = 64 << 10
+)
+
+// drain reads the end of an answer behind its mark, so that the connection can be used
+// again. Some servers leave it open: it is closed after a short time.
+func (a *answer) drain(body io.Reader) {
+	late := time.AfterFunc(linger, a.hangUp) //nolint:forbidigo // nothing that was said depends on it
+	defer late.Stop()
+	_, _ = io.CopyN(io.Discard, body, maxRest) // the answer is whole
 }
 
 // buffered reads an answer that comes in one piece, also where a stream was asked

@@ -256,6 +256,41 @@ func TestClientEndsAtTheMark(t *testing.T) {
 	}
 }
 
+// What stands behind the mark is read to its end, so that the connection can be used
+// again.
+func TestClientReadsToTheEnd(t *testing.T) {
+	for text, want := range map[string]bool{"": true, "data: late\n\n": true, strings.Repeat("data: late\n\n", 10000): false} {
+		body := &noting{Reader: strings.NewReader("data: so far\n\ndata: bye\n\n" + text)}
+		c := &protocol.Client{Protocol: plain{}, BaseURL: "http://example.com", HTTP: &http.Client{Transport: answering(func(r *http.Request) *http.Response {
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: r}
+		})}}
+		if got, err := ask(c); got != "so farbye" || err != nil || body.ended != want || !body.closed {
+			t.Errorf("%d bytes behind the mark: got %q, %v; to the end: %t, want %t; closed: %t", len(text), got, err, body.ended, want, body.closed)
+		}
+	}
+}
+
+type answering func(*http.Request) *http.Response
+
+func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
+
+// noting notes what is done with a body.
+type noting struct {
+	io.Reader
+	ended, closed bool
+}
+
+func (n *noting) Read(p []byte) (int, error) {
+	k, err := n.Reader.Read(p)
+	n.ended = n.ended || errors.Is(err, io.EOF)
+	return k, err
+}
+
+func (n *noting) Close() error {
+	n.closed = true
+	return nil
+}
+
 // The server's word on whether to try again counts.
 func TestClientShouldRetry(t *testing.T) {
 	for word, want := range map[string]bool{"true": true, "false": false, "": true} {
