@@ -57,8 +57,42 @@ func snake(key string) string {
 	return string(out)
 }
 
+// spells reports whether a name is that of a member in either spelling: functionCall or
+// function_call.
+func spells(name, key string) bool {
+	if name == key {
+		return true
+	}
+	for i := range len(key) {
+		c := key[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+			rest, found := strings.CutPrefix(name, "_")
+			if !found {
+				return false
+			}
+			name = rest
+		}
+		if name == "" || name[0] != c {
+			return false
+		}
+		name = name[1:]
+	}
+	return name == ""
+}
+
 // either returns the value of a member in either spelling.
-func (o object) either(key string) value { return cmp.Or(o.get(key), o.get(snake(key))) }
+func (o object) either(key string) value {
+	if v := o.get(key); v != "" {
+		return v
+	}
+	for _, m := range slices.Backward(o) {
+		if spells(m.key, key) {
+			return m.value
+		}
+	}
+	return ""
+}
 
 // listed is an array, which an object stands for that it alone would have: Google's own
 // examples in REST leave the brackets out.
@@ -112,7 +146,7 @@ func generateParts(contents []content) *refusal {
 		for j, p := range c.parts {
 			path := fmt.Sprintf("contents[%d].parts[%d]", i, j)
 			for _, m := range p {
-				is := func(key string) bool { return key == m.key || snake(key) == m.key }
+				is := func(key string) bool { return spells(m.key, key) }
 				if !slices.ContainsFunc(partData, is) && !slices.ContainsFunc(partNotes, is) {
 					return unknownName("SG-14", m.key, path, "Cannot find field.")
 				}

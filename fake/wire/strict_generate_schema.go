@@ -36,7 +36,7 @@ func badSchema(path string, schema value, depth int) *refusal {
 		return nil
 	}
 	for _, m := range schema.object() {
-		if !slices.ContainsFunc(schemaMembers, func(key string) bool { return key == m.key || snake(key) == m.key }) {
+		if !slices.ContainsFunc(schemaMembers, func(key string) bool { return spells(m.key, key) }) {
 			return unknownName("SG-09", m.key, path, "Cannot find field.")
 		}
 		if e := badMember(path, m, depth+1); e != nil {

@@ -42,7 +42,9 @@ var generationSettings = strings.Fields(`
 // unknownSetting returns a member of a request that is none of the known ones; ok is
 // false if there is none.
 func unknownSetting(body object, known []string) (name string, ok bool) {
-	i := slices.IndexFunc(body, func(m member) bool { return !slices.Contains(known, m.key) })
+	i := slices.IndexFunc(body, func(m member) bool {
+		return !slices.ContainsFunc(known, func(key string) bool { return spells(m.key, key) })
+	})
 	if i < 0 {
 		return "", false
 	}
@@ -88,10 +90,10 @@ func unknownMessagesSetting(body object) *refusal {
 // unknownGenerateSetting also looks into generationConfig, and at the members of each
 // content.
 func unknownGenerateSetting(body object) *refusal {
-	if name, ok := unknownSetting(body, eitherWay(generateSettings)); ok {
+	if name, ok := unknownSetting(body, generateSettings); ok {
 		return refused("", "Invalid JSON payload received. Unknown name \"%s\": Cannot find field.", name)
 	}
-	if name, ok := unknownSetting(body.either("generationConfig").object(), eitherWay(generationSettings)); ok {
+	if name, ok := unknownSetting(body.either("generationConfig").object(), generationSettings); ok {
 		return unknownName("", name, "generation_config", "Cannot find field.")
 	}
 	for i, c := range objects(listed(body.get("contents"))) {
@@ -100,13 +102,4 @@ func unknownGenerateSetting(body object) *refusal {
 		}
 	}
 	return nil
-}
-
-// eitherWay are names in both spellings.
-func eitherWay(names []string) []string {
-	out := slices.Clone(names)
-	for _, name := range names {
-		out = append(out, snake(name))
-	}
-	return out
 }
