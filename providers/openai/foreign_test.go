@@ -19,6 +19,7 @@ var foreignTurns = map[string]llm.Message{
 		llm.ToolCall{ID: "srvtoolu_1", Name: "web_search", Args: "{}", ProviderExecuted: true, Opaque: raw(`{"type":"server_tool_use"}`)},
 		llm.Unknown{Kind: "web_search_tool_result", Raw: raw(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`)},
 		llm.Unknown{Kind: "compaction", Raw: raw(`{"type":"compaction","content":"C"}`)},
+		llm.Unknown{Kind: "novel", Raw: raw(`{"type":"novel","id":"nov_1"}`)},
 		llm.Text{Text: "hi", Opaque: raw(`{"citations":[{"url":"u"}]}`)},
 		llm.ToolCall{ID: "call_1", Name: "f", Args: "{}", Opaque: raw(`{"caller":{"type":"direct"}}`)},
 	),

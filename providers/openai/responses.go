@@ -35,9 +35,10 @@ import (
 // of a piece: {"id":"fc_…"} on a call,
 // {"id":"rs_…","summary":[…],"encrypted_content":"…"} on reasoning,
 // {"id":"msg_…","annotations":[…]} on text. Items of other kinds are calls with
-// ProviderExecuted if the provider ran them, and Unknown if not, with the whole item.
+// ProviderExecuted if the provider ran them, and Unknown if not, with the whole item;
+// its Kind begins with "responses:" if nothing else tells that it is of this protocol.
 // All of it is echoed where it stood, unless the provider would refuse it: an id that
-// came twice, reasoning with nothing behind it.
+// came twice or that none of its items has, reasoning with nothing behind it.
 //
 // Members of the response that the API does not document are in the opaque data of the
 // message, within a member "responses_answer", but for what repeats the request, tells

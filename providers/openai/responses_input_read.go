@@ -112,7 +112,7 @@ func readContent(d *jsonio.Dec, has bool) ([]llm.Part, error) {
 	d.Array()
 	for first := true; d.More(&first); {
 		p := readContentPiece(d)
-		parts = append(parts, p.part())
+		parts = append(parts, marked(p.part()))
 	}
 	return parts, d.Err()
 }

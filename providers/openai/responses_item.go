@@ -7,6 +7,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // item is an item of a request's input or of an answer's output.
@@ -170,7 +171,19 @@ func (it *item) ranItself() (llm.ToolCall, bool) {
 }
 
 // unknown returns the item as it is.
-func (it *item) unknown() llm.Unknown { return llm.Unknown{Kind: it.kind, Raw: compact(it.raw)} }
+func (it *item) unknown() llm.Part {
+	return marked(llm.Unknown{Kind: it.kind, Raw: compact(it.raw)})
+}
+
+// marked returns a part of an unknown kind with the mark of the protocol, if it would
+// pass for another's without it. Other parts stay as they are.
+func marked(p llm.Part) llm.Part {
+	if u, ok := p.(llm.Unknown); ok && protocol.LeftOut(responsesName, llm.RoleAssistant, u) {
+		u.Kind = protocol.ResponsesMark + u.Kind
+		return u
+	}
+	return p
+}
 
 func compact(raw string) json.RawMessage { return jsonio.AppendRaw(nil, []byte(raw)) }
 

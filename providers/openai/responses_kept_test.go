@@ -102,3 +102,30 @@ func TestResponsesOwnMembers(t *testing.T) {
 		}
 	}
 }
+
+// Items and pieces of kinds that nobody knows yet go back to where they came from.
+func TestResponsesNovelKinds(t *testing.T) {
+	const input = `[{"role":"user","content":[{"type":"novel","x":1}]},{"type":"novel","id":"nov_1"},{"type":"web_call","id":"web_1"},{"type":"function_call_output","call_id":"c","output":[{"type":"novel","id":"y"}]}]`
+	novel := func(members string) llm.Part {
+		return llm.Unknown{Kind: "responses:novel", Raw: raw(`{"type":"novel",` + members + `}`)}
+	}
+	req := decodeRequest(t, `{"input":`+input+`}`)
+	want := []llm.Message{
+		user(novel(`"x":1`)),
+		llm.Assistant(novel(`"id":"nov_1"`), unknown("web_call", `{"type":"web_call","id":"web_1"}`)),
+		llm.ToolResults(llm.ToolResult{ID: "c", Content: []llm.Part{novel(`"id":"y"`)}}),
+	}
+	if diff := cmp.Diff(want, req.Messages); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(input, said(t, openai.Responses{}, "input", req.Messages...)); diff != "" {
+		t.Errorf("written again (-want +got):\n%s", diff)
+	}
+	turn, err := readAnswer(`{"status":"completed","output":[{"type":"novel","id":"nov_1"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]llm.Part{novel(`"id":"nov_1"`)}, turn.Parts); diff != "" {
+		t.Errorf("an answer (-want +got):\n%s", diff)
+	}
+}

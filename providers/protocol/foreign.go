@@ -27,6 +27,10 @@ const (
 	generate  = "gemini"
 )
 
+// ResponsesMark is what the codec of Responses sets before the kind of a part that is
+// its own although neither the kind nor what is in it tells so.
+const ResponsesMark = "responses:"
+
 // LeftOut reports whether a request of the protocol of this name leaves a part out of a
 // message of such a role, because it is another protocol's.
 func LeftOut(name string, role llm.Role, p llm.Part) bool {
@@ -57,10 +61,10 @@ func membersOf(p llm.Unknown) (members map[string]json.RawMessage, object bool) 
 }
 
 // owns reports whether a part may be one of the protocol. One of a kind that none is
-// known to have may be new: Anthropic's have no mark, those of Responses are items with
-// an id, and those of Chat Completions have what they hold under the name of the kind,
-// or one that begins with it. A part without a kind may be of any but Gemini, whose
-// codec marks its own.
+// known to have may be new: Anthropic's have no mark, those of Responses that nothing
+// else tells are marked by its codec, and those of Chat Completions have what they hold
+// under the name of the kind, or one that begins with it. A part without a kind may be
+// of any but Gemini, whose codec marks its own.
 func owns(name, kind string, members map[string]json.RawMessage) bool {
 	if owners := ownersOf(kind, members); owners != nil {
 		return slices.Contains(owners, name)
@@ -69,7 +73,7 @@ func owns(name, kind string, members map[string]json.RawMessage) bool {
 	case messages:
 		return true
 	case responses:
-		return kind == "" || members["id"] != nil || members["encrypted_content"] != nil ||
+		return kind == "" || members["encrypted_content"] != nil ||
 			strings.HasSuffix(kind, "_output") || strings.HasSuffix(kind, "_response")
 	case chat:
 		for key := range members {
@@ -103,6 +107,8 @@ func ownersOf(kind string, members map[string]json.RawMessage) []string {
 		return []string{responses}
 	}
 	switch {
+	case strings.HasPrefix(kind, ResponsesMark):
+		return []string{responses}
 	case strings.HasPrefix(kind, "openai."): // as trace/importer keeps what it does not know
 		return []string{}
 	case strings.HasSuffix(kind, "_tool_result"):

@@ -51,7 +51,8 @@ func TestForeignParts(t *testing.T) {
 		// A new kind: a protocol takes for its own what is in its form.
 		{"novel", `"x":1`, "a"},
 		{"novel", `"novel_x":1`, "ca"},
-		{"novel", `"id":"i"`, "ra"},
+		{"novel", `"id":"i"`, "a"},
+		{"responses:novel", `"id":"i"`, "r"},
 		{"novel", `"encrypted_content":"E"`, "ra"},
 		{"novel_output", `"x":1`, "ra"},
 		{"novel_response", `"x":1`, "ra"},
