@@ -158,6 +158,19 @@ var chatSent = []struct {
 		}},
 	},
 	{
+		name: "functions, as they were before there were tools",
+		body: `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}","x":1}},{"role":"function","name":"f","content":"a"},{"role":"assistant","content":"b","function_call":{"arguments":"","name":"g"}},{"role":"function","name":"g","content":"c"},{"role":"function","name":"g","content":"d"},{"role":"assistant","content":"e","function_call":{"name":1}}]}`,
+		again: `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"function_call_1","type":"function","function":{"name":"f","arguments":"{}","x":1}}]},{"role":"tool","tool_call_id":"function_call_1","content":"a","name":"f"},` +
+			`{"role":"assistant","content":"b","tool_calls":[{"id":"function_call_3","type":"function","function":{"name":"g","arguments":""}}]},{"role":"tool","tool_call_id":"function_call_3","content":"c","name":"g"},{"role":"function","content":"d","name":"g"},{"role":"assistant","content":"e","function_call":{"name":1}}]}`,
+		want: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+			llm.User("Hi"),
+			llm.Assistant(llm.ToolCall{ID: "function_call_1", Name: "f", Args: "{}", Minted: true, Opaque: chatOpaque(`{"function":{"x":1}}`)}), llm.ToolResults(llm.ToolResult{ID: "function_call_1", Name: "f", Content: chatParts(chatText("a")), Opaque: chatOpaque(`{"name":"f"}`)}),
+			llm.Assistant(chatText("b"), llm.ToolCall{ID: "function_call_3", Name: "g", Minted: true}), llm.ToolResults(llm.ToolResult{ID: "function_call_3", Name: "g", Content: chatParts(chatText("c")), Opaque: chatOpaque(`{"name":"g"}`)}),
+			{Role: "function", Parts: chatParts(chatText("d")), Opaque: chatOpaque(`{"name":"g"}`)},
+			{Role: llm.RoleAssistant, Parts: chatParts(chatText("e")), Opaque: chatOpaque(`{"chat:function_call":{"name":1}}`)},
+		}},
+	},
+	{
 		name: "results apart, of calls of one id",
 		body: `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":""}}]},{"role":"tool","tool_call_id":"1","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"g","arguments":""}}]},{"role":"tool","tool_call_id":"1","content":"b"},{"role":"tool","tool_call_id":"2","content":"c","name":"h"},{"role":"user","content":"Hi","tool_call_id":"3"}]}`,
 		want: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -16,6 +17,7 @@ type wireMessage struct {
 	reasoning      [2]string // reasoning_content, reasoning
 	reasons        [2]bool   // which of them there are
 	details        string    // JSON
+	function       string    // function_call, JSON
 	id, name       string
 	opaque         members
 }
@@ -69,6 +71,8 @@ func (r *chatReader) messageMember(m *wireMessage, key string) {
 		for first := true; r.More(&first); {
 			m.calls = append(m.calls, r.toolCall())
 		}
+	case key == functionCall && assistant && r.Peek() == '{':
+		m.function = r.Raw()
 	case key == reasoningContent && assistant && r.Peek() == '"':
 		m.reasoning[0], m.reasons[0] = r.String(), true
 	case key == reasoningField && assistant && r.Peek() == '"':
@@ -87,10 +91,14 @@ func (r *chatReader) messageMember(m *wireMessage, key string) {
 func (r *chatReader) add(m *wireMessage) {
 	req := r.req
 	last := len(req.Messages) - 1
+	if id := r.openFunction(); id != "" && m.role == "function" {
+		m.role, m.id = "tool", id
+	}
 	switch m.role {
 	case "":
 		r.Fail("expected a message with a role before here")
 	case "assistant":
+		m.callFunction(last + 1)
 		parts := slices.Concat(m.reasoningParts(), m.content)
 		if m.refusal != "" {
 			parts = append(parts, llm.Text{Text: m.refusal, Refusal: true})
@@ -118,6 +126,40 @@ func (r *chatReader) add(m *wireMessage) {
 	default:
 		req.Messages = append(req.Messages, llm.Message{Role: llm.Role(m.role), Parts: m.content, Opaque: m.opaque.object()})
 	}
+}
+
+// functionCall is what a message had before there were several calls; a message of the
+// role function answers it. It has no id.
+const functionCall = "function_call"
+
+// callFunction makes the function_call of a message a call, with its place among the
+// messages for an id. Beside other calls, or in a form that is none, it stays as it is.
+func (m *wireMessage) callFunction(at int) {
+	if m.function == "" {
+		return
+	}
+	c := llm.ToolCall{ID: functionCall + "_" + strconv.Itoa(at), Minted: true}
+	r := chatReader{Dec: jsonio.NewDec(m.function)}
+	var rest members
+	rest.addObject("function", r.called(&c))
+	if m.calls != nil || r.Err() != nil {
+		m.opaque.addRaw(chatOwn.keep(functionCall), m.function)
+		return
+	}
+	c.Opaque = rest.object()
+	m.calls = []llm.Part{c}
+}
+
+// openFunction is the id of the function_call in the last message; empty if it has none.
+func (r *chatReader) openFunction() string {
+	for _, m := range r.req.Messages[max(0, len(r.req.Messages)-1):] {
+		for _, c := range m.Calls() {
+			if c.Minted {
+				return c.ID
+			}
+		}
+	}
+	return ""
 }
 
 // reasoningParts are a part for each field, the details on the last of them.

@@ -16,7 +16,9 @@ import (
 //
 // A first message of the system's role with one plain text is Request.System; a
 // system or developer message of another kind stays a message. Tool messages in
-// a row are one. What differs from what EncodeRequest was given is what the wire
+// a row are one. A function_call, as it was before there were several, is a call with
+// an id of its own, and the message of the role function behind it the result;
+// EncodeRequest writes them as tool calls are now. What differs from what EncodeRequest was given is what the wire
 // does not say: the order of reasoning, texts and calls, empty texts, IsError,
 // the type of an image elsewhere, names of tools on results (they are those of
 // the calls), Minted and ProviderID, and a choice of tools where there are none.
