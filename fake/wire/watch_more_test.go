@@ -44,6 +44,7 @@ func TestWatchRewritten(t *testing.T) {
 		"wrong twice":               {turns: calls, asks: []list{long[:1], {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Args: "{}"}), long[2]}, {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Args: "{}"}), long[2]}}, want: []string{"2 INV-05"}, answers: []string{"", "", ""}},
 		"ids of its own":            {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "weather"), result("mine", "x")}}, answers: []string{"", ""}},
 		"a word behind the results": {turns: calls, asks: []list{long[:1], append(long[:3:3], u("No, stop."))}, answers: []string{"", ""}},
+		"ids of another's":          {turns: calls, asks: []list{long[:1], long[:3], {u("B")}, {u("B"), call("c2", "weather"), result("c2", "x")}}, answers: []string{"", "", "", ""}},
 		"another tool":              {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "note"), result("mine", "x")}}, answers: []string{"", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,5 +122,29 @@ func TestWatchRanSpelling(t *testing.T) {
 		if r := s.Report(); !r.Held() || r.Shown[q.String()] == 0 {
 			t.Errorf("%s: the report is %+v", form, r)
 		}
+	}
+}
+
+// Of what the provider ran itself, each call is held against the one of its id, also
+// where another says the same in another spelling.
+func TestWatchRanTwice(t *testing.T) {
+	ran := func(id, args string) fake.Call {
+		return fake.Call{ID: id, Name: "web_search", Args: args, ProviderExecuted: true, Opaque: json.RawMessage(`{"type":"server_tool_use"}`)}
+	}
+	m := fake.NewModel(fake.Turn{Text: "I look.", Calls: []fake.Call{ran("srvtoolu_1", `{"n":1}`), ran("srvtoolu_2", `{"n":1.0}`)}}, fake.Turn{Text: "Rain."})
+	s, clients := pipe(t, wire.Config{Model: m}, "")
+	first, err := ask(clients["anthropic-messages"], request(llm.Buffered, llm.User("hi")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo := first.Message()
+	for _, id := range []string{"srvtoolu_1", "srvtoolu_2"} { // the server wants them, and the script cannot say them
+		echo.Parts = append(echo.Parts, llm.Unknown{Kind: "web_search_tool_result", Raw: json.RawMessage(`{"type":"web_search_tool_result","tool_use_id":"` + id + `","content":[]}`)})
+	}
+	if _, err := ask(clients["anthropic-messages"], request(llm.Buffered, llm.User("hi"), echo, llm.User("well?"))); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Report(); len(r.Violations) > 0 || len(echo.Parts) != 5 {
+		t.Errorf("the answer is %+v, the report %+v", echo, r)
 	}
 }

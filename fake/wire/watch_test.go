@@ -24,6 +24,14 @@ func broke(r wire.Report) []string {
 	return out
 }
 
+// swapIDs gives two calls each the id of the other, and so their results.
+func swapIDs(turn, results *llm.Message) {
+	first, second := turn.Parts[2].(llm.ToolCall), turn.Parts[3].(llm.ToolCall)
+	first.ID, second.ID = second.ID, first.ID
+	turn.Parts[2], turn.Parts[3] = first, second
+	slices.Reverse(results.Parts)
+}
+
 // What a client sends is held against what it sent before, and against the answer;
 // each thing that is wrong is told once.
 func TestWatch(t *testing.T) {
@@ -44,6 +52,7 @@ func TestWatch(t *testing.T) {
 		"another text":       {func(turn, _ *llm.Message) { turn.Parts[1] = llm.Text{Text: "Let me see."} }, []string{"2 INV-05"}},
 		"no signature":       {func(turn, _ *llm.Message) { turn.Parts = turn.Parts[1:] }, []string{"2 INV-22"}},
 		"a call less":        {func(turn, results *llm.Message) { turn.Parts, results.Parts = turn.Parts[:3], results.Parts[:1] }, []string{"2 INV-01"}},
+		"ids swapped":        {swapIDs, []string{"2 INV-22"}},
 		"results turned":     {func(_, results *llm.Message) { slices.Reverse(results.Parts) }, []string{"2 INV-03"}},
 		"a mark for caching": {func(_, results *llm.Message) { mark(results) }, nil},
 	} {
