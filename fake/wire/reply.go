@@ -70,9 +70,16 @@ func (r *reply) json(status int, body []byte) {
 
 // pieces are what is written, one flush each.
 func (r *reply) pieces() [][]byte {
-	var out [][]byte
+	const around = 64 // bytes, at most usually, of a frame beside its data
+	size := 0
+	for _, f := range r.frames {
+		size += len(f.data) + around
+	}
+	out, text := make([][]byte, 0, len(r.frames)+2), make([]byte, 0, size)
 	for i, f := range r.frames {
-		out = append(out, r.style.append(nil, f, i, i == len(r.frames)-1))
+		from := len(text)
+		text = r.style.append(text, f, i, i == len(r.frames)-1)
+		out = append(out, text[from:len(text):len(text)])
 	}
 	if r.style.array && !r.open && r.end == endBody {
 		out = append(out, []byte("]"))
