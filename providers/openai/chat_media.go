@@ -10,6 +10,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // anyImage is the media type of an image of which only the address is known.
@@ -127,9 +128,14 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	return p
 }
 
-// unknownPart keeps an element as it came.
+// unknownPart keeps an element as it came, with the mark of the protocol if it would
+// pass for another's without it.
 func unknownPart(kind, raw string) llm.Part {
-	return llm.Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(raw))}
+	u := llm.Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(raw))}
+	if protocol.LeftOut(chatName, llm.RoleAssistant, u) {
+		u.Kind = protocol.ChatMark + u.Kind
+	}
+	return u
 }
 
 // mediaFields are the members of an element's inner object.

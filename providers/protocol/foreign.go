@@ -27,9 +27,12 @@ const (
 	generate  = "gemini"
 )
 
-// ResponsesMark is what the codec of Responses sets before the kind of a part that is
-// its own although neither the kind nor what is in it tells so.
-const ResponsesMark = "responses:"
+// ResponsesMark and ChatMark are what the codecs of OpenAI's protocols set before the
+// kind of a part that is their own although neither the kind nor what is in it tells so.
+const (
+	ResponsesMark = "responses:"
+	ChatMark      = "chat:"
+)
 
 // LeftOut reports whether a request of the protocol of this name leaves a part out of a
 // message of such a role, because it is another protocol's.
@@ -61,10 +64,10 @@ func membersOf(p llm.Unknown) (members map[string]json.RawMessage, object bool) 
 }
 
 // owns reports whether a part may be one of the protocol. One of a kind that none is
-// known to have may be new: Anthropic's have no mark, those of Responses that nothing
-// else tells are marked by its codec, and those of Chat Completions have what they hold
-// under the name of the kind, or one that begins with it. A part without a kind may be
-// of any but Gemini, whose codec marks its own.
+// known to have may be new: Anthropic's have no mark, those of OpenAI's protocols that
+// nothing else tells are marked by their codecs. What tells of Chat Completions is that
+// a part has what it holds under the name of the kind, or one that begins with it. A part
+// without a kind may be of any but Gemini, whose codec marks its own.
 func owns(name, kind string, members map[string]json.RawMessage) bool {
 	if owners := ownersOf(kind, members); owners != nil {
 		return slices.Contains(owners, name)
@@ -109,6 +112,8 @@ func ownersOf(kind string, members map[string]json.RawMessage) []string {
 	switch {
 	case strings.HasPrefix(kind, ResponsesMark):
 		return []string{responses}
+	case strings.HasPrefix(kind, ChatMark):
+		return []string{chat}
 	case strings.HasPrefix(kind, "openai."): // as trace/importer keeps what it does not know
 		return []string{}
 	case strings.HasSuffix(kind, "_tool_result"):
