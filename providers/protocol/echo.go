@@ -11,6 +11,9 @@ import (
 // answer alone (what is not known of it, why it ended, its logprobs), or has its place
 // elsewhere in a request, as a container of Anthropic's. It is nil if nothing comes back.
 func SentBack(p Protocol, opaque json.RawMessage) json.RawMessage {
+	if opaque == nil {
+		return nil
+	}
 	turn := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "x"}}, Opaque: opaque}
 	sent, err := p.EncodeRequest(&llm.Request{Messages: []llm.Message{turn}})
 	if err != nil {

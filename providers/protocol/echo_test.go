@@ -43,4 +43,7 @@ func TestSentBack(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
+	if got := protocol.SentBack(echoing{}, nil); got != nil {
+		t.Errorf("of nothing %q comes back", got)
+	}
 }
