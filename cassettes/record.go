@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -211,7 +210,6 @@ func piecesOf(r *Response, came []arrival) (pieces []Piece) {
 		return nil
 	}
 	// What came in the same millisecond came together.
-	came = slices.Clone(came)
 	last := 0
 	for i, a := range came {
 		if i == len(came)-1 || came[i+1].at.Milliseconds() != a.at.Milliseconds() {
