@@ -1,0 +1,41 @@
+package cassettes_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// named is a test of another name.
+type named struct {
+	*testing.T
+	name string
+}
+
+func (n named) Name() string { return n.name }
+
+// A test records when it is told to, replays otherwise, and closes its cassette.
+func TestForTest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("CI", "")
+	path := filepath.Join("testdata", "cassettes", "TestForTest_weather_in_Bern.tape")
+	for _, c := range []struct {
+		told string
+		to   http.RoundTripper
+	}{{"record", echo{}}, {"replay", nil}, {"", nil}} {
+		t.Setenv(cassettes.Env, c.told)
+		t.Run(c.told, func(t *testing.T) {
+			tape := cassettes.ForTest(named{t, "TestForTest/weather in Bern"}, &cassettes.Options{Transport: c.to})
+			if got := send(t, tape, "POST", "http://example.com/", "a"); got.text != strings.Repeat("a", 50) {
+				t.Errorf("told %q: got %q", c.told, got.text)
+			}
+		})
+		f, err := cassettes.ReadFile(path)
+		if err != nil || f.Len() != 1 {
+			t.Fatalf("told %q: %v", c.told, err)
+		}
+	}
+}
