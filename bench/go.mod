@@ -9,6 +9,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/looptape/looptape v0.0.0
 	google.golang.org/adk/v2 v2.2.0
+	google.golang.org/adk/v2/measured v0.0.0
 	google.golang.org/genai v1.66.0
 	gopkg.in/dnaeon/go-vcr.v4 v4.0.7
 )
@@ -82,3 +83,5 @@ require (
 )
 
 replace github.com/looptape/looptape => ../
+
+replace google.golang.org/adk/v2/measured => ./httprr

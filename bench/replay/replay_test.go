@@ -17,6 +17,7 @@ import (
 
 	vcr2cassette "github.com/dnaeon/go-vcr/v2/cassette"
 	vcr2 "github.com/dnaeon/go-vcr/v2/recorder"
+	"google.golang.org/adk/v2/measured"
 	vcr4 "gopkg.in/dnaeon/go-vcr.v4/pkg/recorder"
 
 	"github.com/looptape/looptape/cassettes"
@@ -31,7 +32,7 @@ type tool struct {
 }
 
 func tools() []tool {
-	return []tool{{"looptape", "", looptape}, {"vcr2", ".yaml", goVCR2}, {"vcr4", ".yaml", goVCR4}}
+	return []tool{{"looptape", "", looptape}, {"httprr", "", measured.Open}, {"vcr2", ".yaml", goVCR2}, {"vcr4", ".yaml", goVCR4}}
 }
 
 func looptape(path string, record bool) (http.RoundTripper, func() error, error) {
