@@ -213,6 +213,28 @@ func TestPolicyRetryIsCancelled(t *testing.T) {
 	}
 }
 
+// A context of a policy's own that ends while a retry waits ends that call, and no
+// request is made for it; the run is not ended by it.
+func TestPolicyGivesUpWaiting(t *testing.T) {
+	clock, patience := fake.NewClock(), errors.New("out of patience")
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		if turn, err := next(ctx, call); err == nil {
+			return turn, nil
+		}
+		short, cancel := clock.WithTimeout(ctx, time.Second, patience)
+		defer cancel()
+		_, err := next(short, call)
+		if !errors.Is(err, patience) || ctx.Err() != nil {
+			t.Errorf("the call that waited ended with %v, the run with %v", err, ctx.Err())
+		}
+		return nil, err
+	})
+	m := model(fake.Turn{Attempts: []fake.Turn{busy(3 * time.Second), text("done")}})
+	if _, err := held(t, "gives up", m, loop.Config{Policies: []loop.Policy{wrap}, Clock: clock}); !errors.Is(err, patience) || len(m.Requests()) != 1 {
+		t.Errorf("got %v after %d requests", err, len(m.Requests()))
+	}
+}
+
 // A wrap may send other messages for one call: the trace says so there and where
 // the requests go back to the history.
 func TestTransientMessages(t *testing.T) {
