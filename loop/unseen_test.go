@@ -2,10 +2,12 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -83,4 +85,26 @@ func TestLimitUnseen(t *testing.T) {
 		}
 		_, _ = run.Wait()
 	})
+}
+
+// Tools that do not stop are abandoned, whether somebody looks on or not.
+func TestGraceUnseen(t *testing.T) {
+	for _, looks := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			gate := make(chan struct{})
+			deaf := tool("deaf", func(context.Context) (string, error) { <-gate; return "", nil })
+			in := loop.Ask("go")
+			if looks {
+				in.Sink = &trace.Memory{}
+			}
+			a := newAgent(t, model(calls("deaf", "deaf")), loop.Config{Tools: []loop.Tool{deaf}, Deadline: time.Second, Grace: time.Minute})
+			begun := time.Now() //nolint:forbidigo // of the bubble
+			_, err := a.Run(t.Context(), in)
+			took := time.Since(begun) //nolint:forbidigo // of the bubble
+			if !errors.Is(err, loop.ErrDeadline) || took != time.Second+time.Minute {
+				t.Errorf("looked at: %t: ended after %v with %v", looks, took, err)
+			}
+			close(gate)
+		})
+	}
 }
