@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"os"
 	"sync"
 )
 
@@ -40,8 +41,8 @@ func Open(path string, opts *Options) (*Cassette, error) {
 	switch c.opts.Mode {
 	case "", Replay:
 		var f *File
-		if f, c.broken, err = readAny(path); err == nil {
-			c.head = f.Head
+		if f, err = readAny(path); err == nil {
+			c.head, c.broken = f.Head, f.broken
 			c.tape, err = newTape(f, &c.opts)
 		}
 	case Record:
@@ -58,21 +59,16 @@ func Open(path string, opts *Options) (*Cassette, error) {
 	return c, nil
 }
 
-// readAny reads a cassette, or of a recording that broke off what there is; broken then
-// says so.
-func readAny(path string) (f *File, broken, err error) {
-	text, lost, err := readJournal(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && text == nil {
-		f, err = ReadFile(path)
-		return f, nil, err
+// readAny reads a cassette, or of a recording that broke off what there is.
+func readAny(path string) (*File, error) {
+	text, err := os.ReadFile(path + JournalEnd)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !begun(text):
+		return ReadFile(path)
+	case err != nil:
+		return nil, err
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if f, err = Parse(path+journalEnd, text); err != nil {
-		return nil, nil, err
-	}
-	return f, &BrokenError{File: path + journalEnd, Whole: f.Len(), Lost: lost}, nil
+	return Parse(path+JournalEnd, text)
 }
 
 // Broken says that what is replayed is a recording that broke off: it is a *BrokenError

@@ -81,6 +81,7 @@ type File struct {
 	name    string
 	text    []byte
 	entries []entry
+	broken  error
 }
 
 // entry is where an interaction stands.
@@ -89,7 +90,8 @@ type entry struct {
 	key      uint64
 }
 
-// ReadFile reads a cassette. The error is a *FormatError if it is not one.
+// ReadFile reads a cassette, or what is whole of a journal. The error is a *FormatError
+// if it is neither.
 func ReadFile(path string) (*File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -98,12 +100,29 @@ func ReadFile(path string) (*File, error) {
 	return Parse(path, text)
 }
 
-// Parse reads a cassette from memory, which it keeps; name is what errors call it.
+// Broken says that this is a journal, of a recording that was not closed: it is a
+// *BrokenError then, and otherwise nil.
+func (f *File) Broken() error { return f.broken }
+
+// IsCassette reports whether a text begins as what Parse reads does.
+func IsCassette(text []byte) bool {
+	return bytes.HasPrefix(text, []byte(magic)) || bytes.HasPrefix(text, []byte(frameMark))
+}
+
+// Parse reads a cassette, or what is whole of a journal, from memory, which it keeps;
+// name is what errors call it.
 func Parse(name string, text []byte) (*File, error) {
-	f := &File{name: name, text: text}
+	if bytes.HasPrefix(text, []byte(frameMark)) {
+		return parseJournal(name, text)
+	}
+	return (&File{name: name, text: text}).parsed()
+}
+
+// parsed returns the file when its interactions are found.
+func (f *File) parsed() (*File, error) {
 	line, err := f.parse()
 	if err != nil {
-		return nil, &FormatError{File: name, Line: line, Err: err}
+		return nil, &FormatError{File: f.name, Line: line, Err: err}
 	}
 	return f, nil
 }
@@ -224,25 +243,24 @@ func lastLine(block []byte) []byte {
 }
 
 // Encode returns a cassette with these interactions, whose requests were issued in this
-// order. Of opts, which may be nil, the matching counts: Head.Match becomes its name.
-// What is secret has to be redacted before.
+// order. Of opts the matching counts, whose name Head.Match becomes; nil is the one that
+// it names. What is secret has to be redacted before.
 func Encode(h Head, opts *Options, list []*Interaction) []byte {
-	var m matching
+	m := matching{volatile: strings.Fields(strings.TrimPrefix(h.Match, matchVersion))}
 	if opts != nil {
 		m = opts.matching()
 	}
 	h.Match = m.name()
-	text := appendHead(nil, h)
+	text := headText(h)
 	for i, x := range list {
 		text = append(appendInteraction(text, i+1, x, keyText(m.key(x.Lane, &x.Request))), '\n')
 	}
 	return appendFoot(text, len(list))
 }
 
-// Write writes a cassette as Encode has it. It replaces an older file at once: there is
-// the one or the other.
+// Write writes a cassette as Encode has it, in the place of an older one; see Replace.
 func Write(path string, h Head, opts *Options, list []*Interaction) error {
-	return writeFile(path, Encode(h, opts, list))
+	return Replace(path, Encode(h, opts, list))
 }
 
 // All reads the interactions in their order, up to the first error.
@@ -279,9 +297,9 @@ func (f *File) read(i int, edited bool) (*Interaction, *FormatError) {
 	return x, err
 }
 
-// appendHead writes the first lines of a cassette.
-func appendHead(dst []byte, h Head) []byte {
-	dst = append(strconv.AppendInt(append(dst, magic...), version, 10), "\nrecorded "...)
+// headText is the first lines of a cassette.
+func headText(h Head) []byte {
+	dst := append(strconv.AppendInt([]byte(magic), version, 10), "\nrecorded "...)
 	dst = h.Recorded.UTC().AppendFormat(dst, time.RFC3339)
 	if h.By != "" {
 		dst = append(append(dst, " by "...), h.By...)

@@ -129,7 +129,7 @@ func drawInteraction(t *rapid.T) *Interaction {
 // drawFile draws a file and what is in it.
 func drawFile(t *rapid.T) (text []byte, head Head, list []*Interaction) {
 	head = Head{Recorded: time.Unix(1e9, 0).UTC(), By: rapid.SampledFrom([]string{"", "looptape 0.3.0"}).Draw(t, "by"), Match: rapid.SampledFrom([]string{"", "1 a b"}).Draw(t, "match"), Upstreams: rapid.SampledFrom([]map[string]string{nil, {"a": "https://example.com", "b": "x"}}).Draw(t, "upstreams")}
-	text = appendHead(nil, head)
+	text = headText(head)
 	for i := range rapid.IntRange(0, 4).Draw(t, "interactions") {
 		list = append(list, drawInteraction(t))
 		text = append(appendInteraction(text, i+1, list[i], keyText(uint64(i))), '\n')

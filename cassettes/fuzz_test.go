@@ -61,17 +61,22 @@ func readAll(t *testing.T, f *File) {
 	}
 }
 
-// What is whole of a journal is a cassette, and the rest is counted.
+// What is whole of a journal is read, and the rest is counted.
 func FuzzJournal(f *testing.F) {
-	f.Add([]byte("looptape-cassette 1\nmatch 1\n\n=== frame 0 00000000\n=== frame 9 12345678\n=== 1 GET"))
+	head := appendFrame(nil, headText(Head{Match: "1"}))
+	f.Add(append(bytes.Clone(head), "=== frame 0 00000000\n=== frame 9 12345678\n=== 1 GET"...))
+	f.Add(appendFrame(head, []byte("=== 1 GET x -> failed 1s\n>\n<! failed\n--- > text 0 00000000 < text 0 00000000\n")))
+	f.Add(appendFrame(nil, head))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		whole, lost, err := wholeOf("x", bytes.Clone(text))
-		if err != nil || whole == nil {
+		file, err := parseJournal("x", bytes.Clone(text))
+		if err != nil {
+			if at, ok := errors.AsType[*FormatError](err); !ok || at.File != "x" {
+				t.Fatalf("the error %v is of no file", err)
+			}
 			return
 		}
-		file, err := Parse("x", whole)
-		if err != nil || lost < 0 || lost > len(text) {
-			t.Fatalf("%d bytes lost: %v\n%s", lost, err, whole)
+		if lost := file.Broken().(*BrokenError).Lost; lost < 0 || lost > len(text) {
+			t.Fatalf("%d bytes lost", lost)
 		}
 		readAll(t, file)
 	})

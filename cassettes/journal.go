@@ -12,18 +12,19 @@ import (
 	"sync"
 )
 
-// A recording is kept in a journal beside its cassette until it is closed: the head of
-// the cassette, and then the interactions in the order in which they ended, each behind
-// a line of its own:
+// A recording is kept in a journal beside its cassette until it is closed: frames, each
+// behind a line of its own:
 //
 //	=== frame LENGTH CRC
 //
-// Each is synced before its answer ends. Of a journal that breaks off, the whole frames
-// count.
-const (
-	journalEnd = ".journal"
-	frameMark  = "=== frame "
-)
+// The first is the head of the cassette, the others are the interactions in the order in
+// which they ended. Each is synced before its answer ends. Of a journal that breaks off,
+// the whole frames count.
+const frameMark = "=== frame "
+
+// JournalEnd stands behind the name of a cassette in that of its journal, which lies
+// beside it while it is recorded, and after that if the recording was not closed.
+const JournalEnd = ".journal"
 
 // ErrBusy means that another recording of the same cassette is going on.
 var ErrBusy = errors.New("another recording of this cassette is going on")
@@ -44,6 +45,10 @@ type frame struct {
 	text   []byte
 }
 
+func appendFrame(dst, text []byte) []byte {
+	return append(fmt.Appendf(dst, "%s%d %08x\n", frameMark, len(text), checksum(text)), text...)
+}
+
 // BrokenError says that a recording was not closed: its program was killed, or its
 // journal is damaged. What is whole of it is replayed.
 type BrokenError struct {
@@ -61,7 +66,7 @@ func createJournal(path string, h Head) (*journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path+journalEnd, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(path+JournalEnd, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +78,7 @@ func createJournal(path string, h Head) (*journal, error) {
 	if err := f.Truncate(0); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	j.write(appendHead(nil, h))
+	j.write(appendFrame(nil, headText(h)))
 	return j, j.err
 }
 
@@ -103,7 +108,7 @@ func (j *journal) add(number int, x *Interaction, key uint64) error {
 	text := appendInteraction(nil, number, x, keyText(key))
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.write(append(fmt.Appendf(nil, "%s%d %08x\n", frameMark, len(text), checksum(text)), text...))
+	j.write(appendFrame(nil, text))
 	j.frames = append(j.frames, frame{number, text})
 	return j.err
 }
@@ -113,10 +118,10 @@ func (j *journal) close(h Head) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err != nil {
-		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.path+journalEnd, j.err), j.file.Close())
+		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.path+JournalEnd, j.err), j.file.Close())
 	}
-	if err := writeFile(j.path, compact(h, j.frames)); err != nil {
-		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.path+journalEnd, err), j.file.Close())
+	if err := replace(j.path, compact(headText(h), j.frames)); err != nil {
+		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.path+JournalEnd, err), j.file.Close())
 	}
 	return j.gone()
 }
@@ -130,18 +135,18 @@ func (j *journal) remove() error {
 
 // gone removes the journal before it is unlocked: who comes next makes another one.
 func (j *journal) gone() error {
-	return errors.Join(os.Remove(j.path+journalEnd), j.file.Close())
+	return errors.Join(os.Remove(j.path+JournalEnd), j.file.Close())
 }
 
-// compact returns the cassette with the interactions of frames, in the order of their
-// requests.
-func compact(h Head, frames []frame) []byte {
+// compact returns the cassette with a head and the interactions of frames, in the order
+// of their requests.
+func compact(head []byte, frames []frame) []byte {
 	slices.SortStableFunc(frames, func(a, b frame) int { return a.number - b.number })
-	size := 256
+	size := len(head) + 64
 	for _, f := range frames {
 		size += len(f.text) + 8
 	}
-	text := appendHead(make([]byte, 0, size), h)
+	text := append(make([]byte, 0, size), head...)
 	for i, f := range frames {
 		_, rest, _ := bytes.Cut(f.text[len("=== "):], []byte(" "))
 		text = append(strconv.AppendInt(append(text, "=== "...), int64(i+1), 10), ' ')
@@ -150,81 +155,44 @@ func compact(h Head, frames []frame) []byte {
 	return appendFoot(text, len(frames))
 }
 
-// writeFile replaces a file at once: there is the old one or the new one.
-func writeFile(path string, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name()) // the error tells what is wrong
-		}
-	}()
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
+// begun reports whether anything of a journal was written: the head of one that breaks
+// off before is not whole, and nothing is behind it.
+func begun(text []byte) bool {
+	_, _, whole := readFrame(text)
+	return whole || bytes.Contains(text, []byte("\n"+frameMark))
 }
 
-// syncFolder makes the names in a folder durable.
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
+// parseJournal reads what is whole of a journal.
+func parseJournal(name string, text []byte) (*File, error) {
+	head, n, whole := readFrame(text)
+	if !whole {
+		return nil, &FormatError{File: name, Line: 1, Err: fmt.Errorf("%w: the head of the journal, without which the rest cannot be read", ErrChanged)}
 	}
-	_ = d.Sync() // not every system can sync a folder
-	return d.Close()
-}
-
-// readJournal returns what was recorded in a journal, as a cassette, and how many bytes
-// at its end are not whole; no text if nothing was.
-func readJournal(path string) (text []byte, lost int, err error) {
-	text, err = os.ReadFile(path + journalEnd)
-	if err != nil {
-		return nil, 0, err
-	}
-	return wholeOf(path+journalEnd, text)
-}
-
-// wholeOf is what is whole in the text of a journal, as readJournal returns it.
-func wholeOf(name string, text []byte) (whole []byte, lost int, err error) {
-	at := bytes.Index(text, []byte("\n\n"))
-	if at < 0 { // it broke off before there was anything
-		return nil, len(text), nil
-	}
-	f := &File{text: text}
-	if line, err := f.head(); err != nil {
-		return nil, 0, &FormatError{File: name, Line: line, Err: err}
-	}
-	rest := text[at+2:]
 	var frames []frame
+	rest := text[n:]
 	for len(rest) > 0 {
-		fr, n, ok := readFrame(rest)
-		if !ok {
+		text, n, whole := readFrame(rest)
+		first, _, _ := bytes.Cut(text, []byte("\n"))
+		t, err := readTitle(first)
+		if !whole || err != nil {
 			break
 		}
-		frames, rest = append(frames, fr), rest[n:]
+		frames, rest = append(frames, frame{t.number, text}), rest[n:]
 	}
-	return compact(f.Head, frames), len(rest), nil
+	broken := &BrokenError{File: name, Whole: len(frames), Lost: len(rest)}
+	return (&File{name: name, text: compact(head, frames), broken: broken}).parsed()
 }
 
-// readFrame reads a frame, if it is whole, and how long it is.
-func readFrame(text []byte) (fr frame, n int, ok bool) {
-	line, rest, found := bytes.Cut(text, []byte("\n"))
+// readFrame reads a frame, if it is whole, and how long it is with its line.
+func readFrame(from []byte) (text []byte, n int, whole bool) {
+	line, rest, found := bytes.Cut(from, []byte("\n"))
 	words := strings.Fields(strings.TrimPrefix(string(line), frameMark))
 	if !found || !bytes.HasPrefix(line, []byte(frameMark)) || len(words) != 2 {
-		return fr, 0, false
+		return nil, 0, false
 	}
 	size, err := strconv.Atoi(words[0])
 	if err != nil || size < 0 || size > len(rest) || words[1] != fmt.Sprintf("%08x", checksum(rest[:size])) {
-		return fr, 0, false
+		return nil, 0, false
 	}
-	title, _, _ := bytes.Cut(rest[:size], []byte("\n"))
-	t, err := readTitle(title)
-	return frame{t.number, rest[:size]}, len(line) + 1 + size, err == nil
+	return rest[:size], len(line) + 1 + size, true
 }

@@ -311,7 +311,7 @@ func plantAndReplay(t *testing.T, p plant, secret, other string) {
 	if !errors.Is(err, x.failure) || live != x.gotBody && err == nil {
 		t.Errorf("the client got %q, %v", live, err)
 	}
-	journal, err := os.ReadFile(path + journalEnd)
+	journal, err := os.ReadFile(path + JournalEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func Reseal(name string, text []byte) (sealed []byte, changed []string, err erro
 		list = append(list, x)
 		changed = append(changed, f.changes(i, x)...)
 	}
-	sealed = Encode(f.Head, &Options{Volatile: strings.Fields(strings.TrimPrefix(f.Match, matchVersion))}, list)
+	sealed = Encode(f.Head, nil, list)
 	if _, err := Parse(name, text); err != nil && len(changed) == 0 {
 		changed = []string{"lines that are not of a body, or how many interactions there are"}
 	}

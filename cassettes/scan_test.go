@@ -157,7 +157,7 @@ func TestSecretFails(t *testing.T) {
 			t.Errorf("the client got %q, %v", got, err)
 		}
 	}
-	journal, err := os.ReadFile(path + journalEnd)
+	journal, err := os.ReadFile(path + JournalEnd)
 	if err != nil || strings.Contains(string(journal), key[5:]) {
 		t.Errorf("the journal is %q, %v", journal, err)
 	}
@@ -180,7 +180,7 @@ Name the fields that are secret in Options.Secret, and those that are not in Opt
 	if old, err := os.ReadFile(path); string(old) != "old" || err != nil {
 		t.Errorf("the old cassette is %q, %v", old, err)
 	}
-	if _, err := os.Stat(path + journalEnd); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(path + JournalEnd); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the journal is left: %v", err)
 	}
 	if _, err := (&http.Client{Transport: c}).Get(endpoint); err == nil { //nolint:bodyclose,noctx // it is closed

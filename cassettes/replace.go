@@ -1,0 +1,65 @@
+package cassettes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Replace puts a text in the place of a file at once: there is the old one or the new
+// one, whatever breaks off. A file keeps its mode, and where a symbolic link stands, what
+// it leads to is replaced. What is no regular file, such as a pipe, is written to. The
+// error is ErrBusy if a recording of the file is going on.
+func Replace(path string, text []byte) error {
+	j, err := os.OpenFile(path+JournalEnd, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return replace(path, text)
+	}
+	if err != nil {
+		return err
+	}
+	if lock(j) == nil {
+		err = replace(path, text)
+	} else {
+		err = fmt.Errorf("%s: %w", path, ErrBusy)
+	}
+	return errors.Join(err, j.Close())
+}
+
+// replace is Replace for who knows that no other recording is going on.
+func replace(path string, text []byte) error {
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		if mode = info.Mode(); !mode.IsRegular() {
+			return os.WriteFile(path, text, mode)
+		}
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return err
+		}
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_ = d.Sync() // not every system can sync a folder
+	return d.Close()
+}

@@ -1,0 +1,92 @@
+package cassettes_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// A file that is replaced keeps its mode and its place behind a symbolic link.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "a.tape"), filepath.Join(dir, "link")
+	if err := os.Symlink("a.tape", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path, text string
+		mode, want fs.FileMode // before and after; 0 is to leave it
+	}{
+		{file, "one", 0, 0o644},
+		{file, "two", 0o600, 0o600},
+		{link, "three", 0o755, 0o755},
+	} {
+		if c.mode != 0 {
+			if err := os.Chmod(file, c.mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := cassettes.Replace(c.path, []byte(c.text)); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, file, c.text)
+		if info, err := os.Stat(file); err != nil || info.Mode() != c.want {
+			t.Errorf("%s has the mode %v, want %v, %v", c.text, info.Mode(), c.want, err)
+		}
+	}
+	if to, err := os.Readlink(link); to != "a.tape" || err != nil {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	if diff := cmp.Diff([]string{"a.tape", "link"}, names(t, dir)); diff != "" {
+		t.Errorf("the folder (-want +got):\n%s", diff)
+	}
+	if err := cassettes.Replace(filepath.Join(dir, "none", "a.tape"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in no folder: %v", err)
+	}
+}
+
+// What is being recorded is not replaced; the journal of a recording that broke off is
+// nobody's.
+func TestReplaceBusy(t *testing.T) {
+	path := recorded(t, cassettes.Options{}, "1")
+	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+	if err := cassettes.Replace(path, []byte("other")); !errors.Is(err, cassettes.ErrBusy) {
+		t.Errorf("while it is recorded: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".journal", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := cassettes.Replace(path, []byte("other")); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, path, "other")
+}
+
+func holds(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); string(got) != want || err != nil {
+		t.Errorf("%s holds %q, want %q, %v", path, got, want, err)
+	}
+}
+
+// names are those of the files in a folder.
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
