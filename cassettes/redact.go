@@ -41,11 +41,17 @@ func (f RedactorFunc) Redact(x *Interaction) { f(x) }
 // A secret of less than 8 bytes is only taken from where its name stands. Bodies that
 // gzip or deflate encodes are encoded again, and the lengths of bodies and pieces follow.
 func (o *Options) Redacted(x *Interaction) *Interaction {
+	out, _ := o.redacted(x, false)
+	return out
+}
+
+// redacted is Redacted, with known also without what has the form of a known key.
+func (o *Options) redacted(x *Interaction, known bool) (*Interaction, *redaction) {
 	out := *x
 	sent, got := open(&out.Request.Header, out.Request.Body), open(&out.Response.Header, out.Response.Body)
 	out.Request.Trailer, out.Response.Trailer = copied(x.Request.Trailer), copied(x.Response.Trailer)
 	out.Request.Body, out.Response.Body = sent.plain, got.plain
-	o.redact(&out)
+	found := o.redact(&out, known)
 	for _, r := range o.Redact {
 		r.Redact(&out)
 	}
@@ -54,7 +60,7 @@ func (o *Options) Redacted(x *Interaction) *Interaction {
 	if !bytes.Equal(out.Response.Body, x.Response.Body) {
 		out.Response.Pieces = refit(&out.Response, len(x.Response.Body))
 	}
-	return &out
+	return &out, found
 }
 
 // open copies a header, and undoes the encoding of a body.

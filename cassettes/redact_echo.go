@@ -103,6 +103,17 @@ func (s *secrets) named(o *Options, l *leaf) (spans []span) {
 	return spans
 }
 
+// hits adds what has the form of a known key, and returns where it is.
+func (s *secrets) hits(text string, list []hit) (spans []span) {
+	for _, h := range list {
+		if h.known {
+			mark := s.add(text[h.from:h.to])
+			spans = append(spans, span{h.from, h.to, markIn(text[:h.from], mark)})
+		}
+	}
+	return spans
+}
+
 // meaning is what a part of a text says, without its escapes.
 func meaning(said string, inURL bool) string {
 	if inURL {

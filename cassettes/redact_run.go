@@ -5,29 +5,49 @@ import (
 	"strings"
 )
 
-// redact takes the secrets out of an interaction, whose bodies are not encoded.
-func (o *Options) redact(x *Interaction) {
-	var found secrets
-	leaves := o.leaves(x)
-	groups := groupsOf(leaves)
-	spans := make([][]span, len(leaves))
-	for i := range leaves {
-		spans[i] = found.named(o, &leaves[i])
-	}
-	for _, g := range groups {
-		g.spread(spans, found.named(o, &leaf{place{kind: kindBody}, g.text}))
-	}
-	for i := range leaves {
-		spans[i] = append(spans[i], found.echoes(leaves[i].text)...)
-	}
-	for _, g := range groups {
-		g.spread(spans, found.echoes(g.text))
-	}
+// redaction is what is secret in an interaction.
+type redaction struct {
+	leaves []leaf
+	spans  [][]span // of each of them
+	found  secrets
+}
+
+// redact takes the secrets out of an interaction, whose bodies are not encoded; with
+// known, also what has the form of a known key.
+func (o *Options) redact(x *Interaction, known bool) *redaction {
+	r := &redaction{leaves: o.leaves(x)}
+	r.find(o, known)
 	w := &walker{whole: o.isSecret}
-	w.visit = func(l leaf) string { return replaced(l.text, spans[w.seen-1]) }
-	w.skip = func() int { return unchanged(w.part, leaves[w.seen:], spans[w.seen:]) }
+	w.visit = func(l leaf) string { return replaced(l.text, r.spans[w.seen-1]) }
+	w.skip = func() int { return unchanged(w.part, r.leaves[w.seen:], r.spans[w.seen:]) }
 	w.request(&x.Request)
 	w.response(&x.Response)
+	return r
+}
+
+// find looks for the secrets, and then for the places where they are again.
+func (r *redaction) find(o *Options, known bool) {
+	groups := groupsOf(r.leaves)
+	r.spans = make([][]span, len(r.leaves))
+	for i := range r.leaves {
+		l := &r.leaves[i]
+		r.spans[i] = r.found.named(o, l)
+		if known {
+			r.spans[i] = append(r.spans[i], r.found.hits(l.text, o.hitsIn(l))...)
+		}
+	}
+	for _, g := range groups {
+		g.spread(r.spans, r.found.named(o, &leaf{place{kind: kindBody}, g.text}))
+		if known {
+			g.spread(r.spans, r.found.hits(g.text, o.hitsAcross(r.leaves, g)))
+		}
+	}
+	for i := range r.leaves {
+		r.spans[i] = append(r.spans[i], r.found.echoes(r.leaves[i].text)...)
+	}
+	for _, g := range groups {
+		g.spread(r.spans, r.found.echoes(g.text))
+	}
 }
 
 // unchanged is how many texts the body of a part has, which come next, if none of them

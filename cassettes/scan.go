@@ -104,21 +104,24 @@ func (s *scan) plain(part string, h http.Header, body []byte) []byte {
 
 // leaf looks at a text.
 func (s *scan) leaf(l *leaf) {
-	opaque := s.o.isOpaque(&l.place)
-	for _, h := range suspicious(l.text) {
-		if !opaque || h.from == 0 && h.known {
-			s.add(&l.place, h.what, l.text[h.from:h.to])
-		}
+	for _, h := range s.o.hitsIn(l) {
+		s.add(&l.place, h.what, l.text[h.from:h.to])
 	}
+}
+
+// hitsIn are the parts of a text that look like secrets, in an opaque one only what it
+// begins with.
+func (o *Options) hitsIn(l *leaf) []hit {
+	hits := suspicious(l.text)
+	if len(hits) > 0 && o.isOpaque(&l.place) {
+		return slices.DeleteFunc(hits, func(h hit) bool { return h.from > 0 || !h.known })
+	}
+	return hits
 }
 
 // group looks at what events say together, for what is in more than one of them.
 func (s *scan) group(leaves []leaf, g *group) {
-	first := &leaves[g.leaves[0]]
-	if s.o.isOpaque(&first.place) || strings.Repeat(first.text, len(g.leaves)) == g.text {
-		return
-	}
-	for _, h := range suspicious(g.text) {
+	for _, h := range s.o.hitsAcross(leaves, g) {
 		for n, end := range g.ends {
 			if h.from < end {
 				if h.to > end {
@@ -128,4 +131,13 @@ func (s *scan) group(leaves []leaf, g *group) {
 			}
 		}
 	}
+}
+
+// hitsAcross are the parts of what events say together that look like secrets.
+func (o *Options) hitsAcross(leaves []leaf, g *group) []hit {
+	first := &leaves[g.leaves[0]]
+	if o.isOpaque(&first.place) || strings.Repeat(first.text, len(g.leaves)) == g.text {
+		return nil
+	}
+	return suspicious(g.text)
 }

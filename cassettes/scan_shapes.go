@@ -27,7 +27,7 @@ var shapes = []shape{
 	{"a token of Slack", []string{"xox"}, word(`xox[abeoprs]-[A-Za-z0-9-]{10,}`)},
 	{"a key of AWS", []string{"AKIA", "ASIA"}, word(`(?:AKIA|ASIA)[A-Z0-9]{16}`)},
 	{"a token in JSON (JWT)", []string{"eyJ"}, word(`eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*`)},
-	{"a private key", []string{"PRIVATE KEY"}, regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)`)},
+	{"a private key", []string{"PRIVATE KEY"}, regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|.*))`)},
 	{"a token of Hugging Face", []string{"hf_"}, word(`hf_[A-Za-z0-9]{30,}`)},
 	{"a key of Groq", []string{"gsk_"}, word(`gsk_[A-Za-z0-9]{20,}`)},
 	{"a token of Replicate", []string{"r8_"}, word(`r8_[A-Za-z0-9]{30,}`)},

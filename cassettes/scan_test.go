@@ -59,14 +59,14 @@ func TestShapes(t *testing.T) {
 		"glpat-" + some(20):          "a token of GitLab",
 		"xoxb-" + "123456789012-abc": "a token of Slack",
 		"AKIA" + "ABCDEFGHIJ234567":  "a key of AWS",
-		"eyJ" + some(20) + ".eyJ" + some(20) + "." + some(20): "a token in JSON (JWT)",
-		"-----BEGIN RSA PRIVATE KEY-----":                     "a private key",
-		"hf_" + some(34):                                      "a token of Hugging Face",
-		"gsk_" + some(52):                                     "a key of Groq",
-		"r8_" + some(37):                                      "a token of Replicate",
-		"pplx-" + some(48):                                    "a key of Perplexity",
-		"xai-" + some(60):                                     "a key of xAI",
-		"sk_live_" + some(24):                                 "a key of Stripe",
+		"eyJ" + some(20) + ".eyJ" + some(20) + "." + some(20):               "a token in JSON (JWT)",
+		"-----BEGIN RSA PRIVATE KEY-----\na\n-----END RSA PRIVATE KEY-----": "a private key",
+		"hf_" + some(34):      "a token of Hugging Face",
+		"gsk_" + some(52):     "a key of Groq",
+		"r8_" + some(37):      "a token of Replicate",
+		"pplx-" + some(48):    "a key of Perplexity",
+		"xai-" + some(60):     "a key of xAI",
+		"sk_live_" + some(24): "a key of Stripe",
 	} {
 		for _, in := range []string{text, "key=" + text + ", ", `"` + text + `"`} {
 			hits := suspicious(in)

@@ -1,0 +1,98 @@
+package cassettes
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// recordedAs is an exchange as a recorder has it that takes no secrets out.
+func (x exchange) recordedAs() *Interaction {
+	out := &Interaction{
+		Request:  Request{Method: "POST", URL: x.url, Header: headerOf(x.header), Body: []byte(x.body)},
+		Response: Response{Status: x.status, Proto: "HTTP/1.1", Header: headerOf(x.gotHeader), Body: []byte(x.gotBody)},
+	}
+	if x.failure != nil {
+		out.Response = Response{Ending: Failed, Failure: x.failure.Error()}
+	}
+	return out
+}
+
+// What is planted is taken out of what was recorded, the places are told without it, and
+// there is nothing more to take out then.
+func TestScrubbed(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, p := range plants {
+		secret := planted(rnd)
+		t.Run(p.name, func(t *testing.T) { scrubs(t, p.with(secret).recordedAs(), secret) })
+	}
+}
+
+// So are keys in known forms, where no name tells.
+func TestScrubbedForms(t *testing.T) {
+	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), letters+digits, 40)
+	private := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat(key[3:]+"\n", 3) + "-----END RSA PRIVATE KEY-----"
+	events := deltas("data: {\"a\":\"TEXT\"}\n\n", "the key "+key+" it is", 9)
+	for name, c := range map[string]struct {
+		x      exchange
+		secret string
+		places []string
+	}{
+		"text":         {exchange{body: "it is " + key}, key, []string{"request, body"}},
+		"JSON":         {exchange{gotHeader: jsonType, gotBody: `{"a":"it is ` + key + `","` + key + `":1}`}, key, []string{"response, body /a", "response, name"}},
+		"below a name": {exchange{gotHeader: jsonType, gotBody: `{"` + key + `":{"password":"a"}}`}, key, []string{"response, name", "response, body /" + Mark(key) + "/password"}},
+		"signature":    {exchange{gotHeader: jsonType, gotBody: `{"signature":"` + key + `"}`}, key, []string{"response, body /signature"}},
+		"again":        {exchange{body: "it is " + key, gotBody: inBytes("x" + key)}, key, []string{"request, body", "response, body"}},
+		"query":        {exchange{url: endpoint + "?x=" + key}, key, []string{"request, URL"}},
+		"events": {exchange{gotHeader: eventsType, gotBody: events}, key, []string{
+			"response, event 1 /a", "response, event 2 /a", "response, event 3 /a", "response, event 4 /a", "response, event 5 /a", "response, event 6 /a",
+		}},
+		"private key": {exchange{gotHeader: jsonType, gotBody: `{"a":"` + inJSON(private) + `"}`}, key[3:], []string{"response, body /a"}},
+		"cut off":     {exchange{gotBody: "-----BEGIN PRIVATE KEY-----\n" + key[3:]}, key[3:], []string{"response, body"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plant{name, func(string) exchange { return c.x }}
+			var got []string
+			for _, s := range scrubs(t, p.with("").recordedAs(), c.secret) {
+				got = append(got, s.Part+", "+s.Place)
+			}
+			if diff := cmp.Diff(c.places, got); diff != "" {
+				t.Errorf("places (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A word that is only random, or in an opaque place, is left: it may be none.
+func TestScrubbedLeaves(t *testing.T) {
+	word := randomWord(rand.New(rand.NewPCG(7, 7)), letters+digits, 40)
+	x := exchange{url: endpoint, header: jsonType, body: `{"a":"` + word + `","signature":"x sk-` + word + `"}`}.recordedAs()
+	clean, taken := (&Options{}).Scrubbed(x)
+	if diff := cmp.Diff(x, clean, empty); diff != "" || taken != nil {
+		t.Errorf("taken out: %v (-want +got):\n%s", taken, diff)
+	}
+}
+
+// scrubs holds what is scrubbed, and returns what was taken out.
+func scrubs(t *testing.T, x *Interaction, secret string) []Suspect {
+	t.Helper()
+	var o Options
+	clean, taken := o.Scrubbed(x)
+	for _, text := range append(texts(clean), fmt.Sprint(taken)) {
+		grep(t, "what is scrubbed", secret, text)
+	}
+	if len(taken) == 0 {
+		t.Error("it is not told that something was taken out")
+	}
+	for _, s := range o.Suspects(clean) {
+		t.Errorf("left: %v", s)
+	}
+	again, more := o.Scrubbed(clean)
+	if diff := cmp.Diff(clean, again, empty); diff != "" || more != nil {
+		t.Errorf("scrubbed twice, %v was taken out (-once +twice):\n%s", more, diff)
+	}
+	return taken
+}
