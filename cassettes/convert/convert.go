@@ -32,38 +32,58 @@ func Formats() []Format { return []Format{Cassette, GoVCR1, GoVCR2, HAR, VCRPy} 
 // ErrUnknown means that a file is no recording in a format that is read.
 var ErrUnknown = errors.New("it is not a recording that can be read; looptape's cassettes, those of go-vcr and vcrpy, HAR files and httprr traces can")
 
-// Read reads a recording in any of the formats, which its content tells; name is what
-// errors call it. The error is a *cassettes.FormatError.
+// Recording is what a file of a recorder says.
+type Recording struct {
+	Interactions []*cassettes.Interaction
+	Head         cassettes.Head
+	// Format is the one that the file is in; it is empty for one that is not written.
+	Format Format
+	// Broken says that it is the journal of a recording that was not closed: a
+	// *cassettes.BrokenError, or nil.
+	Broken error
+
+	src []byte
+}
+
+// Parse reads a recording in any of the formats, which its content tells; name is what
+// errors call it. It keeps src. The error is a *cassettes.FormatError.
 //
 // Streams of server-sent events have a piece for each event, with no times known. Where
 // the file does not say when it was recorded, the first Date of a response does.
-func Read(name string, src []byte) ([]*cassettes.Interaction, cassettes.Head, error) {
-	r := &reader{src: src}
+func Parse(name string, src []byte) (*Recording, error) {
+	r := &reader{Recording: Recording{src: src}}
 	err := r.read(name)
-	if err == nil && r.head.Recorded.IsZero() {
-		r.head.Recorded = recordedAt(r.list)
-	}
 	if err == nil {
-		return r.list, r.head, nil
+		if r.Head.Recorded.IsZero() {
+			r.Head.Recorded = recordedAt(r.Interactions)
+		}
+		return &r.Recording, nil
 	}
 	if at, ok := errors.AsType[*cassettes.FormatError](err); ok && at.File == name {
-		return nil, cassettes.Head{}, at
+		return nil, at
 	}
-	return nil, cassettes.Head{}, &cassettes.FormatError{File: name, Line: r.line, Err: err}
+	return nil, &cassettes.FormatError{File: name, Line: r.line, Err: err}
+}
+
+// Read is Parse for who needs no more.
+func Read(name string, src []byte) ([]*cassettes.Interaction, cassettes.Head, error) {
+	r, err := Parse(name, src)
+	if err != nil {
+		return nil, cassettes.Head{}, err
+	}
+	return r.Interactions, r.Head, nil
 }
 
 // reader reads a recording.
 type reader struct {
-	src  []byte
+	Recording
 	line int // of what is read, from 1; 0 if it is not known
-	head cassettes.Head
-	list []*cassettes.Interaction
 }
 
 func (r *reader) read(name string) error {
 	start := bytes.TrimLeft(bytes.TrimPrefix(r.src, []byte("\ufeff")), " \t\r\n")
 	switch {
-	case bytes.HasPrefix(r.src, []byte("looptape-cassette ")):
+	case cassettes.IsCassette(r.src):
 		return r.cassette(name)
 	case bytes.HasPrefix(r.src, []byte(httprrMagic)):
 		return r.httprr()
@@ -81,12 +101,12 @@ func (r *reader) cassette(name string) error {
 	if err != nil {
 		return err
 	}
-	r.head = f.Head
+	r.Format, r.Head, r.Broken = Cassette, f.Head, f.Broken()
 	for x, err := range f.All() {
 		if err != nil {
 			return err
 		}
-		r.list = append(r.list, x)
+		r.Interactions = append(r.Interactions, x)
 	}
 	return nil
 }
@@ -96,11 +116,11 @@ func (r *reader) add(x *cassettes.Interaction) error {
 	if err := finish(x); err != nil {
 		return r.wrong(err)
 	}
-	r.list = append(r.list, x)
+	r.Interactions = append(r.Interactions, x)
 	return nil
 }
 
 // wrong is an error in the interaction that is next.
 func (r *reader) wrong(err error) error {
-	return fmt.Errorf("interaction %d: %w", len(r.list)+1, err)
+	return fmt.Errorf("interaction %d: %w", len(r.Interactions)+1, err)
 }

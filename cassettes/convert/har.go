@@ -90,7 +90,7 @@ func (r *reader) har(src []byte) error {
 	if err := json.Unmarshal(src, &log); err != nil {
 		return r.jsonError(err, bytes.Index(r.src, src))
 	}
-	r.head.By = strings.TrimSpace(log.Creator.Name + " " + log.Creator.Version)
+	r.Format, r.Head.By = HAR, strings.TrimSpace(log.Creator.Name+" "+log.Creator.Version)
 	at := 0
 	for _, raw := range log.Entries {
 		at += bytes.Index(r.src[at:], raw)
@@ -106,8 +106,8 @@ func (r *reader) har(src []byte) error {
 		if err := r.add(x); err != nil {
 			return err
 		}
-		if r.head.Recorded.IsZero() {
-			r.head.Recorded = startedAt(e.Started)
+		if r.Head.Recorded.IsZero() {
+			r.Head.Recorded = startedAt(e.Started)
 		}
 		at += len(raw)
 	}

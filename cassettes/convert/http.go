@@ -60,7 +60,7 @@ func escaped(url string) string {
 }
 
 func finishResponse(r *cassettes.Response) error {
-	r.Wait = max(r.Wait, 0).Round(time.Millisecond)
+	r.Wait = max(r.Wait, 0)
 	if r.Ending == cassettes.Failed {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 const httprrMagic = "httprr trace v1\n"
 
 func (r *reader) httprr() error {
-	r.head.By = "httprr"
+	r.Head.By = "httprr"
 	rest := r.src[len(httprrMagic):]
 	for len(rest) > 0 {
 		r.line = 1 + bytes.Count(r.src[:len(r.src)-len(rest)], []byte("\n"))

@@ -134,7 +134,7 @@ func comesBack(t *testing.T, path string, s *set, f convert.Format, head cassett
 		}
 	}
 	back, _, err := convert.Read(path, text)
-	if diff := cmp.Diff(without(lost, list), without(lost, back), empty); diff != "" || err != nil {
+	if diff := cmp.Diff(without(lost, list), without(lost, back), empty, roughly); diff != "" || err != nil {
 		t.Errorf("%s as %s and back: %v (-want +got):\n%s", path, f, err, diff)
 	}
 }

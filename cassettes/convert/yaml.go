@@ -71,13 +71,13 @@ func (r *reader) dialect(doc *document[yaml.Node]) (read func(*yaml.Node) (*cass
 	}
 	switch {
 	case doc.Version == 1 && first.Request.URI != nil:
-		r.head.By = "vcrpy"
+		r.Head.By, r.Format = "vcrpy", VCRPy
 		return readVCRPy, nil
 	case doc.Version == 1:
-		r.head.By = "go-vcr"
+		r.Head.By, r.Format = "go-vcr", GoVCR1
 		return readGoVCR1, nil
 	case doc.Version == 2:
-		r.head.By = "go-vcr"
+		r.Head.By, r.Format = "go-vcr", GoVCR2
 		return readGoVCR2, nil
 	}
 	return nil, fmt.Errorf("%w: the version of the cassette is %d; go-vcr has 1 and 2, vcrpy 1", ErrUnknown, doc.Version)
@@ -131,7 +131,7 @@ func (r *reader) json(src []byte) error {
 	if err := enc.Encode(doc); err != nil {
 		return err
 	}
-	defer func() { r.line = 0 }() // lines are not those of the file
+	defer func() { r.line, r.Format = 0, "" }() // the file has other lines, and YAML is written
 	return r.yaml(plain.Bytes())
 }
 

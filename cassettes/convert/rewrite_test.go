@@ -1,0 +1,123 @@
+package convert_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+)
+
+// What is written is written again as it was, and with other interactions in its place.
+func TestRewrite(t *testing.T) {
+	head, list := sample()
+	for _, f := range convert.Formats() {
+		src, _, err := convert.Write(f, head, list[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := convert.Parse("x", src)
+		if err != nil || rec.Format != f || rec.Broken != nil {
+			t.Fatalf("%s is read as %+v, %v", f, rec, err)
+		}
+		same, err := rec.Rewrite(rec.Interactions)
+		if diff := cmp.Diff(string(src), string(same)); diff != "" || err != nil {
+			t.Errorf("%s as it was: %v (-want +got):\n%s", f, err, diff)
+		}
+		other := *rec.Interactions[0]
+		other.Request.Body = []byte("other")
+		changed := slices.Clone(rec.Interactions)
+		changed[0] = &other
+		text, err := rec.Rewrite(changed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, _, err := convert.Read("x", text)
+		if diff := cmp.Diff(changed, back, empty, roughly); diff != "" || err != nil {
+			t.Errorf("%s with another body: %v (-want +got):\n%s", f, err, diff)
+		}
+	}
+}
+
+// How others lay out a file does not count; what is in it and would not come back does.
+func TestRewriteLoses(t *testing.T) {
+	vcr := func(more string) string {
+		return "version: 1\ninteractions:\n- request: {url: 'http://a.example/', method: GET, headers: {x-one: [a]}, " + more + "}\n  response: {body: b, code: 200, status: '', duration: 1.2345ms}\n"
+	}
+	lost := func(f convert.Format) string { return "written anew as " + string(f) + " it would lose " }
+	head, list := sample()
+	stream, _, err := convert.Write(convert.HAR, head, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ src, want string }{
+		"nothing":       {vcr("form: {}, remote_addr: ''"), ""},
+		"a member":      {vcr("remote_addr: '1.2.3.4'"), lost(convert.GoVCR1) + "interactions/*/request/remote_addr"},
+		"a list":        {vcr("form: {a: [b, c]}"), lost(convert.GoVCR1) + "interactions/*/request/form/a"},
+		"many":          {vcr("g: 1, f: 1, e: 1, d: 1, c: 1, b: 1, a: [{}]"), lost(convert.GoVCR1) + "interactions/*/request/a, interactions/*/request/b, interactions/*/request/c, interactions/*/request/d, interactions/*/request/e, and 2 more"},
+		"vcrpy":         {"version: 1\ninteractions:\n- request: {uri: 'http://a.example/', method: GET, body: null, headers: {a: b}}\n  response: {body: {string: b}, status: {code: 200, message: OK}, headers: {c: [d]}}\n", ""},
+		"vcrpy in JSON": {`{"version":1,"interactions":[{"request":{"uri":"http://a.example/","method":"GET"},"response":{"body":{"string":"b"},"status":{"code":200,"message":"OK"}}}]}`, "its format is not written"},
+		"httprr":        {traceOf("POST http://a.example/ HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny"), "its format is not written"},
+		"HAR of events": {string(stream), lost(convert.HAR) + "log/entries/*/response/bodySize, log/entries/*/time, log/entries/*/timings/receive"},
+		"HAR":           {harOf("b", `, "cookies": [{"name": "\ud83d\ude00"}]`, ""), "log/entries/*/request/cookies"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec, err := convert.Parse("x", []byte(c.src))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := rec.Rewrite(rec.Interactions)
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("it is written as %s, %v", text, err)
+			}
+		})
+	}
+}
+
+// The journal of a recording that goes on is read as far as it came, and told to be one.
+func TestParseJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.tape")
+	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, By: "me", Transport: http.NewFileTransportFS(os.DirFS(t.TempDir()))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a.example/none", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := path + cassettes.JournalEnd
+	src, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := convert.Parse(name, append(src, "=== frame 7"...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(error(&cassettes.BrokenError{File: name, Whole: 1, Lost: 11}), rec.Broken); diff != "" || len(rec.Interactions) != 1 || rec.Head.By != "me" {
+		t.Errorf("the journal is read as %+v (-want +got):\n%s", rec, diff)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
