@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,55 +16,60 @@ import (
 )
 
 // Rewrite returns the file of a recording with other interactions, as many, in the place
-// of its own. It is an error if its format is not written, or if anything of the file,
-// which the error names, would not come back.
+// of its own; what they leave as it was stands there as it did. It is an error if its
+// format is not written, or if anything in the file, which the error names, is none of
+// what is read of it: it would be lost, or tell what was changed.
 func (r *Recording) Rewrite(list []*cassettes.Interaction) ([]byte, error) {
 	if r.Format == "" {
 		return nil, errors.New("its format is not written")
 	}
-	if r.Format != Cassette {
-		if lost, err := r.lost(); err != nil {
-			return nil, err
-		} else if lost != "" {
-			return nil, fmt.Errorf("written anew as %s it would lose %s", r.Format, lost)
-		}
+	now, _, err := Write(r.Format, r.Head, list)
+	if err != nil || r.Format == Cassette {
+		return now, err
 	}
-	text, _, err := Write(r.Format, r.Head, list)
-	return text, err
+	was, _, err := Write(r.Format, r.Head, r.Interactions)
+	if err != nil {
+		return nil, err
+	}
+	if r.Format == HAR {
+		return now, r.holds(json.Unmarshal, was, true)
+	}
+	if err := r.holds(yaml.Unmarshal, was, false); err != nil {
+		return nil, err
+	}
+	return r.patched(was, now, list)
 }
 
-// mostLost is how many places are named that do not come back.
-const mostLost = 5
+// mostPlaces is how many are named that would change.
+const mostPlaces = 5
 
-// lost names what of the file does not come back if it is written anew as it is.
-func (r *Recording) lost() (string, error) {
-	text, _, err := Write(r.Format, r.Head, r.Interactions)
-	if err != nil {
-		return "", err
-	}
-	unmarshal := yaml.Unmarshal
-	if r.Format == HAR {
-		unmarshal = json.Unmarshal
-	}
-	var was, now any
-	if err := errors.Join(unmarshal(r.src, &was), unmarshal(text, &now)); err != nil {
-		return "", err
+// holds is an error if the file has anything that it would not have as it was written
+// anew; with all, the other way round, too.
+func (r *Recording) holds(unmarshal func([]byte, any) error, anew []byte, all bool) error {
+	var src, written any
+	if err := errors.Join(unmarshal(r.src, &src), unmarshal(anew, &written)); err != nil {
+		return err
 	}
 	places := map[string]bool{}
-	missing(places, "", was, now)
-	list := slices.Sorted(maps.Keys(places))
-	if n := len(list) - mostLost; n > 0 {
-		list = append(list[:mostLost], fmt.Sprintf("and %d more", n))
+	missing(places, "", src, written)
+	if all {
+		missing(places, "", written, src)
 	}
-	return strings.Join(list, ", "), nil
+	list := slices.Sorted(maps.Keys(places))
+	if n := len(list) - mostPlaces; n > 0 {
+		list = append(list[:mostPlaces], fmt.Sprintf("and %d more", n))
+	}
+	if len(list) > 0 {
+		return fmt.Errorf("written anew as %s it would change %s", r.Format, strings.Join(list, ", "))
+	}
+	return nil
 }
 
-// missing notes the places of what is not the same any more, or not there: * stands for
-// each element of a list.
+// missing notes the places of what is not the same there, or not at all: * stands for each
+// element of a list.
 func missing(places map[string]bool, path string, was, now any) {
 	switch was := was.(type) {
 	case map[string]any:
-		now, _ := now.(map[string]any)
 		for name, value := range was {
 			missing(places, strings.TrimPrefix(path+"/"+name, "/"), value, member(now, name))
 		}
@@ -76,18 +82,19 @@ func missing(places map[string]bool, path string, was, now any) {
 			return
 		}
 	}
-	if !isNothing(was) && !reflect.DeepEqual(was, alone(now)) {
+	if !isNothing(was) && !reflect.DeepEqual(alone(was), alone(now)) {
 		places[path] = true
 	}
 }
 
 // member is that of an object, whose name may be spelled in other cases, as those of
 // headers are.
-func member(object map[string]any, name string) any {
-	if value, ok := object[name]; ok {
+func member(object any, name string) any {
+	members, _ := object.(map[string]any)
+	if value, ok := members[name]; ok {
 		return value
 	}
-	for key, value := range object {
+	for key, value := range members {
 		if strings.EqualFold(key, name) {
 			return value
 		}
@@ -107,4 +114,85 @@ func alone(value any) any {
 func isNothing(value any) bool {
 	v := reflect.ValueOf(value)
 	return !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
+}
+
+// patched is the file, in YAML, with what is other now than it was.
+func (r *Recording) patched(wasText, nowText []byte, list []*cassettes.Interaction) ([]byte, error) {
+	var src yaml.Node
+	var was, now any
+	if err := errors.Join(yaml.Unmarshal(r.src, &src), yaml.Unmarshal(wasText, &was), yaml.Unmarshal(nowText, &now)); err != nil {
+		return nil, err
+	}
+	if err := patch(src.Content[0], was, now); err != nil {
+		return nil, err
+	}
+	out, err := r.laidOut(&src)
+	if err != nil {
+		return nil, err
+	}
+	back, _, err := Read("what was written", out)
+	if err != nil {
+		return nil, err
+	}
+	var l ledger
+	for i, x := range list {
+		if what := broken(x, back[i]); what != "" {
+			return nil, fmt.Errorf("the %s of interaction %d cannot be changed in its %s", what, i+1, r.Format)
+		}
+		l.compare(facts(x), facts(back[i]), i+1)
+	}
+	if l != nil {
+		return nil, fmt.Errorf("%s of interaction %d cannot be changed in its %s", l[0].What, l[0].Of[0], r.Format)
+	}
+	return out, nil
+}
+
+// laidOut is YAML as the file lays it out.
+func (r *Recording) laidOut(doc *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	if bytes.HasPrefix(r.src, []byte("---\n")) {
+		out.WriteString("---\n")
+	}
+	enc := yaml.NewEncoder(&out)
+	if !bytes.Contains(r.src, []byte("interactions:\n    - ")) {
+		enc.SetIndent(2)
+	}
+	if bytes.Contains(r.src, []byte("interactions:\n- ")) {
+		enc.CompactSeqIndent()
+	}
+	if err := enc.Encode(doc); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), enc.Close()
+}
+
+// patch changes a node of YAML where what it says is other now.
+func patch(n *yaml.Node, was, now any) error {
+	if reflect.DeepEqual(was, now) {
+		return nil
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i < len(n.Content); i += 2 {
+			name := n.Content[i].Value
+			if err := patch(n.Content[i+1], member(was, name), member(now, name)); err != nil {
+				return err
+			}
+		}
+	case yaml.SequenceNode:
+		before, _ := was.([]any)
+		after, _ := now.([]any)
+		for i := range min(len(n.Content), len(before), len(after)) {
+			if err := patch(n.Content[i], before[i], after[i]); err != nil {
+				return err
+			}
+		}
+	case yaml.ScalarNode:
+		if s, ok := alone(now).(string); ok {
+			return n.Encode(text(s))
+		}
+		return n.Encode(now)
+	default: // an alias may stand for what stays
+	}
+	return nil
 }

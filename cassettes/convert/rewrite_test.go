@@ -51,7 +51,7 @@ func TestRewriteLoses(t *testing.T) {
 	vcr := func(more string) string {
 		return "version: 1\ninteractions:\n- request: {url: 'http://a.example/', method: GET, headers: {x-one: [a]}, " + more + "}\n  response: {body: b, code: 200, status: '', duration: 1.2345ms}\n"
 	}
-	lost := func(f convert.Format) string { return "written anew as " + string(f) + " it would lose " }
+	lost := func(f convert.Format) string { return "written anew as " + string(f) + " it would change " }
 	head, list := sample()
 	stream, _, err := convert.Write(convert.HAR, head, list)
 	if err != nil {
@@ -62,6 +62,7 @@ func TestRewriteLoses(t *testing.T) {
 		"a member":      {vcr("remote_addr: '1.2.3.4'"), lost(convert.GoVCR1) + "interactions/*/request/remote_addr"},
 		"a list":        {vcr("form: {a: [b, c]}"), lost(convert.GoVCR1) + "interactions/*/request/form/a"},
 		"many":          {vcr("g: 1, f: 1, e: 1, d: 1, c: 1, b: 1, a: [{}]"), lost(convert.GoVCR1) + "interactions/*/request/a, interactions/*/request/b, interactions/*/request/c, interactions/*/request/d, interactions/*/request/e, and 2 more"},
+		"made up":       {"version: 2\ninteractions:\n- request: {url: 'http://a.example/', method: GET, proto: HTTP/1.1, proto_major: 1, proto_minor: 1, host: '', content_length: 0}\n  response: {body: b, code: 200, status: 200 OK, proto: HTTP/1.1, proto_major: 1, proto_minor: 1, content_length: 1}\n", ""},
 		"vcrpy":         {"version: 1\ninteractions:\n- request: {uri: 'http://a.example/', method: GET, body: null, headers: {a: b}}\n  response: {body: {string: b}, status: {code: 200, message: OK}, headers: {c: [d]}}\n", ""},
 		"vcrpy in JSON": {`{"version":1,"interactions":[{"request":{"uri":"http://a.example/","method":"GET"},"response":{"body":{"string":"b"},"status":{"code":200,"message":"OK"}}}]}`, "its format is not written"},
 		"httprr":        {traceOf("POST http://a.example/ HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny"), "its format is not written"},
@@ -75,12 +76,63 @@ func TestRewriteLoses(t *testing.T) {
 			}
 			text, err := rec.Rewrite(rec.Interactions)
 			switch {
-			case c.want == "" && err != nil:
-				t.Error(err)
+			case c.want == "" && (err != nil || string(text) != c.src):
+				t.Errorf("it is written as %s, %v", text, err)
 			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("it is written as %s, %v", text, err)
 			}
 		})
+	}
+}
+
+// What does not change stays as it is laid out.
+func TestRewritePatches(t *testing.T) {
+	const src = `---
+# recorded by hand
+version: 1
+interactions:
+- request:
+    url: "http://a.example/"
+    method: GET
+    headers:
+      x-two: a
+      x-one: [b, "c"]
+    body: |
+      some
+      lines
+  response: {body: 'd', code: 201, headers: {}}
+- request: {url: 'http://b.example/', method: GET}
+  response: {code: 204}
+`
+	rec, err := convert.Parse("x", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := *rec.Interactions[0]
+	x.Request.Header = http.Header{"X-One": {"b", "\tnew"}, "X-Two": {"other"}}
+	x.Response.Body = []byte("\xff")
+	got, err := rec.Rewrite([]*cassettes.Interaction{&x, rec.Interactions[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer("x-two: a", "x-two: other", `"c"`, `"\tnew"`, "'d'", "!!binary /w==").Replace(src)
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	x.Lane = "one"
+	if _, err := rec.Rewrite([]*cassettes.Interaction{&x, rec.Interactions[1]}); err == nil || err.Error() != "the lane of interaction 1 cannot be changed in its go-vcr1" {
+		t.Errorf("with a lane: %v", err)
+	}
+	for name, alias := range map[string]string{"a text": "{url: &a http://a.example/, method: GET, body: *a}", "a header": "{url: &a http://a.example/, method: GET, headers: {x-one: *a}}"} {
+		rec, err := convert.Parse("x", []byte("version: 1\ninteractions:\n- request: "+alias+"\n  response: {code: 204}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := *rec.Interactions[0]
+		x.Request.Body, x.Request.Header = []byte("new"), http.Header{"X-One": {"new"}}
+		if text, err := rec.Rewrite([]*cassettes.Interaction{&x}); err == nil {
+			t.Errorf("with an alias for %s it is written:\n%s", name, text)
+		}
 	}
 }
 
