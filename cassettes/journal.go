@@ -26,8 +26,8 @@ const frameMark = "=== frame "
 // beside it while it is recorded, and after that if the recording was not closed.
 const JournalEnd = ".journal"
 
-// ErrBusy means that another recording of the same cassette is going on.
-var ErrBusy = errors.New("another recording of this cassette is going on")
+// ErrBusy means that a recording of the same cassette is going on.
+var ErrBusy = errors.New("a recording of this cassette is going on")
 
 // journal is a recording that is not closed.
 type journal struct {

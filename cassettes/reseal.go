@@ -55,7 +55,7 @@ func (f *File) changes(i int, x *Interaction) (out []string) {
 		was  mark
 	}{{"request", x.Request.Body, m.sent}, {"response", x.Response.Body, m.got}} {
 		if len(part.body) != part.was.length || checksum(part.body) != part.was.crc {
-			out = append(out, fmt.Sprintf("%s: the body of the %s, %d bytes in place of %d", title, part.name, len(part.body), part.was.length))
+			out = append(out, fmt.Sprintf("%s: the body of the %s, now %d bytes, %d before", title, part.name, len(part.body), part.was.length))
 		}
 	}
 	return out

@@ -23,8 +23,8 @@ func TestReseal(t *testing.T) {
 		changed     []string
 	}{
 		"nothing":     {"", "", nil},
-		"a request":   {`"one"`, `"number one"`, []string{"1 POST http://example.com/ -> 200 0s: the body of the request, 23 bytes in place of 16"}},
-		"an answer":   {`< {"prompt":"two"}`, `< two{"prompt":"two"}`, []string{"2 POST http://example.com/ -> 200 0s: the body of the response, 803 bytes in place of 800"}},
+		"a request":   {`"one"`, `"number one"`, []string{"1 POST http://example.com/ -> 200 0s: the body of the request, now 23 bytes, 16 before"}},
+		"an answer":   {`< {"prompt":"two"}`, `< two{"prompt":"two"}`, []string{"2 POST http://example.com/ -> 200 0s: the body of the response, now 803 bytes, 800 before"}},
 		"layout":      {`> {"prompt": "one"}`, "> {\n>  \"prompt\":\n> \"one\"\n> }", []string{"lines that are not of a body, or how many interactions there are"}},
 		"a header":    {"> Content-Type: application/json", "> Content-Type: text/json", []string{"lines that are not of a body, or how many interactions there are"}},
 		"one is gone": {text[strings.Index(text, "=== 2"):strings.Index(text, "=== end")], "", []string{"lines that are not of a body, or how many interactions there are"}},

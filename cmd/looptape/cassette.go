@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,21 +22,54 @@ func newCassette(w *world) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  needCommand,
 	}
-	c.AddCommand(newCassetteLs(w), newCassetteShow(w), newCassetteConvert(w))
+	c.AddCommand(newCassetteLs(w), newCassetteShow(w), newCassetteVerify(w), newCassetteScrub(w), newCassetteConvert(w))
 	return c
 }
 
 // recordings are the files that the commands read, for their help.
 const recordings = `FILE is a cassette of looptape, go-vcr (all versions) or vcrpy, a HAR file or a
-trace of httprr; - is standard input.`
+trace of httprr; - is standard input. A recording of looptape that was not
+closed is read as far as it came, from FILE.journal if there is no FILE.`
 
-// readRecording reads a recording in any format.
-func (w *world) readRecording(name string) ([]*cassettes.Interaction, cassettes.Head, error) {
-	src, err := w.readAll(name)
+// readRecording reads a recording in any format, and tells if it was not closed.
+func (w *world) readRecording(name string) (*convert.Recording, error) {
+	name, src, err := w.source(name)
 	if err != nil {
-		return nil, cassettes.Head{}, err
+		return nil, err
 	}
-	return convert.Read(name, src)
+	rec, err := convert.Parse(name, src)
+	if err == nil && rec.Broken != nil {
+		complain(w, rec.Broken)
+	}
+	return rec, err
+}
+
+// source is the text of a recording, or if there is only its journal, of that, and its
+// name.
+func (w *world) source(name string) (found string, text []byte, err error) {
+	text, err = w.readAll(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		journal := name + cassettes.JournalEnd
+		if text, failed := w.readAll(journal); failed == nil {
+			return journal, text, nil
+		}
+	}
+	return name, text, err
+}
+
+// secretFlags gives a command the flags that tell what is secret.
+func secretFlags(c *cobra.Command, o *cassettes.Options) {
+	f := c.Flags()
+	f.StringArrayVar(&o.Secret, "secret", nil, "a header or field that is secret, too, a `name` or /json/pointer; may be repeated")
+	f.StringArrayVar(&o.Opaque, "opaque", nil, "a `name` of one in which what looks like a secret is none; may be repeated")
+}
+
+// needPaths is the check of the arguments of a command that takes files by name.
+func needPaths(c *cobra.Command, args []string) error {
+	if len(args) == 0 || slices.Contains(args, "-") {
+		return fmt.Errorf("%s needs files by name; see %s --help", c.CommandPath(), c.CommandPath())
+	}
+	return nil
 }
 
 // needArguments is the check of the arguments of a command that takes n, which are
@@ -62,11 +98,11 @@ Exit status: 0, or 2 if it cannot be read.`,
 	}
 	format := formatFlag(c, "table", "json")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		list, head, err := w.readRecording(args[0])
+		rec, err := w.readRecording(args[0])
 		if err != nil {
 			return err
 		}
-		return w.printInteractions(list, head, *format)
+		return w.printInteractions(rec, *format)
 	}
 	return c
 }
@@ -92,18 +128,18 @@ func listOf(list []*cassettes.Interaction) []listed {
 		}
 		out = append(out, listed{
 			Number: i + 1, Lane: x.Lane, Method: x.Request.Method, URL: x.Request.URL,
-			Status: x.Response.Status, Ending: x.Response.Ending, Size: len(x.Response.Body), Took: took.Milliseconds(),
+			Status: x.Response.Status, Ending: x.Response.Ending, Size: len(x.Response.Body), Took: took.Round(time.Millisecond).Milliseconds(),
 		})
 	}
 	return out
 }
 
-func (w *world) printInteractions(list []*cassettes.Interaction, head cassettes.Head, format string) error {
+func (w *world) printInteractions(rec *convert.Recording, format string) error {
 	if format == "json" {
-		return printJSON(w.out, listOf(list))
+		return printJSON(w.out, listOf(rec.Interactions))
 	}
 	var rows [][]string
-	for _, x := range listOf(list) {
+	for _, x := range listOf(rec.Interactions) {
 		state := strings.TrimSpace(strings.TrimPrefix(strconv.Itoa(x.Status), "0") + " " + string(x.Ending))
 		took := time.Duration(x.Took) * time.Millisecond
 		rows = append(rows, []string{strconv.Itoa(x.Number), x.Lane, x.Method, state, strconv.Itoa(x.Size), took.String(), x.URL})
@@ -111,12 +147,12 @@ func (w *world) printInteractions(list []*cassettes.Interaction, head cassettes.
 	if err := printTable(w, []string{"#", "lane", "method", "status", "bytes", "time", "URL"}, rows); err != nil {
 		return err
 	}
-	line := count(len(list), "interaction")
-	if !head.Recorded.IsZero() {
-		line += ", recorded " + head.Recorded.Format(time.DateOnly)
+	line := count(len(rows), "interaction")
+	if !rec.Head.Recorded.IsZero() {
+		line += ", recorded " + rec.Head.Recorded.Format(time.DateOnly)
 	}
-	if head.By != "" {
-		line += ", by " + head.By
+	if rec.Head.By != "" {
+		line += ", by " + rec.Head.By
 	}
 	_, err := fmt.Fprintln(w.out, line)
 	return err

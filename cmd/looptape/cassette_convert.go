@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,6 +18,7 @@ func newCassetteConvert(w *world) *cobra.Command {
 		Long: `convert reads a recording and writes it in another format: cassette (looptape's
 own), go-vcr1 (for go-vcr v1 and v2), go-vcr2 (v3 and v4), har or vcrpy. Without
 --to the name of the file to write tells it: .tape is cassette, .har is har.
+It may be the file that is read: a file is replaced at once, when all is done.
 
 What the format cannot say is left out, and told. Secrets are taken out of what
 becomes a cassette of looptape, and nothing is written if something is left that
@@ -35,8 +35,7 @@ read or written.`,
 	f := c.Flags()
 	f.StringVar(&v.to, "to", "", "the `format` to write")
 	f.StringVarP(&v.out, "output", "o", "", "the `file` to write")
-	f.StringArrayVar(&v.opts.Secret, "secret", nil, "a header or field that is secret, too, a `name` or /json/pointer; may be repeated")
-	f.StringArrayVar(&v.opts.Opaque, "opaque", nil, "one in which what looks like a secret is none; may be repeated")
+	secretFlags(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.convert(args[0]) }
 	return c
@@ -54,21 +53,22 @@ func (v *converter) convert(name string) error {
 	if err != nil {
 		return err
 	}
-	list, head, err := v.w.readRecording(name)
+	rec, err := v.w.readRecording(name)
 	if err != nil {
 		return err
 	}
+	list := rec.Interactions
 	if format == convert.Cassette {
 		if suspects := v.redact(list); len(suspects) > 0 {
 			complain(v.w, fmt.Errorf("%s: nothing was written, since this looks like secrets:\n  %s\nName the fields that are secret with --secret, and those that are not with --opaque", name, strings.Join(suspects, "\n  ")))
 			return status(statusBroken)
 		}
 	}
-	text, lost, err := convert.Write(format, head, list)
+	text, lost, err := convert.Write(format, rec.Head, list)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := os.WriteFile(v.out, text, 0o644); err != nil { //nolint:gosec // a test file, made to be read
+	if err := cassettes.Replace(v.out, text); err != nil {
 		return err
 	}
 	return v.w.tellLost(v.out, format, lost)
@@ -92,10 +92,7 @@ func (v *converter) format() (convert.Format, error) {
 func (v *converter) redact(list []*cassettes.Interaction) (suspects []string) {
 	for i, x := range list {
 		list[i] = v.opts.Redacted(x)
-		for _, s := range v.opts.Suspects(list[i]) {
-			s.Interaction = i + 1
-			suspects = append(suspects, s.String())
-		}
+		suspects = append(suspects, numbered(i+1, v.opts.Suspects(list[i]))...)
 	}
 	return suspects
 }

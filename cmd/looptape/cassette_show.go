@@ -34,10 +34,11 @@ Exit status: 0, or 2 if it cannot be read or there is no such number.`,
 	}
 	body := c.Flags().String("body", "", "print only this body: `request or response`")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		list, _, err := w.readRecording(args[0])
+		rec, err := w.readRecording(args[0])
 		if err != nil {
 			return err
 		}
+		list := rec.Interactions
 		n, err := strconv.Atoi(args[1])
 		if err != nil || n < 1 || n > len(list) {
 			return fmt.Errorf("%s: there is no interaction %s, but %s; looptape cassette ls lists them", args[0], args[1], count(len(list), "interaction"))

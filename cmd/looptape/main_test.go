@@ -81,7 +81,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": wantStatus},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": wantStatus, "replace": replaceIn},
 	})
 }
 
@@ -100,6 +100,19 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("exit status %s, want %s", got, args[0])
 	}
+}
+
+// replaceIn is the script command `replace OLD NEW FILE`: the one OLD in a file becomes
+// NEW.
+func replaceIn(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: replace OLD NEW FILE")
+	}
+	text := ts.ReadFile(args[2])
+	if n := strings.Count(text, args[0]); n != 1 {
+		ts.Fatalf("%s has %q %d times", args[2], args[0], n)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.Replace(text, args[0], args[1], 1)), 0o600))
 }
 
 // atTerminal is a world in which a terminal shows everything.

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+// age is a flag for a time: days (90d), weeks (12w), or as Go writes it (36h).
+type age time.Duration
+
+func (a *age) String() string {
+	if *a == 0 {
+		return ""
+	}
+	return time.Duration(*a).String()
+}
+
+// Type is what the help calls it.
+func (a *age) Type() string { return "age" }
+
+// Set reads a time, which is more than none.
+func (a *age) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	for end, unit := range map[string]time.Duration{"d": day, "w": 7 * day} {
+		if digits, found := strings.CutSuffix(text, end); found {
+			var n float64
+			n, err = strconv.ParseFloat(digits, 64)
+			d = time.Duration(n * float64(unit))
+		}
+	}
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is not an age such as 90d, 12w or 36h", text)
+	}
+	*a = age(d)
+	return nil
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+)
+
+func newCassetteVerify(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "verify FILE…",
+		Short: "Look for what is wrong with recordings",
+		Long: `verify reads recordings, and in folders every *.tape, and names what is wrong:
+
+  load     it is damaged, or was edited and not sealed again
+  secret   a secret is in it, or what looks like one
+  stale    it is older than --older-than says (90d, 12w, 36h)
+  journal  the journal of a recording that was not closed is beside it
+
+--reseal seals cassettes of looptape that were edited by hand: their lengths,
+checksums and keys are made anew, and it says what was changed. One in which
+something looks like a secret, or that is being recorded, stays as it is.
+
+FILE is a cassette of looptape, go-vcr (all versions) or vcrpy, a HAR file or a
+trace of httprr.
+
+Exit status: 0 if nothing is wrong, 1 if something is, else 2 if a file cannot
+be read or written.`,
+		Example: "  looptape cassette verify --older-than 90d testdata/cassettes\n  looptape cassette verify --reseal weather.tape",
+		Args:    needPaths,
+	}
+	v := verifier{w: w, verdict: verdict{Findings: []finding{}}}
+	f := c.Flags()
+	f.Var(&v.older, "older-than", "the `age` from which on a recording is stale")
+	f.BoolVar(&v.reseal, "reseal", false, "seal what was edited by hand")
+	secretFlags(c, &v.opts)
+	format := formatFlag(c, "table", "json")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		for _, name := range args {
+			v.path(name)
+		}
+		if err := v.print(*format); err != nil {
+			return err
+		}
+		return v.status()
+	}
+	return c
+}
+
+// verifier is a command line of cassette verify.
+type verifier struct {
+	w      *world
+	older  age
+	reseal bool
+	opts   cassettes.Options
+
+	verdict
+	unreadable bool // something, of which was told
+}
+
+// verdict is what verify found; its JSON is what --format json prints.
+type verdict struct {
+	Files    int       `json:"files"`
+	Findings []finding `json:"findings"`
+	Sealed   []sealed  `json:"sealed,omitempty"`
+}
+
+// finding is something that is wrong with a recording.
+type finding struct {
+	File        string `json:"file"`
+	Line        int    `json:"line,omitempty"`
+	Interaction int    `json:"interaction,omitempty"` // from 1
+	Kind        string `json:"kind"`
+	Message     string `json:"message"`
+}
+
+// sealed is a cassette that was sealed again.
+type sealed struct {
+	File    string   `json:"file"`
+	Changed []string `json:"changed"`
+}
+
+// The kinds of findings.
+const (
+	kindLoad    = "load"
+	kindSecret  = "secret"
+	kindStale   = "stale"
+	kindJournal = "journal"
+)
+
+func (v *verifier) add(f finding) { v.Findings = append(v.Findings, f) }
+
+func (v *verifier) status() error {
+	switch {
+	case len(v.Findings) > 0:
+		return status(statusBroken)
+	case v.unreadable:
+		return status(statusUsage)
+	}
+	return nil
+}
+
+// path verifies a file, or the cassettes in a folder.
+func (v *verifier) path(name string) {
+	names, err := tapes(name)
+	if err != nil {
+		v.fail(err)
+	}
+	for _, name := range names {
+		if err := v.file(name); err != nil {
+			v.fail(err)
+		}
+	}
+}
+
+// fail tells of what cannot be read or written.
+func (v *verifier) fail(err error) {
+	complain(v.w, err)
+	v.unreadable = true
+}
+
+// tapes are the cassettes in a folder, the journals that are without one among them, or
+// else the file.
+func tapes(name string) (names []string, err error) {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return []string{name}, nil //nolint:nilerr // reading it tells
+	}
+	err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+		tape := strings.TrimSuffix(path, cassettes.JournalEnd)
+		if err != nil || e.IsDir() || filepath.Ext(tape) != ".tape" {
+			return err
+		}
+		if _, err := os.Stat(tape); path == tape || errors.Is(err, fs.ErrNotExist) {
+			names = append(names, path)
+		}
+		return nil
+	})
+	if err == nil && names == nil {
+		err = fmt.Errorf("%s: there is no cassette (*.tape) in this folder", name)
+	}
+	return names, err
+}
+
+// file verifies a recording.
+func (v *verifier) file(name string) error {
+	name, src, err := v.w.source(name)
+	if err != nil {
+		return err
+	}
+	v.Files++
+	if _, err := os.Stat(name + cassettes.JournalEnd); err == nil {
+		v.add(finding{File: name, Kind: kindJournal, Message: "beside it is " + filepath.Base(name) + cassettes.JournalEnd + ", of a recording that goes on or was not closed, which a replay takes"})
+	}
+	rec, err := convert.Parse(name, src)
+	switch wrong, ok := errors.AsType[*cassettes.FormatError](err); {
+	case ok && v.reseal && cassettes.IsCassette(src):
+		return v.seal(name, src)
+	case ok:
+		v.broken(name, wrong)
+		return nil
+	}
+	v.recording(name, rec)
+	return nil
+}
+
+// broken notes that a file cannot be loaded.
+func (v *verifier) broken(name string, err *cassettes.FormatError) {
+	v.add(finding{File: name, Line: err.Line, Kind: kindLoad, Message: err.Err.Error()})
+}
+
+// seal seals a cassette that does not load, if it has no secrets.
+func (v *verifier) seal(name string, src []byte) error {
+	text, changed, err := cassettes.Reseal(name, src)
+	if wrong, ok := errors.AsType[*cassettes.FormatError](err); ok {
+		v.broken(name, wrong)
+		return nil
+	}
+	rec, err := convert.Parse(name, text)
+	if err != nil {
+		return err
+	}
+	if v.recording(name, rec) {
+		complain(v.w, fmt.Errorf("%s: it is not sealed, since this would be in it; take it out by hand, or name it with --opaque", name))
+		return nil
+	}
+	if err := cassettes.Replace(name, text); err != nil {
+		return err
+	}
+	v.Sealed = append(v.Sealed, sealed{name, changed})
+	return nil
+}
+
+// recording verifies what a file says, and reports whether there are secrets in it.
+func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool) {
+	if broken, ok := errors.AsType[*cassettes.BrokenError](rec.Broken); ok {
+		v.add(finding{File: name, Kind: kindJournal, Message: fmt.Sprintf("the recording was not closed; whole: %s, lost behind: %s", count(broken.Whole, "interaction"), count(broken.Lost, "byte"))})
+	}
+	for i, x := range rec.Interactions {
+		clean, found := v.opts.Scrubbed(x)
+		for _, s := range append(found, v.opts.Suspects(clean)...) {
+			secrets = true
+			v.add(finding{File: name, Interaction: i + 1, Kind: kindSecret, Message: s.String()})
+		}
+	}
+	if old := v.w.now().Sub(rec.Head.Recorded); v.older > 0 && !rec.Head.Recorded.IsZero() && old > time.Duration(v.older) {
+		by := strings.TrimSuffix(" by "+rec.Head.By, " by ")
+		v.add(finding{File: name, Kind: kindStale, Message: fmt.Sprintf("recorded %s%s, %s ago", rec.Head.Recorded.Format(time.DateOnly), by, count(int(old/day), "day"))})
+	}
+	return secrets
+}
+
+// hints says what to do about the findings of a kind.
+func hints() map[string]string {
+	return map[string]string{
+		kindLoad:    "after an edit by hand: looptape cassette verify --reseal; else record it again, or take it from version control",
+		kindSecret:  "looptape cassette scrub takes out what a name or its form tells; --secret names more, --opaque what is none; a secret that was committed is no secret any more",
+		kindStale:   "record it again",
+		kindJournal: "looptape cassette convert FILE.tape.journal -o FILE.tape makes a cassette of it; then, or to give it up, remove the journal",
+	}
+}
+
+func (v *verifier) print(format string) error {
+	if format == "json" {
+		return printJSON(v.w.out, v.verdict)
+	}
+	text := ""
+	for _, s := range v.Sealed {
+		text += s.File + ": sealed; what was changed:\n  " + strings.Join(s.Changed, "\n  ") + "\n"
+	}
+	if _, err := fmt.Fprint(v.w.out, text); err != nil {
+		return err
+	}
+	counts := map[string]int{}
+	var rows, advice [][]string
+	for _, f := range v.Findings {
+		place, number := f.File, ""
+		if f.Line > 0 {
+			place += ":" + strconv.Itoa(f.Line)
+		}
+		if f.Interaction > 0 {
+			number = strconv.Itoa(f.Interaction)
+		}
+		rows = append(rows, []string{place, number, f.Kind, f.Message})
+		counts[f.Kind]++
+	}
+	for _, kind := range []string{kindLoad, kindSecret, kindStale, kindJournal} {
+		if n := counts[kind]; n > 0 {
+			advice = append(advice, []string{strconv.Itoa(n), kind, hints()[kind]})
+		}
+	}
+	if err := printTable(v.w, []string{"file", "#", "kind", "finding"}, rows); err != nil {
+		return err
+	}
+	if err := printTable(v.w, []string{"count", "kind", "what to do"}, advice); err != nil {
+		return err
+	}
+	return printVerdict(v.w, fmt.Sprintf("%s verified: %s", count(v.Files, "file"), count(len(v.Findings), "finding")), v.status() == nil)
+}

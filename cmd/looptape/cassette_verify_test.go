@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// What is exactly as old as it may be is not stale, and where no time is known nothing is
+// said.
+func TestVerifyStale(t *testing.T) {
+	recorded := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	for name, c := range map[string]struct {
+		head cassettes.Head
+		age  time.Duration
+		want []finding
+	}{
+		"young":     {cassettes.Head{Recorded: recorded, By: "me"}, 90 * day, nil},
+		"old":       {cassettes.Head{Recorded: recorded, By: "me"}, 90*day + 1, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, 90 days ago"}}},
+		"by nobody": {cassettes.Head{Recorded: recorded}, 91 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02, 91 days ago"}}},
+		"no time":   {cassettes.Head{}, 91 * day, nil},
+		"tomorrow":  {cassettes.Head{Recorded: recorded}, -day, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "a.tape")
+			text := cassettes.Encode(c.head, nil, nil)
+			if c.head.Recorded.IsZero() { // what says no time is of another recorder
+				text = []byte("version: 2\ninteractions: []\n")
+			}
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w, _, _ := atTerminal(nil)
+			w.now = func() time.Time { return recorded.Add(c.age) }
+			v := verifier{w: w, older: age(90 * day)}
+			v.path(file)
+			for i := range c.want {
+				c.want[i].File = file
+			}
+			if diff := cmp.Diff(c.want, v.Findings); diff != "" || v.unreadable {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A cassette that is being recorded is neither sealed nor scrubbed.
+func TestCassetteBusy(t *testing.T) {
+	whole := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{{
+		Request:  cassettes.Request{Method: "GET", URL: "https://user:password@a.example/"},
+		Response: cassettes.Response{Ending: cassettes.Failed},
+	}})
+	edited := bytes.ReplaceAll(whole, []byte("user:password@"), nil)
+	for _, c := range []struct {
+		text []byte
+		args []string
+	}{
+		{edited, []string{"cassette", "verify", "--reseal"}},
+		{whole, []string{"cassette", "scrub"}},
+	} {
+		file := filepath.Join(t.TempDir(), "a.tape")
+		if err := os.WriteFile(file, c.text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		recording, err := cassettes.Open(file, &cassettes.Options{Mode: cassettes.Record})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, _, errs := atTerminal(nil)
+		execute(append(c.args, file), w)
+		if want := "looptape: " + file + ": a recording of this cassette is going on\n"; errs.String() != want {
+			t.Errorf("%v: %s, want %s", c.args, errs, want)
+		}
+		if got, err := os.ReadFile(file); !bytes.Equal(got, c.text) || err != nil {
+			t.Errorf("%v: it was changed: %v\n%s", c.args, err, got)
+		}
+		if err := recording.Abandon(); err != nil {
+			t.Fatal(err)
+		}
+		w, out, errs := atTerminal(nil)
+		if status := execute(append(c.args, file), w); status != statusHeld {
+			t.Errorf("%v: exit status %d when nobody records it: %s%s", c.args, status, out, errs)
+		}
+	}
+}
