@@ -42,8 +42,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 	case "", Replay:
 		var f *File
 		if f, err = readAny(path); err == nil {
-			c.head, c.broken = f.Head, f.broken
-			c.tape, err = newTape(f, &c.opts)
+			err = c.load(f)
 		}
 	case Record:
 		c.flying = map[*recording]bool{}
@@ -57,6 +56,27 @@ func Open(path string, opts *Options) (*Cassette, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// Replay returns a cassette that replays a file, which may stand in no folder. Of opts,
+// which may be nil, the mode does not count. Close must be called in the end.
+func (f *File) Replay(opts *Options) (*Cassette, error) {
+	c := &Cassette{path: f.name}
+	if opts != nil {
+		c.opts = *opts
+	}
+	c.opts.Mode = Replay
+	if err := c.load(f); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// load makes a file what is replayed.
+func (c *Cassette) load(f *File) (err error) {
+	c.head, c.broken = f.Head, f.broken
+	c.tape, err = newTape(f, &c.opts)
+	return err
 }
 
 // readAny reads a cassette, or of a recording that broke off what there is.

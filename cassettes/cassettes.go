@@ -67,6 +67,10 @@ func (r *Response) StatusText() string {
 	return http.StatusText(r.Status)
 }
 
+// Plain is a body without the Content-Encoding that its header names, as far as that can
+// be undone: gzip and deflate.
+func Plain(h http.Header, body []byte) []byte { return decode(h, body).plain }
+
 // Piece is a part of a body.
 type Piece struct {
 	// After is the time since the piece before it, or since the header.

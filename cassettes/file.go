@@ -277,6 +277,17 @@ func (f *File) All() iter.Seq2[*Interaction, error] {
 // Len is how many interactions there are.
 func (f *File) Len() int { return len(f.entries) }
 
+// Lines are those on which the interactions begin, counted from 1.
+func (f *File) Lines() []int {
+	lines := make([]int, len(f.entries))
+	line, at := 1, 0
+	for i, e := range f.entries {
+		line += bytes.Count(f.text[at:e.from], []byte("\n"))
+		lines[i], at = line, e.from
+	}
+	return lines
+}
+
 // Interaction reads an interaction, by its index from 0. The error is a *FormatError.
 func (f *File) Interaction(i int) (*Interaction, error) {
 	x, err := f.read(i, false)

@@ -290,3 +290,37 @@ func TestLanes(t *testing.T) {
 		t.Errorf("(-recorded +replayed):\n%s", diff)
 	}
 }
+
+// A file that is in memory alone is replayed as one on disk is.
+func TestFileReplay(t *testing.T) {
+	path := recorded(t, cassettes.Options{}, "a", "b")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := cassettes.Parse("memory", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := f.Replay(&cassettes.Options{Mode: cassettes.Record, AllowUnused: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := send(t, c, "POST", "http://example.com/", "b"); got.text != strings.Repeat("b", 50) {
+		t.Errorf("got %q", got.text)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if c, err = f.Replay(nil); err != nil {
+		t.Fatal(err)
+	}
+	if unused, ok := errors.AsType[*cassettes.UnusedError](c.Close()); !ok || unused.File != "memory" || len(unused.Unused) != 2 {
+		t.Errorf("got %v, want an error of memory that names two", unused)
+	}
+	for i, n := range f.Lines() {
+		if line := strings.Split(string(text), "\n")[n-1]; !strings.HasPrefix(line, fmt.Sprintf("=== %d POST", i+1)) {
+			t.Errorf("interaction %d should begin on line %d, which is %q", i+1, n, line)
+		}
+	}
+}
