@@ -277,8 +277,12 @@ func (f *File) All() iter.Seq2[*Interaction, error] {
 // Len is how many interactions there are.
 func (f *File) Len() int { return len(f.entries) }
 
-// Lines are those on which the interactions begin, counted from 1.
+// Lines are those on which the interactions begin, counted from 1; nil of a journal, in
+// which they stand in another order.
 func (f *File) Lines() []int {
+	if f.broken != nil {
+		return nil
+	}
 	lines := make([]int, len(f.entries))
 	line, at := 1, 0
 	for i, e := range f.entries {

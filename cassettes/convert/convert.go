@@ -41,6 +41,9 @@ type Recording struct {
 	// Broken says that it is the journal of a recording that was not closed: a
 	// *cassettes.BrokenError, or nil.
 	Broken error
+	// Lines are those of the file on which the interactions begin, counted from 1; nil
+	// if they are not known.
+	Lines []int
 
 	src []byte
 }
@@ -101,7 +104,7 @@ func (r *reader) cassette(name string) error {
 	if err != nil {
 		return err
 	}
-	r.Format, r.Head, r.Broken = Cassette, f.Head, f.Broken()
+	r.Format, r.Head, r.Broken, r.Lines = Cassette, f.Head, f.Broken(), f.Lines()
 	for x, err := range f.All() {
 		if err != nil {
 			return err
@@ -116,7 +119,7 @@ func (r *reader) add(x *cassettes.Interaction) error {
 	if err := finish(x); err != nil {
 		return r.wrong(err)
 	}
-	r.Interactions = append(r.Interactions, x)
+	r.Interactions, r.Lines = append(r.Interactions, x), append(r.Lines, r.line)
 	return nil
 }
 

@@ -131,7 +131,7 @@ func (r *reader) json(src []byte) error {
 	if err := enc.Encode(doc); err != nil {
 		return err
 	}
-	defer func() { r.line, r.Format = 0, "" }() // the file has other lines, and YAML is written
+	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file has other lines, and YAML is written
 	return r.yaml(plain.Bytes())
 }
 
