@@ -1,9 +1,10 @@
 // Package importer turns recordings into runs: looptape's own traces,
-// OpenAI-style message lists and tau-bench result files, gzipped or not, told
-// apart by their content and never by a name.
+// OpenAI-style message lists, tau-bench result files and recordings of HTTP
+// (looptape's cassettes, those of go-vcr and vcrpy, HAR files, httprr traces),
+// gzipped or not, told apart by their content and never by a name.
 //
-// It promises that a file is read one run at a time, however large it is, that
-// nothing of a message is lost (arguments keep their bytes, unknown fields
+// It promises that a file is read one run at a time, however large it is (but
+// for recordings of HTTP, which are held whole), that nothing of a message is lost (arguments keep their bytes, unknown fields
 // travel as opaque JSON, unknown content parts and spoken answers as
 // llm.Unknown), and that a file which is broken in places gives all that can be
 // read, with an error for each place that cannot. It judges nothing; see package
@@ -22,6 +23,7 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -43,10 +45,18 @@ const (
 	// FormatTauBench is results of tau-bench: objects with the messages as
 	// "traj", in an array or one a line.
 	FormatTauBench Format = "tau-bench"
+	// Recordings of HTTP: each request to a model, with its answer, is a run, so
+	// that each of a conversation begins with the one before. See Exchanges.
+	FormatCassette Format = "cassette" // looptape's own, or its journal
+	FormatGoVCR1   Format = "go-vcr1"  // of go-vcr v1 and v2
+	FormatGoVCR2   Format = "go-vcr2"  // of go-vcr v3 and v4
+	FormatHAR      Format = "har"
+	FormatVCRPy    Format = "vcrpy"
+	FormatHTTPRR   Format = "httprr"
 )
 
 // ErrFormat says that a recording is in none of the formats above.
-var ErrFormat = errors.New("not a trace, not a list of messages and not a tau-bench result")
+var ErrFormat = errors.New("not a trace, not a list of messages and not a tau-bench result, nor a recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
 
 // ErrEmpty says that a recording has nothing but space in it.
 var ErrEmpty = errors.New("it is empty; what should have written it wrote nothing")
@@ -103,8 +113,9 @@ type Source struct {
 	name  string
 	in    *input
 	shape shape
-	runs  int // that were begun
-	line  int // of a trace's event
+	runs  int                // that were begun
+	line  int                // of a trace's event
+	http  *convert.Recording // nil if it is none of HTTP
 }
 
 // Open finds out what r holds. The name stands in errors and is not looked at.
@@ -126,7 +137,13 @@ func Open(name string, r io.Reader) (*Source, error) {
 	if !ok {
 		return nil, &Error{File: name, Err: ErrFormat}
 	}
-	return &Source{Format: shape.format, name: name, in: in, shape: shape}, nil
+	s := &Source{Format: shape.format, name: name, in: in, shape: shape}
+	if shape.http {
+		if err := s.openHTTP(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 // Runs yields the runs in the order of the file. An error is an *Error for a
@@ -139,6 +156,8 @@ func (s *Source) Runs() iter.Seq2[Run, error] {
 		switch {
 		case s.Format == FormatTrace:
 			w.trace()
+		case s.http != nil:
+			w.exchanges()
 		case s.Format == FormatMessageLines:
 			w.messageLines()
 		case s.shape.lines:

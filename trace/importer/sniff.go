@@ -2,8 +2,10 @@ package importer
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 
+	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace"
 )
@@ -16,11 +18,17 @@ type shape struct {
 	lines bool
 	// nested says that an array at the top holds runs, not messages.
 	nested bool
+	// http says that it is a recording of HTTP, in a format that is told when it is
+	// read.
+	http bool
 }
 
 // sniff tells the shape from the beginning of a recording, which may be cut off
 // anywhere; ok is false if it is none that is known.
 func sniff(head []byte) (s shape, ok bool) {
+	if cassettes.IsCassette(head) || isHTTP.Match(head) {
+		return shape{http: true}, true
+	}
 	head = bytes.TrimLeft(head, " \t\r\n")
 	s.lines = inLines(head)
 	d := jsonio.NewDec(string(head))
@@ -53,9 +61,14 @@ func sniff(head []byte) (s shape, ok bool) {
 		}
 	case has("traj", "task_id"):
 		s.format, s.nested = FormatTauBench, true
+	case has("log", "interactions"): // HAR, and vcrpy's JSON
+		return shape{http: true}, true
 	}
 	return s, s.format != ""
 }
+
+// isHTTP tells the traces of httprr, and the YAML of go-vcr and vcrpy.
+var isHTTP = regexp.MustCompile(`^httprr trace |(?m:^interactions:)`)
 
 // members returns the names of an object's members, as far as they can be read,
 // and the text of the one that is called format.

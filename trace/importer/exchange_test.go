@@ -1,0 +1,199 @@
+package importer_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+func TestProtocolOf(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://api.openai.com/v1/chat/completions":                                                            "openai-chat /chat/completions",
+		"https://me.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21":              "openai-chat /chat/completions",
+		"http://127.0.0.1:8917/lane/a/openai/v1/responses":                                                      "openai-responses /responses",
+		"https://api.anthropic.com/v1/messages":                                                                 "anthropic-messages /v1/messages",
+		"https://api.anthropic.com/v1/messages/count_tokens":                                                    "",
+		"https://aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/c:rawPredict":  "anthropic-messages /v1/messages",
+		"https://aiplatform.googleapis.com/v1/projects/p/publishers/anthropic/models/c:streamRawPredict":        "anthropic-messages /v1/messages",
+		"https://aiplatform.googleapis.com/v1/projects/p/publishers/meta/models/c:rawPredict":                   "",
+		"https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude/invoke":                      "anthropic-messages /v1/messages",
+		"https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude/invoke-with-response-stream": "anthropic-messages /v1/messages",
+		"https://bedrock-runtime.us-east-1.amazonaws.com/model/meta.llama/invoke":                               "",
+		"https://generativelanguage.googleapis.com/v1beta/models/g:generateContent?key=k":                       "gemini /models/g:generateContent",
+		"https://aiplatform.googleapis.com/v1/publishers/google/models/g:streamGenerateContent?alt=sse":         "gemini /models/g:streamGenerateContent",
+		"https://generativelanguage.googleapis.com/v1beta/models/g:countTokens":                                 "",
+		"https://example.com/generateContent":                                                                   "",
+		"https://example.com/?to=/chat/completions":                                                             "",
+		"://": "",
+	} {
+		p, path := importer.ProtocolOf(url)
+		got := ""
+		if p != nil {
+			got = p.Name() + " " + path
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", url, got, want)
+		}
+	}
+}
+
+const chatURL = "https://api.openai.com/v1/chat/completions?key=k"
+
+// over is an interaction.
+func over(method, url, sent, got string) *cassettes.Interaction {
+	return &cassettes.Interaction{
+		Request:  cassettes.Request{Method: method, URL: url, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(sent)},
+		Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(got)},
+	}
+}
+
+// exchanges are what a recording holds, a line each.
+func exchanges(t *testing.T, src io.Reader) (f importer.Format, lines []string) {
+	t.Helper()
+	s, err := importer.Open("file", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x, err := range s.Exchanges() {
+		line := fmt.Sprintf("%d %s", x.Number, x.Title)
+		if x.Protocol != nil {
+			line += " " + x.Protocol.Name()
+		}
+		if x.Request != nil {
+			line += " " + x.Request.Messages[0].Text()
+		}
+		if x.Answer != nil {
+			line += " -> " + x.Answer.Text()
+		}
+		if err != nil {
+			line += " ! " + err.Error()
+		}
+		lines = append(lines, line)
+	}
+	return s.Format, lines
+}
+
+// Each format is told by its content, and gives the same.
+func TestExchanges(t *testing.T) {
+	const hello = `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`
+	const stream = "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+	streamed := over("POST", chatURL, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`, stream)
+	streamed.Response.Header.Set("Content-Type", "text/event-stream")
+	failed := over("POST", chatURL, `{"messages":[{"role":"user","content":"hi"}]}`, `{"error":{"message":"busy"}}`)
+	failed.Response.Status = 500
+	list := []*cassettes.Interaction{
+		over("POST", chatURL, `{"messages":[{"role":"user","content":"hi"}]}`, hello),
+		streamed, failed,
+		over("GET", "https://api.openai.com/v1/responses", "", "{}"),
+		over("POST", "https://api.openai.com/v1/threads/t/messages", `{"role":"user","content":"hi"}`, "{}"),
+		over("POST", chatURL, `{"messages":7}`, "{}"),
+		over("POST", chatURL, `nonsense`, "{}"),
+		over("POST", "https://example.com/v1/responses", `{"answers":[1]}`, "{}"),
+	}
+	to := "POST https://api.openai.com/v1/chat/completions openai-chat"
+	want := []string{
+		"1 " + to + " hi -> hello", "2 " + to + " hi -> hello", "3 " + to + " hi",
+		"4 GET https://api.openai.com/v1/responses", "5 POST https://api.openai.com/v1/threads/t/messages",
+		"6 " + to + " ! file:LINE: interaction 6: the request is none of Chat Completions: expected an array at messages (byte 13)",
+		"7 " + to + " ! file:LINE: interaction 7: the request is none of Chat Completions: expected an object (byte 1)",
+		"8 POST https://example.com/v1/responses",
+	}
+	for _, f := range convert.Formats() {
+		t.Run(string(f), func(t *testing.T) {
+			src, _, err := convert.Write(f, cassettes.Head{}, list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range []io.Reader{bytes.NewReader(src), zipped(t, string(src))} {
+				got, lines := exchanges(t, r)
+				for i, l := range lines {
+					lines[i] = fileLine.ReplaceAllString(l, "file:LINE:")
+				}
+				if diff := cmp.Diff(want, lines); diff != "" || got != importer.Format(f) {
+					t.Errorf("it is read as %s; (-want +got):\n%s", got, diff)
+				}
+			}
+		})
+	}
+}
+
+var fileLine = regexp.MustCompile(`file(:\d+)?:`)
+
+// What is not whole of a journal is told, and the rest is read.
+func TestExchangesOfJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tape")
+	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: http.NewFileTransportFS(os.DirFS(t.TempDir()))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://example.com/v1/chat/completions", strings.NewReader(`{"messages":[{"role":"user","content":"hi"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	journal, err := os.ReadFile(path + cassettes.JournalEnd)
+	if err := errors.Join(err, c.Abandon()); err != nil {
+		t.Fatal(err)
+	}
+	const one = "POST http://example.com/v1/chat/completions openai-chat hi"
+	for cut, want := range map[int][]string{
+		0:  {"1 " + one, "2 " + one},
+		10: {"1 " + one, fmt.Sprintf("0  ! file: the recording was not closed; %d bytes at its end are not whole", len(journal)-bytes.LastIndex(journal, []byte("=== frame "))-10)},
+	} {
+		f, got := exchanges(t, bytes.NewReader(journal[:len(journal)-cut]))
+		if diff := cmp.Diff(want, got); diff != "" || f != importer.FormatCassette {
+			t.Errorf("without %d bytes it is a %s; (-want +got):\n%s", cut, f, diff)
+		}
+	}
+}
+
+// A run of a recording of HTTP is a request with its answer.
+func TestExchangesAsRuns(t *testing.T) {
+	list := []*cassettes.Interaction{
+		over("GET", "https://example.com/", "", ""),
+		over("POST", chatURL, `{"messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hi"}]}`, `{"id":"1","choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`),
+		over("POST", chatURL, `{"messages":7}`, "{}"),
+		over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
+	}
+	_, got := read(t, bytes.NewReader(cassettes.Encode(cassettes.Head{}, nil, list)))
+	want := []string{"interaction-2@13 system:be kind user:hi assistant:hello", "! file:33: interaction 3: the request is none of Chat Completions: expected an array at messages (byte 13)", "interaction-4@43 user:ho"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+}
+
+// What looks like a recording of HTTP and is none is named by its line.
+func TestExchangesErrors(t *testing.T) {
+	for src, want := range map[string]string{
+		"looptape-cassette 1\nrecorded soon\n": `file:2: "soon" is not a time such as 2026-01-02T15:04:05Z`,
+		"looptape-cassette 9\n":                "file:1: the version of the format is not known: it is 9, and this program reads 1; use a looptape of the time when it was recorded, or record again",
+		"interactions:\n- 7\nversion: 1\n":     "file:2: interaction 1: cannot unmarshal !!int `7` into convert.vcr1",
+	} {
+		_, err := importer.Open("file", strings.NewReader(src))
+		if e, ok := errors.AsType[*importer.Error](err); !ok || e.Error() != want {
+			t.Errorf("%.20q: got %v, want %s", src, err, want)
+		}
+	}
+}
