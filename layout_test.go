@@ -47,7 +47,7 @@ var table = []room{
 	{name: "trace", rooms: []string{"internal/jsonio", "llm"}},
 	{name: "trace/check", rooms: []string{"internal/jsonio", "llm", "trace"}},
 	{name: "trace/importer", rooms: []string{"internal/jsonio", "llm", "trace", "providers/...", "cassettes/..."}},
-	{name: "trace/watch", rooms: []string{"internal/jsonio", "llm", "trace/check", "providers/protocol"}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+	{name: "trace/watch", rooms: []string{"internal/jsonio", "llm", "trace/check", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 	{name: "loop", rooms: []string{"internal/jsonio", "internal/slab", "llm", "trace"}, modules: []string{jsonschema}},
 	{name: "loop/looptest", rooms: []string{"internal/bubble", "llm", "trace", "trace/check", "fake"}, modules: []string{goCmp}},
 	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},

@@ -33,7 +33,11 @@ func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
 	p.last = x.place.Turn == len(x.server.cfg.Model.Script(x.place.Lane))-1
 	r, shown := p.shows(x.server.cfg.Quirks)
 	x.server.show(shown)
-	r.whole = func() { x.remember(p, r) }
+	r.whole = func() {
+		if said, ok := p.said(r); ok {
+			x.server.watch.Answered(x.talk, said)
+		}
+	}
 	if wait := x.server.cfg.Wait; wait != nil {
 		r.pace = func(d time.Duration) error { return wait(ctx, d) }
 	}
@@ -240,4 +244,30 @@ func (p *play) tell(e *llm.APIError) frame {
 		return frame{"error", body}
 	}
 	return frame{"", body}
+}
+
+// said is what the project's own client reads in r.
+func (p *play) said(r *reply) (m llm.Message, ok bool) {
+	var acc llm.Accumulator
+	add := func(ev llm.Event) { acc.Add(ev) }
+	if len(r.frames) == 0 {
+		if r.status != 200 || p.proto.DecodeAnswer(r.body, add) != nil {
+			return m, false
+		}
+		return acc.Turn().Message(), true
+	}
+	dec := p.proto.NewDecoder()
+	for _, f := range r.frames {
+		done, err := dec.Event(f.name, f.data, add)
+		if err != nil {
+			return m, false
+		}
+		if done {
+			break
+		}
+	}
+	if dec.End(add) != nil {
+		return m, false
+	}
+	return acc.Turn().Message(), true
 }

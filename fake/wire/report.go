@@ -78,7 +78,7 @@ func (s *Server) Report() Report {
 	maps.Copy(r.Shown, s.report.Shown)
 	r.count()
 	r.Strays = append([]Stray{}, r.Strays...)
-	r.Lanes = append([]string{}, slices.Sorted(maps.Keys(s.heard))...)
+	r.Lanes = append([]string{}, s.watch.Lanes()...)
 	r.Unused = append([]string{}, s.cfg.Model.Unused()...)
 	return r
 }
@@ -107,7 +107,7 @@ func (x *exchange) invalid(e *refusal) {
 	if id == "" {
 		return
 	}
-	v := violation(id, "", check.NoEvent, "the provider refuses the request")
+	v := check.Broken(id, "", check.NoEvent, "the provider refuses the request")
 	if e.id == "" {
 		v.Hint = noRuleHint
 	} else {
@@ -118,12 +118,6 @@ func (x *exchange) invalid(e *refusal) {
 
 // noRuleHint is for what is refused by none of the Rules.
 const noRuleHint = "The words of the refusal say which header, field or value the provider does not take, or that the body is not JSON. Correct it where the client, or a library below it, sets it."
-
-// violation is one with the hint of its invariant.
-func violation(id, run string, event int, message string) check.Violation {
-	i := slices.IndexFunc(check.Catalogue(), func(info check.Info) bool { return info.ID == id })
-	return check.Violation{Invariant: id, Run: run, Event: event, Message: message, Hint: check.Catalogue()[i].Hint}
-}
 
 // ruleBreaks is the invariant that a request broke which a rule refuses; empty if
 // none.
@@ -147,25 +141,11 @@ func ruleBreaks(rule string) string {
 // that nobody went on from is a violation too (INV-07).
 func (s *Server) Done() Report {
 	r := s.Report()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	hint := violation("INV-07", "", check.NoEvent, "").Hint
-	for _, lane := range slices.Sorted(maps.Keys(s.heard)) {
-		for _, h := range s.heard[lane].by {
-			if h.followed {
-				continue
-			}
-			for _, said := range h.said {
-				calls := callsOf(said.Parts)
-				if len(calls) == 0 {
-					continue
-				}
-				r.Violations = append(r.Violations, Violation{
-					Request: h.request, Lane: lane, Invariant: "INV-07", Hint: hint, Suppressed: s.cfg.Suppress["INV-07"],
-					Message: "the answer asked for " + names(calls) + ", and nobody went on from it",
-				})
-			}
-		}
+	for _, p := range s.watch.Pending() {
+		v := check.Broken("INV-07", "", check.NoEvent, "the answer asked for "+names(p.Calls)+", and nobody went on from it")
+		r.Violations = append(r.Violations, Violation{
+			Request: p.Request, Lane: p.Lane, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant],
+		})
 	}
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.Request, b.Request) })
 	r.count()

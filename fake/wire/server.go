@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check"
+	"github.com/looptape/looptape/trace/watch"
 )
 
 // Config says what a Server plays.
@@ -41,17 +44,20 @@ type Config struct {
 type Server struct {
 	cfg Config
 
+	watch watch.Watch
+
 	mu      sync.Mutex
 	report  Report
-	refused map[try]int        // the first of its tries
-	strays  map[string]int     // where each is in the report, by method and path
-	heard   map[string]*memory // by lane
+	refused map[try]int    // the first of its tries
+	strays  map[string]int // where each is in the report, by method and path
 	inputs  inputs
 	models  []string // that have answered requests without a lane; only appended to
 }
 
 // New returns a Server.
-func New(cfg Config) *Server { return &Server{cfg: cfg} }
+func New(cfg Config) *Server {
+	return &Server{cfg: cfg, watch: watch.Watch{Rewrites: cfg.Suppress["INV-05"] != ""}}
+}
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -96,10 +102,10 @@ type exchange struct {
 	place  spot
 	w      http.ResponseWriter
 	body   []byte
-	array  bool   // a stream is one JSON array
-	masked string // what may be told of the key
-	known  uint64 // the conversation, as memory has it
-	broke  bool   // a violation was noted
+	array  bool                // a stream is one JSON array
+	masked string              // what may be told of the key
+	talk   *watch.Conversation // nil if the request cannot be read
+	broke  bool                // a violation was noted
 }
 
 // maxBody is how long a request may be.
@@ -122,11 +128,11 @@ func (x *exchange) serve(r *http.Request) {
 	spelled := in.spelled()
 	req, err := x.proto.DecodeRequest(x.path, spelled)
 	if err == nil {
-		req = unmarked(req)
+		req = watch.Unmarked(req)
 		x.played = cmp.Or(x.lane, req.Model, x.server.cfg.Model.Default)
 		x.check(req)
 	} else {
-		x.glance(spelled)
+		x.server.watch.Glance(x.lane, spelled)
 	}
 	in.req, in.err = req, err
 	if e := strict(in); e != nil {
@@ -148,11 +154,20 @@ func (x *exchange) serve(r *http.Request) {
 	}
 	x.place.Place = place
 	if x.proto.Name() == responses {
-		x.place.talk = talkOf(x.known)
+		x.place.talk = talkOf(x.talk.Hash())
 	}
 	x.answeredBy(place.Lane)
 	x.keep(spelled, turn)
 	x.answer(ctx, req, turn)
+}
+
+// check notes what is wrong with the messages that a client sends.
+func (x *exchange) check(req *llm.Request) {
+	var found []check.Violation
+	x.talk, found, x.broke = x.server.watch.Asked(&watch.Question{
+		Protocol: x.proto, Number: x.n, Lane: x.lane, Model: x.played, Request: req,
+	})
+	x.violated(found...)
 }
 
 // models are those that have answered requests without a lane, for one that has none.

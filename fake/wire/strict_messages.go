@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // strictMessages holds a request to the rules of Anthropic Messages (SA-01 to
@@ -126,7 +127,7 @@ func messagesTools(tools value) *refusal {
 
 func customTool(path, name string, schema value) *refusal {
 	switch {
-	case !isName(name) || len(name) > 128:
+	case !protocol.IsName(name) || len(name) > 128:
 		return refused("SA-07", "%sname: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", path)
 	case !schema.given():
 		return refused("", "%sinput_schema: Field required", path)
@@ -205,9 +206,9 @@ func badBlock(b block) *refusal {
 		return refused("", "messages: text content blocks must contain non-whitespace text")
 	case b.kind == "tool_use" && !b.get("input").is('{'):
 		return refused("", "%s.%s.input: Input should be a valid dictionary", b.at, b.kind)
-	case b.kind == "tool_use" && !isName(b.text("id")):
+	case b.kind == "tool_use" && !protocol.IsName(b.text("id")):
 		return refused("SA-05", pattern, b.at, b.kind, "id")
-	case b.kind == "tool_result" && !isName(b.text("tool_use_id")):
+	case b.kind == "tool_result" && !protocol.IsName(b.text("tool_use_id")):
 		return refused("SA-05", pattern, b.at, b.kind, "tool_use_id")
 	}
 	return nil

@@ -3,6 +3,8 @@ package wire
 import (
 	"slices"
 	"strings"
+
+	"github.com/looptape/looptape/trace/watch"
 )
 
 // What no rule of quirks has, and Anthropic Messages refuses all the same: values out of
@@ -45,7 +47,7 @@ const mostCacheMarks = 4
 // their content.
 func cacheMarks(list value) (n int) {
 	for _, v := range list.elements() {
-		if v.get(cacheMark).given() {
+		if v.get(watch.CacheMark).given() {
 			n++
 		}
 		n += cacheMarks(v.get("content"))

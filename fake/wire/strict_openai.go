@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // What both protocols of OpenAI have in common. Where a param has a dot before an
@@ -44,7 +46,7 @@ const longestName = 64
 
 // badName refuses the name of a function.
 func badName(id, param, name string) *refusal {
-	if !isName(name) {
+	if !protocol.IsName(name) {
 		return refused(id, "Invalid '%s': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", param).at(param, "invalid_value")
 	}
 	return tooLong("", param, name, longestName)
@@ -56,19 +58,6 @@ func emptyName(id, param, name string) *refusal {
 		return refused(id, "Invalid '%s': empty string. Expected a string with minimum length 1, but got an empty string instead.", param).at(param, "empty_string")
 	}
 	return badName("", param, name)
-}
-
-// isName reports whether a name has letters, digits, _ and - alone, and one at
-// least.
-func isName(s string) bool {
-	other := func(r rune) bool {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return false
-		}
-		return true
-	}
-	return s != "" && !strings.ContainsFunc(s, other)
 }
 
 // onlyWithTools refuses a member that means nothing without tools.

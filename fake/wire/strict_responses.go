@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // strictResponses holds a request to the rules of Responses (SR-01 to SR-17).
@@ -74,7 +76,7 @@ func badItemID(param string, it object) *refusal {
 		return nil
 	}
 	text := id.text()
-	if !isName(text) {
+	if !protocol.IsName(text) {
 		return refused("SR-06", "Invalid '%s': '%s'. Expected an ID that contains letters, numbers, underscores, or dashes, but this value contained additional characters.", param, text).at(param, "")
 	}
 	prefix := itemPrefixes[kindOfItem(it)]

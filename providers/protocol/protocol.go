@@ -5,6 +5,7 @@ package protocol
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/looptape/looptape/llm"
 )
@@ -80,4 +81,17 @@ type Answer struct {
 	// Input are the input tokens, for the protocols that tell them before the
 	// first word.
 	Input int64
+}
+
+// IsName reports whether a text has letters, digits, _ and - alone, and one at least: what
+// every provider takes as the name of a tool.
+func IsName(s string) bool {
+	other := func(r rune) bool {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return false
+		}
+		return true
+	}
+	return s != "" && !strings.ContainsFunc(s, other)
 }

@@ -71,6 +71,18 @@ type Violation struct {
 // NoEvent is the Event of a violation that no single event shows.
 const NoEvent = -1
 
+// Broken returns the violation of an invariant of the Catalogue that another package has
+// found, with its hint.
+func Broken(invariant, run string, event int, message string) Violation {
+	v := Violation{Invariant: invariant, Run: run, Event: event, Message: message}
+	for _, info := range catalogue {
+		if info.ID == invariant {
+			v.Hint = info.Hint
+		}
+	}
+	return v
+}
+
 // String is one line for people.
 func (v Violation) String() string {
 	at := ""
@@ -231,6 +243,16 @@ func Messages(run string, messages []llm.Message) []Violation {
 	return l.Done()
 }
 
+// Sent is Messages for a list that was sent to a model: its last calls have to have
+// results, too.
+func Sent(run string, messages []llm.Message) []Violation {
+	l := NewList(run)
+	for _, m := range messages {
+		l.Add(m)
+	}
+	return l.Sent()
+}
+
 // List is the streaming form of Messages, for one list.
 type List struct {
 	sink  sink
@@ -268,6 +290,20 @@ func (l *List) add(m llm.Message) {
 
 // Done returns the violations in the order in which they were found.
 func (l *List) Done() []Violation {
+	l.last()
+	l.list.settle(&l.sink, true)
+	return l.found
+}
+
+// Sent is Done for a list that was sent to a model; see the function Sent.
+func (l *List) Sent() []Violation {
+	l.last()
+	l.list.sent(&l.sink, true)
+	return l.found
+}
+
+// last takes the last message.
+func (l *List) last() {
 	switch {
 	case l.holding && (empty(l.held) || nameless(l.held)):
 		l.list.take(&l.sink, l.held)
@@ -277,8 +313,6 @@ func (l *List) Done() []Violation {
 		l.sink.event = NoEvent
 		l.sink.report(invWellFormed, "there are no messages; no provider takes an empty list")
 	}
-	l.list.settle(&l.sink, true)
-	return l.found
 }
 
 // sink gathers the violations of one run.

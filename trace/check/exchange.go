@@ -109,7 +109,7 @@ func (r *run) messages(x *exchange, b trace.ModelRequest) {
 	r.batch.gone = r.batch.gone || x == &r.answer && x.rewritten
 	x.said.there, x.rewritten = false, false
 	r.append(l, b.New)
-	l.sent(&r.sink)
+	l.sent(&r.sink, false)
 }
 
 // append adds messages to a list.

@@ -295,11 +295,15 @@ func (l *list) forgetLate() {
 	l.late, l.lateAt, l.indexed = l.late[:0], nil, 0
 }
 
-// sent says that the list as it is went to a model.
-func (l *list) sent(s *sink) {
-	l.settle(s, false)
+// sent says that the list as it is went to a model. Of a plain list, each call without a
+// result is reported with the event that showed the call.
+func (l *list) sent(s *sink, atCall bool) {
+	l.settle(s, atCall)
 	for i := range l.open {
 		if c := &l.open[i]; !c.done {
+			if atCall {
+				s.event = c.event
+			}
 			s.report(invPairing, "the request was sent without a result of the call %s", l.name(*c))
 			c.done = true
 		}

@@ -3,6 +3,7 @@ package check_test
 import (
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -176,5 +177,39 @@ func shared(t *testing.T, path string) string {
 		if dir == filepath.Dir(dir) {
 			t.Skip("there is no ../shared with the recorded runs; LOOPTAPE_SHARED can name it")
 		}
+	}
+}
+
+// A list that was sent needs results of its last calls, too; all else is the same.
+func TestSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		list []llm.Message
+		want []string
+	}{
+		"whole":             {[]llm.Message{llm.User("a"), llm.Assistant(c1), llm.ToolResults(good("c1"))}, nil},
+		"ends on words":     {[]llm.Message{llm.User("a"), llm.Assistant(text("b"))}, nil},
+		"ends on nothing":   {[]llm.Message{llm.User("a"), llm.Assistant()}, nil},
+		"ends on calls":     {[]llm.Message{llm.User("a"), llm.Assistant(c1, c2)}, []string{`INV-01 1 the request was sent without a result of the call "c1"`, `INV-01 1 the request was sent without a result of the call "c2"`}},
+		"between results":   {[]llm.Message{llm.User("a"), llm.Assistant(c1, c2), llm.ToolResults(good("c2"))}, []string{`INV-01 1 the request was sent without a result of the call "c1"`}},
+		"no messages":       {nil, []string{"INV-24 -1 there are no messages; no provider takes an empty list"}},
+		"goes on":           {[]llm.Message{llm.User("a"), llm.Assistant(c1), llm.User("b")}, []string{`INV-01 1 the call "c1" has no result, and other messages follow`}},
+		"of the provider's": {[]llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "x", Name: "web", Args: "{}", ProviderExecuted: true})}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, v := range check.Sent("run", c.list) {
+				got = append(got, fmt.Sprintf("%s %d %s", v.Invariant, v.Event, v.Message))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBroken(t *testing.T) {
+	want := check.Violation{Invariant: "INV-27", Run: "r", Event: 3, Message: "parts", Hint: check.Catalogue()[26].Hint}
+	if diff := cmp.Diff(want, check.Broken("INV-27", "r", 3, "parts")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package wire
+package watch
 
 import (
 	"encoding/json"
@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // asEchoed is said with what a client may well make of it: ids of its own for calls
 // that came without one, or with one that another has, in the turn or before it, JSON
 // in another spelling, and, in Responses, items without their ids.
-func (x *exchange) asEchoed(said llm.Message, before, next []llm.Message) llm.Message {
+func (q *Question) asEchoed(said llm.Message, before, next []llm.Message) llm.Message {
 	if len(next) == 0 {
 		return said
 	}
@@ -39,10 +40,10 @@ func (x *exchange) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 			if mends(c.Args, echo[n].Args) {
 				c.Args = echo[n].Args
 			}
-			if !isName(c.Name) { // no provider takes it back as it is
+			if !protocol.IsName(c.Name) { // no provider takes it back as it is
 				c.Name = echo[n].Name
 			}
-			if x.proto.Name() == responses && echo[n].Opaque == nil {
+			if q.Protocol.Name() == responses && echo[n].Opaque == nil {
 				c.Opaque = nil
 			}
 		}
@@ -50,7 +51,7 @@ func (x *exchange) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 		said.Parts[i] = c
 		n++
 	}
-	if x.proto.Name() == responses {
+	if q.Protocol.Name() == responses {
 		dropTextIDs(said.Parts, next[0].Parts)
 	}
 	respell(said.Parts, next[0].Parts)

@@ -1,4 +1,4 @@
-package wire
+package watch
 
 import (
 	"encoding/json"
@@ -10,13 +10,13 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// cacheMark is the member that marks where a prompt may be cached. Clients move it
+// CacheMark is the member that marks where a prompt may be cached. Clients move it
 // from request to request.
-const cacheMark = "cache_control"
+const CacheMark = "cache_control"
 
-// unmarked returns the request without the marks for caching in its messages, which
+// Unmarked returns the request without the marks for caching in its messages, which
 // are none of the conversation.
-func unmarked(req *llm.Request) *llm.Request {
+func Unmarked(req *llm.Request) *llm.Request {
 	out := *req
 	out.Messages = slices.Clone(req.Messages)
 	for i, m := range out.Messages {
@@ -31,10 +31,10 @@ func unmarked(req *llm.Request) *llm.Request {
 }
 
 func unmark(opaque json.RawMessage) json.RawMessage {
-	if !gjson.GetBytes(opaque, cacheMark).Exists() {
+	if !gjson.GetBytes(opaque, CacheMark).Exists() {
 		return opaque
 	}
-	out, err := sjson.DeleteBytes(slices.Clone(opaque), cacheMark)
+	out, err := sjson.DeleteBytes(slices.Clone(opaque), CacheMark)
 	if err != nil || string(out) == "{}" {
 		return nil
 	}
@@ -53,14 +53,31 @@ func opaques(parts []llm.Part) map[string]bool {
 }
 
 // meaning is the same text for all that is the same JSON to clients, to which 2.50 is
-// 2.5.
+// 2.5, and a member that is null is none.
 func meaning(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
 		return string(raw)
 	}
-	text, _ := json.Marshal(v) // it came from JSON
+	text, _ := json.Marshal(withoutNulls(v)) // it came from JSON
 	return string(text)
+}
+
+// withoutNulls takes the members that are null out of a value.
+func withoutNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if v[key] = withoutNulls(member); member == nil {
+				delete(v, key)
+			}
+		}
+	case []any:
+		for i, element := range v {
+			v[i] = withoutNulls(element)
+		}
+	}
+	return v
 }
 
 // owed is the opaque data of an answer that have to come back, as the echo has them if

@@ -1,0 +1,212 @@
+package watch_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/watch"
+)
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+// call is one for which answered has the result.
+func call(id string) llm.ToolCall { return llm.ToolCall{ID: id, Name: "f", Args: "{}"} }
+
+func result(ids ...string) llm.Message {
+	m := llm.Message{Role: llm.RoleTool}
+	for _, id := range ids {
+		m.Parts = append(m.Parts, llm.ToolResult{ID: id, Name: "f", Content: []llm.Part{llm.Text{Text: "done"}}})
+	}
+	return m
+}
+
+func says(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }
+
+// asked is a request with its answer, which may have no parts.
+type asked struct {
+	messages []llm.Message
+	said     []llm.Part
+	lane, id string
+	extra    map[string]json.RawMessage
+}
+
+// recorded returns what is found in a recording, and how many runs it has.
+func recorded(p protocol.Protocol, list ...asked) (found []string, runs int) {
+	var r watch.Recording
+	for i, a := range list {
+		x := watch.Interaction{Number: i + 1, Lane: a.lane, Protocol: p, Request: &llm.Request{Model: "m", Messages: a.messages, Extra: a.extra}}
+		if a.said != nil {
+			x.Answer = &llm.Turn{Parts: a.said, ResponseID: a.id}
+		}
+		violations, err := r.Add(x)
+		if err != nil {
+			found = append(found, err.Error())
+		}
+		for _, v := range violations {
+			found = append(found, fmt.Sprintf("%s %s %d %s", v.Invariant, v.Run, v.Event, v.Message))
+		}
+	}
+	return found, r.Runs
+}
+
+// then is a conversation that goes on.
+func then(messages []llm.Message, more ...llm.Message) []llm.Message {
+	return append(append([]llm.Message(nil), messages...), more...)
+}
+
+// A conversation is one run, and what is wrong in it is told once, where it first shows.
+func TestRecording(t *testing.T) {
+	hi := []llm.Message{llm.User("hi")}
+	two := then(hi, llm.Assistant(call("a"), call("b")), result("a", "b"))
+	lost := then(hi, llm.Assistant(call("a"), call("b")), result("a"))
+	both := []llm.Part{call("a"), call("b")}
+	const sent = `INV-01 interaction-1 1 the request was sent without a result of the call "b" (in interaction 2)`
+	for name, c := range map[string]struct {
+		list []asked
+		want []string
+		runs int
+	}{
+		"nothing": {nil, nil, 0},
+		"three steps": {[]asked{
+			{messages: hi, said: both},
+			{messages: two, said: []llm.Part{call("c")}},
+			{messages: then(two, llm.Assistant(call("c")), result("c")), said: []llm.Part{llm.Text{Text: "fine"}}},
+		}, nil, 1},
+		"a result is lost": {[]asked{
+			{messages: hi, said: both},
+			{messages: lost, said: says("fine").Parts},
+			{messages: then(lost, says("fine"), llm.User("and?")), said: says("so").Parts},
+		}, []string{sent}, 1},
+		"no answer is known":   {[]asked{{messages: hi}, {messages: lost}, {messages: lost}, {messages: then(lost, says("fine"), llm.User("and?"))}}, []string{sent}, 1},
+		"in the first request": {[]asked{{messages: then(hi, llm.Assistant(call("a")))}}, []string{`INV-01 interaction-1 1 the request was sent without a result of the call "a"`}, 1},
+		"an id again": {[]asked{
+			{messages: hi, said: both}, {messages: two, said: []llm.Part{call("b")}}, {messages: then(two, llm.Assistant(call("b")), result("b"))},
+		}, []string{`INV-04 interaction-1 3 the id "b" is that of an earlier call of the run as well (in interaction 3)`}, 1},
+		"a call that was not made": {[]asked{
+			{messages: hi, said: []llm.Part{call("a")}}, {messages: two},
+		}, []string{"INV-01 interaction-1 1 the assistant turn is sent back with 2 calls, and the model made 1 (in interaction 2)"}, 1},
+		"a history that was rewritten": {[]asked{
+			{messages: hi, said: says("hello").Parts}, {messages: then(hi, says("goodbye"), llm.User("so?"))}, {messages: []llm.Message{llm.User("in short: hi")}},
+		}, nil, 2},
+		"no messages":       {[]asked{{}}, []string{"INV-24 interaction-1 -1 there are no messages; no provider takes an empty list"}, 1},
+		"two conversations": {[]asked{{messages: hi}, {messages: []llm.Message{llm.User("ho")}}, {messages: two}}, nil, 2},
+		"two lanes":         {[]asked{{messages: hi, lane: "a"}, {messages: hi, lane: "b"}, {messages: lost, lane: "b"}}, []string{strings.Replace(strings.Replace(sent, "interaction-1", "interaction-2", 1), "interaction 2", "interaction 3", 1)}, 2},
+		"branches": {[]asked{
+			{messages: hi, said: both}, {messages: lost}, {messages: two}, {messages: then(hi, llm.Assistant(both...), result("b"))},
+		}, []string{sent}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, runs := recorded(openai.Chat{}, c.list...)
+			if diff := cmp.Diff(c.want, found); diff != "" || runs != c.runs {
+				t.Errorf("%d runs, want %d; found (-want +got):\n%s", runs, c.runs, diff)
+			}
+		})
+	}
+}
+
+// What a request only refers to is looked up in the answers before.
+func TestRecordingRefers(t *testing.T) {
+	hi := []llm.Message{llm.User("hi")}
+	item := func(id string) llm.Part {
+		return llm.Unknown{Kind: "item_reference", Raw: raw(`{"type":"item_reference","id":"` + id + `"}`)}
+	}
+	made := call("a")
+	made.Opaque = raw(`{"id":"fc_1"}`)
+	first := asked{messages: hi, said: []llm.Part{made}, id: "resp_1"}
+	after := func(id string) map[string]json.RawMessage {
+		return map[string]json.RawMessage{"previous_response_id": raw(id)}
+	}
+	for name, c := range map[string]struct {
+		next asked
+		want []string
+	}{
+		"the answer before":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_1"`)}, nil},
+		"with another result":   {asked{messages: []llm.Message{result("b")}, extra: after(`"resp_1"`)}, []string{`INV-01 interaction-1 2 a result is for the call "b", which no assistant turn before it has (in interaction 2)`, `INV-01 interaction-1 1 the request was sent without a result of the call "a" (in interaction 2)`}},
+		"an unknown answer":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_2"`)}, []string{`goes on from the response "resp_2", which is not in the recording`}},
+		"null":                  {asked{messages: hi, extra: after("null")}, nil},
+		"an item":               {asked{messages: then(hi, llm.Assistant(item("fc_1")), result("a"))}, nil},
+		"an unknown item":       {asked{messages: then(hi, llm.Assistant(item("fc_2")), result("a"))}, []string{`refers to the item "fc_2", which is not in the recording`}},
+		"a conversation":        {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw(`"conv_1"`)}}, []string{"goes on from a conversation that the provider keeps"}},
+		"no conversation":       {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw("null")}}, nil},
+		"a prompt":              {asked{extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, []string{"has a prompt that the provider keeps"}},
+		"a prompt and messages": {asked{messages: hi, extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, _ := recorded(openai.Responses{}, first, c.next)
+			if diff := cmp.Diff(c.want, found); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What providers have signed has to come back, and reasoning in plain words need not.
+func TestRecordingOwed(t *testing.T) {
+	const lost = "INV-22 interaction-1 1 the assistant turn is sent back with "
+	reason := func(opaque string) llm.Part { return llm.Reasoning{Text: "hm", Opaque: raw(opaque)} }
+	signed := call("a")
+	signed.Opaque = raw(`{"thoughtSignature":"c2ln"}`)
+	kept := map[string]json.RawMessage{"store": raw("null")}
+	for name, c := range map[string]struct {
+		p          protocol.Protocol
+		said, echo []llm.Part
+		extra      map[string]json.RawMessage
+		want       string
+	}{
+		"words alone":                {p: openai.Chat{}, said: []llm.Part{reason(`{"field":"reasoning"}`), call("a")}, echo: []llm.Part{call("a")}},
+		"details in words":           {p: openai.Chat{}, said: []llm.Part{reason(`{"field":"reasoning","reasoning_details":[{"text":"hm"}]}`), call("a")}, echo: []llm.Part{reason(`{"field":"reasoning_content"}`), call("a")}},
+		"details without their text": {p: openai.Chat{}, said: []llm.Part{reason(`{"field":"reasoning","reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"signature":"s", "text":"hm"}]}`), call("a")}},
+		"details elsewhere":          {p: openai.Chat{}, said: []llm.Part{call("a"), reason(`{"reasoning_details":[{"data":"d"}]}`)}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}},
+		"no signature":               {p: openai.Chat{}, said: []llm.Part{reason(`{"reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"other data":                 {p: openai.Chat{}, said: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"e"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"no id of a detail":          {p: openai.Chat{}, said: []llm.Part{reason(`{"reasoning_details":[{"id":"r"},{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"an item nobody has":         {p: openai.Responses{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}},
+		"an item that is kept":       {p: openai.Responses{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}, extra: kept, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"encrypted":                  {p: openai.Responses{}, said: []llm.Part{reason(`{"id":"rs_1","encrypted_content":"g"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"thinking":                   {p: anthropic.Messages{}, said: []llm.Part{reason(`{"signature":"s"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"a signed call":              {p: gemini.GenerateContent{}, said: []llm.Part{signed}, echo: []llm.Part{call("a")}, want: lost + `the part tool call a changed, moved or left out (in interaction 2)`},
+		"marks of the codec":         {p: anthropic.Messages{}, said: []llm.Part{llm.Text{Text: "x", Opaque: raw("{}")}, llm.Unknown{Kind: "web", Raw: raw(`{"type":"web","caller":{"type":"direct"},"age":null}`)}, call("a")}, echo: []llm.Part{llm.Text{Text: "x"}, llm.Unknown{Kind: "web", Raw: raw(`{"type":"web"}`)}, call("a")}},
+		"another caller":             {p: anthropic.Messages{}, said: []llm.Part{llm.Unknown{Kind: "web", Raw: raw(`{"type":"web","caller":{"type":"code"}}`)}, call("a")}, echo: []llm.Part{llm.Unknown{Kind: "web", Raw: raw(`{"type":"web"}`)}, call("a")}, want: lost + "the part web changed, moved or left out (in interaction 2)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hi := []llm.Message{llm.User("hi")}
+			found, _ := recorded(c.p, asked{messages: hi, said: c.said, extra: c.extra}, asked{messages: then(hi, llm.Assistant(c.echo...), result("a")), extra: c.extra})
+			if got := strings.Join(found, "\n"); got != c.want {
+				t.Errorf("found %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What a request costs does not grow with the requests before it, but with its length.
+func BenchmarkRecording(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				var r watch.Recording
+				var talk []llm.Message
+				for i := range n {
+					if i%10 == 0 {
+						talk = []llm.Message{llm.User(fmt.Sprint("task ", i/10))}
+					}
+					made := call(fmt.Sprint("c", i))
+					x := watch.Interaction{Number: i + 1, Protocol: openai.Chat{}, Request: &llm.Request{Model: "m", Messages: talk}, Answer: &llm.Turn{Parts: []llm.Part{made}}}
+					if found, err := r.Add(x); err != nil || len(found) > 0 {
+						b.Fatal(found, err)
+					}
+					talk = then(talk, llm.Assistant(made), result(made.ID))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/request")
+		})
+	}
+}
