@@ -19,9 +19,16 @@ func newCheck(w *world) *cobra.Command {
 		Use:   "check FILE…",
 		Short: "Hold recorded runs against the invariants",
 		Long: `check reads recorded runs and reports every invariant that does not hold: in
-traces, in OpenAI-style message lists (a JSON array, or JSON Lines) and in
-tau-bench result files, gzipped or not, told apart by their content. - reads
-standard input. With several files a run's name stands behind its file's.
+traces, in OpenAI-style message lists (a JSON array, or JSON Lines), in
+tau-bench result files and in recordings of HTTP (cassettes of looptape, go-vcr
+and vcrpy, HAR files, httprr traces), gzipped or not, told apart by their
+content. - reads standard input. With several files a run's name stands behind
+its file's.
+
+Of a recording of HTTP, the requests to models are checked, in the protocols of
+OpenAI (Chat Completions, Responses), Anthropic and Gemini. A conversation is a
+run, named by the interaction in which it begins. Other requests are listed as
+skipped.
 
 What a run does not declare is not checked. A violation that a run declares as
 accepted is listed, and does not count. A part of a file that cannot be read is
@@ -58,6 +65,7 @@ type report struct {
 	Counts     map[string]int `json:"counts"` // of violations, by invariant
 	Unreadable []unreadable   `json:"unreadable"`
 	Suppressed []violation    `json:"suppressed,omitempty"`
+	Recordings []recorded     `json:"recordings,omitempty"` // files of what went over HTTP
 }
 
 type violation struct {
@@ -97,6 +105,8 @@ func (r *report) file(w *world, name, prefix string) {
 		r.unread(name, err)
 	case src.Format == importer.FormatTrace:
 		r.trace(src, name, prefix)
+	case src.Format.IsHTTP():
+		r.http(src, name, prefix)
 	default:
 		r.lists(src, name, prefix)
 	}
@@ -221,6 +231,11 @@ func (r *report) printLines(w *world) error {
 			return err
 		}
 	}
+	for _, seen := range r.Recordings {
+		if err := printJSON(w.out, map[string]recorded{"recording": seen}); err != nil {
+			return err
+		}
+	}
 	type summary struct {
 		Runs   int            `json:"runs"`
 		Counts map[string]int `json:"counts"`
@@ -245,6 +260,9 @@ func (r *report) printTable(w *world) error {
 		return err
 	}
 	if err := printTable(w, []string{"count", "runs", "invariant", "name", "usual cause"}, r.hints()); err != nil {
+		return err
+	}
+	if err := r.printRecordings(w); err != nil {
 		return err
 	}
 	return printSummary(w, r)

@@ -14,6 +14,7 @@ import (
 	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai"
 	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/importer"
 )
 
 // dialect is a protocol with the reader that knows it without the codec.
@@ -25,16 +26,17 @@ type dialect struct {
 // dialectOf returns the protocol of a recorded URL, and the path for its codec.
 func dialectOf(t *testing.T, url string) (w dialect, path string) {
 	t.Helper()
-	url, _, _ = strings.Cut(url, "?")
-	switch {
-	case strings.HasSuffix(url, "/chat/completions"):
-		return dialect{openai.Chat{LongIDs: !ofOpenAI(url)}, readChat}, "/chat/completions"
-	case strings.HasSuffix(url, "/responses"):
-		return dialect{openai.Responses{}, readResponses}, "/responses"
-	case strings.HasSuffix(url, "enerateContent"):
-		return dialect{gemini.GenerateContent{}, readGemini}, url[strings.LastIndex(url, "/models/"):]
-	case strings.Contains(url, "anthropic"):
-		return dialect{anthropic.Messages{}, readAnthropic}, anthropic.Path
+	p, path := importer.ProtocolOf(url)
+	switch p := p.(type) {
+	case openai.Chat:
+		p.LongIDs = !ofOpenAI(url)
+		return dialect{p, readChat}, path
+	case openai.Responses:
+		return dialect{p, readResponses}, path
+	case gemini.GenerateContent:
+		return dialect{p, readGemini}, path
+	case anthropic.Messages:
+		return dialect{p, readAnthropic}, path
 	}
 	t.Fatalf("no protocol has the URL %s", url)
 	return dialect{}, ""

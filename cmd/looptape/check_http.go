@@ -1,0 +1,83 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/looptape/looptape/trace/importer"
+	"github.com/looptape/looptape/trace/watch"
+)
+
+// recorded is what check has seen of a recording of HTTP.
+type recorded struct {
+	File    string          `json:"file"`
+	Format  importer.Format `json:"format"`
+	Checked int             `json:"checked"` // requests to models
+	Skipped []*skipped      `json:"skipped"` // the others, each URL once
+}
+
+// skipped are requests that are held against nothing.
+type skipped struct {
+	Request string `json:"request"`
+	Why     string `json:"why"`
+	First   int    `json:"first"` // the number of the interaction
+	Times   int    `json:"times"`
+}
+
+// noModel is why most requests are skipped.
+const noModel = "asks no model"
+
+// http checks the requests to models of a recording of HTTP.
+func (r *report) http(src *importer.Source, name, prefix string) {
+	seen := recorded{File: name, Format: src.Format, Skipped: []*skipped{}}
+	by := map[skipped]*skipped{}
+	skip := func(x importer.Exchange, why string) {
+		key := skipped{Request: x.Title, Why: why}
+		if by[key] == nil {
+			by[key] = &skipped{Request: x.Title, Why: why, First: x.Number}
+			seen.Skipped = append(seen.Skipped, by[key])
+		}
+		by[key].Times++
+	}
+	var rec watch.Recording
+	for x, err := range src.Exchanges() {
+		switch {
+		case err != nil:
+			r.unread(name, err)
+			continue
+		case x.Protocol == nil:
+			skip(x, noModel)
+			continue
+		}
+		found, err := rec.Add(watch.Interaction{Number: x.Number, Lane: x.Lane, Protocol: x.Protocol, Request: x.Request, Answer: x.Answer})
+		if err != nil {
+			skip(x, err.Error())
+			continue
+		}
+		seen.Checked++
+		r.add(prefix, found)
+	}
+	r.Runs += rec.Runs
+	r.Recordings = append(r.Recordings, seen)
+}
+
+// printRecordings prints what recordings of HTTP held, and which of their requests were
+// skipped.
+func (r *report) printRecordings(w *world) error {
+	var files, skips [][]string
+	for _, seen := range r.Recordings {
+		n := 0
+		for _, s := range seen.Skipped {
+			n += s.Times
+			skips = append(skips, []string{strconv.Itoa(s.Times), strconv.Itoa(s.First), s.Why + ": " + s.Request})
+		}
+		files = append(files, []string{strconv.Itoa(seen.Checked), strconv.Itoa(n), string(seen.Format), seen.File})
+	}
+	if err := printTable(w, []string{"checked", "skipped", "format", "file"}, files); err != nil {
+		return err
+	}
+	const most = 10
+	if more := len(skips) - most; more > 0 {
+		skips = append(skips[:most], []string{"", "", "and " + strconv.Itoa(more) + " more; --format json lists all"})
+	}
+	return printTable(w, []string{"times", "first", "skipped"}, skips)
+}

@@ -1,0 +1,104 @@
+package recordings
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/trace/importer"
+	"github.com/looptape/looptape/trace/watch"
+)
+
+// found is what `looptape check` sees in a set of cassettes.
+type found struct {
+	Runs, Checked int
+	// Lost are violations of INV-22, the only ones, by the folder of the cassette. Each
+	// is one that fantasy has indeed:
+	//   - OpenAI Responses and xAI's reasoning behind OpenRouter: encrypted reasoning is
+	//     left out.
+	//   - Gemini 2.5: signatures of calls are left out.
+	//   - GPT-5 behind Vercel: the id of a summary is left out.
+	//   - Anthropic's search: citations with their encrypted index are left out.
+	Lost map[string]int
+}
+
+// No request that a provider took is reported for more than what it has lost.
+func TestCheck(t *testing.T) {
+	for i, want := range []found{
+		{322, 488, map[string]int{
+			"TestAzureResponsesWithSummaryThinking": 1, "TestOpenAIResponsesWithSummaryThinking": 3,
+			"TestOpenRouterCommon/grok-code-fast-1": 4, "TestOpenRouterThinking/grok-code-fast-1": 2,
+			"TestGoogleCommon/gemini-2.5-flash": 4, "TestGoogleCommon/gemini-2.5-pro": 4,
+			"TestGoogleCommon/vertex-gemini-2-5-flash": 4, "TestGoogleCommon/vertex-gemini-2-5-pro": 4,
+			"TestGoogleThinking/gemini-2.5-flash": 1, "TestGoogleThinking/gemini-2.5-pro": 1,
+		}},
+		{350, 534, map[string]int{
+			"TestAnthropicWebSearch": 1, "TestAzureResponsesWithSummaryThinking": 2, "TestOpenAIResponsesWithSummaryThinking": 4,
+			"TestOpenRouterCommon/grok": 4, "TestVercelThinking/gpt-5": 2,
+		}},
+	} {
+		t.Run(sets[i].name, func(t *testing.T) {
+			got := found{Lost: map[string]int{}}
+			dir := sets[i].dir(t)
+			err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+				if err != nil || filepath.Ext(path) != ".yaml" {
+					return err
+				}
+				name, err := filepath.Rel(dir, path)
+				got.file(t, path, name)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// file checks a cassette.
+func (f *found) file(t *testing.T, path, name string) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	src, err := importer.Open(name, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r watch.Recording
+	for x, err := range src.Exchanges() {
+		if err != nil || x.Request == nil {
+			t.Fatalf("%s: interaction %d, %s, is no request to a model; %v", name, x.Number, x.Title, err)
+		}
+		violations, err := r.Add(watch.Interaction{Number: x.Number, Lane: x.Lane, Protocol: x.Protocol, Request: x.Request, Answer: x.Answer})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.Checked++
+		for _, v := range violations {
+			if v.Invariant != "INV-22" {
+				t.Errorf("%s: %v", name, v)
+			}
+			f.Lost[group(name)]++
+		}
+	}
+	f.Runs += r.Runs
+}
+
+// group is the folder of a cassette, or all of a provider's if the models in it are alike.
+func group(name string) string {
+	folder := filepath.ToSlash(filepath.Dir(name))
+	if test, _, _ := strings.Cut(folder, "/"); strings.HasSuffix(test, "WithSummaryThinking") {
+		return test
+	}
+	return folder
+}
