@@ -75,7 +75,7 @@ func appendTitle(dst []byte, n int, x *Interaction) []byte {
 		dst = append(append(dst, " @"...), x.Lane...)
 	}
 	dst = append(append(dst, ' '), x.Request.Method...)
-	dst = appendURL(append(dst, ' '), x.Request.URL)
+	dst = append(append(dst, ' '), writtenURL(x.Request.URL)...)
 	dst = append(dst, " -> "...)
 	if x.Response.Status == 0 {
 		dst = append(dst, x.Response.Ending...)
@@ -86,16 +86,21 @@ func appendTitle(dst []byte, n int, x *Interaction) []byte {
 	return append(append(dst, x.Response.Wait.Round(time.Millisecond).String()...), '\n')
 }
 
-// appendURL writes a URL without spaces and control characters.
-func appendURL(dst []byte, url string) []byte {
+// writtenURL is a URL without spaces and control characters.
+func writtenURL(url string) string {
+	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	if strings.IndexFunc(url, odd) < 0 {
+		return url
+	}
+	var out []byte
 	for i := range len(url) {
-		if c := url[i]; c <= ' ' || c >= 0x7f {
-			dst = fmt.Appendf(dst, "%%%02X", c)
+		if c := url[i]; odd(rune(c)) {
+			out = fmt.Appendf(out, "%%%02X", c)
 		} else {
-			dst = append(dst, c)
+			out = append(out, c)
 		}
 	}
-	return dst
+	return string(out)
 }
 
 func appendStatus(dst []byte, r *Response) []byte {

@@ -201,9 +201,9 @@ func (d differences) message(was, now content) string {
 		case i >= n:
 			return fmt.Sprintf("The conversation ends before message %d of the %d that were recorded.", i+1, len(a.members))
 		case i >= len(a.members):
-			return fmt.Sprintf("Message %d of %d%s is the first that was not recorded.", i+1, n, b.members[i].value.role())
+			return fmt.Sprintf("Message %d of %d%s is the first that was not recorded.", i+1, n, b.members[i].role())
 		}
-		return fmt.Sprintf("Message %d of %d%s is the first that differs.", i+1, n, b.members[i].value.role())
+		return fmt.Sprintf("Message %d of %d%s is the first that differs.", i+1, n, b.members[i].role())
 	}
 	return ""
 }

@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -50,7 +49,8 @@ func keyText(key uint64) string { return fmt.Sprintf("%016x", key) }
 
 // text is what the key is made of.
 func (m matching) text(lane string, r *Request) []byte {
-	dst := append(append([]byte(lane), '\n'), r.Method...)
+	dst := make([]byte, 0, len(lane)+len(r.URL)+len(r.Body)+64) // a bit more than most need
+	dst = append(append(append(dst, lane...), '\n'), r.Method...)
 	dst = append(append(dst, '\n'), m.url(r.URL)...)
 	dst = append(dst, '\n')
 	if m.own != nil {
@@ -63,12 +63,15 @@ func (m matching) text(lane string, r *Request) []byte {
 
 // url is the URL as a file has it, with its query in the order of the names.
 func (m matching) url(text string) string {
-	text = string(appendURL(nil, text))
+	text = writtenURL(text)
 	u, err := url.Parse(text)
 	if err != nil {
 		return text
 	}
-	u.RawQuery, u.Fragment = m.counting(u.Query()).Encode(), ""
+	u.Fragment = ""
+	if u.RawQuery != "" {
+		u.RawQuery = m.counting(u.Query()).Encode()
+	}
 	return u.String()
 }
 
@@ -85,72 +88,32 @@ func (m matching) counting(fields url.Values) url.Values {
 // urlencoded is the type of a body that is a form.
 const urlencoded = "application/x-www-form-urlencoded"
 
+// mediaType is the type of a body, and what stands between its parts, if it has any.
+func mediaType(contentType string) (kind, boundary string) {
+	if !strings.Contains(contentType, ";") {
+		return strings.ToLower(strings.TrimSpace(contentType)), ""
+	}
+	kind, params, _ := mime.ParseMediaType(contentType)
+	return kind, params["boundary"]
+}
+
 // appendBody writes a body in the one spelling of what it means.
 func (m matching) appendBody(dst []byte, contentType string, body []byte) []byte {
-	kind, params, _ := mime.ParseMediaType(contentType)
+	kind, boundary := mediaType(contentType)
 	switch {
 	case kind == urlencoded:
 		if form, err := url.ParseQuery(string(body)); err == nil {
 			return append(dst, m.counting(form).Encode()...)
 		}
-	case params["boundary"] != "": // clients make up another one each time
-		return append(dst, strings.ReplaceAll(string(body), params["boundary"], "boundary")...)
+	case boundary != "": // clients make up another one each time
+		return append(dst, strings.ReplaceAll(string(body), boundary, "boundary")...)
 	}
-	if !jsonio.Valid(body) {
+	s := speller{m: m, d: jsonio.NewDec(jsonio.View(body)), dst: dst}
+	s.value(nil)
+	if s.d.End() != nil || !jsonio.ValidUTF8(body) {
 		return append(dst, body...)
 	}
-	d := jsonio.NewDec(jsonio.View(body))
-	return m.appendValue(dst, &d, nil)
-}
-
-// appendValue writes the next value of JSON, members in the order of their names and
-// the white space left out. Path leads to it.
-func (m matching) appendValue(dst []byte, d *jsonio.Dec, path []string) []byte {
-	switch d.Peek() {
-	case '{':
-		return m.appendObject(dst, d, path)
-	case '[':
-		d.Array()
-		dst = append(dst, '[')
-		for first, n := true, 0; d.More(&first); n++ {
-			at := append(path, strconv.Itoa(n))
-			if !m.isVolatile(at) {
-				dst = m.appendValue(dst, d, at)
-			} else {
-				d.Skip()
-			}
-			dst = append(dst, ',')
-		}
-		return append(dst, ']')
-	case '"':
-		return jsonio.AppendString(dst, d.String())
-	}
-	return append(dst, strings.TrimSpace(d.Raw())...)
-}
-
-func (m matching) appendObject(dst []byte, d *jsonio.Dec, path []string) []byte {
-	type member struct{ key, value string }
-	var list []member
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
-		list = append(list, member{key, d.Raw()})
-	}
-	slices.SortStableFunc(list, func(a, b member) int { return strings.Compare(a.key, b.key) })
-	dst = append(dst, '{')
-	for _, x := range list {
-		at := append(path, x.key)
-		if m.isVolatile(at) {
-			continue
-		}
-		dst = append(jsonio.AppendString(dst, x.key), ':')
-		value := jsonio.NewDec(x.value)
-		dst = append(m.appendValue(dst, &value, at), ',')
-	}
-	return append(dst, '}')
+	return s.dst
 }
 
 // isVolatile reports whether a path into JSON is one of those that do not count.
