@@ -7,32 +7,41 @@ import "strings"
 // and API_KEY=VALUE. A value without quotes counts if it is long and has a digit, so
 // that prose is left alone.
 func (o *Options) assigned(l *leaf) (parts []part) {
-	text := l.text
-	for at := 0; ; at++ {
-		i := strings.IndexAny(text[at:], ":=")
-		if i < 0 {
-			return parts
-		}
-		at += i
-		name, quote, before := nameBefore(text[:at])
-		var p part
-		switch {
-		case name == "":
-			continue
-		case text[at] == '=' && quote == "" && (before == '?' || before == '&' || before == '#' || before == ';'):
-			if !o.isSecretName(kindField, name) {
-				continue
-			}
-			p = queryValue(l, at+1)
-		case !o.isSecretName(kindBody, name):
-			continue
-		default:
-			p = value(text, at+1, quote)
-		}
-		if p.to > p.from {
+	colon, equals := indexFrom(l.text, ':', 0), indexFrom(l.text, '=', 0)
+	for at := min(colon, equals); at < len(l.text); at = min(colon, equals) {
+		if p := o.assignedAt(l, at); p.to > p.from {
 			parts = append(parts, p)
 		}
+		if at == colon {
+			colon = indexFrom(l.text, ':', at+1)
+		} else {
+			equals = indexFrom(l.text, '=', at+1)
+		}
 	}
+	return parts
+}
+
+// indexFrom is where a byte comes next in a text, or the end.
+func indexFrom(text string, c byte, from int) int {
+	if i := strings.IndexByte(text[from:], c); i >= 0 {
+		return from + i
+	}
+	return len(text)
+}
+
+// assignedAt is the value behind a colon or an equals sign, if a name of a secret stands
+// before it.
+func (o *Options) assignedAt(l *leaf, at int) part {
+	name, quote, before := nameBefore(l.text[:at])
+	switch {
+	case l.text[at] == '=' && quote == "" && (before == '?' || before == '&' || before == '#' || before == ';'):
+		if o.isSecretName(kindField, name) {
+			return queryValue(l, at+1)
+		}
+	case o.isSecretName(kindBody, name):
+		return value(l.text, at+1, quote)
+	}
+	return part{}
 }
 
 // nameBefore is the name at the end of a text, the quote behind it with its backslashes,

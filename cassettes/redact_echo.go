@@ -126,13 +126,25 @@ func meaning(said string, inURL bool) string {
 	return said
 }
 
+// in reports whether a text has a secret, be it in a mark.
+func (s *secrets) in(text string) bool {
+	escaped := strings.ContainsAny(text, escapes)
+	return slices.ContainsFunc(s.list, func(sp spelling) bool {
+		from, _ := sp.find(text, 0, escaped)
+		return from >= 0
+	})
+}
+
+// escapes are what characters are escaped by.
+const escapes = `\%+`
+
 // echoes are the places in a text where a secret is, other than in marks.
 func (s *secrets) echoes(text string) (spans []span) {
 	var done [][]int
 	if strings.Contains(text, "redacted") {
 		done = markForm.FindAllStringIndex(text, -1)
 	}
-	escaped := strings.ContainsAny(text, `\%+`)
+	escaped := strings.ContainsAny(text, escapes)
 	for _, sp := range s.list {
 		for at := 0; ; {
 			from, to := sp.find(text, at, escaped)

@@ -8,21 +8,43 @@ import (
 // The names of what is secret, without - and _ and in lower case. A name is one of them
 // if it ends with it.
 var (
-	secretEnds = []string{
+	secretEnds = endingsOf(
 		"authorization", "password", "passwd", "passphrase", "apikey", "secret", "secretkey", "secretaccesskey", "accesskey", "accesskeyid", "subscriptionkey",
 		"privatekey", "accesstoken", "apitoken", "authtoken", "bearertoken", "refreshtoken", "securitytoken", "sessiontoken", "idtoken", "clientassertion", "cookie",
-	}
+	)
 	// Of headers alone.
-	secretHeaderEnds = []string{"token", "functionskey", "cookie2"}
+	secretHeaderEnds = endingsOf("token", "functionskey", "cookie2")
 	// Of queries and forms alone, and no longer name than this.
 	secretQueries = []string{"key", "token", "sig", "signature", "xamzsignature", "xamzcredential", "xgoogsignature", "xgoogcredential", "pwd", "auth", "jwt", "assertion"}
 )
+
+// endings are words by their last byte.
+type endings ['z' + 1][]string
+
+func endingsOf(words ...string) (e endings) {
+	for _, word := range words {
+		last := word[len(word)-1]
+		e[last] = append(e[last], word)
+	}
+	return e
+}
+
+// of reports whether a name, which is not empty, ends with one of the words.
+func (e *endings) of(name string) bool {
+	last := name[len(name)-1]
+	return int(last) < len(e) && slices.ContainsFunc(e[last], func(word string) bool { return strings.HasSuffix(name, word) })
+}
 
 var withoutLines = strings.NewReplacer("-", "", "_", "")
 
 // plainName is a name without what differs between spellings.
 func plainName(name string) string {
-	return strings.ToLower(withoutLines.Replace(name))
+	for i := range len(name) {
+		if c := name[i]; c < 'a' || c > 'z' {
+			return strings.ToLower(withoutLines.Replace(name))
+		}
+	}
+	return name
 }
 
 // hasName reports whether a name is in a list.
@@ -35,20 +57,16 @@ func leadsTo(list []string, p *place) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return sameAs(s, p.path()) })
 }
 
-func endsWithAny(name string, ends []string) bool {
-	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
-}
-
 // isSecretName reports whether what a name names is secret.
 func (o *Options) isSecretName(k kind, name string) bool {
 	plain := plainName(name)
 	switch {
 	case plain == "":
 		return false
-	case endsWithAny(plain, secretEnds), hasName(o.Secret, plain):
+	case secretEnds.of(plain), hasName(o.Secret, plain):
 		return true
 	case k == kindHeader || k == kindTrailer:
-		return endsWithAny(plain, secretHeaderEnds)
+		return secretHeaderEnds.of(plain)
 	}
 	return k == kindField && slices.Contains(secretQueries, plain)
 }
@@ -73,7 +91,7 @@ type part struct {
 
 // secretParts are the parts of a text that its place or words in it call secret.
 func (o *Options) secretParts(l *leaf) []part {
-	if !o.isSecret(&l.place) {
+	if !l.secret {
 		return append(o.assigned(l), userinfo(l.text)...)
 	}
 	switch plainName(l.name) {

@@ -8,70 +8,107 @@ import (
 // redaction is what is secret in an interaction.
 type redaction struct {
 	leaves []leaf
-	spans  [][]span // of each of them
+	bodies []int          // how many of them stand in the bodies
+	spans  map[int][]span // of a leaf, by its index
 	found  secrets
 }
 
 // redact takes the secrets out of an interaction, whose bodies are not encoded; with
 // known, also what has the form of a known key.
 func (o *Options) redact(x *Interaction, known bool) *redaction {
-	r := &redaction{leaves: o.leaves(x)}
+	r := &redaction{spans: map[int][]span{}}
+	r.leaves, r.bodies = o.leaves(x)
 	r.find(o, known)
-	w := &walker{whole: o.isSecret}
-	w.visit = func(l leaf) string { return replaced(l.text, r.spans[w.seen-1]) }
-	w.skip = func() int { return unchanged(w.part, r.leaves[w.seen:], r.spans[w.seen:]) }
-	w.request(&x.Request)
-	w.response(&x.Response)
+	if len(r.spans) > 0 {
+		r.replace(o, x)
+	}
 	return r
 }
 
 // find looks for the secrets, and then for the places where they are again.
 func (r *redaction) find(o *Options, known bool) {
 	groups := groupsOf(r.leaves)
-	r.spans = make([][]span, len(r.leaves))
 	for i := range r.leaves {
 		l := &r.leaves[i]
-		r.spans[i] = r.found.named(o, l)
+		r.add(i, r.found.named(o, l)...)
 		if known {
-			r.spans[i] = append(r.spans[i], r.found.hits(l.text, o.hitsIn(l))...)
+			r.add(i, r.found.hits(l.text, o.hitsIn(l))...)
 		}
 	}
 	for _, g := range groups {
-		g.spread(r.spans, r.found.named(o, &leaf{place{kind: kindBody}, g.text}))
+		r.spread(g, r.found.named(o, &leaf{place: place{kind: kindBody}, text: g.text}))
 		if known {
-			g.spread(r.spans, r.found.hits(g.text, o.hitsAcross(r.leaves, g)))
+			r.spread(g, r.found.hits(g.text, o.hitsAcross(r.leaves, g)))
 		}
+	}
+	if !r.mayEcho(groups) {
+		return
 	}
 	for i := range r.leaves {
-		r.spans[i] = append(r.spans[i], r.found.echoes(r.leaves[i].text)...)
+		r.add(i, r.found.echoes(r.leaves[i].text)...)
 	}
 	for _, g := range groups {
-		g.spread(r.spans, r.found.echoes(g.text))
+		r.spread(g, r.found.echoes(g.text))
 	}
 }
 
-// unchanged is how many texts the body of a part has, which come next, if none of them
-// changes.
-func unchanged(part string, leaves []leaf, spans [][]span) (n int) {
-	for n < len(leaves) && leaves[n].inBody && leaves[n].part == part {
-		if spans[n] != nil {
-			return 0
+// mayEcho reports whether there may be a secret that has no name there.
+func (r *redaction) mayEcho(groups []*group) bool {
+	if r.found.list == nil {
+		return false
+	}
+	var texts []string
+	for i := range r.leaves {
+		texts = append(texts, r.leaves[i].text)
+	}
+	for _, g := range groups {
+		texts = append(texts, g.text)
+	}
+	return r.found.in(strings.Join(texts, "\x00"))
+}
+
+// add adds parts of a leaf.
+func (r *redaction) add(i int, spans ...span) {
+	if spans != nil {
+		r.spans[i] = append(r.spans[i], spans...)
+	}
+}
+
+// replace puts what should stand there in the place of the secrets. Bodies without any
+// are left alone.
+func (r *redaction) replace(o *Options, x *Interaction) {
+	w := &walker{o: o}
+	w.visit = func(l leaf) string {
+		if spans := r.spans[w.seen-1]; spans != nil {
+			return replaced(l.text, spans)
 		}
-		n++
+		return l.text
 	}
-	return n
+	bodies := r.bodies
+	w.skip = func() int {
+		n := bodies[0]
+		bodies = bodies[1:]
+		for i := range n {
+			if r.spans[w.seen+i] != nil {
+				return 0
+			}
+		}
+		return n
+	}
+	w.request(&x.Request)
+	w.response(&x.Response)
 }
 
-// leaves are the texts of an interaction.
-func (o *Options) leaves(x *Interaction) []leaf {
-	list := make([]leaf, 0, 64)
-	w := &walker{whole: o.isSecret, visit: func(l leaf) string {
+// leaves are the texts of an interaction, and how many of them stand in its bodies.
+func (o *Options) leaves(x *Interaction) (list []leaf, bodies []int) {
+	list = make([]leaf, 0, 64)
+	w := &walker{o: o, visit: func(l leaf) string {
 		list = append(list, l)
 		return l.text
 	}}
 	w.request(&x.Request)
 	w.response(&x.Response)
-	return list
+	return list, w.bodies
 }
 
 // replaced is a text with others in the place of some parts. Where parts overlap, what
@@ -161,14 +198,14 @@ func (n *node) isElement() bool {
 	return n.up != nil && n.up.kind == '[' && n.up.up.kind == 0 && n.up.up.up == nil
 }
 
-// spread gives each text its share of the parts of the whole.
-func (g *group) spread(spans [][]span, of []span) {
+// spread gives each text of a group its share of the parts of the whole.
+func (r *redaction) spread(g *group, of []span) {
 	for _, s := range of {
 		from := 0
 		for n, i := range g.leaves {
 			to := g.ends[n]
 			if s.from < to && from < s.to {
-				spans[i] = append(spans[i], span{max(s.from, from) - from, min(s.to, to) - from, s.with})
+				r.add(i, span{max(s.from, from) - from, min(s.to, to) - from, s.with})
 				s.with = ""
 			}
 			from = to

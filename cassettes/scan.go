@@ -69,9 +69,7 @@ func (o *Options) Suspects(x *Interaction) []Suspect {
 	plain := *x
 	plain.Request.Body = s.plain("request", x.Request.Header, x.Request.Body)
 	plain.Response.Body = s.plain("response", x.Response.Header, x.Response.Body)
-	plain.Request.Header, plain.Request.Trailer = copied(x.Request.Header), copied(x.Request.Trailer)
-	plain.Response.Header, plain.Response.Trailer = copied(x.Response.Header), copied(x.Response.Trailer)
-	leaves := o.leaves(&plain)
+	leaves, _ := o.leaves(&plain)
 	for i := range leaves {
 		s.leaf(&leaves[i])
 	}

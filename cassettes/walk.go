@@ -9,12 +9,14 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/slab"
 )
 
 // leaf is a text in an interaction, as it is meant: without escapes and encodings.
 type leaf struct {
 	place
-	text string
+	text   string
+	secret bool // by its place, all of it
 }
 
 // place is where a text stands.
@@ -22,8 +24,6 @@ type place struct {
 	part  string // request or response
 	kind  kind
 	event int // from 1; 0 if it is in none
-	// inBody is whether it is in a body, whatever the kind.
-	inBody bool
 	// name is that of the header, of the field of a form, or of the member of an
 	// object; of an element of an array the index.
 	name string
@@ -93,21 +93,20 @@ func (p *place) field() string {
 // as it was, byte for byte.
 type walker struct {
 	visit func(leaf) string
-	// whole tells the places whose texts are not looked into.
-	whole func(*place) bool
+	o     *Options // which tell the secret places, whose texts are not looked into
 	// skip, if there is one, tells how many texts a body has that need not be visited.
 	skip func() int
 
-	part  string
-	event int
-	seen  int // texts so far
-	// inBody is whether a body is visited.
-	inBody bool
+	part   string
+	event  int
+	seen   int   // texts so far
+	bodies []int // how many of them the bodies so far have
+	nodes  slab.Slab[node]
 }
 
 func (w *walker) request(r *Request) {
 	w.part = "request"
-	r.URL = w.leaf(place{kind: kindURL}, r.URL)
+	r.URL = w.leaf(place{kind: kindURL}, r.URL, false)
 	w.header(kindHeader, r.Header)
 	r.Body = w.body(r.Header.Get("Content-Type"), r.Body)
 	w.header(kindTrailer, r.Trailer)
@@ -115,49 +114,58 @@ func (w *walker) request(r *Request) {
 
 func (w *walker) response(r *Response) {
 	w.part = "response"
-	r.Reason = w.leaf(place{kind: kindReason}, r.Reason)
+	r.Reason = w.leaf(place{kind: kindReason}, r.Reason, false)
 	w.header(kindHeader, r.Header)
 	r.Body = w.body(r.Header.Get("Content-Type"), r.Body)
 	w.header(kindTrailer, r.Trailer)
-	r.Failure = w.leaf(place{kind: kindFailure}, r.Failure)
+	r.Failure = w.leaf(place{kind: kindFailure}, r.Failure, false)
 }
 
 func (w *walker) header(k kind, h http.Header) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for i, v := range h[name] {
-			h[name][i] = w.text(place{kind: k, name: name}, v)
+			if now := w.text(place{kind: k, name: name}, v); now != v {
+				h[name][i] = now
+			}
 		}
 	}
 }
 
-// leaf visits a text.
-func (w *walker) leaf(p place, text string) string {
+// leaf visits a text, which is secret or not.
+func (w *walker) leaf(p place, text string, secret bool) string {
 	if text == "" {
 		return ""
 	}
-	p.part, p.event, p.inBody = w.part, w.event, w.inBody
+	p.part, p.event = w.part, w.event
 	w.seen++
-	return w.visit(leaf{p, text})
+	return w.visit(leaf{p, text, secret})
+}
+
+// node is a new object, array or text in one.
+func (w *walker) node(n node) *node {
+	place := w.nodes.One()
+	*place = n
+	return place
 }
 
 // text visits a text, or what is in it if it is JSON, or JSON in base64.
 func (w *walker) text(p place, text string) string {
-	if w.whole(&p) {
-		return w.leaf(p, text)
+	if w.o.isSecret(&p) {
+		return w.leaf(p, text, true)
 	}
 	if isObject(text) {
-		return w.json(text, &node{up: p.at, name: p.name})
+		return w.json(text, w.node(node{up: p.at, name: p.name}))
 	}
 	if strings.HasPrefix(text, objectInBase64) {
 		if plain, err := base64.StdEncoding.DecodeString(text); err == nil && isObject(jsonio.View(plain)) {
 			was := jsonio.View(plain)
-			if now := w.json(was, &node{up: p.at, name: p.name}); now != was {
+			if now := w.json(was, w.node(node{up: p.at, name: p.name})); now != was {
 				return base64.StdEncoding.EncodeToString([]byte(now))
 			}
 			return text
 		}
 	}
-	return w.leaf(p, text)
+	return w.leaf(p, text, false)
 }
 
 // objectInBase64 is {" in base64.
@@ -166,5 +174,5 @@ const objectInBase64 = "eyJ"
 // isObject reports whether a text is an object or an array of JSON.
 func isObject(text string) bool {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
-	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && jsonio.Valid([]byte(text))
+	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && jsonio.ValidText(text)
 }

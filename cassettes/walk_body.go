@@ -17,9 +17,9 @@ func (w *walker) body(contentType string, body []byte) []byte {
 			return body
 		}
 	}
-	w.inBody = true
-	defer func() { w.inBody = false }()
-	kind, params, _ := mime.ParseMediaType(contentType)
+	first := w.seen
+	defer func() { w.bodies = append(w.bodies, w.seen-first) }()
+	kind, boundary := mediaType(contentType)
 	text := jsonio.View(body)
 	var now string
 	switch {
@@ -29,8 +29,8 @@ func (w *walker) body(contentType string, body []byte) []byte {
 		now = w.form(text)
 	case kind == "application/vnd.amazon.eventstream":
 		now = w.messages(text)
-	case params["boundary"] != "":
-		now = w.parts(text, "--"+params["boundary"])
+	case boundary != "":
+		now = w.parts(text, "--"+boundary)
 	case isObject(text) || !strings.Contains(text, "\n"):
 		now = w.document(text)
 	default:
@@ -72,7 +72,7 @@ func (w *walker) eventText(out *strings.Builder, event string) {
 			l.field = text[:len(text)-len(l.end)-len(l.text)]
 			data = append(data, l.text)
 		} else {
-			l.text = w.leaf(place{kind: kindLine}, l.text)
+			l.text = w.leaf(place{kind: kindLine}, l.text, false)
 		}
 		lines = append(lines, l)
 	}
@@ -110,7 +110,7 @@ func (w *walker) form(text string) string {
 		plain, err := url.QueryUnescape(value)
 		field, failed := url.QueryUnescape(name)
 		if err != nil || failed != nil {
-			pairs[i] = w.leaf(place{kind: kindField}, pair)
+			pairs[i] = w.leaf(place{kind: kindField}, pair, false)
 			continue
 		}
 		if now := w.text(place{kind: kindField, name: field}, plain); now != plain {
@@ -126,11 +126,11 @@ func (w *walker) parts(text, boundary string) string {
 	for i, part := range parts {
 		head, value, found := strings.Cut(part, "\r\n\r\n")
 		if !found {
-			parts[i] = w.leaf(place{kind: kindBody}, part)
+			parts[i] = w.leaf(place{kind: kindBody}, part, false)
 			continue
 		}
 		value, end := strings.CutSuffix(value, "\r\n")
-		now := w.leaf(place{kind: kindBody}, head) + "\r\n\r\n" + w.text(place{kind: kindField, name: partName(head)}, value)
+		now := w.leaf(place{kind: kindBody}, head, false) + "\r\n\r\n" + w.text(place{kind: kindField, name: partName(head)}, value)
 		if end {
 			now += "\r\n"
 		}

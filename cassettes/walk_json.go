@@ -36,7 +36,7 @@ func (w *walker) json(text string, f *node) string {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '{', '[':
-			f = &node{up: f, name: f.child(), kind: c}
+			f = w.node(node{up: f, name: f.child(), kind: c})
 		case '}', ']':
 			f = f.up
 		case ',':
@@ -59,6 +59,9 @@ func (w *walker) json(text string, f *node) string {
 			}
 		}
 	}
+	if done == 0 {
+		return text
+	}
 	out.WriteString(text[done:])
 	return out.String()
 }
@@ -67,7 +70,7 @@ func (w *walker) json(text string, f *node) string {
 func (w *walker) string(f *node, text string) string {
 	if f.kind == '{' && !f.value {
 		f.key = text
-		return w.leaf(place{kind: kindName, at: f}, text)
+		return w.leaf(place{kind: kindName, at: f}, text, false)
 	}
 	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
 }

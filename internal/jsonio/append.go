@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
+	"unsafe"
 )
 
 const hex = "0123456789abcdef"
@@ -136,4 +137,9 @@ func Valid(raw []byte) bool {
 	d := Dec{s: View(raw)}
 	d.Skip()
 	return d.End() == nil
+}
+
+// ValidText is Valid of a string.
+func ValidText(raw string) bool {
+	return Valid(unsafe.Slice(unsafe.StringData(raw), len(raw))) // which only reads
 }
