@@ -16,23 +16,13 @@ import (
 // block reads the lines of an interaction.
 type block struct {
 	rest []byte
-	line int // of the next line, from 1
+	line int // how many lines were taken
 	// edited says that bodies may have been changed by hand: their checksums do not
 	// count.
 	edited bool
 }
 
-// readInteraction reads what appendInteraction wrote. The bodies are of their own
-// memory; the line of an error is counted from the title, which is 1.
-func readInteraction(text []byte, edited bool) (*Interaction, *FormatError) {
-	b := &block{rest: text, line: 1, edited: edited}
-	x := &Interaction{}
-	if err := b.read(x); err != nil {
-		return nil, &FormatError{Line: b.line - 1, Err: err}
-	}
-	return x, nil
-}
-
+// read reads what appendInteraction wrote. The bodies are of their own memory.
 func (b *block) read(x *Interaction) error {
 	t, err := readTitle(b.next())
 	if err != nil {
@@ -43,42 +33,62 @@ func (b *block) read(x *Interaction) error {
 		return err
 	}
 	sent := b.lines('>')
+	m, err := b.response(&x.Response)
+	if err != nil {
+		return err
+	}
+	if x.Request.Body, _, err = m.sent.restore('>', sent, b.edited); err != nil {
+		err = fmt.Errorf("the body of the request: %w", err)
+	}
+	return err
+}
+
+// answer reads the response alone, without a look at the request.
+func (b *block) answer(r *Response) error {
+	t, err := readTitle(b.next())
+	if err != nil {
+		return err
+	}
+	if i := bytes.Index(b.rest, []byte("\n<")); i >= 0 {
+		b.line += bytes.Count(b.rest[:i+1], []byte("\n"))
+		b.rest = b.rest[i+1:]
+	}
+	r.Wait = t.wait
+	_, err = b.response(r)
+	return err
+}
+
+// response reads what stands behind the request, up to the end of the interaction.
+func (b *block) response(r *Response) (m marks, err error) {
 	var got []byte
 	if b.begins("< ") {
-		if err = readStatus(b.next(), &x.Response); err != nil {
-			return err
+		if err = readStatus(b.next(), r); err != nil {
+			return m, err
 		}
-		if x.Response.Header, x.Response.Trailer, err = b.header('<'); err != nil {
-			return err
+		if r.Header, r.Trailer, err = b.header('<'); err != nil {
+			return m, err
 		}
 		got = b.lines('<')
 	}
 	if b.begins("<! ") {
-		if err = readEnding(b.next(), &x.Response); err != nil {
-			return err
+		if err = readEnding(b.next(), r); err != nil {
+			return m, err
 		}
 	}
-	m, err := readMarks(b.next())
-	if err != nil {
-		return err
+	if m, err = readMarks(b.next()); err != nil {
+		return m, err
 	}
-	if x.Request.Body, err = m.sent.restore('>', sent, b.edited); err != nil {
-		return fmt.Errorf("the body of the request: %w", err)
+	if r.Body, r.Pieces, err = m.got.restore('<', got, b.edited); err != nil {
+		return m, fmt.Errorf("the body of the response: %w", err)
 	}
-	if x.Response.Body, err = m.got.restore('<', got, b.edited); err != nil {
-		return fmt.Errorf("the body of the response: %w", err)
+	r.Chunked, r.Uncompressed = m.chunked, m.uncompressed
+	if r.Pieces == nil && m.got.length == len(r.Body) {
+		r.Pieces = m.pieces
 	}
-	x.Response.Chunked, x.Response.Uncompressed = m.chunked, m.uncompressed
-	if m.got.length == len(x.Response.Body) {
-		x.Response.Pieces = m.pieces
-	}
-	if m.got.form == formEvents || m.got.form == formEventsCRLF {
-		x.Response.Pieces, err = eventPieces('<', got, m.got.form.newline())
-	}
-	if err == nil && len(b.rest) > 0 {
+	if len(b.rest) > 0 {
 		err = fmt.Errorf("%q stands behind the last line of an interaction", shortened(b.next()))
 	}
-	return err
+	return m, err
 }
 
 // next takes a line; there is none at the end.
@@ -202,16 +212,16 @@ type mark struct {
 }
 
 // restore returns the body, which has to be the one that was written unless it may be
-// edited.
-func (m mark) restore(sign byte, lines []byte, edited bool) ([]byte, error) {
-	body, err := m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
+// edited, and the pieces of a stream of events.
+func (m mark) restore(sign byte, lines []byte, edited bool) (body []byte, pieces []Piece, err error) {
+	body, pieces, err = m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
 	if err != nil || edited {
-		return body, err
+		return body, pieces, err
 	}
 	if len(body) != m.length || checksum(body) != m.crc {
-		return nil, fmt.Errorf("it is not the one that was written: %d bytes with the checksum %08x, not %d with %08x; seal an edited file again by looptape cassette verify --reseal", len(body), checksum(body), m.length, m.crc)
+		return nil, nil, fmt.Errorf("it is not the one that was written: %d bytes with the checksum %08x, not %d with %08x; seal an edited file again by looptape cassette verify --reseal", len(body), checksum(body), m.length, m.crc)
 	}
-	return body, nil
+	return body, pieces, nil
 }
 
 // marks are the last line of an interaction.

@@ -48,7 +48,7 @@ func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []Piece)
 		if !ok {
 			continue
 		}
-		if back, err := f.restore(nil, mark, out[from:]); err == nil && bytes.Equal(back, body) {
+		if back, _, err := f.restore(nil, mark, out[from:]); err == nil && bytes.Equal(back, body) {
 			return out, f
 		}
 	}
@@ -76,24 +76,27 @@ func (f form) append(dst []byte, mark byte, body []byte, pieces []Piece) (out []
 	return appendBase64(dst, mark, body), true
 }
 
-// restore adds to dst the body that the lines hold.
-func (f form) restore(dst []byte, mark byte, lines []byte) ([]byte, error) {
+// restore adds to dst the body that the lines hold; of events, it also returns the
+// pieces in which they came.
+func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, pieces []Piece, err error) {
 	switch f {
 	case formEvents, formEventsCRLF:
 		return restoreEvents(dst, mark, lines, f.newline())
 	case formJSON:
-		return restoreJSON(dst, mark, lines, false)
+		body, err = restoreJSON(dst, mark, lines, false)
 	case formJSONLine:
-		dst, err := restoreJSON(dst, mark, lines, false)
-		return append(dst, '\n'), err
+		body, err = restoreJSON(dst, mark, lines, false)
+		body = append(body, '\n')
 	case formSpaced:
-		return restoreJSON(dst, mark, lines, true)
+		body, err = restoreJSON(dst, mark, lines, true)
 	case formText:
-		return restoreLines(dst, mark, lines)
+		body, err = restoreLines(dst, mark, lines)
 	case formBase64:
-		return restoreBase64(dst, mark, lines)
+		body, err = restoreBase64(dst, mark, lines)
+	default:
+		err = fmt.Errorf("the form %q of the body is not known", string(f))
 	}
-	return dst, fmt.Errorf("the form %q of the body is not known", string(f))
+	return body, nil, err
 }
 
 // isText reports whether a body can stand as it is: UTF-8 without control characters

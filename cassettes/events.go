@@ -3,6 +3,7 @@ package cassettes
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -88,33 +89,26 @@ func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole
 	return time.Duration(ms) * time.Millisecond, event, !cut, rest, nil
 }
 
-func restoreEvents(dst []byte, mark byte, lines []byte, newline string) ([]byte, error) {
-	for len(lines) > 0 {
-		_, event, whole, rest, err := eventLine(mark, lines)
-		if err != nil {
-			return dst, err
-		}
-		dst = append(dst, bytes.ReplaceAll(event, []byte(linefeed), []byte(newline))...)
-		if whole {
-			dst = append(append(dst, newline...), newline...)
-		}
-		lines = rest
-	}
-	return dst, nil
-}
-
-// eventPieces are the pieces in which events came.
-func eventPieces(mark byte, lines []byte, newline string) (pieces []Piece, err error) {
+// restoreEvents undoes appendEvents, and returns the pieces in which the events came.
+func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []byte, pieces []Piece, err error) {
+	pieces = slices.Grow(pieces, bytes.Count(lines, []byte("\n")))
 	for len(lines) > 0 {
 		wait, event, whole, rest, err := eventLine(mark, lines)
 		if err != nil {
-			return nil, err
+			return dst, nil, err
 		}
-		n := len(event) + bytes.Count(event, []byte(linefeed))*(len(newline)-len(linefeed))
+		from := len(dst)
+		for found := true; found; {
+			var line []byte
+			line, event, found = bytes.Cut(event, []byte(linefeed))
+			if dst = append(dst, line...); found {
+				dst = append(dst, newline...)
+			}
+		}
 		if whole {
-			n += 2 * len(newline)
+			dst = append(append(dst, newline...), newline...)
 		}
-		pieces, lines = append(pieces, Piece{wait, n}), rest
+		pieces, lines = append(pieces, Piece{wait, len(dst) - from}), rest
 	}
-	return pieces, nil
+	return dst, pieces, nil
 }

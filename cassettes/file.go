@@ -303,13 +303,31 @@ func (f *File) Interaction(i int) (*Interaction, error) {
 
 // read reads an interaction; of edited ones the checksums do not count.
 func (f *File) read(i int, edited bool) (*Interaction, *FormatError) {
-	e := f.entries[i]
-	x, err := readInteraction(f.text[e.from:e.to], edited)
-	if err != nil {
-		err.File = f.name
-		err.Line += bytes.Count(f.text[:e.from], []byte("\n"))
+	x, b := &Interaction{}, f.block(i)
+	b.edited = edited
+	if err := b.read(x); err != nil {
+		return nil, f.wrong(i, b, err)
 	}
-	return x, err
+	return x, nil
+}
+
+// answer reads the response of an interaction. The error is a *FormatError.
+func (f *File) answer(i int) (*Response, error) {
+	r, b := &Response{}, f.block(i)
+	if err := b.answer(r); err != nil {
+		return nil, f.wrong(i, b, err)
+	}
+	return r, nil
+}
+
+// block is the lines of an interaction.
+func (f *File) block(i int) *block {
+	return &block{rest: f.text[f.entries[i].from:f.entries[i].to]}
+}
+
+// wrong is the error of the line that was read last of an interaction.
+func (f *File) wrong(i int, b *block, err error) *FormatError {
+	return &FormatError{File: f.name, Line: bytes.Count(f.text[:f.entries[i].from], []byte("\n")) + b.line, Err: err}
 }
 
 // headText is the first lines of a cassette.

@@ -148,7 +148,7 @@ func TestBodiesBothWays(t *testing.T) {
 		text, f := appendBody(nil, '<', body, pieces != nil, pieces)
 		b := &block{rest: append(text, "---\n"...)}
 		lines := b.lines('<')
-		if got, err := f.restore(nil, '<', lines); err != nil || !bytes.Equal(got, body) || string(b.rest) != "---\n" {
+		if got, _, err := f.restore(nil, '<', lines); err != nil || !bytes.Equal(got, body) || string(b.rest) != "---\n" {
 			t.Fatalf("%s gives %q, %v, want %q\n%s", f, got, err, body, text)
 		}
 	})
@@ -174,6 +174,13 @@ func TestFileBothWays(t *testing.T) {
 			}
 			if diff := cmp.Diff(x, got, empty); diff != "" {
 				t.Fatalf("interaction %d (-want +got):\n%s\n%s", i, diff, text)
+			}
+			answer, err := f.answer(i)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if diff := cmp.Diff(&x.Response, answer, empty); diff != "" {
+				t.Fatalf("the answer of interaction %d (-want +got):\n%s\n%s", i, diff, text)
 			}
 			if f.entries[i].key != uint64(i) {
 				t.Fatalf("the key of interaction %d is %d", i, f.entries[i].key)

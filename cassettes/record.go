@@ -83,13 +83,18 @@ func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
 	return rec, out, nil
 }
 
+// mostReserved is how much memory is taken for a body before it comes.
+const mostReserved = 1 << 20
+
 // readBody takes the body of a request, and closes it.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
-	body, err := io.ReadAll(r.Body)
-	return body, and(err, r.Body.Close())
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
+	_, err := body.ReadFrom(r.Body)
+	return body.Bytes(), and(err, r.Body.Close())
 }
 
 // requestOf is a request as it is recorded.
