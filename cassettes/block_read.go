@@ -33,14 +33,14 @@ func (b *block) read(x *Interaction) error {
 		return err
 	}
 	sent := b.lines('>')
-	m, err := b.response(&x.Response)
+	got, m, err := b.response(&x.Response)
 	if err != nil {
 		return err
 	}
 	if x.Request.Body, _, err = m.sent.restore('>', sent, b.edited); err != nil {
-		err = fmt.Errorf("the body of the request: %w", err)
+		return fmt.Errorf("the body of the request: %w", err)
 	}
-	return err
+	return b.body(&x.Response, m, got)
 }
 
 // answer reads the response alone, without a look at the request.
@@ -54,41 +54,46 @@ func (b *block) answer(r *Response) error {
 		b.rest = b.rest[i+1:]
 	}
 	r.Wait = t.wait
-	_, err = b.response(r)
-	return err
+	got, m, err := b.response(r)
+	if err != nil {
+		return err
+	}
+	return b.body(r, m, got)
 }
 
-// response reads what stands behind the request, up to the end of the interaction.
-func (b *block) response(r *Response) (m marks, err error) {
-	var got []byte
+// response reads what stands behind the request; got are the lines of the body.
+func (b *block) response(r *Response) (got []byte, m marks, err error) {
 	if b.begins("< ") {
 		if err = readStatus(b.next(), r); err != nil {
-			return m, err
+			return nil, m, err
 		}
 		if r.Header, r.Trailer, err = b.header('<'); err != nil {
-			return m, err
+			return nil, m, err
 		}
 		got = b.lines('<')
 	}
 	if b.begins("<! ") {
 		if err = readEnding(b.next(), r); err != nil {
-			return m, err
+			return nil, m, err
 		}
 	}
-	if m, err = readMarks(b.next()); err != nil {
-		return m, err
-	}
+	m, err = readMarks(b.next())
+	return got, m, err
+}
+
+// body restores the body of a response, which ends an interaction.
+func (b *block) body(r *Response, m marks, got []byte) (err error) {
 	if r.Body, r.Pieces, err = m.got.restore('<', got, b.edited); err != nil {
-		return m, fmt.Errorf("the body of the response: %w", err)
+		return fmt.Errorf("the body of the response: %w", err)
 	}
 	r.Chunked, r.Uncompressed = m.chunked, m.uncompressed
 	if r.Pieces == nil && m.got.length == len(r.Body) {
 		r.Pieces = m.pieces
 	}
 	if len(b.rest) > 0 {
-		err = fmt.Errorf("%q stands behind the last line of an interaction", shortened(b.next()))
+		return fmt.Errorf("%q stands behind the last line of an interaction", shortened(b.next()))
 	}
-	return m, err
+	return nil
 }
 
 // next takes a line; there is none at the end.
