@@ -159,7 +159,7 @@ func compact(head []byte, frames []frame) []byte {
 // off before is not whole, and nothing is behind it.
 func begun(text []byte) bool {
 	_, _, whole := readFrame(text)
-	return whole || bytes.Contains(text, []byte("\n"+frameMark))
+	return whole || bytes.LastIndex(text, []byte(frameMark)) > 0
 }
 
 // parseJournal reads what is whole of a journal.
