@@ -15,6 +15,10 @@ import (
 // record in CI, too.
 const Env = "LOOPTAPE"
 
+// ReportEnv is the variable that names a report to which each replay of ForTest adds what
+// it has used. Tests run in the folders of their packages: name it from the root.
+const ReportEnv = "LOOPTAPE_REPORT"
+
 // Flag adds the flag -looptape to the flags of a test binary, which says the same as
 // Env and goes before it:
 //
@@ -49,6 +53,11 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 		t.Log(err)
 	}
 	t.Cleanup(func() {
+		if report := os.Getenv(ReportEnv); report != "" && o.Mode == Replay {
+			if err := c.Report(report); err != nil {
+				t.Error(err)
+			}
+		}
 		if t.Failed() && o.Mode == Replay {
 			c.opts.AllowUnused = true // the test ended early
 		}

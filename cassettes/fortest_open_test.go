@@ -2,9 +2,12 @@ package cassettes_test
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
 )
@@ -21,6 +24,7 @@ func (n named) Name() string { return n.name }
 func TestForTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("CI", "")
+	t.Setenv(cassettes.ReportEnv, "report")
 	path := filepath.Join("testdata", "cassettes", "TestForTest_weather_in_Bern.tape")
 	for _, c := range []struct {
 		told string
@@ -37,5 +41,14 @@ func TestForTest(t *testing.T) {
 		if err != nil || f.Len() != 1 {
 			t.Fatalf("told %q: %v", c.told, err)
 		}
+	}
+	text, err := os.ReadFile("report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := cassettes.ReadReport("report", text)
+	used := cassettes.Usage{Cassette: cassettes.FullPath(path), Used: []int{1}}
+	if diff := cmp.Diff([]cassettes.Usage{used, used}, got); diff != "" || err != nil { // of the two replays
+		t.Errorf("the report: %v (-want +got):\n%s", err, diff)
 	}
 }

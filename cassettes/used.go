@@ -1,0 +1,74 @@
+package cassettes
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Usage says which interactions of a cassette a replay has used. A report is a file of
+// them: lines of JSON.
+type Usage struct {
+	Cassette string `json:"cassette"` // its file, as FullPath has it
+	Used     []int  `json:"used"`     // the numbers of the interactions, from 1
+}
+
+// Report adds to a report which interactions a replay has used so far; of what is no
+// replay it says that there are none. Programs that run at once may share a report.
+func (c *Cassette) Report(path string) error {
+	u := Usage{Cassette: FullPath(c.path), Used: []int{}}
+	if c.tape != nil {
+		u.Used = c.tape.usedNumbers()
+	}
+	line, err := json.Marshal(u)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return and(err, f.Close())
+}
+
+// usedNumbers are the numbers of the interactions that were used.
+func (t *tape) usedNumbers() []int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := []int{}
+	for i, used := range t.used {
+		if used {
+			list = append(list, i+1)
+		}
+	}
+	return list
+}
+
+// ReadReport reads a report; name is what errors call it, which are *FormatError.
+func ReadReport(name string, text []byte) (list []Usage, err error) {
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		var u Usage
+		if err := json.Unmarshal(line, &u); err != nil || u.Cassette == "" {
+			return nil, &FormatError{File: name, Line: n, Err: errors.New(`it is not a line of a report, such as {"cassette":"/x.tape","used":[1]}`)}
+		}
+		list = append(list, u)
+	}
+	return list, nil
+}
+
+// FullPath is a path from the root, without symbolic links as far as they can be followed:
+// one for each file.
+func FullPath(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		path = full
+	}
+	if followed, err := filepath.EvalSymlinks(path); err == nil {
+		path = followed
+	}
+	return path
+}
