@@ -57,11 +57,14 @@ func (w *world) source(name string) (found string, text []byte, err error) {
 	return name, text, err
 }
 
-// secretFlags gives a command the flags that tell what is secret.
-func secretFlags(c *cobra.Command, o *cassettes.Options) {
-	f := c.Flags()
-	f.StringArrayVar(&o.Secret, "secret", nil, "a header or field that is secret, too, a `name` or /json/pointer; may be repeated")
-	f.StringArrayVar(&o.Opaque, "opaque", nil, "a `name` of one in which what looks like a secret is none; may be repeated")
+// secretFlag gives a command the flag that tells what is secret, too.
+func secretFlag(c *cobra.Command, o *cassettes.Options) {
+	c.Flags().StringArrayVar(&o.Secret, "secret", nil, "a header or field that is secret, too, a `name` or /json/pointer; may be repeated")
+}
+
+// opaqueFlag gives a command the flag that tells what is no secret.
+func opaqueFlag(c *cobra.Command, o *cassettes.Options) {
+	c.Flags().StringArrayVar(&o.Opaque, "opaque", nil, "the `name` of one in which what looks like a secret is none; may be repeated")
 }
 
 // needPaths is the check of the arguments of a command that takes files by name.

@@ -35,7 +35,8 @@ read or written.`,
 	f := c.Flags()
 	f.StringVar(&v.to, "to", "", "the `format` to write")
 	f.StringVarP(&v.out, "output", "o", "", "the `file` to write")
-	secretFlags(c, &v.opts)
+	secretFlag(c, &v.opts)
+	opaqueFlag(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.convert(args[0]) }
 	return c

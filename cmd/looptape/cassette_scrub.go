@@ -31,7 +31,8 @@ file cannot be read or written.`,
 	}
 	v := scrubber{w: w}
 	c.Flags().BoolVar(&v.dry, "dry-run", false, "say what would be taken out, and write nothing")
-	secretFlags(c, &v.opts)
+	secretFlag(c, &v.opts)
+	opaqueFlag(c, &v.opts)
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.files(args) }
 	return c
 }

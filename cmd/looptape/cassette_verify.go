@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +25,8 @@ func newCassetteVerify(w *world) *cobra.Command {
   secret   a secret is in it, or what looks like one
   stale    it is older than --older-than says (90d, 12w, 36h)
   journal  the journal of a recording that was not closed is beside it
+  unused   no replay has used it, by the reports of --used, which looptape
+           replay --report and, in Go tests, LOOPTAPE_REPORT write
 
 --reseal seals cassettes of looptape that were edited by hand: their lengths,
 checksums and keys are made anew, and it says what was changed. One in which
@@ -40,12 +41,18 @@ be read or written.`,
 		Args:    needPaths,
 	}
 	v := verifier{w: w, verdict: verdict{Findings: []finding{}}}
+	var reports []string
 	f := c.Flags()
 	f.Var(&v.older, "older-than", "the `age` from which on a recording is stale")
+	f.StringArrayVar(&reports, "used", nil, "a report, a `file`, of what replays have used; may be repeated")
 	f.BoolVar(&v.reseal, "reseal", false, "seal what was edited by hand")
-	secretFlags(c, &v.opts)
+	secretFlag(c, &v.opts)
+	opaqueFlag(c, &v.opts)
 	format := formatFlag(c, "table", "json")
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		if err := v.read(reports); err != nil {
+			return err
+		}
 		for _, name := range args {
 			v.path(name)
 		}
@@ -63,40 +70,13 @@ type verifier struct {
 	older  age
 	reseal bool
 	opts   cassettes.Options
+	// used are the numbers of the interactions that were used, by cassette; nil if there
+	// is no report.
+	used map[string]map[int]bool
 
 	verdict
 	unreadable bool // something, of which was told
 }
-
-// verdict is what verify found; its JSON is what --format json prints.
-type verdict struct {
-	Files    int       `json:"files"`
-	Findings []finding `json:"findings"`
-	Sealed   []sealed  `json:"sealed,omitempty"`
-}
-
-// finding is something that is wrong with a recording.
-type finding struct {
-	File        string `json:"file"`
-	Line        int    `json:"line,omitempty"`
-	Interaction int    `json:"interaction,omitempty"` // from 1
-	Kind        string `json:"kind"`
-	Message     string `json:"message"`
-}
-
-// sealed is a cassette that was sealed again.
-type sealed struct {
-	File    string   `json:"file"`
-	Changed []string `json:"changed"`
-}
-
-// The kinds of findings.
-const (
-	kindLoad    = "load"
-	kindSecret  = "secret"
-	kindStale   = "stale"
-	kindJournal = "journal"
-)
 
 func (v *verifier) add(f finding) { v.Findings = append(v.Findings, f) }
 
@@ -106,6 +86,32 @@ func (v *verifier) status() error {
 		return status(statusBroken)
 	case v.unreadable:
 		return status(statusUsage)
+	}
+	return nil
+}
+
+// read reads reports.
+func (v *verifier) read(reports []string) error {
+	for _, name := range reports {
+		text, err := v.w.readAll(name)
+		if err != nil {
+			return err
+		}
+		list, err := cassettes.ReadReport(name, text)
+		if err != nil {
+			return err
+		}
+		if v.used == nil {
+			v.used = map[string]map[int]bool{}
+		}
+		for _, u := range list {
+			if v.used[u.Cassette] == nil {
+				v.used[u.Cassette] = map[int]bool{}
+			}
+			for _, n := range u.Used {
+				v.used[u.Cassette][n] = true
+			}
+		}
 	}
 	return nil
 }
@@ -216,53 +222,22 @@ func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool)
 		by := strings.TrimSuffix(" by "+rec.Head.By, " by ")
 		v.add(finding{File: name, Kind: kindStale, Message: fmt.Sprintf("recorded %s%s, %s ago", rec.Head.Recorded.Format(time.DateOnly), by, count(int(old/day), "day"))})
 	}
+	if v.used != nil && rec.Format == convert.Cassette {
+		v.unused(name, rec)
+	}
 	return secrets
 }
 
-// hints says what to do about the findings of a kind.
-func hints() map[string]string {
-	return map[string]string{
-		kindLoad:    "after an edit by hand: looptape cassette verify --reseal; else record it again, or take it from version control",
-		kindSecret:  "looptape cassette scrub takes out what a name or its form tells; --secret names more, --opaque what is none; a secret that was committed is no secret any more",
-		kindStale:   "record it again",
-		kindJournal: "looptape cassette convert FILE.tape.journal -o FILE.tape makes a cassette of it; then, or to give it up, remove the journal",
+// unused notes what no replay has used.
+func (v *verifier) unused(name string, rec *convert.Recording) {
+	used, opened := v.used[cassettes.FullPath(strings.TrimSuffix(name, cassettes.JournalEnd))]
+	if !opened {
+		v.add(finding{File: name, Kind: kindUnused, Message: "no replay has opened it"})
+		return
 	}
-}
-
-func (v *verifier) print(format string) error {
-	if format == "json" {
-		return printJSON(v.w.out, v.verdict)
-	}
-	text := ""
-	for _, s := range v.Sealed {
-		text += s.File + ": sealed; what was changed:\n  " + strings.Join(s.Changed, "\n  ") + "\n"
-	}
-	if _, err := fmt.Fprint(v.w.out, text); err != nil {
-		return err
-	}
-	counts := map[string]int{}
-	var rows, advice [][]string
-	for _, f := range v.Findings {
-		place, number := f.File, ""
-		if f.Line > 0 {
-			place += ":" + strconv.Itoa(f.Line)
-		}
-		if f.Interaction > 0 {
-			number = strconv.Itoa(f.Interaction)
-		}
-		rows = append(rows, []string{place, number, f.Kind, f.Message})
-		counts[f.Kind]++
-	}
-	for _, kind := range []string{kindLoad, kindSecret, kindStale, kindJournal} {
-		if n := counts[kind]; n > 0 {
-			advice = append(advice, []string{strconv.Itoa(n), kind, hints()[kind]})
+	for i, x := range rec.Interactions {
+		if !used[i+1] {
+			v.add(finding{File: name, Interaction: i + 1, Kind: kindUnused, Message: fmt.Sprintf("%s %s: no replay has asked for it", x.Request.Method, x.Request.URL)})
 		}
 	}
-	if err := printTable(v.w, []string{"file", "#", "kind", "finding"}, rows); err != nil {
-		return err
-	}
-	if err := printTable(v.w, []string{"count", "kind", "what to do"}, advice); err != nil {
-		return err
-	}
-	return printVerdict(v.w, fmt.Sprintf("%s verified: %s", count(v.Files, "file"), count(len(v.Findings), "finding")), v.status() == nil)
 }

@@ -41,11 +41,13 @@ Exit status: that of the program; 1 if a request failed; 2 if recording or the
 program could not start.`,
 		Example: "  looptape record -o weather.tape -- node agent.js\n  looptape record -o x.tape --upstream my=http://localhost:80/v1 -- ./agent",
 	}
-	v := deck{w: w, command: c, mode: cassettes.Record}
+	v := deck{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Record}}
 	f := c.Flags()
 	f.StringVarP(&v.file, "output", "o", "", "the cassette to write, a `file`")
 	f.StringArrayVar(&v.upstreams, "upstream", nil, "a server, `NAME=URL`; may be repeated")
 	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen at; port 0 is any that is free")
+	secretFlag(c, &v.opts)
+	opaqueFlag(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
 	c.Args = func(_ *cobra.Command, args []string) error { return v.arguments(args, 0) }
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.run(args) }
@@ -69,13 +71,15 @@ interaction of it was not asked for; 2 if the cassette cannot be read or the
 program could not start.`,
 		Example: "  looptape replay weather.tape -- node agent.js",
 	}
-	v := deck{w: w, command: c, mode: cassettes.Replay}
+	v := deck{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Replay}}
 	f := c.Flags()
 	f.StringArrayVar(&v.upstreams, "upstream", nil, "a server, `NAME=URL`, beside those that the cassette tells of; may be repeated")
-	f.StringArrayVar(&v.volatile, "volatile", nil, "what does not count in a request: `/json/pointer` with * for any, or ?query; may be repeated")
-	f.Float64Var(&v.pace, "pace", 0, "how many times the recorded time an answer takes; 0 is none")
-	f.BoolVar(&v.unused, "allow-unused", false, "accept that interactions are not asked for")
+	f.StringArrayVar(&v.opts.Volatile, "volatile", nil, "what does not count in a request: `/json/pointer` with * for any, or ?query; may be repeated")
+	f.Float64Var(&v.opts.Pace, "pace", 0, "how many times the recorded time an answer takes; 0 is none")
+	f.BoolVar(&v.opts.AllowUnused, "allow-unused", false, "accept that interactions are not asked for")
+	f.StringVar(&v.report, "report", "", "add to a `file` which interactions were used, for looptape cassette verify --used")
 	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen at; port 0 is any that is free")
+	secretFlag(c, &v.opts)
 	c.Args = func(_ *cobra.Command, args []string) error { return v.arguments(args, 1) }
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		v.file = args[0]
@@ -88,12 +92,10 @@ program could not start.`,
 type deck struct {
 	w       *world
 	command *cobra.Command
-	mode    cassettes.Mode
+	opts    cassettes.Options
 
-	file, addr          string
-	upstreams, volatile []string
-	pace                float64
-	unused              bool
+	file, addr, report string
+	upstreams          []string
 }
 
 // arguments checks that there are n arguments before a program, if there is one.
@@ -124,14 +126,12 @@ func providers() []provider {
 }
 
 func (v *deck) run(args []string) error {
-	upstreams, err := v.servers()
-	if err != nil {
+	var err error
+	if v.opts.Upstreams, err = v.servers(); err != nil {
 		return err
 	}
-	c, err := cassettes.Open(v.file, &cassettes.Options{
-		Mode: v.mode, By: "looptape " + version(v.w.versions), Upstreams: upstreams,
-		Volatile: v.volatile, Pace: v.pace, AllowUnused: v.unused, Now: v.w.now,
-	})
+	v.opts.By, v.opts.Now = "looptape "+version(v.w.versions), v.w.now
+	c, err := cassettes.Open(v.file, &v.opts)
 	if err != nil {
 		return err
 	}
@@ -152,6 +152,11 @@ func (v *deck) run(args []string) error {
 	if _, ok := errors.AsType[*startError](failed); ok {
 		return errors.Join(failed, c.Abandon())
 	}
+	if v.report != "" {
+		if err := c.Report(v.report); err != nil {
+			return errors.Join(err, c.Abandon())
+		}
+	}
 	return v.end(p.Failures(), c.Close(), failed)
 }
 
@@ -166,7 +171,7 @@ func (v *deck) servers() (map[string]string, error) {
 		}
 		out[name] = url
 	}
-	if len(out) == 0 && v.mode == cassettes.Record {
+	if len(out) == 0 && v.opts.Mode == cassettes.Record {
 		for _, p := range providers() {
 			out[p.name] = cmp.Or(v.w.env(p.base), p.url)
 		}
@@ -176,7 +181,7 @@ func (v *deck) servers() (map[string]string, error) {
 
 func (v *deck) greet(url string, names []string) error {
 	does := map[cassettes.Mode]string{cassettes.Record: "records into", cassettes.Replay: "replays"}
-	text := fmt.Sprintf("looptape %s %s at %s\n", does[v.mode], v.file, url)
+	text := fmt.Sprintf("looptape %s %s at %s\n", does[v.opts.Mode], v.file, url)
 	for _, name := range names {
 		text += fmt.Sprintf("  %-10s %s\n", name, url+"/"+name)
 	}
@@ -193,7 +198,7 @@ func (v *deck) env(url string, names []string) []string {
 	for _, p := range providers() {
 		if slices.Contains(names, p.name) {
 			vars[p.base] = url + "/" + p.name
-			if v.mode == cassettes.Replay && v.w.env(p.key) == "" {
+			if v.opts.Mode == cassettes.Replay && v.w.env(p.key) == "" {
 				vars[p.key] = anyKey
 			}
 		}
