@@ -20,8 +20,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// demoFiles are scenarios, and runs that were recorded: traces of those scenarios
-// and conversations. The runs whose names begin with "planted-" are broken on
+// demoFiles are scenarios, and runs that were recorded: traces of those scenarios,
+// conversations, and what went over HTTP (see demo_wire.go). The runs whose names begin with "planted-" are broken on
 // purpose, in the way that plantedRuns tells.
 //
 //go:embed demo
@@ -39,20 +39,24 @@ func newDemo(w *world) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show the main job on recordings that are built in",
-		Long: `demo replays scenarios, checks recorded runs and prints their figures, all of it
-from files that are built into the command. Three of the runs are broken on
-purpose.
+		Long: `demo replays scenarios and a recording of HTTP, checks recorded runs and prints
+their figures, all of it from files that are built into the command. Three of
+the runs are broken on purpose.
 
-Exit status: 0 if the scenarios gave their traces and just the three broken runs
-were found, else 1.`,
+Exit status: 0 if the scenarios and the recording gave their traces and just the
+three broken runs were found, else 1.`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return demo(c.Context(), w) },
+		RunE: func(c *cobra.Command, _ []string) error { return demo(c.Context(), w, demoFiles) },
 	}
 }
 
-func demo(ctx context.Context, w *world) error {
-	d := demonstration{w: w}
+func demo(ctx context.Context, w *world, files fs.FS) error {
+	d := demonstration{w: w, files: files}
 	replayed, same, err := d.replay(ctx)
+	if err != nil {
+		return err
+	}
+	recorded, again, err := d.adapters(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,18 +68,19 @@ func demo(ctx context.Context, w *world) error {
 		return err
 	}
 	found, alarms := d.verdict(runs)
-	d.printf("%d of %d scenarios gave their trace.\nOf %d runs, %d of %d broken ones were found, with %s.\n",
-		same, replayed, len(runs), found, len(plantedRuns), count(alarms, "false alarm"))
-	d.printf("Next: looptape check YOUR-RUNS.jsonl   (message lists, traces; gzipped or not)\n")
-	if d.err == nil && (same != replayed || found != len(plantedRuns) || alarms > 0) {
+	d.printf("%d of %d scenarios gave their trace.\n%d of %d replays gave the trace of their recording.\nOf %d runs, %d of %d broken ones were found, with %s.\n",
+		same, replayed, again, recorded, len(runs), found, len(plantedRuns), count(alarms, "false alarm"))
+	d.printf("Next: looptape check YOUR-RUNS   (message lists, traces, recordings of HTTP)\n")
+	if d.err == nil && (same != replayed || again != recorded || found != len(plantedRuns) || alarms > 0) {
 		return status(statusBroken)
 	}
 	return d.err
 }
 
 type demonstration struct {
-	w   *world
-	err error
+	w     *world
+	files fs.FS
+	err   error
 }
 
 func (d *demonstration) printf(format string, args ...any) {
@@ -86,13 +91,13 @@ func (d *demonstration) printf(format string, args ...any) {
 
 // replay runs the scenarios and compares their traces.
 func (d *demonstration) replay(ctx context.Context) (n, same int, err error) {
-	files, err := fs.Glob(demoFiles, "demo/scenarios/*.txtar")
+	files, err := fs.Glob(d.files, "demo/scenarios/*.txtar")
 	if err != nil {
 		return 0, 0, err
 	}
 	d.printf("Replaying %d scenarios: scripted models and tools that misbehave, a real loop.\n\n", len(files))
 	for _, name := range files {
-		src, err := demoFiles.ReadFile(name)
+		src, err := fs.ReadFile(d.files, name)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -130,7 +135,7 @@ type demoRun struct {
 func (d *demonstration) check() ([]*demoRun, error) {
 	var runs []*demoRun
 	for _, name := range []string{"demo/runs.jsonl", "demo/chats.jsonl"} {
-		src, err := demoFiles.ReadFile(name)
+		src, err := fs.ReadFile(d.files, name)
 		if err != nil {
 			return nil, err
 		}
