@@ -72,7 +72,7 @@ func exchanges(t *testing.T, src io.Reader) (f importer.Format, lines []string) 
 		if x.Protocol != nil {
 			line += " " + x.Protocol.Name()
 		}
-		if x.Request != nil {
+		if x.Request != nil && len(x.Request.Messages) > 0 {
 			line += " " + x.Request.Messages[0].Text()
 		}
 		if x.Answer != nil {
@@ -139,8 +139,8 @@ func TestExchangesOfJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://example.com/v1/chat/completions", strings.NewReader(`{"messages":[{"role":"user","content":"hi"}]}`))
+	for _, body := range []string{`{"messages":[{"role":"user","content":"hi"}]}`, `{"messages":7}`} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://example.com/v1/chat/completions", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,15 +157,63 @@ func TestExchangesOfJournal(t *testing.T) {
 	if err := errors.Join(err, c.Abandon()); err != nil {
 		t.Fatal(err)
 	}
-	const one = "POST http://example.com/v1/chat/completions openai-chat hi"
+	const one = "1 POST http://example.com/v1/chat/completions openai-chat hi"
 	for cut, want := range map[int][]string{
-		0:  {"1 " + one, "2 " + one},
-		10: {"1 " + one, fmt.Sprintf("0  ! file: the recording was not closed; %d bytes at its end are not whole", len(journal)-bytes.LastIndex(journal, []byte("=== frame "))-10)},
+		0:  {one, "2 POST http://example.com/v1/chat/completions openai-chat ! file: interaction 2: the request is none of Chat Completions: expected an array at messages (byte 13)"},
+		10: {one, fmt.Sprintf("0  ! file: the recording was not closed; %d bytes at its end are not whole", len(journal)-bytes.LastIndex(journal, []byte("=== frame "))-10)},
 	} {
 		f, got := exchanges(t, bytes.NewReader(journal[:len(journal)-cut]))
 		if diff := cmp.Diff(want, got); diff != "" || f != importer.FormatCassette {
 			t.Errorf("without %d bytes it is a %s; (-want +got):\n%s", cut, f, diff)
 		}
+	}
+}
+
+// A question may be cut or packed, and what only looks like one is none.
+func TestExchangesOdd(t *testing.T) {
+	const question, answer = `{"messages":[{"role":"user","content":"hi"}]}`, `{"id":"1","choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`
+	const to = "1 POST https://api.openai.com/v1/chat/completions openai-chat"
+	packed := over("POST", chatURL, pack(t, question), pack(t, answer))
+	for _, h := range []http.Header{packed.Request.Header, packed.Response.Header} {
+		h.Set("Content-Encoding", "gzip")
+	}
+	cut := over("POST", chatURL, question, answer)
+	cut.Response.Ending = cassettes.Cut
+	for name, c := range map[string]struct {
+		x    *cassettes.Interaction
+		want string
+	}{
+		"packed":                {packed, to + " hi -> hello"},
+		"cut":                   {cut, to + " hi"},
+		"a body that is cut":    {over("POST", chatURL, `{"model":`, ""), to + " ! file:5: interaction 1: the request is none of Chat Completions: expected a string at model (byte 10)"},
+		"a prompt that is kept": {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"},"input":"hi"}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses hi"},
+		"a prompt alone":        {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"}}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses"},
+		"of another service":    {over("POST", chatURL, `{}`, ""), "1 POST https://api.openai.com/v1/chat/completions"},
+	} {
+		_, got := exchanges(t, bytes.NewReader(cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{c.x})))
+		if diff := cmp.Diff([]string{c.want}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func pack(t *testing.T, text string) string {
+	t.Helper()
+	b, err := io.ReadAll(zipped(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// The lines of JSON that is read as YAML are not known.
+func TestExchangesOfJSON(t *testing.T) {
+	const src = `{"version":1,"interactions":[
+{"request":{"method":"POST","uri":"https://api.openai.com/v1/chat/completions","headers":{},"body":"{\"messages\":7}"},"response":{"status":{"code":200,"message":"OK"},"headers":{},"body":{"string":""}}}]}`
+	f, got := exchanges(t, strings.NewReader(src))
+	want := []string{"1 POST https://api.openai.com/v1/chat/completions openai-chat ! file: interaction 1: the request is none of Chat Completions: expected an array at messages (byte 13)"}
+	if diff := cmp.Diff(want, got); diff != "" || f != importer.FormatVCRPy {
+		t.Errorf("it is read as %s; (-want +got):\n%s", f, diff)
 	}
 }
 

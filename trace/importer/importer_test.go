@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -336,6 +337,9 @@ func FuzzMessages(f *testing.F) {
 		`[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]`,
 		`[{"role":"assistant","function_call":{"name":"f","arguments":{}}},{"role":"function","name":"f","content":"x"}]`,
 		"[{\"role\":\"\\ud83d\"", "\x1f\x8b", "[\"", "[[", "{", `[{"role":"user"}}`, `{"format":"looptape-trace","version":1}`,
+		string(cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{over("POST", chatURL, "{\"messages\":["+hi+"]}", "{}")})),
+		"interactions:\n- request: {method: POST, url: 'http://a.b/v1/messages', body: '{\"messages\":[" + hi + "]}'}\n  response: {code: 200}\nversion: 1\n",
+		"httprr trace v1\n47 17\nPOST /v1beta/models/m:generateContent HTTP/1.1\n\n", `{"log":{"entries":[]}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -345,7 +349,7 @@ func FuzzMessages(f *testing.F) {
 		if format != again || cmp.Diff(whole, pieces) != "" {
 			t.Errorf("%q: read byte by byte it is %s %q, whole %s %q", b, again, pieces, format, whole)
 		}
-		if len(whole) == 0 && format != importer.FormatTrace {
+		if len(whole) == 0 && format != importer.FormatTrace && !format.IsHTTP() {
 			t.Errorf("%q: neither a run nor an error", b)
 		}
 		src, err := importer.Open("file", bytes.NewReader(b))

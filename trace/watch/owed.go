@@ -2,7 +2,6 @@ package watch
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -26,7 +25,7 @@ func (q *Question) owing(parts []llm.Part) (out []llm.Part) {
 		}
 	}
 	if details != nil {
-		out = slices.Insert(out, 0, llm.Part(llm.Reasoning{Opaque: append(details, ']')}))
+		out = append(out, llm.Reasoning{Opaque: append(details, ']')})
 	}
 	return out
 }
@@ -62,7 +61,7 @@ func plainly(raw json.RawMessage) json.RawMessage {
 	if gjson.GetBytes(raw, "caller.type").Str != "direct" {
 		return raw
 	}
-	out, err := sjson.DeleteBytes(slices.Clone(raw), "caller")
+	out, err := sjson.DeleteBytes(raw, "caller")
 	if err != nil {
 		return raw
 	}

@@ -62,7 +62,9 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 	if x.Answer != nil {
 		said := x.Answer.Message()
 		r.watch.Answered(c, said)
-		r.past.add(x.Answer.ResponseID, req.Messages, said)
+		if x.Protocol.Name() == responses {
+			r.past.add(x.Answer.ResponseID, req.Messages, said)
+		}
 	}
 	return found, nil
 }
@@ -95,7 +97,7 @@ func (r *Recording) fresh(run, number int, found []check.Violation) (out []check
 		if v.Invariant == "INV-05" || seen[f] <= r.told[f] {
 			continue
 		}
-		r.told[f] = seen[f]
+		r.told[f]++
 		v.Run = fmt.Sprintf("interaction-%d", run)
 		if number != run {
 			v.Message += fmt.Sprintf(" (in interaction %d)", number)
@@ -112,13 +114,13 @@ type past struct {
 	parts map[string]llm.Part      // of answers, by their ids
 }
 
-// add takes an answer to these messages.
+// add takes an answer to these messages, which it may keep.
 func (p *past) add(id string, asked []llm.Message, said llm.Message) {
 	if p.talks == nil {
 		p.talks, p.parts = map[string][]llm.Message{}, map[string]llm.Part{}
 	}
 	if id != "" {
-		p.talks[id] = append(slices.Clip(asked), said)
+		p.talks[id] = append(asked, said)
 	}
 	for _, part := range said.Parts {
 		var opaque struct{ ID string }

@@ -31,6 +31,11 @@ func result(ids ...string) llm.Message {
 
 func says(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }
 
+// marked is a message of the user with a mark for caching.
+func marked(text string) llm.Message {
+	return llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: text, Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)}}}
+}
+
 // asked is a request with its answer, which may have no parts.
 type asked struct {
 	messages []llm.Message
@@ -100,6 +105,12 @@ func TestRecording(t *testing.T) {
 		"no messages":       {[]asked{{}}, []string{"INV-24 interaction-1 -1 there are no messages; no provider takes an empty list"}, 1},
 		"two conversations": {[]asked{{messages: hi}, {messages: []llm.Message{llm.User("ho")}}, {messages: two}}, nil, 2},
 		"two lanes":         {[]asked{{messages: hi, lane: "a"}, {messages: hi, lane: "b"}, {messages: lost, lane: "b"}}, []string{strings.Replace(strings.Replace(sent, "interaction-1", "interaction-2", 1), "interaction 2", "interaction 3", 1)}, 2},
+		"a beginning that comes later": {[]asked{
+			{messages: two}, {messages: hi}, {messages: then(two, says("so"), llm.User("and?"), llm.Assistant(call("z")))},
+		}, []string{`INV-01 interaction-1 5 the request was sent without a result of the call "z" (in interaction 3)`}, 2},
+		"marks for caching": {[]asked{
+			{messages: []llm.Message{marked("hi")}}, {messages: then(hi, says("hello"), marked("and?"))},
+		}, nil, 1},
 		"branches": {[]asked{
 			{messages: hi, said: both}, {messages: lost}, {messages: two}, {messages: then(hi, llm.Assistant(both...), result("b"))},
 		}, []string{sent}, 1},
@@ -141,7 +152,11 @@ func TestRecordingRefers(t *testing.T) {
 		"a prompt and messages": {asked{messages: hi, extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			before := fmt.Sprint(c.next)
 			found, _ := recorded(openai.Responses{}, first, c.next)
+			if after := fmt.Sprint(c.next); before != after {
+				t.Errorf("the request was %s and became %s", before, after)
+			}
 			if diff := cmp.Diff(c.want, found); diff != "" {
 				t.Errorf("found (-want +got):\n%s", diff)
 			}
