@@ -5,18 +5,52 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 )
+
+// readable are the encodings that can be undone.
+var readable = []string{"gzip", "deflate", "identity"}
+
+// askReadable cuts what a client accepts to what can be undone, so that the answer can
+// be looked into.
+func askReadable(h http.Header) {
+	const name = "Accept-Encoding"
+	if h[name] == nil {
+		return
+	}
+	var asked []string
+	for word := range strings.SplitSeq(strings.Join(h[name], ","), ",") {
+		encoding, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(word)), ";")
+		if slices.Contains(readable, strings.TrimSpace(encoding)) {
+			asked = append(asked, strings.TrimSpace(word))
+		}
+	}
+	if asked == nil {
+		asked = []string{"identity"}
+	}
+	h.Set(name, strings.Join(asked, ", "))
+}
 
 // coded is a body whose Content-Encoding is undone.
 type coded struct {
 	body  []byte // as it was sent
 	plain []byte
-	again func(io.Writer) compressor // nil if there is nothing to undo
+	again func(io.Writer) compressor // nil if nothing was undone
 	whole bool                       // it was not cut
+	// left says why an encoding was not undone; it is empty if it was, or if there is none.
+	left string
 }
+
+// otherEncoding says that an encoding is not what the header says.
+const otherEncoding = "the body is in another one"
+
+// mostPlain is how many bytes a body has at most whose encoding is undone: a small one
+// may hold so many that no memory is enough.
+const mostPlain = 32 << 20
 
 // compressor is what gzip, zlib and flate have in common.
 type compressor interface {
@@ -25,14 +59,20 @@ type compressor interface {
 }
 
 // decode undoes the Content-Encoding of a body as far as the body goes. A body whose
-// encoding is not known, or is not what is said, is left as it is.
+// encoding is not known, or is not what is said, or that has more than mostPlain bytes,
+// is left as it is.
 func decode(h http.Header, body []byte) coded {
 	plain := coded{body: body, plain: body}
+	if len(body) == 0 {
+		return plain
+	}
 	switch strings.ToLower(h.Get("Content-Encoding")) {
+	case "", "identity":
 	case "gzip", "x-gzip":
 		if r, err := gzip.NewReader(bytes.NewReader(body)); err == nil {
 			return plain.undone(r, func(w io.Writer) compressor { return gzip.NewWriter(w) })
 		}
+		plain.left = otherEncoding
 	case "deflate": // RFC 9110 means zlib; some send it bare
 		if r, err := zlib.NewReader(bytes.NewReader(body)); err == nil {
 			return plain.undone(r, func(w io.Writer) compressor { return zlib.NewWriter(w) })
@@ -41,17 +81,24 @@ func decode(h http.Header, body []byte) coded {
 			z, _ := flate.NewWriter(w, flate.DefaultCompression) // it knows this level
 			return z
 		})
+	default:
+		plain.left = "have it sent in " + strings.Join(readable, " or ")
 	}
 	return plain
 }
 
 // undone is the body that a reader makes of an encoded one.
 func (c coded) undone(r io.Reader, again func(io.Writer) compressor) coded {
-	plain, err := io.ReadAll(r)
-	if err != nil && len(plain) == 0 && len(c.body) > 0 {
-		return c
+	plain, err := io.ReadAll(io.LimitReader(r, mostPlain+1))
+	switch {
+	case err != nil && len(plain) == 0:
+		c.left = otherEncoding
+	case len(plain) > mostPlain:
+		c.left = fmt.Sprintf("it has more than %d MiB", mostPlain>>20)
+	default:
+		return coded{body: c.body, plain: plain, again: again, whole: err == nil}
 	}
-	return coded{body: c.body, plain: plain, again: again, whole: err == nil}
+	return c
 }
 
 // encode is the body with the Content-Encoding for what it says now. What was cut is

@@ -25,6 +25,7 @@ func asked(t *testing.T, p *cassettes.Proxy, path string, between func()) string
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Accept-Encoding", "gzip, br, zstd")
 	resp, err := server.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +58,9 @@ func TestProxy(t *testing.T) {
 			if r.Header.Get(name) != "" {
 				t.Errorf("the header %s is sent on", name)
 			}
+		}
+		if got := r.Header.Get("Accept-Encoding"); got != "gzip" {
+			t.Errorf("it is asked for %q", got)
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprintf(w, "data: %s %s\n\n", r.Method, r.URL)

@@ -67,6 +67,7 @@ func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
 	}
 	out := r.Clone(r.Context())
 	out.Header.Del(LaneHeader)
+	askReadable(out.Header)
 	if r.Body != nil && r.Body != http.NoBody {
 		out.Body = io.NopCloser(bytes.NewReader(body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }

@@ -93,9 +93,8 @@ func (s *scan) add(p *place, what, text string) {
 // plain is a body without its encoding.
 func (s *scan) plain(part string, h http.Header, body []byte) []byte {
 	c := decode(h, body)
-	how := strings.ToLower(h.Get("Content-Encoding"))
-	if c.again == nil && len(body) > 0 && how != "" && how != "identity" {
-		s.add(&place{part: part, kind: kindBody}, fmt.Sprintf("its encoding, %s, cannot be undone to look into it; ask for gzip", how), "")
+	if c.left != "" {
+		s.add(&place{part: part, kind: kindBody}, fmt.Sprintf("its encoding, %s, cannot be undone to look into it: %s", strings.ToLower(h.Get("Content-Encoding")), c.left), "")
 	}
 	return c.plain
 }

@@ -119,9 +119,12 @@ func TestSuspects(t *testing.T) {
 		{name: "split", header: "Content-Type: " + events, body: deltas("data: {\"a\":\"TEXT\"}\n\n", "the key "+key, 9), want: []string{"event 1 /a: a key, in parts"}},
 		{name: "repeated", header: "Content-Type: " + events, body: strings.Repeat("data: {\"a\":\"x1y2z3Abc4\"}\n\n", 5)},
 		{name: "gzip", header: "Content-Encoding: gzip", body: gzipped(key), want: []string{"body: a key"}},
-		{name: "brotli", header: "Content-Encoding: br", body: "x", want: []string{"body: its encoding, br, cannot be undone to look into it; ask for gzip"}},
+		{name: "brotli", header: "Content-Encoding: br", body: "x", want: []string{"body: its encoding, br, cannot be undone to look into it: have it sent in gzip or deflate or identity"}},
 		{name: "no body in brotli", header: "Content-Encoding: br"},
-		{name: "not gzip", header: "Content-Encoding: gzip", body: "x", want: []string{"body: its encoding, gzip, cannot be undone to look into it; ask for gzip"}},
+		{name: "not gzip", header: "Content-Encoding: gzip", body: "x", want: []string{"body: its encoding, gzip, cannot be undone to look into it: the body is in another one"}},
+		{name: "not deflate", header: "Content-Encoding: Deflate", body: "x", want: []string{"body: its encoding, deflate, cannot be undone to look into it: the body is in another one"}},
+		{name: "identity", header: "Content-Encoding: identity", body: "x"},
+		{name: "a bomb", header: "Content-Encoding: x-gzip", body: bomb(), want: []string{"body: its encoding, x-gzip, cannot be undone to look into it: it has more than 32 MiB"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := &Interaction{Request: Request{Method: "POST", URL: c.url, Header: headerOf(c.header), Body: []byte(c.body)}}
