@@ -56,7 +56,7 @@ var table = []room{
 	{name: "providers/...", rooms: []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol"}},
 	{name: "fake", rooms: []string{"internal/jsonio", "llm"}, modules: []string{yaml, goCmp}},
 	{name: "fake/wire", rooms: []string{"internal/jsonio", "internal/sse", "llm", "trace", "trace/check", "trace/watch", "fake", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/slab"}},
+	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/slab"}, modules: []string{"golang.org/x/sys"}},
 	{name: "cassettes/convert", rooms: []string{"internal/jsonio", "cassettes"}, modules: []string{yaml}},
 	{name: "evals/...", rooms: []string{"internal/jsonio", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{"gonum.org/v1/gonum", jsonschema, yaml}},
 	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", tableWriter, "github.com/mattn/go-isatty", yaml}},

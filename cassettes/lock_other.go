@@ -1,9 +1,9 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package cassettes
 
 import "os"
 
-// lock does nothing where the standard library cannot lock files: there, two
-// recordings at once of one cassette are not refused.
+// lock does nothing where files cannot be locked: there, two recordings at once of one
+// cassette are not refused.
 func lock(*os.File) error { return nil }
