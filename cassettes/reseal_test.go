@@ -58,3 +58,20 @@ func TestReseal(t *testing.T) {
 		t.Errorf("a line that is none of a cassette: %v", err)
 	}
 }
+
+// The matching is that of the options, or without any that which the head names.
+func TestEncodeMatch(t *testing.T) {
+	for _, c := range []struct {
+		head cassettes.Head
+		opts *cassettes.Options
+		want string
+	}{
+		{cassettes.Head{}, nil, "\nmatch 1\n"},
+		{cassettes.Head{Match: "1 /a ?b"}, nil, "\nmatch 1 /a ?b\n"},
+		{cassettes.Head{Match: "1 /a"}, &cassettes.Options{Volatile: []string{"/b"}}, "\nmatch 1 /b\n"},
+	} {
+		if got := cassettes.Encode(c.head, c.opts, nil); !strings.Contains(string(got), c.want) {
+			t.Errorf("want %q in\n%s", c.want, got)
+		}
+	}
+}
