@@ -31,6 +31,7 @@ const (
 	yaml        = "go.yaml.in/yaml/v3"
 	jsonschema  = "github.com/google/jsonschema-go"
 	goCmp       = "github.com/google/go-cmp"
+	gonum       = "gonum.org/v1/gonum"
 	tableWriter = "github.com/olekukonko/tablewriter"
 )
 
@@ -58,7 +59,8 @@ var table = []room{
 	{name: "fake/wire", rooms: []string{"internal/jsonio", "internal/sse", "llm", "trace", "trace/check", "trace/watch", "fake", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/slab"}, modules: []string{"golang.org/x/sys"}},
 	{name: "cassettes/convert", rooms: []string{"internal/jsonio", "cassettes"}, modules: []string{yaml}},
-	{name: "evals/...", rooms: []string{"internal/jsonio", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{"gonum.org/v1/gonum", jsonschema, yaml}},
+	{name: "evals/stats", modules: []string{gonum}},
+	{name: "evals/...", rooms: []string{"internal/jsonio", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
 	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", tableWriter, "github.com/mattn/go-isatty", yaml}},
 }
 

@@ -1,0 +1,50 @@
+package stats
+
+import "fmt"
+
+// PassAtK returns the sample with one row a case: the probability that at least one of
+// k of its runs, drawn without replacement, succeeds, 1 − C(n−c,k)/C(n,k) for c
+// successes in n runs. It is an unbiased estimate of the same with k new runs (Chen et
+// al., "Evaluating large language models trained on code", 2021). The mean of the
+// sample is pass@k; its errors and intervals, such as [Sample.Naive] and
+// [Sample.Bootstrap], are over cases.
+//
+// All values must be 0 or 1. k must be 1 at least and [Sample.FewestEpochs] at most.
+func (s *Sample) PassAtK(k int) (*Sample, error) {
+	return s.pass(k, func(n, c int) float64 { return 1 - allDrawn(n, n-c, k) })
+}
+
+// PassHatK is as [Sample.PassAtK] with the probability that all of k runs succeed,
+// C(c,k)/C(n,k), whose mean is pass^k (Yao et al., "τ-bench: a benchmark for
+// tool-agent-user interaction in real-world domains", 2024).
+func (s *Sample) PassHatK(k int) (*Sample, error) {
+	return s.pass(k, func(n, c int) float64 { return allDrawn(n, c, k) })
+}
+
+func (s *Sample) pass(k int, of func(n, c int) float64) (*Sample, error) {
+	if k < 1 {
+		return nil, fmt.Errorf("pass figure of k = %d: it must be 1 or more", k)
+	}
+	rows := make([]Row, len(s.cases))
+	for i, runs := range s.cases {
+		c, err := successes(runs)
+		if err != nil {
+			return nil, err
+		}
+		if len(runs) < k {
+			return nil, fmt.Errorf("pass figure of k = %d: case %q has %d runs: %w: lower k, or run it more often", k, runs[0].Case, len(runs), ErrTooFew)
+		}
+		rows[i] = asOne(runs, of(len(runs), c))
+	}
+	return arrange(rows), nil
+}
+
+// allDrawn returns C(c,k)/C(n,k), the probability that k drawn of n are all among c of
+// them. As a product of ratios it neither overflows nor cancels.
+func allDrawn(n, c, k int) float64 {
+	p := 1.0
+	for i := range min(k, c+1) {
+		p *= float64(c-i) / float64(n-i)
+	}
+	return p
+}

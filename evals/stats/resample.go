@@ -1,0 +1,83 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// DefaultResamples is how often is drawn where nothing else is said. With one more it
+// is a round number, of which 1, 2.5 and 5 in 100 are whole numbers.
+const DefaultResamples = 9_999
+
+// Resampling says how to draw. The same Resampling gives the same figures, bit by bit.
+type Resampling struct {
+	// Resamples is how often to draw; 0 stands for [DefaultResamples].
+	Resamples int
+
+	// Seed starts the generator PCG of math/rand/v2.
+	Seed uint64
+}
+
+// start returns how often to draw, and what draws.
+func (r Resampling) start() (int, *rand.Rand, error) {
+	if r.Resamples < 0 {
+		return 0, nil, fmt.Errorf("%d resamples: name a number above 0, or 0 for %d", r.Resamples, DefaultResamples)
+	}
+	if r.Resamples == 0 {
+		r.Resamples = DefaultResamples
+	}
+	return r.Resamples, rand.New(rand.NewPCG(r.Seed, 0)), nil
+}
+
+// Bootstrap returns the percentile interval of the mean. A resample draws as many
+// clusters as there are, with replacement, each with all its rows (Cameron, Gelbach &
+// Miller, "Bootstrap-based improvements for inference with clustered errors", Review
+// of Economics and Statistics 90, 2008). The ends are the k-th smallest and the k-th
+// largest of the means of B resamples, with k = (B+1)(1−level)/2, rounded down (Davison
+// & Hinkley, "Bootstrap methods and their application", 1997, chapter 5). With fewer
+// than some thirty clusters the interval is too narrow; then prefer [Estimate.T].
+//
+// It needs two clusters, and enough resamples for k to be 1.
+func (s *Sample) Bootstrap(level float64, r Resampling) (Interval, error) {
+	tail, err := tailOf(level)
+	if err != nil {
+		return Interval{}, err
+	}
+	n, rng, err := r.start()
+	if err != nil {
+		return Interval{}, err
+	}
+	const rounding = 1e-9 // what is missing of a whole number because 0.9 is not exact
+	k := int(float64(n+1)*tail + rounding)
+	if k < 1 {
+		return Interval{}, fmt.Errorf("bootstrap interval of level %v with %d resamples: it needs %v at least", level, n, math.Ceil(1/tail-rounding)-1)
+	}
+	if len(s.clusters) < 2 {
+		return Interval{}, fmt.Errorf("bootstrap of one cluster: %w: score at least two", ErrTooFew)
+	}
+	means := s.resample(n, rng)
+	slices.Sort(means)
+	return Interval{means[k-1], means[n-k]}, nil
+}
+
+// resample returns the means of n samples of clusters.
+func (s *Sample) resample(n int, rng *rand.Rand) []float64 {
+	type cluster struct{ sum, rows float64 }
+	clusters := make([]cluster, len(s.clusters))
+	for i, rows := range s.clusters {
+		clusters[i] = cluster{sumOf(rows), float64(len(rows))}
+	}
+	means := make([]float64, n)
+	for i := range means {
+		var drawn cluster
+		for range clusters {
+			c := clusters[rng.IntN(len(clusters))]
+			drawn.sum += c.sum
+			drawn.rows += c.rows
+		}
+		means[i] = drawn.sum / drawn.rows
+	}
+	return means
+}

@@ -1,0 +1,100 @@
+package stats_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// TestBootstrapDraws compares with all 27 resamples of three clusters, each as likely
+// as the others. Of the resamples that were drawn, which are many, the quantiles are
+// the same, as long as they do not lie where one value ends and the next begins.
+func TestBootstrapDraws(t *testing.T) {
+	clusters := [][]float64{{0, 3}, {5}, {1, 1, 8}}
+	var all []float64
+	for i := range 27 {
+		sum, n := 0.0, 0.0
+		for _, c := range []int{i % 3, i / 3 % 3, i / 9} {
+			for _, v := range clusters[c] {
+				sum += v
+				n++
+			}
+		}
+		all = append(all, sum/n)
+	}
+	slices.Sort(all)
+	for k := range 13 {
+		// The middle of the k-th of 27 parts.
+		level := 1 - 2*(float64(k)+0.5)/27
+		got := must(sample(t, clusters...).Bootstrap(level, stats.Resampling{Resamples: 20_000, Seed: 5}))(t)
+		near(t, "interval", got, stats.Interval{Low: all[k], High: all[26-k]}, 1e-12)
+	}
+}
+
+// TestBootstrapResamples holds how few resamples may be: one beyond each end, of one
+// more than there are.
+func TestBootstrapResamples(t *testing.T) {
+	s := singles(t, 0, 1)
+	for level, least := range map[float64]int{0.95: 39, 0.9: 19, 0.99: 199, 0.98: 99, 0.5: 3, 0.7: 6} {
+		if _, err := s.Bootstrap(level, stats.Resampling{Resamples: least}); err != nil {
+			t.Error(err)
+		}
+		_, err := s.Bootstrap(level, stats.Resampling{Resamples: least - 1})
+		fails(t, "one resample less", err, fmt.Sprintf("bootstrap interval of level %v with %d resamples: it needs %d at least", level, least-1, least))
+	}
+}
+
+// TestSeed holds that a seed gives the same bits whenever and wherever it is used, and
+// that another gives others. The numbers were not worked out anew: they show that no
+// version of Go or of this package draws differently.
+func TestSeed(t *testing.T) {
+	values := make([]float64, 40)
+	for i := range values {
+		values[i] = float64(i*i%17) / 16
+	}
+	s := singles(t, values...)
+	r := stats.Resampling{Resamples: 999, Seed: 42}
+	got := must(s.Bootstrap(0.95, r))(t)
+	if diff := cmp.Diff(got, must(s.Bootstrap(0.95, r))(t)); diff != "" {
+		t.Errorf("the same seed twice:\n%s", diff)
+	}
+	want := stats.Interval{Low: 0.3734375, High: 0.596875}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("seed 42 (-want +got):\n%s", diff)
+	}
+	r.Seed++
+	if other := must(s.Bootstrap(0.95, r))(t); other == got {
+		t.Errorf("two seeds give the same interval %v", got)
+	}
+	if byDefault, named := must(s.Bootstrap(0.95, stats.Resampling{}))(t), must(s.Bootstrap(0.95, stats.Resampling{Resamples: stats.DefaultResamples}))(t); byDefault != named {
+		t.Errorf("by default %v, with %d resamples %v", byDefault, stats.DefaultResamples, named)
+	}
+}
+
+func TestResamplingRefuses(t *testing.T) {
+	s := singles(t, 0, 1)
+	_, err := s.Bootstrap(0.95, stats.Resampling{Resamples: -1})
+	fails(t, "bootstrap", err, "-1 resamples", "9999")
+	_, err = s.SignFlip(stats.Resampling{Resamples: -1})
+	fails(t, "permutation", err, "-1 resamples", "9999")
+	_, err = s.Bootstrap(1.5, stats.Resampling{})
+	fails(t, "level", err, "interval of level 1.5")
+}
+
+// TestBootstrapHolds draws samples: the interval lies within the cases' means, a wider
+// level gives no narrower one, and equal values give that value.
+func TestBootstrapHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := must(stats.New(rows(t, rapid.Float64Range(0, 1))))(t)
+		r := stats.Resampling{Resamples: 99, Seed: rapid.Uint64().Draw(t, "seed")}
+		wide, narrow := must(s.Bootstrap(0.95, r))(t), must(s.Bootstrap(0.5, r))(t)
+		if wide.Low > narrow.Low || narrow.Low > narrow.High || narrow.High > wide.High || wide.Low < 0 || wide.High > 1 {
+			t.Errorf("95 in 100: %v, 50 in 100: %v", wide, narrow)
+		}
+	})
+}
