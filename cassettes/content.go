@@ -37,6 +37,9 @@ func (c content) like(other content) float64 {
 	if c.json == nil || other.json == nil {
 		return alike(c.text, other.text)
 	}
+	if c.text > other.text { // in one order: there may be several ways to align arrays
+		c, other = other, c
+	}
 	var same, all float64
 	pairs("", c.json, other.json, func(_ string, a, b *tree) {
 		all += float64(max(a.leaves(), b.leaves()))
@@ -67,15 +70,19 @@ func alike(a, b string) float64 {
 
 // pairs calls f for what two values have at the same place, which begins with a path:
 // for leaves, values of two kinds, and what only one of them has, the other one being
-// nil.
+// nil. Of elements of arrays that stand for each other, the place is that in b.
 func pairs(path string, a, b *tree, f func(path string, a, b *tree)) {
 	if a == nil || b == nil || a.kind != b.kind || a.kind == 0 {
 		f(path, a, b)
 		return
 	}
 	if a.kind == '[' {
-		for i := range max(len(a.members), len(b.members)) {
-			pairs(path+"/"+strconv.Itoa(i), a.element(i), b.element(i), f)
+		for _, i := range align(a.members, b.members) {
+			at := i.now
+			if at < 0 {
+				at = i.was
+			}
+			pairs(path+"/"+strconv.Itoa(at), a.element(i.was), b.element(i.now), f)
 		}
 		return
 	}

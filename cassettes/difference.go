@@ -18,7 +18,7 @@ import (
 type Difference struct {
 	// Where is lane, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
 	// content type, form NAME, line NUMBER or body, or it is a JSON pointer into the
-	// body.
+	// body: that of the recorded request for what is absent now.
 	Where string
 	// Recorded and Now are the two values as JSON, shortened to what is around the
 	// first place in which they differ; "absent" if there is none.
@@ -45,6 +45,9 @@ func contentType(r *Request) string {
 	return kind
 }
 
+// absent stands for a value that is not there.
+const absent = "absent"
+
 // add adds a difference, if there is one: redacted values are the same. A value that is
 // not there is empty.
 func (d *differences) add(where, was, now string) {
@@ -52,7 +55,7 @@ func (d *differences) add(where, was, now string) {
 		return
 	}
 	was, now = around(was, now)
-	*d = append(*d, Difference{where, cmp.Or(was, "absent"), cmp.Or(now, "absent")})
+	*d = append(*d, Difference{where, cmp.Or(was, absent), cmp.Or(now, absent)})
 }
 
 // word adds a difference of words; an empty one is not there.
@@ -190,7 +193,7 @@ var conversations = []string{"messages", "contents", "input"}
 func (d differences) message(was, now content) string {
 	for _, x := range d {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(x.Where, "/"), "/")
-		index, _, _ := strings.Cut(rest, "/")
+		index, _, within := strings.Cut(rest, "/")
 		i, err := strconv.Atoi(index)
 		if err != nil || !slices.Contains(conversations, name) {
 			continue
@@ -200,7 +203,9 @@ func (d differences) message(was, now content) string {
 		switch {
 		case i >= n:
 			return fmt.Sprintf("The conversation ends before message %d of the %d that were recorded.", i+1, len(a.members))
-		case i >= len(a.members):
+		case !within && x.Now == absent:
+			return fmt.Sprintf("Message %d of the %d that were recorded is missing.", i+1, len(a.members))
+		case !within && x.Recorded == absent:
 			return fmt.Sprintf("Message %d of %d%s is the first that was not recorded.", i+1, n, b.members[i].role())
 		}
 		return fmt.Sprintf("Message %d of %d%s is the first that differs.", i+1, n, b.members[i].role())

@@ -87,6 +87,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("application/json", []byte(`{"a":[1,{"b":"x"}],"id":1}`), []byte(`{"id":2,"a":[1,{"b":"y"},null]}`), "/id", "https://a.example/x?a=1", "http://b.example/?a=2&b")
 	f.Add("application/x-www-form-urlencoded", []byte("a=1&b=%20"), []byte("b=+&a=2"), "?a", "/", "/#x")
 	f.Add("application/json", []byte(`[1,2]`), []byte(`[1]`), "/1", "/", "/")
+	f.Add("application/json", []byte(`[{"a":1,"b":2},1]`), []byte(`[1,{"a":1,"b":2}]`), "", "/", "/")
 	f.Add("multipart/form-data; boundary=x", []byte("--x\r\na"), []byte("--x\r\n\x00"), "", "%", ":")
 	f.Fuzz(func(t *testing.T, kind string, a, b []byte, volatile, urlA, urlB string) {
 		m := matching{volatile: []string{volatile}}

@@ -102,6 +102,8 @@ func TestMissGoldens(t *testing.T) {
 		{name: "many", recorded: []question{{body: many(0)}}, asked: []question{{body: many(1)}}},
 		{name: "longer", recorded: []question{{body: chat("", "a", "b")}}, asked: []question{{body: chat("", "a", "b", "Now tell me more of the weather in Paris, please.")}}},
 		{name: "shorter", recorded: []question{{body: `{"model":"m","input":[{"type":"message","role":"user"},{"type":"function_call","name":"a"}]}`}}, asked: []question{{body: `{"model":"m","input":[{"type":"message","role":"user"}]}`}}},
+		{name: "inserted", recorded: []question{{body: `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`}}, asked: []question{{body: `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"C"}]}`}}},
+		{name: "removed", recorded: []question{{body: chat("", "a", "b", "c", "d", "e")}, {body: chat("", "a", "b", "x", "y", "z")}}, asked: []question{{body: chat("", "c", "d", "e")}}},
 		{name: "values", recorded: []question{{body: `{"a":{"b":[1,"1",null,[]],"c/d~":{}},"id":1,"emoji":"☕"}`}}, asked: []question{{body: `{"a":{"b":[1.0,1,{},{}],"c/d~":[]},"id":2,"emoji":"😀"}`}}, opts: cassettes.Options{Volatile: []string{"/id"}}},
 		{name: "own", recorded: []question{{body: "1\nmodel m\n"}}, asked: []question{{body: "2\nmodel n\n"}}, opts: cassettes.Options{Match: func(r *cassettes.Request) string {
 			_, rest, _ := strings.Cut(string(r.Body), "\n")

@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,9 @@ type tree struct {
 	kind    byte   // { or [, or 0 of a leaf
 	text    string // as it is written; of a leaf, in its one spelling
 	members []tree // in the order of their names; elements that do not count are empty
+	// sum tells values apart, other than by what was redacted in them. It may be the same
+	// by chance.
+	sum uint32
 }
 
 // tree is the JSON of a body, or nil if it is none.
@@ -35,12 +39,27 @@ func (m matching) value(d *jsonio.Dec, path []string) (v tree) {
 	case '[':
 		v.kind, v.members = c, m.array(d, path)
 	case '"':
-		return tree{text: string(jsonio.AppendString(nil, d.String()))}
+		v.text = string(jsonio.AppendString(nil, d.String()))
 	default:
 		d.Skip()
 	}
-	v.text = d.Since(from)
+	if v.text == "" {
+		v.text = d.Since(from)
+	}
+	v.sum = v.checksum()
 	return v
+}
+
+// checksum is what tells a value from others, those of its members being known.
+func (v *tree) checksum() uint32 {
+	if v.kind == 0 {
+		return checksum(plainRedacted([]byte(v.text)))
+	}
+	text := []byte{v.kind}
+	for i := range v.members {
+		text = binary.BigEndian.AppendUint32(append(text, v.members[i].name...), v.members[i].sum)
+	}
+	return checksum(text)
 }
 
 func (m matching) object(d *jsonio.Dec, path []string) (members []tree) {
@@ -87,9 +106,9 @@ func (v *tree) member(name string) *tree {
 	return nil
 }
 
-// element is an element of an array, or nil.
+// element is an element of an array, or nil of -1.
 func (v *tree) element(i int) *tree {
-	if i >= len(v.members) {
+	if i < 0 {
 		return nil
 	}
 	return &v.members[i]
