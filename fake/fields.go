@@ -134,7 +134,7 @@ func laneCodec() codec[Lane] {
 }
 
 func cancelCodec() codec[Cancel] {
-	return object("cancel", "cancel", []field[Cancel]{
+	out := object("cancel", "cancel", []field[Cancel]{
 		member("before", "Before the run starts.", boolCodec, func(c *Cancel) *bool { return &c.Before }),
 		member("at", "At this virtual time after the start.", durationCodec, func(c *Cancel) *time.Duration { return &c.At }),
 		member("in_tool", "When this tool is entered first.", textCodec, func(c *Cancel) *string { return &c.InTool }),
@@ -144,6 +144,16 @@ func cancelCodec() codec[Cancel] {
 			r.errorf(n, "cancel needs exactly one of before, at, in_tool, after_events")
 		}
 	})
+	read := out.read
+	out.read = func(r *reader, n *yaml.Node) Cancel {
+		before := len(r.errs)
+		c := read(r, n)
+		if c == (Cancel{}) && len(r.errs) == before {
+			r.errorf(n.Content[1], "this cancels nothing; leave cancel out, or say when")
+		}
+		return c
+	}
+	return out
 }
 
 func consumerCodec() codec[Consumer] {

@@ -403,6 +403,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"version: 1\ncancel: {at: 1}", "2:14: expected a duration like 30ms or 1m30s, 0s or above, found the number 1"},
 		{"version: 1\ncancel: {at: -1s}", "2:14: expected a duration like 30ms or 1m30s, 0s or above, found \"-1s\""},
 		{"version: 1\ncancel: {}", "2:9: cancel needs exactly one of before, at, in_tool, after_events"},
+		{"version: 1\ncancel: {at: 0s}", "2:14: this cancels nothing; leave cancel out, or say when"},
 		{"version: 1\ncancel: {at: 1s, before: true}", "2:9: cancel needs exactly one of before, at, in_tool, after_events"},
 		{"version: 1\ntools: {f: {}}\ncancel: {in_tool: g}", "3:19: there is no tool \"g\"; did you mean one of [\"f\"]?"},
 		{"version: 1\ntools: {f: {client: maybe}}", "2:21: expected true or false, found \"maybe\""},
@@ -479,9 +480,8 @@ func TestParseScriptAt(t *testing.T) {
 }
 
 func TestBoundaries(t *testing.T) {
-	s := parse(t, "version: 1\nconsumer: {leave_after: 0}\ncancel: {at: 0s}\nmodels: {m: [{usage: {input: 0}}]}\ndoc: \"\u00a0 ~\u0085\"")
+	s := parse(t, "version: 1\nconsumer: {leave_after: 0}\nmodels: {m: [{usage: {input: 0}}]}\ndoc: \"\u00a0 ~\u0085\"")
 	check(t, "consumer", &fake.Consumer{}, s.Consumer)
-	check(t, "cancel", &fake.Cancel{}, s.Cancel)
 	check(t, "doc", "\u00a0 ~ ", s.Doc) // YAML folds a line end (U+0085) to a space
 }
 
