@@ -16,8 +16,7 @@ func (s *Sample) Variance() (float64, error) {
 	if n < 2 {
 		return 0, fmt.Errorf("variance of one row: %w: score at least two runs", ErrTooFew)
 	}
-	m := s.Mean()
-	return total(s.rows, func(r Row) float64 { return (r.Value - m) * (r.Value - m) }) / (n - 1), nil
+	return scatter(s.rows) / (n - 1), nil
 }
 
 // Estimate is a figure, its standard error, and the degrees of freedom of that.
@@ -86,10 +85,7 @@ func (s *Sample) ICC() (float64, error) {
 		d := mean(rows) - m
 		return float64(len(rows)) * d * d
 	}) / (c - 1)
-	within := total(s.clusters, func(rows []Row) float64 {
-		m := mean(rows)
-		return total(rows, func(r Row) float64 { return (r.Value - m) * (r.Value - m) })
-	}) / (n - c)
+	within := total(s.clusters, scatter) / (n - c)
 	if between+within == 0 {
 		return 0, fmt.Errorf("intra-cluster correlation where all %v values are equal: %w different values", n, ErrTooFew)
 	}
@@ -142,11 +138,21 @@ func quantileT(df, tail float64) float64 {
 	return -distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(tail)
 }
 
-// mean divides the sum and what it lost, so that the mean of equal values is that value.
+// scatter returns the sum of squared distances from the mean.
+func scatter(rows []Row) float64 {
+	m := mean(rows)
+	return total(rows, func(r Row) float64 {
+		d := r.Value - m
+		return d * d
+	})
+}
+
+// mean also divides what the first division leaves and what the sum lost, so that the
+// mean of equal values is that value.
 func mean(rows []Row) float64 {
 	n := float64(len(rows))
 	sum, lost := twoPart(rows, func(r Row) float64 { return r.Value })
-	m := (sum + lost) / n
+	m := sum / n
 	return m + (math.FMA(-m, n, sum)+lost)/n
 }
 

@@ -32,10 +32,10 @@ func TestByHand(t *testing.T) {
 	near(t, "ICC", must(s.ICC())(t), 0.2, 1e-14)
 }
 
-// TestStudent compares with Student's table and his first example: the hours of sleep
-// that ten patients gained more by one drug than by the other, .75 on average with a
-// standard deviation of 1.70 by N ("The probable error of a mean", 1908), in the form
-// in which Fisher corrected it: mean 1.58, error .38894, t 4.0621.
+// TestStudent compares with Student's table and with his first example: by how many
+// hours ten patients slept longer with one drug than with another, 1.58 on average with
+// a standard deviation of 1.17 by N ("The probable error of a mean", 1908), which with
+// N−1 is an error of .38894 and a t of 4.0621.
 func TestStudent(t *testing.T) {
 	e := must(singles(t, 1.2, 2.4, 1.3, 1.3, 0, 1, 1.8, 0.8, 4.6, 1.4).Naive())(t)
 	near(t, "sleep", []float64{e.Value, e.SE, e.DF, e.Value / e.SE}, []float64{1.58, 0.38894, 9, 4.0621}, 2e-5)
@@ -52,10 +52,16 @@ func TestStudent(t *testing.T) {
 // TestEqualValues holds that values without any difference have no error at all, also
 // where they are not exact in binary.
 func TestEqualValues(t *testing.T) {
-	s := sample(t, []float64{0.1, 0.1}, []float64{0.1}, []float64{0.1, 0.1, 0.1, 0.1})
-	for what, e := range map[string]stats.Estimate{"naive": must(s.Naive())(t), "cluster": must(s.Cluster())(t)} {
-		if e.Value != 0.1 || e.SE != 0 {
-			t.Errorf("%s: got %v, want 0.1 and no error", what, e)
+	for n := 1; n < 20; n++ {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = 0.1
+		}
+		s := sample(t, values, []float64{0.1})
+		for what, e := range map[string]stats.Estimate{"naive": must(s.Naive())(t), "cluster": must(s.Cluster())(t)} {
+			if e.Value != 0.1 || e.SE != 0 {
+				t.Errorf("%s of %d values: got %v, want 0.1 and no error", what, n+1, e)
+			}
 		}
 	}
 }
@@ -67,6 +73,11 @@ func TestSums(t *testing.T) {
 	}
 	if got := singles(t, 1, 1e16, 1, -1e16).Mean(); got != 0.5 {
 		t.Errorf("mean: got %v, want 0.5", got)
+	}
+	// Both cases add up to 1, which is as far from 0 as two of four ways.
+	got := must(sample(t, []float64{1e16, 1, -1e16}, []float64{1}).SignFlip(stats.Resampling{}))(t)
+	if got.P != 0.5 {
+		t.Errorf("P: got %v, want 0.5", got.P)
 	}
 }
 
@@ -107,9 +118,11 @@ func TestTRefuses(t *testing.T) {
 }
 
 // TestICC knows the ends of the scale: equal rows within clusters, and none of the
-// differences between them.
+// differences between them. Between these it is 0 where MSB and MSW are the same, here
+// 2·(.5²+.5²) and (1²+1²)/2.
 func TestICC(t *testing.T) {
 	near(t, "equal within", must(sample(t, []float64{1, 1}, []float64{3, 3}).ICC())(t), 1.0, 1e-15)
+	near(t, "neither", must(sample(t, []float64{0, 2}, []float64{2, 2}).ICC())(t), 0.0, 1e-15)
 	near(t, "equal between", must(sample(t, []float64{0, 1, 2}, []float64{1, 0, 2}).ICC())(t), -0.5, 1e-15)
 }
 

@@ -11,7 +11,7 @@ type Pairing struct {
 	// case's values in the other sample minus that in the base. Its errors are those
 	// of the paired difference ([Sample.Naive] with independent cases,
 	// [Sample.Cluster] with clusters of cases): what makes a case hard for both
-	// cancels out (Miller, "Adding error bars to evals", 2024, section 4).
+	// cancels out (Miller, "Adding error bars to evals", 2024).
 	Difference *Sample
 
 	// OnlyBase and OnlyOther are the cases that one sample lacks, in the order of the

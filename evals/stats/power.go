@@ -20,7 +20,7 @@ type Test struct {
 }
 
 // MaxCases is the largest number of cases that questions about power are answered for.
-const MaxCases = 10_000_000
+const MaxCases = 1_000_000
 
 // CasesNeeded returns how many cases, 2 at least, a t test of their mean needs to find
 // a difference, if the value of a case has that variance: the smallest n with
@@ -31,8 +31,8 @@ const MaxCases = 10_000_000
 // (Cohen, "Statistical power analysis for the behavioral sciences", 1988; finding it in
 // the wrong direction does not count). For pairs the variance is that of
 // [Pairing.Difference]. For two independent samples of so many cases each it is the sum
-// of their variances, and the result one case too high at most. Many epochs or clusters
-// change it as [MeanVariance] says.
+// of their variances, and the result a case or two too high. For several epochs or
+// clusters it is that of [MeanVariance].
 func CasesNeeded(difference, variance float64, t Test) (int, error) {
 	t, err := t.complete(variance)
 	if err != nil {
@@ -41,7 +41,7 @@ func CasesNeeded(difference, variance float64, t Test) (int, error) {
 	if !(math.Abs(difference) > 0) || math.IsInf(difference, 0) {
 		return 0, fmt.Errorf("cases needed to find a difference of %v: it must be a number, and not 0", difference)
 	}
-	n := 2 + sort.Search(MaxCases-1, func(i int) bool {
+	n := 2 + sort.Search(MaxCases, func(i int) bool {
 		n := i + 2
 		return t.powerOf(n, math.Abs(difference)*math.Sqrt(float64(n)/variance)) >= t.Power
 	})
@@ -76,9 +76,10 @@ func DetectableDifference(cases int, variance float64, t Test) (float64, error) 
 }
 
 // MeanVariance returns the variance of the mean of n values with that variance and
-// intra-class correlation: variance·(1+(n−1)·icc)/n (Kish, "Survey sampling", 1965). So
-// n epochs give a case's mean that variance, and a cluster of n cases its own.
-// [Sample.Variance] and [Sample.ICC] estimate the two.
+// intra-class correlation: variance·(1+(n−1)·icc)/n (Kish, "Survey sampling", 1965).
+// A case that runs n times has it; and where cases come in clusters of n, the number
+// that [CasesNeeded] returns for it is that of clusters. [Sample.Variance] and
+// [Sample.ICC] estimate what it needs.
 func MeanVariance(variance, icc float64, n int) (float64, error) {
 	v := variance * ((1 + float64(n-1)*icc) / float64(n))
 	if n < 1 || !(variance > 0 && icc <= 1 && v >= 0) || math.IsInf(variance, 0) {

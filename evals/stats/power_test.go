@@ -114,18 +114,21 @@ func TestPowerRefuses(t *testing.T) {
 		_, err := stats.CasesNeeded(difference, 1, stats.Test{})
 		fails(t, "difference", err, "a difference of", "not 0")
 	}
-	_, err := stats.CasesNeeded(1e-4, 1, stats.Test{})
-	fails(t, "too many", err, "more than 10000000", "look for a larger one")
+	least := must(stats.DetectableDifference(stats.MaxCases, 1, stats.Test{}))(t)
+	if got := must(stats.CasesNeeded(least*(1+1e-7), 1, stats.Test{}))(t); got != stats.MaxCases {
+		t.Errorf("a difference for which %d cases are enough needs %d", stats.MaxCases, got)
+	}
+	_, err := stats.CasesNeeded(least*(1-1e-7), 1, stats.Test{})
+	fails(t, "too many", err, "more than 1000000", "look for a larger one")
 	for _, n := range []int{1, stats.MaxCases + 1} {
 		_, err = stats.DetectableDifference(n, 1, stats.Test{})
-		fails(t, "cases", err, "from 2 to 10000000")
+		fails(t, "cases", err, "from 2 to 1000000")
 	}
 	_, err = stats.DetectableDifference(2, 1, stats.Test{Alpha: 0.001})
 	fails(t, "two cases", err, "2 cases", "level 0.001", "power 0.8")
 	if !errors.Is(err, stats.ErrTooFew) {
 		t.Errorf("got %v, want ErrTooFew", err)
 	}
-	must(stats.DetectableDifference(stats.MaxCases, 1, stats.Test{}))(t)
 }
 
 // TestMeanVariance knows the ends of the scale: without correlation the variance of a

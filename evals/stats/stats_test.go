@@ -80,13 +80,18 @@ func TestCaseMeans(t *testing.T) {
 
 // TestOrder hands in the same rows in two orders: no figure may differ by a bit.
 func TestOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		given := rows(t, value())
-		other := rapid.Permutation(given).Draw(t, "other order")
-		if diff := cmp.Diff(figures(t, given), figures(t, other)); diff != "" {
-			t.Errorf("the order of rows changes figures (-one +other):\n%s", diff)
-		}
-	})
+	for _, c := range []struct {
+		value   *rapid.Generator[float64]
+		figures func(tb, []stats.Row) []uint64
+	}{{value(), figures}, {rapid.SampledFrom([]float64{0, 1}), rates}} {
+		rapid.Check(t, func(t *rapid.T) {
+			given := rows(t, c.value)
+			other := rapid.Permutation(given).Draw(t, "other order")
+			if diff := cmp.Diff(c.figures(t, given), c.figures(t, other)); diff != "" {
+				t.Errorf("the order of rows changes figures (-one +other):\n%s", diff)
+			}
+		})
+	}
 }
 
 // figures returns the bits of figures of the rows.
@@ -103,4 +108,13 @@ func figures(t tb, rows []stats.Row) []uint64 {
 		boot.Low, boot.High, interval.Low, interval.High,
 		must(s.SignFlip(r))(t).P, must(s.CaseMeans().Naive())(t).SE, diff.Mean(),
 	)
+}
+
+// rates returns the bits of figures of rows that succeed or fail.
+func rates(t tb, rows []stats.Row) []uint64 {
+	t.Helper()
+	s := must(stats.New(rows))(t)
+	wilson := must(s.ClusterWilson(0.95))(t)
+	at, hat := must(s.PassAtK(s.FewestEpochs()))(t), must(s.PassHatK(s.FewestEpochs()))(t)
+	return bits(wilson.Low, wilson.High, at.Mean(), hat.Mean(), must(at.Cluster())(t).SE)
 }
