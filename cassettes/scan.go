@@ -13,7 +13,8 @@ type Suspect struct {
 	// Interaction is its number in the order of the requests, from 1; 0 if it is not
 	// known.
 	Interaction int
-	Request     string // the method and the URL
+	// Request is the method and the URL, without what looks like a secret in it.
+	Request string
 	// Part is request or response.
 	Part string
 	// Place is where it stands there: "header X-Tenant", or "event 12 /choices/0/text".
@@ -65,7 +66,7 @@ func secretError(file string, suspects []Suspect) *SecretError {
 // are none, by their names and those of Opaque; there only what begins like a known key
 // counts. A body whose Content-Encoding cannot be undone is suspect.
 func (o *Options) Suspects(x *Interaction) []Suspect {
-	s := scan{o: o, request: x.Request.Method + " " + x.Request.URL}
+	s := scan{o: o, request: veiled(x.Request.Method + " " + x.Request.URL)}
 	plain := *x
 	plain.Request.Body = s.plain("request", x.Request.Header, x.Request.Body)
 	plain.Response.Body = s.plain("response", x.Response.Header, x.Response.Body)
@@ -87,7 +88,16 @@ type scan struct {
 }
 
 func (s *scan) add(p *place, what, text string) {
-	s.found = append(s.found, Suspect{Request: s.request, Part: p.part, Place: p.String(), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
+	s.found = append(s.found, Suspect{Request: s.request, Part: p.part, Place: veiled(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
+}
+
+// veiled is a text without more than the beginnings of what in it looks like secrets.
+func veiled(text string) string {
+	var spans []span
+	for _, h := range suspicious(text) {
+		spans = append(spans, span{min(h.from+4, h.to), h.to, "…"})
+	}
+	return replaced(text, spans)
 }
 
 // plain is a body without its encoding.

@@ -114,6 +114,7 @@ func TestSuspects(t *testing.T) {
 		{name: "thoughts", body: `{"thoughtSignature":"` + random + `","signature":"` + random + `","encrypted_content":"` + random + `"}`},
 		{name: "key in a signature", body: `{"signature":"` + key + `"}`, want: []string{"body /signature: a key"}},
 		{name: "name of a member", body: `{"` + key + `":1}`, want: []string{"name: a key"}},
+		{name: "in a member of that name", body: `{"` + key + `":{"a":"` + random + `"}}`, want: []string{"name: a key", "body /sk-" + key[3:4] + "…/a: a random word"}},
 		{name: "query", url: "https://example.com/?x=" + random, want: []string{"URL: a random word"}},
 		{name: "events", header: "Content-Type: " + events, body: "data: {}\n\ndata: {\"a\":\"" + key + "\"}\n\n", want: []string{"event 2 /a: a key"}},
 		{name: "split", header: "Content-Type: " + events, body: deltas("data: {\"a\":\"TEXT\"}\n\n", "the key "+key, 9), want: []string{"event 1 /a: a key, in parts"}},
@@ -131,7 +132,7 @@ func TestSuspects(t *testing.T) {
 			var got []string
 			for _, s := range (&Options{Opaque: c.opaque}).Suspects(x) {
 				got = append(got, s.Place+": "+s.What)
-				if s.Part != "request" || s.Request != "POST "+c.url || len(s.Begins) > 4 {
+				if s.Part != "request" || strings.Contains(s.String(), random) || len(s.Begins) > 4 {
 					t.Errorf("%+v", s)
 				}
 			}
