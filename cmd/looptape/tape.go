@@ -130,6 +130,9 @@ func (v *deck) run(args []string) error {
 	if v.opts.Upstreams, err = v.servers(); err != nil {
 		return err
 	}
+	if v.opts.Mode == cassettes.Replay {
+		v.opts.Again = v.again(args)
+	}
 	v.opts.By, v.opts.Now = "looptape "+version(v.w.versions), v.w.now
 	c, err := cassettes.Open(v.file, &v.opts)
 	if err != nil {
