@@ -22,7 +22,11 @@ import (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childEnv); path != "" {
-		fmt.Fprintln(os.Stderr, recordForEver(path))
+		var upstream http.RoundTripper = echo{}
+		if os.Getenv(http2Env) != "" {
+			upstream = overHTTP2()
+		}
+		fmt.Fprintln(os.Stderr, recordForEver(path, upstream))
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)

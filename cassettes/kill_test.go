@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,9 @@ import (
 // childEnv makes of the test binary a program that records to this file until it is
 // killed.
 const childEnv = "LOOPTAPE_RECORD_TO"
+
+// http2Env has it ask over HTTP/2.
+const http2Env = "LOOPTAPE_RECORD_HTTP2"
 
 // kills is how often a recording is killed; more by -kills.
 var kills = flag.Int("kills", 20, "how often a recording is killed")
@@ -36,14 +40,28 @@ func (echo) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(bytes.Repeat(body, 50))), ContentLength: -1, Request: r}, nil
 }
 
-// recordForEver records, and tells the number of each answer that has ended.
-func recordForEver(path string) error {
-	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+// overHTTP2 sends requests to a server that answers as echo does, over HTTP/2, where the
+// end of a body comes behind its last byte.
+func overHTTP2() http.RoundTripper {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // the answer tells
+		w.Header().Set("Content-Length", strconv.Itoa(50*len(body)))
+		_, _ = w.Write(bytes.Repeat(body, 50)) // the same
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	return s.Client().Transport // which finds it as example.com
+}
+
+// recordForEver records, and tells the number of each answer that a client has.
+func recordForEver(path string, upstream http.RoundTripper) error {
+	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: upstream})
 	if err != nil {
 		return err
 	}
 	for n := 1; ; n++ {
-		req, err := http.NewRequestWithContext(context.Background(), "POST", "http://example.com/", strings.NewReader("number "+strconv.Itoa(n)+"\n"))
+		text := "number " + strconv.Itoa(n) + "\n"
+		req, err := http.NewRequestWithContext(context.Background(), "POST", "https://example.com/", strings.NewReader(text))
 		if err != nil {
 			return err
 		}
@@ -51,13 +69,18 @@ func recordForEver(path string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-			return err
+		if resp.ContentLength < 0 {
+			_, err = io.Copy(io.Discard, resp.Body)
+		} else {
+			_, err = io.ReadFull(resp.Body, make([]byte, resp.ContentLength))
 		}
-		if err := resp.Body.Close(); err != nil {
+		if err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintln(os.Stdout, n); err != nil {
+			return err
+		}
+		if err := resp.Body.Close(); err != nil {
 			return err
 		}
 	}
@@ -69,6 +92,9 @@ func TestKilled(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "k.tape")
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), childEnv+"="+path)
+		if i%2 == 0 {
+			cmd.Env = append(cmd.Env, http2Env+"=1")
+		}
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +126,7 @@ func TestKilled(t *testing.T) {
 		}
 		for n := 1; n <= told; n++ {
 			want := fmt.Sprintf("number %d\n", n)
-			if got := send(t, c, "POST", "http://example.com/", want).text; got != strings.Repeat(want, 50) {
+			if got := send(t, c, "POST", "https://example.com/", want).text; got != strings.Repeat(want, 50) {
 				t.Fatalf("killed after %d answers: number %d is %q", told, n, got)
 			}
 		}

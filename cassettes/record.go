@@ -43,7 +43,7 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 		return nil, and(err, rec.end(Failed, err))
 	}
 	rec.answered(resp)
-	if resp.Body == nil || resp.Body == http.NoBody {
+	if resp.Body == nil || resp.Body == http.NoBody || rec.whole() {
 		return resp, rec.end("", nil)
 	}
 	resp.Body = &tee{rec: rec, body: resp.Body, ctx: r.Context().Err}
@@ -124,6 +124,21 @@ func (rec *recording) answered(resp *http.Response) {
 	rec.live = resp
 }
 
+// whole reports whether the body has come as far as can be told before its end is read:
+// whom it is passed on to may see it end there. What announces a trailer ends with that.
+func (rec *recording) whole() bool {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	r := &rec.x.Response
+	switch {
+	case rec.live.Trailer != nil:
+		return false
+	case rec.x.Request.Method == http.MethodHead, r.Status == http.StatusNoContent, r.Status == http.StatusNotModified:
+		return true
+	}
+	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(len(r.Body))
+}
+
 // tee passes a body on and keeps it.
 type tee struct {
 	rec  *recording
@@ -135,8 +150,8 @@ func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.body.Read(p)
 	t.rec.take(p[:n])
 	switch {
-	case err == nil:
-	case errors.Is(err, io.EOF):
+	case err == nil && !t.rec.whole():
+	case err == nil, errors.Is(err, io.EOF):
 		if failed := t.rec.end("", nil); failed != nil {
 			err = failed
 		}
