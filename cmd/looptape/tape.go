@@ -131,7 +131,9 @@ func (v *deck) run(args []string) error {
 		return err
 	}
 	if v.opts.Mode == cassettes.Replay {
-		v.opts.Again = v.again(args)
+		if err := v.prepare(args); err != nil {
+			return err
+		}
 	}
 	v.opts.By, v.opts.Now = "looptape "+version(v.w.versions), v.w.now
 	c, err := cassettes.Open(v.file, &v.opts)

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// prepare learns from the cassette which servers a program looks for, and how it is
+// recorded again.
+func (v *deck) prepare(args []string) error {
+	f, err := cassettes.ReadFile(v.file)
+	if err != nil {
+		f = &cassettes.File{} // opening it tells the error, or finds its journal
+	}
+	if err == nil && len(f.Head.Upstreams)+len(v.opts.Upstreams) == 0 {
+		if err := v.guess(f, len(args) > 0); err != nil {
+			return err
+		}
+	}
+	v.opts.Again = v.again(f.Head.Upstreams, args)
+	return nil
+}
+
+// guess takes the providers that the requests of a cassette went to for its servers. That
+// there are none is an error if they are needed.
+func (v *deck) guess(f *cassettes.File, needed bool) error {
+	hosts := map[string]bool{}
+	for x, err := range f.All() {
+		if err != nil {
+			return err
+		}
+		u, err := url.Parse(x.Request.URL)
+		if err != nil {
+			continue // it has no server
+		}
+		hosts[u.Scheme+"://"+u.Host] = true
+		for _, p := range providers() {
+			if strings.HasPrefix(x.Request.URL, p.url+"/") {
+				v.opts.Upstreams[p.name] = p.url
+			}
+		}
+	}
+	if needed && len(v.opts.Upstreams) == 0 && len(hosts) > 0 {
+		return fmt.Errorf("%s does not tell which servers a program calls, so that it would not be asked; name them with --upstream NAME=URL, the URL being the base that was recorded; there are requests to %s", v.file, strings.Join(slices.Sorted(maps.Keys(hosts)), ", "))
+	}
+	return nil
+}
+
+// again is the command that records anew what is replayed to a program.
+func (v *deck) again(recorded map[string]string, args []string) string {
+	words := []string{"looptape", "record", "-o", v.file}
+	servers := maps.Clone(v.opts.Upstreams)
+	maps.Copy(servers, recorded)
+	for _, p := range providers() {
+		if servers[p.name] == p.url {
+			delete(servers, p.name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		words = append(words, "--upstream", name+"="+servers[name])
+	}
+	if len(args) > 0 {
+		words = append(append(words, "--"), args...)
+	}
+	for i, w := range words {
+		words[i] = shellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord is a word as a shell takes it.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

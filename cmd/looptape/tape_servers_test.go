@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// The command that records again names the servers that are not where the providers are,
+// in words that a shell takes apart as they were.
+func TestAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b.tape")
+	recorded := map[string]string{"openai": "https://api.openai.com/v1", "my": "http://localhost:80/v1?a=1&b"}
+	v := deck{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}}}
+	want := "looptape record -o '" + path + "' --upstream 'my=http://localhost:80/v1?a=1&b' --upstream other=http://x/ -- node agent.js '' 'it'\\''s' '$x' 'é=%40'"
+	if got := v.again(recorded, []string{"node", "agent.js", "", "it's", "$x", "é=%40"}); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	v.file = filepath.Join(t.TempDir(), "none.tape")
+	if got, want := v.again(nil, nil), "looptape record -o "+v.file+" --upstream other=http://x/"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A cassette that tells of no servers is replayed before the providers that its requests
+// went to; before others, if they are named.
+func TestGuess(t *testing.T) {
+	for _, c := range []struct {
+		urls   []string
+		needed bool
+		want   map[string]string
+		err    string
+	}{
+		{[]string{"https://api.openai.com/v1/chat/completions", "https://api.anthropic.com/v1/messages", "https://example.com/x"}, true,
+			map[string]string{"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}, ""},
+		{[]string{"https://api.openai.com.example.com/v1/x", "http://b:8/x"}, true, map[string]string{}, "requests to http://b:8, https://api.openai.com.example.com"},
+		{[]string{"https://example.com/x"}, false, map[string]string{}, ""},
+		{nil, true, map[string]string{}, ""},
+	} {
+		var list []*cassettes.Interaction
+		for _, u := range c.urls {
+			list = append(list, &cassettes.Interaction{Request: cassettes.Request{Method: "GET", URL: u}, Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1"}})
+		}
+		f, err := cassettes.Parse("x.tape", cassettes.Encode(cassettes.Head{}, nil, list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := deck{file: "x.tape", opts: cassettes.Options{Upstreams: map[string]string{}}}
+		err = v.guess(f, c.needed)
+		if text := fmt.Sprint(err); (err != nil) != (c.err != "") || !strings.HasSuffix(text, c.err) && err != nil {
+			t.Errorf("%v: got the error %v, want one that ends with %q", c.urls, err, c.err)
+		}
+		if diff := cmp.Diff(c.want, v.opts.Upstreams); diff != "" {
+			t.Errorf("%v: servers (-want +got):\n%s", c.urls, diff)
+		}
+	}
+}
