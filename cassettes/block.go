@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 
 // The lines of an interaction, in this order:
 //
-//	=== NUMBER [@LANE] METHOD URL -> STATUS WAIT
+//	=== NUMBER [@LANE] METHOD URL -> STATUS WAIT    the lane and the method as in a query
 //	> NAME: VALUE            a header of the request; NAME:: BASE64 if it is not plain
 //	>> NAME: VALUE           a trailer of the request
 //	>
@@ -72,9 +73,9 @@ func appendInteraction(dst []byte, n int, x *Interaction, key string) []byte {
 func appendTitle(dst []byte, n int, x *Interaction) []byte {
 	dst = strconv.AppendInt(append(dst, "=== "...), int64(n), 10)
 	if x.Lane != "" {
-		dst = append(append(dst, " @"...), x.Lane...)
+		dst = append(append(dst, " @"...), url.QueryEscape(x.Lane)...)
 	}
-	dst = append(append(dst, ' '), x.Request.Method...)
+	dst = append(append(dst, ' '), url.QueryEscape(x.Request.Method)...)
 	dst = append(append(dst, ' '), writtenURL(x.Request.URL)...)
 	dst = append(dst, " -> "...)
 	if x.Response.Status == 0 {
@@ -87,14 +88,14 @@ func appendTitle(dst []byte, n int, x *Interaction) []byte {
 }
 
 // writtenURL is a URL without spaces and control characters.
-func writtenURL(url string) string {
+func writtenURL(text string) string {
 	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
-	if strings.IndexFunc(url, odd) < 0 {
-		return url
+	if strings.IndexFunc(text, odd) < 0 {
+		return text
 	}
 	var out []byte
-	for i := range len(url) {
-		if c := url[i]; odd(rune(c)) {
+	for i := range len(text) {
+		if c := text[i]; odd(rune(c)) {
 			out = fmt.Appendf(out, "%%%02X", c)
 		} else {
 			out = append(out, c)

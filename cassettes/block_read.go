@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,7 +161,9 @@ type title struct {
 func readTitle(line []byte) (t title, err error) {
 	words := strings.Split(string(line), " ")
 	if len(words) > 2 && strings.HasPrefix(words[2], "@") {
-		t.lane = words[2][1:]
+		if t.lane, err = url.QueryUnescape(words[2][1:]); err != nil {
+			return t, fmt.Errorf("the lane %q is not written as in a query: %w", words[2], err)
+		}
 		words = slices.Delete(words, 2, 3)
 	}
 	if len(words) != 7 || words[0] != "===" || words[4] != "->" {
@@ -172,7 +175,10 @@ func readTitle(line []byte) (t title, err error) {
 	if t.wait, err = time.ParseDuration(words[6]); err != nil || t.wait < 0 {
 		return t, fmt.Errorf("%q is not a time such as 12ms or 1.5s", words[6])
 	}
-	t.method, t.url, t.status = words[2], words[3], words[5]
+	if t.method, err = url.QueryUnescape(words[2]); err != nil {
+		return t, fmt.Errorf("the method %q is not written as in a query: %w", words[2], err)
+	}
+	t.url, t.status = words[3], words[5]
 	return t, nil
 }
 
@@ -182,7 +188,7 @@ func readStatus(line []byte, r *Response) error {
 		return fmt.Errorf("%q is not a status such as %q", shortened(line), "< HTTP/1.1 200 OK")
 	}
 	n, err := strconv.Atoi(words[2])
-	if err != nil || n < 100 || n > 999 {
+	if err != nil || n < 1 || n > 999 {
 		return fmt.Errorf("%q is not a status", words[2])
 	}
 	r.Proto, r.Status = words[1], n

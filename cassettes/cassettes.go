@@ -13,8 +13,7 @@ import (
 
 // Interaction is a request and what came back.
 type Interaction struct {
-	// Lane keeps clients that run at once apart. It may be empty; it holds letters,
-	// digits and . _ - only.
+	// Lane keeps clients that run at once apart. It may be empty.
 	Lane     string
 	Request  Request
 	Response Response

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,9 +96,9 @@ func drawPieces(t *rapid.T, body []byte, events bool) (pieces []Piece) {
 
 func drawInteraction(t *rapid.T) *Interaction {
 	x := &Interaction{
-		Lane: rapid.SampledFrom([]string{"", "writer", "a.b-c_1"}).Draw(t, "lane"),
+		Lane: rapid.SampledFrom([]string{"", "writer", "a.b-c_1", "my lane", "@", "a\n=== 2 b%20\x1b☕\xff", strings.Repeat("long", 1000)}).Draw(t, "lane"),
 		Request: Request{
-			Method: rapid.SampledFrom([]string{"GET", "POST"}).Draw(t, "method"),
+			Method: rapid.SampledFrom([]string{"GET", "POST", "M-SEARCH", "@A B", "A->\nB"}).Draw(t, "method"),
 			URL:    rapid.SampledFrom([]string{"https://example.com/", "http://127.0.0.1:80/v1?key=%20a&b=c#d", "https://example.com/->/@x"}).Draw(t, "url"),
 			Header: drawHeader(t, "request header"), Body: drawBody(t, "request"),
 		},
@@ -111,7 +112,7 @@ func drawInteraction(t *rapid.T) *Interaction {
 	if r.Ending == Failed {
 		return x
 	}
-	r.Status = rapid.SampledFrom([]int{200, 404, 299, 599}).Draw(t, "status")
+	r.Status = rapid.SampledFrom([]int{200, 404, 299, 599, 1, 999}).Draw(t, "status")
 	r.Reason = rapid.SampledFrom([]string{"", "Fine  by me"}).Draw(t, "reason")
 	r.Proto = rapid.SampledFrom([]string{"HTTP/1.1", "HTTP/2.0"}).Draw(t, "proto")
 	r.Header, r.Body = drawHeader(t, "response header"), drawBody(t, "response")

@@ -275,7 +275,7 @@ func TestLanes(t *testing.T) {
 		for lane := range lanes {
 			all.Go(func() {
 				for i := range requests {
-					got[lane][i] = ask(c, fmt.Sprint("agent-", lane))
+					got[lane][i] = ask(c, fmt.Sprint("agent ", lane))
 				}
 			})
 		}
