@@ -86,6 +86,7 @@ const (
 	Failed Ending = "failed"
 	// Cut means that the connection broke within the body.
 	Cut Ending = "cut"
-	// Cancelled means that the client left, or closed the body before its end.
+	// Cancelled means that the client left, or closed the body when its end was not
+	// near.
 	Cancelled Ending = "cancelled"
 )

@@ -162,7 +162,7 @@ func TestEndings(t *testing.T) {
 		"cancelled": func(r *http.Request) (*http.Response, error) {
 			return reply(r, io.MultiReader(strings.NewReader("ab"), cancelling{cancel, r.Context()})), nil
 		},
-		"left": func(r *http.Request) (*http.Response, error) { return reply(r, strings.NewReader("abcdef")), nil },
+		"left": func(r *http.Request) (*http.Response, error) { return reply(r, endless{}), nil },
 		"open": func(r *http.Request) (*http.Response, error) { return reply(r, strings.NewReader("abcdef")), nil },
 		"empty": func(r *http.Request) (*http.Response, error) {
 			resp := reply(r, nil)
@@ -228,6 +228,11 @@ func TestEndings(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// endless has no end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return copy(p, "ab"), nil }
 
 // cancelling cancels, and then fails as a cancelled body does.
 type cancelling struct {

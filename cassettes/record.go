@@ -46,7 +46,7 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	if resp.Body == nil || resp.Body == http.NoBody || rec.whole() {
 		return resp, rec.end("", nil)
 	}
-	resp.Body = &tee{rec: rec, body: resp.Body, ctx: r.Context().Err}
+	resp.Body = &tee{rec: rec, body: resp.Body, ctx: r.Context()}
 	return resp, nil
 }
 
@@ -139,34 +139,6 @@ func (rec *recording) whole() bool {
 	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(len(r.Body))
 }
 
-// tee passes a body on and keeps it.
-type tee struct {
-	rec  *recording
-	body io.ReadCloser
-	ctx  func() error
-}
-
-func (t *tee) Read(p []byte) (int, error) {
-	n, err := t.body.Read(p)
-	t.rec.take(p[:n])
-	switch {
-	case err == nil && !t.rec.whole():
-	case err == nil, errors.Is(err, io.EOF):
-		if failed := t.rec.end("", nil); failed != nil {
-			err = failed
-		}
-	case t.ctx() != nil:
-		err = and(err, t.rec.end(Cancelled, nil))
-	default:
-		err = and(err, t.rec.end(Cut, err))
-	}
-	return n, err
-}
-
-func (t *tee) Close() error {
-	return and(t.body.Close(), t.rec.end(Cancelled, nil))
-}
-
 // take keeps a part of the body.
 func (rec *recording) take(part []byte) {
 	if len(part) == 0 {
@@ -177,6 +149,13 @@ func (rec *recording) take(part []byte) {
 	body := append(rec.x.Response.Body, part...)
 	rec.x.Response.Body = body
 	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), len(body)})
+}
+
+// over reports whether the interaction is kept.
+func (rec *recording) over() bool {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return rec.ended
 }
 
 // end keeps the interaction, once; later calls return the first one's error.

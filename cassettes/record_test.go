@@ -6,7 +6,12 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
 )
@@ -85,4 +90,108 @@ func TestOnDiskBeforeEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A body that its client closes is recorded as whole if the rest of it comes at once, and
+// otherwise as far as the client has read.
+func TestCloseBeforeEnd(t *testing.T) {
+	ending := func(text string) func(*io.PipeWriter) {
+		return func(w *io.PipeWriter) {
+			_, _ = io.WriteString(w, text)    // the reader may have gone
+			time.Sleep(20 * time.Millisecond) //nolint:forbidigo // of a bubble
+			_ = w.Close()
+		}
+	}
+	for name, c := range map[string]struct {
+		write  func(*io.PipeWriter)
+		body   string
+		ending cassettes.Ending
+		pieces []cassettes.Piece
+	}{
+		"the end is near": {ending("data: 1\n\n"), "data: 1\n\n", "", []cassettes.Piece{{Len: 9}}},
+		"and so is more":  {ending("data: 1\n\ndata: 2\n\n"), "data: 1\n\ndata: 2\n\n", "", []cassettes.Piece{{Len: 9}, {After: 20 * time.Millisecond, Len: 9}}},
+		"more than little": {func(w *io.PipeWriter) {
+			_, _ = io.WriteString(w, "data: 1\n\n"+strings.Repeat(" ", 256<<10))
+			_ = w.Close()
+		}, "data: 1\n\n", cassettes.Cancelled, []cassettes.Piece{{Len: 9}}},
+		"it breaks": {func(w *io.PipeWriter) {
+			_, _ = io.WriteString(w, "data: 1\n\ndata")
+			_ = w.CloseWithError(io.ErrUnexpectedEOF)
+		}, "data: 1\n\n", cassettes.Cancelled, []cassettes.Piece{{Len: 9}}},
+		"it does not come": {func(w *io.PipeWriter) {
+			_, _ = io.WriteString(w, "data: 1\n\n")
+			time.Sleep(time.Second) //nolint:forbidigo // of a bubble
+			_ = w.Close()
+		}, "data: 1\n\n", cassettes.Cancelled, []cassettes.Piece{{Len: 9}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "r.tape")
+				var server sync.WaitGroup
+				defer server.Wait()
+				rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: answering(func(r *http.Request) (*http.Response, error) {
+					from, to := io.Pipe()
+					server.Go(func() { c.write(to) })
+					return &http.Response{StatusCode: 200, ContentLength: -1, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: from, Request: r}, nil
+				})})
+				req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://example.com/", nil)
+				resp, err := rec.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadFull(resp.Body, make([]byte, 9)); err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(resp.Body.Close(), rec.Close()); err != nil {
+					t.Fatal(err)
+				}
+				f, err := cassettes.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x, err := f.Interaction(0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := cassettes.Response{Status: 200, Header: x.Response.Header, Body: []byte(c.body), Chunked: true, Ending: c.ending, Pieces: c.pieces}
+				if diff := cmp.Diff(want, x.Response); diff != "" {
+					t.Errorf("recorded (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// Who closes a body while it is read does not wait for it.
+func TestCloseWhileReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "r.tape")
+		from, to := io.Pipe()
+		rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: answering(func(r *http.Request) (*http.Response, error) { return reply(r, from), nil })})
+		req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://example.com/", nil)
+		resp, err := rec.RoundTrip(req) //nolint:bodyclose // it is closed below
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := make(chan error, 1)
+		go func() {
+			_, err := resp.Body.Read(make([]byte, 9))
+			read <- err
+		}()
+		synctest.Wait()
+		begin := time.Now() //nolint:forbidigo // of a bubble
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took > 0 { //nolint:forbidigo // of a bubble
+			t.Errorf("it took %v", took)
+		}
+		_ = to.Close() // reply hides the Close of the reader
+		if err := <-read; !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		if err := rec.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
