@@ -148,6 +148,18 @@ var plants = []plant{
 	{"form", func(s string) exchange {
 		return exchange{header: formType, body: "a=1&client_secret=" + url.QueryEscape(s) + "&echo=" + percentAll(s)}
 	}},
+	{"JSON that is said to be a form", func(s string) exchange {
+		return exchange{header: formType, body: `{"api_key":"` + inJSON(s) + `","prompt":"it is ` + inJSON(s) + `"}`}
+	}},
+	{"JSON that is said to be a form, and cut", func(s string) exchange {
+		return exchange{header: formType, body: `{"api_key":"` + inJSON(s) + `","prompt":"it`}
+	}},
+	{"text that is said to be a form", func(s string) exchange {
+		return exchange{header: formType + bearer(s), body: "it is " + strings.ReplaceAll(s, "&", "%26") + "\nor " + percentAll(s) + "."}
+	}},
+	{"name in a form", func(s string) exchange {
+		return exchange{header: formType + bearer(s), body: url.QueryEscape(s) + "=1&a=&" + percentAll(s)}
+	}},
 	{"parts", func(s string) exchange {
 		return exchange{header: "Content-Type: multipart/form-data; boundary=xyz\n", body: "--xyz\r\nContent-Disposition: form-data; name=\"api_key\"\r\n\r\n" + s + "\r\n--xyz--\r\n"}
 	}},

@@ -173,6 +173,11 @@ const objectInBase64 = "eyJ"
 
 // isObject reports whether a text is an object or an array of JSON.
 func isObject(text string) bool {
+	return beginsJSON(text) && jsonio.ValidText(text)
+}
+
+// beginsJSON reports whether a text begins as an object or an array of JSON does.
+func beginsJSON(text string) bool {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
-	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && jsonio.ValidText(text)
+	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[')
 }

@@ -25,7 +25,7 @@ func (w *walker) body(contentType string, body []byte) []byte {
 	switch {
 	case kind == "text/event-stream":
 		now = w.events(body)
-	case kind == urlencoded:
+	case kind == urlencoded && !beginsJSON(text):
 		now = w.form(text)
 	case kind == "application/vnd.amazon.eventstream":
 		now = w.messages(text)
@@ -102,19 +102,28 @@ func (w *walker) lines(text string) string {
 	return out.String()
 }
 
-// form visits the values in a form.
+// form visits the names and the values in a form. Clients say form of other texts, too:
+// what no form has is a text.
 func (w *walker) form(text string) string {
 	pairs := strings.Split(text, "&")
 	for i, pair := range pairs {
-		name, value, _ := strings.Cut(pair, "=")
+		name, value, hasValue := strings.Cut(pair, "=")
 		plain, err := url.QueryUnescape(value)
 		field, failed := url.QueryUnescape(name)
-		if err != nil || failed != nil {
+		at := place{kind: kindField, name: field}
+		if err != nil || failed != nil || strings.ContainsAny(pair, " \"\n") && !w.o.isSecret(&at) {
 			pairs[i] = w.leaf(place{kind: kindField}, pair, false)
 			continue
 		}
-		if now := w.text(place{kind: kindField, name: field}, plain); now != plain {
-			pairs[i] = name + "=" + url.QueryEscape(now)
+		if now := w.leaf(place{kind: kindName}, field, false); now != field {
+			name = url.QueryEscape(now)
+		}
+		if now := w.text(at, plain); now != plain {
+			value = url.QueryEscape(now)
+		}
+		pairs[i] = name
+		if hasValue {
+			pairs[i] += "=" + value
 		}
 	}
 	return strings.Join(pairs, "&")
