@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -66,18 +67,21 @@ func decode(h http.Header, body []byte) coded {
 	if len(body) == 0 {
 		return plain
 	}
-	switch strings.ToLower(h.Get("Content-Encoding")) {
-	case "", "identity":
+	from := bytes.NewReader(body)
+	switch encodingOf(h) {
+	case "":
 	case "gzip", "x-gzip":
-		if r, err := gzip.NewReader(bytes.NewReader(body)); err == nil {
-			return plain.undone(r, func(w io.Writer) compressor { return gzip.NewWriter(w) })
+		if r, err := gzip.NewReader(from); err == nil {
+			r.Multistream(false)
+			return plain.undone(&members{r, from}, from, func(w io.Writer) compressor { return gzip.NewWriter(w) })
 		}
 		plain.left = otherEncoding
 	case "deflate": // RFC 9110 means zlib; some send it bare
-		if r, err := zlib.NewReader(bytes.NewReader(body)); err == nil {
-			return plain.undone(r, func(w io.Writer) compressor { return zlib.NewWriter(w) })
+		if r, err := zlib.NewReader(from); err == nil {
+			return plain.undone(r, from, func(w io.Writer) compressor { return zlib.NewWriter(w) })
 		}
-		return plain.undone(flate.NewReader(bytes.NewReader(body)), func(w io.Writer) compressor {
+		from.Reset(body)
+		return plain.undone(flate.NewReader(from), from, func(w io.Writer) compressor {
 			z, _ := flate.NewWriter(w, flate.DefaultCompression) // it knows this level
 			return z
 		})
@@ -87,14 +91,53 @@ func decode(h http.Header, body []byte) coded {
 	return plain
 }
 
-// undone is the body that a reader makes of an encoded one.
-func (c coded) undone(r io.Reader, again func(io.Writer) compressor) coded {
+// members reads all members of gzip. What is behind one has to begin as another one.
+type members struct {
+	*gzip.Reader
+	from *bytes.Reader
+}
+
+// errBehind says that something else is behind the end of what is encoded.
+var errBehind = errors.New("something else is in it, or behind it")
+
+func (m *members) Read(p []byte) (int, error) {
+	n, err := m.Reader.Read(p)
+	if !errors.Is(err, io.EOF) || m.from.Len() == 0 {
+		return n, err
+	}
+	if m.Reset(m.from) != nil {
+		return n, errBehind
+	}
+	m.Multistream(false)
+	return n, nil
+}
+
+// encodingOf is the Content-Encoding in a header, which may be in several lines; identity
+// is none.
+func encodingOf(h http.Header) string {
+	words := strings.FieldsFunc(strings.ToLower(strings.Join(valuesOf(h, "Content-Encoding"), ",")), func(r rune) bool { return r == ',' || r == ' ' })
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "identity" }), ", ")
+}
+
+// valuesOf are the values of a header, whose name may be in lower case: Get finds it only
+// as HTTP/1.1 writes it.
+func valuesOf(h http.Header, name string) []string {
+	if values, ok := h[name]; ok {
+		return values
+	}
+	return h[strings.ToLower(name)]
+}
+
+// undone is the body that a reader makes of an encoded one, which it reads from.
+func (c coded) undone(r io.Reader, from *bytes.Reader, again func(io.Writer) compressor) coded {
 	plain, err := io.ReadAll(io.LimitReader(r, mostPlain+1))
 	switch {
 	case err != nil && len(plain) == 0:
 		c.left = otherEncoding
 	case len(plain) > mostPlain:
 		c.left = fmt.Sprintf("it has more than %d MiB", mostPlain>>20)
+	case err == nil && from.Len() > 0, err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		c.left = errBehind.Error()
 	default:
 		return coded{body: c.body, plain: plain, again: again, whole: err == nil}
 	}

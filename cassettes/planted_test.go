@@ -110,8 +110,14 @@ var plants = []plant{
 	{"basic, and decoded", func(s string) exchange {
 		return exchange{header: "Authorization: Basic " + inBytes("user:"+s) + "\n", gotBody: "no such password: " + s}
 	}},
+	{"basic without padding, and decoded", func(s string) exchange {
+		return exchange{header: "Authorization: Basic " + strings.TrimRight(inBytes("user:"+s), "=") + "\n", gotBody: "no such password: " + s}
+	}},
 	{"basic without a password", func(s string) exchange {
 		return exchange{header: "Authorization: Basic " + inBytes(s+":") + "\n", gotBody: "no such user: " + s}
+	}},
+	{"keys in headers of others", func(s string) exchange {
+		return exchange{header: "X-Auth-Key: " + s + "\nDd-Application-Key: " + s + "\nHelicone-Auth: Bearer " + s + "\nX-Auth: " + s + "\n"}
 	}},
 	{"cookies", func(s string) exchange { return exchange{header: "Cookie: theme=dark; session=" + s + "; x\n"} }},
 	{"set-cookie", func(s string) exchange {
@@ -123,6 +129,9 @@ var plants = []plant{
 	{"query", func(s string) exchange { return exchange{url: endpoint + "?alt=sse&key=" + url.QueryEscape(s)} }},
 	{"query, echoed", func(s string) exchange {
 		return exchange{url: endpoint + "?access_token=" + percentAll(s) + "#x", gotHeader: "Location: /next?again=" + url.QueryEscape(s) + "\n", gotBody: "bad token " + s}
+	}},
+	{"query, its names escaped", func(s string) exchange {
+		return exchange{url: endpoint + "?api%5Fkey=" + url.QueryEscape(s) + "&%6Bey=" + url.QueryEscape(s) + "&auth[token]=" + url.QueryEscape(s) + "&auth%5Btoken%5D=" + url.QueryEscape(s)}
 	}},
 	{"userinfo", func(s string) exchange {
 		return exchange{url: "https://" + url.UserPassword("me", s).String() + "@example.com/x", gotBody: s}
@@ -138,6 +147,13 @@ var plants = []plant{
 	}},
 	{"JSON", func(s string) exchange {
 		return exchange{header: jsonType, body: `{"grant":[{"client_secret":"` + inJSON(s) + `"}]}`, gotHeader: jsonType, gotBody: `{"access_token": "` + inJSON(s+"A") + `", "refreshToken": "` + escapedAll(s+"B") + `"}`}
+	}},
+	{"object in JSON", func(s string) exchange {
+		return exchange{header: jsonType, body: `{"secret":{"value":"` + inJSON(s) + `"},"api_key":[{"value":"` + inJSON(s) + `"}]}`}
+	}},
+	{"XML", func(s string) exchange {
+		x := strings.NewReplacer("<", "", ">", "", "&", "", `"`, "").Replace(s)
+		return exchange{body: "<a><w:password type=\"x\">\n" + x + " </w:password><api-key>" + x + "</api-key></a>"}
 	}},
 	{"JSON in JSON", func(s string) exchange {
 		return exchange{header: jsonType, body: `{"arguments":"{\"password\":\"` + inJSON(inJSON(s)) + `\"}"}`}
@@ -162,6 +178,9 @@ var plants = []plant{
 	}},
 	{"parts", func(s string) exchange {
 		return exchange{header: "Content-Type: multipart/form-data; boundary=xyz\n", body: "--xyz\r\nContent-Disposition: form-data; name=\"api_key\"\r\n\r\n" + s + "\r\n--xyz--\r\n"}
+	}},
+	{"parts with linefeeds", func(s string) exchange {
+		return exchange{header: "Content-Type: multipart/form-data; boundary=xyz\n", body: "--xyz\nContent-Disposition: form-data; name=\"api_key\"\n\n" + s + "\n--xyz--\n"}
 	}},
 	{"echo, escaped", func(s string) exchange {
 		return exchange{header: bearer(s), status: 401, gotHeader: jsonType, gotBody: `{"error":{"message":"bad key ` + escapedAll(s) + `.", "` + inJSON(s) + `": 1}}`}
@@ -196,6 +215,15 @@ var plants = []plant{
 	{"split in lines", func(s string) exchange {
 		return exchange{header: bearer(s), gotHeader: "Content-Type: application/x-ndjson\n", gotBody: deltas(`{"message":{"content":"TEXT"},"done":false}`+"\n", s, 6)}
 	}},
+	{"split in lines, the first one empty", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: "Content-Type: application/x-ndjson\n", gotBody: "\r\n" + deltas(`{"message":{"content":"TEXT"},"done":false}`+"\r\n", s, 6)}
+	}},
+	{"split behind a byte order mark", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: eventsType, gotBody: "\uFEFF" + deltas("data: {\"t\":\"TEXT\"}\n\n", s, 5)}
+	}},
+	{"split by mixed newlines", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: eventsType, gotBody: deltas("data: {\"t\":\"TEXT\"}\n\nid: NUMBER\r\ndata: {\"u\":\"TEXT\"}\r\n\r\n: x\r\r", s, 5)}
+	}},
 	{"split in elements", func(s string) exchange {
 		list := deltas(`,{"candidates":[{"content":{"parts":[{"text":"TEXT"}]}}]}`+"\n", s, 9)
 		return exchange{header: bearer(s), gotHeader: jsonType, gotBody: "[" + list[1:] + "]"}
@@ -203,6 +231,12 @@ var plants = []plant{
 	{"chunks", func(s string) exchange { return exchange{header: bearer(s), gotBody: "it was " + s, bytewise: true} }},
 	{"gzip", func(s string) exchange {
 		return exchange{header: jsonType + "Content-Encoding: gzip\n", body: gzipped(`{"api_key":"` + inJSON(s) + `"}`), gotHeader: "Content-Encoding: gzip\n", gotBody: gzipped("no: " + s)}
+	}},
+	{"gzip in two headers", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: "Content-Encoding: identity\nContent-Encoding: gzip\n", gotBody: gzipped("no: " + s)}
+	}},
+	{"gzip, its header in lower case", func(s string) exchange {
+		return exchange{header: bearer(s) + "lower-content-encoding: gzip\nlower-content-type: application/x-www-form-urlencoded\n", body: gzipped("pwd=" + url.QueryEscape(s))}
 	}},
 	{"gzip of events", func(s string) exchange {
 		return exchange{header: bearer(s), gotHeader: eventsType + "Content-Encoding: gzip\n", gotBody: gzipped(deltas("data: {\"t\":\"TEXT\"}\n\n", s, 5))}
@@ -227,6 +261,10 @@ func headerOf(lines string) http.Header {
 	h := http.Header{}
 	for line := range strings.Lines(lines) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		if as, lower := strings.CutPrefix(name, "lower-"); lower {
+			h[as] = append(h[as], value)
+			continue
+		}
 		h.Add(name, value)
 	}
 	return h

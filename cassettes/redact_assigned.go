@@ -1,6 +1,9 @@
 package cassettes
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // assigned are the values in a text that follow the name of a secret: those of a query,
 // as in ?key=VALUE, and those of quoted members or plain words, as in "password": "VALUE"
@@ -32,21 +35,62 @@ func indexFrom(text string, c byte, from int) int {
 // assignedAt is the value behind a colon or an equals sign, if a name of a secret stands
 // before it.
 func (o *Options) assignedAt(l *leaf, at int) part {
-	name, quote, before := nameBefore(l.text[:at])
-	switch {
-	case l.text[at] == '=' && quote == "" && (before == '?' || before == '&' || before == '#' || before == ';'):
-		if o.isSecretName(kindField, name) {
-			return queryValue(l, at+1)
+	k := kindBody
+	name, quote := nameBefore(l.text[:at])
+	if l.text[at] == '=' {
+		if field, ok := queryName(l.text[:at]); ok {
+			k, name = kindField, field
 		}
-	case o.isSecretName(kindBody, name):
-		return value(l.text, at+1, quote)
+	}
+	whole, half := o.isSecretName(k, name), o.isHalfSecretName(k, name)
+	if !whole && !half {
+		return part{}
+	}
+	p := queryValue(l, at+1)
+	if k == kindBody {
+		p = value(l.text, at+1, quote)
+	}
+	if whole || looksRandom(meaning(l.text[p.from:p.to], p.inURL)) {
+		return p
 	}
 	return part{}
 }
 
-// nameBefore is the name at the end of a text, the quote behind it with its backslashes,
-// and the byte before it.
-func nameBefore(text string) (name, quote string, before byte) {
+// queryName is the name of a field of a query at the end of a text, if there is one: of
+// auth[token] it is the last part.
+func queryName(text string) (name string, ok bool) {
+	from := len(text)
+	for from > 0 && (isNameByte(text[from-1]) || strings.IndexByte("%[].", text[from-1]) >= 0) {
+		from--
+	}
+	if from == 0 || strings.IndexByte("?&#;", text[from-1]) < 0 {
+		return "", false
+	}
+	plain := strings.TrimSuffix(meaning(text[from:], true), "]")
+	return plain[strings.LastIndexByte(plain, '[')+1:], true
+}
+
+// elements are the values in a text that stand in elements of XML with the names of
+// secrets.
+func (o *Options) elements(text string) (parts []part) {
+	if !strings.Contains(text, "</") {
+		return nil
+	}
+	for _, at := range element.FindAllStringSubmatchIndex(text, -1) {
+		name, said := text[at[2]:at[3]], text[at[4]:at[5]]
+		if o.isSecretName(kindBody, name) || o.isHalfSecretName(kindBody, name) && looksRandom(said) {
+			parts = append(parts, part{from: at[4], to: at[5]})
+		}
+	}
+	return parts
+}
+
+// element is the beginning of an element with a text.
+var element = regexp.MustCompile(`<(?:[\w.-]+:)?([\w-]+)(?:\s[^<>]*)?>\s*([^<>\s][^<>]*?)\s*</`)
+
+// nameBefore is the name at the end of a text, and the quote behind it with its
+// backslashes.
+func nameBefore(text string) (name, quote string) {
 	text = strings.TrimRight(text, " ")
 	word := strings.TrimRight(text, `"'`)
 	word = strings.TrimRight(word, `\`)
@@ -55,10 +99,7 @@ func nameBefore(text string) (name, quote string, before byte) {
 	for from > 0 && isNameByte(word[from-1]) {
 		from--
 	}
-	if from > 0 {
-		before = word[from-1]
-	}
-	return word[from:], quote, before
+	return word[from:], quote
 }
 
 func isNameByte(c byte) bool {
@@ -107,7 +148,8 @@ func value(text string, from int, quote string) part {
 }
 
 // closing is where the quote stands that closes another one, which has as many
-// backslashes before it or, if it has none, an even number; or the end.
+// backslashes before it or, if it has none, an even number; or that closes the text
+// around it, which has fewer; or the end.
 func closing(text, opening string) int {
 	slashes := len(opening) - 1
 	run := 0
@@ -116,8 +158,8 @@ func closing(text, opening string) int {
 		case text[i] == '\\':
 			run++
 			continue
-		case text[i] == opening[slashes] && (run == slashes || slashes == 0 && run%2 == 0):
-			return i - slashes
+		case text[i] == opening[slashes] && (run <= slashes || slashes == 0 && run%2 == 0):
+			return i - min(run, slashes)
 		}
 		run = 0
 	}

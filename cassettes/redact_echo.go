@@ -61,10 +61,10 @@ func (s *secrets) addPair(pair string) {
 		return
 	}
 	s.add(pair)
-	if password == "" {
-		password = user
-	}
 	s.add(password)
+	if password == "" || looksRandom(user) {
+		s.add(user)
+	}
 }
 
 // inBase64 is what base64 has for sure of a text that begins shift bytes behind a
@@ -90,7 +90,7 @@ func (s *secrets) named(o *Options, l *leaf) (spans []span) {
 			continue
 		}
 		if strings.EqualFold(strings.TrimSpace(scheme(l.text[:p.to])), "basic") {
-			if pair, err := base64.StdEncoding.DecodeString(plain); err == nil {
+			if pair, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(plain, "=")); err == nil {
 				s.addPair(string(pair))
 			}
 		}

@@ -13,9 +13,15 @@ var (
 		"privatekey", "accesstoken", "apitoken", "authtoken", "bearertoken", "refreshtoken", "securitytoken", "sessiontoken", "idtoken", "clientassertion", "cookie",
 	)
 	// Of headers alone.
-	secretHeaderEnds = endingsOf("token", "functionskey", "cookie2")
+	secretHeaderEnds = endingsOf("token", "functionskey", "authkey", "applicationkey", "auth", "cookie2")
 	// Of queries and forms alone, and no longer name than this.
 	secretQueries = []string{"key", "token", "sig", "signature", "xamzsignature", "xamzcredential", "xgoogsignature", "xgoogcredential", "pwd", "auth", "jwt", "assertion"}
+
+	// Those that name harmless things, too, and so only what looks random: of headers,
+	// of JSON and other text, and of queries and forms.
+	halfSecretHeaderEnds = endingsOf("key", "signature")
+	halfSecretNames      = []string{"key", "token", "auth", "jwt", "sig", "pwd", "assertion"}
+	halfSecretQueries    = []string{"code"}
 )
 
 // endings are words by their last byte.
@@ -71,17 +77,49 @@ func (o *Options) isSecretName(k kind, name string) bool {
 	return k == kindField && slices.Contains(secretQueries, plain)
 }
 
+// isHalfSecretName reports whether what a name names is secret if it looks random.
+func (o *Options) isHalfSecretName(k kind, name string) bool {
+	plain := plainName(name)
+	switch {
+	case plain == "" || slices.Contains(opaqueMarks, plain) || hasName(o.Opaque, plain):
+		return false
+	case k == kindHeader || k == kindTrailer:
+		return halfSecretHeaderEnds.of(plain)
+	case k == kindField:
+		return slices.Contains(halfSecretQueries, plain)
+	}
+	return slices.Contains(halfSecretNames, plain)
+}
+
 // isSecret reports whether all of a text is secret.
-func (o *Options) isSecret(p *place) bool {
+func (o *Options) isSecret(p *place, text string) bool {
+	name := p.name
 	switch p.kind {
 	case kindHeader, kindTrailer, kindField:
-		return o.isSecretName(p.kind, p.name)
-	case kindBody:
-		return o.isSecretName(p.kind, p.field()) || leadsTo(o.Secret, p)
+	case kindBody, kindNumber:
+		name = p.field()
 	default:
 		return false
 	}
+	return o.isSecretName(p.kind, name) || p.at != nil && leadsTo(o.Secret, p) || o.isHalfSecretName(p.kind, name) && looksRandom(text[len(scheme(text)):])
 }
+
+// looksRandom reports whether a text is one word that is long enough to be looked for
+// everywhere, and in which letters and digits come in turns. Names, numbers, dates and
+// ids that providers make are none; what is in hexadecimal may be.
+func looksRandom(text string) bool {
+	word := strings.TrimRight(text, "=")
+	return len(word) >= leastEcho && wordLength(word) == len(word) && !isIDWord(word) && isMixed(word)
+}
+
+// isMixed reports whether letters and digits come in turns.
+func isMixed(text string) bool {
+	n := changes(text)
+	return n >= leastChanges && n*mostRun >= len(text)
+}
+
+// leastChanges is how often letters and digits change at least.
+const leastChanges = 4
 
 // part is a part of a text that is secret.
 type part struct {
@@ -92,7 +130,7 @@ type part struct {
 // secretParts are the parts of a text that its place or words in it call secret.
 func (o *Options) secretParts(l *leaf) []part {
 	if !l.secret {
-		return append(o.assigned(l), userinfo(l.text)...)
+		return slices.Concat(o.assigned(l), o.elements(l.text), userinfo(l.text))
 	}
 	switch plainName(l.name) {
 	case "cookie", "cookie2":

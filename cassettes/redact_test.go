@@ -57,6 +57,17 @@ func TestRedacted(t *testing.T) {
 		{name: "logprobs", in: `{"token":"Hello there","logprob":-1}`, out: `{"token":"Hello there","logprob":-1}`},
 		{name: "short", in: `{"password":"abc","a":"abc"}`, out: `{"password":"` + Mark("abc") + `","a":"abc"}`},
 		{name: "scheme in JSON", in: `{"headers":{"Authorization":"Bearer ` + secret + `"}}`, out: `{"headers":{"Authorization":"Bearer MARK"}}`},
+		{name: "random under a harmless name", in: `{"key":"` + secret + `","token":["` + secret + `"],"value":"x"}, token=` + secret + ` key: "` + secret + `"`, out: `{"key":"MARK","token":["MARK"],"value":"x"}, token=MARK key: "MARK"`},
+		{name: "harmless under these names", in: `{"key":"ArrowUp","a":{"key":"PROJ-12345"},"b":{"key":"report_v2_2024.pdf"},"c":{"token":"gpt4o-mini"},"d":{"key":"toolu_01A2b3C4d5"},"token":12345678}`, out: `{"key":"ArrowUp","a":{"key":"PROJ-12345"},"b":{"key":"report_v2_2024.pdf"},"c":{"token":"gpt4o-mini"},"d":{"key":"toolu_01A2b3C4d5"},"token":12345678}`},
+		{name: "random in a header", header: "X-Key: 9f86d081884c7d659a2feaa0c55ad015", headerOut: "X-Key: " + Mark("9f86d081884c7d659a2feaa0c55ad015")},
+		{name: "random signature", header: "X-Signature: " + secret, headerOut: "X-Signature: MARK"},
+		{name: "harmless header", header: "Surrogate-Key: homepage", headerOut: "Surrogate-Key: homepage"},
+		{name: "key of an attempt", header: "Idempotency-Key: " + secret, headerOut: "Idempotency-Key: " + secret},
+		{name: "code", inURL: "https://a.b/?code=" + url.QueryEscape(secret) + "&key=1", outURL: "https://a.b/?code=URLMARK&key=" + urlMark(Mark("1"))},
+		{name: "harmless code", inURL: "https://a.b/?code=iso-8859-1", outURL: "https://a.b/?code=iso-8859-1"},
+		{name: "numbers", in: `{"password":1234567890,"a":[-12,1234567890,12345678901,1.5e300],"secret":1}`, out: `{"password":"` + Mark("1234567890") + `","a":[-12,"` + Mark("1234567890") + `","` + Mark("1234567890") + `1",1.5e300],"secret":1}`},
+		{name: "user", header: "Authorization: Basic " + inBytes("s3cretS3cret9:pw"), headerOut: "Authorization: Basic " + Mark(inBytes("s3cretS3cret9:pw")), in: "no user s3cretS3cret9, username", out: "no user " + Mark("s3cretS3cret9") + ", username"},
+		{name: "value", in: `{"name":"a","value":"` + secret + `"}`, out: `{"name":"a","value":"` + secret + `"}`},
 		{name: "name", in: `{"password":"` + secret + `","` + secret + `":1}`, out: `{"password":"MARK","MARK":1}`},
 		{name: "prose", in: "password: required. The secret: none. authorization=Bearer", out: "password: required. The secret: none. authorization=Bearer"},
 		{name: "words", in: "export MY_API_KEY=" + secret + "; Authorization: Bearer " + secret + "\napi_key : '" + secret + "'", out: "export MY_API_KEY=MARK; Authorization: Bearer MARK\napi_key : 'MARK'"},
@@ -164,6 +175,7 @@ func FuzzRedact(f *testing.F) {
 		f.Add(0, x.header, x.body)
 		f.Add(1, x.gotHeader, x.gotBody)
 	}
+	f.Add(0, "", "{\"\":\"\\bpasswd\\\":\\\"\x84\"}") // no UTF-8
 	kinds := []string{"application/json", "text/event-stream", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=xyz", "application/vnd.amazon.eventstream", ""}
 	f.Fuzz(func(t *testing.T, kind int, header, body string) {
 		h := headerOf(header)

@@ -2,6 +2,7 @@ package cassettes
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -64,20 +65,41 @@ func secretError(file string, suspects []Suspect) *SecretError {
 // keys and tokens in the forms that are known, private keys, and words of 32 characters
 // or more that seem to be random. Signatures of thoughts, media, ids, hashes and the like
 // are none, by their names and those of Opaque; there only what begins like a known key
-// counts. A body whose Content-Encoding cannot be undone is suspect.
+// counts. A body whose Content-Encoding cannot be undone is suspect. The lane, the method
+// and the names of headers, which are not redacted, are looked at, too.
 func (o *Options) Suspects(x *Interaction) []Suspect {
 	s := scan{o: o, request: veiled(x.Request.Method + " " + x.Request.URL)}
 	plain := *x
 	plain.Request.Body = s.plain("request", x.Request.Header, x.Request.Body)
 	plain.Response.Body = s.plain("response", x.Response.Header, x.Response.Body)
 	leaves, _ := o.leaves(&plain)
-	for i := range leaves {
-		s.leaf(&leaves[i])
+	for _, list := range [][]leaf{fixed(x), leaves} {
+		for i := range list {
+			s.leaf(&list[i])
+		}
 	}
 	for _, g := range groupsOf(leaves) {
 		s.group(leaves, g)
 	}
 	return s.found
+}
+
+// fixed are the texts of an interaction that are not redacted.
+func fixed(x *Interaction) []leaf {
+	list := []leaf{
+		{place: place{part: "request", kind: kindLane}, text: x.Lane},
+		{place: place{part: "request", kind: kindMethod}, text: x.Request.Method},
+	}
+	add := func(part string, h http.Header) {
+		for _, name := range slices.Sorted(maps.Keys(h)) {
+			list = append(list, leaf{place: place{part: part, kind: kindHeader}, text: name})
+		}
+	}
+	add("request", x.Request.Header)
+	add("request", x.Request.Trailer)
+	add("response", x.Response.Header)
+	add("response", x.Response.Trailer)
+	return list
 }
 
 // scan looks for secrets in an interaction.
@@ -104,7 +126,7 @@ func veiled(text string) string {
 func (s *scan) plain(part string, h http.Header, body []byte) []byte {
 	c := decode(h, body)
 	if c.left != "" {
-		s.add(&place{part: part, kind: kindBody}, fmt.Sprintf("its encoding, %s, cannot be undone to look into it: %s", strings.ToLower(h.Get("Content-Encoding")), c.left), "")
+		s.add(&place{part: part, kind: kindBody}, fmt.Sprintf("its encoding, %s, cannot be undone to look into it: %s", encodingOf(h), c.left), "")
 	}
 	return c.plain
 }

@@ -14,7 +14,7 @@ var (
 	// Fingerprints, places in lists, and what only fills up.
 	opaqueMarks = []string{
 		"systemfingerprint", "etag", "hash", "digest", "sha256", "checksum", "nonce", "obfuscation", "p", "cfray", "traceparent", "tracestate", "reportto", "nel",
-		"nextpagetoken", "pagetoken", "turntoken", "cursor", "after", "before", "openaiorganization", "openaiproject", "contentsecuritypolicy", "useragent", "boundary",
+		"nextpagetoken", "pagetoken", "turntoken", "cursor", "after", "before", "openaiorganization", "openaiproject", "contentsecuritypolicy", "useragent", "boundary", "idempotencykey", "secwebsocketkey",
 	}
 )
 

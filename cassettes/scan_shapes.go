@@ -127,16 +127,13 @@ const (
 // hexadecimal.
 func isRandom(word string) bool {
 	var count [256]int
-	changes, hex := 0, true
+	hex := true
 	for i := range len(word) {
 		c := word[i]
 		count[c]++
 		hex = hex && (isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' || c == '-')
-		if i > 0 && isLetter(c) && isDigit(word[i-1]) || i > 0 && isDigit(c) && isLetter(word[i-1]) {
-			changes++
-		}
 	}
-	if hex || float64(changes)*mostRun < float64(len(word)) || count['/']*leastSlash > len(word) {
+	if hex || changes(word)*mostRun < len(word) || count['/']*leastSlash > len(word) {
 		return false
 	}
 	entropy := 0.0
@@ -147,6 +144,16 @@ func isRandom(word string) bool {
 		}
 	}
 	return entropy >= leastEntropy
+}
+
+// changes is how often letters and digits change in a word.
+func changes(word string) (n int) {
+	for i := 1; i < len(word); i++ {
+		if isLetter(word[i]) && isDigit(word[i-1]) || isDigit(word[i]) && isLetter(word[i-1]) {
+			n++
+		}
+	}
+	return n
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

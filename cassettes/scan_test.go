@@ -104,6 +104,7 @@ func TestSuspects(t *testing.T) {
 		want                    []string // place and what
 	}{
 		{name: "header", header: "X-Foo: " + random, want: []string{"header X-Foo: a random word"}},
+		{name: "name of a header", header: "X-" + key + ": 1", want: []string{"header: a random word"}},
 		{name: "opaque header", header: "X-Request-Id: " + random},
 		{name: "own header", header: "X-Foo: " + random, opaque: []string{"x-foo"}},
 		{name: "member", body: `{"a":[{"b":"` + random + `"}]}`, want: []string{"body /a/0/b: a random word"}},
@@ -124,6 +125,9 @@ func TestSuspects(t *testing.T) {
 		{name: "no body in brotli", header: "Content-Encoding: br"},
 		{name: "not gzip", header: "Content-Encoding: gzip", body: "x", want: []string{"body: its encoding, gzip, cannot be undone to look into it: the body is in another one"}},
 		{name: "not deflate", header: "Content-Encoding: Deflate", body: "x", want: []string{"body: its encoding, deflate, cannot be undone to look into it: the body is in another one"}},
+		{name: "two encodings", header: "Content-Encoding: gzip, BR", body: "x", want: []string{"body: its encoding, gzip, br, cannot be undone to look into it: have it sent in gzip or deflate or identity"}},
+		{name: "behind gzip", header: "Content-Encoding: gzip", body: gzipped("x") + "y", want: []string{"body: its encoding, gzip, cannot be undone to look into it: something else is in it, or behind it"}},
+		{name: "behind deflate", header: "Content-Encoding: deflate", body: deflated("x") + "y", want: []string{"body: its encoding, deflate, cannot be undone to look into it: something else is in it, or behind it"}},
 		{name: "identity", header: "Content-Encoding: identity", body: "x"},
 		{name: "a bomb", header: "Content-Encoding: x-gzip", body: bomb(), want: []string{"body: its encoding, x-gzip, cannot be undone to look into it: it has more than 32 MiB"}},
 	} {

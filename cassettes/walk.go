@@ -43,6 +43,9 @@ const (
 	kindName    kind = "name"  // of a member in JSON
 	kindLine    kind = "line"  // of an event, beside its data
 	kindBody    kind = "body"
+	kindNumber  kind = "number" // in JSON
+	kindLane    kind = "lane"
+	kindMethod  kind = "method"
 )
 
 // String says where in a request or a response the text is.
@@ -79,10 +82,13 @@ func (p *place) path() (path []string) {
 }
 
 // field is the name that tells what a text is: that of its member, or of the array it
-// is in.
+// is in. A member that is called value is what the one around it is.
 func (p *place) field() string {
-	name := p.name
-	for f := p.at; f != nil && f.kind == '['; f = f.up {
+	name, f := p.name, p.at
+	if f != nil && f.name != "" && name == "value" {
+		name, f = f.name, f.up
+	}
+	for ; f != nil && f.kind == '['; f = f.up {
 		name = f.name
 	}
 	return name
@@ -108,7 +114,7 @@ func (w *walker) request(r *Request) {
 	w.part = "request"
 	r.URL = w.leaf(place{kind: kindURL}, r.URL, false)
 	w.header(kindHeader, r.Header)
-	r.Body = w.body(r.Header.Get("Content-Type"), r.Body)
+	r.Body = w.body(r.Header, r.Body)
 	w.header(kindTrailer, r.Trailer)
 }
 
@@ -116,7 +122,7 @@ func (w *walker) response(r *Response) {
 	w.part = "response"
 	r.Reason = w.leaf(place{kind: kindReason}, r.Reason, false)
 	w.header(kindHeader, r.Header)
-	r.Body = w.body(r.Header.Get("Content-Type"), r.Body)
+	r.Body = w.body(r.Header, r.Body)
 	w.header(kindTrailer, r.Trailer)
 	r.Failure = w.leaf(place{kind: kindFailure}, r.Failure, false)
 }
@@ -150,7 +156,7 @@ func (w *walker) node(n node) *node {
 
 // text visits a text, or what is in it if it is JSON, or JSON in base64.
 func (w *walker) text(p place, text string) string {
-	if w.o.isSecret(&p) {
+	if w.o.isSecret(&p, text) {
 		return w.leaf(p, text, true)
 	}
 	if isObject(text) {

@@ -2,7 +2,9 @@ package cassettes
 
 import (
 	"bytes"
+	"iter"
 	"mime"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -10,7 +12,7 @@ import (
 )
 
 // body visits the texts in a body.
-func (w *walker) body(contentType string, body []byte) []byte {
+func (w *walker) body(h http.Header, body []byte) []byte {
 	if w.skip != nil {
 		if n := w.skip(); n > 0 {
 			w.seen += n
@@ -19,12 +21,12 @@ func (w *walker) body(contentType string, body []byte) []byte {
 	}
 	first := w.seen
 	defer func() { w.bodies = append(w.bodies, w.seen-first) }()
-	kind, boundary := mediaType(contentType)
+	kind, boundary := mediaType(strings.Join(valuesOf(h, "Content-Type"), ","))
 	text := jsonio.View(body)
 	var now string
 	switch {
 	case kind == "text/event-stream":
-		now = w.events(body)
+		now = w.events(text)
 	case kind == urlencoded && !beginsJSON(text):
 		now = w.form(text)
 	case kind == "application/vnd.amazon.eventstream":
@@ -48,15 +50,44 @@ func (w *walker) document(text string) string {
 }
 
 // events visits the texts in a stream of events.
-func (w *walker) events(body []byte) string {
+func (w *walker) events(text string) string {
 	var out strings.Builder
-	for i, ev := range splitEvents(body, newlineOf(body)) {
-		w.event = i + 1
-		w.eventText(&out, jsonio.View(ev))
+	from, to := 0, 0
+	for line := range eventLines(text) {
+		to += len(line)
+		if to < len(text) && strings.Trim(line, "\r\n") != "" {
+			continue
+		}
+		w.event++
+		w.eventText(&out, text[from:to])
+		from = to
 	}
 	w.event = 0
 	return out.String()
 }
+
+// eventLines are the lines of a stream of events with their ends, which need not be the
+// same.
+func eventLines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			n := len(text)
+			if i := strings.IndexAny(text, "\r\n"); i >= 0 {
+				n = i + 1
+				if strings.HasPrefix(text[i:], "\r\n") {
+					n++
+				}
+			}
+			if !yield(text[:n]) {
+				return
+			}
+			text = text[n:]
+		}
+	}
+}
+
+// byteOrder may stand before the first event.
+const byteOrder = "\uFEFF"
 
 // eventText visits the texts in an event: those in its data, whose lines belong
 // together, and its other lines.
@@ -64,10 +95,10 @@ func (w *walker) eventText(out *strings.Builder, event string) {
 	type line struct{ field, text, end string }
 	var lines []line
 	var data []string
-	for text := range strings.Lines(event) {
+	for text := range eventLines(event) {
 		l := line{text: strings.TrimRight(text, "\r\n")}
 		l.end = text[len(l.text):]
-		if rest, ok := strings.CutPrefix(l.text, "data:"); ok {
+		if rest, ok := strings.CutPrefix(strings.TrimPrefix(l.text, byteOrder), "data:"); ok {
 			l.text = strings.TrimPrefix(rest, " ")
 			l.field = text[:len(text)-len(l.end)-len(l.text)]
 			data = append(data, l.text)
@@ -90,7 +121,7 @@ func (w *walker) eventText(out *strings.Builder, event string) {
 
 // lines visits the texts in lines of JSON, or else a text.
 func (w *walker) lines(text string) string {
-	if first, _, _ := strings.Cut(text, "\n"); !isObject(first) {
+	if first, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n"); !isObject(first) {
 		return w.document(text)
 	}
 	var out strings.Builder
@@ -111,7 +142,7 @@ func (w *walker) form(text string) string {
 		plain, err := url.QueryUnescape(value)
 		field, failed := url.QueryUnescape(name)
 		at := place{kind: kindField, name: field}
-		if err != nil || failed != nil || strings.ContainsAny(pair, " \"\n") && !w.o.isSecret(&at) {
+		if err != nil || failed != nil || strings.ContainsAny(pair, " \"\n") && !w.o.isSecret(&at, plain) {
 			pairs[i] = w.leaf(place{kind: kindField}, pair, false)
 			continue
 		}
@@ -133,15 +164,16 @@ func (w *walker) form(text string) string {
 func (w *walker) parts(text, boundary string) string {
 	parts := strings.Split(text, boundary)
 	for i, part := range parts {
-		head, value, found := strings.Cut(part, "\r\n\r\n")
+		newline := newlineOf([]byte(part))
+		head, value, found := strings.Cut(part, newline+newline)
 		if !found {
 			parts[i] = w.leaf(place{kind: kindBody}, part, false)
 			continue
 		}
-		value, end := strings.CutSuffix(value, "\r\n")
-		now := w.leaf(place{kind: kindBody}, head, false) + "\r\n\r\n" + w.text(place{kind: kindField, name: partName(head)}, value)
+		value, end := strings.CutSuffix(value, newline)
+		now := w.leaf(place{kind: kindBody}, head, false) + newline + newline + w.text(place{kind: kindField, name: partName(head)}, value)
 		if end {
-			now += "\r\n"
+			now += newline
 		}
 		parts[i] = now
 	}
@@ -160,7 +192,7 @@ func partName(head string) string {
 	return ""
 }
 
-// newlineOf is what ends the lines of a stream of events.
+// newlineOf is what ends the lines of a stream of events, or of the head of a part.
 func newlineOf(events []byte) string {
 	if bytes.Contains(events, []byte("\r\n\r\n")) {
 		return "\r\n"

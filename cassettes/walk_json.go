@@ -29,7 +29,8 @@ func (n *node) child() string {
 	return n.key
 }
 
-// json visits the texts in JSON, which is valid, and the names of its members.
+// json visits the texts in JSON, which is valid, the names of its members, and numbers
+// that may be secret.
 func (w *walker) json(text string, f *node) string {
 	var out strings.Builder
 	done := 0
@@ -53,10 +54,17 @@ func (w *walker) json(text string, f *node) string {
 				done = end
 			}
 			i = end - 1
-		default:
-			if '0' <= c && c <= '9' && strings.HasSuffix(f.key, "index") {
-				f.index += string(c)
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			was := text[i : i+numberLength(text[i:])]
+			if strings.HasSuffix(f.key, "index") {
+				f.index += was
 			}
+			if now := w.number(f, was); now != was {
+				out.WriteString(text[done:i])
+				out.Write(jsonio.AppendString(nil, now))
+				done = i + len(was)
+			}
+			i += len(was) - 1
 		}
 	}
 	if done == 0 {
@@ -73,6 +81,31 @@ func (w *walker) string(f *node, text string) string {
 		return w.leaf(place{kind: kindName, at: f}, text, false)
 	}
 	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
+}
+
+// leastNumber is how long a number is that its name makes a secret: flags and counts are
+// shorter.
+const leastNumber = 4
+
+// number visits a number that its name makes a secret, or that may be one that is
+// redacted elsewhere.
+func (w *walker) number(f *node, text string) string {
+	p := place{kind: kindNumber, name: f.child(), at: f}
+	secret := len(text) >= leastNumber && w.o.isSecret(&p, text)
+	if !secret && (len(text) < leastEcho || strings.ContainsAny(text, ".eE")) {
+		return text
+	}
+	return w.leaf(p, text, secret)
+}
+
+// numberLength is how long the number is that a text begins with.
+func numberLength(text string) int {
+	for i := range len(text) {
+		if c := text[i]; !isDigit(c) && strings.IndexByte("+-.eE", c) < 0 {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // unquoted is what a string of JSON says.
