@@ -17,6 +17,8 @@ type Case struct {
 	ID       string `json:"id"`
 	Protocol string `json:"protocol"`
 	Streamed bool   `json:"streamed"`
+	// Input is what the model is asked; empty is a question for the weather.
+	Input string `json:"input,omitempty"`
 	// Env is put into the program's environment, where the libraries look for base
 	// URLs and keys (see wire.Env).
 	Env map[string]string `json:"env"`
