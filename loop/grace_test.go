@@ -118,6 +118,30 @@ func TestEntryAfterTheResult(t *testing.T) {
 	}
 }
 
+// It runs nothing while the calls of the next step are under way either.
+func TestEntryInTheNextStep(t *testing.T) {
+	entered := 0
+	var earlier func() (loop.Output, error)
+	p := policy("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+		return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+			if earlier == nil {
+				earlier = func() (loop.Output, error) { return next(ctx, call) }
+				return loop.TextOutput("mine"), nil
+			}
+			if out, err := earlier(); err == nil {
+				t.Errorf("the tool was run for a call of the step before, and gave %v", out)
+			}
+			return next(ctx, call)
+		}
+	}})
+	res, err := held(t, "next step", model(calls("a"), calls("a"), text("done")), loop.Config{
+		Policies: []loop.Policy{p}, Tools: []loop.Tool{tool("a", func(context.Context) (string, error) { entered++; return "own", nil })},
+	})
+	if diff := cmp.Diff([]string{"mine", "own"}, resultTexts(res.Messages)); diff != "" || entered != 1 || err != nil {
+		t.Errorf("entered %d times, %v; results (-want +got):\n%s", entered, err, diff)
+	}
+}
+
 // What a call goes on to do after it was abandoned touches nothing that the run
 // goes on to use; the race detector tells.
 func TestAbandonedCallsShareNothing(t *testing.T) {
