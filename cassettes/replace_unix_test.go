@@ -22,16 +22,17 @@ func TestReplaceFails(t *testing.T) {
 	if err := cassettes.Replace(path, []byte("old")); err != nil {
 		t.Fatal(err)
 	}
+	// The log that go test keeps has to go on below the limit.
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
 	var was syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1000, Max: was.Max}); err != nil {
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: was.Max}); err != nil {
 		t.Fatal(err)
 	}
-	err := cassettes.Replace(path, []byte(strings.Repeat("new\n", 1000)))
+	err := cassettes.Replace(path, []byte(strings.Repeat("new\n", 1<<19)))
 	if failed := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); failed != nil {
 		t.Fatal(failed)
 	}
