@@ -46,7 +46,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 		}
 	case Record:
 		c.flying = map[*recording]bool{}
-		c.head = Head{Recorded: c.opts.now(), By: c.opts.By, Match: c.opts.matching().name(), Upstreams: c.opts.Upstreams}
+		c.head, _ = c.opts.ScrubbedHead(Head{Recorded: c.opts.now(), By: c.opts.By, Match: c.opts.matching().name(), Upstreams: c.opts.Upstreams})
 		c.journal, err = createJournal(path, c.head)
 	case Passthrough:
 	default:

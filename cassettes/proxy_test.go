@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -122,6 +123,50 @@ func TestProxyUpstreams(t *testing.T) {
 		c := open(t, filepath.Join(t.TempDir(), "u.tape"), cassettes.Options{Mode: cassettes.Passthrough, Upstreams: bad})
 		if _, err := cassettes.NewProxy(c, nil); err == nil {
 			t.Errorf("%v is taken", bad)
+		}
+	}
+}
+
+// What is secret in the URL of a server, or in what recorded it, is not recorded, and a
+// replay does not need it.
+func TestProxyHeadSecrets(t *testing.T) {
+	const secret = "Sup3rS3cretPw"
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "answer of "+r.URL.Path)
+	}))
+	defer upstream.Close()
+	path := filepath.Join(t.TempDir(), "a.tape")
+	to := strings.Replace(upstream.URL, "://", "://me:"+secret+"@", 1) + "/v1"
+	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, By: "agent --api-key=" + secret, Upstreams: map[string]string{"up": to}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal, err := os.ReadFile(path + cassettes.JournalEnd)
+	if err != nil || strings.Contains(string(journal), secret) {
+		t.Errorf("the journal is %q, %v", journal, err)
+	}
+	const want = "200 answer of /v1/x"
+	if got := asked(t, proxy(t, c), "/up/x", func() {}); got != want {
+		t.Errorf("recorded: %s", got)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(text), secret) || !strings.Contains(string(text), "\nupstream up http://%5Bredacted") {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+	upstream.Close()
+	for _, to := range []map[string]string{nil, {"up": to}} {
+		play, err := cassettes.Open(path, &cassettes.Options{Upstreams: to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := asked(t, proxy(t, play), "/up/x", func() {}); got != want {
+			t.Errorf("replayed: %s", got)
+		}
+		if err := play.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

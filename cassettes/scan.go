@@ -29,7 +29,10 @@ type Suspect struct {
 }
 
 func (s Suspect) String() string {
-	text := fmt.Sprintf("%s, %s, %s: %s", s.Request, s.Part, s.Place, s.What)
+	text := fmt.Sprintf("%s, %s: %s", s.Part, s.Place, s.What)
+	if s.Request != "" {
+		text = s.Request + ", " + text
+	}
 	if s.Length > 0 {
 		text += fmt.Sprintf(" (%s…, %d bytes)", s.Begins, s.Length)
 	}

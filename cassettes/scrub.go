@@ -1,5 +1,10 @@
 package cassettes
 
+import (
+	"maps"
+	"slices"
+)
+
 // Scrubbed is for what was recorded without Redacted. It returns a copy without what
 // Redacted takes out and without the keys and tokens that Suspects knows by their form,
 // and the places where these stood; what Redact of the options takes out is not told.
@@ -16,6 +21,33 @@ func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []Suspect)
 			Request: clean.Request.Method + " " + clean.Request.URL, Part: l.part,
 			Place: replaced(place, found.found.echoes(place)), What: "a secret",
 		})
+	}
+	return clean, taken
+}
+
+// ScrubbedHead is Scrubbed of what a cassette says of itself: of what recorded it, and of
+// the URLs of the servers.
+func (o *Options) ScrubbedHead(h Head) (clean Head, taken []Suspect) {
+	names := slices.Sorted(maps.Keys(h.Upstreams))
+	r := &redaction{leaves: []leaf{{place: place{part: "head", kind: kindBy}, text: h.By}}, spans: map[int][]span{}}
+	for _, name := range names {
+		r.leaves = append(r.leaves, leaf{place: place{part: "head", kind: kindURL, name: name}, text: h.Upstreams[name]})
+	}
+	r.find(o, true)
+	clean = h
+	clean.Upstreams = maps.Clone(h.Upstreams)
+	for i := range r.leaves {
+		l := &r.leaves[i]
+		text := replaced(l.text, r.spans[i])
+		switch {
+		case text == l.text:
+			continue
+		case i == 0:
+			clean.By = text
+		default:
+			clean.Upstreams[l.name] = text
+		}
+		taken = append(taken, Suspect{Part: l.part, Place: l.place.String(), What: "a secret"})
 	}
 	return clean, taken
 }

@@ -76,6 +76,29 @@ func TestScrubbedLeaves(t *testing.T) {
 	}
 }
 
+// So are secrets in the head, from which nothing else changes.
+func TestScrubbedHead(t *testing.T) {
+	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), letters+digits, 40)
+	var o Options
+	was := Head{Match: "1", By: "me " + key, Upstreams: map[string]string{"a": "https://a.example/v1?api-key=abc&v=1", "b": "https://u:pw123456@b.example", "c": "http://c.example"}}
+	clean, taken := o.ScrubbedHead(was)
+	want := Head{Match: "1", By: "me " + Mark(key), Upstreams: map[string]string{
+		"a": "https://a.example/v1?api-key=" + urlMark(Mark("abc")) + "&v=1", "b": "https://" + urlMark(Mark("u:pw123456")) + "@b.example", "c": "http://c.example",
+	}}
+	if diff := cmp.Diff(want, clean); diff != "" {
+		t.Errorf("the head (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("[head, by: a secret head, URL a: a secret head, URL b: a secret]", fmt.Sprint(taken)); diff != "" {
+		t.Errorf("taken out (-want +got):\n%s", diff)
+	}
+	if was.Upstreams["a"] == clean.Upstreams["a"] {
+		t.Error("the head that was given changed")
+	}
+	if again, more := o.ScrubbedHead(clean); more != nil || !cmp.Equal(again, clean) {
+		t.Errorf("scrubbed twice, %v was taken out: %v", more, again)
+	}
+}
+
 // scrubs holds what is scrubbed, and returns what was taken out.
 func scrubs(t *testing.T, x *Interaction, secret string) []Suspect {
 	t.Helper()

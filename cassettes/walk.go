@@ -21,7 +21,7 @@ type leaf struct {
 
 // place is where a text stands.
 type place struct {
-	part  string // request or response
+	part  string // request, response or head
 	kind  kind
 	event int // from 1; 0 if it is in none
 	// name is that of the header, of the field of a form, or of the member of an
@@ -46,6 +46,7 @@ const (
 	kindNumber  kind = "number" // in JSON
 	kindLane    kind = "lane"
 	kindMethod  kind = "method"
+	kindBy      kind = "by" // in the head of a cassette
 )
 
 // String says where in a request or a response the text is.

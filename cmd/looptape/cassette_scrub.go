@@ -71,7 +71,10 @@ func (v *scrubber) file(name string) (left bool, err error) {
 		return false, fmt.Errorf("%s: it was not closed, and so it is not changed; looptape cassette convert makes a cassette of it, without secrets", name)
 	}
 	list := slices.Clone(rec.Interactions)
-	var taken, suspects []string
+	var suspects []string
+	head, found := v.opts.ScrubbedHead(rec.Head)
+	rec.Head = head
+	taken := numbered(0, found)
 	for i, x := range list {
 		clean, found := v.opts.Scrubbed(x)
 		if len(found) > 0 {

@@ -211,6 +211,11 @@ func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool)
 	if broken, ok := errors.AsType[*cassettes.BrokenError](rec.Broken); ok {
 		v.add(finding{File: name, Kind: kindJournal, Message: fmt.Sprintf("the recording was not closed; whole: %s, lost behind: %s", count(broken.Whole, "interaction"), count(broken.Lost, "byte"))})
 	}
+	_, found := v.opts.ScrubbedHead(rec.Head)
+	for _, s := range found {
+		secrets = true
+		v.add(finding{File: name, Kind: kindSecret, Message: s.String()})
+	}
 	for i, x := range rec.Interactions {
 		clean, found := v.opts.Scrubbed(x)
 		for _, s := range append(found, v.opts.Suspects(clean)...) {

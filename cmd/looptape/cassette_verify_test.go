@@ -50,6 +50,25 @@ func TestVerifyStale(t *testing.T) {
 	}
 }
 
+// A secret in the head is found, and taken out.
+func TestVerifyHead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.tape")
+	if err := os.WriteFile(file, cassettes.Encode(cassettes.Head{Upstreams: map[string]string{"a": "https://me:password@a.example"}}, nil, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]finding{{{File: file, Kind: kindSecret, Message: "head, URL a: a secret"}}, nil} {
+		w, out, errs := atTerminal(nil)
+		v := verifier{w: w}
+		v.path(file)
+		if diff := cmp.Diff(want, v.Findings); diff != "" {
+			t.Errorf("findings (-want +got):\n%s", diff)
+		}
+		if got := execute([]string{"cassette", "scrub", file}, w); got != statusHeld {
+			t.Errorf("exit status %d: %s%s", got, out, errs)
+		}
+	}
+}
+
 // A cassette that is being recorded is neither sealed nor scrubbed.
 func TestCassetteBusy(t *testing.T) {
 	whole := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{{
