@@ -1,8 +1,10 @@
 package cassettes
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"net/http"
 	"net/url"
@@ -28,13 +30,14 @@ import (
 //	<
 //	< …
 //	<! ENDING FAILURE        if the answer did not come to its end
-//	--- > FORM LENGTH CRC < FORM LENGTH CRC [WORD…] key KEY
+//	--- > FORM LENGTH CRC < FORM LENGTH CRC [WORD…] head CRC key KEY
 //
 // The words are chunked, uncompressed, and pieces with the parts of the response's
-// body, if its form does not tell them.
+// body, if its form does not tell them. The head is what headSum takes.
 
 // appendInteraction writes an interaction with its number and its key.
 func appendInteraction(dst []byte, n int, x *Interaction, key string) []byte {
+	from := len(dst)
 	dst = appendTitle(dst, n, x)
 	dst = appendHeader(dst, ">", x.Request.Header)
 	dst = appendHeader(dst, ">>", x.Request.Trailer)
@@ -56,6 +59,7 @@ func appendInteraction(dst []byte, n int, x *Interaction, key string) []byte {
 		}
 		dst = append(dst, '\n')
 	}
+	head := headSum(dst[from:])
 	dst = appendMark(append(dst, "--- > "...), sent, x.Request.Body)
 	dst = appendMark(append(dst, " < "...), got, r.Body)
 	if r.Chunked {
@@ -67,7 +71,24 @@ func appendInteraction(dst []byte, n int, x *Interaction, key string) []byte {
 	if got != formEvents && got != formEventsCRLF && len(r.Pieces) > 0 {
 		dst = appendPieces(append(dst, " pieces "...), r.Pieces)
 	}
-	return append(append(append(dst, " key "...), key...), '\n')
+	return append(append(append(fmt.Appendf(dst, " head %08x", head), " key "...), key...), '\n')
+}
+
+// headSum is the checksum of the lines of an interaction without its number, the bodies,
+// the last line and the ends of lines.
+func headSum(text []byte) (sum uint32) {
+	b := &block{rest: text}
+	_, line, _ := bytes.Cut(b.next()[len("=== "):], []byte(" "))
+	for {
+		sum = crc32.Update(sum, castagnoli, line)
+		if len(line) == 1 {
+			b.lines(line[0]) // a body
+		}
+		if len(b.rest) == 0 || b.begins("--- ") {
+			return sum
+		}
+		line = b.next()
+	}
 }
 
 func appendTitle(dst []byte, n int, x *Interaction) []byte {

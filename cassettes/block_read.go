@@ -240,6 +240,7 @@ type marks struct {
 	sent, got             mark
 	chunked, uncompressed bool
 	pieces                []Piece
+	head                  string // a checksum; empty if it is not told
 	key                   string
 }
 
@@ -262,6 +263,9 @@ func readMarks(line []byte) (m marks, err error) {
 			m.uncompressed = true
 		case words[0] == "pieces" && len(words) > 1:
 			m.pieces, err = readPieces(words[1], m.got.length)
+			words = words[1:]
+		case words[0] == "head" && len(words) > 1:
+			m.head = words[1]
 			words = words[1:]
 		case words[0] == "key" && len(words) > 1:
 			m.key = words[1]

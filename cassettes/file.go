@@ -179,23 +179,30 @@ func (f *File) head() (line int, err error) {
 
 // sealed checks the last line, and returns how many interactions there are by it.
 func (f *File) sealed() (n int, err error) {
-	i := bytes.LastIndex(f.text, []byte("\n"+foot)) + 1
-	if i == 0 {
-		return 0, ErrCut
-	}
-	words := strings.Split(string(f.text[i:]), " ")
-	if len(words) != 6 || words[4] != "crc" || !strings.HasSuffix(words[5], "\n") {
-		return 0, ErrCut
-	}
-	n, err = strconv.Atoi(words[2])
+	n, crc, err := f.foot()
 	if err != nil {
-		return 0, ErrChanged
+		return 0, err
 	}
-	body := f.text[:len(f.text)-len("crc ")-len(words[5])]
-	if words[5] != fmt.Sprintf("%08x\n", checksum(body)) {
+	if body := f.text[:len(f.text)-len("crc ")-len(crc)]; crc != fmt.Sprintf("%08x\n", checksum(body)) {
 		return 0, ErrChanged
 	}
 	return n, nil
+}
+
+// foot reads the last line, with its end behind the checksum.
+func (f *File) foot() (n int, crc string, err error) {
+	i := bytes.LastIndex(f.text, []byte("\n"+foot)) + 1
+	if i == 0 {
+		return 0, "", ErrCut
+	}
+	words := strings.Split(string(f.text[i:]), " ")
+	if len(words) != 6 || words[4] != "crc" || !strings.HasSuffix(words[5], "\n") {
+		return 0, "", ErrCut
+	}
+	if n, err = strconv.Atoi(words[2]); err != nil {
+		return 0, "", ErrChanged
+	}
+	return n, words[5], nil
 }
 
 // damaged looks for the place where a file is not as it was written.
@@ -205,8 +212,18 @@ func (f *File) damaged(because error) (line int, err error) {
 		if _, err := f.read(i, false); err != nil {
 			return err.Line, fmt.Errorf("%w: %w", because, err.Err)
 		}
+		if f.headEdited(i) {
+			return f.wrong(i, &block{line: 1}, nil).Line, fmt.Errorf("%w: the title, a header or the ending is not the one that was written; see looptape cassette verify --reseal, or record again", because)
+		}
 	}
 	return bytes.Count(f.text, []byte("\n")), fmt.Errorf("%w; see looptape cassette verify --reseal, or record again", because)
+}
+
+// headEdited reports whether an interaction is not as it was written in what is not a body.
+func (f *File) headEdited(i int) bool {
+	text := f.text[f.entries[i].from:f.entries[i].to]
+	m, err := readMarks(lastLine(text))
+	return err == nil && m.head != "" && m.head != fmt.Sprintf("%08x", headSum(text))
 }
 
 // find finds the interactions, of which there are n.

@@ -1,6 +1,7 @@
 package cassettes_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -12,23 +13,40 @@ import (
 
 // A file that was edited is sealed again, and answers to what it says now.
 func TestReseal(t *testing.T) {
-	path := recorded(t, cassettes.Options{}, `{"prompt":"one"}`, `{"prompt":"two"}`)
+	path := recorded(t, cassettes.Options{}, `{"prompt":"one"}`, `{"prompt":"two"}`, `{"prompt":"three"}`, `{"prompt":"four"}`)
 	src, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(src)
+	from := func(n int) int { return strings.Index(text, fmt.Sprintf("=== %d ", n)) }
+	end := strings.Index(text, "=== end")
+	const other = "the head of the cassette, the last line of an interaction, or how a body is laid out"
 	for name, c := range map[string]struct {
 		old, edited string
 		changed     []string
 	}{
-		"nothing":     {"", "", nil},
-		"a request":   {`"one"`, `"number one"`, []string{"1 POST http://example.com/ -> 200 0s: the body of the request, now 23 bytes, 16 before"}},
-		"an answer":   {`< {"prompt":"two"}`, `< two{"prompt":"two"}`, []string{"2 POST http://example.com/ -> 200 0s: the body of the response, now 803 bytes, 800 before"}},
-		"layout":      {`> {"prompt": "one"}`, "> {\n>  \"prompt\":\n> \"one\"\n> }", []string{"lines that are not of a body, or how many interactions there are"}},
-		"a header":    {"> Content-Type: application/json", "> Content-Type: text/json", []string{"lines that are not of a body, or how many interactions there are"}},
-		"one is gone": {text[strings.Index(text, "=== 2"):strings.Index(text, "=== end")], "", []string{"lines that are not of a body, or how many interactions there are"}},
-		"no end":      {text[strings.Index(text, "=== end"):], "", []string{"lines that are not of a body, or how many interactions there are"}},
+		"nothing":        {"", "", nil},
+		"a request":      {`"one"`, `"number one"`, []string{"1 POST http://example.com/ -> 200 0s: the body of the request, now 23 bytes, 16 before"}},
+		"an answer":      {`< {"prompt":"two"}`, `< two{"prompt":"two"}`, []string{"2 POST http://example.com/ -> 200 0s: the body of the response, now 803 bytes, 800 before"}},
+		"layout":         {`> {"prompt": "one"}`, "> {\n>  \"prompt\":\n> \"one\"\n> }", []string{other}},
+		"the head":       {"\nmatch 1\n", "\n", []string{other}},
+		"a header":       {"> Content-Type: application/json", "> Content-Type: text/json", []string{"1 POST http://example.com/ -> 200 0s: the title, a header or the ending"}},
+		"a time":         {"-> 200 0s", "-> 200 1s", []string{"1 POST http://example.com/ -> 200 1s: the title, a header or the ending"}},
+		"a header alone": {"> Content-Type: application/json\n", "> Content-Type: application/json\n> X: y\n", []string{"1 POST http://example.com/ -> 200 0s: the title, a header or the ending"}},
+		"an ending":      {"--- >", "<! cut\n--- >", []string{"1 POST http://example.com/ -> 200 0s: the title, a header or the ending"}},
+		"a status":       {"< HTTP/1.1 200 OK", "< HTTP/1.1 418 I'm a teapot", []string{"1 POST http://example.com/ -> 200 0s: the status, now 418, 200 before; a header may be changed, too"}},
+		"the first":      {text[from(1):from(2)], "", []string{"interaction 1 is gone"}},
+		"the second":     {text[from(2):from(3)], "", []string{"interaction 2 is gone"}},
+		"some":           {text[from(2):from(4)], "", []string{"interactions 2 to 3 are gone"}},
+		"the last":       {text[from(4):end], "", []string{"interaction 4 is gone"}},
+		"the last ones":  {text[from(3):end], "", []string{"interactions 3 to 4 are gone"}},
+		"no end":         {text[end:], "", []string{"the last line is missing, and with it what stood behind interaction 4, if there was any"}},
+		"cut":            {text[from(3):], "", []string{"the last line is missing, and with it what stood behind interaction 2, if there was any"}},
+		"twice":          {text[end:], text[from(2):from(3)] + text[end:], []string{"2 POST http://example.com/ -> 200 0s: it was moved here, or added"}},
+		"another order": {text[from(2):from(4)], text[from(3):from(4)] + text[from(2):from(3)], []string{
+			"interaction 2 is gone", "2 POST http://example.com/ -> 200 0s: it was moved here, or added",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edited := strings.Replace(text, c.old, c.edited, 1)
@@ -38,6 +56,9 @@ func TestReseal(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.changed, changed); diff != "" {
 				t.Errorf("changed (-want +got):\n%s", diff)
+			}
+			if _, err := cassettes.Parse("r.tape", []byte(edited)); (err == nil) != (name == "nothing") {
+				t.Errorf("edited, it is read: %v", err)
 			}
 			if name == "nothing" && string(sealed) != text {
 				t.Errorf("a good file is changed:\n%s", cmp.Diff(text, string(sealed)))
