@@ -81,14 +81,15 @@ func (c *Cassette) load(f *File) (err error) {
 
 // readAny reads a cassette, or of a recording that broke off what there is.
 func readAny(path string) (*File, error) {
-	text, err := os.ReadFile(path + JournalEnd)
+	journal := JournalOf(path)
+	text, err := os.ReadFile(journal)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && !begun(text):
 		return ReadFile(path)
 	case err != nil:
 		return nil, err
 	}
-	return Parse(path+JournalEnd, text)
+	return Parse(journal, text)
 }
 
 // Broken says that what is replayed is a recording that broke off: it is a *BrokenError

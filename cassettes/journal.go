@@ -26,6 +26,10 @@ const frameMark = "=== frame "
 // beside it while it is recorded, and after that if the recording was not closed.
 const JournalEnd = ".journal"
 
+// JournalOf is where the journal of a cassette lies: a symbolic link has that of what it
+// leads to.
+func JournalOf(path string) string { return target(path) + JournalEnd }
+
 // ErrBusy means that a recording of the same cassette is going on.
 var ErrBusy = errors.New("a recording of this cassette is going on")
 
@@ -66,7 +70,7 @@ func createJournal(path string, h Head) (*journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path+JournalEnd, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(JournalOf(path), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +122,10 @@ func (j *journal) close(h Head) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err != nil {
-		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.path+JournalEnd, j.err), j.file.Close())
+		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), j.err), j.file.Close())
 	}
 	if err := replace(j.path, compact(headText(h), j.frames)); err != nil {
-		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.path+JournalEnd, err), j.file.Close())
+		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), err), j.file.Close())
 	}
 	return j.gone()
 }
@@ -135,7 +139,7 @@ func (j *journal) remove() error {
 
 // gone removes the journal before it is unlocked: who comes next makes another one.
 func (j *journal) gone() error {
-	return errors.Join(os.Remove(j.path+JournalEnd), j.file.Close())
+	return errors.Join(os.Remove(j.file.Name()), j.file.Close())
 }
 
 // compact returns the cassette with a head and the interactions of frames, in the order

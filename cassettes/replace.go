@@ -13,7 +13,7 @@ import (
 // it leads to is replaced. What is no regular file, such as a pipe, is written to. The
 // error is ErrBusy if a recording of the file is going on.
 func Replace(path string, text []byte) error {
-	j, err := os.OpenFile(path+JournalEnd, os.O_RDWR, 0)
+	j, err := os.OpenFile(JournalOf(path), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return replace(path, text)
 	}
@@ -35,10 +35,8 @@ func replace(path string, text []byte) error {
 		if mode = info.Mode(); !mode.IsRegular() {
 			return os.WriteFile(path, text, mode)
 		}
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return err
-		}
 	}
+	path = target(path)
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -52,6 +50,28 @@ func replace(path string, text []byte) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// mostLinks is how many symbolic links are followed one behind the other.
+const mostLinks = 40
+
+// target is what a path leads to by symbolic links, whether that is there or not.
+func target(path string) string {
+	for range mostLinks {
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+			if err != nil {
+				break
+			}
+			to = filepath.Join(dir, to)
+		}
+		path = to
+	}
+	return path
 }
 
 // syncFolder makes the names in a folder durable.

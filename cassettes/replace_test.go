@@ -71,6 +71,55 @@ func TestReplaceBusy(t *testing.T) {
 	holds(t, path, "other")
 }
 
+// A cassette has one journal, by whatever link it is found, also before there is one.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	file, links := filepath.Join(dir, "real", "a.tape"), filepath.Join(dir, "links")
+	for _, name := range []string{filepath.Dir(file), filepath.Join(dir, "elsewhere")} {
+		if err := os.Mkdir(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{links: "elsewhere", "elsewhere/one": "../real/a.tape", "elsewhere/two": "one", "elsewhere/abs": file, "elsewhere/self": "self"} {
+		if !filepath.IsAbs(from) {
+			from = filepath.Join(dir, from)
+		}
+		if err := os.Symlink(to, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"one", "two", "abs"} {
+		link := filepath.Join(links, name)
+		c := open(t, link, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+		for _, other := range []string{file, filepath.Join(links, "one"), filepath.Join(dir, "elsewhere", "abs")} {
+			if _, err := cassettes.Open(other, &cassettes.Options{Mode: cassettes.Record}); !errors.Is(err, cassettes.ErrBusy) {
+				t.Errorf("%s while %s is recorded: %v", other, name, err)
+			}
+			if err := cassettes.Replace(other, nil); !errors.Is(err, cassettes.ErrBusy) {
+				t.Errorf("%s is replaced while %s is recorded: %v", other, name, err)
+			}
+		}
+		send(t, c, "POST", "http://example.com/", name)
+		going, err := cassettes.Open(link, &cassettes.Options{AllowUnused: true})
+		if err != nil || going.Broken() == nil {
+			t.Errorf("%s is replayed while it is recorded: %v", name, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		send(t, open(t, file, cassettes.Options{}), "POST", "http://example.com/", name)
+		if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			t.Errorf("%s is no link any more: %v", name, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"a.tape"}, names(t, filepath.Dir(file))); diff != "" {
+		t.Errorf("the folder (-want +got):\n%s", diff)
+	}
+	if _, err := cassettes.Open(filepath.Join(links, "self"), nil); err == nil {
+		t.Error("a link to itself is opened")
+	}
+}
+
 func holds(t *testing.T, path, want string) {
 	t.Helper()
 	if got, err := os.ReadFile(path); string(got) != want || err != nil {

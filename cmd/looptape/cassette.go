@@ -49,7 +49,7 @@ func (w *world) readRecording(name string) (*convert.Recording, error) {
 func (w *world) source(name string) (found string, text []byte, err error) {
 	text, err = w.readAll(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		journal := name + cassettes.JournalEnd
+		journal := cassettes.JournalOf(name)
 		if text, failed := w.readAll(journal); failed == nil {
 			return journal, text, nil
 		}

@@ -164,8 +164,8 @@ func (v *verifier) file(name string) error {
 		return err
 	}
 	v.Files++
-	if _, err := os.Stat(name + cassettes.JournalEnd); err == nil {
-		v.add(finding{File: name, Kind: kindJournal, Message: "beside it is " + filepath.Base(name) + cassettes.JournalEnd + ", of a recording that goes on or was not closed, which a replay takes"})
+	if info, err := os.Stat(cassettes.JournalOf(name)); err == nil {
+		v.add(finding{File: name, Kind: kindJournal, Message: "beside it is " + info.Name() + ", of a recording that goes on or was not closed, which a replay takes"})
 	}
 	rec, err := convert.Parse(name, src)
 	switch wrong, ok := errors.AsType[*cassettes.FormatError](err); {
