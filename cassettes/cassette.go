@@ -30,8 +30,9 @@ type Cassette struct {
 // Open opens a cassette; opts may be nil. Close must be called in the end.
 //
 // For a replay, the error is that of reading the file, a *FormatError if it is not one.
-// A recording that broke off is replayed as far as it came, and Broken tells of it. For a recording, the file
-// need not exist; the error is ErrBusy if another one goes on.
+// A recording that broke off is replayed as far as it came, and Broken tells of it. For a
+// recording, the file need not exist; the error is ErrBusy if another one goes on, and a
+// *BrokenError if one that broke off would be lost, which can be converted or removed.
 func Open(path string, opts *Options) (*Cassette, error) {
 	c := &Cassette{path: path}
 	if opts != nil {
@@ -144,8 +145,8 @@ func (c *Cassette) Abandon() error {
 }
 
 // Close ends a recording, whose cassette then replaces the file, or a replay. The error
-// is a *SecretError if something in the recording looks like a secret, and an
-// *UnusedError if the replay did not ask for all interactions. Answers that have not
+// is a *SecretError if something in the recording looks like a secret, ErrUnanswered if it
+// has no answer and the file has some, and an *UnusedError if the replay did not ask for all interactions. Answers that have not
 // ended are recorded as cancelled.
 func (c *Cassette) Close() error {
 	c.mu.Lock()

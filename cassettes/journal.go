@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,10 @@ func JournalOf(path string) string { return target(path) + JournalEnd }
 
 // ErrBusy means that a recording of the same cassette is going on.
 var ErrBusy = errors.New("a recording of this cassette is going on")
+
+// ErrUnanswered means that a recording which got no answer at all did not replace a
+// cassette, which stays as it was.
+var ErrUnanswered = errors.New("nothing was answered while it was recorded again, so it stays as it was; remove it first if that is what should be recorded")
 
 // journal is a recording that is not closed.
 type journal struct {
@@ -65,7 +70,8 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("%s: the recording was not closed; interactions that are whole: %d, bytes behind them that are lost: %d", e.File, e.Whole, e.Lost)
 }
 
-// createJournal begins a recording of a cassette.
+// createJournal begins a recording of a cassette, unless the journal of one that was not
+// closed is there.
 func createJournal(path string, h Head) (*journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -79,11 +85,30 @@ func createJournal(path string, h Head) (*journal, error) {
 		_ = f.Close() // nothing was written
 		return nil, fmt.Errorf("%s: %w", path, ErrBusy)
 	}
-	if err := f.Truncate(0); err != nil {
+	if err := vacate(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	j.write(appendFrame(nil, headText(h)))
 	return j, j.err
+}
+
+// vacate empties a journal that holds no interaction. Others are not thrown away.
+func vacate(f *os.File) error {
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	if begun(text) {
+		left, err := parseJournal(f.Name(), text)
+		if err == nil && left.Len() > 0 {
+			err = left.broken
+		}
+		if err != nil {
+			return fmt.Errorf("%w; keep it by looptape cassette convert %s -o FILE, or do without it, and remove it before the next recording", err, f.Name())
+		}
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return errors.Join(err, f.Truncate(0))
 }
 
 // stands reports whether a file is still the one of its name: the recording that it was
@@ -117,17 +142,37 @@ func (j *journal) add(number int, x *Interaction, key uint64) error {
 	return j.err
 }
 
-// close makes the cassette of the journal, and removes it.
+// close makes the cassette of the journal, and removes it. The error is ErrUnanswered if
+// that would be a loss.
 func (j *journal) close(h Head) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), j.err), j.file.Close())
 	}
+	if !slices.ContainsFunc(j.frames, func(f frame) bool { return answered(f.text) }) && holdsAnswers(j.path) {
+		return errors.Join(fmt.Errorf("%s: %w", j.path, ErrUnanswered), j.gone())
+	}
 	if err := replace(j.path, compact(headText(h), j.frames)); err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), err), j.file.Close())
 	}
 	return j.gone()
+}
+
+// answered reports whether there was an answer, by the title of an interaction.
+func answered(text []byte) bool {
+	title, _, _ := bytes.Cut(text, []byte("\n"))
+	t, err := readTitle(title)
+	return err == nil && t.status != string(Failed) && t.status != string(Cancelled)
+}
+
+// holdsAnswers reports whether a file is there that holds answers, or cannot be read.
+func holdsAnswers(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := ReadFile(path)
+	return err != nil || slices.ContainsFunc(f.entries, func(e entry) bool { return answered(f.text[e.from:e.to]) })
 }
 
 // remove ends the recording, of which nothing is left.

@@ -130,7 +130,9 @@ func TestBusyAndAbandon(t *testing.T) {
 	if _, err := os.Stat(path + ".journal"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the journal is left: %v", err)
 	}
-	if err := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}}).Close(); err != nil {
+	c = open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+	send(t, c, "POST", "http://example.com/", "3")
+	if err := c.Close(); err != nil {
 		t.Errorf("recording again: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func TestReplaceBusy(t *testing.T) {
 	if err := cassettes.Replace(path, []byte("other")); !errors.Is(err, cassettes.ErrBusy) {
 		t.Errorf("while it is recorded: %v", err)
 	}
-	if err := c.Close(); err != nil {
+	if err := c.Abandon(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path+".journal", nil, 0o600); err != nil {

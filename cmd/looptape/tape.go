@@ -34,10 +34,12 @@ not recorded. Without a program it records until it is told to stop (Ctrl-C,
 SIGTERM). /lane/LANE in front of the path of a base URL keeps programs that run
 at once apart.
 
-The file replaces an older one at the end. A recording that breaks off is kept
-beside it, and replayed as far as it came.
+The file replaces an older one at the end, unless no request was answered. A
+recording that breaks off is kept beside it, and replayed as far as it came; it
+is not recorded again until that was converted or removed.
 
-Exit status: that of the program; 1 if a request failed; 2 if recording or the
+Exit status: that of the program; 1 if a request failed, or the file was not
+replaced; 2 if recording or the
 program could not start.`,
 		Example: "  looptape record -o weather.tape -- node agent.js\n  looptape record -o x.tape --upstream my=http://localhost:80/v1 -- ./agent",
 	}

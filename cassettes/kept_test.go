@@ -1,0 +1,139 @@
+package cassettes_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// A recording without any answer replaces nothing that has one.
+func TestUnanswered(t *testing.T) {
+	good, err := os.ReadFile(recorded(t, cassettes.Options{}, "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{{Response: cassettes.Response{Ending: cassettes.Failed}}})
+	for name, c := range map[string]struct {
+		before []byte // nil is no file
+		asks   string // the method, or nothing
+		want   error
+	}{
+		"nothing over answers":       {good, "", cassettes.ErrUnanswered},
+		"a failure over answers":     {good, "FAIL", cassettes.ErrUnanswered},
+		"none yet over answers":      {good, "WAIT", cassettes.ErrUnanswered},
+		"an answer over answers":     {good, "GET", nil},
+		"nothing over a broken file": {good[:100], "", cassettes.ErrUnanswered},
+		"nothing over failures":      {silent, "", nil},
+		"a failure over failures":    {silent, "FAIL", nil},
+		"nothing over nothing":       {nil, "", nil},
+		"a failure over nothing":     {nil, "FAIL", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "u.tape")
+			if c.before != nil {
+				if err := os.WriteFile(path, c.before, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			asked, answer := make(chan bool), make(chan bool)
+			rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: answering(func(r *http.Request) (*http.Response, error) {
+				close(asked)
+				if r.Method == "WAIT" {
+					<-answer
+				}
+				if r.Method == "FAIL" {
+					return nil, io.ErrUnexpectedEOF
+				}
+				return reply(r, strings.NewReader("")), nil
+			})})
+			var client sync.WaitGroup
+			if c.asks != "" {
+				client.Go(func() {
+					req, _ := http.NewRequestWithContext(t.Context(), c.asks, "http://example.com/", nil)
+					if resp, err := rec.RoundTrip(req); err == nil {
+						_ = resp.Body.Close() // there is nothing in it
+					}
+				})
+				<-asked
+			}
+			if c.asks != "WAIT" {
+				client.Wait()
+			}
+			err := rec.Close()
+			close(answer)
+			client.Wait()
+			if !errors.Is(err, c.want) || err != nil && !strings.HasPrefix(err.Error(), path+": nothing was answered") {
+				t.Errorf("closed with %v, want %v", err, c.want)
+			}
+			after, err := os.ReadFile(path)
+			if err != nil || bytes.Equal(after, c.before) != (c.want != nil) {
+				t.Errorf("afterwards the file is %v\n%s", err, after)
+			}
+			if _, err := os.Stat(path + cassettes.JournalEnd); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the journal is left: %v", err)
+			}
+		})
+	}
+}
+
+// A recording that was not closed is not lost to the next one, unless nothing is in it.
+func TestNotThrownAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "k.tape")
+	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+	head, err := os.ReadFile(path + cassettes.JournalEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, c, "POST", "http://example.com/", "1")
+	whole, err := os.ReadFile(path + cassettes.JournalEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	for name, left := range map[string]struct {
+		text []byte
+		says string // nothing if it can go
+	}{
+		"an interaction":  {whole, ": the recording was not closed; interactions that are whole: 1,"},
+		"and a part":      {append(bytes.Clone(whole), "=== frame 9 1"...), ": the recording was not closed; interactions that are whole: 1,"},
+		"a damaged head":  {bytes.Replace(whole, []byte("recorded"), []byte("RECORDED"), 1), ":1: the cassette is not as it was written: the head"},
+		"a part of one":   {whole[:len(whole)-1], ""},
+		"the head":        {head, ""},
+		"a part of it":    {head[:20], ""},
+		"nothing":         {nil, ""},
+		"what is no head": {[]byte("x"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path+cassettes.JournalEnd, left.text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+			if left.says != "" {
+				if want := path + cassettes.JournalEnd + left.says; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "looptape cassette convert "+path+cassettes.JournalEnd+" -o FILE") {
+					t.Errorf("got %v, want %q", err, want)
+				}
+				holds(t, path+cassettes.JournalEnd, string(left.text))
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			send(t, c, "POST", "http://example.com/", "2")
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			send(t, open(t, path, cassettes.Options{}), "POST", "http://example.com/", "2")
+		})
+	}
+}
