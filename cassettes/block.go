@@ -30,7 +30,7 @@ import (
 //	<
 //	< …
 //	<! ENDING FAILURE        if the answer did not come to its end
-//	--- > FORM LENGTH CRC < FORM LENGTH CRC [WORD…] head CRC key KEY
+//	--- > FORM LENGTH CRC < FORM LENGTH CRC [WORD…] head CRC key KEY [bare KEY]
 //
 // The words are chunked, uncompressed, and pieces with the parts of the response's
 // body, if its form does not tell them. The head is what headSum takes.

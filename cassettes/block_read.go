@@ -241,7 +241,6 @@ type marks struct {
 	chunked, uncompressed bool
 	pieces                []Piece
 	head                  string // a checksum; empty if it is not told
-	key                   string
 }
 
 func readMarks(line []byte) (m marks, err error) {
@@ -267,8 +266,7 @@ func readMarks(line []byte) (m marks, err error) {
 		case words[0] == "head" && len(words) > 1:
 			m.head = words[1]
 			words = words[1:]
-		case words[0] == "key" && len(words) > 1:
-			m.key = words[1]
+		case (words[0] == "key" || words[0] == bareWord) && len(words) > 1:
 			words = words[1:]
 		default:
 			err = fmt.Errorf("%q in the last line of an interaction is not known", words[0])

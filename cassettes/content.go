@@ -2,15 +2,14 @@ package cassettes
 
 import (
 	"cmp"
-	"net/url"
 	"strconv"
 	"strings"
 )
 
 // content is a body as it counts in matching.
 type content struct {
-	form url.Values // nil if it is none
-	json *tree      // nil if it is none
+	form []field // nil if it is none
+	json *tree   // nil if it is none
 	text string
 }
 
@@ -18,18 +17,16 @@ func (m matching) content(r *Request) content {
 	if m.own != nil {
 		return content{text: m.own(r)}
 	}
-	body, contentType := decode(r.Header, r.Body).plain, r.Header.Get("Content-Type")
-	kind, boundary := mediaType(contentType)
-	if form, err := url.ParseQuery(string(body)); err == nil && kind == urlencoded {
-		form = m.counting(form)
-		return content{form: form, text: form.Encode()}
+	body := decode(r.Header, r.Body).plain
+	kind, boundary := mediaType(r.Header.Get("Content-Type"))
+	if kind == urlencoded {
+		form := m.fields(string(body))
+		return content{form: form, text: textOf(form)}
 	}
-	if boundary == "" {
-		if v := m.tree(body); v != nil {
-			return content{json: v, text: string(body)}
-		}
+	if boundary != "" {
+		return content{text: string(appendParts(nil, boundary, string(body)))}
 	}
-	return content{text: string(m.appendBody(nil, contentType, body))}
+	return content{json: m.tree(body), text: string(body)}
 }
 
 // like is how much two bodies have in common, from 0 to 1.

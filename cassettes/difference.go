@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"mime"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,7 @@ import (
 // Difference is one thing in which a request is not like a recorded one.
 type Difference struct {
 	// Where is lane, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
-	// content type, form NAME, line NUMBER or body, or it is a JSON pointer into the
+	// Host, content type, form NAME, form, line NUMBER or body, or it is a JSON pointer into the
 	// body: that of the recorded request for what is absent now.
 	Where string
 	// Recorded and Now are the two values as JSON, shortened to what is around the
@@ -34,6 +33,7 @@ func (m matching) between(was *Interaction, lane string, now *Request) differenc
 	d.word("lane", was.Lane, lane)
 	d.word("method", was.Request.Method, now.Method)
 	d.url(m, was.Request.URL, now.URL)
+	d.word("Host", m.hostHeader(&was.Request), m.hostHeader(now))
 	d.word("content type", contentType(&was.Request), contentType(now))
 	d.content(m.content(&was.Request), m.content(now))
 	return d
@@ -70,29 +70,26 @@ func (d *differences) word(where, was, now string) {
 }
 
 func (d *differences) url(m matching, was, now string) {
-	a, errA := url.Parse(was)
-	b, errB := url.Parse(now)
-	if was, now = m.url(was), m.url(now); errA != nil || errB != nil {
-		d.word("URL", was, now)
-		return
-	}
 	above := len(*d)
-	d.word("URL scheme", a.Scheme, b.Scheme)
-	d.word("URL user", a.User.String(), b.User.String())
-	d.word("URL host", a.Host, b.Host)
-	d.word("URL path", a.EscapedPath(), b.EscapedPath())
-	d.fields("query", m.counting(a.Query()), m.counting(b.Query()))
-	if len(*d) == above { // a question mark without a query, say
-		d.word("URL", was, now)
+	if a, b := m.address(was), m.address(now); a != nil && b != nil {
+		d.word("URL scheme", a.Scheme, b.Scheme)
+		d.word("URL user", a.User.String(), b.User.String())
+		d.word("URL host", a.Host, b.Host)
+		d.word("URL path", a.EscapedPath(), b.EscapedPath())
+		d.fields("query", m.fields(a.RawQuery), m.fields(b.RawQuery))
+	}
+	if len(*d) == above { // a name without a value, say
+		d.word("URL", m.url(was), m.url(now))
 	}
 }
 
 // fields adds the fields of a query or a form that differ.
-func (d *differences) fields(where string, was, now url.Values) {
-	names := maps.Clone(was)
-	maps.Copy(names, now)
+func (d *differences) fields(where string, was, now []field) {
+	before, after := byName(was), byName(now)
+	names := maps.Clone(before)
+	maps.Copy(names, after)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		d.add(where+" "+name, quotedList(was[name]), quotedList(now[name]))
+		d.add(where+" "+name, quotedList(before[name]), quotedList(after[name]))
 	}
 }
 
@@ -110,7 +107,11 @@ func quotedList(list []string) string {
 func (d *differences) content(was, now content) {
 	switch {
 	case was.form != nil && now.form != nil:
+		above := len(*d)
 		d.fields("form", was.form, now.form)
+		if len(*d) == above { // a name without a value, say
+			d.word("form", was.text, now.text)
+		}
 	case was.json != nil && now.json != nil:
 		pairs("", was.json, now.json, func(path string, a, b *tree) { d.add(path, a.spaced(), b.spaced()) })
 	case isText([]byte(was.text)) && isText([]byte(now.text)):

@@ -87,7 +87,7 @@ type File struct {
 // entry is where an interaction stands.
 type entry struct {
 	from, to int
-	key      uint64
+	keys     keys
 }
 
 // ReadFile reads a cassette, or what is whole of a journal. The error is a *FormatError
@@ -238,7 +238,7 @@ func (f *File) find(n int) error {
 		}
 		at = from + next
 		to := from + len(bytes.TrimRight(text[from:at], "\n")) + 1 // without the empty line behind it
-		f.entries = append(f.entries, entry{from: from, to: to, key: keyIn(text[from:to])})
+		f.entries = append(f.entries, entry{from: from, to: to, keys: keysIn(text[from:to])})
 	}
 	if len(f.entries) != n {
 		return fmt.Errorf("there are %d interactions, and by the last line %d", len(f.entries), n)
@@ -246,11 +246,13 @@ func (f *File) find(n int) error {
 	return nil
 }
 
-// keyIn returns the key in the last line of an interaction, or 0.
-func keyIn(block []byte) uint64 {
-	_, word, _ := bytes.Cut(lastLine(block), []byte(" key "))
-	key, _ := strconv.ParseUint(string(word), 16, 64)
-	return key
+// keysIn returns the keys in the last line of an interaction, or 0.
+func keysIn(block []byte) (k keys) {
+	_, words, _ := bytes.Cut(lastLine(block), []byte(" key "))
+	exact, bare, _ := bytes.Cut(words, []byte(" "+bareWord+" "))
+	k.exact, _ = strconv.ParseUint(string(exact), 16, 64)
+	k.bare, _ = strconv.ParseUint(string(bare), 16, 64)
+	return k
 }
 
 // lastLine is the last line of an interaction.
@@ -263,7 +265,7 @@ func lastLine(block []byte) []byte {
 // order. Of opts the matching counts, whose name Head.Match becomes; nil is the one that
 // it names. What is secret has to be redacted before.
 func Encode(h Head, opts *Options, list []*Interaction) []byte {
-	m := matching{volatile: strings.Fields(strings.TrimPrefix(h.Match, matchVersion))}
+	m := matchingOf(h.Match)
 	if opts != nil {
 		m = opts.matching()
 	}

@@ -2,8 +2,10 @@ package cassettes
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,4 +65,106 @@ func TestFind(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What was redacted tells requests apart where it can: one with the same secret gets the
+// recording of that one, and one with a secret of which there is none any that is left.
+func TestFindSecrets(t *testing.T) {
+	o := &Options{AllowUnused: true}
+	request := func(key string) Request { return Request{Method: "GET", URL: "https://example.com/kv?key=" + key} }
+	var list []*Interaction
+	for _, key := range []string{"alpha", "beta", "alpha", "delta"} {
+		list = append(list, o.Redacted(&Interaction{Request: request(key), Response: Response{Status: 200, Proto: "HTTP/1.1"}}))
+	}
+	for _, c := range []struct {
+		name string
+		opts Options
+	}{{"keys of the file", Options{}}, {"keys made anew", Options{Volatile: []string{"/a"}}}} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.tape")
+			if err := Write(path, Head{}, o, list); err != nil {
+				t.Fatal(err)
+			}
+			play, err := Open(path, &c.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask := func(key string) int {
+				i, err := play.find("", request(key))
+				if err != nil {
+					miss, ok := errors.AsType[*MissError](err)
+					if !ok || miss.Nearest.Differences != nil || miss.Nearest.Recorded != miss.Nearest.Used {
+						t.Fatal(err)
+					}
+					return -miss.Nearest.Recorded
+				}
+				return i
+			}
+			var got []int
+			for _, key := range []string{"beta", "alpha", "another", "alpha", "alpha", "more", "more"} {
+				got = append(got, ask(key))
+			}
+			if diff := cmp.Diff([]int{1, 0, 2, -2, -2, 3, -4}, got); diff != "" {
+				t.Errorf("interactions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A Host that is another than that of the URL is recorded, and counts.
+func TestFindHost(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tape")
+	rec, err := Open(path, &Options{Mode: Record, Transport: hostEcho{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(c *Cassette, host string) string {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "https://example.com/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		req.Header.Set("Host", "not sent")
+		resp, err := c.RoundTrip(req)
+		if _, ok := errors.AsType[*MissError](err); ok {
+			return "missed"
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err = errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	hosts := []string{"a.example", "example.com", "b.example"}
+	for _, host := range hosts {
+		ask(rec, host)
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	play, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, host := range []string{"c.example", "b.example", "", "A.example:443"} {
+		got = append(got, ask(play, host))
+	}
+	if diff := cmp.Diff([]string{"missed", "b.example", "example.com", "a.example"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for i, want := range []string{"a.example", "", "b.example"} {
+		if x, err := play.tape.file.Interaction(i); err != nil || x.Request.Header.Get("Host") != want {
+			t.Errorf("interaction %d: %v, want the Host %q in %q", i, err, want, x.Request.Header)
+		}
+	}
+}
+
+// hostEcho answers with the Host that it was asked for.
+type hostEcho struct{}
+
+func (hostEcho) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: io.NopCloser(strings.NewReader(r.Host)), ContentLength: -1, Request: r}, nil
 }

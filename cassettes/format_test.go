@@ -133,10 +133,13 @@ func drawFile(t *rapid.T) (text []byte, head Head, list []*Interaction) {
 	text = headText(head)
 	for i := range rapid.IntRange(0, 4).Draw(t, "interactions") {
 		list = append(list, drawInteraction(t))
-		text = append(appendInteraction(text, i+1, list[i], keyText(uint64(i))), '\n')
+		text = append(appendInteraction(text, i+1, list[i], keyText(keysOf(i))), '\n')
 	}
 	return appendFoot(text, len(list)), head, list
 }
+
+// keysOf are keys that tell interactions apart; every second one has a bare key.
+func keysOf(i int) keys { return keys{exact: uint64(i), bare: uint64(i % 2)} }
 
 // empty makes nil and empty the same.
 var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })
@@ -183,8 +186,8 @@ func TestFileBothWays(t *testing.T) {
 			if diff := cmp.Diff(&x.Response, answer, empty); diff != "" {
 				t.Fatalf("the answer of interaction %d (-want +got):\n%s\n%s", i, diff, text)
 			}
-			if f.entries[i].key != uint64(i) {
-				t.Fatalf("the key of interaction %d is %d", i, f.entries[i].key)
+			if f.entries[i].keys != keysOf(i) {
+				t.Fatalf("the keys of interaction %d are %v", i, f.entries[i].keys)
 			}
 		}
 	})

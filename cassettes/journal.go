@@ -133,8 +133,8 @@ func (j *journal) write(text []byte) {
 }
 
 // add keeps an interaction, which has this number in the order of the requests.
-func (j *journal) add(number int, x *Interaction, key uint64) error {
-	text := appendInteraction(nil, number, x, keyText(key))
+func (j *journal) add(number int, x *Interaction, k keys) error {
+	text := appendInteraction(nil, number, x, keyText(k))
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.write(appendFrame(nil, text))

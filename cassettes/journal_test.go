@@ -19,7 +19,7 @@ func TestJournalDamage(t *testing.T) {
 		text := appendFrame(nil, headText(Head{Match: matching{}.name()}))
 		ends := []int{len(text)} // of the head and of each frame
 		for i := range rapid.IntRange(1, 4).Draw(t, "frames") {
-			text = appendFrame(text, appendInteraction(nil, i+1, drawInteraction(t), keyText(uint64(i))))
+			text = appendFrame(text, appendInteraction(nil, i+1, drawInteraction(t), keyText(keys{exact: uint64(i)})))
 			ends = append(ends, len(text))
 		}
 		place := rapid.IntRange(0, len(text)-1).Draw(t, "place")

@@ -7,13 +7,14 @@ import (
 	"mime"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// matching is how requests are told apart: by the lane, the method, the URL, and the
-// body without its Content-Encoding, whose volatile fields do not count and whose JSON
+// matching is how requests are told apart: by the lane, the method, the URL, the host if
+// it is another one, and the body without its Content-Encoding, whose volatile fields do not count and whose JSON
 // is compared as JSON.
 type matching struct {
 	volatile []string
@@ -23,66 +24,92 @@ type matching struct {
 }
 
 // matchVersion is raised when the same requests come to other keys.
-const matchVersion = "1"
+const matchVersion = "2"
 
 // name tells one matching from others; it is empty if it cannot be told.
 func (m matching) name() string {
 	if m.own != nil || m.redact != nil {
 		return ""
 	}
-	words := slices.Clone(m.volatile)
+	var words []string
+	for _, v := range m.volatile {
+		words = append(words, matchWord(v))
+	}
 	for _, name := range m.secret {
-		words = append(words, "-"+name)
+		words = append(words, "-"+matchWord(name))
 	}
 	slices.Sort(words)
 	return strings.Join(append([]string{matchVersion}, words...), " ")
 }
 
-// key is what a request, which is redacted, is known by.
-func (m matching) key(lane string, r *Request) uint64 {
-	sum := sha256.Sum256(m.text(lane, r))
+// matchWord is a word of a name, without white space.
+func matchWord(text string) string {
+	return writtenURL(strings.ReplaceAll(text, "%", "%25"))
+}
+
+// matchingOf is the matching of a name, whose version does not count.
+func matchingOf(name string) (m matching) {
+	_, words, _ := strings.Cut(name, " ")
+	for word := range strings.SplitSeq(words, " ") {
+		text, err := url.PathUnescape(word)
+		if err != nil { // an older name stands as it is
+			text = word
+		}
+		if secret, found := strings.CutPrefix(text, "-"); found {
+			m.secret = append(m.secret, secret)
+		} else if text != "" {
+			m.volatile = append(m.volatile, text)
+		}
+	}
+	return m
+}
+
+// keys are what a request, which is redacted, is known by.
+type keys struct {
+	exact uint64
+	// bare leaves out what tells one secret from another; it is 0 if nothing was redacted
+	// in what counts.
+	bare uint64
+}
+
+// key makes the keys of a request.
+func (m matching) key(lane string, r *Request) (k keys) {
+	text := m.text(lane, r)
+	k.exact = digest(text)
+	if bare := plainRedacted(text); len(bare) != len(text) {
+		k.bare = digest(bare)
+	}
+	return k
+}
+
+func digest(text []byte) uint64 {
+	sum := sha256.Sum256(text)
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// keyText is a key as it stands in a file.
-func keyText(key uint64) string { return fmt.Sprintf("%016x", key) }
+// bareWord stands before the bare key of a request in a file.
+const bareWord = "bare"
 
-// text is what the key is made of.
+// keyText is keys as they stand in a file.
+func keyText(k keys) string {
+	text := fmt.Sprintf("%016x", k.exact)
+	if k.bare != 0 {
+		text += fmt.Sprintf(" %s %016x", bareWord, k.bare)
+	}
+	return text
+}
+
+// text is what the keys are made of: other requests have other texts.
 func (m matching) text(lane string, r *Request) []byte {
 	dst := make([]byte, 0, len(lane)+len(r.URL)+len(r.Body)+64) // a bit more than most need
-	dst = append(append(append(dst, lane...), '\n'), r.Method...)
-	dst = append(append(dst, '\n'), m.url(r.URL)...)
-	dst = append(dst, '\n')
+	for _, word := range []string{lane, r.Method, m.url(r.URL), m.hostHeader(r)} {
+		dst = append(strconv.AppendInt(dst, int64(len(word)), 10), ' ')
+		dst = append(append(dst, word...), '\n')
+	}
 	if m.own != nil {
-		dst = append(dst, m.own(r)...)
-	} else {
-		dst = m.appendBody(dst, r.Header.Get("Content-Type"), decode(r.Header, r.Body).plain)
+		return append(dst, m.own(r)...)
 	}
-	return plainRedacted(dst)
-}
-
-// url is the URL as a file has it, with its query in the order of the names.
-func (m matching) url(text string) string {
-	text = writtenURL(text)
-	u, err := url.Parse(text)
-	if err != nil {
-		return text
-	}
-	u.Fragment = ""
-	if u.RawQuery != "" {
-		u.RawQuery = m.counting(u.Query()).Encode()
-	}
-	return u.String()
-}
-
-// counting is a query or a form, changed to what of it counts.
-func (m matching) counting(fields url.Values) url.Values {
-	for name := range fields {
-		if slices.Contains(m.volatile, "?"+name) {
-			delete(fields, name)
-		}
-	}
-	return fields
+	return m.appendBody(dst, r.Header.Get("Content-Type"), decode(r.Header, r.Body).plain)
 }
 
 // urlencoded is the type of a body that is a form.
@@ -97,21 +124,20 @@ func mediaType(contentType string) (kind, boundary string) {
 	return kind, params["boundary"]
 }
 
-// appendBody writes a body in the one spelling of what it means.
+// appendBody writes a body in the one spelling of what it means, behind its kind: what
+// is JSON is another thing than bytes that look like its spelling.
 func (m matching) appendBody(dst []byte, contentType string, body []byte) []byte {
 	kind, boundary := mediaType(contentType)
 	switch {
 	case kind == urlencoded:
-		if form, err := url.ParseQuery(string(body)); err == nil {
-			return append(dst, m.counting(form).Encode()...)
-		}
+		return append(append(dst, "form "...), textOf(m.fields(string(body)))...)
 	case boundary != "": // clients make up another one each time
-		return append(dst, strings.ReplaceAll(string(body), boundary, "boundary")...)
+		return appendParts(append(dst, "parts "...), boundary, string(body))
 	}
-	s := speller{m: m, d: jsonio.NewDec(jsonio.View(body)), dst: dst}
+	s := speller{m: m, d: jsonio.NewDec(jsonio.View(body)), dst: append(dst, "json "...)}
 	s.value(nil)
 	if s.d.End() != nil || !jsonio.ValidUTF8(body) {
-		return append(dst, body...)
+		return append(append(dst, "bytes "...), body...)
 	}
 	return s.dst
 }

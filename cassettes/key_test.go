@@ -3,6 +3,8 @@ package cassettes
 import (
 	"net/http"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // What two requests differ in that come to one key, or to two.
@@ -35,8 +37,8 @@ func TestKeys(t *testing.T) {
 		"the query":             {req(json, page+"?a=1", ``), req(json, page+"?a=2", ``), nil, false},
 		"a volatile query":      {req(json, page+"?a=1&b=2", ``), req(json, page+"?a=3&b=2", ``), []string{"?a"}, true},
 		"a fragment":            {req(json, page+"#a", ``), req(json, page, ``), nil, true},
-		"a redacted query":      {req(json, page+"?key=[redacted+%23aaaa+9+chars]", ``), req(json, page+"?key=[redacted+%23bbbb+7+chars]", ``), nil, true},
-		"a redacted member":     {req(json, page, `{"k":"[redacted #aaaa 9 chars]"}`), req(json, page, `{"k":"[redacted #bbbb 7 chars]"}`), nil, true},
+		"a redacted query":      {req(json, page+"?key=[redacted+%23aaaa+9+chars]", ``), req(json, page+"?key=[redacted+%23bbbb+7+chars]", ``), nil, false},
+		"a redacted member":     {req(json, page, `{"k":"[redacted #aaaa 9 chars]"}`), req(json, page, `{"k":"[redacted #bbbb 7 chars]"}`), nil, false},
 		"a form":                {req(form, page, `a=1&b=2`), req(form, page, `b=2&a=1`), nil, true},
 		"another form":          {req(form, page, `a=1&b=2`), req(form, page, `b=2&a=3`), nil, false},
 		"a volatile field":      {req(form, page, `a=1&b=2`), req(form, page, `b=2&a=3`), []string{"?a"}, true},
@@ -45,6 +47,41 @@ func TestKeys(t *testing.T) {
 		"parts":                 {req("multipart/form-data; boundary=xx", page, "--xx\r\na\r\n--xx--"), req("multipart/form-data; boundary=yyy", page, "--yyy\r\nb\r\n--yyy--"), nil, false},
 		"paths":                 {req(json, page, ``), req(json, page+"b", ``), nil, false},
 		"hosts":                 {req(json, page, ``), req(json, "https://example.org/a", ``), nil, false},
+		"a query that is none":  {req(json, page+"?q=100%", ``), req(json, page+"?q=50%", ``), nil, false},
+		"a query or none":       {req(json, page+"?q=100%", ``), req(json, page, ``), nil, false},
+		"a semicolon":           {req(json, page+"?a=1;b=2", ``), req(json, page+"?a=1;b=3", ``), nil, false},
+		"an escaped semicolon":  {req(json, page+"?a=1;b", ``), req(json, page+"?a=1%3Bb", ``), nil, false},
+		"a lone question mark":  {req(json, page+"?", ``), req(json, page, ``), nil, true},
+		"behind a volatile one": {req(json, page+"?a=1;b=2", ``), req(json, page+"?a=1;b=3", ``), []string{"?a"}, false},
+		"a volatile bad one":    {req(json, page+"?a=%&b=2", ``), req(json, page+"?a=1&b=2", ``), []string{"?a"}, true},
+		"no value":              {req(json, page+"?a", ``), req(json, page+"?a=", ``), nil, false},
+		"values of one name":    {req(json, page+"?a=1&a=2", ``), req(json, page+"?a=2&a=1", ``), nil, false},
+		"escapes of a query":    {req(json, page+"?%61=b+c&", ``), req(json, page+"?a=b%20c", ``), nil, true},
+		"a form that is none":   {req(form, page, `q=100%`), req(form, page, `q=50%`), nil, false},
+		"form and text":         {req(form, page, `a=1`), req("text/plain", page, `a=1`), nil, false},
+		"case of a host":        {req(json, "https://Example.com/a", ``), req(json, page, ``), nil, true},
+		"the usual port":        {req(json, "https://example.com:443/a", ``), req(json, page, ``), nil, true},
+		"the usual plain port":  {req(json, "http://example.com:80/a", ``), req(json, "http://example.com:/a", ``), nil, true},
+		"the port of the other": {req(json, "https://example.com:80/a", ``), req(json, page, ``), nil, false},
+		"an empty path":         {req(json, "https://example.com?a", ``), req(json, "https://example.com/?a", ``), nil, true},
+		"case of escapes":       {req(json, page+"%2fb", ``), req(json, page+"%2Fb", ``), nil, true},
+		"escapes":               {req(json, page+"%2Fb", ``), req(json, page+"/b", ``), nil, false},
+		"users":                 {req(json, "https://a:b@example.com/", ``), req(json, "https://a:c@example.com/", ``), nil, false},
+		"a comma at the end":    {req(json, page, `{"a":1}`), req(json, page, `{"a":1,}`), nil, false},
+		"a comma in an array":   {req(json, page, `[1]`), req(json, page, `[1,]`), nil, false},
+		"halves of characters":  {req(json, page, `"a\ud800"`), req(json, page, `"a\ud801"`), nil, false},
+		"a half, spelled":       {req(json, page, `["\u0061\uD800\ud83d\ude00"]`), req(json, page, `[ "a\ud800😀"]`), nil, true},
+		"a half or none":        {req(json, page, `"\ud800"`), req(json, page, `"\ufffd"`), nil, false},
+		"halves in names":       {req(json, page, `{"\udc00":1}`), req(json, page, `{"\udc01":1}`), nil, false},
+		"a half in text":        {req(json, page, `{"\udc00":1}`), req(json, page, `{"\\udc00":1}`), nil, false},
+		"order of halves":       {req(json, page, `{"\udc00":1,"\udc01":2}`), req(json, page, `{"\udc01":2,"\udc00":1}`), nil, true},
+		"the sign of halves":    {req(json, page, `"\ufffd"`), req(json, page, `"\uFFFD"`), nil, true},
+		"marks and text":        {req(json, page, `"[redacted #a1b2 51 chars]"`), req(json, page, `"[redacted]"`), nil, false},
+		"the boundary inside":   {req("multipart/form-data; boundary=X", page, "--X\r\n\r\nX\r\n--X--"), req("multipart/form-data; boundary=X", page, "--X\r\n\r\nboundary\r\n--X--"), nil, false},
+		"a boundary of all":     {req("multipart/form-data; boundary=X", page, "--X\r\n\r\n--X\r\n--X--"), req("multipart/form-data; boundary=X", page, "--X\r\n\r\n--boundary\r\n--X--"), nil, false},
+		"a longer boundary":     {req("multipart/form-data; boundary=X", page, "--X\r\n\r\n--boundary\r\n--X--"), req("multipart/form-data; boundary=X", page, "--X\r\n\r\n---boundary\r\n--X--"), nil, false},
+		"near a boundary":       {req("multipart/form-data; boundary=X", page, "--X\r\n\r\n--Xy\r\n--X--"), req("multipart/form-data; boundary=Y", page, "--Y\r\n\r\n--Xy\r\n--Y--"), nil, true},
+		"a boundary, spaced":    {req("multipart/form-data; boundary=X", page, "--X \t\r\n\r\na\r\n--X--"), req("multipart/form-data; boundary=Y", page, "--Y \t\r\n\r\na\r\n--Y--"), nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := matching{volatile: c.volatile}
@@ -64,7 +101,64 @@ func TestKeys(t *testing.T) {
 	if m.key("", a) != m.key("", req(json, page, "other")) || m.key("", a) == m.key("", req(json, page+"b", "")) || m.name() != "" {
 		t.Error("an own matcher stands in place of the body")
 	}
-	if (matching{volatile: []string{"b", "a"}}).name() != "1 a b" {
-		t.Error("a matching is known by its fields")
+}
+
+// A Host that is not the one of the URL counts.
+func TestKeyHosts(t *testing.T) {
+	req := func(host string) *Request {
+		return &Request{Method: "GET", URL: "https://example.com:443/", Header: http.Header{"Host": {host}}}
+	}
+	m := matching{}
+	none := m.key("", &Request{Method: "GET", URL: "https://example.com/"})
+	for _, host := range []string{"", "example.com", "EXAMPLE.com:443"} {
+		if m.key("", req(host)) != none {
+			t.Errorf("the Host %q counts, and is that of the URL", host)
+		}
+	}
+	if a, b := m.key("", req("a.example")), m.key("", req("b.example")); a == b || a == none {
+		t.Error("other Hosts do not count")
+	}
+	if m.key("", req("a.example")) != m.key("", req("A.EXAMPLE:443")) {
+		t.Error("two spellings of a Host are two")
+	}
+}
+
+// Without its secrets a request is known by the same key, whatever they are.
+func TestBareKeys(t *testing.T) {
+	m := matching{}
+	key := func(url, text string) keys {
+		return m.key("", &Request{Method: "POST", URL: "https://example.com/" + url, Body: []byte(text)})
+	}
+	const one, other = "[redacted #aaaa 9 chars]", "[redacted #b 7 chars]"
+	for _, c := range []struct{ a, b keys }{
+		{key("", one), key("", other)},
+		{key("", `{"k":"`+one+`"}`), key("", `{"k":"`+other+`"}`)},
+		{key("?key=[redacted+%23aaaa+9+chars]", ""), key("?key=[redacted%20%23bbbb%207%20chars]", "")},
+	} {
+		if c.a.exact == c.b.exact || c.a.bare != c.b.bare || c.a.bare == 0 {
+			t.Errorf("%x and %x", c.a, c.b)
+		}
+	}
+	if k := key("", "[redacted]"); k.bare != 0 || k.exact == key("", one).bare {
+		t.Errorf("without a secret: %x", k)
+	}
+}
+
+// The name of a matching tells what it is, and gives it back.
+func TestMatchingName(t *testing.T) {
+	m := matching{volatile: []string{"/user name", "/b", "?a%20\u00a0"}, secret: []string{"my key"}}
+	const want = "2 -my%20key /b /user%20name ?a%2520%C2%A0"
+	if got := m.name(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	back := matchingOf(want)
+	if got := back.name(); got != want {
+		t.Errorf("given back: %q, want %q", got, want)
+	}
+	if diff := cmp.Diff([]string{"/b", "/user name", "?a%20\u00a0"}, back.volatile); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"/a"}, matchingOf("1 /a").volatile); diff != "" {
+		t.Errorf("of an older version:\n%s", diff)
 	}
 }

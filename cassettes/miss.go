@@ -128,18 +128,20 @@ func tellDifferences(b *strings.Builder, list []Difference) {
 }
 
 // miss is the error of a request that has no answer.
-func (c *Cassette) miss(key uint64, lane string, r Request) *MissError {
-	return &MissError{File: c.path, Lane: lane, Request: r, Nearest: c.tape.nearest(key, lane, &r), Again: c.opts.Again, Broken: c.Broken()}
+func (c *Cassette) miss(k keys, lane string, r Request) *MissError {
+	return &MissError{File: c.path, Lane: lane, Request: r, Nearest: c.tape.nearest(k, lane, &r), Again: c.opts.Again, Broken: c.Broken()}
 }
 
-// nearest finds the recorded request that comes nearest to one with a key; nil if there
-// is none.
-func (t *tape) nearest(key uint64, lane string, r *Request) *Nearest {
-	t.mu.Lock()
-	spent, same := t.spent[key]
-	t.mu.Unlock()
-	if same {
-		return t.told(int(spent))
+// nearest finds the recorded request that comes nearest to one with these keys; nil if
+// there is none.
+func (t *tape) nearest(k keys, lane string, r *Request) *Nearest {
+	for _, key := range []uint64{k.exact, k.bare} {
+		t.mu.Lock()
+		spent, same := t.spent[key]
+		t.mu.Unlock()
+		if same && key != 0 {
+			return t.told(int(spent), key)
+		}
 	}
 	now := t.matching.content(r)
 	most, best := -1.0, -1
@@ -160,7 +162,7 @@ func (t *tape) nearest(key uint64, lane string, r *Request) *Nearest {
 		return nil
 	}
 	x, _ := t.file.Interaction(best) // it was read above
-	nearest := t.told(best)
+	nearest := t.told(best, t.file.entries[best].keys.exact)
 	found := t.matching.between(x, lane, r)
 	nearest.Differences, nearest.Message = found, found.message(t.matching.content(&x.Request), now)
 	return nearest
@@ -169,13 +171,13 @@ func (t *tape) nearest(key uint64, lane string, r *Request) *Nearest {
 // sameLane is what the same lane counts, against a body that is the same in all.
 const sameLane = 0.1
 
-// told tells how often the request of an interaction was recorded and used.
-func (t *tape) told(i int) *Nearest {
+// told tells of an interaction, and how often a request of its key was recorded and used.
+func (t *tape) told(i int, key uint64) *Nearest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := &Nearest{Number: i + 1}
 	for j, e := range t.file.entries {
-		if e.key != t.file.entries[i].key {
+		if e.keys.exact != key && e.keys.bare != key {
 			continue
 		}
 		n.Recorded++

@@ -71,7 +71,7 @@ func TestOpenErrors(t *testing.T) {
 		"cut":      {file("cut", string(good[:len(good)-20])), "", cassettes.ErrCut, "the end of the cassette is missing"},
 		"edited":   {file("edited", strings.Replace(string(good), `{"a": 1}`, `{"a": 2}`, 1)), "", cassettes.ErrChanged, "edited:12: the cassette is not as it was written: the body of the request: it is not the one that was written: 7 bytes"},
 		"a header": {file("header", strings.Replace(string(good), "json", "text", 1)), "", cassettes.ErrChanged, "header:5: the cassette is not as it was written: the title, a header or the ending is not the one that was written; see looptape cassette verify --reseal, or record again"},
-		"the head": {file("head", strings.Replace(string(good), "match 1", "match 2", 1)), "", cassettes.ErrChanged, "head:14: the cassette is not as it was written; see looptape cassette verify --reseal, or record again"},
+		"the head": {file("head", strings.Replace(string(good), "match 2", "match 3", 1)), "", cassettes.ErrChanged, "head:14: the cassette is not as it was written; see looptape cassette verify --reseal, or record again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := cassettes.Open(c.path, &cassettes.Options{Mode: c.mode})

@@ -108,6 +108,10 @@ func requestOf(r *http.Request, body []byte) Request {
 		out.Header = http.Header{}
 	}
 	out.Header.Del(LaneHeader)
+	out.Header.Del("Host") // it is not sent
+	if r.Host != "" && r.Host != r.URL.Host {
+		out.Header.Set("Host", r.Host)
+	}
 	return out
 }
 

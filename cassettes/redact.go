@@ -148,10 +148,11 @@ func hasMark(text string) bool {
 	return strings.Contains(text, "redacted") && markForm.MatchString(text)
 }
 
-// plainRedacted is a text without what tells one redacted secret from another.
+// plainRedacted is a text without what tells one redacted secret from another. What
+// stands in the place of a mark is in no text.
 func plainRedacted(text []byte) []byte {
 	if !bytes.Contains(text, []byte("redacted")) {
 		return text
 	}
-	return markForm.ReplaceAll(text, []byte("[redacted]"))
+	return markForm.ReplaceAll(text, []byte("[redacted\xff]"))
 }

@@ -17,52 +17,78 @@ type tape struct {
 	matching matching
 
 	mu    sync.Mutex
-	by    map[uint64]int32 // the first interaction of a key that was not used
-	next  []int32          // the one with the same key behind each, or -1
+	by    map[uint64]int32 // the first interaction of a key, exact or bare, that may be left
+	next  []int32          // the one with the same exact key behind each, or -1
+	bare  []int32          // the same for bare keys
 	used  []bool
 	spent map[uint64]int32 // the last interaction of a key that was used
 }
 
 // newTape makes an index of a file.
 func newTape(f *File, o *Options) (*tape, error) {
-	m := o.matching()
-	t := &tape{file: f, matching: m, by: make(map[uint64]int32, f.Len()), next: make([]int32, f.Len()), used: make([]bool, f.Len()), spent: map[uint64]int32{}}
+	m, n := o.matching(), f.Len()
+	t := &tape{file: f, matching: m, by: make(map[uint64]int32, n), next: make([]int32, n), bare: make([]int32, n), used: make([]bool, n), spent: map[uint64]int32{}}
 	told := m.name() != "" && m.name() == f.Match
-	for i := f.Len() - 1; i >= 0; i-- {
-		key := f.entries[i].key
+	for i := n - 1; i >= 0; i-- {
+		k := f.entries[i].keys
 		if !told {
 			x, err := f.Interaction(i)
 			if err != nil {
 				return nil, err
 			}
-			key = m.key(x.Lane, &o.Redacted(x).Request)
-			f.entries[i].key = key
+			k = m.key(x.Lane, &o.Redacted(x).Request)
+			f.entries[i].keys = k
 		}
-		t.next[i] = -1
-		if j, ok := t.by[key]; ok {
-			t.next[i] = j
+		t.add(k.exact, int32(i), t.next)
+		if k.bare != 0 {
+			t.add(k.bare, int32(i), t.bare)
 		}
-		t.by[key] = int32(i)
 	}
 	return t, nil
 }
 
-// take uses the next interaction of a key; it is -1 if there is none.
-func (t *tape) take(key uint64) int {
+// add puts an interaction before the others of a key.
+func (t *tape) add(key uint64, i int32, next []int32) {
+	next[i] = -1
+	if j, ok := t.by[key]; ok {
+		next[i] = j
+	}
+	t.by[key] = i
+}
+
+// take uses the next interaction of a request: with the same secrets, or, if none was
+// recorded with them, with others. It is -1 if there is none.
+func (t *tape) take(k keys) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	i := t.first(k.exact, t.next)
+	if _, recorded := t.spent[k.exact]; i < 0 && !recorded && k.bare != 0 {
+		i = t.first(k.bare, t.bare)
+	}
+	if i < 0 {
+		return -1
+	}
+	t.used[i] = true
+	of := t.file.entries[i].keys
+	t.spent[of.exact], t.spent[of.bare] = i, i
+	return int(i)
+}
+
+// first is the first interaction of a key that was not used, or -1. Those before it are
+// forgotten.
+func (t *tape) first(key uint64, next []int32) int32 {
 	i, ok := t.by[key]
 	if !ok {
 		return -1
 	}
-	t.used[i] = true
-	t.spent[key] = i
-	if t.next[i] < 0 {
-		delete(t.by, key)
-	} else {
-		t.by[key] = t.next[i]
+	for i >= 0 && t.used[i] {
+		i = next[i]
 	}
-	return int(i)
+	t.by[key] = i
+	if i < 0 {
+		delete(t.by, key)
+	}
+	return i
 }
 
 // unused returns an *UnusedError if there are interactions that were not used.
@@ -115,16 +141,16 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 // all that counts, holds no secret there, and need not be redacted to be found.
 func (c *Cassette) find(lane string, r Request) (int, error) {
 	if m := c.tape.matching; m.own == nil && m.redact == nil {
-		if i := c.tape.take(m.key(lane, &r)); i >= 0 {
+		if i := c.tape.take(keys{exact: m.key(lane, &r).exact}); i >= 0 {
 			return i, nil
 		}
 	}
 	r = c.opts.Redacted(&Interaction{Request: r}).Request
-	key := c.tape.matching.key(lane, &r)
-	if i := c.tape.take(key); i >= 0 {
+	k := c.tape.matching.key(lane, &r)
+	if i := c.tape.take(k); i >= 0 {
 		return i, nil
 	}
-	return 0, c.miss(key, lane, r)
+	return 0, c.miss(k, lane, r)
 }
 
 // recordedError is the error with which an answer ended when it was recorded.

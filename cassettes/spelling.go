@@ -1,9 +1,11 @@
 package cassettes
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
@@ -32,20 +34,10 @@ func (s *speller) value(path []string) {
 	case '[':
 		s.array(path)
 	case '"':
-		s.string()
+		from := s.d.Offset()
+		s.dst = appendSpelling(s.dst, s.d.String(), s.d.Since(from))
 	default:
 		s.dst = append(s.dst, s.d.Raw()...)
-	}
-}
-
-// string writes a string as it stands, if it has no escapes.
-func (s *speller) string() {
-	from := s.d.Offset()
-	text := s.d.String()
-	if written := s.d.Since(from); len(written) == len(text)+len(`""`) {
-		s.dst = append(s.dst, written...)
-	} else {
-		s.dst = jsonio.AppendString(s.dst, text)
 	}
 }
 
@@ -68,6 +60,7 @@ func (s *speller) object(path []string) {
 	s.dst = append(s.dst, '{')
 	above := len(s.members)
 	for first := true; ; {
+		begin := s.d.Offset()
 		name, ok := s.d.Key(&first)
 		if !ok {
 			break
@@ -78,10 +71,11 @@ func (s *speller) object(path []string) {
 			continue
 		}
 		from := len(s.dst)
-		s.dst = append(jsonio.AppendString(s.dst, name), ':')
+		written := s.d.Since(begin)
+		s.dst = append(appendSpelling(s.dst, name, written), ':')
 		s.value(at)
 		s.dst = append(s.dst, ',')
-		s.members = append(s.members, spelled{name, from, len(s.dst)})
+		s.members = append(s.members, spelled{distinct(name, written), from, len(s.dst)})
 	}
 	s.order(s.members[above:])
 	s.members = s.members[:above]
@@ -101,6 +95,47 @@ func (s *speller) order(list []spelled) {
 	for _, x := range list {
 		s.dst = append(s.dst, s.was[x.from-begin:x.to-begin]...)
 	}
+}
+
+// half is an escape that is half of a character without the other half, if it has the
+// length of one escape; others are matched for it not to begin within them.
+var half = regexp.MustCompile(`\\\\|\\u[dD][89aAbB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..`)
+
+// appendSpelling writes a string in its one spelling: without escapes that it does not
+// need. The text from before it to behind it tells apart the halves of characters, all of
+// which are read as the same character.
+func appendSpelling(dst []byte, text, written string) []byte {
+	switch {
+	case len(written) == len(text)+len(`""`):
+		return append(dst, written...)
+	case !strings.ContainsRune(text, utf8.RuneError):
+		return jsonio.AppendString(dst, text)
+	}
+	written = written[strings.IndexByte(written, '"')+1 : strings.LastIndexByte(written, '"')]
+	at := 0
+	plain := func(to int) {
+		d := jsonio.NewDec(`"` + written[at:to] + `"`)
+		part := jsonio.AppendString(nil, d.String())
+		dst = append(dst, part[1:len(part)-1]...)
+	}
+	dst = append(dst, '"')
+	for _, m := range half.FindAllStringIndex(written, -1) {
+		if m[1]-m[0] == len(`\ud800`) {
+			plain(m[0])
+			dst = append(dst, strings.ToLower(written[m[0]:m[1]])...)
+			at = m[1]
+		}
+	}
+	plain(len(written))
+	return append(dst, '"')
+}
+
+// distinct is the name of a member, or its spelling if others might be read as the same.
+func distinct(name, written string) string {
+	if strings.ContainsRune(name, utf8.RuneError) {
+		return string(appendSpelling(nil, name, written))
+	}
+	return name
 }
 
 // below is the path to a member or an element of what a path leads to, which may be

@@ -39,7 +39,8 @@ func (m matching) value(d *jsonio.Dec, path []string) (v tree) {
 	case '[':
 		v.kind, v.members = c, m.array(d, path)
 	case '"':
-		v.text = string(jsonio.AppendString(nil, d.String()))
+		text := d.String()
+		v.text = string(appendSpelling(nil, text, d.Since(from)))
 	default:
 		d.Skip()
 	}
@@ -65,6 +66,7 @@ func (v *tree) checksum() uint32 {
 func (m matching) object(d *jsonio.Dec, path []string) (members []tree) {
 	d.Object()
 	for first := true; ; {
+		from := d.Offset()
 		name, ok := d.Key(&first)
 		if !ok {
 			break
@@ -74,8 +76,9 @@ func (m matching) object(d *jsonio.Dec, path []string) (members []tree) {
 			d.Skip()
 			continue
 		}
+		written := d.Since(from)
 		v := m.value(d, at)
-		v.name = name
+		v.name = distinct(name, written)
 		members = append(members, v)
 	}
 	slices.SortStableFunc(members, func(a, b tree) int { return strings.Compare(a.name, b.name) })

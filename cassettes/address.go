@@ -1,0 +1,64 @@
+package cassettes
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// url is the URL as a file has it, in the one spelling of what it means.
+func (m matching) url(text string) string {
+	if u := m.address(text); u != nil {
+		return u.String()
+	}
+	return writtenURL(text)
+}
+
+// address is a URL as it counts: its host in small letters and without the usual port,
+// the path of a bare host as /, the query in the order of the names. It is nil if the
+// text is no URL.
+func (m matching) address(text string) *url.URL {
+	u, err := url.Parse(writtenURL(text))
+	if err != nil {
+		return nil
+	}
+	u.Fragment, u.RawFragment = "", ""
+	u.Host = hostOf(u.Scheme, u.Host)
+	if u.Host != "" && u.Path == "" {
+		u.Path = "/"
+	}
+	if path := u.EscapedPath(); strings.Contains(path, "%") {
+		u.RawPath = percents.ReplaceAllStringFunc(path, strings.ToUpper)
+	}
+	if u.ForceQuery = false; u.RawQuery != "" {
+		u.RawQuery = textOf(m.fields(u.RawQuery))
+	}
+	return u
+}
+
+// percents is a byte in a URL that is not written as it is.
+var percents = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// hostOf is a host in the one spelling of what it means.
+func hostOf(scheme, host string) string {
+	switch scheme {
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return strings.ToLower(strings.TrimSuffix(host, ":"))
+}
+
+// hostHeader is the Host of a request, if it is another than the one of its URL.
+func (m matching) hostHeader(r *Request) string {
+	host := r.Header.Get("Host")
+	u := m.address(r.URL)
+	if host == "" || u == nil {
+		return host
+	}
+	if host = hostOf(u.Scheme, host); host == u.Host {
+		return ""
+	}
+	return host
+}
