@@ -45,7 +45,7 @@ func splitEvents(body []byte, newline string) (events [][]byte) {
 
 // appendEvents writes an event a line, if the pieces are the events.
 func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []Piece) (out []byte, ok bool) {
-	if !isText(body) || bytes.Contains(body, []byte(linefeed)) {
+	if !isText(body) {
 		return dst, false
 	}
 	events := splitEvents(body, newline)
