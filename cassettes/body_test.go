@@ -172,7 +172,7 @@ func TestNoPieces(t *testing.T) {
 
 // Lines that no writer has written are refused.
 func TestNoLines(t *testing.T) {
-	for _, lines := range []string{"< \n", "> a\n", "<a\n", "< a", "\n", "-\n"} {
+	for _, lines := range []string{"< \n", "> a\n", "<ab\n", "< a", "\n", "-\n"} {
 		if body, err := restoreLines(nil, '<', []byte(lines)); err == nil {
 			t.Errorf("%q gives %q", lines, body)
 		}

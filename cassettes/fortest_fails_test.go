@@ -1,0 +1,190 @@
+package cassettes_test
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// watched is a test of another name, of which is told what it says.
+type watched struct {
+	*testing.T
+	name    string
+	said    strings.Builder
+	failed  bool
+	cleanup []func()
+}
+
+func (w *watched) Name() string              { return w.name }
+func (w *watched) Cleanup(f func())          { w.cleanup = append(w.cleanup, f) }
+func (w *watched) Failed() bool              { return w.failed }
+func (w *watched) Log(args ...any)           { _, _ = fmt.Fprintln(&w.said, args...) }
+func (w *watched) Error(args ...any)         { w.failed = true; w.Log(args...) }
+func (w *watched) Fatal(args ...any)         { w.Error(args...); runtime.Goexit() }
+func (w *watched) Fatalf(f string, a ...any) { w.Fatal(fmt.Sprintf(f, a...)) }
+
+// watchTest runs a test that opens a cassette, and its cleanup.
+func watchTest(t *testing.T, opts *cassettes.Options, test func(*watched, *cassettes.Cassette)) *watched {
+	t.Helper()
+	w := &watched{T: t, name: "TestOther/a"}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c := cassettes.ForTest(w, opts)
+		test(w, c)
+	}()
+	<-done
+	for _, f := range w.cleanup {
+		f()
+	}
+	return w
+}
+
+// askBoth asks for all that taped records.
+func askBoth(w *watched, c *cassettes.Cassette) {
+	for _, body := range []string{"1", "2"} {
+		send(w.T, c, "POST", "http://example.com/", body)
+	}
+}
+
+// What fails a test over a cassette that is recorded, and what it is told.
+func TestForTestFails(t *testing.T) {
+	nothing := func(*watched, *cassettes.Cassette) {}
+	record := cassettes.Options{Transport: echo{}}
+	for name, c := range map[string]struct {
+		told, ci string
+		opts     cassettes.Options
+		test     func(*watched, *cassettes.Cassette)
+		says     string // nothing if it does not fail
+	}{
+		"all is used":          {"", "", cassettes.Options{}, askBoth, ""},
+		"one is not":           {"", "", cassettes.Options{}, func(w *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") }, "TestOther_a.tape: 1 of the recorded interactions were not asked for:\n  2 POST http://example.com/"},
+		"none need be":         {"", "", cassettes.Options{AllowUnused: true}, nothing, ""},
+		"no word":              {"play", "", cassettes.Options{}, nothing, `"play" is not what a cassette can be opened for`},
+		"in CI":                {"record", "true", record, askBoth, "a test in CI does not record; LOOPTAPE=record! forces it"},
+		"in CI by its options": {"", "true", cassettes.Options{Mode: cassettes.Record, Transport: echo{}}, askBoth, "a test in CI does not record"},
+		"in CI, forced":        {"record!", "true", record, askBoth, ""},
+		"in CI, replayed":      {"", "true", cassettes.Options{}, askBoth, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := taped(t)
+			before, _ := os.ReadFile(path) // it is there, or the replays fail
+			t.Setenv(cassettes.Env, c.told)
+			t.Setenv("CI", c.ci)
+			says(t, watchTest(t, &c.opts, c.test), c.says)
+			if after, _ := os.ReadFile(path); string(after) != string(before) && c.told != "record!" {
+				t.Errorf("the cassette is another one:\n%s", after)
+			}
+		})
+	}
+}
+
+// says fails unless a test has failed and told this, or if it is nothing has not failed.
+func says(t *testing.T, w *watched, want string) {
+	t.Helper()
+	if got := w.said.String(); w.failed != (want != "") || !strings.Contains(got, want) {
+		t.Errorf("failed: %t, and it tells\n%s\nwant\n%s", w.failed, got, want)
+	}
+}
+
+// taped records a cassette in a folder of its own, in which the test then is.
+func taped(t *testing.T) (path string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	t.Setenv(cassettes.ReportEnv, "")
+	t.Setenv("CI", "")
+	t.Setenv(cassettes.Env, "record")
+	says(t, watchTest(t, &cassettes.Options{Transport: echo{}}, askBoth), "")
+	t.Setenv(cassettes.Env, "")
+	return filepath.Join("testdata", "cassettes", "TestOther_a.tape")
+}
+
+// Where a recording is missing, or a request in it, the test tells how to record.
+func TestForTestTellsAgain(t *testing.T) {
+	for again, opts := range map[string]cassettes.Options{
+		"LOOPTAPE=record go test -run '^TestOther$/^a$'": {},
+		"make tapes": {Again: "make tapes"},
+	} {
+		path := taped(t)
+		miss := func(w *watched, c *cassettes.Cassette) {
+			req, err := http.NewRequestWithContext(t.Context(), "POST", "http://example.com/", strings.NewReader("3"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.RoundTrip(req) //nolint:bodyclose // there is none
+			w.Fatal(err)
+		}
+		says(t, watchTest(t, &opts, miss), again)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		says(t, watchTest(t, &opts, askBoth), "To record it: "+again+"\n")
+	}
+}
+
+// What a test that failed did not come to ask for is not held against it.
+func TestForTestEndsEarly(t *testing.T) {
+	taped(t)
+	w := watchTest(t, nil, func(w *watched, _ *cassettes.Cassette) { w.Fatal("too warm") })
+	if got := w.said.String(); got != "too warm\n" {
+		t.Errorf("it tells %s", got)
+	}
+}
+
+// The flag goes before the variable, if it says anything.
+func TestForTestFlag(t *testing.T) {
+	taped(t)
+	was := flag.CommandLine
+	defer func() { flag.CommandLine = was }()
+	flag.CommandLine = flag.NewFlagSet("test", flag.ContinueOnError)
+	said := cassettes.Flag(flag.CommandLine)
+	for _, c := range []struct {
+		flag, env string
+		records   bool
+	}{{"", "", false}, {"", "record", true}, {"replay", "record", false}, {"record", "replay", true}} {
+		if err := flag.CommandLine.Parse([]string{"-looptape", c.flag}); err != nil || *said != c.flag {
+			t.Fatalf("the flag is %q, %v", *said, err)
+		}
+		t.Setenv(cassettes.Env, c.env)
+		asked := false
+		network := answering(func(r *http.Request) (*http.Response, error) {
+			asked = true
+			return echo{}.RoundTrip(r)
+		})
+		says(t, watchTest(t, &cassettes.Options{Transport: network}, askBoth), "")
+		if asked != c.records {
+			t.Errorf("the flag is %q, the variable %q: it records: %t", c.flag, c.env, asked)
+		}
+	}
+}
+
+// A recording that broke off is replayed as far as it came, and the test tells.
+func TestForTestBroken(t *testing.T) {
+	path := taped(t)
+	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+	send(t, c, "POST", "http://example.com/", "1")
+	w := watchTest(t, nil, func(_ *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") })
+	says(t, w, "")
+	if want := "TestOther_a.tape.journal: the recording was not closed"; !strings.Contains(w.said.String(), want) {
+		t.Errorf("it does not tell %s:\n%s", want, &w.said)
+	}
+	if err := c.Abandon(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A report that cannot be written fails the test; recordings do not report.
+func TestForTestReports(t *testing.T) {
+	taped(t)
+	t.Setenv(cassettes.ReportEnv, filepath.Join("none", "report"))
+	says(t, watchTest(t, nil, askBoth), "no such file")
+	t.Setenv(cassettes.Env, "record")
+	says(t, watchTest(t, &cassettes.Options{Transport: echo{}}, askBoth), "")
+}
