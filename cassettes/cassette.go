@@ -161,7 +161,7 @@ func (c *Cassette) Close() error {
 	}
 	c.mu.Unlock()
 	for _, r := range flying {
-		_ = r.end(Cancelled, nil) // the journal tells below what is wrong with it
+		c.journal.fail(r.end(Cancelled, nil))
 	}
 	switch {
 	case c.suspects != nil:

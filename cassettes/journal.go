@@ -2,6 +2,7 @@ package cassettes
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -140,6 +141,13 @@ func (j *journal) add(number int, x *Interaction, k keys) error {
 	j.write(appendFrame(nil, text))
 	j.frames = append(j.frames, frame{number, text})
 	return j.err
+}
+
+// fail keeps an error, if there was none before, that close tells.
+func (j *journal) fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = cmp.Or(j.err, err)
 }
 
 // close makes the cassette of the journal, and removes it. The error is ErrUnanswered if

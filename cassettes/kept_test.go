@@ -137,3 +137,36 @@ func TestNotThrownAway(t *testing.T) {
 		})
 	}
 }
+
+// What could not be recorded, since a function of the options has panicked, is told by
+// Close, and the rest is left in the journal.
+func TestPanics(t *testing.T) {
+	for name, o := range map[string]cassettes.Options{
+		"a redactor": {Redact: []cassettes.Redactor{cassettes.RedactorFunc(func(x *cassettes.Interaction) { _ = x.Request.Body[0] })}},
+		"a match":    {Match: func(r *cassettes.Request) string { return string(rune(r.Body[0])) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "p.tape")
+			o.Mode, o.Transport = cassettes.Record, echo{}
+			c := open(t, path, o)
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("the panic is swallowed")
+					}
+				}()
+				send(t, c, "POST", "http://example.com/", "")
+			}()
+			send(t, c, "POST", "http://example.com/", "x")
+			const want = "interaction 1 is not recorded: Redact or Match of the options has panicked"
+			if err := c.Close(); err == nil || err.Error() != "the recording is in "+path+cassettes.JournalEnd+": "+want {
+				t.Errorf("closed with %v", err)
+			}
+			play := open(t, path, cassettes.Options{Match: o.Match, Redact: o.Redact})
+			if broken, ok := errors.AsType[*cassettes.BrokenError](play.Broken()); !ok || broken.Whole != 1 {
+				t.Errorf("it is replayed as %v", play.Broken())
+			}
+			send(t, play, "POST", "http://example.com/", "x")
+		})
+	}
+}

@@ -3,6 +3,7 @@ package cassettes
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -170,6 +171,7 @@ func (rec *recording) end(how Ending, because error) error {
 		return rec.err
 	}
 	rec.ended = true
+	rec.err = fmt.Errorf("interaction %d is not recorded: Redact or Match of the options has panicked", rec.number) // if it does
 	r := &rec.x.Response
 	if r.Ending = how; because != nil {
 		r.Failure = strings.ToValidUTF8(because.Error(), "\uFFFD")
@@ -178,19 +180,26 @@ func (rec *recording) end(how Ending, because error) error {
 		r.Trailer = rec.live.Trailer.Clone()
 	}
 	r.Pieces = piecesOf(r, rec.came)
-	x := rec.c.opts.Redacted(rec.x)
-	suspects := rec.c.opts.Suspects(x)
+	rec.err = rec.keep()
+	return rec.err
+}
+
+// keep writes the interaction to the journal, unless something in it looks like a secret.
+func (rec *recording) keep() (err error) {
+	c := rec.c
+	x := c.opts.Redacted(rec.x)
+	suspects := c.opts.Suspects(x)
 	if suspects == nil {
-		rec.err = rec.c.journal.add(rec.number, x, rec.c.opts.matching().key(x.Lane, &x.Request))
+		err = c.journal.add(rec.number, x, c.opts.matching().key(x.Lane, &x.Request))
 	}
-	rec.c.mu.Lock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, s := range suspects {
 		s.Interaction = rec.number
-		rec.c.suspects = append(rec.c.suspects, s)
+		c.suspects = append(c.suspects, s)
 	}
-	delete(rec.c.flying, rec)
-	rec.c.mu.Unlock()
-	return rec.err
+	delete(c.flying, rec)
+	return err
 }
 
 // piecesOf are the parts in which a body came: of a stream of events, one each, when
