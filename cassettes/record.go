@@ -2,6 +2,7 @@ package cassettes
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.opts.transport().RoundTrip(out)
+	resp, err := c.ask(out)
 	if err != nil {
 		rec.x.Response.Wait = c.opts.now().Sub(rec.begun)
 		return nil, and(err, rec.end(Failed, err))
@@ -49,6 +50,15 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &tee{rec: rec, body: resp.Body, ctx: r.Context()}
 	return resp, nil
+}
+
+// ask asks the network.
+func (c *Cassette) ask(r *http.Request) (*http.Response, error) {
+	resp, err := c.opts.transport().RoundTrip(r)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		return resp, err
+	}
+	return nil, and(fmt.Errorf("cassettes: the server goes on in another protocol, %q, which cannot be recorded; have the client ask for none", resp.Header.Get("Upgrade")), resp.Body.Close())
 }
 
 // and is an error as it is, unless the other one has to be told, too: callers look for
@@ -88,15 +98,26 @@ func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
 // mostReserved is how much memory is taken for a body before it comes.
 const mostReserved = 1 << 20
 
-// readBody takes the body of a request, and closes it.
+// readBody takes the body of a request, and closes it, for as long as the request is
+// wanted.
 func readBody(r *http.Request) ([]byte, error) {
-	if r.Body == nil {
+	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
 	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
-	_, err := body.ReadFrom(r.Body)
-	return body.Bytes(), and(err, r.Body.Close())
+	read := make(chan error, 1)
+	go func() {
+		body.Grow(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
+		_, err := body.ReadFrom(r.Body)
+		read <- and(err, r.Body.Close())
+	}()
+	select {
+	case err := <-read:
+		return body.Bytes(), err
+	case <-r.Context().Done():
+		go func() { _ = r.Body.Close() }() // which may wait for what reads it
+		return nil, context.Cause(r.Context())
+	}
 }
 
 // requestOf is a request as it is recorded.

@@ -1,6 +1,7 @@
 package cassettes_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -194,4 +195,57 @@ func TestCloseWhileReading(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A request whose body does not come to its end is given up with its deadline.
+func TestStuckBody(t *testing.T) {
+	path := recorded(t, cassettes.Options{}, "1")
+	for _, mode := range []cassettes.Mode{cassettes.Record, cassettes.Replay} {
+		synctest.Test(t, func(t *testing.T) {
+			from, to := io.Pipe()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second) //nolint:forbidigo // of a bubble
+			defer cancel()
+			c := open(t, path, cassettes.Options{Mode: mode, Transport: echo{}})
+			req, _ := http.NewRequestWithContext(ctx, "POST", "http://example.com/", from)
+			if _, err := c.RoundTrip(req); !errors.Is(err, context.DeadlineExceeded) { //nolint:bodyclose // there is none
+				t.Errorf("%s: %v", mode, err)
+			}
+			synctest.Wait()
+			if _, err := to.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("%s: the body is not closed: %v", mode, err)
+			}
+			if err := c.Abandon(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A server that goes on in another protocol is left, and the client is told so, also by a
+// replay.
+func TestUpgrade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "u.tape")
+	from, to := io.Pipe()
+	ask := func(c *cassettes.Cassette) error {
+		req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://example.com/", nil)
+		_, err := c.RoundTrip(req) //nolint:bodyclose // there is none
+		return err
+	}
+	const want = `cassettes: the server goes on in another protocol, "websocket", which cannot be recorded; have the client ask for none`
+	rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: answering(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Upgrade": {"websocket"}}, Body: from, Request: r}, nil
+	})})
+	if err := ask(rec); err == nil || err.Error() != want {
+		t.Errorf("recorded: %v", err)
+	}
+	if _, err := to.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("the connection is left open: %v", err)
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	play := open(t, path, cassettes.Options{})
+	if err := ask(play); err == nil || err.Error() != "cassettes: recorded: "+want {
+		t.Errorf("replayed: %v", err)
+	}
 }
