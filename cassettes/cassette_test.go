@@ -207,3 +207,46 @@ func TestStreams(t *testing.T) {
 		}
 	})
 }
+
+// A client that works between the events of a stream gets each when it was due, not
+// later by what it worked: the time runs from the header on.
+func TestPaceOfSlowClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "s.tape")
+		rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: streaming{[]string{"data: 1\n\n", "data: 2\n\n", "data: 3\n\n", "data: 4\n\n"}}})
+		play := func(c *cassettes.Cassette, work time.Duration) (came []time.Duration) {
+			from := time.Now() //nolint:forbidigo // of a bubble
+			req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://example.com/", nil)
+			resp, err := c.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = resp.Body.Close() }() // it was read
+			buf := make([]byte, 100)
+			for {
+				if _, err := resp.Body.Read(buf); err != nil {
+					return came
+				}
+				came = append(came, time.Since(from)) //nolint:forbidigo // of a bubble
+				time.Sleep(work)                      //nolint:forbidigo // of a bubble
+			}
+		}
+		play(rec, 0)
+		if err := rec.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			pace float64
+			work time.Duration
+			want []time.Duration
+		}{
+			{1, 800 * time.Millisecond, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}},
+			{1, 1700 * time.Millisecond, []time.Duration{time.Second, 2700 * time.Millisecond, 4400 * time.Millisecond, 6100 * time.Millisecond}},
+			{0.5, 400 * time.Millisecond, []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond, 2 * time.Second}},
+		} {
+			if diff := cmp.Diff(c.want, play(open(t, path, cassettes.Options{Pace: c.pace}), c.work)); diff != "" {
+				t.Errorf("pace %g, %v of work (-want +got):\n%s", c.pace, c.work, diff)
+			}
+		}
+	})
+}

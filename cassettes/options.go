@@ -91,12 +91,13 @@ func (o *Options) matching() matching {
 	return matching{volatile: o.Volatile, secret: o.Secret, own: o.Match, redact: o.Redact}
 }
 
-// pause waits for a part of the recorded time.
-func (o *Options) pause(ctx context.Context, d time.Duration) error {
-	if d = time.Duration(float64(d) * o.Pace); d <= 0 {
+// pause waits until a part of the recorded time has passed since a moment.
+func (o *Options) pause(ctx context.Context, since time.Time, d time.Duration) error {
+	d = time.Duration(float64(d)*o.Pace) - time.Since(since) //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
+	if d <= 0 {
 		return context.Cause(ctx)
 	}
-	t := time.NewTimer(d) //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
+	t := time.NewTimer(d) //nolint:forbidigo // the same
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // tape is a cassette that is replayed.
@@ -110,6 +111,7 @@ func (t *tape) unused() error {
 
 // replay answers from the cassette.
 func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
+	begun := time.Now() //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
 	body, err := readBody(r)
 	if err != nil {
 		return nil, err
@@ -128,7 +130,7 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.opts.pause(r.Context(), from.Wait); err != nil {
+	if err := c.opts.pause(r.Context(), begun, from.Wait); err != nil {
 		return nil, err
 	}
 	if from.Status == 0 {
@@ -187,7 +189,8 @@ func (o *Options) answer(r *http.Request, from *Response) *http.Response {
 		}
 	}
 	ctx, leave := context.WithCancelCause(r.Context())
-	resp.Body = &playback{ctx: ctx, leave: leave, opts: o, from: from, to: resp, left: from.Body, pieces: from.Pieces}
+	now := time.Now() //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
+	resp.Body = &playback{ctx: ctx, leave: leave, opts: o, from: from, to: resp, begun: now, left: from.Body, pieces: from.Pieces}
 	return resp
 }
 
@@ -198,11 +201,13 @@ type playback struct {
 	opts  *Options
 	from  *Response
 	to    *http.Response
+	begun time.Time // when the header came
 
 	mu     sync.Mutex
 	left   []byte
-	pieces []Piece // those that have not begun
-	piece  int     // what is left of the one that has
+	pieces []Piece       // those that have not begun
+	due    time.Duration // when the last one that has was due, in recorded time
+	piece  int           // what is left of the one that has
 }
 
 // errBodyClosed is what reading a closed body gives.
@@ -233,9 +238,11 @@ func (p *playback) begin() error {
 		p.piece = len(p.left)
 		return nil
 	}
-	if err := p.opts.pause(p.ctx, p.pieces[0].After); err != nil {
+	due := p.due + p.pieces[0].After
+	if err := p.opts.pause(p.ctx, p.begun, due); err != nil {
 		return err
 	}
+	p.due = due
 	p.piece, p.pieces = p.pieces[0].Len, p.pieces[1:]
 	return nil
 }
