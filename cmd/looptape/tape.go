@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -38,9 +39,9 @@ The file replaces an older one at the end, unless no request was answered. A
 recording that breaks off is kept beside it, and replayed as far as it came; it
 is not recorded again until that was converted or removed.
 
-Exit status: that of the program; 1 if a request failed, or the file was not
-replaced; 2 if recording or the
-program could not start.`,
+Exit status: that of the program, or 128 and the number of the signal that ended
+it; 1 if a request failed or was sent past looptape by a redirect, or the file
+was not replaced; 2 if recording or the program could not start.`,
 		Example: "  looptape record -o weather.tape -- node agent.js\n  looptape record -o x.tape --upstream my=http://localhost:80/v1 -- ./agent",
 	}
 	v := deck{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Record}}
@@ -68,9 +69,10 @@ again, and with how it differs from the nearest one.
 Behind -- stands the program, with the same variables in its environment as when
 it was recorded, and a key for each provider where it has none.
 
-Exit status: that of the program; 1 if a request was not in the cassette, or an
-interaction of it was not asked for; 2 if the cassette cannot be read or the
-program could not start.`,
+Exit status: that of the program, or 128 and the number of the signal that ended
+it; 1 if a request was not in the cassette or was sent past looptape by a
+redirect, or an interaction of it was not asked for; 2 if the cassette cannot be
+read or the program could not start.`,
 		Example: "  looptape replay weather.tape -- node agent.js",
 	}
 	v := deck{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Replay}}
@@ -227,12 +229,21 @@ func (v *deck) end(requests []error, closed, failed error) error {
 	if len(requests) > 0 || closed != nil {
 		return status(statusBroken)
 	}
-	if exit, ok := errors.AsType[*exec.ExitError](failed); ok && exit.ExitCode() > 0 {
+	exit, ok := errors.AsType[*exec.ExitError](failed)
+	if ok && exit.ExitCode() > 0 {
 		return status(exit.ExitCode())
 	}
-	if failed != nil {
-		complain(v.w, fmt.Errorf("the program ended with %w", failed))
-		return status(statusBroken)
+	if failed == nil {
+		return nil
 	}
-	return nil
+	complain(v.w, fmt.Errorf("the program ended with %w", failed))
+	if ok {
+		if by, ok := exit.Sys().(syscall.WaitStatus); ok && by.Signaled() {
+			return status(signalled + int(by.Signal()))
+		}
+	}
+	return status(statusBroken)
 }
+
+// signalled is what shells add to the number of the signal that ended a program.
+const signalled = 128
