@@ -16,7 +16,11 @@ import (
 
 // Proxy puts a cassette between programs in any language and the servers that they
 // call: a request to /NAME/path goes to the server of that name. In front of it,
-// /lane/LANE puts a request into a lane.
+// /lane/LANE puts a request into a lane. The query of a server's URL stands before that of
+// each request. A Location that leads to one of the servers leads to it through the proxy.
+//
+// What comes to a loopback address has to name one in its Host, for no page in a browser
+// to get at the servers by a name of its own.
 //
 // A miss of a replay is answered with 400, which clients do not try again, and the
 // miss in words. It is an http.Handler for many requests at once.
@@ -45,14 +49,18 @@ func NewProxy(c *Cassette, log *log.Logger) (*Proxy, error) {
 	p.reverse = httputil.ReverseProxy{
 		Transport:     c,
 		FlushInterval: -1, // each event as it comes
-		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.Host = "" },
-		ErrorHandler:  p.fail,
-		ErrorLog:      log,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.Host, r.Out.URL.RawQuery = "", r.In.URL.RawQuery // also what cannot be read of it
+		},
+		ErrorHandler: p.fail,
+		ErrorLog:     log,
 	}
 	return p, nil
 }
 
-// Failures are the requests that got no answer, misses among them.
+// Failures are the requests that got no answer, misses among them, and those that were
+// answered with a redirect past the proxy. A request that got no answer when it was
+// recorded is none of a replay.
 func (p *Proxy) Failures() []error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,28 +73,69 @@ func (p *Proxy) Names() []string { return slices.Sorted(maps.Keys(p.upstreams)) 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), "/")
-	lane := ""
+	lane, before := "", "/"
 	if rest, ok := strings.CutPrefix(path, "lane/"); ok {
 		lane, path, _ = strings.Cut(rest, "/")
+		before = "/lane/" + lane + "/"
 	}
-	name, path, _ := strings.Cut(path, "/")
-	upstream, ok := p.upstreams[name]
-	if !ok {
-		p.fail(w, r, fmt.Errorf("there is no server %q behind this proxy; there are %s", name, strings.Join(p.Names(), ", ")))
-		return
+	to, err := p.target(path, r.URL.RawQuery)
+	if err == nil {
+		err = rebound(r)
 	}
-	to, err := url.Parse(strings.TrimSuffix(upstream.String(), "/") + "/" + path)
 	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
-	to.RawQuery = r.URL.RawQuery
 	out := r.Clone(r.Context())
 	out.URL = to
 	if lane != "" {
 		out.Header.Set(LaneHeader, lane)
 	}
-	p.reverse.ServeHTTP(w, out)
+	reverse := p.reverse
+	reverse.ModifyResponse = func(resp *http.Response) error {
+		p.redirect(resp, to, before)
+		return nil
+	}
+	reverse.ServeHTTP(w, out)
+}
+
+// target is the URL of an upstream to which a path leads, behind its name.
+func (p *Proxy) target(path, query string) (*url.URL, error) {
+	name, _, _ := strings.Cut(path, "/")
+	upstream, ok := p.upstreams[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no server %q behind this proxy; there are %s", name, strings.Join(p.Names(), ", "))
+	}
+	below := path[len(name):]
+	plain, _ := url.PathUnescape(below) // the server has read it
+	for part := range strings.SplitSeq(strings.ReplaceAll(plain, `\`, "/"), "/") {
+		if part == "." || part == ".." {
+			return nil, fmt.Errorf("the path %q may lead out of the server %q; ask for it without dots", below, name)
+		}
+	}
+	base := *upstream
+	base.RawQuery = ""
+	text := base.String()
+	if below != "" {
+		text = strings.TrimSuffix(text, "/") + below
+	}
+	to, err := url.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	to.RawQuery = upstream.RawQuery
+	if to.RawQuery != "" && query != "" {
+		to.RawQuery += "&"
+	}
+	to.RawQuery += query
+	return to, nil
+}
+
+// note keeps what failed.
+func (p *Proxy) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed = append(p.failed, err)
 }
 
 // fail answers that there is no answer.
@@ -94,9 +143,12 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // the client has left
 	}
-	p.mu.Lock()
-	p.failed = append(p.failed, err)
-	p.mu.Unlock()
+	if errors.Is(err, errLeft) && r.Method == http.MethodPost { // others are sent again by some transports
+		panic(http.ErrAbortHandler) // the client that was recorded got nothing either
+	}
+	if _, played := errors.AsType[*playedError](err); !played {
+		p.note(err)
+	}
 	kind, status := "looptape_error", http.StatusBadGateway
 	if _, ok := errors.AsType[*MissError](err); ok {
 		kind, status = "looptape_miss", http.StatusBadRequest

@@ -3,7 +3,6 @@ package cassettes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -155,15 +154,23 @@ func (c *Cassette) find(lane string, r Request) (int, error) {
 	return 0, c.miss(k, lane, r)
 }
 
+// playedError is an error with which an answer ended when it was recorded.
+type playedError struct{ text string }
+
+func (e *playedError) Error() string { return "cassettes: " + e.text }
+
+// errLeft says that a client was not there for the rest when it was recorded.
+var errLeft = &playedError{"the recording ends here, since its client left"}
+
 // recordedError is the error with which an answer ended when it was recorded.
 func recordedError(r *Response) error {
 	switch {
-	case r.Ending == Cancelled:
-		return errors.New("cassettes: the recording ends here, since its client left")
+	case r.Ending == Cancelled || r.Ending == Failed && r.Failure == context.Canceled.Error():
+		return errLeft
 	case r.Ending == Cut && (r.Failure == "" || r.Failure == io.ErrUnexpectedEOF.Error()):
 		return io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("cassettes: recorded: %s", r.Failure)
+	return &playedError{"recorded: " + r.Failure}
 }
 
 // answer makes a response of a recorded one.

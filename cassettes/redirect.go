@@ -1,0 +1,68 @@
+package cassettes
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// redirect makes the Location of an answer lead through the proxy, whose paths to servers
+// begin with before. A redirect that does not is a failure: a replay has no answer there.
+func (p *Proxy) redirect(resp *http.Response, asked *url.URL, before string) {
+	location := resp.Header.Get("Location")
+	u, err := asked.Parse(location)
+	if location == "" || err != nil {
+		return
+	}
+	if path, found := p.through(u); found {
+		resp.Header.Set("Location", before+path)
+		return
+	}
+	if slices.Contains([]int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}, resp.StatusCode) {
+		p.note(fmt.Errorf("%s%s is answered with a redirect to %s://%s, which leads past the proxy; name that server as another upstream, and record again", asked.Host, asked.EscapedPath(), u.Scheme, u.Host))
+	}
+}
+
+// through is the path of a URL behind the proxy: the name of the server nearest to it, and
+// what is below that.
+func (p *Proxy) through(u *url.URL) (path string, found bool) {
+	nearest := 0
+	for _, name := range p.Names() {
+		base := p.upstreams[name]
+		above := strings.TrimSuffix(base.EscapedPath(), "/")
+		below, within := belowOf(u.EscapedPath(), above, "/")
+		query, same := belowOf(u.RawQuery, base.RawQuery, "&")
+		if !within || !same || u.Scheme != base.Scheme || hostOf(u.Scheme, u.Host) != hostOf(base.Scheme, base.Host) || found && len(above) <= nearest {
+			continue
+		}
+		to := url.URL{RawQuery: strings.TrimPrefix(query, "&"), Fragment: u.Fragment, RawFragment: u.RawFragment}
+		path, found, nearest = name+below+to.String(), true, len(above)
+	}
+	return path, found
+}
+
+// belowOf is what stands behind another text, if that is one whole part of it or more.
+func belowOf(text, above, between string) (below string, found bool) {
+	below, found = strings.CutPrefix(text, above)
+	return below, found && (above == "" || below == "" || strings.HasPrefix(below, between))
+}
+
+// rebound refuses a request to this machine alone that names another one: a page in a
+// browser whose name was made to lead here sends such.
+func rebound(r *http.Request) error {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok || !isLoopback(at.String()) || r.Host == "" || isLoopback(r.Host) {
+		return nil
+	}
+	return fmt.Errorf("the Host %q is not of this machine; ask for 127.0.0.1 or localhost", r.Host)
+}
+
+// isLoopback reports whether a host, with a port or without, is this machine for itself.
+func isLoopback(host string) bool {
+	u := url.URL{Host: strings.ToLower(host)}
+	name := u.Hostname()
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || net.ParseIP(name).IsLoopback()
+}
