@@ -41,30 +41,12 @@ func (r *redaction) find(o *Options, known bool) {
 			r.spread(g, r.found.hits(g.text, o.hitsAcross(r.leaves, g)))
 		}
 	}
-	if !r.mayEcho(groups) {
-		return
-	}
 	for i := range r.leaves {
 		r.add(i, r.found.echoes(r.leaves[i].text)...)
 	}
 	for _, g := range groups {
 		r.spread(g, r.found.echoes(g.text))
 	}
-}
-
-// mayEcho reports whether there may be a secret that has no name there.
-func (r *redaction) mayEcho(groups []*group) bool {
-	if r.found.list == nil {
-		return false
-	}
-	var texts []string
-	for i := range r.leaves {
-		texts = append(texts, r.leaves[i].text)
-	}
-	for _, g := range groups {
-		texts = append(texts, g.text)
-	}
-	return r.found.in(strings.Join(texts, "\x00"))
 }
 
 // add adds parts of a leaf.
@@ -201,14 +183,11 @@ func (n *node) isElement() bool {
 // spread gives each text of a group its share of the parts of the whole.
 func (r *redaction) spread(g *group, of []span) {
 	for _, s := range of {
-		from := 0
-		for n, i := range g.leaves {
-			to := g.ends[n]
-			if s.from < to && from < s.to {
-				r.add(i, span{max(s.from, from) - from, min(s.to, to) - from, s.with})
-				s.with = ""
-			}
-			from = to
+		n, _ := slices.BinarySearch(g.ends, s.from+1)
+		for from := s.from; from < s.to; n++ {
+			begin, to := g.ends[n]-len(r.leaves[g.leaves[n]].text), min(s.to, g.ends[n])
+			r.add(g.leaves[n], span{from - begin, to - begin, s.with})
+			s.with, from = "", to
 		}
 	}
 }
