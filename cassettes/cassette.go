@@ -25,6 +25,7 @@ type Cassette struct {
 	flying  map[*recording]bool // answers that have not ended
 	// suspects is what looks like a secret in answers that were not recorded.
 	suspects []Suspect
+	seen     *seen
 }
 
 // Open opens a cassette; opts may be nil. Close must be called in the end.
@@ -34,7 +35,7 @@ type Cassette struct {
 // recording, the file need not exist; the error is ErrBusy if another one goes on, and a
 // *BrokenError if one that broke off would be lost, which can be converted or removed.
 func Open(path string, opts *Options) (*Cassette, error) {
-	c := &Cassette{path: path}
+	c := &Cassette{path: path, seen: nothingSeen()}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -62,7 +63,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 // Replay returns a cassette that replays a file, which may stand in no folder. Of opts,
 // which may be nil, the mode does not count. Close must be called in the end.
 func (f *File) Replay(opts *Options) (*Cassette, error) {
-	c := &Cassette{path: f.name}
+	c := &Cassette{path: f.name, seen: nothingSeen()}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -162,6 +163,9 @@ func (c *Cassette) Close() error {
 	c.mu.Unlock()
 	for _, r := range flying {
 		c.journal.fail(r.end(Cancelled, nil))
+	}
+	if c.journal != nil {
+		c.suspects = append(c.suspects, c.late()...)
 	}
 	switch {
 	case c.suspects != nil:

@@ -84,6 +84,7 @@ func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
 	rec := &recording{c: c, begun: c.opts.now(), x: &Interaction{Lane: c.opts.lane(r), Request: requestOf(r, body)}}
+	c.notice(rec.x.Request.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -208,8 +209,8 @@ func (rec *recording) end(how Ending, because error) error {
 // keep writes the interaction to the journal, unless something in it looks like a secret.
 func (rec *recording) keep() (err error) {
 	c := rec.c
-	x := c.opts.Redacted(rec.x)
-	suspects := c.opts.Suspects(x)
+	x := c.recorded(rec.number, rec.x)
+	suspects := c.opts.suspects(x, c.seen.now())
 	if suspects == nil {
 		err = c.journal.add(rec.number, x, c.opts.matching().key(x.Lane, &x.Request))
 	}

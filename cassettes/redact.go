@@ -41,17 +41,18 @@ func (f RedactorFunc) Redact(x *Interaction) { f(x) }
 // A secret of less than 8 bytes is only taken from where its name stands. Bodies that
 // gzip or deflate encodes are encoded again, and the lengths of bodies and pieces follow.
 func (o *Options) Redacted(x *Interaction) *Interaction {
-	out, _ := o.redacted(x, false)
+	out, _ := o.redacted(x, false, &secrets{})
 	return out
 }
 
-// redacted is Redacted, with known also without what has the form of a known key.
-func (o *Options) redacted(x *Interaction, known bool) (*Interaction, *redaction) {
+// redacted is Redacted, with known also without what has the form of a known key, and
+// without the secrets that were seen before.
+func (o *Options) redacted(x *Interaction, known bool, before *secrets) (*Interaction, *redaction) {
 	out := *x
 	sent, got := open(&out.Request.Header, out.Request.Body), open(&out.Response.Header, out.Response.Body)
 	out.Request.Trailer, out.Response.Trailer = copied(x.Request.Trailer), copied(x.Response.Trailer)
 	out.Request.Body, out.Response.Body = sent.plain, got.plain
-	found := o.redact(&out, known)
+	found := o.redact(&out, known, before)
 	for _, r := range o.Redact {
 		r.Redact(&out)
 	}

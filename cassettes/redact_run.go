@@ -11,12 +11,13 @@ type redaction struct {
 	bodies []int          // how many of them stand in the bodies
 	spans  map[int][]span // of a leaf, by its index
 	found  secrets
+	before *secrets // of other interactions
 }
 
 // redact takes the secrets out of an interaction, whose bodies are not encoded; with
 // known, also what has the form of a known key.
-func (o *Options) redact(x *Interaction, known bool) *redaction {
-	r := &redaction{spans: map[int][]span{}}
+func (o *Options) redact(x *Interaction, known bool, before *secrets) *redaction {
+	r := &redaction{spans: map[int][]span{}, before: before}
 	r.leaves, r.bodies = o.leaves(x)
 	r.find(o, known)
 	if len(r.spans) > 0 {
@@ -41,11 +42,13 @@ func (r *redaction) find(o *Options, known bool) {
 			r.spread(g, r.found.hits(g.text, o.hitsAcross(r.leaves, g)))
 		}
 	}
-	for i := range r.leaves {
-		r.add(i, r.found.echoes(r.leaves[i].text)...)
-	}
-	for _, g := range groups {
-		r.spread(g, r.found.echoes(g.text))
+	for _, s := range []*secrets{&r.found, r.before} {
+		for i := range r.leaves {
+			r.add(i, s.echoes(r.leaves[i].text)...)
+		}
+		for _, g := range groups {
+			r.spread(g, s.echoes(g.text))
+		}
 	}
 }
 

@@ -143,15 +143,20 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 func (c *Cassette) find(lane string, r Request) (int, error) {
 	if m := c.tape.matching; m.own == nil && m.redact == nil {
 		if i := c.tape.take(keys{exact: m.key(lane, &r).exact}); i >= 0 {
+			c.notice(r.Header)
 			return i, nil
 		}
 	}
-	r = c.opts.Redacted(&Interaction{Request: r}).Request
-	k := c.tape.matching.key(lane, &r)
+	clean := c.redacted(&Interaction{Request: r}).Request
+	k := c.tape.matching.key(lane, &clean)
 	if i := c.tape.take(k); i >= 0 {
 		return i, nil
 	}
-	return 0, c.miss(k, lane, r)
+	more, _ := c.opts.redacted(&Interaction{Request: r}, false, c.seen.whole())
+	if i := c.tape.take(c.tape.matching.key(lane, &more.Request)); i >= 0 {
+		return i, nil
+	}
+	return 0, c.miss(k, lane, clean)
 }
 
 // playedError is an error with which an answer ended when it was recorded.

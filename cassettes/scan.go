@@ -70,8 +70,12 @@ func secretError(file string, suspects []Suspect) *SecretError {
 // are none, by their names and those of Opaque; there only what begins like a known key
 // counts. A body whose Content-Encoding cannot be undone is suspect. The lane, the method
 // and the names of headers, which are not redacted, are looked at, too.
-func (o *Options) Suspects(x *Interaction) []Suspect {
-	s := scan{o: o, request: veiled(x.Request.Method + " " + x.Request.URL)}
+func (o *Options) Suspects(x *Interaction) []Suspect { return o.suspects(x, &secrets{}) }
+
+// suspects is Suspects, and tells where secrets stand that are known.
+func (o *Options) suspects(x *Interaction, known *secrets) []Suspect {
+	s := scan{o: o, known: known}
+	s.request = s.veiled(x.Request.Method + " " + x.Request.URL)
 	plain := *x
 	plain.Request.Body = s.plain("request", x.Request.Header, x.Request.Body)
 	plain.Response.Body = s.plain("response", x.Response.Header, x.Response.Body)
@@ -83,6 +87,9 @@ func (o *Options) Suspects(x *Interaction) []Suspect {
 	}
 	for _, g := range groupsOf(leaves) {
 		s.group(leaves, g)
+		for _, at := range known.echoes(g.text) {
+			s.add(&leaves[g.leaves[0]].place, elsewhere+", in parts", g.text[at.from:at.to])
+		}
 	}
 	return s.found
 }
@@ -108,12 +115,13 @@ func fixed(x *Interaction) []leaf {
 // scan looks for secrets in an interaction.
 type scan struct {
 	o       *Options
+	known   *secrets
 	request string
 	found   []Suspect
 }
 
 func (s *scan) add(p *place, what, text string) {
-	s.found = append(s.found, Suspect{Request: s.request, Part: p.part, Place: veiled(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
+	s.found = append(s.found, Suspect{Request: s.request, Part: p.part, Place: s.veiled(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
 }
 
 // veiled is a text without more than the beginnings of what in it looks like secrets.
@@ -123,6 +131,14 @@ func veiled(text string) string {
 		spans = append(spans, span{min(h.from+4, h.to), h.to, "…"})
 	}
 	return replaced(text, spans)
+}
+
+// elsewhere is what a secret is that a name in another place tells.
+const elsewhere = "a secret that is named elsewhere"
+
+// veiled is veiled, without what is known to be secret.
+func (s *scan) veiled(text string) string {
+	return veiled(replaced(text, s.known.echoes(text)))
 }
 
 // plain is a body without its encoding.
@@ -138,6 +154,9 @@ func (s *scan) plain(part string, h http.Header, body []byte) []byte {
 func (s *scan) leaf(l *leaf) {
 	for _, h := range s.o.hitsIn(l) {
 		s.add(&l.place, h.what, l.text[h.from:h.to])
+	}
+	for _, at := range s.known.echoes(l.text) {
+		s.add(&l.place, elsewhere, l.text[at.from:at.to])
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // and the places where these stood; what Redact of the options takes out is not told.
 // Scrubbed again, nothing is taken out.
 func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []Suspect) {
-	clean, found := o.redacted(x, true)
+	clean, found := o.redacted(x, true, &secrets{})
 	for i := range found.leaves {
 		l := &found.leaves[i]
 		if spans := found.spans[i]; replaced(l.text, spans) == l.text {
@@ -29,7 +29,7 @@ func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []Suspect)
 // the URLs of the servers.
 func (o *Options) ScrubbedHead(h Head) (clean Head, taken []Suspect) {
 	names := slices.Sorted(maps.Keys(h.Upstreams))
-	r := &redaction{leaves: []leaf{{place: place{part: "head", kind: kindBy}, text: h.By}}, spans: map[int][]span{}}
+	r := &redaction{leaves: []leaf{{place: place{part: "head", kind: kindBy}, text: h.By}}, spans: map[int][]span{}, before: &secrets{}}
 	for _, name := range names {
 		r.leaves = append(r.leaves, leaf{place: place{part: "head", kind: kindURL, name: name}, text: h.Upstreams[name]})
 	}
