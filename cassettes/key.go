@@ -103,7 +103,8 @@ func keyText(k keys) string {
 func (m matching) text(lane string, r *Request) []byte {
 	dst := make([]byte, 0, len(lane)+len(r.URL)+len(r.Body)+64) // a bit more than most need
 	for _, word := range []string{lane, r.Method, m.url(r.URL), m.hostHeader(r)} {
-		dst = append(strconv.AppendInt(dst, int64(len(word)), 10), ' ')
+		bare := plainRedacted([]byte(word)) // secrets may be of other lengths
+		dst = append(strconv.AppendInt(dst, int64(len(bare)), 10), ' ')
 		dst = append(append(dst, word...), '\n')
 	}
 	if m.own != nil {
