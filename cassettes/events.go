@@ -22,23 +22,34 @@ func (f form) newline() string {
 // EventPieces are the parts of a body that is a stream of server-sent events: one each,
 // with no times known.
 func EventPieces(body []byte) (pieces []Piece) {
-	for _, ev := range splitEvents(body, newlineOf(body)) {
+	for _, ev := range splitEvents(body) {
 		pieces = append(pieces, Piece{Len: len(ev)})
 	}
 	return pieces
 }
 
-// splitEvents cuts a stream of events behind each empty line. What is left at the end
-// is the last one, if it is not empty. The parts share the memory of the stream.
-func splitEvents(body []byte, newline string) (events [][]byte) {
-	end := []byte(newline + newline)
-	for len(body) > 0 {
-		i := bytes.Index(body, end)
-		if i < 0 {
-			return append(events, body)
+// splitEvents cuts a stream of events behind each empty line; lines end in LF, CR LF or CR.
+// What is left at the end is the last one, if it is not empty. The parts share the memory
+// of the stream.
+func splitEvents(body []byte) (events [][]byte) {
+	from, ends := 0, 0 // of lines, one behind the other
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '\r', '\n':
+			ends++
+			if bytes.HasPrefix(body[i:], []byte("\r\n")) {
+				i++
+			}
+		default:
+			ends = 0
 		}
-		n := i + len(end)
-		events, body = append(events, body[:n]), body[n:]
+		if ends == 2 {
+			events = append(events, body[from:i+1])
+			from, ends = i+1, 0
+		}
+	}
+	if from < len(body) {
+		events = append(events, body[from:])
 	}
 	return events
 }
@@ -48,7 +59,7 @@ func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []P
 	if !isText(body) {
 		return dst, false
 	}
-	events := splitEvents(body, newline)
+	events := splitEvents(body)
 	if len(events) != len(pieces) {
 		return dst, false
 	}
@@ -61,6 +72,9 @@ func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []P
 		wait := (at - told).Round(time.Millisecond)
 		told += wait
 		line, whole := bytes.CutSuffix(ev, []byte(newline+newline))
+		if !whole && i < len(events)-1 {
+			return dst, false
+		}
 		word := "+" + strconv.FormatInt(wait.Milliseconds(), 10) + "ms "
 		if !whole {
 			word = "…" + word

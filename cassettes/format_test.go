@@ -26,7 +26,7 @@ func drawPieces(t *rapid.T, body []byte, events bool) (pieces []Piece) {
 		return time.Duration(rapid.IntRange(0, 5000).Draw(t, "wait")) * time.Millisecond
 	}
 	if events {
-		for _, ev := range splitEvents(body, newlineOf(body)) {
+		for _, ev := range splitEvents(body) {
 			pieces = append(pieces, Piece{wait(), len(ev)})
 		}
 		return pieces

@@ -235,7 +235,7 @@ func piecesOf(r *Response, came []arrival) (pieces []Piece) {
 		pieces = append(pieces, Piece{came[at].at - told, n})
 		told = came[at].at
 	}
-	if IsEvents(r.Header) {
+	if IsEvents(r.Header) && encodingOf(r.Header) == "" {
 		for _, p := range EventPieces(r.Body) {
 			add(p.Len)
 		}

@@ -99,7 +99,7 @@ func refit(r *Response, was int) []Piece {
 	}
 	pieces := slices.Clone(r.Pieces)
 	if IsEvents(r.Header) {
-		if events := splitEvents(r.Body, newlineOf(r.Body)); len(events) == len(pieces) {
+		if events := splitEvents(r.Body); len(events) == len(pieces) {
 			for i, ev := range events {
 				pieces[i].Len = len(ev)
 			}

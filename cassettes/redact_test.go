@@ -191,7 +191,7 @@ func FuzzRedact(f *testing.F) {
 		if json.Valid([]byte(body)) && !json.Valid(once.Request.Body) {
 			t.Errorf("%q was JSON, and is %q", body, once.Request.Body)
 		}
-		was, now := splitEvents([]byte(body), newlineOf([]byte(body))), splitEvents(once.Response.Body, newlineOf([]byte(body)))
+		was, now := splitEvents([]byte(body)), splitEvents(once.Response.Body)
 		if IsEvents(h) && len(was) != len(now) {
 			t.Errorf("%q had %d events, and %q has %d", body, len(was), once.Response.Body, len(now))
 		}
