@@ -28,7 +28,8 @@ func Flag(flags *flag.FlagSet) *string {
 }
 
 // ForTest opens the cassette of a test, testdata/cassettes/TESTNAME.tape, and closes it
-// when the test ends. It replays, unless opts or the flag of Flag or Env say that it is
+// when the test ends. That of a subtest, TESTNAME/SUBTEST.tape, is in a folder; what a file
+// cannot be called stands as % and two digits. It replays, unless opts or the flag of Flag or Env say that it is
 // to record, which in CI (where the variable CI is set) only record! does. The test
 // fails if the cassette cannot be opened, and on interactions that nobody asked for.
 // opts may be nil.
@@ -103,12 +104,21 @@ func modeOf(asked Mode, told string, ci bool) (Mode, error) {
 	return "", fmt.Errorf("cassettes: %q is not what a cassette can be opened for; there are replay, record, record! and passthrough", told)
 }
 
-// fileName makes of a test's name one that every system takes.
+// fileName makes of a test's name one that every system takes, another for each test: that
+// of a subtest is in the folder of its test.
 func fileName(test string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"<>| `, r) || r < ' ' {
-			return '_'
+	parts := strings.Split(test, "/")
+	for i, part := range parts {
+		var name strings.Builder
+		for j := range len(part) {
+			last := j == len(part)-1 && part[j] == '.' // which some systems take away
+			if c := part[j]; c < ' ' || strings.IndexByte(`%\:*?"<>| `, c) >= 0 || last {
+				_, _ = fmt.Fprintf(&name, "%%%02X", c) // it takes everything
+			} else {
+				name.WriteByte(c)
+			}
 		}
-		return r
-	}, test)
+		parts[i] = cmp.Or(name.String(), "%")
+	}
+	return filepath.Join(parts...)
 }

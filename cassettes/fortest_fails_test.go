@@ -65,7 +65,7 @@ func TestForTestFails(t *testing.T) {
 		says     string // nothing if it does not fail
 	}{
 		"all is used":          {"", "", cassettes.Options{}, askBoth, ""},
-		"one is not":           {"", "", cassettes.Options{}, func(w *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") }, "TestOther_a.tape: 1 of the recorded interactions were not asked for:\n  2 POST http://example.com/"},
+		"one is not":           {"", "", cassettes.Options{}, func(w *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") }, "TestOther/a.tape: 1 of the recorded interactions were not asked for:\n  2 POST http://example.com/"},
 		"none need be":         {"", "", cassettes.Options{AllowUnused: true}, nothing, ""},
 		"no word":              {"play", "", cassettes.Options{}, nothing, `"play" is not what a cassette can be opened for`},
 		"in CI":                {"record", "true", record, askBoth, "a test in CI does not record; LOOPTAPE=record! forces it"},
@@ -103,7 +103,7 @@ func taped(t *testing.T) (path string) {
 	t.Setenv(cassettes.Env, "record")
 	says(t, watchTest(t, &cassettes.Options{Transport: echo{}}, askBoth), "")
 	t.Setenv(cassettes.Env, "")
-	return filepath.Join("testdata", "cassettes", "TestOther_a.tape")
+	return filepath.Join("testdata", "cassettes", "TestOther/a.tape")
 }
 
 // Where a recording is missing, or a request in it, the test tells how to record.
@@ -172,7 +172,7 @@ func TestForTestBroken(t *testing.T) {
 	send(t, c, "POST", "http://example.com/", "1")
 	w := watchTest(t, nil, func(_ *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") })
 	says(t, w, "")
-	if want := "TestOther_a.tape.journal: the recording was not closed"; !strings.Contains(w.said.String(), want) {
+	if want := "TestOther/a.tape.journal: the recording was not closed"; !strings.Contains(w.said.String(), want) {
 		t.Errorf("it does not tell %s:\n%s", want, &w.said)
 	}
 	if err := c.Abandon(); err != nil {

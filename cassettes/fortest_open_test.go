@@ -25,14 +25,14 @@ func TestForTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("CI", "")
 	t.Setenv(cassettes.ReportEnv, "report")
-	path := filepath.Join("testdata", "cassettes", "TestForTest_weather_in_Bern.tape")
+	path := filepath.Join("testdata", "cassettes", "TestForTest", "weather_in_Bern.tape")
 	for _, c := range []struct {
 		told string
 		to   http.RoundTripper
 	}{{"record", echo{}}, {"replay", nil}, {"", nil}} {
 		t.Setenv(cassettes.Env, c.told)
 		t.Run(c.told, func(t *testing.T) {
-			tape := cassettes.ForTest(named{t, "TestForTest/weather in Bern"}, &cassettes.Options{Transport: c.to})
+			tape := cassettes.ForTest(named{t, "TestForTest/weather_in_Bern"}, &cassettes.Options{Transport: c.to})
 			if got := send(t, tape, "POST", "http://example.com/", "a"); got.text != strings.Repeat("a", 50) {
 				t.Errorf("told %q: got %q", c.told, got.text)
 			}

@@ -1,6 +1,9 @@
 package cassettes
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
+)
 
 func TestModeOf(t *testing.T) {
 	for _, c := range []struct {
@@ -29,10 +32,19 @@ func TestModeOf(t *testing.T) {
 }
 
 func TestFileName(t *testing.T) {
-	for name, want := range map[string]string{"TestA": "TestA", "TestA/b c:1": "TestA_b_c_1", "TestÄ\t": "TestÄ_"} {
-		if got := fileName(name); got != want {
+	seen := map[string]string{}
+	for name, want := range map[string]string{
+		"TestA": "TestA", "TestA/b_c:1": "TestA/b_c%3A1", "TestÄ\t": "TestÄ%09", "TestA/b/c": "TestA/b/c", "TestA/b_c": "TestA/b_c", "TestA_b_c": "TestA_b_c",
+		"TestA//b": "TestA/%/b", "TestA/../../b": "TestA/.%2E/.%2E/b", "TestA/.": "TestA/%2E", "TestA/b%2E": "TestA/b%252E", "TestA/b.c": "TestA/b.c", "TestA/": "TestA/%",
+	} {
+		got := fileName(name)
+		if got != filepath.FromSlash(want) {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
+		if other, found := seen[got]; found {
+			t.Errorf("%q and %q have one file, %q", name, other, got)
+		}
+		seen[got] = name
 	}
 }
 
