@@ -1,0 +1,181 @@
+package cassettes_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// packed answers in gzip, in so many bytes, who accepts it.
+func packed(t *testing.T, text string) (url string, size int64) {
+	t.Helper()
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := io.WriteString(z, text)
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := []byte(text)
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+			answer = packed.Bytes()
+		}
+		_, _ = w.Write(answer) // the client tells if it did not come
+	}))
+	t.Cleanup(s.Close)
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	return s.URL, int64(packed.Len())
+}
+
+// What the transport has unpacked is replayed as it was handed on, and what it has not
+// is replayed packed.
+func TestUncompressed(t *testing.T) {
+	const text = "the weather in Bern, again and again"
+	url, size := packed(t, text)
+	for accepts, want := range map[string]http.Response{
+		"":         {Uncompressed: true, ContentLength: -1},
+		"gzip":     {ContentLength: size},
+		"identity": {ContentLength: int64(len(text))},
+	} {
+		path := filepath.Join(t.TempDir(), "u.tape")
+		var bodies []string
+		for _, mode := range []cassettes.Mode{cassettes.Record, cassettes.Replay} {
+			c := open(t, path, cassettes.Options{Mode: mode})
+			req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if accepts != "" {
+				req.Header.Set("Accept-Encoding", accepts)
+			}
+			resp, err := c.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err = errors.Join(err, resp.Body.Close(), c.Close()); err != nil {
+				t.Fatal(err)
+			}
+			bodies = append(bodies, string(body))
+			got := http.Response{Uncompressed: resp.Uncompressed, ContentLength: resp.ContentLength, TransferEncoding: resp.TransferEncoding}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, accepting %q (-want +got):\n%s", mode, accepts, diff)
+			}
+			if is := resp.Header.Get("Content-Encoding") == "gzip"; is != (accepts == "gzip") {
+				t.Errorf("%s, accepting %q: the header says that it is packed: %t", mode, accepts, is)
+			}
+		}
+		if bodies[0] != bodies[1] || (bodies[0] == text) != (accepts != "gzip") {
+			t.Errorf("accepting %q, recorded %q, replayed %q", accepts, bodies[0], bodies[1])
+		}
+	}
+}
+
+// A transport whose connection is gone gets the body of a request again; the caller's
+// request stays as it was.
+func TestGetBody(t *testing.T) {
+	again := answering(func(r *http.Request) (*http.Response, error) {
+		var all string
+		for range 2 {
+			body, err := r.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			text, err := io.ReadAll(body)
+			if err != nil {
+				return nil, err
+			}
+			all += string(text)
+		}
+		return reply(r, io.MultiReader(strings.NewReader(all), r.Body)), nil
+	})
+	c := open(t, filepath.Join(t.TempDir(), "g.tape"), cassettes.Options{Mode: cassettes.Record, Transport: again})
+	req, err := http.NewRequestWithContext(t.Context(), "POST", "http://example.com/", io.NopCloser(strings.NewReader("ab")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close(), c.Close()); err != nil || string(text) != "ababab" {
+		t.Errorf("%q was sent, %v", text, err)
+	}
+	if req.GetBody != nil {
+		t.Error("the caller's request has changed")
+	}
+}
+
+// A request without a body has none on the network either.
+func TestNoBody(t *testing.T) {
+	for _, body := range []io.ReadCloser{nil, http.NoBody} {
+		bare := answering(func(r *http.Request) (*http.Response, error) {
+			if r.Body != body || r.GetBody != nil {
+				t.Errorf("the body is %v, want %v", r.Body, body)
+			}
+			return reply(r, strings.NewReader("")), nil
+		})
+		c := open(t, filepath.Join(t.TempDir(), "n.tape"), cassettes.Options{Mode: cassettes.Record, Transport: bare})
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Body = body
+		resp, err := c.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(resp.Body.Close(), c.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What a proxy cannot answer tells clients in their own ways not to try again.
+func TestProxyRefuses(t *testing.T) {
+	type told struct {
+		Error struct {
+			Code                  int
+			Message, Type, Status string
+		}
+	}
+	path := recorded(t, cassettes.Options{}, "1")
+	for name, c := range map[string]struct {
+		opts   cassettes.Options
+		status int
+		kind   string
+		says   string
+	}{
+		"a miss":     {cassettes.Options{AllowUnused: true}, 400, "looptape_miss", "there is no recording of"},
+		"no network": {cassettes.Options{Mode: cassettes.Passthrough, Transport: answering(func(*http.Request) (*http.Response, error) { return nil, errors.New("the line is dead") })}, 502, "looptape_error", "the line is dead"},
+	} {
+		c.opts.Upstreams = map[string]string{"some": "http://example.com"}
+		w := httptest.NewRecorder()
+		proxy(t, open(t, path, c.opts)).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/some/x", strings.NewReader("2")))
+		var got told
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !strings.Contains(got.Error.Message, c.says) {
+			t.Errorf("%s: %v: %s", name, err, w.Body)
+		}
+		var want told
+		want.Error.Code, want.Error.Type, want.Error.Status, want.Error.Message = c.status, c.kind, "FAILED_PRECONDITION", got.Error.Message
+		if diff := cmp.Diff(want, got); diff != "" || w.Code != c.status {
+			t.Errorf("%s: %d (-want +got):\n%s", name, w.Code, diff)
+		}
+		if diff := cmp.Diff(http.Header{"Content-Type": {"application/json"}, "X-Should-Retry": {"false"}}, w.Header()); diff != "" {
+			t.Errorf("%s: the header (-want +got):\n%s", name, diff)
+		}
+	}
+}
