@@ -89,8 +89,10 @@ func createJournal(path string, h Head) (*journal, error) {
 	if err := vacate(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	j.write(appendFrame(nil, headText(h)))
-	return j, j.err
+	if j.write(appendFrame(nil, headText(h))); j.err != nil {
+		return nil, errors.Join(j.err, f.Close())
+	}
+	return j, nil
 }
 
 // vacate empties a journal that holds no interaction. Others are not thrown away.
