@@ -81,7 +81,7 @@ func (c *Cassette) load(f *File) (err error) {
 	return err
 }
 
-// readAny reads a cassette, or of a recording that broke off what there is.
+// readAny reads a cassette, or of a recording that broke off what there is, if anything.
 func readAny(path string) (*File, error) {
 	journal := JournalOf(path)
 	text, err := os.ReadFile(journal)
@@ -91,7 +91,13 @@ func readAny(path string) (*File, error) {
 	case err != nil:
 		return nil, err
 	}
-	return Parse(journal, text)
+	f, err := Parse(journal, text)
+	if err == nil && f.Len() == 0 {
+		if whole, err := ReadFile(path); err == nil {
+			return whole, nil
+		}
+	}
+	return f, err
 }
 
 // Broken says that what is replayed is a recording that broke off: it is a *BrokenError

@@ -137,6 +137,27 @@ func TestBusyAndAbandon(t *testing.T) {
 	}
 }
 
+// A recording that has nothing yet hides no cassette that was there before, and one with
+// something does, as what broke off.
+func TestOlderCassette(t *testing.T) {
+	path := recorded(t, cassettes.Options{}, "1")
+	next := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+	c := open(t, path, cassettes.Options{})
+	send(t, c, "POST", "http://example.com/", "1")
+	if err := errors.Join(c.Broken(), c.Close()); err != nil {
+		t.Error(err)
+	}
+	send(t, next, "POST", "http://example.com/", "2")
+	c = open(t, path, cassettes.Options{})
+	send(t, c, "POST", "http://example.com/", "2")
+	if err := c.Broken(); err == nil {
+		t.Error("it is not said that the recording is not closed")
+	}
+	if err := errors.Join(c.Close(), next.Abandon()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPassthrough(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.tape")
 	c := open(t, path, cassettes.Options{Mode: cassettes.Passthrough, Transport: echo{}})
