@@ -55,7 +55,7 @@ func (e *SecretError) Error() string {
 	for _, s := range e.Suspects {
 		text += "\n  " + s.String()
 	}
-	return text + "\nName the fields that are secret in Options.Secret, and those that are not in Options.Opaque"
+	return text + "\nName the fields that are secret in Options.Secret (--secret), and those that are not in Options.Opaque (--opaque)"
 }
 
 // secretError is the error of a recording with suspects.

@@ -181,7 +181,7 @@ func TestSecretFails(t *testing.T) {
 	text := fmt.Sprintf(`%s: nothing was recorded, since this looks like secrets:
   1 POST %s, response, body /found: a key (%.4s…, 43 bytes)
   2 POST %[2]s, response, body /found: a key (%.4[3]s…, 43 bytes)
-Name the fields that are secret in Options.Secret, and those that are not in Options.Opaque`, path, endpoint, key)
+Name the fields that are secret in Options.Secret (--secret), and those that are not in Options.Opaque (--opaque)`, path, endpoint, key)
 	if diff := cmp.Diff(text, err.Error()); diff != "" {
 		t.Errorf("the error (-want +got):\n%s", diff)
 	}
