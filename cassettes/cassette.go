@@ -112,7 +112,9 @@ var ErrClosed = errors.New("the cassette is closed")
 func (c *Cassette) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch c.opts.Mode {
 	case Passthrough:
-		return c.opts.transport().RoundTrip(r)
+		out := r.Clone(r.Context())
+		out.Header.Del(LaneHeader)
+		return c.opts.transport().RoundTrip(out)
 	case Record:
 		return c.record(r)
 	case Replay:

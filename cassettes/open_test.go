@@ -160,7 +160,23 @@ func TestOlderCassette(t *testing.T) {
 
 func TestPassthrough(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.tape")
-	c := open(t, path, cassettes.Options{Mode: cassettes.Passthrough, Transport: echo{}})
+	to := answering(func(r *http.Request) (*http.Response, error) {
+		if lane := r.Header.Values(cassettes.LaneHeader); lane != nil {
+			t.Errorf("the network is told of the lane %q", lane)
+		}
+		return echo{}.RoundTrip(r)
+	})
+	c := open(t, path, cassettes.Options{Mode: cassettes.Passthrough, Transport: to})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://example.com/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(cassettes.LaneHeader, "one")
+	resp, err := c.RoundTrip(req)
+	if err != nil || req.Header.Get(cassettes.LaneHeader) != "one" {
+		t.Fatalf("got %v, and the caller's request has %v", err, req.Header)
+	}
+	_ = resp.Body.Close() // it is not looked at
 	if got := send(t, c, "POST", "http://example.com/", "a"); got.text != strings.Repeat("a", 50) {
 		t.Errorf("got %q", got.text)
 	}
