@@ -105,20 +105,31 @@ func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	var body bytes.Buffer
+	if r.GetBody != nil { // it is in memory, so that reading it does not wait
+		return wholeBody(r)
+	}
+	var body []byte
 	read := make(chan error, 1)
 	go func() {
-		body.Grow(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
-		_, err := body.ReadFrom(r.Body)
-		read <- and(err, r.Body.Close())
+		var err error
+		body, err = wholeBody(r)
+		read <- err
 	}()
 	select {
 	case err := <-read:
-		return body.Bytes(), err
+		return body, err
 	case <-r.Context().Done():
 		go func() { _ = r.Body.Close() }() // which may wait for what reads it
 		return nil, context.Cause(r.Context())
 	}
+}
+
+// wholeBody takes the body of a request, and closes it.
+func wholeBody(r *http.Request) ([]byte, error) {
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
+	_, err := body.ReadFrom(r.Body)
+	return body.Bytes(), and(err, r.Body.Close())
 }
 
 // requestOf is a request as it is recorded.
