@@ -17,9 +17,9 @@ func (q *Question) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 	if len(next) == 0 {
 		return said
 	}
-	echo := callsOf(next[0].Parts)
+	echo := next[0].Calls()
 	said.Parts = slices.Clone(said.Parts)
-	renamed := renames(callsOf(said.Parts), echo)
+	renamed := renames(said.Calls(), echo)
 	seen := map[string]bool{}
 	for _, m := range before {
 		for _, c := range m.Calls() {

@@ -130,7 +130,7 @@ func (w *Watch) Pending() (list []Pending) {
 				continue
 			}
 			for _, said := range h.said {
-				if calls := callsOf(said.Parts); len(calls) > 0 {
+				if calls := said.Calls(); len(calls) > 0 {
 					list = append(list, Pending{lane, h.request, calls})
 				}
 			}
@@ -217,8 +217,8 @@ func tied(answers []llm.Message, m llm.Message) bool {
 		if said.Text() != "" && strings.TrimSpace(said.Text()) == strings.TrimSpace(m.Text()) {
 			return true
 		}
-		for _, c := range callsOf(said.Parts) {
-			if slices.ContainsFunc(callsOf(m.Parts), func(d llm.ToolCall) bool { return c.ID == d.ID || c.Name == d.Name }) {
+		for _, c := range said.Calls() {
+			if slices.ContainsFunc(m.Calls(), func(d llm.ToolCall) bool { return c.ID == d.ID || c.Name == d.Name }) {
 				return true
 			}
 		}
@@ -250,7 +250,7 @@ func (m *memory) rewritten(c *Conversation, known int) []check.Violation {
 // says nothing.
 func saying(m llm.Message) string {
 	text := strings.TrimSpace(m.Text())
-	for _, c := range callsOf(m.Parts) {
+	for _, c := range m.Calls() {
 		text += "\x00" + c.ID
 	}
 	return text
@@ -310,7 +310,7 @@ func (w *Watch) Glance(lane string, body []byte) {
 // namesCall reports whether a body has the id of one of a message's calls, or the name
 // of one that came without an id.
 func namesCall(body []byte, m llm.Message) bool {
-	return slices.ContainsFunc(callsOf(m.Parts), func(c llm.ToolCall) bool {
+	return slices.ContainsFunc(m.Calls(), func(c llm.ToolCall) bool {
 		if c.ID == "" || c.Minted {
 			c.ID = c.Name
 		}
@@ -338,13 +338,4 @@ func (w *Watch) Answered(c *Conversation, said llm.Message) {
 	if key := saying(said); key != "" {
 		m.saying[key] = append(m.saying[key], h)
 	}
-}
-
-func callsOf(parts []llm.Part) (calls []llm.ToolCall) {
-	for _, p := range parts {
-		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
-			calls = append(calls, c)
-		}
-	}
-	return calls
 }
