@@ -1,7 +1,6 @@
 package cassettes
 
 import (
-	"bytes"
 	"iter"
 	"mime"
 	"net/http"
@@ -26,7 +25,7 @@ func (w *walker) body(h http.Header, body []byte) []byte {
 	var now string
 	switch {
 	case kind == "text/event-stream":
-		now = w.events(text)
+		now = w.events(body)
 	case kind == urlencoded && !beginsJSON(text):
 		now = w.form(text)
 	case kind == "application/vnd.amazon.eventstream":
@@ -50,24 +49,17 @@ func (w *walker) document(text string) string {
 }
 
 // events visits the texts in a stream of events.
-func (w *walker) events(text string) string {
+func (w *walker) events(body []byte) string {
 	var out strings.Builder
-	from, to := 0, 0
-	for line := range eventLines(text) {
-		to += len(line)
-		if to < len(text) && strings.Trim(line, "\r\n") != "" {
-			continue
-		}
-		w.event++
-		w.eventText(&out, text[from:to])
-		from = to
+	for i, ev := range splitEvents(body) {
+		w.event = i + 1
+		w.eventText(&out, jsonio.View(ev))
 	}
 	w.event = 0
 	return out.String()
 }
 
-// eventLines are the lines of a stream of events with their ends, which need not be the
-// same.
+// eventLines are the lines of an event with their ends, which need not be the same.
 func eventLines(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -164,7 +156,7 @@ func (w *walker) form(text string) string {
 func (w *walker) parts(text, boundary string) string {
 	parts := strings.Split(text, boundary)
 	for i, part := range parts {
-		newline := newlineOf([]byte(part))
+		newline := newlineOf(part)
 		head, value, found := strings.Cut(part, newline+newline)
 		if !found {
 			parts[i] = w.leaf(place{kind: kindBody}, part, false)
@@ -192,9 +184,9 @@ func partName(head string) string {
 	return ""
 }
 
-// newlineOf is what ends the lines of a stream of events, or of the head of a part.
-func newlineOf(events []byte) string {
-	if bytes.Contains(events, []byte("\r\n\r\n")) {
+// newlineOf is what ends the lines of the head of a part.
+func newlineOf(part string) string {
+	if strings.Contains(part, "\r\n\r\n") {
 		return "\r\n"
 	}
 	return "\n"
