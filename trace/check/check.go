@@ -236,21 +236,22 @@ func Trace(events iter.Seq2[trace.Event, error], opts *Options) ([]Violation, er
 // an assistant turn that says nothing or calls a tool without a name: nobody has
 // sent that one on.
 func Messages(run string, messages []llm.Message) []Violation {
-	l := NewList(run)
-	for _, m := range messages {
-		l.Add(m)
-	}
-	return l.Done()
+	return listOf(run, messages).Done()
 }
 
 // Sent is Messages for a list that was sent to a model: its last calls have to have
 // results, too.
 func Sent(run string, messages []llm.Message) []Violation {
+	return listOf(run, messages).Sent()
+}
+
+// listOf is a List that has these messages.
+func listOf(run string, messages []llm.Message) *List {
 	l := NewList(run)
 	for _, m := range messages {
 		l.Add(m)
 	}
-	return l.Sent()
+	return l
 }
 
 // List is the streaming form of Messages, for one list.
