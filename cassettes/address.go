@@ -53,8 +53,11 @@ func hostOf(scheme, host string) string {
 // hostHeader is the Host of a request, if it is another than the one of its URL.
 func (m matching) hostHeader(r *Request) string {
 	host := r.Header.Get("Host")
+	if host == "" {
+		return ""
+	}
 	u := m.address(r.URL)
-	if host == "" || u == nil {
+	if u == nil {
 		return host
 	}
 	if host = hostOf(u.Scheme, host); host == u.Host {
