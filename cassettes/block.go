@@ -173,16 +173,13 @@ func appendMark(dst []byte, f form, body []byte) []byte {
 }
 
 func appendPieces(dst []byte, pieces []Piece) []byte {
-	var at, told time.Duration
+	var waits rounded
 	for i, p := range pieces {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		at += p.After
-		wait := (at - told).Round(time.Millisecond)
-		told += wait
 		dst = strconv.AppendInt(dst, int64(p.Len), 10)
-		dst = append(strconv.AppendInt(append(dst, '+'), wait.Milliseconds(), 10), "ms"...)
+		dst = append(strconv.AppendInt(append(dst, '+'), waits.next(p), 10), "ms"...)
 	}
 	return dst
 }

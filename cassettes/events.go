@@ -54,6 +54,20 @@ func splitEvents(body []byte) (events [][]byte) {
 	return events
 }
 
+// rounded are the times of pieces in milliseconds, of which what was rounded off goes into
+// the next one.
+type rounded struct {
+	at, told time.Duration // since the first one
+}
+
+// next is the time before a piece.
+func (r *rounded) next(p Piece) (ms int64) {
+	r.at += p.After
+	wait := (r.at - r.told).Round(time.Millisecond)
+	r.told += wait
+	return wait.Milliseconds()
+}
+
 // appendEvents writes an event a line, if the pieces are the events.
 func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []Piece) (out []byte, ok bool) {
 	if !isText(body) {
@@ -63,19 +77,17 @@ func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []P
 	if len(events) != len(pieces) {
 		return dst, false
 	}
-	var at, told time.Duration
+	var waits rounded
 	for i, ev := range events {
 		if len(ev) != pieces[i].Len {
 			return dst, false
 		}
-		at += pieces[i].After
-		wait := (at - told).Round(time.Millisecond)
-		told += wait
+		wait := waits.next(pieces[i])
 		line, whole := bytes.CutSuffix(ev, []byte(newline+newline))
 		if !whole && i < len(events)-1 {
 			return dst, false
 		}
-		word := "+" + strconv.FormatInt(wait.Milliseconds(), 10) + "ms "
+		word := "+" + strconv.FormatInt(wait, 10) + "ms "
 		if !whole {
 			word = "…" + word
 		}
