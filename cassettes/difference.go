@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"mime"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +40,7 @@ func (m matching) between(was *Interaction, lane string, now *Request) differenc
 
 // contentType is that of a request without what clients make up, such as a boundary.
 func contentType(r *Request) string {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind, _ := mediaType(r.Header.Get("Content-Type"))
 	return kind
 }
 
