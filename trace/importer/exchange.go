@@ -145,7 +145,7 @@ func (w *walker) exchanges() {
 
 // run is the conversation of an exchange.
 func (e *Exchange) run() Run {
-	r := Run{Name: "interaction-" + strconv.Itoa(e.Number), Line: e.Line}
+	r := Run{Name: "interaction-" + strconv.Itoa(e.Number), Line: e.Line, Epoch: NoEpoch}
 	if e.Request.System != "" {
 		r.Messages = append(r.Messages, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: e.Request.System}}})
 	}

@@ -93,6 +93,12 @@ type Run struct {
 	// of it (task-3/trial-1), or of its place (run-7).
 	Name string
 	Line int // where the run begins
+	// Case is what the run was to do and Epoch which of the runs of that case it is,
+	// as the recording says it: else "" and NoEpoch.
+	Case  string
+	Epoch int
+	// Scores are those that the recording carries.
+	Scores []Score
 	// Messages is the whole conversation. Calls of the old function_call form,
 	// which has no ids, have minted ones.
 	Messages []llm.Message

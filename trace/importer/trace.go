@@ -71,7 +71,7 @@ func (w *walker) trace() {
 		} else {
 			r := open[ev.Run]
 			if r == nil {
-				r = &Run{Name: ev.Run, Line: w.line}
+				r = &Run{Name: ev.Run, Line: w.line, Epoch: NoEpoch}
 				open[ev.Run] = r
 				order = append(order, r)
 			}

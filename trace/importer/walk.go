@@ -253,6 +253,7 @@ func (w *walker) readRun(d *jsonio.Dec, line int) Run {
 	case '{':
 		run.Messages, run.Meta = conv.object(d)
 		run.Name = nameOf(run.Meta, run.Name)
+		run.tell()
 	default:
 		d.Fail("expected a list of messages or an object with one")
 	}
@@ -261,7 +262,7 @@ func (w *walker) readRun(d *jsonio.Dec, line int) Run {
 
 func (w *walker) begin(line int) Run {
 	w.runs++
-	return Run{Name: "run-" + strconv.Itoa(w.runs), Line: line}
+	return Run{Name: "run-" + strconv.Itoa(w.runs), Line: line, Epoch: NoEpoch}
 }
 
 // place says where in the file an error within a value is.
