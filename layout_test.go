@@ -33,6 +33,7 @@ const (
 	goCmp       = "github.com/google/go-cmp"
 	gonum       = "gonum.org/v1/gonum"
 	tableWriter = "github.com/olekukonko/tablewriter"
+	zstd        = "github.com/klauspost/compress/zstd"
 )
 
 // table says which room may import which: `all` where everything may be. What
@@ -47,7 +48,7 @@ var table = []room{
 	{name: "llm/llmtest", rooms: []string{"internal/bubble", "llm"}},
 	{name: "trace", rooms: []string{"internal/jsonio", "llm"}},
 	{name: "trace/check", rooms: []string{"internal/jsonio", "llm", "trace"}},
-	{name: "trace/importer", rooms: []string{"internal/jsonio", "llm", "trace", "providers/...", "cassettes/..."}},
+	{name: "trace/importer", rooms: []string{"internal/jsonio", "llm", "trace", "providers/...", "cassettes/..."}, modules: []string{zstd}},
 	{name: "trace/watch", rooms: []string{"internal/jsonio", "llm", "trace/check", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 	{name: "loop", rooms: []string{"internal/jsonio", "internal/slab", "llm", "trace"}, modules: []string{jsonschema}},
 	{name: "loop/looptest", rooms: []string{"internal/bubble", "llm", "trace", "trace/check", "fake"}, modules: []string{goCmp}},

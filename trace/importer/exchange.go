@@ -76,9 +76,9 @@ func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 
 // openHTTP reads all that went over HTTP.
 func (s *Source) openHTTP() error {
-	src, err := io.ReadAll(s.in)
+	src, err := s.in.all()
 	if err != nil {
-		return &Error{File: s.name, Err: fmt.Errorf("reading stopped: %w", err)}
+		return &Error{File: s.name, Err: err}
 	}
 	s.http, err = convert.Parse(s.name, src)
 	if wrong, ok := errors.AsType[*cassettes.FormatError](err); ok {

@@ -1,7 +1,8 @@
 // Package importer turns recordings into runs: looptape's own traces,
 // OpenAI-style message lists, tau-bench result files and recordings of HTTP
 // (looptape's cassettes, those of go-vcr and vcrpy, HAR files, httprr traces),
-// gzipped or not, told apart by their content and never by a name.
+// plain or compressed with gzip or zstd, told apart by their content and never by a
+// name.
 //
 // It promises that a file is read one run at a time, however large it is (but
 // for recordings of HTTP, which are held whole), that nothing of a message is lost (arguments keep their bytes, unknown fields

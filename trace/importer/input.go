@@ -3,7 +3,6 @@ package importer
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -24,23 +23,18 @@ type input struct {
 	buf  []byte // what was read and not consumed
 	line int    // of the start of buf, counted from 1
 	long int    // how long the longest value was
+	most int    // how long buf may get
 	err  error  // of r, io.EOF at its end; behind buf
 	file *input // what this is a whole line of, which was consumed there; nil if it is none
 }
 
 // newInput takes off compression and a byte order mark.
 func newInput(r io.Reader) (*input, error) {
-	br := bufio.NewReader(r)
-	magic, err := br.Peek(2)
-	if err != nil && !errors.Is(err, io.EOF) {
+	plain, most, err := decompressed(bufio.NewReader(r))
+	if err != nil {
 		return nil, err
 	}
-	in := &input{r: br, line: 1}
-	if bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		if in.r, err = gzip.NewReader(br); err != nil {
-			return nil, err
-		}
-	}
+	in := &input{r: plain, line: 1, most: most}
 	in.fill(3)
 	in.buf = bytes.TrimPrefix(in.buf, []byte("\xef\xbb\xbf"))
 	return in, nil
@@ -55,6 +49,10 @@ func (in *input) fill(n int) {
 
 // more reads one piece behind buf, which may move.
 func (in *input) more() {
+	if len(in.buf) >= in.most {
+		in.err = errHeld
+		return
+	}
 	if cap(in.buf)-len(in.buf) < pieceSize/4 {
 		in.buf = append(make([]byte, 0, max(pieceSize, 2*len(in.buf), 2*in.long)), in.buf...)
 	}
@@ -68,6 +66,14 @@ func (in *input) grow() bool {
 	had := len(in.buf)
 	in.fill(2*had + 1)
 	return len(in.buf) > had
+}
+
+// all consumes what there is and returns it.
+func (in *input) all() ([]byte, error) {
+	for in.err == nil {
+		in.more()
+	}
+	return in.buf, in.broken()
 }
 
 // rest is all that was read and not consumed.
@@ -137,8 +143,8 @@ func (in *input) cut() error {
 	return errors.New("the file ends within a value")
 }
 
-// nextLine consumes a line and returns it without its end; ok is false when
-// there is none left.
+// nextLine consumes a line and returns it without its end; ok is false when there is
+// none left that is whole.
 func (in *input) nextLine() (text []byte, ok bool) {
 	for from := 0; ; {
 		if i := bytes.IndexByte(in.buf[from:], '\n'); i >= 0 {
@@ -150,7 +156,7 @@ func (in *input) nextLine() (text []byte, ok bool) {
 		if in.err != nil {
 			text = in.buf
 			in.skip(from)
-			return text, from > 0
+			return text, from > 0 && in.broken() == nil
 		}
 		in.more()
 	}

@@ -24,7 +24,7 @@ func (in *input) oneLine() (line *input, done func()) {
 		return nil, nil
 	}
 	rest := &lineReader{in: in}
-	rest.line = &input{r: rest, line: in.line}
+	rest.line = &input{r: rest, line: in.line, most: in.most}
 	return rest.line, func() { _, _ = io.Copy(io.Discard, rest) }
 }
 
