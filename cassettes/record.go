@@ -41,10 +41,11 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := c.ask(out)
 	if err != nil {
-		rec.x.Response.Wait = c.opts.now().Sub(rec.begun)
 		return nil, and(err, rec.end(Failed, err))
 	}
-	rec.answered(resp)
+	if !rec.answered(resp) {
+		return resp, nil
+	}
 	if resp.Body == nil || resp.Body == http.NoBody || rec.whole() {
 		return resp, rec.end("", nil)
 	}
@@ -149,8 +150,13 @@ func requestOf(r *http.Request, body []byte) Request {
 	return out
 }
 
-// answered notes what came before the body.
-func (rec *recording) answered(resp *http.Response) {
+// answered notes what came before the body, unless the recording was closed before.
+func (rec *recording) answered(resp *http.Response) bool {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if rec.ended {
+		return false
+	}
 	out := &rec.x.Response
 	now := rec.c.opts.now()
 	out.Wait, rec.begun = now.Sub(rec.begun), now
@@ -160,6 +166,7 @@ func (rec *recording) answered(resp *http.Response) {
 	}
 	out.Chunked, out.Uncompressed = resp.ContentLength < 0, resp.Uncompressed
 	rec.live = resp
+	return true
 }
 
 // whole reports whether the body has come as far as can be told before its end is read:
@@ -209,7 +216,10 @@ func (rec *recording) end(how Ending, because error) error {
 	if r.Ending = how; because != nil {
 		r.Failure = strings.ToValidUTF8(because.Error(), "\uFFFD")
 	}
-	if rec.live != nil {
+	switch {
+	case rec.live == nil:
+		r.Wait = rec.c.opts.now().Sub(rec.begun)
+	case how == "": // before the end of the body, the transport may be writing the trailer
 		r.Trailer = rec.live.Trailer.Clone()
 	}
 	r.Pieces = piecesOf(r, rec.came)

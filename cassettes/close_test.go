@@ -1,0 +1,132 @@
+package cassettes_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// slowly answers after some time with a body whose end, by which its trailer has come,
+// comes some time later. What is to FAIL has an error in the place of an answer.
+type slowly struct{ answer, end time.Duration }
+
+func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(s.answer) //nolint:forbidigo // of a bubble
+	if r.Method == "FAIL" {
+		return nil, io.ErrUnexpectedEOF
+	}
+	resp := reply(r, nil)
+	resp.ContentLength, resp.Trailer = -1, http.Header{"X-Sum": nil}
+	resp.Body = io.NopCloser(&slowBody{strings.NewReader("body"), resp.Trailer, s.end})
+	return resp, nil
+}
+
+// slowBody is the body of such an answer.
+type slowBody struct {
+	io.Reader
+	trailer http.Header
+	end     time.Duration
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		time.Sleep(b.end) //nolint:forbidigo // of a bubble
+		b.trailer["X-Sum"] = []string{"7"}
+	}
+	return n, err
+}
+
+// A recording that is closed in the middle keeps each interaction as far as it has come,
+// and the clients get their answers all the same.
+func TestCloseInTheMiddle(t *testing.T) {
+	const before, closing, after = time.Second, 2 * time.Second, 3 * time.Second
+	nothing := cassettes.Response{Wait: closing, Ending: cassettes.Cancelled}
+	failed := cassettes.Response{Wait: closing, Ending: cassettes.Failed, Failure: "unexpected EOF"}
+	answered := func(wait time.Duration) cassettes.Response {
+		return cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Wait: wait, Ending: cassettes.Cancelled}
+	}
+	read := func(r cassettes.Response) cassettes.Response {
+		r.Body, r.Pieces = []byte("body"), []cassettes.Piece{{Len: 4}}
+		return r
+	}
+	whole := func(r cassettes.Response) cassettes.Response {
+		r.Ending, r.Trailer = "", http.Header{"X-Sum": {"7"}}
+		return r
+	}
+	for name, c := range map[string]struct {
+		method string
+		server slowly
+		want   []cassettes.Response // one of which it is
+	}{
+		"it has ended":         {"GET", slowly{before, 0}, []cassettes.Response{whole(read(answered(before)))}},
+		"its end comes later":  {"GET", slowly{before, after}, []cassettes.Response{read(answered(before))}},
+		"its end comes now":    {"GET", slowly{before, closing - before}, []cassettes.Response{read(answered(before)), whole(read(answered(before)))}},
+		"it is answered later": {"GET", slowly{after, 0}, []cassettes.Response{nothing}},
+		"it is answered now":   {"GET", slowly{closing, 0}, []cassettes.Response{nothing, answered(closing), read(answered(closing)), whole(read(answered(closing)))}},
+		"it has failed":        {"FAIL", slowly{before, 0}, []cassettes.Response{{Wait: before, Ending: cassettes.Failed, Failure: "unexpected EOF"}}},
+		"it fails later":       {"FAIL", slowly{after, 0}, []cassettes.Response{nothing}},
+		"it fails now":         {"FAIL", slowly{closing, 0}, []cassettes.Response{nothing, failed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const clients = 8
+				path := filepath.Join(t.TempDir(), "c.tape")
+				rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: c.server})
+				var all sync.WaitGroup
+				for range clients {
+					all.Go(func() {
+						req, _ := http.NewRequestWithContext(t.Context(), c.method, "http://example.com/", nil)
+						resp, err := rec.RoundTrip(req)
+						if c.method == "FAIL" {
+							if !errors.Is(err, io.ErrUnexpectedEOF) {
+								t.Errorf("a client got %v", err)
+							}
+							return
+						}
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						body, err := io.ReadAll(resp.Body)
+						if err = errors.Join(err, resp.Body.Close()); string(body) != "body" || resp.Trailer.Get("X-Sum") != "7" || err != nil {
+							t.Errorf("a client got %q, %v, %v", body, resp.Trailer, err)
+						}
+					})
+				}
+				time.Sleep(closing) //nolint:forbidigo // of a bubble
+				if err := rec.Close(); err != nil {
+					t.Error(err)
+				}
+				all.Wait()
+				f, err := cassettes.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for x, err := range f.All() {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !slices.ContainsFunc(c.want, func(want cassettes.Response) bool { return cmp.Equal(want, x.Response, cmpopts.EquateEmpty()) }) {
+						t.Errorf("recorded %+v, want one of %+v", x.Response, c.want)
+					}
+				}
+				if f.Len() != clients {
+					t.Errorf("%d interactions of %d are recorded", f.Len(), clients)
+				}
+			})
+		})
+	}
+}
