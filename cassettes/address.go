@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -11,14 +12,14 @@ func (m matching) url(text string) string {
 	if u := m.address(text); u != nil {
 		return u.String()
 	}
-	return writtenURL(text)
+	return EscapedURL(text)
 }
 
 // address is a URL as it counts: its host in small letters and without the usual port,
 // the path of a bare host as /, the query in the order of the names. It is nil if the
 // text is no URL.
 func (m matching) address(text string) *url.URL {
-	u, err := url.Parse(writtenURL(text))
+	u, err := url.Parse(EscapedURL(text))
 	if err != nil {
 		return nil
 	}
@@ -34,6 +35,24 @@ func (m matching) address(text string) *url.URL {
 		u.RawQuery = textOf(m.fields(u.RawQuery))
 	}
 	return u
+}
+
+// EscapedURL is a URL as cassettes have it: spaces, control characters and what is not
+// ASCII stand in percent encoding, and the rest as it is.
+func EscapedURL(text string) string {
+	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	if strings.IndexFunc(text, odd) < 0 {
+		return text
+	}
+	var out []byte
+	for i := range len(text) {
+		if c := text[i]; odd(rune(c)) {
+			out = fmt.Appendf(out, "%%%02X", c)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return string(out)
 }
 
 // percents is a byte in a URL that is not written as it is.

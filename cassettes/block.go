@@ -97,7 +97,7 @@ func appendTitle(dst []byte, n int, x *Interaction) []byte {
 		dst = append(append(dst, " @"...), url.QueryEscape(x.Lane)...)
 	}
 	dst = append(append(dst, ' '), url.QueryEscape(x.Request.Method)...)
-	dst = append(append(dst, ' '), writtenURL(x.Request.URL)...)
+	dst = append(append(dst, ' '), EscapedURL(x.Request.URL)...)
 	dst = append(dst, " -> "...)
 	if x.Response.Status == 0 {
 		dst = append(dst, x.Response.Ending...)
@@ -106,23 +106,6 @@ func appendTitle(dst []byte, n int, x *Interaction) []byte {
 	}
 	dst = append(dst, ' ')
 	return append(append(dst, x.Response.Wait.Round(time.Millisecond).String()...), '\n')
-}
-
-// writtenURL is a URL without spaces and control characters.
-func writtenURL(text string) string {
-	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
-	if strings.IndexFunc(text, odd) < 0 {
-		return text
-	}
-	var out []byte
-	for i := range len(text) {
-		if c := text[i]; odd(rune(c)) {
-			out = fmt.Appendf(out, "%%%02X", c)
-		} else {
-			out = append(out, c)
-		}
-	}
-	return string(out)
 }
 
 func appendStatus(dst []byte, r *Response) []byte {

@@ -44,7 +44,7 @@ func (m matching) name() string {
 
 // matchWord is a word of a name, without white space.
 func matchWord(text string) string {
-	return writtenURL(strings.ReplaceAll(text, "%", "%25"))
+	return EscapedURL(strings.ReplaceAll(text, "%", "%25"))
 }
 
 // matchingOf is the matching of a name, whose version does not count.

@@ -35,7 +35,7 @@ func finish(x *cassettes.Interaction) error {
 	if err != nil || u.Host == "" {
 		return fmt.Errorf("%q is not a URL such as https://example.com/v1", x.Request.URL)
 	}
-	x.Request.URL = escaped(x.Request.URL)
+	x.Request.URL = cassettes.EscapedURL(x.Request.URL)
 	for _, h := range []http.Header{x.Request.Header, x.Request.Trailer, x.Response.Header, x.Response.Trailer} {
 		for _, name := range slices.Sorted(maps.Keys(h)) {
 			if !isToken(name) {
@@ -44,19 +44,6 @@ func finish(x *cassettes.Interaction) error {
 		}
 	}
 	return finishResponse(&x.Response)
-}
-
-// escaped is a URL without spaces and what is not ASCII.
-func escaped(url string) string {
-	var out []byte
-	for _, c := range []byte(url) {
-		if c <= ' ' || c >= utf8.RuneSelf {
-			out = fmt.Appendf(out, "%%%02X", c)
-		} else {
-			out = append(out, c)
-		}
-	}
-	return string(out)
 }
 
 func finishResponse(r *cassettes.Response) error {
