@@ -8,6 +8,7 @@ package cassettes
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -64,6 +65,30 @@ func (r *Response) StatusText() string {
 		return r.Reason
 	}
 	return http.StatusText(r.Status)
+}
+
+// ContentLength is what http.Response has in its field of this name: what the header says,
+// or else how long the body is, and -1 if its length was not told.
+func (r *Response) ContentLength() int64 {
+	if r.Chunked {
+		return -1
+	}
+	if n, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64); err == nil {
+		return n
+	}
+	return int64(len(r.Body))
+}
+
+// TransferEncoding is what http.Response has in its field of this name: chunked, if the
+// length was not told in HTTP/1, unless the transport has undone a compression.
+func (r *Response) TransferEncoding() []string {
+	if !r.Chunked || r.Uncompressed {
+		return nil
+	}
+	if major, _, _ := http.ParseHTTPVersion(r.Proto); major != 1 {
+		return nil
+	}
+	return []string{"chunked"}
 }
 
 // Plain is a body without the Content-Encoding that its header names, as far as that can

@@ -182,18 +182,9 @@ func recordedError(r *Response) error {
 func (o *Options) answer(r *http.Request, from *Response) *http.Response {
 	resp := &http.Response{
 		Status: strconv.Itoa(from.Status) + " " + from.StatusText(), StatusCode: from.Status, Proto: from.Proto,
-		Header: from.Header, Uncompressed: from.Uncompressed, ContentLength: int64(len(from.Body)), Request: r,
+		Header: from.Header, Uncompressed: from.Uncompressed, ContentLength: from.ContentLength(), TransferEncoding: from.TransferEncoding(), Request: r,
 	}
 	resp.ProtoMajor, resp.ProtoMinor, _ = http.ParseHTTPVersion(from.Proto)
-	if n, err := strconv.ParseInt(from.Header.Get("Content-Length"), 10, 64); err == nil {
-		resp.ContentLength = n
-	}
-	if from.Chunked {
-		resp.ContentLength = -1
-		if resp.ProtoMajor == 1 && !from.Uncompressed {
-			resp.TransferEncoding = []string{"chunked"}
-		}
-	}
 	if from.Trailer != nil {
 		resp.Trailer = http.Header{}
 		for name := range from.Trailer {

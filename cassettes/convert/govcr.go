@@ -145,16 +145,13 @@ func writeGoVCR2(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error
 				URL: text(r.URL.String()), Method: text(x.Request.Method),
 			},
 			Response: vcr2Response{
-				Proto: x.Response.Proto, Trailer: headersOf(x.Response.Trailer),
-				ContentLength: contentLength(&x.Response), Uncompressed: x.Response.Uncompressed,
+				Proto: x.Response.Proto, TransferEncoding: x.Response.TransferEncoding(), Trailer: headersOf(x.Response.Trailer),
+				ContentLength: x.Response.ContentLength(), Uncompressed: x.Response.Uncompressed,
 				Body: text(x.Response.Body), Headers: headersOf(x.Response.Header),
 				Status: text(statusLine(&x.Response)), Code: x.Response.Status, Duration: x.Response.Wait,
 			},
 		}
 		v.Response.ProtoMajor, v.Response.ProtoMinor, _ = http.ParseHTTPVersion(x.Response.Proto)
-		if x.Response.Chunked && v.Response.ProtoMajor == 1 && !x.Response.Uncompressed {
-			v.Response.TransferEncoding = []string{"chunked"}
-		}
 		doc.Interactions = append(doc.Interactions, v)
 	}
 	return writeGoVCR(doc)

@@ -112,17 +112,6 @@ func statusLine(r *cassettes.Response) string {
 	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + r.StatusText())
 }
 
-// contentLength is what http.Response has in a field of this name.
-func contentLength(r *cassettes.Response) int64 {
-	if r.Chunked {
-		return -1
-	}
-	if n, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64); err == nil {
-		return n
-	}
-	return int64(len(r.Body))
-}
-
 // recordedAt is the first Date of a response.
 func recordedAt(list []*cassettes.Interaction) time.Time {
 	for _, x := range list {
