@@ -62,7 +62,7 @@ func (v *converter) convert(name string) error {
 	if format == convert.Cassette {
 		rec.Head, _ = v.opts.ScrubbedHead(rec.Head)
 		if suspects := v.redact(list); len(suspects) > 0 {
-			complain(v.w, fmt.Errorf("%s: nothing was written, since this looks like secrets:\n  %s\nName the fields that are secret with --secret, and those that are not with --opaque", name, strings.Join(suspects, "\n  ")))
+			v.w.suspect(name, "nothing was written, since this looks like secrets", suspects)
 			return status(statusBroken)
 		}
 	}

@@ -96,7 +96,7 @@ func (v *scrubber) file(name string) (left bool, err error) {
 		}
 	}
 	if len(suspects) > 0 {
-		complain(v.w, fmt.Errorf("%s: this looks like secrets, and is left:\n  %s\nName the fields that are secret with --secret, and those that are not with --opaque", name, strings.Join(suspects, "\n  ")))
+		v.w.suspect(name, "this looks like secrets, and is left", suspects)
 	}
 	return len(suspects) > 0, v.tell(name, taken)
 }
@@ -122,4 +122,9 @@ func numbered(n int, found []cassettes.Suspect) (lines []string) {
 		lines = append(lines, s.String())
 	}
 	return lines
+}
+
+// suspect tells what looks like secrets in a file, and what to do.
+func (w *world) suspect(name, what string, suspects []string) {
+	complain(w, fmt.Errorf("%s: %s:\n  %s\nName the fields that are secret with --secret, and those that are not with --opaque", name, what, strings.Join(suspects, "\n  ")))
 }
