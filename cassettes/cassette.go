@@ -130,6 +130,8 @@ type UnusedError struct {
 	File string
 	// Unused are the titles of the interactions.
 	Unused []string
+	// Again is how to record again, from Options.Again.
+	Again string
 }
 
 func (e *UnusedError) Error() string {
@@ -137,7 +139,7 @@ func (e *UnusedError) Error() string {
 	for _, t := range e.Unused {
 		text += "\n  " + t
 	}
-	return text
+	return text + tellAgain(e.Again)
 }
 
 // Abandon ends a recording that is not to replace the file, which stays as it was, or a
@@ -181,7 +183,7 @@ func (c *Cassette) Close() error {
 	case c.journal != nil:
 		return c.journal.close(c.head)
 	case c.tape != nil && !c.opts.AllowUnused:
-		return c.tape.unused()
+		return c.tape.unused(c.opts.Again)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 				t.Error(err)
 			}
 		}
-		if t.Failed() && o.Mode == Replay {
+		if t.Failed() {
 			c.opts.AllowUnused = true // the test ended early
 		}
 		if err := c.Close(); err != nil {
@@ -101,7 +101,7 @@ func modeOf(asked Mode, told string, ci bool) (Mode, error) {
 		}
 		return Record, nil
 	}
-	return "", fmt.Errorf("cassettes: %q is not what a cassette can be opened for; there are replay, record, record! and passthrough", told)
+	return "", fmt.Errorf("cassettes: %q is not what a cassette can be opened for; there are replay, record, record! and passthrough", cmp.Or(string(asked), told))
 }
 
 // fileName makes of a test's name one that every system takes, another for each test: that

@@ -68,6 +68,7 @@ func TestForTestFails(t *testing.T) {
 		"one is not":           {"", "", cassettes.Options{}, func(w *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") }, "TestOther/a.tape: 1 of the recorded interactions were not asked for:\n  2 POST http://example.com/"},
 		"none need be":         {"", "", cassettes.Options{AllowUnused: true}, nothing, ""},
 		"no word":              {"play", "", cassettes.Options{}, nothing, `"play" is not what a cassette can be opened for`},
+		"no mode":              {"record", "", cassettes.Options{Mode: "play"}, nothing, `"play" is not what a cassette can be opened for`},
 		"in CI":                {"record", "true", record, askBoth, "a test in CI does not record; LOOPTAPE=record! forces it"},
 		"in CI by its options": {"", "true", cassettes.Options{Mode: cassettes.Record, Transport: echo{}}, askBoth, "a test in CI does not record"},
 		"in CI, forced":        {"record!", "true", record, askBoth, ""},
@@ -106,7 +107,8 @@ func taped(t *testing.T) (path string) {
 	return filepath.Join("testdata", "cassettes", "TestOther/a.tape")
 }
 
-// Where a recording is missing, or a request in it, the test tells how to record.
+// Where a recording is missing, or a request in it, or where not all of it is asked for, the
+// test tells how to record.
 func TestForTestTellsAgain(t *testing.T) {
 	for again, opts := range map[string]cassettes.Options{
 		"LOOPTAPE=record go test -run '^TestOther$/^a$'": {},
@@ -121,7 +123,8 @@ func TestForTestTellsAgain(t *testing.T) {
 			_, err = c.RoundTrip(req) //nolint:bodyclose // there is none
 			w.Fatal(err)
 		}
-		says(t, watchTest(t, &opts, miss), again)
+		says(t, watchTest(t, &opts, miss), "To record again: "+again+"\n")
+		says(t, watchTest(t, &opts, func(*watched, *cassettes.Cassette) {}), "\nTo record again: "+again+"\n")
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}

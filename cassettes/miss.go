@@ -68,10 +68,15 @@ func (e *MissError) Error() string {
 	if e.Broken != nil {
 		b.WriteString("\n" + e.Broken.Error())
 	}
-	if e.Again != "" {
-		b.WriteString("\nTo record again: " + e.Again)
+	return b.String() + tellAgain(e.Again)
+}
+
+// tellAgain is a line that says how to record again, if that is known.
+func tellAgain(again string) string {
+	if again == "" {
+		return ""
 	}
-	return b.String()
+	return "\nTo record again: " + again
 }
 
 func times(n int) string {

@@ -52,7 +52,8 @@ type Options struct {
 	Pace float64
 	// AllowUnused says that Close need not report interactions that nobody asked for.
 	AllowUnused bool
-	// Again is how to record again, a command, say; a miss tells it. It may be empty.
+	// Again is how to record again, a command, say; a miss tells it, and what was not
+	// asked for. It may be empty.
 	Again string
 
 	// Upstreams are the URLs of the servers that a Proxy stands before, by name; in

@@ -91,11 +91,12 @@ func (t *tape) first(key uint64, next []int32) int32 {
 	return i
 }
 
-// unused returns an *UnusedError if there are interactions that were not used.
-func (t *tape) unused() error {
+// unused returns an *UnusedError if there are interactions that were not used; again is
+// how to record again.
+func (t *tape) unused(again string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := &UnusedError{File: t.file.name}
+	e := &UnusedError{File: t.file.name, Again: again}
 	for i, used := range t.used {
 		if !used {
 			line, _, _ := strings.Cut(string(t.file.text[t.file.entries[i].from:t.file.entries[i].to]), "\n")
