@@ -157,8 +157,8 @@ func (c *Cassette) Abandon() error {
 
 // Close ends a recording, whose cassette then replaces the file, or a replay. The error
 // is a *SecretError if something in the recording looks like a secret, ErrUnanswered if it
-// has no answer and the file has some, and an *UnusedError if the replay did not ask for all interactions. Answers that have not
-// ended are recorded as cancelled.
+// has no answer and the file has some, and an *UnusedError if the replay did not ask for
+// all interactions. Answers that have not ended are recorded as cancelled.
 func (c *Cassette) Close() error {
 	c.mu.Lock()
 	if c.closed {

@@ -15,8 +15,8 @@ import (
 // Difference is one thing in which a request is not like a recorded one.
 type Difference struct {
 	// Where is lane, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
-	// Host, content type, form NAME, form, line NUMBER or body, or it is a JSON pointer into the
-	// body: that of the recorded request for what is absent now.
+	// Host, content type, form NAME, form, line NUMBER or body, or it is a JSON pointer
+	// into the body: that of the recorded request for what is absent now.
 	Where string
 	// Recorded and Now are the two values as JSON, shortened to what is around the
 	// first place in which they differ; "absent" if there is none.

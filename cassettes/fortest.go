@@ -29,10 +29,10 @@ func Flag(flags *flag.FlagSet) *string {
 
 // ForTest opens the cassette of a test, testdata/cassettes/TESTNAME.tape, and closes it
 // when the test ends. That of a subtest, TESTNAME/SUBTEST.tape, is in a folder; what a file
-// cannot be called stands as % and two digits. It replays, unless opts or the flag of Flag or Env say that it is
-// to record, which in CI (where the variable CI is set) only record! does. The test
-// fails if the cassette cannot be opened, and on interactions that nobody asked for.
-// opts may be nil.
+// cannot be called stands as % and two digits. It replays, unless opts or the flag of Flag
+// or Env say that it is to record, which in CI (where the variable CI is set) only record!
+// does. The test fails if the cassette cannot be opened, and on interactions that nobody
+// asked for. opts may be nil.
 func ForTest(t testing.TB, opts *Options) *Cassette {
 	t.Helper()
 	var o Options

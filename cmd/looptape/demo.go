@@ -21,8 +21,8 @@ import (
 )
 
 // demoFiles are scenarios, and runs that were recorded: traces of those scenarios,
-// conversations, and what went over HTTP (see demo_wire.go). The runs whose names begin with "planted-" are broken on
-// purpose, in the way that plantedRuns tells.
+// conversations, and what went over HTTP (see demo_wire.go). The runs whose names begin
+// with "planted-" are broken on purpose, in the way that plantedRuns tells.
 //
 //go:embed demo
 var demoFiles embed.FS

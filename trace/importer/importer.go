@@ -5,11 +5,11 @@
 // name.
 //
 // It promises that a file is read one run at a time, however large it is (but
-// for recordings of HTTP, which are held whole), that nothing of a message is lost (arguments keep their bytes, unknown fields
-// travel as opaque JSON, unknown content parts and spoken answers as
-// llm.Unknown), and that a file which is broken in places gives all that can be
-// read, with an error for each place that cannot. It judges nothing; see package
-// check.
+// for recordings of HTTP, which are held whole), that nothing of a message is
+// lost (arguments keep their bytes, unknown fields travel as opaque JSON, unknown
+// content parts and spoken answers as llm.Unknown), and that a file which is
+// broken in places gives all that can be read, with an error for each place that
+// cannot. It judges nothing; see package check.
 //
 // The texts of messages share the memory that the file was read to, in buffers
 // of 256 KiB and more (those of a trace's events in pieces of 32 KiB): one text
