@@ -108,15 +108,11 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 		return a.broken(ctx, 0, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body := bufio.NewReader(&bounded{from: resp.Body, left: orDefault(a.client.MaxAnswer, DefaultMaxAnswer)})
+	body := &bounded{from: resp.Body, left: orDefault(a.client.MaxAnswer, DefaultMaxAnswer)}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return a.refusal(ctx, resp, body)
 	}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" || beginsStream(body) {
-		err = a.streamed(body)
-	} else {
-		err = a.buffered(body)
-	}
+	err = a.read(resp.Header.Get("Content-Type"), body)
 	if err == nil || a.left {
 		return nil
 	}
@@ -124,6 +120,18 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 		return a.told(resp, told)
 	}
 	return a.broken(ctx, resp.StatusCode, err)
+}
+
+// read reads the answer of a success.
+func (a *answer) read(contentType string, body io.Reader) error {
+	if kind, _, _ := mime.ParseMediaType(contentType); kind == "text/event-stream" {
+		return a.streamed(body)
+	}
+	peeked := bufio.NewReader(body)
+	if beginsStream(peeked) {
+		return a.streamed(peeked)
+	}
+	return a.buffered(peeked)
 }
 
 // request makes the HTTP request, and takes note of the credential in it.
