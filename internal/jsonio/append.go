@@ -131,7 +131,7 @@ func ValidUTF8(b []byte) bool {
 // Valid reports whether raw is one JSON value in valid UTF-8, with white space
 // around it allowed.
 func Valid(raw []byte) bool {
-	if !ValidUTF8(raw) {
+	if len(raw) == 0 || !ValidUTF8(raw) {
 		return false
 	}
 	d := Dec{s: View(raw)}

@@ -49,6 +49,9 @@ const maxStray = 64 << 10
 // readSize is how much is read at once.
 const readSize = 4 << 10
 
+// usual is how many bytes most events do not go beyond.
+const usual = 1 << 10
+
 // NewReader returns a Reader whose events have limit bytes at most, names and
 // comments included.
 func NewReader(from io.Reader, limit int) *Reader {
@@ -99,6 +102,9 @@ func (r *Reader) field(line []byte) {
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "data":
+		if r.data == nil {
+			r.data = make([]byte, 0, max(usual, len(value)+1))
+		}
 		r.data = append(append(r.data, value...), '\n')
 		r.some = true
 	case "event":

@@ -139,7 +139,11 @@ func member(opaque json.RawMessage, key string) (value json.RawMessage) {
 
 // memberText returns the member key of opaque if it is a string.
 func memberText(opaque json.RawMessage, key string) string {
-	d := jsonio.NewDec(string(member(opaque, key)))
+	raw := member(opaque, key)
+	if raw == nil {
+		return ""
+	}
+	d := jsonio.NewDec(jsonio.View(raw))
 	return word(&d)
 }
 

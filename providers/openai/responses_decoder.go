@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -51,6 +50,12 @@ type openItem struct {
 	call callState
 }
 
+// The kinds of event that tell of the answer before its end.
+const (
+	kindCreated    = "response.created"
+	kindInProgress = "response.in_progress"
+)
+
 // event is an event of the stream.
 type event struct {
 	kind     string
@@ -76,20 +81,64 @@ func (s *responsesDecoder) Event(name string, data []byte, emit func(llm.Event))
 	if !jsonio.ValidUTF8(data) {
 		data = []byte(strings.ToValidUTF8(string(data), "\ufffd"))
 	}
-	ev := event{raw: string(data)}
-	d := jsonio.NewDecIn(&s.mem, ev.raw)
-	ev.read(&d)
-	if err := d.End(); err != nil {
+	ev, err := s.read(name, data)
+	if err != nil {
 		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, protocol.Beginning(data))
-	}
-	if ev.kind == "" {
-		ev.kind = name
 	}
 	if done, err = s.event(&ev); err != nil {
 		return false, err
 	}
 	s.ended = s.ended || done
 	return done, nil
+}
+
+// read reads an event. Data are the caller's: of an event that passes, which most are,
+// nothing but its delta is copied.
+func (s *responsesDecoder) read(name string, data []byte) (ev event, err error) {
+	if passes(kindAtFront(data)) {
+		ev, err = s.readText(name, jsonio.View(data))
+		if err == nil && passes(ev.kind) {
+			ev.delta = strings.Clone(ev.delta)
+			return ev, nil
+		}
+	}
+	return s.readText(name, string(data))
+}
+
+// kindAtFront is the kind of an event if it stands before all else, as the provider
+// writes it.
+func kindAtFront(data []byte) string {
+	d := jsonio.NewDec(jsonio.View(data))
+	first := true
+	if d.Peek() == '{' && d.Object() && d.Member("type", &first) {
+		return word(&d)
+	}
+	return ""
+}
+
+// passes reports whether no more is kept of a kind of event than its delta, or what
+// event clones.
+func passes(kind string) bool {
+	return strings.HasSuffix(kind, ".delta") || kind == kindCreated || kind == kindInProgress
+}
+
+// latest is what a text is now, in memory of its own, if it is told.
+func latest(was, now string) string {
+	if now == "" || now == was {
+		return was
+	}
+	return strings.Clone(now)
+}
+
+// readText reads an event whose strings share the memory of text.
+func (s *responsesDecoder) readText(name, text string) (event, error) {
+	ev := event{raw: text}
+	d := jsonio.NewDecIn(&s.mem, text)
+	ev.read(&d)
+	if ev.kind == "" {
+		ev.kind = name
+	}
+	return ev, d.End()
 }
 
 // read reads the members of an event.
@@ -167,9 +216,9 @@ func (s *responsesDecoder) event(ev *event) (done bool, err error) {
 		if ev.has.item {
 			return false, s.done(ev)
 		}
-	case "response.created", "response.in_progress":
+	case kindCreated, kindInProgress:
 		r, err := ev.about()
-		s.id, s.model = cmp.Or(r.id, s.id), cmp.Or(r.model, s.model)
+		s.id, s.model = latest(s.id, r.id), latest(s.model, r.model)
 		return false, err
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return s.terminal(ev)

@@ -154,7 +154,7 @@ func (e *responsesEncoder) start() {
 	if e.sequence > 0 {
 		return
 	}
-	for _, kind := range []string{"response.created", "response.in_progress"} {
+	for _, kind := range []string{kindCreated, kindInProgress} {
 		e.send(kind, func(dst []byte) []byte {
 			return e.appendResponse(append(dst, `,"response":`...), "in_progress")
 		})

@@ -21,7 +21,8 @@ type inputWriter struct {
 
 // encodeInput returns the array of items that messages are.
 func encodeInput(messages []llm.Message) ([]byte, error) {
-	w := inputWriter{dst: make([]byte, 0, 4<<10), seen: map[string]bool{}, custom: map[string]bool{}}
+	const each = 256 // bytes, at least usually, of a message
+	w := inputWriter{dst: make([]byte, 0, each*(1+len(messages))), seen: map[string]bool{}, custom: map[string]bool{}}
 	w.dst = append(w.dst, '[')
 	for i := range messages {
 		if err := w.message(&messages[i]); err != nil {
@@ -164,7 +165,7 @@ func (w *inputWriter) unknown(p llm.Unknown) error {
 	if err := protocol.CheckUnknown(responsesName, p); err != nil {
 		return fmt.Errorf(": %w", err)
 	}
-	w.dst = append(w.dst, wellFormed(string(jsonio.AppendRaw(nil, p.Raw)))...)
+	w.dst = appendWell(w.dst, p.Raw)
 	return nil
 }
 

@@ -9,14 +9,17 @@ import (
 
 // responsesDec returns a decoder of a body.
 func responsesDec(body []byte) (jsonio.Dec, error) {
-	for at := 0; at < len(body); {
+	if jsonio.ValidUTF8(body) {
+		return jsonio.NewDec(string(body)), nil
+	}
+	at := 0
+	for {
 		r, n := utf8.DecodeRune(body[at:])
 		if r == utf8.RuneError && n == 1 {
 			return jsonio.Dec{}, &jsonio.SyntaxError{Msg: "the text is not UTF-8", Offset: at}
 		}
 		at += n
 	}
-	return jsonio.NewDec(string(body)), nil
 }
 
 // appendKey appends the name of a member, with the comma before it.
@@ -32,7 +35,14 @@ func appendWord(dst []byte, key, value string) []byte {
 // appendSound appends a member that is any JSON value, with the comma before it.
 // Surrogates without a partner do not reach the wire (quirk QT-09).
 func appendSound(dst []byte, key, raw string) []byte {
-	return append(appendKey(dst, key), wellFormed(string(jsonio.AppendRaw(nil, []byte(raw))))...)
+	return appendWell(appendKey(dst, key), []byte(raw))
+}
+
+// appendWell appends any JSON value as appendSound does.
+func appendWell(dst, raw []byte) []byte {
+	from := len(dst)
+	dst = jsonio.AppendRaw(dst, raw)
+	return append(dst[:from], wellFormed(jsonio.View(dst[from:]))...) // onto itself, if it is
 }
 
 // append appends the members of opaque data that own does not take out, each with the
@@ -52,6 +62,6 @@ func isObject(raw json.RawMessage) bool {
 	if !jsonio.Valid(raw) {
 		return false
 	}
-	d := jsonio.NewDec(string(raw))
+	d := jsonio.NewDec(jsonio.View(raw))
 	return d.Peek() == '{'
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -207,7 +206,7 @@ func (e *responsesEncoder) part(p llm.Part) error {
 func (e *responsesEncoder) whole(raw json.RawMessage) {
 	e.closeTexts()
 	kind := memberText(raw, "type")
-	it := &outItem{kind: kind, opaque: raw, final: []byte(wellFormed(string(jsonio.AppendRaw(nil, raw))))}
+	it := &outItem{kind: kind, opaque: raw, final: appendWell(nil, raw)}
 	e.begin(it, kind+"_")
 	it.closed = true
 	e.item("response.output_item.done", it, it.final)

@@ -40,6 +40,8 @@ func (Responses) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	const around = 1 << 10 // bytes, at most usually, beside the input
+	b.dst = slices.Grow(b.dst, len(input)+around)
 	b.put("input", input)
 	if err := b.tools(req); err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func (b *bodyWriter) put(key string, value []byte) {
 		}
 		value = raw
 	}
-	b.dst = appendSound(b.dst, key, string(value))
+	b.dst = appendSound(b.dst, key, jsonio.View(value))
 }
 
 // join writes a member that is an object: the members of extra stand in it

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -213,5 +212,5 @@ func (w *inputWriter) hosted(opaque json.RawMessage) {
 		return
 	}
 	w.next()
-	w.dst = append(w.dst, wellFormed(string(jsonio.AppendRaw(nil, opaque)))...)
+	w.dst = appendWell(w.dst, opaque)
 }
