@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -308,8 +309,11 @@ func assemble(events []llm.Event) *llm.Turn {
 	return acc.Turn()
 }
 
-// expand returns the turns with every Repeat written out.
+// expand returns the turns with every Repeat written out: these, if there is none.
 func expand(turns []Turn) []Turn {
+	if !slices.ContainsFunc(turns, func(t Turn) bool { return t.Repeat > 0 }) {
+		return turns
+	}
 	out := make([]Turn, 0, len(turns))
 	for _, t := range turns {
 		if t.Repeat <= 0 {

@@ -82,7 +82,7 @@ func (x *exchange) keep(body []byte, t *fake.Turn) {
 
 // spelled returns an input with another and these items in front.
 func (p *past) spelled(before value, items []object, input value) value {
-	dst := []byte{'['}
+	dst := append(make([]byte, 0, len(before)+len(input)+2), '[')
 	add := func(item []byte) {
 		if len(dst) > 1 {
 			dst = append(dst, ',')

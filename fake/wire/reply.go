@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/looptape/looptape/internal/sse"
@@ -68,34 +70,44 @@ func (r *reply) json(status int, body []byte) {
 	r.header.Set("Content-Type", "application/json")
 }
 
-// pieces are what is written, one flush each.
-func (r *reply) pieces() [][]byte {
-	const around = 64 // bytes, at most usually, of a frame beside its data
-	size := 0
-	for _, f := range r.frames {
-		size += len(f.data) + around
-	}
-	out, text := make([][]byte, 0, len(r.frames)+2), make([]byte, 0, size)
-	for i, f := range r.frames {
-		from := len(text)
-		text = r.style.append(text, f, i, i == len(r.frames)-1)
-		out = append(out, text[from:len(text):len(text)])
-	}
-	if r.style.array && !r.open && r.end == endBody {
-		out = append(out, []byte("]"))
+// pieces are what is written, one flush each, and how many they are. A piece is for
+// use before the next.
+func (r *reply) pieces() (n int, each iter.Seq[[]byte]) {
+	n = len(r.frames)
+	ends := r.style.array && !r.open && r.end == endBody
+	if ends {
+		n++
 	}
 	if len(r.body) > 0 {
-		out = append(out, r.body)
+		n++
+	}
+	each = func(yield func([]byte) bool) {
+		const around = 64 // bytes, at most usually, of a frame beside its data
+		size := 0
+		for _, f := range r.frames {
+			size = max(size, len(f.data)+around)
+		}
+		text := make([]byte, 0, size)
+		for i, f := range r.frames {
+			if text = r.style.append(text[:0], f, i, i == len(r.frames)-1); !yield(text) {
+				return
+			}
+		}
+		if ends && !yield([]byte("]")) {
+			return
+		}
+		if len(r.body) > 0 {
+			yield(r.body)
+		}
 	}
 	if r.chunk == 0 {
-		return out
+		return n, each
 	}
-	whole := bytes.Join(out, nil)
-	out = out[:0]
-	for len(whole) > r.chunk {
-		out, whole = append(out, whole[:r.chunk]), whole[r.chunk:]
+	var whole []byte
+	for b := range each {
+		whole = append(whole, b...)
 	}
-	return append(out, whole)
+	return (len(whole) + r.chunk - 1) / r.chunk, slices.Chunk(whole, r.chunk)
 }
 
 // append writes the i-th frame.
@@ -149,12 +161,12 @@ func (r *reply) write(ctx context.Context, w http.ResponseWriter) {
 		err := flush.Flush()
 		return err == nil || errors.Is(err, http.ErrNotSupported)
 	}
-	pieces := r.pieces()
-	rest := 0
+	n, pieces := r.pieces()
+	i, rest := 0, 0
 	if r.between > 0 {
-		rest = len(pieces) - 1
+		rest = n - 1
 	}
-	for i, b := range pieces {
+	for b := range pieces {
 		if i > 0 && r.wait(r.between) != nil {
 			return
 		}
@@ -164,6 +176,7 @@ func (r *reply) write(ctx context.Context, w http.ResponseWriter) {
 		if !put(b) {
 			return
 		}
+		i++
 	}
 	switch r.end {
 	case endBody:

@@ -60,6 +60,7 @@ func (v value) object() object {
 	if !v.is('{') {
 		return nil
 	}
+	const usual = 8 // members, at most
 	var o object
 	d := jsonio.NewDec(string(v))
 	d.Object()
@@ -67,6 +68,9 @@ func (v value) object() object {
 		key, ok := d.Key(&first)
 		if !ok {
 			return o
+		}
+		if o == nil {
+			o = make(object, 0, usual)
 		}
 		o = append(o, member{key, value(d.Raw())})
 	}
