@@ -13,7 +13,7 @@ import (
 // parts.
 func (c *conversation) content(d *jsonio.Dec) (parts []llm.Part) {
 	if d.Peek() == '"' {
-		return append(c.room(1), llm.Text{Text: d.String()})
+		return append(c.room(1), llm.Text{Text: c.resolve(d.String())})
 	}
 	if d.Peek() != '[' {
 		d.Fail("the content is neither a text nor a list of parts")
@@ -22,10 +22,10 @@ func (c *conversation) content(d *jsonio.Dec) (parts []llm.Part) {
 	d.Array()
 	for first := true; d.More(&first); {
 		if d.Peek() == '"' {
-			parts = append(parts, llm.Text{Text: d.String()})
+			parts = append(parts, llm.Text{Text: c.resolve(d.String())})
 			continue
 		}
-		parts = append(parts, part(d))
+		parts = append(parts, c.part(d))
 	}
 	return parts
 }
@@ -34,7 +34,10 @@ func (c *conversation) content(d *jsonio.Dec) (parts []llm.Part) {
 // that is not as its kind has it, is kept whole, as the "value" of an
 // llm.Unknown, whose own kind begins with "openai.": some of llm's kinds have the
 // same names and other members.
-func part(d *jsonio.Dec) llm.Part {
+func (c *conversation) part(d *jsonio.Dec) llm.Part {
+	if c.inspect {
+		return c.inspectPart(d)
+	}
 	from := d.Offset()
 	var kind, text, refusal, url string
 	var hasText, hasRefusal bool

@@ -1,15 +1,14 @@
-// Package importer turns recordings into runs: looptape's own traces,
-// OpenAI-style message lists, tau-bench result files and recordings of HTTP
-// (looptape's cassettes, those of go-vcr and vcrpy, HAR files, httprr traces),
-// plain or compressed with gzip or zstd, told apart by their content and never by a
-// name.
+// Package importer turns recordings into runs: looptape's own traces, OpenAI-style
+// message lists, logs of Inspect, tau-bench result files and recordings of HTTP
+// (looptape's cassettes, those of go-vcr and vcrpy, HAR files, httprr traces), plain or
+// compressed with gzip or zstd, told apart by their content and never by a name.
 //
-// It promises that a file is read one run at a time, however large it is (but
-// for recordings of HTTP, which are held whole), that nothing of a message is
-// lost (arguments keep their bytes, unknown fields travel as opaque JSON, unknown
-// content parts and spoken answers as llm.Unknown), and that a file which is
-// broken in places gives all that can be read, with an error for each place that
-// cannot. It judges nothing; see package check.
+// It promises that a file is read one run at a time, however large it is (but for
+// recordings of HTTP, which are held whole), that nothing of a message is lost
+// (arguments keep their bytes, unknown fields travel as opaque JSON, unknown content
+// parts and spoken answers as llm.Unknown), and that a file which is broken in places
+// gives all that can be read, with an error for each place that cannot. What a small
+// file is decompressed to takes bounded memory. It judges nothing; see package check.
 //
 // The texts of messages share the memory that the file was read to, in buffers
 // of 256 KiB and more (those of a trace's events in pieces of 32 KiB): one text
@@ -43,6 +42,9 @@ const (
 	FormatMessages Format = "messages"
 	// FormatMessageLines is one run, a message a line.
 	FormatMessageLines Format = "message-lines"
+	// FormatInspect is a log of Inspect, as JSON or as a ZIP of it (.eval). Each sample
+	// of an epoch is a run. Of a ZIP, the place of a run is its entry and the line in it.
+	FormatInspect Format = "inspect"
 	// FormatTauBench is results of tau-bench: objects with the messages as
 	// "traj", in an array or one a line.
 	FormatTauBench Format = "tau-bench"
@@ -57,7 +59,7 @@ const (
 )
 
 // ErrFormat says that a recording is in none of the formats above.
-var ErrFormat = errors.New("not a trace, not a list of messages and not a tau-bench result, nor a recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
+var ErrFormat = errors.New("its format is not known; it is no trace, no list of messages, no log of Inspect, no result of tau-bench and no recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
 
 // ErrEmpty says that a recording has nothing but space in it.
 var ErrEmpty = errors.New("it is empty; what should have written it wrote nothing")
@@ -100,6 +102,10 @@ type Run struct {
 	Epoch int
 	// Scores are those that the recording carries.
 	Scores []Score
+	// Want is what the recording says should come of the run, and Answer the final text
+	// that it names itself; else nothing and "".
+	Want   Want
+	Answer string
 	// Messages is the whole conversation. Calls of the old function_call form,
 	// which has no ids, have minted ones.
 	Messages []llm.Message
@@ -108,6 +114,9 @@ type Run struct {
 	// Meta is what the recording says beside the messages (task_id, reward,
 	// model …), as JSON; nil if nothing.
 	Meta map[string]json.RawMessage
+	// Head is what the recording says, before its runs, of all of them, by path; nil if
+	// nothing. Runs share it: it is not to be changed.
+	Head map[string]json.RawMessage
 	// Partial says that the run goes on in the file, but cannot be read further.
 	Partial bool
 }
@@ -123,12 +132,14 @@ type Source struct {
 	runs  int                // that were begun
 	line  int                // of a trace's event
 	http  *convert.Recording // nil if it is none of HTTP
+	zip   *archive           // nil if it is none
 }
 
 // Open finds out what r holds. The name stands in errors and is not looked at.
 // The error, if any, is an *Error. Open reads ahead; the caller closes what r
 // is made of when the runs have been read.
 func Open(name string, r io.Reader) (*Source, error) {
+	at, start := position(r)
 	in, err := newInput(r)
 	if err != nil {
 		return nil, &Error{File: name, Err: err}
@@ -140,12 +151,19 @@ func Open(name string, r io.Reader) (*Source, error) {
 	if len(bytes.TrimSpace(head)) == 0 {
 		return nil, &Error{File: name, Err: ErrEmpty}
 	}
-	shape, ok := sniff(head)
-	if !ok {
+	s := &Source{name: name, in: in}
+	if isZip(head) {
+		if err := s.openZip(at, start); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	var ok bool
+	if s.shape, ok = sniff(head); !ok {
 		return nil, &Error{File: name, Err: ErrFormat}
 	}
-	s := &Source{Format: shape.format, name: name, in: in, shape: shape}
-	if shape.http {
+	s.Format = s.shape.format
+	if s.shape.http {
 		if err := s.openHTTP(); err != nil {
 			return nil, err
 		}
@@ -159,12 +177,19 @@ func Open(name string, r io.Reader) (*Source, error) {
 // or is the zero Run if there are none. Runs may be ranged over once.
 func (s *Source) Runs() iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		w := walker{Source: s, yield: yield, mem: jsonio.Arena{Piece: pieceSize / 4}}
+		w := walker{Source: s, yield: yield, mem: jsonio.Arena{Piece: pieceSize / 4}, read: readList}
 		switch {
 		case s.Format == FormatTrace:
 			w.trace()
 		case s.http != nil:
 			w.exchanges()
+		case s.Format == FormatInspect:
+			w.read = sample
+			if s.zip != nil {
+				w.entries()
+			} else {
+				w.nested("samples")
+			}
 		case s.Format == FormatMessageLines:
 			w.messageLines()
 		case s.shape.lines:

@@ -3,9 +3,11 @@ package importer_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -343,28 +345,42 @@ func FuzzMessages(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		format, whole := read(t, bytes.NewReader(b))
-		again, pieces := read(t, iotest.OneByteReader(bytes.NewReader(b)))
-		if format != again || cmp.Diff(whole, pieces) != "" {
-			t.Errorf("%q: read byte by byte it is %s %q, whole %s %q", b, again, pieces, format, whole)
+	f.Fuzz(readAlike)
+}
+
+// readAlike holds that anything is read without a crash, that what cannot be read is
+// named, and that the same is found in pieces as in the whole.
+func readAlike(t *testing.T, b []byte) {
+	format, whole := read(t, bytes.NewReader(b))
+	again, pieces := read(t, iotest.OneByteReader(bytes.NewReader(b)))
+	if format != again || cmp.Diff(whole, pieces) != "" {
+		t.Errorf("%q: read byte by byte it is %s %q, whole %s %q", b, again, pieces, format, whole)
+	}
+	if len(whole) == 0 && format != importer.FormatTrace && format != importer.FormatInspect && !format.IsHTTP() {
+		t.Errorf("%q: neither a run nor an error", b)
+	}
+	src, err := importer.Open("file", bytes.NewReader(b))
+	if err != nil {
+		return
+	}
+	for run, err := range src.Runs() {
+		if run.Partial && err == nil && format != importer.FormatTrace {
+			t.Errorf("%q: run %s is partial without a reason", b, run.Name)
 		}
-		if len(whole) == 0 && format != importer.FormatTrace && !format.IsHTTP() {
-			t.Errorf("%q: neither a run nor an error", b)
+		for _, m := range run.Messages {
+			writeAndRead(t, m)
 		}
-		src, err := importer.Open("file", bytes.NewReader(b))
-		if err != nil {
-			return
-		}
-		for run, err := range src.Runs() {
-			if run.Partial && err == nil && format != importer.FormatTrace {
-				t.Errorf("%q: run %s is partial without a reason", b, run.Name)
+		for _, s := range run.Scores {
+			if s.Err == nil && (math.IsNaN(s.Value) || math.IsInf(s.Value, 0)) {
+				t.Errorf("%q: the score %s is %v", b, s.Name, s.Value)
 			}
-			for _, m := range run.Messages {
-				writeAndRead(t, m)
+		}
+		for key, value := range run.Meta {
+			if !json.Valid(value) {
+				t.Errorf("%q: %q of what is said of the run is no JSON: %s", b, key, value)
 			}
 		}
-	})
+	}
 }
 
 // writeAndRead holds that a message that was imported survives a trace.

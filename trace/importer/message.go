@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"encoding/json"
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -13,9 +14,13 @@ type conversation struct {
 	minted int
 	// open are the calls of the old function_call form that no result has
 	// answered yet: such a call has no id, its result names the function.
-	open  []llm.ToolCall
-	slab  []llm.Part // memory for lists of parts; most are short
-	calls []llm.Part // of the message that is being read
+	open []llm.ToolCall
+	// inspect says that the messages are spelled as Inspect does, and attached are the
+	// texts that they may refer to, by name.
+	inspect  bool
+	attached map[string]string
+	slab     []llm.Part // memory for lists of parts; most are short
+	calls    []llm.Part // of the message that is being read
 }
 
 // room returns an empty list with room for n parts.
@@ -52,6 +57,7 @@ type fields struct {
 	calls                                  []llm.Part // ToolCall each; good until the next message
 	function                               *llm.ToolCall
 	audio                                  string // the JSON of a spoken answer
+	failure                                string // the JSON of a tool's error
 	rest                                   opaque
 }
 
@@ -111,6 +117,11 @@ func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
 			f.audio = d.Raw()
 		case key == "tool_calls":
 			f.calls = c.toolCalls(d)
+		case c.inspect && key == "function" && d.Peek() == '"': // of a result
+			f.name, f.hasName = d.String(), true
+		case c.inspect && key == "error":
+			f.failure = d.Raw()
+			f.rest.raw(key, f.failure)
 		case key == "function_call":
 			var call llm.ToolCall
 			call.Opaque = function(d, &call).json()
@@ -172,7 +183,10 @@ func empty(content []llm.Part) bool {
 // result makes a message of roles tool and function. The latter answers the
 // first open function_call of its name.
 func (c *conversation) result(f fields) llm.Message {
-	r := llm.ToolResult{ID: f.callID, Name: f.name, Content: f.content}
+	r := llm.ToolResult{ID: f.callID, Name: f.name, Content: f.content, IsError: f.failure != ""}
+	if text, ok := textOf(memberOf(json.RawMessage(f.failure), "message")); ok && empty(f.content) {
+		r.Content = []llm.Part{llm.Text{Text: text}}
+	}
 	if f.role == "function" {
 		f.rest.text("role", f.role)
 		for i, call := range c.open {
@@ -213,6 +227,10 @@ func toolCall(d *jsonio.Dec) llm.ToolCall {
 		switch {
 		case key == "id":
 			c.ID = stringOrNull(d)
+		case key == "function" && d.Peek() == '"': // as Inspect has it, with the arguments beside
+			c.Name = d.String()
+		case key == "arguments":
+			c.Args = arguments(d)
 		case key == "function", key == "custom":
 			if more := function(d, &c).json(); more != nil {
 				rest.raw(key, string(more))
@@ -228,8 +246,7 @@ func toolCall(d *jsonio.Dec) llm.ToolCall {
 }
 
 // function reads a call's name and arguments, a custom tool's input among them,
-// and returns what else there is. Arguments that are a text are kept as that
-// text, and all else as the JSON that stands there, byte for byte.
+// and returns what else there is.
 func function(d *jsonio.Dec, c *llm.ToolCall) (rest opaque) {
 	if !d.Object() {
 		return nil
@@ -244,12 +261,22 @@ func function(d *jsonio.Dec, c *llm.ToolCall) (rest opaque) {
 			c.Name = stringOrNull(d)
 		case key != "arguments" && key != "input":
 			rest.raw(key, d.Raw())
-		case d.Peek() == '"':
-			c.Args = d.String()
-		case !d.Null():
-			c.Args = d.Raw()
+		default:
+			c.Args = arguments(d)
 		}
 	}
+}
+
+// arguments reads those that are a text as that text, and all else as the JSON that
+// stands there, byte for byte; null is none.
+func arguments(d *jsonio.Dec) string {
+	switch {
+	case d.Peek() == '"':
+		return d.String()
+	case d.Null():
+		return ""
+	}
+	return d.Raw()
 }
 
 func stringOrNull(d *jsonio.Dec) string {

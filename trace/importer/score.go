@@ -6,8 +6,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-
-	"github.com/looptape/looptape/internal/jsonio"
 )
 
 // Score is one that a recording carries of a run.
@@ -31,13 +29,12 @@ var recordedScores = []string{"reward", "score"}
 func (r *Run) tell() {
 	r.Case = cmp.Or(scalar(r.Meta["task_id"]), scalar(r.Meta["case"]), scalar(r.Meta["id"]))
 	for _, name := range []string{"trial", "epoch"} {
-		if n, err := strconv.Atoi(scalar(r.Meta[name])); err == nil && n >= 0 {
-			r.Epoch = n
+		if r.Epoch = epochOf(r.Meta[name]); r.Epoch != NoEpoch {
 			break
 		}
 	}
 	for _, name := range recordedScores {
-		if raw := r.Meta[name]; raw != nil && string(raw) != "null" {
+		if raw := r.Meta[name]; !isNull(raw) {
 			r.Scores = append(r.Scores, scoreOf(name, raw))
 		}
 	}
@@ -46,18 +43,25 @@ func (r *Run) tell() {
 // scoreOf reads a score that is a number or a truth value.
 func scoreOf(name string, raw json.RawMessage) Score {
 	s := Score{Name: name, Raw: raw}
-	d := jsonio.NewDec(jsonio.View(raw))
-	switch d.Peek() {
-	case 't':
+	switch string(raw) {
+	case "true":
 		s.Value = 1
-	case 'f':
+	case "false":
 	default:
-		v, err := strconv.ParseFloat(string(raw), 64)
-		if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		v, ok := number(string(raw))
+		if !ok {
 			s.Err = errors.New("it is neither a number nor true or false")
-			break
 		}
 		s.Value = v
 	}
 	return s
+}
+
+// number reads a number that is finite.
+func number(text string) (v float64, ok bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, false
+	}
+	return v, true
 }

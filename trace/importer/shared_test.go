@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -71,6 +72,61 @@ func TestTauAirline(t *testing.T) {
 	want := figures{importer.FormatTauBench, 200, 5308, 1164, 84}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// The figures are those that the logs say themselves.
+func TestInspectLogs(t *testing.T) {
+	dir := filepath.Join(sharedDir(t), "data", "inspect")
+	type figures struct{ Runs, Messages, Calls, Failed, Scored, Sum int }
+	for name, want := range map[string]figures{
+		"popularity-scored":     {10, 30, 0, 0, 10, 8},
+		"popularity-unscored":   {10, 30, 0, 0, 0, 0},
+		"log_streaming-epochs2": {4, 12, 0, 0, 4, 3},
+		"log_formats":           {1, 3, 0, 0, 1, 0},
+		"popularity-cancelled":  {3, 9, 0, 0, 3, 2},
+		"security-guide":        {3, 9, 0, 0, 3, 3},
+		"browser":               {1, 10, 4, 0, 1, 1},
+		"log_tool_call_error":   {1, 11, 0, 11, 0, 0},
+	} {
+		files, err := filepath.Glob(filepath.Join(dir, name+".*"))
+		if err != nil || files == nil {
+			t.Skip("the data set inspect is not there: ", dir, err)
+		}
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := importer.Open(file, bytes.NewReader(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got figures
+			for run, err := range src.Runs() {
+				if err != nil {
+					t.Error(err)
+				}
+				if run.Case == "" || run.Epoch < 1 || run.Head["eval"] == nil {
+					t.Errorf("%s: case %q, epoch %d, task %s", file, run.Case, run.Epoch, run.Head["eval"])
+				}
+				got.Runs++
+				got.Messages += len(run.Messages)
+				got.Scored += len(run.Scores)
+				for _, s := range run.Scores {
+					got.Sum += int(s.Value)
+				}
+				for _, m := range run.Messages {
+					got.Calls += len(m.Calls())
+					if r, ok := m.Parts[0].(llm.ToolResult); ok && r.IsError {
+						got.Failed++
+					}
+				}
+			}
+			if got != want || src.Format != importer.FormatInspect {
+				t.Errorf("%s: %s %+v, want %+v", file, src.Format, got, want)
+			}
+		}
 	}
 }
 

@@ -52,6 +52,8 @@ func sniff(head []byte) (s shape, ok bool) {
 	switch {
 	case opening == '{' && format == trace.Format:
 		s.format = FormatTrace
+	case opening == '{' && has("eval") && has("version", "status", "plan", "samples"):
+		s.format = FormatInspect
 	case has("messages"):
 		s.format, s.nested = FormatMessages, true
 	case has("role"):

@@ -15,6 +15,9 @@ type walker struct {
 	*Source
 	yield func(Run, error) bool
 	mem   jsonio.Arena // of texts with escapes
+	read  func(d *jsonio.Dec, run *Run)
+	head  map[string]json.RawMessage // of the runs, which share it
+	found bool                       // the array of the runs; then the head is complete
 	// stopped says that the consumer wants no more.
 	stopped bool
 }
@@ -89,7 +92,7 @@ func (w *walker) top(in *input) bool {
 	case !w.shape.nested:
 		return w.list(in)
 	}
-	err := w.array(in, w.quickRun, w.run)
+	err := w.array(in, "", w.quickRun, w.run)
 	if err != nil {
 		w.give(Run{}, err)
 	}
@@ -113,7 +116,7 @@ func (w *walker) list(in *input) bool {
 		run.Messages = append(run.Messages, m)
 		return d.Offset(), false
 	}
-	err := w.array(in, quick, func(text string, line int, path string) {
+	err := w.array(in, "", quick, func(text string, line int, path string) {
 		if broken != nil {
 			return
 		}
@@ -147,50 +150,6 @@ func partial(run Run) Run {
 	return run
 }
 
-// array calls do for each element of the array that comes next, but for those
-// that are quickly read, until the consumer wants no more. After an error what
-// follows cannot be read.
-func (w *walker) array(in *input, quick quickly, do func(text string, line int, path string)) *Error {
-	in.skip(1)
-	for n := 0; !w.stopped; n++ {
-		c := in.next()
-		if c == ']' {
-			in.skip(1)
-			return nil
-		}
-		if n > 0 {
-			if c != ',' {
-				return w.lost(in, n, "expected a comma or the end of the array")
-			}
-			in.skip(1)
-			c = in.next()
-		}
-		if c == 0 || strings.IndexByte("],}:", c) >= 0 {
-			return w.lost(in, n, "expected a value")
-		}
-		if in.quick(quick) {
-			continue
-		}
-		line := in.line
-		text, err := in.value()
-		if err != nil {
-			return &Error{File: w.name, Line: line, Path: index(n), Err: err}
-		}
-		do(text, line, index(n))
-	}
-	return nil
-}
-
-func (w *walker) lost(in *input, n int, msg string) *Error {
-	err := errors.New(msg + "; the rest is not read")
-	if in.next() == 0 {
-		err = in.cut()
-	}
-	return &Error{File: w.name, Line: in.line, Path: index(n), Err: err}
-}
-
-func index(n int) string { return "[" + strconv.Itoa(n) + "]" }
-
 // messageLines reads a file of one message a line.
 func (w *walker) messageLines() {
 	run := w.begin(w.in.line)
@@ -219,33 +178,34 @@ func (w *walker) messageLines() {
 	w.give(run, nil)
 }
 
-// run reads one run: a list, or an object around a list.
+// run reads one run. What Python writes for numbers that are none may stand there.
 func (w *walker) run(text string, line int, path string) {
+	text = finite(text)
+	run := w.begin(line)
 	d := jsonio.NewDec(text)
-	run := w.readRun(&d, line)
-	err := d.End()
-	if err == nil {
-		w.give(run, nil)
+	w.read(&d, &run)
+	if err := d.End(); err != nil {
+		w.give(partial(run), w.place(err, text, line, path))
 		return
 	}
-	w.give(partial(run), w.place(err, text, line, path))
+	w.give(run, nil)
 }
 
 // quickRun is run for a text that goes on behind the run.
 func (w *walker) quickRun(text string, line int) (n int, short bool) {
-	before := w.runs
+	run := w.begin(line)
 	d := jsonio.NewDecIn(&w.mem, text)
-	run := w.readRun(&d, line)
+	w.read(&d, &run)
 	if d.Err() != nil {
-		w.runs = before
+		w.runs--
 		return 0, d.Short()
 	}
 	w.give(run, nil)
 	return d.Offset(), false
 }
 
-func (w *walker) readRun(d *jsonio.Dec, line int) Run {
-	run := w.begin(line)
+// readList reads a list of messages, or an object around one.
+func readList(d *jsonio.Dec, run *Run) {
 	var conv conversation
 	switch d.Peek() {
 	case '[':
@@ -257,12 +217,11 @@ func (w *walker) readRun(d *jsonio.Dec, line int) Run {
 	default:
 		d.Fail("expected a list of messages or an object with one")
 	}
-	return run
 }
 
 func (w *walker) begin(line int) Run {
 	w.runs++
-	return Run{Name: "run-" + strconv.Itoa(w.runs), Line: line, Epoch: NoEpoch}
+	return Run{Name: "run-" + strconv.Itoa(w.runs), Line: line, Epoch: NoEpoch, Head: w.head}
 }
 
 // place says where in the file an error within a value is.
@@ -271,15 +230,20 @@ func (w *walker) place(err error, text string, line int, path string) *Error {
 	if !ok {
 		return &Error{File: w.name, Line: line, Path: path, Err: err}
 	}
-	if path != "" && syn.Path != "" && syn.Path[0] != '[' {
-		path += "."
-	}
 	return &Error{
 		File: w.name,
 		Line: line + strings.Count(text[:syn.Offset], "\n"),
-		Path: path + syn.Path,
+		Path: below(path, syn.Path),
 		Err:  errors.New(syn.Msg),
 	}
+}
+
+// below is a path within the value at another.
+func below(path, sub string) string {
+	if path != "" && sub != "" && sub[0] != '[' {
+		path += "."
+	}
+	return path + sub
 }
 
 // object reads an object with the messages in "messages" or "traj", and all
@@ -320,16 +284,4 @@ func nameOf(meta map[string]json.RawMessage, otherwise string) string {
 		return id
 	}
 	return otherwise
-}
-
-// scalar returns the text of a string or a number, and nothing of all else.
-func scalar(raw json.RawMessage) string {
-	d := jsonio.NewDec(string(raw))
-	switch c := d.Peek(); {
-	case c == '"':
-		return d.String()
-	case c == '-', '0' <= c && c <= '9':
-		return string(raw)
-	}
-	return ""
 }

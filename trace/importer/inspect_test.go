@@ -1,0 +1,158 @@
+package importer_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// inspectLog is a log of these samples.
+func inspectLog(samples ...string) string {
+	return `{"version":2,"status":"success","eval":{"model":"m"},"results":{"stderr":NaN},"samples":[` + strings.Join(samples, ",\n") + `],"reductions":[]}`
+}
+
+func TestInspectSamples(t *testing.T) {
+	const wrong = "it is neither a number nor yes or no, true or false, or C, P, I or N"
+	for name, c := range map[string]struct{ in, want string }{
+		"scores": {
+			`{"id":"a","epoch":1,"target":" Yes","scores":{"x":{"value":"C"},"y":{"value":"I"},"z":{"value":"P"},"w":{"value":"N"}}}`,
+			`sample-a/epoch-1 case="a" epoch=1 want=[" Yes"] x=1 y=0 z=0.5 w=0`,
+		},
+		"words": {
+			`{"id":7,"epoch":0,"target":["a","b"],"scores":{"a":{"value":"Yes"},"b":{"value":"no"},"c":{"value":"TRUE"},"d":{"value":"false"},"e":{"value":"2.5"}}}`,
+			`sample-7/epoch-0 case="7" epoch=0 want=["a" "b"] a=1 b=0 c=1 d=0 e=2.5`,
+		},
+		"values": {
+			`{"id":1,"target":"","scores":{"a":{"value":0.25},"b":{"value":true},"c":{"value":false},"d":{"value":null},"e":{}}}`,
+			`sample-1 case="1" epoch=-1 a=0.25 b=1 c=0`,
+		},
+		"values by name": {
+			`{"id":1,"scores":{"g":{"value":{"x":"C","y":0.5,"z":null,"w":"?"}}}}`,
+			`sample-1 case="1" epoch=-1 g/x=1 g/y=0.5 g/w: ` + wrong,
+		},
+		"no values": {
+			`{"id":1,"scores":{"a":{"value":NaN},"b":{"value":"good"},"c":{"value":[1,2]},"d":{"value":-Infinity,"explanation":"NaN \" NaN"},"e":{"value":"c"}}}`,
+			`sample-1 case="1" epoch=-1 a: the scorer gave no value (NaN) b: ` + wrong + ` c: it is neither a number nor true or false d: ` + wrong + ` e: ` + wrong,
+		},
+		"a score without a name": {
+			`{"id":1,"score":{"value":"C"}}`,
+			`sample-1 case="1" epoch=-1 score=1`,
+		},
+		"an answer": {
+			`{"id":1,"output":{"completion":"attachment://k","choices":[{"message":{"role":"assistant","content":"no"}}]},"messages":[{"role":"user","content":"attachment://k"}],"attachments":{"k":"yes"}}`,
+			`sample-1 case="1" epoch=-1 answer="yes"`,
+		},
+		"an answer among choices": {
+			`{"id":1,"output":{"choices":[{"stop_reason":"stop","message":{"role":"assistant","content":[{"type":"text","text":"yes"}]}},{"message":{"role":"assistant","content":"no"}}]}}`,
+			`sample-1 case="1" epoch=-1 answer="yes"`,
+		},
+		"no answer": {
+			`{"id":1,"output":{"choices":[]},"messages":null,"target":{"a": 1}}`,
+			`sample-1 case="1" epoch=-1 want=["{\"a\": 1}"]`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tell(t, strings.NewReader(inspectLog(c.in)))
+			if diff := cmp.Diff([]string{c.want}, got); diff != "" {
+				t.Errorf("runs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A log is made of messages of all kinds, as Inspect spells them.
+func TestInspectMessages(t *testing.T) {
+	in := inspectLog(`{"id":1,"epoch":1,"messages":[
+{"id":"m1","role":"system","content":"Be brief."},
+{"role":"user","source":"input","content":["look: ",{"type":"text","text":"attachment://k"},{"type":"image","image":"attachment://i","detail":"auto"},{"type":"audio","audio":"a.mp3","format":"mp3"}]},
+{"role":"assistant","content":[{"type":"reasoning","reasoning":"hm","signature":"s"},{"type":"reasoning","reasoning":"c2VjcmV0","redacted":true},{"type":"text","text":"I will not","refusal":true},{"type":"text","text":"tc://k","refusal":false}],
+ "tool_calls":[{"id":"c1","function":"f","arguments":{"x": 1.0},"type":"function"},{"id":"c2","function":"g","arguments":{},"parse_error":"bad"},{"id":"c3","function":"g","arguments":null}]},
+{"role":"tool","tool_call_id":"c1","function":"f","content":"fine"},
+{"role":"tool","tool_call_id":"c2","function":"g","content":"","error":{"type":"parsing","message":"no JSON"}},
+{"role":"tool","tool_call_id":"c3","function":"g","content":"half","error":{"type":"timeout","message":"late"}},
+{"role":"assistant","content":"attachment://gone","model":"m","function":"f"}
+],"transcript":{"content":{"k":"the text","i":"data:image/png;base64,AA=="}}}`)
+	want := []string{
+		`{"role":"system","parts":[{"type":"text","text":"Be brief."}],"opaque":{"id":"m1"}}`,
+		`{"role":"user","parts":[{"type":"text","text":"look: "},{"type":"text","text":"the text"},{"type":"media","media_type":"image/png","data":"AA==","opaque":{"detail":"auto"}},{"type":"inspect.audio","value":{"type":"audio","audio":"a.mp3","format":"mp3"}}],"opaque":{"source":"input"}}`,
+		`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"signature":"s"}},{"type":"reasoning","text":"","opaque":{"type":"reasoning","reasoning":"c2VjcmV0","redacted":true}},{"type":"text","text":"I will not","refusal":true},{"type":"text","text":"the text"},` +
+			`{"type":"tool_call","id":"c1","name":"f","args":"{\"x\": 1.0}"},{"type":"tool_call","id":"c2","name":"g","args":"{}","opaque":{"parse_error":"bad"}},{"type":"tool_call","id":"c3","name":"g","args":""}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"fine"}]}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","id":"c2","name":"g","content":[{"type":"text","text":"no JSON"}],"is_error":true}],"opaque":{"error":{"type":"parsing","message":"no JSON"}}}`,
+		`{"role":"tool","parts":[{"type":"tool_result","id":"c3","name":"g","content":[{"type":"text","text":"half"}],"is_error":true}],"opaque":{"error":{"type":"timeout","message":"late"}}}`,
+		`{"role":"assistant","parts":[{"type":"text","text":"attachment://gone"}],"opaque":{"model":"m","name":"f"}}`,
+	}
+	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestInspectHead(t *testing.T) {
+	src, err := importer.Open("file", strings.NewReader(inspectLog(`{"id":1}`, `{"id":2}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run, err := range src.Runs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for key, value := range run.Head {
+			got[key] = string(value)
+		}
+		want := map[string]string{"version": "2", "status": `"success"`, "eval": `{"model":"m"}`, "results": `{"stderr":"NaN"}`}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: head (-want +got):\n%s", run.Name, diff)
+		}
+	}
+}
+
+func TestInspectBroken(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"a sample":              {inspectLog(`{"id":1}`, `{"id":}`, `{"id":3}`), []string{"sample-1@1", "! file:2: samples[1].id: expected a value", "sample-3@3"}},
+		"a message":             {inspectLog(`{"id":1,"messages":[` + hi + ",\n" + `{"role":7}],"x":1}`), []string{"sample-1@1 user:hi …! file:2: samples[0].messages[1].role: expected a string"}},
+		"messages":              {inspectLog(`{"id":1,"messages":7}`), []string{"! file:1: samples[0].messages: expected an array"}},
+		"no id":                 {inspectLog(`{"messages":[]}`), []string{"! file:1: samples[0]: the sample has no id"}},
+		"no sample":             {inspectLog(`7`), []string{"! file:1: samples[0]: expected an object"}},
+		"no samples":            {`{"eval":{},"version":2}`, []string{"! file:1: there is no array samples, where the runs would be"}},
+		"samples that are none": {`{"eval":{},"version":2,"samples":null}`, []string{"! file:1: there is no array samples, where the runs would be"}},
+		"a head":                {`{"version":2,"eval":{"x":},"samples":[{"id":1}]}`, []string{"! file:1: eval.x: expected a value", "sample-1@1"}},
+		"cut off":               {inspectLog(`{"id":1}`)[:96], []string{"! file:1: samples[0]: the file ends within a value"}},
+		"cut off behind one":    {`{"eval":{},"version":2,"samples":[{"id":1},`, []string{"sample-1@1", "! file:1: samples[1]: the file ends within a value"}},
+		"cut off in the head":   {`{"eval":{},"version":2,"status":{`, []string{"! file:1: status: the file ends within a value"}},
+		"cut off in a name":     {`{"eval":{},"version":2,"stat`, []string{"! file:1: the file ends within a value"}},
+		"cut off before colon":  {`{"eval":{},"version":2,"status"`, []string{"! file:1: the file ends within a value"}},
+		"cut off behind colon":  {`{"eval":{},"version":2,"status":`, []string{"! file:1: status: the file ends within a value"}},
+		"no comma":              {`{"eval":{},"version":2 "x":1}`, []string{"! file:1: expected a comma or the end of the object; the rest is not read"}},
+		"no name":               {`{"eval":{},"version":2,7}`, []string{"! file:1: expected a member's name in double quotes; the rest is not read"}},
+		"no colon":              {`{"eval":{},"version":2,"x" 7}`, []string{"! file:1: expected a colon after the member's name; the rest is not read"}},
+		"no value":              {`{"eval":{},"version":2,"x":}`, []string{"! file:1: x: expected a value; the rest is not read"}},
+		"two logs":              {inspectLog(`{"id":1}`) + "\n" + inspectLog(`{"id":2}`), []string{"sample-1@1", "sample-2@2"}},
+		"words behind it":       {inspectLog(`{"id":1}`) + "\nx", []string{"sample-1@1", "! file:2: expected an object; the rest is not read"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, got := read(t, strings.NewReader(c.in))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("runs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzInspect(f *testing.F) {
+	for _, seed := range []string{
+		inspectLog(`{"id":1,"epoch":1,"messages":[` + hi + `],"scores":{"m":{"value":"C"}},"target":"x","output":{"completion":"x"}}`),
+		inspectLog(`{"id":1,"messages":[{"role":"user","content":[{"type":"text","text":"attachment://a"}]}],"attachments":{"a":"b"}}`),
+		inspectLog(`{"id":1,"messages":[{"role":"tool","error":{"message":"x"},"function":"f"},{"role":"assistant","tool_calls":[{"function":"f","arguments":{}}]}],"score":{"value":NaN}}`),
+		inspectLog(`{"id":1,"scores":{"m":{"value":{"a":1}}}}`, `{"id":`),
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(readAlike)
+}

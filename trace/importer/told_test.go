@@ -1,0 +1,63 @@
+package importer_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// tell opens r and returns what its runs say beside their messages, or the errors.
+func tell(t testing.TB, r io.Reader) (items []string) {
+	t.Helper()
+	src, err := importer.Open("file", r)
+	if err != nil {
+		return []string{"! " + err.Error()}
+	}
+	for run, err := range src.Runs() {
+		items = append(items, told(run, err))
+	}
+	return items
+}
+
+func told(run importer.Run, err error) string {
+	if err != nil {
+		return "! " + err.Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s case=%q epoch=%d", run.Name, run.Case, run.Epoch)
+	if run.Want.Answers != nil {
+		fmt.Fprintf(&b, " want=%q", run.Want.Answers)
+	}
+	if run.Answer != "" {
+		fmt.Fprintf(&b, " answer=%q", run.Answer)
+	}
+	for _, s := range run.Scores {
+		if s.Err != nil {
+			fmt.Fprintf(&b, " %s: %v", s.Name, s.Err)
+			continue
+		}
+		fmt.Fprintf(&b, " %s=%v", s.Name, s.Value)
+	}
+	return b.String()
+}
+
+// spelled is the messages of the runs in r, in their own JSON, one a line.
+func spelled(t testing.TB, r io.Reader) (lines []string) {
+	t.Helper()
+	src, err := importer.Open("file", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run, err := range src.Runs() {
+		if err != nil {
+			t.Error(err)
+		}
+		for _, m := range run.Messages {
+			lines = append(lines, string(m.AppendJSON(nil)))
+		}
+	}
+	return lines
+}
