@@ -34,7 +34,7 @@ func (b *block) read(x *Interaction) error {
 		return err
 	}
 	sent := b.lines('>')
-	got, m, err := b.response(&x.Response)
+	got, m, err := b.response(&x.Response, (*block).lines)
 	if err != nil {
 		return err
 	}
@@ -44,26 +44,48 @@ func (b *block) read(x *Interaction) error {
 	return b.body(&x.Response, m, got)
 }
 
-// answer reads the response alone, without a look at the request.
+// answer reads the response alone. Of the request, and of how it is laid out, nothing is
+// looked at; what is wrong there is no error.
 func (b *block) answer(r *Response) error {
 	t, err := readTitle(b.next())
 	if err != nil {
 		return err
 	}
-	if i := bytes.Index(b.rest, []byte("\n<")); i >= 0 {
-		b.line += bytes.Count(b.rest[:i+1], []byte("\n"))
-		b.rest = b.rest[i+1:]
-	}
 	r.Wait = t.wait
-	got, m, err := b.response(r)
+	for at := 0; ; at++ {
+		next := bytes.IndexByte(b.rest[at:], '<')
+		if next < 0 {
+			break
+		}
+		if at += next; at > 0 && b.rest[at-1] == '\n' {
+			b.rest = b.rest[at:]
+			break
+		}
+	}
+	got, m, err := b.response(r, (*block).linesToEnd)
 	if err != nil {
 		return err
 	}
 	return b.body(r, m, got)
 }
 
-// response reads what stands behind the request; got are the lines of the body.
-func (b *block) response(r *Response) (got []byte, m marks, err error) {
+// linesToEnd takes the lines before the last one, and before that of an ending.
+func (b *block) linesToEnd(byte) []byte {
+	whole := b.rest
+	end := bytes.LastIndexByte(whole[:max(len(whole)-1, 0)], '\n') + 1
+	if last := bytes.LastIndexByte(whole[:max(end-1, 0)], '\n') + 1; bytes.HasPrefix(whole[last:], []byte(endingMark)) {
+		end = last
+	}
+	b.rest = whole[end:]
+	return whole[:end]
+}
+
+// endingMark begins the line of how an answer ended.
+const endingMark = "<! "
+
+// response reads what stands behind the request; got are the lines of the body, which
+// lines takes.
+func (b *block) response(r *Response, lines func(b *block, mark byte) []byte) (got []byte, m marks, err error) {
 	if b.begins("< ") {
 		if err = readStatus(b.next(), r); err != nil {
 			return nil, m, err
@@ -71,9 +93,9 @@ func (b *block) response(r *Response) (got []byte, m marks, err error) {
 		if r.Header, r.Trailer, err = b.header('<'); err != nil {
 			return nil, m, err
 		}
-		got = b.lines('<')
+		got = lines(b, '<')
 	}
-	if b.begins("<! ") {
+	if b.begins(endingMark) {
 		if err = readEnding(b.next(), r); err != nil {
 			return nil, m, err
 		}
@@ -199,7 +221,7 @@ func readStatus(line []byte, r *Response) error {
 }
 
 func readEnding(line []byte, r *Response) error {
-	word, failure, _ := strings.Cut(strings.TrimPrefix(string(line), "<! "), " ")
+	word, failure, _ := strings.Cut(strings.TrimPrefix(string(line), endingMark), " ")
 	r.Ending = Ending(word)
 	if !slices.Contains([]Ending{Failed, Cut, Cancelled}, r.Ending) {
 		return fmt.Errorf("%q is not how an answer ends; it is failed, cut or cancelled", word)
@@ -266,7 +288,7 @@ func readMarks(line []byte) (m marks, err error) {
 		case words[0] == "head" && len(words) > 1:
 			m.head = words[1]
 			words = words[1:]
-		case (words[0] == "key" || words[0] == bareWord) && len(words) > 1:
+		case (words[0] == "key" || words[0] == bareWord || words[0] == sentWord) && len(words) > 1:
 			words = words[1:]
 		default:
 			err = fmt.Errorf("%q in the last line of an interaction is not known", words[0])

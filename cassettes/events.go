@@ -105,14 +105,25 @@ func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole
 		return 0, nil, false, nil, err
 	}
 	text, cut := bytes.CutPrefix(line, []byte("…"))
-	word, event, found := bytes.Cut(text, []byte(" "))
-	digits, plus := bytes.CutPrefix(word, []byte("+"))
-	digits, unit := bytes.CutSuffix(digits, []byte("ms"))
-	ms, err := strconv.ParseInt(string(digits), 10, 32)
-	if !found || !plus || !unit || err != nil || ms < 0 {
+	ms, event, found := cutTime(text)
+	if !found {
 		return 0, nil, false, nil, fmt.Errorf("the line %q of an event does not begin with a time such as +12ms", shortened(line))
 	}
 	return time.Duration(ms) * time.Millisecond, event, !cut, rest, nil
+}
+
+// cutTime cuts a time such as +12ms, and the space behind it, off a line.
+func cutTime(line []byte) (ms int64, event []byte, found bool) {
+	const most = 1 << 31 // milliseconds
+	if len(line) == 0 || line[0] != '+' {
+		return 0, nil, false
+	}
+	i := 1
+	for ; i < len(line) && '0' <= line[i] && line[i] <= '9' && ms < most; i++ {
+		ms = 10*ms + int64(line[i]-'0')
+	}
+	event, found = bytes.CutPrefix(line[i:], []byte("ms "))
+	return ms, event, found && i > 1 && ms < most
 }
 
 // restoreEvents undoes appendEvents, and returns the pieces in which the events came.

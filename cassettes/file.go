@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/looptape/looptape/internal/jsonio"
 )
 
 // version is that of the format.
@@ -246,13 +248,33 @@ func (f *File) find(n int) error {
 	return nil
 }
 
-// keysIn returns the keys in the last line of an interaction, or 0.
+// keysIn returns the keys in the last line of an interaction; those that are not there
+// are 0.
 func keysIn(block []byte) (k keys) {
 	_, words, _ := bytes.Cut(lastLine(block), []byte(" key "))
-	exact, bare, _ := bytes.Cut(words, []byte(" "+bareWord+" "))
-	k.exact, _ = strconv.ParseUint(string(exact), 16, 64)
-	k.bare, _ = strconv.ParseUint(string(bare), 16, 64)
+	exact, words, _ := bytes.Cut(words, []byte(" "))
+	k.exact = keyOf(exact)
+	for len(words) > 0 {
+		var name, key []byte
+		name, words, _ = bytes.Cut(words, []byte(" "))
+		key, words, _ = bytes.Cut(words, []byte(" "))
+		switch string(name) {
+		case bareWord:
+			k.bare = keyOf(key)
+		case sentWord:
+			k.sent = keyOf(key)
+		}
+	}
 	return k
+}
+
+// keyOf reads a key, or 0 if it is none.
+func keyOf(word []byte) uint64 {
+	key, err := strconv.ParseUint(jsonio.View(word), 16, 64)
+	if err != nil {
+		return 0
+	}
+	return key
 }
 
 // lastLine is the last line of an interaction.
@@ -272,7 +294,7 @@ func Encode(h Head, opts *Options, list []*Interaction) []byte {
 	h.Match = m.name()
 	text := headText(h)
 	for i, x := range list {
-		text = append(appendInteraction(text, i+1, x, keyText(m.key(x.Lane, &x.Request))), '\n')
+		text = append(appendInteraction(text, i+1, x, keyText(m.keys(x.Lane, &x.Request))), '\n')
 	}
 	return appendFoot(text, len(list))
 }
@@ -330,13 +352,18 @@ func (f *File) read(i int, edited bool) (*Interaction, *FormatError) {
 	return x, nil
 }
 
-// answer reads the response of an interaction. The error is a *FormatError.
+// answer reads the response of an interaction, without the rest if it can. The error is a
+// *FormatError.
 func (f *File) answer(i int) (*Response, error) {
-	r, b := &Response{}, f.block(i)
-	if err := b.answer(r); err != nil {
-		return nil, f.wrong(i, b, err)
+	r := &Response{}
+	if f.block(i).answer(r) == nil {
+		return r, nil
 	}
-	return r, nil
+	x, err := f.Interaction(i) // which says what is wrong, and where
+	if err != nil {
+		return nil, err
+	}
+	return &x.Response, nil
 }
 
 // block is the lines of an interaction.

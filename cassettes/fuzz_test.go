@@ -53,11 +53,19 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// readAll reads what can be read; an answer is the same alone.
 func readAll(t *testing.T, f *File) {
 	t.Helper()
-	for _, err := range f.All() {
-		if _, ok := errors.AsType[*FormatError](err); err != nil && !ok {
-			t.Fatal(err)
+	for i := range f.Len() {
+		x, err := f.Interaction(i)
+		if err != nil {
+			if _, ok := errors.AsType[*FormatError](err); !ok {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if r, err := f.answer(i); err != nil || cmpdiff.Diff(&x.Response, r, empty) != "" {
+			t.Fatalf("alone it is %v, %v:\n%s", r, err, f.text)
 		}
 	}
 }
@@ -107,6 +115,10 @@ func FuzzMatch(f *testing.F) {
 		found := m.between(was, "", &now.Request)
 		if len(found) == 0 && bareKey(m, &was.Request) != bareKey(m, &now.Request) {
 			t.Fatalf("the keys are of different requests, and nothing differs:\n%s\n%s", m.text("", &was.Request), m.text("", &now.Request))
+		}
+		same := sentKey("", &was.Request) == sentKey("", &now.Request)
+		if same != (urlA == urlB && bytes.Equal(a, b)) || same && m.key("", &was.Request) != m.key("", &now.Request) {
+			t.Fatalf("the same byte by byte: %t", same)
 		}
 		one, other := m.content(&was.Request), m.content(&now.Request)
 		if like := one.like(other); like != other.like(one) || !(like >= 0 && like <= 1) || one.like(one) != 1 {

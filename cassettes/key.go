@@ -70,9 +70,18 @@ type keys struct {
 	// bare leaves out what tells one secret from another; it is 0 if nothing was redacted
 	// in what counts.
 	bare uint64
+	// sent is that of the request byte by byte, see sentKey; it is 0 if it is not told.
+	sent uint64
 }
 
-// key makes the keys of a request.
+// keys makes all keys of a recorded request.
+func (m matching) keys(lane string, r *Request) keys {
+	k := m.key(lane, r)
+	k.sent = sentKey(lane, r)
+	return k
+}
+
+// key makes the keys of a request by what it means.
 func (m matching) key(lane string, r *Request) (k keys) {
 	text := m.text(lane, r)
 	k.exact = digest(text)
@@ -82,19 +91,41 @@ func (m matching) key(lane string, r *Request) (k keys) {
 	return k
 }
 
+// sentKey is what a request that is the same byte by byte, in all that any matching by
+// options looks at, is known by: such requests have the same exact key, too. It is found
+// without reading the JSON.
+func sentKey(lane string, r *Request) uint64 {
+	words := [...]string{lane, r.Method, r.URL, r.Header.Get("Host"), r.Header.Get("Content-Type"), encodingOf(r.Header)}
+	head := make([]byte, 0, 256) // a bit more than most need
+	for _, word := range words {
+		head = append(strconv.AppendInt(head, int64(len(word)), 10), ' ')
+		head = append(append(head, word...), '\n')
+	}
+	sum := sha256.New()
+	_, _ = sum.Write(head) // which takes everything
+	_, _ = sum.Write(r.Body)
+	return binary.BigEndian.Uint64(sum.Sum(head[:0]))
+}
+
 func digest(text []byte) uint64 {
 	sum := sha256.Sum256(text)
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// bareWord stands before the bare key of a request in a file.
-const bareWord = "bare"
+// The words before the other keys of a request in a file.
+const (
+	bareWord = "bare"
+	sentWord = "sent"
+)
 
 // keyText is keys as they stand in a file.
 func keyText(k keys) string {
 	text := fmt.Sprintf("%016x", k.exact)
 	if k.bare != 0 {
 		text += fmt.Sprintf(" %s %016x", bareWord, k.bare)
+	}
+	if k.sent != 0 {
+		text += fmt.Sprintf(" %s %016x", sentWord, k.sent)
 	}
 	return text
 }

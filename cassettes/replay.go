@@ -16,6 +16,9 @@ type tape struct {
 	file     *File
 	matching matching
 
+	// sent finds an interaction by the key of its request byte by byte.
+	sent map[uint64]int32
+
 	mu    sync.Mutex
 	by    map[uint64]int32 // the first interaction of a key, exact or bare, that may be left
 	next  []int32          // the one with the same exact key behind each, or -1
@@ -27,7 +30,10 @@ type tape struct {
 // newTape makes an index of a file.
 func newTape(f *File, o *Options) (*tape, error) {
 	m, n := o.matching(), f.Len()
-	t := &tape{file: f, matching: m, by: make(map[uint64]int32, n), next: make([]int32, n), bare: make([]int32, n), used: make([]bool, n), spent: map[uint64]int32{}}
+	t := &tape{
+		file: f, matching: m, sent: make(map[uint64]int32, n), by: make(map[uint64]int32, n),
+		next: make([]int32, n), bare: make([]int32, n), used: make([]bool, n), spent: map[uint64]int32{},
+	}
 	told := m.name() != "" && m.name() == f.Match
 	for i := n - 1; i >= 0; i-- {
 		k := f.entries[i].keys
@@ -36,8 +42,11 @@ func newTape(f *File, o *Options) (*tape, error) {
 			if err != nil {
 				return nil, err
 			}
-			k = m.key(x.Lane, &o.Redacted(x).Request)
+			k = m.keys(x.Lane, &o.Redacted(x).Request)
 			f.entries[i].keys = k
+		}
+		if k.sent != 0 {
+			t.sent[k.sent] = int32(i)
 		}
 		t.add(k.exact, int32(i), t.next)
 		if k.bare != 0 {
@@ -143,7 +152,13 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 // all that counts, holds no secret there, and need not be redacted to be found.
 func (c *Cassette) find(lane string, r Request) (int, error) {
 	if m := c.tape.matching; m.own == nil && m.redact == nil {
-		if i := c.tape.take(keys{exact: m.key(lane, &r).exact}); i >= 0 {
+		var k keys
+		if i, same := c.tape.sent[sentKey(lane, &r)]; same {
+			k.exact = c.tape.file.entries[i].keys.exact
+		} else {
+			k.exact = digest(m.text(lane, &r))
+		}
+		if i := c.tape.take(k); i >= 0 {
 			c.notice(r.Header)
 			return i, nil
 		}
