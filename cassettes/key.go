@@ -95,7 +95,7 @@ func (m matching) key(lane string, r *Request) (k keys) {
 // options looks at, is known by: such requests have the same exact key, too. It is found
 // without reading the JSON.
 func sentKey(lane string, r *Request) uint64 {
-	words := [...]string{lane, r.Method, r.URL, r.Header.Get("Host"), r.Header.Get("Content-Type"), encodingOf(r.Header)}
+	words := [...]string{lane, r.Method, EscapedURL(r.URL), r.Header.Get("Host"), r.Header.Get("Content-Type"), encodingOf(r.Header)}
 	head := make([]byte, 0, 256) // a bit more than most need
 	for _, word := range words {
 		head = append(strconv.AppendInt(head, int64(len(word)), 10), ' ')
