@@ -73,7 +73,6 @@ func (s *Source) openZip(at random, start int64) error {
 	if err := apart(slices.Concat(s.zip.heads, s.zip.samples), file.Size()); err != nil {
 		return &Error{File: s.name, Err: err}
 	}
-	s.Format = FormatInspect
 	return nil
 }
 
@@ -169,7 +168,7 @@ func apart(files []*zip.File, size int64) error {
 
 // entries gives the samples of a ZIP, each a run.
 func (w *walker) entries() {
-	w.head = map[string]json.RawMessage{}
+	w.read, w.head = sample, map[string]json.RawMessage{}
 	for _, f := range w.zip.heads {
 		w.entry(f, func(text string) {
 			maps.Insert(w.head, membersOf(w.sound(text, 1, "")))

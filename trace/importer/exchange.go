@@ -24,7 +24,7 @@ func (f Format) IsHTTP() bool {
 	switch f {
 	case FormatCassette, FormatGoVCR1, FormatGoVCR2, FormatHAR, FormatVCRPy, FormatHTTPRR:
 		return true
-	case FormatTrace, FormatMessages, FormatMessageLines, FormatInspect, FormatTauBench:
+	case FormatTrace, FormatMessages, FormatMessageLines, FormatInspect, FormatTauBench, FormatRows:
 	}
 	return false
 }

@@ -1,7 +1,8 @@
 // Package importer turns recordings into runs: looptape's own traces, OpenAI-style
-// message lists, logs of Inspect, tau-bench result files and recordings of HTTP
-// (looptape's cassettes, those of go-vcr and vcrpy, HAR files, httprr traces), plain or
-// compressed with gzip or zstd, told apart by their content and never by a name.
+// message lists, logs of Inspect, tau-bench result files, rows of JSON or CSV with prompts
+// and answers, and recordings of HTTP (looptape's cassettes, those of go-vcr and vcrpy,
+// HAR files, httprr traces), plain or compressed with gzip or zstd, told apart by their
+// content and never by a name.
 //
 // It promises that a file is read one run at a time, however large it is (but for
 // recordings of HTTP, which are held whole), that nothing of a message is lost
@@ -48,6 +49,9 @@ const (
 	// FormatTauBench is results of tau-bench: objects with the messages as
 	// "traj", in an array or one a line.
 	FormatTauBench Format = "tau-bench"
+	// FormatRows is rows with what was asked, and what was or should be answered, under
+	// their usual names; or as OpenRows is told.
+	FormatRows Format = "rows"
 	// Recordings of HTTP: each request to a model, with its answer, is a run, so
 	// that each of a conversation begins with the one before. See Exchanges.
 	FormatCassette Format = "cassette" // looptape's own, or its journal
@@ -59,7 +63,7 @@ const (
 )
 
 // ErrFormat says that a recording is in none of the formats above.
-var ErrFormat = errors.New("its format is not known; it is no trace, no list of messages, no log of Inspect, no result of tau-bench and no recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
+var ErrFormat = errors.New("its format is not known; it is no trace, no list of messages, no log of Inspect, no result of tau-bench, no rows with prompt and answer or with expected answers, and no recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
 
 // ErrEmpty says that a recording has nothing but space in it.
 var ErrEmpty = errors.New("it is empty; what should have written it wrote nothing")
@@ -133,12 +137,19 @@ type Source struct {
 	line  int                // of a trace's event
 	http  *convert.Recording // nil if it is none of HTTP
 	zip   *archive           // nil if it is none
+	rows  *rows              // how to read them
+	csv   *table             // nil if it is none
 }
 
 // Open finds out what r holds. The name stands in errors and is not looked at.
 // The error, if any, is an *Error. Open reads ahead; the caller closes what r
 // is made of when the runs have been read.
 func Open(name string, r io.Reader) (*Source, error) {
+	return open(name, r, nil)
+}
+
+// open takes what r holds for rows, if it is told how to read them.
+func open(name string, r io.Reader, how *rows) (*Source, error) {
 	at, start := position(r)
 	in, err := newInput(r)
 	if err != nil {
@@ -151,24 +162,34 @@ func Open(name string, r io.Reader) (*Source, error) {
 	if len(bytes.TrimSpace(head)) == 0 {
 		return nil, &Error{File: name, Err: ErrEmpty}
 	}
-	s := &Source{name: name, in: in}
-	if isZip(head) {
-		if err := s.openZip(at, start); err != nil {
-			return nil, err
+	s := &Source{name: name, in: in, rows: how}
+	if how != nil {
+		s.shape = rowsIn(head)
+	} else {
+		var ok bool
+		if s.shape, ok = sniff(head); !ok {
+			return nil, &Error{File: name, Err: ErrFormat}
 		}
-		return s, nil
-	}
-	var ok bool
-	if s.shape, ok = sniff(head); !ok {
-		return nil, &Error{File: name, Err: ErrFormat}
+		s.rows = new(rows)
 	}
 	s.Format = s.shape.format
-	if s.shape.http {
-		if err := s.openHTTP(); err != nil {
-			return nil, err
-		}
+	if err := s.openWhole(at, start); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// openWhole reads what has to be known before the first run.
+func (s *Source) openWhole(at random, start int64) error {
+	switch {
+	case s.shape.zip:
+		return s.openZip(at, start)
+	case s.shape.http:
+		return s.openHTTP()
+	case s.shape.csv:
+		return s.openCSV()
+	}
+	return nil
 }
 
 // Runs yields the runs in the order of the file. An error is an *Error for a
@@ -183,13 +204,13 @@ func (s *Source) Runs() iter.Seq2[Run, error] {
 			w.trace()
 		case s.http != nil:
 			w.exchanges()
+		case s.zip != nil:
+			w.entries()
 		case s.Format == FormatInspect:
 			w.read = sample
-			if s.zip != nil {
-				w.entries()
-			} else {
-				w.nested("samples")
-			}
+			w.nested("samples")
+		case s.Format == FormatRows:
+			w.table()
 		case s.Format == FormatMessageLines:
 			w.messageLines()
 		case s.shape.lines:

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -162,48 +161,12 @@ func appendGrades(scores []Score, name string, value json.RawMessage) []Score {
 		return scores
 	}
 	if value[0] != '{' {
-		return append(scores, gradeOf(name, value))
+		return append(scores, scoreOf(name, value))
 	}
 	for key, v := range membersOf(value) {
 		if !isNull(v) {
-			scores = append(scores, gradeOf(name+"/"+key, v))
+			scores = append(scores, scoreOf(name+"/"+key, v))
 		}
 	}
 	return scores
-}
-
-// gradeOf reads a value as Inspect's value_to_float does, but for those that it takes
-// for 0 with a warning: they are errors.
-func gradeOf(name string, value json.RawMessage) Score {
-	text, ok := textOf(value)
-	if !ok {
-		return scoreOf(name, value)
-	}
-	s := Score{Name: name, Raw: value}
-	switch text {
-	case "C":
-		s.Value = 1
-	case "P":
-		s.Value = 0.5
-	case "I", "N":
-	case "NaN":
-		s.Err = errors.New("the scorer gave no value (NaN)")
-	default:
-		s.Value, s.Err = wordValue(text)
-	}
-	return s
-}
-
-// wordValue reads a score from a text.
-func wordValue(text string) (float64, error) {
-	switch strings.ToLower(text) {
-	case "yes", "true":
-		return 1, nil
-	case "no", "false":
-		return 0, nil
-	}
-	if v, ok := number(text); ok {
-		return v, nil
-	}
-	return 0, errors.New("it is neither a number nor yes or no, true or false, or C, P, I or N")
 }

@@ -15,7 +15,7 @@ func inspectLog(samples ...string) string {
 }
 
 func TestInspectSamples(t *testing.T) {
-	const wrong = "it is neither a number nor yes or no, true or false, or C, P, I or N"
+	const wrong = "it is no number, no truth value, and none of C, I, P and N"
 	for name, c := range map[string]struct{ in, want string }{
 		"scores": {
 			`{"id":"a","epoch":1,"target":" Yes","scores":{"x":{"value":"C"},"y":{"value":"I"},"z":{"value":"P"},"w":{"value":"N"}}}`,
@@ -35,7 +35,7 @@ func TestInspectSamples(t *testing.T) {
 		},
 		"no values": {
 			`{"id":1,"scores":{"a":{"value":NaN},"b":{"value":"good"},"c":{"value":[1,2]},"d":{"value":-Infinity,"explanation":"NaN \" NaN"},"e":{"value":"c"}}}`,
-			`sample-1 case="1" epoch=-1 a: the scorer gave no value (NaN) b: ` + wrong + ` c: it is neither a number nor true or false d: ` + wrong + ` e: ` + wrong,
+			`sample-1 case="1" epoch=-1 a: there is no value (NaN) b: ` + wrong + ` c: ` + wrong + ` d: ` + wrong + ` e: ` + wrong,
 		},
 		"a score without a name": {
 			`{"id":1,"score":{"value":"C"}}`,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Score is one that a recording carries of a run.
@@ -40,28 +41,37 @@ func (r *Run) tell() {
 	}
 }
 
-// scoreOf reads a score that is a number or a truth value.
+// scoreOf reads a score: a number, a truth value, or a text for either. Texts mean what
+// they do in Inspect (value_to_float in inspect_ai/scorer/_metric.py), but for those that
+// it takes for 0 with a warning, which are errors here.
 func scoreOf(name string, raw json.RawMessage) Score {
 	s := Score{Name: name, Raw: raw}
-	switch string(raw) {
-	case "true":
+	text := asText(raw)
+	switch text {
+	case "C":
 		s.Value = 1
-	case "false":
+	case "P":
+		s.Value = 0.5
+	case "I", "N":
+	case "NaN": // as Python writes what is no number
+		s.Err = errors.New("there is no value (NaN)")
 	default:
-		v, ok := number(string(raw))
-		if !ok {
-			s.Err = errors.New("it is neither a number nor true or false")
-		}
-		s.Value = v
+		s.Value, s.Err = scored(text)
 	}
 	return s
 }
 
-// number reads a number that is finite.
-func number(text string) (v float64, ok bool) {
+// scored reads a score that is no grade.
+func scored(text string) (float64, error) {
+	switch strings.ToLower(text) {
+	case "yes", "true":
+		return 1, nil
+	case "no", "false":
+		return 0, nil
+	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
-		return 0, false
+		return 0, errors.New("it is no number, no truth value, and none of C, I, P and N")
 	}
-	return v, true
+	return v, nil
 }

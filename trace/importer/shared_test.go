@@ -130,6 +130,59 @@ func TestInspectLogs(t *testing.T) {
 	}
 }
 
+func gsm8k(tb testing.TB) []byte {
+	tb.Helper()
+	b, err := os.ReadFile(filepath.Join(sharedDir(tb), "data", "gsm8k", "example_model_solutions.jsonl"))
+	if err != nil {
+		tb.Skip("the data set gsm8k is not there: ", err)
+	}
+	return b
+}
+
+var gsm8kScores = map[string]string{"verification": "/175b_verification/is_correct", "finetuning": "/175b_finetuning/is_correct"}
+
+func TestGSM8K(t *testing.T) {
+	src, err := importer.OpenRows("gsm8k", bytes.NewReader(gsm8k(t)), importer.Mapping{Case: "/question", Scores: gsm8kScores})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type figures struct{ Verification, Finetuning, Both, Neither, Cases int }
+	var got figures
+	cases := map[string]bool{}
+	for run, err := range src.Runs() {
+		if err != nil || len(run.Scores) != 2 {
+			t.Fatalf("%s has %d scores, error %v", run.Name, len(run.Scores), err)
+		}
+		finetuning, verification := int(run.Scores[0].Value), int(run.Scores[1].Value)
+		got.Finetuning += finetuning
+		got.Verification += verification
+		got.Both += finetuning * verification
+		got.Neither += (1 - finetuning) * (1 - verification)
+		cases[run.Case] = true
+	}
+	got.Cases = len(cases)
+	if want := (figures{742, 458, 382, 501, 1319}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func BenchmarkGSM8K(b *testing.B) {
+	data := gsm8k(b)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		src, err := importer.OpenRows("gsm8k", bytes.NewReader(data), importer.Mapping{Case: "/question", Scores: gsm8kScores})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, err := range src.Runs() {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
 func BenchmarkTauAirline(b *testing.B) {
 	zr, err := gzip.NewReader(bytes.NewReader(tauAirline(b)))
 	if err != nil {

@@ -21,15 +21,23 @@ type shape struct {
 	// http says that it is a recording of HTTP, in a format that is told when it is
 	// read.
 	http bool
+	zip  bool // of a log
+	csv  bool // of rows
 }
 
 // sniff tells the shape from the beginning of a recording, which may be cut off
 // anywhere; ok is false if it is none that is known.
 func sniff(head []byte) (s shape, ok bool) {
+	if isZip(head) {
+		return shape{format: FormatInspect, zip: true}, true
+	}
 	if cassettes.IsCassette(head) || isHTTP.Match(head) {
 		return shape{http: true}, true
 	}
 	head = bytes.TrimLeft(head, " \t\r\n")
+	if s := rowsIn(head); s.csv {
+		return s, hasRows(columnsOf(head))
+	}
 	s.lines = inLines(head)
 	d := jsonio.NewDec(string(head))
 	opening := d.Peek()
@@ -46,9 +54,7 @@ func sniff(head []byte) (s shape, ok bool) {
 		}
 	}
 	keys, format := members(&d)
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(keys, n) })
-	}
+	has := func(names ...string) bool { return hasAny(keys, names) }
 	switch {
 	case opening == '{' && format == trace.Format:
 		s.format = FormatTrace
@@ -65,8 +71,29 @@ func sniff(head []byte) (s shape, ok bool) {
 		s.format, s.nested = FormatTauBench, true
 	case has("log", "interactions"): // HAR, and vcrpy's JSON
 		return shape{http: true}, true
+	case hasRows(keys):
+		s.format, s.nested = FormatRows, true
 	}
 	return s, s.format != ""
+}
+
+// rowsIn tells the shape of rows.
+func rowsIn(head []byte) shape {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	if len(head) == 0 || head[0] != '{' && head[0] != '[' {
+		return shape{format: FormatRows, csv: true}
+	}
+	return shape{format: FormatRows, lines: inLines(head), nested: true}
+}
+
+// hasRows reports whether rows with these names can be read without a mapping.
+func hasRows(names []string) bool {
+	return hasAny(names, usual.prompt) && (hasAny(names, usual.want) || hasAny(names, usual.answer))
+}
+
+// hasAny reports whether any of the wanted names is there.
+func hasAny(names, wanted []string) bool {
+	return slices.ContainsFunc(wanted, func(n string) bool { return slices.Contains(names, n) })
 }
 
 // isHTTP tells the traces of httprr, and the YAML of go-vcr and vcrpy.

@@ -9,10 +9,14 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// tell opens r and returns what its runs say beside their messages, or the errors.
+// tell opens r and returns what its runs say beside their messages, and the errors.
 func tell(t testing.TB, r io.Reader) (items []string) {
 	t.Helper()
 	src, err := importer.Open("file", r)
+	return allTold(src, err)
+}
+
+func allTold(src *importer.Source, err error) (items []string) {
 	if err != nil {
 		return []string{"! " + err.Error()}
 	}

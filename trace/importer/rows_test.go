@@ -1,0 +1,175 @@
+package importer_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+func TestRowsDetected(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"lines":         {`{"prompt":"p","expected":"e","answer":"a","id":1,"score":0.5}` + "\n" + `{"question":"q","ideal":["x","y"]}`, []string{`1 case="1" epoch=-1 want=["e"] answer="a" score=0.5`, `run-2 case="" epoch=-1 want=["x" "y"]`}},
+		"an array":      {`[{"input":"p","target":7,"output":{"a":1}},{"input":"p","reference":"","response":null}]`, []string{`run-1 case="" epoch=-1 want=["7"] answer="{\"a\":1}"`, `run-2 case="" epoch=-1`}},
+		"one row":       {"{\n\"completion\":\"c\",\"prompt\":\"p\",\"trial\":3}", []string{`run-1 case="" epoch=3 answer="c"`}},
+		"CSV":           {"prompt,expected,answer,score,case,epoch\r\n\"a, \"\"b\"\"\nc\",e,x,yes,k,2\r\n,,,,,\r\n\nq,e,,0.5,k,\n", []string{`run-1 case="k" epoch=2 want=["e"] answer="x" score=1`, `run-2 case="" epoch=-1`, `run-3 case="k" epoch=-1 want=["e"] score=0.5`}},
+		"CSV, one line": {"\xef\xbb\xbfquestion,answer", nil},
+		"a broken row":  {`{"prompt":"p","answer":"a"}` + "\n" + `{"prompt":"p","answer":}` + "\n7\n" + `{"prompt":"p","answer":"b","score":NaN}` + "\n", []string{`run-1 case="" epoch=-1 answer="a"`, "! file:2: answer: expected a value", "! file:3: expected an object", `run-4 case="" epoch=-1 answer="b" score: there is no value (NaN)`}},
+		"broken CSV":    {"prompt,answer\np\np,a\np,\"a\" b\np,b\np,\"a\n\n", []string{"! file:2: the row has 1 fields, and there are 2 columns", `run-1 case="" epoch=-1 answer="a"`, `! file:4: extraneous or missing " in quoted-field`, `run-2 case="" epoch=-1 answer="b"`, `! file:6: extraneous or missing " in quoted-field`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for way, s := range map[string]string{"plain": c.in, "in zstd": string(zstandard(t, c.in))} {
+				src, err := importer.Open("file", iotest.OneByteReader(strings.NewReader(s)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format != importer.FormatRows {
+					t.Errorf("%s: format %s, runs (-want +got):\n%s", way, src.Format, diff)
+				}
+			}
+		})
+	}
+	for _, in := range []string{`{"prompt":"p"}`, `{"answer":"p","expected":"x"}`, "prompt\nx", "expected,answer\nx,y", "\"prompt,answer\nx,y", "# prompt, answer"} {
+		if src, err := importer.Open("file", strings.NewReader(in)); err == nil {
+			t.Errorf("%q is taken for %s", in, src.Format)
+		}
+	}
+}
+
+// What was asked and what was answered are the messages.
+func TestRowsMessages(t *testing.T) {
+	in := `{"prompt":"p","answer":"a"}
+{"input":[{"role":"system","content":"s"},` + hi + `],"output":7}
+{"messages":[` + hi + "," + yo + `],"answer":"yo","prompt":"x"}
+{"prompt":[1,2],"expected":"e"}
+{"prompt":null,"expected":"e"}
+{"response":"r"}
+`
+	want := []string{
+		`{"role":"user","parts":[{"type":"text","text":"p"}]}`,
+		`{"role":"assistant","parts":[{"type":"text","text":"a"}]}`,
+		`{"role":"system","parts":[{"type":"text","text":"s"}]}`,
+		`{"role":"user","parts":[{"type":"text","text":"hi"}]}`,
+		`{"role":"assistant","parts":[{"type":"text","text":"7"}]}`,
+		`{"role":"user","parts":[{"type":"text","text":"hi"}]}`,
+		`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
+		`{"role":"user","parts":[{"type":"text","text":"[1,2]"}]}`,
+		`{"role":"assistant","parts":[{"type":"text","text":"r"}]}`,
+	}
+	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestOpenRows(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   string
+		m    importer.Mapping
+		want []string
+	}{
+		"all": {
+			`{"a":{"b":["x",{"c/d~":true}]},"e":4,"p":"ask","w":["y"],"id":9,"score":1}`,
+			importer.Mapping{Case: "/a/b/0", Epoch: "/e", Prompt: "/p", Want: "/w", Answer: "/a/b/0", Scores: map[string]string{"s": "/a/b/1/c~1d~0", "e": "/e"}},
+			[]string{`9 case="x" epoch=4 want=["y"] answer="x" e=4 s=1`},
+		},
+		"usual names": {
+			`{"id":9,"score":1,"prompt":"p","trial":0}`,
+			importer.Mapping{},
+			[]string{`9 case="9" epoch=0 score=1`},
+		},
+		"values that are missing or wrong": {
+			`{"c":{"x":1},"s":null}` + "\n" + `{"s":"maybe","e":"no"}` + "\n" + `{"s":"maybe","e":null}`,
+			importer.Mapping{Case: "/c", Epoch: "/e", Scores: map[string]string{"s": "/s"}},
+			[]string{`run-1 case="{\"x\":1}" epoch=-1`, "! file:2: the epoch at /e is no whole number from 0 up", `run-3 case="" epoch=-1 s: file:3: /s: it is no number, no truth value, and none of C, I, P and N`},
+		},
+		"pointers to nothing": {
+			`{"c":[1],"d":{"0":1}}`,
+			importer.Mapping{Case: "/c/1", Prompt: "/c/00", Want: "/c/x", Answer: "/c/0/0", Scores: map[string]string{"s": "/", "t": "/d/0"}},
+			[]string{
+				`run-1 case="" epoch=-1 t=1`, "! file: no row has a value at /c/1, the case", "! file: no row has a value at /c/00, the prompt",
+				"! file: no row has a value at /c/x, the expected answer", "! file: no row has a value at /c/0/0, the answer", "! file: no row has a value at /, the score s",
+			},
+		},
+		"no pointer": {
+			`{}`, importer.Mapping{Case: "id"}, []string{`! file: the JSON pointer "id" to the case has to begin with /`},
+		},
+		"a broken pointer": {
+			`{}`, importer.Mapping{Scores: map[string]string{"s": "/a~2"}}, []string{`! file: the JSON pointer "/a~2" to the score s: behind ~ there has to be 0 (for ~) or 1 (for /)`},
+		},
+		"CSV": {
+			"k,a/b,s\nx,1,True\n,,\n\"y\nz\",2,nope\nx,3.5,1\n", importer.Mapping{Case: "/k", Epoch: "/a~1b", Scores: map[string]string{"s": "/s"}},
+			[]string{
+				`run-1 case="x" epoch=1 s=1`, `run-2 case="" epoch=-1`, `run-3 case="y\nz" epoch=2 s: file:4: /s: it is no number, no truth value, and none of C, I, P and N`,
+				"! file:6: the epoch at /a~1b is no whole number from 0 up",
+			},
+		},
+		"a column that is not there":  {"a,b\n1,2\n", importer.Mapping{Case: "/c"}, []string{"! file:1: there is no column /c, the case; there are /a, /b"}},
+		"a column and something more": {"a,b\n1,2\n", importer.Mapping{Case: "/a/b"}, []string{"! file:1: there is no column /a/b, the case; there are /a, /b"}},
+		"names that cannot be read":   {"a,\"b\n1,2\n", importer.Mapping{}, []string{`! file:1: extraneous or missing " in quoted-field`}},
+		"columns of one name":         {"a,a\n1,2\n", importer.Mapping{Case: "/a"}, []string{`run-1 case="1" epoch=-1`}},
+		"nothing":                     {" \n", importer.Mapping{}, []string{"! file: " + importer.ErrEmpty.Error()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := allTold(importer.OpenRows("file", strings.NewReader(c.in), c.m))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("runs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A field of CSV that goes on and on takes no endless memory.
+func TestRowsBomb(t *testing.T) {
+	endless := make([]string, 257)
+	for i := range endless {
+		endless[i] = strings.Repeat("a", 1<<20)
+	}
+	bomb := append(zstandard(t, "prompt,answer\np,a\n\""), zstandard(t, endless...)...)
+	want := []string{`run-1 case="" epoch=-1 answer="a"`, "! file: reading stopped: a value is longer than 256 MiB when it is decompressed; decompress the file first if it is no bomb"}
+	if diff := cmp.Diff(want, tell(t, bytes.NewReader(bomb))); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+}
+
+// A consumer that has left gets no other row, and is not told of pointers to nothing.
+func TestRowsLeave(t *testing.T) {
+	for _, in := range []string{"a,b\n1,2\n3,4\n", "a,b\n1\n3\n", "{}\n{}\n", "{}", "[{},{}]"} {
+		m := importer.Mapping{}
+		if in[0] != 'a' {
+			m.Case = "/x"
+		}
+		src, err := importer.OpenRows("file", strings.NewReader(in), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, err := range src.Runs() {
+			t.Log(told(run, err))
+			break
+		}
+	}
+}
+
+func FuzzRows(f *testing.F) {
+	for _, seed := range []string{
+		`{"prompt":"p","answer":"a","expected":["e"],"score":1,"a":{"b":[1]}}` + "\n" + `{"prompt":7}`,
+		"prompt,answer,a\n\"x\ny\",z,1\n,,\n\"", `[{"input":[` + hi + `],"output":"o"}]`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		readAlike(t, b)
+		m := importer.Mapping{Case: "/a/b/0", Epoch: "/a", Scores: map[string]string{"s": "/score", "x": "/a~1b"}}
+		whole := allTold(importer.OpenRows("file", bytes.NewReader(b), m))
+		pieces := allTold(importer.OpenRows("file", iotest.OneByteReader(bytes.NewReader(b)), m))
+		if diff := cmp.Diff(whole, pieces); diff != "" {
+			t.Errorf("%q: read byte by byte it is other (-whole +pieces):\n%s", b, diff)
+		}
+	})
+}
