@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -43,7 +44,7 @@ could not be read.`,
 	}
 	format := formatFlag(c, "table", "json", "jsonl")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		r := report{Violations: []violation{}, Counts: map[string]int{}, Unreadable: []unreadable{}}
+		r := report{Violations: []violation{}, Counts: map[string]int{}, Unreadable: []evals.Unreadable{}}
 		for _, name := range args {
 			prefix := ""
 			if len(args) > 1 {
@@ -61,12 +62,12 @@ could not be read.`,
 
 // report is the result of check; its JSON is what --format json prints.
 type report struct {
-	Runs       int            `json:"runs"`
-	Violations []violation    `json:"violations"`
-	Counts     map[string]int `json:"counts"` // of violations, by invariant
-	Unreadable []unreadable   `json:"unreadable"`
-	Suppressed []violation    `json:"suppressed,omitempty"`
-	Recordings []recorded     `json:"recordings,omitempty"` // files of what went over HTTP
+	Runs       int                `json:"runs"`
+	Violations []violation        `json:"violations"`
+	Counts     map[string]int     `json:"counts"` // of violations, by invariant
+	Unreadable []evals.Unreadable `json:"unreadable"`
+	Suppressed []violation        `json:"suppressed,omitempty"`
+	Recordings []recorded         `json:"recordings,omitempty"` // files of what went over HTTP
 }
 
 type violation struct {
@@ -75,12 +76,6 @@ type violation struct {
 	Event     int    `json:"event"` // -1 where no single event shows it
 	Message   string `json:"message"`
 	Reason    string `json:"reason,omitempty"` // why it is suppressed
-}
-
-type unreadable struct {
-	File  string `json:"file"`
-	Line  int    `json:"line"` // 0 where no line is to blame
-	Error string `json:"error"`
 }
 
 func (r *report) status() error {
@@ -191,17 +186,9 @@ func (r *report) add(prefix string, found []check.Violation) {
 	}
 }
 
-// unread notes what cannot be read. An importer's error tells its line and its
-// place apart.
+// unread notes what cannot be read.
 func (r *report) unread(name string, err error) {
-	u := unreadable{File: name, Error: err.Error()}
-	if e, ok := errors.AsType[*importer.Error](err); ok {
-		u.Line, u.Error = e.Line, e.Err.Error()
-		if e.Path != "" {
-			u.Error = e.Path + ": " + u.Error
-		}
-	}
-	r.Unreadable = append(r.Unreadable, u)
+	r.Unreadable = append(r.Unreadable, evals.Unread(name, err))
 }
 
 func (r *report) print(w *world, format string) error {
@@ -228,7 +215,7 @@ func (r *report) printLines(w *world) error {
 		}
 	}
 	for _, u := range r.Unreadable {
-		if err := printJSON(w.out, map[string]unreadable{"unreadable": u}); err != nil {
+		if err := printJSON(w.out, map[string]evals.Unreadable{"unreadable": u}); err != nil {
 			return err
 		}
 	}
@@ -247,9 +234,7 @@ func (r *report) printLines(w *world) error {
 // printTable prints tables for people, and tells on standard error what could
 // not be read.
 func (r *report) printTable(w *world) error {
-	for _, u := range r.Unreadable {
-		complain(w, &importer.Error{File: u.File, Line: u.Line, Err: errors.New(u.Error)})
-	}
+	tellUnreadable(w, r.Unreadable)
 	rows := make([][]string, 0, len(r.Violations)+len(r.Suppressed))
 	for _, v := range r.Violations {
 		rows = append(rows, []string{v.Invariant, v.Run, place(v.Event), v.Message})

@@ -240,14 +240,7 @@ func TestOutputFails(t *testing.T) {
 // The recorded results of tau-bench use call ids again in 49 of 200 runs, and
 // break nothing else.
 func TestCheckTauAirline(t *testing.T) {
-	shared := os.Getenv("LOOPTAPE_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "shared")
-	}
-	file := filepath.Join(shared, "data", "tau-airline", "gpt-4o-airline.json.gz")
-	if _, err := os.Stat(file); err != nil {
-		t.Skip("the data set is not beside the repository; set LOOPTAPE_SHARED to where it is: ", err)
-	}
+	file := sharedData(t, "tau-airline", "gpt-4o-airline.json.gz")
 	w, out, _ := atTerminal(nil)
 	if got := execute([]string{"check", "--format", "json", file}, w); got != statusBroken {
 		t.Errorf("exit status %d, want %d", got, statusBroken)

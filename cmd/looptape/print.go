@@ -65,12 +65,17 @@ func printTable(w *world, header []string, rows [][]string) error {
 				Separators: tw.SeparatorsNone,
 			},
 		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off), // which takes words apart
 		tablewriter.WithHeaderAlignment(tw.AlignLeft),
 		tablewriter.WithRowAlignment(tw.AlignLeft),
 		tablewriter.WithRowMaxWidth(width),
 		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
 	)
-	t.Header(header)
+	names := slices.Clone(header)
+	for i, name := range names {
+		names[i] = strings.ToUpper(name)
+	}
+	t.Header(names)
 	if err := t.Bulk(shown); err != nil {
 		return err
 	}

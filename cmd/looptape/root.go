@@ -87,7 +87,7 @@ hold, 2 for wrong usage or input that cannot be read (1 if both).`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newDemo(w), newRun(w), newCheck(w), newTrace(w), newScenario(w), newServe(w), newRecord(w), newReplay(w), newCassette(w))
+	root.AddCommand(newDemo(w), newRun(w), newCheck(w), newTrace(w), newScenario(w), newServe(w), newRecord(w), newReplay(w), newCassette(w), newEval(w))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

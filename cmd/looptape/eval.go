@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+func newEval(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "eval",
+		Short: "Say how well recorded runs did, and how sure that is",
+		Args:  cobra.NoArgs,
+		RunE:  needCommand,
+	}
+	c.AddCommand(newEvalScore(w), newEvalCompare(w), newEvalMerge(w))
+	return c
+}
+
+// evalFiles are the files that the commands read, for their help.
+const evalFiles = `A set of runs is a recording that carries their scores (such as a tau-bench
+result, or message lists with a reward or a score beside the messages), a part
+that score -o wrote, or a folder, which is searched for both. What is no
+recording in a folder is passed over. Files are told apart by their content and
+may be compressed; - is standard input.`
+
+// evalStatus is the exit status of the commands, for their help.
+const evalStatus = `Exit status: 0; 1 if a score could not be made; else 2 if anything could not be
+read, or if no run has a score.`
+
+// seedFlag gives a command the flag --seed.
+func seedFlag(c *cobra.Command) *uint64 {
+	return c.Flags().Uint64("seed", 0, "where what is random starts: bootstrap intervals, and permutations of many cases")
+}
+
+// score scores the runs of files and folders.
+func (w *world) score(ctx context.Context, names []string) (*evals.Result, error) {
+	var inputs []evals.Input
+	for _, name := range names {
+		list, err := w.inputs(name)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, list...)
+	}
+	return evals.ScoreFiles(ctx, inputs, &evals.Options{Passed: func(name string) {
+		complain(w, fmt.Errorf("%s: passed over, since it is no recording of runs", name))
+	}})
+}
+
+// inputs are a file, or the files in a folder but for hidden ones.
+func (w *world) inputs(name string) (list []evals.Input, err error) {
+	open := func(path string) func() (io.ReadCloser, error) {
+		return func() (io.ReadCloser, error) { return w.openFile(path) }
+	}
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return []evals.Input{{Name: name, Open: open(name)}}, nil //nolint:nilerr // reading it tells
+	}
+	err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+		hidden := strings.HasPrefix(e.Name(), ".") && path != name
+		switch {
+		case err != nil:
+			return err
+		case hidden && e.IsDir():
+			return fs.SkipDir
+		case !hidden && !e.IsDir():
+			list = append(list, evals.Input{Name: path, Open: open(path), Found: true})
+		}
+		return nil
+	})
+	if err == nil && list == nil {
+		err = fmt.Errorf("%s: there is no file in this folder", name)
+	}
+	return list, err
+}
+
+// writeResult writes the file of a result.
+func writeResult(r *evals.Result, name string) error {
+	var text bytes.Buffer
+	if err := r.Write(&text); err != nil {
+		return err
+	}
+	return cassettes.Replace(name, text.Bytes())
+}
+
+// tellUnreadable tells what could not be read.
+func tellUnreadable(w *world, list []evals.Unreadable) {
+	for _, u := range list {
+		complain(w, &importer.Error{File: u.File, Line: u.Line, Err: errors.New(u.Error)})
+	}
+}
+
+// scoredStatus is the exit status for scores that could not be made, runs that could not
+// be read, and metrics.
+func scoredStatus(failed int, unread []evals.Unreadable, metrics int) error {
+	switch {
+	case failed > 0:
+		return status(statusBroken)
+	case len(unread) > 0 || metrics == 0:
+		return status(statusUsage)
+	}
+	return nil
+}
+
+// figure is a number for people, with four digits behind the point, or six in all where
+// it is large.
+func figure(x *float64) string {
+	const large = 100
+	switch {
+	case x == nil:
+		return "-"
+	case math.Abs(*x) < large:
+		return fmt.Sprintf("%.4f", *x)
+	}
+	return fmt.Sprintf("%.6g", *x)
+}
+
+// bounds is an interval for people.
+func bounds(in *evals.Interval) string {
+	if in == nil {
+		return "-"
+	}
+	return figure(&in[0]) + " to " + figure(&in[1])
+}
+
+// printFilled is printTable without the columns in which nothing stands.
+func printFilled(w *world, header []string, rows [][]string) error {
+	for col := len(header) - 1; col >= 0; col-- {
+		if slices.ContainsFunc(rows, func(row []string) bool { return row[col] != "" }) {
+			continue
+		}
+		header = slices.Delete(header, col, col+1)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], col, col+1)
+		}
+	}
+	return printTable(w, header, rows)
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/evals"
+)
+
+func newEvalScore(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "score FILE…",
+		Short: "Score recorded runs, with errors, intervals and pass^k",
+		Long: `score reads recorded runs and says how well they did by each metric, and how
+sure that is.
+
+` + evalFiles + `
+
+Of each metric it prints the number of runs that have a score, the mean, the
+interval that holds it in 95 of 100 samples (of cases, since runs of a case are
+alike), and pass^k, the part of cases of which k runs all succeed, for k up to
+the fewest runs of a case. Runs whose score is missing or could not be made are
+counted, and no part of the mean. --format json has all figures, --format jsonl
+the runs, a line each.
+
+-o writes the runs and their scores to a part. Parts that were scored one by one
+come to the same as all their files at once: give them to score, or put them
+together with merge. Two runs of one case and epoch are an error.
+
+` + evalStatus,
+		Example: "  looptape eval score results.json\n  looptape eval score --format json runs/ | jq .metrics.reward.mean",
+		Args:    needFiles,
+	}
+	format := formatFlag(c, "table", "json", "jsonl")
+	out := c.Flags().StringP("output", "o", "", "the `file` to write runs and scores to")
+	seed := seedFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, err := w.score(c.Context(), args)
+		if err != nil {
+			return err
+		}
+		if *out != "" {
+			if err := writeResult(r, *out); err != nil {
+				return err
+			}
+		}
+		return w.printResult(r, *format, *seed)
+	}
+	return c
+}
+
+// printResult prints what runs scored, and returns the exit status.
+func (w *world) printResult(r *evals.Result, format string, seed uint64) error {
+	f, err := r.Figures(seed)
+	if err != nil {
+		return err
+	}
+	switch format {
+	case "json":
+		err = printJSON(w.out, f)
+	case "jsonl":
+		err = r.Write(w.out)
+	default:
+		err = w.printFigures(f)
+	}
+	if err != nil {
+		return err
+	}
+	return figuresStatus(f)
+}
+
+func figuresStatus(f *evals.Figures) error {
+	failed := 0
+	for _, m := range f.Metrics {
+		failed += m.Errors
+	}
+	return scoredStatus(failed, f.Unreadable, len(f.Metrics))
+}
+
+// printFigures prints a table of figures.
+func (w *world) printFigures(f *evals.Figures) error {
+	tellUnreadable(w, f.Unreadable)
+	if f.Runs > 0 && len(f.Metrics) == 0 {
+		complain(w, errors.New("no run carries a score; looked for are a reward or a score beside the messages of a run"))
+	}
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(f.Metrics)) {
+		m := f.Metrics[name]
+		in := m.CI95.T
+		if m.CI95.ClusterWilson != nil {
+			in = m.CI95.ClusterWilson
+		}
+		rows = append(rows, []string{name, strconv.Itoa(m.N), unlessZero(m.Missing), unlessZero(m.Errors), figure(m.Mean), bounds(in), passFigures(m.PassHatK)})
+	}
+	if err := printFilled(w, []string{"metric", "n", "missing", "errors", "mean", "95 %", "pass^1…"}, rows); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s of %s, up to %s: %s unreadable", count(f.Runs, "run"), count(f.Cases, "case"), count(f.Epochs, "epoch"), count(len(f.Unreadable), "part"))
+	return printVerdict(w, line, figuresStatus(f) == nil)
+}
+
+// unlessZero is a number, or nothing.
+func unlessZero(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }
+
+// passFigures are pass figures for people, the first of many.
+func passFigures(list []float64) string {
+	const most = 10
+	var words []string
+	for i, x := range list {
+		if i == most {
+			words = append(words, "…")
+			break
+		}
+		words = append(words, figure(&x))
+	}
+	return strings.Join(words, " ")
+}

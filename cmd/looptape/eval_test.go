@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/evals"
+)
+
+// sharedData is a file of the recorded results beside the repository, or skips the test.
+func sharedData(t *testing.T, path ...string) string {
+	t.Helper()
+	shared := os.Getenv("LOOPTAPE_SHARED")
+	if shared == "" {
+		shared = filepath.Join("..", "..", "..", "shared")
+	}
+	file := filepath.Join(append([]string{shared, "data"}, path...)...)
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("the data set is not beside the repository; set LOOPTAPE_SHARED to where it is: ", err)
+	}
+	return file
+}
+
+// The figures of 50 tasks that an agent did four times each are those that others have
+// computed, to all digits that are known.
+func TestEvalTauAirline(t *testing.T) {
+	var f evals.Figures
+	if err := json.Unmarshal([]byte(printed(t, "eval", "score", "--format", "json", sharedData(t, "tau-airline", "gpt-4o-airline.json.gz"))), &f); err != nil {
+		t.Fatal(err)
+	}
+	m := f.Metrics["reward"]
+	got := map[string]string{
+		"runs, cases, epochs": fmt.Sprint(f.Runs, f.Cases, f.Epochs),
+		"n, missing, errors":  fmt.Sprint(m.N, m.Missing, m.Errors, len(f.Unreadable)),
+		"mean":                fmt.Sprintf("%.4f", *m.Mean),
+		"naive":               fmt.Sprintf("%.5f", *m.SE.Naive),
+		"CR0":                 fmt.Sprintf("%.5f", *m.SE.ClusterCR0),
+		"cluster":             fmt.Sprintf("%.5f", *m.SE.Cluster),
+		"Wilson":              fmt.Sprintf("%.4f", *m.CI95.Wilson),
+		"pass^k":              fmt.Sprintf("%.4f", m.PassHatK),
+		"pass@k":              fmt.Sprintf("%.4f", m.PassAtK),
+	}
+	if diff := cmp.Diff(map[string]string{
+		"runs, cases, epochs": "200 50 4",
+		"n, missing, errors":  "200 0 0 0",
+		"mean":                "0.4200",
+		"naive":               "0.03499",
+		"CR0":                 "0.05169",
+		"cluster":             "0.05222",
+		"Wilson":              "[0.3537 0.4893]",
+		"pass^k":              "[0.4200 0.2733 0.2200 0.2000]",
+		"pass@k":              "[0.4200 0.5667 0.6600 0.7200]",
+	}, got); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}
+
+// Results that cannot be written are an error.
+func TestEvalOutputFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runs.jsonl")
+	if err := os.WriteFile(file, []byte(`{"case":"a","score":1,"messages":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(t.TempDir(), "part.jsonl")
+	printed(t, "eval", "score", "-o", part, file)
+	for _, args := range [][]string{
+		{"score", file}, {"score", "--format", "json", file}, {"score", "--format", "jsonl", file},
+		{"compare", file, file}, {"compare", "--format", "json", file, file}, {"merge", part},
+	} {
+		w, _, errs := atTerminal(nil)
+		w.out = failing{}
+		if got := execute(append([]string{"eval"}, args...), w); got != statusUsage {
+			t.Errorf("%s: exit status %d, want %d", args, got, statusUsage)
+		}
+		if want := "looptape: the pipe is broken\n"; errs.String() != want {
+			t.Errorf("%s: standard error %q, want %q", args, errs, want)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package evals_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// traceRun is the trace of a run of eight steps with a tool call each, some 70 lines.
+func traceRun(t testing.TB) []byte {
+	t.Helper()
+	result := llm.ToolResult{ID: "c", Content: []llm.Part{llm.Text{Text: strings.Repeat("some words of a page ", 20)}}}
+	bodies := []trace.Body{
+		trace.RunStart{},
+		trace.ModelSetup{System: "You are helpful."},
+	}
+	next := []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is on page 7?"}}}}
+	for step := range 8 {
+		turn := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{ID: "c", Name: "page", Args: `{"n":7}`}}}
+		bodies = append(bodies,
+			trace.StepStart{}, trace.ModelRequest{Kept: 2 * step, New: next},
+			trace.ModelDelta{What: trace.DeltaCall, Call: "c", Name: "page"}, trace.ModelDelta{What: trace.DeltaArgs, Call: "c", Text: `{"n":7}`},
+			trace.ModelTurn{Message: turn, Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 900, Output: 20}},
+			trace.ToolStart{Call: "c", Name: "page", Args: `{"n":7}`}, trace.ToolEnd{Call: "c", Outcome: trace.OutcomeOK, Result: result}, trace.StepEnd{})
+		next = []llm.Message{turn, {Role: llm.RoleTool, Parts: []llm.Part{result}}}
+	}
+	text := []byte(traced(t, "run", append(bodies, trace.RunEnd{Steps: 8})...))
+	_, events, _ := bytes.Cut(text, []byte("\n"))
+	return events
+}
+
+// traces reads as a trace of n runs, of which no more than one is in memory.
+type traces struct {
+	run  []byte
+	n, i int
+	rest []byte
+}
+
+func newTraces(t testing.TB, n int) *traces {
+	return &traces{run: traceRun(t), n: n, rest: []byte(`{"format":"looptape-trace","version":1}` + "\n")}
+}
+
+func (r *traces) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.i == r.n {
+			return 0, io.EOF
+		}
+		r.i++
+		r.rest = bytes.ReplaceAll(r.run, []byte(`"run":"run"`), fmt.Appendf(nil, `"run":"run %d"`, r.i))
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func (r *traces) Close() error { return nil }
+
+// BenchmarkScoreTrace scores a trace, on one core.
+func BenchmarkScoreTrace(b *testing.B) {
+	src := newTraces(b, 200)
+	text, err := io.ReadAll(src)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		score(b, evals.Input{Name: "f", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }})
+	}
+}

@@ -1,0 +1,224 @@
+package evals
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// Comparison is what changed from a base to a new set of runs. Its JSON is what
+// `looptape eval compare --format json` prints; a figure that the rows do not have is
+// nil, which is null.
+type Comparison struct {
+	// Metrics are those that a run of either set has a score or an error of.
+	Metrics map[string]Change `json:"metrics"`
+	// OnlyBase and OnlyNew are the cases that one set lacks. They count for nothing.
+	OnlyBase   []string     `json:"only_base"`
+	OnlyNew    []string     `json:"only_new"`
+	Unreadable []Unreadable `json:"unreadable"` // of both
+}
+
+// Change is what changed by one metric. Each figure is of the cases that have a score in
+// both sets, a case with several runs by their mean.
+type Change struct {
+	Pairs      int        `json:"pairs"`
+	Base       *float64   `json:"base"` // mean
+	New        *float64   `json:"new"`
+	Difference *float64   `json:"difference"` // New − Base
+	SE         PairErrors `json:"se"`
+	CI95       *Interval  `json:"ci95"` // of the difference, by the paired error
+	P          PValues    `json:"p"`
+	// Discordant counts Broke and Fixed. It is nil where a score is neither 0 nor 1.
+	Discordant *Discordant `json:"discordant"`
+	// Broke are the cases that failed in the new set and succeeded in the base, Fixed
+	// those the other way round. One with several runs succeeds if more than half of them
+	// do, and fails if fewer do.
+	Broke []string `json:"broke"`
+	Fixed []string `json:"fixed"`
+	// Missing and Errors are as those of Metric, in each set.
+	Missing PerSet `json:"missing"`
+	Errors  PerSet `json:"errors"`
+}
+
+// PairErrors are the standard errors of a difference; see package stats.
+type PairErrors struct {
+	Paired   *float64 `json:"paired"`
+	Unpaired *float64 `json:"unpaired"` // if the cases were others
+}
+
+// PValues are the probabilities of a difference as large, in either direction, if there
+// was none; see package stats.
+type PValues struct {
+	// McNemarExact is nil where a case has several runs, or a score is neither 0 nor 1.
+	McNemarExact *float64 `json:"mcnemar_exact"`
+	Permutation  *float64 `json:"permutation"` // signs flipped by cluster
+	// Holm is McNemarExact, or else Permutation, corrected for the number of metrics.
+	Holm *float64 `json:"holm"`
+}
+
+// Best is the value that Holm corrects, or nil.
+func (p *PValues) Best() *float64 { return cmp.Or(p.McNemarExact, p.Permutation) }
+
+// Discordant counts the cases that failed in one set and succeeded in the other.
+type Discordant struct {
+	OnlyBase int `json:"only_base"`
+	OnlyNew  int `json:"only_new"`
+}
+
+// PerSet is a count in each set.
+type PerSet struct {
+	Base int `json:"base"`
+	New  int `json:"new"`
+}
+
+// Compare compares two results by their cases. What is random starts from the seed. The
+// error is for sets without a case in common, and for a case that is not in one cluster.
+func Compare(base, other *Result, seed uint64) (*Comparison, error) {
+	c := &Comparison{Metrics: map[string]Change{}}
+	c.Unreadable = append(append([]Unreadable{}, base.Unreadable...), other.Unreadable...)
+	slices.SortFunc(c.Unreadable, Unreadable.compare)
+	c.OnlyBase, c.OnlyNew = lacks(other, base), lacks(base, other)
+	if len(c.OnlyBase) == len(base.cases()) {
+		return nil, fmt.Errorf("none of %d and %d cases is in both sets: name the cases alike", len(c.OnlyBase), len(c.OnlyNew))
+	}
+	names := slices.Compact(slices.Sorted(slices.Values(append(base.metrics(), other.metrics()...))))
+	for _, metric := range names {
+		change, err := changeOf(base, other, metric, seed)
+		if err != nil {
+			return nil, fmt.Errorf("metric %q: %w", metric, err)
+		}
+		c.Metrics[metric] = change
+	}
+	return c, correct(c.Metrics)
+}
+
+// lacks are the cases of a result that another lacks.
+func lacks(r, of *Result) []string {
+	have := map[string]bool{}
+	for i := range r.Rows {
+		have[r.Rows[i].Case] = true
+	}
+	lacking := []string{}
+	for _, runs := range of.cases() {
+		if !have[runs[0].Case] {
+			lacking = append(lacking, runs[0].Case)
+		}
+	}
+	return lacking
+}
+
+// correct sets the p-values that are corrected for the number of metrics.
+func correct(metrics map[string]Change) error {
+	var names []string
+	var p []float64
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		change := metrics[name]
+		if best := change.P.Best(); best != nil {
+			names = append(names, name)
+			p = append(p, *best)
+		}
+	}
+	holm, err := stats.Holm(p)
+	for i, name := range names {
+		change := metrics[name]
+		change.P.Holm = &holm[i]
+		metrics[name] = change
+	}
+	return err
+}
+
+// changeOf computes what changed by one metric.
+func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
+	c := Change{Broke: []string{}, Fixed: []string{}}
+	var rows [2][]stats.Row
+	rows[0], c.Missing.Base, c.Errors.Base = base.scores(metric)
+	rows[1], c.Missing.New, c.Errors.New = other.scores(metric)
+	common(&rows)
+	if len(rows[0]) == 0 {
+		return c, nil
+	}
+	b, err := stats.New(rows[0])
+	if err != nil {
+		return c, err
+	}
+	n, err := stats.New(rows[1])
+	if err != nil {
+		return c, err
+	}
+	pairs, err := stats.Pair(b, n)
+	if err != nil {
+		return c, err
+	}
+	c.measure(b.CaseMeans(), n.CaseMeans(), pairs.Difference, seed)
+	return c, c.judge(b, n)
+}
+
+// common leaves the rows of cases that both sets have.
+func common(rows *[2][]stats.Row) {
+	for i := range rows {
+		have := map[string]bool{}
+		for _, r := range rows[1-i] {
+			have[r.Case] = true
+		}
+		rows[i] = slices.DeleteFunc(rows[i], func(r stats.Row) bool { return !have[r.Case] })
+	}
+}
+
+// measure says how large the difference is, and how sure that is.
+func (c *Change) measure(base, other, difference *stats.Sample, seed uint64) {
+	c.Pairs = difference.Len()
+	c.Base, c.New, c.Difference = known(base.Mean(), nil), known(other.Mean(), nil), known(difference.Mean(), nil)
+	c.SE = PairErrors{known(se(difference.Cluster())), known(se(unpaired(base, other)))}
+	c.CI95 = known(ends(t(difference.Cluster())))
+	if flip, err := difference.SignFlip(stats.Resampling{Seed: seed}); err == nil {
+		c.P.Permutation = &flip.P
+	}
+}
+
+func unpaired(base, other *stats.Sample) (stats.Estimate, error) {
+	b, err := base.Cluster()
+	if err != nil {
+		return stats.Estimate{}, err
+	}
+	o, err := other.Cluster()
+	if err != nil {
+		return stats.Estimate{}, err
+	}
+	return stats.Unpaired(b, o)
+}
+
+// judge says which cases broke and which were fixed, if the scores are successes. Both
+// samples have the same cases.
+func (c *Change) judge(base, other *stats.Sample) error {
+	if !binary(base) || !binary(other) {
+		return nil
+	}
+	now := other.CaseMeans().Rows()
+	for i, was := range base.CaseMeans().Rows() {
+		const half = 0.5
+		switch {
+		case was.Value > half && now[i].Value < half:
+			c.Broke = append(c.Broke, was.Case)
+		case was.Value < half && now[i].Value > half:
+			c.Fixed = append(c.Fixed, was.Case)
+		}
+	}
+	slices.Sort(c.Broke)
+	slices.Sort(c.Fixed)
+	c.Discordant = &Discordant{len(c.Broke), len(c.Fixed)}
+	if base.Len() > c.Pairs || other.Len() > c.Pairs {
+		return nil
+	}
+	exact, _, err := stats.McNemar(len(c.Broke), len(c.Fixed))
+	c.P.McNemarExact = &exact
+	return err
+}
+
+// binary reports whether all values are 0 or 1.
+func binary(s *stats.Sample) bool {
+	_, err := s.Wilson(level)
+	return err == nil
+}

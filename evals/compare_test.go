@@ -1,0 +1,168 @@
+package evals_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/evals"
+)
+
+// compared compares runs, which may not fail, and returns the change of the score.
+func compared(t *testing.T, base, now string) object {
+	t.Helper()
+	c, err := evals.Compare(score(t, file("base", runs(base))), score(t, file("new", runs(now))), 0)
+	return shape(t, c, err)
+}
+
+// Four cases in single runs: a broke, b and c got fixed, d stayed. The differences −1, 1,
+// 1, 0 have the mean ¼ and the variance 2.75/3: the paired error is √(2.75/12). Rates of
+// ½ and ¾ have the variances ⅓ and ¼, which makes √(7/48) for others cases. t with three
+// degrees of freedom is 3.18245. Of three that changed, one or fewer one way has the
+// probability (1+3)/8, twice that is 1; all eight signs give sums of 1 or 3.
+func TestCompareByHand(t *testing.T) {
+	got := compared(t, "a/0=1 b/0=0 c/0=0 d/0=1 gone/0=1 was/0=0", "d/0=1 c/0=1 b/0=1 a/0=0 came/0=1")
+	near(t, object{
+		"only_base": list{"gone", "was"}, "only_new": list{"came"}, "unreadable": list{},
+		"metrics": object{"score": object{
+			"pairs": 4., "base": 0.5, "new": 0.75, "difference": 0.25,
+			"se":         object{"paired": 0.478714, "unpaired": 0.381881},
+			"ci95":       list{-1.273482, 1.773482},
+			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
+			"discordant": object{"only_base": 1., "only_new": 2.},
+			"broke":      list{"a"}, "fixed": list{"b", "c"},
+			"missing": object{"base": 0., "new": 0.}, "errors": object{"base": 0., "new": 0.},
+		}},
+	}, got)
+}
+
+// The other way round everything has the other sign.
+func TestCompareSwapped(t *testing.T) {
+	got := compared(t, "d/0=1 c/0=1 b/0=1 a/0=0 came/0=1", "a/0=1 b/0=0 c/0=0 d/0=1")["metrics"].(object)["score"].(object)
+	near(t, object{"difference": -0.25, "ci95": list{-1.773482, 1.273482}, "broke": list{"b", "c"}, "fixed": list{"a"}},
+		object{"difference": got["difference"], "ci95": got["ci95"], "broke": got["broke"], "fixed": got["fixed"]})
+}
+
+// Of cases with several runs, the mean counts, and more than half of the runs decide
+// whether they succeed.
+func TestCompareEpochs(t *testing.T) {
+	got := compared(t,
+		"a/0=1 a/1=1 a/2=0 b/0=0 b/1=1 c/0=0 c/1=0 d/0=1",
+		"a/0=0 a/1=0 a/2=1 b/0=1 b/1=1 c/0=1 c/1=1 c/2=0 c/3=1 d/0=1")
+	near(t, object{
+		"pairs": 4., "base": (2./3 + 0.5 + 0 + 1) / 4, "new": (1./3 + 1 + 0.75 + 1) / 4, "difference": (-1./3 + 0.5 + 0.75 + 0) / 4,
+		"se": object{"paired": 0.243848, "unpaired": 0.261041}, "ci95": list{-0.546866, 1.005200},
+		"p":          object{"mcnemar_exact": nil, "permutation": 0.5, "holm": 0.5},
+		"discordant": object{"only_base": 1., "only_new": 1.},
+		"broke":      list{"a"}, "fixed": list{"c"},
+		"missing": object{"base": 0., "new": 0.}, "errors": object{"base": 0., "new": 0.},
+	}, got["metrics"].(object)["score"].(object))
+}
+
+// What the rows do not have is null; what was left out of the pairs is counted.
+func TestCompareThatIsNot(t *testing.T) {
+	none := object{"base": 0., "new": 0.}
+	for name, c := range map[string]struct {
+		base, now string
+		want      object
+	}{
+		"one pair": {"a/0=1 b/0", `a/0=1 b/0=1 c/0="high"`, object{
+			"pairs": 1., "base": 1., "new": 1., "difference": 0.,
+			"se": object{"paired": nil, "unpaired": nil}, "ci95": nil,
+			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
+			"discordant": object{"only_base": 0., "only_new": 0.}, "broke": list{}, "fixed": list{},
+			"missing": object{"base": 1., "new": 0.}, "errors": object{"base": 0., "new": 1.},
+		}},
+		"no pair": {"a/0=1 b/0", "a/0 b/0=1", object{
+			"pairs": 0., "base": nil, "new": nil, "difference": nil,
+			"se": object{"paired": nil, "unpaired": nil}, "ci95": nil,
+			"p":          object{"mcnemar_exact": nil, "permutation": nil, "holm": nil},
+			"discordant": nil, "broke": list{}, "fixed": list{},
+			"missing": object{"base": 1., "new": 1.}, "errors": none,
+		}},
+		"no successes": {"a/0=0.5 b/0=1", "a/0=1 b/0=1", object{
+			"pairs": 2., "base": 0.75, "new": 1., "difference": 0.25,
+			"se": object{"paired": 0.25, "unpaired": 0.25}, "ci95": list{-2.926551, 3.426551},
+			"p":          object{"mcnemar_exact": nil, "permutation": 1., "holm": 1.},
+			"discordant": nil, "broke": list{}, "fixed": list{},
+			"missing": none, "errors": none,
+		}},
+		"all alike": {"a/0=1 b/0=1", "a/0=1 b/0=1", object{
+			"pairs": 2., "base": 1., "new": 1., "difference": 0.,
+			"se": object{"paired": 0., "unpaired": nil}, "ci95": list{0., 0.},
+			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
+			"discordant": object{"only_base": 0., "only_new": 0.}, "broke": list{}, "fixed": list{},
+			"missing": none, "errors": none,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			near(t, c.want, compared(t, c.base, c.now)["metrics"].(object)["score"].(object))
+		})
+	}
+}
+
+// set is a result of single runs, the scores of each case by metric.
+func set(t *testing.T, name string, scores map[string]map[string]float64) *evals.Result {
+	t.Helper()
+	r := &evals.Result{}
+	for c, by := range scores {
+		r.Rows = append(r.Rows, evals.Row{Case: c, File: name, Run: c, Scores: by})
+	}
+	whole, err := evals.Merge(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return whole
+}
+
+// With several metrics the probabilities are corrected for their number: the smallest,
+// two of 2⁶ signs, is tripled, and the next, 2·(1+6)/2⁶, is doubled. A metric without
+// one does not count.
+func TestCompareManyMetrics(t *testing.T) {
+	base, now := map[string]map[string]float64{}, map[string]map[string]float64{}
+	for i, c := range []string{"a", "b", "c", "d", "e", "f"} {
+		base[c] = map[string]float64{"better": 0, "mixed": 0, "same": 1, "old": 1}
+		now[c] = map[string]float64{"better": 1, "mixed": 2, "same": 1}
+		if i == 0 {
+			now[c]["mixed"] = -2
+		}
+	}
+	c, err := evals.Compare(set(t, "base", base), set(t, "new", now), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := object{}
+	for name, m := range c.Metrics {
+		got[name] = shape(t, m.P, nil)
+	}
+	near(t, object{
+		"better": object{"mcnemar_exact": 2. / 64, "permutation": 2. / 64, "holm": 6. / 64},
+		"mixed":  object{"mcnemar_exact": nil, "permutation": 14. / 64, "holm": 28. / 64},
+		"same":   object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
+		"old":    object{"mcnemar_exact": nil, "permutation": nil, "holm": nil},
+	}, got)
+}
+
+// What cannot be compared is an error, and what could not be read is told of both sets.
+func TestCompareErrors(t *testing.T) {
+	_, err := evals.Compare(score(t, file("f", runs("a/0=1 b/0=1"))), score(t, file("g", runs("c/0=1"))), 0)
+	fails(t, err, "none of 2 and 1 cases is in both sets: name the cases alike")
+	_, err = evals.Compare(score(t), score(t), 0)
+	fails(t, err, "none of 0 and 0 cases")
+
+	row := func(cluster string) *evals.Result {
+		return &evals.Result{Rows: []evals.Row{{Case: "a", Cluster: cluster, Scores: map[string]float64{"m": 1}}}}
+	}
+	_, err = evals.Compare(row("x"), row("y"), 0)
+	fails(t, err, `metric "m"`, `case "a"`, `"x"`, `"y"`)
+
+	const broken = "{\"messages\":[7]}\n"
+	c, err := evals.Compare(score(t, file("g", runs("a/0=1")+broken)), score(t, file("f", runs("a/0=1")+broken)), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []evals.Unreadable{{File: "f", Line: 2, Error: "messages[0]: expected an object"}, {File: "g", Line: 2, Error: "messages[0]: expected an object"}}
+	if diff := cmp.Diff(want, c.Unreadable); diff != "" {
+		t.Errorf("unreadable (-want +got):\n%s", diff)
+	}
+}

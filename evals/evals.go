@@ -1,0 +1,86 @@
+// Package evals scores recorded runs and says how well they did, how sure that is, and
+// what changed between two sets of them.
+//
+// A run becomes a [Row]: its case, its epoch and its scores by metric. Rows are what a
+// [Result] keeps and what its file holds; [Result.Figures] and [Compare] compute all
+// else of them in the end. So results of parts that are put together with [Merge] are,
+// byte for byte, the result of the whole, whatever the order of files and parts.
+//
+// Scoring needs no network and changes nothing. A score that is missing or could not
+// be made is counted and shown, and never taken for a number. The formulas are those of
+// package stats. Package evals leaves out where recordings lie, and every decision.
+package evals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Score is what a scorer says of a run by one metric.
+type Score struct {
+	Metric string
+	Value  float64 // 1 for a success and 0 for a failure where it is binary
+	// Err says why there is no Value. It counts as an error of the metric; a score
+	// that the run does not have is left out instead, and counts as missing.
+	Err error
+}
+
+// Scorer scores a run. It may be called by several goroutines at once, and returns the
+// same for the same run. It may neither change the run nor keep it.
+type Scorer interface {
+	Score(ctx context.Context, run *importer.Run) []Score
+}
+
+// ScorerFunc makes a function a Scorer.
+type ScorerFunc func(ctx context.Context, run *importer.Run) []Score
+
+// Score calls f.
+func (f ScorerFunc) Score(ctx context.Context, run *importer.Run) []Score { return f(ctx, run) }
+
+// Recorded is the scorer of the scores that the recording itself carries, such as the
+// reward of a benchmark.
+func Recorded(_ context.Context, run *importer.Run) []Score {
+	scores := make([]Score, len(run.Scores))
+	for i, s := range run.Scores {
+		scores[i] = Score{Metric: s.Name, Value: s.Value, Err: s.Err}
+	}
+	return scores
+}
+
+// Scoring is a scorer by its name, which tells all that its scores depend on: only
+// results of the same names are put together.
+type Scoring struct {
+	Name   string
+	Scorer Scorer
+}
+
+// scored takes the scores of a run into its row. A metric that is scored twice has an
+// error.
+func (r *Row) scored(scores []Score) {
+	for _, s := range scores {
+		_, twice := r.Scores[s.Metric]
+		switch {
+		case twice || r.Errors[s.Metric] != "":
+			delete(r.Scores, s.Metric)
+			r.fail(s.Metric, errors.New("the metric has two scores: give them names of their own"))
+		case s.Err != nil:
+			r.fail(s.Metric, s.Err)
+		case !(math.Abs(s.Value) <= stats.MaxValue):
+			r.fail(s.Metric, fmt.Errorf("the score %v is no number within ±%v", s.Value, stats.MaxValue))
+		default:
+			r.Scores[s.Metric] = s.Value
+		}
+	}
+}
+
+func (r *Row) fail(metric string, err error) {
+	if r.Errors == nil {
+		r.Errors = map[string]string{}
+	}
+	r.Errors[metric] = err.Error()
+}

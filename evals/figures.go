@@ -1,0 +1,131 @@
+package evals
+
+import (
+	"fmt"
+
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// level is that of all intervals.
+const level = 0.95
+
+// Figures are what a result comes to. Its JSON is what `looptape eval score --format
+// json` prints. A figure that the rows do not have, such as the error of a mean of one
+// run, is nil, which is null.
+type Figures struct {
+	Runs   int `json:"runs"`
+	Cases  int `json:"cases"`
+	Epochs int `json:"epochs"` // the most runs that a case has
+	// Metrics are those that a run has a score or an error of.
+	Metrics    map[string]Metric `json:"metrics"`
+	Unreadable []Unreadable      `json:"unreadable"`
+}
+
+// Metric is what the runs come to by one metric.
+type Metric struct {
+	N    int      `json:"n"` // runs that have a score
+	Mean *float64 `json:"mean"`
+	SE   Errors   `json:"se"`
+	CI95 Bounds   `json:"ci95"`
+	// PassHatK and PassAtK are pass^k and pass@k for k from 1 up to the fewest runs that
+	// any case has, of a metric whose scores are all 0 or 1; else nil.
+	PassHatK []float64 `json:"pass_hat_k"`
+	PassAtK  []float64 `json:"pass_at_k"`
+	Missing  int       `json:"missing"` // runs without a score
+	Errors   int       `json:"errors"`  // runs whose score could not be made
+}
+
+// Errors are the standard errors of a mean; see package stats.
+type Errors struct {
+	Naive      *float64 `json:"naive"`
+	ClusterCR0 *float64 `json:"cluster_cr0"`
+	Cluster    *float64 `json:"cluster"` // ClusterCR0 times √(C/(C−1))
+}
+
+// Bounds are intervals of a mean that hold it in 95 of 100 samples; see package stats.
+// Those named after Wilson are there where all scores are 0 or 1.
+type Bounds struct {
+	T             *Interval `json:"t"` // of the clustered error
+	Wilson        *Interval `json:"wilson,omitempty"`
+	ClusterWilson *Interval `json:"cluster_wilson,omitempty"`
+	Bootstrap     *Interval `json:"bootstrap"` // of clusters
+}
+
+// Interval is what a figure lies between.
+type Interval [2]float64
+
+// Figures computes the figures of a result. What is random starts from the seed; the
+// same result and seed give the same figures. The error is for a case that stands in
+// two clusters.
+func (r *Result) Figures(seed uint64) (*Figures, error) {
+	f := &Figures{Runs: len(r.Rows), Metrics: map[string]Metric{}, Unreadable: append([]Unreadable{}, r.Unreadable...)}
+	for _, runs := range r.cases() {
+		f.Cases++
+		f.Epochs = max(f.Epochs, len(runs))
+	}
+	for _, metric := range r.metrics() {
+		m, err := r.figure(metric, seed)
+		if err != nil {
+			return nil, fmt.Errorf("metric %q: %w", metric, err)
+		}
+		f.Metrics[metric] = m
+	}
+	return f, nil
+}
+
+// figure computes the figures of a metric.
+func (r *Result) figure(metric string, seed uint64) (Metric, error) {
+	rows, missing, failed := r.scores(metric)
+	m := Metric{N: len(rows), Missing: missing, Errors: failed}
+	if len(rows) == 0 {
+		return m, nil
+	}
+	s, err := stats.New(rows)
+	if err != nil {
+		return m, err
+	}
+	m.Mean = known(s.Mean(), nil)
+	m.SE = Errors{known(se(s.Naive())), known(se(s.ClusterCR0())), known(se(s.Cluster()))}
+	m.CI95 = Bounds{
+		T:             known(ends(t(s.Cluster()))),
+		Wilson:        known(ends(s.Wilson(level))),
+		ClusterWilson: known(ends(s.ClusterWilson(level))),
+		Bootstrap:     known(ends(s.Bootstrap(level, stats.Resampling{Seed: seed}))),
+	}
+	m.PassHatK = pass(s, s.PassHatK)
+	m.PassAtK = pass(s, s.PassAtK)
+	return m, nil
+}
+
+// known is a figure, or nil if the rows do not have it. Nothing else can be wrong with a
+// sample, so err is stats.ErrTooFew or stats.ErrNotBinary.
+func known[T any](figure T, err error) *T {
+	if err != nil {
+		return nil
+	}
+	return &figure
+}
+
+func se(e stats.Estimate, err error) (float64, error) { return e.SE, err }
+
+func ends(in stats.Interval, err error) (Interval, error) { return Interval{in.Low, in.High}, err }
+
+// t is the interval around an estimate.
+func t(e stats.Estimate, err error) (stats.Interval, error) {
+	if err != nil {
+		return stats.Interval{}, err
+	}
+	return e.T(level)
+}
+
+// pass is the mean of a pass figure for each k.
+func pass(s *stats.Sample, figure func(k int) (*stats.Sample, error)) (means []float64) {
+	for k := range s.FewestEpochs() {
+		each, err := figure(k + 1)
+		if err != nil {
+			return nil // it is about successes, and the scores are not
+		}
+		means = append(means, each.Mean())
+	}
+	return means
+}

@@ -1,0 +1,150 @@
+package evals_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/looptape/looptape/evals"
+)
+
+// shape is the JSON of figures, read without their types.
+func shape(t *testing.T, v any, err error) map[string]any {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+type (
+	object = map[string]any
+	list   = []any
+)
+
+// near compares figures to so many digits as are known of them.
+func near(t *testing.T, want, got object) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 5e-5)); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}
+
+// Two cases ran twice; a succeeded twice and b once, so the mean is 3/4. The squares of
+// the distances from it are 3/16 + 9/16 in all: the variance is a quarter, and so the
+// naive error ½/√4. The distances of a case add up to ½ and −½: CR0 is √½/4, and the
+// clustered error √2 times that. Half of what t with one degree of freedom exceeds is
+// 12.7062. Resamples of the two cases have the means ½, ¾ and 1. Wilson's interval of 3
+// in 4 is a textbook's, the other is that of 4·(3.1824/12.7062)² trials.
+func TestFiguresByHand(t *testing.T) {
+	f, err := score(t, file("f", runs("a/0=1 a/1=1 b/0=1 b/1=0"))).Figures(0)
+	near(t, object{
+		"runs": 4., "cases": 2., "epochs": 2., "unreadable": list{},
+		"metrics": object{"score": object{
+			"n": 4., "mean": 0.75, "missing": 0., "errors": 0.,
+			"se": object{"naive": 0.25, "cluster_cr0": 0.176777, "cluster": 0.25},
+			"ci95": object{
+				"t": list{-2.42655, 3.92655}, "bootstrap": list{0.5, 1.},
+				"wilson": list{0.300642, 0.954413}, "cluster_wilson": list{0.034628, 0.996030},
+			},
+			"pass_hat_k": list{0.75, 0.5}, "pass_at_k": list{0.75, 1.},
+		}},
+	}, shape(t, f, err))
+}
+
+// Figures that rows do not have are null, and keep their place.
+func TestFiguresThatAreNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		runs string
+		want object
+	}{
+		"one run": {"a/0=1", object{
+			"n": 1., "mean": 1., "missing": 0., "errors": 0.,
+			"se":         object{"naive": nil, "cluster_cr0": nil, "cluster": nil},
+			"ci95":       object{"t": nil, "bootstrap": nil, "wilson": list{0.206549, 1.}},
+			"pass_hat_k": list{1.}, "pass_at_k": list{1.},
+		}},
+		"one case": {"a/0=1 a/1=0", object{
+			"n": 2., "mean": 0.5, "missing": 0., "errors": 0.,
+			"se":         object{"naive": 0.5, "cluster_cr0": nil, "cluster": nil},
+			"ci95":       object{"t": nil, "bootstrap": nil, "wilson": list{0.094531, 0.905469}},
+			"pass_hat_k": list{0.5, 0.}, "pass_at_k": list{0.5, 1.},
+		}},
+		"neither 0 nor 1": {"a/0=1 b/0=3", object{
+			"n": 2., "mean": 2., "missing": 0., "errors": 0.,
+			"se":         object{"naive": 1., "cluster_cr0": 0.707107, "cluster": 1.},
+			"ci95":       object{"t": list{-10.7062, 14.7062}, "bootstrap": list{1., 3.}},
+			"pass_hat_k": nil, "pass_at_k": nil,
+		}},
+		"no value at all": {`a/0="high" b/0`, object{
+			"n": 0., "mean": nil, "missing": 1., "errors": 1.,
+			"se":         object{"naive": nil, "cluster_cr0": nil, "cluster": nil},
+			"ci95":       object{"t": nil, "bootstrap": nil},
+			"pass_hat_k": nil, "pass_at_k": nil,
+		}},
+		"some without a value": {`a/0=1 a/1=1 a/2="high" a/3 b/0=1 b/1=0 b/2`, object{
+			"n": 4., "mean": 0.75, "missing": 2., "errors": 1.,
+			"se":         object{"naive": 0.25, "cluster_cr0": 0.176777, "cluster": 0.25},
+			"ci95":       object{"t": list{-2.42655, 3.92655}, "bootstrap": list{0.5, 1.}, "wilson": list{0.300642, 0.954413}, "cluster_wilson": list{0.034628, 0.996030}},
+			"pass_hat_k": list{0.75, 0.5}, "pass_at_k": list{0.75, 1.},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := score(t, file("f", runs(c.runs))).Figures(0)
+			near(t, c.want, shape(t, f, err)["metrics"].(object)["score"].(object))
+		})
+	}
+	f, err := score(t).Figures(0)
+	near(t, object{"runs": 0., "cases": 0., "epochs": 0., "metrics": object{}, "unreadable": list{}}, shape(t, f, err))
+}
+
+// Cases of a cluster count as alike. One that is in two is an error.
+func TestFiguresOfClusters(t *testing.T) {
+	row := func(name, cluster string, epoch int, value float64) evals.Row {
+		return evals.Row{Case: name, Cluster: cluster, Epoch: epoch, File: "f", Scores: map[string]float64{"m": value}}
+	}
+	r, err := evals.Merge(&evals.Result{Rows: []evals.Row{row("a", "x", 0, 1), row("b", "x", 0, 1), row("c", "y", 0, 1), row("d", "y", 0, 0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := r.Figures(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, object{"naive": 0.25, "cluster_cr0": 0.176777, "cluster": 0.25}, shape(t, f.Metrics["m"].SE, nil))
+
+	r, err = evals.Merge(&evals.Result{Rows: []evals.Row{row("a", "x", 0, 1), row("a", "y", 1, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Figures(0)
+	fails(t, err, `metric "m"`, `case "a"`, `"x" and "y"`)
+}
+
+// Another seed draws others; the same draws the same.
+func TestSeed(t *testing.T) {
+	r := score(t, file("f", runs("a/0=0.1 b/0=0.75 c/0=0.3 d/0=0.9 e/0=0.45 f/0=0.2 g/0=0.6")))
+	drawn := func(seed uint64) evals.Interval {
+		f, err := r.Figures(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *f.Metrics["score"].CI95.Bootstrap
+	}
+	if a, b := drawn(0), drawn(0); a != b {
+		t.Errorf("the seed 0 gives %v and %v", a, b)
+	}
+	if a, b := drawn(0), drawn(1); a == b {
+		t.Errorf("the seeds 0 and 1 both give %v", a)
+	}
+}

@@ -1,0 +1,98 @@
+package evals_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/evals"
+)
+
+const partText = `{"format":"looptape-eval","version":1,"scorers":["recorded"],"runs":2,"unreadable":1}
+{"run":{"case":"a","epoch":0,"run":"run-1","file":"f","line":1,"scores":{"score":1}}}
+{"run":{"case":"b","epoch":2,"run":"run-2","file":"f","line":2,"scores":{},"errors":{"score":"it is neither a number nor true or false"}}}
+{"unreadable":{"file":"f","line":3,"error":"messages[0]: expected an object"}}
+`
+
+// The file is what it was, and reads back as it is, also through other tools.
+func TestPartFile(t *testing.T) {
+	text := written(t, score(t, file("f", runs(`a/0=1 b/2="<high>"`)+"{\"messages\":[7]}\n")))
+	if diff := cmp.Diff(partText, text); diff != "" {
+		t.Errorf("the file (-want +got):\n%s", diff)
+	}
+	for name, text := range map[string]string{
+		"as it is":           partText,
+		"without its end":    strings.TrimSuffix(partText, "\n"),
+		"with other space":   strings.ReplaceAll(partText, `":`, `": `),
+		"with a new member":  strings.ReplaceAll(partText, `"epoch"`, `"new":[1],"epoch"`),
+		"of an older writer": strings.ReplaceAll(partText, `"unreadable":1}`, `"unreadable":1,"more":{}}`),
+	} {
+		if diff := cmp.Diff(partText, written(t, score(t, file("part", text)))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A file that is not whole, or not right, is refused with the place.
+func TestPartBroken(t *testing.T) {
+	lines := strings.SplitAfter(partText, "\n")
+	for name, c := range map[string]struct {
+		text string
+		want string
+	}{
+		"nothing":               {"", "part:1: it is no result"},
+		"a recording":           {runs("a/0=1"), "part:1: it is no result of looptape eval score -o"},
+		"words":                 {"hello\n", "part:1: it is no result"},
+		"a newer version":       {strings.Replace(partText, `"version":1`, `"version":2`, 1), "part:1: version 2: this version of looptape reads 1"},
+		"no version":            {strings.Replace(partText, `"version":1`, `"version":0`, 1), "part:1: version 0"},
+		"a run is gone":         {lines[0] + lines[1] + lines[3], "part: it has 1 of 2 runs and 1 of 1 unreadable parts"},
+		"a run too many":        {lines[0] + lines[1] + lines[1] + lines[2] + lines[3], "part: it has 3 of 2 runs"},
+		"an error is gone":      {lines[0] + lines[1] + lines[2], "part: it has 2 of 2 runs and 0 of 1 unreadable parts"},
+		"a line is cut":         {partText[:len(lines[0])+20], "part:2: unexpected end of JSON input"},
+		"an empty line":         {lines[0] + "\n" + lines[1], "part:2: unexpected end"},
+		"another line":          {lines[0] + "{}\n", "part:2: it is neither a run nor an unreadable part"},
+		"a score beyond reason": {strings.Replace(partText, `"score":1`, `"score":1e101`, 1), `part:2: the score 1e+101 of "score" is no number within ±1e+100`},
+		"no epoch":              {strings.Replace(partText, `"epoch":0`, `"epoch":-1`, 1), "part:2: the run has neither an epoch nor a digest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := evals.ReadResult("part", strings.NewReader(c.text))
+			fails(t, err, c.want)
+		})
+	}
+	for i := range len(partText) - 1 {
+		if _, err := evals.ReadResult("part", strings.NewReader(partText[:i])); err == nil {
+			t.Errorf("cut after %d bytes: no error", i)
+		}
+	}
+	gone := errors.New("gone")
+	_, err := evals.ReadResult("part", iotest.ErrReader(gone))
+	if fails(t, err, "part:1: gone"); !errors.Is(err, gone) {
+		t.Errorf("%v is not the reader's error", err)
+	}
+}
+
+// A result that was read is written as the same bytes, if it reads at all.
+func FuzzReadResult(f *testing.F) {
+	f.Add(partText)
+	f.Add(strings.Replace(partText, `"epoch":0`, `"epoch":-1,"digest":"00"`, 1))
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := evals.ReadResult("part", strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		again := reread(t, r)
+		if diff := cmp.Diff(written(t, r), written(t, again)); diff != "" {
+			t.Errorf("written again (-first +second):\n%s", diff)
+		}
+		whole, err := evals.Merge(r)
+		if err != nil {
+			return
+		}
+		if _, err := whole.Figures(0); err != nil {
+			t.Log(err)
+		}
+	})
+}

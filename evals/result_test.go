@@ -1,0 +1,245 @@
+package evals_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// However runs are cut into parts, in whatever order these are put together, and
+// through a file or not: the result is the same bytes as that of all runs at once.
+func TestMergeIsTheWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		inputs := files(t)
+		whole := score(t, inputs...)
+		order := rapid.Permutation(inputs).Draw(t, "order")
+		var parts []*evals.Result
+		for len(order) > 0 {
+			n := rapid.IntRange(1, len(order)).Draw(t, "files of a part")
+			part := score(t, order[:n]...)
+			if rapid.Bool().Draw(t, "through a file") {
+				part = reread(t, part)
+			}
+			parts, order = append(parts, part), order[n:]
+		}
+		merged, err := evals.Merge(parts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(written(t, whole), written(t, merged)); diff != "" {
+			t.Fatalf("the merged result (-whole +merged):\n%s", diff)
+		}
+	})
+}
+
+// files draws some files of runs, a broken line here and there.
+func files(t *rapid.T) (inputs []evals.Input) {
+	line := rapid.SampledFrom([]string{"a=1:x", "a=0:x", "a=1", "b=0.5:y", "b:z", `c="high"`})
+	for i := range rapid.IntRange(1, 5).Draw(t, "files") {
+		words := rapid.SliceOfN(line, 1, 6).Draw(t, "runs")
+		for e := range rapid.IntRange(0, 2).Draw(t, "runs with an epoch") {
+			words = append(words, fmt.Sprintf("d/%d=1 a/%d=0", 10*i+e, 10*i+e))
+		}
+		words = append(words, fmt.Sprintf("own%d=1", i))
+		text := runs(strings.Join(words, " "))
+		if rapid.Bool().Draw(t, "with a broken line") {
+			text += "{\"messages\":[7]}\n"
+		}
+		inputs = append(inputs, file(fmt.Sprintf("%d.jsonl", i), text))
+	}
+	return inputs
+}
+
+func reread(t tb, r *evals.Result) *evals.Result {
+	t.Helper()
+	back, err := evals.ReadResult("part", strings.NewReader(written(t, r)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// A file that was renamed, or cut in two at any place, has the same epochs: they go by
+// the content.
+func TestEpochsGoByContent(t *testing.T) {
+	words := []string{"a=1:x", "a=0:y", "a=0.5:z", "a/1=0.25", "b=1"}
+	lines := func(words []string) string { return runs(strings.Join(words, " ")) }
+	figures := func(r *evals.Result) *evals.Figures {
+		f, err := r.Figures(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	want := figures(score(t, file("f", lines(words))))
+	if got := want.Epochs; got != 4 {
+		t.Errorf("%d epochs, want 4", got)
+	}
+	for i := range words[1:] {
+		cut := score(t, file("z", lines(words[:i+1])), file("y", lines(words[i+1:])))
+		if diff := cmp.Diff(want, figures(cut)); diff != "" {
+			t.Errorf("cut behind run %d (-whole +cut):\n%s", i+1, diff)
+		}
+	}
+}
+
+// A run that is given twice is never counted twice: the error names both places.
+func TestTwice(t *testing.T) {
+	part := func(name string, words string) evals.Input {
+		return file(name, written(t, score(t, file("f", runs(words)))))
+	}
+	for name, c := range map[string]struct {
+		inputs []evals.Input
+		want   []string
+	}{
+		"an epoch in two files": {
+			[]evals.Input{file("f", runs("a/0=1 b/1=1")), file("g", runs("b/0=0 b/1=1"))},
+			[]string{`two runs of case "b", epoch 1: f:2 (run-2) and g:2 (run-2); give each run once`},
+		},
+		"an epoch in one file": {
+			[]evals.Input{file("f", runs("a/0=1 a/0=0"))},
+			[]string{`two runs of case "a", epoch 0: f:1 (run-1) and f:2 (run-2)`},
+		},
+		"a file twice": {
+			[]evals.Input{file("f", runs("a=1 a=1")), file("f", runs("a=1 a=1"))},
+			[]string{"the same run twice: f:1 (run-1) and f:1 (run-1); give each run once"},
+		},
+		"a copy of a file": {
+			[]evals.Input{file("f", runs("a=1 b=1")), file("e", runs("b=1")), file("g", runs("b=1 a=1"))},
+			[]string{"g has the same runs as f, and they tell no epoch; give each file once"},
+		},
+		"parts that overlap": {
+			[]evals.Input{part("p", "a/0=1 b/0=0"), part("q", "c/0=1 b/0=0")},
+			[]string{`case "b", epoch 0: f:2 (run-2, in the part p) and f:2 (run-2, in the part q)`},
+		},
+		"a part and its file": {
+			[]evals.Input{file("f", runs("a=1")), part("p", "a=1")},
+			[]string{"the same run twice: f:1 (run-1) and f:1 (run-1, in the part p)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := evals.ScoreFiles(context.Background(), c.inputs, nil)
+			fails(t, err, c.want...)
+		})
+	}
+	// What only looks alike is no copy.
+	score(t, file("f", runs("a=1 b=1")), file("g", runs("a=1 b=1:more")), file("h", runs("a=1 b=1 c=1")), file("i", runs("d/0=1")), file("j", runs("d/1=1")))
+}
+
+// Results of different scorers have nothing to do with each other.
+func TestMergeOtherScorers(t *testing.T) {
+	_, err := evals.Merge(&evals.Result{Scorers: []string{"x"}}, &evals.Result{Scorers: []string{"x", "y"}})
+	fails(t, err, `of the scorers ["x"] and of ["x" "y"]`)
+}
+
+// The same comes out whoever scores first.
+func TestAtOnce(t *testing.T) {
+	var inputs []evals.Input
+	for i := range 40 {
+		inputs = append(inputs, file(fmt.Sprintf("%02d", i), runs(fmt.Sprintf("a=1:%d b/%d=0", i, i))+"7\n"))
+	}
+	want := written(t, score(t, inputs...))
+	for _, n := range []int{1, 2, 7} {
+		before := runtime.GOMAXPROCS(n)
+		slices.Reverse(inputs)
+		got := written(t, score(t, inputs...))
+		runtime.GOMAXPROCS(before)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("with %d at once (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+// Scoring ends when it is told to.
+func TestScoringStops(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := 0
+	scorer := evals.Scoring{Name: "stops", Scorer: evals.ScorerFunc(func(context.Context, *run) []evals.Score {
+		done++
+		stop()
+		return nil
+	})}
+	_, err := evals.ScoreFiles(ctx, []evals.Input{file("f", runs("a=1 b=1 c=1"))}, &evals.Options{Scorers: []evals.Scoring{scorer}})
+	fails(t, err, "scoring stopped: context canceled")
+	if done != 1 {
+		t.Errorf("%d runs were scored, want 1", done)
+	}
+}
+
+// What cannot be read is told, and the rest is scored.
+func TestUnreadable(t *testing.T) {
+	gone := errors.New("gone")
+	r := score(t,
+		file("f", runs("a=1")+"{\"messages\":[7]}\n"+runs("b=0")),
+		file("empty", ""), file("words", "hello"),
+		evals.Input{Name: "gone", Open: func() (io.ReadCloser, error) { return nil, gone }},
+		evals.Input{Name: "shut", Open: func() (io.ReadCloser, error) { return badClose{strings.NewReader(runs("c=0"))}, nil }},
+		file("part", `{"format":"looptape-eval","version":1,"runs":1}`+"\n"),
+		file("tape", `{"log":{"version":"1.2","creator":{"name":"x","version":"1"},"entries":[]}}`),
+	)
+	var got []string
+	for _, row := range r.Rows {
+		got = append(got, row.Case)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+	got = nil
+	for _, u := range r.Unreadable {
+		got = append(got, fmt.Sprintf("%s:%d: %.60s", u.File, u.Line, u.Error))
+	}
+	if diff := cmp.Diff([]string{
+		"empty:0: it is empty; what should have written it wrote nothing",
+		"f:2: messages[0]: expected an object",
+		"gone:0: gone",
+		"part:0: it has 0 of 1 runs and 0 of 0 unreadable parts: something wa",
+		"shut:0: shut",
+		"tape:0: it is a recording of HTTP, whose requests are no runs that w",
+		fmt.Sprintf("words:0: %.60s", importer.ErrFormat),
+	}, got); diff != "" {
+		t.Errorf("unreadable (-want +got):\n%s", diff)
+	}
+}
+
+// run is a recorded run.
+type run = importer.Run
+
+type badClose struct{ io.Reader }
+
+func (badClose) Close() error { return errors.New("shut") }
+
+// What nobody has named is passed over if it is no recording, but not if it is a broken
+// one.
+func TestPassedOver(t *testing.T) {
+	found := func(name, text string) evals.Input {
+		in := file(name, text)
+		in.Found = true
+		return in
+	}
+	inputs := []evals.Input{found("words", "hello"), found("f", runs("a=1")), found("broken", "[[7]]"), found("empty", ""), found("more", "words")}
+	var passed []string
+	r, err := evals.ScoreFiles(context.Background(), inputs, &evals.Options{Passed: func(name string) { passed = append(passed, name) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"words", "more"}, passed); diff != "" {
+		t.Errorf("passed over (-want +got):\n%s", diff)
+	}
+	if len(r.Rows) != 1 || len(r.Unreadable) != 2 {
+		t.Errorf("got %d runs and %v, want 1 and those of broken and empty", len(r.Rows), r.Unreadable)
+	}
+	if again := score(t, inputs...); written(t, r) != written(t, again) {
+		t.Error("what is passed over shows in the result")
+	}
+}

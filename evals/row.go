@@ -1,0 +1,176 @@
+package evals
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Row is what is kept of a run that was scored.
+type Row struct {
+	// Case names what the run was to do: what the recording says, or else the first
+	// words of the user, or else the run's name. Of words that are longer than a line
+	// the beginning is kept, and a digest.
+	Case string `json:"case"`
+
+	// Epoch tells the runs of a case apart, from 0. It is importer.NoEpoch where the
+	// recording does not say it. Such runs are numbered when figures are computed, by
+	// their content, with the numbers that the case has left.
+	Epoch int `json:"epoch"`
+
+	// Cluster names what cases have in common; empty where each case stands for itself.
+	Cluster string `json:"cluster,omitempty"`
+
+	// Run, File and Line say where the run stands.
+	Run  string `json:"run"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+
+	// Digest is that of the run's content, where Epoch is importer.NoEpoch.
+	Digest string `json:"digest,omitempty"`
+
+	// Scores are the values by metric. Errors says of others why there is none. A metric
+	// that is in neither is missing.
+	Scores map[string]float64 `json:"scores"`
+	Errors map[string]string  `json:"errors,omitempty"`
+
+	// Usage is what the run's model calls took, those of the runs that it started among
+	// them, and Latency how long it was, by its own clock; 0 where the recording does not
+	// tell.
+	Usage   llm.Usage     `json:"usage,omitzero"`
+	Latency time.Duration `json:"latency_ns,omitzero"`
+
+	part string // the file of the result that it was read from, if it was
+}
+
+// rowOf is the row of a run, without scores. It shares no memory with the run.
+func rowOf(file string, run *importer.Run) Row {
+	r := Row{
+		Case: strings.Clone(cmp.Or(run.Case, shortened(asked(run)), run.Name)), Epoch: run.Epoch,
+		Run: strings.Clone(run.Name), File: file, Line: run.Line,
+		Scores: map[string]float64{},
+		Usage:  usage(run.Events),
+	}
+	if r.Epoch == importer.NoEpoch {
+		r.Digest = digest(run)
+	}
+	if n := len(run.Events); n > 0 {
+		r.Latency = run.Events[n-1].At
+	}
+	return r
+}
+
+// asked is the text of the first message of the user.
+func asked(run *importer.Run) string {
+	messages := run.Messages
+	for _, ev := range run.Events {
+		if req, ok := ev.Body.(trace.ModelRequest); ok {
+			messages = req.New
+			break
+		}
+	}
+	for _, m := range messages {
+		if m.Role == llm.RoleUser {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+// shortened is a text, or if it is a long one, its beginning and its digest.
+func shortened(text string) string {
+	const most = 200 // bytes
+	if len(text) <= most {
+		return text
+	}
+	end := most - 1
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	h := sha256.New()
+	h.Write([]byte(text))
+	return text[:end] + "… " + sum(h)
+}
+
+// usage is what the model calls took.
+func usage(events []trace.Event) (u llm.Usage) {
+	for _, ev := range events {
+		switch body := ev.Body.(type) {
+		case trace.ModelTurn:
+			u = u.Add(body.Usage)
+		case trace.ModelError:
+			u = u.Add(body.Usage)
+		}
+	}
+	return u
+}
+
+// digest is that of all that the recording says of a run, but for its name and its
+// place.
+func digest(run *importer.Run) string {
+	h := sha256.New()
+	var buf []byte
+	for _, key := range slices.Sorted(maps.Keys(run.Meta)) {
+		h.Write(strconv.AppendQuote(buf[:0], key))
+		h.Write(run.Meta[key])
+	}
+	for _, m := range run.Messages {
+		buf = m.AppendJSON(buf[:0])
+		h.Write(buf)
+	}
+	for _, ev := range run.Events {
+		ev.Run = ""
+		buf = trace.AppendEvent(buf[:0], &ev)
+		h.Write(buf)
+	}
+	return sum(h)
+}
+
+// sum is what a digest is written as: half of it is more than enough to tell the runs
+// of a case apart.
+func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:16]) }
+
+// compare is the order of rows.
+func (r *Row) compare(o *Row) int {
+	return cmp.Or(
+		cmp.Compare(r.Case, o.Case), r.compareEpochs(o), cmp.Compare(r.Digest, o.Digest),
+		cmp.Compare(r.File, o.File), cmp.Compare(r.Line, o.Line), cmp.Compare(r.Run, o.Run),
+	)
+}
+
+// compareEpochs puts runs without an epoch last.
+func (r *Row) compareEpochs(o *Row) int {
+	if (r.Epoch < 0) != (o.Epoch < 0) {
+		return cmp.Compare(o.Epoch, r.Epoch)
+	}
+	return cmp.Compare(r.Epoch, o.Epoch)
+}
+
+// same reports whether two rows that follow each other are of the same run.
+func (r *Row) same(o *Row) bool {
+	if r.Case != o.Case || r.Epoch != o.Epoch {
+		return false
+	}
+	return r.Epoch >= 0 || r.File == o.File && r.Line == o.Line && r.Run == o.Run
+}
+
+// place says where the run stands.
+func (r *Row) place() string {
+	text := fmt.Sprintf("%s:%d (%s", r.File, r.Line, r.Run)
+	if r.part != "" {
+		text += ", in the part " + r.part
+	}
+	return text + ")"
+}

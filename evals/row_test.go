@@ -1,0 +1,151 @@
+package evals_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// The case is what the recording says; else what the user asked; else the run's name.
+func TestCase(t *testing.T) {
+	const user = `{"role":"system","content":"s"},{"role":"user","content":"Where is it?"},{"role":"user","content":"So?"}`
+	long := strings.Repeat("é", 150)
+	for name, c := range map[string]struct{ run, want string }{
+		"said":       {`{"id":"x","case":"a","messages":[` + user + `]}`, "a"},
+		"asked":      {`{"messages":[` + user + `]}`, "Where is it?"},
+		"named":      {`{"messages":[{"role":"assistant","content":"hi"}]}`, "run-1"},
+		"empty":      {`{"messages":[{"role":"user","content":""}]}`, "run-1"},
+		"as long as": {`{"messages":[{"role":"user","content":"` + long[:200] + `"}]}`, long[:200]},
+		"long":       {`{"messages":[{"role":"user","content":"` + long + `"}]}`, long[:198] + "… cb1fa3158102cb16edae890e78baadd9"},
+		"longer":     {`{"messages":[{"role":"user","content":"x` + long + `"}]}`, "x" + long[:198] + "… 4241c5082389ce56c367f4680aca9c25"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, score(t, file("f", c.run)).Rows[0].Case); diff != "" {
+				t.Errorf("case (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The digest tells runs apart that differ in anything but their place and their name.
+func TestDigest(t *testing.T) {
+	digests := map[string]string{}
+	for _, run := range []string{
+		`{"case":"a","messages":[]}`,
+		`{"case":"a","score":1,"messages":[]}`,
+		`{"case":"a","score":0,"messages":[]}`,
+		`{"case":"a","scor":"e0","messages":[]}`,
+		`{"case":"a","messages":[{"role":"user","content":"x"}]}`,
+		`{"case":"a","messages":[{"role":"assistant","content":"x"}]}`,
+		`{"case":"a","messages":[{"role":"user","content":"x"},{"role":"user","content":"x"}]}`,
+		traced(t, "a", trace.RunStart{}),
+		traced(t, "a", trace.RunStart{}, trace.ModelTurn{}),
+	} {
+		d := score(t, file("f", run)).Rows[0].Digest
+		if other, ok := digests[d]; ok {
+			t.Errorf("%s and %s have the same digest", run, other)
+		}
+		digests[d] = run
+		if again := score(t, file("g", "\n"+run)).Rows[0].Digest; again != d {
+			t.Errorf("%s: the digest is %s, and in another place %s", run, d, again)
+		}
+	}
+	if a, b := score(t, file("f", traced(t, "a", trace.RunStart{}))), score(t, file("f", traced(t, "b", trace.RunStart{}))); a.Rows[0].Digest != b.Rows[0].Digest {
+		t.Error("the name of the run is in the digest")
+	}
+	if d := score(t, file("f", runs("a/0=1"))).Rows[0].Digest; d != "" {
+		t.Errorf("a run with an epoch has the digest %s", d)
+	}
+}
+
+// traced is a trace of one run, an event a second.
+func traced(t testing.TB, run string, bodies ...trace.Body) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := trace.NewWriter(&b, trace.Header{})
+	for i, body := range bodies {
+		if err := w.Write(trace.Event{Seq: i, Run: run, At: time.Duration(i) * time.Second, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Of traces a row tells what was asked, what it took and how long. What the runs took
+// that a call started counts for the run that called.
+func TestTraceRows(t *testing.T) {
+	ask := func(text string) trace.ModelRequest {
+		return trace.ModelRequest{New: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: text}}}}}
+	}
+	turn := func(in int64) trace.ModelTurn { return trace.ModelTurn{Usage: llm.Usage{Input: in, Output: 1}} }
+	child := func(of string) trace.RunStart { return trace.RunStart{Parent: &trace.Parent{Run: of, Call: "c"}} }
+	r := score(t, file("f", traced(t, "grandchild", child("child"), ask("deep"), turn(1000), trace.RunEnd{})+
+		traced(t, "child", child("top"), ask("sub"), turn(100), trace.RunEnd{})+
+		traced(t, "top", trace.RunStart{}, ask("Hello"), trace.ModelError{Usage: llm.Usage{Input: 10}}, ask("again"), turn(1), trace.RunEnd{})+
+		traced(t, "other", trace.RunStart{}, ask("Hi"), turn(5))))
+	want := []evals.Row{
+		{Case: "Hello", Epoch: importer.NoEpoch, Run: "top", Scores: map[string]float64{}, Usage: llm.Usage{Input: 1111, Output: 3}, Latency: 5 * time.Second},
+		{Case: "Hi", Epoch: importer.NoEpoch, Run: "other", Scores: map[string]float64{}, Usage: llm.Usage{Input: 5, Output: 1}, Latency: 2 * time.Second},
+	}
+	if diff := cmp.Diff(want, r.Rows, cmpopts.IgnoreUnexported(evals.Row{}), cmpopts.IgnoreFields(evals.Row{}, "File", "Line", "Digest")); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+// A run of which a line is lost is not scored, and told; so is the line.
+func TestLostLine(t *testing.T) {
+	whole := traced(t, "a", trace.RunStart{}, trace.StepStart{}, trace.RunEnd{})
+	r := score(t, file("f", strings.Replace(whole, `{"seq":1`, `{"seq"-1`, 1)))
+	var got []string
+	for _, u := range r.Unreadable {
+		got = append(got, fmt.Sprintf("%d %s", u.Line, u.Error))
+	}
+	if diff := cmp.Diff([]string{`2 the run "a" may have lost an event; it is not scored`, "3 expected a colon after the member's name at seq (byte 7)"}, got); diff != "" || len(r.Rows) > 0 {
+		t.Errorf("%d rows, want none; unreadable (-want +got):\n%s", len(r.Rows), diff)
+	}
+}
+
+// What scorers say of a run is kept by metric; what is no number is an error.
+func TestScorers(t *testing.T) {
+	says := func(scores ...evals.Score) evals.Scorer {
+		return evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score { return scores })
+	}
+	r, err := evals.ScoreFiles(context.Background(), []evals.Input{file("f", runs("a/0=1"))}, &evals.Options{Scorers: []evals.Scoring{
+		{Name: "x", Scorer: says(evals.Score{Metric: "one", Value: 1}, evals.Score{Metric: "broken", Value: 1, Err: errors.New("no answer")})},
+		{Name: "y", Scorer: says(evals.Score{Metric: "nan", Value: math.NaN()}, evals.Score{Metric: "inf", Value: math.Inf(-1)}, evals.Score{Metric: "most", Value: 1e100})},
+		{Name: "z", Scorer: says(evals.Score{Metric: "twice", Value: 1}, evals.Score{Metric: "twice", Value: 1}, evals.Score{Metric: "twice", Value: 1})},
+		{Name: "w", Scorer: evals.ScorerFunc(evals.Recorded)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := evals.Row{
+		Scores: map[string]float64{"one": 1, "most": 1e100, "score": 1},
+		Errors: map[string]string{
+			"broken": "no answer", "nan": "the score NaN is no number within ±1e+100", "inf": "the score -Inf is no number within ±1e+100",
+			"twice": "the metric has two scores: give them names of their own",
+		},
+	}
+	if diff := cmp.Diff(want, evals.Row{Scores: r.Rows[0].Scores, Errors: r.Rows[0].Errors}, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
+		t.Errorf("scores (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"x", "y", "z", "w"}, r.Scorers); diff != "" {
+		t.Errorf("scorers (-want +got):\n%s", diff)
+	}
+}

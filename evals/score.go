@@ -1,0 +1,183 @@
+package evals
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Input is a file to score: a recording in any format of package importer, or the file
+// of a result, whose rows are taken as they are.
+type Input struct {
+	Name string // stands in rows and errors
+	// Open is called once, by any goroutine.
+	Open func() (io.ReadCloser, error)
+	// Found says that nobody has named the file, so that it is passed over if it is no
+	// recording.
+	Found bool
+}
+
+// Options of scoring; the zero value takes the scores that the recordings carry.
+type Options struct {
+	Scorers []Scoring // none: Recorded, as "recorded"
+	// Passed is called with the name of each input that is passed over, in order; nil
+	// does nothing.
+	Passed func(name string)
+}
+
+// ScoreFiles scores the runs of all inputs, several at once, one run of each in memory. What
+// cannot be read is in the result; the error is that of [Merge], or of a context that
+// has ended.
+//
+// Of a trace, runs that a call of another run started have no row: they are part of
+// that run. A run that cannot be read to its end has none either.
+func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	scorers := o.Scorers
+	if len(scorers) == 0 {
+		scorers = []Scoring{{"recorded", ScorerFunc(Recorded)}}
+	}
+	parts := make([]*part, len(inputs))
+	each(len(inputs), func(i int) {
+		parts[i] = newPart(scorers)
+		parts[i].input(ctx, &inputs[i])
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("scoring stopped: %w", err)
+	}
+	results := make([]*Result, len(parts))
+	for i, p := range parts {
+		if p.passed && o.Passed != nil {
+			o.Passed(inputs[i].Name)
+		}
+		results[i] = &p.Result
+	}
+	return Merge(results...)
+}
+
+// each calls do for all numbers below n, as many at once as there are processors.
+func each(n int, do func(i int)) {
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+}
+
+// part is the result of one input in the making.
+type part struct {
+	Result
+
+	by     []Scoring
+	passed bool
+	// spent is what the runs took that calls of others started, by the run that they are
+	// part of.
+	spent map[string]llm.Usage
+}
+
+func newPart(by []Scoring) *part {
+	p := &part{by: by, spent: map[string]llm.Usage{}}
+	for _, s := range by {
+		p.Scorers = append(p.Scorers, s.Name)
+	}
+	return p
+}
+
+func (p *part) unread(file string, err error) {
+	p.Unreadable = append(p.Unreadable, Unread(file, err))
+}
+
+// input scores what an input holds.
+func (p *part) input(ctx context.Context, in *Input) {
+	f, err := in.Open()
+	if err != nil {
+		p.unread(in.Name, err)
+		return
+	}
+	if err := p.file(ctx, in.Name, f); in.Found && errors.Is(err, importer.ErrFormat) {
+		p.passed = true
+	} else if err != nil {
+		p.unread(in.Name, err)
+	}
+	if err := f.Close(); err != nil {
+		p.unread(in.Name, err)
+	}
+}
+
+// file scores a recording, or takes the rows of a result.
+func (p *part) file(ctx context.Context, name string, f io.Reader) error {
+	buf := bufio.NewReader(f)
+	if head, _ := buf.Peek(headSize); isResult.Match(head) {
+		res, err := ReadResult(name, buf)
+		if err == nil {
+			p.Result = *res
+		}
+		return err
+	}
+	src, err := importer.Open(name, buf)
+	if err != nil {
+		return err
+	}
+	if src.Format.IsHTTP() {
+		return errors.New("it is a recording of HTTP, whose requests are no runs that were scored; give the runs, as traces or lists of messages")
+	}
+	for run, err := range src.Runs() {
+		switch {
+		case ctx.Err() != nil:
+			return nil // which ScoreFiles tells
+		case err != nil:
+			p.unread(name, err)
+		case run.Partial:
+			p.unread(name, &importer.Error{Line: run.Line, Err: fmt.Errorf("the run %q may have lost an event; it is not scored", run.Name)})
+		default:
+			p.run(ctx, name, &run)
+		}
+	}
+	return nil
+}
+
+// run scores a run.
+func (p *part) run(ctx context.Context, file string, run *importer.Run) {
+	row := rowOf(file, run)
+	row.Usage = row.Usage.Add(p.spent[run.Name])
+	delete(p.spent, row.Run)
+	if parent := startedBy(run); parent != "" {
+		p.spent[parent] = p.spent[parent].Add(row.Usage)
+		return
+	}
+	for _, s := range p.by {
+		row.scored(s.Scorer.Score(ctx, run))
+	}
+	p.Rows = append(p.Rows, row)
+}
+
+// startedBy is the run of which a call started this one, if one did.
+func startedBy(run *importer.Run) string {
+	if len(run.Events) == 0 {
+		return ""
+	}
+	start, ok := run.Events[0].Body.(trace.RunStart)
+	if !ok || start.Parent == nil {
+		return ""
+	}
+	return start.Parent.Run
+}
