@@ -2,6 +2,7 @@ package evals
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,29 +60,46 @@ func (r *Result) Write(w io.Writer) error {
 // isResult tells the file of a result by its beginning.
 var isResult = regexp.MustCompile(`^\s*\{\s*"format"\s*:\s*"` + Format + `"`)
 
-// headSize is how much of a file is looked at to tell what it is.
-const headSize = 256
+// begins reports whether a file, which may be compressed, is that of a result, by its
+// first bytes. What is wrong with another one its reader tells.
+func begins(head []byte) bool {
+	plain, err := importer.Plain(bytes.NewReader(head))
+	if err != nil {
+		return false
+	}
+	const enough = 256 // for the format, also where somebody has spaced it
+	text, _ := io.ReadAll(io.LimitReader(plain, enough))
+	return isResult.Match(text)
+}
 
-// ReadResult reads the file of a result. A file that is broken anywhere, or not there to
-// its end, is an *importer.Error with its name: of a part that is not whole no figure
-// would be right.
+// maxLine is how long a line of a file may be.
+const maxLine = 64 << 20
+
+// ReadResult reads the file of a result, which may be compressed. A file that is broken
+// anywhere, or not there to its end, is an *importer.Error with its name: of a part that
+// is not whole no figure would be right.
 func ReadResult(name string, r io.Reader) (*Result, error) {
-	in := bufio.NewReader(r)
+	plain, err := importer.Plain(r)
+	if err != nil {
+		return nil, &importer.Error{File: name, Err: err}
+	}
+	lines := bufio.NewScanner(plain)
+	lines.Buffer(nil, maxLine)
 	var head Header
 	res := &Result{}
-	for n := 1; ; n++ {
-		text, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(text) == 0 && n > 1 {
-			break
-		}
-		if err == nil || errors.Is(err, io.EOF) {
-			err = res.read(text, n, &head)
-		}
-		if err != nil {
+	n := 0
+	for lines.Scan() {
+		n++
+		if err := res.read(lines.Bytes(), n, &head); err != nil {
 			return nil, &importer.Error{File: name, Line: n, Err: err}
 		}
 	}
-	if len(res.Rows) != head.Runs || len(res.Unreadable) != head.Unreadable {
+	switch err := lines.Err(); {
+	case err != nil:
+		return nil, &importer.Error{File: name, Line: n + 1, Err: err}
+	case n == 0:
+		return nil, &importer.Error{File: name, Err: importer.ErrEmpty}
+	case len(res.Rows) != head.Runs || len(res.Unreadable) != head.Unreadable:
 		return nil, &importer.Error{File: name, Err: fmt.Errorf("it has %d of %d runs and %d of %d unreadable parts: something was lost or added; score the recordings again", len(res.Rows), head.Runs, len(res.Unreadable), head.Unreadable)}
 	}
 	for i := range res.Rows {

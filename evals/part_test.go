@@ -1,7 +1,12 @@
 package evals_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -36,6 +41,31 @@ func TestPartFile(t *testing.T) {
 	}
 }
 
+// A part may be compressed as a recording may, and stand in a file or come through a
+// pipe.
+func TestPartCompressed(t *testing.T) {
+	var b bytes.Buffer
+	zip := gzip.NewWriter(&b)
+	if _, err := zip.Write([]byte(partText)); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "part.gz")
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for way, in := range map[string]evals.Input{
+		"a file": {Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }},
+		"a pipe": file("part.gz", b.String()),
+	} {
+		if diff := cmp.Diff(partText, written(t, score(t, in))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", way, diff)
+		}
+	}
+}
+
 // A file that is not whole, or not right, is refused with the place.
 func TestPartBroken(t *testing.T) {
 	lines := strings.SplitAfter(partText, "\n")
@@ -43,7 +73,7 @@ func TestPartBroken(t *testing.T) {
 		text string
 		want string
 	}{
-		"nothing":               {"", "part:1: it is no result"},
+		"nothing":               {"", "part: it is empty"},
 		"a recording":           {runs("a/0=1"), "part:1: it is no result of looptape eval score -o"},
 		"words":                 {"hello\n", "part:1: it is no result"},
 		"a newer version":       {strings.Replace(partText, `"version":1`, `"version":2`, 1), "part:1: version 2: this version of looptape reads 1"},
@@ -53,6 +83,8 @@ func TestPartBroken(t *testing.T) {
 		"an error is gone":      {lines[0] + lines[1] + lines[2], "part: it has 2 of 2 runs and 0 of 1 unreadable parts"},
 		"a line is cut":         {partText[:len(lines[0])+20], "part:2: unexpected end of JSON input"},
 		"an empty line":         {lines[0] + "\n" + lines[1], "part:2: unexpected end"},
+		"a line without end":    {lines[0] + strings.Repeat(" ", 64<<20), "part:2: bufio.Scanner: token too long"},
+		"broken gzip":           {"\x1f\x8b7", "part: unexpected EOF"},
 		"another line":          {lines[0] + "{}\n", "part:2: it is neither a run nor an unreadable part"},
 		"a score beyond reason": {strings.Replace(partText, `"score":1`, `"score":1e101`, 1), `part:2: the score 1e+101 of "score" is no number within ±1e+100`},
 		"no epoch":              {strings.Replace(partText, `"epoch":0`, `"epoch":-1`, 1), "part:2: the run has neither an epoch nor a digest"},
@@ -69,7 +101,7 @@ func TestPartBroken(t *testing.T) {
 	}
 	gone := errors.New("gone")
 	_, err := evals.ReadResult("part", iotest.ErrReader(gone))
-	if fails(t, err, "part:1: gone"); !errors.Is(err, gone) {
+	if fails(t, err, "part: gone"); !errors.Is(err, gone) {
 		t.Errorf("%v is not the reader's error", err)
 	}
 }

@@ -125,15 +125,15 @@ func (p *part) input(ctx context.Context, in *Input) {
 
 // file scores a recording, or takes the rows of a result.
 func (p *part) file(ctx context.Context, name string, f io.Reader) error {
-	buf := bufio.NewReader(f)
-	if head, _ := buf.Peek(headSize); isResult.Match(head) {
-		res, err := ReadResult(name, buf)
+	head, f := peek(f)
+	if begins(head) {
+		res, err := ReadResult(name, f)
 		if err == nil {
 			p.Result = *res
 		}
 		return err
 	}
-	src, err := importer.Open(name, buf)
+	src, err := importer.Open(name, f)
 	if err != nil {
 		return err
 	}
@@ -153,6 +153,21 @@ func (p *part) file(ctx context.Context, name string, f io.Reader) error {
 		}
 	}
 	return nil
+}
+
+// peek returns the first bytes of a file, and what reads all of it: the file itself where
+// it can be read at any place, so that an importer can do so, too.
+func peek(f io.Reader) (head []byte, all io.Reader) {
+	const size = 4096
+	if file, ok := f.(io.ReaderAt); ok {
+		head = make([]byte, size)
+		if n, err := file.ReadAt(head, 0); err == nil || errors.Is(err, io.EOF) {
+			return head[:n], f
+		}
+	}
+	buf := bufio.NewReaderSize(f, size)
+	head, _ = buf.Peek(size)
+	return head, buf
 }
 
 // run scores a run.

@@ -31,6 +31,12 @@ var (
 // errHeld is the error for a value that is longer than maxHeld.
 var errHeld = fmt.Errorf("a value is longer than %d MiB when it is decompressed; decompress the file first if it is no bomb", maxHeld>>20)
 
+// Plain takes off the compression that Open takes off, told by the first bytes.
+func Plain(r io.Reader) (io.Reader, error) {
+	plain, _, err := decompressed(bufio.NewReader(r))
+	return plain, err
+}
+
 // decompressed takes off compression, told by the first bytes, and returns how much may
 // be held of what comes.
 func decompressed(br *bufio.Reader) (r io.Reader, most int, err error) {
