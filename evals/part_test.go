@@ -3,6 +3,7 @@ package evals_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -14,18 +15,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace/importer"
 )
 
 const partText = `{"format":"looptape-eval","version":1,"scorers":["recorded"],"runs":2,"unreadable":1}
 {"run":{"case":"a","epoch":0,"run":"run-1","file":"f","line":1,"scores":{"score":1}}}
-{"run":{"case":"b","epoch":2,"run":"run-2","file":"f","line":2,"scores":{},"errors":{"score":"it is neither a number nor true or false"}}}
+{"run":{"case":"b","epoch":2,"run":"run-2","file":"f","line":2,"scores":{},"errors":{"score":"no answer"}}}
 {"unreadable":{"file":"f","line":3,"error":"messages[0]: expected an object"}}
 `
 
 // The file is what it was, and reads back as it is, also through other tools.
 func TestPartFile(t *testing.T) {
-	text := written(t, score(t, file("f", runs(`a/0=1 b/2="<high>"`)+"{\"messages\":[7]}\n")))
-	if diff := cmp.Diff(partText, text); diff != "" {
+	r, err := evals.ScoreFiles(t.Context(), []evals.Input{file("f", runs(`a/0=1 b/2="<high>"`)+"{\"messages\":[7]}\n")}, &evals.Options{
+		Scorers: []evals.Scoring{{Name: "recorded", Scorer: evals.ScorerFunc(func(ctx context.Context, run *importer.Run) []evals.Score {
+			scores := evals.Recorded(ctx, run)
+			if scores[0].Err != nil {
+				scores[0].Err = errors.New("no answer")
+			}
+			return scores
+		})}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(partText, written(t, r)); diff != "" {
 		t.Errorf("the file (-want +got):\n%s", diff)
 	}
 	for name, text := range map[string]string{
