@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -85,9 +86,10 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 	if err != nil {
 		return Tool{}, fmt.Errorf("loop: the tool %q: %w", name, err)
 	}
+	fast := newDecoder(reflect.TypeFor[In]())
 	return RawTool(name, description, raw, func(ctx context.Context, call Call) (Output, error) {
-		var in In
-		if err := json.Unmarshal([]byte(call.Args), &in); err != nil {
+		in, err := decodeArgs[In](fast, call.Args)
+		if err != nil {
 			return Output{}, fmt.Errorf("reading the arguments: %w", err)
 		}
 		out, err := fn(&callContext{ctx, call}, in)
