@@ -21,6 +21,7 @@ func FuzzResponsesRequest(f *testing.F) {
 		`{"input":[` + rs1 + `,` + item1(whole) + `,` + rs2 + `,{"type":"message","role":"assistant","id":"msg_1","content":[{"type":"output_text","text":"a","annotations":[1]},{"type":"refusal","refusal":"b"}]},{"type":"function_call_output","call_id":"call_1","output":[{"type":"input_text","text":"x"}]}]}`,
 		`{"input":[{"type":"custom_tool_call","call_id":"c","name":"n","input":"x"},{"type":"custom_tool_call_output","call_id":"c","output":"y"},{"type":"web_search_call","id":"ws_1","action":{}},{"type":"item_reference","id":"x"}]}`,
 		`{"tools":[{"type":"function","name":"f","parameters":` + looseSchema + `},{"type":"web_search"}],"tool_choice":"required","parallel_tool_calls":false,"reasoning":{"effort":"low","summary":"auto"},"text":{"format":{"type":"json_schema","name":"x","schema":` + strictSchema + `}},"temperature":0.5,"max_output_tokens":5,"include":["x"]}`,
+		`{"input":[{"id":"rs","type":"reasoning","content":[{}]},{}]}`,
 	} {
 		f.Add([]byte(body))
 	}

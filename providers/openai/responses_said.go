@@ -144,11 +144,17 @@ func (w *inputWriter) reasoning(r *llm.Reasoning) {
 	w.next()
 	w.dst = append(w.dst, `{"type":"reasoning"`...)
 	w.itemID(r.Opaque, reasoningID)
+	last := []string{"summary", "content"} // in the order in which they are read
 	w.dst = responsesOwn.append(w.dst, r.Opaque, func(key string) bool {
-		return key == "type" || key == "id" || key == "status"
+		return key == "type" || key == "id" || key == "status" || slices.Contains(last, key)
 	})
-	if member(r.Opaque, "summary") == nil {
-		w.dst = append(w.dst, `,"summary":[]`...)
+	for _, key := range last {
+		switch raw := member(r.Opaque, key); {
+		case raw != nil:
+			w.dst = appendSound(w.dst, key, string(raw))
+		case key == "summary":
+			w.dst = append(w.dst, `,"summary":[]`...)
+		}
 	}
 	w.dst = append(w.dst, '}')
 }
