@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/looptape/looptape/llm"
@@ -28,6 +30,9 @@ type Input struct {
 // Options of scoring; the zero value takes the scores that the recordings carry.
 type Options struct {
 	Scorers []Scoring // none: Recorded, as "recorded"
+	// Rows tells that recordings are rows of any shape, and what is where in them; nil
+	// lets their content tell what they are.
+	Rows *importer.Mapping
 	// Passed is called with the name of each input that is passed over, in order; nil
 	// does nothing.
 	Passed func(name string)
@@ -49,7 +54,7 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	}
 	parts := make([]*part, len(inputs))
 	each(len(inputs), func(i int) {
-		parts[i] = newPart(scorers)
+		parts[i] = newPart(scorers, o.Rows)
 		parts[i].input(ctx, &inputs[i])
 	})
 	if err := ctx.Err(); err != nil {
@@ -88,18 +93,36 @@ type part struct {
 	Result
 
 	by     []Scoring
+	rows   *importer.Mapping
 	passed bool
 	// spent is what the runs took that calls of others started, by the run that they are
 	// part of.
 	spent map[string]llm.Usage
 }
 
-func newPart(by []Scoring) *part {
-	p := &part{by: by, spent: map[string]llm.Usage{}}
+func newPart(by []Scoring, rows *importer.Mapping) *part {
+	p := &part{by: by, rows: rows, spent: map[string]llm.Usage{}}
 	for _, s := range by {
 		p.Scorers = append(p.Scorers, s.Name)
 	}
+	if rows != nil {
+		p.Scorers = append(p.Scorers, mapped(rows))
+	}
 	return p
+}
+
+// mapped says what is where in rows, since scores depend on it.
+func mapped(m *importer.Mapping) string {
+	text := "rows"
+	for _, at := range [][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"prompt", m.Prompt}, {"want", m.Want}, {"answer", m.Answer}} {
+		if at[1] != "" {
+			text += " " + at[0] + "=" + at[1]
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Scores)) {
+		text += " score " + name + "=" + m.Scores[name]
+	}
+	return text
 }
 
 func (p *part) unread(file string, err error) {
@@ -133,7 +156,7 @@ func (p *part) file(ctx context.Context, name string, f io.Reader) error {
 		}
 		return err
 	}
-	src, err := importer.Open(name, f)
+	src, err := p.open(name, f)
 	if err != nil {
 		return err
 	}
@@ -153,6 +176,14 @@ func (p *part) file(ctx context.Context, name string, f io.Reader) error {
 		}
 	}
 	return nil
+}
+
+// open opens a recording.
+func (p *part) open(name string, f io.Reader) (*importer.Source, error) {
+	if p.rows != nil {
+		return importer.OpenRows(name, f, *p.rows)
+	}
+	return importer.Open(name, f)
 }
 
 // peek returns the first bytes of a file, and what reads all of it: the file itself where

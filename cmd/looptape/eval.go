@@ -38,6 +38,10 @@ that score -o wrote, or a folder, which is searched for both. What is no
 recording in a folder is passed over. Files are told apart by their content and
 may be compressed; - is standard input.`
 
+// rowFiles are rows, for their help.
+const rowFiles = `With --case, --epoch or --score the files are rows of any shape, in JSON Lines,
+an array or CSV. A JSON pointer tells what is where; a column of CSV is /NAME.`
+
 // evalStatus is the exit status of the commands, for their help.
 const evalStatus = `Exit status: 0; 1 if a score could not be made; else 2 if anything could not be
 read, or if no run has a score.`
@@ -47,8 +51,42 @@ func seedFlag(c *cobra.Command) *uint64 {
 	return c.Flags().Uint64("seed", 0, "where what is random starts: bootstrap intervals, and permutations of many cases")
 }
 
-// score scores the runs of files and folders.
-func (w *world) score(ctx context.Context, names []string) (*evals.Result, error) {
+// rowFlags are the flags that tell what is where in rows.
+type rowFlags struct {
+	caseAt, epoch string
+	scores        []string
+}
+
+// of gives a command the flags.
+func (r *rowFlags) of(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.caseAt, "case", "", "rows: the JSON `pointer` to the case, such as /question")
+	f.StringVar(&r.epoch, "epoch", "", "rows: the `pointer` to the epoch")
+	f.StringArrayVar(&r.scores, "score", nil, "rows: the `pointer` to a score, or NAME=pointer; may be repeated")
+}
+
+// mapping is what the flags and more pointers to scores tell; nil if nothing.
+func (r *rowFlags) mapping(more []string) (*importer.Mapping, error) {
+	scores := map[string]string{}
+	for _, text := range slices.Concat(r.scores, more) {
+		name, rest, ok := strings.Cut(text, "=/")
+		at := "/" + rest
+		if !ok {
+			name, at = "score", text
+		}
+		if scores[name] != "" {
+			return nil, fmt.Errorf("two scores are named %q, at %s and %s; give them names, as in NAME=/pointer", name, scores[name], at)
+		}
+		scores[name] = at
+	}
+	if r.caseAt == "" && r.epoch == "" && len(scores) == 0 {
+		return nil, nil
+	}
+	return &importer.Mapping{Case: r.caseAt, Epoch: r.epoch, Scores: scores}, nil
+}
+
+// score scores the runs of files and folders, which are rows if there is a mapping.
+func (w *world) score(ctx context.Context, names []string, rows *importer.Mapping) (*evals.Result, error) {
 	var inputs []evals.Input
 	for _, name := range names {
 		list, err := w.inputs(name)
@@ -57,7 +95,7 @@ func (w *world) score(ctx context.Context, names []string) (*evals.Result, error
 		}
 		inputs = append(inputs, list...)
 	}
-	return evals.ScoreFiles(ctx, inputs, &evals.Options{Passed: func(name string) {
+	return evals.ScoreFiles(ctx, inputs, &evals.Options{Rows: rows, Passed: func(name string) {
 		complain(w, fmt.Errorf("%s: passed over, since it is no recording of runs", name))
 	}})
 }

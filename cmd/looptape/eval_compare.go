@@ -26,25 +26,36 @@ A case that only one set has is listed, and counts for nothing.
 
 ` + evalFiles + `
 
+` + rowFiles + `
+With --base-score and --new-score two systems are compared that stand in the
+same rows.
+
 ` + evalStatus,
-		Example: "  looptape eval compare before/ after/",
+		Example: "  looptape eval compare before/ after/\n  looptape eval compare --base-score /old --new-score /new rows.csv rows.csv",
 		Args:    needArguments(2, "two sets of runs"),
 	}
 	format := formatFlag(c, "table", "json")
 	seed := seedFlag(c)
+	var flags rowFlags
+	flags.of(c)
+	var only [2][]string
+	c.Flags().StringArrayVar(&only[0], "base-score", nil, "as --score, the `pointer` in BASE alone")
+	c.Flags().StringArrayVar(&only[1], "new-score", nil, "as --score, the `pointer` in NEW alone")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := needFiles(c, args); err != nil {
 			return err
 		}
-		base, err := w.score(c.Context(), args[:1])
-		if err != nil {
-			return err
+		var sets [2]*evals.Result
+		for i, name := range args {
+			rows, err := flags.mapping(only[i])
+			if err != nil {
+				return err
+			}
+			if sets[i], err = w.score(c.Context(), []string{name}, rows); err != nil {
+				return err
+			}
 		}
-		now, err := w.score(c.Context(), args[1:])
-		if err != nil {
-			return err
-		}
-		return w.printComparison(base, now, *format, *seed)
+		return w.printComparison(sets[0], sets[1], *format, *seed)
 	}
 	return c
 }

@@ -33,15 +33,23 @@ the runs, a line each.
 come to the same as all their files at once: give them to score, or put them
 together with merge. Two runs of one case and epoch are an error.
 
+` + rowFiles + `
+
 ` + evalStatus,
-		Example: "  looptape eval score results.json\n  looptape eval score --format json runs/ | jq .metrics.reward.mean",
+		Example: "  looptape eval score results.json\n  looptape eval score --format json runs/ | jq .metrics.reward.mean\n  looptape eval score --case /question --score /graded/correct rows.jsonl",
 		Args:    needFiles,
 	}
 	format := formatFlag(c, "table", "json", "jsonl")
 	out := c.Flags().StringP("output", "o", "", "the `file` to write runs and scores to")
 	seed := seedFlag(c)
+	var flags rowFlags
+	flags.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := w.score(c.Context(), args)
+		rows, err := flags.mapping(nil)
+		if err != nil {
+			return err
+		}
+		r, err := w.score(c.Context(), args, rows)
 		if err != nil {
 			return err
 		}
@@ -87,7 +95,7 @@ func figuresStatus(f *evals.Figures) error {
 func (w *world) printFigures(f *evals.Figures) error {
 	tellUnreadable(w, f.Unreadable)
 	if f.Runs > 0 && len(f.Metrics) == 0 {
-		complain(w, errors.New("no run carries a score; looked for are a reward or a score beside the messages of a run"))
+		complain(w, errors.New("no run carries a score, such as a reward beside its messages; --score tells where else one is"))
 	}
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(f.Metrics)) {
@@ -108,10 +116,14 @@ func (w *world) printFigures(f *evals.Figures) error {
 // unlessZero is a number, or nothing.
 func unlessZero(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }
 
-// passFigures are pass figures for people, the first of many.
+// passFigures are pass figures for people, the first of many. The only one would be the
+// mean again.
 func passFigures(list []float64) string {
 	const most = 10
 	var words []string
+	if len(list) == 1 {
+		return ""
+	}
 	for i, x := range list {
 		if i == most {
 			words = append(words, "…")

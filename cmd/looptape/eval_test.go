@@ -60,6 +60,33 @@ func TestEvalTauAirline(t *testing.T) {
 	}
 }
 
+// Two systems that solved the same 1,319 problems, as others have compared them.
+func TestEvalGSM8K(t *testing.T) {
+	rows := sharedData(t, "gsm8k", "example_model_solutions.jsonl")
+	var c evals.Comparison
+	if err := json.Unmarshal([]byte(printed(t, "eval", "compare", "--format", "json", "--case", "/question",
+		"--base-score", "/175b_finetuning/is_correct", "--new-score", "/175b_verification/is_correct", rows, rows)), &c); err != nil {
+		t.Fatal(err)
+	}
+	m := c.Metrics["score"]
+	got := map[string]string{
+		"pairs":            fmt.Sprint(m.Pairs, len(c.OnlyBase), len(c.OnlyNew), m.Missing, m.Errors),
+		"base, new":        fmt.Sprintf("%.4f %.4f", *m.Base, *m.New),
+		"difference":       fmt.Sprintf("%.4f", *m.Difference),
+		"paired, unpaired": fmt.Sprintf("%.5f %.5f", *m.SE.Paired, *m.SE.Unpaired),
+		"discordant":       fmt.Sprint(*m.Discordant, len(m.Broke), len(m.Fixed)),
+	}
+	if diff := cmp.Diff(map[string]string{
+		"pairs":            "1319 0 0 {0 0} {0 0}",
+		"base, new":        "0.3472 0.5625",
+		"difference":       "0.2153",
+		"paired, unpaired": "0.01468 0.01894",
+		"discordant":       "{76 360} 76 360",
+	}, got); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}
+
 // Results that cannot be written are an error.
 func TestEvalOutputFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs.jsonl")
