@@ -168,7 +168,7 @@ func apart(files []*zip.File, size int64) error {
 
 // entries gives the samples of a ZIP, each a run.
 func (w *walker) entries() {
-	w.read, w.head = sample, map[string]json.RawMessage{}
+	w.head = map[string]json.RawMessage{}
 	for _, f := range w.zip.heads {
 		w.entry(f, func(text string) {
 			maps.Insert(w.head, membersOf(w.sound(text, 1, "")))

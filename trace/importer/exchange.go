@@ -24,9 +24,9 @@ func (f Format) IsHTTP() bool {
 	switch f {
 	case FormatCassette, FormatGoVCR1, FormatGoVCR2, FormatHAR, FormatVCRPy, FormatHTTPRR:
 		return true
-	case FormatTrace, FormatMessages, FormatMessageLines, FormatInspect, FormatTauBench, FormatRows:
+	default:
+		return false
 	}
-	return false
 }
 
 // Exchange is a request that went over HTTP, with its answer.

@@ -1,8 +1,8 @@
 // Package importer turns recordings into runs: looptape's own traces, OpenAI-style
-// message lists, logs of Inspect, tau-bench result files, rows of JSON or CSV with prompts
-// and answers, and recordings of HTTP (looptape's cassettes, those of go-vcr and vcrpy,
-// HAR files, httprr traces), plain or compressed with gzip or zstd, told apart by their
-// content and never by a name.
+// message lists, what tools for evals write (Inspect, tau-bench, ADK), rows of JSON or CSV
+// with prompts and answers, and recordings of HTTP (looptape's cassettes, those of go-vcr
+// and vcrpy, HAR files, httprr traces), plain or compressed with gzip or zstd, told apart
+// by their content and never by a name.
 //
 // It promises that a file is read one run at a time, however large it is (but for
 // recordings of HTTP, which are held whole), that nothing of a message is lost
@@ -49,6 +49,13 @@ const (
 	// FormatTauBench is results of tau-bench: objects with the messages as
 	// "traj", in an array or one a line.
 	FormatTauBench Format = "tau-bench"
+	// Formats of Google's Agent Development Kit. Each case of a set is a run: of one
+	// that was evaluated with what happened, of one that was not (an EvalSet, or a list
+	// of turns as there was first) with what the user says alone, and in both with what
+	// should come of it.
+	FormatADKSet     Format = "adk-set"
+	FormatADKResult  Format = "adk-result"
+	FormatADKSession Format = "adk-session"
 	// FormatRows is rows with what was asked, and what was or should be answered, under
 	// their usual names; or as OpenRows is told.
 	FormatRows Format = "rows"
@@ -63,7 +70,7 @@ const (
 )
 
 // ErrFormat says that a recording is in none of the formats above.
-var ErrFormat = errors.New("its format is not known; it is no trace, no list of messages, no log of Inspect, no result of tau-bench, no rows with prompt and answer or with expected answers, and no recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
+var ErrFormat = errors.New("its format is not known: it is no trace, no list of messages, nothing of Inspect, tau-bench or ADK, no rows with prompt and answer or with expected answers, and no recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
 
 // ErrEmpty says that a recording has nothing but space in it.
 var ErrEmpty = errors.New("it is empty; what should have written it wrote nothing")
@@ -198,7 +205,7 @@ func (s *Source) openWhole(at random, start int64) error {
 // or is the zero Run if there are none. Runs may be ranged over once.
 func (s *Source) Runs() iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		w := walker{Source: s, yield: yield, mem: jsonio.Arena{Piece: pieceSize / 4}, read: readList}
+		w := walker{Source: s, yield: yield, mem: jsonio.Arena{Piece: pieceSize / 4}, read: reader(s.Format)}
 		switch {
 		case s.Format == FormatTrace:
 			w.trace()
@@ -206,9 +213,8 @@ func (s *Source) Runs() iter.Seq2[Run, error] {
 			w.exchanges()
 		case s.zip != nil:
 			w.entries()
-		case s.Format == FormatInspect:
-			w.read = sample
-			w.nested("samples")
+		case s.shape.path != nil:
+			w.nested(s.shape.path...)
 		case s.Format == FormatRows:
 			w.table()
 		case s.Format == FormatMessageLines:
@@ -218,5 +224,21 @@ func (s *Source) Runs() iter.Seq2[Run, error] {
 		default:
 			w.document()
 		}
+	}
+}
+
+// reader returns what reads a run of a format whose runs are values of JSON.
+func reader(f Format) func(*jsonio.Dec, *Run) {
+	switch f {
+	case FormatInspect:
+		return sample
+	case FormatADKSet:
+		return evalCase
+	case FormatADKResult:
+		return caseResult
+	case FormatADKSession:
+		return session
+	default:
+		return readList
 	}
 }

@@ -356,7 +356,8 @@ func readAlike(t *testing.T, b []byte) {
 	if format != again || cmp.Diff(whole, pieces) != "" {
 		t.Errorf("%q: read byte by byte it is %s %q, whole %s %q", b, again, pieces, format, whole)
 	}
-	if len(whole) == 0 && format != importer.FormatTrace && format != importer.FormatInspect && format != importer.FormatRows && !format.IsHTTP() {
+	lists := format == importer.FormatMessages || format == importer.FormatMessageLines || format == importer.FormatTauBench
+	if len(whole) == 0 && lists {
 		t.Errorf("%q: neither a run nor an error", b)
 	}
 	src, err := importer.Open("file", bytes.NewReader(b))

@@ -12,8 +12,8 @@ import (
 // ready.
 type conversation struct {
 	minted int
-	// open are the calls of the old function_call form that no result has
-	// answered yet: such a call has no id, its result names the function.
+	// open are the calls without an id, as those of the old function_call form, that
+	// no result has answered yet: such a result names the function.
 	open []llm.ToolCall
 	// inspect says that the messages are spelled as Inspect does, and attached are the
 	// texts that they may refer to, by name.
@@ -164,9 +164,7 @@ func (c *conversation) parts(f fields) []llm.Part {
 		parts = append(parts, unknown("openai.message.audio", f.audio))
 	}
 	if f.function != nil {
-		c.minted++
-		f.function.ID, f.function.Minted = "function_call_"+strconv.Itoa(c.minted), true
-		c.open = append(c.open, *f.function)
+		c.mint(f.function)
 		parts = append(parts, *f.function)
 	}
 	return append(parts, f.calls...)
@@ -180,6 +178,25 @@ func empty(content []llm.Part) bool {
 	return ok && t.Text == "" && t.Opaque == nil
 }
 
+// mint gives an id to a call that has none.
+func (c *conversation) mint(call *llm.ToolCall) {
+	c.minted++
+	call.ID, call.Minted = "function_call_"+strconv.Itoa(c.minted), true
+	c.open = append(c.open, *call)
+}
+
+// answered returns the id of the first call of a function that was minted and has no
+// result yet; or another, if there is none.
+func (c *conversation) answered(name, otherwise string) string {
+	for i, call := range c.open {
+		if call.Name == name {
+			c.open = append(c.open[:i:i], c.open[i+1:]...)
+			return call.ID
+		}
+	}
+	return otherwise
+}
+
 // result makes a message of roles tool and function. The latter answers the
 // first open function_call of its name.
 func (c *conversation) result(f fields) llm.Message {
@@ -189,13 +206,7 @@ func (c *conversation) result(f fields) llm.Message {
 	}
 	if f.role == "function" {
 		f.rest.text("role", f.role)
-		for i, call := range c.open {
-			if call.Name == f.name {
-				r.ID = call.ID
-				c.open = append(c.open[:i:i], c.open[i+1:]...)
-				break
-			}
-		}
+		r.ID = c.answered(f.name, r.ID)
 	}
 	return llm.Message{Role: llm.RoleTool, Parts: append(c.room(1), r), Opaque: f.rest.json()}
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/looptape/looptape/llm"
@@ -127,6 +130,40 @@ func TestInspectLogs(t *testing.T) {
 				t.Errorf("%s: %s %+v, want %+v", file, src.Format, got, want)
 			}
 		}
+	}
+}
+
+func TestADKSets(t *testing.T) {
+	type figures struct{ Files, Cases, Turns, Calls int }
+	var got figures
+	err := filepath.WalkDir(filepath.Join(sharedDir(t), "data", "adk-eval"), func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".test.json") {
+			return err
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		src, err := importer.Open(file, bytes.NewReader(b))
+		if err != nil {
+			return err
+		}
+		got.Files++
+		for run, err := range src.Runs() {
+			if err != nil {
+				return err
+			}
+			got.Cases++
+			got.Turns += len(run.Messages)
+			got.Calls += len(run.Want.Calls)
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the data set adk-eval is not there: ", err)
+	}
+	if want := (figures{11, 11, 21, 18}); got != want || err != nil {
+		t.Errorf("got %+v, want %+v; error %v", got, want, err)
 	}
 }
 

@@ -16,8 +16,11 @@ type shape struct {
 	// lines says that each line is a value of its own, so that a broken one
 	// costs no more than itself.
 	lines bool
-	// nested says that an array at the top holds runs, not messages.
-	nested bool
+	// nested says that an array at the top holds runs, not messages, and whole that it is
+	// one run.
+	nested, whole bool
+	// path are the names of the members that lead to the array of runs; nil if none do.
+	path []string
 	// http says that it is a recording of HTTP, in a format that is told when it is
 	// read.
 	http bool
@@ -59,7 +62,7 @@ func sniff(head []byte) (s shape, ok bool) {
 	case opening == '{' && format == trace.Format:
 		s.format = FormatTrace
 	case opening == '{' && has("eval") && has("version", "status", "plan", "samples"):
-		s.format = FormatInspect
+		s.format, s.path = FormatInspect, []string{"samples"}
 	case has("messages"):
 		s.format, s.nested = FormatMessages, true
 	case has("role"):
@@ -71,10 +74,35 @@ func sniff(head []byte) (s shape, ok bool) {
 		s.format, s.nested = FormatTauBench, true
 	case has("log", "interactions"): // HAR, and vcrpy's JSON
 		return shape{http: true}, true
+	case s.adk(keys):
+	case opening == '[' && has("query") && has("reference", "expected_tool_use"):
+		s.format, s.whole = FormatADKSet, true
+	case opening == '[' && has("data") && has("initial_session"):
+		s.format, s.nested = FormatADKSet, true
 	case hasRows(keys):
 		s.format, s.nested = FormatRows, true
 	}
 	return s, s.format != ""
+}
+
+// adk tells the formats of ADK by the members of the object at the top.
+func (s *shape) adk(keys []string) bool {
+	for _, key := range keys {
+		switch snake(key) {
+		case "eval_cases":
+			s.format, s.path = FormatADKSet, []string{key}
+			return true
+		case "eval_case_results":
+			s.format, s.path = FormatADKResult, []string{key}
+			return true
+		case "app_name":
+			if slices.Contains(keys, "events") {
+				s.format, s.nested = FormatADKSession, true
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // rowsIn tells the shape of rows.

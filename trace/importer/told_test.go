@@ -38,6 +38,16 @@ func told(run importer.Run, err error) string {
 	if run.Answer != "" {
 		fmt.Fprintf(&b, " answer=%q", run.Answer)
 	}
+	if run.Want.Replies != nil {
+		fmt.Fprintf(&b, " replies=%q", run.Want.Replies)
+	}
+	if run.Want.Calls != nil {
+		b.WriteString(" calls=[")
+		for _, c := range run.Want.Calls {
+			fmt.Fprintf(&b, "%d:%s%s ", c.Turn, c.Name, c.Args)
+		}
+		b.WriteString("]")
+	}
 	for _, s := range run.Scores {
 		if s.Err != nil {
 			fmt.Fprintf(&b, " %s: %v", s.Name, s.Err)

@@ -77,7 +77,7 @@ func (w *walker) ended() {
 // can be read.
 func (w *walker) top(in *input) bool {
 	switch {
-	case in.next() != '[':
+	case in.next() != '[' || w.shape.whole:
 		if in.quick(w.quickRun) {
 			return true
 		}

@@ -11,7 +11,26 @@ type Want struct {
 	// Answers are the final texts of which any is right; none of them is empty. A value
 	// that is no text stands as its JSON.
 	Answers []string
+	// Replies are what should be answered to each message of the user, where the recording
+	// tells it turn by turn; "" where it tells nothing of one.
+	Replies []string
+	// Calls are the tool calls that should be made, in order: nil if nothing is said of
+	// calls, empty if there should be none.
+	Calls []Call
 }
+
+// Call is a tool call that should be made.
+type Call struct {
+	Name string
+	// Args is a JSON object; nil if nothing is said of arguments.
+	Args json.RawMessage
+	// Turn is the message of the user, counted from 0, in answer to which it should be
+	// made; NoTurn if that is not said.
+	Turn int
+}
+
+// NoTurn is the turn of a call of which it is not said.
+const NoTurn = -1
 
 // wanted reads what should be answered: one value, or a list of those of which any is
 // right.

@@ -1,0 +1,134 @@
+package importer_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+const (
+	userSays  = `"user_content":{"role":"user","parts":[{"text":"hi","function_call":null}]}`
+	agentSays = `"final_response":{"role":"model","parts":[{"text":"yo"}]}`
+)
+
+func TestADK(t *testing.T) {
+	for name, c := range map[string]struct {
+		in     string
+		format importer.Format
+		want   []string
+	}{
+		"a set": {
+			`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userSays + `,"intermediate_data":{"tool_uses":[{"id":null,"name":"f","args":{"x":1}},{"name":"g"}],"tool_responses":[]},` + agentSays + `},{` + userSays + `}]},
+{"eval_id":"b","conversation":[{` + userSays + `,"intermediate_data":{"tool_uses":[]},` + agentSays + `}]},
+{"eval_id":"c","conversation":null,"conversation_scenario":{}}]}`,
+			importer.FormatADKSet,
+			[]string{
+				`a case="a" epoch=-1 replies=["yo" ""] calls=[0:f{"x":1} 0:g ]`, `b case="b" epoch=-1 want=["yo"] replies=["yo"] calls=[]`, `c case="c" epoch=-1`,
+			},
+		},
+		"a set in camel case": {
+			`{"evalSetId":"s","evalCases":[{"evalId":"a","conversation":[{"userContent":{"parts":[{"text":"hi"}]},"finalResponse":{"role":"model","parts":[{"text":"yo"}]},` +
+				`"intermediateData":{"invocationEvents":[{"author":"x","content":{"role":"model","parts":[{"functionCall":{"id":"1","name":"f","args":{}}}]}},{"author":"x","content":{"role":"user","parts":[{"functionResponse":{"id":"1","name":"f"}}]}}]}}]}]}`,
+			importer.FormatADKSet,
+			[]string{`a case="a" epoch=-1 want=["yo"] replies=["yo"] calls=[0:f{} ]`},
+		},
+		"a set of agentevals": {
+			`{"eval_set_id":"s","eval_cases":[{"case_id":"a","conversation":[{` + userSays + `,"agent_content":{"role":"model","parts":[{"text":"yo"}]}},` +
+				`{` + userSays + `,"agent_content":{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]},"intermediate_data":{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]}}]}]}`,
+			importer.FormatADKSet,
+			[]string{`a case="a" epoch=-1 replies=["yo" ""] calls=[1:f{} ]`},
+		},
+		"a list of turns": {
+			`[{"query":"hi","expected_tool_use":[],"reference":"yo"},{"query":"go","expected_tool_use":[{"tool_name":"f","tool_input":{"x":1}}]}]`,
+			importer.FormatADKSet,
+			[]string{`run-1 case="" epoch=-1 replies=["yo" ""] calls=[1:f{"x":1} ]`},
+		},
+		"lists of turns": {
+			`[{"name":"a","data":[{"query":"hi","reference":"yo"}],"initial_session":{}}]`,
+			importer.FormatADKSet,
+			[]string{`a case="a" epoch=-1 want=["yo"] replies=["yo"]`},
+		},
+		"results": {
+			`{"eval_set_result_id":"r","eval_case_results":[{"eval_id":"a","final_eval_status":1,"overall_eval_metric_results":[{"metric_name":"m","score":0.5},{"metric_name":"n","score":null}],` +
+				`"eval_metric_result_per_invocation":[{"actual_invocation":{` + userSays + `,` + agentSays + `},"expected_invocation":{` + userSays + `,"final_response":{"role":"model","parts":[{"text":"oy"}]}}}]},` + "\n{",
+			importer.FormatADKResult,
+			[]string{`a case="a" epoch=-1 want=["oy"] answer="yo" replies=["oy"] m=0.5`, "! file:2: eval_case_results[1]: the file ends within a value"},
+		},
+		"a session": {
+			`{"id":"s1","appName":"a","userId":"u","state":{},"events":[]}`,
+			importer.FormatADKSession,
+			[]string{`s1 case="" epoch=-1`},
+		},
+		"a broken case": {
+			`{"eval_set_id":"s","eval_cases":[7,` + "\n" + `{"eval_id":"a","conversation":[{"user_content":}]}]}`,
+			importer.FormatADKSet,
+			[]string{"! file:1: eval_cases[0]: expected an object", "! file:2: eval_cases[1].conversation[0].user_content: expected a value"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src, err := importer.Open("file", strings.NewReader(c.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format != c.format {
+				t.Errorf("format %s, runs (-want +got):\n%s", src.Format, diff)
+			}
+		})
+	}
+	for _, in := range []string{`{"app_name":"a","x":[]}`, `{"events":[]}`, `[{"query":"hi"}]`, `[{"data":[]}]`} {
+		if src, err := importer.Open("file", strings.NewReader(in)); err == nil {
+			t.Errorf("%s is taken for %s", in, src.Format)
+		}
+	}
+}
+
+// A session has contents of all kinds, in the spellings of both.
+func TestADKMessages(t *testing.T) {
+	in := `{"id":"s","app_name":"a","events":[
+{"author":"user","content":{"role":"user","parts":[{"text":"look","thought":null},{"inline_data":{"mime_type":"image/png","data":"_-8="}},{"file_data":{"file_uri":"gs://x","mime_type":"a/b"}},{"inline_data":{"data":"?"}}]}},
+{"author":"a","partial":true,"content":{"role":"model","parts":[{"text":"no"}]}},
+{"author":"a","content":{"role":"model","parts":[{"text":"hm","thought":true,"thought_signature":"s"},{"text":"so"},{"functionCall":{"name":"f","args":{"x": 1}}},{"function_call":{"id":"c2","name":"f","args":{}}},{"function_call":{"name":"g"}}]}},
+{"author":"a","content":{"role":"user","parts":[{"function_response":{"name":"g","response":{"r":1}}},{"functionResponse":{"id":"c2","name":"f","response":{}}},{"function_response":{"name":"f"}},{"function_response":{"name":"f"}},{"text":"and"}]}},
+{"author":"a","content":{"role":"model","parts":[{"executable_code":{"code":"1"}},{"text":7},{"video_metadata":{}},{"text":null}]}},
+{"author":"a","content":null},
+{"author":"a","error_code":"x"}]}`
+	want := []string{
+		`{"role":"user","parts":[{"type":"text","text":"look"},{"type":"media","media_type":"image/png","data":"/+8="},{"type":"media","media_type":"a/b","url":"gs://x"},{"type":"gemini.inline_data","value":{"data":"?"}}]}`,
+		`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"thought_signature":"s"}},{"type":"text","text":"so"},{"type":"tool_call","id":"function_call_1","name":"f","args":"{\"x\": 1}","minted":true},{"type":"tool_call","id":"c2","name":"f","args":"{}"},{"type":"tool_call","id":"function_call_2","name":"g","args":"","minted":true}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","id":"function_call_2","name":"g","content":[{"type":"text","text":"{\"r\":1}"}]},{"type":"tool_result","id":"c2","name":"f","content":[{"type":"text","text":"{}"}]},{"type":"tool_result","id":"function_call_1","name":"f","content":[]},{"type":"tool_result","id":"","name":"f","content":[]}]}`,
+		`{"role":"user","parts":[{"type":"text","text":"and"}]}`,
+		`{"role":"assistant","parts":[{"type":"gemini.executable_code","value":{"executable_code":{"code":"1"}}},{"type":"gemini.text","value":{"text":7}},{"type":"gemini.","value":{"video_metadata":{}}}]}`,
+	}
+	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+// What is said of a result's calls is part of its messages.
+func TestADKResultMessages(t *testing.T) {
+	in := `{"evalSetResultId":"r","evalCaseResults":[{"evalId":"a","evalMetricResultPerInvocation":[{"actualInvocation":{` + userSays + `,"intermediateData":{"toolUses":[{"name":"f","args":{}}],"toolResponses":[{"name":"f","response":{}}]},` + agentSays + `}}]}]}`
+	want := []string{
+		`{"role":"user","parts":[{"type":"text","text":"hi"}]}`,
+		`{"role":"assistant","parts":[{"type":"tool_call","id":"function_call_1","name":"f","args":"{}","minted":true}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","id":"function_call_1","name":"f","content":[{"type":"text","text":"{}"}]}]}`,
+		`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
+	}
+	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func FuzzADK(f *testing.F) {
+	for _, seed := range []string{
+		`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userSays + `,"intermediate_data":{"tool_uses":[{"name":"f","args":{"x":1}}]},` + agentSays + `}]}]}`,
+		`{"id":"s1","appName":"a","events":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f"}},{"inlineData":{"data":"AA=="}}]}},{"content":{"parts":[{"functionResponse":{"name":"f","response":{}}}]}}]}`,
+		`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"}]`,
+		`{"evalCaseResults":[{"evalId":"a","overallEvalMetricResults":[{"metricName":"m","score":1}],"evalMetricResultPerInvocation":[{"actualInvocation":{` + userSays + `}}]}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(readAlike)
+}
