@@ -87,43 +87,54 @@ func (r *rowFlags) mapping(more []string) (*importer.Mapping, error) {
 
 // score scores the runs of files and folders, which are rows if there is a mapping.
 func (w *world) score(ctx context.Context, names []string, rows *importer.Mapping) (*evals.Result, error) {
-	var inputs []evals.Input
+	in := gatherer{meter: meter{w: w, start: w.now()}}
 	for _, name := range names {
-		list, err := w.inputs(name)
-		if err != nil {
+		if err := in.gather(name); err != nil {
 			return nil, err
 		}
-		inputs = append(inputs, list...)
 	}
-	return evals.ScoreFiles(ctx, inputs, &evals.Options{Rows: rows, Passed: func(name string) {
+	in.meter.name = count(len(in.list), "file")
+	return evals.ScoreFiles(ctx, in.list, &evals.Options{Rows: rows, Passed: func(name string) {
 		complain(w, fmt.Errorf("%s: passed over, since it is no recording of runs", name))
 	}})
 }
 
-// inputs are a file, or the files in a folder but for hidden ones.
-func (w *world) inputs(name string) (list []evals.Input, err error) {
-	open := func(path string) func() (io.ReadCloser, error) {
-		return func() (io.ReadCloser, error) { return w.openFile(path) }
-	}
+// gatherer gathers the files to score.
+type gatherer struct {
+	meter meter
+	list  []evals.Input
+}
+
+// gather takes a file, or the files in a folder but for hidden ones.
+func (g *gatherer) gather(name string) error {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return []evals.Input{{Name: name, Open: open(name)}}, nil //nolint:nilerr // reading it tells
+		g.add(name, false)
+		return nil //nolint:nilerr // reading it tells
 	}
-	err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
-		hidden := strings.HasPrefix(e.Name(), ".") && path != name
+	before := len(g.list)
+	err := fs.WalkDir(os.DirFS(name), ".", func(path string, e fs.DirEntry, err error) error {
+		hidden := path != "." && strings.HasPrefix(e.Name(), ".")
 		switch {
 		case err != nil:
 			return err
 		case hidden && e.IsDir():
 			return fs.SkipDir
 		case !hidden && !e.IsDir():
-			list = append(list, evals.Input{Name: path, Open: open(path), Found: true})
+			g.add(filepath.Join(name, path), true)
 		}
 		return nil
 	})
-	if err == nil && list == nil {
+	if err == nil && len(g.list) == before {
 		err = fmt.Errorf("%s: there is no file in this folder", name)
 	}
-	return list, err
+	return err
+}
+
+func (g *gatherer) add(name string, found bool) {
+	if info, err := os.Stat(name); err == nil {
+		g.meter.size += info.Size()
+	}
+	g.list = append(g.list, evals.Input{Name: name, Found: found, Open: func() (io.ReadCloser, error) { return g.meter.open(name) }})
 }
 
 // writeResult writes the file of a result.

@@ -6,13 +6,51 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 )
 
 // openFile opens a file, or standard input for "-", and shows its progress.
 func (w *world) openFile(name string) (io.ReadCloser, error) {
+	m := &meter{w: w, name: name, start: w.now()}
+	if info, err := os.Stat(name); err == nil {
+		m.size = info.Size()
+	}
+	return m.open(name)
+}
+
+// closeAfter closes f and returns the error that came first.
+func closeAfter(f io.Closer, err error) error {
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// meter shows on a terminal how much of one or more files has been read, once that takes
+// longer than a second. It is for any goroutines.
+type meter struct {
+	w     *world
+	name  string // of what is read
+	size  int64  // of all of it
+	start time.Time
+
+	mu    sync.Mutex
+	files int // that are open
+	done  int64
+	shown time.Time
+}
+
+const (
+	progressAfter = time.Second
+	progressEvery = 100 * time.Millisecond
+	barWidth      = 30
+)
+
+// open opens one of the files, or standard input for "-".
+func (m *meter) open(name string) (io.ReadCloser, error) {
 	if name == "-" {
-		return io.NopCloser(w.in), nil
+		return io.NopCloser(m.w.in), nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -25,51 +63,51 @@ func (w *world) openFile(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, closeAfter(f, err)
 	}
-	if !w.errTerm {
+	if !m.w.errTerm {
 		return f, nil
 	}
-	return &progress{File: f, w: w, size: info.Size(), start: w.now()}, nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files++
+	return &progress{f, m}, nil
 }
 
-// closeAfter closes f and returns the error that came first.
-func closeAfter(f io.Closer, err error) error {
-	if cerr := f.Close(); err == nil {
-		err = cerr
+// add notes that so many bytes were read.
+func (m *meter) add(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done += int64(n)
+	if now := m.w.now(); now.Sub(m.start) >= progressAfter && now.Sub(m.shown) >= progressEvery {
+		m.shown = now
+		_, _ = io.WriteString(m.w.err, "\r"+bar(m.done, m.size)+" "+m.name+"\x1b[K")
 	}
-	return err
 }
 
-// progress shows on a terminal how much of a file has been read, once that
-// takes longer than a second.
+// close clears the bar away when no file is open any more.
+func (m *meter) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.files--; m.files == 0 && !m.shown.IsZero() {
+		m.shown = time.Time{}
+		_, _ = io.WriteString(m.w.err, "\r\x1b[K")
+	}
+}
+
+// progress is a file whose progress is shown.
 type progress struct {
 	*os.File
-	w          *world
-	size, done int64
-	start      time.Time
-	shown      time.Time
+	meter *meter
 }
-
-const (
-	progressAfter = time.Second
-	progressEvery = 100 * time.Millisecond
-	barWidth      = 30
-)
 
 func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.File.Read(b)
-	p.done += int64(n)
-	if now := p.w.now(); now.Sub(p.start) >= progressAfter && now.Sub(p.shown) >= progressEvery {
-		p.shown = now
-		_, _ = io.WriteString(p.w.err, "\r"+bar(p.done, p.size)+" "+p.Name()+"\x1b[K")
-	}
+	p.meter.add(n)
 	return n, err
 }
 
-// Close clears the bar away.
+// Close also clears the bar away.
 func (p *progress) Close() error {
-	if !p.shown.IsZero() {
-		_, _ = io.WriteString(p.w.err, "\r\x1b[K")
-	}
+	p.meter.close()
 	return p.File.Close()
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,6 +177,45 @@ func TestProgress(t *testing.T) {
 	}
 	want := "\r[############..................]  40 % " + file + "\x1b[K" +
 		"\r[########################......]  80 % " + file + "\x1b[K" + "\r\x1b[K"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("standard error (-want +got):\n%s", diff)
+	}
+}
+
+// Files that are read at once have one bar, which goes away with the last of them.
+func TestProgressOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("0123456789"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, _, out := atTerminal(nil)
+	now := time.Unix(0, 0)
+	w.now = func() time.Time { return now }
+	g := gatherer{meter: meter{w: w, name: "2 files", start: now}}
+	if err := g.gather(dir); err != nil {
+		t.Fatal(err)
+	}
+	var files []io.ReadCloser
+	for _, in := range g.list {
+		f, err := in.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+		now = now.Add(time.Second)
+		if _, err := f.Read(make([]byte, 5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range files {
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "\r[########......................]  25 % 2 files\x1b[K" +
+		"\r[###############...............]  50 % 2 files\x1b[K" + "\r\x1b[K"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("standard error (-want +got):\n%s", diff)
 	}
