@@ -63,9 +63,10 @@ type Scoring struct {
 // error.
 func (r *Row) scored(scores []Score) {
 	for _, s := range scores {
-		_, twice := r.Scores[s.Metric]
+		_, scored := r.Scores[s.Metric]
+		_, failed := r.Errors[s.Metric]
 		switch {
-		case twice || r.Errors[s.Metric] != "":
+		case scored || failed:
 			delete(r.Scores, s.Metric)
 			r.fail(s.Metric, errors.New("the metric has two scores: give them names of their own"))
 		case s.Err != nil:

@@ -78,7 +78,7 @@ func twice(rows []Row) error {
 		switch {
 		case !a.same(b):
 		case a.Epoch >= 0:
-			return fmt.Errorf("two runs of case %q, epoch %d: %s and %s; give each run once, and number those of a case", a.Case, a.Epoch, a.place(), b.place())
+			return fmt.Errorf("two runs of case %q, epoch %d: %s and %s; give each run once, number those of a case, and score different benchmarks one by one", a.Case, a.Epoch, a.place(), b.place())
 		default:
 			return fmt.Errorf("the same run twice: %s and %s; give each run once", a.place(), b.place())
 		}

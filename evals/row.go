@@ -59,7 +59,7 @@ type Row struct {
 func rowOf(file string, run *importer.Run) Row {
 	r := Row{
 		Case: strings.Clone(cmp.Or(run.Case, shortened(asked(run)), run.Name)), Epoch: run.Epoch,
-		Run: strings.Clone(run.Name), File: file, Line: run.Line,
+		Cluster: strings.Clone(run.Cluster), Run: strings.Clone(run.Name), File: file, Line: run.Line,
 		Scores: map[string]float64{},
 		Usage:  usage(run.Events),
 	}

@@ -114,7 +114,7 @@ func newPart(by []Scoring, rows *importer.Mapping) *part {
 // mapped says what is where in rows, since scores depend on it.
 func mapped(m *importer.Mapping) string {
 	text := "rows"
-	for _, at := range [][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"prompt", m.Prompt}, {"want", m.Want}, {"answer", m.Answer}} {
+	for _, at := range [][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster}, {"prompt", m.Prompt}, {"want", m.Want}, {"answer", m.Answer}} {
 		if at[1] != "" {
 			text += " " + at[0] + "=" + at[1]
 		}

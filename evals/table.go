@@ -38,11 +38,12 @@ func (r *Result) metrics() []string {
 func (r *Result) scores(metric string) (rows []stats.Row, missing, failed int) {
 	for _, runs := range r.cases() {
 		for i, epoch := range epochs(runs) {
-			value, ok := runs[i].Scores[metric]
+			value, scored := runs[i].Scores[metric]
+			_, wrong := runs[i].Errors[metric]
 			switch {
-			case ok:
+			case scored:
 				rows = append(rows, stats.Row{Case: runs[i].Case, Epoch: epoch, Cluster: runs[i].Cluster, Value: value})
-			case runs[i].Errors[metric] != "":
+			case wrong:
 				failed++
 			default:
 				missing++

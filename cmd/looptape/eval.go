@@ -39,8 +39,9 @@ recording in a folder is passed over. Files are told apart by their content and
 may be compressed; - is standard input.`
 
 // rowFiles are rows, for their help.
-const rowFiles = `With --case, --epoch or --score the files are rows of any shape, in JSON Lines,
-an array or CSV. A JSON pointer tells what is where; a column of CSV is /NAME.`
+const rowFiles = `With --case, --epoch, --cluster or --score the files are rows of any shape, in
+JSON Lines, an array or CSV. A JSON pointer tells what is where; a column of CSV
+is /NAME.`
 
 // evalStatus is the exit status of the commands, for their help.
 const evalStatus = `Exit status: 0; 1 if a score could not be made; else 2 if anything could not be
@@ -53,15 +54,16 @@ func seedFlag(c *cobra.Command) *uint64 {
 
 // rowFlags are the flags that tell what is where in rows.
 type rowFlags struct {
-	caseAt, epoch string
-	scores        []string
+	at     importer.Mapping
+	scores []string
 }
 
 // of gives a command the flags.
 func (r *rowFlags) of(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.caseAt, "case", "", "rows: the JSON `pointer` to the case, such as /question")
-	f.StringVar(&r.epoch, "epoch", "", "rows: the `pointer` to the epoch")
+	f.StringVar(&r.at.Case, "case", "", "rows: the JSON `pointer` to the case, such as /question")
+	f.StringVar(&r.at.Epoch, "epoch", "", "rows: the `pointer` to the epoch")
+	f.StringVar(&r.at.Cluster, "cluster", "", "rows: the `pointer` to what cases have in common, such as /document")
 	f.StringArrayVar(&r.scores, "score", nil, "rows: the `pointer` to a score, or NAME=pointer; may be repeated")
 }
 
@@ -79,10 +81,12 @@ func (r *rowFlags) mapping(more []string) (*importer.Mapping, error) {
 		}
 		scores[name] = at
 	}
-	if r.caseAt == "" && r.epoch == "" && len(scores) == 0 {
+	if r.at.Case+r.at.Epoch+r.at.Cluster == "" && len(scores) == 0 {
 		return nil, nil
 	}
-	return &importer.Mapping{Case: r.caseAt, Epoch: r.epoch, Scores: scores}, nil
+	m := r.at
+	m.Scores = scores
+	return &m, nil
 }
 
 // score scores the runs of files and folders, which are rows if there is a mapping.

@@ -111,6 +111,8 @@ type Run struct {
 	// as the recording says it: else "" and NoEpoch.
 	Case  string
 	Epoch int
+	// Cluster is what the case has in common with others, where a Mapping tells it.
+	Cluster string
 	// Scores are those that the recording carries.
 	Scores []Score
 	// Want is what the recording says should come of the run, and Answer the final text

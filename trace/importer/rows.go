@@ -18,6 +18,8 @@ type Mapping struct {
 	// Case is what the run was to do, else task_id, case or id. Epoch is a whole number
 	// from 0 up, else trial or epoch.
 	Case, Epoch string
+	// Cluster is what cases have in common; nothing else is looked for.
+	Cluster string
 	// Prompt is what was asked, else messages, prompt, question or input: a text, or a
 	// list of messages as in FormatMessages, which may end with the answer.
 	Prompt string
@@ -56,9 +58,9 @@ func OpenRows(name string, r io.Reader, m Mapping) (*Source, error) {
 // rows reads rows as a mapping tells.
 type rows struct {
 	// These are nil where the usual names count.
-	caseOf, epoch, prompt, want, answer *pointer
-	scores                              []scoreAt
-	mapped                              []*pointer // all of them
+	caseOf, epoch, cluster, prompt, want, answer *pointer
+	scores                                       []scoreAt
+	mapped                                       []*pointer // all of them
 }
 
 type scoreAt struct {
@@ -72,7 +74,7 @@ func newRows(m Mapping) (*rows, error) {
 		what, text string
 		to         **pointer
 	}{
-		{"case", m.Case, &r.caseOf}, {"epoch", m.Epoch, &r.epoch},
+		{"case", m.Case, &r.caseOf}, {"epoch", m.Epoch, &r.epoch}, {"cluster", m.Cluster, &r.cluster},
 		{"prompt", m.Prompt, &r.prompt}, {"expected answer", m.Want, &r.want}, {"answer", m.Answer, &r.answer},
 	} {
 		if field.text == "" {
@@ -127,6 +129,9 @@ func (w *walker) fill(run *Run, row map[string]json.RawMessage) error {
 	run.tell()
 	if r.caseOf != nil {
 		run.Case = asText(r.caseOf.in(row))
+	}
+	if r.cluster != nil {
+		run.Cluster = asText(r.cluster.in(row))
 	}
 	if r.epoch != nil {
 		raw := r.epoch.in(row)
