@@ -20,8 +20,8 @@ func newCheck(w *world) *cobra.Command {
 		Use:   "check FILE…",
 		Short: "Hold recorded runs against the invariants",
 		Long: `check reads recorded runs and reports every invariant that does not hold: in
-traces, in OpenAI-style message lists (a JSON array, or JSON Lines), in logs of
-Inspect, in tau-bench result files, in sessions and results of ADK, in rows of
+traces, in OpenAI-style message lists (a JSON array, or JSON Lines), in what
+Inspect, tau-bench, promptfoo, SWE-agent, ADK and the AI SDK write, in rows of
 prompt and answer (JSON Lines or CSV) and in recordings of HTTP (cassettes of
 looptape, go-vcr and vcrpy, HAR files, httprr traces), plain or compressed with
 gzip or zstd, told apart by their content. - reads standard input. With several

@@ -75,6 +75,9 @@ func (c *conversation) part(d *jsonio.Dec) llm.Part {
 		}
 		return picture(url, rest.json())
 	}
+	if kind == "tool-call" || kind == "tool-result" || kind == "reasoning" {
+		return sdkPart(json.RawMessage(d.Since(from)))
+	}
 	return unknown("openai."+kind, d.Since(from))
 }
 

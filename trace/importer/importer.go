@@ -1,8 +1,8 @@
 // Package importer turns recordings into runs: looptape's own traces, OpenAI-style
-// message lists, what tools for evals write (Inspect, tau-bench, ADK), rows of JSON or CSV
-// with prompts and answers, and recordings of HTTP (looptape's cassettes, those of go-vcr
-// and vcrpy, HAR files, httprr traces), plain or compressed with gzip or zstd, told apart
-// by their content and never by a name.
+// message lists, what tools write (Inspect, tau-bench, promptfoo, SWE-agent, ADK, the AI
+// SDK), rows of JSON or CSV with prompts and answers, and recordings of HTTP (looptape's
+// cassettes, those of go-vcr and vcrpy, HAR files, httprr traces), plain or compressed
+// with gzip or zstd, told apart by their content and never by a name.
 //
 // It promises that a file is read one run at a time, however large it is (but for
 // recordings of HTTP, which are held whole), that nothing of a message is lost
@@ -49,6 +49,13 @@ const (
 	// FormatTauBench is results of tau-bench: objects with the messages as
 	// "traj", in an array or one a line.
 	FormatTauBench Format = "tau-bench"
+	// FormatSWEAgent is a trajectory of SWE-agent, which is one run.
+	FormatSWEAgent Format = "swe-agent"
+	// FormatPromptfoo is the results of promptfoo, as JSON or JSON Lines.
+	FormatPromptfoo Format = "promptfoo"
+	// FormatAISDK is results of the AI SDK: objects with steps, one in the file, one a
+	// line, or an array of them.
+	FormatAISDK Format = "ai-sdk"
 	// Formats of Google's Agent Development Kit. Each case of a set is a run: of one
 	// that was evaluated with what happened, of one that was not (an EvalSet, or a list
 	// of turns as there was first) with what the user says alone, and in both with what
@@ -70,7 +77,7 @@ const (
 )
 
 // ErrFormat says that a recording is in none of the formats above.
-var ErrFormat = errors.New("its format is not known: it is no trace, no list of messages, nothing of Inspect, tau-bench or ADK, no rows with prompt and answer or with expected answers, and no recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
+var ErrFormat = errors.New("its format is not known: it is no trace, no list of messages, nothing of Inspect, tau-bench, promptfoo, SWE-agent, ADK or the AI SDK, no rows with prompt and answer or with expected answers, and no recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
 
 // ErrEmpty says that a recording has nothing but space in it.
 var ErrEmpty = errors.New("it is empty; what should have written it wrote nothing")
@@ -234,6 +241,12 @@ func reader(f Format) func(*jsonio.Dec, *Run) {
 	switch f {
 	case FormatInspect:
 		return sample
+	case FormatSWEAgent:
+		return trajectory
+	case FormatPromptfoo:
+		return evaluated
+	case FormatAISDK:
+		return generated
 	case FormatADKSet:
 		return evalCase
 	case FormatADKResult:

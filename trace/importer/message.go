@@ -109,6 +109,8 @@ func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
 			f.name, f.hasName = d.String(), true
 		case key == "tool_call_id":
 			f.callID = d.String()
+		case key == "tool_call_ids": // as SWE-agent has it
+			f.callID = onlyID(d, &f.rest)
 		case key == "reasoning_content":
 			f.reasoning = d.String()
 		case key == "refusal":
@@ -130,6 +132,19 @@ func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
 			f.rest.raw(key, d.Raw())
 		}
 	}
+}
+
+// onlyID returns the only id of a list; of several, the whole list is kept.
+func onlyID(d *jsonio.Dec, rest *opaque) (id string) {
+	raw := d.Raw()
+	for n, value := range elementsOf(json.RawMessage(raw)) {
+		if n > 0 {
+			rest.raw("tool_call_ids", raw)
+			break
+		}
+		id = scalar(value)
+	}
+	return id
 }
 
 // known returns the constant for a usual role, so that the text it was read
@@ -200,6 +215,9 @@ func (c *conversation) answered(name, otherwise string) string {
 // result makes a message of roles tool and function. The latter answers the
 // first open function_call of its name.
 func (c *conversation) result(f fields) llm.Message {
+	if isResults(f.content) {
+		return llm.Message{Role: llm.RoleTool, Parts: f.content, Opaque: f.rest.json()}
+	}
 	r := llm.ToolResult{ID: f.callID, Name: f.name, Content: f.content, IsError: f.failure != ""}
 	if text, ok := textOf(memberOf(json.RawMessage(f.failure), "message")); ok && empty(f.content) {
 		r.Content = []llm.Part{llm.Text{Text: text}}
@@ -209,6 +227,16 @@ func (c *conversation) result(f fields) llm.Message {
 		r.ID = c.answered(f.name, r.ID)
 	}
 	return llm.Message{Role: llm.RoleTool, Parts: append(c.room(1), r), Opaque: f.rest.json()}
+}
+
+// isResults reports whether parts are results, as the AI SDK has them.
+func isResults(parts []llm.Part) bool {
+	for _, p := range parts {
+		if _, ok := p.(llm.ToolResult); !ok {
+			return false
+		}
+	}
+	return len(parts) > 0
 }
 
 // toolCalls reads the calls of an assistant message.

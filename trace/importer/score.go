@@ -28,7 +28,7 @@ var recordedScores = []string{"reward", "score"}
 // tell takes from what is said beside the messages what case and epoch a run is, and
 // how it was scored.
 func (r *Run) tell() {
-	r.Case = cmp.Or(scalar(r.Meta["task_id"]), scalar(r.Meta["case"]), scalar(r.Meta["id"]))
+	r.Case = cmp.Or(scalar(r.Meta["task_id"]), scalar(r.Meta["case"]), scalar(r.Meta["instance_id"]), scalar(r.Meta["id"]))
 	for _, name := range []string{"trial", "epoch"} {
 		if r.Epoch = epochOf(r.Meta[name]); r.Epoch != NoEpoch {
 			break

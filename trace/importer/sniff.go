@@ -61,8 +61,7 @@ func sniff(head []byte) (s shape, ok bool) {
 	switch {
 	case opening == '{' && format == trace.Format:
 		s.format = FormatTrace
-	case opening == '{' && has("eval") && has("version", "status", "plan", "samples"):
-		s.format, s.path = FormatInspect, []string{"samples"}
+	case s.tool(opening, keys, head):
 	case has("messages"):
 		s.format, s.nested = FormatMessages, true
 	case has("role"):
@@ -70,19 +69,45 @@ func sniff(head []byte) (s shape, ok bool) {
 		if opening == '{' {
 			s.format = FormatMessageLines
 		}
-	case has("traj", "task_id"):
-		s.format, s.nested = FormatTauBench, true
 	case has("log", "interactions"): // HAR, and vcrpy's JSON
 		return shape{http: true}, true
-	case s.adk(keys):
-	case opening == '[' && has("query") && has("reference", "expected_tool_use"):
-		s.format, s.whole = FormatADKSet, true
-	case opening == '[' && has("data") && has("initial_session"):
-		s.format, s.nested = FormatADKSet, true
 	case hasRows(keys):
 		s.format, s.nested = FormatRows, true
+	case has("task_id"):
+		s.format, s.nested = FormatTauBench, true
 	}
 	return s, s.format != ""
+}
+
+// tool tells what tools for evals write, by the first object's members and by what stands
+// somewhere in the beginning, since a member may be longer than that.
+func (s *shape) tool(opening byte, keys []string, head []byte) bool {
+	has := func(names ...string) bool { return hasAny(keys, names) }
+	within := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(head, []byte(text)) })
+	}
+	object := opening == '{'
+	switch {
+	case object && has("eval") && has("version", "status", "plan", "samples"):
+		s.format, s.path = FormatInspect, []string{"samples"}
+	case has("traj"):
+		s.format, s.nested = FormatTauBench, true
+	case object && has("trajectory") && (has("history", "info") || within(`"observation"`)):
+		s.format = FormatSWEAgent
+	case has("steps") && within(`"toolCalls"`, `"tool-call"`, `"finishReason"`):
+		s.format, s.nested = FormatAISDK, true
+	case object && has("results") && (has("evalId") || within(`"vars"`)):
+		s.format, s.path = FormatPromptfoo, []string{"results", "results"}
+	case has("success") && has("vars", "testCase"):
+		s.format, s.nested = FormatPromptfoo, true
+	case !object && has("query") && has("reference", "expected_tool_use"):
+		s.format, s.whole = FormatADKSet, true
+	case !object && has("data") && has("initial_session"):
+		s.format, s.nested = FormatADKSet, true
+	default:
+		return s.adk(keys)
+	}
+	return true
 }
 
 // adk tells the formats of ADK by the members of the object at the top.
