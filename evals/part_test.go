@@ -42,15 +42,26 @@ func TestPartFile(t *testing.T) {
 		t.Errorf("the file (-want +got):\n%s", diff)
 	}
 	for name, text := range map[string]string{
-		"as it is":           partText,
-		"without its end":    strings.TrimSuffix(partText, "\n"),
-		"with other space":   strings.ReplaceAll(partText, `":`, `": `),
-		"with a new member":  strings.ReplaceAll(partText, `"epoch"`, `"new":[1],"epoch"`),
-		"of an older writer": strings.ReplaceAll(partText, `"unreadable":1}`, `"unreadable":1,"more":{}}`),
+		"as it is":          partText,
+		"without its end":   strings.TrimSuffix(partText, "\n"),
+		"with other space":  strings.ReplaceAll(partText, `":`, `": `),
+		"with a new member": strings.ReplaceAll(partText, `"epoch"`, `"new":[1],"epoch"`),
+		"of a newer writer": strings.ReplaceAll(partText, `"unreadable":1}`, `"unreadable":1,"more":{}}`),
 	} {
 		if diff := cmp.Diff(partText, written(t, score(t, file("part", text)))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// The largest score that there may be is read.
+func TestPartLargestScore(t *testing.T) {
+	r, err := evals.ReadResult("part", strings.NewReader(strings.Replace(partText, `"score":1`, `"score":-1e100`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Rows[0].Scores["score"]; got != -1e100 {
+		t.Errorf("got %v, want -1e100", got)
 	}
 }
 

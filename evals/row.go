@@ -26,8 +26,8 @@ type Row struct {
 	Case string `json:"case"`
 
 	// Epoch tells the runs of a case apart, from 0. It is importer.NoEpoch where the
-	// recording does not say it. Such runs are numbered when figures are computed, by
-	// their content, with the numbers that the case has left.
+	// recording does not say it. Such runs are told apart by their content, so that the
+	// order of files does not matter.
 	Epoch int `json:"epoch"`
 
 	// Cluster names what cases have in common; empty where each case stands for itself.

@@ -149,3 +149,20 @@ func TestScorers(t *testing.T) {
 		t.Errorf("scorers (-want +got):\n%s", diff)
 	}
 }
+
+// Rows of any shape are read as their mapping says, which the result names, since its
+// scores depend on it.
+func TestRowsOfAnyShape(t *testing.T) {
+	csv := file("f.csv", "q,n,doc,ok,text,right,said\nx,3,d,yes,Is it?,yes,no\n")
+	rows := &importer.Mapping{Case: "/q", Epoch: "/n", Cluster: "/doc", Prompt: "/text", Want: "/right", Answer: "/said", Scores: map[string]string{"fine": "/ok", "done": "/n"}}
+	r, err := evals.ScoreFiles(t.Context(), []evals.Input{csv}, &evals.Options{Rows: rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"format":"looptape-eval","version":1,"scorers":["recorded","rows case=/q epoch=/n cluster=/doc prompt=/text want=/right answer=/said score done=/n score fine=/ok"],"runs":1,"unreadable":0}
+{"run":{"case":"x","epoch":3,"cluster":"d","run":"run-1","file":"f.csv","line":2,"scores":{"done":3,"fine":1}}}
+`
+	if diff := cmp.Diff(want, written(t, r)); diff != "" {
+		t.Errorf("the file (-want +got):\n%s", diff)
+	}
+}

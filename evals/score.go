@@ -192,7 +192,7 @@ func peek(f io.Reader) (head []byte, all io.Reader) {
 	const size = 4096
 	if file, ok := f.(io.ReaderAt); ok {
 		head = make([]byte, size)
-		if n, err := file.ReadAt(head, 0); err == nil || errors.Is(err, io.EOF) {
+		if n, _ := file.ReadAt(head, 0); n > 0 {
 			return head[:n], f
 		}
 	}

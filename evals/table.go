@@ -33,16 +33,16 @@ func (r *Result) metrics() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// scores are the rows of a metric as package stats takes them, and how many have no
-// score and an error.
+// scores are the rows of a metric as package stats takes them, their epochs numbered by
+// their order, and how many have no score and an error.
 func (r *Result) scores(metric string) (rows []stats.Row, missing, failed int) {
 	for _, runs := range r.cases() {
-		for i, epoch := range epochs(runs) {
-			value, scored := runs[i].Scores[metric]
-			_, wrong := runs[i].Errors[metric]
+		for i, r := range runs {
+			value, scored := r.Scores[metric]
+			_, wrong := r.Errors[metric]
 			switch {
 			case scored:
-				rows = append(rows, stats.Row{Case: runs[i].Case, Epoch: epoch, Cluster: runs[i].Cluster, Value: value})
+				rows = append(rows, stats.Row{Case: r.Case, Epoch: i, Cluster: r.Cluster, Value: value})
 			case wrong:
 				failed++
 			default:
@@ -51,23 +51,4 @@ func (r *Result) scores(metric string) (rows []stats.Row, missing, failed int) {
 		}
 	}
 	return rows, missing, failed
-}
-
-// epochs are the epochs of the rows of a case. Those that have none, which are the last,
-// get the smallest numbers that are left.
-func epochs(runs []Row) []int {
-	list := make([]int, len(runs))
-	taken := map[int]bool{}
-	next := 0
-	for i, r := range runs {
-		list[i] = r.Epoch
-		if r.Epoch < 0 {
-			for taken[next] {
-				next++
-			}
-			list[i] = next
-		}
-		taken[list[i]] = true
-	}
-	return list
 }
