@@ -41,6 +41,19 @@ func BenchmarkBootstrap(b *testing.B) {
 	}
 }
 
+// BenchmarkBootstrapOfMany is of 100,000 cases that succeed or fail.
+func BenchmarkBootstrapOfMany(b *testing.B) {
+	rows := make([]stats.Row, 100_000)
+	for i := range rows {
+		rows[i] = stats.Row{Case: fmt.Sprint(i), Value: float64(i % 2)}
+	}
+	s := must(stats.New(rows))(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		must(s.Bootstrap(0.95, stats.Resampling{}))(b)
+	}
+}
+
 func BenchmarkSignFlip(b *testing.B) {
 	s := must(stats.New(thousand(b)))(b)
 	b.ReportAllocs()

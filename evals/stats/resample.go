@@ -1,10 +1,13 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // DefaultResamples is how often is drawn where nothing else is said. With one more it
@@ -62,22 +65,72 @@ func (s *Sample) Bootstrap(level float64, r Resampling) (Interval, error) {
 	return Interval{means[k-1], means[n-k]}, nil
 }
 
+// cluster is what a resample needs to know of a cluster.
+type cluster struct{ sum, rows float64 }
+
+// group is how many clusters are alike.
+type group struct {
+	cluster
+	n float64
+}
+
 // resample returns the means of n samples of clusters.
 func (s *Sample) resample(n int, rng *rand.Rand) []float64 {
-	type cluster struct{ sum, rows float64 }
 	clusters := make([]cluster, len(s.clusters))
 	for i, rows := range s.clusters {
 		clusters[i] = cluster{sumOf(rows), float64(len(rows))}
 	}
+	draw := func() cluster { return drawn(clusters, rng) }
+	const dear = 50 // clusters are drawn in the time in which a group is
+	if groups := grouped(clusters); dear*len(groups) < len(clusters) {
+		draw = func() cluster { return drawnGroups(groups, float64(len(clusters)), rng) }
+	}
 	means := make([]float64, n)
 	for i := range means {
-		var drawn cluster
-		for range clusters {
-			c := clusters[rng.IntN(len(clusters))]
-			drawn.sum += c.sum
-			drawn.rows += c.rows
-		}
-		means[i] = drawn.sum / drawn.rows
+		c := draw()
+		means[i] = c.sum / c.rows
 	}
 	return means
+}
+
+// drawn adds up as many clusters as there are, drawn with replacement.
+func drawn(clusters []cluster, rng *rand.Rand) (all cluster) {
+	for range clusters {
+		c := clusters[rng.IntN(len(clusters))]
+		all.sum += c.sum
+		all.rows += c.rows
+	}
+	return all
+}
+
+// grouped counts the clusters that are alike.
+func grouped(clusters []cluster) (groups []group) {
+	clusters = slices.Clone(clusters)
+	slices.SortFunc(clusters, func(a, b cluster) int {
+		return cmp.Or(cmp.Compare(a.sum, b.sum), cmp.Compare(a.rows, b.rows))
+	})
+	for i, c := range clusters {
+		if i == 0 || c != clusters[i-1] {
+			groups = append(groups, group{cluster: c})
+		}
+		groups[len(groups)-1].n++
+	}
+	return groups
+}
+
+// drawnGroups is drawn where many of n clusters are alike: how many of a group are drawn
+// is binomial, with what is left to draw among what is left of the clusters.
+func drawnGroups(groups []group, n float64, rng *rand.Rand) (all cluster) {
+	draws, rest := n, n
+	for _, g := range groups {
+		k := draws // all that is left, of the last group
+		if g.n < rest {
+			k = distuv.Binomial{N: draws, P: g.n / rest, Src: rng}.Rand()
+		}
+		all.sum += k * g.sum
+		all.rows += k * g.rows
+		draws -= k
+		rest -= g.n
+	}
+	return all
 }
