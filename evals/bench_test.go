@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,5 +74,52 @@ func BenchmarkScoreTrace(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		score(b, evals.Input{Name: "f", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }})
+	}
+}
+
+// BenchmarkScoreTauAirline scores 200 runs of a benchmark, gzipped, and computes their
+// figures.
+func BenchmarkScoreTauAirline(b *testing.B) {
+	name := filepath.Join(os.Getenv("LOOPTAPE_SHARED"), "data", "tau-airline", "gpt-4o-airline.json.gz")
+	if _, err := os.Stat(name); err != nil {
+		b.Skip("the data set is not there; set LOOPTAPE_SHARED to where it is: ", err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r := score(b, evals.Input{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }})
+		if _, err := r.Figures(0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// manyRows is the file of a result of 20,000 runs.
+func manyRows(b *testing.B) string {
+	b.Helper()
+	var words strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&words, "case-%d/%d=%d ", i/4, i%4, i*i%3%2)
+	}
+	return written(b, score(b, file("f", runs(words.String()))))
+}
+
+func BenchmarkReadResult(b *testing.B) {
+	text := manyRows(b)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := evals.ReadResult("part", strings.NewReader(text)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFigures(b *testing.B) {
+	r := reread(b, score(b, file("part", manyRows(b))))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Figures(0); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

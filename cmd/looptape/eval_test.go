@@ -60,6 +60,32 @@ func TestEvalTauAirline(t *testing.T) {
 	}
 }
 
+// Logs of Inspect have the means and errors that they tell themselves, with the naive
+// error of independent runs; in .eval as in JSON.
+func TestEvalInspect(t *testing.T) {
+	for log, want := range map[string]string{
+		"popularity-scored.json":     "match 10 0.800000 0.133333",
+		"popularity-scored.eval":     "match 10 0.800000 0.133333",
+		"log_streaming-epochs2.eval": "match 4 0.750000 0.250000",
+		"popularity-cancelled.json":  "match 3 0.666667 0.333333",
+		"security-guide.json":        "model_graded_fact 3 1.000000 0.000000",
+	} {
+		t.Run(log, func(t *testing.T) {
+			var f evals.Figures
+			if err := json.Unmarshal([]byte(printed(t, "eval", "score", "--format", "json", sharedData(t, "inspect", log))), &f); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for name, m := range f.Metrics {
+				got += fmt.Sprintf("%s %d %.6f %.6f", name, m.N, *m.Mean, *m.SE.Naive)
+			}
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 // Two systems that solved the same 1,319 problems, as others have compared them.
 func TestEvalGSM8K(t *testing.T) {
 	rows := sharedData(t, "gsm8k", "example_model_solutions.jsonl")
