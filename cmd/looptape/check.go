@@ -21,11 +21,11 @@ func newCheck(w *world) *cobra.Command {
 		Short: "Hold recorded runs against the invariants",
 		Long: `check reads recorded runs and reports every invariant that does not hold: in
 traces, in OpenAI-style message lists (a JSON array, or JSON Lines), in what
-Inspect, tau-bench, promptfoo, SWE-agent, ADK and the AI SDK write, in rows of
-prompt and answer (JSON Lines or CSV) and in recordings of HTTP (cassettes of
-looptape, go-vcr and vcrpy, HAR files, httprr traces), plain or compressed with
-gzip or zstd, told apart by their content. - reads standard input. With several
-files a run's name stands behind its file's.
+Inspect, tau-bench, promptfoo, SWE-agent, ADK and the AI SDK write, in spans of
+OpenTelemetry, in rows of prompt and answer (JSON Lines or CSV) and in
+recordings of HTTP (cassettes of looptape, go-vcr and vcrpy, HAR files, httprr
+traces), plain or compressed with gzip or zstd, told apart by their content. -
+reads standard input. With several files a run's name stands behind its file's.
 
 Of a recording of HTTP, the requests to models are checked, in the protocols of
 OpenAI (Chat Completions, Responses), Anthropic and Gemini. A conversation is a

@@ -1,11 +1,12 @@
 // Package importer turns recordings into runs: looptape's own traces, OpenAI-style
 // message lists, what tools write (Inspect, tau-bench, promptfoo, SWE-agent, ADK, the AI
-// SDK), rows of JSON or CSV with prompts and answers, and recordings of HTTP (looptape's
-// cassettes, those of go-vcr and vcrpy, HAR files, httprr traces), plain or compressed
-// with gzip or zstd, told apart by their content and never by a name.
+// SDK), spans of OpenTelemetry, rows of JSON or CSV with prompts and answers, and
+// recordings of HTTP (looptape's cassettes, those of go-vcr and vcrpy, HAR files, httprr
+// traces), plain or compressed with gzip or zstd, told apart by their content and never by
+// a name.
 //
-// It promises that a file is read one run at a time, however large it is (but for
-// recordings of HTTP, which are held whole), that nothing of a message is lost
+// It promises that a file is read one run at a time, however large it is (but for spans
+// and recordings of HTTP, which are held whole), that nothing of a message is lost
 // (arguments keep their bytes, unknown fields travel as opaque JSON, unknown content
 // parts and spoken answers as llm.Unknown), and that a file which is broken in places
 // gives all that can be read, with an error for each place that cannot. What a small
@@ -63,6 +64,11 @@ const (
 	FormatADKSet     Format = "adk-set"
 	FormatADKResult  Format = "adk-result"
 	FormatADKSession Format = "adk-session"
+	// FormatTelemetry is spans with what models were asked and answered, after the
+	// conventions of OpenTelemetry for generative AI, those of OpenLLMetry or those of
+	// ADK: as OTLP in JSON, or as Tempo and Jaeger give them. Each conversation of a trace
+	// is a run.
+	FormatTelemetry Format = "otel"
 	// FormatRows is rows with what was asked, and what was or should be answered, under
 	// their usual names; or as OpenRows is told.
 	FormatRows Format = "rows"
@@ -77,7 +83,7 @@ const (
 )
 
 // ErrFormat says that a recording is in none of the formats above.
-var ErrFormat = errors.New("its format is not known: it is no trace, no list of messages, nothing of Inspect, tau-bench, promptfoo, SWE-agent, ADK or the AI SDK, no rows with prompt and answer or with expected answers, and no recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
+var ErrFormat = errors.New("its format is not known: it is no trace, no list of messages, nothing of Inspect, tau-bench, promptfoo, SWE-agent, ADK or the AI SDK, no spans, no rows with prompt and answer or with expected answers, and no recording of HTTP (a cassette of looptape, go-vcr or vcrpy, HAR, httprr)")
 
 // ErrEmpty says that a recording has nothing but space in it.
 var ErrEmpty = errors.New("it is empty; what should have written it wrote nothing")
@@ -226,6 +232,8 @@ func (s *Source) Runs() iter.Seq2[Run, error] {
 			w.nested(s.shape.path...)
 		case s.Format == FormatRows:
 			w.table()
+		case s.Format == FormatTelemetry:
+			w.spans()
 		case s.Format == FormatMessageLines:
 			w.messageLines()
 		case s.shape.lines:

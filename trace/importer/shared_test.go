@@ -167,6 +167,39 @@ func TestADKSets(t *testing.T) {
 	}
 }
 
+// Two layers of each trace tell the same calls, in forms of their own.
+func TestTraces(t *testing.T) {
+	for name, want := range map[string][2]int{ // messages and calls of the one run
+		"helm": {5, 1}, "helm_2": {3, 0}, "helm_3": {5, 1}, "k8s": {3, 0}, "tempo_export_with_batches": {5, 1},
+	} {
+		b, err := os.ReadFile(filepath.Join(sharedDir(t), "data", "agentevals", name+".json"))
+		if err != nil {
+			t.Skip("the data set agentevals is not there: ", err)
+		}
+		src, err := importer.Open(name, bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := 0
+		for run, err := range src.Runs() {
+			if err != nil {
+				t.Error(err)
+			}
+			runs++
+			got := [2]int{len(run.Messages)}
+			for _, m := range run.Messages {
+				got[1] += len(m.Calls())
+			}
+			if got != want || run.Answer == "" {
+				t.Errorf("%s: %d messages, calls; want %d; answer %q", name, got, want, run.Answer)
+			}
+		}
+		if runs != 1 {
+			t.Errorf("%s: %d runs, want one", name, runs)
+		}
+	}
+}
+
 func gsm8k(tb testing.TB) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(filepath.Join(sharedDir(tb), "data", "gsm8k", "example_model_solutions.jsonl"))

@@ -102,6 +102,8 @@ func (s *shape) tool(opening byte, keys []string, head []byte) bool {
 		s.format, s.nested = FormatPromptfoo, true
 	case !object && has("query") && has("reference", "expected_tool_use"):
 		s.format, s.whole = FormatADKSet, true
+	case has("resourceSpans", "batches") || has("trace", "data") && within(`"spans"`):
+		s.format, s.nested = FormatTelemetry, true
 	case !object && has("data") && has("initial_session"):
 		s.format, s.nested = FormatADKSet, true
 	default:

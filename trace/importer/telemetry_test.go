@@ -1,0 +1,188 @@
+package importer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// span is one of OTLP with attributes that are texts.
+func span(trace string, start int, attributes ...string) string {
+	return fmt.Sprintf(`{"traceId":%q,"startTimeUnixNano":"%d","attributes":%s}`, trace, start, attributeList(attributes))
+}
+
+func attributeList(attributes []string) string {
+	var list []string
+	for i := 0; i < len(attributes); i += 2 {
+		list = append(list, fmt.Sprintf(`{"key":%q,"value":{"stringValue":%q}}`, attributes[i], attributes[i+1]))
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+func otlp(spans ...string) string {
+	return `{"resourceSpans":[{"resource":{},"scopeSpans":[{"scope":{},"spans":[` + strings.Join(spans, ",\n") + `]}]}]}`
+}
+
+const (
+	asksHi  = `[{"role":"user","parts":[{"type":"text","content":"hi"}]}]`
+	calls   = `[{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":{"x":1}}],"finish_reason":"tool_call"}]`
+	asksOn  = `[{"role":"user","parts":[{"type":"text","content":"hi"}]},{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":{"x": 1}}]},{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","response":"fine"}]}]`
+	answers = `[{"role":"assistant","parts":[{"type":"text","content":"yo"}]}]`
+)
+
+func TestTelemetryRuns(t *testing.T) {
+	chat := func(trace string, start int, asked, output string) string {
+		return span(trace, start, "gen_ai.input.messages", asked, "gen_ai.output.messages", output, "gen_ai.request.model", "m")
+	}
+	one := []string{`t1 case="" epoch=-1 answer="yo"`}
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"a conversation":   {otlp(chat("t1", 2, asksOn, answers), chat("t1", 1, asksHi, calls)), one},
+		"a retry":          {otlp(chat("t1", 1, asksHi, `[]`), chat("t1", 2, asksHi, answers)), one},
+		"two traces":       {otlp(chat("t1", 2, asksHi, answers), chat("t2", 1, asksHi, answers)), []string{`t1 case="" epoch=-1 answer="yo"`, `t2 case="" epoch=-1 answer="yo"`}},
+		"two agents":       {otlp(chat("t1", 1, asksHi, calls), chat("t1", 2, `[{"role":"user","content":"sub"}]`, calls), chat("t1", 3, asksOn, answers)), []string{`t1 case="" epoch=-1 answer="yo"`, `t1/conversation-2 case="" epoch=-1`}},
+		"a history is cut": {otlp(chat("t1", 1, asksOn, answers), chat("t1", 2, asksHi, answers)), []string{`t1 case="" epoch=-1 answer="yo"`, `t1/conversation-2 case="" epoch=-1 answer="yo"`}},
+		"no questions":     {otlp(chat("t1", 1, "[]", answers), chat("t1", 2, "[]", answers)), []string{`t1 case="" epoch=-1 answer="yo"`, `t1/conversation-2 case="" epoch=-1 answer="yo"`}},
+		"an agent above":   {otlp(span("t1", 1, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", asksHi, "gen_ai.output.messages", calls), chat("t1", 2, asksHi, answers)), one},
+		"an agent alone":   {otlp(span("t1", 1, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", asksHi, "gen_ai.output.messages", answers)), one},
+		"several layers":   {otlp(span("t1", 1, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "other"), chat("t1", 2, asksHi, answers)), one},
+		"in lines":         {otlp(chat("t1", 1, asksHi, calls)) + "\n{]\n" + otlp(chat("t1", 2, asksOn, answers)) + "\n", []string{"! file:2: expected a member's name in double quotes", `t1 case="" epoch=-1 answer="yo"`}},
+		"Tempo":            {`{"batches":[{"instrumentationLibrarySpans":[{"spans":[` + chat("t1", 1, asksHi, answers) + `]}]}]}`, one},
+		"Tempo, version 2": {`{"trace":{"resourceSpans":[{"scopeSpans":[{"spans":[` + chat("t1", 1, asksHi, answers) + `]}]}]}}`, one},
+		"Jaeger":           {`{"data":[{"traceID":"t1","spans":[{"traceID":"t1","startTime":1,"tags":[{"key":"gen_ai.output.messages","type":"string","value":` + fmt.Sprintf("%q", answers) + `},{"key":"x"}],"logs":[{"fields":[{"key":"event","value":"gen_ai.evaluation.result"},{"key":"gen_ai.evaluation.name","value":"m"},{"key":"gen_ai.evaluation.score.value","value":0.5}]}]}]}]}`, []string{`t1 case="" epoch=-1 answer="yo" m=0.5`}},
+		"scores":           {otlp(strings.Replace(chat("t1", 1, asksHi, calls), `{`, `{"events":[{"name":"gen_ai.evaluation.result","attributes":[{"key":"gen_ai.evaluation.name","value":{"stringValue":"a"}},{"key":"gen_ai.evaluation.score.value","value":{"doubleValue":0.25}}]},{"name":"other"}],`, 1), strings.Replace(chat("t1", 2, asksOn, answers), `{`, `{"events":[{"name":"gen_ai.evaluation.result","attributes":[{"key":"gen_ai.evaluation.score.value","value":{"intValue":"1"}}]}],`, 1)), []string{`t1 case="" epoch=-1 answer="yo" a=0.25 =1`}},
+		"no messages":      {otlp(span("t1", 1, "gen_ai.request.model", "m"), span("t1", 1, "gen_ai.input.messages", "no JSON")), []string{"! file: no span tells what a model was asked or answered, as gen_ai.input.messages does; have the recorder capture the content of messages"}},
+		"broken":           {`{"resourceSpans":[` + "\n7,{\"scopeSpans\":}]}", []string{"! file:2: resourceSpans[1].scopeSpans: expected a value", "! file: no span tells what a model was asked or answered, as gen_ai.input.messages does; have the recorder capture the content of messages"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src, err := importer.Open("file", strings.NewReader(c.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format != importer.FormatTelemetry {
+				t.Errorf("format %s, runs (-want +got):\n%s", src.Format, diff)
+			}
+		})
+	}
+}
+
+func TestTelemetryMessages(t *testing.T) {
+	const system, user = `{"role":"system","parts":[{"type":"text","text":"be brief"}]}`, `{"role":"user","parts":[{"type":"text","text":"hi"}]}`
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"the conventions": {
+			otlp(span("t", 1, "gen_ai.system_instructions", `[{"type":"text","content":"be brief"}]`,
+				"gen_ai.input.messages", `[{"role":"user","name":"n","parts":[{"type":"text","content":"hi","x":1},{"type":"tool_call_response","id":"c0","result":{"r":1}},{"type":"blob","mime_type":"image/png","content":"AA=="},{"type":"blob","content":"?"},{"type":"uri","mime_type":"a/b","uri":"u"},{"type":"file","file_id":"f"}]}]`,
+				"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"reasoning","content":"hm"},{"type":"tool_call","id":"c1","name":"f","arguments":"{}"}],"finish_reason":"tool_call"}]`)),
+			[]string{
+				system,
+				`{"role":"tool","parts":[{"type":"tool_result","id":"c0","content":[{"type":"text","text":"{\"r\":1}"}]}]}`,
+				`{"role":"user","parts":[{"type":"text","text":"hi","opaque":{"x":1}},{"type":"media","media_type":"image/png","data":"AA=="},{"type":"otel.blob","value":{"type":"blob","content":"?"}},{"type":"media","media_type":"a/b","url":"u"},{"type":"otel.file","value":{"type":"file","file_id":"f"}}],"opaque":{"name":"n"}}`,
+				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"tool_call","id":"c1","name":"f","args":"{}"}],"opaque":{"finish_reason":"tool_call"}}`,
+			},
+		},
+		"structured values": {
+			otlp(`{"traceId":"t","attributes":[{"key":"gen_ai.input.messages","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"role","value":{"stringValue":"user"}},{"key":"parts","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"type","value":{"stringValue":"text"}},{"key":"content","value":{"stringValue":"hi"}},{"key":"n","value":{}},{"key":"e","value":{"kvlistValue":{}}},{"key":"a","value":{"arrayValue":{}}},{"key":"z"}]}}]}}}]}},{"stringValue":"x"}]}}}]}`),
+			[]string{`{"role":"user","parts":[{"type":"text","text":"hi","opaque":{"n":{},"e":{},"a":[],"z":null}}]}`},
+		},
+		"details in an event": {
+			otlp(`{"traceId":"t","attributes":[],"events":[{"name":"gen_ai.client.inference.operation.details","attributes":` + attributeList([]string{"gen_ai.input.messages", asksHi}) + `}]}`),
+			[]string{user},
+		},
+		"events": {
+			otlp(`{"traceId":"t","attributes":[],"events":[
+{"name":"gen_ai.system.message","attributes":` + attributeList([]string{"content", "be brief"}) + `},
+{"name":"gen_ai.user.message","attributes":` + attributeList([]string{"content", "hi"}) + `},
+{"name":"gen_ai.assistant.message","attributes":` + attributeList([]string{"tool_calls", `[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]`}) + `},
+{"name":"gen_ai.tool.message","attributes":` + attributeList([]string{"id", "c1", "content", "fine"}) + `},
+{"name":"gen_ai.choice","attributes":` + attributeList([]string{"message", `{"role":"assistant","content":"yo"}`}) + `},
+{"name":"gen_ai.choice","attributes":` + attributeList([]string{"message", `yo`}) + `},
+{"name":"exception","attributes":[]}]}`),
+			[]string{
+				system, user,
+				`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","args":"{}"}]}`,
+				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","content":[{"type":"text","text":"fine"}]}]}`,
+				`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
+				`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
+			},
+		},
+		"OpenLLMetry": {
+			otlp(span("t", 1, "gen_ai.prompt.0.role", "system", "gen_ai.prompt.0.content", "be brief", "gen_ai.prompt.1.role", "user", "gen_ai.prompt.1.content", "hi",
+				"gen_ai.prompt.2.role", "assistant", "gen_ai.prompt.2.tool_calls.0.id", "c1", "gen_ai.prompt.2.tool_calls.0.name", "f", "gen_ai.prompt.2.tool_calls.0.arguments", "{}", "gen_ai.prompt.2.tool_calls.1.name", "g",
+				"gen_ai.prompt.3.role", "tool", "gen_ai.prompt.3.tool_call_id", "c1", "gen_ai.prompt.3.content", "[1]", "gen_ai.prompt.5.role", "user", "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "yo")),
+			[]string{
+				system, user,
+				`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","args":"{}"},{"type":"tool_call","id":"","name":"g","args":""}]}`,
+				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","content":[{"type":"text","text":"[1]"}]}]}`,
+				`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
+			},
+		},
+		"ADK": {
+			otlp(span("t", 1, "gcp.vertex.agent.llm_request", `{"config":{"system_instruction":"be brief"},"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, "gcp.vertex.agent.llm_response", `{"content":{"role":"model","parts":[{"text":"yo"}]}}`)),
+			[]string{system, user, `{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, spelled(t, strings.NewReader(c.in))); diff != "" {
+				t.Errorf("messages (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTelemetryMeta(t *testing.T) {
+	in := otlp(span("t", 1, "gen_ai.prompt.0.role", "user", "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.finish_reason", "stop", "gen_ai.request.model", "m", "gen_ai.system_instructions", "[]"))
+	src, err := importer.Open("file", strings.NewReader(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run, err := range src.Runs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for key, value := range run.Meta {
+			got[key] = string(value)
+		}
+		want := map[string]string{"gen_ai.completion.0.finish_reason": `"stop"`, "gen_ai.request.model": `"m"`}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("meta (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// A consumer that has seen enough is not called again.
+func TestTelemetryLeave(t *testing.T) {
+	two := otlp(span("t1", 1, "gen_ai.input.messages", asksHi), span("t2", 1, "gen_ai.input.messages", asksHi))
+	for _, in := range []string{two, "{\"resourceSpans\":[]}\n{\n{\n" + two + "\n"} {
+		src, err := importer.Open("file", strings.NewReader(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, err := range src.Runs() {
+			t.Log(told(run, err))
+			break
+		}
+	}
+}
+
+func FuzzTelemetry(f *testing.F) {
+	for _, seed := range []string{
+		otlp(span("t1", 1, "gen_ai.input.messages", asksOn, "gen_ai.output.messages", answers)),
+		otlp(span("t1", 1, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.tool_calls.0.name", "f", "gen_ai.completion.0.role", "a")),
+		otlp(span("t1", 1, "gcp.vertex.agent.llm_request", `{"contents":[{"parts":[{"text":"hi"}]}]}`)),
+		`{"data":[{"spans":[{"traceID":"t","tags":[{"key":"gen_ai.output.messages","value":"[]"}],"logs":[{"fields":[{"key":"event","value":"gen_ai.choice"},{"key":"message","value":"x"}]}]}]}]}`,
+		`{"batches":[{"instrumentationLibrarySpans":[{"spans":[{"attributes":[{"key":"gen_ai.input.messages","value":{"arrayValue":{"values":[{"kvlistValue":{}}]}}}]}]}]}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(readAlike)
+}
