@@ -35,14 +35,14 @@ func (u Unreadable) compare(o Unreadable) int {
 // Unread is the error of a recording as a part that could not be read. That of an importer
 // tells the line and the place apart.
 func Unread(file string, err error) Unreadable {
-	e, ok := errors.AsType[*importer.Error](err)
-	if !ok {
-		return Unreadable{File: file, Error: err.Error()}
+	u := Unreadable{File: kept(file), Error: err.Error()}
+	if e, ok := errors.AsType[*importer.Error](err); ok {
+		u.Line, u.Error = e.Line, e.Err.Error()
+		if e.Path != "" {
+			u.Error = e.Path + ": " + u.Error
+		}
 	}
-	u := Unreadable{File: file, Line: e.Line, Error: e.Err.Error()}
-	if e.Path != "" {
-		u.Error = e.Path + ": " + u.Error
-	}
+	u.Error = kept(u.Error)
 	return u
 }
 

@@ -58,8 +58,8 @@ type Row struct {
 // rowOf is the row of a run, without scores. It shares no memory with the run.
 func rowOf(file string, run *importer.Run) Row {
 	r := Row{
-		Case: strings.Clone(cmp.Or(run.Case, shortened(asked(run)), run.Name)), Epoch: run.Epoch,
-		Cluster: strings.Clone(run.Cluster), Run: strings.Clone(run.Name), File: file, Line: run.Line,
+		Case: kept(cmp.Or(run.Case, shortened(asked(run)), run.Name)), Epoch: run.Epoch,
+		Cluster: kept(run.Cluster), Run: kept(run.Name), File: kept(file), Line: run.Line,
 		Scores: map[string]float64{},
 		Usage:  usage(run.Events),
 	}
@@ -71,6 +71,10 @@ func rowOf(file string, run *importer.Run) Row {
 	}
 	return r
 }
+
+// kept is a text of its own, and as a file of JSON can have it: what is not UTF-8 would
+// be another text when it is read again.
+func kept(text string) string { return strings.Clone(strings.ToValidUTF8(text, "\uFFFD")) }
 
 // asked is the text of the first message of the user.
 func asked(run *importer.Run) string {
@@ -96,7 +100,7 @@ func shortened(text string) string {
 		return text
 	}
 	end := most - 1
-	for !utf8.RuneStart(text[end]) {
+	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
 	h := sha256.New()

@@ -40,6 +40,24 @@ func TestCase(t *testing.T) {
 	}
 }
 
+// What is not UTF-8 is the same through a file and not.
+func TestNotUTF8(t *testing.T) {
+	ask := func(text string) string {
+		return traced(t, "a\xff", trace.RunStart{}, trace.ModelRequest{New: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: text}}}}})
+	}
+	r := score(t, file("f\xff", ask("a\xffb\xfe")), file("g", ask(strings.Repeat("\x80", 300))), file("\xfe", "7"), file("h", ask("\xff")))
+	var got []string
+	for _, row := range r.Rows {
+		got = append(got, row.Case, row.Run, row.File)
+	}
+	if diff := cmp.Diff([]string{"a\uFFFDb\uFFFD", "a\uFFFD", "f\uFFFD", "… a02b8868d669060f176d2496cbd334db", "a\uFFFD", "g", "\uFFFD", "a\uFFFD", "h"}, got); diff != "" {
+		t.Errorf("cases, runs and files (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(written(t, r), written(t, reread(t, r))); diff != "" {
+		t.Errorf("through a file (-not +through):\n%s", diff)
+	}
+}
+
 // The digest tells runs apart that differ in anything but their place and their name.
 func TestDigest(t *testing.T) {
 	digests := map[string]string{}

@@ -134,8 +134,12 @@ func (g *gatherer) gather(name string) error {
 	return err
 }
 
+// add adds a file. What was found and is none, such as a pipe, is left.
 func (g *gatherer) add(name string, found bool) {
 	if info, err := os.Stat(name); err == nil {
+		if found && !info.Mode().IsRegular() {
+			return
+		}
 		g.meter.size += info.Size()
 	}
 	g.list = append(g.list, evals.Input{Name: name, Found: found, Open: func() (io.ReadCloser, error) { return g.meter.open(name) }})
