@@ -165,7 +165,8 @@ type Source struct {
 
 // Open finds out what r holds. The name stands in errors and is not looked at.
 // The error, if any, is an *Error. Open reads ahead; the caller closes what r
-// is made of when the runs have been read.
+// is made of when the runs have been read. A ZIP is read where it stands if r is an
+// io.ReaderAt and an io.Seeker, as a file is, and held if not.
 func Open(name string, r io.Reader) (*Source, error) {
 	return open(name, r, nil)
 }

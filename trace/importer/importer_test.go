@@ -3,19 +3,15 @@ package importer_test
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/looptape/looptape/cassettes"
-	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -327,73 +323,6 @@ func TestMeta(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("meta (-want +got):\n%s", diff)
 		}
-	}
-}
-
-// FuzzMessages reads anything: it must not crash, must name what it could not
-// read, and must find the same in pieces as in the whole.
-func FuzzMessages(f *testing.F) {
-	for _, seed := range []string{
-		"[" + hi + "," + yo + "]", hi + "\n" + yo, "[[" + hi + "]]", `{"messages":[` + hi + `]}` + "\n" + `{"messages":[`,
-		`[{"task_id":1,"traj":[` + hi + `]}]`, `[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}]`,
-		`[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]`,
-		`[{"role":"assistant","function_call":{"name":"f","arguments":{}}},{"role":"function","name":"f","content":"x"}]`,
-		"[{\"role\":\"\\ud83d\"", "\x1f\x8b", "[\"", "[[", "{", `[{"role":"user"}}`, `{"format":"looptape-trace","version":1}`,
-		string(cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{over("POST", chatURL, "{\"messages\":["+hi+"]}", "{}")})),
-		"interactions:\n- request: {method: POST, url: 'http://a.b/v1/messages', body: '{\"messages\":[" + hi + "]}'}\n  response: {code: 200}\nversion: 1\n",
-		"httprr trace v1\n47 17\nPOST /v1beta/models/m:generateContent HTTP/1.1\n\n", `{"log":{"entries":[]}}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(readAlike)
-}
-
-// readAlike holds that anything is read without a crash, that what cannot be read is
-// named, and that the same is found in pieces as in the whole.
-func readAlike(t *testing.T, b []byte) {
-	format, whole := read(t, bytes.NewReader(b))
-	again, pieces := read(t, iotest.OneByteReader(bytes.NewReader(b)))
-	if format != again || cmp.Diff(whole, pieces) != "" {
-		t.Errorf("%q: read byte by byte it is %s %q, whole %s %q", b, again, pieces, format, whole)
-	}
-	lists := format == importer.FormatMessages || format == importer.FormatMessageLines || format == importer.FormatTauBench
-	if len(whole) == 0 && lists {
-		t.Errorf("%q: neither a run nor an error", b)
-	}
-	src, err := importer.Open("file", bytes.NewReader(b))
-	if err != nil {
-		return
-	}
-	for run, err := range src.Runs() {
-		if run.Partial && err == nil && format != importer.FormatTrace {
-			t.Errorf("%q: run %s is partial without a reason", b, run.Name)
-		}
-		for _, m := range run.Messages {
-			writeAndRead(t, m)
-		}
-		for _, s := range run.Scores {
-			if s.Err == nil && (math.IsNaN(s.Value) || math.IsInf(s.Value, 0)) {
-				t.Errorf("%q: the score %s is %v", b, s.Name, s.Value)
-			}
-		}
-		for key, value := range run.Meta {
-			if !json.Valid(value) {
-				t.Errorf("%q: %q of what is said of the run is no JSON: %s", b, key, value)
-			}
-		}
-	}
-}
-
-// writeAndRead holds that a message that was imported survives a trace.
-func writeAndRead(t *testing.T, m llm.Message) {
-	t.Helper()
-	text := m.AppendJSON(nil)
-	var back llm.Message
-	if err := back.UnmarshalJSON(text); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	if again := back.AppendJSON(nil); !bytes.Equal(text, again) {
-		t.Errorf("written %s, read and written again %s", text, again)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestTauAirline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var runs, messages, calls, rewards int
+	var runs, messages, calls, wanted, rewards int
 	for run, err := range src.Runs() {
 		if err != nil {
 			t.Fatal(err)
@@ -61,6 +61,7 @@ func TestTauAirline(t *testing.T) {
 		for _, m := range run.Messages {
 			calls += len(m.Calls())
 		}
+		wanted += len(run.Want.Calls)
 		var reward float64
 		if err := json.Unmarshal(run.Meta["reward"], &reward); err != nil {
 			t.Fatalf("%s: the reward: %v", run.Name, err)
@@ -68,11 +69,11 @@ func TestTauAirline(t *testing.T) {
 		rewards += int(reward)
 	}
 	type figures struct {
-		Format                          importer.Format
-		Runs, Messages, Calls, Rewarded int
+		Format                                  importer.Format
+		Runs, Messages, Calls, Wanted, Rewarded int
 	}
-	got := figures{src.Format, runs, messages, calls, rewards}
-	want := figures{importer.FormatTauBench, 200, 5308, 1164, 84}
+	got := figures{src.Format, runs, messages, calls, wanted, rewards}
+	want := figures{importer.FormatTauBench, 200, 5308, 1164, 632, 84}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

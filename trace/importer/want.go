@@ -56,3 +56,16 @@ func asText(raw json.RawMessage) string {
 	}
 	return string(raw)
 }
+
+// actions returns the calls that a task of tau-bench should come to; info is what it says
+// of a run.
+func actions(info json.RawMessage) (calls []Call) {
+	list := memberOf(info, "task", "actions")
+	if !isNull(list) {
+		calls = []Call{}
+	}
+	for _, action := range elementsOf(list) {
+		calls = append(calls, Call{scalar(memberOf(action, "name")), memberOf(action, "kwargs"), NoTurn})
+	}
+	return calls
+}
