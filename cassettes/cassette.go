@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,7 +44,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 	switch c.opts.Mode {
 	case "", Replay:
 		var f *File
-		if f, err = readAny(path); err == nil {
+		if f, err = Load(path); err == nil {
 			err = c.load(f)
 		}
 	case Record:
@@ -63,7 +64,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 // Replay returns a cassette that replays a file, which may stand in no folder. Of opts,
 // which may be nil, the mode does not count. Close must be called in the end.
 func (f *File) Replay(opts *Options) (*Cassette, error) {
-	c := &Cassette{path: f.name, seen: nothingSeen()}
+	c := &Cassette{path: cmp.Or(f.path, f.name), seen: nothingSeen()}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -81,8 +82,9 @@ func (c *Cassette) load(f *File) (err error) {
 	return err
 }
 
-// readAny reads a cassette, or of a recording that broke off what there is, if anything.
-func readAny(path string) (*File, error) {
+// Load reads what Open replays: a cassette, or of a recording of it that broke off what
+// there is, if anything. The errors are those of ReadFile.
+func Load(path string) (*File, error) {
 	journal := JournalOf(path)
 	text, err := os.ReadFile(journal)
 	switch {
@@ -92,12 +94,16 @@ func readAny(path string) (*File, error) {
 		return nil, err
 	}
 	f, err := Parse(journal, text)
-	if err == nil && f.Len() == 0 {
+	if err != nil {
+		return nil, err
+	}
+	if f.Len() == 0 {
 		if whole, err := ReadFile(path); err == nil {
 			return whole, nil
 		}
 	}
-	return f, err
+	f.path = path
+	return f, nil
 }
 
 // Broken says that what is replayed is a recording that broke off: it is a *BrokenError

@@ -80,7 +80,8 @@ type Head struct {
 // File is a cassette as it is on disk. It may be used by many goroutines at once.
 type File struct {
 	Head
-	name    string
+	name    string // in errors
+	path    string // of the cassette, if this is the journal beside it
 	text    []byte
 	entries []entry
 	broken  error

@@ -134,13 +134,8 @@ func (v *deck) run(args []string) error {
 	if v.opts.Upstreams, err = v.servers(); err != nil {
 		return err
 	}
-	if v.opts.Mode == cassettes.Replay {
-		if err := v.prepare(args); err != nil {
-			return err
-		}
-	}
 	v.opts.By, v.opts.Now = "looptape "+version(v.w.versions), v.w.now
-	c, err := cassettes.Open(v.file, &v.opts)
+	c, err := v.open(args)
 	if err != nil {
 		return err
 	}

@@ -10,20 +10,23 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// prepare learns from the cassette which servers a program looks for, and how it is
-// recorded again.
-func (v *deck) prepare(args []string) error {
-	f, err := cassettes.ReadFile(v.file)
-	if err != nil {
-		f = &cassettes.File{} // opening it tells the error, or finds its journal
+// open opens the cassette. A replay learns from it which servers a program looks for, and
+// how it is recorded again.
+func (v *deck) open(args []string) (*cassettes.Cassette, error) {
+	if v.opts.Mode == cassettes.Record {
+		return cassettes.Open(v.file, &v.opts)
 	}
-	if err == nil && len(f.Head.Upstreams)+len(v.opts.Upstreams) == 0 {
+	f, err := cassettes.Load(v.file)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.Head.Upstreams)+len(v.opts.Upstreams) == 0 {
 		if err := v.guess(f, len(args) > 0); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	v.opts.Again = v.again(f.Head.Upstreams, args)
-	return nil
+	return f.Replay(&v.opts)
 }
 
 // guess takes the providers that the requests of a cassette went to for its servers. That

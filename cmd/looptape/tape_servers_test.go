@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,5 +61,40 @@ func TestGuess(t *testing.T) {
 		if diff := cmp.Diff(c.want, v.opts.Upstreams); diff != "" {
 			t.Errorf("%v: servers (-want +got):\n%s", c.urls, diff)
 		}
+	}
+}
+
+// The servers of a recording that broke off are those of its journal, not of an older
+// cassette, which the journal goes before.
+func TestOpenJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tape")
+	record := func(name string) *cassettes.Cassette {
+		c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Upstreams: map[string]string{name: "http://" + name + "/"}, Transport: http.NewFileTransportFS(os.DirFS(t.TempDir()))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Client().Get("http://" + name + "/none") //nolint:noctx // it is no network
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close() // nobody reads it
+		return c
+	}
+	if err := record("old").Close(); err != nil {
+		t.Fatal(err)
+	}
+	broken := record("new")
+	v := deck{file: path, opts: cassettes.Options{Mode: cassettes.Replay, Upstreams: map[string]string{}}}
+	c, err := v.open([]string{"agent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Client().Get("http://new/other") //nolint:bodyclose,noctx // there is none
+	miss, ok := errors.AsType[*cassettes.MissError](err)
+	if want := "looptape record -o " + path + " --upstream new=http://new/ -- agent"; !ok || miss.Again != want || miss.File != path {
+		t.Errorf("got %v, want a miss in %s with %s", err, path, want)
+	}
+	if err := broken.Abandon(); err != nil {
+		t.Error(err)
 	}
 }
