@@ -50,13 +50,14 @@ func (w *walker) document(text string) string {
 
 // events visits the texts in a stream of events.
 func (w *walker) events(body []byte) string {
-	var out strings.Builder
+	out, at := patch{text: jsonio.View(body)}, 0
 	for i, ev := range splitEvents(body) {
 		w.event = i + 1
-		w.eventText(&out, jsonio.View(ev))
+		out.set(at, jsonio.View(ev), w.eventText(jsonio.View(ev)))
+		at += len(ev)
 	}
 	w.event = 0
-	return out.String()
+	return out.whole()
 }
 
 // eventLines are the lines of an event with their ends, which need not be the same.
@@ -83,7 +84,7 @@ const byteOrder = "\uFEFF"
 
 // eventText visits the texts in an event: those in its data, whose lines belong
 // together, and its other lines.
-func (w *walker) eventText(out *strings.Builder, event string) {
+func (w *walker) eventText(event string) string {
 	type line struct{ field, text, end string }
 	var lines []line
 	var data []string
@@ -100,6 +101,7 @@ func (w *walker) eventText(out *strings.Builder, event string) {
 		lines = append(lines, l)
 	}
 	data = strings.Split(w.document(strings.Join(data, "\n")), "\n")
+	var out strings.Builder
 	for _, l := range lines {
 		if l.field != "" && len(data) == 0 {
 			continue // a secret was longer than the line
@@ -109,6 +111,7 @@ func (w *walker) eventText(out *strings.Builder, event string) {
 		}
 		out.WriteString(l.field + l.text + l.end)
 	}
+	return out.String()
 }
 
 // lines visits the texts in lines of JSON, or else a text.
@@ -116,60 +119,57 @@ func (w *walker) lines(text string) string {
 	if first, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n"); !isObject(first) {
 		return w.document(text)
 	}
-	var out strings.Builder
+	out, at := patch{text: text}, 0
 	for line := range strings.Lines(text) {
 		w.event++
-		out.WriteString(w.document(line))
+		out.set(at, line, w.document(line))
+		at += len(line)
 	}
 	w.event = 0
-	return out.String()
+	return out.whole()
 }
 
 // form visits the names and the values in a form. Clients say form of other texts, too:
 // what no form has is a text.
 func (w *walker) form(text string) string {
-	pairs := strings.Split(text, "&")
-	for i, pair := range pairs {
-		name, value, hasValue := strings.Cut(pair, "=")
-		plain, err := url.QueryUnescape(value)
-		field, failed := url.QueryUnescape(name)
-		at := place{kind: kindField, name: field}
-		if err != nil || failed != nil || strings.ContainsAny(pair, " \"\n") && !w.o.isSecret(&at, plain) {
-			pairs[i] = w.leaf(place{kind: kindField}, pair, false)
-			continue
-		}
-		if now := w.leaf(place{kind: kindName}, field, false); now != field {
-			name = url.QueryEscape(now)
-		}
-		if now := w.text(at, plain); now != plain {
-			value = url.QueryEscape(now)
-		}
-		pairs[i] = name
-		if hasValue {
-			pairs[i] += "=" + value
-		}
+	out, at := patch{text: text}, 0
+	for pair := range strings.SplitSeq(text, "&") {
+		w.pair(&out, at, pair)
+		at += len(pair) + len("&")
 	}
-	return strings.Join(pairs, "&")
+	return out.whole()
+}
+
+// pair visits the name and the value of a field at a place in a form.
+func (w *walker) pair(out *patch, at int, pair string) {
+	name, value, _ := strings.Cut(pair, "=")
+	plain, err := url.QueryUnescape(value)
+	field, failed := url.QueryUnescape(name)
+	p := place{kind: kindField, name: field}
+	if err != nil || failed != nil || strings.ContainsAny(pair, " \"\n") && !w.o.isSecret(&p, plain) {
+		out.set(at, pair, w.leaf(place{kind: kindField}, pair, false))
+		return
+	}
+	if now := w.leaf(place{kind: kindName}, field, false); now != field {
+		out.put(at, len(name), url.QueryEscape(now))
+	}
+	if now := w.text(p, plain); now != plain {
+		out.put(at+len(name)+len("="), len(value), url.QueryEscape(now))
+	}
 }
 
 // parts visits the parts of a body that has several.
 func (w *walker) parts(text, boundary string) string {
-	parts := strings.Split(text, boundary)
-	for i, part := range parts {
+	out, at := patch{text: text}, 0
+	for part := range strings.SplitSeq(text, boundary) {
 		newline := newlineOf(part)
-		head, value, found := strings.Cut(part, newline+newline)
-		if !found {
-			parts[i] = w.leaf(place{kind: kindBody}, part, false)
-			continue
-		}
-		value, end := strings.CutSuffix(value, newline)
-		now := w.leaf(place{kind: kindBody}, head, false) + newline + newline + w.text(place{kind: kindField, name: partName(head)}, value)
-		if end {
-			now += newline
-		}
-		parts[i] = now
+		head, value, _ := strings.Cut(part, newline+newline)
+		out.set(at, head, w.leaf(place{kind: kindBody}, head, false))
+		value = strings.TrimSuffix(value, newline)
+		out.set(at+len(head)+2*len(newline), value, w.text(place{kind: kindField, name: partName(head)}, value))
+		at += len(part) + len(boundary)
 	}
-	return strings.Join(parts, boundary)
+	return out.whole()
 }
 
 // partName is the name of a field by the header of its part.

@@ -32,8 +32,7 @@ func (n *node) child() string {
 // json visits the texts in JSON, which is valid, the names of its members, and numbers
 // that may be secret.
 func (w *walker) json(text string, f *node) string {
-	var out strings.Builder
-	done := 0
+	out := patch{text: text}
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '{', '[':
@@ -49,9 +48,7 @@ func (w *walker) json(text string, f *node) string {
 			end := i + stringEnd(text[i:])
 			was := unquoted(text[i:end])
 			if now := w.string(f, was); now != was {
-				out.WriteString(text[done:i])
-				out.Write(jsonio.AppendString(nil, now))
-				done = end
+				out.put(i, end-i, string(jsonio.AppendString(nil, now)))
 			}
 			i = end - 1
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
@@ -60,18 +57,12 @@ func (w *walker) json(text string, f *node) string {
 				f.index += was
 			}
 			if now := w.number(f, was); now != was {
-				out.WriteString(text[done:i])
-				out.Write(jsonio.AppendString(nil, now))
-				done = i + len(was)
+				out.put(i, len(was), string(jsonio.AppendString(nil, now)))
 			}
 			i += len(was) - 1
 		}
 	}
-	if done == 0 {
-		return text
-	}
-	out.WriteString(text[done:])
-	return out.String()
+	return out.whole()
 }
 
 // string visits a string of JSON, which is the name of a member or a value.

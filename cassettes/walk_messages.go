@@ -22,24 +22,23 @@ const (
 // messages visits the payloads of messages. What is no message, as at the end of a
 // stream that was cut, is a text.
 func (w *walker) messages(text string) string {
-	var out []byte
-	for text != "" {
+	out := patch{text: text}
+	for at := 0; at < len(text); {
 		w.event++
-		length, headers, ok := messageLength(text)
+		left := text[at:]
+		length, headers, ok := messageLength(left)
 		if !ok {
-			out = append(out, w.document(text)...)
+			out.set(at, left, w.document(left))
 			break
 		}
-		payload := text[preludeLength+headers : length-sumLength]
-		if now := w.document(payload); now == payload {
-			out = append(out, text[:length]...)
-		} else {
-			out = appendMessage(out, text[preludeLength:preludeLength+headers], now)
+		payload := left[preludeLength+headers : length-sumLength]
+		if now := w.document(payload); now != payload {
+			out.put(at, length, string(appendMessage(nil, left[preludeLength:preludeLength+headers], now)))
 		}
-		text = text[length:]
+		at += length
 	}
 	w.event = 0
-	return string(out)
+	return out.whole()
 }
 
 // messageLength returns how long the message is that a text begins with, and its
