@@ -395,10 +395,15 @@ func headText(h Head) []byte {
 
 // appendFoot ends a cassette with n interactions, which is all of dst.
 func appendFoot(dst []byte, n int) []byte {
-	dst = append(strconv.AppendInt(append(dst, foot...), int64(n), 10), " interaction"...)
-	if n != 1 {
-		dst = append(dst, 's')
-	}
-	dst = append(dst, ' ')
+	dst = append(dst, footText(n)...)
 	return fmt.Appendf(dst, "crc %08x\n", checksum(dst))
+}
+
+// footText is the last line of a cassette up to its checksum.
+func footText(n int) []byte {
+	text := append(strconv.AppendInt([]byte(foot), int64(n), 10), " interaction"...)
+	if n != 1 {
+		text = append(text, 's')
+	}
+	return append(text, ' ')
 }

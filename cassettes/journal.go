@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -43,20 +41,17 @@ var ErrUnanswered = errors.New("nothing was answered while it was recorded again
 type journal struct {
 	path string // of the cassette
 
-	mu     sync.Mutex
-	file   *os.File
-	frames []frame
-	err    error // of the first write that failed
+	mu       sync.Mutex
+	file     *os.File
+	size     int64   // so much was written
+	frames   []frame // as they ended
+	answered bool    // one of them at least
+	err      error   // of the first write that failed
 }
 
-// frame is an interaction that has ended.
-type frame struct {
-	number int // in the order of the requests, from 1
-	text   []byte
-}
-
-func appendFrame(dst, text []byte) []byte {
-	return append(fmt.Appendf(dst, "%s%d %08x\n", frameMark, len(text), checksum(text)), text...)
+// frameLine is the line before a frame.
+func frameLine(text []byte) []byte {
+	return fmt.Appendf(nil, "%s%d %08x\n", frameMark, len(text), checksum(text))
 }
 
 // BrokenError says that a recording was not closed: its program was killed, or its
@@ -89,7 +84,7 @@ func createJournal(path string, h Head) (*journal, error) {
 	if err := vacate(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if j.write(appendFrame(nil, headText(h))); j.err != nil {
+	if j.write(headText(h)); j.err != nil {
 		return nil, errors.Join(j.err, f.Close())
 	}
 	return j, nil
@@ -125,23 +120,27 @@ func stands(f *os.File) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// write writes and syncs.
+// write writes a frame, and syncs it.
 func (j *journal) write(text []byte) {
-	if j.err != nil {
-		return
+	line := frameLine(text)
+	for _, part := range [][]byte{line, text} {
+		if j.err == nil {
+			_, j.err = j.file.Write(part)
+		}
 	}
-	if _, j.err = j.file.Write(text); j.err == nil {
+	if j.err == nil {
 		j.err = j.file.Sync()
 	}
+	j.size += int64(len(line) + len(text))
 }
 
 // add keeps an interaction, which has this number in the order of the requests.
-func (j *journal) add(number int, x *Interaction, k keys) error {
-	text := appendInteraction(nil, number, x, keyText(k))
+func (j *journal) add(number int, text []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.write(appendFrame(nil, text))
-	j.frames = append(j.frames, frame{number, text})
+	j.write(text)
+	j.frames = append(j.frames, frameOf(number, text, j.file, j.size-int64(len(text))))
+	j.answered = j.answered || answered(text)
 	return j.err
 }
 
@@ -160,10 +159,10 @@ func (j *journal) close(h Head) error {
 	if j.err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), j.err), j.file.Close())
 	}
-	if !slices.ContainsFunc(j.frames, func(f frame) bool { return answered(f.text) }) && holdsAnswers(j.path) {
+	if !j.answered && holdsAnswers(j.path) {
 		return errors.Join(fmt.Errorf("%s: %w", j.path, ErrUnanswered), j.gone())
 	}
-	if err := replace(j.path, compact(headText(h), j.frames)); err != nil {
+	if err := replace(j.path, func(to io.Writer) error { return compact(to, headText(h), j.frames) }); err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), err), j.file.Close())
 	}
 	return j.gone()
@@ -195,63 +194,4 @@ func (j *journal) remove() error {
 // gone removes the journal before it is unlocked: who comes next makes another one.
 func (j *journal) gone() error {
 	return errors.Join(os.Remove(j.file.Name()), j.file.Close())
-}
-
-// compact returns the cassette with a head and the interactions of frames, in the order
-// of their requests.
-func compact(head []byte, frames []frame) []byte {
-	slices.SortStableFunc(frames, func(a, b frame) int { return a.number - b.number })
-	size := len(head) + 64
-	for _, f := range frames {
-		size += len(f.text) + 8
-	}
-	text := append(make([]byte, 0, size), head...)
-	for i, f := range frames {
-		_, rest, _ := bytes.Cut(f.text[len("=== "):], []byte(" "))
-		text = append(strconv.AppendInt(append(text, "=== "...), int64(i+1), 10), ' ')
-		text = append(append(text, rest...), '\n')
-	}
-	return appendFoot(text, len(frames))
-}
-
-// begun reports whether anything of a journal was written: the head of one that breaks
-// off before is not whole, and nothing is behind it.
-func begun(text []byte) bool {
-	_, _, whole := readFrame(text)
-	return whole || bytes.LastIndex(text, []byte(frameMark)) > 0
-}
-
-// parseJournal reads what is whole of a journal.
-func parseJournal(name string, text []byte) (*File, error) {
-	head, n, whole := readFrame(text)
-	if !whole {
-		return nil, &FormatError{File: name, Line: 1, Err: fmt.Errorf("%w: the head of the journal, without which the rest cannot be read", ErrChanged)}
-	}
-	var frames []frame
-	rest := text[n:]
-	for len(rest) > 0 {
-		text, n, whole := readFrame(rest)
-		first, _, _ := bytes.Cut(text, []byte("\n"))
-		t, err := readTitle(first)
-		if !whole || err != nil {
-			break
-		}
-		frames, rest = append(frames, frame{t.number, text}), rest[n:]
-	}
-	broken := &BrokenError{File: name, Whole: len(frames), Lost: len(rest)}
-	return (&File{name: name, text: compact(head, frames), broken: broken}).parsed()
-}
-
-// readFrame reads a frame, if it is whole, and how long it is with its line.
-func readFrame(from []byte) (text []byte, n int, whole bool) {
-	line, rest, found := bytes.Cut(from, []byte("\n"))
-	words := strings.Fields(strings.TrimPrefix(string(line), frameMark))
-	if !found || !bytes.HasPrefix(line, []byte(frameMark)) || len(words) != 2 {
-		return nil, 0, false
-	}
-	size, err := strconv.Atoi(words[0])
-	if err != nil || size < 0 || size > len(rest) || words[1] != fmt.Sprintf("%08x", checksum(rest[:size])) {
-		return nil, 0, false
-	}
-	return rest[:size], len(line) + 1 + size, true
 }

@@ -11,6 +11,11 @@ import (
 	"pgregory.net/rapid"
 )
 
+// appendFrame adds a frame to a journal.
+func appendFrame(journal, text []byte) []byte {
+	return append(append(journal, frameLine(text)...), text...)
+}
+
 // A journal that is cut or changed is replayed up to there, and says what is lost. If it
 // is cut in its head there is nothing to replay, and if that is changed it is refused.
 func TestJournalDamage(t *testing.T) {

@@ -138,6 +138,33 @@ func TestNotThrownAway(t *testing.T) {
 	}
 }
 
+// A journal that something else has changed makes no cassette.
+func TestJournalChanged(t *testing.T) {
+	for name, change := range map[string]func([]byte) []byte{
+		"cut":     func(text []byte) []byte { return text[:len(text)-1] },
+		"changed": func(text []byte) []byte { return bytes.Replace(text, []byte("200"), []byte("201"), 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "j.tape")
+			c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+			send(t, c, "POST", "http://example.com/", "1")
+			text, err := os.ReadFile(path + cassettes.JournalEnd)
+			if err == nil {
+				err = os.WriteFile(path+cassettes.JournalEnd, change(text), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Close(); !errors.Is(err, cassettes.ErrChanged) || !strings.HasPrefix(err.Error(), "the recording is in "+path+cassettes.JournalEnd+": ") {
+				t.Errorf("closed with %v", err)
+			}
+			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("there is a cassette: %v", err)
+			}
+		})
+	}
+}
+
 // What could not be recorded, since a function of the options has panicked, is told by
 // Close, and the rest is left in the journal.
 func TestPanics(t *testing.T) {

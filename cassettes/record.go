@@ -233,7 +233,7 @@ func (rec *recording) keep() (err error) {
 	x := c.recorded(rec.number, rec.x)
 	suspects := c.opts.suspects(x, c.seen.now())
 	if suspects == nil {
-		err = c.journal.add(rec.number, x, c.opts.matching().keys(x.Lane, &x.Request))
+		err = c.journal.add(rec.number, appendInteraction(nil, rec.number, x, keyText(c.opts.matching().keys(x.Lane, &x.Request))))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

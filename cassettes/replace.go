@@ -3,6 +3,7 @@ package cassettes
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,15 +14,19 @@ import (
 // it leads to is replaced. What is no regular file, such as a pipe, is written to. The
 // error is ErrBusy if a recording of the file is going on.
 func Replace(path string, text []byte) error {
+	whole := func(to io.Writer) error {
+		_, err := to.Write(text)
+		return err
+	}
 	j, err := os.OpenFile(JournalOf(path), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return replace(path, text)
+		return replace(path, whole)
 	}
 	if err != nil {
 		return err
 	}
 	if lock(j) == nil {
-		err = replace(path, text)
+		err = replace(path, whole)
 	} else {
 		err = fmt.Errorf("%s: %w", path, ErrBusy)
 	}
@@ -29,11 +34,15 @@ func Replace(path string, text []byte) error {
 }
 
 // replace is Replace for who knows that no other recording is going on.
-func replace(path string, text []byte) error {
+func replace(path string, write func(io.Writer) error) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {
 		if mode = info.Mode(); !mode.IsRegular() {
-			return os.WriteFile(path, text, mode)
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			return errors.Join(write(f), f.Close())
 		}
 	}
 	path = target(path)
@@ -41,8 +50,7 @@ func replace(path string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	err = errors.Join(write(f), f.Chmod(mode), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

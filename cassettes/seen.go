@@ -129,8 +129,8 @@ func (c *Cassette) late() (suspects []Suspect) {
 			continue
 		}
 		x := &Interaction{}
-		if err := (&block{rest: f.text}).read(x); err != nil {
-			continue // it was not written by this program, then
+		if text, err := f.text(); err != nil || (&block{rest: text}).read(x) != nil {
+			continue // close tells what cannot be read
 		}
 		for _, s := range c.opts.suspects(x, found) {
 			s.Interaction = f.number
