@@ -35,8 +35,13 @@ import (
 // The words are chunked, uncompressed, and pieces with the parts of the response's
 // body, if its form does not tell them. The head is what headSum takes.
 
+// mostHead is how much memory is taken for what is not in a body.
+const mostHead = 1 << 10
+
 // appendInteraction writes an interaction with its number and its key.
 func appendInteraction(dst []byte, n int, x *Interaction, key string) []byte {
+	bodies := len(x.Request.Body) + len(x.Response.Body)
+	dst = slices.Grow(dst, bodies+bodies/16+mostHead) // lines may need more
 	from := len(dst)
 	dst = appendTitle(dst, n, x)
 	dst = appendHeader(dst, ">", x.Request.Header)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -48,7 +49,7 @@ func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []Piece)
 		if !ok {
 			continue
 		}
-		if back, _, err := f.restore(nil, mark, out[from:]); err == nil && bytes.Equal(back, body) {
+		if back, _, err := f.restore(make([]byte, 0, len(body)), mark, out[from:]); err == nil && bytes.Equal(back, body) {
 			return out, f
 		}
 	}
@@ -174,6 +175,8 @@ func restoreLines(dst []byte, mark byte, lines []byte) ([]byte, error) {
 const base64Line = 57
 
 func appendBase64(dst []byte, mark byte, body []byte) []byte {
+	lines := len(body)/base64Line + 1
+	dst = slices.Grow(dst, lines*(len("> \n")+base64.StdEncoding.EncodedLen(base64Line)))
 	for len(body) > 0 {
 		n := min(base64Line, len(body))
 		dst = base64.StdEncoding.AppendEncode(append(dst, mark, ' '), body[:n])
