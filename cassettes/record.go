@@ -23,6 +23,7 @@ type recording struct {
 	ended bool
 	err   error // of the journal
 	begun time.Time
+	body  pile // of the response
 	came  []arrival
 	live  *http.Response
 }
@@ -181,7 +182,7 @@ func (rec *recording) whole() bool {
 	case rec.x.Request.Method == http.MethodHead, r.Status == http.StatusNoContent, r.Status == http.StatusNotModified:
 		return true
 	}
-	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(len(r.Body))
+	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.size)
 }
 
 // take keeps a part of the body.
@@ -191,9 +192,8 @@ func (rec *recording) take(part []byte) {
 	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	body := append(rec.x.Response.Body, part...)
-	rec.x.Response.Body = body
-	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), len(body)})
+	rec.body.add(part)
+	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), rec.body.size})
 }
 
 // over reports whether the interaction is kept.
@@ -222,6 +222,7 @@ func (rec *recording) end(how Ending, because error) error {
 	case how == "": // before the end of the body, the transport may be writing the trailer
 		r.Trailer = rec.live.Trailer.Clone()
 	}
+	r.Body = rec.body.whole()
 	r.Pieces = piecesOf(r, rec.came)
 	rec.err = rec.keep()
 	return rec.err
