@@ -142,15 +142,26 @@ func groupsOf(leaves []leaf) (groups []*group) {
 		}
 		g.leaves = append(g.leaves, i)
 	}
+	groups = slices.DeleteFunc(groups, func(g *group) bool { return len(g.leaves) == 1 })
 	for _, g := range groups {
-		var text strings.Builder
-		for _, i := range g.leaves {
-			text.WriteString(leaves[i].text)
-			g.ends = append(g.ends, text.Len())
-		}
-		g.text = text.String()
+		g.join(leaves)
 	}
-	return slices.DeleteFunc(groups, func(g *group) bool { return len(g.leaves) == 1 })
+	return groups
+}
+
+// join makes the text of a group.
+func (g *group) join(leaves []leaf) {
+	size := 0
+	for _, i := range g.leaves {
+		size += len(leaves[i].text)
+		g.ends = append(g.ends, size)
+	}
+	var text strings.Builder
+	text.Grow(size)
+	for _, i := range g.leaves {
+		text.WriteString(leaves[i].text)
+	}
+	g.text = text.String()
 }
 
 // stream tells texts of events, or of the elements of an array, that are parts of one
@@ -174,7 +185,7 @@ func (p *place) stream() (key string, ok bool) {
 		}
 		path, index = name+"/"+path, n.index+"/"+index
 	}
-	return p.part + path + " " + index, true
+	return p.part.String() + path + " " + index, true
 }
 
 // isElement reports whether an object or array is an element of the array that is all

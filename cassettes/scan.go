@@ -77,8 +77,8 @@ func (o *Options) suspects(x *Interaction, known *secrets) []Suspect {
 	s := scan{o: o, known: known}
 	s.request = s.veiled(x.Request.Method + " " + x.Request.URL)
 	plain := *x
-	plain.Request.Body = s.plain("request", x.Request.Header, x.Request.Body)
-	plain.Response.Body = s.plain("response", x.Response.Header, x.Response.Body)
+	plain.Request.Body = s.plain(sideRequest, x.Request.Header, x.Request.Body)
+	plain.Response.Body = s.plain(sideResponse, x.Response.Header, x.Response.Body)
 	leaves, _ := o.leaves(&plain)
 	for _, list := range [][]leaf{fixed(x), leaves} {
 		for i := range list {
@@ -97,18 +97,18 @@ func (o *Options) suspects(x *Interaction, known *secrets) []Suspect {
 // fixed are the texts of an interaction that are not redacted.
 func fixed(x *Interaction) []leaf {
 	list := []leaf{
-		{place: place{part: "request", kind: kindLane}, text: x.Lane},
-		{place: place{part: "request", kind: kindMethod}, text: x.Request.Method},
+		{place: place{part: sideRequest, kind: kindLane}, text: x.Lane},
+		{place: place{part: sideRequest, kind: kindMethod}, text: x.Request.Method},
 	}
-	add := func(part string, h http.Header) {
+	add := func(part side, h http.Header) {
 		for _, name := range slices.Sorted(maps.Keys(h)) {
 			list = append(list, leaf{place: place{part: part, kind: kindHeader}, text: name})
 		}
 	}
-	add("request", x.Request.Header)
-	add("request", x.Request.Trailer)
-	add("response", x.Response.Header)
-	add("response", x.Response.Trailer)
+	add(sideRequest, x.Request.Header)
+	add(sideRequest, x.Request.Trailer)
+	add(sideResponse, x.Response.Header)
+	add(sideResponse, x.Response.Trailer)
 	return list
 }
 
@@ -121,7 +121,7 @@ type scan struct {
 }
 
 func (s *scan) add(p *place, what, text string) {
-	s.found = append(s.found, Suspect{Request: s.request, Part: p.part, Place: s.veiled(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
+	s.found = append(s.found, Suspect{Request: s.request, Part: p.part.String(), Place: s.veiled(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
 }
 
 // veiled is a text without more than the beginnings of what in it looks like secrets.
@@ -142,7 +142,7 @@ func (s *scan) veiled(text string) string {
 }
 
 // plain is a body without its encoding.
-func (s *scan) plain(part string, h http.Header, body []byte) []byte {
+func (s *scan) plain(part side, h http.Header, body []byte) []byte {
 	c := decode(h, body)
 	if c.left != "" {
 		s.add(&place{part: part, kind: kindBody}, fmt.Sprintf("its encoding, %s, cannot be undone to look into it: %s", encodingOf(h), c.left), "")

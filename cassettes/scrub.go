@@ -18,7 +18,7 @@ func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []Suspect)
 		}
 		place := l.place.String()
 		taken = append(taken, Suspect{
-			Request: clean.Request.Method + " " + clean.Request.URL, Part: l.part,
+			Request: clean.Request.Method + " " + clean.Request.URL, Part: l.part.String(),
 			Place: replaced(place, found.found.echoes(place)), What: "a secret",
 		})
 	}
@@ -29,9 +29,9 @@ func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []Suspect)
 // the URLs of the servers.
 func (o *Options) ScrubbedHead(h Head) (clean Head, taken []Suspect) {
 	names := slices.Sorted(maps.Keys(h.Upstreams))
-	r := &redaction{leaves: []leaf{{place: place{part: "head", kind: kindBy}, text: h.By}}, spans: map[int][]span{}, before: &secrets{}}
+	r := &redaction{leaves: []leaf{{place: place{part: sideHead, kind: kindBy}, text: h.By}}, spans: map[int][]span{}, before: &secrets{}}
 	for _, name := range names {
-		r.leaves = append(r.leaves, leaf{place: place{part: "head", kind: kindURL, name: name}, text: h.Upstreams[name]})
+		r.leaves = append(r.leaves, leaf{place: place{part: sideHead, kind: kindURL, name: name}, text: h.Upstreams[name]})
 	}
 	r.find(o, true)
 	clean = h
@@ -47,7 +47,7 @@ func (o *Options) ScrubbedHead(h Head) (clean Head, taken []Suspect) {
 		default:
 			clean.Upstreams[l.name] = text
 		}
-		taken = append(taken, Suspect{Part: l.part, Place: l.place.String(), What: "a secret"})
+		taken = append(taken, Suspect{Part: l.part.String(), Place: l.place.String(), What: "a secret"})
 	}
 	return clean, taken
 }

@@ -12,48 +12,69 @@ import (
 	"github.com/looptape/looptape/internal/slab"
 )
 
-// leaf is a text in an interaction, as it is meant: without escapes and encodings.
+// leaf is a text in an interaction, as it is meant: without escapes and encodings. There
+// may be millions, so that it is small.
 type leaf struct {
 	place
-	text   string
-	secret bool // by its place, all of it
+	text string
 }
 
 // place is where a text stands.
 type place struct {
-	part  string // request, response or head
-	kind  kind
-	event int // from 1; 0 if it is in none
 	// name is that of the header, of the field of a form, or of the member of an
 	// object; of an element of an array the index.
-	name string
-	at   *node // what it is in, if it is in JSON
+	name   string
+	at     *node // what it is in, if it is in JSON
+	event  int32 // from 1; 0 if it is in none
+	part   side
+	kind   kind
+	secret bool // all that stands there
+}
+
+// side is one of the parts of a recording.
+type side uint8
+
+const (
+	sideRequest side = iota
+	sideResponse
+	sideHead // of a cassette
+)
+
+func (s side) String() string {
+	return [...]string{sideRequest: "request", sideResponse: "response", sideHead: "head"}[s]
 }
 
 // kind is what a text is.
-type kind string
+type kind uint8
 
 const (
-	kindURL     kind = "URL"
-	kindReason  kind = "reason"
-	kindFailure kind = "failure"
-	kindHeader  kind = "header"
-	kindTrailer kind = "trailer"
-	kindField   kind = "field" // of a form
-	kindName    kind = "name"  // of a member in JSON
-	kindLine    kind = "line"  // of an event, beside its data
-	kindBody    kind = "body"
-	kindNumber  kind = "number" // in JSON
-	kindLane    kind = "lane"
-	kindMethod  kind = "method"
-	kindBy      kind = "by" // in the head of a cassette
+	kindURL kind = iota
+	kindReason
+	kindFailure
+	kindHeader
+	kindTrailer
+	kindField // of a form
+	kindName  // of a member in JSON
+	kindLine  // of an event, beside its data
+	kindBody
+	kindNumber // in JSON
+	kindLane
+	kindMethod
+	kindBy // in the head of a cassette
 )
+
+func (k kind) String() string {
+	return [...]string{
+		kindURL: "URL", kindReason: "reason", kindFailure: "failure", kindHeader: "header", kindTrailer: "trailer", kindField: "field", kindName: "name",
+		kindLine: "line", kindBody: "body", kindNumber: "number", kindLane: "lane", kindMethod: "method", kindBy: "by",
+	}[k]
+}
 
 // String says where in a request or a response the text is.
 func (p *place) String() string {
-	text := string(p.kind)
+	text := p.kind.String()
 	if p.event > 0 {
-		text = "event " + strconv.Itoa(p.event)
+		text = "event " + strconv.Itoa(int(p.event))
 	}
 	if p.at != nil {
 		for _, name := range p.path() {
@@ -104,15 +125,15 @@ type walker struct {
 	// skip, if there is one, tells how many texts a body has that need not be visited.
 	skip func() int
 
-	part   string
-	event  int
+	part   side
+	event  int32
 	seen   int   // texts so far
 	bodies []int // how many of them the bodies so far have
 	nodes  slab.Slab[node]
 }
 
 func (w *walker) request(r *Request) {
-	w.part = "request"
+	w.part = sideRequest
 	r.URL = w.leaf(place{kind: kindURL}, r.URL, false)
 	w.header(kindHeader, r.Header)
 	r.Body = w.body(r.Header, r.Body)
@@ -120,7 +141,7 @@ func (w *walker) request(r *Request) {
 }
 
 func (w *walker) response(r *Response) {
-	w.part = "response"
+	w.part = sideResponse
 	r.Reason = w.leaf(place{kind: kindReason}, r.Reason, false)
 	w.header(kindHeader, r.Header)
 	r.Body = w.body(r.Header, r.Body)
@@ -143,9 +164,9 @@ func (w *walker) leaf(p place, text string, secret bool) string {
 	if text == "" {
 		return ""
 	}
-	p.part, p.event = w.part, w.event
+	p.part, p.event, p.secret = w.part, w.event, secret
 	w.seen++
-	return w.visit(leaf{p, text, secret})
+	return w.visit(leaf{p, text})
 }
 
 // node is a new object, array or text in one.

@@ -52,7 +52,7 @@ func (w *walker) document(text string) string {
 func (w *walker) events(body []byte) string {
 	out, at := patch{text: jsonio.View(body)}, 0
 	for i, ev := range splitEvents(body) {
-		w.event = i + 1
+		w.event = int32(i + 1)
 		out.set(at, jsonio.View(ev), w.eventText(jsonio.View(ev)))
 		at += len(ev)
 	}
@@ -88,6 +88,7 @@ func (w *walker) eventText(event string) string {
 	type line struct{ field, text, end string }
 	var lines []line
 	var data []string
+	changed := false
 	for text := range eventLines(event) {
 		l := line{text: strings.TrimRight(text, "\r\n")}
 		l.end = text[len(l.text):]
@@ -96,11 +97,18 @@ func (w *walker) eventText(event string) string {
 			l.field = text[:len(text)-len(l.end)-len(l.text)]
 			data = append(data, l.text)
 		} else {
-			l.text = w.leaf(place{kind: kindLine}, l.text, false)
+			now := w.leaf(place{kind: kindLine}, l.text, false)
+			changed = changed || now != l.text
+			l.text = now
 		}
 		lines = append(lines, l)
 	}
-	data = strings.Split(w.document(strings.Join(data, "\n")), "\n")
+	was := strings.Join(data, "\n")
+	now := w.document(was)
+	if now == was && !changed {
+		return event
+	}
+	data = strings.Split(now, "\n")
 	var out strings.Builder
 	for _, l := range lines {
 		if l.field != "" && len(data) == 0 {

@@ -11,14 +11,14 @@ import (
 type node struct {
 	up   *node
 	name string // in the node above
-	kind byte   // { or [, or 0 of a text
 	// index is what its members index, output_index and the like say: it tells texts
 	// apart that come in turns.
 	index string
 
 	key   string // the member at hand
-	value bool   // its name was read
 	count int    // the element at hand
+	kind  byte   // { or [, or 0 of a text
+	value bool   // the name of the member at hand was read
 }
 
 // child is the name of what stands in the node at hand.
@@ -65,10 +65,14 @@ func (w *walker) json(text string, f *node) string {
 	return out.whole()
 }
 
-// string visits a string of JSON, which is the name of a member or a value.
+// string visits a string of JSON, which is a value or the name of a member. No secret has
+// room in a short word.
 func (w *walker) string(f *node, text string) string {
 	if f.kind == '{' && !f.value {
 		f.key = text
+		if len(text) < leastEcho && wordLength(text) == len(text) {
+			return text
+		}
 		return w.leaf(place{kind: kindName, at: f}, text, false)
 	}
 	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
