@@ -98,9 +98,6 @@ func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
 	return rec, out, nil
 }
 
-// mostReserved is how much memory is taken for a body before it comes.
-const mostReserved = 1 << 20
-
 // readBody takes the body of a request, and closes it, for as long as the request is
 // wanted.
 func readBody(r *http.Request) ([]byte, error) {
@@ -128,10 +125,10 @@ func readBody(r *http.Request) ([]byte, error) {
 
 // wholeBody takes the body of a request, and closes it.
 func wholeBody(r *http.Request) ([]byte, error) {
-	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
-	_, err := body.ReadFrom(r.Body)
-	return body.Bytes(), and(err, r.Body.Close())
+	var body pile
+	body.room(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
+	err := body.readFrom(r.Body)
+	return body.whole(), and(err, r.Body.Close())
 }
 
 // requestOf is a request as it is recorded.

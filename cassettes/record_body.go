@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"time"
 )
@@ -35,31 +34,6 @@ func (t *tee) Read(p []byte) (int, error) {
 		err = and(err, t.rec.end(Cut, err))
 	}
 	return n, err
-}
-
-// pile is a body that comes in parts. What has come is not copied for what comes.
-type pile struct {
-	parts [][]byte
-	size  int
-}
-
-// add adds a part, which is copied.
-func (p *pile) add(part []byte) {
-	last := len(p.parts) - 1
-	if last < 0 || len(p.parts[last])+len(part) > cap(p.parts[last]) {
-		p.parts = append(p.parts, make([]byte, 0, max(len(part), min(p.size, mostReserved))))
-		last++
-	}
-	p.parts[last] = append(p.parts[last], part...)
-	p.size += len(part)
-}
-
-// whole is the body so far, and all that is left of the pile.
-func (p *pile) whole() []byte {
-	if len(p.parts) != 1 {
-		p.parts = [][]byte{slices.Concat(p.parts...)}
-	}
-	return p.parts[0]
 }
 
 // Close takes what is left of the body, too, if it comes at once: who reads JSON up to its
