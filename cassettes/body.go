@@ -49,7 +49,7 @@ func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []Piece)
 		if !ok {
 			continue
 		}
-		if back, _, err := f.restore(make([]byte, 0, len(body)), mark, out[from:]); err == nil && bytes.Equal(back, body) {
+		if f.restores(mark, out[from:], body) {
 			return out, f
 		}
 	}
@@ -98,6 +98,37 @@ func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, pieces 
 		err = fmt.Errorf("the form %q of the body is not known", string(f))
 	}
 	return body, nil, err
+}
+
+// batch is how many bytes of lines are restored at once to see whether they are right.
+const batch = 64 << 10
+
+// restores reports whether lines give back a body, without a copy of all of it.
+func (f form) restores(mark byte, lines, body []byte) bool {
+	between := ""
+	if f == formText {
+		between = "\n"
+	}
+	if f == formJSONLine {
+		f, body = formJSON, body[:len(body)-1]
+	}
+	var back []byte
+	for len(lines) > 0 {
+		n := len(lines)
+		if n > batch {
+			n = batch + bytes.IndexByte(lines[batch:], '\n') + 1
+		}
+		var err error
+		back, _, err = f.restore(back[:0], mark, lines[:n])
+		if lines = lines[n:]; len(lines) > 0 {
+			back = append(back, between...)
+		}
+		if err != nil || !bytes.HasPrefix(body, back) {
+			return false
+		}
+		body = body[len(back):]
+	}
+	return len(body) == 0
 }
 
 // isText reports whether a body can stand as it is: UTF-8 without control characters

@@ -163,6 +163,41 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// A body of many lines has a form as a short one has, which gives back it and no other.
+func TestFormsOfManyLines(t *testing.T) {
+	const lines = 4 * batch / 20 // each is longer than that
+	list := func(spaced string) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(`"a line of a long list",`+spaced, lines), ","+spaced) + "]"
+	}
+	for want, body := range map[form]string{
+		formText:       strings.Repeat("a line of a long text\n", lines),
+		formJSON:       list(""),
+		formJSONLine:   list("") + "\n",
+		formSpaced:     list(" "),
+		formEvents:     strings.Repeat("data: one of many events\n\n", lines),
+		formEventsCRLF: strings.Repeat("data: one of many events\r\n\r\n", lines),
+	} {
+		events := strings.HasPrefix(string(want), string(formEvents))
+		text, f := appendBody(nil, '<', []byte(body), events, EventPieces([]byte(body)))
+		back, _, err := f.restore(nil, '<', text)
+		if f != want || string(back) != body || err != nil {
+			t.Errorf("the form is %s, want %s, and gives back %t, %v", f, want, string(back) == body, err)
+		}
+		for name, other := range map[string]string{
+			"a line more": body + "\n", "less": body[:len(body)-3], "none": "\n",
+			"another first": "A" + body[1:], "another last": body[:len(body)-2] + "A" + body[len(body)-1:],
+			"another between": body[:len(body)/2] + strings.ToUpper(body[len(body)/2:len(body)/2+40]) + body[len(body)/2+40:],
+		} {
+			if f.restores('<', text, []byte(other)) {
+				t.Errorf("%s: it gives back %s, too", f, name)
+			}
+		}
+		if damaged := append(text[:len(text)-2:len(text)-2], "\n-\n"...); f.restores('<', damaged, []byte(body)) {
+			t.Errorf("%s: it is given back by other lines", f)
+		}
+	}
+}
+
 // Of events that came in no known pieces, the text is kept.
 func TestNoPieces(t *testing.T) {
 	if lines, f := appendBody(nil, '<', []byte(":\n\n"), true, nil); f != formText || string(lines) != "< :\n<\n<\n" {
