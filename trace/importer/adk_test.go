@@ -46,6 +46,16 @@ func TestADK(t *testing.T) {
 			importer.FormatADKSet,
 			[]string{`run-1 case="" epoch=-1 replies=["yo" ""] calls=[1:f{"x":1} ]`},
 		},
+		"a list of turns without calls": {
+			`[{"query":"hi","expected_tool_use":[],"reference":"yo"}]`,
+			importer.FormatADKSet,
+			[]string{`run-1 case="" epoch=-1 want=["yo"] replies=["yo"] calls=[]`},
+		},
+		"a list of turns that begins with calls": {
+			`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"},{"query":"hi","expected_tool_use":[]}]`,
+			importer.FormatADKSet,
+			[]string{`run-1 case="" epoch=-1 replies=["yo" ""] calls=[0:f ]`},
+		},
 		"lists of turns": {
 			`[{"name":"a","data":[{"query":"hi","reference":"yo"}],"initial_session":{}}]`,
 			importer.FormatADKSet,

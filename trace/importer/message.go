@@ -12,9 +12,9 @@ import (
 // ready.
 type conversation struct {
 	minted int
-	// open are the calls without an id, as those of the old function_call form, that
-	// no result has answered yet: such a result names the function.
-	open []llm.ToolCall
+	// open are the ids of calls that came without one, as those of the old function_call
+	// form, and that no result has answered yet, by function: such a result names it.
+	open map[string][]string
 	// inspect says that the messages are spelled as Inspect does, and attached are the
 	// texts that they may refer to, by name.
 	inspect  bool
@@ -197,19 +197,21 @@ func empty(content []llm.Part) bool {
 func (c *conversation) mint(call *llm.ToolCall) {
 	c.minted++
 	call.ID, call.Minted = "function_call_"+strconv.Itoa(c.minted), true
-	c.open = append(c.open, *call)
+	if c.open == nil {
+		c.open = map[string][]string{}
+	}
+	c.open[call.Name] = append(c.open[call.Name], call.ID)
 }
 
 // answered returns the id of the first call of a function that was minted and has no
 // result yet; or another, if there is none.
 func (c *conversation) answered(name, otherwise string) string {
-	for i, call := range c.open {
-		if call.Name == name {
-			c.open = append(c.open[:i:i], c.open[i+1:]...)
-			return call.ID
-		}
+	ids := c.open[name]
+	if len(ids) == 0 {
+		return otherwise
 	}
-	return otherwise
+	c.open[name] = ids[1:]
+	return ids[0]
 }
 
 // result makes a message of roles tool and function. The latter answers the
