@@ -69,7 +69,8 @@ func newRoot(w *world) *cobra.Command {
 		Long: `looptape tests agent loops: it plays scripted models and tools without a
 network, serves them over HTTP to a program in any language, records and replays
 what such a program says to real providers, checks that recorded runs kept the
-promises of a loop, and makes a recorded run a scenario that repeats it.
+promises of a loop, says how well they did and how sure that is, and makes a
+recorded run a scenario that repeats it.
 
 Exit status: 0 if all held, 1 if something that the command checks did not
 hold, 2 for wrong usage or input that cannot be read (1 if both).`,
