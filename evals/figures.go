@@ -92,8 +92,8 @@ func (r *Result) figure(metric string, seed uint64) (Metric, error) {
 		ClusterWilson: known(ends(s.ClusterWilson(level))),
 		Bootstrap:     known(ends(s.Bootstrap(level, stats.Resampling{Seed: seed}))),
 	}
-	m.PassHatK = pass(s, s.PassHatK)
-	m.PassAtK = pass(s, s.PassAtK)
+	m.PassHatK, _ = s.PassHat() // none if the scores are no successes
+	m.PassAtK, _ = s.PassAt()
 	return m, nil
 }
 
@@ -116,16 +116,4 @@ func t(e stats.Estimate, err error) (stats.Interval, error) {
 		return stats.Interval{}, err
 	}
 	return e.T(level)
-}
-
-// pass is the mean of a pass figure for each k.
-func pass(s *stats.Sample, figure func(k int) (*stats.Sample, error)) (means []float64) {
-	for k := range s.FewestEpochs() {
-		each, err := figure(k + 1)
-		if err != nil {
-			return nil // it is about successes, and the scores are not
-		}
-		means = append(means, each.Mean())
-	}
-	return means
 }

@@ -82,12 +82,29 @@ func TestPartCompressed(t *testing.T) {
 	}
 	for way, in := range map[string]evals.Input{
 		"a file": {Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }},
-		"a pipe": file("part.gz", b.String()),
+		"a text": file("part.gz", b.String()),
+		"a pipe": {Name: "pipe", Open: func() (io.ReadCloser, error) { return piped(t, b.Bytes()), nil }},
 	} {
 		if diff := cmp.Diff(partText, written(t, score(t, in))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", way, diff)
 		}
 	}
+}
+
+// piped is a pipe of the operating system, of which nobody can say where it is.
+func piped(t *testing.T, text []byte) io.ReadCloser {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // A file that is not whole, or not right, is refused with the place.

@@ -54,6 +54,19 @@ func BenchmarkBootstrapOfMany(b *testing.B) {
 	}
 }
 
+// BenchmarkPassHat is of one case that ran 100,000 times.
+func BenchmarkPassHat(b *testing.B) {
+	rows := []stats.Row{}
+	for i := range 100_000 {
+		rows = append(rows, stats.Row{Case: "a", Epoch: i, Value: float64(i % 2)})
+	}
+	s := must(stats.New(rows))(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		must(s.PassHat())(b)
+	}
+}
+
 func BenchmarkSignFlip(b *testing.B) {
 	s := must(stats.New(thousand(b)))(b)
 	b.ReportAllocs()

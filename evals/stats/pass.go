@@ -39,6 +39,44 @@ func (s *Sample) pass(k int, of func(n, c int) float64) (*Sample, error) {
 	return arrange(rows), nil
 }
 
+// PassAt returns the means of [Sample.PassAtK] for all k, from 1 to
+// [Sample.FewestEpochs], in the time that one takes a run. All values must be 0 or 1.
+func (s *Sample) PassAt() ([]float64, error) {
+	return s.passes(func(n, c int) int { return n - c }, func(p float64) float64 { return 1 - p })
+}
+
+// PassHat is as [Sample.PassAt] with [Sample.PassHatK].
+func (s *Sample) PassHat() ([]float64, error) {
+	return s.passes(func(_, c int) int { return c }, func(p float64) float64 { return p })
+}
+
+// passes returns the means of what value makes of the probability that all runs drawn are
+// among those that among counts, for all numbers of runs drawn.
+func (s *Sample) passes(among func(n, c int) int, value func(p float64) float64) (means []float64, err error) {
+	type chance struct {
+		among int
+		p     float64 // that allDrawn returns
+	}
+	chances := make([]chance, len(s.cases))
+	rows := make([]Row, len(s.cases))
+	for i, runs := range s.cases {
+		c, err := successes(runs)
+		if err != nil {
+			return nil, err
+		}
+		chances[i] = chance{among(len(runs), c), 1}
+	}
+	for drawn := range s.FewestEpochs() {
+		for i, runs := range s.cases {
+			c := &chances[i]
+			c.p *= float64(max(0, c.among-drawn)) / float64(len(runs)-drawn)
+			rows[i].Value = value(c.p)
+		}
+		means = append(means, mean(rows))
+	}
+	return means, nil
+}
+
 // allDrawn returns C(c,k)/C(n,k), the probability that k drawn of n are all among c of
 // them. As a product of ratios it neither overflows nor cancels.
 func allDrawn(n, c, k int) float64 {

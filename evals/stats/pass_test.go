@@ -47,6 +47,31 @@ func TestPassTries(t *testing.T) {
 	}
 }
 
+// TestPassOfAll compares with each k by itself, to the last bit.
+func TestPassOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := must(stats.New(rows(t, rapid.SampledFrom([]float64{0, 1}))))(t)
+		var at, hat []float64
+		for k := 1; k <= s.FewestEpochs(); k++ {
+			at = append(at, must(s.PassAtK(k))(t).Mean())
+			hat = append(hat, must(s.PassHatK(k))(t).Mean())
+		}
+		if diff := cmp.Diff(bits(at...), bits(must(s.PassAt())(t)...)); diff != "" {
+			t.Errorf("pass@k (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(bits(hat...), bits(must(s.PassHat())(t)...)); diff != "" {
+			t.Errorf("pass^k (-want +got):\n%s", diff)
+		}
+	})
+	s := sample(t, []float64{0, 0.5})
+	if _, err := s.PassAt(); !errors.Is(err, stats.ErrNotBinary) {
+		t.Errorf("pass@k of a half: %v", err)
+	}
+	if _, err := s.PassHat(); !errors.Is(err, stats.ErrNotBinary) {
+		t.Errorf("pass^k of a half: %v", err)
+	}
+}
+
 // TestPassLarge compares with the stable form that Chen et al. print in their figure 3,
 // 1 − Π(1 − k/i) for i from n−c+1 to n, where C(n,k) is too large for any number.
 func TestPassLarge(t *testing.T) {
