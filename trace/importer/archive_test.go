@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -152,6 +153,42 @@ func moved(file []byte, offset int, to uint32) []byte {
 	record := bytes.LastIndex(file, []byte("PK\x01\x02"))
 	binary.LittleEndian.PutUint32(file[record+offset:], to)
 	return file
+}
+
+// wrapped is a file that reads no further than Open looks, or that cannot be moved in.
+type wrapped struct {
+	*bytes.Reader
+	left   int
+	unmove bool
+}
+
+func (w *wrapped) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p[:min(len(p), max(1, w.left))])
+	if w.left -= n; w.left < 0 && !w.unmove {
+		return 0, errors.New("it was read on")
+	}
+	return n, err
+}
+
+func (w *wrapped) Seek(offset int64, whence int) (int64, error) {
+	if w.unmove {
+		return 0, errors.New("it is a pipe")
+	}
+	return w.Reader.Seek(offset, whence)
+}
+
+// A file is read where it stands, and what only looks like one is held.
+func TestArchiveStands(t *testing.T) {
+	long := zipOf(t, entry{name: "summaries.json", text: strings.Repeat("x", 1<<20)}, sampleTwo)
+	for name, r := range map[string]io.Reader{
+		"a file": &wrapped{Reader: bytes.NewReader(long), left: 512 << 10},
+		"a pipe": &wrapped{Reader: bytes.NewReader(long), unmove: true, left: 1 << 10},
+	} {
+		_, got := read(t, r)
+		if diff := cmp.Diff([]string{"sample-2/epoch-1@1 assistant:yo"}, got); diff != "" {
+			t.Errorf("%s: runs (-want +got):\n%s", name, diff)
+		}
+	}
 }
 
 // What comes in a stream is held, and so is bounded.

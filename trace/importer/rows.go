@@ -201,7 +201,23 @@ func (r *Run) answer(answer json.RawMessage) {
 	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == llm.RoleAssistant {
 		return
 	}
-	r.Messages = append(r.Messages, llm.Assistant(llm.Text{Text: r.Answer}))
+	r.Messages = append(r.Messages, answered(answer))
+}
+
+// answered is the message of an answer: a text, or a list of tool calls as OpenAI spells
+// them.
+func answered(answer json.RawMessage) llm.Message {
+	for _, call := range elementsOf(answer) {
+		if memberOf(call, "function") == nil {
+			break
+		}
+		var conv conversation
+		d := jsonio.NewDec(jsonio.View(spell("assistant", nil, nil, answer)))
+		if m := conv.message(&d); d.Err() == nil {
+			return m
+		}
+	}
+	return llm.Assistant(llm.Text{Text: asText(answer)})
 }
 
 // table gives the rows, and tells which pointers led to nothing.

@@ -51,6 +51,8 @@ func TestRowsMessages(t *testing.T) {
 {"prompt":[1,2],"expected":"e"}
 {"prompt":null,"expected":"e"}
 {"response":"r"}
+{"response":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}
+{"response":[{"function":"f"},{"function":7}]}
 `
 	want := []string{
 		`{"role":"user","parts":[{"type":"text","text":"p"}]}`,
@@ -62,6 +64,8 @@ func TestRowsMessages(t *testing.T) {
 		`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 		`{"role":"user","parts":[{"type":"text","text":"[1,2]"}]}`,
 		`{"role":"assistant","parts":[{"type":"text","text":"r"}]}`,
+		`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","args":"{}"}]}`,
+		`{"role":"assistant","parts":[{"type":"text","text":"[{\"function\":\"f\"},{\"function\":7}]"}]}`,
 	}
 	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
