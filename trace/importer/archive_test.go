@@ -110,6 +110,7 @@ func TestArchiveBroken(t *testing.T) {
 	flipped := zipOf(t, sampleOne, sampleTwo)
 	flipped[bytes.Index(flipped, []byte("user"))] = 'U'
 	whole := zipOf(t, sampleOne, sampleTwo)
+	left := uint32(len(whole) - bytes.Index(whole, []byte(sampleTwo.text)))
 	names := []entry{logHeader}
 	for range 300 {
 		names = append(names, entry{name: strings.Repeat("x", 60_000)})
@@ -118,25 +119,27 @@ func TestArchiveBroken(t *testing.T) {
 		file []byte
 		want []string
 	}{
-		"a message":             {zipOf(t, entry{name: "samples/1.json", text: "{\"id\":1,\n\"messages\":[{}]}"}, sampleTwo), []string{"! file:2: samples/1.json: messages[0]: the message has no role", two}},
-		"a sample":              {zipOf(t, entry{name: "samples/1.json", text: "7"}, sampleTwo), []string{"! file:1: samples/1.json: expected an object", two}},
-		"an entry cut off":      {zipOf(t, entry{name: "samples/1.json", text: `{"id":1`}, sampleTwo), []string{"! file:1: samples/1.json: id: the text ends too early", two}},
-		"a header":              {zipOf(t, entry{name: "header.json", text: `{"x":}`}, sampleTwo), []string{"! file:1: header.json: x: expected a value", two}},
-		"a sum":                 {flipped, []string{"! file: samples/1_epoch_1.json: zip: checksum error", two}},
-		"no samples":            {zipOf(t, logHeader), []string{"! file: there is no entry samples/*.json in the ZIP, where the runs would be"}},
-		"another ZIP":           {zipOf(t, entry{name: "word/document.xml"}, entry{name: "../samples/1.json"}, entry{name: "/samples/1.json"}, entry{name: "samples/../1.json"}), []string{"! file: " + importer.ErrFormat.Error()}},
-		"an empty ZIP":          {zipOf(t), []string{"! file: " + importer.ErrFormat.Error()}},
-		"one name twice":        {zipOf(t, entry{name: sampleTwo.name, text: "{"}, sampleTwo), []string{two}},
-		"pieces":                {zipOf(t, entry{name: "samples/1_epoch_1/sample.json", text: "{}"}, entry{name: "samples/1_epoch_1/messages/0.json"}, sampleTwo), []string{"! file: samples/1_epoch_1/sample.json: a sample in several pieces (version 3 of the logs) cannot be read; have Inspect write the log anew, as version 2", two}},
-		"encrypted":             {zipOf(t, entry{name: sampleOne.name, flags: 1, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: it is encrypted", two}},
-		"an unknown method":     {zipOf(t, entry{name: sampleOne.name, method: 12, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: it is compressed with method 12, which is not known: stored, deflate (8) and zstd (93) are", two}},
-		"not what it says":      {zipOf(t, entry{name: sampleOne.name, method: zip.Deflate, raw: true, text: "\xff\xff"}, sampleTwo), []string{"! file: samples/1_epoch_1.json: flate: corrupt input before offset 1", two}},
-		"a bomb":                {long, []string{"! file: samples/1_epoch_1.json: it is longer than 256 MiB", two}},
-		"a long directory":      {zipOf(t, names...), []string{"! file: the ZIP cannot be read: the directory of the ZIP is longer than 16 MiB"}},
-		"cut off":               {whole[:len(whole)-30], []string{"! file: the ZIP cannot be read: zip: not a valid zip file"}},
-		"entries in one place":  {moved(whole, 42, 0), []string{`! file: the entries "samples/1_epoch_1.json" and "samples/2_epoch_1.json" of the ZIP share bytes`}},
-		"an entry without end":  {moved(whole, 20, 1<<30), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP goes on behind its end`}},
-		"an entry that is none": {moved(whole, 42, 1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP cannot be read: zip: not a valid zip file`}},
+		"a message":                {zipOf(t, entry{name: "samples/1.json", text: "{\"id\":1,\n\"messages\":[{}]}"}, sampleTwo), []string{"! file:2: samples/1.json: messages[0]: the message has no role", two}},
+		"a sample":                 {zipOf(t, entry{name: "samples/1.json", text: "7"}, sampleTwo), []string{"! file:1: samples/1.json: expected an object", two}},
+		"an entry cut off":         {zipOf(t, entry{name: "samples/1.json", text: `{"id":1`}, sampleTwo), []string{"! file:1: samples/1.json: id: the text ends too early", two}},
+		"a header":                 {zipOf(t, entry{name: "header.json", text: `{"x":}`}, sampleTwo), []string{"! file:1: header.json: x: expected a value", two}},
+		"a sum":                    {flipped, []string{"! file: samples/1_epoch_1.json: zip: checksum error", two}},
+		"no samples":               {zipOf(t, logHeader), []string{"! file: there is no entry samples/*.json in the ZIP, where the runs would be"}},
+		"another ZIP":              {zipOf(t, entry{name: "word/document.xml"}, entry{name: "../samples/1.json"}, entry{name: "/samples/1.json"}, entry{name: "samples/../1.json"}), []string{"! file: " + importer.ErrFormat.Error()}},
+		"an empty ZIP":             {zipOf(t), []string{"! file: " + importer.ErrFormat.Error()}},
+		"one name twice":           {zipOf(t, entry{name: sampleTwo.name, text: "{"}, sampleTwo), []string{two}},
+		"pieces":                   {zipOf(t, entry{name: "samples/1_epoch_1/sample.json", text: "{}"}, entry{name: "samples/1_epoch_1/messages/0.json"}, sampleTwo), []string{"! file: samples/1_epoch_1/sample.json: a sample in several pieces (version 3 of the logs) cannot be read; have Inspect write the log anew, as version 2", two}},
+		"encrypted":                {zipOf(t, entry{name: sampleOne.name, flags: 1, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: it is encrypted", two}},
+		"an unknown method":        {zipOf(t, entry{name: sampleOne.name, method: 12, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: it is compressed with method 12, which is not known: stored, deflate (8) and zstd (93) are", two}},
+		"not what it says":         {zipOf(t, entry{name: sampleOne.name, method: zip.Deflate, raw: true, text: "\xff\xff"}, sampleTwo), []string{"! file: samples/1_epoch_1.json: flate: corrupt input before offset 1", two}},
+		"a bomb":                   {long, []string{"! file: samples/1_epoch_1.json: it is longer than 256 MiB", two}},
+		"a long directory":         {zipOf(t, names...), []string{"! file: the ZIP cannot be read: the directory of the ZIP is longer than 16 MiB"}},
+		"cut off":                  {whole[:len(whole)-30], []string{"! file: the ZIP cannot be read: zip: not a valid zip file"}},
+		"entries in one place":     {moved(whole, 42, 0), []string{`! file: the entries "samples/1_epoch_1.json" and "samples/2_epoch_1.json" of the ZIP share bytes`}},
+		"an entry without end":     {moved(whole, 20, 1<<30), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP goes on behind its end`}},
+		"an entry a byte too long": {moved(whole, 20, left+1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP goes on behind its end`}},
+		"an entry up to the end":   {moved(whole, 20, left), []string{"sample-1/epoch-1@1 user:hi", "! file: samples/2_epoch_1.json: zip: not a valid zip file"}},
+		"an entry that is none":    {moved(whole, 42, 1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP cannot be read: zip: not a valid zip file`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := read(t, bytes.NewReader(c.file))
