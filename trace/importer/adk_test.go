@@ -95,6 +95,21 @@ func TestADK(t *testing.T) {
 	}
 }
 
+// ADK writes results as a text of JSON that holds JSON.
+func TestADKWrapped(t *testing.T) {
+	for in, want := range map[string]string{
+		` "{\"eval_case_results\":[{\"eval_id\":\"a\"}]}"` + "\n": `a case="a" epoch=-1`,
+		`"{\"eval_case_results\":[{\"eval_id\":}]}"`:              "! file:1: eval_case_results[0].eval_id: expected a value",
+		`"{\"eval_case_results\":[{\"eval_id\":\"a\"}]}" x`:       "! file: " + importer.ErrFormat.Error(),
+		`"{\"eval_case_results\":[{\"eval_id\":\"a\"}]}`:          "! file: " + importer.ErrFormat.Error(),
+		"\"{prompt\",prompt,answer\n,p,a\n":                       `run-1 case="" epoch=-1 answer="a"`,
+	} {
+		if diff := cmp.Diff([]string{want}, tell(t, strings.NewReader(in))); diff != "" {
+			t.Errorf("%s: runs (-want +got):\n%s", in, diff)
+		}
+	}
+}
+
 // A session has contents of all kinds, in the spellings of both.
 func TestADKMessages(t *testing.T) {
 	in := `{"id":"s","app_name":"a","events":[
@@ -135,7 +150,7 @@ func FuzzADK(f *testing.F) {
 	for _, seed := range []string{
 		`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userSays + `,"intermediate_data":{"tool_uses":[{"name":"f","args":{"x":1}}]},` + agentSays + `}]}]}`,
 		`{"id":"s1","appName":"a","events":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f"}},{"inlineData":{"data":"AA=="}}]}},{"content":{"parts":[{"functionResponse":{"name":"f","response":{}}}]}}]}`,
-		`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"}]`,
+		`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"}]`, `"{\"eval_case_results\":[{\"eval_id\":\"a\"}]}"`,
 		`{"evalCaseResults":[{"evalId":"a","overallEvalMetricResults":[{"metricName":"m","score":1}],"evalMetricResultPerInvocation":[{"actualInvocation":{` + userSays + `}}]}]}`,
 	} {
 		f.Add([]byte(seed))

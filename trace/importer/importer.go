@@ -24,6 +24,7 @@ import (
 	"io"
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/internal/jsonio"
@@ -184,6 +185,9 @@ func open(name string, r io.Reader, how *rows) (*Source, error) {
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
 		return nil, &Error{File: name, Err: ErrEmpty}
+	}
+	if text, ok := in.wrapped(head); ok {
+		return open(name, strings.NewReader(text), how)
 	}
 	s := &Source{name: name, in: in, rows: how}
 	if how != nil {

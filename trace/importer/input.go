@@ -68,12 +68,24 @@ func (in *input) grow() bool {
 	return len(in.buf) > had
 }
 
-// all consumes what there is and returns it.
+// all returns what there is, without consuming it.
 func (in *input) all() ([]byte, error) {
 	for in.err == nil {
 		in.more()
 	}
 	return in.buf, in.broken()
+}
+
+// wrapped returns the text of JSON that stands as a text of JSON itself, as ADK writes
+// results; lines count within it. ok is false if there is none; nothing is consumed.
+func (in *input) wrapped(head []byte) (text string, ok bool) {
+	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte(`"{`)) {
+		return "", false
+	}
+	all, err := in.all()
+	d := jsonio.NewDec(jsonio.View(all))
+	text = d.String()
+	return text, err == nil && d.End() == nil
 }
 
 // rest is all that was read and not consumed.
