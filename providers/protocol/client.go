@@ -33,11 +33,13 @@ type Client struct {
 	// used.
 	HTTP *http.Client
 	// Authorize adds the credential to a request: a key, a bearer token, a
-	// signature. nil adds none. The values that it adds, in headers and the
-	// query, are kept out of every error, and so is a password of the BaseURL.
+	// signature. nil adds none. The values of six bytes and more that it adds, in
+	// headers and the query, are kept out of every error, and so is a password of
+	// the BaseURL; shorter ones would make gaps in any text.
 	Authorize func(req *http.Request) error
 	// Header is sent with each request. Authorization, X-Api-Key, Api-Key and
-	// X-Goog-Api-Key in it are kept out of every error; others are not.
+	// X-Goog-Api-Key in it, in any case, are kept out of every error as those of
+	// Authorize are; others are not.
 	Header http.Header
 	// MaxEvent and MaxAnswer bound the bytes of one event of a stream and of a
 	// whole answer, both after decompression. 0 is DefaultMaxEvent and

@@ -1,8 +1,11 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -17,20 +20,24 @@ const Redacted = "[redacted]"
 var credentials = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
 
 // added returns the values that an authorizer has put into a request, or the Client
-// into a header for credentials, each also as its words: of "Bearer x" also "x".
+// into a header for credentials, each also as its words: of "Bearer x" also "x", and
+// of "Basic x" also the password in it.
 func added(header http.Header, query string, req *http.Request) (secrets []string) {
 	note := func(v string) {
-		for _, s := range append([]string{v}, strings.Fields(v)...) {
-			if len(s) >= leastSecret && !slices.Contains(secrets, s) {
-				secrets = append(secrets, s)
+		for _, word := range append([]string{v}, strings.Fields(v)...) {
+			for _, s := range spellings(word) {
+				if len(s) >= leastSecret && !slices.Contains(secrets, s) {
+					secrets = append(secrets, s)
+				}
 			}
 		}
 	}
 	for name, values := range req.Header {
-		secret := slices.Contains(credentials, name)
+		secret := slices.Contains(credentials, http.CanonicalHeaderKey(name)) // net/http sends any spelling
 		for _, v := range values {
 			if secret || !slices.Contains(header[name], v) {
 				note(v)
+				note(basic(v))
 			}
 		}
 	}
@@ -39,7 +46,6 @@ func added(header http.Header, query string, req *http.Request) (secrets []strin
 		for _, v := range values {
 			if !slices.Contains(before[name], v) {
 				note(v)
-				note(url.QueryEscape(v))
 			}
 		}
 	}
@@ -49,6 +55,20 @@ func added(header http.Header, query string, req *http.Request) (secrets []strin
 	}
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return secrets
+}
+
+// spellings are the ways in which an answer may quote a credential: as it is, in a URL,
+// in HTML, and in JSON as PHP and as Go write it.
+func spellings(s string) []string {
+	quoted, _ := json.Marshal(s) // never fails
+	return []string{s, url.QueryEscape(s), html.EscapeString(s), strings.ReplaceAll(s, "/", `\/`), string(quoted[1 : len(quoted)-1])}
+}
+
+// basic returns the password of a value of Basic authentication, or the name where it
+// has no password: some services take their key as that. Of other values it is empty.
+func basic(value string) string {
+	name, pass, _ := (&http.Request{Header: http.Header{"Authorization": {value}}}).BasicAuth()
+	return cmp.Or(pass, name)
 }
 
 // leastSecret is how long a credential is at least: shorter values would make

@@ -10,7 +10,7 @@ import (
 // A key in the headers of the Client is as secret as one of its authorizer.
 func TestClientKeepsItsHeaders(t *testing.T) {
 	const key = "sesame-open-1234"
-	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "x-api-key", "AUTHORIZATION"} {
 		c := client(t, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(401)
 			_, _ = io.WriteString(w, "wrong key "+r.Header.Get(name)+" of "+r.Header.Get("X-Mine"))
@@ -19,6 +19,45 @@ func TestClientKeepsItsHeaders(t *testing.T) {
 		_, err := ask(c)
 		if got := apiError(t, err).Message; got != "wrong key [redacted] of somebody" {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// A password is secret also in clear, and a name that stands alone is one.
+func TestClientKeepsBasicAuth(t *testing.T) {
+	for _, who := range [][2]string{{"somebody", "sesame-open"}, {"sesame-open", ""}} {
+		c := client(t, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(401)
+			name, pass, _ := r.BasicAuth()
+			_, _ = io.WriteString(w, "wrong "+name+" "+pass+" "+r.Header.Get("Authorization"))
+		})
+		c.Authorize = func(r *http.Request) error { r.SetBasicAuth(who[0], who[1]); return nil }
+		_, err := ask(c)
+		want := strings.Replace("wrong "+who[0]+" "+who[1], "sesame-open", "[redacted]", 1) + " [redacted]"
+		if got := apiError(t, err).Message; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A key is not shown, however the answer quotes it.
+func TestClientKeepsQuotedKeys(t *testing.T) {
+	const key = `open/sesame<&>"1234"`
+	for _, shown := range []string{
+		key,
+		`open\/sesame<&>"1234"`,
+		`open/sesame&lt;&amp;&gt;&#34;1234&#34;`,
+		`open/sesame\u003c\u0026\u003e\"1234\"`,
+		`open%2Fsesame%3C%26%3E%221234%22`,
+	} {
+		c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(401)
+			_, _ = io.WriteString(w, "wrong key "+shown)
+		})
+		c.Authorize = func(r *http.Request) error { r.Header.Set("Authorization", "Bearer "+key); return nil }
+		_, err := ask(c)
+		if got := apiError(t, err).Message; got != "wrong key [redacted]" {
+			t.Errorf("%s: %s", shown, got)
 		}
 	}
 }
