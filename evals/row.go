@@ -47,9 +47,10 @@ type Row struct {
 	Errors map[string]string  `json:"errors,omitempty"`
 
 	// Usage is what the run's model calls took, those of the runs that it started among
-	// them, and Latency how long it was, by its own clock; 0 where the recording does not
-	// tell.
+	// them; Cost is in the money of the recording, and Latency how long the run was. All
+	// are 0 where the recording does not tell them.
 	Usage   llm.Usage     `json:"usage,omitzero"`
+	Cost    float64       `json:"cost,omitzero"`
 	Latency time.Duration `json:"latency_ns,omitzero"`
 
 	part string // the file of the result that it was read from, if it was
@@ -57,17 +58,15 @@ type Row struct {
 
 // rowOf is the row of a run, without scores. It shares no memory with the run.
 func rowOf(file string, run *importer.Run) Row {
+	spent := run.Spent()
 	r := Row{
 		Case: kept(cmp.Or(run.Case, shortened(asked(run)), run.Name)), Epoch: run.Epoch,
 		Cluster: kept(run.Cluster), Run: kept(run.Name), File: kept(file), Line: run.Line,
 		Scores: map[string]float64{},
-		Usage:  usage(run.Events),
+		Usage:  spent.Usage, Cost: spent.Cost, Latency: spent.Latency,
 	}
 	if r.Epoch == importer.NoEpoch {
 		r.Digest = digest(run)
-	}
-	if n := len(run.Events); n > 0 {
-		r.Latency = run.Events[n-1].At
 	}
 	return r
 }
@@ -106,19 +105,6 @@ func shortened(text string) string {
 	h := sha256.New()
 	h.Write([]byte(text))
 	return text[:end] + "… " + sum(h)
-}
-
-// usage is what the model calls took.
-func usage(events []trace.Event) (u llm.Usage) {
-	for _, ev := range events {
-		switch body := ev.Body.(type) {
-		case trace.ModelTurn:
-			u = u.Add(body.Usage)
-		case trace.ModelError:
-			u = u.Add(body.Usage)
-		}
-	}
-	return u
 }
 
 // digest is that of all that the recording says of a run, but for its name and its

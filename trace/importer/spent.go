@@ -1,0 +1,70 @@
+package importer
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// Spent is what a run took, as far as its recording tells it; all else is 0.
+type Spent struct {
+	Usage   llm.Usage
+	Latency time.Duration
+	Cost    float64 // in the money of the recording, mostly dollars
+}
+
+// Spent returns what the run took. Of a trace it is what all model calls took, and when the
+// last event happened. Of other recordings it is what stands beside the messages: Inspect's
+// model_usage, of all models, and total_time; promptfoo's tokenUsage, latencyMs and cost;
+// SWE-agent's info.model_stats; and usage, or the AI SDK's totalUsage, as providers spell
+// it, of which tokens in and out are read.
+func (r *Run) Spent() (s Spent) {
+	for _, ev := range r.Events {
+		switch body := ev.Body.(type) {
+		case trace.ModelTurn:
+			s.Usage = s.Usage.Add(body.Usage)
+		case trace.ModelError:
+			s.Usage = s.Usage.Add(body.Usage)
+		}
+		s.Latency = ev.At
+	}
+	for _, model := range membersOf(r.Meta["model_usage"]) {
+		s.Usage = s.Usage.Add(tokens(model))
+	}
+	stats := memberOf(r.Meta["info"], "model_stats")
+	for _, raw := range []json.RawMessage{r.Meta["totalUsage"], r.Meta["usage"], r.Meta["tokenUsage"], stats} {
+		if s.Usage == (llm.Usage{}) {
+			s.Usage = tokens(raw)
+		}
+	}
+	s.Cost = max(amount(r.Meta["cost"]), amount(memberOf(stats, "instance_cost")))
+	s.Latency = max(s.Latency,
+		time.Duration(amount(r.Meta["latencyMs"])*float64(time.Millisecond)),
+		time.Duration(amount(r.Meta["total_time"])*float64(time.Second)))
+	return s
+}
+
+// tokens reads the tokens in and out, as they are called by many.
+func tokens(usage json.RawMessage) (u llm.Usage) {
+	for _, name := range []string{"input_tokens", "inputTokens", "prompt_tokens", "prompt", "tokens_sent"} {
+		u.Input = max(u.Input, int64(amount(memberOf(usage, name))))
+	}
+	for _, name := range []string{"output_tokens", "outputTokens", "completion_tokens", "completion", "tokens_received"} {
+		u.Output = max(u.Output, int64(amount(memberOf(usage, name))))
+	}
+	return u
+}
+
+// amount reads a number that something may come to; all else is 0.
+func amount(raw json.RawMessage) float64 {
+	const most = 1e9 // seconds fit a Duration
+	v, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || math.IsNaN(v) || v < 0 || v > most {
+		return 0
+	}
+	return v
+}
