@@ -124,6 +124,39 @@ func TestRecording(t *testing.T) {
 	}
 }
 
+// The items of Responses need not stand in the order of an answer: a call may have its
+// output behind it, and the calls are of one answer all the same.
+func TestRecordingItems(t *testing.T) {
+	hi := []llm.Message{llm.User("hi")}
+	says := func(ids ...string) (parts []llm.Part) {
+		for _, id := range ids {
+			parts = append(parts, call(id))
+		}
+		return parts
+	}
+	apart := then(hi, llm.Assistant(call("a")), result("a"), llm.Assistant(call("b")), result("b"))
+	for name, c := range map[string]struct {
+		list []asked
+		want []string
+	}{
+		"a call, its output": {[]asked{
+			{messages: hi, said: says("a", "b")}, {messages: apart, said: says("c", "d")},
+			{messages: then(apart, llm.Assistant(call("c")), result("c"), llm.Assistant(call("d")), result("d"))},
+		}, nil},
+		"of another try":       {[]asked{{messages: hi, said: says("a", "b")}, {messages: hi, said: says("c")}, {messages: apart}}, nil},
+		"one after another":    {[]asked{{messages: hi, said: says("a")}, {messages: apart[:3], said: says("b")}, {messages: apart}}, nil},
+		"the last without one": {[]asked{{messages: hi, said: says("a", "b")}, {messages: apart[:4]}}, []string{`INV-01 interaction-1 1 the request was sent without a result of the call "b" (in interaction 2)`}},
+		"an output first":      {[]asked{{messages: hi, said: says("a", "b")}, {messages: then(hi, result("a"), apart[1], apart[2])}}, []string{`INV-01 interaction-1 1 a result is for the call "a", which no assistant turn before it has (in interaction 2)`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, _ := recorded(openai.Responses{}, c.list...)
+			if diff := cmp.Diff(c.want, found); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // What a request only refers to is looked up in the answers before.
 func TestRecordingRefers(t *testing.T) {
 	hi := []llm.Message{llm.User("hi")}

@@ -11,6 +11,7 @@ package watch
 import (
 	"bytes"
 	"cmp"
+	"hash"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -256,19 +257,31 @@ func saying(m llm.Message) string {
 	return text
 }
 
-// prefixes are hashes of the first message, the first two and so on. Reasoning does not
-// count: that of earlier turns may be left out.
+// prefix is a hash of messages. Reasoning does not count: that of earlier turns may be
+// left out.
+type prefix struct {
+	hash.Hash64
+	text []byte
+}
+
+func newPrefix() *prefix { return &prefix{Hash64: fnv.New64a()} }
+
+// add takes the next message, and returns the hash of all so far.
+func (p *prefix) add(m llm.Message) uint64 {
+	if slices.ContainsFunc(m.Parts, isReasoning) {
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isReasoning)
+	}
+	p.text = m.AppendJSON(p.text[:0])
+	_, _ = p.Write(p.text) // a hash takes all
+	return p.Sum64()
+}
+
+// prefixes are hashes of the first message, the first two and so on.
 func prefixes(list []llm.Message) []uint64 {
-	h := fnv.New64a()
-	var text []byte
+	p := newPrefix()
 	out := make([]uint64, len(list))
 	for i, m := range list {
-		if slices.ContainsFunc(m.Parts, isReasoning) {
-			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isReasoning)
-		}
-		text = m.AppendJSON(text[:0])
-		_, _ = h.Write(text) // a hash takes all
-		out[i] = h.Sum64()
+		out[i] = p.add(m)
 	}
 	return out
 }

@@ -1,0 +1,65 @@
+package wire_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+)
+
+// A client of Responses may send each call with its output behind it: no row of quirks.md
+// asks more. It gets the turns that it would have got otherwise.
+func TestWatchItems(t *testing.T) {
+	u := llm.User
+	calls := func(ids ...string) (list []fake.Call) {
+		for _, id := range ids {
+			list = append(list, fake.Call{ID: id, Name: "weather", Args: "{}"})
+		}
+		return list
+	}
+	call := func(id string) llm.Message { return llm.Assistant(llm.ToolCall{ID: id, Name: "weather", Args: "{}"}) }
+	result := func(id string) llm.Message {
+		return llm.ToolResults(llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "rain"}}})
+	}
+	type list = []llm.Message
+	both := list{u("A"), call("c1"), result("c1"), call("c2"), result("c2")}
+	for name, c := range map[string]struct {
+		asks    []list
+		protos  []string // Responses if there are none
+		want    []string
+		answers []int // the number of calls of each, or -1 for a refusal
+	}{
+		"a call, its output":          {asks: []list{both[:1], both, append(both[:5:5], call("c3"), result("c3"), call("c4"), result("c4"))}, answers: []int{2, 2, 0}},
+		"one after another's output":  {asks: []list{both[:1], both[:3]}, want: []string{"2 INV-01"}, answers: []int{2, 2}},
+		"the user between":            {asks: []list{both[:1], {both[0], both[1], both[2], u("hm"), both[3], both[4]}}, want: []string{"2 INV-01"}, answers: []int{2, 0}},
+		"a call twice":                {asks: []list{both[:1], append(both[:5:5], call("c2"), result("c2"))}, want: []string{"2 INV-04"}, answers: []int{2, -1}},
+		"another's call":              {asks: []list{both[:1], {both[0], both[1], both[2], call("c9"), result("c9")}}, want: []string{"2 INV-01"}, answers: []int{2, 0}},
+		"an output without its call":  {asks: []list{both[:1], {both[0], result("c1"), both[1]}}, want: []string{"2 INV-01"}, answers: []int{2, -1}},
+		"where messages are messages": {protos: []string{"openai-chat", "anthropic-messages", "gemini"}, asks: []list{both[:1], both}, want: []string{"2 INV-01"}, answers: []int{2, 0}},
+	} {
+		for _, proto := range append(c.protos, "openai-responses")[:max(1, len(c.protos))] {
+			t.Run(name+"/"+proto, func(t *testing.T) {
+				model := fake.NewModel(fake.Turn{Calls: calls("c1", "c2")}, fake.Turn{Calls: calls("c3", "c4")}, fake.Turn{Text: "Done."})
+				model.Apart = true
+				s, clients := pipe(t, wire.Config{Model: model}, "")
+				for i, messages := range c.asks {
+					turn, err := ask(clients[proto], request(llm.Buffered, slices.Clone(messages)...))
+					switch {
+					case err != nil && c.answers[i] == -1:
+					case err != nil:
+						t.Fatal(err)
+					case len(turn.Calls()) != c.answers[i]:
+						t.Errorf("answer %d has the calls %v, want %d", i+1, turn.Calls(), c.answers[i])
+					}
+				}
+				if diff := cmp.Diff(c.want, broke(s.Report())); diff != "" {
+					t.Errorf("violations (-want +got):\n%s\n%+v", diff, s.Report().Violations)
+				}
+			})
+		}
+	}
+}
