@@ -22,7 +22,7 @@ func field(raw json.RawMessage, name string) json.RawMessage {
 
 // snake turns a name in camel case into snake case.
 func snake(name string) string {
-	if strings.IndexFunc(name, unicode.IsUpper) < 0 {
+	if !strings.ContainsFunc(name, unicode.IsUpper) {
 		return name
 	}
 	var b strings.Builder

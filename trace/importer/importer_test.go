@@ -212,6 +212,8 @@ func TestReaderFails(t *testing.T) {
 		"in a list":       {"[" + hi + ",", []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: the disk is on fire"}},
 		"between lines":   {"[" + hi + "]\n[" + yo + "]\n", []string{"run-1@1 user:hi", "run-2@2 assistant:yo", "! file:3: reading stopped: the disk is on fire"}},
 		"behind messages": {hi + "\n" + yo + "\n", []string{"run-1@1 user:hi assistant:yo …! file:3: reading stopped: the disk is on fire"}},
+		"in a message":    {hi + "\n{", []string{"run-1@1 user:hi …! file:2: reading stopped: the disk is on fire"}},
+		"in a word":       {"[" + hi + ",tru", []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: the disk is on fire"}},
 		"behind a list":   {"[\n" + hi + "]\n", []string{"run-1@1 user:hi", "! file:3: reading stopped: the disk is on fire"}},
 	} {
 		t.Run(name, func(t *testing.T) {
