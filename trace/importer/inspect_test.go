@@ -122,6 +122,7 @@ func TestInspectBroken(t *testing.T) {
 		"no sample":             {inspectLog(`7`), []string{"! file:1: samples[0]: expected an object"}},
 		"no samples":            {`{"eval":{},"version":2}`, []string{"! file:1: there is no array samples, where the runs would be"}},
 		"samples that are none": {`{"eval":{},"version":2,"samples":null}`, []string{"! file:1: there is no array samples, where the runs would be"}},
+		"samples by name":       {`{"eval":{},"version":2,"samples":{"a":1}}`, []string{"! file:1: there is no array samples, where the runs would be"}},
 		"a head":                {`{"version":2,"eval":{"x":},"samples":[{"id":1}]}`, []string{"! file:1: eval.x: expected a value", "sample-1@1"}},
 		"cut off":               {inspectLog(`{"id":1}`)[:96], []string{"! file:1: samples[0]: the file ends within a value"}},
 		"cut off behind one":    {`{"eval":{},"version":2,"samples":[{"id":1},`, []string{"sample-1@1", "! file:1: samples[1]: the file ends within a value"}},
