@@ -159,6 +159,33 @@ func TestTelemetryMeta(t *testing.T) {
 	}
 }
 
+// Values that are nested deeper than anything sensible stay as they are.
+func TestTelemetryDepth(t *testing.T) {
+	for name, c := range map[string]struct{ open, closing, wantOpen, wantClosing string }{
+		"lists":   {`{"arrayValue":{"values":[`, `]}}`, "[", "]"},
+		"objects": {`{"kvlistValue":{"values":[{"key":"k","value":`, `}]}}`, `{"k":`, "}"},
+	} {
+		nest := func(n int) string {
+			return strings.Repeat(c.open, n) + `{"stringValue":"a"}` + strings.Repeat(c.closing, n)
+		}
+		for n, want := range map[int]string{
+			32: strings.Repeat(c.wantOpen, 32) + `"a"` + strings.Repeat(c.wantClosing, 32),
+			40: strings.Repeat(c.wantOpen, 33) + nest(7) + strings.Repeat(c.wantClosing, 33),
+		} {
+			in := otlp(`{"traceId":"t","attributes":[{"key":"gen_ai.input.messages","value":{"stringValue":` + fmt.Sprintf("%q", asksHi) + `}},{"key":"x","value":` + nest(n) + `}]}`)
+			src, err := importer.Open("file", strings.NewReader(in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for run, err := range src.Runs() {
+				if diff := cmp.Diff(want, string(run.Meta["x"])); diff != "" || err != nil {
+					t.Errorf("%s, %d deep (-want +got), error %v:\n%s", name, n, err, diff)
+				}
+			}
+		}
+	}
+}
+
 // A consumer that has seen enough is not called again.
 func TestTelemetryLeave(t *testing.T) {
 	two := otlp(span("t1", 1, "gen_ai.input.messages", asksHi), span("t2", 1, "gen_ai.input.messages", asksHi))
