@@ -38,8 +38,9 @@ func (f RedactorFunc) Redact(x *Interaction) { f(x) }
 //     encoding, or in parts in successive events of a stream;
 //   - what Secret and Redact of the options add.
 //
-// A secret of less than 8 bytes is only taken from where its name stands. Bodies that
-// gzip or deflate encodes are encoded again, and the lengths of bodies and pieces follow.
+// A secret of less than 8 bytes is only taken from where its name stands, and of one of more
+// than 8 KiB no more than that is looked for elsewhere. Bodies that gzip or deflate encodes
+// are encoded again, and the lengths of bodies and pieces follow.
 func (o *Options) Redacted(x *Interaction) *Interaction {
 	out, _ := o.redacted(x, false, &secrets{})
 	return out

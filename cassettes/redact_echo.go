@@ -28,6 +28,7 @@ func (s *secrets) add(secret string) (mark string) {
 		s.known = map[string]bool{}
 	}
 	s.known[secret] = true
+	secret = secret[:min(len(secret), mostEcho)]
 	s.spell(secret, mark)
 	for shift := range 3 {
 		s.spell(inBase64(base64.RawStdEncoding, secret, shift), mark)
@@ -37,6 +38,10 @@ func (s *secrets) add(secret string) (mark string) {
 	}
 	return mark
 }
+
+// mostEcho is how much of a secret is looked for everywhere: more than most servers take in
+// one header.
+const mostEcho = 8 << 10
 
 // addPair adds what Basic authentication says: base64 of USER:PASSWORD, of which one
 // may be empty.

@@ -63,12 +63,19 @@ type search struct {
 
 // from goes on at a place with the spellings whose first bytes were found before it.
 func (s search) from(list []spelling, bytes, at int) {
-	for len(list) > 0 && len(list[0].text) == bytes {
-		s.found(at, list[0].mark)
-		list = list[1:]
-	}
-	if len(list) == 0 || at == len(s.text) {
-		return
+	for {
+		for len(list) > 0 && len(list[0].text) == bytes {
+			s.found(at, list[0].mark)
+			list = list[1:]
+		}
+		if len(list) == 0 || at == len(s.text) {
+			return
+		}
+		if strings.IndexByte(`\%+`, s.text[at]) >= 0 {
+			break
+		}
+		list = beginning(list, bytes, s.text[at:at+1]) // it says itself and nothing else
+		bytes, at = bytes+1, at+1
 	}
 	left := s.text[at:]
 	plain := left
@@ -99,6 +106,12 @@ func (s search) from(list []spelling, bytes, at int) {
 
 // beginning are those of a list in order that go on with these bytes.
 func beginning(list []spelling, from int, said string) []spelling {
+	if len(list) == 1 {
+		if strings.HasPrefix(list[0].text[from:], said) {
+			return list
+		}
+		return nil
+	}
 	for i := range len(said) {
 		byByte := func(sp spelling, c int) int {
 			if from+i == len(sp.text) {
