@@ -8,33 +8,26 @@ import (
 // assigned are the values in a text that follow the name of a secret: those of a query,
 // as in ?key=VALUE, and those of quoted members or plain words, as in "password": "VALUE"
 // and API_KEY=VALUE. A value without quotes counts if it is long and has a digit, so
-// that prose is left alone.
+// that prose is left alone. In a long value, only short ones are looked for.
 func (o *Options) assigned(l *leaf) (parts []part) {
-	colon, equals := indexFrom(l.text, ':', 0), indexFrom(l.text, '=', 0)
-	for at := min(colon, equals); at < len(l.text); at = min(colon, equals) {
-		if p := o.assignedAt(l, at); p.to > p.from {
+	v := valuesIn(l)
+	colon, equals := nextOf(l.text, ":"), nextOf(l.text, "=")
+	sign := func(from int) int { return min(colon.from(from), equals.from(from)) }
+	end := 0 // of the values so far
+	for at := sign(0); at < len(l.text); at = sign(at + 1) {
+		p := o.assignedAt(&v, at)
+		if p.to > p.from && (p.to > end || p.to-p.from <= mostRandom) {
 			parts = append(parts, p)
-		}
-		if at == colon {
-			colon = indexFrom(l.text, ':', at+1)
-		} else {
-			equals = indexFrom(l.text, '=', at+1)
+			end = max(end, p.to)
 		}
 	}
 	return parts
 }
 
-// indexFrom is where a byte comes next in a text, or the end.
-func indexFrom(text string, c byte, from int) int {
-	if i := strings.IndexByte(text[from:], c); i >= 0 {
-		return from + i
-	}
-	return len(text)
-}
-
 // assignedAt is the value behind a colon or an equals sign, if a name of a secret stands
 // before it.
-func (o *Options) assignedAt(l *leaf, at int) part {
+func (o *Options) assignedAt(v *values, at int) part {
+	l := v.l
 	k := kindBody
 	name, quote := nameBefore(l.text[:at])
 	if l.text[at] == '=' {
@@ -46,14 +39,24 @@ func (o *Options) assignedAt(l *leaf, at int) part {
 	if !whole && !half {
 		return part{}
 	}
-	p := queryValue(l, at+1)
+	p := part{at + 1, v.inQuery.from(at + 1), true}
 	if k == kindBody {
-		p = value(l.text, at+1, quote)
+		p = v.behind(at+1, quote)
 	}
-	if whole || looksRandom(meaning(l.text[p.from:p.to], p.inURL)) {
+	if said := l.text[p.from:p.to]; whole || isWord(said) && looksRandom(meaning(said, p.inURL)) {
 		return p
 	}
 	return part{}
+}
+
+// isWord reports whether a part of a text may be one word, with escapes and all.
+func isWord(said string) bool {
+	for _, c := range []byte(strings.TrimRight(said, "=")) {
+		if !isNameByte(c) && strings.IndexByte(`+/%\`, c) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // queryName is the name of a field of a query at the end of a text, if there is one: of
@@ -106,25 +109,43 @@ func isNameByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }
 
-// queryValue is the value in a query that begins at a place.
-func queryValue(l *leaf, from int) part {
-	ends := "&#; \t\r\n\"'<>\\)`|}"
+// values finds the values in a text, one behind the other.
+type values struct {
+	l                    *leaf
+	inQuery, word, digit next // where a value in a query ends, and one without quotes, and digits
+}
+
+func valuesIn(l *leaf) values {
+	inQuery := "&#; \t\r\n\"'<>\\)`|}"
 	if l.kind == kindURL {
-		ends = "&#"
+		inQuery = "&#"
 	}
-	return part{from, from + untilAny(l.text[from:], ends), true}
+	return values{l, nextOf(l.text, inQuery), nextOf(l.text, " \t\r\n\"'`,;<>(){}\\&|"), nextOf(l.text, "0123456789")}
 }
 
-// untilAny is how long a text is up to one of these bytes.
-func untilAny(text, ends string) int {
-	if i := strings.IndexAny(text, ends); i >= 0 {
-		return i
-	}
-	return len(text)
+// next finds where one of some bytes comes next in a text. From one place to the next,
+// what was looked at is not looked at again.
+type next struct {
+	text, bytes string
+	at          int
 }
 
-// value is the value behind a name that had a quote, or none, behind it.
-func value(text string, from int, quote string) part {
+func nextOf(text, bytes string) next { return next{text, bytes, -1} }
+
+// from is where one of the bytes comes at a place or behind it, or else the end.
+func (n *next) from(place int) int {
+	if n.at < place {
+		n.at = len(n.text)
+		if i := strings.IndexAny(n.text[place:], n.bytes); i >= 0 {
+			n.at = place + i
+		}
+	}
+	return n.at
+}
+
+// behind is the value behind a name that had a quote, or none, behind it.
+func (v *values) behind(from int, quote string) part {
+	text := v.l.text
 	rest := strings.TrimLeft(text[from:], " ")
 	opening := rest[:len(rest)-len(strings.TrimLeft(rest, `\`))]
 	rest = rest[len(opening):]
@@ -140,8 +161,8 @@ func value(text string, from int, quote string) part {
 	}
 	rest = rest[len(scheme(rest)):]
 	from = len(text) - len(rest)
-	to := from + untilAny(rest, " \t\r\n\"'`,;<>(){}\\&|")
-	if to-from < leastEcho || !strings.ContainsAny(text[from:to], "0123456789") {
+	to := v.word.from(from)
+	if to-from < leastEcho || v.digit.from(from) >= to {
 		return part{}
 	}
 	return part{from: from, to: to}

@@ -1,7 +1,9 @@
 package cassettes
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -14,6 +16,56 @@ func TestLongSecret(t *testing.T) {
 		want := `{"password":"` + mark + `","a":["is ` + mark + secret[mostEcho:] + `"]}`
 		if got := string((&Options{}).Redacted(x).Request.Body); got != want {
 			t.Errorf("of %d bytes: %.200s…, want %.200s…", length, got, want)
+		}
+	}
+}
+
+// A value that stands within another is a secret of its own, unless it is long; so that
+// names in long rows do not take the memory of each value up to the end.
+func TestNamesInValues(t *testing.T) {
+	const inner = "abcd1234efgh"
+	long := inner + strings.Repeat("1", mostRandom-len(inner))
+	for name, c := range map[string]struct {
+		before, inner string
+		found         bool
+	}{
+		"short":         {"user:secret=", inner, true},
+		"short in long": {strings.Repeat("user1", 1000) + "secret=", inner, true},
+		"longest":       {"user:secret=", long, true},
+		"too long":      {"user:secret=", long + "1", false},
+	} {
+		out := (&Options{}).Redacted(&Interaction{Request: Request{URL: "http://a.b/" + c.inner, Body: []byte("password=" + c.before + c.inner)}})
+		if got, want := string(out.Request.Body), "password="+Mark(c.before+c.inner); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if found := !strings.Contains(out.Request.URL, inner); found != c.found {
+			t.Errorf("%s: the inner one is found: %t, and the URL is %s", name, found, out.Request.URL)
+		}
+	}
+	for _, name := range []string{"?key=1", "1password=", "user1secret:"} {
+		text := strings.Repeat(name, 1000)
+		size := 0
+		for secret := range (&Options{}).redact(&Interaction{Request: Request{Body: []byte(text)}}, false, &secrets{}).found.known {
+			size += len(secret)
+		}
+		if most := len(text) + mostRandom*mostRandom; size < len(text)/2 || size > most {
+			t.Errorf("of %d bytes of %s, secrets of %d bytes are found, want %d at most", len(text), name, size, most)
+		}
+	}
+}
+
+// Names in long rows take the same time for each byte, however many there are.
+func BenchmarkNamesInRows(b *testing.B) {
+	for _, name := range []string{"password=", "password: ", "?code=1"} {
+		for _, n := range []int{100, 1000, 10000} {
+			b.Run(fmt.Sprintf("%s/%d", strings.TrimRight(name, "=: 1"), n), func(b *testing.B) {
+				text := strings.Repeat(name, n)
+				x := &Interaction{Request: Request{Body: []byte(text)}}
+				for b.Loop() {
+					_ = (&Options{}).Redacted(x)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(text)), "ns/byte")
+			})
 		}
 	}
 }

@@ -160,13 +160,16 @@ func cookies(text string) (parts []part) {
 // schemes are those of the header Authorization.
 var schemes = []string{"bearer", "basic", "digest", "token", "apikey", "negotiate", "ntlm", "hmac", "aws4-hmac-sha256", "key"}
 
+// longestScheme is how long the longest is, with a space behind it.
+const longestScheme = len("aws4-hmac-sha256 ")
+
 // scheme is the word with the space behind it that stands before a secret.
 func scheme(text string) string {
-	word, rest, found := strings.Cut(text, " ")
+	word, _, found := strings.Cut(text[:min(len(text), longestScheme)], " ")
 	if !found || !slices.Contains(schemes, strings.ToLower(word)) {
 		return ""
 	}
-	return text[:len(text)-len(strings.TrimLeft(rest, " "))]
+	return text[:len(text)-len(strings.TrimLeft(text[len(word):], " "))]
 }
 
 // userinfo is what stands before the @ in the URLs of a text.

@@ -57,6 +57,7 @@ func TestRedacted(t *testing.T) {
 		{name: "logprobs", in: `{"token":"Hello there","logprob":-1}`, out: `{"token":"Hello there","logprob":-1}`},
 		{name: "short", in: `{"password":"abc","a":"abc"}`, out: `{"password":"` + Mark("abc") + `","a":"abc"}`},
 		{name: "scheme in JSON", in: `{"headers":{"Authorization":"Bearer ` + secret + `"}}`, out: `{"headers":{"Authorization":"Bearer MARK"}}`},
+		{name: "a word without a digit", in: "password=abcdefgh", out: "password=abcdefgh"},
 		{name: "random under a harmless name", in: `{"key":"` + secret + `","token":["` + secret + `"],"value":"x"}, token=` + secret + ` key: "` + secret + `"`, out: `{"key":"MARK","token":["MARK"],"value":"x"}, token=MARK key: "MARK"`},
 		{name: "harmless under these names", in: `{"key":"ArrowUp","a":{"key":"PROJ-12345"},"b":{"key":"report_v2_2024.pdf"},"c":{"token":"gpt4o-mini"},"d":{"key":"toolu_01A2b3C4d5"},"token":12345678}`, out: `{"key":"ArrowUp","a":{"key":"PROJ-12345"},"b":{"key":"report_v2_2024.pdf"},"c":{"token":"gpt4o-mini"},"d":{"key":"toolu_01A2b3C4d5"},"token":12345678}`},
 		{name: "random in a header", header: "X-Key: 9f86d081884c7d659a2feaa0c55ad015", headerOut: "X-Key: " + Mark("9f86d081884c7d659a2feaa0c55ad015")},
