@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -47,14 +48,26 @@ func (w *world) readRecording(name string) (*convert.Recording, error) {
 // source is the text of a recording, or if there is only its journal, of that, and its
 // name.
 func (w *world) source(name string) (found string, text []byte, err error) {
-	text, err = w.readAll(name)
+	found, f, err := w.openRecording(name)
+	if err != nil {
+		return name, nil, err
+	}
+	defer func() { err = closeAfter(f, err) }()
+	text, err = io.ReadAll(f)
+	return found, text, err
+}
+
+// openRecording opens a recording, or if there is only its journal, that, and returns its
+// name.
+func (w *world) openRecording(name string) (found string, f io.ReadCloser, err error) {
+	f, err = w.openFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		journal := cassettes.JournalOf(name)
-		if text, failed := w.readAll(journal); failed == nil {
-			return journal, text, nil
+		if f, failed := w.openFile(journal); failed == nil {
+			return journal, f, nil
 		}
 	}
-	return name, text, err
+	return name, f, err
 }
 
 // secretFlag gives a command the flag that tells what is secret, too.

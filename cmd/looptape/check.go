@@ -30,7 +30,8 @@ reads standard input. With several files a run's name stands behind its file's.
 Of a recording of HTTP, the requests to models are checked, in the protocols of
 OpenAI (Chat Completions, Responses), Anthropic and Gemini. A conversation is a
 run, named by the interaction in which it begins. Other requests are listed as
-skipped.
+skipped. A recording of looptape that was not closed is read as far as it came,
+from FILE.journal if there is no FILE.
 
 What a run does not declare is not checked. A violation that a run declares as
 accepted is listed, and does not count. A part of a file that cannot be read is
@@ -90,7 +91,7 @@ func (r *report) status() error {
 
 // file checks the runs of a file.
 func (r *report) file(w *world, name, prefix string) {
-	f, err := w.openFile(name)
+	name, f, err := w.openRecording(name)
 	if err != nil {
 		r.unread(name, err)
 		return
