@@ -6,16 +6,49 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// chatCall is a call that a stream has told of. Its number, from 1, is its place
-// among them.
+// chatCalls are the calls that a stream has told of. The zero value is none.
+type chatCalls struct {
+	list    []chatCall
+	started int // how many are announced: the first ones
+	// at holds the place of the last call of an index and an id. An empty id stands for
+	// any, and so does the index -1.
+	at map[callKey]int
+}
+
+type callKey struct {
+	index int
+	id    string
+}
+
+// chatCall is a call. Its number, from 1, is its place among them.
 type chatCall struct {
-	index   int // as the wire has it; -1 if it does not
-	id      string
-	named   bool
-	started bool   // announced
-	held    string // the arguments that came before that
-	opaque  json.RawMessage
-	late    bool // opaque is not announced
+	index  int // as the wire has it; -1 if it does not
+	id     string
+	named  bool
+	held   []byte // the arguments that came before it was announced
+	opaque json.RawMessage
+	late   bool // opaque is not announced
+}
+
+// begin adds a call of an index.
+func (c *chatCalls) begin(index int) {
+	n := len(c.list)
+	c.list = append(c.list, chatCall{index: index})
+	c.mark(n)
+}
+
+// identify gives the call n its id.
+func (c *chatCalls) identify(n int, id string) {
+	c.list[n].id = id
+	c.mark(n)
+}
+
+func (c *chatCalls) mark(n int) {
+	if c.at == nil {
+		c.at = map[callKey]int{}
+	}
+	of := &c.list[n]
+	c.at[callKey{of.index, of.id}], c.at[callKey{-1, of.id}] = n, n
 }
 
 // call takes what a delta says of a call. A call is announced when its id or its
@@ -26,87 +59,86 @@ func (d *chatDecoder) call(e *callDelta, emit func(llm.Event)) {
 		if e.id == "" && e.name == "" && e.args == "" {
 			return
 		}
-		n = len(d.calls)
+		n = len(d.calls.list)
 		d.endReasoning(emit)
 		d.reasonForCall(emit)
-		d.calls = append(d.calls, chatCall{index: e.index})
+		d.calls.begin(e.index)
 	}
-	c := &d.calls[n]
+	c := &d.calls.list[n]
 	if e.opaque != nil {
 		c.opaque, c.late = e.opaque, true
 	}
-	if c.id == "" {
-		c.id = e.id
+	if c.id == "" && e.id != "" {
+		d.calls.identify(n, e.id)
 	}
-	switch {
-	case !c.started && (e.id != "" || e.name != ""):
+	switch started := n < d.calls.started; {
+	case !started && (e.id != "" || e.name != ""):
 		d.startUntil(n, emit)
-		d.start(n, e.name, emit)
-	case !c.named && e.name != "":
+		d.start(e.name, emit)
+	case started && !c.named && e.name != "":
 		c.named = true
 		emit(llm.ToolCallStart{Index: n + 1, Name: e.name})
 	}
 	switch {
 	case e.args == "":
-	case c.started:
+	case n < d.calls.started:
 		emit(llm.ToolCallDelta{Index: n + 1, Args: e.args})
 	default:
-		c.held += e.args
+		c.held = append(c.held, e.args...)
 	}
 }
 
 // find returns the number of the call that a delta goes on with, less 1, or -1 if
 // it begins one. In an answer that is whole, each begins one (quirk QO-09).
 //
-// With an index it is the call of that index and id; without an id the last one of
-// that index, and with an id also one that has none yet. Without an index it is the
-// call of the id (quirk QO-04), and with neither the last one, unless that has a
-// name and another is told.
+// It is the call of the index and the id, if there is one (quirk QO-04). Else it is the
+// last call of the index. Unless a delta tells the index alone, that is not one with
+// another id, nor one with a name if the delta tells a name.
 func (d *chatDecoder) find(e *callDelta) int {
 	if d.reasoning.whole {
 		return -1
 	}
-	for i := len(d.calls) - 1; i >= 0; i-- {
-		switch c := &d.calls[i]; {
-		case e.index >= 0 && c.index != e.index:
-		case e.id != "":
-			if c.id == e.id || c.id == "" && !(c.named && e.name != "") {
-				return i
-			}
-		case e.index >= 0 || e.name == "" || !c.named:
-			return i
-		default:
-			return -1
-		}
+	if n, known := d.calls.at[callKey{e.index, e.id}]; known && e.id != "" {
+		return n
 	}
-	return -1
+	n, some := d.calls.at[callKey{index: e.index}]
+	if !some {
+		return -1
+	}
+	switch c := &d.calls.list[n]; {
+	case e.id == "" && e.index >= 0:
+		return n
+	case e.id != "" && c.id != "", c.named && e.name != "":
+		return -1
+	}
+	return n
 }
 
-// startUntil announces the first n calls, if they are not, so that all stay in
+// startUntil announces the first n calls, as far as they are not, so that all stay in
 // order.
 func (d *chatDecoder) startUntil(n int, emit func(llm.Event)) {
-	for i := range d.calls[:n] {
-		if !d.calls[i].started {
-			d.start(i, "", emit)
-		}
+	for d.calls.started < n {
+		d.start("", emit)
 	}
 }
 
-func (d *chatDecoder) start(n int, name string, emit func(llm.Event)) {
-	c := &d.calls[n]
-	c.started, c.named, c.late = true, name != "", false
-	emit(llm.ToolCallStart{Index: n + 1, ID: c.id, Name: name, Opaque: c.opaque})
-	if c.held != "" {
-		emit(llm.ToolCallDelta{Index: n + 1, Args: c.held})
+// start announces the next call.
+func (d *chatDecoder) start(name string, emit func(llm.Event)) {
+	c := &d.calls.list[d.calls.started]
+	d.calls.started++
+	c.named, c.late = name != "", false
+	emit(llm.ToolCallStart{Index: d.calls.started, ID: c.id, Name: name, Opaque: c.opaque})
+	if c.held != nil {
+		emit(llm.ToolCallDelta{Index: d.calls.started, Args: string(c.held)})
 	}
 }
 
 // endCalls ends the calls in order.
 func (d *chatDecoder) endCalls(emit func(llm.Event)) {
-	d.startUntil(len(d.calls), emit)
-	for i := range d.calls {
+	d.startUntil(len(d.calls.list), emit)
+	for i := range d.calls.list {
 		ev := llm.ToolCallEnd{Index: i + 1}
-		if c := &d.calls[i]; c.late {
+		if c := &d.calls.list[i]; c.late {
 			ev.Opaque = c.opaque
 		}
 		emit(ev)

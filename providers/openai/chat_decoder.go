@@ -19,7 +19,7 @@ type chatDecoder struct {
 	spoke     bool   // the content has text
 	kept      chatKept
 	reasoning chatReasoning
-	calls     []chatCall
+	calls     chatCalls
 	delta     chatDelta // of the choice at hand
 }
 

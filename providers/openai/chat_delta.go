@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
@@ -90,15 +92,16 @@ func (c *chatDelta) readContent(d *jsonio.Dec) {
 	}
 	d.Array()
 	for first := true; d.More(&first); {
-		p, ok := readPiece(d)
+		p, ok := readPiece(d, joinedText)
 		if ok {
 			c.pieces = append(c.pieces, p)
 		}
 	}
 }
 
-// readPiece reads an element of a content; one of another kind is not ok.
-func readPiece(d *jsonio.Dec) (p chatPiece, ok bool) {
+// readPiece reads an element of a content, and its text by read; one of another kind
+// is not ok.
+func readPiece(d *jsonio.Dec, read func(*jsonio.Dec) string) (p chatPiece, ok bool) {
 	if !object(d) {
 		return p, false
 	}
@@ -111,7 +114,7 @@ func readPiece(d *jsonio.Dec) (p chatPiece, ok bool) {
 		case "type":
 			p.kind = word(d)
 		case "text", "thinking", "refusal":
-			p.text += joinedText(d)
+			p.text = cmp.Or(p.text, read(d))
 		default:
 			d.Skip()
 		}
@@ -120,17 +123,18 @@ func readPiece(d *jsonio.Dec) (p chatPiece, ok bool) {
 }
 
 // joinedText reads a string, or the texts of an array of parts.
-func joinedText(d *jsonio.Dec) (text string) {
+func joinedText(d *jsonio.Dec) string {
 	if d.Peek() != '[' {
 		return word(d)
 	}
+	var text strings.Builder
 	d.Array()
 	for first := true; d.More(&first); {
-		if p, ok := readPiece(d); ok {
-			text += p.text
+		if p, ok := readPiece(d, word); ok {
+			text.WriteString(p.text)
 		}
 	}
-	return text
+	return text.String()
 }
 
 func (c *chatDelta) readCalls(d *jsonio.Dec) {

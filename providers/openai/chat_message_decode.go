@@ -272,7 +272,7 @@ func (r *chatReader) textElement(kind string) llm.Part {
 // this codec writes.
 func (r *chatReader) thinking() llm.Part {
 	ahead := r.Dec
-	piece, _ := readPiece(&ahead)
+	piece, _ := readPiece(&ahead, joinedText)
 	raw := r.Raw()
 	if llm.Canonical(raw) != llm.Canonical(string(appendThinking(nil, piece.text))) {
 		return unknownPart("thinking", raw)

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -92,6 +93,7 @@ func (r *chatReasoning) addDetails(d *jsonio.Dec, there bool) (text string, some
 	if !there || !array(d) {
 		return "", false
 	}
+	var said strings.Builder
 	for first := true; d.More(&first); {
 		if d.Peek() != '{' {
 			d.Skip()
@@ -100,9 +102,10 @@ func (r *chatReasoning) addDetails(d *jsonio.Dec, there bool) (text string, some
 		from := d.Offset()
 		piece := r.readDetail(d)
 		r.merge(d.Since(from), piece)
-		text, some = text+piece, true
+		said.WriteString(piece)
+		some = true
 	}
-	return text, some
+	return said.String(), some
 }
 
 // readDetail reads the members of a detail and returns its text.
@@ -131,8 +134,14 @@ func (r *chatReasoning) merge(raw, text string) {
 	r.details = append(r.details, chatDetail{raw: raw, text: []byte(text), members: slices.Clone(r.found)})
 }
 
+// maxDetail is how many members of details are put together.
+const maxDetail = 64
+
 // continues reports whether a detail with such members goes on with c.
 func (c *chatDetail) continues(next []rawMember) bool {
+	if len(c.members)+len(next) > maxDetail {
+		return false
+	}
 	kind, id, nextID := find(c.members, "type"), find(c.members, "id"), find(next, "id")
 	return textKey(kind) != "" && kind == find(next, "type") &&
 		find(c.members, "index") == find(next, "index") && (id == nextID || id == "" || nextID == "")

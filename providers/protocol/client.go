@@ -114,7 +114,7 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return a.refusal(ctx, resp, body)
 	}
-	err = a.read(resp.Header.Get("Content-Type"), body)
+	err = a.read(ctx, resp.Header.Get("Content-Type"), body)
 	if err == nil || a.left {
 		return nil
 	}
@@ -125,13 +125,13 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 }
 
 // read reads the answer of a success.
-func (a *answer) read(contentType string, body io.Reader) error {
+func (a *answer) read(ctx context.Context, contentType string, body io.Reader) error {
 	if kind, _, _ := mime.ParseMediaType(contentType); kind == "text/event-stream" {
-		return a.streamed(body)
+		return a.streamed(ctx, body)
 	}
 	peeked := bufio.NewReader(body)
 	if beginsStream(peeked) {
-		return a.streamed(peeked)
+		return a.streamed(ctx, peeked)
 	}
 	return a.buffered(peeked)
 }
@@ -177,13 +177,16 @@ func target(base string, r *Request) string {
 	return to
 }
 
-// streamed reads an answer that comes as server-sent events.
-func (a *answer) streamed(body io.Reader) error {
+// streamed reads an answer that comes as server-sent events. What was read ahead is not
+// told once the request is cancelled.
+func (a *answer) streamed(ctx context.Context, body io.Reader) error {
 	events := sse.NewReader(body, orDefault(a.client.MaxEvent, DefaultMaxEvent))
 	dec := a.client.Protocol.NewDecoder()
 	for !a.left {
 		ev, err := events.Next()
 		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case errors.Is(err, io.EOF):
 			err := dec.End(a.emit)
 			if stray := bytes.TrimSpace(events.Stray()); err != nil && bytes.HasPrefix(stray, []byte("{")) {

@@ -357,6 +357,23 @@ func TestClientCancelled(t *testing.T) {
 	}
 }
 
+// What was read ahead is not told once the request is cancelled, not even the end.
+func TestClientCancelledAhead(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) { stream(w, "one", "two", "bye") })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	for ev, err := range c.Stream(ctx, &llm.Request{Messages: []llm.Message{llm.User("hello")}}) {
+		cancel()
+		if n++; n == 2 && !errors.Is(err, context.Canceled) || n > 2 {
+			t.Errorf("event %d: %v, %v", n, ev, err)
+		}
+	}
+	if n != 2 {
+		t.Errorf("got %d events, want one and the error", n)
+	}
+}
+
 // Also while the body of a refusal comes, which is told as far as it came.
 func TestClientCancelledInRefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

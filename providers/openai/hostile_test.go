@@ -1,0 +1,111 @@
+package openai_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// many is n elements, each with its number in it.
+func many(n int, format string) string {
+	var out strings.Builder
+	for i := range n {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, format, i)
+	}
+	return out.String()
+}
+
+// decoded counts the events of a stream of such data.
+func decoded(t *testing.T, p protocol.Protocol, data ...string) (calls, ends int) {
+	t.Helper()
+	dec := p.NewDecoder()
+	emit := func(ev llm.Event) {
+		switch ev.(type) {
+		case llm.ToolCallStart, llm.PartDone:
+			calls++
+		case llm.ToolCallEnd:
+			ends++
+		}
+	}
+	for _, d := range data {
+		if _, err := dec.Event("", []byte(d), emit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := dec.End(emit); err != nil {
+		t.Fatal(err)
+	}
+	return calls, ends
+}
+
+// A chunk may hold very many calls. The number is such that the test does not end if a
+// call costs more, the more there are before it.
+func TestChatManyCalls(t *testing.T) {
+	const n = 200_000
+	for name, format := range map[string]string{
+		"ids":                 `{"index":0,"id":"c%d"}`,
+		"ids without indexes": `{"id":"c%d"}`,
+		"indexes":             `{"index":%d,"function":{"name":"f"}}`,
+	} {
+		calls, ends := decoded(t, openai.Chat{}, `{"choices":[{"delta":{"tool_calls":[`+many(n, format)+`]}}]}`, "[DONE]")
+		if diff := cmp.Diff([2]int{n, n}, [2]int{calls, ends}); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// memory is what f takes, in bytes.
+func memory(f func()) float64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return float64(after.TotalAlloc - before.TotalAlloc)
+}
+
+// What comes in very many pieces is put together at a cost that grows with their number.
+func TestChatManyPieces(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"arguments before the name": {`"tool_calls":[`, `{"index":0,"function":{"arguments":"a%d"}}`},
+		"thinking":                  {`"content":[{"type":"thinking","thinking":[`, `{"type":"text","text":"a%d"}`},
+		"details":                   {`"reasoning_details":[`, `{"type":"reasoning.text","text":"a%d"}`},
+	} {
+		const n = 4000
+		closed := map[bool]string{true: "]}]", false: "]"}[name == "thinking"]
+		used := func(n int) float64 {
+			data := `{"choices":[{"delta":{` + c[0] + many(n, c[1]) + closed + `}}]}`
+			return memory(func() { decoded(t, openai.Chat{}, data, "[DONE]") })
+		}
+		used(1)
+		if few, more := used(n), used(4*n); more > 6*few {
+			t.Errorf("%s: %d pieces take %.0f bytes, and four times as many %.0f", name, n, few, more)
+		}
+	}
+}
+
+// Details of very many members are not put together, which would cost the more, the more
+// they have.
+func TestChatLargeDetails(t *testing.T) {
+	for members, want := range map[int]int{10: 1, 31: 1, 32: 2, 100: 2} {
+		detail := `{"type":"reasoning.text","text":"a",` + many(members-1, `"k%d":1`) + `}`
+		told := ""
+		for _, ev := range chatEvents(t, chatSays(`"reasoning_details":[`+detail+`,`+detail+`]`)) {
+			if r, ok := ev.(llm.ReasoningDelta); ok {
+				told += string(r.Opaque)
+			}
+		}
+		if got := strings.Count(told, "reasoning.text"); got != want {
+			t.Errorf("two details of %d members each: %d go back, want %d", members+1, got, want)
+		}
+	}
+}
