@@ -12,8 +12,8 @@ import (
 // The members of an answer that llm has no field for stand in the opaque datum of its
 // message. Those that are known (see chatOwn) have their own names there, and so have
 // those that come because they were asked for. All others stand together under
-// keyChatAnswer, by the object that they are on, but for those of over maxKept bytes,
-// which would stand in the history of every later step.
+// keyChatAnswer, by the object that they are on, but for those of over maxKept bytes and
+// those beyond maxNames, which would stand in the history of every later step.
 const (
 	keyAudio       = "audio"
 	keyAnnotations = "annotations"
@@ -25,6 +25,7 @@ const (
 	keyChoice     = "choice"
 	keyResponse   = "response"
 	maxKept       = 32 << 10
+	maxNames      = 4096
 )
 
 // notKept are the members of an answer and of its choices that tell of the service
@@ -86,7 +87,8 @@ func appendKept(rest []rawMember, d *jsonio.Dec, key string) []rawMember {
 	return rest
 }
 
-// gathered are the members of an object that comes in pieces. The zero value is none.
+// gathered are the members of an object that comes in pieces, maxNames at most. The zero
+// value is none.
 type gathered struct {
 	list []piece
 	at   map[string]int // by name
@@ -100,10 +102,13 @@ type piece struct {
 	text     []byte
 }
 
-// piece returns the member of a name.
+// piece returns the member of a name, or one that is not kept.
 func (g *gathered) piece(key string) *piece {
 	i, has := g.at[key]
-	if !has {
+	switch {
+	case !has && len(g.list) == maxNames:
+		return &piece{}
+	case !has:
 		if g.at == nil {
 			g.at = map[string]int{}
 		}

@@ -109,3 +109,61 @@ func TestChatLargeDetails(t *testing.T) {
 		}
 	}
 }
+
+// Very many items that were streamed are found again in the last event; the number is such
+// that the test does not end if each is held against all.
+func TestResponsesManyItems(t *testing.T) {
+	const n = 200_000
+	data := make([]string, 0, n+1)
+	for i := range n {
+		data = append(data, fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","call_id":"c%[1]d"}}`, i))
+	}
+	for name, c := range map[string]struct {
+		format      string
+		calls, ends int
+	}{
+		"the same calls": {`{"type":"function_call","call_id":"c%d","arguments":"{}"}`, n, 0},
+		"others":         {`{"type":"x%d"}`, 2 * n, 0},
+	} {
+		calls, ends := decoded(t, openai.Responses{}, append(data, `{"type":"response.completed","response":{"output":[`+many(n, c.format)+`]}}`)...)
+		if diff := cmp.Diff([2]int{c.calls, c.ends}, [2]int{calls, ends}); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// An item without a type is not taken for another, and a call that nothing announced is the
+// one that the last event tells.
+func TestResponsesItemsFoundAgain(t *testing.T) {
+	for added, c := range map[string]struct{ output, want string }{
+		`{}`:                       {`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}`, "a []"},
+		`{"type":"function_call"}`: {`{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`, " [c1 f {}]"},
+	} {
+		turn, err := readStream(strings.NewReader(stream(
+			`{"type":"response.output_item.added","output_index":0,"item":`+added+`}`,
+			`{"type":"response.completed","response":{"status":"completed","output":[`+c.output+`]}}`,
+		)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := turn.Text() + " ["
+		for _, call := range turn.Calls() {
+			got += call.ID + " " + call.Name + " " + call.Args
+		}
+		if got += "]"; got != c.want {
+			t.Errorf("%s: got %q, want %q", added, got, c.want)
+		}
+	}
+}
+
+// Of an answer's members that are not known, so many are kept.
+func TestKeptNames(t *testing.T) {
+	var turn llm.Accumulator
+	if err := (openai.Chat{}).DecodeAnswer([]byte(`{"choices":[{"message":{},"finish_reason":"stop"}],`+many(5000, `"k%d":1`)+`,"k0":2}`), func(ev llm.Event) { turn.Add(ev) }); err != nil {
+		t.Fatal(err)
+	}
+	opaque := string(turn.Turn().Opaque)
+	if n := strings.Count(opaque, `"k`); n != 4096 || !strings.Contains(opaque, `"k0":2`) {
+		t.Errorf("%d members are kept, want 4096: %.100s", n, opaque)
+	}
+}

@@ -62,7 +62,8 @@ type response struct {
 }
 
 // keyResponsesAnswer holds, in the opaque datum of a message, the members of the
-// response that are not known, but for those of over maxKept bytes.
+// response that are not known, but for those of over maxKept bytes and those beyond
+// maxNames.
 const keyResponsesAnswer = "responses_answer"
 
 // readResponse reads a response object.

@@ -21,14 +21,16 @@ func (Responses) NewDecoder() protocol.Decoder { return &responsesDecoder{} }
 // QR-09). A call ends at the end of the answer, because its arguments are told up to
 // four times, and what the last event says of them counts most (QR-05).
 type responsesDecoder struct {
-	emit   func(llm.Event) // of the Event or End that is running
-	mem    jsonio.Arena
-	items  []openItem
-	calls  int  // that were started
-	called bool // there is a call that the loop has to answer
-	ended  bool
-	id     string
-	model  string
+	emit    func(llm.Event) // of the Event or End that is running
+	mem     jsonio.Arena
+	items   []openItem
+	places  map[int64]int // of the last item at each index
+	speaker int           // the place of the last message or reasoning, if there is one
+	calls   int           // that were started
+	called  bool          // there is a call that the loop has to answer
+	ended   bool
+	id      string
+	model   string
 }
 
 // openItem is an item of the answer that began.
@@ -37,7 +39,6 @@ type openItem struct {
 	kind     string
 	closed   bool // its parts have ended; no deltas are taken for it
 	finished bool // output_item.done came for it
-	matched  bool // it was found in the output of the last event
 
 	spoke   bool // text or reasoning of it was emitted
 	section int64

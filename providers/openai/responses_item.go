@@ -140,16 +140,17 @@ func (it *item) reasoning() (llm.Reasoning, error) {
 const thoughtGap = "\n\n"
 
 // readThoughts reads an array of {"type":"summary_text","text":…} or the like.
-func readThoughts(d *jsonio.Dec) (text string) {
+func readThoughts(d *jsonio.Dec) string {
+	var text strings.Builder
 	d.Array()
 	for n, first := 0, true; d.More(&first); n++ {
 		if n > 0 {
-			text += thoughtGap
+			text.WriteString(thoughtGap)
 		}
 		p := readContentPiece(d)
-		text += p.text
+		text.WriteString(p.text)
 	}
-	return text
+	return text.String()
 }
 
 // ranItself returns the call that an item stands for which the provider ran on

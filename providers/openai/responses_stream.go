@@ -5,12 +5,10 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// at returns the open item at an index, or nil.
+// at returns the open item at an index, or nil. There is one at most: begin sees to it.
 func (s *responsesDecoder) at(index int64) *openItem {
-	for i := len(s.items) - 1; i >= 0; i-- {
-		if it := &s.items[i]; it.index == index && !it.closed {
-			return it
-		}
+	if i, known := s.places[index]; known && !s.items[i].closed {
+		return &s.items[i]
 	}
 	return nil
 }
@@ -27,15 +25,26 @@ func (s *responsesDecoder) open(index int64, kind string) *openItem {
 // begin begins an item. One that is open at its index is closed (quirk QR-09), and
 // so is the message or the reasoning that is open, whose part ends here.
 func (s *responsesDecoder) begin(next openItem) *openItem {
-	for i := range s.items {
-		it := &s.items[i]
-		if it.index == next.index || it.kind == kindMessage || it.kind == kindReasoning {
-			s.close(it)
-		}
+	if it := s.at(next.index); it != nil {
+		s.close(it)
 	}
+	n := len(s.items)
+	if n > 0 && s.items[s.speaker].speaks() {
+		s.close(&s.items[s.speaker])
+	}
+	if next.speaks() {
+		s.speaker = n
+	}
+	if s.places == nil {
+		s.places = map[int64]int{}
+	}
+	s.places[next.index] = n
 	s.items = append(s.items, next)
-	return &s.items[len(s.items)-1]
+	return &s.items[n]
 }
+
+// speaks reports whether an item is a message or reasoning.
+func (it *openItem) speaks() bool { return it.kind == kindMessage || it.kind == kindReasoning }
 
 // close ends the parts of an item that no output_item.done has ended.
 func (s *responsesDecoder) close(it *openItem) {
@@ -207,10 +216,10 @@ func (s *responsesDecoder) doneText(it *openItem, whole *item) error {
 // endItems ends what is open once the answer is complete. Output are its items as
 // the last event tells them; what of it was not streamed is taken as it is.
 func (s *responsesDecoder) endItems(output []item) error {
-	streamed := len(s.items)
+	streamed := s.streamed()
 	for i := range output {
 		whole := &output[i]
-		it := s.match(whole, s.items[:streamed])
+		it := streamed.take(whole)
 		switch {
 		case it == nil:
 			if err := s.whole(whole); err != nil {
@@ -230,7 +239,7 @@ func (s *responsesDecoder) endItems(output []item) error {
 		switch s.close(it); {
 		case isCall(it.kind):
 			s.endCall(it)
-		case !it.finished && it.kind != kindMessage && it.kind != kindReasoning:
+		case !it.finished && !it.speaks():
 			if err := s.whole(&it.added); err != nil {
 				return err
 			}
@@ -239,14 +248,38 @@ func (s *responsesDecoder) endItems(output []item) error {
 	return nil
 }
 
-// match returns the streamed item that an item of the output is: the first one of
-// its kind that is not taken, of calls the one of its id.
-func (s *responsesDecoder) match(whole *item, items []openItem) *openItem {
-	for i := range items {
-		it := &items[i]
-		if it.kind == whole.kind && !it.matched && (!isCall(it.kind) || it.call.index == 0 || it.call.id == whole.callID) {
-			it.matched = true
-			return it
+// streamedItems are the items that were streamed, in order, by what tells them in the
+// output of the last event. Each is taken once.
+type streamedItems map[itemKey][]*openItem
+
+// itemKey is the kind of an item and, of calls, the id. A call that was not announced may
+// be any.
+type itemKey struct {
+	kind, id string
+	any      bool
+}
+
+func (s *responsesDecoder) streamed() streamedItems {
+	items := streamedItems{}
+	for i := range s.items {
+		it := &s.items[i]
+		key := itemKey{kind: it.kind, id: it.call.id, any: isCall(it.kind) && it.call.index == 0}
+		items[key] = append(items[key], it)
+	}
+	return items
+}
+
+// take returns the streamed item that an item of the output is, or nil: the first one of
+// its kind, of calls the one of its id, or else one that was not announced.
+func (items streamedItems) take(whole *item) *openItem {
+	key := itemKey{kind: whole.kind}
+	if isCall(whole.kind) {
+		key.id = whole.callID
+	}
+	for _, key := range []itemKey{key, {kind: whole.kind, any: true}} {
+		if list := items[key]; len(list) > 0 {
+			items[key] = list[1:]
+			return list[0]
 		}
 	}
 	return nil
