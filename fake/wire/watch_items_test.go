@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,5 +62,45 @@ func TestWatchItems(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Calls that come back in another order, as their tools finished for one, are not what
+// was said: nor are their results in the order of the calls then. Where items have ids,
+// they have moved.
+func TestWatchOrder(t *testing.T) {
+	for proto, want := range map[string]string{
+		"openai-chat":        "INV-05 the assistant turn is sent back with its calls in another order",
+		"openai-responses":   "INV-22 the assistant turn is sent back with the part tool call c1 changed, moved or left out",
+		"anthropic-messages": "INV-05 the assistant turn is sent back with its calls in another order",
+		"gemini":             "INV-05 the assistant turn is sent back with its calls in another order",
+	} {
+		t.Run(proto, func(t *testing.T) {
+			model := fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "weather", Args: `{"city":"Bern"}`}, {ID: "c2", Name: "weather", Args: `{ "city":"Rome"}`}}}, fake.Turn{Text: "Done."})
+			s, clients := pipe(t, wire.Config{Model: model}, "")
+			history := []llm.Message{llm.User("A")}
+			turn, err := ask(clients[proto], request(llm.Buffered, history...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			echo, results := turn.Message(), llm.Message{Role: llm.RoleTool}
+			slices.Reverse(echo.Parts)
+			for i, p := range echo.Parts {
+				c := p.(llm.ToolCall)
+				c.Args = strings.ReplaceAll(c.Args, " ", "")
+				echo.Parts[i] = c
+				results.Parts = append(results.Parts, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "rain"}}})
+			}
+			if turn, err = ask(clients[proto], request(llm.Buffered, append(history, echo, results)...)); err != nil || turn.Text() != "Done." {
+				t.Errorf("the second answer is %v, %v", turn, err)
+			}
+			var got []string
+			for _, v := range s.Report().Violations {
+				got = append(got, v.Invariant+" "+v.Message)
+			}
+			if diff := cmp.Diff([]string{want}, got); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -252,7 +252,7 @@ func wholes(parts []llm.Part) (out []byte) {
 }
 
 // retold counts the turn's calls that are in the echo, and says what the last of
-// them that was changed has other than the turn. What no provider takes back may
+// them that was changed or moved has other than the turn. What no provider takes back may
 // be mended on the way: a call without a name, arguments that are no object.
 func retold(turn, echo []llm.Part) (found int, wrong string) {
 	e := echoed{parts: echo}
@@ -261,6 +261,7 @@ func retold(turn, echo []llm.Part) (found int, wrong string) {
 		if !ok || was.ProviderExecuted {
 			continue
 		}
+		before := e.next
 		if now, ok := e.call(was.ID); ok {
 			found++
 			switch {
@@ -270,6 +271,8 @@ func retold(turn, echo []llm.Part) (found int, wrong string) {
 				wrong = "another id of the provider's for the call " + quoted(was.ID)
 			case now.Args != was.Args && isObject(json.RawMessage(was.Args)):
 				wrong = "other arguments of the call " + quoted(was.ID)
+			case e.next <= before:
+				wrong = "its calls in another order"
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 func TestFollow(t *testing.T) {
 	sig := json.RawMessage(`{"signature":"s"}`)
 	call := llm.ToolCall{ID: "call_1", Name: "a", Args: `{"x":1}`}
+	other := llm.ToolCall{ID: "call_2", Name: "a", Args: `{"x":2}`}
 	text := llm.Text{Text: "I will look."}
 	thought := llm.Reasoning{Text: "hm", Opaque: sig}
 	says := func(parts ...llm.Part) llm.Message { return llm.Message{Role: llm.RoleAssistant, Parts: parts} }
@@ -35,6 +36,8 @@ func TestFollow(t *testing.T) {
 		"call added":        {says(text), []llm.Message{says(text, call)}, "INV-01 the assistant turn is sent back with 1 calls, and the model made 0"},
 		"call renamed":      {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "b", Args: `{"x":1}`})}, `INV-05 the assistant turn is sent back with the call "call_1" of another tool`},
 		"other arguments":   {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "a", Args: `{"x":2}`})}, `INV-05 the assistant turn is sent back with other arguments of the call "call_1"`},
+		"another order":     {says(call, text, other), []llm.Message{says(text, other, call)}, "INV-05 the assistant turn is sent back with its calls in another order"},
+		"words moved":       {says(call, text, other), []llm.Message{says(text, call, other)}, ""},
 		"other text":        {says(text, call), []llm.Message{says(llm.Text{Text: "I"}, call)}, "INV-05 the assistant turn is sent back with another text"},
 		"other media":       {says(image), []llm.Message{says(llm.Media{MediaType: "image/png", Data: []byte{2}})}, "INV-05 the assistant turn is sent back with other media"},
 		"media left out":    {says(text, image), []llm.Message{says(text)}, "INV-05 the assistant turn is sent back with other media"},

@@ -26,6 +26,10 @@ func (q *Question) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 			seen[c.ID] = true
 		}
 	}
+	places := map[string]int{} // of the echo's calls
+	for i, c := range echo {
+		places[c.ID] = i
+	}
 	n := 0
 	for i, part := range said.Parts {
 		c, ok := part.(llm.ToolCall)
@@ -33,19 +37,13 @@ func (q *Question) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 			said.Parts[i] = ranAs(part, next[0].Parts)
 			continue
 		}
-		if n < len(echo) {
-			if c.ID == "" || seen[c.ID] || c.Minted || renamed {
-				c.ID, c.ProviderID = echo[n].ID, echo[n].ProviderID
-			}
-			if mends(c.Args, echo[n].Args) {
-				c.Args = echo[n].Args
-			}
-			if !protocol.IsName(c.Name) { // no provider takes it back as it is
-				c.Name = echo[n].Name
-			}
-			if q.Protocol.Name() == responses && echo[n].Opaque == nil {
-				c.Opaque = nil
-			}
+		at, ok := places[c.ID]
+		anew := c.ID == "" || seen[c.ID] || c.Minted || renamed
+		if anew {
+			at, ok = n, n < len(echo)
+		}
+		if ok {
+			c = q.likeEcho(c, echo[at], anew)
 		}
 		seen[c.ID] = true
 		said.Parts[i] = c
@@ -56,6 +54,24 @@ func (q *Question) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 	}
 	respell(said.Parts, next[0].Parts)
 	return said
+}
+
+// likeEcho is a call as its echo has it, as far as that may differ: with another id if it
+// is named anew.
+func (q *Question) likeEcho(c, echo llm.ToolCall, anew bool) llm.ToolCall {
+	if anew {
+		c.ID, c.ProviderID = echo.ID, echo.ProviderID
+	}
+	if mends(c.Args, echo.Args) {
+		c.Args = echo.Args
+	}
+	if !protocol.IsName(c.Name) { // no provider takes it back as it is
+		c.Name = echo.Name
+	}
+	if q.Protocol.Name() == responses && echo.Opaque == nil {
+		c.Opaque = nil
+	}
+	return c
 }
 
 // renames reports whether an echo has the same calls under other ids, all of them: some
