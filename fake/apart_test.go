@@ -57,6 +57,8 @@ func TestApart(t *testing.T) {
 		{[]llm.Message{u("A"), minted, result("x7", "x")}, "2.1"},                                // the ids are the client's own
 		{[]llm.Message{u("A"), look, result("a", "x"), note, result("b", "n")}, "3.1"},           // on to the end
 		{[]llm.Message{u("A"), look, result("a", "cleared"), note, result("b", "n")}, "3.1"},     // an old result was taken out
+		{[]llm.Message{u("A"), note, result("b", "n")}, "3.1"},                                   // a window: the head and the last answer
+		{[]llm.Message{u("A"), look, result("a", "x"), look, result("a", "x")}, "3.1"},           // what an answer says that was given before is no way back
 		{[]llm.Message{u("A"), u("a summary")}, "4"},                                             // the history but for its head was replaced
 		{[]llm.Message{u("C"), look, result("a", "x"), note, result("b", "n")}, "3.1"},           // the head was replaced
 		{[]llm.Message{u("D"), look, result("a", "x"), said(llm.Text{Text: "?"}), u("")}, "3.1"}, // an answer that is not the script's counts too

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,7 +35,8 @@ import (
 // With Apart, several conversations may go on in a lane at once, and none moves
 // another: one that the lane does not know begins at the first turn, or behind the
 // last of the script's answers that it holds; one that goes on from an earlier request
-// gets the turn after as many as there are new answers in it.
+// gets the turn after as many as there are new answers in it, or the one behind the last of
+// the script's among these, whichever is later, if what went on from there has come so far.
 //
 // The exported fields must be set before the first request. A Model may be used
 // by many goroutines at once; with a Clock, by its tasks.
@@ -93,23 +93,6 @@ func WithLane(ctx context.Context, name string) context.Context {
 // errors, as in OpenAI's protocols: what a turn expects of that is not looked at.
 func WithPlainResults(ctx context.Context) context.Context {
 	return context.WithValue(ctx, plainKey{}, true)
-}
-
-// lane is a script and how far its conversations have come.
-type lane struct {
-	name  string
-	turns []Turn
-	talks []*talk
-	last  int         // the highest turn that was used, or -1
-	tries map[int]int // attempts by turn, the most of any conversation
-}
-
-// talk is a conversation up to one request.
-type talk struct {
-	messages []llm.Message
-	next     []llm.Message // the message that followed them, once one has
-	turn     int
-	attempts int
 }
 
 // Stream implements llm.Model. It yields a *ScriptError if the script has no
@@ -207,103 +190,6 @@ func (m *Model) lane(name string) *lane {
 	return l
 }
 
-// find returns where these messages stand in the script, counting this attempt.
-func (l *lane) find(messages []llm.Message, apart bool) *talk {
-	var before *talk
-	for _, t := range slices.Backward(l.talks) {
-		if n := len(t.messages); (before == nil || n > len(before.messages)) && n <= len(messages) && sameMessages(t.messages, messages[:n]) {
-			before = t
-		}
-	}
-	at := before
-	if before == nil || len(before.messages) < len(messages) {
-		at = &talk{messages: messages, turn: l.last + 1}
-		switch {
-		case apart:
-			at.turn = l.apart(messages, before)
-		case before != nil && before.goesOn(messages[len(before.messages)]):
-			at.turn = before.turn + 1
-		}
-		l.talks = append(l.talks, at)
-	}
-	at.attempts++
-	l.last = max(l.last, at.turn)
-	l.tries[at.turn] = max(l.tries[at.turn], at.attempts)
-	return at
-}
-
-// apart returns the turn of messages that are new, and of which an earlier request
-// was the beginning, unless before is nil.
-func (l *lane) apart(messages []llm.Message, before *talk) (turn int) {
-	if before == nil {
-		for i, m := range slices.Backward(messages) {
-			if at := l.saying(m); at >= 0 {
-				return at + 1 + answers(messages[i+1:])
-			}
-		}
-		return 0
-	}
-	if n := answers(messages[len(before.messages):]); n > 0 {
-		return before.turn + n
-	}
-	turn = before.turn // of what went on from there, or was put in its place, the last
-	for _, t := range l.talks {
-		if n := len(before.messages); len(t.messages) > n && sameMessages(before.messages, t.messages[:n]) {
-			turn = max(turn, t.turn)
-		}
-	}
-	return turn + 1
-}
-
-// answers counts the assistant's messages.
-func answers(messages []llm.Message) (n int) {
-	for _, m := range messages {
-		if m.Role == llm.RoleAssistant {
-			n++
-		}
-	}
-	return n
-}
-
-// saying returns the first turn that says what a message says: its calls, or else its
-// text; -1 if none does.
-func (l *lane) saying(m llm.Message) int {
-	if m.Role != llm.RoleAssistant || m.Text() == "" && len(m.Calls()) == 0 {
-		return -1
-	}
-	return slices.IndexFunc(l.turns, func(t Turn) bool {
-		return slices.ContainsFunc(append([]Turn{t}, t.Attempts...), func(t Turn) bool {
-			said := assemble(t.StreamedEvents()).Message()
-			return strings.TrimSpace(said.Text()) == strings.TrimSpace(m.Text()) &&
-				slices.EqualFunc(said.Calls(), m.Calls(), func(a, b llm.ToolCall) bool { return a.ID == b.ID && a.Name == b.Name })
-		})
-	})
-}
-
-// goesOn reports whether a message is what followed these, or the first to do so.
-// Another one is of a history that was rewritten.
-func (t *talk) goesOn(next llm.Message) bool {
-	if t.next == nil {
-		t.next = []llm.Message{next}
-	}
-	return sameMessages(t.next, []llm.Message{next})
-}
-
-// sameMessages compares messages of the same number. Those that share their
-// parts are the same without a look at them.
-func sameMessages(a, b []llm.Message) bool {
-	for i := range a {
-		x, y := a[i], b[i]
-		if x.Role == y.Role && len(x.Parts) == len(y.Parts) && len(x.Parts) > 0 && &x.Parts[0] == &y.Parts[0] {
-			continue
-		}
-		if !bytes.Equal(x.AppendJSON(nil), y.AppendJSON(nil)) {
-			return false
-		}
-	}
-	return true
-}
-
 // Requests returns the requests in the order in which they came.
 func (m *Model) Requests() []Recorded {
 	m.mu.Lock()
@@ -359,19 +245,6 @@ func (m *Model) Unused() []string {
 		out = append(out, fmt.Sprintf("lane %q: all of it", m.Default))
 	case shared:
 		out = append(out, "turns: all of them")
-	}
-	return out
-}
-
-func (l *lane) unused() (out []string) {
-	for i, t := range l.turns {
-		if l.tries[i] == 0 {
-			out = append(out, fmt.Sprintf("lane %q: turn %d", l.name, i+1))
-			continue
-		}
-		for a := l.tries[i]; a < len(t.Attempts); a++ {
-			out = append(out, fmt.Sprintf("lane %q: turn %d, attempt %d", l.name, i+1, a+1))
-		}
 	}
 	return out
 }

@@ -11,6 +11,7 @@ package watch
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"hash"
 	"hash/fnv"
 	"maps"
@@ -159,14 +160,15 @@ func (w *Watch) asked(q *Question, judge func(run string, messages []llm.Message
 			found = append(found, v)
 		}
 	}
-	if len(found) == 0 && len(answers) > 0 {
+	sound := len(found) == 0
+	if sound && len(answers) > 0 {
 		found = q.follow(known, answers)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.memory(q.lane())
-	if len(found) == 0 {
-		found = m.rewritten(c, known)
+	if sound {
+		found = m.rewritten(c, known, found)
 	}
 	m.wrong[c.Hash()] = len(found) > 0
 	if w.Rewrites && (known == 0 || slices.ContainsFunc(found, func(v check.Violation) bool { return v.Invariant == "INV-05" })) {
@@ -228,31 +230,41 @@ func tied(answers []llm.Message, m llm.Message) bool {
 }
 
 // rewritten tells if the last answer among the messages is one of this lane, and what
-// stands before it is not what it was given to.
-func (m *memory) rewritten(c *Conversation, known int) []check.Violation {
+// stands before it is not what it was given to: that is more than what was found wrong
+// with it in its place. Else it returns what was found.
+func (m *memory) rewritten(c *Conversation, known int, found []check.Violation) []check.Violation {
 	list := c.question.Request.Messages
 	at := len(list) - 1
 	for at >= 0 && list[at].Role != llm.RoleAssistant {
 		at--
 	}
-	if at < 1 || known > 0 && at == known {
-		return nil
+	followed := known > 0 && at == known // it was held against what was answered there
+	if at < 0 || followed == (len(found) == 0) {
+		return found
+	}
+	before, are := uint64(0), "are left out"
+	if at > 0 {
+		before, are = c.hashes[at-1], "are not those of that request"
 	}
 	given := m.saying[saying(list[at])]
-	if len(given) == 0 || slices.ContainsFunc(given, func(h *heard) bool { return h.hash == c.hashes[at-1] }) {
-		return nil
+	if len(given) == 0 || slices.ContainsFunc(given, func(h *heard) bool { return h.hash == before }) {
+		return found
 	}
 	h := given[len(given)-1]
 	h.followed = true
-	return []check.Violation{check.Broken("INV-05", c.question.name(), at, "message "+strconv.Itoa(at)+" is the answer to request "+strconv.Itoa(h.request)+", and the messages before it are not those of that request")}
+	return []check.Violation{check.Broken("INV-05", c.question.name(), at, "message "+strconv.Itoa(at)+" is the answer to request "+strconv.Itoa(h.request)+", and the messages before it "+are)}
 }
 
-// saying is a text that is the same for answers that say the same; empty for one that
-// says nothing.
+// saying is a text that is the same for answers that say the same, by the ids of their
+// calls if they came with any; empty for one that says nothing.
 func saying(m llm.Message) string {
 	text := strings.TrimSpace(m.Text())
 	for _, c := range m.Calls() {
-		text += "\x00" + c.ID
+		if text += "\x00"; c.ID == "" || c.Minted {
+			text += c.Name + meaning(json.RawMessage(c.Args))
+		} else {
+			text += c.ID
+		}
 	}
 	return text
 }
