@@ -113,11 +113,18 @@ func appendTitle(dst []byte, n int, x *Interaction) []byte {
 	return append(append(dst, x.Response.Wait.Round(time.Millisecond).String()...), '\n')
 }
 
+// encodedMark stands before the base64 of a reason.
+const encodedMark = ":: "
+
 func appendStatus(dst []byte, r *Response) []byte {
 	dst = append(append(dst, "< "...), r.Proto...)
 	dst = strconv.AppendInt(append(dst, ' '), int64(r.Status), 10)
-	if text := r.StatusText(); text != "" {
+	switch text := r.StatusText(); {
+	case text == "":
+	case isPlain(text) && !strings.HasPrefix(text, encodedMark):
 		dst = append(append(dst, ' '), text...)
+	default:
+		dst = base64.StdEncoding.AppendEncode(append(append(dst, ' '), encodedMark...), []byte(text))
 	}
 	return append(dst, '\n')
 }

@@ -214,9 +214,17 @@ func readStatus(line []byte, r *Response) error {
 		return fmt.Errorf("%q is not a status", words[2])
 	}
 	r.Proto, r.Status = words[1], n
-	if len(words) == 4 && words[3] != http.StatusText(n) {
-		r.Reason = words[3]
+	if len(words) < 4 || words[3] == http.StatusText(n) {
+		return nil
 	}
+	if encoded, is := strings.CutPrefix(words[3], encodedMark); is {
+		reason, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return fmt.Errorf("the reason %q of the status is not base64: %w", encoded, err)
+		}
+		words[3] = string(reason)
+	}
+	r.Reason = words[3]
 	return nil
 }
 

@@ -58,7 +58,7 @@ func drawInteraction(t *rapid.T) *Interaction {
 		return x
 	}
 	r.Status = rapid.SampledFrom([]int{200, 404, 299, 599, 1, 999}).Draw(t, "status")
-	r.Reason = rapid.SampledFrom([]string{"", "Fine  by me"}).Draw(t, "reason")
+	r.Reason = rapid.SampledFrom([]string{"", "Fine  by me", "caf\xe9", ":: b", " a\t"}).Draw(t, "reason")
 	r.Proto = rapid.SampledFrom([]string{"HTTP/1.1", "HTTP/2.0"}).Draw(t, "proto")
 	r.Header, r.Body = drawHeader(t, "response header"), drawBody(t, "response")
 	if rapid.Bool().Draw(t, "has trailers") {

@@ -59,7 +59,7 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 				t.Error(err)
 			}
 		}
-		if t.Failed() {
+		if t.Failed() || t.Skipped() {
 			c.opts.AllowUnused = true // the test ended early
 		}
 		if err := c.Close(); err != nil {

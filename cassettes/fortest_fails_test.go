@@ -19,12 +19,14 @@ type watched struct {
 	name    string
 	said    strings.Builder
 	failed  bool
+	skipped bool
 	cleanup []func()
 }
 
 func (w *watched) Name() string              { return w.name }
 func (w *watched) Cleanup(f func())          { w.cleanup = append(w.cleanup, f) }
 func (w *watched) Failed() bool              { return w.failed }
+func (w *watched) Skipped() bool             { return w.skipped }
 func (w *watched) Log(args ...any)           { _, _ = fmt.Fprintln(&w.said, args...) }
 func (w *watched) Error(args ...any)         { w.failed = true; w.Log(args...) }
 func (w *watched) Fatal(args ...any)         { w.Error(args...); runtime.Goexit() }
@@ -132,9 +134,10 @@ func TestForTestTellsAgain(t *testing.T) {
 	}
 }
 
-// What a test that failed did not come to ask for is not held against it.
+// What a test that failed, or was skipped, did not come to ask for is not held against it.
 func TestForTestEndsEarly(t *testing.T) {
 	taped(t)
+	says(t, watchTest(t, nil, func(w *watched, _ *cassettes.Cassette) { w.skipped = true }), "")
 	w := watchTest(t, nil, func(w *watched, _ *cassettes.Cassette) { w.Fatal("too warm") })
 	if got := w.said.String(); got != "too warm\n" {
 		t.Errorf("it tells %s", got)

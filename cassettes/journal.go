@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,12 +70,20 @@ func (e *BrokenError) Error() string {
 // createJournal begins a recording of a cassette, unless the journal of one that was not
 // closed is there.
 func createJournal(path string, h Head) (*journal, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, &fs.PathError{Op: "record", Path: path, Err: errors.New("it is a folder; name a file in it")}
+	}
+	folder := filepath.Dir(path)
+	known := standing(folder)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(JournalOf(path), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
+	}
+	if err := syncFolders(folder, known); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	j := &journal{path: path, file: f}
 	if lock(f) != nil || !stands(f) {

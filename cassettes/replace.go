@@ -35,7 +35,7 @@ func Replace(path string, text []byte) error {
 
 // replace is Replace for who knows that no other recording is going on.
 func replace(path string, write func(io.Writer) error) error {
-	mode := fs.FileMode(0o644)
+	var mode fs.FileMode // of the old file
 	if info, err := os.Stat(path); err == nil {
 		if mode = info.Mode(); !mode.IsRegular() {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -46,11 +46,11 @@ func replace(path string, write func(io.Writer) error) error {
 		}
 	}
 	path = target(path)
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	f, err := temporary(path, mode)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(write(f), f.Chmod(mode), f.Sync(), f.Close())
+	err = errors.Join(write(f), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
@@ -58,6 +58,26 @@ func replace(path string, write func(io.Writer) error) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// temporary creates a file beside another, with the mode of that; 0 is the mode of new
+// files.
+func temporary(path string, mode fs.FileMode) (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	switch {
+	case err != nil:
+		return nil, err
+	case mode != 0:
+		if err := f.Chmod(mode); err != nil {
+			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+		return f, nil
+	}
+	// Only the system knows what new files may be (the umask): it creates this one anew.
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(f.Name(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
 // mostLinks is how many symbolic links are followed one behind the other.
@@ -80,6 +100,27 @@ func target(path string) string {
 		path = to
 	}
 	return path
+}
+
+// standing is a folder, or the nearest above it that is there.
+func standing(folder string) string {
+	for {
+		above := filepath.Dir(folder)
+		if _, err := os.Stat(folder); err == nil || above == folder {
+			return folder
+		}
+		folder = above
+	}
+}
+
+// syncFolders makes the names in a folder durable, and those in all above it up to one.
+func syncFolders(folder, upTo string) error {
+	for {
+		if err := syncFolder(folder); err != nil || folder == upTo {
+			return err
+		}
+		folder = filepath.Dir(folder)
+	}
 }
 
 // syncFolder makes the names in a folder durable.

@@ -23,7 +23,7 @@ func TestReplace(t *testing.T) {
 		path, text string
 		mode, want fs.FileMode // before and after; 0 is to leave it
 	}{
-		{file, "one", 0, 0o644},
+		{file, "one", 0, newMode(t)},
 		{file, "two", 0o600, 0o600},
 		{link, "three", 0o755, 0o755},
 	} {
@@ -49,6 +49,20 @@ func TestReplace(t *testing.T) {
 	if err := cassettes.Replace(filepath.Join(dir, "none", "a.tape"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in no folder: %v", err)
 	}
+}
+
+// newMode is the mode that the system gives to new files here.
+func newMode(t *testing.T) fs.FileMode {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(t.TempDir(), "new"), os.O_CREATE, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
 }
 
 // What is being recorded is not replaced; the journal of a recording that broke off is

@@ -223,14 +223,30 @@ func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool)
 			v.add(finding{File: name, Interaction: i + 1, Kind: kindSecret, Message: s.String()})
 		}
 	}
-	if old := v.w.now().Sub(rec.Head.Recorded); v.older > 0 && !rec.Head.Recorded.IsZero() && old > time.Duration(v.older) {
-		by := strings.TrimSuffix(" by "+rec.Head.By, " by ")
-		v.add(finding{File: name, Kind: kindStale, Message: fmt.Sprintf("recorded %s%s, %s ago", rec.Head.Recorded.Format(time.DateOnly), by, count(int(old/day), "day"))})
+	if v.older > 0 {
+		v.age(name, rec.Head)
 	}
 	if v.used != nil && rec.Format == convert.Cassette {
 		v.unused(name, rec)
 	}
 	return secrets
+}
+
+// age notes a recording that is too old, or that does not say how old it is.
+func (v *verifier) age(name string, h cassettes.Head) {
+	stale := finding{File: name, Kind: kindStale}
+	by := strings.TrimSuffix(" by "+h.By, " by ")
+	switch old := v.w.now().Sub(h.Recorded); {
+	case h.Recorded.IsZero():
+		stale.Message = "it does not say when it was recorded"
+	case old < -day:
+		stale.Message = fmt.Sprintf("recorded %s%s, which lies ahead", h.Recorded.Format(time.DateOnly), by)
+	case old > time.Duration(v.older):
+		stale.Message = fmt.Sprintf("recorded %s%s, %s ago", h.Recorded.Format(time.DateOnly), by, count(int(old/day), "day"))
+	default:
+		return
+	}
+	v.add(stale)
 }
 
 // unused notes what no replay has used.

@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// What is exactly as old as it may be is not stale, and where no time is known nothing is
-// said.
+// What is exactly as old as it may be is not stale; what does not say how old it is, or
+// says what cannot be, is.
 func TestVerifyStale(t *testing.T) {
 	recorded := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -24,8 +24,9 @@ func TestVerifyStale(t *testing.T) {
 		"young":     {cassettes.Head{Recorded: recorded, By: "me"}, 90 * day, nil},
 		"old":       {cassettes.Head{Recorded: recorded, By: "me"}, 90*day + 1, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, 90 days ago"}}},
 		"by nobody": {cassettes.Head{Recorded: recorded}, 91 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02, 91 days ago"}}},
-		"no time":   {cassettes.Head{}, 91 * day, nil},
+		"no time":   {cassettes.Head{}, 91 * day, []finding{{Kind: kindStale, Message: "it does not say when it was recorded"}}},
 		"tomorrow":  {cassettes.Head{Recorded: recorded}, -day, nil},
+		"next year": {cassettes.Head{Recorded: recorded, By: "me"}, -365 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, which lies ahead"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.tape")

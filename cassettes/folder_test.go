@@ -1,0 +1,39 @@
+package cassettes
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The nearest folder that is there is found.
+func TestStanding(t *testing.T) {
+	dir := t.TempDir()
+	for _, below := range []string{"", "a", "a/b/c"} {
+		if got := standing(filepath.Join(dir, below)); got != dir {
+			t.Errorf("above %q stands %q, want %q", below, got, dir)
+		}
+	}
+	if got := standing("nowhere/at/all"); got != "." {
+		t.Errorf("here stands %q", got)
+	}
+	if err := syncFolders(filepath.Join(dir, "a"), dir); err == nil {
+		t.Error("a folder that is not there can be synced")
+	}
+}
+
+// A recording cannot be a folder, and leaves nothing beside it.
+func TestRecordToFolder(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.tape")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, &Options{Mode: Record}); err == nil || !strings.Contains(err.Error(), "it is a folder; name a file in it") {
+		t.Errorf("the error is %v", err)
+	}
+	if list, err := os.ReadDir(dir); len(list) != 1 || err != nil {
+		t.Errorf("beside it are %v, %v", list, err)
+	}
+}
