@@ -29,9 +29,8 @@ func (Messages) DecodeAnswer(body []byte, emit func(llm.Event)) error {
 	case ev.kind != "message":
 		return protocol.NotAnswer(body)
 	}
-	for i, p := range ev.parts {
-		s.a.start(int64(i), p, emit)
-		s.a.stop(int64(i), emit)
+	for _, p := range ev.parts {
+		s.a.block(p, emit)
 	}
 	if ev.usage {
 		emit(s.counts.usage())

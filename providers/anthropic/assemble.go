@@ -20,7 +20,7 @@ type openBlock struct {
 	index     int64
 	kind      string // empty if nothing more can come of it
 	opaque    json.RawMessage
-	signature string
+	signature []byte
 	citations members
 
 	call      llm.ToolCall
@@ -36,13 +36,25 @@ type openBlock struct {
 // two blocks of one type stay two.
 var separator = json.RawMessage("{}")
 
-// start begins a block, with what its start says.
+// start begins a block of a stream.
 func (a *assembler) start(index int64, part llm.Part, emit func(llm.Event)) {
 	if b := a.find(index); b != nil { // its end was lost
 		a.end(b, emit)
 		a.drop(index)
 	}
-	b := openBlock{index: index}
+	b := a.begin(part, emit)
+	b.index = index
+	a.open = append(a.open, b)
+}
+
+// block takes a block that came in one piece.
+func (a *assembler) block(part llm.Part, emit func(llm.Event)) {
+	b := a.begin(part, emit)
+	a.close(&b, emit)
+}
+
+// begin says what the start of a block does.
+func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 	switch p := part.(type) {
 	case llm.Text:
 		b.kind, b.opaque = blockText, p.Opaque
@@ -74,7 +86,7 @@ func (a *assembler) start(index int64, part llm.Part, emit func(llm.Event)) {
 	case llm.Media, llm.ToolResult:
 		a.whole(p, emit)
 	}
-	a.open = append(a.open, b)
+	return b
 }
 
 func (a *assembler) whole(p llm.Part, emit func(llm.Event)) {
@@ -117,7 +129,7 @@ func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
 		a.text(d.text, emit)
 		return
 	case "thinking_delta":
-		a.thought(d.text, emit)
+		a.thought(d.thinking, emit)
 		return
 	}
 	b := a.find(index)
@@ -126,11 +138,11 @@ func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
 	}
 	switch d.kind {
 	case "signature_delta":
-		b.signature += d.text
+		b.signature = append(b.signature, d.signature...)
 	case "citations_delta":
 		b.cite(d.citation)
 	case "input_json_delta":
-		a.input(b, d.text, emit)
+		a.input(b, d.input, emit)
 	default:
 		if b.kind == blockUnknown {
 			b.more = append(b.more, d.raw)
@@ -167,11 +179,16 @@ func (a *assembler) stop(index int64, emit func(llm.Event)) {
 	if b == nil {
 		return
 	}
+	a.close(b, emit)
+	a.drop(index)
+}
+
+// close ends a block, also where it is a call.
+func (a *assembler) close(b *openBlock, emit func(llm.Event)) {
 	a.end(b, emit)
 	if b.kind == blockToolUse {
 		emit(llm.ToolCallEnd{Index: b.callIndex})
 	}
-	a.drop(index)
 }
 
 // finish takes what is known of the blocks that were not ended (quirk QA-11).
@@ -230,11 +247,11 @@ func (b *openBlock) textOpaque() json.RawMessage {
 // thoughtOpaque is the opaque datum of a thought: what its start says, with the
 // signature that came after it.
 func (b *openBlock) thoughtOpaque() json.RawMessage {
-	if b.signature == "" {
+	if len(b.signature) == 0 {
 		return b.opaque
 	}
 	var m members
-	m.add("signature", jsonio.AppendString(nil, b.signature))
+	m.add("signature", jsonio.AppendString(nil, string(b.signature)))
 	eachMember(b.opaque, func(key string, raw []byte) {
 		if key != "signature" {
 			m.add(key, raw)

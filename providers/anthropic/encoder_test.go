@@ -150,6 +150,11 @@ func TestEncodeAnswerInput(t *testing.T) {
 	}
 }
 
+// every is a delta with the members of all types.
+func every(kind, index string) string {
+	return `{"type":"content_block_delta","index":` + index + `,"delta":{"text":"a","type":"` + kind + `","thinking":"b","signature":"c","partial_json":"d"}}`
+}
+
 // TestStreamOddities shows what the decoder makes of what no row names.
 func TestStreamOddities(t *testing.T) {
 	text := func(parts ...llm.Part) []llm.Part { return parts }
@@ -166,6 +171,12 @@ func TestStreamOddities(t *testing.T) {
 		{"text in the start of a block", []string{begin, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}`, says(`"b"`), stop0, endTurn, msgStop}, text(llm.Text{Text: "ab"}), ""},
 		{"blocks of one index without ends", []string{begin, weather, textStart, says(`"a"`), weather, input("0", `"{}"`), stop0, endTool, msgStop},
 			text(call("toolu_1", "weather", "{}"), llm.Text{Text: "a"}, call("toolu_1", "weather", "{}")), llm.WarnNoCallEnd},
+		{"all members in each delta", []string{
+			begin, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`,
+			every("thinking_delta", "0"), every("signature_delta", "0"), stop0,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`, every("text_delta", "1"), stop1,
+			strings.Replace(weather, `"index":0`, `"index":2`, 1), every("input_json_delta", "2"), endTurn, msgStop,
+		}, text(llm.Reasoning{Text: "b", Opaque: raw(`{"signature":"c"}`)}, llm.Text{Text: "a"}, call("toolu_1", "weather", "d")), llm.WarnNoCallEnd},
 		{"two blocks of text", []string{begin, textStart, says(`"a"`), stop0, textStart, says(`"b"`), stop0, textStart, stop0, textStart, says(`"c"`), endTurn, msgStop},
 			text(llm.Text{Text: "a", Opaque: raw(`{}`)}, llm.Text{Text: "b", Opaque: raw(`{}`)}, llm.Text{Text: "c"}), ""},
 		{"citations in the start and after it", []string{begin, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a","citations":[{"x":1}],"more":2}}`,

@@ -43,12 +43,13 @@ type event struct {
 	error bool
 }
 
-// delta is what content_block_delta adds.
+// delta is what content_block_delta adds. Its kind tells which member counts: some servers
+// write all of them each time.
 type delta struct {
-	kind     string
-	text     string // of whichever type
-	citation string
-	raw      string // the whole of it
+	kind                             string
+	text, thinking, signature, input string
+	citation                         string
+	raw                              string // the whole of it
 }
 
 // Event implements protocol.Decoder.
@@ -95,9 +96,8 @@ func (s *decoder) take(ev *event, data []byte, emit func(llm.Event)) (done bool,
 	}
 	switch ev.kind {
 	case eventStart:
-		for i, p := range ev.parts {
-			s.a.start(int64(-1-i), p, emit)
-			s.a.stop(int64(-1-i), emit)
+		for _, p := range ev.parts {
+			s.a.block(p, emit)
 		}
 	case eventBlockStart:
 		if ev.block != nil {
@@ -192,8 +192,14 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 		switch key {
 		case "type":
 			to.kind = word(d)
-		case "text", "thinking", "signature", "partial_json":
+		case "text":
 			to.text = word(d)
+		case "thinking":
+			to.thinking = word(d)
+		case "signature":
+			to.signature = word(d)
+		case "partial_json":
+			to.input = word(d)
 		case "citation":
 			to.citation = d.Raw()
 		default:

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -68,7 +69,7 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 		}
 		switch key = camel(key); key {
 		case "text":
-			p.data, p.text = key, d.String()
+			p.data, p.text = cmp.Or(p.data, key), d.String()
 		case keyThought:
 			p.thought = d.Bool()
 		case keySignature:

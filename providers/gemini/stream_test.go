@@ -56,6 +56,10 @@ func TestDecoderEvents(t *testing.T) {
 				llm.Finish{Reason: llm.FinishStop, Raw: "STOP"},
 			},
 		},
+		"a text beside a call": {
+			chunks(say(`{"functionCall":{"name":"f"},"text":""},{"text":"","functionCall":{"name":"g"}}`, stop)),
+			[]llm.Event{llm.PartDone{Part: call("", "f", "{}")}, llm.PartDone{Part: call("", "g", "{}")}, llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}},
+		},
 		"only a signature": {
 			chunks(say(`{"thoughtSignature":"s"},{"thought":true,"thoughtSignature":"t"},{"text":"","thought":true}`, stop)),
 			[]llm.Event{llm.TextDelta{Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.ReasoningDelta{Opaque: opaque(`{"thoughtSignature":"t"}`)}, llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}},

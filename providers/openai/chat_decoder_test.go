@@ -66,6 +66,10 @@ func TestChatEvents(t *testing.T) {
 			[]llm.Event{chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
+			"a custom call of no name beside a call", []string{chatCalls(`{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"custom":{"name":"","input":""}}`), chatSays("", "stop")},
+			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "c", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
+		},
+		{
 			"but not without, nor another one, nor twice", []string{chatSays(`"reasoning_content":""`), chatSays(`"content":"a"`), chatSays("", "stop")},
 			[]llm.Event{llm.TextDelta{Text: "a"}, stop},
 		},

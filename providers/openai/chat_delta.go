@@ -194,9 +194,9 @@ func (c *callDelta) readFunction(d *jsonio.Dec) {
 		}
 		switch key {
 		case "name":
-			c.name = word(d)
+			c.name = cmp.Or(word(d), c.name)
 		case "arguments", "input":
-			c.args = anyText(d)
+			c.args = cmp.Or(anyText(d), c.args)
 		default:
 			d.Skip()
 		}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -158,9 +159,9 @@ func (ev *event) read(d *jsonio.Dec) {
 		case "output_index":
 			ev.index = count(d)
 		case "content_index", "summary_index":
-			ev.section = count(d)
+			ev.section = max(count(d), ev.section)
 		case "text", "refusal", "arguments", "input":
-			ev.text = anyText(d)
+			ev.text = cmp.Or(anyText(d), ev.text)
 		case "item":
 			if d.Peek() == '{' {
 				ev.item, ev.has.item = readItem(d), true

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -80,7 +81,7 @@ func (it *item) member(d *jsonio.Dec, key string) {
 		}
 		it.opaque.add(d, key)
 	case "arguments", "input":
-		it.args, it.has.args = anyText(d), true
+		it.args, it.has.args = cmp.Or(anyText(d), it.args), true
 	case "content":
 		it.content, it.has.content = *d, d.Peek() != 'n'
 		d.Skip()
@@ -212,7 +213,7 @@ func readContentPiece(d *jsonio.Dec) (p contentPiece) {
 		case "type":
 			p.kind = word(d)
 		case "text", "refusal":
-			p.text = word(d)
+			p.text = cmp.Or(word(d), p.text)
 		case "image_url", "file_url":
 			p.url = word(d)
 		case "file_data":
