@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -30,7 +31,7 @@ func Flag(flags *flag.FlagSet) *string {
 // ForTest opens the cassette of a test, testdata/cassettes/TESTNAME.tape, and closes it
 // when the test ends. That of a subtest, TESTNAME/SUBTEST.tape, is in a folder; what a file
 // cannot be called stands as % and two digits. It replays, unless opts or the flag of Flag
-// or Env say that it is to record, which in CI (where the variable CI is set) only record!
+// or Env say that it is to record, which in CI (where the variable CI is set, and not to false) only record!
 // does. The test fails if the cassette cannot be opened, and on interactions that nobody
 // asked for. opts may be nil.
 func ForTest(t testing.TB, opts *Options) *Cassette {
@@ -39,7 +40,7 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 	if opts != nil {
 		o = *opts
 	}
-	mode, err := modeOf(o.Mode, told(), os.Getenv("CI") != "")
+	mode, err := modeOf(o.Mode, told(), inCI())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +68,14 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 		}
 	})
 	return c
+}
+
+// inCI reports whether the variable CI says that nobody looks on: all but an empty one and
+// a false one do.
+func inCI() bool {
+	word := os.Getenv("CI")
+	is, err := strconv.ParseBool(word)
+	return is || err != nil && word != ""
 }
 
 // again is the command that records the cassette of a test.

@@ -73,6 +73,8 @@ func TestForTestFails(t *testing.T) {
 		"no mode":              {"record", "", cassettes.Options{Mode: "play"}, nothing, `"play" is not what a cassette can be opened for`},
 		"in CI":                {"record", "true", record, askBoth, "a test in CI does not record; LOOPTAPE=record! forces it"},
 		"in CI by its options": {"", "true", cassettes.Options{Mode: cassettes.Record, Transport: echo{}}, askBoth, "a test in CI does not record"},
+		"in CI of a name":      {"record", "ours", record, askBoth, "a test in CI does not record"},
+		"in no CI":             {"record", "0", record, askBoth, ""},
 		"in CI, forced":        {"record!", "true", record, askBoth, ""},
 		"in CI, replayed":      {"", "true", cassettes.Options{}, askBoth, ""},
 	} {
