@@ -28,6 +28,8 @@ type Score struct {
 	// Err says why there is no Value. It counts as an error of the metric; a score
 	// that the run does not have is left out instead, and counts as missing.
 	Err error
+	// Explanation says in a few words what was expected and what came; may be empty.
+	Explanation string
 }
 
 // Scorer scores a run. It may be called by several goroutines at once, and returns the
@@ -68,6 +70,7 @@ func (r *Row) scored(scores []Score) {
 		switch {
 		case scored || failed:
 			delete(r.Scores, s.Metric)
+			delete(r.Explanations, s.Metric)
 			r.fail(s.Metric, errors.New("the metric has two scores: give them names of their own"))
 		case s.Err != nil:
 			r.fail(s.Metric, s.Err)
@@ -75,8 +78,19 @@ func (r *Row) scored(scores []Score) {
 			r.fail(s.Metric, fmt.Errorf("the score %v is no number within ±%v", s.Value, stats.MaxValue))
 		default:
 			r.Scores[s.Metric] = s.Value
+			r.explain(s.Metric, s.Explanation)
 		}
 	}
+}
+
+func (r *Row) explain(metric, text string) {
+	if text == "" {
+		return
+	}
+	if r.Explanations == nil {
+		r.Explanations = map[string]string{}
+	}
+	r.Explanations[metric] = kept(text)
 }
 
 func (r *Row) fail(metric string, err error) {

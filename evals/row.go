@@ -46,6 +46,9 @@ type Row struct {
 	Scores map[string]float64 `json:"scores"`
 	Errors map[string]string  `json:"errors,omitempty"`
 
+	// Explanations say of scores, by metric, what was expected and what came.
+	Explanations map[string]string `json:"explanations,omitempty"`
+
 	// Usage is what the run's model calls took, those of the runs that it started among
 	// them; Cost is in the money of the recording, and Latency how long the run was. All
 	// are 0 where the recording does not tell them.

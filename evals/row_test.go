@@ -145,9 +145,9 @@ func TestScorers(t *testing.T) {
 		return evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score { return scores })
 	}
 	r, err := evals.ScoreFiles(context.Background(), []evals.Input{file("f", runs("a/0=1"))}, &evals.Options{Scorers: []evals.Scoring{
-		{Name: "x", Scorer: says(evals.Score{Metric: "one", Value: 1}, evals.Score{Metric: "broken", Value: 1, Err: errors.New("no answer")})},
+		{Name: "x", Scorer: says(evals.Score{Metric: "one", Value: 1, Explanation: "as expected: \xff"}, evals.Score{Metric: "broken", Value: 1, Err: errors.New("no answer")})},
 		{Name: "y", Scorer: says(evals.Score{Metric: "nan", Value: math.NaN()}, evals.Score{Metric: "inf", Value: math.Inf(-1)}, evals.Score{Metric: "most", Value: 1e100})},
-		{Name: "z", Scorer: says(evals.Score{Metric: "twice", Value: 1}, evals.Score{Metric: "twice", Value: 1}, evals.Score{Metric: "twice", Value: 1})},
+		{Name: "z", Scorer: says(evals.Score{Metric: "twice", Value: 1, Explanation: "gone"}, evals.Score{Metric: "twice", Value: 1}, evals.Score{Metric: "twice", Value: 1})},
 		{Name: "w", Scorer: evals.ScorerFunc(evals.Recorded)},
 	}})
 	if err != nil {
@@ -159,8 +159,9 @@ func TestScorers(t *testing.T) {
 			"broken": "no answer", "nan": "the score NaN is no number within ±1e+100", "inf": "the score -Inf is no number within ±1e+100",
 			"twice": "the metric has two scores: give them names of their own",
 		},
+		Explanations: map[string]string{"one": "as expected: \uFFFD"},
 	}
-	if diff := cmp.Diff(want, evals.Row{Scores: r.Rows[0].Scores, Errors: r.Rows[0].Errors}, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
+	if diff := cmp.Diff(want, evals.Row{Scores: r.Rows[0].Scores, Errors: r.Rows[0].Errors, Explanations: r.Rows[0].Explanations}, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"x", "y", "z", "w"}, r.Scorers); diff != "" {
