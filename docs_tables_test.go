@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm/llmtest"
@@ -65,9 +66,26 @@ func tableOf(t *testing.T, name string) string {
 		return keys(t, trace.Schema(), arg)
 	case "kinds":
 		return kinds(t)
+	case "scorers":
+		var rows [][]string
+		for _, k := range scorers.Kinds() {
+			rows = append(rows, []string{"`" + k.Name + "`", k.What, settings(reflect.TypeOf(k.Settings))})
+		}
+		return markdown([]string{"scorer", "1 says, or the number is", "settings"}, rows)
 	}
 	t.Errorf("there is no table %q", name)
 	return ""
+}
+
+// settings are the names of what a scorer can be told.
+func settings(of reflect.Type) string {
+	var names []string
+	for _, f := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names = append(names, "`"+name+"`")
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // schema is what is shown of a JSON Schema.

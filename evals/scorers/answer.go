@@ -1,0 +1,181 @@
+package scorers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Exact scores 1 if the final answer is one of the texts expected, byte for byte but for
+// white space around them.
+type Exact struct {
+	// Want are the texts of which any is right; none: what the recording says.
+	Want []string `json:"want,omitempty"`
+	// IgnoreCase takes letters of both cases for the same, as strings.EqualFold does.
+	IgnoreCase bool `json:"ignore_case,omitempty"`
+}
+
+func (s Exact) judge() (judge, error) { //nolint:unparam // nothing can be wrong with these settings
+	return answered(s.Want, func(answer, want string) (bool, error) {
+		answer, want = strings.TrimSpace(answer), strings.TrimSpace(want)
+		return answer == want || s.IgnoreCase && strings.EqualFold(answer, want), nil
+	}), nil
+}
+
+// Contains scores 1 if the final answer has one of the texts expected in it.
+type Contains struct {
+	// Want are the texts; none: what the recording says.
+	Want []string `json:"want,omitempty"`
+	// All asks for all of them, not for any.
+	All        bool `json:"all,omitempty"`
+	IgnoreCase bool `json:"ignore_case,omitempty"`
+}
+
+func (s Contains) judge() (judge, error) {
+	if slices.Contains(s.Want, "") {
+		return nil, errors.New("one of the texts wanted is empty, and would be in any answer")
+	}
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		answer, want, err := expected(run, s.Want)
+		if err != nil {
+			return 0, "", err
+		}
+		missing := slices.DeleteFunc(slices.Clone(want), func(text string) bool {
+			if s.IgnoreCase {
+				return strings.Contains(strings.ToLower(answer), strings.ToLower(text))
+			}
+			return strings.Contains(answer, text)
+		})
+		if len(missing) == 0 || !s.All && len(missing) < len(want) {
+			return 1, fmt.Sprintf("%s is in %s", quoted(want), quote(answer)), nil
+		}
+		return 0, fmt.Sprintf("want %s in %s", quoted(missing), quote(answer)), nil
+	}, nil
+}
+
+// Regexp scores 1 if a regular expression matches somewhere in the final answer.
+type Regexp struct {
+	// Pattern is as package regexp documents; (?i), (?m) and (?s) set its flags.
+	Pattern string `json:"pattern"`
+}
+
+func (s Regexp) judge() (judge, error) {
+	if s.Pattern == "" {
+		return nil, errors.New("there is no pattern; give a regular expression")
+	}
+	re, err := regexp.Compile(s.Pattern)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern: %w", err)
+	}
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		answer, err := said(run)
+		if err != nil {
+			return 0, "", err
+		}
+		if found := re.FindString(answer); re.MatchString(answer) {
+			return 1, fmt.Sprintf("%s matches %s", quote(found), s.Pattern), nil
+		}
+		return 0, fmt.Sprintf("want a match of %s in %s", s.Pattern, quote(answer)), nil
+	}, nil
+}
+
+// Normalized scores 1 if the final answer is one of the texts expected after both were
+// normalised as the evaluation of SQuAD does (Rajpurkar et al., "SQuAD: 100,000+
+// Questions for Machine Comprehension of Text", EMNLP 2016, normalize_answer of its
+// script): lower case, no ASCII punctuation, none of the words a, an and the, single
+// spaces.
+type Normalized struct {
+	// Want are the texts of which any is right; none: what the recording says.
+	Want []string `json:"want,omitempty"`
+}
+
+func (s Normalized) judge() (judge, error) {
+	if i := slices.IndexFunc(s.Want, func(text string) bool { return normal(text) == "" }); i >= 0 {
+		return nil, fmt.Errorf("nothing is left of the text wanted, %q, without articles and punctuation", s.Want[i])
+	}
+	return answered(s.Want, func(answer, want string) (bool, error) {
+		return normal(answer) == normal(want), nil
+	}), nil
+}
+
+func normal(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r <= unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(text))
+	words := slices.DeleteFunc(strings.Fields(text), func(word string) bool {
+		return word == "a" || word == "an" || word == "the"
+	})
+	return strings.Join(words, " ")
+}
+
+// answered judges the final answer by any of the texts expected. An error of right is
+// one of what is expected.
+func answered(want []string, right func(answer, want string) (bool, error)) judge {
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		answer, want, err := expected(run, want)
+		if err != nil {
+			return 0, "", err
+		}
+		for _, text := range want {
+			ok, err := right(answer, text)
+			if err != nil {
+				return 0, "", err
+			}
+			if ok {
+				return 1, fmt.Sprintf("%s, as expected", quote(answer)), nil
+			}
+		}
+		return 0, fmt.Sprintf("want %s, got %s", quoted(want), quote(answer)), nil
+	}
+}
+
+// expected returns the final answer of a run and what it should be: what the settings
+// say, or else the recording.
+func expected(run *importer.Run, want []string) (answer string, texts []string, err error) {
+	if len(want) == 0 {
+		want = run.Want.Answers
+	}
+	if n := len(run.Want.Replies); len(want) == 0 && n > 0 && run.Want.Replies[n-1] != "" {
+		want = run.Want.Replies[n-1:]
+	}
+	if len(want) == 0 {
+		return "", nil, errors.New("nobody says what the answer should be: neither the recording nor the setting want")
+	}
+	answer, err = said(run)
+	return answer, want, err
+}
+
+// said returns the final answer of a run, "" if the model gave none.
+func said(run *importer.Run) (string, error) {
+	f := Read(run)
+	if f.Steps == 0 && f.Answer == "" {
+		return "", errors.New("the recording has no answer of a model")
+	}
+	return f.Answer, nil
+}
+
+// quote is a text as explanations show it.
+func quote(text string) string {
+	const most = 80 // characters
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most-1]) + "…"
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+func quoted(texts []string) string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = quote(text)
+	}
+	return strings.Join(all, " or ")
+}

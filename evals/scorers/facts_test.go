@@ -1,0 +1,77 @@
+package scorers_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// A run says the same as a trace and as a list of messages.
+func TestFacts(t *testing.T) {
+	call := func(id, name, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: args} }
+	result := func(id, text string, failed bool) llm.ToolResult {
+		return llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: text}}, IsError: failed}
+	}
+	first := llm.Assistant(llm.Text{Text: "Let me see."}, call("a", "find", `{"q":1}`), call("b", "read", ""))
+	second := llm.Assistant(llm.Reasoning{Text: "hm"}, call("a", "find", `{"q":2}`), llm.ToolCall{ID: "p", Name: "search", ProviderExecuted: true}, result("p", "found", false))
+	third := llm.Assistant(llm.Text{Text: "I cannot.", Refusal: true})
+	last := llm.Assistant()
+	said := func(m llm.Message, finish llm.FinishReason) trace.Body {
+		return trace.ModelTurn{Message: m, Finish: finish}
+	}
+	list := &importer.Run{Messages: []llm.Message{
+		llm.User("Go"), first, llm.ToolResults(result("b", "gone", true), result("a", "one", false)), second, llm.ToolResults(result("a", "two", false), result("x", "of none", true)), third, last,
+	}}
+	traced := &importer.Run{Events: []trace.Event{
+		{Body: trace.RunStart{}},
+		{Body: trace.ModelRequest{New: []llm.Message{llm.User("Go")}}},
+		{Body: said(first, llm.FinishToolCalls)},
+		{Body: trace.ToolSkip{Call: "b", Result: result("b", "gone", true)}},
+		{Body: trace.ToolEnd{Call: "a", Result: result("a", "one", false)}},
+		{Purpose: trace.PurposeSummary, Body: said(llm.Assistant(llm.Text{Text: "a summary"}), llm.FinishStop)},
+		{Body: said(second, llm.FinishStop)},
+		{Body: trace.ToolEnd{Call: "a", Result: result("a", "two", false)}},
+		{Body: trace.ToolEnd{Call: "x", Result: result("x", "of none", true)}},
+		{Body: said(third, llm.FinishRefusal)},
+		{Body: said(last, llm.FinishStop)},
+	}}
+	want := &scorers.Facts{
+		Answer: "I cannot.", Steps: 4, Refusals: []string{"I cannot."}, Errors: []string{"read: gone"},
+		Calls: []scorers.Call{
+			{ID: "a", Name: "find", Args: `{"q":1}`, Answered: true, Result: "one"},
+			{ID: "b", Name: "read", Answered: true, Failed: true, Result: "gone"},
+			{ID: "a", Name: "find", Args: `{"q":2}`, Answered: true, Result: "two"},
+			{ID: "p", Name: "search", Answered: true, Result: "found"},
+		},
+	}
+	if diff := cmp.Diff(want, scorers.Read(list)); diff != "" {
+		t.Errorf("of the list (-want +got):\n%s", diff)
+	}
+	want.Finishes = []llm.FinishReason{llm.FinishToolCalls, llm.FinishStop, llm.FinishRefusal, llm.FinishStop}
+	if diff := cmp.Diff(want, scorers.Read(traced)); diff != "" {
+		t.Errorf("of the trace (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{`{"q":1}`, "{}"}, []string{string(want.Calls[0].Arguments()), string(want.Calls[1].Arguments())}); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+}
+
+// What failed is told, also where the run went on; the answer that the recording names
+// is the answer.
+func TestFactsOfFailures(t *testing.T) {
+	got := scorers.Read(&importer.Run{Answer: "named", Events: []trace.Event{
+		{Body: trace.ModelError{Error: trace.Error{Message: "busy"}}},
+		{Body: trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "said"}), Finish: llm.FinishStop}},
+		{Body: trace.RunEnd{Error: &trace.Error{Message: "cut"}}},
+		{Body: trace.RunEnd{}},
+	}})
+	want := &scorers.Facts{Answer: "named", Steps: 1, Finishes: []llm.FinishReason{llm.FinishStop}, Errors: []string{"model: busy", "run: cut"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("facts (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,80 @@
+package scorers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Numeric scores 1 if the last number in the final answer is the last one in one of the
+// texts expected. A number is digits, which commas may part in threes, with or without a
+// fraction and an exponent. A minus before it, or before its currency as in -$5, counts
+// where no letter, digit or closing bracket stands right before that. A % right behind it,
+// or after a space, divides it by 100.
+type Numeric struct {
+	// Want are texts of which any is right; none: what the recording says.
+	Want []string `json:"want,omitempty"`
+	// Absolute and Relative are how far from the number expected is still right, the
+	// latter as a part of that number. The larger of the two holds.
+	Absolute float64 `json:"absolute,omitempty"`
+	Relative float64 `json:"relative,omitempty"`
+	// IgnorePercent takes 12% for 12.
+	IgnorePercent bool `json:"ignore_percent,omitempty"`
+}
+
+func (s Numeric) judge() (judge, error) {
+	for _, tolerance := range []float64{s.Absolute, s.Relative} {
+		if !(tolerance >= 0) {
+			return nil, fmt.Errorf("the tolerance %v: it has to be 0 or more", tolerance)
+		}
+	}
+	return answered(s.Want, func(answer, want string) (bool, error) {
+		should, ok := s.last(want)
+		if !ok {
+			return false, errors.New("there is no number in what is expected: " + quote(want))
+		}
+		is, ok := s.last(answer)
+		return ok && math.Abs(is-should) <= max(s.Absolute, s.Relative*math.Abs(should)), nil
+	}), nil
+}
+
+var number = regexp.MustCompile(`(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?`)
+
+// last returns the last number in a text that a float64 can hold.
+func (s Numeric) last(text string) (float64, bool) {
+	all := number.FindAllStringIndex(text, -1)
+	if len(all) == 0 {
+		return 0, false
+	}
+	from, to := all[len(all)-1][0], all[len(all)-1][1]
+	v, err := strconv.ParseFloat(strings.ReplaceAll(text[from:to], ",", ""), 64)
+	if err != nil {
+		return 0, false
+	}
+	if negative(text[:from]) {
+		v = -v
+	}
+	if !s.IgnorePercent && strings.HasPrefix(strings.TrimPrefix(text[to:], " "), "%") {
+		v /= 100
+	}
+	return v, true
+}
+
+// negative reports whether a text ends in a minus that is a sign, or in such and a
+// currency.
+func negative(text string) bool {
+	if r, size := utf8.DecodeLastRuneInString(text); unicode.Is(unicode.Sc, r) {
+		text = text[:len(text)-size]
+	}
+	before, minus := strings.CutSuffix(text, "-")
+	if !minus {
+		before, minus = strings.CutSuffix(text, "−")
+	}
+	r, _ := utf8.DecodeLastRuneInString(before)
+	return minus && !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != ')' && r != ']'
+}

@@ -1,0 +1,80 @@
+package scorers
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// pointer is a JSON pointer (RFC 6901), name by name. None of them is the whole value.
+type pointer []string
+
+var (
+	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaper = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+func parsePointer(text string) (pointer, error) {
+	if text == "" {
+		return nil, nil
+	}
+	rest, ok := strings.CutPrefix(text, "/")
+	if !ok {
+		return nil, fmt.Errorf("the JSON pointer %q has to begin with /", text)
+	}
+	names := strings.Split(rest, "/")
+	for i, name := range names {
+		names[i] = unescaper.Replace(name)
+		if escaper.Replace(names[i]) != name {
+			return nil, fmt.Errorf("the JSON pointer %q: behind ~ there has to be 0 (for ~) or 1 (for /)", text)
+		}
+	}
+	return names, nil
+}
+
+func pointers(texts []string) (all []pointer, err error) {
+	for _, text := range texts {
+		p, err := parsePointer(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// without returns a value without what pointers lead to; a name * in them stands for all
+// members or elements. The value may be changed.
+func without(v any, all []pointer) any {
+	for _, p := range all {
+		v = p.cut(v)
+	}
+	return v
+}
+
+// cut takes what the pointer leads to out of a value. An element of an array becomes
+// null, so that those behind it keep their places.
+func (p pointer) cut(v any) any {
+	if len(p) == 0 {
+		return nil
+	}
+	switch at := v.(type) {
+	case map[string]any:
+		for name, value := range at {
+			switch {
+			case p[0] != "*" && p[0] != name:
+			case len(p) == 1:
+				delete(at, name)
+			default:
+				at[name] = p[1:].cut(value)
+			}
+		}
+	case []any:
+		for i := range at {
+			if p[0] == "*" || p[0] == strconv.Itoa(i) {
+				at[i] = p[1:].cut(at[i])
+			}
+		}
+	}
+	return v
+}

@@ -1,0 +1,115 @@
+// Package scorers scores runs by what they say: the final answer, the tool calls, the
+// state that was reached, what the run took, and whether its invariants hold.
+//
+// A scorer is made of its settings, which say what is expected where the recording does
+// not: [New] takes them as a value, [Parse] as the JSON of a file. It is deterministic,
+// needs no network, and may be called by several goroutines at once. Beside each score
+// it explains what was expected and what came.
+//
+// A score that cannot be made, because nothing is known of what should have come or the
+// recording does not tell what is judged, is an error of that score and never 0. Package
+// scorers leaves out figures and decisions; see package evals.
+package scorers
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Settings are those of one kind of scorer. The types that implement it are those that
+// [Kinds] lists.
+type Settings interface {
+	// judge checks the settings.
+	judge() (judge, error)
+}
+
+// judge scores a run. The explanation is for people.
+type judge func(ctx context.Context, run *importer.Run) (value float64, explanation string, err error)
+
+// New returns the scorer of these settings, whose score has the name of the metric. The
+// error says which of the settings is wrong.
+func New(metric string, s Settings) (evals.Scorer, error) {
+	score, err := s.judge()
+	if err != nil {
+		return nil, fmt.Errorf("scorer %q: %w", metric, err)
+	}
+	return evals.ScorerFunc(func(ctx context.Context, run *importer.Run) []evals.Score {
+		value, explanation, err := score(ctx, run)
+		return []evals.Score{{Metric: metric, Value: value, Err: err, Explanation: explanation}}
+	}), nil
+}
+
+// Parse is New with the name of the kind, and with the settings as JSON, of which none
+// may be unknown; no JSON is no settings. The metric "" is that of the kind's name.
+func Parse(kind, metric string, settings json.RawMessage) (evals.Scorer, error) {
+	metric = cmp.Or(metric, kind)
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == kind })
+	if i < 0 {
+		return nil, fmt.Errorf("scorer %q: there is no kind %q; there are %s", metric, kind, strings.Join(names(), ", "))
+	}
+	s, err := kinds[i].parse(settings)
+	if err != nil {
+		return nil, fmt.Errorf("scorer %q: settings of %q: %w", metric, kind, err)
+	}
+	return New(metric, s)
+}
+
+// Kind is a kind of scorer.
+type Kind struct {
+	Name string // in a suite file
+	What string // its score of 1 says, or what its number is
+	// Settings is the zero value of the type of its settings.
+	Settings Settings
+
+	parse func(json.RawMessage) (Settings, error)
+}
+
+// Kinds returns all kinds of scorers. The slice is the caller's.
+func Kinds() []Kind { return slices.Clone(kinds) }
+
+func names() (all []string) {
+	for _, k := range kinds {
+		all = append(all, k.Name)
+	}
+	return all
+}
+
+// kinds are in the order of the documents.
+var kinds = []Kind{
+	kind[Exact]("exact", "the final answer is one of those expected"),
+	kind[Contains]("contains", "the final answer has one of the texts expected in it, or all of them"),
+	kind[Regexp]("regexp", "a regular expression matches the final answer"),
+	kind[Numeric]("numeric", "the last number of the final answer is the one expected, within a tolerance"),
+	kind[JSON]("json", "the final answer is JSON of the value expected"),
+	kind[Normalized]("normalized", "the final answer is one of those expected, but for case, punctuation, articles and space"),
+	kind[Choice]("choice", "the final answer names the letter expected"),
+}
+
+func kind[S Settings](name, what string) Kind {
+	var none S
+	return Kind{name, what, none, func(raw json.RawMessage) (Settings, error) {
+		var s S
+		if len(raw) == 0 {
+			return s, nil
+		}
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&s); err != nil {
+			return nil, err
+		}
+		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+			return nil, errors.New("something follows the JSON of the settings")
+		}
+		return s, nil
+	}}
+}

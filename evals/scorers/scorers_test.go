@@ -1,0 +1,92 @@
+package scorers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// answers is a run that answered a question, and should have given one of the others.
+func answers(text string, want ...string) *importer.Run {
+	return &importer.Run{Messages: []llm.Message{llm.User("Well?"), llm.Assistant(llm.Text{Text: text})}, Want: importer.Want{Answers: want}}
+}
+
+// says is what a scorer says of a run: its value and explanation, or its error.
+func says(t *testing.T, kind, settings string, run *importer.Run) string {
+	t.Helper()
+	s, err := scorers.Parse(kind, "", json.RawMessage(settings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := s.Score(t.Context(), run)
+	if len(scores) != 1 || scores[0].Metric != kind {
+		t.Fatalf("got the scores %v, want one of %q", scores, kind)
+	}
+	if scores[0].Err != nil {
+		return "error: " + scores[0].Err.Error()
+	}
+	return fmt.Sprint(scores[0].Value, " ", scores[0].Explanation)
+}
+
+// begin holds what scorers say against how it should begin.
+func begin(t *testing.T, name, got, want string) {
+	t.Helper()
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("%s: got %q, want it to begin with %q", name, got, want)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, c := range []struct{ kind, settings, want string }{
+		{"exat", ``, `scorer "m": there is no kind "exat"; there are exact, contains, `},
+		{"exact", `{"wish":[]}`, `scorer "m": settings of "exact": json: unknown field "wish"`},
+		{"exact", `{} 1`, `scorer "m": settings of "exact": something follows the JSON of the settings`},
+		{"exact", `{"want":"x"}`, `scorer "m": settings of "exact": json: cannot unmarshal`},
+		{"regexp", `{}`, `scorer "m": there is no pattern`},
+		{"regexp", `{"pattern":"("}`, `scorer "m": the pattern: error parsing regexp`},
+		{"numeric", `{"absolute":-1}`, `scorer "m": the tolerance -1: it has to be 0 or more`},
+		{"numeric", `{"relative":-0.1}`, `scorer "m": the tolerance -0.1`},
+		{"json", `{"ignore":["a"]}`, `scorer "m": the JSON pointer "a" has to begin with /`},
+		{"json", `{"ignore":["/a~2"]}`, `scorer "m": the JSON pointer "/a~2": behind ~`},
+		{"contains", `{"want":["a",""]}`, `scorer "m": one of the texts wanted is empty`},
+		{"normalized", `{"want":["a b","The!"]}`, `scorer "m": nothing is left of the text wanted, "The!"`},
+		{"choice", `{"letters":"A-D"}`, `scorer "m": the letters "A-D"`},
+	} {
+		_, err := scorers.Parse(c.kind, "m", json.RawMessage(c.settings))
+		begin(t, c.kind+" "+c.settings, fmt.Sprint(err), c.want)
+	}
+}
+
+// What New is given and what Parse reads are the same.
+func TestNew(t *testing.T) {
+	s, err := scorers.New("m", scorers.Exact{Want: []string{"yes"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := s.Score(t.Context(), answers("yes", "no"))
+	if len(scores) != 1 || scores[0].Metric != "m" || scores[0].Value != 1 {
+		t.Errorf("got %v, want m to be 1", scores)
+	}
+}
+
+// Kinds have names of their own and say what they do.
+func TestKinds(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range scorers.Kinds() {
+		if seen[k.Name] || k.Name == "" || k.What == "" || strings.HasSuffix(k.What, ".") {
+			t.Errorf("the kind %+v", k)
+		}
+		seen[k.Name] = true
+	}
+	scorers.Kinds()[0].Name = "changed"
+	if diff := cmp.Diff("exact", scorers.Kinds()[0].Name); diff != "" {
+		t.Error("the caller's slice is that of the package")
+	}
+}

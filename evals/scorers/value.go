@@ -1,0 +1,198 @@
+package scorers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/big"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// JSON scores 1 if the final answer is JSON of one of the values expected: all of it, or
+// else the last block of it between ``` and ```. Numbers are the same if they have the
+// same value, objects if they have the same members in any order.
+type JSON struct {
+	// Want is the value; none: what the recording says.
+	Want json.RawMessage `json:"want,omitempty"`
+	// Ignore are JSON pointers (RFC 6901) to what is not looked at on either side; the
+	// name * stands for all members or elements.
+	Ignore []string `json:"ignore,omitempty"`
+}
+
+func (s JSON) judge() (judge, error) {
+	ignore, err := pointers(s.Ignore)
+	if err != nil {
+		return nil, err
+	}
+	var want []string
+	if len(s.Want) > 0 {
+		want = []string{string(s.Want)}
+	}
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		answer, want, err := expected(run, want)
+		if err != nil {
+			return 0, "", err
+		}
+		is, ok := valueIn(answer)
+		if !ok {
+			return 0, fmt.Sprintf("want %s, got no JSON: %s", quoted(want), quote(answer)), nil
+		}
+		is = without(is, ignore)
+		var diff string
+		for _, text := range want {
+			should, err := parse([]byte(text))
+			if err != nil {
+				return 0, "", fmt.Errorf("what is expected is no JSON: %s: %w", quote(text), err)
+			}
+			if diff = difference(without(should, ignore), is); diff == "" {
+				return 1, "the value expected", nil
+			}
+		}
+		return 0, diff, nil
+	}, nil
+}
+
+var fence = regexp.MustCompile("(?s)```[a-zA-Z]*\\s(.*?)```")
+
+// valueIn returns the JSON that a text is, or else that of its last block.
+func valueIn(text string) (any, bool) {
+	v, err := parse([]byte(text))
+	if blocks := fence.FindAllStringSubmatch(text, -1); err != nil && len(blocks) > 0 {
+		v, err = parse([]byte(blocks[len(blocks)-1][1]))
+	}
+	return v, err == nil
+}
+
+// parse reads one JSON value. Numbers become json.Numbers in one spelling, so that equal
+// values are deeply equal.
+func parse(raw []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the value")
+	}
+	return spelled(v), nil
+}
+
+// spelled writes the numbers of a value in one spelling, in place.
+func spelled(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		return oneSpelling(v)
+	case []any:
+		for i := range v {
+			v[i] = spelled(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = spelled(v[name])
+		}
+	}
+	return v
+}
+
+// oneSpelling is the number's digits without zeros around them, and its exponent: 10, 1e1
+// and 10.0 are 1e1. An exponent of more than 18 digits stays as it is.
+func oneSpelling(n json.Number) json.Number {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(string(n)), "e")
+	minus := strings.HasPrefix(mantissa, "-")
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(mantissa, "-"), ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return "0"
+	}
+	e := new(big.Int)
+	if exponent != "" {
+		if len(exponent) > 19 {
+			return n
+		}
+		e.SetString(exponent, 10)
+	}
+	significant := strings.TrimRight(digits, "0")
+	e.Add(e, big.NewInt(int64(len(digits)-len(significant)-len(fraction))))
+	text := significant
+	if minus {
+		text = "-" + text
+	}
+	if e.Sign() != 0 {
+		text += "e" + e.String()
+	}
+	return json.Number(text)
+}
+
+// difference tells the first place where two values differ, in the order of pointers;
+// "" if they do not.
+func difference(want, got any) string {
+	all := differences("", want, got, nil)
+	if len(all) == 0 {
+		return ""
+	}
+	const most = 3
+	text := strings.Join(all[:min(most, len(all))], "; ")
+	if more := len(all) - most; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// absent stands for a member that is not there.
+type absent struct{}
+
+func differences(at string, want, got any, found []string) []string {
+	switch w := want.(type) {
+	case map[string]any:
+		if g, ok := got.(map[string]any); ok {
+			union := maps.Clone(w)
+			maps.Copy(union, g)
+			for _, name := range slices.Sorted(maps.Keys(union)) {
+				found = differences(at+"/"+escaper.Replace(name), member(w, name), member(g, name), found)
+			}
+			return found
+		}
+	case []any:
+		if g, ok := got.([]any); ok && len(g) == len(w) {
+			for i := range w {
+				found = differences(at+"/"+strconv.Itoa(i), w[i], g[i], found)
+			}
+			return found
+		}
+	}
+	if reflect.DeepEqual(want, got) {
+		return found
+	}
+	return append(found, fmt.Sprintf("%s: want %s, got %s", at, shown(want), shown(got)))
+}
+
+func member(object map[string]any, name string) any {
+	if v, ok := object[name]; ok {
+		return v
+	}
+	return absent{}
+}
+
+func shown(v any) string {
+	if v == (absent{}) {
+		return "nothing"
+	}
+	raw, _ := json.Marshal(v) // what was read can be written
+	text := []rune(string(raw))
+	const most = 80
+	if len(text) > most {
+		return string(text[:most-1]) + "…"
+	}
+	return string(raw)
+}
