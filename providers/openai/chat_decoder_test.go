@@ -208,11 +208,13 @@ func TestChatEvents(t *testing.T) {
 				`{"usage":{"completion_tokens_details":{"reasoning_tokens":5},"completion_tokens":5,"prompt_tokens":1,"total_tokens":11}}`,
 				`{"usage":{"completion_tokens_details":{"reasoning_tokens":5},"completion_tokens":5,"prompt_tokens":1,"total_tokens":6}}`,
 				`{"usage":{"input_tokens":1,"output_tokens":2,"input_tokens_details":{"cached_tokens":1},"output_tokens_details":{"reasoning_tokens":1}}}`,
+				`{"usage":{"prompt_tokens":13,"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":5},"input_tokens":0,"output_tokens":0,"output_tokens_details":{"reasoning_tokens":0}}}`,
 				`{"usage":7}`,
 			},
 			append([]llm.Event{
 				llm.Usage{Input: 1}, llm.Usage{Cached: 3, CacheWrite: 4}, llm.Usage{Cached: 5, CacheWrite: 6, Output: 1 << 53},
 				llm.Usage{Input: 1, Output: 11, Reasoning: 6}, llm.Usage{Input: 1, Output: 10, Reasoning: 5}, llm.Usage{Input: 1, Output: 5, Reasoning: 5}, llm.Usage{Input: 1, Output: 2, Cached: 1, Reasoning: 1},
+				llm.Usage{Input: 13, Output: 9, Reasoning: 5},
 			}, unknown...),
 		},
 		{

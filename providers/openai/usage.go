@@ -9,7 +9,7 @@ import (
 
 // readUsage reads the usage of an answer, by the names of Chat Completions, of
 // Responses or of an imitator. What is not a number of tokens is 0, which means
-// not told.
+// not told: some servers write the names of both protocols, those of one with 0.
 func readUsage(d *jsonio.Dec) (u llm.Usage) {
 	if !object(d) {
 		return u
@@ -22,9 +22,9 @@ func readUsage(d *jsonio.Dec) (u llm.Usage) {
 		}
 		switch key {
 		case "prompt_tokens", "input_tokens":
-			u.Input = count(d)
+			u.Input = cmp.Or(count(d), u.Input)
 		case "completion_tokens", "output_tokens":
-			u.Output = count(d)
+			u.Output = cmp.Or(count(d), u.Output)
 		case "total_tokens":
 			total = count(d)
 		case "prompt_cache_hit_tokens": // DeepSeek
@@ -59,7 +59,7 @@ func readUsageDetails(d *jsonio.Dec, u *llm.Usage) {
 		case "cache_write_tokens": // OpenRouter
 			u.CacheWrite = cmp.Or(count(d), u.CacheWrite)
 		case "reasoning_tokens":
-			u.Reasoning = count(d)
+			u.Reasoning = cmp.Or(count(d), u.Reasoning)
 		default:
 			d.Skip()
 		}
