@@ -172,7 +172,7 @@ func TestFinishReasons(t *testing.T) {
 		"IMAGE_SAFETY": llm.FinishContentFilter, "IMAGE_PROHIBITED_CONTENT": llm.FinishContentFilter, "IMAGE_RECITATION": llm.FinishContentFilter,
 		"MALFORMED_FUNCTION_CALL": llm.FinishMalformedCall, "UNEXPECTED_TOOL_CALL": llm.FinishMalformedCall,
 		"MALFORMED_RESPONSE": llm.FinishError, "MISSING_THOUGHT_SIGNATURE": llm.FinishError,
-		"OTHER": llm.FinishUnknown, "LANGUAGE": llm.FinishUnknown, "FINISH_REASON_UNSPECIFIED": llm.FinishUnknown,
+		"OTHER": llm.FinishUnknown, "LANGUAGE": llm.FinishUnknown,
 	}
 	encode := func(reason llm.FinishReason, raw string) *llm.Turn {
 		body, err := codec.EncodeAnswer(nil, protocol.Answer{}, &llm.Turn{Finish: reason, RawFinish: raw})
@@ -193,6 +193,10 @@ func TestFinishReasons(t *testing.T) {
 		if got := encode(want, word); got.RawFinish != word {
 			t.Errorf("%s is written as %s", word, got.RawFinish)
 		}
+	}
+	const unspecified = "FINISH_REASON_UNSPECIFIED"
+	if got := encode(llm.FinishUnknown, unspecified); got.RawFinish != "OTHER" {
+		t.Errorf("%s is written as %s", unspecified, got.RawFinish)
 	}
 	for reason, word := range map[llm.FinishReason]string{
 		llm.FinishStop: "STOP", llm.FinishToolCalls: "STOP", llm.FinishLength: "MAX_TOKENS", llm.FinishContentFilter: "SAFETY", llm.FinishRefusal: "SAFETY",

@@ -29,6 +29,9 @@ var reasons = []struct {
 	{"OTHER", llm.FinishUnknown},
 }
 
+// unspecified is the word of no reason, which servers write that leave no field out.
+const unspecified = "FINISH_REASON_UNSPECIFIED"
+
 func reasonOf(word string) llm.FinishReason {
 	for _, r := range reasons {
 		if r.word == word {
@@ -38,7 +41,7 @@ func reasonOf(word string) llm.FinishReason {
 	return llm.FinishUnknown
 }
 
-// wordOf returns the word for a reason: raw, if it is one for it.
+// wordOf returns the word for a reason: raw, if it is one for it and says why.
 func wordOf(reason llm.FinishReason, raw string) string {
 	switch reason {
 	case llm.FinishToolCalls:
@@ -47,7 +50,7 @@ func wordOf(reason llm.FinishReason, raw string) string {
 		reason = llm.FinishContentFilter
 	default:
 	}
-	if raw != "" && reasonOf(raw) == reason {
+	if raw != "" && raw != unspecified && reasonOf(raw) == reason {
 		return raw
 	}
 	for _, r := range reasons {

@@ -12,7 +12,8 @@ import (
 
 // decoder reads the chunks of an answer, each of which is an answer of its own.
 // There is no terminal mark: the end of the stream is the end, if a finish reason
-// came (quirk QG-09).
+// came (quirk QG-09) and nothing was said behind it. Some servers write one on every
+// chunk, so that the finish is told at the end.
 type decoder struct {
 	mem     jsonio.Arena
 	part    part
@@ -23,17 +24,19 @@ type decoder struct {
 	told    llm.Usage
 	id      string
 	model   string
-	reason  string // of the chunk
-	message string
+	ending  ending // of the chunk
+	last    ending // of what was said so far
 	blocked *llm.APIError
 	kept    kept
-	keeps   bool     // the chunk told more of kept
-	others  []member // of the candidate, likewise
+	others  []member // of the candidate, which are kept
 
 	known    bool // something of an answer came
 	answered bool // a candidate came
-	finished bool
+	said     bool // the chunk says more than signatures
 }
+
+// ending is why an answer ended; without a reason it has not.
+type ending struct{ reason, message string }
 
 // done is what some gateways end a stream with.
 const done = "[DONE]"
@@ -63,20 +66,20 @@ func textOfBytes(b []byte) string {
 }
 
 // End implements protocol.Decoder.
-func (c *decoder) End(func(llm.Event)) error {
-	if !c.finished {
+func (c *decoder) End(emit func(llm.Event)) error {
+	if c.last.reason == "" {
 		return protocol.ErrCutOff
 	}
+	c.finish(emit)
 	return nil
 }
 
-// chunk reads a chunk and emits what it says: parts, usage, finish.
+// chunk reads a chunk and emits what it says: parts, usage.
 func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 	if !d.Object() {
 		return fmt.Errorf("a chunk of the answer: %w", d.Err())
 	}
-	c.out, c.reason, c.message, c.blocked = c.out[:0], "", "", nil
-	c.keeps = false
+	c.out, c.ending, c.blocked, c.said = c.out[:0], ending{}, nil, false
 	var told *llm.APIError
 	kind := ""
 	for first := true; ; {
@@ -106,7 +109,6 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 			kind = word(d)
 		default:
 			c.kept.response.set(member{key, d.Raw()})
-			c.keeps = true
 		}
 	}
 	switch {
@@ -126,9 +128,6 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 }
 
 func (c *decoder) emit(emit func(llm.Event)) {
-	if c.reason != "" && c.open != nil {
-		c.cut()
-	}
 	for _, ev := range c.out {
 		emit(ev)
 	}
@@ -136,13 +135,25 @@ func (c *decoder) emit(emit func(llm.Event)) {
 		c.told = u
 		emit(u)
 	}
-	switch {
-	case c.reason != "":
-		c.finished = true
-		emit(llm.Finish{Reason: reasonOf(c.reason), Raw: c.reason, Message: c.message, ResponseID: c.id, Model: c.model, Opaque: c.kept.opaque()})
-	case c.finished && c.keeps:
-		emit(llm.Finish{Opaque: c.kept.opaque()})
+	if c.said || c.ending.reason != "" {
+		c.last = c.ending
 	}
+}
+
+// finish emits the end of the answer.
+func (c *decoder) finish(emit func(llm.Event)) {
+	c.out = c.out[:0]
+	c.cut()
+	for _, ev := range c.out {
+		emit(ev)
+	}
+	if c.last.reason == "" {
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer has no finish reason"})
+	}
+	emit(llm.Finish{
+		Reason: reasonOf(c.last.reason), Raw: c.last.reason, Message: c.last.message,
+		ResponseID: c.id, Model: c.model, Opaque: c.kept.opaque(),
+	})
 }
 
 // feedback reads why a prompt was blocked.
@@ -179,13 +190,12 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 		calls, open, out := c.calls, c.open, len(c.out)
 		if c.candidate(d) != 0 {
 			c.calls, c.open, c.out = calls, open, c.out[:out]
-			c.reason, c.message = "", ""
+			c.ending, c.said = ending{}, false
 			continue
 		}
 		c.answered = true
 		for _, m := range c.others {
 			c.kept.candidate.set(m)
-			c.keeps = true
 		}
 	}
 }
@@ -207,9 +217,11 @@ func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 		case "content":
 			c.content(d)
 		case "finishReason":
-			c.reason = word(d)
+			if c.ending.reason = word(d); c.ending.reason == unspecified {
+				c.ending.reason = ""
+			}
 		case "finishMessage":
-			c.message = word(d)
+			c.ending.message = word(d)
 		case "index":
 			index = number(d)
 		default:
@@ -245,6 +257,7 @@ func (c *decoder) content(d *jsonio.Dec) {
 // say adds the events of a part.
 func (c *decoder) say() {
 	p := &c.part
+	c.said = c.said || p.text != "" || p.data != "" && p.data != "text"
 	if p.data == keyCall && (p.call.goesOn || len(p.call.partial) > 0 || c.open != nil && p.call.name == "") {
 		c.piece()
 		return
@@ -293,12 +306,9 @@ func (GenerateContent) DecodeAnswer(body []byte, emit func(llm.Event)) error {
 	} else if bad != nil {
 		return fmt.Errorf("the answer: %w", bad)
 	}
-	switch {
-	case !c.known:
+	if !c.known {
 		return protocol.NotAnswer(body)
-	case !c.finished:
-		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer has no finish reason"})
-		emit(llm.Finish{Reason: llm.FinishUnknown, ResponseID: c.id, Model: c.model, Opaque: c.kept.opaque()})
 	}
+	c.finish(emit)
 	return nil
 }

@@ -60,6 +60,17 @@ func TestDecoderEvents(t *testing.T) {
 			chunks(say(`{"functionCall":{"name":"f"},"text":""},{"text":"","functionCall":{"name":"g"}}`, stop)),
 			[]llm.Event{llm.PartDone{Part: call("", "f", "{}")}, llm.PartDone{Part: call("", "g", "{}")}, llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}},
 		},
+		"a finish reason on every chunk": {
+			chunks(say(`{"text":"a"},{"functionCall":{"name":"f","willContinue":true}}`, stop), say(`{"functionCall":{}}`, stop), say(`{"text":"b"}`, `,"finishReason":"MAX_TOKENS"`)),
+			[]llm.Event{llm.TextDelta{Text: "a"}, start(1, "", "f"), delta(1, "{}"), end(1), llm.TextDelta{Text: "b"}, llm.Finish{Reason: llm.FinishLength, Raw: "MAX_TOKENS"}},
+		},
+		"signatures and usage behind the finish": {
+			chunks(say(`{"text":"a"}`, stop), say(`{"text":"","thoughtSignature":"s"}`, ""), `{"usageMetadata":{"promptTokenCount":3},"new":1}`),
+			[]llm.Event{
+				llm.TextDelta{Text: "a"}, llm.TextDelta{Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.Usage{Input: 3},
+				llm.Finish{Reason: llm.FinishStop, Raw: "STOP", Opaque: opaque(`{"gemini_answer":{"response":{"new":1}}}`)},
+			},
+		},
 		"only a signature": {
 			chunks(say(`{"thoughtSignature":"s"},{"thought":true,"thoughtSignature":"t"},{"text":"","thought":true}`, stop)),
 			[]llm.Event{llm.TextDelta{Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.ReasoningDelta{Opaque: opaque(`{"thoughtSignature":"t"}`)}, llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}},
@@ -92,6 +103,9 @@ func TestDecoderErrors(t *testing.T) {
 		"usage of a type":          {chunks(hello, `{"usageMetadata":1}`), "a chunk of the answer: expected an object at usageMetadata (byte 18)", "a"},
 		"rubbish behind":           {chunks(hello, hello+"x"), "an event of the stream: something follows the JSON value (byte 79)", "aa"},
 		"cut within":               {chunks(hello, hello[:50]), "a chunk of the answer: expected a member's name in double quotes at candidates[0].content.parts (byte 51)", "a"},
+		"text behind a finish":     {chunks(say(`{"text":"a"}`, stop), hello), protocol.ErrCutOff.Error(), "aa"},
+		"a call behind a finish":   {chunks(say(`{"text":"a"}`, stop), say(`{"functionCall":{"name":"f"}}`, "")), protocol.ErrCutOff.Error(), "a"},
+		"a finish of no reason":    {chunks(say(`{"text":"a"}`, `,"finishReason":"FINISH_REASON_UNSPECIFIED"`)), protocol.ErrCutOff.Error(), "a"},
 		"no finish":                {chunks(hello), protocol.ErrCutOff.Error(), "a"},
 		"nothing":                  {"", protocol.ErrCutOff.Error(), ""},
 		"a mark and no finish":     {chunks(hello, "[DONE]"), protocol.ErrCutOff.Error(), "a"},
