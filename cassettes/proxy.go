@@ -16,7 +16,7 @@ import (
 
 // Proxy puts a cassette between programs in any language and the servers that they
 // call: a request to /NAME/path goes to the server of that name. In front of it,
-// /lane/LANE puts a request into a lane. The query of a server's URL stands before that of
+// /lane/LANE puts a request into a lane, whose escapes are undone. The query of a server's URL stands before that of
 // each request. A Location that leads to one of the servers leads to it through the proxy.
 //
 // What comes to a loopback address has to name one in its Host, for no page in a browser
@@ -77,6 +77,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rest, ok := strings.CutPrefix(path, "lane/"); ok {
 		lane, path, _ = strings.Cut(rest, "/")
 		before = "/lane/" + lane + "/"
+		lane, _ = url.PathUnescape(lane) // the server has read it
 	}
 	to, err := p.target(path, r.URL.RawQuery)
 	if err == nil {

@@ -170,3 +170,32 @@ func TestProxyHeadSecrets(t *testing.T) {
 		}
 	}
 }
+
+// A lane in a path is the one that its escapes mean, and a redirect stays in it.
+func TestProxyLanes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.tape")
+	o := cassettes.Options{Mode: cassettes.Record, Upstreams: map[string]string{"some": "http://example.com/"}, Transport: answering(func(r *http.Request) (*http.Response, error) {
+		resp := reply(r, strings.NewReader(""))
+		resp.Header.Set("Location", "/there")
+		return resp, nil
+	})}
+	c := open(t, path, o)
+	for lane, want := range map[string]string{"a": "a", "my%20lane": "my lane", "a%2fb": "a/b", "%25": "%"} {
+		w := httptest.NewRecorder()
+		proxy(t, c).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/lane/"+lane+"/some/"+lane, nil))
+		if got := w.Header().Get("Location"); got != "/lane/"+lane+"/some/there" {
+			t.Errorf("the redirect leads to %s", got)
+		}
+		f, err := cassettes.ReadFile(path + cassettes.JournalEnd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := f.Interaction(f.Len() - 1)
+		if err != nil || x.Lane != want {
+			t.Errorf("the lane of %s is %q, want %q: %v", lane, x.Lane, want, err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
