@@ -153,18 +153,22 @@ func TestProxyRefuses(t *testing.T) {
 		}
 	}
 	path := recorded(t, cassettes.Options{}, "1")
+	dead := cassettes.Options{Mode: cassettes.Passthrough, Transport: answering(func(*http.Request) (*http.Response, error) { return nil, errors.New("the line is dead") })}
 	for name, c := range map[string]struct {
+		path   string
 		opts   cassettes.Options
 		status int
 		kind   string
 		says   string
 	}{
-		"a miss":     {cassettes.Options{AllowUnused: true}, 400, "looptape_miss", "there is no recording of"},
-		"no network": {cassettes.Options{Mode: cassettes.Passthrough, Transport: answering(func(*http.Request) (*http.Response, error) { return nil, errors.New("the line is dead") })}, 502, "looptape_error", "the line is dead"},
+		"a miss":       {"/some/x", cassettes.Options{AllowUnused: true}, 400, "looptape_miss", "there is no recording of"},
+		"no network":   {"/some/x", dead, 502, "looptape_error", "the line is dead"},
+		"no server":    {"/any/x", dead, 400, "looptape_error", `there is no server "any" behind this proxy; there are some`},
+		"past servers": {"/some/../x", dead, 400, "looptape_error", "may lead out of the server"},
 	} {
 		c.opts.Upstreams = map[string]string{"some": "http://example.com"}
-		w := httptest.NewRecorder()
-		proxy(t, open(t, path, c.opts)).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/some/x", strings.NewReader("2")))
+		w, p := httptest.NewRecorder(), proxy(t, open(t, path, c.opts))
+		p.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", c.path, strings.NewReader("2")))
 		var got told
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !strings.Contains(got.Error.Message, c.says) {
 			t.Errorf("%s: %v: %s", name, err, w.Body)
@@ -176,6 +180,9 @@ func TestProxyRefuses(t *testing.T) {
 		}
 		if diff := cmp.Diff(http.Header{"Content-Type": {"application/json"}, "X-Should-Retry": {"false"}}, w.Header()); diff != "" {
 			t.Errorf("%s: the header (-want +got):\n%s", name, diff)
+		}
+		if failed := p.Failures(); len(failed) != 1 || failed[0].Error() != got.Error.Message {
+			t.Errorf("%s: the failures are %v", name, failed)
 		}
 	}
 }

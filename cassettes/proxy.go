@@ -23,7 +23,8 @@ import (
 // to get at the servers by a name of its own.
 //
 // A miss of a replay is answered with 400, which clients do not try again, and the
-// miss in words. It is an http.Handler for many requests at once.
+// miss in words; and so is what leads to none of the servers. It is an http.Handler for many
+// requests at once.
 type Proxy struct {
 	upstreams map[string]*url.URL
 	reverse   httputil.ReverseProxy
@@ -84,7 +85,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = rebound(r)
 	}
 	if err != nil {
-		p.fail(w, r, err)
+		p.note(err)
+		tell(w, http.StatusBadRequest, "looptape_error", err)
 		return
 	}
 	out := r.Clone(r.Context())
@@ -150,10 +152,15 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if _, played := errors.AsType[*playedError](err); !played {
 		p.note(err)
 	}
-	kind, status := "looptape_error", http.StatusBadGateway
 	if _, ok := errors.AsType[*MissError](err); ok {
-		kind, status = "looptape_miss", http.StatusBadRequest
+		tell(w, http.StatusBadRequest, "looptape_miss", err)
+	} else {
+		tell(w, http.StatusBadGateway, "looptape_error", err)
 	}
+}
+
+// tell answers with an error, in the ways in which clients read it.
+func tell(w http.ResponseWriter, status int, kind string, err error) {
 	// Google's clients read code and status, and all read message.
 	text, _ := json.Marshal(map[string]any{"error": map[string]any{"message": err.Error(), "type": kind, "code": status, "status": "FAILED_PRECONDITION"}}) // there is nothing in it that JSON cannot say
 	w.Header().Set("Content-Type", "application/json")
