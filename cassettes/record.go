@@ -2,6 +2,7 @@ package cassettes
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,9 +99,16 @@ func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
 	return rec, out, nil
 }
 
-// readBody takes the body of a request, and closes it, for as long as the request is
-// wanted.
+// readBody takes the body of a request, and closes it. It is an error if the request is no
+// longer wanted.
 func readBody(r *http.Request) ([]byte, error) {
+	body, err := wantedBody(r)
+	return body, cmp.Or(err, context.Cause(r.Context()))
+}
+
+// wantedBody takes the body of a request, and closes it, for as long as the request is
+// wanted.
+func wantedBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}

@@ -221,6 +221,31 @@ func TestStuckBody(t *testing.T) {
 	}
 }
 
+// A request that is not wanted before it is asked is neither recorded nor answered, and its
+// recording is left for the next one.
+func TestUnwanted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "u.tape")
+	for _, mode := range []cassettes.Mode{cassettes.Record, cassettes.Replay} {
+		c := open(t, path, cassettes.Options{Mode: mode, Transport: echo{}})
+		left, leave := context.WithCancel(t.Context())
+		leave()
+		for _, body := range []io.Reader{http.NoBody, strings.NewReader("1"), io.MultiReader(strings.NewReader("1"))} {
+			req, _ := http.NewRequestWithContext(left, "POST", "http://example.com/", body)
+			if _, err := c.RoundTrip(req); !errors.Is(err, context.Canceled) { //nolint:bodyclose // there is none
+				t.Errorf("%s: %v", mode, err)
+			}
+		}
+		send(t, c, "POST", "http://example.com/", "1")
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	f, err := cassettes.ReadFile(path)
+	if err != nil || f.Len() != 1 {
+		t.Errorf("%d interactions are recorded, want 1: %v", f.Len(), err)
+	}
+}
+
 // A server that goes on in another protocol is left, and the client is told so, also by a
 // replay.
 func TestUpgrade(t *testing.T) {
