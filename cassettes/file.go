@@ -149,6 +149,8 @@ func (f *File) head() (line int, err error) {
 	first := string(b.next())
 	word, found := strings.CutPrefix(first, magic)
 	switch n, err := strconv.Atoi(word); {
+	case found && strings.HasSuffix(word, "\r"):
+		return 1, fmt.Errorf("%w: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes, and check it out again", ErrChanged)
 	case !found || err != nil:
 		return 1, fmt.Errorf("%q is not the first line of a cassette, such as %q", shortened([]byte(first)), magic+"1")
 	case n != version:

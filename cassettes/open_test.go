@@ -67,6 +67,7 @@ func TestOpenErrors(t *testing.T) {
 		"a mode":   {file("a", ""), "play", nil, `cassettes: "play" is not a mode; there are replay, record and passthrough`},
 		"empty":    {file("empty", ""), "", nil, `empty:1: "" is not the first line of a cassette, such as "looptape-cassette 1"`},
 		"other":    {file("other", "version: 1\n"), "", nil, `other:1: "version: 1" is not the first line of a cassette`},
+		"CR LF":    {file("crlf", strings.ReplaceAll(string(good), "\n", "\r\n")), "", cassettes.ErrChanged, "crlf:1: the cassette is not as it was written: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes"},
 		"newer":    {file("newer", strings.Replace(string(good), " 1\n", " 2\n", 1)), "", cassettes.ErrVersion, "newer:1: the version of the format is not known: it is 2, and this program reads 1; use a looptape of the time"},
 		"cut":      {file("cut", string(good[:len(good)-20])), "", cassettes.ErrCut, "the end of the cassette is missing"},
 		"edited":   {file("edited", strings.Replace(string(good), `{"a": 1}`, `{"a": 2}`, 1)), "", cassettes.ErrChanged, "edited:12: the cassette is not as it was written: the body of the request: it is not the one that was written: 7 bytes"},

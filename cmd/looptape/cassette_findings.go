@@ -20,6 +20,8 @@ type finding struct {
 	Interaction int    `json:"interaction,omitempty"` // from 1
 	Kind        string `json:"kind"`
 	Message     string `json:"message"`
+	// Lost says that the file cannot be sealed again.
+	Lost bool `json:"-"`
 }
 
 // sealed is a cassette that was sealed again.
@@ -36,6 +38,9 @@ const (
 	kindJournal = "journal"
 	kindUnused  = "unused"
 )
+
+// lostHint says what to do about a file that can neither be loaded nor sealed again.
+const lostHint = "what the finding says; else record it again, or take it from version control"
 
 // hints says what to do about the findings of a kind.
 func hints() map[string]string {
@@ -60,6 +65,7 @@ func (v *verifier) print(format string) error {
 		return err
 	}
 	counts := map[string]int{}
+	lost := 0
 	var rows, advice [][]string
 	for _, f := range v.Findings {
 		place, number := f.File, ""
@@ -70,7 +76,14 @@ func (v *verifier) print(format string) error {
 			number = strconv.Itoa(f.Interaction)
 		}
 		rows = append(rows, []string{place, number, f.Kind, f.Message})
-		counts[f.Kind]++
+		if f.Lost {
+			lost++
+		} else {
+			counts[f.Kind]++
+		}
+	}
+	if lost > 0 {
+		advice = append(advice, []string{strconv.Itoa(lost), kindLoad, lostHint})
 	}
 	for _, kind := range []string{kindLoad, kindSecret, kindStale, kindJournal, kindUnused} {
 		if n := counts[kind]; n > 0 {

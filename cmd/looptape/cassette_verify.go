@@ -172,23 +172,24 @@ func (v *verifier) file(name string) error {
 	case ok && v.reseal && cassettes.IsCassette(src):
 		return v.seal(name, src)
 	case ok:
-		v.broken(name, wrong)
+		_, _, failed := cassettes.Reseal(name, src)
+		v.broken(name, wrong, failed != nil)
 		return nil
 	}
 	v.recording(name, rec)
 	return nil
 }
 
-// broken notes that a file cannot be loaded.
-func (v *verifier) broken(name string, err *cassettes.FormatError) {
-	v.add(finding{File: name, Line: err.Line, Kind: kindLoad, Message: err.Err.Error()})
+// broken notes that a file cannot be loaded, and may be lost for good.
+func (v *verifier) broken(name string, err *cassettes.FormatError, lost bool) {
+	v.add(finding{File: name, Line: err.Line, Kind: kindLoad, Message: err.Err.Error(), Lost: lost})
 }
 
 // seal seals a cassette that does not load, if it has no secrets.
 func (v *verifier) seal(name string, src []byte) error {
 	text, changed, err := cassettes.Reseal(name, src)
 	if wrong, ok := errors.AsType[*cassettes.FormatError](err); ok {
-		v.broken(name, wrong)
+		v.broken(name, wrong, true)
 		return nil
 	}
 	rec, err := convert.Parse(name, text)
