@@ -27,6 +27,10 @@ const frameMark = "=== frame "
 // beside it while it is recorded, and after that if the recording was not closed.
 const JournalEnd = ".journal"
 
+// newEnd stands behind the name of a journal in that of the cassette which is made of it,
+// until that takes the place of an older one.
+const newEnd = ".new"
+
 // JournalOf is where the journal of a cassette lies: a symbolic link has that of what it
 // leads to.
 func JournalOf(path string) string { return target(path) + JournalEnd }
@@ -99,7 +103,8 @@ func createJournal(path string, h Head) (*journal, error) {
 	return j, nil
 }
 
-// vacate empties a journal that holds no interaction. Others are not thrown away.
+// vacate empties a journal that holds no interaction, and removes what Close was writing
+// when its process was killed. Other journals are not thrown away.
 func vacate(f *os.File) error {
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -115,7 +120,11 @@ func vacate(f *os.File) error {
 		}
 	}
 	_, err = f.Seek(0, io.SeekStart)
-	return errors.Join(err, f.Truncate(0))
+	err = errors.Join(err, f.Truncate(0))
+	if failed := os.Remove(f.Name() + newEnd); !errors.Is(failed, fs.ErrNotExist) {
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // stands reports whether a file is still the one of its name: the recording that it was
@@ -171,7 +180,9 @@ func (j *journal) close(h Head) error {
 	if !j.answered && holdsAnswers(j.path) {
 		return errors.Join(fmt.Errorf("%s: %w", j.path, ErrUnanswered), j.gone())
 	}
-	if err := replace(j.path, func(to io.Writer) error { return compact(to, headText(h), j.frames) }); err != nil {
+	naming := func(path string) (string, error) { return path + JournalEnd + newEnd, nil }
+	write := func(to io.Writer) error { return compact(to, headText(h), j.frames) }
+	if err := replace(j.path, naming, write); err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), err), j.file.Close())
 	}
 	return j.gone()

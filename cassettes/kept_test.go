@@ -138,6 +138,27 @@ func TestNotThrownAway(t *testing.T) {
 	}
 }
 
+// What is left where a recording was killed while it was closed is gone with the next one.
+func TestKilledInClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "k.tape")
+	if err := os.WriteFile(path+cassettes.JournalEnd+".new", []byte("half of it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
+		send(t, c, "POST", "http://example.com/", "1")
+		if names, err := filepath.Glob(path + "*"); len(names) != 1 || err != nil {
+			t.Errorf("beside the journal there are %v, %v", names, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A journal that something else has changed makes no cassette.
 func TestJournalChanged(t *testing.T) {
 	for name, change := range map[string]func([]byte) []byte{

@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,27 +15,28 @@ import (
 // it leads to is replaced. What is no regular file, such as a pipe, is written to. The
 // error is ErrBusy if a recording of the file is going on.
 func Replace(path string, text []byte) error {
-	whole := func(to io.Writer) error {
+	write := func(to io.Writer) error {
 		_, err := to.Write(text)
 		return err
 	}
 	j, err := os.OpenFile(JournalOf(path), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return replace(path, whole)
+		return replace(path, randomName, write)
 	}
 	if err != nil {
 		return err
 	}
 	if lock(j) == nil {
-		err = replace(path, whole)
+		err = replace(path, randomName, write)
 	} else {
 		err = fmt.Errorf("%s: %w", path, ErrBusy)
 	}
 	return errors.Join(err, j.Close())
 }
 
-// replace is Replace for who knows that no other recording is going on.
-func replace(path string, write func(io.Writer) error) error {
+// replace is Replace for who knows that no other recording is going on, with what names
+// the file that takes the place of another.
+func replace(path string, naming func(path string) (string, error), write func(io.Writer) error) error {
 	var mode fs.FileMode // of the old file
 	if info, err := os.Stat(path); err == nil {
 		if mode = info.Mode(); !mode.IsRegular() {
@@ -46,38 +48,44 @@ func replace(path string, write func(io.Writer) error) error {
 		}
 	}
 	path = target(path)
-	f, err := temporary(path, mode)
+	name, err := naming(path)
+	if err != nil {
+		return err
+	}
+	f, err := temporary(name, mode)
 	if err != nil {
 		return err
 	}
 	err = errors.Join(write(f), f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(name, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return errors.Join(err, os.Remove(name))
 	}
 	return syncFolder(filepath.Dir(path))
 }
 
-// temporary creates a file beside another, with the mode of that; 0 is the mode of new
-// files.
-func temporary(path string, mode fs.FileMode) (*os.File, error) {
+// randomName is the name of no file, beside another one.
+func randomName(path string) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	switch {
-	case err != nil:
-		return nil, err
-	case mode != 0:
-		if err := f.Chmod(mode); err != nil {
-			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-		return f, nil
+	if err != nil {
+		return "", err
 	}
-	// Only the system knows what new files may be (the umask): it creates this one anew.
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
-		return nil, err
+	return f.Name(), errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// temporary creates a file of a mode; 0 is the mode of new files, which only the system
+// knows (the umask).
+func temporary(name string, mode fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(mode.Perm(), 0o666))
+	if err != nil || mode == 0 {
+		return f, err
 	}
-	return os.OpenFile(f.Name(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err := f.Chmod(mode); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(name))
+	}
+	return f, nil
 }
 
 // mostLinks is how many symbolic links are followed one behind the other.
