@@ -33,7 +33,7 @@ Behind -- stands the program. Its environment has a base URL for each server:
 these variables, and NAME_BASE_URL for others; its keys are passed on, and are
 not recorded. Without a program it records until it is told to stop (Ctrl-C,
 SIGTERM). /lane/LANE in front of the path of a base URL keeps programs that run
-at once apart.
+at once apart. What --volatile and --secret name, looptape replay is told, too.
 
 The file replaces an older one at the end, unless no request was answered. A
 recording that breaks off is kept beside it, and replayed as far as it came; it
@@ -49,6 +49,7 @@ was not replaced; 2 if recording or the program could not start.`,
 	f.StringVarP(&v.file, "output", "o", "", "the cassette to write, a `file`")
 	f.StringArrayVar(&v.upstreams, "upstream", nil, "a server, `NAME=URL`; may be repeated")
 	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen at; port 0 is any that is free")
+	volatileFlag(c, &v.opts)
 	secretFlag(c, &v.opts)
 	opaqueFlag(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
@@ -78,11 +79,11 @@ read or the program could not start.`,
 	v := deck{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Replay}}
 	f := c.Flags()
 	f.StringArrayVar(&v.upstreams, "upstream", nil, "a server, `NAME=URL`, beside those that the cassette tells of; may be repeated")
-	f.StringArrayVar(&v.opts.Volatile, "volatile", nil, "what does not count in a request: `/json/pointer` with * for any, or ?query; may be repeated")
 	f.Float64Var(&v.opts.Pace, "pace", 0, "how many times the recorded time an answer takes; 0 is none")
 	f.BoolVar(&v.opts.AllowUnused, "allow-unused", false, "accept that interactions are not asked for")
 	f.StringVar(&v.report, "report", "", "add to a `file` which interactions were used, for looptape cassette verify --used")
 	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen at; port 0 is any that is free")
+	volatileFlag(c, &v.opts)
 	secretFlag(c, &v.opts)
 	c.Args = func(_ *cobra.Command, args []string) error { return v.arguments(args, 1) }
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -90,6 +91,11 @@ read or the program could not start.`,
 		return v.run(args[1:])
 	}
 	return c
+}
+
+// volatileFlag gives a command the flag that tells what does not count in matching.
+func volatileFlag(c *cobra.Command, o *cassettes.Options) {
+	c.Flags().StringArrayVar(&o.Volatile, "volatile", nil, "what does not count in a request: `/json/pointer` with * for any, or ?query; may be repeated")
 }
 
 // deck is a command line of record or replay.

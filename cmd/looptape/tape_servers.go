@@ -67,6 +67,12 @@ func (v *deck) again(recorded map[string]string, args []string) string {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		words = append(words, "--upstream", name+"="+servers[name])
 	}
+	for _, place := range v.opts.Volatile {
+		words = append(words, "--volatile", place)
+	}
+	for _, name := range v.opts.Secret {
+		words = append(words, "--secret", name)
+	}
 	if len(args) > 0 {
 		words = append(append(words, "--"), args...)
 	}

@@ -19,12 +19,12 @@ import (
 func TestAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b.tape")
 	recorded := map[string]string{"openai": "https://api.openai.com/v1", "my": "http://localhost:80/v1?a=1&b"}
-	v := deck{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}}}
-	want := "looptape record -o '" + path + "' --upstream 'my=http://localhost:80/v1?a=1&b' --upstream other=http://x/ -- node agent.js '' 'it'\\''s' '$x' 'é=%40'"
+	v := deck{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}, Volatile: []string{"?at", "/a"}, Secret: []string{"X-Pin"}}}
+	want := "looptape record -o '" + path + "' --upstream 'my=http://localhost:80/v1?a=1&b' --upstream other=http://x/ --volatile '?at' --volatile /a --secret X-Pin -- node agent.js '' 'it'\\''s' '$x' 'é=%40'"
 	if got := v.again(recorded, []string{"node", "agent.js", "", "it's", "$x", "é=%40"}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	v.file = filepath.Join(t.TempDir(), "none.tape")
+	v.file, v.opts.Volatile, v.opts.Secret = filepath.Join(t.TempDir(), "none.tape"), nil, nil
 	if got, want := v.again(nil, nil), "looptape record -o "+v.file+" --upstream other=http://x/"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
