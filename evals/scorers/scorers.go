@@ -93,6 +93,11 @@ var kinds = []Kind{
 	kind[JSON]("json", "the final answer is JSON of the value expected"),
 	kind[Normalized]("normalized", "the final answer is one of those expected, but for case, punctuation, articles and space"),
 	kind[Choice]("choice", "the final answer names the letter expected"),
+	kind[Called]("called", "tools were called as often as they should be"),
+	kind[NotCalled]("not_called", "none of the tools named was called, or no tool at all"),
+	kind[Trajectory]("trajectory", "the calls are those expected: exactly, in order, in any order, as a superset, as a subset, or unordered"),
+	kind[CallMatch]("call_match", "F1, precision or recall of the calls, by the best assignment to those expected or by the longest common subsequence"),
+	kind[ArgSchema]("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools"),
 }
 
 func kind[S Settings](name, what string) Kind {

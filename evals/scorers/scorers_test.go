@@ -58,6 +58,18 @@ func TestParseErrors(t *testing.T) {
 		{"contains", `{"want":["a",""]}`, `scorer "m": one of the texts wanted is empty`},
 		{"normalized", `{"want":["a b","The!"]}`, `scorer "m": nothing is left of the text wanted, "The!"`},
 		{"choice", `{"letters":"A-D"}`, `scorer "m": the letters "A-D"`},
+		{"called", `{}`, `scorer "m": no tools are named`},
+		{"called", `{"tools":{"a":{"min":-1}}}`, `scorer "m": the tool "a": no count is -1 or more`},
+		{"called", `{"tools":{"a":{"min":3,"max":2}}}`, `scorer "m": the tool "a": no count is 3 to 2`},
+		{"trajectory", `{"order":"any"}`, `scorer "m": order "any": give one of exact,`},
+		{"trajectory", `{"args":"some"}`, `scorer "m": args "some": give "subset" or "ignore"`},
+		{"trajectory", `{"ignore":{"a":["x"]}}`, `scorer "m": the JSON pointer "x" has`},
+		{"trajectory", `{"ignore":{"a":[""]}}`, `scorer "m": ignore of the tool "a": the JSON pointer ""`},
+		{"trajectory", `{"want":[{"name":"a","args":[]}]}`, `scorer "m": the arguments that the call of "a" should have`},
+		{"call_match", `{"measure":"f2"}`, `scorer "m": measure "f2": give one of f1,`},
+		{"call_match", `{"args":"some"}`, `scorer "m": args "some"`},
+		{"arg_schema", `{"schemas":{"a":{"type":7}}}`, `scorer "m": the schema of the tool "a": `},
+		{"arg_schema", `{"schemas":{"a":{"$ref":"https://example.org/s"}}}`, `scorer "m": the schema of the tool "a": `},
 	} {
 		_, err := scorers.Parse(c.kind, "m", json.RawMessage(c.settings))
 		begin(t, c.kind+" "+c.settings, fmt.Sprint(err), c.want)

@@ -171,7 +171,7 @@ func differences(at string, want, got any, found []string) []string {
 			return found
 		}
 	}
-	if reflect.DeepEqual(want, got) {
+	if equal(want, got) {
 		return found
 	}
 	return append(found, fmt.Sprintf("%s: want %s, got %s", at, shown(want), shown(got)))
@@ -196,3 +196,6 @@ func shown(v any) string {
 	}
 	return string(raw)
 }
+
+// equal reports whether two values that were parsed are the same.
+func equal(a, b any) bool { return reflect.DeepEqual(a, b) }

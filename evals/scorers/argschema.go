@@ -1,0 +1,94 @@
+package scorers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// ArgSchema scores 1 if the arguments of all calls follow the schemas of their tools.
+// Calls of tools without a schema are passed over; a run with calls and none of a tool
+// that has one is an error.
+type ArgSchema struct {
+	// Schemas are JSON Schemas by tool (draft 2020-12 or 7); those that a trace tells of
+	// its tools stand behind them.
+	Schemas map[string]json.RawMessage `json:"schemas,omitempty"`
+}
+
+func (s ArgSchema) judge() (judge, error) {
+	given := map[string]*jsonschema.Resolved{}
+	for tool, raw := range s.Schemas {
+		schema, err := resolve(tool, raw)
+		if err != nil {
+			return nil, err
+		}
+		given[tool] = schema
+	}
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		calls := Read(run).Calls
+		declared := declaredSchemas(run)
+		checked := 0
+		var wrong []string
+		for _, c := range calls {
+			schema, ok := given[c.Name]
+			if raw := declared[c.Name]; !ok && len(raw) > 0 {
+				var err error
+				if schema, err = resolve(c.Name, raw); err != nil {
+					return 0, "", err
+				}
+			}
+			if schema == nil {
+				continue
+			}
+			checked++
+			if err := follows(c.Arguments(), schema); err != nil {
+				wrong = append(wrong, fmt.Sprintf("%s: %v", c.Name, err))
+			}
+		}
+		if checked == 0 && len(calls) > 0 {
+			return 0, "", errors.New("nobody says what the arguments should be: neither the recording nor the setting schemas has a schema of a tool that was called")
+		}
+		return all(wrong, []string{fmt.Sprintf("%d of %d calls follow their schema", checked, len(calls))})
+	}, nil
+}
+
+// declaredSchemas are the schemas that a trace tells of tools, the last of each.
+func declaredSchemas(run *importer.Run) map[string]json.RawMessage {
+	schemas := map[string]json.RawMessage{}
+	for _, ev := range run.Events {
+		setup, ok := ev.Body.(trace.ModelSetup)
+		if !ok {
+			continue
+		}
+		for _, tool := range setup.Tools {
+			schemas[tool.Name] = tool.Parameters
+		}
+	}
+	return schemas
+}
+
+func resolve(tool string, raw json.RawMessage) (*jsonschema.Resolved, error) {
+	schema := &jsonschema.Schema{}
+	if err := json.Unmarshal(raw, schema); err != nil {
+		return nil, fmt.Errorf("the schema of the tool %q: %w", tool, err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("the schema of the tool %q: %w", tool, err)
+	}
+	return resolved, nil
+}
+
+func follows(args json.RawMessage, schema *jsonschema.Resolved) error {
+	var v any
+	if err := json.Unmarshal(args, &v); err != nil {
+		return err
+	}
+	return schema.Validate(v)
+}

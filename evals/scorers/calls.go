@@ -1,0 +1,296 @@
+package scorers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Called scores 1 if the tools named were called as often as they should be.
+type Called struct {
+	// Tools are counts by the tool's name.
+	Tools map[string]Count `json:"tools"`
+}
+
+// Count is how often something may be; the zero value is once or more.
+type Count struct {
+	Min *int `json:"min,omitempty"` // nil is 1, or Max if that is less
+	Max *int `json:"max,omitempty"` // nil is no limit
+}
+
+func (s Called) judge() (judge, error) {
+	if len(s.Tools) == 0 {
+		return nil, errors.New("no tools are named; name those that should be called")
+	}
+	tools := slices.Sorted(maps.Keys(s.Tools))
+	for _, name := range tools {
+		if c := s.Tools[name]; c.least() < 0 || c.Max != nil && *c.Max < c.least() {
+			return nil, fmt.Errorf("the tool %q: no count is %s", name, c)
+		}
+	}
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		count := counted(run)
+		var wrong, right []string
+		for _, name := range tools {
+			c, n := s.Tools[name], count[name]
+			if n < c.least() || c.Max != nil && n > *c.Max {
+				wrong = append(wrong, fmt.Sprintf("want %s of %s, got %d", c, name, n))
+			}
+			right = append(right, fmt.Sprintf("%d of %s", n, name))
+		}
+		return all(wrong, right)
+	}, nil
+}
+
+func (c Count) least() int {
+	switch {
+	case c.Min != nil:
+		return *c.Min
+	case c.Max != nil:
+		return min(1, *c.Max)
+	}
+	return 1
+}
+
+func (c Count) String() string {
+	switch {
+	case c.Max == nil:
+		return fmt.Sprintf("%d or more", c.least())
+	case *c.Max == c.least():
+		return fmt.Sprint(*c.Max)
+	}
+	return fmt.Sprintf("%d to %d", c.least(), *c.Max)
+}
+
+// NotCalled scores 1 if none of the tools named was called.
+type NotCalled struct {
+	Tools []string `json:"tools,omitempty"` // none: no tool at all may be called
+}
+
+func (s NotCalled) judge() (judge, error) { //nolint:unparam // nothing can be wrong with these settings
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		var wrong []string
+		count := counted(run)
+		for _, name := range slices.Sorted(maps.Keys(count)) {
+			if len(s.Tools) == 0 || slices.Contains(s.Tools, name) {
+				wrong = append(wrong, fmt.Sprintf("want 0 of %s, got %d", name, count[name]))
+			}
+		}
+		return all(wrong, []string{"not called"})
+	}, nil
+}
+
+// counted counts the calls of a run by tool.
+func counted(run *importer.Run) map[string]int {
+	count := map[string]int{}
+	for _, c := range Read(run).Calls {
+		count[c.Name]++
+	}
+	return count
+}
+
+// all is 1 if nothing is wrong.
+func all(wrong, right []string) (float64, string, error) {
+	if len(wrong) > 0 {
+		return 0, strings.Join(wrong, "; "), nil
+	}
+	return 1, strings.Join(right, ", "), nil
+}
+
+// Expected says which calls should be made, and which arguments are the same: those of
+// the same JSON, numbers by their value and members in any order.
+type Expected struct {
+	// Want are the calls; nil: what the recording says. An empty list is no calls.
+	Want []Want `json:"want,omitempty"`
+	// Args is how arguments are compared.
+	Args Compare `json:"args,omitempty"`
+	// Ignore are JSON pointers into the arguments, by tool, to what is not compared; the
+	// tool * is every tool, and a name * in a pointer all members or elements.
+	Ignore map[string][]string `json:"ignore,omitempty"`
+	// Defaults are what arguments are, by tool and name, where they are left out.
+	Defaults map[string]map[string]json.RawMessage `json:"defaults,omitempty"`
+}
+
+// Want is a call that should be made.
+type Want struct {
+	Name string `json:"name"`
+	// Args is a JSON object; nil: any arguments are right.
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+// Compare is how arguments are compared.
+type Compare string
+
+// The ways to compare arguments.
+const (
+	CompareEqual  Compare = ""       // all of them are the same
+	CompareSubset Compare = "subset" // those wanted are there; there may be others
+	CompareNone   Compare = "ignore" // the name alone counts
+)
+
+// matcher is Expected, read.
+type matcher struct {
+	Expected
+	ignore map[string][]pointer
+}
+
+func (s Expected) matcher() (*matcher, error) {
+	if !slices.Contains([]Compare{CompareEqual, CompareSubset, CompareNone}, s.Args) {
+		return nil, fmt.Errorf("args %q: give %q or %q, or leave it out", s.Args, CompareSubset, CompareNone)
+	}
+	m := &matcher{s, map[string][]pointer{}}
+	for tool, texts := range s.Ignore {
+		p, err := pointers(texts)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(texts, "") {
+			return nil, fmt.Errorf("ignore of the tool %q: the JSON pointer \"\" is all arguments; leave args out of its calls in want", tool)
+		}
+		m.ignore[tool] = p
+	}
+	for tool, args := range s.Defaults {
+		for name, raw := range args {
+			if _, err := parse(raw); err != nil {
+				return nil, fmt.Errorf("the default of %q of the tool %q: %w", name, tool, err)
+			}
+		}
+	}
+	if s.Want == nil {
+		return m, nil
+	}
+	_, err := m.wanted(importer.Want{})
+	return m, err
+}
+
+// made is a call with its arguments read.
+type made struct {
+	name string
+	any  bool // arguments are right
+	args any  // nil where they are no JSON
+}
+
+// wanted returns the calls that should be made.
+func (m *matcher) wanted(recorded importer.Want) ([]made, error) {
+	list := m.Want
+	if list == nil {
+		if recorded.Calls == nil {
+			return nil, errors.New("nobody says which calls should be made: neither the recording nor the setting want")
+		}
+		for _, c := range recorded.Calls {
+			list = append(list, Want{c.Name, c.Args})
+		}
+	}
+	var calls []made
+	for _, w := range list {
+		if w.Args == nil {
+			calls = append(calls, made{name: w.Name, any: true})
+			continue
+		}
+		c := m.made(w.Name, w.Args)
+		if c.args == nil {
+			return nil, fmt.Errorf("the arguments that the call of %q should have are no JSON object: %s", w.Name, quote(string(w.Args)))
+		}
+		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+// made reads the arguments of a call, those left out by their defaults, and without what
+// is ignored.
+func (m *matcher) made(name string, args json.RawMessage) made {
+	v, _ := parse(args) // what cannot be read is nothing, and nothing else is that
+	object, ok := v.(map[string]any)
+	if !ok {
+		return made{name: name}
+	}
+	for arg, raw := range m.Defaults[name] {
+		if _, given := object[arg]; !given {
+			object[arg], _ = parse(raw) // which could be read
+		}
+	}
+	return made{name: name, args: without(without(object, m.ignore["*"]), m.ignore[name])}
+}
+
+// calls returns the calls that a run made.
+func (m *matcher) calls(run *importer.Run) (calls []made) {
+	for _, c := range Read(run).Calls {
+		calls = append(calls, m.made(c.Name, c.Arguments()))
+	}
+	return calls
+}
+
+// share is the part of a call's arguments that is as wanted: 1 for all of them, 0 for
+// another tool.
+func (m *matcher) share(want, got made) float64 {
+	if want.name != got.name {
+		return 0
+	}
+	if want.any || m.Args == CompareNone {
+		return 1
+	}
+	w, _ := want.args.(map[string]any)
+	g, ok := got.args.(map[string]any)
+	if !ok {
+		return 0
+	}
+	same, names := 0, len(w)
+	for name, value := range w {
+		if v, given := g[name]; given && equal(value, v) {
+			same++
+		}
+	}
+	for name := range g {
+		if _, wanted := w[name]; !wanted && m.Args == CompareEqual {
+			names++
+		}
+	}
+	if names == 0 {
+		return 1
+	}
+	return float64(same) / float64(names)
+}
+
+// weights are the shares of all pairs: a row for each call wanted, a column for each made.
+// Only whole ones count if partial is false.
+func (m *matcher) weights(want, got []made, partial bool) [][]float64 {
+	rows := make([][]float64, len(want))
+	for i, w := range want {
+		rows[i] = make([]float64, len(got))
+		for j, g := range got {
+			if share := m.share(w, g); partial || share == 1 {
+				rows[i][j] = share
+			}
+		}
+	}
+	return rows
+}
+
+// told shows calls.
+func told(calls []made) string {
+	if len(calls) == 0 {
+		return "no calls"
+	}
+	const most = 8
+	var texts []string
+	for _, c := range calls[:min(most, len(calls))] {
+		switch {
+		case c.any:
+			texts = append(texts, c.name)
+		case c.args == nil:
+			texts = append(texts, c.name+"(no JSON object)")
+		default:
+			texts = append(texts, c.name+shown(c.args))
+		}
+	}
+	if len(calls) > most {
+		texts = append(texts, fmt.Sprintf("and %d more", len(calls)-most))
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,233 @@
+package scorers_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// callsOf is a run that made these calls, as in `find {"q":1}; read`.
+func callsOf(text string) *importer.Run {
+	m := llm.Assistant()
+	for call := range strings.SplitSeq(text, "; ") {
+		name, args, _ := strings.Cut(call, " ")
+		if name != "" {
+			m.Parts = append(m.Parts, llm.ToolCall{Name: name, Args: args})
+		}
+	}
+	return &importer.Run{Messages: []llm.Message{llm.User("Go"), m}}
+}
+
+// should says which calls a run should have made, spelled in the same way.
+func should(run *importer.Run, text string) *importer.Run {
+	run.Want.Calls = []importer.Call{}
+	for _, p := range callsOf(text).Messages[1].Parts {
+		if c, ok := p.(llm.ToolCall); ok {
+			run.Want.Calls = append(run.Want.Calls, importer.Call{Name: c.Name, Args: json.RawMessage(c.Args), Turn: importer.NoTurn})
+			if c.Args == "" {
+				run.Want.Calls[len(run.Want.Calls)-1].Args = nil
+			}
+		}
+	}
+	return run
+}
+
+func TestCalled(t *testing.T) {
+	for _, c := range []struct{ kind, settings, calls, want string }{
+		{"called", `{"tools":{"a":{}}}`, "a; b; a", "1 2 of a"},
+		{"called", `{"tools":{"a":{},"c":{}}}`, "a; b; a", "0 want 1 or more of c, got 0"},
+		{"called", `{"tools":{"a":{"max":1}}}`, "a; b; a", "0 want 1 of a, got 2"},
+		{"called", `{"tools":{"a":{"min":2,"max":3}}}`, "a", "0 want 2 to 3 of a, got 1"},
+		{"called", `{"tools":{"a":{"min":2,"max":3}}}`, "a; a; a", "1 "},
+		{"called", `{"tools":{"a":{"max":0}}}`, "b", "1 0 of a"},
+		{"called", `{"tools":{"a":{"max":0},"b":{"min":0,"max":0}}}`, "a; b", "0 want 0 of a, got 1; want 0 of b, got 1"},
+		{"called", `{"tools":{"a":{"min":0},"b":{"max":2}}}`, "b; b", "1 0 of a, 2 of b"},
+		{"not_called", `{"tools":["a","c"]}`, "b", "1 not called"},
+		{"not_called", `{"tools":["a","c"]}`, "b; c; c", "0 want 0 of c, got 2"},
+		{"not_called", ``, "", "1 "},
+		{"not_called", ``, "b; a", "0 want 0 of a, got 1; want 0 of b, got 1"},
+	} {
+		begin(t, c.kind+" "+c.settings+" "+c.calls, says(t, c.kind, c.settings, callsOf(c.calls)), c.want)
+	}
+}
+
+func TestTrajectory(t *testing.T) {
+	for _, c := range []struct{ want, calls, holds string }{
+		{"a; b", "a; b", "exact in_order any_order superset subset unordered"},
+		{"a; b", "b; a", "any_order superset subset unordered"},
+		{"a; b", "a; x; b", "in_order any_order superset"},
+		{"a; b", "b; x; a", "any_order superset"},
+		{"a; b", "b", "subset"},
+		{"a; b", "b; b", ""},
+		{"b; b", "b", "subset"},
+		{"", "", "exact in_order any_order superset subset unordered"},
+		{"", "a", "in_order any_order superset"},
+		{"a", "", "subset"},
+		// The first call takes the only place of the second unless the best pairs are found.
+		{`a; a {"x":1}`, `a {"x":1}; a {"x":2}`, "any_order superset subset unordered"},
+	} {
+		for _, order := range []string{"exact", "in_order", "any_order", "superset", "subset", "unordered"} {
+			want := "0 want "
+			if strings.Contains(" "+c.holds+" ", " "+order+" ") {
+				want = "1 "
+			}
+			run := should(callsOf(c.calls), c.want)
+			begin(t, order+" of "+c.want+" and "+c.calls, says(t, "trajectory", `{"order":"`+order+`"}`, run), want)
+		}
+		begin(t, "the usual order is exact", says(t, "trajectory", ``, should(callsOf(c.calls), c.want)), says(t, "trajectory", `{"order":"exact"}`, should(callsOf(c.calls), c.want)))
+	}
+}
+
+func TestTrajectorySettings(t *testing.T) {
+	for _, c := range []struct{ settings, want, calls, score string }{
+		{``, `a {"x":1,"y":{"p":1,"q":2}}`, `a {"y":{"q":2.0,"p":1e0},"x":1}`, `1 a{"x":1,`},
+		{``, `a {"x":1}`, `a {"x":1,"y":2}`, `0 want a{"x":1}; got a{"x":1,"y":2}`},
+		{``, `a {}`, `a`, `1 `},
+		{``, `a {}`, `a [1]`, `0 want a{}; got a(no JSON object)`},
+		{``, `a`, `a [1]`, `1 `},
+		{``, `a {"x":1}`, `a {"x":`, `0 `},
+		{``, `a [1]`, `a [1]`, `error: the arguments that the call of "a" should have are no JSON object: "[1]"`},
+		{`{"args":"subset"}`, `a {"x":1}`, `a {"x":1,"y":2}`, `1 `},
+		{`{"args":"subset"}`, `a {"x":1,"y":2}`, `a {"x":1}`, `0 `},
+		{`{"args":"ignore"}`, `a {"x":1}`, `a {"x":`, `1 `},
+		{`{"args":"ignore"}`, `a {"x":1}`, `b {"x":1}`, `0 `},
+		{`{"ignore":{"a":["/x","/l/*/id"]}}`, `a {"x":1,"l":[{"id":1}]}`, `a {"l":[{"id":2}]}`, `1 `},
+		{`{"ignore":{"a":["/x"]}}`, `b {"x":1}`, `b {"x":2}`, `0 `},
+		{`{"ignore":{"*":["/x"]}}`, `b {"x":1}`, `b {"x":2}`, `1 `},
+		{`{"defaults":{"a":{"x":1,"y":{"z":1}}},"ignore":{"a":["/y/z"]}}`, `a {"x":1.0,"y":{}}`, `a {}`, `1 `},
+		{`{"defaults":{"a":{"x":1}}}`, `a {"x":2}`, `a {}`, `0 `},
+		{`{"defaults":{"a":{"x":1}}}`, `a {"x":2}`, `a {"x":2}`, `1 `},
+		{`{"want":[{"name":"a"},{"name":"b","args":{"x":1}}]}`, `c`, `a {"y":1}; b {"x":1}`, `1 `},
+		{`{"want":[]}`, `c`, `c`, `0 want no calls; got c{}`},
+		{`{"want":[]}`, `c`, ``, `1 no calls`},
+		{``, `a`, `a; a; a; a; a; a; a; a; b; b`, `0 want a; got a{}, a{}, a{}, a{}, a{}, a{}, a{}, a{}, and 2 more`},
+	} {
+		begin(t, c.settings+" "+c.want+" and "+c.calls, says(t, "trajectory", c.settings, should(callsOf(c.calls), c.want)), c.score)
+	}
+	begin(t, "nothing said", says(t, "trajectory", ``, callsOf("a")), "error: nobody says which calls should be made")
+	begin(t, "nothing said", says(t, "call_match", ``, callsOf("a")), "error: nobody says which calls should be made")
+}
+
+func TestCallMatch(t *testing.T) {
+	for _, c := range []struct{ settings, want, calls, score string }{
+		{`{"measure":"precision"}`, "a; b; c", "a; x; c; a", "0.5 2 right of 4 calls, 3 expected"},
+		{`{"measure":"recall"}`, "a; b; c; d", "a; x; c", "0.5 2 right of 3 calls, 4 expected"},
+		{`{"measure":"f1"}`, "a; b; c", "a", "0.5 "},
+		{``, "a; b; c", "a", "0.5 "},
+		{``, "a; b", "b; a", "1 "},
+		{`{"ordered":true}`, "a; b", "b; a", "0.5 1 right"},
+		{`{"ordered":true}`, "a; b; c", "a; x; c; b; c", "0.75 3 right"},
+		{``, "", "", "1 "},
+		{`{"measure":"precision"}`, "a", "", "0 "},
+		{`{"measure":"recall"}`, "", "a", "0 "},
+		{`{"measure":"precision"}`, "", "a", "0 "},
+		{`{"partial":true,"measure":"recall"}`, `a {"x":1,"y":2,"z":3}`, `a {"x":1,"y":2,"w":4}`, "0.5 0.5 right"},
+		{`{"partial":true,"args":"subset"}`, `a {"x":1,"y":2,"z":3}`, `a {"x":1,"w":4}`, "0.3333333333333333 0.33 right"},
+		{``, `a {"x":1,"y":2}`, `a {"x":1}`, "0 "},
+		// Taking the call that fits best for the first expected comes to 1 in all.
+		{`{"partial":true,"measure":"recall"}`, `a {"x":1,"y":1,"z":1,"w":1}; a {"x":1,"y":1,"z":1,"w":2}`, `a {"x":1,"y":1,"z":1,"w":3}; a {"x":1,"y":2,"z":2,"w":1}`, "0.625 1.25 right"},
+	} {
+		begin(t, c.settings+" "+c.want+" and "+c.calls, says(t, "call_match", c.settings, should(callsOf(c.calls), c.want)), c.score)
+	}
+}
+
+func TestArgSchema(t *testing.T) {
+	const schemas = `{"schemas":{"a":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}}`
+	for _, c := range []struct{ calls, want string }{
+		{`a {"x":1}; b {"y":2}`, "1 1 of 2 calls follow their schema"},
+		{`a {"x":"1"}; a {"x":1}; a`, "0 a: validating"},
+		{`a {"x":`, "0 a: unexpected end of JSON input"},
+		{``, "1 0 of 0 calls"},
+		{`b`, "error: nobody says what the arguments should be"},
+	} {
+		begin(t, c.calls, says(t, "arg_schema", schemas, callsOf(c.calls)), c.want)
+	}
+	traced := &importer.Run{Events: []trace.Event{
+		{Body: trace.ModelSetup{Tools: []llm.Tool{{Name: "a", Parameters: json.RawMessage(`{"required":["y"]}`)}, {Name: "b"}}}},
+		{Body: trace.ModelTurn{Message: callsOf(`a {"x":1}; b {}`).Messages[1]}},
+	}}
+	begin(t, "of the trace", says(t, "arg_schema", ``, traced), "0 a: validating")
+	begin(t, "of the settings first", says(t, "arg_schema", schemas, traced), "1 1 of 2")
+	traced.Events[0].Body = trace.ModelSetup{Tools: []llm.Tool{{Name: "a", Parameters: json.RawMessage(`{"type":7}`)}}}
+	begin(t, "no schema", says(t, "arg_schema", ``, traced), `error: the schema of the tool "a"`)
+}
+
+// Sets of ADK and of agentevals say which calls should be made: a run that makes them
+// scores 1 by each order, and one that leaves the first out by none but subset.
+func TestSetsOfADK(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"adk-eval/*/*.test.json", "adk-eval/*/test_files/*.test.json", "agentevals/eval_set*.json", "agentevals/evalset*.json", "agentevals/examples/*/eval_set.json"} {
+		found, err := filepath.Glob(filepath.Join(sharedDir(t), "data", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	cases := 0
+	for _, name := range files {
+		for _, run := range read(t, name) {
+			if len(run.Want.Calls) == 0 {
+				continue
+			}
+			cases++
+			made := llm.Assistant()
+			for _, c := range run.Want.Calls {
+				made.Parts = append(made.Parts, llm.ToolCall{Name: c.Name, Args: string(c.Args)})
+			}
+			for _, order := range []string{"exact", "in_order", "any_order", "subset", "unordered"} {
+				run.Messages = []llm.Message{made}
+				begin(t, name+" "+order, says(t, "trajectory", `{"order":"`+order+`"}`, &run), "1 ")
+				run.Messages = []llm.Message{llm.Assistant(made.Parts[1:]...)}
+				want := "0 "
+				if order == "subset" {
+					want = "1 "
+				}
+				begin(t, name+" "+order+" without a call", says(t, "trajectory", `{"order":"`+order+`"}`, &run), want)
+			}
+		}
+	}
+	t.Logf("%d files, %d cases with calls", len(files), cases)
+	if cases == 0 {
+		t.Error("no case with calls was found")
+	}
+}
+
+// read returns the runs of a recording.
+func read(t *testing.T, name string) (runs []importer.Run) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	src, err := importer.Open(name, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run, err := range src.Runs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// sharedDir is where the data sets are; without them the test is skipped.
+func sharedDir(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("LOOPTAPE_SHARED")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "data")); err != nil {
+		t.Skip("no folder ../shared with data beside this repository; set LOOPTAPE_SHARED to where it is")
+	}
+	return dir
+}
