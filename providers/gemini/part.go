@@ -144,7 +144,7 @@ func (r *result) read(d *jsonio.Dec) {
 				d.Fail("expected an object") // refusal SG-15
 			}
 			r.response = d.Raw()
-		case "parts":
+		case within:
 			var p part
 			eachElement(d, func() {
 				p.read(d, true)

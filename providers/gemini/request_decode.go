@@ -147,8 +147,11 @@ func (r *requestReader) content() {
 		m.Opaque = objectOf([]member{{keyOther, string(objectOf(rest))}})
 	}
 	results := llm.Message{Role: llm.RoleTool}
-	called := false
+	called, signs := false, SignsCalls(r.req.Model)
 	for i := range parts {
+		if r := &parts[i].result; r.media != nil && !signs {
+			r.rest = append(r.rest, member{within, "[]"})
+		}
 		p := parts[i].content()
 		switch p := p.(type) {
 		case nil:
@@ -156,7 +159,7 @@ func (r *requestReader) content() {
 		case llm.ToolCall:
 			if !p.ProviderExecuted {
 				p = r.ids.call(p, !called)
-				if !called && SignsCalls(r.req.Model) {
+				if !called && signs {
 					p.Opaque = unsigned(p.Opaque)
 				}
 				called = true

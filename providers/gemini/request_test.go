@@ -388,6 +388,39 @@ func TestDecodeForeignRequest(t *testing.T) {
 	}
 }
 
+// Media stay where they stood: in the result, also in a request to a model of which this
+// package does not know that it takes them there, or behind it.
+func TestMediaOfResults(t *testing.T) {
+	const image = `{"inlineData":{"mimeType":"image/png","data":"Bw=="}}`
+	call := func(id string) string {
+		return `{"functionResponse":{"id":"` + id + `","name":"a","response":{"result":"x"}`
+	}
+	inside := call("1") + `,"parts":[` + image + `]}},` + call("2") + `}}`
+	behind := call("1") + `}},` + image + `,` + call("2") + `}}`
+	for _, c := range []struct{ model, parts, want string }{
+		{"gemini-2.5-pro", inside, inside},
+		{"gemini-2.5-pro", behind, behind},
+		{"gemini-3-pro", inside, inside},
+		{"gemini-3-pro", behind, inside},
+	} {
+		body := func(parts string) string { return `{"contents":[{"parts":[` + parts + `],"role":"user"}]}` }
+		req, err := codec.DecodeRequest("/models/"+c.model+":generateContent", []byte(body(c.parts)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := req.Messages[0].Parts[0].(llm.ToolResult); strings.HasPrefix(c.model, "gemini-3") && r.Opaque != nil {
+			t.Errorf("%s: %s is kept", c.model, r.Opaque)
+		}
+		got, err := codec.EncodeRequest(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(body(c.want), string(got.Body)); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", c.model, diff)
+		}
+	}
+}
+
 // What this package does not know of the settings stays in Extra.
 func TestDecodeRequestExtra(t *testing.T) {
 	for body, want := range map[string]string{

@@ -7,8 +7,13 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
+// within is the member of a functionResponse with its media. In opaque data it is empty,
+// and says that they stood there in a request to a model that takes them beside it.
+const within = "parts"
+
 // result writes a functionResponse of message i: under the name and id of its
-// call, the texts in response and the media in parts.
+// call, the texts in response and the media in parts of it. Models before Gemini 3
+// take them as parts behind it.
 func (e *requestEncoder) result(i int, r *llm.ToolResult) error {
 	id, name := r.ID, r.Name
 	if c := e.callOf(i, r.ID); c != nil {
@@ -17,7 +22,7 @@ func (e *requestEncoder) result(i int, r *llm.ToolResult) error {
 	rest := restOf(r.Opaque)
 	inner := innerOf(rest, keyResponse)
 	e.dst = append(appendKey(append(appendComma(e.dst), '{'), keyResponse), '{')
-	but := []string{"name", "response", "parts"}
+	but := []string{"name", "response", within}
 	if id != "" {
 		e.dst = appendMember(e.dst, "id", id)
 		but = append(but, "id")
@@ -38,8 +43,8 @@ func (e *requestEncoder) result(i int, r *llm.ToolResult) error {
 			return fmt.Errorf("content[%d]: a result can only hold texts and media", k)
 		}
 	}
-	if e.gemini3 && beside != nil {
-		e.dst = append(append(append(appendKey(e.dst, "parts"), '['), beside[1:]...), ']')
+	if beside != nil && (e.gemini3 || find(inner, within) != "") {
+		e.dst = append(append(append(appendKey(e.dst, within), '['), beside[1:]...), ']')
 		beside = nil
 	}
 	e.dst = append(appendMembers(e.dst, inner, but...), '}')
