@@ -243,6 +243,7 @@ func TestStreamErrors(t *testing.T) {
 		{"event: error\ndata: {\"message\":\"busy\"}\n\n", "no response: busy"},
 		{"data: {\"error\":{\"type\":\"api_error\",\"message\":\"busy\"}}\n\n", "no response api_error: busy"},
 		{"", protocol.ErrCutOff.Error()},
+		{stream(begin, "[DONE]"), protocol.ErrCutOff.Error()},
 		{"event: message_stop\ndata: x\n\n", `the event "message_stop": expected an object (byte 1)`},
 	} {
 		if _, err := decode(strings.NewReader(c.wire)); err == nil || err.Error() != c.want {

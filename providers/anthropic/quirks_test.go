@@ -178,6 +178,12 @@ var quirks = []quirk{
 	},
 	{
 		id:       "QA-13",
+		wire:     stream(begin, weather, input("0", `"{}"`), stop0, endTool, "[DONE]"),
+		want:     turn(call("toolu_1", "weather", `{}`)),
+		warnings: "missing_message_stop",
+	},
+	{
+		id:       "QA-13",
 		wire:     stream(begin, weather, input("0", `"{}"`), stop0, endTool),
 		want:     turn(call("toolu_1", "weather", `{}`)),
 		warnings: "missing_message_stop",

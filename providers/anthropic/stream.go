@@ -54,8 +54,11 @@ type delta struct {
 
 // Event implements protocol.Decoder.
 func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bool, err error) {
-	if name == eventPing {
+	switch {
+	case name == eventPing:
 		return false, nil
+	case string(data) == "[DONE]": // of servers that speak other protocols, too
+		return true, nil
 	}
 	if !jsonio.ValidUTF8(data) {
 		return false, fmt.Errorf("the event %q is not UTF-8", name)

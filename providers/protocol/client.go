@@ -189,7 +189,8 @@ func (a *answer) streamed(ctx context.Context, body io.Reader) error {
 			return ctx.Err()
 		case errors.Is(err, io.EOF):
 			err := dec.End(a.emit)
-			if stray := bytes.TrimSpace(events.Stray()); err != nil && bytes.HasPrefix(stray, []byte("{")) {
+			stray := bytes.TrimSpace(events.Stray())
+			if object := bytes.TrimLeft(stray, "[ \t\r\n"); err != nil && bytes.HasPrefix(object, []byte("{")) {
 				return a.client.Protocol.DecodeError(http.StatusOK, nil, stray) // bare, outside any event (quirk QG-12)
 			}
 			return err
@@ -227,16 +228,22 @@ func (a *answer) drain(body io.Reader) {
 // buffered reads an answer that comes in one piece, also where a stream was asked
 // for: some servers know none.
 func (a *answer) buffered(body io.Reader) error {
-	data, err := io.ReadAll(body)
+	data, err := readAll(body)
 	if err != nil {
 		return err
 	}
 	return a.client.Protocol.DecodeAnswer(data, a.emit)
 }
 
+// readAll reads what there is of a body, without the mark that may stand before its text.
+func readAll(body io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(body)
+	return bytes.TrimPrefix(data, []byte(byteOrderMark)), err
+}
+
 // refusal is the error of a status that is none of success.
 func (a *answer) refusal(ctx context.Context, resp *http.Response, body io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(body, maxError)) // what there is of it
+	data, err := readAll(io.LimitReader(body, maxError))
 	e := a.client.Protocol.DecodeError(resp.StatusCode, resp.Header, data)
 	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode < 400 {
 		e.Message = "a redirect, which is not followed; set the base URL to where it leads"

@@ -312,15 +312,35 @@ func TestClientShouldRetry(t *testing.T) {
 	}
 }
 
-// An error that comes bare, outside any event, is read.
+// An error that comes bare, outside any event, is read, also in an array; other words are
+// none.
 func TestClientStrayError(t *testing.T) {
+	for bare, want := range map[string]string{
+		"{\n  \"error\": 7\n}":        "{\n  \"error\": 7\n}",
+		"[{\n  \"error\": 7\n}\n]":    "[{\n  \"error\": 7\n}\n]",
+		"[\r\n\t {\"error\": 7}\r\n]": "[\n\t {\"error\": 7}\n]",
+		"[DONE]":                      "",
+	} {
+		c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+			stream(w, "so far")
+			_, _ = io.WriteString(w, bare+"\n")
+		})
+		got, err := ask(c)
+		if e := apiError(t, err); got != "so far" || e.Message != want || e.Status != 200 {
+			t.Errorf("%q: got %q, %+v", bare, got, e)
+		}
+	}
+}
+
+// A mark before the text of an error is not of it.
+func TestClientErrorWithMark(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
-		stream(w, "so far")
-		_, _ = io.WriteString(w, "{\n  \"error\": 7\n}\n")
+		w.WriteHeader(400)
+		_, _ = io.WriteString(w, "\ufeffno")
 	})
-	got, err := ask(c)
-	if e := apiError(t, err); got != "so far" || e.Message != "{\n  \"error\": 7\n}" || e.Status != 200 {
-		t.Errorf("got %q, %+v", got, e)
+	_, err := ask(c)
+	if e := apiError(t, err); e.Message != "no" {
+		t.Errorf("got %q", e.Message)
 	}
 }
 

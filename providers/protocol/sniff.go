@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// byteOrderMark may stand before a stream.
+// byteOrderMark may stand before a stream or an answer in one piece.
 const byteOrderMark = "\ufeff"
 
 // beginsStream reports whether a body begins as server-sent events do: some servers
