@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,10 +101,11 @@ func (c *decoder) cut() {
 // node is a value of the arguments. The zero value is an object without members.
 type node struct {
 	kind  kind
-	keys  []string // of an object
-	below []*node  // of an object or an array
-	value string   // of a scalar
-	text  []byte   // of a string
+	keys  []string       // of an object
+	at    map[string]int // where a key is, beyond the first few
+	below []*node        // of an object or an array
+	value string         // of a scalar
+	text  []byte         // of a string
 }
 
 type kind byte
@@ -163,14 +165,8 @@ func (n *node) step(s step) *node {
 	}
 	at := s.index
 	if !s.isIndex {
-		for at = len(n.keys) - 1; at >= 0 && n.keys[at] != s.key; at-- {
-		}
-		if at < 0 {
-			if len(n.keys) == maxMembers {
-				return nil
-			}
-			at = len(n.keys)
-			n.keys = append(n.keys, s.key)
+		if at = n.member(s.key); at == maxMembers {
+			return nil
 		}
 	}
 	switch {
@@ -180,6 +176,33 @@ func (n *node) step(s step) *node {
 		n.below = append(n.below, &node{kind: kindNew, value: "null"})
 	}
 	return n.below[at]
+}
+
+// few is how many keys are looked through one by one.
+const few = 8
+
+// member returns where an object has a member, or will have it; it has no more than
+// maxMembers.
+func (n *node) member(key string) int {
+	if i := slices.Index(n.keys[:min(few, len(n.keys))], key); i >= 0 {
+		return i
+	}
+	i, known := n.at[key]
+	if known {
+		return i
+	}
+	i = len(n.keys)
+	switch {
+	case i == maxMembers:
+		return i
+	case i == few:
+		n.at = map[string]int{}
+	}
+	if i >= few {
+		n.at[key] = i
+	}
+	n.keys = append(n.keys, key)
+	return i
 }
 
 // append appends the value's JSON.

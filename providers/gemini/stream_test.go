@@ -144,8 +144,19 @@ func TestPartialArguments(t *testing.T) {
 	str := func(path, s string) string { return set(path, `,"stringValue":`+quote(s)) }
 	num := func(path, n string) string { return set(path, `,"numberValue":`+n) }
 	deep := "$" + strings.Repeat(".a", 100)
+	names := strings.Split("abcdefghijk", "")
+	var lists, joined []string
+	for _, piece := range []string{"x", "y"} {
+		for _, n := range names {
+			lists = append(lists, str("$."+n, n+piece))
+		}
+	}
+	for _, n := range names {
+		joined = append(joined, `"`+n+`":"`+n+"x"+n+`y"`)
+	}
 	for name, c := range map[string]struct{ args, want string }{
 		"strings":               {str("$.a", "x") + "," + str("$.b", "\"") + "," + str("$.a", "y\n"), `{"a":"xy\n","b":"\""}`},
+		"many names":            {strings.Join(lists, ","), "{" + strings.Join(joined, ",") + "}"},
 		"an empty string":       {str("$.a", ""), `{"a":""}`},
 		"no value":              {set("$.a", "") + "," + str("$.a", "x") + "," + set("$.a", "") + "," + num("$.b", "1") + "," + set("$.b", ""), `{"a":"x","b":1}`},
 		"scalars":               {num("$.n", "-1.50e3") + "," + set("$.t", `,"boolValue":true,"new":1`) + "," + set("$.f", `,"boolValue":false`) + "," + set("$.z", `,"nullValue":"NULL_VALUE"`) + "," + num("$.n", "2"), `{"n":2,"t":true,"f":false,"z":null}`},
