@@ -136,25 +136,9 @@ func (o *Options) secretParts(l *leaf) []part {
 	case "cookie", "cookie2":
 		return cookies(l.text)
 	case "setcookie", "setcookie2":
-		first, _, _ := strings.Cut(l.text, ";")
-		return cookies(first)
+		return setCookies(l.text)
 	}
 	return []part{{from: len(scheme(l.text)), to: len(l.text)}}
-}
-
-// cookies are the values of cookies.
-func cookies(text string) (parts []part) {
-	at := 0
-	for _, pair := range strings.SplitAfter(text, ";") {
-		value := strings.TrimRight(pair, "; ")
-		_, secret, found := strings.Cut(value, "=")
-		if !found {
-			secret = strings.TrimLeft(value, " ")
-		}
-		parts = append(parts, part{from: at + len(value) - len(secret), to: at + len(value)})
-		at += len(pair)
-	}
-	return parts
 }
 
 // schemes are those of the header Authorization.

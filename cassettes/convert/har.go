@@ -222,12 +222,18 @@ func harForm(fields []harField) string {
 	return strings.Join(pairs, "&")
 }
 
-// harHeader is a header without the fields of HTTP/2 that are no headers.
+// harHeader is a header without the fields of HTTP/2 that are no headers. Of headers with
+// one name, such as Set-Cookie, browsers make one, with a line for each.
 func harHeader(fields []harField) http.Header {
 	h := headers{}
 	for _, f := range fields {
-		if !strings.HasPrefix(f.Name, ":") {
-			h[text(f.Name)] = append(h[text(f.Name)], f.Value...)
+		if strings.HasPrefix(f.Name, ":") {
+			continue
+		}
+		for _, v := range f.Value {
+			for line := range strings.SplitSeq(string(v), "\n") {
+				h[text(f.Name)] = append(h[text(f.Name)], text(line))
+			}
 		}
 	}
 	return unframed(h.header())

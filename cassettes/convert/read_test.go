@@ -109,6 +109,9 @@ func TestRead(t *testing.T) {
 			x.Response.Proto, x.Request.Body = "HTTP/2.0", []byte("q")
 			x.Response.Header["A"] = []string{"1", "2"}
 		})},
+		"HAR, headers in lines": {harOf("", "", `, "headers": [{"name": "set-cookie", "value": "a=1; Path=/\nb=2"}, {"name": "Set-Cookie", "value": ["c=3"]}]`), har(func(x *cassettes.Interaction) {
+			x.Response.Header["Set-Cookie"] = []string{"c=3", "a=1; Path=/", "b=2"}
+		})},
 		"HAR, a mark of the order of bytes": {"\ufeff" + harOf("", "", ""), har(nil)},
 		"HAR, no time to receive":           {strings.NewReplacer("12.5", "10", "2.5", "-1").Replace(harOf("", "", "")), har(nil)},
 		"HAR, no content":                   {harOf("", "", `, "httpVersion": "http/3"`), har(func(x *cassettes.Interaction) { x.Response.Proto = "HTTP/3.0" })},
