@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -27,7 +25,7 @@ func newEval(w *world) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  needCommand,
 	}
-	c.AddCommand(newEvalScore(w), newEvalCompare(w), newEvalMerge(w))
+	c.AddCommand(newEvalScore(w), newEvalCompare(w), newEvalGate(w), newEvalMerge(w))
 	return c
 }
 
@@ -143,15 +141,6 @@ func (g *gatherer) add(name string, found bool) {
 		g.meter.size += info.Size()
 	}
 	g.list = append(g.list, evals.Input{Name: name, Found: found, Open: func() (io.ReadCloser, error) { return g.meter.open(name) }})
-}
-
-// writeResult writes the file of a result.
-func writeResult(r *evals.Result, name string) error {
-	var text bytes.Buffer
-	if err := r.Write(&text); err != nil {
-		return err
-	}
-	return cassettes.Replace(name, text.Bytes())
 }
 
 // tellUnreadable tells what could not be read.

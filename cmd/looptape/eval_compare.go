@@ -136,18 +136,24 @@ func perSet(n evals.PerSet) string {
 
 // listCases has a row for each of the first cases of a list.
 func listCases(what, metric string, names []string) (rows [][]string) {
-	const most, width = 10, 60
+	const most = 10
 	for i, name := range names {
 		if i == most {
 			more := strconv.Itoa(len(names)-most) + " more; --format json lists all"
 			return append(rows, []string{what, metric, more})
 		}
-		if text := []rune(name); len(text) > width {
-			name = string(text[:width]) + "…"
-		}
-		rows = append(rows, []string{what, metric, name})
+		rows = append(rows, []string{what, metric, shortCase(name)})
 	}
 	return rows
+}
+
+// shortCase is the name of a case for people, or the beginning of a long one.
+func shortCase(name string) string {
+	const width = 60
+	if text := []rune(name); len(text) > width {
+		return string(text[:width]) + "…"
+	}
+	return name
 }
 
 // probability is a p-value for people.

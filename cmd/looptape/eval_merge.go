@@ -36,7 +36,7 @@ Exit status: 0, or 2 if the parts cannot be read or put together.`,
 		case err != nil:
 			return fmt.Errorf("the parts overlap, or do not fit: %w", err)
 		case *out != "":
-			return writeResult(whole, *out)
+			return replaceWith(*out, whole.Write)
 		}
 		return whole.Write(w.out)
 	}

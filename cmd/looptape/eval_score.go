@@ -54,7 +54,7 @@ together with merge. Two runs of one case and epoch are an error.
 			return err
 		}
 		if *out != "" {
-			if err := writeResult(r, *out); err != nil {
+			if err := replaceWith(*out, r.Write); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/looptape/looptape/cassettes"
 )
 
 // openFile opens a file, or standard input for "-", and shows its progress.
@@ -25,6 +28,15 @@ func closeAfter(f io.Closer, err error) error {
 		err = cerr
 	}
 	return err
+}
+
+// replaceWith puts what is written in the place of a file.
+func replaceWith(name string, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	return cassettes.Replace(name, text.Bytes())
 }
 
 // meter shows on a terminal how much of one or more files has been read, once that takes

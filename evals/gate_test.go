@@ -1,0 +1,228 @@
+package evals_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/evals"
+)
+
+// rowsOf is a result of runs, a line each: the case, and scores by metric or, after a !, why
+// there is none, as in "book reward=1 steps=!no_end".
+func rowsOf(t tb, lines ...string) *evals.Result {
+	t.Helper()
+	r := &evals.Result{Scorers: []string{"test"}}
+	epochs := map[string]int{}
+	for i, line := range lines {
+		words := strings.Fields(line)
+		row := evals.Row{Case: words[0], Epoch: epochs[words[0]], Run: fmt.Sprint("run-", i+1), File: "f", Line: i + 1, Scores: map[string]float64{}, Errors: map[string]string{}}
+		epochs[row.Case]++
+		for _, word := range words[1:] {
+			metric, value, _ := strings.Cut(word, "=")
+			x, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				row.Errors[metric] = strings.TrimPrefix(value, "!")
+				continue
+			}
+			row.Scores[metric] = x
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	whole, err := evals.Merge(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return whole
+}
+
+// baseline is that of a set, after it was written and read.
+func baseline(t tb, r *evals.Result, mustPass ...string) *evals.Baseline {
+	t.Helper()
+	b, err := evals.NewBaseline(r, nil, mustPass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err = evals.ReadBaseline("baseline.json", strings.NewReader(text(t, b.Write)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// judge is what a gate says, which may not fail.
+func judge(t tb, g *evals.Gate, base *evals.Baseline, now *evals.Result) *evals.Verdict {
+	t.Helper()
+	v, err := g.Judge(base, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// each5 is a line for each of five cases.
+func each5(scores string) (lines []string) {
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		lines = append(lines, name+" "+scores)
+	}
+	return lines
+}
+
+func TestGate(t *testing.T) {
+	one, zero := each5("m=1"), each5("m=0")
+	const dropped = "drop m  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0312"
+	for name, c := range map[string]struct {
+		gate      evals.Gate
+		base, now []string
+		marked    []string
+		want      []string
+	}{
+		"nothing changed": {base: one, now: one},
+		"better":          {base: zero, now: one},
+		// All of five pairs got worse, which has a chance of 1 in 32.
+		"significant":            {base: one, now: zero, want: []string{dropped}},
+		"four of four":           {base: one[:4], now: zero[:4]},
+		"four, at another level": {gate: evals.Gate{Alpha: 0.07}, base: one[:4], now: zero[:4], want: []string{"drop m  :0 the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625"}},
+		"five, at another level": {gate: evals.Gate{Alpha: 0.03}, base: one, now: zero},
+		"of the least drop":      {gate: evals.Gate{Drop: 1}, base: one, now: zero, want: []string{dropped}},
+		"less than the least":    {gate: evals.Gate{Drop: 1.001}, base: one, now: zero},
+		"of a rounded drop":      {gate: evals.Gate{Drop: 0.1}, base: each5("m=0.4"), now: each5("m=0.3"), want: []string{"drop m  :0 the mean of 5 cases went from 0.4000 to 0.3000, p = 0.0312"}},
+		"less is better":         {gate: evals.Gate{Lower: []string{"m"}}, base: zero, now: one, want: []string{"drop m  :0 the mean of 5 cases went from 0.0000 to 1.0000, p = 0.0312"}},
+		"less is better, and it is": {
+			gate: evals.Gate{Lower: []string{"m"}}, base: one, now: zero},
+		// Two metrics each have twice the chance.
+		"two metrics": {base: each5("m=1 n=1"), now: each5("m=0 n=1")},
+		"two that got worse": {gate: evals.Gate{Alpha: 0.07}, base: each5("m=1 n=1"), now: each5("m=0 n=0"), want: []string{
+			"drop m  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0625", "drop n  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0625"}},
+		"one of two metrics": {gate: evals.Gate{Metrics: []string{"m"}}, base: each5("m=1 n=1"), now: each5("m=0 n=0"), want: []string{dropped}},
+
+		"missing case":                  {base: one, now: one[1:], want: []string{"missing  a :0 no run of the case is there"}},
+		"missing score":                 {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 no run of the case has a score any more"}},
+		"missing score nobody looks at": {gate: evals.Gate{Metrics: []string{"n"}}, base: each5("m=1 n=1"), now: append(each5("n=1")[1:], "a n=1")},
+		"missing score of one run":      {base: []string{"a m=1", "a m=1"}, now: []string{"a", "a m=1"}},
+		"never had a score":             {base: []string{"a", "b m=1"}, now: []string{"a", "b m=1"}},
+		"new case":                      {base: one[1:], now: one},
+		"new metric":                    {base: one, now: each5("m=1 n=0")},
+
+		"must pass, marked": {base: one, now: append(one[1:5:5], "a m=0"), marked: []string{"a"}, want: []string{"must_pass m a f:5 the run run-5 failed"}},
+		"must pass, set":    {gate: evals.Gate{MustPass: []string{"a"}}, base: one, now: append(one[1:5:5], "a m=0"), want: []string{"must_pass m a f:5 the run run-5 failed"}},
+		"must pass, but never did": {
+			base: zero, now: zero, marked: []string{"a"}, want: []string{"must_pass m a f:1 the run run-1 failed"}},
+		"must pass in each run": {base: []string{"a m=1"}, now: []string{"a m=1", "a m=0", "a m=0"}, marked: []string{"a"}, want: []string{"must_pass m a f:2 the run run-2 failed"}},
+		"must pass by success only": {gate: evals.Gate{Lower: []string{"less"}}, marked: []string{"a"},
+			base: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}, now: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}},
+		"must pass, and nothing says it": {base: []string{"a m=0.5"}, now: []string{"a m=0.5"}, marked: []string{"a"}, want: []string{"must_pass  a f:1 no score says whether the case passed"}},
+		"must pass, and another says it": {base: []string{"a m=1", "b m=1"}, now: []string{"a", "b m=1"}, marked: []string{"a"}, want: []string{
+			"must_pass  a f:1 no score says whether the case passed", "missing m a f:1 no run of the case has a score any more"}},
+		"must pass, missing": {base: one, now: one[1:], marked: []string{"a"}, want: []string{"missing  a :0 no run of the case is there"}},
+		"must pass, unknown": {gate: evals.Gate{MustPass: []string{"z"}}, base: one, now: one, want: []string{"missing  z :0 no run of the case is there"}},
+
+		"invariant": {base: each5("invariants=1"), now: append(each5("invariants=1")[1:], "a invariants=1", "a invariants=0", "a invariants=0"),
+			want: []string{"invariant invariants a f:6 the run run-6 broke an invariant"}},
+		"invariant nobody looks at": {gate: evals.Gate{Metrics: []string{"m"}}, base: []string{"a m=1 invariants=1"}, now: []string{"a m=1 invariants=0"}},
+		"scorer error": {base: one, now: append(one[1:5:5], "a m=1", "a m=!no_end", "a m=!no_start", "new m=!new"),
+			want: []string{"scorer_error m a f:6 no_end", "scorer_error m new f:8 new"}},
+		"no score but an error": {base: one, now: append(one[1:5:5], "a m=!no_end"), want: []string{"scorer_error m a f:5 no_end"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := judge(t, &c.gate, baseline(t, rowsOf(t, c.base...), c.marked...), rowsOf(t, c.now...))
+			var got []string
+			for _, f := range v.Findings {
+				got = append(got, fmt.Sprintf("%s %s %s %s:%d %s", string(f.Kind), f.Metric, f.Case, f.File, f.Line, f.Message))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			if v.Passed != (len(c.want) == 0) {
+				t.Errorf("passed: %v", v.Passed)
+			}
+		})
+	}
+}
+
+// What a verdict tells besides: the figures, and which cases it is about.
+func TestGateFigures(t *testing.T) {
+	base := baseline(t, rowsOf(t, "a m=1 n=2", "b m=1", "c m=1", "d m=0.5"))
+	now := rowsOf(t, "a m=0", "b m=0", "c m=1", "z m=1")
+	now.Unreadable = []evals.Unreadable{{File: "g", Line: 2, Error: "no"}}
+	got := judge(t, &evals.Gate{MustPass: []string{"y"}}, base, now)
+	got.Findings = nil
+	x := func(v float64) *float64 { return &v }
+	want := &evals.Verdict{
+		Metrics: map[string]evals.Judged{
+			"m": {Pairs: 3, Base: x(1), New: x(1. / 3), Difference: x(-2. / 3), P: x(0.25), Holm: x(0.25)},
+			"n": {},
+		},
+		Cases: []string{"a", "b", "c", "d", "y", "z"}, NewCases: []string{"z"}, Unreadable: now.Unreadable,
+	}
+	round := cmp.Transformer("rounded", func(v float64) string { return fmt.Sprintf("%.9f", v) })
+	if diff := cmp.Diff(want, got, round); diff != "" {
+		t.Errorf("verdict (-want +got):\n%s", diff)
+	}
+}
+
+func TestGateErrors(t *testing.T) {
+	one := rowsOf(t, "a m=1")
+	base := baseline(t, one)
+	for want, g := range map[string]evals.Gate{
+		"the level -1 is not between 0 and 0.5":    {Alpha: -1},
+		"the level 0.5 is not between 0 and 0.5":   {Alpha: 0.5},
+		"the least drop -1 is no number from 0 on": {Drop: -1},
+		`there is no metric "n", only ["m"]`:       {Metrics: []string{"m", "n"}},
+		`there is no metric "steps", only ["m"]`:   {Lower: []string{"steps"}},
+	} {
+		_, err := g.Judge(base, one)
+		fails(t, err, want)
+	}
+	other := *one
+	other.Scorers = []string{"other"}
+	_, err := new(evals.Gate).Judge(base, &other)
+	fails(t, err, `the baseline is of the scorers ["test"] and the runs of ["other"]`, "--update")
+	_, err = new(evals.Gate).Judge(base, rowsOf(t, "z m=1"))
+	fails(t, err, "none of 1 and 1 cases is in both sets")
+}
+
+// A gate never fails the runs of its own baseline, and says the same each time.
+func TestGateHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			return fmt.Sprintf("%s m=%v n=%v", rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "case"),
+				rapid.IntRange(0, 1).Draw(t, "m"), rapid.Float64Range(-3, 3).Draw(t, "n"))
+		}), 1, 20).Draw(t, "runs")
+		base := baseline(t, rowsOf(t, lines...))
+		if v := judge(t, &evals.Gate{}, base, rowsOf(t, lines...)); !v.Passed {
+			t.Errorf("the runs of the baseline fail: %v", v.Findings)
+		}
+		g := &evals.Gate{Metrics: []string{"m"}, MustPass: []string{lines[0][:1]}}
+		first, second := judge(t, g, base, rowsOf(t, lines...)), judge(t, g, base, rowsOf(t, lines...))
+		if diff := cmp.Diff(text(t, first.JUnit), text(t, second.JUnit)); diff != "" {
+			t.Errorf("twice (-first +second):\n%s", diff)
+		}
+	})
+}
+
+var errPipe = errors.New("the pipe is broken")
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
+
+// text is what a function writes, which may not fail, unless its writer does.
+func text(t tb, write func(w io.Writer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(brokenPipe{}); !errors.Is(err, errPipe) {
+		t.Errorf("to a broken pipe: got %v, want %v", err, errPipe)
+	}
+	return b.String()
+}

@@ -1,0 +1,132 @@
+package evals_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/evals"
+)
+
+// hostile is a verdict of names that mean something in each output.
+func hostile(t *testing.T) *evals.Verdict {
+	t.Helper()
+	base := baseline(t, rowsOf(t, each5("m|m=1")...))
+	now := rowsOf(t, append(each5("m|m=0")[1:], "<b>x</b>::%0A,@all m|m=!no", "z m|m=1")...)
+	for i := range now.Rows {
+		now.Rows[i].File = "a,b:c\n.jsonl"
+		if now.Rows[i].Errors["m|m"] != "" {
+			now.Rows[i].Errors["m|m"] = "]]>&\"\x00`no`\n::error::"
+		}
+	}
+	now.Unreadable = []evals.Unreadable{{File: "<f>", Line: 3, Error: "*no*"}}
+	return judge(t, &evals.Gate{Alpha: 0.07, MustPass: []string{"b"}}, base, now)
+}
+
+func TestGateGitHub(t *testing.T) {
+	const want = `::error title=looptape eval gate::drop: m|m: the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625
+::error file=a%2Cb%3Ac%0A.jsonl,line=1,title=looptape eval gate::must pass: m|m: b: the run run-1 failed
+::error title=looptape eval gate::missing: a: no run of the case is there
+::error file=a%2Cb%3Ac%0A.jsonl,line=5,title=looptape eval gate::scorer error: m|m: <b>x</b>::%250A,@all: ]]>&"` + "\x00`no`" + `%0A::error::
+`
+	if diff := cmp.Diff(want, text(t, hostile(t).GitHub)); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
+func TestGateMarkdown(t *testing.T) {
+	const want = `### looptape eval gate: failed (4)
+
+| metric | cases | baseline | now | difference | p |
+| --- | ---: | ---: | ---: | ---: | ---: |
+| m\|m | 4 | 1.0000 | 0.0000 | -1.0000 | 0.0625 |
+
+| what | metric | case | why |
+| --- | --- | --- | --- |
+| drop | m\|m |  | the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625 |
+| must pass | m\|m | b | the run run-1 failed |
+| missing |  | a | no run of the case is there |
+| scorer error | m\|m | \<b\>x\</b\>::%0A,\@all | \]\]\>\&" ` + "\\`no\\`" + ` ::error:: |
+
+Unreadable: \<f\>, line 3: \*no\*
+`
+	if diff := cmp.Diff(want, text(t, hostile(t).Markdown)); diff != "" {
+		t.Errorf("Markdown (-want +got):\n%s", diff)
+	}
+	passed := judge(t, &evals.Gate{}, baseline(t, rowsOf(t, "a m=1 n=1")), rowsOf(t, "a m=1"))
+	passed.Findings, passed.Passed = nil, true
+	const short = `### looptape eval gate: passed
+
+| metric | cases | baseline | now | difference | p |
+| --- | ---: | ---: | ---: | ---: | ---: |
+| m | 1 | 1.0000 | 1.0000 | +0.0000 | 1.0000 |
+| n | 0 | - | - | - | - |
+`
+	if diff := cmp.Diff(short, text(t, passed.Markdown)); diff != "" {
+		t.Errorf("Markdown of a gate that passed (-want +got):\n%s", diff)
+	}
+}
+
+func TestGateJUnit(t *testing.T) {
+	const want = `<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="looptape eval gate" tests="8" failures="3" errors="1" skipped="0">
+  <testcase classname="metric" name="m|m" time="0">
+    <failure type="drop" message="the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625">drop: m|m: the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625&#xA;</failure>
+  </testcase>
+  <testcase classname="case" name="&lt;b&gt;x&lt;/b&gt;::%0A,@all" time="0">
+    <error type="scorer_error" message="]]&gt;&amp;&#34;�` + "`no`" + `&#xA;::error::">scorer error: m|m: &lt;b&gt;x&lt;/b&gt;::%0A,@all: ]]&gt;&amp;&#34;�` + "`no`" + `&#xA;::error::&#xA;</error>
+  </testcase>
+  <testcase classname="case" name="a" time="0">
+    <failure type="missing" message="no run of the case is there">missing: a: no run of the case is there&#xA;</failure>
+  </testcase>
+  <testcase classname="case" name="b" time="0">
+    <failure type="must_pass" message="the run run-1 failed">must pass: m|m: b: the run run-1 failed&#xA;</failure>
+  </testcase>
+  <testcase classname="case" name="c" time="0"></testcase>
+  <testcase classname="case" name="d" time="0"></testcase>
+  <testcase classname="case" name="e" time="0"></testcase>
+  <testcase classname="case" name="z" time="0"></testcase>
+</testsuite>
+`
+	got := text(t, hostile(t).JUnit)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("JUnit (-want +got):\n%s", diff)
+	}
+	followsSchema(t, got)
+}
+
+// followsSchema holds XML against what the schemas of the JUnit plugin of Jenkins and of
+// Maven Surefire have in common: the elements that may stand in each, and the attributes
+// that they may have.
+func followsSchema(t *testing.T, text string) {
+	t.Helper()
+	within := map[string]string{"testsuite": "", "testcase": "testsuite", "failure": "testcase", "error": "testcase"}
+	attributes := map[string]string{"testsuite": "name tests failures errors skipped", "testcase": "classname name time", "failure": "type message", "error": "type message"}
+	open := []string{""}
+	for dec := xml.NewDecoder(strings.NewReader(text)); ; {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		switch e := token.(type) {
+		case nil:
+			t.Fatal(err)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.StartElement:
+			var names []string
+			for _, a := range e.Attr {
+				names = append(names, a.Name.Local)
+			}
+			got := []string{open[len(open)-1], strings.Join(names, " ")}
+			if diff := cmp.Diff([]string{within[e.Name.Local], attributes[e.Name.Local]}, got); diff != "" {
+				t.Errorf("<%s> in, with (-want +got):\n%s", e.Name.Local, diff)
+			}
+			open = append(open, e.Name.Local)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package evals
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// judging is a verdict in the making.
+type judging struct {
+	*Gate
+
+	change *Comparison
+	v      *Verdict
+	must   map[string]bool
+}
+
+// looksAt reports whether the gate looks at a metric.
+func (j *judging) looksAt(metric string) bool {
+	return len(j.Metrics) == 0 || slices.Contains(j.Metrics, metric)
+}
+
+// drops judges the means of the metrics of these names that the gate looks at.
+func (j *judging) drops(names []string) error {
+	var tested []string
+	var p []float64
+	for _, name := range names {
+		if !j.looksAt(name) {
+			continue
+		}
+		c := j.change.Metrics[name]
+		m := Judged{Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference, P: j.worse(name, &c)}
+		j.v.Metrics[name] = m
+		if m.P != nil {
+			tested, p = append(tested, name), append(p, *m.P)
+		}
+	}
+	holm, err := stats.Holm(p)
+	for i, name := range tested {
+		m := j.v.Metrics[name]
+		m.Holm = &holm[i]
+		j.v.Metrics[name] = m
+		j.drop(name, &m)
+	}
+	return err
+}
+
+// fall is by how much a metric got worse.
+func (j *judging) fall(metric string, difference float64) float64 {
+	if slices.Contains(j.Lower, metric) {
+		return difference
+	}
+	return -difference
+}
+
+// worse is the probability of a change for the worse as large.
+func (j *judging) worse(metric string, c *Change) *float64 {
+	p := c.P.Best()
+	if p == nil {
+		return nil
+	}
+	one := 1.0
+	if j.fall(metric, *c.Difference) > 0 {
+		one = *p / 2
+	}
+	return &one
+}
+
+// drop notes a drop that is large enough and significant.
+func (j *judging) drop(metric string, m *Judged) {
+	const usual, rounding = 0.05, 1e-9
+	fall := j.fall(metric, *m.Difference)
+	if fall <= 0 || fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) {
+		return
+	}
+	j.found(Finding{Kind: KindDrop, Metric: metric,
+		Message: fmt.Sprintf("the mean of %d cases went from %.4f to %.4f, p = %.4f", m.Pairs, *m.Base, *m.New, *m.Holm)})
+}
+
+// cases judges each case.
+func (j *judging) cases(base *Baseline, now *Result) {
+	runs, had := map[string][]Row{}, map[string]map[string][]float64{}
+	for _, rows := range now.cases() {
+		runs[rows[0].Case] = rows
+	}
+	for _, c := range base.Cases {
+		had[c.Case] = c.Scores
+	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(j.must)), maps.Keys(had))
+	j.v.Cases = slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(runs)))))
+	for _, name := range j.v.Cases {
+		rows := runs[name]
+		if len(rows) == 0 {
+			j.found(Finding{Kind: KindMissing, Case: name, Message: "no run of the case is there"})
+			continue
+		}
+		j.lost(had[name], rows)
+		for metric := range j.v.Metrics {
+			j.runs(metric, rows)
+		}
+		if j.must[name] {
+			j.mustPass(rows)
+		}
+	}
+}
+
+func (j *judging) found(f Finding) { j.v.Findings = append(j.v.Findings, f) }
+
+// lost notes the metrics that a case had scores of, and has none of any more.
+func (j *judging) lost(had map[string][]float64, runs []Row) {
+	for metric := range had {
+		has := func(r Row) bool {
+			_, scored := r.Scores[metric]
+			_, failed := r.Errors[metric] // which is told
+			return scored || failed
+		}
+		if j.looksAt(metric) && !slices.ContainsFunc(runs, has) {
+			f := at(&runs[0], KindMissing, metric)
+			f.Message = "no run of the case has a score any more"
+			j.found(f)
+		}
+	}
+}
+
+// at is a finding about a run.
+func at(r *Row, kind Kind, metric string) Finding {
+	return Finding{Kind: kind, Metric: metric, Case: r.Case, File: r.File, Line: r.Line}
+}
+
+// runs notes the first run of a case that broke an invariant, and the first that could not
+// be scored.
+func (j *judging) runs(metric string, runs []Row) {
+	broke := slices.IndexFunc(runs, func(r Row) bool { return metric == InvariantMetric && failed(&r, metric) })
+	if broke >= 0 {
+		f := at(&runs[broke], KindInvariant, metric)
+		f.Message = fmt.Sprintf("the run %s broke an invariant", runs[broke].Run)
+		j.found(f)
+	}
+	wrong := slices.IndexFunc(runs, func(r Row) bool { return r.Errors[metric] != "" })
+	if wrong >= 0 {
+		f := at(&runs[wrong], KindError, metric)
+		f.Message = runs[wrong].Errors[metric]
+		j.found(f)
+	}
+}
+
+// failed reports whether a run has a score that is no success.
+func failed(r *Row, metric string) bool {
+	value, ok := r.Scores[metric]
+	return ok && value < 1
+}
+
+// mustPass notes the first run of a case that did not succeed, by each metric that is about
+// success: one whose scores are all 0 or 1, and of which more is better.
+func (j *judging) mustPass(runs []Row) {
+	judged := false
+	for metric := range j.v.Metrics {
+		if j.change.Metrics[metric].Discordant == nil || slices.Contains(j.Lower, metric) {
+			continue
+		}
+		judged = judged || slices.ContainsFunc(runs, func(r Row) bool { _, ok := r.Scores[metric]; return ok })
+		if n := slices.IndexFunc(runs, func(r Row) bool { return failed(&r, metric) }); n >= 0 {
+			f := at(&runs[n], KindMustPass, metric)
+			f.Message = fmt.Sprintf("the run %s failed", runs[n].Run)
+			j.found(f)
+		}
+	}
+	if !judged {
+		f := at(&runs[0], KindMustPass, "")
+		f.Message = "no score says whether the case passed"
+		j.found(f)
+	}
+}
