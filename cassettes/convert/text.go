@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,9 +28,13 @@ func (t text) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: s}, nil
 }
 
+// noText is what readers of YAML 1.1 (yaml.org/type) take for another thing than a text,
+// and the encoder for one: a value key, numbers, and times.
+var noText = regexp.MustCompile(`^(=|[-+]?0[bx]_+|[-+]?[0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[Tt \t][0-9:. \tZ+-]+)$`)
+
 // isSimple reports whether every reader of YAML gives a text back in any style.
 func isSimple(s string) bool {
-	return strings.TrimLeft(s, " \n") == s && !strings.ContainsFunc(s, func(r rune) bool {
+	return strings.TrimLeft(s, " \n") == s && !noText.MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return r != '\n' && !unicode.IsPrint(r)
 	})
 }
