@@ -69,18 +69,31 @@ func hostOf(scheme, host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, ":"))
 }
 
-// hostHeader is the Host of a request, if it is another than the one of its URL.
-func (m matching) hostHeader(r *Request) string {
+// OtherHost is the Host of a request, in the one spelling of what it means, if it is
+// another than the one of its URL.
+func (r *Request) OtherHost() string {
 	host := r.Header.Get("Host")
 	if host == "" {
 		return ""
 	}
-	u := m.address(r.URL)
-	if u == nil {
+	u, err := url.Parse(EscapedURL(r.URL))
+	if err != nil {
 		return host
 	}
-	if host = hostOf(u.Scheme, host); host == u.Host {
+	if host = hostOf(u.Scheme, host); host == hostOf(u.Scheme, u.Host) {
 		return ""
 	}
 	return host
+}
+
+// withoutOwnHost is an interaction that names the Host of its request only if it is
+// another than the one of its URL.
+func withoutOwnHost(x *Interaction) *Interaction {
+	if x.Request.Header["Host"] == nil || x.Request.OtherHost() != "" {
+		return x
+	}
+	out := *x
+	out.Request.Header = x.Request.Header.Clone()
+	out.Request.Header.Del("Host")
+	return &out
 }

@@ -1,6 +1,8 @@
 package cassettes_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/looptape/looptape/cassettes"
@@ -15,6 +17,30 @@ func TestEscapedURL(t *testing.T) {
 	} {
 		if got := cassettes.EscapedURL(text); got != want {
 			t.Errorf("%q is escaped as %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A Host counts, and stands in a file, if it is another than the one of the URL.
+func TestOtherHost(t *testing.T) {
+	for _, c := range []struct{ url, host, want string }{
+		{"http://a.b/", "", ""},
+		{"http://A.b:80/", "a.B", ""},
+		{"https://a.b/", "A.B:443", ""},
+		{"https://a.b/", "a.b:80", "a.b:80"},
+		{"http://a.b/", "C.d:80", "c.d"},
+		{":", "C.d:80", "C.d:80"},
+	} {
+		x := &cassettes.Interaction{Request: cassettes.Request{URL: c.url, Header: http.Header{"Host": {c.host}}}}
+		if got := x.Request.OtherHost(); got != c.want {
+			t.Errorf("%s with %q: %q, want %q", c.url, c.host, got, c.want)
+		}
+		text := string(cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{x}))
+		if got := strings.Contains(text, "\n> Host: "+c.host+"\n"); got != (c.want != "") || strings.Contains(text, "> Host:\n") {
+			t.Errorf("%s with %q is written as\n%s", c.url, c.host, text)
+		}
+		if x.Request.Header["Host"] == nil {
+			t.Errorf("%s with %q: the request was changed", c.url, c.host)
 		}
 	}
 }

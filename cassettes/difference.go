@@ -32,7 +32,7 @@ func (m matching) between(was *Interaction, lane string, now *Request) differenc
 	d.word("lane", was.Lane, lane)
 	d.word("method", was.Request.Method, now.Method)
 	d.url(m, was.Request.URL, now.URL)
-	d.word("Host", m.hostHeader(&was.Request), m.hostHeader(now))
+	d.word("Host", was.Request.OtherHost(), now.OtherHost())
 	d.word("content type", contentType(&was.Request), contentType(now))
 	d.content(m.content(&was.Request), m.content(now))
 	return d

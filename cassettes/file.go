@@ -297,6 +297,7 @@ func Encode(h Head, opts *Options, list []*Interaction) []byte {
 	h.Match = m.name()
 	text := headText(h)
 	for i, x := range list {
+		x = withoutOwnHost(x)
 		text = append(appendInteraction(text, i+1, x, keyText(m.keys(x.Lane, &x.Request))), '\n')
 	}
 	return appendFoot(text, len(list))

@@ -133,7 +133,7 @@ func keyText(k keys) string {
 // text is what the keys are made of: other requests have other texts.
 func (m matching) text(lane string, r *Request) []byte {
 	dst := make([]byte, 0, len(lane)+len(r.URL)+len(r.Body)+64) // a bit more than most need
-	for _, word := range []string{lane, r.Method, m.url(r.URL), m.hostHeader(r)} {
+	for _, word := range []string{lane, r.Method, m.url(r.URL), r.OtherHost()} {
 		length := len(word)
 		if strings.Contains(word, "redacted") { // secrets may be of other lengths
 			length = len(plainRedacted([]byte(word)))

@@ -18,7 +18,7 @@ import (
 var cannot = map[convert.Format][]string{
 	convert.Cassette: nil,
 	convert.GoVCR1: {
-		"the lane", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
+		"the lane", "the Host of the request", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
 		"that a compression was undone", "the pieces of the body and their times", "how the answer ended",
 		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
 	},
@@ -42,6 +42,9 @@ func forget(what string, x *cassettes.Interaction) {
 	switch what {
 	case "the lane":
 		x.Lane = ""
+	case "the Host of the request":
+		x.Request.Header = x.Request.Header.Clone()
+		x.Request.Header.Del("Host")
 	case "the trailer of the request":
 		x.Request.Trailer = nil
 	case "the trailer of the response":
@@ -61,11 +64,14 @@ func forget(what string, x *cassettes.Interaction) {
 	}
 }
 
-// without is a recording without what was lost. Interactions that are not there any more
-// were taken out.
+// without is a recording without what was lost, and without a Host that is that of the
+// URL. Interactions that are not there any more were taken out.
 func without(lost []convert.Loss, list []*cassettes.Interaction) (out []*cassettes.Interaction) {
 	for i, x := range list {
 		copied, gone := *x, false
+		if x.Request.OtherHost() == "" {
+			forget("the Host of the request", &copied)
+		}
 		for _, l := range lost {
 			if slices.Contains(l.Of, i+1) {
 				forget(l.What, &copied)
@@ -172,6 +178,9 @@ func drawInteraction(t *rapid.T) *cassettes.Interaction {
 			URL:    rapid.SampledFrom([]string{"https://example.com/", "http://127.0.0.1:80/v1?key=%20a&b=c#d", "https://example.com/-%3E/@x"}).Draw(t, "url"),
 			Header: drawHeader(t, "request header"), Body: drawBody(t, "request"),
 		},
+	}
+	if host := rapid.SampledFrom([]string{"", "example.com", "other.example:80"}).Draw(t, "host"); host != "" {
+		x.Request.Header.Set("Host", host)
 	}
 	r := &x.Response
 	r.Wait = time.Duration(rapid.IntRange(0, 100000).Draw(t, "wait")) * time.Millisecond

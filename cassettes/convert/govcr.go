@@ -82,13 +82,14 @@ func readGoVCR1(n *yaml.Node) (*cassettes.Interaction, error) {
 			Header: v.Response.Headers.header(), Body: []byte(v.Response.Body), Wait: v.Response.Duration,
 		},
 	}
+	x.Request.Header.Del("Host") // a client of Go does not send it
 	x.Response.Chunked = untold(&x.Response)
 	return x, err
 }
 
 func readGoVCR2(n *yaml.Node) (*cassettes.Interaction, error) {
 	v, err := decodeNode[vcr2](n)
-	return &cassettes.Interaction{
+	x := &cassettes.Interaction{
 		Request: cassettes.Request{
 			Method: string(v.Request.Method), URL: string(v.Request.URL), Header: v.Request.Headers.header(),
 			Body: []byte(v.Request.Body), Trailer: v.Request.Trailer.trailer(),
@@ -98,7 +99,12 @@ func readGoVCR2(n *yaml.Node) (*cassettes.Interaction, error) {
 			Header: v.Response.Headers.header(), Body: []byte(v.Response.Body), Trailer: v.Response.Trailer.trailer(),
 			Chunked: v.Response.ContentLength < 0, Uncompressed: v.Response.Uncompressed, Wait: v.Response.Duration,
 		},
-	}, err
+	}
+	x.Request.Header.Set("Host", string(v.Request.Host))
+	if x.Request.OtherHost() == "" {
+		x.Request.Header.Del("Host")
+	}
+	return x, err
 }
 
 // reasonIn is what stands behind the status in a status line.
@@ -115,7 +121,7 @@ func writeGoVCR1(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error
 		}
 		doc.Interactions = append(doc.Interactions, vcr1{
 			Request: vcr1Request{
-				Body: text(x.Request.Body), Form: headersOf(http.Header(r.PostForm)), Headers: headersOf(x.Request.Header),
+				Body: text(x.Request.Body), Form: headersOf(http.Header(r.PostForm)), Headers: headersOf(r.Header),
 				URL: text(r.URL.String()), Method: text(x.Request.Method),
 			},
 			Response: vcr1Response{
@@ -141,7 +147,7 @@ func writeGoVCR2(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error
 			Request: vcr2Request{
 				Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor, ContentLength: r.ContentLength,
 				Trailer: headersOf(x.Request.Trailer), Host: text(r.Host), Body: text(x.Request.Body),
-				Form: headersOf(http.Header(r.Form)), Headers: headersOf(x.Request.Header),
+				Form: headersOf(http.Header(r.Form)), Headers: headersOf(r.Header),
 				URL: text(r.URL.String()), Method: text(x.Request.Method),
 			},
 			Response: vcr2Response{
@@ -166,8 +172,12 @@ func sentOf(r *cassettes.Request) (*http.Request, error) {
 	}
 	out := &http.Request{
 		Method: r.Method, URL: u, Host: u.Host, Proto: usualProto, ProtoMajor: 1, ProtoMinor: 1,
-		Header: r.Header, Body: http.NoBody, ContentLength: int64(len(r.Body)),
+		Header: r.Header.Clone(), Body: http.NoBody, ContentLength: int64(len(r.Body)),
 	}
+	if r.OtherHost() != "" {
+		out.Host = r.Header.Get("Host")
+	}
+	out.Header.Del("Host")
 	if len(r.Body) > 0 {
 		out.Body = io.NopCloser(bytes.NewReader(r.Body))
 	}

@@ -90,6 +90,9 @@ func TestRead(t *testing.T) {
 			x.Response.Chunked, x.Response.Uncompressed, x.Response.Proto = true, true, "HTTP/2.0"
 			x.Response.Trailer = http.Header{"X-Sum": {"1"}}
 		})},
+		"format 2, the host of the URL":               {strings.Replace(vcrOf("    host: a.example\n    headers: {Host: [c.example]}\n", ""), "version: 1", "version: 2", 1), answer(nil)},
+		"format 2, another host":                      {strings.Replace(vcrOf("    host: B.example\n", ""), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) { x.Request.Header.Set("Host", "B.example") })},
+		"format 1, a host that no client of Go sends": {vcrOf("    headers: {Host: [c.example]}\n", ""), answer(nil)},
 
 		"vcrpy": {vcrpyOf("    body: q\n", "    headers: {Transfer-Encoding: [chunked]}\n    body: {string: x}\n"), answer(func(x *cassettes.Interaction) {
 			body("x")(x)

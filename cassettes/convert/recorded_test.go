@@ -179,7 +179,9 @@ func asked(t tester, over http.RoundTripper, x *cassettes.Interaction) exchange 
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Host = x.Request.OtherHost()
 	req.Header = x.Request.Header.Clone()
+	req.Header.Del("Host")
 	resp, err := over.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)

@@ -138,9 +138,12 @@ type fact struct {
 
 func facts(x *cassettes.Interaction) []fact {
 	r := &x.Response
+	header := x.Request.Header.Clone()
+	header.Del("Host")
 	return []fact{
 		{"the lane", x.Lane},
-		{"the header of the request", filled(x.Request.Header)},
+		{"the Host of the request", x.Request.OtherHost()},
+		{"the header of the request", filled(header)},
 		{"the trailer of the request", filled(x.Request.Trailer)},
 		{"the words behind the status", r.StatusText()},
 		{"the protocol", r.Proto},

@@ -159,6 +159,10 @@ func ask(t *testing.T, over http.RoundTripper, list []*cassettes.Interaction) (o
 			t.Fatal(err)
 		}
 		req.Header = x.Request.Header.Clone()
+		if host := x.Request.OtherHost(); host != "" {
+			req.Host = host
+			req.Header.Del("Host")
+		}
 		resp, err := over.RoundTrip(req)
 		if err != nil {
 			t.Fatalf("%s %s: %v", req.Method, req.URL, err)
@@ -193,7 +197,9 @@ func echo(t *testing.T, bodies []string) (requests []*cassettes.Interaction) {
 			}})
 		}
 	}
-	return requests
+	return append(requests, &cassettes.Interaction{Request: cassettes.Request{
+		Method: http.MethodGet, URL: s.URL, Header: http.Header{"Content-Type": {"text/plain"}, "Host": {"other.example"}},
+	}})
 }
 
 // What go-vcr v4 recorded is replayed here, but for bodies that begin with a tab: what it
