@@ -90,6 +90,7 @@ type Accumulator struct {
 	parts    slab.Slab[Part]
 	slots    []slot
 	calls    []OpenCall // one a ToolCallStart, in order
+	many     manyCalls
 	finished bool
 }
 
@@ -132,7 +133,7 @@ const (
 
 // Reset forgets everything but Mint. The Turn that was returned stays valid.
 func (a *Accumulator) Reset() {
-	a.turn, a.slots, a.calls, a.finished = Turn{}, a.slots[:0], a.calls[:0], false
+	a.turn, a.slots, a.calls, a.many, a.finished = Turn{}, a.slots[:0], a.calls[:0], manyCalls{}, false
 }
 
 // Add takes the next event. For the events of a call it returns that call; the
@@ -257,15 +258,13 @@ func (a *Accumulator) push(s slot) *slot {
 }
 
 func (a *Accumulator) start(e ToolCallStart) *OpenCall {
-	if e.Index != 0 {
-		for i := range a.calls {
-			if c := &a.calls[i]; c.Index == e.Index && !c.Closed && c.Name == "" && e.Name != "" {
-				c.Name = e.Name
-				if e.Opaque != nil {
-					c.opaque = e.Opaque
-				}
-				return c
+	if e.Index != 0 && e.Name != "" {
+		if c := a.nameless(e.Index); c != nil {
+			c.Name = e.Name
+			if e.Opaque != nil {
+				c.opaque = e.Opaque
 			}
+			return c
 		}
 	}
 	return a.open(OpenCall{Index: e.Index, Name: e.Name, opaque: e.Opaque}, e.ID)
@@ -279,32 +278,8 @@ func (a *Accumulator) open(c OpenCall, providerID string) *OpenCall {
 	c.slot = len(a.slots)
 	a.calls = append(a.calls, c)
 	a.push(slot{kind: slotCall, call: len(a.calls) - 1})
+	a.many.note(a.calls)
 	return &a.calls[len(a.calls)-1]
-}
-
-// find returns the open call that an event names: by index, else by ID, else
-// the last one opened or the first unfinished one.
-func (a *Accumulator) find(index int, id string, last bool) *OpenCall {
-	var byID, fallback *OpenCall
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		c := &a.calls[i]
-		if c.Closed {
-			continue
-		}
-		if index != 0 && c.Index == index {
-			return c
-		}
-		if byID == nil && id != "" && c.ProviderID == id {
-			byID = c
-		}
-		if !last || fallback == nil {
-			fallback = c
-		}
-	}
-	if byID != nil {
-		return byID
-	}
-	return fallback
 }
 
 func (a *Accumulator) whole(p Part) *OpenCall {
