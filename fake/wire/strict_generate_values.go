@@ -1,10 +1,13 @@
 package wire
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // generateValues refuses what no rule of quirks has, and Gemini refuses all the same: a
-// mode that has to call where there is nothing to call, functions of one name, and parts
-// that are two things.
+// mode that has to call where there is nothing to call, functions of one name, a
+// temperature out of range, arguments that are a text, and parts that are two things.
 func generateValues(body object, contents []content) *refusal {
 	names := map[string]bool{}
 	for _, t := range listed(body.get("tools")).elements() {
@@ -20,14 +23,27 @@ func generateValues(body object, contents []content) *refusal {
 	if calling.get("mode").text() == "ANY" && len(names) == 0 {
 		return refused("", "Function calling config is set without function_declarations.")
 	}
+	if heat, heated := body.either("generationConfig").get("temperature").number(); heated && (heat < 0 || heat > 2) {
+		return refused("", "The temperature has to be in the range from 0 to 2, and is %v.", heat)
+	}
 	for i, c := range contents {
 		for j, p := range c.parts {
-			if e := twofold(fmt.Sprintf("contents[%d].parts[%d]", i, j), p); e != nil {
+			path := fmt.Sprintf("contents[%d].parts[%d]", i, j)
+			if e := cmp.Or(twofold(path, p), textForArgs(path, p)); e != nil {
 				return e
 			}
 		}
 	}
 	return nil
+}
+
+// textForArgs refuses arguments that are JSON in a text, as OpenAI has them.
+func textForArgs(path string, part object) *refusal {
+	args := part.either("functionCall").get("args")
+	if !args.is('"') {
+		return nil
+	}
+	return refused("", "Invalid value at '%s.function_call.args' (type.googleapis.com/google.protobuf.Struct), %s", path, args)
 }
 
 // twofold refuses a part with more than one of the members of which it has one.

@@ -22,6 +22,8 @@ func (in inbound) messagesValues(body object) *refusal {
 		return refused("", "max_tokens: Input should be greater than or equal to 0")
 	case heated && (heat < 0 || heat > 1):
 		return refused("", "temperature: range: 0..1")
+	case budgeted && budget < leastBudget:
+		return refused("", "thinking.enabled.budget_tokens: Input should be greater than or equal to %d", leastBudget)
 	case budgeted && limited && budget >= most && !in.interleaves():
 		return refused("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
 	case marks > mostCacheMarks:
@@ -41,7 +43,10 @@ func (in inbound) interleaves() bool {
 	return strings.Contains(strings.Join(in.header.Values("Anthropic-Beta"), ","), "interleaved-thinking")
 }
 
-const mostCacheMarks = 4
+const (
+	mostCacheMarks = 4
+	leastBudget    = 1024
+)
 
 // cacheMarks counts the marks for caching on the elements of an array, and on those of
 // their content.

@@ -68,26 +68,31 @@ func onlyWithTools(id string, body object, key string) *refusal {
 	return refused(id, "Invalid value for '%s': '%s' is only allowed when 'tools' are specified.", key, key).at(key, "")
 }
 
-// badFunction refuses the schema of a function: strict or not, its top is an object
-// that tells its properties.
+// badFunction refuses the schema of a function.
 func badFunction(id, param, name string, schema value, strict bool) *refusal {
-	if !schema.given() {
-		return nil
-	}
-	top := schema.object()
-	problem := ""
-	switch kind := top.get("type"); {
-	case kind.text() != "object":
-		problem = fmt.Sprintf(`schema must be a JSON Schema of 'type: "object"', got 'type: %s'.`, kindOf(kind))
-	case strict:
-		problem = strictProblem(schema, nil)
-	case !top.get("properties").given():
-		problem = "In context=(), object schema missing properties."
-	}
+	problem := schemaProblem(schema, strict)
 	if problem == "" {
 		return nil
 	}
 	return refused(id, "Invalid schema for function '%s': %s", name, problem).at(param, "invalid_function_parameters")
+}
+
+// schemaProblem is what is wrong with a schema; empty if nothing is, or there is none:
+// strict or not, its top is an object that tells its properties.
+func schemaProblem(schema value, strict bool) string {
+	if !schema.given() {
+		return ""
+	}
+	top := schema.object()
+	switch kind := top.get("type"); {
+	case kind.text() != "object":
+		return fmt.Sprintf(`schema must be a JSON Schema of 'type: "object"', got 'type: %s'.`, kindOf(kind))
+	case strict:
+		return strictProblem(schema, nil)
+	case !top.get("properties").given():
+		return "In context=(), object schema missing properties."
+	}
+	return ""
 }
 
 func kindOf(kind value) string {

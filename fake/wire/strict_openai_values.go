@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,7 +9,7 @@ import (
 
 // What no rule of quirks has, and OpenAI refuses all the same: values out of range, a
 // choice of a tool that there is not, items without what they are about. Servers that
-// imitate Chat Completions have wider ranges and more pieces.
+// imitate it have wider ranges, more pieces and other formats.
 
 func chatValues(body object, model string) *refusal {
 	if model == "" {
@@ -21,23 +22,61 @@ func chatValues(body object, model string) *refusal {
 	if !isOpenAIs(model) {
 		return nil
 	}
+	if body.get("stream_options").given() && body.get("stream") != "true" {
+		return refused("", "The 'stream_options' parameter is only allowed when 'stream' is enabled.").at("stream_options", "")
+	}
+	format := body.get("response_format")
+	return cmp.Or(
+		badHeat(body),
+		atMost("stop", body, 4),
+		atMost("tools", body, 128),
+		atLeast("n", body, 1),
+		badEffort("reasoning_effort", body.get("reasoning_effort")),
+		badFormat(format, format.get("json_schema"), chatFormat),
+		chatPieces(objects(body.get("messages"))),
+	)
+}
+
+// badHeat refuses a temperature out of range.
+func badHeat(body object) *refusal {
 	heat, heated := body.get("temperature").number()
-	stops := objects(body.get("stop"))
 	switch {
 	case heated && heat > 2:
 		return refused("", "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got %v instead.", heat).at("temperature", "decimal_above_max_value")
 	case heated && heat < 0:
 		return refused("", "Invalid 'temperature': decimal below minimum value. Expected a value >= 0, but got %v instead.", heat).at("temperature", "decimal_below_min_value")
-	case len(stops) > mostStops:
-		return refused("", "Invalid 'stop': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", mostStops, len(stops)).at("stop", "array_above_max_length")
-	case body.get("stream_options").given() && body.get("stream") != "true":
-		return refused("", "The 'stream_options' parameter is only allowed when 'stream' is enabled.").at("stream_options", "")
 	}
-	return chatPieces(objects(body.get("messages")))
+	return nil
 }
 
-// mostStops is how many texts may end an answer.
-const mostStops = 4
+// atMost refuses an array of more elements.
+func atMost(key string, body object, most int) *refusal {
+	n := len(objects(body.get(key)))
+	if n <= most {
+		return nil
+	}
+	return refused("", "Invalid '%s': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", key, most, n).at(key, "array_above_max_length")
+}
+
+// atLeast refuses a smaller number.
+func atLeast(key string, body object, least float64) *refusal {
+	n, ok := body.get(key).number()
+	if !ok || n >= least {
+		return nil
+	}
+	return refused("", "Invalid '%s': integer below minimum value. Expected a value >= %v, but got %v instead.", key, least, n).at(key, "integer_below_min_value")
+}
+
+// efforts are those of any of the models; which takes which is not looked at.
+var efforts = strings.Fields("none minimal low medium high xhigh max")
+
+// badEffort refuses an effort of reasoning that no model has.
+func badEffort(param string, effort value) *refusal {
+	if !effort.given() || slices.Contains(efforts, effort.text()) {
+		return nil
+	}
+	return refused("", "Invalid value: '%s'. Supported values are: '%s'.", effort.text(), strings.Join(efforts, "', '")).at(param, "invalid_value")
+}
 
 // hasFunction reports whether there is a function of this name.
 func hasFunction(tools value, name string) bool {
@@ -82,7 +121,20 @@ func responsesValues(body object) *refusal {
 	case body.get("tool_choice").text() == "required" && !elsewhere("tools"):
 		return refused("", "Tool choice 'required' must be specified with 'tools' parameter.").at("tool_choice", "")
 	}
-	return nil
+	choice := body.get("tool_choice")
+	if name := choice.get("name").text(); choice.get("type").text() == "function" && !hasTool(body.get("tools"), name) {
+		return refused("", "Tool choice '%s' not found in 'tools' parameter.", name).at("tool_choice", "")
+	}
+	if !isOpenAIs(body.get("model").text()) {
+		return nil
+	}
+	format := body.get("text").get("format")
+	return cmp.Or(
+		badHeat(body),
+		atLeast("max_output_tokens", body, 16),
+		badEffort("reasoning.effort", body.get("reasoning").get("effort")),
+		badFormat(format, format, responsesFormat),
+	)
 }
 
 // itemKinds are the types of items that the provider takes.

@@ -92,8 +92,8 @@ func (d *drawn) request() *llm.Request {
 		d.tools(req)
 	}
 	s := &req.Settings
-	s.MaxTokens = rapid.IntRange(0, 99).Draw(d.T, "max")
-	if req.Extra != nil { // thinking has its share
+	s.MaxTokens = rapid.OneOf(rapid.Just(0), rapid.IntRange(16, 99)).Draw(d.T, "max") // Responses takes no less
+	if req.Extra != nil {                                                             // thinking has its share
 		s.MaxTokens += 1025
 	}
 	if d.yes("knobs") {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 )
@@ -37,12 +40,21 @@ func TestStrictValues(t *testing.T) {
 	functions := func(names string) string {
 		return `{"tools":[{"functionDeclarations":[` + names + `]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},` + content(`{"text":"x"}`)[1:]
 	}
+	ofResponses := func(more string) string { return `{"model":"gpt-4o","input":"x",` + more + `}` }
+	calling := func(args string) string {
+		return `{"role":"model","parts":[{"functionCall":{"name":"f","args":` + args + `}}]}`
+	}
+	responsesF := `"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":`
+	tools := func(n int) string {
+		return `"tools":[` + strings.TrimSuffix(strings.Repeat(`{"type":"function","function":{"name":"f"}},`, n), ",") + `]`
+	}
 	for name, c := range map[string]struct{ to, wrong, right, said string }{
 		"no model of Anthropic":       {messages, `{"max_tokens":9,` + user + `}`, `{"max_tokens":9,"anthropic_version":"bedrock-2023-05-31",` + user + `}`, "model: Field required"},
 		"fewer tokens than none":      {messages, `{"model":"m","max_tokens":-1,` + user + `}`, `{"model":"m","max_tokens":0,` + user + `}`, "max_tokens: Input should be"},
 		"heat of Anthropic":           {messages, ofClaude(`"temperature":1.1`), ofClaude(`"temperature":1`), "temperature: range: 0..1"},
 		"cold of Anthropic":           {messages, ofClaude(`"temperature":-0.1`), ofClaude(`"temperature":0`), "temperature: range: 0..1"},
 		"a budget":                    {messages, `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":2000},` + user + `}`, `{"model":"m","max_tokens":2001,"thinking":{"type":"enabled","budget_tokens":2000},` + user + `}`, "`max_tokens` must be greater than `thinking.budget_tokens`."},
+		"a small budget":              {messages, `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1023},` + user + `}`, `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1024},` + user + `}`, "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"},
 		"marks":                       {messages, marks(5), marks(4), "A maximum of 4 blocks with cache_control may be provided. Found 5."},
 		"an empty system":             {messages, ofClaude(`"system":[{"type":"text","text":""}]`), ofClaude(`"system":[{"type":"text","text":"x"}]`), "system: text content blocks"},
 		"any of no tools":             {messages, ofClaude(`"tools":[],"tool_choice":{"type":"any"}`), ofClaude(claudeF + `"any"}`), "tool_choice: "},
@@ -56,6 +68,18 @@ func TestStrictValues(t *testing.T) {
 		"heat of Chat":                {chat, ofChat(`"temperature":2.5`), strings.Replace(ofChat(`"temperature":2.5`), "gpt-4o", "some-model", 1), "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 2.5 instead."},
 		"cold of Chat":                {chat, ofChat(`"temperature":-1`), ofChat(`"temperature":0`), "Invalid 'temperature': decimal below minimum value."},
 		"stops":                       {chat, ofChat(`"stop":["a","b","c","d","e"]`), ofChat(`"stop":["a","b","c","d"]`), "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length 5 instead."},
+		"tools":                       {chat, ofChat(tools(129)), ofChat(tools(128)), "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead."},
+		"tools of an imitator":        {chat, ofChat(tools(129)), strings.Replace(ofChat(tools(129)), "gpt-4o", "some-model", 1), "Invalid 'tools'"},
+		"no answers":                  {chat, ofChat(`"n":0`), ofChat(`"n":1`), "Invalid 'n': integer below minimum value. Expected a value >= 1, but got 0 instead."},
+		"an effort of nobody":         {chat, ofChat(`"reasoning_effort":"bananas"`), ofChat(`"reasoning_effort":"xhigh"`), "Invalid value: 'bananas'. Supported values are: 'none',"},
+		"an effort of Responses":      {responses, ofResponses(`"reasoning":{"effort":"bananas"}`), ofResponses(`"reasoning":{"effort":"low","summary":"auto"}`), "Invalid value: 'bananas'. Supported values are: 'none',"},
+		"heat of Responses":           {responses, ofResponses(`"temperature":3`), strings.Replace(ofResponses(`"temperature":3`), "gpt-4o", "some-model", 1), "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 3 instead."},
+		"few tokens of Responses":     {responses, ofResponses(`"max_output_tokens":15`), ofResponses(`"max_output_tokens":16`), "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 15 instead."},
+		"another tool of Responses":   {responses, ofResponses(responsesF + `"g"}`), ofResponses(responsesF + `"f"}`), "Tool choice 'g' not found in 'tools' parameter."},
+		"a tool that is no function":  {responses, ofResponses(`"tool_choice":{"type":"function","name":"f"}`), ofResponses(`"tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`), "Tool choice 'f' not found in 'tools' parameter."},
+		"heat of Gemini":              {generate, `{"generationConfig":{"temperature":2.5},` + content(`{"text":"x"}`)[1:], `{"generationConfig":{"temperature":2},` + content(`{"text":"x"}`)[1:], "The temperature has to be in the range from 0 to 2, and is 2.5."},
+		"cold of Gemini":              {generate, `{"generation_config":{"temperature":-1},` + content(`{"text":"x"}`)[1:], `{"generation_config":{"temperature":0},` + content(`{"text":"x"}`)[1:], "The temperature has to be in the range from 0 to 2, and is -1."},
+		"arguments in a text":         {generate, generateBody(geminiUser + "," + calling(`"{}"`) + "," + geminiResults(geminiResult)), generateBody(geminiUser + "," + calling(`{}`) + "," + geminiResults(geminiResult)), `Invalid value at 'contents[1].parts[0].function_call.args' (type.googleapis.com/google.protobuf.Struct), "{}"`},
 		"another function":            {chat, ofChat(chatF + `"g"}}`), ofChat(chatF + `"f"}}`), "Tool choice 'g' not found in 'tools' parameter."},
 		"an image of a tool":          {chat, tool(image), tool(text), "Invalid 'messages[1]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL."},
 		"a piece of nobody":           {chat, said("user", `{"type":"zork"}`), said("user", text+","+image), "Invalid value: 'zork'. Supported values are: 'text',"},
@@ -83,6 +107,49 @@ func TestStrictValues(t *testing.T) {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
 			if w := post(t, s, c.to, c.right); w.Code != http.StatusOK {
+				t.Errorf("the right request got %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+// The form of an answer is one that there is, and a schema has a name and keeps the rules
+// of strict: true if it says so. Imitators have forms of their own.
+func TestStrictFormat(t *testing.T) {
+	const missing = "missing_required_parameter"
+	inChat := func(format string) string {
+		return `{"model":"gpt-4o","response_format":` + format + `,"messages":[` + chatUser + `]}`
+	}
+	inResponses := func(format string) string {
+		return `{"model":"gpt-4o","input":"x","text":{"format":` + format + `}}`
+	}
+	chat := func(schema string) string { return inChat(`{"type":"json_schema","json_schema":{` + schema + `}}`) }
+	responses := func(schema string) string { return inResponses(`{"type":"json_schema",` + schema + `}`) }
+	const loose, sound = `"schema":{"type":"object","properties":{}}`, `"schema":{"type":"object","properties":{},"additionalProperties":false}`
+	const named, strict = `"name":"x",`, `"strict":true,`
+	for name, c := range map[string]struct{ wrong, right, param, code, said string }{
+		"of nobody in Chat":      {inChat(`{"type":"xml"}`), inChat(`{"type":"json_object"}`), "response_format.type", "invalid_value", "Invalid value: 'xml'. Supported values are: 'json_object', 'json_schema', and 'text'."},
+		"of nobody in Responses": {inResponses(`{"type":"xml"}`), inResponses(`{"type":"text"}`), "text.format.type", "invalid_value", "Invalid value: 'xml'. Supported values are: 'json_object', 'json_schema', and 'text'."},
+		"an imitator's":          {inChat(`{"type":"xml"}`), strings.Replace(inChat(`{"type":"xml"}`), "gpt-4o", "some-model", 1), "response_format.type", "invalid_value", "Invalid value: 'xml'. Supported values are: 'json_object', 'json_schema', and 'text'."},
+		"none":                   {inChat(`{}`), inChat(`null`), "response_format.type", missing, "Missing required parameter: 'response_format.type'."},
+		"no schema":              {inChat(`{"type":"json_schema"}`), chat(named + loose), "response_format.json_schema", missing, "Missing required parameter: 'response_format.json_schema'."},
+		"no name in Chat":        {chat(loose), chat(named + loose), "response_format.json_schema.name", missing, "Missing required parameter: 'response_format.json_schema.name'."},
+		"no name in Responses":   {responses(loose), responses(named + loose), "text.format.name", missing, "Missing required parameter: 'text.format.name'."},
+		"strict in Chat":         {chat(named + strict + loose), chat(named + strict + sound), "response_format", "", "Invalid schema for response_format 'x': In context=(), 'additionalProperties' is required to be supplied and to be false."},
+		"strict in Responses":    {responses(named + strict + loose), responses(named + strict + sound), "text.format.schema", "invalid_json_schema", "Invalid schema for response_format 'x': In context=(), 'additionalProperties' is required to be supplied and to be false."},
+		"a list in Responses":    {responses(named + strict + `"schema":{"type":"array"}`), responses(named + `"schema":{"type":"array"}`), "text.format.schema", "invalid_json_schema", `Invalid schema for response_format 'x': schema must be a JSON Schema of 'type: "object"', got 'type: "array"'.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, to := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})}), "/openai/v1/chat/completions"
+			if strings.Contains(c.wrong, `"input"`) {
+				to = "/openai/v1/responses"
+			}
+			post(t, s, to, c.wrong)
+			want := []wire.Refusal{{Request: 1, Status: http.StatusBadRequest, Type: "invalid_request_error", Param: c.param, Code: c.code, Message: c.said}}
+			if diff := cmp.Diff(want, s.Report().Refusals, cmpopts.IgnoreFields(wire.Refusal{}, "Protocol", "Lane")); diff != "" {
+				t.Errorf("refusals (-want +got):\n%s", diff)
+			}
+			if w := post(t, s, to, c.right); w.Code != http.StatusOK {
 				t.Errorf("the right request got %d %s", w.Code, w.Body)
 			}
 		})
