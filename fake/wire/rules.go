@@ -109,7 +109,7 @@ func generateRules() []Rule {
 		{"SG-09", "a keyword that Gemini's schemas do not have", 400, invalidArgument, "", ""},
 		{"SG-10", "a list as the `type` of a schema", 400, invalidArgument, "", ""},
 		{"SG-11", "a `type` that there is not", 400, invalidArgument, "", ""},
-		{"SG-12", "a role other than user or model", 400, invalidArgument, "", ""},
+		{"SG-12", "a role other than user or model, or `function`, which the first versions had", 400, invalidArgument, "", ""},
 		{"SG-13", "a function response without a name", 400, invalidArgument, "", ""},
 		{"SG-14", "an unknown member of a part", 400, invalidArgument, "", ""},
 		{"SG-15", "a `functionResponse.response` that is not an object", 400, invalidArgument, "", ""},
