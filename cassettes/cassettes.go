@@ -24,6 +24,8 @@ type Interaction struct {
 type Request struct {
 	Method string
 	URL    string // absolute
+	// Header has a Host only if it is another than the one of the URL, and a
+	// Transfer-Encoding only if the length of the body was not told.
 	Header http.Header
 	Body   []byte
 	// Trailer is what came behind the body.

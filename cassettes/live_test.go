@@ -119,6 +119,48 @@ func TestGetBody(t *testing.T) {
 	}
 }
 
+// A request tells in its header whether the length of its body was told, whatever stands
+// there of it.
+func TestLengthOfRequest(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		length     int64
+		want       []string
+	}{
+		{"known", "ab", 2, nil},
+		{"not known", "ab", 0, []string{"chunked"}},
+		{"not known to a server", "ab", -1, []string{"chunked"}},
+		{"nothing", "", -1, nil},
+	} {
+		path := filepath.Join(t.TempDir(), "x.tape")
+		rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: answering(func(r *http.Request) (*http.Response, error) { return reply(r, r.Body), nil })})
+		req, err := http.NewRequestWithContext(t.Context(), "POST", "http://example.com/", io.NopCloser(strings.NewReader(c.body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = c.length
+		req.Header.Set("Transfer-Encoding", "not sent")
+		resp, err := rec.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(resp.Body); errors.Join(err, resp.Body.Close(), rec.Close()) != nil {
+			t.Fatal(err)
+		}
+		f, err := cassettes.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := f.Interaction(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, x.Request.Header["Transfer-Encoding"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
 // A request without a body has none on the network either.
 func TestNoBody(t *testing.T) {
 	for _, body := range []io.ReadCloser{nil, http.NoBody} {

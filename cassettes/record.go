@@ -149,7 +149,11 @@ func requestOf(r *http.Request, body []byte) Request {
 		out.Header = http.Header{}
 	}
 	out.Header.Del(LaneHeader)
-	out.Header.Del("Host") // it is not sent
+	out.Header.Del("Transfer-Encoding") // net/http sends neither as it stands here
+	out.Header.Del("Host")
+	if r.ContentLength <= 0 && len(body) > 0 {
+		out.Header.Set("Transfer-Encoding", "chunked")
+	}
 	if r.Host != "" && r.Host != r.URL.Host {
 		out.Header.Set("Host", r.Host)
 	}

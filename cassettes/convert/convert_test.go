@@ -18,7 +18,7 @@ import (
 var cannot = map[convert.Format][]string{
 	convert.Cassette: nil,
 	convert.GoVCR1: {
-		"the lane", "the Host of the request", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
+		"the lane", "the Host of the request", "whether the length of the request's body was told", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
 		"that a compression was undone", "the pieces of the body and their times", "how the answer ended",
 		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
 	},
@@ -45,6 +45,9 @@ func forget(what string, x *cassettes.Interaction) {
 	case "the Host of the request":
 		x.Request.Header = x.Request.Header.Clone()
 		x.Request.Header.Del("Host")
+	case "whether the length of the request's body was told":
+		x.Request.Header = x.Request.Header.Clone()
+		x.Request.Header.Del("Transfer-Encoding")
 	case "the trailer of the request":
 		x.Request.Trailer = nil
 	case "the trailer of the response":
@@ -181,6 +184,9 @@ func drawInteraction(t *rapid.T) *cassettes.Interaction {
 	}
 	if host := rapid.SampledFrom([]string{"", "example.com", "other.example:80"}).Draw(t, "host"); host != "" {
 		x.Request.Header.Set("Host", host)
+	}
+	if len(x.Request.Body) > 0 && rapid.Bool().Draw(t, "request without length") {
+		x.Request.Header.Set("Transfer-Encoding", "chunked")
 	}
 	r := &x.Response
 	r.Wait = time.Duration(rapid.IntRange(0, 100000).Draw(t, "wait")) * time.Millisecond

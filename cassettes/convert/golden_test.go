@@ -36,7 +36,7 @@ func sample() (cassettes.Head, []*cassettes.Interaction) {
 				Lane: "critic",
 				Request: cassettes.Request{
 					Method: "POST", URL: "http://127.0.0.1:8080/form?q=%20", Body: []byte("a=1&b=%26"),
-					Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Host": {"forms.example.com"}},
+					Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Host": {"forms.example.com"}, "Transfer-Encoding": {"chunked"}},
 				},
 				Response: cassettes.Response{
 					Status: 429, Reason: "Slow Down", Proto: "HTTP/1.1", Wait: 1500 * time.Microsecond,

@@ -104,6 +104,9 @@ func readGoVCR2(n *yaml.Node) (*cassettes.Interaction, error) {
 	if x.Request.OtherHost() == "" {
 		x.Request.Header.Del("Host")
 	}
+	if v.Request.ContentLength <= 0 && len(v.Request.Body) > 0 {
+		x.Request.Header.Set("Transfer-Encoding", "chunked")
+	}
 	return x, err
 }
 
@@ -177,7 +180,11 @@ func sentOf(r *cassettes.Request) (*http.Request, error) {
 	if r.OtherHost() != "" {
 		out.Host = r.Header.Get("Host")
 	}
+	if r.Header.Get("Transfer-Encoding") != "" {
+		out.ContentLength = 0 // which stands for one that is not known
+	}
 	out.Header.Del("Host")
+	out.Header.Del("Transfer-Encoding")
 	if len(r.Body) > 0 {
 		out.Body = io.NopCloser(bytes.NewReader(r.Body))
 	}

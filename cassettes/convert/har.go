@@ -141,7 +141,7 @@ func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
 	x := &cassettes.Interaction{
 		Request: cassettes.Request{Method: e.Request.Method, URL: e.Request.URL, Header: harHeader(e.Request.Headers)},
 		Response: cassettes.Response{
-			Status: e.Response.Status, Reason: e.Response.Reason, Proto: harProto(e.Response.Proto), Header: harHeader(e.Response.Headers),
+			Status: e.Response.Status, Reason: e.Response.Reason, Proto: harProto(e.Response.Proto), Header: unframed(harHeader(e.Response.Headers)),
 			Wait: time.Duration(math.Round((e.Time - max(e.Timings.Receive, 0)) * float64(time.Millisecond))),
 		},
 	}
@@ -236,7 +236,7 @@ func harHeader(fields []harField) http.Header {
 			}
 		}
 	}
-	return unframed(h.header())
+	return h.header()
 }
 
 // harProto is a protocol in the spelling of net/http.

@@ -64,6 +64,9 @@ func readHTTPRR(sent, got []byte) (*cassettes.Interaction, error) {
 		return nil, fmt.Errorf("the body of the request: %w", err)
 	}
 	x.Request.Trailer = req.Trailer
+	if req.ContentLength < 0 {
+		x.Request.Header.Set("Transfer-Encoding", "chunked")
+	}
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(got)), req)
 	if err != nil {
 		return nil, fmt.Errorf("the response: %w", err)

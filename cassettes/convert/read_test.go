@@ -90,8 +90,13 @@ func TestRead(t *testing.T) {
 			x.Response.Chunked, x.Response.Uncompressed, x.Response.Proto = true, true, "HTTP/2.0"
 			x.Response.Trailer = http.Header{"X-Sum": {"1"}}
 		})},
-		"format 2, the host of the URL":               {strings.Replace(vcrOf("    host: a.example\n    headers: {Host: [c.example]}\n", ""), "version: 1", "version: 2", 1), answer(nil)},
-		"format 2, another host":                      {strings.Replace(vcrOf("    host: B.example\n", ""), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) { x.Request.Header.Set("Host", "B.example") })},
+		"format 2, the host of the URL": {strings.Replace(vcrOf("    host: a.example\n    headers: {Host: [c.example]}\n", ""), "version: 1", "version: 2", 1), answer(nil)},
+		"format 2, another host":        {strings.Replace(vcrOf("    host: B.example\n", ""), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) { x.Request.Header.Set("Host", "B.example") })},
+		"format 2, a length":            {strings.Replace(vcrOf("    content_length: 1\n    body: q\n", ""), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) { x.Request.Body = []byte("q") })},
+		"format 2, no length": {strings.Replace(vcrOf("    content_length: 0\n    body: q\n", ""), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) {
+			x.Request.Header.Set("Transfer-Encoding", "chunked")
+			x.Request.Body = []byte("q")
+		})},
 		"format 1, a host that no client of Go sends": {vcrOf("    headers: {Host: [c.example]}\n", ""), answer(nil)},
 
 		"vcrpy": {vcrpyOf("    body: q\n", "    headers: {Transfer-Encoding: [chunked]}\n    body: {string: x}\n"), answer(func(x *cassettes.Interaction) {
@@ -166,6 +171,7 @@ func TestRead(t *testing.T) {
 			body("x")(x)
 			x.Request.Method, x.Response.Reason = "POST", "Fine"
 			x.Request.Header.Set("A", "1")
+			x.Request.Header.Set("Transfer-Encoding", "chunked")
 			x.Response.Trailer = http.Header{"X-Sum": {"7"}}
 		})},
 		"httprr of HTTP/2": {traceOf("GET http://a.example/ HTTP/1.1\r\n\r\n", "HTTP/2.0 200 OK\r\nConnection: close\r\n\r\n"), answer(func(x *cassettes.Interaction) { x.Response.Proto = "HTTP/2.0" })},

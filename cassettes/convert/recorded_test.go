@@ -182,6 +182,7 @@ func asked(t tester, over http.RoundTripper, x *cassettes.Interaction) exchange 
 	req.Host = x.Request.OtherHost()
 	req.Header = x.Request.Header.Clone()
 	req.Header.Del("Host")
+	req.Header.Del("Transfer-Encoding")
 	resp, err := over.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)

@@ -140,9 +140,11 @@ func facts(x *cassettes.Interaction) []fact {
 	r := &x.Response
 	header := x.Request.Header.Clone()
 	header.Del("Host")
+	header.Del("Transfer-Encoding")
 	return []fact{
 		{"the lane", x.Lane},
 		{"the Host of the request", x.Request.OtherHost()},
+		{"whether the length of the request's body was told", x.Request.Header.Get("Transfer-Encoding")},
 		{"the header of the request", filled(header)},
 		{"the trailer of the request", filled(x.Request.Trailer)},
 		{"the words behind the status", r.StatusText()},
