@@ -16,9 +16,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -97,6 +95,7 @@ var kinds = []Kind{
 	kind[NotCalled]("not_called", "none of the tools named was called, or no tool at all"),
 	kind[Trajectory]("trajectory", "the calls are those expected: exactly, in order, in any order, as a superset, as a subset, or unordered"),
 	kind[CallMatch]("call_match", "F1, precision or recall of the calls, by the best assignment to those expected or by the longest common subsequence"),
+	kind[BFCL]("bfcl", "the calls are those that the Berkeley Function-Calling Leaderboard accepts"),
 	kind[ArgSchema]("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools"),
 }
 
@@ -109,12 +108,6 @@ func kind[S Settings](name, what string) Kind {
 		}
 		dec := json.NewDecoder(bytes.NewReader(raw))
 		dec.DisallowUnknownFields()
-		if err := dec.Decode(&s); err != nil {
-			return nil, err
-		}
-		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return nil, errors.New("something follows the JSON of the settings")
-		}
-		return s, nil
+		return s, decodeAll(dec, &s)
 	}}
 }

@@ -47,7 +47,7 @@ func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ kind, settings, want string }{
 		{"exat", ``, `scorer "m": there is no kind "exat"; there are exact, contains, `},
 		{"exact", `{"wish":[]}`, `scorer "m": settings of "exact": json: unknown field "wish"`},
-		{"exact", `{} 1`, `scorer "m": settings of "exact": something follows the JSON of the settings`},
+		{"exact", `{} 1`, `scorer "m": settings of "exact": something follows the value`},
 		{"exact", `{"want":"x"}`, `scorer "m": settings of "exact": json: cannot unmarshal`},
 		{"regexp", `{}`, `scorer "m": there is no pattern`},
 		{"regexp", `{"pattern":"("}`, `scorer "m": the pattern: error parsing regexp`},
@@ -68,6 +68,8 @@ func TestParseErrors(t *testing.T) {
 		{"trajectory", `{"want":[{"name":"a","args":[]}]}`, `scorer "m": the arguments that the call of "a" should have`},
 		{"call_match", `{"measure":"f2"}`, `scorer "m": measure "f2": give one of f1,`},
 		{"call_match", `{"args":"some"}`, `scorer "m": args "some"`},
+		{"bfcl", `{"cases":{"x":{"ground_truth":[{}]}}}`, `scorer "m": the case "x": ground_truth 0 has 0 functions`},
+		{"bfcl", `{"cases":{"x":{"function":[{"name":"f"}],"ground_truth":[{"f":{}},{"g":{}}]}}}`, `scorer "m": the case "x": ground_truth 1 is a call of "g", which is not among`},
 		{"arg_schema", `{"schemas":{"a":{"type":7}}}`, `scorer "m": the schema of the tool "a": `},
 		{"arg_schema", `{"schemas":{"a":{"$ref":"https://example.org/s"}}}`, `scorer "m": the schema of the tool "a": `},
 	} {

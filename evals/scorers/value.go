@@ -76,16 +76,28 @@ func valueIn(text string) (any, bool) {
 // parse reads one JSON value. Numbers become json.Numbers in one spelling, so that equal
 // values are deeply equal.
 func parse(raw []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
+	v, err := decode(raw)
+	return spelled(v), err
+}
+
+// decode reads one JSON value, with numbers as they are written.
+func decode(raw []byte) (any, error) {
 	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
+	err := decodeAll(json.NewDecoder(bytes.NewReader(raw)), &v)
+	return v, err
+}
+
+// decodeAll reads one value, behind which nothing may follow, with numbers as they are
+// written.
+func decodeAll(dec *json.Decoder, to any) error {
+	dec.UseNumber()
+	if err := dec.Decode(to); err != nil {
+		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the value")
+		return errors.New("something follows the value")
 	}
-	return spelled(v), nil
+	return nil
 }
 
 // spelled writes the numbers of a value in one spelling, in place.

@@ -1,0 +1,211 @@
+package scorers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// BFCL scores 1 if the calls of a run are accepted by the rules of the Berkeley
+// Function-Calling Leaderboard for Python's categories of one turn: simple, multiple,
+// parallel and irrelevance (ast_checker.py of bfcl_eval in github.com/ShishirPatil/gorilla,
+// at v4):
+//
+//   - There are as many calls as answers, and each answer has a call of its own, in any
+//     order. The first that fits is taken there, here the best assignment, which never
+//     scores less.
+//   - A call has the name of the function, or that with _ for each dot, as providers
+//     want it; all required parameters; none that the function or the answer does not
+//     have; and all that the answer does not let be left out, with "" among its values.
+//   - A value is of the parameter's type (float takes whole numbers, tuple is array) or
+//     of the type of the values accepted, and one of those: texts without space and
+//     ,./-_*^ in lower case and with " for ', also in a list or in a dict; numbers by
+//     value; of dicts, each member by a list of values of its own.
+type BFCL struct {
+	// Cases are what should come by the case of the run. A run whose case is not there is
+	// judged by the members function and ground_truth that its recording has beside the
+	// messages.
+	Cases map[string]BFCLCase `json:"cases,omitempty"`
+	// Irrelevance takes a case without ground_truth for one in which nothing may be called.
+	Irrelevance bool `json:"irrelevance,omitempty"`
+}
+
+// BFCLCase is what BFCL's files say of a case.
+type BFCLCase struct {
+	Function []BFCLFunction `json:"function,omitempty"`
+	// GroundTruth has the calls in order: the values accepted, by parameter, by function.
+	// Numbers are json.Numbers. An empty list is no calls.
+	GroundTruth []map[string]map[string][]any `json:"ground_truth,omitempty"`
+}
+
+// BFCLFunction is what a function is called and takes.
+type BFCLFunction struct {
+	Name       string `json:"name"`
+	Parameters struct {
+		Properties map[string]BFCLParameter `json:"properties"`
+		Required   []string                 `json:"required"`
+	} `json:"parameters"`
+}
+
+// BFCLParameter is the type of a parameter.
+type BFCLParameter struct {
+	Type  string `json:"type"`
+	Items struct {
+		Type string `json:"type"`
+	} `json:"items,omitzero"`
+}
+
+func (s BFCL) judge() (judge, error) {
+	for name, c := range s.Cases {
+		if err := c.check(); err != nil {
+			return nil, fmt.Errorf("the case %q: %w", name, err)
+		}
+	}
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		c, err := s.of(run)
+		if err != nil {
+			return 0, "", err
+		}
+		calls := Read(run).Calls
+		if len(calls) != len(c.GroundTruth) {
+			return 0, fmt.Sprintf("want %d calls, got %d", len(c.GroundTruth), len(calls)), nil
+		}
+		weights, wrong := c.pairs(calls)
+		pairs, err := assign(weights)
+		switch {
+		case err != nil:
+			return 0, "", err
+		case pairs < float64(len(calls)):
+			return 0, wrong, nil
+		}
+		return 1, fmt.Sprintf("all %d calls are accepted", len(calls)), nil
+	}, nil
+}
+
+// of returns what is expected of a run.
+func (s BFCL) of(run *importer.Run) (c BFCLCase, err error) {
+	c, ok := s.Cases[run.Case]
+	if !ok {
+		for name, to := range map[string]any{"function": &c.Function, "ground_truth": &c.GroundTruth} {
+			if raw := run.Meta[name]; raw != nil {
+				if err := decodeAll(json.NewDecoder(bytes.NewReader(raw)), to); err != nil {
+					return c, fmt.Errorf("%s of the recording: %w", name, err)
+				}
+			}
+		}
+	}
+	if c.GroundTruth == nil && !s.Irrelevance {
+		return c, fmt.Errorf("nobody says which calls are accepted: neither the setting cases, by the case %q, nor the recording, as ground_truth", run.Case)
+	}
+	return c, c.check()
+}
+
+// check refuses an answer of no function.
+func (c *BFCLCase) check() error {
+	for i, answer := range c.GroundTruth {
+		if len(answer) != 1 {
+			return fmt.Errorf("ground_truth %d has %d functions; it has to be one", i, len(answer))
+		}
+		for name := range answer {
+			if c.function(name) == nil {
+				return fmt.Errorf("ground_truth %d is a call of %q, which is not among the functions", i, name)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *BFCLCase) function(name string) *BFCLFunction {
+	i := slices.IndexFunc(c.Function, func(f BFCLFunction) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Function[i]
+}
+
+// pairs says which calls are accepted for which answers, and why the first answer that
+// has none has none.
+func (c *BFCLCase) pairs(calls []Call) (weights [][]float64, wrong string) {
+	for _, answer := range c.GroundTruth {
+		row := make([]float64, len(calls))
+		var errs []string
+		for name, accepted := range answer {
+			for j := range calls {
+				if err := c.function(name).accepts(&calls[j], accepted); err != nil {
+					errs = append(errs, err.Error())
+				} else {
+					row[j] = 1
+				}
+			}
+		}
+		if len(errs) == len(calls) && wrong == "" {
+			wrong = strings.Join(errs, "; ")
+		}
+		weights = append(weights, row)
+	}
+	if wrong == "" {
+		wrong = "two answers accept the same call alone"
+	}
+	return weights, wrong
+}
+
+// accepts says what is wrong with a call.
+func (f *BFCLFunction) accepts(call *Call, accepted map[string][]any) error {
+	if call.Name != f.Name && call.Name != strings.ReplaceAll(f.Name, ".", "_") {
+		return fmt.Errorf("want %s, got %s", f.Name, call.Name)
+	}
+	v, err := decode(call.Arguments())
+	args, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return fmt.Errorf("%s: the arguments are no JSON object", f.Name)
+	}
+	for _, name := range f.Parameters.Required {
+		if _, ok := args[name]; !ok {
+			return fmt.Errorf("%s: %s is missing", f.Name, name)
+		}
+	}
+	for name, values := range accepted {
+		if _, ok := args[name]; !ok && !optional(values) {
+			return fmt.Errorf("%s: %s is missing", f.Name, name)
+		}
+	}
+	return f.values(args, accepted)
+}
+
+// values says which value is wrong.
+func (f *BFCLFunction) values(args map[string]any, accepted map[string][]any) error {
+	var wrong []string
+	for name, value := range args {
+		p, known := f.Parameters.Properties[name]
+		values, wanted := accepted[name]
+		if !known || !wanted {
+			wrong = append(wrong, "no "+name)
+		} else if !p.accepts(value, values) {
+			wrong = append(wrong, fmt.Sprintf("%s of %s, got %s", name, shown(values), shown(value)))
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	slices.Sort(wrong)
+	return errors.New(f.Name + ": want " + strings.Join(wrong, ", "))
+}
+
+// optional reports whether a parameter may be left out.
+func optional(values []any) bool { return slices.Contains(texts(values), "") }
+
+// texts returns those values that are texts.
+func texts(values []any) (all []string) {
+	for _, v := range values {
+		if text, ok := v.(string); ok {
+			all = append(all, text)
+		}
+	}
+	return all
+}
