@@ -1,18 +1,17 @@
 package cassettes
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // assigned are the values in a text that follow the name of a secret: those of a query,
 // as in ?key=VALUE, and those of quoted members or plain words, as in "password": "VALUE"
 // and API_KEY=VALUE. A value without quotes counts if it is long and has a digit, so
-// that prose is left alone. In a long value, only short ones are looked for.
+// that prose is left alone. In a long value, only short ones are looked for. What stands
+// in arrays and objects is nested.
 func (o *Options) assigned(l *leaf) (parts []part) {
 	v := valuesIn(l)
 	colon, equals := nextOf(l.text, ":"), nextOf(l.text, "=")
 	sign := func(from int) int { return min(colon.from(from), equals.from(from)) }
+	in := nested{o: o, text: l.text}
 	end := 0 // of the values so far
 	for at := sign(0); at < len(l.text); at = sign(at + 1) {
 		p := o.assignedAt(&v, at)
@@ -20,8 +19,11 @@ func (o *Options) assigned(l *leaf) (parts []part) {
 			parts = append(parts, p)
 			end = max(end, p.to)
 		}
+		if l.text[at] == ':' {
+			in.behind(at)
+		}
 	}
-	return parts
+	return append(parts, in.parts...)
 }
 
 // assignedAt is the value behind a colon or an equals sign, if a name of a secret stands
@@ -72,24 +74,6 @@ func queryName(text string) (name string, ok bool) {
 	plain := strings.TrimSuffix(meaning(text[from:], true), "]")
 	return plain[strings.LastIndexByte(plain, '[')+1:], true
 }
-
-// elements are the values in a text that stand in elements of XML with the names of
-// secrets.
-func (o *Options) elements(text string) (parts []part) {
-	if !strings.Contains(text, "</") {
-		return nil
-	}
-	for _, at := range element.FindAllStringSubmatchIndex(text, -1) {
-		name, said := text[at[2]:at[3]], text[at[4]:at[5]]
-		if o.isSecretName(kindBody, name) || o.isHalfSecretName(kindBody, name) && looksRandom(said) {
-			parts = append(parts, part{from: at[4], to: at[5]})
-		}
-	}
-	return parts
-}
-
-// element is the beginning of an element with a text.
-var element = regexp.MustCompile(`<(?:[\w.-]+:)?([\w-]+)(?:\s[^<>]*)?>\s*([^<>\s][^<>]*?)\s*</`)
 
 // nameBefore is the name at the end of a text, and the quote behind it with its
 // backslashes.
@@ -157,7 +141,7 @@ func (v *values) behind(from int, quote string) part {
 		return part{from: from + len(scheme(text[from:to])), to: to}
 	}
 	if quote != "" || opening != "" {
-		return part{} // a number, an object or the like
+		return part{} // a number or the like
 	}
 	rest = rest[len(scheme(rest)):]
 	from = len(text) - len(rest)

@@ -116,8 +116,9 @@ func meaning(said string, inURL bool) string {
 	return said
 }
 
-// echoes are the places in a text where a secret is, other than in marks.
-func (s *secrets) echoes(text string) (spans []span) {
+// echoes are the places in a text where a secret is, other than in marks; in one that may
+// have been cut, also the beginning of a secret at its end.
+func (s *secrets) echoes(text string, cut bool) (spans []span) {
 	if len(s.list) == 0 {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (s *secrets) echoes(text string) (spans []span) {
 		if !s.begins[text[from]] {
 			continue
 		}
-		n, mark := s.at(text[from:])
+		n, mark := s.at(text[from:], cut)
 		if n == 0 {
 			continue
 		}

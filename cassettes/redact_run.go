@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -9,6 +10,7 @@ import (
 type redaction struct {
 	leaves []leaf
 	bodies []int          // how many of them stand in the bodies
+	end    int            // how many there are up to the end of the answer, if that is the end of one
 	spans  map[int][]span // of a leaf, by its index
 	found  secrets
 	before *secrets // of other interactions
@@ -19,11 +21,24 @@ type redaction struct {
 func (o *Options) redact(x *Interaction, known bool, before *secrets) *redaction {
 	r := &redaction{spans: map[int][]span{}, before: before}
 	r.leaves, r.bodies = o.leaves(x)
+	r.end = endOf(r.leaves, x.Response.Body)
 	r.find(o, known)
 	if len(r.spans) > 0 {
 		r.replace(o, x)
 	}
 	return r
+}
+
+// endOf is how many leaves there are up to the end of the body of a response, if it ends with
+// a text and not within JSON that is whole: it may have been cut within a secret. A
+// request is not looked at: of another secret, a replay would find other beginnings.
+func endOf(leaves []leaf, body []byte) int {
+	for i := len(leaves); i > 0 && leaves[i-1].part == sideResponse; i-- {
+		if l := &leaves[i-1]; l.kind == kindBody && bytes.HasSuffix(body, []byte(l.text)) {
+			return i
+		}
+	}
+	return 0
 }
 
 // find looks for the secrets, and then for the places where they are again.
@@ -44,10 +59,10 @@ func (r *redaction) find(o *Options, known bool) {
 	}
 	for _, s := range []*secrets{&r.found, r.before} {
 		for i := range r.leaves {
-			r.add(i, s.echoes(r.leaves[i].text)...)
+			r.add(i, s.echoes(r.leaves[i].text, i+1 == r.end)...)
 		}
 		for _, g := range groups {
-			r.spread(g, s.echoes(g.text))
+			r.spread(g, s.echoes(g.text, r.leaves[g.leaves[0]].part == sideResponse))
 		}
 	}
 }

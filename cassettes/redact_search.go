@@ -45,9 +45,9 @@ func (s *spellings) order() {
 }
 
 // at is how long the longest spelling is with which a text begins, and its mark; 0 if
-// there is none.
-func (s *spellings) at(text string) (n int, mark string) {
-	search{text: text, found: func(to int, with string) {
+// there is none. If the text may have been cut, all of it may be the beginning of one.
+func (s *spellings) at(text string, cut bool) (n int, mark string) {
+	search{text: text, cut: cut, found: func(to int, with string) {
 		if to > n {
 			n, mark = to, with
 		}
@@ -58,6 +58,7 @@ func (s *spellings) at(text string) (n int, mark string) {
 // search looks for spellings at the beginning of a text.
 type search struct {
 	text  string
+	cut   bool // so that the first bytes of a spelling count at the end
 	found func(to int, mark string)
 }
 
@@ -68,7 +69,13 @@ func (s search) from(list []spelling, bytes, at int) {
 			s.found(at, list[0].mark)
 			list = list[1:]
 		}
-		if len(list) == 0 || at == len(s.text) {
+		if len(list) == 0 {
+			return
+		}
+		if at == len(s.text) {
+			if s.cut && bytes >= leastEcho {
+				s.found(at, list[0].mark)
+			}
 			return
 		}
 		if strings.IndexByte(`\%+`, s.text[at]) >= 0 {

@@ -87,7 +87,7 @@ func (o *Options) suspects(x *Interaction, known *secrets) []Suspect {
 	}
 	for _, g := range groupsOf(leaves) {
 		s.group(leaves, g)
-		for _, at := range known.echoes(g.text) {
+		for _, at := range known.echoes(g.text, false) {
 			s.add(&leaves[g.leaves[0]].place, elsewhere+", in parts", g.text[at.from:at.to])
 		}
 	}
@@ -138,7 +138,7 @@ const elsewhere = "a secret that is named elsewhere"
 
 // veiled is veiled, without what is known to be secret.
 func (s *scan) veiled(text string) string {
-	return veiled(replaced(text, s.known.echoes(text)))
+	return veiled(replaced(text, s.known.echoes(text, false)))
 }
 
 // plain is a body without its encoding.
@@ -155,7 +155,7 @@ func (s *scan) leaf(l *leaf) {
 	for _, h := range s.o.hitsIn(l) {
 		s.add(&l.place, h.what, l.text[h.from:h.to])
 	}
-	for _, at := range s.known.echoes(l.text) {
+	for _, at := range s.known.echoes(l.text, false) {
 		s.add(&l.place, elsewhere, l.text[at.from:at.to])
 	}
 }

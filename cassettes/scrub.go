@@ -19,7 +19,7 @@ func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []Suspect)
 		place := l.place.String()
 		taken = append(taken, Suspect{
 			Request: clean.Request.Method + " " + clean.Request.URL, Part: l.part.String(),
-			Place: replaced(place, found.found.echoes(place)), What: "a secret",
+			Place: replaced(place, found.found.echoes(place, false)), What: "a secret",
 		})
 	}
 	return clean, taken
