@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // url is the URL as a file has it, in the one spelling of what it means.
@@ -37,20 +39,33 @@ func (m matching) address(text string) *url.URL {
 	return u
 }
 
-// EscapedURL is a URL as cassettes have it: spaces, control characters and what is not
-// ASCII stand in percent encoding, and the rest as it is.
+// WrittenURL is a URL as cassettes have it: spaces and what cannot be printed stand in
+// percent encoding, and the rest as it is. Clients of Go send a query as it is, too.
+func WrittenURL(text string) string {
+	return escaped(text, func(r rune) bool { return r == ' ' || r == utf8.RuneError || !unicode.IsPrint(r) })
+}
+
+// EscapedURL is a URL as it counts: all that is not ASCII stands in percent encoding, too.
 func EscapedURL(text string) string {
-	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	return escaped(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+// escaped has what is odd in percent encoding, and the rest as it is.
+func escaped(text string, odd func(rune) bool) string {
 	if strings.IndexFunc(text, odd) < 0 {
 		return text
 	}
 	var out []byte
-	for i := range len(text) {
-		if c := text[i]; odd(rune(c)) {
-			out = fmt.Appendf(out, "%%%02X", c)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		if odd(r) {
+			for _, c := range []byte(text[:n]) {
+				out = fmt.Appendf(out, "%%%02X", c)
+			}
 		} else {
-			out = append(out, c)
+			out = append(out, text[:n]...)
 		}
+		text = text[n:]
 	}
 	return string(out)
 }

@@ -9,14 +9,18 @@ import (
 )
 
 func TestEscapedURL(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                        "",
-		"http://a.b/c?d=%20+~#e!": "http://a.b/c?d=%20+~#e!",
-		"http://a.b/ c\x00\x7f":   "http://a.b/%20c%00%7F",
-		"http://a.b/ü\xff":        "http://a.b/%C3%BC%FF",
+	for text, want := range map[string]struct{ escaped, written string }{
+		"":                         {"", ""},
+		"http://a.b/c?d=%20+~#e!":  {"http://a.b/c?d=%20+~#e!", "http://a.b/c?d=%20+~#e!"},
+		"http://a.b/ c\x00\x7f":    {"http://a.b/%20c%00%7F", "http://a.b/%20c%00%7F"},
+		"http://a.b/ü\xffß☕x":      {"http://a.b/%C3%BC%FF%C3%9F%E2%98%95x", "http://a.b/ü%FFß☕x"},
+		"\u00a0\u0085\u2028\ufffd": {"%C2%A0%C2%85%E2%80%A8%EF%BF%BD", "%C2%A0%C2%85%E2%80%A8%EF%BF%BD"},
 	} {
-		if got := cassettes.EscapedURL(text); got != want {
-			t.Errorf("%q is escaped as %q, want %q", text, got, want)
+		if got := cassettes.EscapedURL(text); got != want.escaped {
+			t.Errorf("%q is escaped as %q, want %q", text, got, want.escaped)
+		}
+		if got := cassettes.WrittenURL(text); got != want.written {
+			t.Errorf("%q is written as %q, want %q", text, got, want.written)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func appendTitle(dst []byte, n int, x *Interaction) []byte {
 		dst = append(append(dst, " @"...), url.QueryEscape(x.Lane)...)
 	}
 	dst = append(append(dst, ' '), url.QueryEscape(x.Request.Method)...)
-	dst = append(append(dst, ' '), EscapedURL(x.Request.URL)...)
+	dst = append(append(dst, ' '), WrittenURL(x.Request.URL)...)
 	dst = append(dst, " -> "...)
 	if x.Response.Status == 0 {
 		dst = append(dst, x.Response.Ending...)

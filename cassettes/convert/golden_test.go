@@ -22,7 +22,7 @@ func sample() (cassettes.Head, []*cassettes.Interaction) {
 		}, []*cassettes.Interaction{
 			{
 				Request: cassettes.Request{
-					Method: "POST", URL: "https://api.example.com/v1/messages?beta=true",
+					Method: "POST", URL: "https://api.example.com/v1/messages?beta=true&note=Grüße",
 					Header: http.Header{"Content-Type": {"application/json"}, "X-Api-Key": {"[redacted #a1b2 51 chars]"}},
 					Body:   []byte(`{"stream":true,"text":"<a & b>\ud83d"}`),
 				},

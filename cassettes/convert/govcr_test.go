@@ -50,7 +50,7 @@ func server(t *testing.T) *httptest.Server {
 
 // requests are a few to a server.
 func requests(base string) (list []*cassettes.Interaction) {
-	for _, path := range []string{"/json", "/events", "/tabs", "/lines", "/lines", "/binary", "/empty", "/number", "/missing?q=a+b"} {
+	for _, path := range []string{"/json", "/events", "/tabs", "/lines", "/lines", "/binary", "/empty", "/number", "/missing?q=a+b", "/missing?q=ä&r=%C3%A4"} {
 		list = append(list, &cassettes.Interaction{Request: cassettes.Request{Method: http.MethodGet, URL: base + path, Header: http.Header{"X-Tab": {"a\tb"}}}})
 	}
 	for _, body := range []string{`{"q":"\ud83d"}`, "\n\n\tx\r\n", "\x00\xff"} {

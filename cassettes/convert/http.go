@@ -35,7 +35,7 @@ func finish(x *cassettes.Interaction) error {
 	if err != nil || u.Host == "" {
 		return fmt.Errorf("%q is not a URL such as https://example.com/v1", x.Request.URL)
 	}
-	x.Request.URL = cassettes.EscapedURL(x.Request.URL)
+	x.Request.URL = cassettes.WrittenURL(x.Request.URL)
 	for _, h := range []http.Header{x.Request.Header, x.Request.Trailer, x.Response.Header, x.Response.Trailer} {
 		for _, name := range slices.Sorted(maps.Keys(h)) {
 			if !isToken(name) {

@@ -104,11 +104,12 @@ func readVCRPy(n *yaml.Node) (*cassettes.Interaction, error) {
 	return x, nil
 }
 
+// writeVCRPy writes URLs as clients of Python spell them.
 func writeVCRPy(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
 	doc := document[vcrpy]{Version: 1, Interactions: []vcrpy{}}
 	for _, x := range list {
 		doc.Interactions = append(doc.Interactions, vcrpy{
-			Request: vcrpyRequest{Body: vcrpyBody{bytes: x.Request.Body}, Headers: headersOf(x.Request.Header), Method: text(x.Request.Method), URI: text(x.Request.URL)},
+			Request: vcrpyRequest{Body: vcrpyBody{bytes: x.Request.Body}, Headers: headersOf(x.Request.Header), Method: text(x.Request.Method), URI: text(cassettes.EscapedURL(x.Request.URL))},
 			Response: vcrpyResponse{
 				Body: &vcrpyBody{bytes: x.Response.Body, nested: true}, Headers: headersOf(x.Response.Header),
 				Status: vcrpyStatus{Code: x.Response.Status, Message: text(x.Response.StatusText())},

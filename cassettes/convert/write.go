@@ -109,7 +109,7 @@ func broken(want, got *cassettes.Interaction) string {
 	switch {
 	case want.Request.Method != got.Request.Method:
 		return "method"
-	case spelled(want.Request.URL) != spelled(got.Request.URL):
+	case cassettes.EscapedURL(spelled(want.Request.URL)) != cassettes.EscapedURL(spelled(got.Request.URL)):
 		return "URL"
 	case !bytes.Equal(want.Request.Body, got.Request.Body):
 		return "body of the request"
@@ -143,6 +143,7 @@ func facts(x *cassettes.Interaction) []fact {
 	header.Del("Transfer-Encoding")
 	return []fact{
 		{"the lane", x.Lane},
+		{"the spelling of the URL", spelled(x.Request.URL)},
 		{"the Host of the request", x.Request.OtherHost()},
 		{"whether the length of the request's body was told", x.Request.Header.Get("Transfer-Encoding")},
 		{"the header of the request", filled(header)},

@@ -197,7 +197,7 @@ func echo(t *testing.T, bodies []string) (requests []*cassettes.Interaction) {
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "text/event-stream"} {
 		for _, body := range append(bodies, bodies[1]) {
 			requests = append(requests, &cassettes.Interaction{Request: cassettes.Request{
-				Method: http.MethodPost, URL: s.URL + "/v1/x?q=a+b&c", Header: http.Header{"Content-Type": {kind}, "X-Tab": {"a\tb"}}, Body: []byte(body),
+				Method: http.MethodPost, URL: s.URL + "/v1/x?q=a+b&c&d=ä&e=%C3%A4", Header: http.Header{"Content-Type": {kind}, "X-Tab": {"a\tb"}}, Body: []byte(body),
 			}})
 		}
 	}
