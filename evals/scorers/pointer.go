@@ -78,3 +78,26 @@ func (p pointer) cut(v any) any {
 	}
 	return v
 }
+
+// in returns what the pointer leads to.
+func (p pointer) in(v any) (any, bool) {
+	for _, name := range p {
+		switch at := v.(type) {
+		case map[string]any:
+			next, ok := at[name]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(at) || strconv.Itoa(i) != name {
+				return nil, false
+			}
+			v = at[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}

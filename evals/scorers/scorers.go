@@ -97,6 +97,15 @@ var kinds = []Kind{
 	kind[CallMatch]("call_match", "F1, precision or recall of the calls, by the best assignment to those expected or by the longest common subsequence"),
 	kind[BFCL]("bfcl", "the calls are those that the Berkeley Function-Calling Leaderboard accepts"),
 	kind[ArgSchema]("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools"),
+	kind[State]("state", "the state that the run left is the one expected"),
+	kind[Invariants]("invariants", "no invariant is broken"),
+	kind[Finish]("finish", "the last answer of the model ended as it should"),
+	kind[Refusal]("refusal", "the model refused"),
+	kind[Failures]("errors", "the number of tool calls, model calls and runs that failed"),
+	kind[Steps]("steps", "the number of answers of the model"),
+	kind[Tokens]("tokens", "the number of tokens in and out"),
+	kind[Cost]("cost", "the cost of the tokens, by a table of prices"),
+	kind[Latency]("latency", "the seconds that the run took"),
 }
 
 func kind[S Settings](name, what string) Kind {

@@ -2,13 +2,13 @@ package scorers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math/big"
 	"reflect"
 	"regexp"
 	"slices"
@@ -117,33 +117,41 @@ func spelled(v any) any {
 	return v
 }
 
-// oneSpelling is the number's digits without zeros around them, and its exponent: 10, 1e1
-// and 10.0 are 1e1. An exponent of more than 18 digits stays as it is.
+// oneSpelling writes a number without needless zeros, and with an exponent only where it
+// would have 18 zeros more. A number whose exponent is beyond 2⁶¹ stays as it is.
 func oneSpelling(n json.Number) json.Number {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(string(n)), "e")
-	minus := strings.HasPrefix(mantissa, "-")
-	whole, fraction, _ := strings.Cut(strings.TrimPrefix(mantissa, "-"), ".")
+	positive, minus := strings.CutPrefix(mantissa, "-")
+	whole, fraction, _ := strings.Cut(positive, ".")
 	digits := strings.TrimLeft(whole+fraction, "0")
 	if digits == "" {
 		return "0"
 	}
-	e := new(big.Int)
-	if exponent != "" {
-		if len(exponent) > 19 {
-			return n
-		}
-		e.SetString(exponent, 10)
+	e, err := strconv.ParseInt(cmp.Or(exponent, "0"), 10, 62) // so that it can be added to
+	if err != nil {
+		return n
 	}
 	significant := strings.TrimRight(digits, "0")
-	e.Add(e, big.NewInt(int64(len(digits)-len(significant)-len(fraction))))
-	text := significant
+	text := pointed(significant, e+int64(len(digits)-len(significant)-len(fraction)))
 	if minus {
 		text = "-" + text
 	}
-	if e.Sign() != 0 {
-		text += "e" + e.String()
-	}
 	return json.Number(text)
+}
+
+// pointed writes digits times a power of ten.
+func pointed(digits string, e int64) string {
+	const most = 18
+	point := int64(len(digits)) + e // digits before it
+	switch {
+	case e >= 0 && e <= most:
+		return digits + strings.Repeat("0", int(e))
+	case e < 0 && point > 0:
+		return digits[:point] + "." + digits[point:]
+	case e < 0 && point > -most:
+		return "0." + strings.Repeat("0", int(-point)) + digits
+	}
+	return digits + "e" + strconv.FormatInt(e, 10)
 }
 
 // difference tells the first place where two values differ, in the order of pointers;

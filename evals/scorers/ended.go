@@ -1,0 +1,123 @@
+package scorers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Finish scores 1 if the last answer of the model ended as it should.
+type Finish struct {
+	Want []llm.FinishReason `json:"want,omitempty"` // none: stop
+}
+
+func (s Finish) judge() (judge, error) { //nolint:unparam // nothing can be wrong with these settings
+	want := s.Want
+	if len(want) == 0 {
+		want = []llm.FinishReason{llm.FinishStop}
+	}
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		all := Read(run).Finishes
+		if len(all) == 0 {
+			return 0, "", errors.New("the recording has no finish reasons")
+		}
+		last := all[len(all)-1]
+		if !slices.Contains(want, last) {
+			return 0, fmt.Sprintf("want %q, got %q", want, last), nil
+		}
+		return 1, string(last), nil
+	}, nil
+}
+
+// Refusal scores 1 if the model refused: a text of its answers is marked as a refusal, the
+// last answer's finish reason is refusal or content_filter, or a pattern matches the final
+// answer. It scores 0 if it did not.
+type Refusal struct {
+	// Patterns are regular expressions, as package regexp documents them.
+	Patterns []string `json:"patterns,omitempty"`
+}
+
+func (s Refusal) judge() (judge, error) {
+	var patterns []*regexp.Regexp
+	for _, text := range s.Patterns {
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return nil, fmt.Errorf("the pattern: %w", err)
+		}
+		patterns = append(patterns, re)
+	}
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		answer, err := said(run)
+		if err != nil {
+			return 0, "", err
+		}
+		f := Read(run)
+		if len(f.Refusals) > 0 {
+			return 1, "refused: " + quote(f.Refusals[0]), nil
+		}
+		if n := len(f.Finishes); n > 0 && (f.Finishes[n-1] == llm.FinishRefusal || f.Finishes[n-1] == llm.FinishContentFilter) {
+			return 1, "finish reason " + string(f.Finishes[n-1]), nil
+		}
+		for _, re := range patterns {
+			if re.MatchString(answer) {
+				return 1, fmt.Sprintf("%s matches %s", re, quote(answer)), nil
+			}
+		}
+		return 0, "no refusal", nil
+	}, nil
+}
+
+// Invariants scores 1 if no invariant is broken (see package check) that the run does not
+// suppress. Of a list of messages fewer can be seen than of a trace.
+type Invariants struct {
+	// Ignore are the ids of invariants that may be broken.
+	Ignore []string `json:"ignore,omitempty"`
+}
+
+func (s Invariants) judge() (judge, error) {
+	for _, id := range s.Ignore {
+		if !slices.ContainsFunc(check.Catalogue(), func(i check.Info) bool { return i.ID == id }) {
+			return nil, fmt.Errorf("there is no invariant %q to ignore", id)
+		}
+	}
+	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+		found, err := violations(run)
+		if err != nil {
+			return 0, "", fmt.Errorf("the run cannot be checked as a whole: %w", err)
+		}
+		found = slices.DeleteFunc(found, func(v check.Violation) bool {
+			return v.Suppressed != "" || slices.Contains(s.Ignore, v.Invariant)
+		})
+		if len(found) == 0 {
+			return 1, "no invariant is broken", nil
+		}
+		var ids []string
+		for _, v := range found {
+			ids = append(ids, v.Invariant)
+		}
+		slices.Sort(ids)
+		return 0, strings.Join(slices.Compact(ids), ", ") + ": " + found[0].Message, nil
+	}, nil
+}
+
+func violations(run *importer.Run) ([]check.Violation, error) {
+	if len(run.Events) == 0 {
+		return check.Messages(cmp.Or(run.Name, "run"), run.Messages), nil
+	}
+	return check.Trace(func(yield func(trace.Event, error) bool) {
+		for _, ev := range run.Events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}, nil)
+}

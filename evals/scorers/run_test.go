@@ -1,0 +1,139 @@
+package scorers_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// traced is a trace of these events, in order.
+func traced(bodies ...trace.Body) *importer.Run {
+	run := &importer.Run{Name: "r1"}
+	for i, body := range bodies {
+		run.Events = append(run.Events, trace.Event{Seq: i, Run: "r1", Step: trace.NoStep, At: time.Duration(i) * time.Second, Body: body})
+	}
+	return run
+}
+
+func turn(text string, finish llm.FinishReason) trace.ModelTurn {
+	return trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: text}), Finish: finish}
+}
+
+// listed is a list of messages with what stands beside it.
+func listed(meta map[string]string, messages ...llm.Message) *importer.Run {
+	run := &importer.Run{Name: "run-1", Messages: messages, Meta: map[string]json.RawMessage{}}
+	for name, raw := range meta {
+		run.Meta[name] = json.RawMessage(raw)
+	}
+	return run
+}
+
+func TestCounts(t *testing.T) {
+	failed := llm.ToolResults(llm.ToolResult{ID: "", Content: []llm.Part{llm.Text{Text: "gone"}}, IsError: true})
+	run := callsOf("a")
+	run.Messages = append(run.Messages, failed, llm.Assistant(llm.Text{Text: "sorry"}))
+	spent := listed(map[string]string{"usage": `{"prompt_tokens":30,"completion_tokens":12}`, "total_time": `1.5`})
+	for _, c := range []struct {
+		kind, settings string
+		run            *importer.Run
+		want           string
+	}{
+		{"steps", ``, run, "2 2 steps"},
+		{"steps", `{"at_most":2}`, run, "1 2 steps"},
+		{"steps", `{"at_most":1}`, run, "0 want at most 1, got 2 steps"},
+		{"errors", ``, run, "1 1 errors"},
+		{"errors", `{"at_most":0}`, run, "0 want at most 0, got 1 errors"},
+		{"tokens", ``, spent, "42 42 tokens"},
+		{"tokens", ``, run, "error: the recording does not tell how many tokens"},
+		{"latency", ``, spent, "1.5 1.5 seconds"},
+		{"latency", `{"at_most":1}`, traced(turn("x", llm.FinishStop), trace.RunEnd{}), "1 1 seconds"},
+		{"latency", ``, run, "error: the recording does not tell how long"},
+		{"finish", ``, traced(turn("x", llm.FinishLength), turn("y", llm.FinishStop)), "1 stop"},
+		{"finish", ``, traced(turn("x", llm.FinishLength)), `0 want ["stop"], got "length"`},
+		{"finish", `{"want":["stop","length"]}`, traced(turn("x", llm.FinishLength)), "1 length"},
+		{"finish", ``, run, "error: the recording has no finish reasons"},
+		{"refusal", ``, listed(nil, llm.Assistant(llm.Text{Text: "No.", Refusal: true}), llm.Assistant(llm.Text{Text: "Well."})), `1 refused: "No."`},
+		{"refusal", ``, traced(turn("x", llm.FinishRefusal)), "1 finish reason refusal"},
+		{"refusal", ``, traced(turn("x", llm.FinishContentFilter)), "1 finish reason content_filter"},
+		{"refusal", ``, traced(turn("x", llm.FinishRefusal), turn("y", llm.FinishStop)), "0 no refusal"},
+		{"refusal", `{"patterns":["z","(?i)i cannot"]}`, answers("I cannot."), `1 (?i)i cannot matches "I cannot."`},
+		{"refusal", `{"patterns":["z"]}`, answers("I can."), "0 no refusal"},
+		{"refusal", ``, listed(nil), "error: the recording has no answer of a model"},
+	} {
+		begin(t, c.kind+" "+c.settings, says(t, c.kind, c.settings, c.run), c.want)
+	}
+}
+
+func TestCost(t *testing.T) {
+	const prices = `{"prices":{"m":{"input":2,"output":10,"cached":0.5,"cache_write":4,"reasoning":20},"n":{"input":1,"output":3}}}`
+	usage := llm.Usage{Input: 1_000_000, Output: 300_000, Cached: 400_000, CacheWrite: 100_000, Reasoning: 100_000}
+	setup := func(model string) trace.Body { return trace.ModelSetup{Model: model} }
+	for _, c := range []struct {
+		name string
+		run  *importer.Run
+		want string
+	}{
+		// 0.5·2 + 0.4·0.5 + 0.1·4 + 0.2·10 + 0.1·20
+		{"each price", traced(trace.ModelTurn{Model: "m", Usage: usage}), "5.6 5.6 in all"},
+		// 1·1 + 0.3·3
+		{"the usual prices", traced(setup("m"), trace.ModelTurn{Model: "n", Usage: usage}), "1.9 1.9 in all"},
+		{"all calls", traced(setup("n"), trace.ModelError{Usage: usage}, setup("m"), trace.ModelTurn{Usage: usage}, trace.ModelTurn{Model: "x"}), "7.5 "},
+		{"no price", traced(trace.ModelTurn{Model: "x", Usage: usage}), `error: there is no price for the model "x"`},
+		{"no usage", traced(trace.ModelTurn{Model: "m"}), "error: the recording does not tell how many tokens"},
+		{"a list", listed(map[string]string{"model": `"n"`, "usage": `{"prompt_tokens":1000000,"completion_tokens":1000000}`}), "4 "},
+		{"a list without model", listed(map[string]string{"usage": `{"prompt_tokens":1}`}), `error: there is no price for the model ""`},
+		{"a list without usage", listed(map[string]string{"model": `"n"`}), `error: the recording does not tell how many tokens`},
+	} {
+		begin(t, c.name, says(t, "cost", prices, c.run), c.want)
+	}
+	other := traced(setup("m"), turn("x", llm.FinishStop), trace.ModelTurn{Usage: llm.Usage{Output: 1e6}})
+	other.Events[2].Purpose = trace.PurposeSummary
+	begin(t, "the model of another purpose", says(t, "cost", prices, other), `error: there is no price for the model ""`)
+}
+
+func TestInvariants(t *testing.T) {
+	broken := listed(nil, llm.User("Go"), llm.ToolResults(llm.ToolResult{ID: "a"}))
+	begin(t, "a list that holds", says(t, "invariants", ``, answers("x")), "1 no invariant is broken")
+	begin(t, "a broken list", says(t, "invariants", ``, broken), "0 INV-01: a result is for the call")
+	begin(t, "an ignored one", says(t, "invariants", `{"ignore":["INV-01"]}`, broken), "1 ")
+	whole := traced(trace.RunStart{}, trace.RunEnd{Stop: trace.CauseNone})
+	begin(t, "a trace that holds", says(t, "invariants", ``, whole), "1 ")
+	begin(t, "a trace without its end", says(t, "invariants", ``, traced(trace.RunStart{})), "0 INV-13: ")
+	begin(t, "a suppressed one", says(t, "invariants", ``, traced(trace.RunStart{Suppress: map[string]string{"INV-13": "killed"}})), "1 ")
+	whole.Events[1].Seq = 5
+	begin(t, "a trace that lacks events", says(t, "invariants", ``, whole), "error: the run cannot be checked as a whole: ")
+}
+
+func TestState(t *testing.T) {
+	const state = `{"orders":[{"id":1,"n":2.0},{"id":2,"n":3}],"at":"noon"}`
+	run := listed(map[string]string{"info": `{"state":` + state + `,"goal":{"orders":[{"id":1,"n":2}]}}`})
+	events := traced(trace.Custom{Name: "state", Data: json.RawMessage(`1`)}, trace.Custom{Name: "state", Data: json.RawMessage(state)}, trace.Custom{Name: "other", Data: json.RawMessage(`2`)})
+	for _, c := range []struct {
+		settings string
+		run      *importer.Run
+		want     string
+	}{
+		{`{"at":"/info/state","want":` + state + `}`, run, "1 the state expected"},
+		{`{"at":"/info/state","want":{"orders":[{"n":2},{"n":3}]},"ignore":["/at","/orders/*/id"]}`, run, "1 "},
+		{`{"at":"/info/state","want":{"orders":[{"n":2},{"n":4}]},"ignore":["/at","/orders/*/id"]}`, run, "0 /orders/1/n: want 4, got 3"},
+		{`{"at":"/info/state/orders/1/n","want":3}`, run, "1 "},
+		{`{"at":"/info/state/orders","want_at":"/info/goal/orders"}`, run, `0 : want [{"id":1,"n":2}], got [`},
+		{`{"at":"/info/state/orders/0","want_at":"/info/goal/orders/0"}`, run, "1 "},
+		{`{"event":"state","want":` + state + `}`, events, "1 "},
+		{`{"event":"none","want":1}`, events, `error: the recording has no state in an event "none"`},
+		{`{"at":"/none","want":1}`, run, "error: the recording has nothing at /none"},
+		{`{"at":"/info/none","want":1}`, run, "error: the recording has nothing at /info/none"},
+		{`{"at":"/info/state/orders/2","want":1}`, run, "error: the recording has nothing at /info/state/orders/2"},
+		{`{"at":"/info/state/orders/-1","want":1}`, run, "error: the recording has nothing at"},
+		{`{"at":"/info/state/orders/00","want":1}`, run, "error: the recording has nothing at"},
+		{`{"at":"/info/state/at/x","want":1}`, run, "error: the recording has nothing at"},
+		{`{"at":"/info/state","want_at":"/none"}`, run, "error: the recording has nothing at /none"},
+		{`{"at":"/bad","want":1}`, listed(map[string]string{"bad": "{"}), "error: bad of the recording: unexpected EOF"},
+	} {
+		begin(t, c.settings, says(t, "state", c.settings, c.run), c.want)
+	}
+}
