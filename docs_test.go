@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace/check"
 )
@@ -27,7 +29,8 @@ var update = flag.Bool("update", false, "rewrite what the documents show of comm
 // taken from the top down: a block after a line that ends in a name in
 // backquotes and a colon is the file of that name; a block of yaml or txtar is a
 // scenario, which is run (of an unnamed one the document says that it leaves
-// things out; see complete); a block of console is commands and what they print.
+// things out; see complete), or a suite; a block of console is commands and what
+// they print.
 // Go files are compiled and tested in the end, those of all pages at once.
 //
 // With -update, what commands print, what scenarios expect and the generated
@@ -132,7 +135,12 @@ func (b *book) block(t *testing.T, dir string, bl block) string {
 	case "console":
 		return b.console(t, dir, bl)
 	case "yaml", "txtar":
-		return play(t, bl)
+		if !evals.IsSuite([]byte(bl.text)) {
+			return play(t, bl)
+		}
+		if _, err := evals.ParseSuite(bl.at, []byte(bl.text), scorers.Parse); err != nil {
+			t.Error(err)
+		}
 	case "json":
 		for line := range strings.Lines(bl.text) {
 			if !json.Valid([]byte(line)) && !json.Valid([]byte(bl.text)) {

@@ -24,6 +24,19 @@ type Value struct {
 	Pos    Pos
 }
 
+// ParseOptions reads a file of options by name, such as the file of another room that is
+// written in YAML, as [ParseScript] reads a scenario: with the same errors for what is no
+// YAML that a scenario may have, and for keys that stand there twice.
+func ParseOptions(name string, src []byte) ([]Option, error) {
+	r := &reader{file: name}
+	var options []Option
+	if root := r.document(src); root != nil {
+		r.refuse(root)
+		options = readOptions(r, root)
+	}
+	return options, r.err()
+}
+
 // ValueKind tells what a Value is.
 type ValueKind int
 

@@ -117,12 +117,15 @@ func ParseScriptAt(name string, line int, src []byte) (*Script, error) {
 			*s = scriptCodec().read(r, root)
 		}
 	}
-	if len(r.errs) > 0 {
-		return nil, errors.Join(r.errs[:min(len(r.errs), 20)]...)
+	if err := r.err(); err != nil {
+		return nil, err
 	}
 	s.File = name
 	return s, nil
 }
+
+// err is what is wrong, of many things the first.
+func (r *reader) err() error { return errors.Join(r.errs[:min(len(r.errs), 20)]...) }
 
 // YAML writes the script as a scenario file: ParseScript gives an equal one
 // again, positions and the File aside, unless it refuses a script that
@@ -165,7 +168,7 @@ func (r *reader) document(src []byte) *yaml.Node {
 	}
 	switch err := dec.Decode(&more); {
 	case err == nil:
-		r.errorf(&more, "a second YAML document begins here; put one scenario in a file")
+		r.errorf(&more, "a second YAML document begins here; put one document in a file")
 		return nil
 	case !errors.Is(err, io.EOF):
 		r.yamlError(dec, err)

@@ -379,7 +379,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"[]", "1:1: expected the scenario, which is a map, found a list"},
 		{"version: 2", "1:10: this reads version 1 of the format, found the number 2"},
 		{"version: \"1\"", "1:10: this reads version 1 of the format, found \"1\""},
-		{"version: 1\n---\nversion: 1", "2:1: a second YAML document begins here; put one scenario in a file"},
+		{"version: 1\n---\nversion: 1", "2:1: a second YAML document begins here; put one document in a file"},
 		{"version: 1\nname: \xff", "2:7: the byte 0xff is not UTF-8"},
 		{"version: 1\nnäme: \x01", "2:7: the control character U+0001 can not stand here; write it as an escape in double quotes"},
 		{"version: 1\ndoc: \u0080", "2:6: the control character U+0080 can not stand here; write it as an escape in double quotes"},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +33,8 @@ const evalFiles = `A set of runs is a recording that carries their scores (such 
 result, or message lists with a reward or a score beside the messages), a part
 that score -o wrote, or a folder, which is searched for both. What is no
 recording in a folder is passed over. Files are told apart by their content and
-may be compressed; - is standard input.`
+may be compressed; - is standard input. Instead of all that it may be a suite
+file (YAML), which says where runs are and how they are scored.`
 
 // rowFiles are rows, for their help.
 const rowFiles = `With --case, --epoch, --cluster or --score the files are rows of any shape, in
@@ -85,20 +85,6 @@ func (r *rowFlags) mapping(more []string) (*importer.Mapping, error) {
 	m := r.at
 	m.Scores = scores
 	return &m, nil
-}
-
-// score scores the runs of files and folders, which are rows if there is a mapping.
-func (w *world) score(ctx context.Context, names []string, rows *importer.Mapping) (*evals.Result, error) {
-	in := gatherer{meter: meter{w: w, start: w.now()}}
-	for _, name := range names {
-		if err := in.gather(name); err != nil {
-			return nil, err
-		}
-	}
-	in.meter.name = count(len(in.list), "file")
-	return evals.ScoreFiles(ctx, in.list, &evals.Options{Rows: rows, Passed: func(name string) {
-		complain(w, fmt.Errorf("%s: passed over, since it is no recording of runs", name))
-	}})
 }
 
 // gatherer gathers the files to score.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,7 @@ case, for review in a difference; the same runs give the same bytes.
 
 Exit status: 0 if the gate passed; 1 if not; else 2 if anything could not be
 read.`,
-		Example: "  looptape eval gate --baseline baseline.json --update runs/\n  looptape eval gate --baseline baseline.json --junit gate.xml runs/",
+		Example: "  looptape eval gate --baseline baseline.json --update runs/\n  looptape eval gate --baseline baseline.json --junit gate.xml runs/\n  looptape eval gate eval.yaml",
 		Args:    needFiles,
 	}
 	format := formatFlag(c, "table", "json", "junit", "markdown", "github")
@@ -65,14 +66,20 @@ read.`,
 	f.StringArrayVar(&g.MustPass, "must-pass", nil, "a `case` that has to pass; may be repeated")
 	f.StringVar(&g.junit, "junit", "", "a `file` to write JUnit XML to, too")
 	f.StringVar(&g.markdown, "markdown", "", "a `file` to write Markdown to, too")
-	_ = c.MarkFlagRequired("baseline") // which was just defined
 	c.RunE = func(c *cobra.Command, args []string) error {
 		g.Seed = *seed
 		rows, err := g.rows.mapping(nil)
 		if err != nil {
 			return err
 		}
-		r, err := w.score(c.Context(), args, rows)
+		set, err := setOf(args, rows)
+		if err != nil {
+			return err
+		}
+		if err := g.settle(c, set); err != nil {
+			return err
+		}
+		r, err := w.scoreSet(c.Context(), set)
 		if err != nil {
 			return err
 		}
@@ -82,6 +89,25 @@ read.`,
 		return w.gate(r, &g, *format)
 	}
 	return c
+}
+
+// settle takes the settings of a suite, which flags may not say, too.
+func (g *gateFlags) settle(c *cobra.Command, set *runSet) error {
+	if set.suite != nil {
+		for _, name := range []string{"baseline", "alpha", "drop", "metric", "lower", "must-pass", "seed"} {
+			if c.Flags().Changed(name) {
+				return fmt.Errorf("--%s: a suite says that itself; write it there", name)
+			}
+		}
+		g.Gate = set.suite.Gate
+		if set.suite.Baseline != "" {
+			g.baseline = filepath.Join(set.folder, set.suite.Baseline)
+		}
+	}
+	if g.baseline == "" {
+		return errors.New("a gate needs a baseline: --baseline FILE, or the key baseline of a suite")
+	}
+	return nil
 }
 
 // gate holds a result against the baseline, and returns the exit status.

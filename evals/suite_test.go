@@ -1,0 +1,199 @@
+package evals_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/jsonschema-go/jsonschema"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+const suiteText = `# What we hold ourselves to.
+suite: 1
+runs: [runs/*.jsonl, more]
+rows:
+  case: /question
+  epoch: /try
+  cluster: /document
+  prompt: /prompt
+  want: /gold
+  answer: /said
+  scores: {right: /right}
+scorers:
+  - recorded
+  - exact
+  - kind: contains
+    metric: polite
+    settings: {any: [please, "1", null, 1.5, true], deep: {b: <x>, a: []}}
+baseline: baseline.json
+gate:
+  alpha: 0.01
+  drop: 0
+  metrics: [exact, polite]
+  lower: [steps]
+  must_pass: [book]
+  seed: 7
+`
+
+// kinds is a registry of any kind but "none" whose scores do not matter.
+func kinds(kind, metric string, settings json.RawMessage) (evals.Scorer, error) {
+	if kind == "none" {
+		return nil, errors.New("there is no kind none for " + metric + string(settings))
+	}
+	return evals.ScorerFunc(evals.Recorded), nil
+}
+
+func TestSuite(t *testing.T) {
+	got, err := evals.ParseSuite("eval.yaml", []byte(suiteText), kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &evals.Suite{
+		Runs:     []string{"runs/*.jsonl", "more"},
+		Baseline: "baseline.json",
+		Gate:     evals.Gate{Alpha: 0.01, Metrics: []string{"exact", "polite"}, Lower: []string{"steps"}, MustPass: []string{"book"}, Seed: 7},
+		Options: evals.Options{
+			Rows: &importer.Mapping{Case: "/question", Epoch: "/try", Cluster: "/document", Prompt: "/prompt", Want: "/gold", Answer: "/said", Scores: map[string]string{"right": "/right"}},
+			Scorers: []evals.Scoring{{Name: "recorded"}, {Name: "exact"},
+				{Name: `polite=contains{"any":["please","1",null,1.5,true],"deep":{"a":[],"b":"<x>"}}`}},
+		},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(evals.Scoring{}, "Scorer")); diff != "" {
+		t.Errorf("the suite (-want +got):\n%s", diff)
+	}
+	for _, s := range got.Scorers {
+		if s.Scorer == nil {
+			t.Errorf("%s has no scorer", s.Name)
+		}
+	}
+}
+
+// What a suite does not say has its usual value.
+func TestSuiteLeast(t *testing.T) {
+	got, err := evals.ParseSuite("eval.yaml", []byte("suite: 1\nruns: [a]\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&evals.Suite{Runs: []string{"a"}, Gate: evals.Gate{Drop: 0.02}}, got); diff != "" {
+		t.Errorf("the suite (-want +got):\n%s", diff)
+	}
+}
+
+func TestSuiteErrors(t *testing.T) {
+	const least = "suite: 1\nruns: [a]\n"
+	for text, want := range map[string]string{
+		"":                               "s:1:1: the file is empty",
+		"runs: [a]":                      "s:1:1: begin with suite: 1, which tells that the file is a suite",
+		"{}":                             "s:1:1: begin with suite: 1",
+		"suite: 1":                       "s:1:1: the key runs is missing",
+		"suite: 2\nruns: [a]":            `s:1:8: this reads version 1 of the format, found "2"`,
+		"suite: '1'\nruns: [a]":          `s:1:8: this reads version 1 of the format, found "1"`,
+		"suite: 1\nrun: [a]":             `s:2:1: unknown key "run" of the suite; did you mean "runs"? allowed: baseline, gate, rows, runs, scorers, suite`,
+		least + "gaet: {}":               `s:3:1: unknown key "gaet" of the suite; did you mean "gate"?`,
+		least + "gate: {level: 1}":       `s:3:8: unknown key "level" of gate; allowed: alpha, drop, lower, metrics, must_pass, seed`,
+		least + "gate: [a]":              "s:3:7: expected gate, which is a map, found a list",
+		least + "gate: {alpha: x}":       "s:3:15: expected a number, found a text",
+		least + "gate: {alpha: 0.5}":     "s:1:1: gate: the level 0.5 is not between 0 and 0.5",
+		least + "gate: {seed: -1}":       "s:3:14: expected a whole number from 0 on, found a number",
+		least + "gate: {seed: '1'}":      "s:3:14: expected a whole number from 0 on, found a text",
+		least + "gate: {lower: a}":       "s:3:15: expected a list of one item or more, found a text",
+		least + "gate: {lower: [1]}":     "s:3:16: expected a text, found a number; put it in quotes if it is one",
+		"suite: 1\nruns: []":             "s:2:7: expected a list of one item or more, found a list",
+		"suite: 1\nruns: [../a]":         `s:2:8: "../a" is no name or pattern of files in the folder of the suite, such as runs/*.jsonl`,
+		"suite: 1\nruns: ['[a']":         `s:2:8: "[a" is no name`,
+		"suite: 1\nruns: ['']":           "s:2:8: expected a text",
+		least + "baseline: /b":           `s:3:11: "/b" is no name`,
+		least + "rows: {case: a}":        `s:3:14: "a" is no JSON pointer; begin it with /, as in /question`,
+		least + "rows: {scores: a}":      "s:3:16: expected pointers by the name of a score, found a text",
+		least + "rows: {scores: {a: b}}": `s:3:20: "b" is no JSON pointer`,
+		least + "scorers: [{metric: a}]": "s:3:11: a scorer needs its kind",
+		least + "scorers: [[a]]":         "s:3:11: expected a scorer, which is a map, found a list",
+		least + "scorers: [none]":        "s:3:11: there is no kind none for ",
+		least + "scorers: [{kind: none, metric: m, settings: {a: 1}}]": `s:3:45: there is no kind none for m{"a":1}`,
+		least + "runs: [b]":   `s:3:1: the key "runs" stands here a second time`,
+		least + "gate: &a {}": "s:3:7: an anchor (&a) is not allowed",
+		"[a]":                 "s:1:1: expected options by name, which is a map, found a list",
+	} {
+		_, err := evals.ParseSuite("s", []byte(text), kinds)
+		fails(t, err, want)
+	}
+	_, err := evals.ParseSuite("s", []byte("suite: 1\na: 1\nb: 2"), kinds)
+	fails(t, err, "s:2:1:", "s:3:1:")
+}
+
+// The published schema takes the suite above, and knows the keys that are read.
+func TestSuiteSchema(t *testing.T) {
+	var schema *jsonschema.Schema
+	if err := json.Unmarshal(evals.SuiteSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suite any
+	if err := yaml.Unmarshal([]byte(suiteText), &suite); err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(suite); err != nil {
+		t.Error(err)
+	}
+	for text, part := range map[string]*jsonschema.Schema{
+		"suite: 1\nunknown: 1":                       schema,
+		"suite: 1\nrows: {unknown: 1}":               schema.Properties["rows"],
+		"suite: 1\ngate: {unknown: 1}":               schema.Properties["gate"],
+		"suite: 1\nscorers: [{unknown: 1, kind: a}]": schema.Properties["scorers"].Items.AnyOf[1],
+	} {
+		_, err := evals.ParseSuite("s", []byte(text), kinds)
+		fails(t, err, "allowed: "+strings.Join(slices.Sorted(maps.Keys(part.Properties)), ", "))
+	}
+}
+
+func TestIsSuite(t *testing.T) {
+	for text, want := range map[string]bool{
+		suiteText: true, "suite: 1": true, "\ufeff---\n# a\n\n  # b\r\nsuite : 1": true,
+		"": false, "version: 1\nsuite: 1": false, "{\"suite\": 1}": false, "suites: 1": false, "a\nsuite: 1": false,
+	} {
+		if got := evals.IsSuite([]byte(text)); got != want {
+			t.Errorf("IsSuite(%q) = %v", text, got)
+		}
+	}
+}
+
+func TestSuiteMatch(t *testing.T) {
+	folder := fstest.MapFS{"a/1.jsonl": {}, "a/2.jsonl": {}, "a/b.txt": {}, "c.jsonl": {}}
+	got, err := (&evals.Suite{Runs: []string{"c.jsonl", "a/*.jsonl", "a/1*"}}).Match(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a/1.jsonl", "a/2.jsonl", "c.jsonl"}, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	for pattern, want := range map[string]string{"b/*": "runs: there is no b/* in the folder of the suite", "[": "runs: [: syntax error in pattern"} {
+		_, err := (&evals.Suite{Runs: []string{pattern}}).Match(folder)
+		fails(t, err, want)
+	}
+}
+
+// A suite of any text is read or refused.
+func FuzzSuite(f *testing.F) {
+	f.Add(suiteText)
+	f.Add("suite: 1\nruns: [a]\nscorers: [{kind: none, settings: [1e400, .inf, .nan, 0x1f, 1_000]}]\n")
+	f.Add("suite: 1\nruns: {a: *b}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := evals.ParseSuite("s", []byte(text), kinds)
+		if (err == nil) != (s != nil) {
+			t.Errorf("got %v and the error %v", s, err)
+		}
+	})
+}

@@ -1,0 +1,231 @@
+package evals
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// suiteReader reads what stands in a suite file, and collects what is wrong with it.
+type suiteReader struct {
+	file    string
+	scorers Registry
+	s       *Suite
+	errs    []error
+}
+
+// setters read the values of keys.
+type setters map[string]func(fake.Value)
+
+func (r *suiteReader) errorf(at fake.Pos, format string, args ...any) {
+	r.errs = append(r.errs, &fake.SyntaxError{File: r.file, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf(format, args...)})
+}
+
+// top are the keys of the file.
+func (r *suiteReader) top() setters {
+	return setters{
+		"suite": func(v fake.Value) {
+			if v.Kind != fake.Number || v.Text != strconv.Itoa(SuiteVersion) {
+				r.errorf(v.Pos, "this reads version %d of the format, found %s", SuiteVersion, strconv.Quote(v.Text))
+			}
+		},
+		"runs":     r.list(r.below(func(name string) { r.s.Runs = append(r.s.Runs, name) })),
+		"rows":     func(v fake.Value) { r.object(v, "rows", r.rows()) },
+		"scorers":  r.list(r.scorer),
+		"baseline": r.below(func(name string) { r.s.Baseline = name }),
+		"gate":     func(v fake.Value) { r.object(v, "gate", r.gate()) },
+	}
+}
+
+// rows are the keys of what is where in rows.
+func (r *suiteReader) rows() setters {
+	m := &importer.Mapping{Scores: map[string]string{}}
+	r.s.Rows = m
+	return setters{
+		"case": r.pointer(&m.Case), "epoch": r.pointer(&m.Epoch), "cluster": r.pointer(&m.Cluster),
+		"prompt": r.pointer(&m.Prompt), "want": r.pointer(&m.Want), "answer": r.pointer(&m.Answer),
+		"scores": func(v fake.Value) {
+			if v.Kind != fake.Map {
+				r.errorf(v.Pos, "expected pointers by the name of a score, found %v", v.Kind)
+			}
+			for _, o := range v.Fields {
+				var at string
+				r.pointer(&at)(o.Value)
+				m.Scores[o.Name] = at
+			}
+		},
+	}
+}
+
+// gate are the keys of the gate.
+func (r *suiteReader) gate() setters {
+	g := &r.s.Gate
+	return setters{
+		"alpha": r.number(&g.Alpha), "drop": r.number(&g.Drop),
+		"metrics": r.texts(&g.Metrics), "lower": r.texts(&g.Lower), "must_pass": r.texts(&g.MustPass),
+		"seed": func(v fake.Value) {
+			n, err := strconv.ParseUint(v.Text, 10, 64)
+			if v.Kind != fake.Number || err != nil {
+				r.errorf(v.Pos, "expected a whole number from 0 on, found %v", v.Kind)
+			}
+			g.Seed = n
+		},
+	}
+}
+
+// scorer reads the name of a kind, or a map of kind, metric and settings.
+func (r *suiteReader) scorer(v fake.Value) {
+	var kind, metric string
+	var settings json.RawMessage
+	at := v.Pos
+	if v.Kind == fake.Text {
+		kind = v.Text
+	} else {
+		r.object(v, "a scorer", setters{
+			"kind":     r.text(func(text string) { kind = text }),
+			"metric":   r.text(func(text string) { metric = text }),
+			"settings": func(v fake.Value) { settings, at = settingsOf(v), v.Pos },
+		})
+	}
+	switch {
+	case v.Kind != fake.Text && v.Kind != fake.Map: // which is told
+	case kind == "":
+		r.errorf(v.Pos, "a scorer needs its kind")
+	case kind == "recorded" && metric == "" && settings == nil:
+		r.s.Scorers = append(r.s.Scorers, Scoring{kind, ScorerFunc(Recorded)})
+	default:
+		s, err := r.scorers(kind, metric, settings)
+		if err != nil {
+			r.errorf(at, "%v", err)
+		}
+		r.s.Scorers = append(r.s.Scorers, Scoring{scoringName(kind, metric, settings), s})
+	}
+}
+
+// scoringName tells all that the scores of a scorer depend on.
+func scoringName(kind, metric string, settings json.RawMessage) string {
+	if metric != "" {
+		kind = metric + "=" + kind
+	}
+	return kind + string(settings)
+}
+
+// settingsOf is a value as JSON.
+func settingsOf(v fake.Value) json.RawMessage { return oneLine(plainValue(v)) }
+
+// plainValue is a value as package json writes it.
+func plainValue(v fake.Value) any {
+	switch v.Kind {
+	case fake.Number, fake.Bool:
+		return json.RawMessage(v.Text)
+	case fake.List:
+		list := []any{}
+		for _, item := range v.Items {
+			list = append(list, plainValue(item))
+		}
+		return list
+	case fake.Map:
+		members := map[string]any{}
+		for _, o := range v.Fields {
+			members[o.Name] = plainValue(o.Value)
+		}
+		return members
+	case fake.Null:
+		return nil
+	case fake.Text:
+	}
+	return v.Text
+}
+
+// object reads a map.
+func (r *suiteReader) object(v fake.Value, of string, known setters) {
+	if v.Kind != fake.Map {
+		r.errorf(v.Pos, "expected %s, which is a map, found %v", of, v.Kind)
+		return
+	}
+	r.members(v.Fields, of, known)
+}
+
+// members reads the members of a map.
+func (r *suiteReader) members(options []fake.Option, of string, known setters) {
+	for _, o := range options {
+		if set, ok := known[o.Name]; ok {
+			set(o.Value)
+			continue
+		}
+		names, hint := slices.Sorted(maps.Keys(known)), ""
+		if near := fake.Nearest(o.Name, names); near != "" {
+			hint = fmt.Sprintf("did you mean %q? ", near)
+		}
+		r.errorf(o.Pos, "unknown key %q of %s; %sallowed: %s", o.Name, of, hint, strings.Join(names, ", "))
+	}
+}
+
+// text takes a text that is not empty.
+func (r *suiteReader) text(set func(string)) func(fake.Value) {
+	return func(v fake.Value) {
+		if v.Kind != fake.Text || v.Text == "" {
+			r.errorf(v.Pos, "expected a text, found %v; put it in quotes if it is one", v.Kind)
+			return
+		}
+		set(v.Text)
+	}
+}
+
+// list takes items, at least one.
+func (r *suiteReader) list(item func(fake.Value)) func(fake.Value) {
+	return func(v fake.Value) {
+		if v.Kind != fake.List || len(v.Items) == 0 {
+			r.errorf(v.Pos, "expected a list of one item or more, found %v", v.Kind)
+		}
+		for _, i := range v.Items {
+			item(i)
+		}
+	}
+}
+
+func (r *suiteReader) texts(to *[]string) func(fake.Value) {
+	return r.list(r.text(func(text string) { *to = append(*to, text) }))
+}
+
+// below takes the name or the pattern of files in the folder of the suite.
+func (r *suiteReader) below(set func(string)) func(fake.Value) {
+	return func(v fake.Value) {
+		r.text(func(name string) {
+			if _, err := path.Match(name, ""); err != nil || !fs.ValidPath(name) {
+				r.errorf(v.Pos, "%q is no name or pattern of files in the folder of the suite, such as runs/*.jsonl", name)
+			}
+			set(name)
+		})(v)
+	}
+}
+
+// pointer takes a JSON pointer.
+func (r *suiteReader) pointer(to *string) func(fake.Value) {
+	return func(v fake.Value) {
+		r.text(func(text string) {
+			if !strings.HasPrefix(text, "/") {
+				r.errorf(v.Pos, "%q is no JSON pointer; begin it with /, as in /question", text)
+			}
+			*to = text
+		})(v)
+	}
+}
+
+func (r *suiteReader) number(to *float64) func(fake.Value) {
+	return func(v fake.Value) {
+		x, err := strconv.ParseFloat(v.Text, 64)
+		if v.Kind != fake.Number || err != nil {
+			r.errorf(v.Pos, "expected a number, found %v", v.Kind)
+		}
+		*to = x
+	}
+}
