@@ -24,6 +24,7 @@ func main() {
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		env:      os.Getenv,
 		now:      time.Now,
+		inTerm:   isatty.IsTerminal(os.Stdin.Fd()),
 		outTerm:  isatty.IsTerminal(os.Stdout.Fd()),
 		errTerm:  isatty.IsTerminal(os.Stderr.Fd()),
 		versions: build,

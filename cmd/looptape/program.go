@@ -66,8 +66,10 @@ func closed(err error) error {
 const killAfter = 10 * time.Second
 
 // run starts a program with these variables in its environment, beside those of the
-// command, and waits for it. The error says how it failed; it is a *startError if it
-// could not be started.
+// command, and waits for it. When ctx ends, the program is told to stop; what it has
+// started is told as well, unless in is a terminal: that tells all of them by itself, and
+// would not let another group read. The error says how the program failed, and stopping in
+// order is no failure; it is a *startError if it could not be started.
 func (w *world) run(ctx context.Context, args, env []string) error {
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = w.in, w.out, w.err
@@ -76,11 +78,17 @@ func (w *world) run(ctx context.Context, args, env []string) error {
 		c.Env = append(c.Env, name+"="+strings.TrimPrefix(w.env(name)+",127.0.0.1,localhost", ","))
 	}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	if !w.inTerm {
+		inGroup(c)
+	}
 	c.WaitDelay = killAfter
 	if err := c.Start(); err != nil {
 		return &startError{err}
 	}
-	return c.Wait()
+	if err := c.Wait(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
 }
 
 // startError says that the program could not be started.

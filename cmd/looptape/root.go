@@ -19,10 +19,10 @@ type world struct {
 	out, err io.Writer
 	env      func(name string) string
 	now      func() time.Time
-	// outTerm and errTerm say that a terminal shows out and err.
-	outTerm, errTerm bool
-	versions         *debug.BuildInfo // nil if unknown
-	environ          func() []string  // for programs that the command starts
+	// outTerm and errTerm say that a terminal shows out and err, inTerm that in is one.
+	inTerm, outTerm, errTerm bool
+	versions                 *debug.BuildInfo // nil if unknown
+	environ                  func() []string  // for programs that the command starts
 	// interrupted returns a context that ends when the command is told to stop.
 	interrupted func(context.Context) (context.Context, context.CancelFunc)
 }

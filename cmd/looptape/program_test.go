@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// readyThen is what a program writes; it stops the command once that tells that the
+// program is ready.
+type readyThen struct {
+	said bytes.Buffer // with a name: its ReadFrom would be used in place of Write
+	stop context.CancelFunc
+}
+
+func (r *readyThen) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("ready")) {
+		r.stop()
+	}
+	return r.said.Write(p)
+}
+
+// When the command is told to stop, its program is, and what that has started; a program
+// that then ends in order has not failed.
+func TestServeStopsProgram(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no sh")
+	}
+	const waits = `sh -c "echo ready; exec sleep 100" & wait`
+	for name, c := range map[string]struct {
+		script string
+		status int
+		says   string // by the program
+		words  string // by the command
+	}{
+		"in order":     {`trap "echo told; exit 0" TERM; ` + waits, statusHeld, "told", ""},
+		"with a child": {`(trap "echo told; exit 0" TERM; ` + waits + `) & wait`, statusBroken, "told", "the program ended with signal: terminated"},
+		"in disorder":  {`trap "exit 5" TERM; ` + waits, statusBroken, "", "the program ended with exit status 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _, words := atTerminal(nil)
+			w.environ = func() []string { return []string{"PATH=" + os.Getenv("PATH")} }
+			out := &readyThen{}
+			w.out = out
+			w.interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, out.stop = context.WithCancel(ctx)
+				return ctx, out.stop
+			}
+			if got := execute([]string{"serve", weatherFile(t), "--", "sh", "-c", c.script}, w); got != c.status {
+				t.Errorf("exit status %d, want %d; %s", got, c.status, words)
+			}
+			if !strings.Contains(out.said.String(), c.says) || !strings.Contains(words.String(), c.words) || c.words == "" && strings.Contains(words.String(), "ended") {
+				t.Errorf("the program says %q, the command %q", out.said.String(), words)
+			}
+		})
+	}
+}
