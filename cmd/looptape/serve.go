@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -198,7 +199,7 @@ func (v *server) tell(r wire.Report, failed error) error {
 		return err
 	}
 	if v.report != "" {
-		if err := writeJSON(v.report, r); err != nil {
+		if err := v.w.writeJSON(v.report, r); err != nil {
 			return err
 		}
 	}
@@ -211,20 +212,44 @@ func (v *server) tell(r wire.Report, failed error) error {
 	return nil
 }
 
-// canWrite returns an error if a file cannot be written. What is in it stays.
+// canWrite returns an error if a file cannot be written. What is in it stays, and where
+// there is none, there is none after it.
 func canWrite(name string) error {
+	_, missing := os.Stat(name)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	err = f.Close()
+	if errors.Is(missing, fs.ErrNotExist) {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
-// writeJSON writes a file with v on one line.
-func writeJSON(name string, v any) error {
+// writeJSON writes a file with v on one line. What stands in the file of standard output
+// stays, whatever name it goes by.
+func (w *world) writeJSON(name string, v any) error {
+	if w.isOut(name) {
+		return printJSON(w.out, v)
+	}
 	f, err := os.Create(name)
 	if err != nil {
 		return err
 	}
 	return closeAfter(f, printJSON(f, v))
+}
+
+// isOut reports whether a name is that of the file that is standard output.
+func (w *world) isOut(name string) bool {
+	f, ok := w.out.(*os.File)
+	if !ok {
+		return false
+	}
+	out, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(name)
+	return err == nil && os.SameFile(out, info)
 }

@@ -182,3 +182,23 @@ func TestServeProgram(t *testing.T) {
 		t.Errorf("the words are %q", words)
 	}
 }
+
+// A report that goes to where standard output goes takes nothing away.
+func TestServeReportToOutput(t *testing.T) {
+	w, _, words := atTerminal(nil)
+	name := filepath.Join(t.TempDir(), "out")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	w.out = f
+	w.environ = os.Environ
+	if got := execute([]string{"serve", weatherFile(t), "--format", "json", "--report", name, "--", "true"}, w); got != statusHeld {
+		t.Errorf("exit status %d; %s", got, words)
+	}
+	written, err := os.ReadFile(name)
+	if lines := strings.Split(string(written), "\n"); err != nil || len(lines) != 4 || !strings.HasPrefix(lines[0], `{"url":`) || lines[1] != lines[2] {
+		t.Errorf("the output is %q, %v", written, err)
+	}
+}
