@@ -19,13 +19,13 @@ type Quirk struct {
 
 // QuirkForm describes one form of a quirk.
 type QuirkForm struct {
-	ID   string // such as QO-03
-	Form string // what tells it from the quirk's other forms; empty for the usual one
-	Says string // what is on the wire
+	ID   string `json:"id"`   // such as QO-03
+	Form string `json:"form"` // what tells it from the quirk's other forms; empty for the usual one
+	Says string `json:"says"` // what is on the wire
 	// Protocols are those that it applies to, by the names of protocol.Protocol.
-	Protocols []string
+	Protocols []string `json:"protocols"`
 	// Streamed says that only streams can show it.
-	Streamed bool
+	Streamed bool `json:"streamed"`
 }
 
 // quirkForm is a form and what shows it. Each of its functions may be nil, and
