@@ -51,6 +51,9 @@ func TestBFCL(t *testing.T) {
 		{text, `["it's"]`, `"it\"s"`, "1 "},
 		{text, `["a","b"]`, `"B"`, "1 "},
 		{text, `["a"]`, `"c"`, "0 "},
+		{text, `[["a"],"b"]`, `"B"`, "0 "}, // of another type than what is accepted first
+		{`{"type":"array","items":{"type":"array"}}`, `[[[{"a":1,"b":2}]]]`, `[[{"a":1}]]`, "0 "},
+		{`{"type":"array","items":{"type":"array"}}`, `[[[{"a":1}]]]`, `[[{"a":1,"b":2}]]`, "0 "},
 		{`{"type":"any"}`, `["a"]`, `"A"`, "1 "},
 		{`{"type":"array","items":{"type":"string"}}`, `[["New York","x"]]`, `["new york","X"]`, "1 "},
 		{`{"type":"array","items":{"type":"string"}}`, `[["a","b"]]`, `["b","a"]`, "0 "},

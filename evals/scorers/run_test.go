@@ -93,6 +93,8 @@ func TestCost(t *testing.T) {
 	other := traced(setup("m"), turn("x", llm.FinishStop), trace.ModelTurn{Usage: llm.Usage{Output: 1e6}})
 	other.Events[2].Purpose = trace.PurposeSummary
 	begin(t, "the model of another purpose", says(t, "cost", prices, other), `error: there is no price for the model ""`)
+	other.Events[0].Purpose = trace.PurposeSummary
+	begin(t, "the model of its purpose", says(t, "cost", prices, other), "10 ")
 }
 
 func TestInvariants(t *testing.T) {
