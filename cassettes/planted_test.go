@@ -139,6 +139,13 @@ var plants = []plant{
 	{"signed URL", func(s string) exchange {
 		return exchange{gotHeader: jsonType, gotBody: `{"data":[{"url":"https://store.example.com/a.png?se=1&sig=` + inJSON(url.QueryEscape(s)) + `&sv=2"}]}`}
 	}},
+	{"URL in a URL", func(s string) exchange {
+		inner := "https://app.example.com/cb?access_token=" + url.QueryEscape(s)
+		return exchange{url: endpoint + "?a=1&redirect_uri=" + url.QueryEscape(inner) + "&b=%20", body: "see " + endpoint + "?next=" + url.QueryEscape("/login?u="+url.QueryEscape(inner)) + ", and " + s}
+	}},
+	{"userinfo of a URL in a URL", func(s string) exchange {
+		return exchange{url: endpoint + "/" + url.QueryEscape("https://"+url.UserPassword("me", s).String()+"@example.com/x"), gotBody: s}
+	}},
 	{"path", func(s string) exchange {
 		return exchange{url: "https://example.com/bot" + url.PathEscape(s) + "/x", header: bearer(s)}
 	}},

@@ -142,8 +142,8 @@ const leastEcho = 8
 // urlMark is a mark as it stands in a URL.
 func urlMark(mark string) string { return url.PathEscape(mark) }
 
-// markForm is a mark, also as URLs and forms have it.
-var markForm = regexp.MustCompile(`(?:\[|%5B)redacted(?: |\+|%20)(?:#|%23)[0-9a-f]{1,4}(?: |\+|%20)[0-9]+(?: |\+|%20)chars(?:\]|%5D)`)
+// markForm is a mark, also as URLs and forms have it, and URLs in them.
+var markForm = regexp.MustCompile(`(?:\[|%(?:25)*5B)redacted(?: |\+|%(?:25)*20)(?:#|%(?:25)*23)[0-9a-f]{1,4}(?: |\+|%(?:25)*20)[0-9]+(?: |\+|%(?:25)*20)chars(?:\]|%(?:25)*5D)`)
 
 // hasMark reports whether a part of a text was redacted.
 func hasMark(text string) bool {

@@ -41,11 +41,11 @@ func (o *Options) assignedAt(v *values, at int) part {
 	if !whole && !half {
 		return part{}
 	}
-	p := part{at + 1, v.inQuery.from(at + 1), true}
+	p := part{at + 1, v.inQuery.from(at + 1), 1}
 	if k == kindBody {
 		p = v.behind(at+1, quote)
 	}
-	if said := l.text[p.from:p.to]; whole || isWord(said) && looksRandom(meaning(said, p.inURL)) {
+	if said := l.text[p.from:p.to]; whole || isWord(said) && looksRandom(meaning(said, p.encoded)) {
 		return p
 	}
 	return part{}
@@ -71,7 +71,7 @@ func queryName(text string) (name string, ok bool) {
 	if from == 0 || strings.IndexByte("?&#;", text[from-1]) < 0 {
 		return "", false
 	}
-	plain := strings.TrimSuffix(meaning(text[from:], true), "]")
+	plain := strings.TrimSuffix(meaning(text[from:], 1), "]")
 	return plain[strings.LastIndexByte(plain, '[')+1:], true
 }
 
@@ -100,11 +100,16 @@ type values struct {
 }
 
 func valuesIn(l *leaf) values {
-	inQuery := "&#; \t\r\n\"'<>\\)`|}"
-	if l.kind == kindURL {
-		inQuery = "&#"
+	return values{l, nextOf(l.text, queryEnds(l.kind)), nextOf(l.text, " \t\r\n\"'`,;<>(){}\\&|"), nextOf(l.text, "0123456789")}
+}
+
+// queryEnds are the bytes that end a value in a query: in a text, also those that end
+// the URL.
+func queryEnds(k kind) string {
+	if k == kindURL {
+		return "&#"
 	}
-	return values{l, nextOf(l.text, inQuery), nextOf(l.text, " \t\r\n\"'`,;<>(){}\\&|"), nextOf(l.text, "0123456789")}
+	return "&#; \t\r\n\"'<>\\)`|}"
 }
 
 // next finds where one of some bytes comes next in a text. From one place to the next,

@@ -74,7 +74,7 @@ type span struct {
 func (s *secrets) named(o *Options, l *leaf) (spans []span) {
 	for _, p := range o.secretParts(l) {
 		said := l.text[p.from:p.to]
-		plain := meaning(said, p.inURL)
+		plain := meaning(said, p.encoded)
 		mark := s.add(plain)
 		if mark == "" {
 			continue
@@ -84,8 +84,10 @@ func (s *secrets) named(o *Options, l *leaf) (spans []span) {
 				s.addPair(string(pair))
 			}
 		}
-		if p.inURL {
+		if p.encoded > 0 {
 			s.addPair(plain)
+		}
+		for range p.encoded {
 			mark = urlMark(mark)
 		}
 		spans = append(spans, span{p.from, p.to, mark})
@@ -104,13 +106,14 @@ func (s *secrets) hits(text string, list []hit) (spans []span) {
 	return spans
 }
 
-// meaning is what a part of a text says, without its escapes.
-func meaning(said string, inURL bool) string {
-	if inURL {
+// meaning is what a part of a text says, without its escapes and so many percent encodings.
+func meaning(said string, encoded int) string {
+	for range encoded {
 		if plain, err := url.QueryUnescape(said); err == nil {
-			return plain
+			said = plain
 		}
-	} else if quoted := `"` + said + `"`; strings.Contains(said, `\`) && jsonio.Valid([]byte(quoted)) {
+	}
+	if quoted := `"` + said + `"`; encoded == 0 && strings.Contains(said, `\`) && jsonio.Valid([]byte(quoted)) {
 		return unquoted(quoted)
 	}
 	return said

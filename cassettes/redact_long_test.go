@@ -56,7 +56,7 @@ func TestNamesInValues(t *testing.T) {
 
 // Names in long rows take the same time for each byte, however many there are.
 func BenchmarkNamesInRows(b *testing.B) {
-	for _, name := range []string{"password=", "password: ", "?code=1", `"password":[`, `"password":{`, `"password":["a`} {
+	for _, name := range []string{"password=", "password: ", "?code=1", `"password":[`, `"password":{`, `"password":["a`, "?u=%3Fkey%253D1 "} {
 		for _, n := range []int{100, 1000, 10000} {
 			b.Run(fmt.Sprintf("%s/%d", strings.TrimRight(name, "=: 1"), n), func(b *testing.B) {
 				text := strings.Repeat(name, n)

@@ -124,13 +124,13 @@ const leastChanges = 4
 // part is a part of a text that is secret.
 type part struct {
 	from, to int
-	inURL    bool // it is in percent encoding
+	encoded  int // how often it is in percent encoding
 }
 
 // secretParts are the parts of a text that its place or words in it call secret.
 func (o *Options) secretParts(l *leaf) []part {
 	if !l.secret {
-		return slices.Concat(o.assigned(l), o.elements(l.text), userinfo(l.text))
+		return o.namedParts(l, mostEncoded)
 	}
 	switch plainName(l.name) {
 	case "cookie", "cookie2":
@@ -169,7 +169,7 @@ func userinfo(text string) (parts []part) {
 			host = host[:end]
 		}
 		if end := strings.LastIndexByte(host, '@'); end > 0 {
-			parts = append(parts, part{at, at + end, true})
+			parts = append(parts, part{at, at + end, 1})
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (n *nested) string() bool {
 // value adds a value if its name makes it a secret.
 func (n *nested) value(name string, from, to int) {
 	said := n.text[from:to]
-	if n.o.isSecretName(kindBody, name) || n.o.isHalfSecretName(kindBody, name) && looksRandom(meaning(said, false)) {
+	if n.o.isSecretName(kindBody, name) || n.o.isHalfSecretName(kindBody, name) && looksRandom(meaning(said, 0)) {
 		n.parts = append(n.parts, part{from: from + len(scheme(said)), to: to})
 	}
 }
