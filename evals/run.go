@@ -1,0 +1,73 @@
+package evals
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+)
+
+// Test is what Run needs of a *testing.T, which is one.
+type Test[T any] interface {
+	Helper()
+	Context() context.Context
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Run(name string, f func(t T)) bool
+}
+
+// Run holds the runs of a suite against its baseline, as `looptape eval gate` does: a test a
+// case, which fails by each finding about it. What is found of a metric as a whole, and what
+// cannot be read, fails t itself. The folder is that of the suite file, such as
+// os.DirFS("testdata"); its patterns match files there, not folders.
+func Run[T Test[T]](t T, s *Suite, folder fs.FS) {
+	t.Helper()
+	v, err := s.judge(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for metric := range v.Metrics {
+		for _, f := range v.drops(metric) {
+			t.Error(f.line())
+		}
+	}
+	for _, u := range v.Unreadable {
+		t.Errorf("%s:%d: %s", u.File, u.Line, u.Error)
+	}
+	for _, name := range v.Cases {
+		t.Run(name, func(t T) {
+			for _, f := range v.Of(name) {
+				t.Error(f.line())
+			}
+		})
+	}
+}
+
+// judge is the verdict on the runs of a suite.
+func (s *Suite) judge(ctx context.Context, folder fs.FS) (*Verdict, error) {
+	if s.Baseline == "" {
+		return nil, errors.New("the suite has no baseline: name one, and write it with looptape eval gate --update")
+	}
+	names, err := s.Match(folder)
+	if err != nil {
+		return nil, err
+	}
+	var inputs []Input
+	for _, name := range names {
+		inputs = append(inputs, Input{Name: name, Open: func() (io.ReadCloser, error) { return folder.Open(name) }})
+	}
+	now, err := ScoreFiles(ctx, inputs, &s.Options)
+	if err != nil {
+		return nil, err
+	}
+	f, err := folder.Open(s.Baseline)
+	if err != nil {
+		return nil, err
+	}
+	base, err := ReadBaseline(s.Baseline, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return s.Gate.Judge(base, now)
+}
