@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"unicode/utf8"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/looptape/looptape/fake"
@@ -14,17 +16,7 @@ var chatArgsQuirks = []quirkForm{
 	inChat("QO-03", "whole", "the reason is length, and the arguments of the last call look whole", func(r *reply) bool {
 		return len(callPieces(r)) > 0 && finishWith(r, "length")
 	}),
-	inChunks("QO-12", "", "each piece of the arguments repeats all before it", func(r *reply) bool {
-		soFar := map[int]string{}
-		return eachPiece(r, func(call, _ int, piece string) string {
-			args := gjson.Get(piece, argsPath).String()
-			if args == "" {
-				return piece
-			}
-			soFar[call] += args
-			return put(piece, argsPath, quoted(soFar[call]))
-		})
-	}),
+	inChunks("QO-12", "", "each piece of the arguments repeats all before it", repeatPieces),
 	inChunks("QO-13", "equal", "the arguments come once more in the end", func(r *reply) bool {
 		return flush(r, func(args string) string { return args })
 	}),
@@ -100,6 +92,45 @@ func behindArgs(r *reply, f func(args string) string) bool {
 		}
 	}
 	return insert(r, list)
+}
+
+// repeatPieces makes each piece of arguments repeat all before it. Arguments in one piece
+// behind the one that begins the call become two: their first half, and then all of them.
+func repeatPieces(r *reply) bool {
+	soFar, pieces := map[int]string{}, map[int]int{}
+	repeated := eachPiece(r, func(call, n int, piece string) string {
+		args := gjson.Get(piece, argsPath).String()
+		if args == "" {
+			return piece
+		}
+		soFar[call] += args
+		if pieces[call]++; n == 0 { // the quirk of a whole call in one piece (QO-11) stays
+			pieces[call]++
+		}
+		return put(piece, argsPath, quoted(soFar[call]))
+	})
+	eachPiece(r, func(call, _ int, piece string) string {
+		if args := gjson.Get(piece, argsPath).String(); pieces[call] == 1 && args != "" {
+			return put(piece, argsPath, quoted(half(args)))
+		}
+		return piece
+	})
+	var list []follow
+	for call, places := range callPieces(r) {
+		if pieces[call] == 1 {
+			list = append(list, follow{places[len(places)-1], `{"function":{"arguments":` + quoted(soFar[call]) + `}}`})
+		}
+	}
+	return insert(r, list) || repeated
+}
+
+// half is the first half of a text, in whole characters.
+func half(text string) string {
+	end := len(text) / 2
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }
 
 // emptyArgs leaves arguments that are {} out.

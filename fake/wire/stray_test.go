@@ -43,6 +43,7 @@ func TestOtherPathsEnvelope(t *testing.T) {
 		{http.MethodPost, "/lane/x/anthropic/v1/foo", 404, `{"type":"error","error":{"type":"not_found_error","message":"POST /lane/x/anthropic/v1/foo: there is no such path; `},
 		{http.MethodGet, "/gemini/v1beta/files", 404, `{"error":{"code":404,"message":"GET /gemini/v1beta/files: there is no such path; `},
 		{http.MethodPost, "/v1/chat/completions", 404, `{"error":{"message":"POST /v1/chat/completions: there is no such path; `},
+		{http.MethodPost, "/lane//openai/v1/chat/completions", 404, `{"error":{"message":"POST /lane//openai/v1/chat/completions: there is no such path; `},
 		{http.MethodPost, "/v1/foo", 404, "POST /v1/foo: there is no such path; "},
 		{http.MethodGet, "/openai/v1/chat/completions", 405, `{"error":{"message":"the method has to be POST","type":"invalid_request_error"`},
 		{http.MethodPut, "/anthropic/v1/messages", 405, `{"type":"error","error":{"type":"invalid_request_error","message":"the method has to be POST"`},

@@ -86,6 +86,9 @@ func laneOf(path string) (lane, rest string) {
 		return "", path
 	}
 	lane, rest, _ = strings.Cut(after, "/")
+	if lane == "" {
+		return "", path // which leads nowhere
+	}
 	return lane, "/" + rest
 }
 
