@@ -141,11 +141,8 @@ func (c *Cassette) miss(k keys, lane string, r Request) *MissError {
 // there is none.
 func (t *tape) nearest(k keys, lane string, r *Request) *Nearest {
 	for _, key := range []uint64{k.exact, k.bare} {
-		t.mu.Lock()
-		spent, same := t.spent[key]
-		t.mu.Unlock()
-		if same && key != 0 {
-			return t.told(int(spent), key)
+		if i := t.spent(key); i >= 0 {
+			return t.told(i, key)
 		}
 	}
 	now := t.matching.content(r)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,12 +20,11 @@ type tape struct {
 	// sent finds an interaction by the key of its request byte by byte.
 	sent map[uint64]int32
 
-	mu    sync.Mutex
-	by    map[uint64]int32 // the first interaction of a key, exact or bare, that may be left
-	next  []int32          // the one with the same exact key behind each, or -1
-	bare  []int32          // the same for bare keys
-	used  []bool
-	spent map[uint64]int32 // the last interaction of a key that was used
+	mu   sync.Mutex
+	by   map[uint64]int32 // the first interaction of a key, exact or bare, that may be left, or -1
+	next []int32          // the one with the same exact key behind each, or -1
+	bare []int32          // the same for bare keys
+	used []bool
 }
 
 // newTape makes an index of a file.
@@ -32,7 +32,7 @@ func newTape(f *File, o *Options) (*tape, error) {
 	m, n := o.matching(), f.Len()
 	t := &tape{
 		file: f, matching: m, sent: make(map[uint64]int32, n), by: make(map[uint64]int32, n),
-		next: make([]int32, n), bare: make([]int32, n), used: make([]bool, n), spent: map[uint64]int32{},
+		next: make([]int32, n), bare: make([]int32, n), used: make([]bool, n),
 	}
 	told := m.name() != "" && m.name() == f.Match
 	for i := n - 1; i >= 0; i-- {
@@ -70,34 +70,40 @@ func (t *tape) add(key uint64, i int32, next []int32) {
 func (t *tape) take(k keys) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := t.first(k.exact, t.next)
-	if _, recorded := t.spent[k.exact]; i < 0 && !recorded && k.bare != 0 {
-		i = t.first(k.bare, t.bare)
+	i, recorded := t.first(k.exact, t.next)
+	if !recorded && k.bare != 0 {
+		i, _ = t.first(k.bare, t.bare)
 	}
-	if i < 0 {
-		return -1
+	if i >= 0 {
+		t.used[i] = true
 	}
-	t.used[i] = true
-	of := t.file.entries[i].keys
-	t.spent[of.exact], t.spent[of.bare] = i, i
 	return int(i)
 }
 
-// first is the first interaction of a key that was not used, or -1. Those before it are
-// forgotten.
-func (t *tape) first(key uint64, next []int32) int32 {
-	i, ok := t.by[key]
-	if !ok {
-		return -1
+// first is the first interaction of a key that was not used, or -1, and whether any was
+// recorded. Those before it are forgotten.
+func (t *tape) first(key uint64, next []int32) (first int32, recorded bool) {
+	first, recorded = t.by[key]
+	if !recorded {
+		return -1, false
 	}
-	for i >= 0 && t.used[i] {
-		i = next[i]
+	for first >= 0 && t.used[first] {
+		first = next[first]
 	}
-	t.by[key] = i
-	if i < 0 {
-		delete(t.by, key)
+	t.by[key] = first
+	return first, true
+}
+
+// spent is the last interaction of a key that was used, or -1.
+func (t *tape) spent(key uint64) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, e := range slices.Backward(t.file.entries) {
+		if t.used[i] && key != 0 && (e.keys.exact == key || e.keys.bare == key) {
+			return i
+		}
 	}
-	return i
+	return -1
 }
 
 // unused returns an *UnusedError if there are interactions that were not used; again is
