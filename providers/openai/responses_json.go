@@ -34,8 +34,8 @@ func appendWord(dst []byte, key, value string) []byte {
 
 // appendSound appends a member that is any JSON value, with the comma before it.
 // Surrogates without a partner do not reach the wire (quirk QT-09).
-func appendSound(dst []byte, key, raw string) []byte {
-	return appendWell(appendKey(dst, key), []byte(raw))
+func appendSound(dst []byte, key string, raw []byte) []byte {
+	return appendWell(appendKey(dst, key), raw)
 }
 
 // appendWell appends any JSON value as appendSound does.
@@ -51,7 +51,7 @@ func appendWell(dst, raw []byte) []byte {
 func (d dialect) append(dst []byte, opaque json.RawMessage, own func(key string) bool) []byte {
 	eachMember(opaque, func(key, raw string) {
 		if name, ok := d.wire(key); ok && !own(name) {
-			dst = appendSound(dst, name, raw)
+			dst = appendSound(dst, name, []byte(raw))
 		}
 	})
 	return dst

@@ -222,7 +222,7 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 	if _, known := like.ranItself(); known && c.Name != "mcp" {
 		dst := append(appendWord(appendFirst(nil, "type", like.kind), "id", c.ID), `,"status":"completed"`...)
 		if isObject([]byte(c.Args)) {
-			dst = appendSound(dst, "action", c.Args)
+			dst = appendSound(dst, "action", []byte(c.Args))
 		}
 		return append(dst, '}')
 	}

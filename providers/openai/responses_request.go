@@ -74,7 +74,7 @@ func (b *bodyWriter) put(key string, value []byte) {
 		}
 		value = raw
 	}
-	b.dst = appendSound(b.dst, key, jsonio.View(value))
+	b.dst = appendSound(b.dst, key, value)
 }
 
 // join writes a member that is an object: the members of extra stand in it
@@ -83,7 +83,7 @@ func (b *bodyWriter) join(key string, value []byte, depth int) {
 	raw, ok := b.extra[key]
 	if ok && isObject(raw) {
 		b.written = append(b.written, key)
-		b.dst = appendSound(b.dst, key, string(join(value, raw, depth)))
+		b.dst = appendSound(b.dst, key, join(value, raw, depth))
 		return
 	}
 	b.put(key, value)
@@ -118,7 +118,7 @@ func join(value, over json.RawMessage, depth int) []byte {
 func (b *bodyWriter) end() []byte {
 	for _, k := range slices.Sorted(maps.Keys(b.extra)) {
 		if !slices.Contains(b.written, k) {
-			b.dst = appendSound(b.dst, k, string(b.extra[k]))
+			b.dst = appendSound(b.dst, k, b.extra[k])
 		}
 	}
 	b.dst[0] = '{'
@@ -159,7 +159,7 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 		return errors.New("settings.output_schema: not a JSON object; give the JSON Schema of the answer")
 	}
 	format := appendWord(appendFirst([]byte(`{"format":`), "type", "json_schema"), "name", schemaName)
-	format = appendSound(format, "schema", string(s.OutputSchema))
+	format = appendSound(format, "schema", s.OutputSchema)
 	if followsStrict(s.OutputSchema) {
 		format = append(format, `,"strict":true`...)
 	}
@@ -255,7 +255,7 @@ func appendTool(dst []byte, t llm.Tool) ([]byte, error) {
 	if t.Description != "" {
 		dst = appendWord(dst, "description", t.Description)
 	}
-	dst = appendSound(dst, "parameters", string(schema))
+	dst = appendSound(dst, "parameters", schema)
 	switch {
 	case t.Strict != nil:
 		dst = strconv.AppendBool(appendKey(dst, "strict"), *t.Strict)

@@ -151,7 +151,7 @@ func (w *inputWriter) reasoning(r *llm.Reasoning) {
 	for _, key := range last {
 		switch raw := member(r.Opaque, key); {
 		case raw != nil:
-			w.dst = appendSound(w.dst, key, string(raw))
+			w.dst = appendSound(w.dst, key, raw)
 		case key == "summary":
 			w.dst = append(w.dst, `,"summary":[]`...)
 		}
