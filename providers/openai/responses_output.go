@@ -269,7 +269,7 @@ func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
 	case inProgress:
 		dst = append(dst, "[]"...)
 	case summary != nil:
-		dst = append(dst, wellFormed(string(compact(string(summary))))...)
+		dst = appendWell(dst, summary)
 	case len(it.text) > 0:
 		dst = append(appendWord(append(dst, `[{"type":"summary_text"`...), "text", string(it.text)), "}]"...)
 	default:

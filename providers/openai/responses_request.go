@@ -232,7 +232,7 @@ func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
 		if len(dst) > 1 {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, wellFormed(string(compact(raw)))...)
+		dst = appendWell(dst, []byte(raw))
 	})
 	if len(dst) == 1 {
 		return nil, nil
