@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
@@ -187,20 +188,10 @@ func (p *play) streamed(r *reply, events []llm.Event, end *llm.APIError) {
 		r.header.Set("Content-Type", "application/json; charset=UTF-8")
 		r.style.array = true
 	}
-	const (
-		piece  = 4 << 10
-		around = 8 // frames, at most usually, beside one an event
-	)
+	const around = 8 // frames, at most usually, beside one an event
 	r.frames = make([]frame, 0, len(events)+around)
-	var room []byte // for many frames
-	write := func(name string, data []byte) {
-		if cap(room)-len(room) < len(data) {
-			room = make([]byte, 0, max(piece, len(data)))
-		}
-		from := len(room)
-		room = append(room, data...)
-		r.frames = append(r.frames, frame{name, room[from:len(room):len(room)]})
-	}
+	texts := jsonio.Arena{Piece: 4 << 10}
+	write := func(name string, data []byte) { r.frames = append(r.frames, frame{name, texts.Bytes(data)}) }
 	enc := p.proto.NewEncoder(p.meta())
 	for _, ev := range events {
 		if err := enc.Event(ev, write); err != nil {

@@ -1,12 +1,14 @@
 package jsonio
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -31,6 +33,26 @@ func TestArenaKeepsTexts(t *testing.T) {
 		}
 		if diff := cmp.Diff(texts, append([]string{}, got...)); diff != "" {
 			t.Fatalf("texts (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Bytes that share an arena are each other's neighbours, and cannot be told so.
+func TestArenaBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mem := Arena{Piece: rapid.IntRange(0, 64).Draw(t, "piece")}
+		var all, got [][]byte
+		for _, b := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 40)).Draw(t, "bytes") {
+			all = append(all, bytes.Clone(b))
+			out := mem.Bytes(b)
+			if cap(out) != len(out) {
+				t.Fatalf("there is room for %d behind %d bytes", cap(out), len(out))
+			}
+			got = append(got, out)
+			clear(b)
+		}
+		if diff := cmp.Diff(all, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("bytes (-want +got):\n%s", diff)
 		}
 	})
 }

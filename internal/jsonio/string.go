@@ -51,6 +51,14 @@ func (a *Arena) String(b []byte) string {
 	return a.take(copy(a.room(len(b), len(b)), b))
 }
 
+// Bytes returns the same bytes as b, with no room behind them.
+func (a *Arena) Bytes(b []byte) []byte {
+	n := copy(a.room(len(b), len(b)), b)
+	out := a.free[:n:n]
+	a.free = a.free[n:]
+	return out
+}
+
 // View views b as a string. The caller must never change b again as long as the
 // string, or a part of it, is in use.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
