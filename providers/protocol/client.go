@@ -83,7 +83,7 @@ type answer struct {
 	yield   func(llm.Event, error) bool
 	left    bool
 	hangUp  context.CancelFunc // ends the connection
-	secrets []string
+	secrets []string           // as they were sent; see spelled
 }
 
 func (a *answer) emit(ev llm.Event) {

@@ -23,15 +23,7 @@ var credentials = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-
 // into a header for credentials, each also as its words: of "Bearer x" also "x", and
 // of "Basic x" also the password in it.
 func added(header http.Header, query string, req *http.Request) (secrets []string) {
-	note := func(v string) {
-		for _, word := range append([]string{v}, strings.Fields(v)...) {
-			for _, s := range spellings(word) {
-				if len(s) >= leastSecret && !slices.Contains(secrets, s) {
-					secrets = append(secrets, s)
-				}
-			}
-		}
-	}
+	note := func(v string) { secrets = append(append(secrets, v), strings.Fields(v)...) }
 	for name, values := range req.Header {
 		secret := slices.Contains(credentials, http.CanonicalHeaderKey(name)) // net/http sends any spelling
 		for _, v := range values {
@@ -53,8 +45,21 @@ func added(header http.Header, query string, req *http.Request) (secrets []strin
 		note(pass)
 		note(base64.StdEncoding.EncodeToString([]byte(req.URL.User.Username() + ":" + pass))) // as net/http sends it
 	}
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return secrets
+}
+
+// spelled are the ways in which secrets may be quoted that are long enough to be looked
+// for, the longest first.
+func spelled(secrets []string) (out []string) {
+	for _, secret := range secrets {
+		for _, s := range spellings(secret) {
+			if len(s) >= leastSecret && !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
+	return out
 }
 
 // spellings are the ways in which an answer may quote a credential: as it is, in a URL,
@@ -88,11 +93,12 @@ var masked = regexp.MustCompile(`[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_-]*`)
 // redact takes the credential out of a text, also where the provider has masked
 // the most of it.
 func (a *answer) redact(text string) string {
-	for _, s := range a.secrets {
+	secrets := spelled(a.secrets)
+	for _, s := range secrets {
 		text = strings.ReplaceAll(text, s, Redacted)
 	}
-	if len(a.secrets) > 0 {
-		text = masked.ReplaceAllString(redactMasked(text, a.secrets), Redacted)
+	if len(secrets) > 0 {
+		text = masked.ReplaceAllString(redactMasked(text, secrets), Redacted)
 	}
 	return text
 }
