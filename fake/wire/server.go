@@ -163,10 +163,10 @@ func (x *exchange) serve(r *http.Request) {
 
 // check notes what is wrong with the messages that a client sends.
 func (x *exchange) check(req *llm.Request) {
-	q := &watch.Question{Protocol: x.proto, Number: x.n, Lane: x.lane, Model: x.played, Request: req}
-	req.Messages = x.server.watch.Gathered(q)
 	var found []check.Violation
-	x.talk, found, x.broke = x.server.watch.Asked(q)
+	x.talk, found, x.broke = x.server.watch.Asked(&watch.Question{
+		Protocol: x.proto, Number: x.n, Lane: x.lane, Model: x.played, Request: req,
+	})
 	x.violated(found...)
 }
 

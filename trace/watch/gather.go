@@ -6,26 +6,27 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Gathered returns the messages of a request with the calls of each answer that its
-// client got in one message, and their results in the next. The items of Responses are no
+// conversation is what was asked, in whose messages the calls of each answer that its
+// client got stand in one, and their results in the next. The items of Responses are no
 // messages: a client may as well send each call with its output behind it.
-func (w *Watch) Gathered(q *Question) (out []llm.Message) {
+func (w *Watch) conversation(q *Question) *Conversation {
+	c, so := &Conversation{question: q}, newPrefix()
 	list := q.Request.Messages
 	if q.Protocol.Name() != responses {
-		return list
+		c.add(so, list)
+		return c
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.memory(q.lane())
-	var hash uint64
-	for so := newPrefix(); len(list) > 0; {
-		turn, n := m.by[hash].gather(list)
-		for _, one := range turn {
-			hash = so.add(one)
-		}
+	var out []llm.Message
+	for len(list) > 0 {
+		turn, n := m.by[c.Hash()].gather(list)
+		c.add(so, turn)
 		out, list = append(out, turn...), list[n:]
 	}
-	return out
+	q.Request.Messages = out
+	return c
 }
 
 // gather returns the first messages of a list as one answer and its results, and how many

@@ -57,7 +57,6 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 		return nil, err
 	}
 	q := &Question{Protocol: x.Protocol, Number: x.Number, Lane: x.Lane, Model: req.Model, Request: Unmarked(req)}
-	q.Request.Messages = r.watch.Gathered(q)
 	c, found, _ := r.watch.asked(q, check.Sent)
 	found = r.fresh(r.run(c), x.Number, found)
 	if x.Answer != nil {

@@ -79,6 +79,14 @@ func (c *Conversation) Hash() uint64 {
 	return c.hashes[len(c.hashes)-1]
 }
 
+// add adds the hashes of the conversation with the next messages, one by one.
+func (c *Conversation) add(so *prefix, next []llm.Message) {
+	c.hashes = slices.Grow(c.hashes, len(next))
+	for _, m := range next {
+		c.hashes = append(c.hashes, so.add(m))
+	}
+}
+
 // memory is what was asked and answered in a lane.
 type memory struct {
 	by     map[uint64]*heard   // by a hash of the conversation
@@ -143,14 +151,15 @@ func (w *Watch) Pending() (list []Pending) {
 
 // Asked takes a request, and returns what is wrong with its messages. What was sent
 // before, and answered, is not told again, and neither is a request that is repeated;
-// again says that this one is, and that it was wrong.
+// again says that this one is, and that it was wrong. The calls of an answer that its client
+// sends back one by one stand in one message of the request from then on.
 func (w *Watch) Asked(q *Question) (c *Conversation, found []check.Violation, again bool) {
 	return w.asked(q, check.Messages)
 }
 
 // asked is Asked with what judges the messages alone.
 func (w *Watch) asked(q *Question, judge func(run string, messages []llm.Message) []check.Violation) (c *Conversation, found []check.Violation, again bool) {
-	c = &Conversation{q, prefixes(q.Request.Messages)}
+	c = w.conversation(q)
 	known, answers, again := w.recall(c)
 	if again {
 		return c, nil, true
@@ -286,16 +295,6 @@ func (p *prefix) add(m llm.Message) uint64 {
 	p.text = m.AppendJSON(p.text[:0])
 	_, _ = p.Write(p.text) // a hash takes all
 	return p.Sum64()
-}
-
-// prefixes are hashes of the first message, the first two and so on.
-func prefixes(list []llm.Message) []uint64 {
-	p := newPrefix()
-	out := make([]uint64, len(list))
-	for i, m := range list {
-		out[i] = p.add(m)
-	}
-	return out
 }
 
 func isReasoning(p llm.Part) bool {
