@@ -23,6 +23,21 @@ func TestClientKeepsItsHeaders(t *testing.T) {
 	}
 }
 
+// Six bytes are as few as a key can have; shorter ones would make gaps in any text.
+func TestClientKeepsShortKeys(t *testing.T) {
+	for key, want := range map[string]string{"sesame": "wrong key [redacted]", "sesam": "wrong key sesam"} {
+		c := client(t, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(401)
+			_, _ = io.WriteString(w, "wrong key "+r.Header.Get("X-Api-Key"))
+		})
+		c.Header = http.Header{"X-Api-Key": {key}}
+		_, err := ask(c)
+		if got := apiError(t, err).Message; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // A password is secret also in clear, and a name that stands alone is one.
 func TestClientKeepsBasicAuth(t *testing.T) {
 	for _, who := range [][2]string{{"somebody", "sesame-open"}, {"sesame-open", ""}} {
