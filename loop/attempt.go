@@ -1,10 +1,8 @@
 package loop
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,7 +132,7 @@ func (r *run) offers(req *llm.Request) error {
 			problem = "has no name"
 		case twice:
 			problem = fmt.Sprintf("has the name %q, as one before it; take one of them out", t.Name)
-		case t.Parameters != nil && !isObject(t.Parameters):
+		case t.Parameters != nil && !jsonio.IsObject(jsonio.View(t.Parameters)):
 			problem = fmt.Sprintf("(%q) has Parameters that are not a JSON object", t.Name)
 		default:
 			continue
@@ -143,10 +141,6 @@ func (r *run) offers(req *llm.Request) error {
 		return &PolicyError{who, fmt.Errorf("its request cannot be sent: Tools[%d] %s", i, problem)}
 	}
 	return nil
-}
-
-func isObject(raw json.RawMessage) bool {
-	return jsonio.Valid(raw) && bytes.TrimLeft(raw, " \t\r\n")[0] == '{'
 }
 
 // withoutTools is the request of a forced last answer, which offers none.

@@ -27,6 +27,7 @@ func TestQuirkPairs(t *testing.T) {
 			t.Run(protocol+"/"+a.ID+"-"+a.Form, func(t *testing.T) {
 				for _, b := range forms[i+1:] {
 					testPair(t, protocol, scenario, a, b)
+					testPair(t, protocol, scenario, b, a) // the first is shown to the second
 				}
 			})
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -77,7 +78,7 @@ func (s *responsesDecoder) advance(it *openItem, whole string) {
 // isWhole reports whether arguments are one JSON object; what a custom tool gets is
 // any text.
 func isWhole(args, kind string) bool {
-	return kind == kindCustomCall && args != "" || isObject([]byte(args))
+	return kind == kindCustomCall && args != "" || jsonio.IsObject(args)
 }
 
 // endCall ends a call. Of the several tellings of its arguments the one that came

@@ -56,12 +56,3 @@ func (d dialect) append(dst []byte, opaque json.RawMessage, own func(key string)
 	})
 	return dst
 }
-
-// isObject reports whether raw is a JSON object.
-func isObject(raw json.RawMessage) bool {
-	if !jsonio.Valid(raw) {
-		return false
-	}
-	d := jsonio.NewDec(jsonio.View(raw))
-	return d.Peek() == '{'
-}

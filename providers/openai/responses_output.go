@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -192,7 +193,7 @@ func (e *responsesEncoder) part(p llm.Part) error {
 		}
 		e.whole(p.Opaque)
 	case llm.Unknown:
-		if !isObject(p.Raw) {
+		if !jsonio.IsObject(jsonio.View(p.Raw)) {
 			return errors.New("openai-responses: an unknown part is not a JSON object; give the item")
 		}
 		e.whole(p.Raw)
@@ -221,7 +222,7 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 	like := item{kind: c.Name + "_call"}
 	if _, known := like.ranItself(); known && c.Name != "mcp" {
 		dst := append(appendWord(appendFirst(nil, "type", like.kind), "id", c.ID), `,"status":"completed"`...)
-		if isObject([]byte(c.Args)) {
+		if jsonio.IsObject(c.Args) {
 			dst = appendSound(dst, "action", []byte(c.Args))
 		}
 		return append(dst, '}')

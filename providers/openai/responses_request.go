@@ -81,7 +81,7 @@ func (b *bodyWriter) put(key string, value []byte) {
 // instead of those of value, and in the objects in it down to depth likewise.
 func (b *bodyWriter) join(key string, value []byte, depth int) {
 	raw, ok := b.extra[key]
-	if ok && isObject(raw) {
+	if ok && jsonio.IsObject(jsonio.View(raw)) {
 		b.written = append(b.written, key)
 		b.dst = appendSound(b.dst, key, join(value, raw, depth))
 		return
@@ -100,7 +100,7 @@ func join(value, over json.RawMessage, depth int) []byte {
 		switch o := member(over, key); {
 		case o == nil:
 			put(key, []byte(raw))
-		case depth > 0 && isObject(o) && isObject([]byte(raw)):
+		case depth > 0 && jsonio.IsObject(jsonio.View(o)) && jsonio.IsObject(raw):
 			put(key, join([]byte(raw), o, depth-1))
 		default:
 			put(key, o)
@@ -155,7 +155,7 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 	if s.OutputSchema == nil {
 		return nil
 	}
-	if !isObject(s.OutputSchema) {
+	if !jsonio.IsObject(jsonio.View(s.OutputSchema)) {
 		return errors.New("settings.output_schema: not a JSON object; give the JSON Schema of the answer")
 	}
 	format := appendWord(appendFirst([]byte(`{"format":`), "type", "json_schema"), "name", schemaName)
@@ -247,7 +247,7 @@ func appendTool(dst []byte, t llm.Tool) ([]byte, error) {
 	if schema == nil {
 		schema = json.RawMessage(`{}`)
 	}
-	if !isObject(schema) {
+	if !jsonio.IsObject(jsonio.View(schema)) {
 		return nil, errors.New("the parameters are not a JSON object; give a JSON Schema")
 	}
 	schema = parameters(schema)

@@ -171,7 +171,7 @@ func (r *requestReader) text(d *jsonio.Dec) {
 // write by itself.
 func (r *requestReader) format(raw json.RawMessage) json.RawMessage {
 	schema := member(raw, "schema")
-	if memberText(raw, "type") != "json_schema" || !isObject(schema) {
+	if memberText(raw, "type") != "json_schema" || !jsonio.IsObject(jsonio.View(schema)) {
 		return raw
 	}
 	r.req.Settings.OutputSchema = compact(string(schema))

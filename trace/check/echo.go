@@ -3,10 +3,10 @@ package check
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -269,7 +269,7 @@ func retold(turn, echo []llm.Part) (found int, wrong string) {
 				wrong = "the call " + quoted(was.ID) + " of another tool"
 			case cmp.Or(now.ProviderID, now.ID) != cmp.Or(was.ProviderID, was.ID):
 				wrong = "another id of the provider's for the call " + quoted(was.ID)
-			case now.Args != was.Args && isObject(json.RawMessage(was.Args)):
+			case now.Args != was.Args && jsonio.IsObject(was.Args):
 				wrong = "other arguments of the call " + quoted(was.ID)
 			case e.next <= before:
 				wrong = "its calls in another order"

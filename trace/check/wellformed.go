@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -114,7 +113,7 @@ func (r *run) setup(ev *trace.Event, b trace.ModelSetup) {
 			r.report(invWellFormed, "a tool has no name")
 		case names[t.Name]:
 			r.report(invWellFormed, "two tools have the name %q", t.Name)
-		case t.Parameters != nil && !isObject(t.Parameters):
+		case t.Parameters != nil && !jsonio.IsObject(jsonio.View(t.Parameters)):
 			r.report(invWellFormed, "the schema of the tool %q is not a JSON object", t.Name)
 		}
 		names[t.Name] = true
@@ -126,7 +125,7 @@ func (r *run) setup(ev *trace.Event, b trace.ModelSetup) {
 	case c.Mode == llm.ChooseRequired && len(b.Tools) == 0:
 		r.report(invWellFormed, "the tool choice asks for a call, but the request has no tools")
 	}
-	if o := b.Settings.OutputSchema; o != nil && !isObject(o) {
+	if o := b.Settings.OutputSchema; o != nil && !jsonio.IsObject(jsonio.View(o)) {
 		r.report(invWellFormed, "the output schema is not a JSON object")
 	}
 	for _, raw := range b.Extra {
@@ -135,11 +134,6 @@ func (r *run) setup(ev *trace.Event, b trace.ModelSetup) {
 			return
 		}
 	}
-}
-
-func isObject(raw json.RawMessage) bool {
-	d := jsonio.NewDec(string(raw))
-	return d.Peek() == '{' && jsonio.Valid(raw)
 }
 
 func quoted(s string) string { return strconv.Quote(s) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -84,14 +85,16 @@ func renames(said, echo []llm.ToolCall) bool {
 	return slices.EqualFunc(said, echo, func(a, b llm.ToolCall) bool { return a.Name == b.Name && !ids[b.ID] })
 }
 
-// ranAs is a call that the provider ran, with its arguments as the echo spells them.
+// ranAs is a call that the provider ran, with its arguments as the echo spells them, or
+// mends them: no provider takes back what is no object.
 func ranAs(part llm.Part, echo []llm.Part) llm.Part {
 	c, ok := part.(llm.ToolCall)
 	if !ok {
 		return part
 	}
 	for _, p := range echo {
-		if d, ok := p.(llm.ToolCall); ok && d.ProviderExecuted && d.ID == c.ID && mends(c.Args, d.Args) {
+		d, ok := p.(llm.ToolCall)
+		if ok && d.ProviderExecuted && d.ID == c.ID && (mends(c.Args, d.Args) || !jsonio.IsObject(c.Args)) {
 			c.Args = d.Args
 		}
 	}
