@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -18,13 +19,17 @@ import (
 // is a list of what the user says, each with what should come of it; several such lists
 // are the data of objects.
 func evalCase(d *jsonio.Dec, run *Run) {
-	raw := run.members(d)
-	run.identify(raw, "eval_id", "case_id", "name")
+	var raw, old json.RawMessage
+	if d.Peek() == '[' {
+		old = json.RawMessage(d.Raw())
+	} else {
+		raw = run.members(d)
+		run.identify(raw, "eval_id", "case_id", "name")
+		old = field(raw, "data")
+	}
 	var t turns
-	for _, list := range []json.RawMessage{raw, field(raw, "data")} {
-		for _, turn := range elementsOf(list) {
-			t.addOld(turn)
-		}
+	for _, turn := range elementsOf(old) {
+		t.addOld(turn)
 	}
 	for _, invocation := range elementsOf(field(raw, "conversation")) {
 		t.add(invocation)
@@ -67,14 +72,11 @@ func session(d *jsonio.Dec, run *Run) {
 
 // members reads an object, keeps what is in it as said of the run, and returns it.
 func (r *Run) members(d *jsonio.Dec) json.RawMessage {
-	if d.Peek() != '{' && d.Peek() != '[' {
+	if d.Peek() != '{' {
 		d.Fail("expected an object")
 	}
 	raw := json.RawMessage(d.Raw())
-	r.Meta = make(map[string]json.RawMessage)
-	for key, value := range membersOf(raw) {
-		r.Meta[key] = value
-	}
+	r.Meta = maps.Collect(membersOf(raw))
 	return raw
 }
 

@@ -72,6 +72,16 @@ func TestADK(t *testing.T) {
 			importer.FormatADKSession,
 			[]string{`s1 case="" epoch=-1`},
 		},
+		"a broken result": {
+			`{"eval_case_results":[[],{"eval_id":"a"}]}`,
+			importer.FormatADKResult,
+			[]string{"! file:1: eval_case_results[0]: expected an object", `a case="a" epoch=-1`},
+		},
+		"sessions": {
+			`[{"id":"s1","app_name":"a","events":[]},[]]`,
+			importer.FormatADKSession,
+			[]string{`s1 case="" epoch=-1`, "! file:1: [1]: expected an object"},
+		},
 		"a broken case": {
 			`{"eval_set_id":"s","eval_cases":[7,` + "\n" + `{"eval_id":"a","conversation":[{"user_content":}]}]}`,
 			importer.FormatADKSet,

@@ -52,10 +52,11 @@ func TestTools(t *testing.T) {
 		},
 		"promptfoo, without an id": {`{"results":{"version":2,"results":[{"vars":{"q":"x"},"score":1}]}}`, importer.FormatPromptfoo, []string{`run-1 case="x" epoch=-1 score=1`}},
 		"promptfoo, in lines":      {promptfooResult + "\n{\n" + promptfooError + "\n", importer.FormatPromptfoo, []string{`test-2/prompt-1 case="hi" epoch=-1 want=["yo"] answer="yo" success=1 score=0.5 namedScores/tone=0.25`, "! file:2: the line ends within a value", `test-3 case="{\"a\":\"x\",\"b\":2}" epoch=-1 success: the test ended with an error: too late score: the test ended with an error: too late`}},
-		"promptfoo, broken":        {`{"evalId":"e","results":{"prompts":[],"results":[7,{"vars":{"q":"x"}},{"vars":}]}}`, importer.FormatPromptfoo, []string{"! file:1: results.results[0]: expected an object", `run-2 case="x" epoch=-1`, "! file:1: results.results[2].vars: expected a value"}},
+		"promptfoo, broken":        {`{"evalId":"e","results":{"prompts":[],"results":[7,{"vars":{"q":"x"}},{"vars":},[]]}}`, importer.FormatPromptfoo, []string{"! file:1: results.results[0]: expected an object", `run-2 case="x" epoch=-1`, "! file:1: results.results[2].vars: expected a value", "! file:1: results.results[3]: expected an object"}},
 		"promptfoo, no results":    {`{"evalId":"e","results":{"prompts":[]}}`, importer.FormatPromptfoo, []string{"! file:1: there is no array results.results, where the runs would be"}},
 		"the AI SDK":               {`{"id":"a","text":"yo","steps":[{"text":"yo","toolCalls":[],"finishReason":"stop"}],"score":1}`, importer.FormatAISDK, []string{`a case="a" epoch=-1 answer="yo" score=1`}},
 		"the AI SDK, version 5":    {`[{"steps":[{"content":[{"type":"text","text":"yo"}],"finishReason":"stop"}]}]`, importer.FormatAISDK, []string{`run-1 case="" epoch=-1 answer="yo"`}},
+		"the AI SDK, broken":       {`[{"steps":[],"finishReason":"stop"},[1]]`, importer.FormatAISDK, []string{`run-1 case="" epoch=-1`, "! file:1: [1]: expected an object"}},
 		"the AI SDK, no steps":     {`{"steps":[],"finishReason":"stop"}`, importer.FormatAISDK, []string{`run-1 case="" epoch=-1`}},
 	} {
 		t.Run(name, func(t *testing.T) {
