@@ -37,15 +37,15 @@ func (o *Options) assignedAt(v *values, at int) part {
 			k, name = kindField, field
 		}
 	}
-	whole, half := o.isSecretName(k, name), o.isHalfSecretName(k, name)
-	if !whole && !half {
+	s := o.secrecy(k, name)
+	if s == secretNever {
 		return part{}
 	}
 	p := part{at + 1, v.inQuery.from(at + 1), 1}
 	if k == kindBody {
 		p = v.behind(at+1, quote)
 	}
-	if said := l.text[p.from:p.to]; whole || isWord(said) && looksRandom(meaning(said, p.encoded)) {
+	if said := l.text[p.from:p.to]; s == secretAlways || isWord(said) && looksRandom(meaning(said, p.encoded)) {
 		return p
 	}
 	return part{}

@@ -16,7 +16,7 @@ func (o *Options) elements(text string) (parts []part) {
 		if end != "</" && !isLongWord(said) {
 			continue
 		}
-		if o.isSecretName(kindBody, name) || o.isHalfSecretName(kindBody, name) && looksRandom(said) {
+		if s := o.secrecy(kindBody, name); s == secretAlways || s == secretIfRandom && looksRandom(said) {
 			parts = append(parts, part{from: at[4], to: at[5]})
 		}
 	}

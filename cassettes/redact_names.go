@@ -63,12 +63,32 @@ func leadsTo(list []string, p *place) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return sameAs(s, p.path()) })
 }
 
-// isSecretName reports whether what a name names is secret.
-func (o *Options) isSecretName(k kind, name string) bool {
+// secrecy is what a name says of what it names.
+type secrecy uint8
+
+const (
+	secretNever    secrecy = iota
+	secretIfRandom         // harmless, unless it looks random
+	secretAlways
+)
+
+// secrecy is that of a name.
+func (o *Options) secrecy(k kind, name string) secrecy {
 	plain := plainName(name)
 	switch {
 	case plain == "":
-		return false
+		return secretNever
+	case o.isSecretName(k, plain):
+		return secretAlways
+	case isHalfSecretName(k, plain) && !slices.Contains(opaqueMarks, plain) && !hasName(o.Opaque, plain):
+		return secretIfRandom
+	}
+	return secretNever
+}
+
+// isSecretName reports whether what a name names is secret.
+func (o *Options) isSecretName(k kind, plain string) bool {
+	switch {
 	case secretEnds.of(plain), hasName(o.Secret, plain):
 		return true
 	case k == kindHeader || k == kindTrailer:
@@ -77,15 +97,12 @@ func (o *Options) isSecretName(k kind, name string) bool {
 	return k == kindField && slices.Contains(secretQueries, plain)
 }
 
-// isHalfSecretName reports whether what a name names is secret if it looks random.
-func (o *Options) isHalfSecretName(k kind, name string) bool {
-	plain := plainName(name)
-	switch {
-	case plain == "" || slices.Contains(opaqueMarks, plain) || hasName(o.Opaque, plain):
-		return false
-	case k == kindHeader || k == kindTrailer:
+// isHalfSecretName reports whether a name names harmless things, too.
+func isHalfSecretName(k kind, plain string) bool {
+	switch k {
+	case kindHeader, kindTrailer:
 		return halfSecretHeaderEnds.of(plain)
-	case k == kindField:
+	case kindField:
 		return slices.Contains(halfSecretQueries, plain)
 	}
 	return slices.Contains(halfSecretNames, plain)
@@ -101,7 +118,8 @@ func (o *Options) isSecret(p *place, text string) bool {
 	default:
 		return false
 	}
-	return o.isSecretName(p.kind, name) || p.at != nil && leadsTo(o.Secret, p) || o.isHalfSecretName(p.kind, name) && looksRandom(text[len(scheme(text)):])
+	s := o.secrecy(p.kind, name)
+	return s == secretAlways || p.at != nil && leadsTo(o.Secret, p) || s == secretIfRandom && looksRandom(text[len(scheme(text)):])
 }
 
 // looksRandom reports whether a text is one word that is long enough to be looked for

@@ -28,7 +28,7 @@ func (n *nested) behind(colon int) {
 		return
 	}
 	name, quote := nameBefore(n.text[:colon])
-	if quote == "" || !n.o.isSecretName(kindBody, name) && !n.o.isHalfSecretName(kindBody, name) {
+	if quote == "" || n.o.secrecy(kindBody, name) == secretNever {
 		return
 	}
 	n.member, n.within = name, nil
@@ -85,7 +85,7 @@ func (n *nested) string() bool {
 // value adds a value if its name makes it a secret.
 func (n *nested) value(name string, from, to int) {
 	said := n.text[from:to]
-	if n.o.isSecretName(kindBody, name) || n.o.isHalfSecretName(kindBody, name) && looksRandom(meaning(said, 0)) {
+	if s := n.o.secrecy(kindBody, name); s == secretAlways || s == secretIfRandom && looksRandom(meaning(said, 0)) {
 		n.parts = append(n.parts, part{from: from + len(scheme(said)), to: to})
 	}
 }

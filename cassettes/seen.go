@@ -106,7 +106,7 @@ func (s *seen) mayHold(o *Options, name string) bool {
 	defer s.mu.Unlock()
 	may, known := s.names[name]
 	if !known {
-		may = o.isSecretName(kindHeader, name) || o.isHalfSecretName(kindHeader, name)
+		may = o.secrecy(kindHeader, name) != secretNever
 		s.names[name] = may
 	}
 	return may
