@@ -99,10 +99,10 @@ func (o *Options) isSecretName(k kind, plain string) bool {
 
 // isHalfSecretName reports whether a name names harmless things, too.
 func isHalfSecretName(k kind, plain string) bool {
-	switch k {
-	case kindHeader, kindTrailer:
+	switch {
+	case k == kindHeader || k == kindTrailer:
 		return halfSecretHeaderEnds.of(plain)
-	case kindField:
+	case k == kindField:
 		return slices.Contains(halfSecretQueries, plain)
 	}
 	return slices.Contains(halfSecretNames, plain)
