@@ -42,6 +42,7 @@ const (
 var table = []room{
 	{name: "internal/bubble"},
 	{name: "internal/jsonio"},
+	{name: "internal/markdown"},
 	{name: "internal/sse"},
 	{name: "internal/slab"},
 	{name: "llm", rooms: []string{"internal/jsonio", "internal/slab"}},
@@ -61,7 +62,7 @@ var table = []room{
 	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/slab"}, modules: []string{"golang.org/x/sys"}},
 	{name: "cassettes/convert", rooms: []string{"internal/jsonio", "cassettes"}, modules: []string{yaml}},
 	{name: "evals/stats", modules: []string{gonum}},
-	{name: "evals/...", rooms: []string{"internal/jsonio", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
+	{name: "evals/...", rooms: []string{"internal/jsonio", "internal/markdown", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
 	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", tableWriter, "github.com/mattn/go-isatty", yaml}},
 }
 

@@ -47,7 +47,7 @@ type BaselineCase struct {
 func NewBaseline(r *Result, old *Baseline, mustPass []string) (*Baseline, error) {
 	b := &Baseline{Scorers: r.Scorers, Means: map[string]float64{}}
 	marked := old.marked(mustPass)
-	for _, runs := range r.cases() {
+	for _, runs := range r.Cases() {
 		c := BaselineCase{Case: runs[0].Case, Cluster: runs[0].Cluster, MustPass: marked[runs[0].Case], Scores: map[string][]float64{}}
 		for _, run := range runs {
 			for metric, value := range run.Scores {

@@ -81,7 +81,7 @@ func Compare(base, other *Result, seed uint64) (*Comparison, error) {
 	c.Unreadable = append(append([]Unreadable{}, base.Unreadable...), other.Unreadable...)
 	slices.SortFunc(c.Unreadable, Unreadable.compare)
 	c.OnlyBase, c.OnlyNew = lacks(other, base), lacks(base, other)
-	if len(c.OnlyBase) == len(base.cases()) {
+	if len(c.OnlyBase) == len(base.Cases()) {
 		return nil, fmt.Errorf("none of %d and %d cases is in both sets: name the cases alike", len(c.OnlyBase), len(c.OnlyNew))
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(append(base.metrics(), other.metrics()...))))
@@ -102,7 +102,7 @@ func lacks(r, of *Result) []string {
 		have[r.Rows[i].Case] = true
 	}
 	lacking := []string{}
-	for _, runs := range of.cases() {
+	for _, runs := range of.Cases() {
 		if !have[runs[0].Case] {
 			lacking = append(lacking, runs[0].Case)
 		}

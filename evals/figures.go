@@ -59,7 +59,7 @@ type Interval [2]float64
 // two clusters.
 func (r *Result) Figures(seed uint64) (*Figures, error) {
 	f := &Figures{Runs: len(r.Rows), Metrics: map[string]Metric{}, Unreadable: append([]Unreadable{}, r.Unreadable...)}
-	for _, runs := range r.cases() {
+	for _, runs := range r.Cases() {
 		f.Cases++
 		f.Epochs = max(f.Epochs, len(runs))
 	}

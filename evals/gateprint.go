@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/looptape/looptape/internal/markdown"
 )
 
 // line is the finding on one line for people: what, by which metric, of which case.
@@ -48,16 +50,16 @@ func (v *Verdict) Markdown(w io.Writer) error {
 	text.WriteString("| metric | cases | baseline | now | difference | p |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
 		m := v.Metrics[name]
-		fmt.Fprintf(&text, "| %s | %d | %s | %s | %s | %s |\n", plain(name), m.Pairs, digits("%.4f", m.Base), digits("%.4f", m.New), digits("%+.4f", m.Difference), digits("%.4f", m.Holm))
+		fmt.Fprintf(&text, "| %s | %d | %s | %s | %s | %s |\n", markdown.Plain(name), m.Pairs, digits("%.4f", m.Base), digits("%.4f", m.New), digits("%+.4f", m.Difference), digits("%.4f", m.Holm))
 	}
 	if !v.Passed {
 		text.WriteString("\n| what | metric | case | why |\n| --- | --- | --- | --- |\n")
 	}
 	for _, f := range v.Findings {
-		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", f.Kind, plain(f.Metric), plain(f.Case), plain(f.Message))
+		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", f.Kind, markdown.Plain(f.Metric), markdown.Plain(f.Case), markdown.Plain(f.Message))
 	}
 	for _, u := range v.Unreadable {
-		fmt.Fprintf(&text, "\nUnreadable: %s, line %d: %s\n", plain(u.File), u.Line, plain(u.Error))
+		fmt.Fprintf(&text, "\nUnreadable: %s, line %d: %s\n", markdown.Plain(u.File), u.Line, markdown.Plain(u.Error))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -69,19 +71,4 @@ func digits(format string, x *float64) string {
 		return "-"
 	}
 	return fmt.Sprintf(format, *x)
-}
-
-// plain is a text that means nothing but itself in a line of Markdown.
-func plain(text string) string {
-	var b strings.Builder
-	for _, c := range text {
-		switch {
-		case c < ' ' || c == 0x7f:
-			c = ' '
-		case strings.ContainsRune("\\`*_{}[]<>()#+!|~&@$", c):
-			b.WriteByte('\\')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }

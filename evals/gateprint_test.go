@@ -50,7 +50,7 @@ func TestGateMarkdown(t *testing.T) {
 | drop | m\|m |  | the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625 |
 | must pass | m\|m | b | the run run-1 failed |
 | missing |  | a | no run of the case is there |
-| scorer error | m\|m | \<b\>x\</b\>::%0A,\@all | \]\]\>\&" ` + "\\`no\\`" + ` ::error:: |
+| scorer error | m\|m | \<b\>x\</b\>::%0A,\@&#8203;all | \]\]\>\&" ` + "\\`no\\`" + ` ::error:: |
 
 Unreadable: \<f\>, line 3: \*no\*
 `

@@ -83,7 +83,7 @@ func (j *judging) drop(metric string, m *Judged) {
 // cases judges each case.
 func (j *judging) cases(base *Baseline, now *Result) {
 	runs, had := map[string][]Row{}, map[string]map[string][]float64{}
-	for _, rows := range now.cases() {
+	for _, rows := range now.Cases() {
 		runs[rows[0].Case] = rows
 	}
 	for _, c := range base.Cases {

@@ -7,8 +7,9 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// cases are the rows of each case.
-func (r *Result) cases() (cases [][]Row) {
+// Cases returns the rows of each case, by its name. They are those of the result, not to
+// be changed.
+func (r *Result) Cases() (cases [][]Row) {
 	from := 0
 	for i := range r.Rows {
 		if i+1 == len(r.Rows) || r.Rows[i].Case != r.Rows[i+1].Case {
@@ -36,7 +37,7 @@ func (r *Result) metrics() []string {
 // scores are the rows of a metric as package stats takes them, their epochs numbered by
 // their order, and how many have no score and an error.
 func (r *Result) scores(metric string) (rows []stats.Row, missing, failed int) {
-	for _, runs := range r.cases() {
+	for _, runs := range r.Cases() {
 		for i, r := range runs {
 			value, scored := r.Scores[metric]
 			_, wrong := r.Errors[metric]

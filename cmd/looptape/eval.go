@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/evals"
+	evalreport "github.com/looptape/looptape/evals/report"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -24,7 +24,7 @@ func newEval(w *world) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  needCommand,
 	}
-	c.AddCommand(newEvalScore(w), newEvalCompare(w), newEvalGate(w), newEvalMerge(w))
+	c.AddCommand(newEvalScore(w), newEvalCompare(w), newEvalGate(w), newEvalMerge(w), newEvalReport(w))
 	return c
 }
 
@@ -148,37 +148,17 @@ func scoredStatus(failed int, unread []evals.Unreadable, metrics int) error {
 	return nil
 }
 
-// figure is a number for people, with four digits behind the point, or six in all where
-// it is large.
-func figure(x *float64) string {
-	const large = 100
-	switch {
-	case x == nil:
-		return "-"
-	case math.Abs(*x) < large:
-		return fmt.Sprintf("%.4f", *x)
-	}
-	return fmt.Sprintf("%.6g", *x)
-}
-
-// bounds is an interval for people.
-func bounds(in *evals.Interval) string {
-	if in == nil {
-		return "-"
-	}
-	return figure(&in[0]) + " to " + figure(&in[1])
-}
-
 // printFilled is printTable without the columns in which nothing stands.
 func printFilled(w *world, header []string, rows [][]string) error {
-	for col := len(header) - 1; col >= 0; col-- {
-		if slices.ContainsFunc(rows, func(row []string) bool { return row[col] != "" }) {
-			continue
-		}
-		header = slices.Delete(header, col, col+1)
-		for i := range rows {
-			rows[i] = slices.Delete(rows[i], col, col+1)
+	return printTables(w, evalreport.Filled(header, rows))
+}
+
+// printTables prints tables of a report.
+func printTables(w *world, tables ...evalreport.Table) error {
+	for _, t := range tables {
+		if err := printTable(w, t.Header, t.Rows); err != nil {
+			return err
 		}
 	}
-	return printTable(w, header, rows)
+	return nil
 }

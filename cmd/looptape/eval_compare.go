@@ -2,13 +2,12 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/evals"
+	evalreport "github.com/looptape/looptape/evals/report"
 )
 
 func newEvalCompare(w *world) *cobra.Command {
@@ -86,81 +85,19 @@ func comparedStatus(c *evals.Comparison) error {
 	return scoredStatus(failed, c.Unreadable, len(c.Metrics))
 }
 
+// mostCases is how many cases are listed of a kind.
+const mostCases = 10
+
 // printChanges prints tables of what changed.
 func (w *world) printChanges(c *evals.Comparison) error {
 	tellUnreadable(w, c.Unreadable)
-	var means, counts, cases [][]string
+	if err := printTables(w, evalreport.Changes(c, evalreport.Lists{Most: mostCases, All: "--format json lists all"})...); err != nil {
+		return err
+	}
 	pairs := 0
-	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
-		m := c.Metrics[name]
+	for _, m := range c.Metrics {
 		pairs = max(pairs, m.Pairs)
-		holm := ""
-		if len(c.Metrics) > 1 {
-			holm = probability(m.P.Holm)
-		}
-		means = append(means, []string{name, figure(m.Base), figure(m.New), signed(m.Difference), bounds(m.CI95), probability(m.P.Best()), holm})
-		counts = append(counts, []string{name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Broke)), strconv.Itoa(len(m.Fixed)), perSet(m.Missing), perSet(m.Errors)})
-		cases = append(cases, listCases("broke", name, m.Broke)...)
-		cases = append(cases, listCases("fixed", name, m.Fixed)...)
-	}
-	cases = append(cases, listCases("only in BASE", "", c.OnlyBase)...)
-	cases = append(cases, listCases("only in NEW", "", c.OnlyNew)...)
-	if err := printFilled(w, []string{"metric", "base", "new", "difference", "95 %", "p", "p (Holm)"}, means); err != nil {
-		return err
-	}
-	if err := printFilled(w, []string{"metric", "pairs", "broke", "fixed", "missing", "errors"}, counts); err != nil {
-		return err
-	}
-	if err := printFilled(w, []string{"what", "metric", "case"}, cases); err != nil {
-		return err
 	}
 	line := fmt.Sprintf("%s compared, %d only in BASE, %d only in NEW: %s unreadable", count(pairs, "case"), len(c.OnlyBase), len(c.OnlyNew), count(len(c.Unreadable), "part"))
 	return printVerdict(w, line, comparedStatus(c) == nil)
-}
-
-// signed is a difference for people.
-func signed(x *float64) string {
-	if x != nil && *x > 0 {
-		return "+" + figure(x)
-	}
-	return figure(x)
-}
-
-// perSet is a count in each set, or nothing where both are 0.
-func perSet(n evals.PerSet) string {
-	if n == (evals.PerSet{}) {
-		return ""
-	}
-	return fmt.Sprintf("%d, %d", n.Base, n.New)
-}
-
-// listCases has a row for each of the first cases of a list.
-func listCases(what, metric string, names []string) (rows [][]string) {
-	const most = 10
-	for i, name := range names {
-		if i == most {
-			more := strconv.Itoa(len(names)-most) + " more; --format json lists all"
-			return append(rows, []string{what, metric, more})
-		}
-		rows = append(rows, []string{what, metric, shortCase(name)})
-	}
-	return rows
-}
-
-// shortCase is the name of a case for people, or the beginning of a long one.
-func shortCase(name string) string {
-	const width = 60
-	if text := []rune(name); len(text) > width {
-		return string(text[:width]) + "…"
-	}
-	return name
-}
-
-// probability is a p-value for people.
-func probability(p *float64) string {
-	const least = 0.0001
-	if p != nil && *p < least {
-		return "<" + fmt.Sprint(least)
-	}
-	return figure(p)
 }

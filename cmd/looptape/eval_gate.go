@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/evals"
+	evalreport "github.com/looptape/looptape/evals/report"
 )
 
 // gateFlags are the settings of the command.
@@ -205,12 +206,13 @@ func (w *world) printGate(v *evals.Verdict) error {
 		m := v.Metrics[name]
 		holm := ""
 		if len(v.Metrics) > 1 {
-			holm = probability(m.Holm)
+			holm = evalreport.Probability(m.Holm)
 		}
-		means = append(means, []string{name, figure(m.Base), figure(m.New), signed(m.Difference), probability(m.P), holm})
+		means = append(means, []string{name, evalreport.Figure(m.Base), evalreport.Figure(m.New), evalreport.Signed(m.Difference), evalreport.Probability(m.P), holm})
 	}
+	const caseWidth = 60
 	for _, f := range v.Findings {
-		findings = append(findings, []string{f.Kind.String(), f.Metric, shortCase(f.Case), f.Message})
+		findings = append(findings, []string{f.Kind.String(), f.Metric, evalreport.Short(f.Case, caseWidth), f.Message})
 	}
 	if err := printFilled(w, []string{"metric", "baseline", "now", "difference", "p", "p (Holm)"}, means); err != nil {
 		return err

@@ -3,14 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/evals"
+	evalreport "github.com/looptape/looptape/evals/report"
 )
 
 func newEvalScore(w *world) *cobra.Command {
@@ -97,39 +94,9 @@ func (w *world) printFigures(f *evals.Figures) error {
 	if f.Runs > 0 && len(f.Metrics) == 0 {
 		complain(w, errors.New("no run carries a score, such as a reward beside its messages; --score tells where else one is"))
 	}
-	var rows [][]string
-	for _, name := range slices.Sorted(maps.Keys(f.Metrics)) {
-		m := f.Metrics[name]
-		in := m.CI95.T
-		if m.CI95.ClusterWilson != nil {
-			in = m.CI95.ClusterWilson
-		}
-		rows = append(rows, []string{name, strconv.Itoa(m.N), unlessZero(m.Missing), unlessZero(m.Errors), figure(m.Mean), bounds(in), passFigures(m.PassHatK)})
-	}
-	if err := printFilled(w, []string{"metric", "n", "missing", "errors", "mean", "95 %", "pass^1…"}, rows); err != nil {
+	if err := printTables(w, evalreport.Means(f)); err != nil {
 		return err
 	}
 	line := fmt.Sprintf("%s of %s, up to %s: %s unreadable", count(f.Runs, "run"), count(f.Cases, "case"), count(f.Epochs, "epoch"), count(len(f.Unreadable), "part"))
 	return printVerdict(w, line, figuresStatus(f) == nil)
-}
-
-// unlessZero is a number, or nothing.
-func unlessZero(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }
-
-// passFigures are pass figures for people, the first of many. The only one would be the
-// mean again.
-func passFigures(list []float64) string {
-	const most = 10
-	var words []string
-	if len(list) == 1 {
-		return ""
-	}
-	for i, x := range list {
-		if i == most {
-			words = append(words, "…")
-			break
-		}
-		words = append(words, figure(&x))
-	}
-	return strings.Join(words, " ")
 }

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"iter"
+
+	"github.com/looptape/looptape/evals"
+)
+
+// The document that [Report.JSON] writes.
+const (
+	Format  = "looptape-report"
+	Version = 1
+)
+
+// Run is a run of a report.
+type Run struct {
+	// Set is base or new where two results are compared; else empty.
+	Set     string  `json:"set,omitempty"`
+	Outcome Outcome `json:"outcome"` // never Mixed
+	*evals.Row
+}
+
+// Runs yields the runs: those of the base, if there is one, before those of the result.
+func (r *Report) Runs() iter.Seq[Run] {
+	return func(yield func(Run) bool) {
+		set := ""
+		if r.Base != nil {
+			set = "new"
+			if !runs("base", r.Base, r.baseSuccess, yield) {
+				return
+			}
+		}
+		runs(set, r.Result, r.success, yield)
+	}
+}
+
+// runs yields the runs of a result, and reports whether to go on.
+func runs(set string, of *evals.Result, s success, yield func(Run) bool) bool {
+	for i := range of.Rows {
+		row := &of.Rows[i]
+		if !yield(Run{set, s.of(row), row}) {
+			return false
+		}
+	}
+	return true
+}
+
+// JSON writes one document on one line: all that the report has.
+func (r *Report) JSON(w io.Writer) error {
+	document := struct {
+		Format     string            `json:"format"`
+		Version    int               `json:"version"`
+		Scorers    []string          `json:"scorers"`
+		Figures    *evals.Figures    `json:"figures"`
+		Outcomes   map[Outcome]int   `json:"outcomes"`
+		Cases      []Case            `json:"cases"`
+		Runs       []Run             `json:"runs"`
+		Comparison *evals.Comparison `json:"comparison,omitempty"`
+	}{Format, Version, r.Result.Scorers, r.Figures, map[Outcome]int{}, append([]Case{}, r.Cases...), []Run{}, r.Comparison}
+	for _, o := range Outcomes() {
+		document.Outcomes[o] = len(r.Of(o))
+	}
+	for run := range r.Runs() {
+		document.Runs = append(document.Runs, run)
+	}
+	return lines(w)(document)
+}
+
+// Lines writes JSON Lines, a run a line.
+func (r *Report) Lines(w io.Writer) error {
+	write := lines(w)
+	for run := range r.Runs() {
+		if err := write(run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lines writes values of JSON without HTML escaping, a line each.
+func lines(w io.Writer) func(v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode
+}

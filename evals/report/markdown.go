@@ -1,0 +1,59 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/looptape/looptape/internal/markdown"
+)
+
+// Markdown writes GitHub-flavoured Markdown, for a pull request: the figures, what changed
+// where two results are compared, and the cases of each outcome. Foreign text means
+// nothing but itself in it.
+func (r *Report) Markdown(w io.Writer, l Lists) error {
+	var text strings.Builder
+	f := r.Figures
+	fmt.Fprintf(&text, "### looptape eval report\n\nRuns: %d, of %d cases, up to %d a case. Cases: %s.\n", f.Runs, f.Cases, f.Epochs, r.Counts())
+	writeTable(&text, Means(f))
+	if r.Comparison != nil {
+		for _, t := range Changes(r.Comparison, l) {
+			writeTable(&text, t)
+		}
+	}
+	for _, o := range Outcomes() {
+		t := r.Listed(o, l)
+		if o != Passed || len(t.Rows) == 0 {
+			writeTable(&text, t)
+			continue
+		}
+		fmt.Fprintf(&text, "\n<details><summary>%s</summary>\n", t.Header[0])
+		writeTable(&text, t)
+		text.WriteString("\n</details>\n")
+	}
+	for _, u := range f.Unreadable {
+		fmt.Fprintf(&text, "\nUnreadable: %s, line %d: %s\n", markdown.Plain(u.File), u.Line, markdown.Plain(u.Error))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// writeTable writes a table, if it has rows.
+func writeTable(text *strings.Builder, t Table) {
+	if len(t.Rows) == 0 {
+		return
+	}
+	text.WriteByte('\n')
+	writeRow(text, t.Header)
+	text.WriteString(strings.Repeat("| --- ", len(t.Header)) + "|\n")
+	for _, row := range t.Rows {
+		writeRow(text, row)
+	}
+}
+
+func writeRow(text *strings.Builder, cells []string) {
+	for _, cell := range cells {
+		text.WriteString("| " + markdown.Plain(cell) + " ")
+	}
+	text.WriteString("|\n")
+}

@@ -1,0 +1,198 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sebdah/goldie/v2"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// row is a run of a case with scores; of metrics in wrong no score could be made.
+func row(name string, epoch int, scores map[string]float64, wrong ...string) evals.Row {
+	r := evals.Row{Case: name, Epoch: epoch, Run: "run", File: "runs.jsonl", Line: epoch + 1, Scores: scores}
+	for _, metric := range wrong {
+		r.Errors = map[string]string{metric: "it is no number"}
+	}
+	return r
+}
+
+type scores = map[string]float64
+
+// whole is the result of rows.
+func whole(t *testing.T, rows ...evals.Row) *evals.Result {
+	t.Helper()
+	r, err := evals.Merge(&evals.Result{Scorers: []string{"recorded"}, Rows: rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// reported is the report of a result.
+func reported(t *testing.T, r *evals.Result, o *report.Options) *report.Report {
+	t.Helper()
+	rep, err := report.New(r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+func TestOutcomes(t *testing.T) {
+	for name, c := range map[string]struct {
+		want report.Outcome
+		runs []evals.Row
+	}{
+		"passed":                   {report.Passed, []evals.Row{row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 1})}},
+		"failed":                   {report.Failed, []evals.Row{row("c", 0, scores{"m": 0}), row("c", 1, scores{"m": 0})}},
+		"runs that differ":         {report.Mixed, []evals.Row{row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 0})}},
+		"a run without a score":    {report.Mixed, []evals.Row{row("c", 0, scores{"m": 1}), row("c", 1, scores{})}},
+		"no score":                 {report.NotScored, []evals.Row{row("c", 0, scores{})}},
+		"an error":                 {report.NotScored, []evals.Row{row("c", 0, scores{"m": 1}, "n")}},
+		"an error beside a 0":      {report.Failed, []evals.Row{row("c", 0, scores{"m": 0}, "n")}},
+		"one of two":               {report.Failed, []evals.Row{row("c", 0, scores{"m": 1, "n": 0})}},
+		"both":                     {report.Passed, []evals.Row{row("c", 0, scores{"m": 1, "n": 1})}},
+		"a graded metric beside":   {report.Passed, []evals.Row{row("c", 0, scores{"m": 1, "graded": 0})}},
+		"a graded metric alone":    {report.NotScored, []evals.Row{row("c", 0, scores{"graded": 1})}},
+		"one of which less is bad": {report.Passed, []evals.Row{row("c", 0, scores{"m": 1, "low": 0})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// The other case shows which metrics are graded, from either side.
+			rows := append(c.runs, row("a", 0, scores{"graded": 0.5}), row("b", 0, scores{"graded": 1}), row("d", 0, scores{"graded": 0.5}))
+			for _, got := range reported(t, whole(t, rows...), &report.Options{Lower: []string{"low"}}).Cases {
+				if got.Case == "c" && got.Outcome != c.want {
+					t.Errorf("got %s, want %s", got.Outcome, c.want)
+				}
+			}
+		})
+	}
+}
+
+// hostile is a result with all that rows have, and text that means something elsewhere.
+func hostile(t *testing.T) *evals.Result {
+	a := row("=HYPERLINK(\"x\")", 0, scores{"m|n": 0, "f1": 0.25})
+	a.Explanations = map[string]string{"m|n": "expected <b>,\ngot @all #1 " + strings.Repeat("x", 200), "f1": "-half"}
+	a.Usage, a.Cost, a.Latency = llm.Usage{Input: 10, Output: 5, Cached: 3, CacheWrite: 2, Reasoning: 1}, 0.5, time.Second
+	b := row("=HYPERLINK(\"x\")", 1, scores{"m|n": 1})
+	b.Cluster = "+k"
+	a.Cluster = b.Cluster
+	c := row("| `c` </details>", importer.NoEpoch, scores{}, "m|n")
+	c.Digest, c.Line = "abc", 7
+	d := row("d", 0, scores{"m|n": 1, "f1": 1})
+	r := whole(t, a, b, c, d)
+	r.Unreadable = []evals.Unreadable{{File: "a*b*.jsonl", Line: 3, Error: "<i>cut</i>"}}
+	return r
+}
+
+func TestForms(t *testing.T) {
+	lists := report.Lists{Most: 1, All: "ask for all"}
+	base := whole(t, row("d", 0, scores{"m|n": 0}), row("e", 0, scores{"m|n": 1}), row("g", 0, scores{"m|n": 1}))
+	for name, rep := range map[string]*report.Report{
+		"one": reported(t, hostile(t), nil),
+		"two": reported(t, hostile(t), &report.Options{Base: base}),
+	} {
+		for form, write := range map[string]func(io.Writer) error{
+			"md": func(w io.Writer) error { return rep.Markdown(w, lists) }, "json": rep.JSON, "jsonl": rep.Lines, "csv": rep.CSV,
+		} {
+			t.Run(name+"."+form, func(t *testing.T) {
+				var text bytes.Buffer
+				if err := write(&text); err != nil {
+					t.Fatal(err)
+				}
+				goldie.New(t).Assert(t, name+"."+form, text.Bytes())
+				if err := write(failing{}); !errors.Is(err, errBroken) {
+					t.Errorf("writing fails with %v", err)
+				}
+			})
+		}
+	}
+}
+
+var errBroken = errors.New("the pipe is broken")
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errBroken }
+
+// What CSV has in its cells comes out of a reader, but for the ends of lines, which it
+// takes for one.
+func TestCSVBothWays(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.StringOf(rapid.SampledFrom([]rune("a\",\n\r =+-@\t'ü＝"))).Draw(rt, "text")
+		r := row("c"+text, 0, scores{"m" + text: 0.1})
+		r.Explanations = map[string]string{"m" + text: text}
+		var out bytes.Buffer
+		if err := reported(t, whole(t, r), nil).CSV(&out); err != nil {
+			rt.Fatal(err)
+		}
+		records, err := csv.NewReader(&out).ReadAll()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got := map[string]string{}
+		for i, name := range records[0] {
+			got[name] = records[1][i]
+		}
+		guard := ""
+		if strings.IndexAny(text, "=+-@\t\r\n＝") == 0 {
+			guard = "'"
+		}
+		want := map[string]string{"case": "c" + text, "score.m" + text: "0.1", "explanation.m" + text: guard + text}
+		for name, value := range want {
+			name, value = unix(name), unix(value)
+			if got[name] != value {
+				rt.Errorf("%q: got %q, want %q", name, got[name], value)
+			}
+		}
+	})
+}
+
+// unix is a text as a reader of CSV gives it.
+func unix(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// A report needs no options, and tells why figures cannot be.
+func TestReportErrors(t *testing.T) {
+	a, b := row("a", 0, scores{"m": 1}), row("a", 1, scores{"m": 1})
+	a.Cluster = "k"
+	if _, err := report.New(whole(t, a, b), nil); err == nil || !strings.Contains(err.Error(), "cluster") {
+		t.Errorf("a case in two clusters: got %v", err)
+	}
+	o := &report.Options{Base: whole(t, row("z", 0, scores{"m": 1}))}
+	if _, err := report.New(whole(t, b), o); err == nil || !strings.Contains(err.Error(), "name the cases alike") {
+		t.Errorf("no case in common: got %v", err)
+	}
+}
+
+// What a case says is short, and of the run that did worst.
+func TestSays(t *testing.T) {
+	good, bad := row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 0})
+	good.Explanations, bad.Explanations = map[string]string{"m": "all is well"}, map[string]string{"m": "it is not"}
+	wrong := row("c", 2, scores{}, "m")
+	rep := reported(t, whole(t, good, bad, wrong, row("d", 0, scores{}), row("e", 0, scores{}, "n")), nil)
+	got := map[string]string{}
+	for _, c := range rep.Cases {
+		got[c.Case] = c.Says()
+	}
+	if diff := cmp.Diff(map[string]string{
+		"c": "m 0.5 (1 not scored): it is no number",
+		"d": "no score",
+		"e": "n (1 not scored): it is no number",
+	}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got, want := rep.Counts(), "1 mixed, 2 not scored"; got != want {
+		t.Errorf("counts: got %q, want %q", got, want)
+	}
+}

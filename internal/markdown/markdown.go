@@ -1,0 +1,26 @@
+// Package markdown keeps foreign text from meaning anything in GitHub-flavoured Markdown.
+// It knows no document: who writes one lays it out.
+package markdown
+
+import "strings"
+
+// Plain is a text that means nothing but itself in a line of Markdown or a cell of a
+// table: neither markup, nor HTML, nor the mention of somebody. GitHub looks for mentions
+// and issues where backslashes are gone already, so a space of no width parts what would
+// be one.
+func Plain(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case c < ' ' || c == 0x7f:
+			c = ' '
+		case strings.ContainsRune("\\`*_{}[]<>()#+!|~&@$", c):
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+		if c == '@' || c == '#' {
+			b.WriteString("&#8203;")
+		}
+	}
+	return b.String()
+}
