@@ -41,6 +41,7 @@ const (
 // in the code.
 var table = []room{
 	{name: "internal/bubble"},
+	{name: "internal/child"},
 	{name: "internal/jsonio"},
 	{name: "internal/markdown"},
 	{name: "internal/sse"},
@@ -62,7 +63,7 @@ var table = []room{
 	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/slab"}, modules: []string{"golang.org/x/sys"}},
 	{name: "cassettes/convert", rooms: []string{"internal/jsonio", "cassettes"}, modules: []string{yaml}},
 	{name: "evals/stats", modules: []string{gonum}},
-	{name: "evals/...", rooms: []string{"internal/jsonio", "internal/markdown", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
+	{name: "evals/...", rooms: []string{"internal/child", "internal/jsonio", "internal/markdown", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
 	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", tableWriter, "github.com/mattn/go-isatty", yaml}},
 }
 

@@ -59,11 +59,16 @@ type Row struct {
 	part string // the file of the result that it was read from, if it was
 }
 
+// CaseOf is the case of a run, as its row has it.
+func CaseOf(run *importer.Run) string {
+	return kept(cmp.Or(run.Case, shortened(asked(run)), run.Name))
+}
+
 // rowOf is the row of a run, without scores. It shares no memory with the run.
 func rowOf(file string, run *importer.Run) Row {
 	spent := run.Spent()
 	r := Row{
-		Case: kept(cmp.Or(run.Case, shortened(asked(run)), run.Name)), Epoch: run.Epoch,
+		Case: CaseOf(run), Epoch: run.Epoch,
 		Cluster: kept(run.Cluster), Run: kept(run.Name), File: kept(file), Line: run.Line,
 		Scores: map[string]float64{},
 		Usage:  spent.Usage, Cost: spent.Cost, Latency: spent.Latency,

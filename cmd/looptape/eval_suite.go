@@ -47,11 +47,12 @@ func setOf(names []string, rows *importer.Mapping) (*runSet, error) {
 	case rows != nil:
 		return nil, fmt.Errorf("%s: a suite says under rows what is where; leave out the flags for rows", names[0])
 	}
-	s, err := evals.ParseSuite(names[0], text, scorers.Parse)
+	set.folder = filepath.Dir(names[0])
+	s, err := evals.ParseSuite(names[0], text, (&scorers.Maker{Folder: set.folder}).Parse)
 	if err != nil {
 		return nil, err
 	}
-	set.suite, set.Options, set.folder = s, s.Options, filepath.Dir(names[0])
+	set.suite, set.Options = s, s.Options
 	if set.names, err = s.Match(os.DirFS(set.folder)); err != nil {
 		return nil, fmt.Errorf("%s: %w", names[0], err)
 	}
@@ -94,5 +95,7 @@ func (w *world) scoreSet(ctx context.Context, set *runSet) (*evals.Result, error
 	set.Passed = func(name string) {
 		complain(w, fmt.Errorf("%s: passed over, since it is no recording of runs", name))
 	}
+	ctx, stop := w.interrupted(ctx) // so that no program outlives the command
+	defer stop()
 	return evals.ScoreFiles(ctx, in.list, &set.Options)
 }

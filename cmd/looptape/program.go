@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/looptape/looptape/internal/child"
 )
 
 // anyKey is a key for servers that take any. Clients keep their keys out of what they
@@ -79,7 +81,8 @@ func (w *world) run(ctx context.Context, args, env []string) error {
 	}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	if !w.inTerm {
-		inGroup(c)
+		child.Group(c)
+		c.Cancel = func() error { return child.Signal(c, syscall.SIGTERM) }
 	}
 	c.WaitDelay = killAfter
 	if err := c.Start(); err != nil {

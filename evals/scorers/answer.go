@@ -41,7 +41,7 @@ func (s Contains) judge() (judge, error) {
 	if slices.Contains(s.Want, "") {
 		return nil, errors.New("one of the texts wanted is empty, and would be in any answer")
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		answer, want, err := expected(run, s.Want)
 		if err != nil {
 			return 0, "", err
@@ -56,7 +56,7 @@ func (s Contains) judge() (judge, error) {
 			return 1, fmt.Sprintf("%s is in %s", quoted(want), quote(answer)), nil
 		}
 		return 0, fmt.Sprintf("want %s in %s", quoted(missing), quote(answer)), nil
-	}, nil
+	}), nil
 }
 
 // Regexp scores 1 if a regular expression matches somewhere in the final answer.
@@ -73,7 +73,7 @@ func (s Regexp) judge() (judge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the pattern: %w", err)
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		answer, err := said(run)
 		if err != nil {
 			return 0, "", err
@@ -82,7 +82,7 @@ func (s Regexp) judge() (judge, error) {
 			return 1, fmt.Sprintf("%s matches %s", quote(found), s.Pattern), nil
 		}
 		return 0, fmt.Sprintf("want a match of %s in %s", s.Pattern, quote(answer)), nil
-	}, nil
+	}), nil
 }
 
 // Normalized scores 1 if the final answer is one of the texts expected after both were
@@ -120,7 +120,7 @@ func normal(text string) string {
 // answered judges the final answer by any of the texts expected. An error of right is
 // one of what is expected.
 func answered(want []string, right func(answer, want string) (bool, error)) judge {
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		answer, want, err := expected(run, want)
 		if err != nil {
 			return 0, "", err
@@ -135,7 +135,7 @@ func answered(want []string, right func(answer, want string) (bool, error)) judg
 			}
 		}
 		return 0, fmt.Sprintf("want %s, got %s", quoted(want), quote(answer)), nil
-	}
+	})
 }
 
 // expected returns the final answer of a run and what it should be: what the settings

@@ -30,7 +30,7 @@ func (s ArgSchema) judge() (judge, error) {
 		}
 		given[tool] = schema
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		calls := Read(run).Calls
 		declared := declaredSchemas(run)
 		checked := 0
@@ -55,7 +55,7 @@ func (s ArgSchema) judge() (judge, error) {
 			return 0, "", errors.New("nobody says what the arguments should be: neither the recording nor the setting schemas has a schema of a tool that was called")
 		}
 		return all(wrong, []string{fmt.Sprintf("%d of %d calls follow their schema", checked, len(calls))})
-	}, nil
+	}), nil
 }
 
 // declaredSchemas are the schemas that a trace tells of tools, the last of each.

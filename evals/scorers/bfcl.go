@@ -67,7 +67,7 @@ func (s BFCL) judge() (judge, error) {
 			return nil, fmt.Errorf("the case %q: %w", name, err)
 		}
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		c, err := s.of(run)
 		if err != nil {
 			return 0, "", err
@@ -85,7 +85,7 @@ func (s BFCL) judge() (judge, error) {
 			return 0, wrong, nil
 		}
 		return 1, fmt.Sprintf("all %d calls are accepted", len(calls)), nil
-	}, nil
+	}), nil
 }
 
 // of returns what is expected of a run.

@@ -34,7 +34,7 @@ func (s Called) judge() (judge, error) {
 			return nil, fmt.Errorf("the tool %q: no count is %s", name, c)
 		}
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		count := counted(run)
 		var wrong, right []string
 		for _, name := range tools {
@@ -45,7 +45,7 @@ func (s Called) judge() (judge, error) {
 			right = append(right, fmt.Sprintf("%d of %s", n, name))
 		}
 		return all(wrong, right)
-	}, nil
+	}), nil
 }
 
 func (c Count) least() int {
@@ -74,7 +74,7 @@ type NotCalled struct {
 }
 
 func (s NotCalled) judge() (judge, error) { //nolint:unparam // nothing can be wrong with these settings
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		var wrong []string
 		count := counted(run)
 		for _, name := range slices.Sorted(maps.Keys(count)) {
@@ -83,7 +83,7 @@ func (s NotCalled) judge() (judge, error) { //nolint:unparam // nothing can be w
 			}
 		}
 		return all(wrong, []string{"not called"})
-	}, nil
+	}), nil
 }
 
 // counted counts the calls of a run by tool.

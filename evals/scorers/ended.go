@@ -25,7 +25,7 @@ func (s Finish) judge() (judge, error) { //nolint:unparam // nothing can be wron
 	if len(want) == 0 {
 		want = []llm.FinishReason{llm.FinishStop}
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		all := Read(run).Finishes
 		if len(all) == 0 {
 			return 0, "", errors.New("the recording has no finish reasons")
@@ -35,7 +35,7 @@ func (s Finish) judge() (judge, error) { //nolint:unparam // nothing can be wron
 			return 0, fmt.Sprintf("want %q, got %q", want, last), nil
 		}
 		return 1, string(last), nil
-	}, nil
+	}), nil
 }
 
 // Refusal scores 1 if the model refused: a text of its answers is marked as a refusal, the
@@ -55,7 +55,7 @@ func (s Refusal) judge() (judge, error) {
 		}
 		patterns = append(patterns, re)
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		answer, err := said(run)
 		if err != nil {
 			return 0, "", err
@@ -73,7 +73,7 @@ func (s Refusal) judge() (judge, error) {
 			}
 		}
 		return 0, "no refusal", nil
-	}, nil
+	}), nil
 }
 
 // Invariants scores 1 if no invariant is broken (see package check) that the run does not
@@ -89,7 +89,7 @@ func (s Invariants) judge() (judge, error) {
 			return nil, fmt.Errorf("there is no invariant %q to ignore", id)
 		}
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		found, err := violations(run)
 		if err != nil {
 			return 0, "", fmt.Errorf("the run cannot be checked as a whole: %w", err)
@@ -106,7 +106,7 @@ func (s Invariants) judge() (judge, error) {
 		}
 		slices.Sort(ids)
 		return 0, strings.Join(slices.Compact(ids), ", ") + ": " + found[0].Message, nil
-	}, nil
+	}), nil
 }
 
 func violations(run *importer.Run) ([]check.Violation, error) {

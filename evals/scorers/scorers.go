@@ -2,9 +2,10 @@
 // state that was reached, what the run took, and whether its invariants hold.
 //
 // A scorer is made of its settings, which say what is expected where the recording does
-// not: [New] takes them as a value, [Parse] as the JSON of a file. It is deterministic,
-// needs no network, and may be called by several goroutines at once. Beside each score
-// it explains what was expected and what came.
+// not: [New] takes them as a value, [Parse] as the JSON of a file. It is deterministic and
+// needs no network, as far as a [Program] of the user's is and does, and may be called by
+// several goroutines at once. Beside each score it explains what was expected and what
+// came.
 //
 // A score that cannot be made, because nothing is known of what should have come or the
 // recording does not tell what is judged, is an error of that score and never 0. Package
@@ -31,8 +32,16 @@ type Settings interface {
 	judge() (judge, error)
 }
 
-// judge scores a run. The explanation is for people.
-type judge func(ctx context.Context, run *importer.Run) (value float64, explanation string, err error)
+// judge scores a run. A score without a metric has that of the scorer.
+type judge func(ctx context.Context, run *importer.Run) []evals.Score
+
+// one makes a judge of what gives one score. The explanation is for people.
+func one(of func(ctx context.Context, run *importer.Run) (value float64, explanation string, err error)) judge {
+	return func(ctx context.Context, run *importer.Run) []evals.Score {
+		value, explanation, err := of(ctx, run)
+		return []evals.Score{{Value: value, Err: err, Explanation: explanation}}
+	}
+}
 
 // New returns the scorer of these settings, whose score has the name of the metric. The
 // error says which of the settings is wrong.
@@ -42,14 +51,33 @@ func New(metric string, s Settings) (evals.Scorer, error) {
 		return nil, fmt.Errorf("scorer %q: %w", metric, err)
 	}
 	return evals.ScorerFunc(func(ctx context.Context, run *importer.Run) []evals.Score {
-		value, explanation, err := score(ctx, run)
-		return []evals.Score{{Metric: metric, Value: value, Err: err, Explanation: explanation}}
+		scores := score(ctx, run)
+		for i := range scores {
+			scores[i].Metric = cmp.Or(scores[i].Metric, metric)
+		}
+		return scores
 	}), nil
+}
+
+// Parse is that of the zero [Maker].
+func Parse(kind, metric string, settings json.RawMessage) (evals.Scorer, error) {
+	return (&Maker{}).Parse(kind, metric, settings)
+}
+
+// Maker makes scorers of what a file says, and knows where that file is.
+type Maker struct {
+	// Folder is the folder of the file, where programs run; "" is where this process does.
+	Folder string
+}
+
+// placed are settings that depend on where they stand.
+type placed interface {
+	in(m *Maker) Settings
 }
 
 // Parse is New with the name of the kind, and with the settings as JSON, of which none
 // may be unknown; no JSON is no settings. The metric "" is that of the kind's name.
-func Parse(kind, metric string, settings json.RawMessage) (evals.Scorer, error) {
+func (m *Maker) Parse(kind, metric string, settings json.RawMessage) (evals.Scorer, error) {
 	metric = cmp.Or(metric, kind)
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == kind })
 	if i < 0 {
@@ -58,6 +86,9 @@ func Parse(kind, metric string, settings json.RawMessage) (evals.Scorer, error) 
 	s, err := kinds[i].parse(settings)
 	if err != nil {
 		return nil, fmt.Errorf("scorer %q: settings of %q: %w", metric, kind, err)
+	}
+	if p, ok := s.(placed); ok {
+		s = p.in(m)
 	}
 	return New(metric, s)
 }
@@ -106,6 +137,7 @@ var kinds = []Kind{
 	kind[Tokens]("tokens", "the number of tokens in and out"),
 	kind[Cost]("cost", "the cost of the tokens, by a table of prices"),
 	kind[Latency]("latency", "the seconds that the run took"),
+	kind[Program]("program", "what a program of yours says of the run"),
 }
 
 func kind[S Settings](name, what string) Kind {

@@ -82,6 +82,13 @@ func TestParseErrors(t *testing.T) {
 		{"state", `{"at":"a","want":1}`, `scorer "m": the JSON pointer "a"`},
 		{"state", `{"at":"/a","want_at":"b"}`, `scorer "m": the JSON pointer "b"`},
 		{"state", `{"at":"/a","want":1,"ignore":["c"]}`, `scorer "m": the JSON pointer "c"`},
+		{"program", `{}`, `scorer "m": there is no command`},
+		{"program", `{"command":["",""]}`, `scorer "m": there is no command`},
+		{"program", `{"command":["x"],"timeout":-1}`, `scorer "m": timeout -1: give seconds up to 86400`},
+		{"program", `{"command":["x"],"timeout":86401}`, `scorer "m": timeout 86401: give`},
+		{"program", `{"command":["x"],"metrics":["a","b","a"]}`, `scorer "m": metrics ["a" "b" "a"]: give each`},
+		{"program", `{"command":["x"],"metrics":[""]}`, `scorer "m": metrics [""]: give each`},
+		{"program", `{"command":["x"],"folder":"y"}`, `scorer "m": settings of "program": json: unknown field "folder"`},
 		{"arg_schema", `{"schemas":{"a":{"type":7}}}`, `scorer "m": the schema of the tool "a": `},
 		{"arg_schema", `{"schemas":{"a":{"$ref":"https://example.org/s"}}}`, `scorer "m": the schema of the tool "a": `},
 	} {

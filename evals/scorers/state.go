@@ -46,7 +46,7 @@ func (s State) judge() (judge, error) {
 	if _, err := parse(s.Want); s.WantAt == "" && err != nil {
 		return nil, fmt.Errorf("want: %w", err)
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		got, err := s.left(run, all[0])
 		if err != nil {
 			return 0, "", err
@@ -59,7 +59,7 @@ func (s State) judge() (judge, error) {
 			return 0, diff, nil
 		}
 		return 1, "the state expected", nil
-	}, nil
+	}), nil
 }
 
 // left is the state that a run left.

@@ -39,13 +39,13 @@ func (l Limit) check() error {
 
 // number judges a run by a number of it.
 func (l Limit) number(what string, of func(run *importer.Run) (float64, error)) (judge, error) {
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		v, err := of(run)
 		if err != nil {
 			return 0, "", err
 		}
 		return l.of(v, what)
-	}, l.check()
+	}), l.check()
 }
 
 // Steps scores how many answers the model gave.

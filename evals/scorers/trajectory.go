@@ -42,7 +42,7 @@ func (s Trajectory) judge() (judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		want, err := m.wanted(run.Want)
 		if err != nil {
 			return 0, "", err
@@ -56,7 +56,7 @@ func (s Trajectory) judge() (judge, error) {
 			return 0, fmt.Sprintf("want %s; got %s", told(want), told(got)), nil
 		}
 		return 1, told(got), nil
-	}, nil
+	}), nil
 }
 
 // holds reports whether the calls made, a column each, are those wanted, a row each.
@@ -106,7 +106,7 @@ func (s CallMatch) judge() (judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		want, err := m.wanted(run.Want)
 		if err != nil {
 			return 0, "", err
@@ -118,7 +118,7 @@ func (s CallMatch) judge() (judge, error) {
 		}
 		text := fmt.Sprintf("%s right of %d calls, %d expected", trim(right), len(got), len(want))
 		return s.Measure.of(right, len(got), len(want)), text, nil
-	}, nil
+	}), nil
 }
 
 func (s CallMatch) right(weights [][]float64, got int) (float64, error) {

@@ -38,7 +38,7 @@ func (s JSON) judge() (judge, error) {
 	if len(s.Want) > 0 {
 		want = []string{string(s.Want)}
 	}
-	return func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
 		answer, want, err := expected(run, want)
 		if err != nil {
 			return 0, "", err
@@ -59,7 +59,7 @@ func (s JSON) judge() (judge, error) {
 			}
 		}
 		return 0, diff, nil
-	}, nil
+	}), nil
 }
 
 var fence = regexp.MustCompile("(?s)```[a-zA-Z]*\\s(.*?)```")

@@ -1,0 +1,100 @@
+package scorers
+
+import (
+	"bytes"
+	_ "embed" // for the schemas
+	"encoding/json"
+	"slices"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+//go:embed schema/run-v1.schema.json
+var runSchema []byte
+
+//go:embed schema/answer-v1.schema.json
+var answerSchema []byte
+
+// RunSchema returns the JSON Schema (draft 2020-12) of what a [Program] reads. The caller
+// owns what it gets.
+func RunSchema() []byte { return slices.Clone(runSchema) }
+
+// AnswerSchema returns the JSON Schema (draft 2020-12) of what a [Program] answers. The
+// caller owns what it gets.
+func AnswerSchema() []byte { return slices.Clone(answerSchema) }
+
+// documented is a run as a program reads it.
+type documented struct {
+	Format   string                     `json:"format"`
+	Version  int                        `json:"version"`
+	Name     string                     `json:"name"`
+	Case     string                     `json:"case"`
+	Epoch    *int                       `json:"epoch"`
+	Cluster  string                     `json:"cluster,omitempty"`
+	Answer   string                     `json:"answer"`
+	Calls    []documentedCall           `json:"calls"`
+	Want     documentedWant             `json:"want"`
+	Messages []llm.Message              `json:"messages,omitempty"`
+	Events   []json.RawMessage          `json:"events,omitempty"`
+	Meta     map[string]json.RawMessage `json:"meta,omitempty"`
+	Head     map[string]json.RawMessage `json:"head,omitempty"`
+}
+
+type documentedCall struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Args     string `json:"args"`
+	Answered bool   `json:"answered"`
+	Failed   bool   `json:"failed"`
+	Result   string `json:"result"`
+}
+
+type documentedWant struct {
+	Answers []string     `json:"answers,omitempty"`
+	Replies []string     `json:"replies,omitempty"`
+	Calls   []wantedCall `json:"calls,omitzero"`
+}
+
+type wantedCall struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+	Turn *int            `json:"turn,omitempty"`
+}
+
+// document is a run as a line of JSON.
+func document(run *importer.Run) ([]byte, error) {
+	f := Read(run)
+	d := documented{
+		Format: "looptape-run", Version: 1, Name: run.Name, Case: evals.CaseOf(run), Cluster: run.Cluster,
+		Answer: f.Answer, Calls: []documentedCall{},
+		Want:     documentedWant{Answers: run.Want.Answers, Replies: run.Want.Replies},
+		Messages: run.Messages, Meta: run.Meta, Head: run.Head,
+	}
+	if run.Epoch != importer.NoEpoch {
+		d.Epoch = &run.Epoch
+	}
+	for _, c := range f.Calls {
+		d.Calls = append(d.Calls, documentedCall(c))
+	}
+	if run.Want.Calls != nil {
+		d.Want.Calls = []wantedCall{}
+	}
+	for _, c := range run.Want.Calls {
+		w := wantedCall{Name: c.Name, Args: c.Args}
+		if c.Turn != importer.NoTurn {
+			w.Turn = &c.Turn
+		}
+		d.Want.Calls = append(d.Want.Calls, w)
+	}
+	for i := range run.Events {
+		d.Events = append(d.Events, trace.AppendEvent(nil, &run.Events[i]))
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(d)
+	return out.Bytes(), err
+}

@@ -1,0 +1,149 @@
+package scorers
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/internal/child"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Program scores by a program in any language. It is started once a run, reads the run as
+// a line of JSON (see [RunSchema]) from its standard input, and answers with one JSON value
+// on its standard output (see [AnswerSchema]). A program that keeps nothing from one run
+// to the next says the same in any order; as many as there are processors run at once.
+//
+// It is an error of the scores, never a number, if the program does not end with status 0
+// in time, answers anything else, or says so itself. The error has the end of its standard
+// error. When it ends, what it has started and left in its process group is killed; where
+// there are no process groups, it alone is. It has the environment of this process.
+type Program struct {
+	// Command is the program and its arguments. A name without a slash is looked for as a
+	// shell does; a path is below Folder.
+	Command []string `json:"command"`
+	// Metrics are the names of its scores, of which it answers any; none: it answers one
+	// score, which has the name of the scorer.
+	Metrics []string `json:"metrics,omitempty"`
+	// Timeout is how many seconds it may take for a run; 0 is 60.
+	Timeout float64 `json:"timeout,omitempty"`
+	// Folder is where it runs: [Maker] says that of a suite file. "" is where this process
+	// does.
+	Folder string `json:"-"`
+}
+
+func (s Program) judge() (judge, error) {
+	const usual, most = 60, 24 * 60 * 60
+	if len(s.Command) == 0 || s.Command[0] == "" {
+		return nil, errors.New("there is no command; give the program and its arguments, as in [python3, judge.py]")
+	}
+	if !(s.Timeout >= 0 && s.Timeout <= most) {
+		return nil, fmt.Errorf("timeout %v: give seconds up to %d", s.Timeout, most)
+	}
+	if names := slices.Sorted(slices.Values(s.Metrics)); slices.Contains(names, "") || len(slices.Compact(names)) < len(s.Metrics) {
+		return nil, fmt.Errorf("metrics %q: give each a name of its own", s.Metrics)
+	}
+	seconds := cmp.Or(s.Timeout, usual)
+	over := fmt.Errorf("the program took more than %v seconds, the setting timeout", seconds)
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	return func(ctx context.Context, run *importer.Run) []evals.Score {
+		places <- struct{}{}
+		defer func() { <-places }()
+		ctx, cancel := loop.SystemClock{}.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)), over)
+		defer cancel()
+		r, err := s.ask(ctx, run)
+		return s.scores(r, err)
+	}, nil
+}
+
+// reply is what a program answers.
+type reply struct {
+	Score        json.RawMessage            `json:"score"`
+	Scores       map[string]json.RawMessage `json:"scores"`
+	Explanation  string                     `json:"explanation"`
+	Explanations map[string]string          `json:"explanations"`
+	Error        string                     `json:"error"`
+}
+
+// ask runs the program.
+func (s Program) ask(ctx context.Context, run *importer.Run) (*reply, error) {
+	const most = 1 << 20
+	in, err := document(run)
+	if err != nil {
+		return nil, fmt.Errorf("the run cannot be written as JSON: %w", err)
+	}
+	p := child.Program{Args: s.Command, Dir: s.Folder, In: in, Most: most}
+	out, err := p.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(out))
+	dec.DisallowUnknownFields()
+	r := &reply{}
+	if err := decodeAll(dec, r); err != nil {
+		return nil, fmt.Errorf(`the program has to answer with JSON such as {"score": 1}: %w, in %s`, err, quote(string(out)))
+	}
+	return r, s.check(r)
+}
+
+func (s Program) in(m *Maker) Settings {
+	s.Folder = m.Folder
+	return s
+}
+
+// check takes an answer of one score for one of several, whose name is that of the scorer.
+func (s Program) check(r *reply) error {
+	switch {
+	case r.Error != "":
+		return errors.New("the program says: " + r.Error)
+	case len(s.Metrics) > 0 && (r.Scores == nil || r.Score != nil || r.Explanation != ""):
+		return fmt.Errorf("the program has to answer with scores by name, of %q, or with an error", s.Metrics)
+	case len(s.Metrics) == 0 && (r.Score == nil || r.Scores != nil || r.Explanations != nil):
+		return errors.New("the program has to answer with a score or an error; scores by name need the setting metrics")
+	case len(s.Metrics) == 0:
+		r.Scores, r.Explanations = map[string]json.RawMessage{"": r.Score}, map[string]string{"": r.Explanation}
+	}
+	for name := range r.Scores {
+		if !slices.Contains(s.names(), name) {
+			return fmt.Errorf("the program answers with a score %q, which is not in the setting metrics", name)
+		}
+	}
+	return nil
+}
+
+// names are those of the scores; "" is that of the scorer.
+func (s Program) names() []string {
+	if len(s.Metrics) == 0 {
+		return []string{""}
+	}
+	return s.Metrics
+}
+
+// scores are what the program answered. One that it has left out, or that is null, the run
+// does not have.
+func (s Program) scores(r *reply, failed error) (all []evals.Score) {
+	for _, name := range s.names() {
+		if failed != nil {
+			all = append(all, evals.Score{Metric: name, Err: failed})
+			continue
+		}
+		raw := r.Scores[name]
+		if raw == nil || string(raw) == "null" {
+			continue
+		}
+		score := evals.Score{Metric: name, Explanation: r.Explanations[name]}
+		if err := json.Unmarshal(raw, &score.Value); err != nil {
+			score.Err = fmt.Errorf("the program answers with a score that is no number: %s", quote(string(raw)))
+		}
+		all = append(all, score)
+	}
+	return all
+}

@@ -1,0 +1,267 @@
+package scorers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// shell are settings of a program that is a script, whose $1 … are more arguments.
+func shell(t *testing.T, script string, metrics ...string) scorers.Program {
+	t.Helper()
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh: ", err)
+	}
+	return scorers.Program{Command: []string{"sh", "-c", script}, Metrics: metrics}
+}
+
+// programSays is what a program says of a run: a line a score.
+func programSays(t *testing.T, s scorers.Program, run *importer.Run) string {
+	t.Helper()
+	scorer, err := scorers.New("m", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told(scorer.Score(t.Context(), run))
+}
+
+// told are scores, a line each.
+func told(scores []evals.Score) string {
+	var lines []string
+	for _, s := range scores {
+		text := fmt.Sprint(s.Metric, " ", s.Value, " ", s.Explanation)
+		if s.Err != nil {
+			text = s.Metric + " error: " + s.Err.Error()
+		}
+		lines = append(lines, strings.TrimSpace(text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestProgram(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"score":1}`:                          "m 1",
+		`{"score":-0.5,"explanation":"why"}`:   "m -0.5 why",
+		" {\n \"score\" : 1e3\n}\n\n":          "m 1000",
+		`{"score":null}`:                       "",
+		`{"score":0,"explanation":"<b>&é"}`:    "m 0 <b>&é",
+		`{"error":"no key"}`:                   "m error: the program says: no key",
+		`{"error":"no key","score":1}`:         "m error: the program says: no key",
+		``:                                     `m error: the program has to answer with JSON such as {"score": 1}: EOF, in ""`,
+		`NaN`:                                  `m error: the program has to answer with JSON such as {"score": 1}: invalid character 'N' looking for beginning of value, in "NaN"`,
+		`{"score":NaN}`:                        `m error: the program has to answer with JSON such as {"score": 1}: invalid character 'N'`,
+		`{"score":1} {"score":1}`:              `m error: the program has to answer with JSON such as {"score": 1}: something follows the value`,
+		`{"score":1,"why":"x"}`:                `m error: the program has to answer with JSON such as {"score": 1}: json: unknown field "why"`,
+		`[1]`:                                  `m error: the program has to answer with JSON such as {"score": 1}: json: cannot unmarshal array`,
+		`{"score":"1"}`:                        `m error: the program answers with a score that is no number: "\"1\""`,
+		`{"score":1e999}`:                      `m error: the program answers with a score that is no number: "1e999"`,
+		`{}`:                                   "m error: the program has to answer with a score or an error; scores by name need the setting metrics",
+		`{"scores":{"m":1}}`:                   "m error: the program has to answer with a score or an error",
+		`{"score":1,"scores":{}}`:              "m error: the program has to answer with a score or an error",
+		`{"score":1,"explanations":{"m":"x"}}`: "m error: the program has to answer with a score or an error",
+	} {
+		s := shell(t, `cat >/dev/null; printf %s "$0"`)
+		s.Command = append(s.Command, answer)
+		begin(t, answer, programSays(t, s, answers("x")), want)
+		if want == "" && programSays(t, s, answers("x")) != "" {
+			t.Errorf("%s: there is a score", answer)
+		}
+	}
+}
+
+func TestProgramMetrics(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"scores":{"b":0,"a":1}}`:                          "a 1\nb 0",
+		`{"scores":{"a":1},"explanations":{"a":"why"}}`:     "a 1 why",
+		`{"scores":{"a":null,"b":2}}`:                       "b 2",
+		`{"scores":{}}`:                                     "",
+		`{"scores":{"a":1,"b":"x"}}`:                        "a 1\nb error: the program answers with a score that is no number: \"\\\"x\\\"\"",
+		`{"scores":{"a":1,"c":1}}`:                          "a error: the program answers with a score \"c\", which is not in the setting metrics\nb error: the program answers with a score \"c\", which is not in the setting metrics",
+		`{"error":"x"}`:                                     "a error: the program says: x\nb error: the program says: x",
+		`{"score":1}`:                                       "a error: the program has to answer with scores by name, of [\"a\" \"b\"], or with an error\nb error: the program has to answer",
+		`{"scores":{"a":1},"score":1}`:                      "a error: the program has to answer with scores by name",
+		`{"scores":{"a":1},"explanation":"x"}`:              "a error: the program has to answer with scores by name",
+		`{"scores":{"a":1,"b":1},"explanations":{"a":"",}}`: "a error: the program has to answer with JSON",
+	} {
+		s := shell(t, `cat >/dev/null; printf %s "$0"`, "a", "b")
+		s.Command = append(s.Command, answer)
+		got := programSays(t, s, answers("x"))
+		begin(t, answer, got, want)
+		if want == "" && got != "" {
+			t.Errorf("%s: got %q, want no score", answer, got)
+		}
+	}
+}
+
+// A program that fails, goes on for ever or does not stop is an error of all its scores,
+// which has what it said.
+func TestProgramFails(t *testing.T) {
+	for script, want := range map[string]string{
+		`echo '{"score":1}'; echo "no way" >&2; exit 3`: "a error: the program ended with exit status 3; its standard error: no way\nb error: the program ended",
+		`trap '' TERM INT; while :; do :; done`:         "a error: the program took more than 0.3 seconds, the setting timeout",
+		`yes`:                                           "a error: the program wrote more than 1048576 bytes to its standard output\nb error: ",
+	} {
+		s := shell(t, script, "a", "b")
+		s.Timeout = 0.3
+		if strings.HasPrefix(script, "yes") {
+			s.Timeout = 0
+		}
+		begin(t, script, programSays(t, s, answers("x")), want)
+	}
+	s := scorers.Program{Command: []string{"looptape-no-such-program"}}
+	begin(t, "no program", programSays(t, s, answers("x")), `m error: the program cannot be started: exec: "looptape-no-such-program": executable file not found`)
+	bad := listed(map[string]string{"bad": "{"}, llm.User("x"))
+	begin(t, "no JSON", programSays(t, shell(t, "cat"), bad), "m error: the run cannot be written as JSON: ")
+}
+
+// A program that waits ends with the context of the scoring.
+func TestProgramStops(t *testing.T) {
+	s := shell(t, `exec sleep 1000`)
+	scorer, err := scorers.New("m", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	begin(t, "stopped", told(scorer.Score(ctx, answers("x"))), "m error: the program cannot be started: ")
+}
+
+// A path is looked for in the folder of the file that names it.
+func TestProgramFolder(t *testing.T) {
+	shell(t, "") // which is needed
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "judge.sh"), []byte("#!/bin/sh\necho '{\"score\":7}'\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	scorer, err := (&scorers.Maker{Folder: dir}).Parse("program", "m", json.RawMessage(`{"command":["./judge.sh"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(t, "in a folder", told(scorer.Score(t.Context(), answers("x"))), "m 7")
+}
+
+// resolved is one of the published schemas.
+func resolved(t *testing.T, text []byte) *jsonschema.Resolved {
+	t.Helper()
+	read := func(text []byte) *jsonschema.Schema {
+		s := &jsonschema.Schema{}
+		if err := json.Unmarshal(text, s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	r, err := read(text).Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) { return read(trace.Schema()), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// What a program reads is as the published schema says, of a list of messages as of a
+// trace.
+func TestProgramDocument(t *testing.T) {
+	list := listed(map[string]string{"reward": "1"},
+		llm.User("Is <it>?"), llm.Assistant(llm.ToolCall{ID: "1", Name: "look", Args: `{"at":1}`}),
+		llm.ToolResults(llm.ToolResult{ID: "1", Content: []llm.Part{llm.Text{Text: "gone"}}, IsError: true}),
+		llm.Assistant(llm.Text{Text: "No."}))
+	list.Case, list.Epoch, list.Cluster = "is it", 3, "its"
+	list.Want = importer.Want{Answers: []string{"No"}, Replies: []string{"", "No"}, Calls: []importer.Call{{Name: "look", Args: json.RawMessage(`{"at":1}`), Turn: 3}, {Name: "see", Turn: importer.NoTurn}}}
+	list.Head = map[string]json.RawMessage{"version": json.RawMessage("2")}
+	none := traced(turn("Yes.", llm.FinishStop))
+	none.Epoch, none.Want.Calls = importer.NoEpoch, []importer.Call{}
+	schema := resolved(t, scorers.RunSchema())
+	for name, c := range map[string]struct {
+		run  *importer.Run
+		want string
+	}{
+		"list": {list, `{"format":"looptape-run","version":1,"name":"run-1","case":"is it","epoch":3,"cluster":"its","answer":"No.",` +
+			`"calls":[{"id":"1","name":"look","args":"{\"at\":1}","answered":true,"failed":true,"result":"gone"}],` +
+			`"want":{"answers":["No"],"replies":["","No"],"calls":[{"name":"look","args":{"at":1},"turn":3},{"name":"see"}]},` +
+			`"messages":[{"role":"user","parts":[{"type":"text","text":"Is <it>?"}]},`},
+		"trace": {none, `{"format":"looptape-run","version":1,"name":"r1","case":"r1","epoch":null,"answer":"Yes.","calls":[],"want":{"calls":[]},` +
+			`"events":[{"seq":0,"run":"r1",`},
+	} {
+		file := filepath.Join(t.TempDir(), "run.json")
+		s := shell(t, `cat >"$0"; echo '{"score":1}'`)
+		s.Command = append(s.Command, file)
+		begin(t, name, programSays(t, s, c.run), "m 1")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin(t, name, string(text), c.want)
+		if strings.Count(string(text), "\n") != 1 || !strings.HasSuffix(string(text), "}\n") {
+			t.Errorf("%s: it is not one line: %s", name, text)
+		}
+		var v any
+		if err := json.Unmarshal(text, &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Errorf("%s is not as the schema says: %v", name, err)
+		}
+	}
+}
+
+// The schema of answers takes what is taken.
+func TestAnswerSchema(t *testing.T) {
+	schema := resolved(t, scorers.AnswerSchema())
+	for text, want := range map[string]bool{
+		`{"score":1}`: true, `{"score":null,"explanation":"x"}`: true, `{"scores":{"a":1,"b":null},"explanations":{"a":"x"}}`: true, `{"error":"x"}`: true,
+		`{}`: false, `{"score":"1"}`: false, `{"scores":{"a":"1"}}`: false, `{"score":1,"scores":{}}`: false, `{"error":""}`: false, `{"score":1,"why":"x"}`: false,
+	} {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); (err == nil) != want {
+			t.Errorf("%s: got the error %v", text, err)
+		}
+	}
+}
+
+// Programs run at once, and each answers of its own run.
+func TestProgramsAtOnce(t *testing.T) {
+	scorer, err := scorers.New("m", shell(t, `sed -E 's/.*"answer":"([0-9]+)".*/{"score":\1}/'`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := make([]string, 40), make([]string, 40)
+	var all sync.WaitGroup
+	for i := range got {
+		want[i] = fmt.Sprint("m ", i)
+		all.Go(func() { got[i] = told(scorer.Score(t.Context(), answers(fmt.Sprint(i)))) })
+	}
+	all.Wait()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the scores (-want +got):\n%s", diff)
+	}
+}
+
+// The schemas are the caller's.
+func TestProgramSchemas(t *testing.T) {
+	for _, of := range []func() []byte{scorers.RunSchema, scorers.AnswerSchema} {
+		clear(of())
+		if slices.Contains(of(), 0) {
+			t.Error("the caller's slice is that of the package")
+		}
+	}
+}

@@ -1,0 +1,103 @@
+// Package child runs programs that others wrote, such as scorers, to their end. What such
+// a program does wrong is an error: it may neither hang, nor fill the memory, nor leave
+// anything behind. What its output means is for others to say.
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Program is a program that reads one input and writes one output. It has the environment
+// of this process.
+type Program struct {
+	Args []string // the program, as exec.LookPath finds it, and its arguments
+	Dir  string   // where it runs; "" is where this process does
+	In   []byte   // its standard input, of which it may leave some unread
+	Most int      // bytes of standard output that it may write
+}
+
+// grace is how long the ends of pipes are waited for that the program has handed on.
+const grace = time.Second
+
+// Run runs the program and returns its standard output. It ends when the program does, or
+// ctx: then the program is killed, and the error is the cause of ctx. In the end all is
+// killed that the program has started and that is still in its process group.
+//
+// An error of the program ends in the last words of its standard error.
+func (p *Program) Run(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &bounded{most: p.Most, full: cancel}
+	words := &tail{}
+	c := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // it is what the user asks for
+	c.Dir, c.Stdin, c.Stdout, c.Stderr = p.Dir, strings.NewReader(string(p.In)), out, words
+	c.WaitDelay = grace
+	Group(c)
+	c.Cancel = func() error { return Signal(c, syscall.SIGKILL) }
+	if err := c.Start(); err != nil {
+		return nil, fmt.Errorf("the program cannot be started: %w", err)
+	}
+	err := c.Wait()
+	_ = Signal(c, syscall.SIGKILL) // mostly there is nobody left
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return out.text, nil
+	case cause != nil:
+		err = cause
+	case errors.Is(err, exec.ErrWaitDelay):
+		err = errors.New("the program ended, but what it has started kept its output open")
+	default:
+		err = fmt.Errorf("the program ended with %w", err)
+	}
+	return nil, words.behind(err)
+}
+
+// bounded keeps what is written to it, up to a bound.
+type bounded struct {
+	text []byte
+	most int
+	full func(error)
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(b.text)+len(p) > b.most {
+		err := fmt.Errorf("the program wrote more than %d bytes to its standard output", b.most)
+		b.full(err)
+		return 0, err
+	}
+	b.text = append(b.text, p...)
+	return len(p), nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	text []byte
+	cut  bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 1 << 10
+	t.text = append(t.text, p...)
+	if more := len(t.text) - most; more > 0 {
+		t.text, t.cut = append(t.text[:0], t.text[more:]...), true
+	}
+	return len(p), nil
+}
+
+// behind puts the words behind an error.
+func (t *tail) behind(err error) error {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "\uFFFD"))
+	if text == "" {
+		return err
+	}
+	if t.cut {
+		text = "… " + text
+	}
+	return fmt.Errorf("%w; its standard error: %s", err, text)
+}

@@ -1,0 +1,14 @@
+//go:build !unix
+
+package child
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// Group leaves a program by itself: there are no groups.
+func Group(*exec.Cmd) {}
+
+// Signal sends a signal to a program that was started.
+func Signal(c *exec.Cmd, s syscall.Signal) error { return c.Process.Signal(s) }
