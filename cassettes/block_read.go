@@ -34,7 +34,11 @@ func (b *block) read(x *Interaction) error {
 		return err
 	}
 	sent := b.lines('>')
-	got, m, err := b.response(&x.Response, (*block).lines)
+	got, err := b.response(&x.Response, (*block).lines)
+	if err != nil {
+		return err
+	}
+	m, err := readMarks(b.next())
 	if err != nil {
 		return err
 	}
@@ -44,35 +48,30 @@ func (b *block) read(x *Interaction) error {
 	return b.body(&x.Response, m, got)
 }
 
-// answer reads the response alone. Of the request, and of how it is laid out, nothing is
-// looked at; what is wrong there is no error.
-func (b *block) answer(r *Response) error {
-	t, err := readTitle(b.next())
+// answer reads a response that is all there is but for the last line of its interaction.
+// The body may be left to the stream. How it is laid out is not looked at; what is wrong
+// there is no error.
+func (b *block) answer(r *Response, events *stream, last []byte) error {
+	got, err := b.response(r, (*block).linesToEnd)
 	if err != nil {
 		return err
 	}
-	r.Wait = t.wait
-	for at := 0; ; at++ {
-		next := bytes.IndexByte(b.rest[at:], '<')
-		if next < 0 {
-			break
-		}
-		if at += next; at > 0 && b.rest[at-1] == '\n' {
-			b.rest = b.rest[at:]
-			break
-		}
-	}
-	got, m, err := b.response(r, (*block).linesToEnd)
+	m, err := readMarks(last)
 	if err != nil {
 		return err
+	}
+	if m.chunked && m.got.form.isEvents() && len(got) > 0 && len(b.rest) == 0 {
+		r.Chunked, r.Uncompressed = true, m.uncompressed
+		events.lines, events.want = got, m.got
+		return nil
 	}
 	return b.body(r, m, got)
 }
 
-// linesToEnd takes the lines before the last one, and before that of an ending.
+// linesToEnd takes all lines but for that of an ending.
 func (b *block) linesToEnd(byte) []byte {
 	whole := b.rest
-	end := bytes.LastIndexByte(whole[:max(len(whole)-1, 0)], '\n') + 1
+	end := len(whole)
 	if last := bytes.LastIndexByte(whole[:max(end-1, 0)], '\n') + 1; bytes.HasPrefix(whole[last:], []byte(endingMark)) {
 		end = last
 	}
@@ -83,25 +82,22 @@ func (b *block) linesToEnd(byte) []byte {
 // endingMark begins the line of how an answer ended.
 const endingMark = "<! "
 
-// response reads what stands behind the request; got are the lines of the body, which
-// lines takes.
-func (b *block) response(r *Response, lines func(b *block, mark byte) []byte) (got []byte, m marks, err error) {
+// response reads what stands between the request and the last line; got are the lines of
+// the body, which lines takes.
+func (b *block) response(r *Response, lines func(b *block, mark byte) []byte) (got []byte, err error) {
 	if b.begins("< ") {
 		if err = readStatus(b.next(), r); err != nil {
-			return nil, m, err
+			return nil, err
 		}
 		if r.Header, r.Trailer, err = b.header('<'); err != nil {
-			return nil, m, err
+			return nil, err
 		}
 		got = lines(b, '<')
 	}
 	if b.begins(endingMark) {
-		if err = readEnding(b.next(), r); err != nil {
-			return nil, m, err
-		}
+		err = readEnding(b.next(), r)
 	}
-	m, err = readMarks(b.next())
-	return got, m, err
+	return got, err
 }
 
 // body restores the body of a response, which ends an interaction.
@@ -274,7 +270,11 @@ type marks struct {
 }
 
 func readMarks(line []byte) (m marks, err error) {
-	words := strings.Fields(string(line))
+	var room [24]string // for all words but those of many pieces
+	words := room[:0]
+	for word := range strings.SplitSeq(jsonio.View(line), " ") {
+		words = append(words, word)
+	}
 	if len(words) < 9 || words[0] != "---" || words[1] != ">" || words[5] != "<" {
 		return m, fmt.Errorf("%q is not the last line of an interaction", shortened(line))
 	}

@@ -115,7 +115,11 @@ func (m *members) Read(p []byte) (int, error) {
 // encodingOf is the Content-Encoding in a header, which may be in several lines; identity
 // is none.
 func encodingOf(h http.Header) string {
-	words := strings.FieldsFunc(strings.ToLower(strings.Join(valuesOf(h, "Content-Encoding"), ",")), func(r rune) bool { return r == ',' || r == ' ' })
+	values := valuesOf(h, "Content-Encoding")
+	if len(values) == 0 {
+		return ""
+	}
+	words := strings.FieldsFunc(strings.ToLower(strings.Join(values, ",")), func(r rune) bool { return r == ',' || r == ' ' })
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "identity" }), ", ")
 }
 

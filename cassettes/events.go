@@ -19,6 +19,9 @@ func (f form) newline() string {
 	return "\n"
 }
 
+// isEvents reports whether lines of a form are events.
+func (f form) isEvents() bool { return f == formEvents || f == formEventsCRLF }
+
 // EventPieces are the parts of a body that is a stream of server-sent events: one each,
 // with no times known.
 func EventPieces(body []byte) (pieces []Piece) {
@@ -135,17 +138,36 @@ func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []
 			return dst, nil, err
 		}
 		from := len(dst)
-		for found := true; found; {
-			var line []byte
-			line, event, found = bytes.Cut(event, []byte(linefeed))
-			if dst = append(dst, line...); found {
-				dst = append(dst, newline...)
-			}
-		}
-		if whole {
-			dst = append(append(dst, newline...), newline...)
-		}
+		dst = restoreEvent(dst, event, whole, newline)
 		pieces, lines = append(pieces, Piece{wait, len(dst) - from}), rest
 	}
 	return dst, pieces, nil
+}
+
+// restoreEvent adds an event as it was to dst; one that is not whole broke off.
+func restoreEvent(dst, event []byte, whole bool, newline string) []byte {
+	for found := true; found; {
+		var line []byte
+		line, event, found = cutLinefeed(event)
+		if dst = append(dst, line...); found {
+			dst = append(dst, newline...)
+		}
+	}
+	if whole {
+		dst = append(append(dst, newline...), newline...)
+	}
+	return dst
+}
+
+// cutLinefeed is bytes.Cut at a linefeed, faster where there is none, as in most events.
+func cutLinefeed(event []byte) (before, after []byte, found bool) {
+	for at := 0; ; at++ {
+		next := bytes.IndexByte(event[at:], linefeed[0])
+		if next < 0 {
+			return event, nil, false
+		}
+		if at += next; bytes.HasPrefix(event[at:], []byte(linefeed)) {
+			return event[:at], event[at+len(linefeed):], true
+		}
+	}
 }

@@ -87,10 +87,10 @@ type File struct {
 	broken  error
 }
 
-// entry is where an interaction stands.
+// entry is where an interaction stands, its answer, and its last line.
 type entry struct {
-	from, to int
-	keys     keys
+	from, answer, last, to int
+	keys                   keys
 }
 
 // ReadFile reads a cassette, or what is whole of a journal. The error is a *FormatError
@@ -243,7 +243,7 @@ func (f *File) find(n int) error {
 		}
 		at = from + next
 		to := from + len(bytes.TrimRight(text[from:at], "\n")) + 1 // without the empty line behind it
-		f.entries = append(f.entries, entry{from: from, to: to, keys: keysIn(text[from:to])})
+		f.entries = append(f.entries, entryOf(text, from, to))
 	}
 	if len(f.entries) != n {
 		return fmt.Errorf("there are %d interactions, and by the last line %d", len(f.entries), n)
@@ -251,10 +251,21 @@ func (f *File) find(n int) error {
 	return nil
 }
 
+// entryOf looks over an interaction.
+func entryOf(text []byte, from, to int) entry {
+	last := lastLine(text[from:to])
+	e := entry{from: from, last: to - 1 - len(last), to: to, keys: keysIn(last)}
+	e.answer = e.last
+	if at := bytes.Index(text[from:e.last], []byte("\n<")); at >= 0 {
+		e.answer = from + at + 1
+	}
+	return e
+}
+
 // keysIn returns the keys in the last line of an interaction; those that are not there
 // are 0.
-func keysIn(block []byte) (k keys) {
-	_, words, _ := bytes.Cut(lastLine(block), []byte(" key "))
+func keysIn(last []byte) (k keys) {
+	_, words, _ := bytes.Cut(last, []byte(" key "))
 	exact, words, _ := bytes.Cut(words, []byte(" "))
 	k.exact = keyOf(exact)
 	for len(words) > 0 {
@@ -356,18 +367,34 @@ func (f *File) read(i int, edited bool) (*Interaction, *FormatError) {
 	return x, nil
 }
 
-// answer reads the response of an interaction, without the rest if it can. The error is a
-// *FormatError.
-func (f *File) answer(i int) (*Response, error) {
-	r := &Response{}
-	if f.block(i).answer(r) == nil {
-		return r, nil
+// answer reads the response of an interaction without the time before it, and without
+// looking at the rest. The body may be left to a stream, which is nil otherwise. The
+// error is a *FormatError.
+func (f *File) answer(i int) (*Response, *stream, error) {
+	e := f.entries[i]
+	r, events := &Response{}, &stream{file: f, index: i}
+	b := &block{rest: f.text[e.answer:e.last]}
+	if b.answer(r, events, f.text[e.last:e.to-1]) != nil {
+		x, err := f.Interaction(i) // which says what is wrong, and where
+		if err != nil {
+			return nil, nil, err
+		}
+		return &x.Response, nil, nil
 	}
-	x, err := f.Interaction(i) // which says what is wrong, and where
+	if events.lines == nil {
+		events = nil
+	}
+	return r, events, nil
+}
+
+// wait is the time before an answer. The error is a *FormatError.
+func (f *File) wait(i int) (time.Duration, error) {
+	b := f.block(i)
+	t, err := readTitle(b.next())
 	if err != nil {
-		return nil, err
+		return 0, f.wrong(i, b, err)
 	}
-	return &x.Response, nil
+	return t.wait, nil
 }
 
 // block is the lines of an interaction.

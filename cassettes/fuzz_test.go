@@ -64,7 +64,7 @@ func readAll(t *testing.T, f *File) {
 			}
 			continue
 		}
-		if r, err := f.answer(i); err != nil || cmpdiff.Diff(&x.Response, r, empty) != "" {
+		if r, err := answerOf(f, i); err != nil || cmpdiff.Diff(&x.Response, r, empty) != "" {
 			t.Fatalf("alone it is %v, %v:\n%s", r, err, f.text)
 		}
 	}

@@ -86,7 +86,7 @@ func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
 		out.Body = io.NopCloser(bytes.NewReader(body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	rec := &recording{c: c, begun: c.opts.now(), x: &Interaction{Lane: c.opts.lane(r), Request: requestOf(r, body)}}
+	rec := &recording{c: c, begun: c.opts.now(), x: &Interaction{Lane: c.opts.lane(r), Request: requestOf(r, body).withOwnHeader()}}
 	c.notice(rec.x.Request.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,25 +139,33 @@ func wholeBody(r *http.Request) ([]byte, error) {
 	return body.whole(), and(err, r.Body.Close())
 }
 
-// requestOf is a request as it is recorded.
+// requestOf is a request as it is recorded. It shares the header and the trailer with r
+// if nothing is changed there.
 func requestOf(r *http.Request, body []byte) Request {
-	out := Request{Method: r.Method, URL: r.URL.String(), Header: r.Header.Clone(), Body: body, Trailer: r.Trailer.Clone()}
-	if out.Method == "" {
-		out.Method = http.MethodGet
+	out := Request{Method: cmp.Or(r.Method, http.MethodGet), URL: r.URL.String(), Header: r.Header, Body: body, Trailer: r.Trailer}
+	host, chunked := r.Host != "" && r.Host != r.URL.Host, r.ContentLength <= 0 && len(body) > 0
+	if h := r.Header; h != nil && !host && !chunked && h[LaneHeader] == nil && h["Transfer-Encoding"] == nil && h["Host"] == nil {
+		return out
 	}
-	if out.Header == nil {
+	if out.Header = r.Header.Clone(); out.Header == nil {
 		out.Header = http.Header{}
 	}
 	out.Header.Del(LaneHeader)
 	out.Header.Del("Transfer-Encoding") // net/http sends neither as it stands here
 	out.Header.Del("Host")
-	if r.ContentLength <= 0 && len(body) > 0 {
+	if chunked {
 		out.Header.Set("Transfer-Encoding", "chunked")
 	}
-	if r.Host != "" && r.Host != r.URL.Host {
+	if host {
 		out.Header.Set("Host", r.Host)
 	}
 	return out
+}
+
+// withOwnHeader is a request whose header and trailer are its own.
+func (r Request) withOwnHeader() Request {
+	r.Header, r.Trailer = r.Header.Clone(), r.Trailer.Clone()
+	return r
 }
 
 // answered notes what came before the body, unless the recording was closed before.

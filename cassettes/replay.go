@@ -141,9 +141,14 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := c.tape.file.answer(i)
+	from, events, err := c.tape.file.answer(i)
 	if err != nil {
 		return nil, err
+	}
+	if c.opts.Pace > 0 {
+		if from.Wait, err = c.tape.file.wait(i); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.opts.pause(r.Context(), begun, from.Wait); err != nil {
 		return nil, err
@@ -151,7 +156,7 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	if from.Status == 0 {
 		return nil, recordedError(from)
 	}
-	return c.opts.answer(r, from), nil
+	return c.opts.answer(r, from, events), nil
 }
 
 // find uses the interaction that answers a request. One that was recorded as it is, in
@@ -169,6 +174,7 @@ func (c *Cassette) find(lane string, r Request) (int, error) {
 			return i, nil
 		}
 	}
+	r = r.withOwnHeader() // redactors may change it
 	clean := c.redacted(&Interaction{Request: r}).Request
 	k := c.tape.matching.key(lane, &clean)
 	if i := c.tape.take(k); i >= 0 {
@@ -200,8 +206,9 @@ func recordedError(r *Response) error {
 	return &playedError{"recorded: " + r.Failure}
 }
 
-// answer makes a response of a recorded one.
-func (o *Options) answer(r *http.Request, from *Response) *http.Response {
+// answer makes a response of a recorded one, the body of which is the events, if there
+// are any.
+func (o *Options) answer(r *http.Request, from *Response, events *stream) *http.Response {
 	resp := &http.Response{
 		Status: strconv.Itoa(from.Status) + " " + from.StatusText(), StatusCode: from.Status, Proto: from.Proto,
 		Header: from.Header, Uncompressed: from.Uncompressed, ContentLength: from.ContentLength(), TransferEncoding: from.TransferEncoding(), Request: r,
@@ -215,7 +222,7 @@ func (o *Options) answer(r *http.Request, from *Response) *http.Response {
 	}
 	ctx, leave := context.WithCancelCause(r.Context())
 	now := time.Now() //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
-	resp.Body = &playback{ctx: ctx, leave: leave, opts: o, from: from, to: resp, begun: now, left: from.Body, pieces: from.Pieces}
+	resp.Body = &playback{ctx: ctx, leave: leave, opts: o, from: from, to: resp, begun: now, events: events, left: from.Body, pieces: from.Pieces}
 	return resp
 }
 
@@ -229,6 +236,7 @@ type playback struct {
 	begun time.Time // when the header came
 
 	mu     sync.Mutex
+	events *stream // nil if all that is left is at hand
 	left   []byte
 	pieces []Piece       // those that have not begun
 	due    time.Duration // when the last one that has was due, in recorded time
@@ -241,11 +249,10 @@ var errBodyClosed = errors.New("http: read on closed response body")
 func (p *playback) Read(dst []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.begin(); err != nil {
-		return 0, err
-	}
-	if len(p.left) == 0 {
+	if err := p.begin(); err == io.EOF { //nolint:errorlint // as next gives it
 		return 0, p.end()
+	} else if err != nil {
+		return 0, err
 	}
 	n := copy(dst, p.left[:p.piece])
 	p.left, p.piece = p.left[n:], p.piece-n
@@ -257,19 +264,36 @@ func (p *playback) begin() error {
 	switch {
 	case p.ctx.Err() != nil:
 		return context.Cause(p.ctx)
-	case p.piece > 0 || len(p.left) == 0:
-		return nil
-	case len(p.pieces) == 0:
-		p.piece = len(p.left)
+	case p.piece > 0:
 		return nil
 	}
-	due := p.due + p.pieces[0].After
+	next, err := p.next()
+	if err != nil {
+		return err
+	}
+	due := p.due + next.After
 	if err := p.opts.pause(p.ctx, p.begun, due); err != nil {
 		return err
 	}
-	p.due = due
-	p.piece, p.pieces = p.pieces[0].Len, p.pieces[1:]
+	p.due, p.piece = due, next.Len
 	return nil
+}
+
+// next is the next piece, which is what is left to read, or begins it; behind the last
+// one the error is io.EOF.
+func (p *playback) next() (next Piece, err error) {
+	switch {
+	case p.events != nil:
+		next.After, p.left, err = p.events.next()
+		next.Len = len(p.left)
+	case len(p.pieces) > 0:
+		next, p.pieces = p.pieces[0], p.pieces[1:]
+	case len(p.left) > 0:
+		next.Len = len(p.left)
+	default:
+		err = io.EOF
+	}
+	return next, err
 }
 
 // end is what a body ends with.

@@ -1,0 +1,58 @@
+package cassettes
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// What is wrong with the events of an answer is told while it is read, with its line.
+func TestStreamWrong(t *testing.T) {
+	x := &Interaction{
+		Request:  Request{Method: "GET", URL: "https://example.com/", Header: http.Header{}},
+		Response: Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte("data: 1\n\ndata: 2\n\n"), Chunked: true},
+	}
+	x.Response.Pieces = EventPieces(x.Response.Body)
+	text := string(Encode(Head{}, nil, []*Interaction{x}))
+	for name, c := range map[string]struct {
+		from, to, read, want string
+	}{
+		"right":         {"", "", "data: 1\n\ndata: 2\n\n", ""},
+		"a line less":   {"< +0ms data: 2\n", "", "data: 1\n\n", `x.tape:11: the body of the response: it is not the one that was written`},
+		"no time":       {"+0ms data: 2", "data: 2", "data: 1\n\n", `x.tape:12: the body of the response: the line "data: 2" of an event does not begin with a time`},
+		"no time first": {"+0ms data: 1", "data: 1", "", `x.tape:12: the body of the response: the line "data: 1" of an event does not begin with a time`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := strings.Replace(text, c.from, c.to, 1)
+			body, _, _ := strings.Cut(changed, "=== end")
+			f, err := Parse("x.tape", appendFoot([]byte(body), 1)) // sealed, as one that was written so
+			if err != nil {
+				t.Fatal(err)
+			}
+			play, err := f.Replay(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://example.com/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := play.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, err := io.ReadAll(resp.Body)
+			if string(read) != c.read {
+				t.Errorf("read %q, want %q", read, c.read)
+			}
+			if _, ok := errors.AsType[*FormatError](err); c.want != "" && (!ok || !strings.HasPrefix(err.Error(), c.want)) || c.want == "" && err != nil {
+				t.Errorf("the error is %v, want %s", err, c.want)
+			}
+			if err := resp.Body.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
