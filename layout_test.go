@@ -44,6 +44,7 @@ var table = []room{
 	{name: "internal/child"},
 	{name: "internal/jsonio"},
 	{name: "internal/markdown"},
+	{name: "internal/parquet"},
 	{name: "internal/sse"},
 	{name: "internal/slab"},
 	{name: "llm", rooms: []string{"internal/jsonio", "internal/slab"}},
@@ -63,7 +64,7 @@ var table = []room{
 	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/slab"}, modules: []string{"golang.org/x/sys"}},
 	{name: "cassettes/convert", rooms: []string{"internal/jsonio", "cassettes"}, modules: []string{yaml}},
 	{name: "evals/stats", modules: []string{gonum}},
-	{name: "evals/...", rooms: []string{"internal/child", "internal/jsonio", "internal/markdown", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
+	{name: "evals/...", rooms: []string{"internal/child", "internal/jsonio", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
 	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", tableWriter, "github.com/mattn/go-isatty", yaml}},
 }
 

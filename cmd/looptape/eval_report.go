@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 
@@ -39,6 +40,7 @@ Where FILE is a suite and BASE is none, its scorers score both.
   jsonl     a run a line, as JSON
   csv       a run a line (RFC 4180); a text that a spreadsheet would take for a
             formula has an apostrophe before it
+  parquet   the same columns with their types, as Apache Parquet
 
 ` + evalFiles + `
 
@@ -49,7 +51,7 @@ Where FILE is a suite and BASE is none, its scorers score both.
 		Args:    needFiles,
 	}
 	var r reportFlags
-	format := formatFlag(c, "table", "markdown", "json", "jsonl", "csv")
+	format := formatFlag(c, "table", "markdown", "json", "jsonl", "csv", "parquet")
 	seed := seedFlag(c)
 	r.rows.of(c)
 	f := c.Flags()
@@ -60,6 +62,9 @@ Where FILE is a suite and BASE is none, its scorers score both.
 		r.format = *format
 		if r.most < 0 {
 			return fmt.Errorf("--cases %d: it is how many cases to list, or 0 for all", r.most)
+		}
+		if r.format == "parquet" && r.out == "" && w.outTerm {
+			return errors.New("parquet is no text: name a file for it with -o")
 		}
 		rep, err := w.makeReport(c, args, &r, *seed)
 		if err != nil {
@@ -114,6 +119,7 @@ func (w *world) writeReport(rep *evalreport.Report, r *reportFlags) error {
 		"json":     rep.JSON,
 		"jsonl":    rep.Lines,
 		"csv":      rep.CSV,
+		"parquet":  rep.Parquet,
 	}[r.format]
 	var err error
 	if r.out != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -123,6 +124,7 @@ func TestEvalOutputFails(t *testing.T) {
 	printed(t, "eval", "score", "-o", part, file)
 	for _, args := range [][]string{
 		{"score", file}, {"score", "--format", "json", file}, {"score", "--format", "jsonl", file},
+		{"report", file}, {"report", "--format", "csv", file}, {"report", "--against", file, file},
 		{"compare", file, file}, {"compare", "--format", "json", file, file}, {"merge", part},
 	} {
 		w, _, errs := atTerminal(nil)
@@ -132,6 +134,39 @@ func TestEvalOutputFails(t *testing.T) {
 		}
 		if want := "looptape: the pipe is broken\n"; errs.String() != want {
 			t.Errorf("%s: standard error %q, want %q", args, errs, want)
+		}
+	}
+}
+
+// Parquet, which is no text, is not shown on a terminal.
+func TestEvalParquetAtTerminal(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runs.jsonl")
+	if err := os.WriteFile(file, []byte(`{"case":"a","score":1,"messages":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, out, errs := atTerminal(nil)
+	if got := execute([]string{"eval", "report", "--format", "parquet", file}, w); got != statusUsage || out.Len() > 0 {
+		t.Errorf("exit status %d, want %d; standard output %q", got, statusUsage, out)
+	}
+	if want := "looptape: parquet is no text: name a file for it with -o\n"; errs.String() != want {
+		t.Errorf("standard error %q, want %q", errs, want)
+	}
+	to := filepath.Join(t.TempDir(), "runs.parquet")
+	for _, args := range [][]string{{"-o", to}, nil} {
+		w, out, errs := atTerminal(nil)
+		w.outTerm = args != nil
+		if got := execute(append([]string{"eval", "report", "--format", "parquet", file}, args...), w); got != statusHeld {
+			t.Fatalf("exit status %d: %s", got, errs)
+		}
+		text := out.Bytes()
+		if args != nil {
+			var err error
+			if text, err = os.ReadFile(to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.HasPrefix(text, []byte("PAR1")) || !bytes.HasSuffix(text, []byte("PAR1")) {
+			t.Errorf("with %q: got %q", args, text)
 		}
 	}
 }

@@ -3,58 +3,69 @@ package report
 import (
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/internal/parquet"
 )
 
-// column is a column of a table of runs: what it has of a run that has it. One of text,
-// whole and real is there.
+// column is a column of a table of runs: what it has of a run, as package parquet takes
+// values of its kind, or nil where the run has nothing.
 type column struct {
-	name  string
-	text  func(*Run) string // "" stands for nothing, too
-	whole func(*Run) (int64, bool)
-	real  func(*Run) (float64, bool)
+	name string
+	kind parquet.Kind
+	of   func(*Run) any
 }
 
 // columns are those of CSV and Parquet, in their order.
 func (r *Report) columns() []column {
 	list := []column{
-		texts("set", func(r *Run) string { return r.Set }),
-		texts("case", func(r *Run) string { return r.Case }),
-		wholes("epoch", func(r *Run) int64 { return int64(r.Epoch) }, func(r *Run) bool { return r.Epoch >= 0 }),
-		texts("cluster", func(r *Run) string { return r.Cluster }),
-		texts("run", func(r *Run) string { return r.Row.Run }),
-		texts("file", func(r *Run) string { return r.File }),
-		wholes("line", func(r *Run) int64 { return int64(r.Line) }, func(*Run) bool { return true }),
-		texts("digest", func(r *Run) string { return r.Digest }),
-		texts("outcome", func(r *Run) string { return string(r.Outcome) }),
+		text("set", func(r *Run) string { return r.Set }),
+		text("case", func(r *Run) string { return r.Case }),
+		{"epoch", parquet.Whole, func(r *Run) any { return unless(r.Epoch < 0, int64(r.Epoch)) }},
+		text("cluster", func(r *Run) string { return r.Cluster }),
+		text("run", func(r *Run) string { return r.Row.Run }),
+		text("file", func(r *Run) string { return r.File }),
+		{"line", parquet.Whole, func(r *Run) any { return int64(r.Line) }},
+		text("digest", func(r *Run) string { return r.Digest }),
+		text("outcome", func(r *Run) string { return string(r.Outcome) }),
 		tokens("input_tokens", func(r *Run) int64 { return r.Usage.Input }),
 		tokens("output_tokens", func(r *Run) int64 { return r.Usage.Output }),
 		tokens("cached_tokens", func(r *Run) int64 { return r.Usage.Cached }),
 		tokens("cache_write_tokens", func(r *Run) int64 { return r.Usage.CacheWrite }),
 		tokens("reasoning_tokens", func(r *Run) int64 { return r.Usage.Reasoning }),
-		{name: "cost", real: func(r *Run) (float64, bool) { return r.Cost, r.Cost != 0 }},
-		wholes("latency_ns", func(r *Run) int64 { return int64(r.Latency) }, func(r *Run) bool { return r.Latency != 0 }),
+		{"cost", parquet.Real, func(r *Run) any { return unless(r.Cost == 0, r.Cost) }},
+		{"latency_ns", parquet.Whole, func(r *Run) any { return unless(r.Latency == 0, int64(r.Latency)) }},
 	}
 	if r.Base == nil {
 		list = list[1:]
 	}
 	for _, metric := range r.metrics() {
-		list = append(list,
-			column{name: "score." + metric, real: func(r *Run) (float64, bool) { v, ok := r.Scores[metric]; return v, ok }},
-			texts("error."+metric, func(r *Run) string { return r.Errors[metric] }),
-			texts("explanation."+metric, func(r *Run) string { return r.Explanations[metric] }))
+		score := func(r *Run) any { v, ok := r.Scores[metric]; return unless(!ok, v) }
+		list = append(list, column{"score." + metric, parquet.Real, score},
+			text("error."+metric, func(r *Run) string { return r.Errors[metric] }),
+			text("explanation."+metric, func(r *Run) string { return r.Explanations[metric] }))
 	}
 	return list
 }
 
-func texts(name string, of func(*Run) string) column { return column{name: name, text: of} }
+// unless is a value, or nil.
+func unless[T any](not bool, v T) any {
+	if not {
+		return nil
+	}
+	return v
+}
 
-func wholes(name string, of func(*Run) int64, has func(*Run) bool) column {
-	return column{name: name, whole: func(r *Run) (int64, bool) { return of(r), has(r) }}
+func text(name string, of func(*Run) string) column {
+	return column{name, parquet.Text, func(r *Run) any {
+		text := strings.ToValidUTF8(of(r), "\uFFFD")
+		return unless(text == "", text)
+	}}
 }
 
 // tokens are there where the recording tells any.
 func tokens(name string, of func(*Run) int64) column {
-	return wholes(name, of, func(r *Run) bool { return r.Usage.Total() != 0 })
+	return column{name, parquet.Whole, func(r *Run) any { return unless(r.Usage.Total() == 0, of(r)) }}
 }
 
 // metrics are the metrics of all runs, sorted.

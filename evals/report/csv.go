@@ -2,8 +2,8 @@ package report
 
 import (
 	"bufio"
+	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,28 +21,22 @@ func (r *Report) CSV(w io.Writer) error {
 	writeRecord(buf, cells)
 	for run := range r.Runs() {
 		for i := range columns {
-			cells[i] = columns[i].cell(&run)
+			cells[i] = cell(columns[i].of(&run))
 		}
 		writeRecord(buf, cells)
 	}
 	return buf.Flush()
 }
 
-// cell is what the column has of a run.
-func (c *column) cell(r *Run) string {
-	switch {
-	case c.text != nil:
-		return guarded(c.text(r))
-	case c.whole != nil:
-		if v, ok := c.whole(r); ok {
-			return strconv.FormatInt(v, 10)
-		}
-	default:
-		if v, ok := c.real(r); ok {
-			return strconv.FormatFloat(v, 'g', -1, 64)
-		}
+// cell is what a column has, in CSV.
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return guarded(v)
 	}
-	return ""
+	return fmt.Sprint(v)
 }
 
 // guarded is a text that no spreadsheet takes for a formula.

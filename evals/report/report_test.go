@@ -104,7 +104,7 @@ func TestForms(t *testing.T) {
 		"two": reported(t, hostile(t), &report.Options{Base: base}),
 	} {
 		for form, write := range map[string]func(io.Writer) error{
-			"md": func(w io.Writer) error { return rep.Markdown(w, lists) }, "json": rep.JSON, "jsonl": rep.Lines, "csv": rep.CSV,
+			"md": func(w io.Writer) error { return rep.Markdown(w, lists) }, "json": rep.JSON, "jsonl": rep.Lines, "csv": rep.CSV, "parquet": rep.Parquet,
 		} {
 			t.Run(name+"."+form, func(t *testing.T) {
 				var text bytes.Buffer

@@ -1,0 +1,34 @@
+package report
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/looptape/looptape/internal/parquet"
+)
+
+// Parquet writes a file of Apache Parquet with a row a run and the columns of CSV, each
+// with its type: texts (STRING), whole numbers (INT64) and others (DOUBLE). What a run has
+// not is null. Texts stand as they are.
+func (r *Report) Parquet(w io.Writer) error {
+	buf := bufio.NewWriter(w)
+	columns := r.columns()
+	kinds := make([]parquet.Column, len(columns))
+	for i, c := range columns {
+		kinds[i] = parquet.Column{Name: c.name, Kind: c.kind}
+	}
+	table := parquet.NewWriter(buf, kinds)
+	cells := make([]any, len(columns))
+	for run := range r.Runs() {
+		for i, c := range columns {
+			cells[i] = c.of(&run)
+		}
+		if err := table.Write(cells); err != nil {
+			return err
+		}
+	}
+	if err := table.Close(); err != nil {
+		return err
+	}
+	return buf.Flush()
+}
