@@ -90,8 +90,8 @@ func (p pointer) in(v any) (any, bool) {
 			}
 			v = next
 		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(at) || strconv.Itoa(i) != name {
+			i, ok := index(name, len(at))
+			if !ok {
 				return nil, false
 			}
 			v = at[i]
@@ -100,4 +100,10 @@ func (p pointer) in(v any) (any, bool) {
 		}
 	}
 	return v, true
+}
+
+// index is the place below n that a name is, as an array has them.
+func index(name string, n int) (int, bool) {
+	i, err := strconv.Atoi(name)
+	return i, err == nil && i >= 0 && i < n && strconv.Itoa(i) == name
 }

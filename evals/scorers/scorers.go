@@ -129,6 +129,7 @@ var kinds = []Kind{
 	kind[BFCL]("bfcl", "the calls are those that the Berkeley Function-Calling Leaderboard accepts"),
 	kind[ArgSchema]("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools"),
 	kind[State]("state", "the state that the run left is the one expected"),
+	kind[StateDiff]("state_diff", "the run changed of the state what was expected, no less and no more"),
 	kind[Invariants]("invariants", "no invariant is broken"),
 	kind[Finish]("finish", "the last answer of the model ended as it should"),
 	kind[Refusal]("refusal", "the model refused"),

@@ -157,10 +157,11 @@ func pointed(digits string, e int64) string {
 // difference tells the first place where two values differ, in the order of pointers;
 // "" if they do not.
 func difference(want, got any) string {
-	all := differences("", want, got, nil)
-	if len(all) == 0 {
-		return ""
-	}
+	return first(differences("", want, got, nil))
+}
+
+// first tells the first of several things.
+func first(all []string) string {
 	const most = 3
 	text := strings.Join(all[:min(most, len(all))], "; ")
 	if more := len(all) - most; more > 0 {

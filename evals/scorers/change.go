@@ -1,0 +1,188 @@
+package scorers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Operation is one of JSON Patch (RFC 6902): add, remove or replace.
+type Operation struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value,omitempty"` // not of remove
+}
+
+// edit is an operation that was read.
+type edit struct {
+	op, path string
+	at       pointer
+	value    any // absent{} of remove
+}
+
+// edits reads a patch. The error names what is wrong of it.
+func edits(patch []Operation) (all []edit, err error) {
+	for _, o := range patch {
+		e := edit{op: o.Op, path: o.Path, value: absent{}}
+		if e.at, err = parsePointer(o.Path); err != nil {
+			return nil, err
+		}
+		switch o.Op {
+		case "add", "replace":
+			if e.value, err = parse(o.Value); err != nil {
+				return nil, fmt.Errorf("the value of %s %q: %w", o.Op, o.Path, err)
+			}
+		case "remove":
+			if len(o.Value) > 0 {
+				return nil, fmt.Errorf("remove %q has a value", o.Path)
+			}
+		default:
+			return nil, fmt.Errorf("the operation %q of %q: give add, remove or replace", o.Op, o.Path)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// patched returns a value after a patch. The value may be changed.
+func patched(v any, patch []edit) (_ any, err error) {
+	for _, e := range patch {
+		if v, err = e.of(e.at, v); err != nil {
+			return nil, fmt.Errorf("%s %q: %w", e.op, e.path, err)
+		}
+	}
+	return v, nil
+}
+
+// of edits what a pointer leads to in a value.
+func (e *edit) of(at pointer, v any) (any, error) {
+	if len(at) == 0 {
+		if v == (absent{}) && e.op != "add" {
+			return nil, errors.New("there is nothing")
+		}
+		return e.copied()
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		next, err := e.of(at[1:], member(v, at[0]))
+		if next == (absent{}) {
+			delete(v, at[0])
+		} else {
+			v[at[0]] = next
+		}
+		return v, err
+	case []any:
+		return e.element(at, v)
+	}
+	return nil, errors.New("there is neither an object nor an array around it")
+}
+
+// copied is the value of an edit. Later edits change it, so that each run has its own.
+func (e *edit) copied() (any, error) {
+	if e.value == (absent{}) {
+		return e.value, nil
+	}
+	raw, err := json.Marshal(e.value)
+	if err != nil {
+		return nil, err
+	}
+	return parse(raw)
+}
+
+// element edits what is at a place of an array, or behind its last element.
+func (e *edit) element(at pointer, v []any) (any, error) {
+	i, ok := index(at[0], len(v)+1)
+	if at[0] == "-" {
+		i, ok = len(v), true
+	}
+	adds := e.op == "add" && len(at) == 1
+	if !ok || i == len(v) && !adds {
+		return nil, fmt.Errorf("the array has no element %s", at[0])
+	}
+	if adds {
+		value, err := e.copied()
+		return slices.Insert(v, i, value), err
+	}
+	next, err := e.of(at[1:], v[i])
+	if next == (absent{}) {
+		return slices.Delete(v, i, i+1), err
+	}
+	v[i] = next
+	return v, err
+}
+
+// change is a difference between two values: what is at a path, or absent{}, and then.
+type change struct {
+	path          string
+	before, after any
+}
+
+// verb is what a change does, as JSON Patch calls it.
+func (c *change) verb() string {
+	switch {
+	case c.before == absent{}:
+		return "add"
+	case c.after == absent{}:
+		return "remove"
+	}
+	return "replace"
+}
+
+// String is a change for people.
+func (c *change) String() string {
+	text := c.verb() + " " + c.path
+	if c.after != (absent{}) {
+		text += " = " + shown(c.after)
+	}
+	return text
+}
+
+// changes are the differences between two values, in the order of their paths: of objects
+// by member, of arrays of what is between those elements at their beginnings and ends that
+// are the same.
+func changes(at string, before, after any, found []change) []change {
+	switch b := before.(type) {
+	case map[string]any:
+		if a, ok := after.(map[string]any); ok {
+			union := maps.Clone(b)
+			maps.Copy(union, a)
+			for _, name := range slices.Sorted(maps.Keys(union)) {
+				found = changes(at+"/"+escaper.Replace(name), member(b, name), member(a, name), found)
+			}
+			return found
+		}
+	case []any:
+		if a, ok := after.([]any); ok {
+			return elements(at, b, a, found)
+		}
+	}
+	if equal(before, after) {
+		return found
+	}
+	return append(found, change{at, before, after})
+}
+
+// elements are the changes between two arrays.
+func elements(at string, before, after []any, found []change) []change {
+	from := 0
+	for from < min(len(before), len(after)) && equal(before[from], after[from]) {
+		from++
+	}
+	for n := len(before) - 1; n >= from && len(after) > from && equal(before[n], after[len(after)-1]); n-- {
+		before, after = before[:n], after[:len(after)-1]
+	}
+	for i := from; i < max(len(before), len(after)); i++ {
+		found = changes(at+"/"+strconv.Itoa(i), elementOf(before, i), elementOf(after, i), found)
+	}
+	return found
+}
+
+func elementOf(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return absent{}
+}

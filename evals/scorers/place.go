@@ -1,0 +1,100 @@
+package scorers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Place says where the JSON of a state is in a recording.
+type Place struct {
+	// Event is the name of custom events of a trace, each of which has a state; Result, in
+	// its place, is a tool whose results, but for errors, are states.
+	Event  string `json:"event,omitempty"`
+	Result string `json:"result,omitempty"`
+	// At is a JSON pointer (RFC 6901) to the state in them, or without them in what the
+	// recording says of the run beside its messages.
+	At string `json:"at,omitempty"`
+}
+
+// finder finds states at a place.
+type finder struct {
+	Place
+
+	at pointer
+}
+
+func (p Place) finder() (*finder, error) {
+	if p.Event != "" && p.Result != "" || p == (Place{}) {
+		return nil, errors.New("give one of at, event and result, which says where the state is; at may stand beside the others")
+	}
+	at, err := parsePointer(p.At)
+	return &finder{p, at}, err
+}
+
+// texts are what holds states, in order.
+func (f *finder) texts(run *importer.Run) (all []json.RawMessage) {
+	for _, ev := range run.Events {
+		if c, ok := ev.Body.(trace.Custom); ok && f.Event != "" && c.Name == f.Event {
+			all = append(all, c.Data)
+		}
+	}
+	for _, c := range Read(run).Calls {
+		if f.Result != "" && c.Name == f.Result && c.Answered && !c.Failed {
+			all = append(all, json.RawMessage(c.Result))
+		}
+	}
+	return all
+}
+
+// first returns the first state; it may be changed.
+func (f *finder) first(run *importer.Run) (any, error) {
+	return f.state(run, func(texts []json.RawMessage) json.RawMessage { return texts[0] })
+}
+
+// last returns the last state; it may be changed.
+func (f *finder) last(run *importer.Run) (any, error) {
+	return f.state(run, func(texts []json.RawMessage) json.RawMessage { return texts[len(texts)-1] })
+}
+
+func (f *finder) state(run *importer.Run, choose func([]json.RawMessage) json.RawMessage) (any, error) {
+	if f.Event+f.Result == "" {
+		return beside(run, f.At, f.at)
+	}
+	where := fmt.Sprintf("an event %q", f.Event)
+	if f.Result != "" {
+		where = fmt.Sprintf("a result of the tool %q", f.Result)
+	}
+	texts := f.texts(run)
+	if len(texts) == 0 {
+		return nil, fmt.Errorf("the recording has no state in %s", where)
+	}
+	whole, err := parse(choose(texts))
+	if err != nil {
+		return nil, fmt.Errorf("the state in %s is no JSON: %w", where, err)
+	}
+	v, ok := f.at.in(whole)
+	if !ok {
+		return nil, fmt.Errorf("there is nothing at %s of the state in %s", f.At, where)
+	}
+	return v, nil
+}
+
+// beside returns what a pointer leads to in what is said beside the messages; it may be
+// changed.
+func beside(run *importer.Run, text string, at pointer) (any, error) {
+	raw, ok := run.Meta[at[0]]
+	if ok {
+		v, err := parse(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s of the recording: %w", at[0], err)
+		}
+		if v, ok := at[1:].in(v); ok {
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("the recording has nothing at %s", text)
+}
