@@ -45,10 +45,25 @@ func (o *Options) assignedAt(v *values, at int) part {
 	if k == kindBody {
 		p = v.behind(at+1, quote)
 	}
-	if said := l.text[p.from:p.to]; s == secretAlways || isWord(said) && looksRandom(meaning(said, p.encoded)) {
+	said := l.text[p.from:p.to]
+	if endsInMark(said, l.text[p.to:]) {
+		return part{} // which stands for the secret
+	}
+	if s == secretAlways || isWord(said) && looksRandom(meaning(said, p.encoded)) {
 		return p
 	}
 	return part{}
+}
+
+// endsInMark reports whether what was said ends with the first word of a mark, the rest of
+// which follows.
+func endsInMark(said, rest string) bool {
+	const first, longest = "[redacted", 40
+	if !strings.HasSuffix(said, first) {
+		return false
+	}
+	at := markForm.FindStringIndex(first + rest[:min(longest, len(rest))])
+	return at != nil && at[0] == 0
 }
 
 // isWord reports whether a part of a text may be one word, with escapes and all.
