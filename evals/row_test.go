@@ -126,6 +126,25 @@ func TestTraceRows(t *testing.T) {
 	}
 }
 
+// Each run that is read is seen with its row, one that a call started before its caller; a
+// run of which a part is lost is not.
+func TestSeen(t *testing.T) {
+	child := trace.RunStart{Parent: &trace.Parent{Run: "top", Call: "c"}}
+	text := traced(t, "child", child, trace.RunEnd{}) + traced(t, "top", trace.RunStart{}, trace.RunEnd{}) + traced(t, "cut", trace.RunStart{}, trace.StepStart{}, trace.RunEnd{})
+	var got []string
+	seen := func(row *evals.Row, run *importer.Run) {
+		got = append(got, fmt.Sprintf("%s, %d events, scores %v", row.Run, len(run.Events), row.Scores))
+	}
+	one := evals.Scoring{Name: "one", Scorer: evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score { return []evals.Score{{Metric: "m", Value: 1}} })}
+	in := file("f", strings.Replace(text, `{"seq":1,"run":"cut"`, `{"seq"-1,"run":"cut"`, 1))
+	if _, err := evals.ScoreFiles(t.Context(), []evals.Input{in}, &evals.Options{Scorers: []evals.Scoring{one}, Seen: seen}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"child, 2 events, scores map[]", "top, 2 events, scores map[m:1]"}, got); diff != "" {
+		t.Errorf("seen (-want +got):\n%s", diff)
+	}
+}
+
 // A run of which a line is lost is not scored, and told; so is the line.
 func TestLostLine(t *testing.T) {
 	whole := traced(t, "a", trace.RunStart{}, trace.StepStart{}, trace.RunEnd{})

@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -36,6 +35,10 @@ type Options struct {
 	// Passed is called with the name of each input that is passed over, in order; nil
 	// does nothing.
 	Passed func(name string)
+	// Seen is called with each run that was read, and its row, by several goroutines at
+	// once; nil does nothing. The row of a run that a call of another run started, which
+	// comes before that one, has no scores. Neither may be changed or kept.
+	Seen func(row *Row, run *importer.Run)
 }
 
 // ScoreFiles scores the runs of all inputs, several at once, one run of each in memory. What
@@ -54,7 +57,7 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	}
 	parts := make([]*part, len(inputs))
 	each(len(inputs), func(i int) {
-		parts[i] = newPart(scorers, o.Rows)
+		parts[i] = newPart(scorers, o)
 		parts[i].input(ctx, &inputs[i])
 	})
 	if err := ctx.Err(); err != nil {
@@ -94,19 +97,23 @@ type part struct {
 
 	by     []Scoring
 	rows   *importer.Mapping
+	seen   func(*Row, *importer.Run)
 	passed bool
 	// spent is what the runs took that calls of others started, by the run that they are
 	// part of.
 	spent map[string]llm.Usage
 }
 
-func newPart(by []Scoring, rows *importer.Mapping) *part {
-	p := &part{by: by, rows: rows, spent: map[string]llm.Usage{}}
+func newPart(by []Scoring, o *Options) *part {
+	p := &part{by: by, rows: o.Rows, seen: o.Seen, spent: map[string]llm.Usage{}}
 	for _, s := range by {
 		p.Scorers = append(p.Scorers, s.Name)
 	}
-	if rows != nil {
-		p.Scorers = append(p.Scorers, mapped(rows))
+	if o.Rows != nil {
+		p.Scorers = append(p.Scorers, mapped(o.Rows))
+	}
+	if p.seen == nil {
+		p.seen = func(*Row, *importer.Run) {}
 	}
 	return p
 }
@@ -206,24 +213,14 @@ func (p *part) run(ctx context.Context, file string, run *importer.Run) {
 	row := rowOf(file, run)
 	row.Usage = row.Usage.Add(p.spent[run.Name])
 	delete(p.spent, row.Run)
-	if parent := startedBy(run); parent != "" {
-		p.spent[parent] = p.spent[parent].Add(row.Usage)
+	if parent := run.Parent(); parent != nil {
+		p.spent[parent.Run] = p.spent[parent.Run].Add(row.Usage)
+		p.seen(&row, run)
 		return
 	}
 	for _, s := range p.by {
 		row.scored(s.Scorer.Score(ctx, run))
 	}
 	p.Rows = append(p.Rows, row)
-}
-
-// startedBy is the run of which a call started this one, if one did.
-func startedBy(run *importer.Run) string {
-	if len(run.Events) == 0 {
-		return ""
-	}
-	start, ok := run.Events[0].Body.(trace.RunStart)
-	if !ok || start.Parent == nil {
-		return ""
-	}
-	return start.Parent.Run
+	p.seen(&row, run)
 }

@@ -104,6 +104,11 @@ func (r *Report) Of(o Outcome) (cases []Case) {
 	return cases
 }
 
+// Tells reports whether a metric is one of success, in the base too if there is one.
+func (r *Report) Tells(metric string) bool {
+	return r.success[metric] && (r.Base == nil || r.baseSuccess[metric])
+}
+
 // success are the metrics that say whether a run succeeded.
 type success map[string]bool
 

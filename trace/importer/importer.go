@@ -148,6 +148,15 @@ type Run struct {
 	Partial bool
 }
 
+// Parent is the call that started the run, nil if none did or the recording does not say it.
+func (r *Run) Parent() *trace.Parent {
+	if len(r.Events) == 0 {
+		return nil
+	}
+	start, _ := r.Events[0].Body.(trace.RunStart)
+	return start.Parent
+}
+
 // Source is a recording that was opened. It is for one goroutine.
 type Source struct {
 	// Format is what the recording was found to be.

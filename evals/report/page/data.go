@@ -1,0 +1,114 @@
+package page
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/evals/report"
+)
+
+// data is what the page shows but for the transcripts.
+type data struct {
+	Title   string         `json:"title"`
+	Notes   []string       `json:"notes"`
+	Figures *evals.Figures `json:"figures"` // but for those of metrics
+	Metrics []metric       `json:"metrics"`
+	Cases   []evCase       `json:"cases"`
+	Against bool           `json:"against"` // there is a base
+	// OnlyBase and OnlyNew are cases that one set lacks.
+	OnlyBase []string `json:"only_base,omitempty"`
+	OnlyNew  []string `json:"only_new,omitempty"`
+}
+
+// metric are the figures of a metric.
+type metric struct {
+	Name    string        `json:"name"`
+	Success bool          `json:"success"` // it says whether a run succeeded
+	Figures *evals.Metric `json:"figures"` // nil if only the base has it
+	Change  *evals.Change `json:"change"`  // nil if there is no base
+}
+
+// evCase are the runs of a case, those of the base first.
+type evCase struct {
+	Name string `json:"name"`
+	// Asked is the beginning of what the user says; empty where the page has no transcript.
+	Asked string `json:"asked,omitempty"`
+	Runs  []run  `json:"runs"`
+}
+
+// run is a run, and the number of its transcript, which is negative if the page has none.
+type run struct {
+	report.Run
+
+	Transcript int `json:"transcript"`
+}
+
+// gathered is all that a page is written from.
+type gathered struct {
+	data
+
+	transcripts []*said
+	shared      map[string]string
+}
+
+// gather puts together what the page shows, in an order that the runs alone decide.
+func (p *Page) gather() *gathered {
+	g := &gathered{shared: map[string]string{}}
+	figures := *p.Report.Figures
+	figures.Metrics = nil
+	g.Title, g.Notes, g.Figures = p.Title, p.Notes(), &figures
+	g.cases(p)
+	g.metrics(p.Report)
+	if c := p.Report.Comparison; c != nil {
+		g.Against, g.OnlyBase, g.OnlyNew = true, c.OnlyBase, c.OnlyNew
+		g.Figures.Unreadable = c.Unreadable
+	}
+	return g
+}
+
+// cases adds the runs by their cases.
+func (g *gathered) cases(p *Page) {
+	cases := map[string]*evCase{}
+	for row, r := range p.said() {
+		c := cases[row.Case]
+		if c == nil {
+			c = &evCase{Name: row.Case}
+			cases[row.Case] = c
+		}
+		shown := run{Run: row, Transcript: -1}
+		if r != nil {
+			shown.Transcript = len(g.transcripts)
+			g.transcripts = append(g.transcripts, r)
+			c.Asked = cmp.Or(c.Asked, r.asked)
+			maps.Copy(g.shared, r.shared)
+		}
+		c.Runs = append(c.Runs, shown)
+	}
+	g.Cases = []evCase{}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		g.Cases = append(g.Cases, *cases[name])
+	}
+}
+
+// metrics adds the figures of metrics.
+func (g *gathered) metrics(r *report.Report) {
+	names := slices.Collect(maps.Keys(r.Figures.Metrics))
+	if r.Comparison != nil {
+		names = slices.Collect(maps.Keys(r.Comparison.Metrics))
+	}
+	slices.Sort(names)
+	g.Metrics = []metric{}
+	for _, name := range names {
+		m := metric{Name: name, Success: r.Tells(name)}
+		if f, ok := r.Figures.Metrics[name]; ok {
+			m.Figures = &f
+		}
+		if r.Comparison != nil {
+			change := r.Comparison.Metrics[name]
+			m.Change = &change
+		}
+		g.Metrics = append(g.Metrics, m)
+	}
+}

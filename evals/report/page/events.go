@@ -1,0 +1,117 @@
+package page
+
+import (
+	"slices"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// event takes an event of a trace. What was said stands in answers and results; requests
+// are read for what users said, and for results that nothing else tells.
+func (r *reading) event(ev *trace.Event) {
+	switch body := ev.Body.(type) {
+	case trace.ModelSetup:
+		if ev.Purpose == trace.PurposeAnswer && body.System != r.system {
+			r.system = body.System
+			r.add(entry{Kind: kindSystem, Text: body.System})
+		}
+	case trace.Rewrite:
+		r.rewritten = true
+		r.note(kindNote, "the messages were rewritten", body.Cause)
+	case trace.ModelRequest:
+		if ev.Purpose == trace.PurposeAnswer {
+			r.request(body.New)
+		}
+	case trace.ModelTurn:
+		r.answer(body.Message, ev.Purpose, body.Finish)
+	case trace.ArgsResolved:
+		if waiting := r.open[body.Call]; len(waiting) > 0 {
+			e := &r.Entries[waiting[0]]
+			e.Ran = r.fit(body.Args, e)
+		}
+	case trace.ToolEnd:
+		r.ended(body.Call, body.Result, "")
+	case trace.ToolSkip:
+		r.ended(body.Call, body.Result, body.Cause)
+	case trace.RunEnd:
+		r.end(&body)
+	default:
+		r.happened(ev.Body)
+	}
+}
+
+// happened notes what happened beside what was said.
+func (r *reading) happened(body trace.Body) {
+	switch body := body.(type) {
+	case trace.ModelError:
+		r.note(kindError, "a call of the model failed", body.Error.Message)
+	case trace.ModelRetry:
+		r.note(kindNote, "the model is called again", body.Cause)
+	case trace.Abandoned:
+		r.note(kindError, "a running tool was not waited for", body.Call)
+	case trace.Cancelled:
+		r.note(kindNote, "the run was cancelled", body.Cause)
+	case trace.Suspended:
+		r.note(kindNote, "the run waits for somebody outside", "")
+	case trace.Resumed:
+		r.note(kindNote, "the run goes on from another", body.Of)
+	case trace.Warning:
+		r.note(kindNote, "warning", body.Message)
+	default: // tells nothing that is shown
+	}
+}
+
+// request takes the new messages of a request: all of the first and of one that was
+// rewritten, and of others what was not seen before.
+func (r *reading) request(messages []llm.Message) {
+	whole := !r.asked || r.rewritten
+	r.asked, r.rewritten = true, false
+	for _, m := range messages {
+		if whole || m.Role == llm.RoleUser || m.Role == llm.RoleSystem {
+			r.message(m)
+			continue
+		}
+		for _, p := range m.Parts {
+			if res, ok := p.(llm.ToolResult); ok {
+				r.result(res, "")
+			}
+		}
+	}
+}
+
+// ended takes the result of a call, which in a trace has an id of its own.
+func (r *reading) ended(call string, res llm.ToolResult, skipped string) {
+	res.ID = call
+	r.result(res, skipped)
+}
+
+func (r *reading) end(body *trace.RunEnd) {
+	r.request(body.Appended)
+	switch {
+	case body.Error != nil:
+		r.note(kindError, "the run failed", body.Error.Message)
+	case body.Stop != trace.CauseNone:
+		r.note(kindNote, "the run ended", string(body.Stop))
+	}
+}
+
+func (r *reading) note(k kind, what, why string) {
+	if why != "" {
+		what += ": " + why
+	}
+	r.add(entry{Kind: k, Text: what})
+}
+
+// attach puts a run into the entry of the call that started it, if there is room for it.
+func (r *reading) attach(s startedRun) {
+	i := slices.IndexFunc(r.Entries, func(e entry) bool { return e.Kind == kindCall && e.ID == s.call })
+	if i < 0 || r.size+s.size > maxRun {
+		r.Left++
+		return
+	}
+	r.size += s.size
+	r.Left += s.Left
+	r.cut = r.cut || s.cut
+	r.Entries[i].Runs = append(r.Entries[i].Runs, s.transcript)
+}

@@ -1,0 +1,71 @@
+/* The figures of the whole. */
+
+const data = embedded("data");
+const paired = data.against;
+const sets = paired ? ["base", "new"] : [""];
+const latest = sets[sets.length - 1]; /* the set that the page is about */
+
+/* The interval that people are shown: of cases, since runs of one are alike. */
+const shown = (m) => m.ci95.cluster_wilson || m.ci95.t;
+
+function overview() {
+  const f = data.figures;
+  byId("counts").textContent = count(f.runs, "run") + " of " + count(f.cases, "case") + ", up to " + count(f.epochs, "epoch");
+  byId("overview").append(...notes(), ...(paired ? [changes()] : []), figures(),
+    el("p.facts", null, "Choose a case to read its runs."));
+}
+
+/* What is not on the page, or could not be read. */
+function notes() {
+  const lines = data.notes.concat(data.figures.unreadable.map((u) => "not read: " + u.file + (u.line ? ":" + u.line : "") + ": " + u.error));
+  const list = lines.map((text) => el("li", null, text));
+  return lines.length ? [el("details.notes", { open: lines.length < 6 }, el("summary", null, count(lines.length, "note")), el("ul", null, ...list))] : [];
+}
+
+function figures() {
+  const scored = data.metrics.filter((m) => m.figures);
+  const rows = scored.map(({ name, figures: f }) => [name, String(f.n), f.missing ? String(f.missing) : "", f.errors ? String(f.errors) : "",
+    figure(f.mean), interval(shown(f)), bar(f), passes(f.pass_hat_k)]);
+  const caption = paired ? "Scores of new" : "Scores";
+  return rows.length ? table(caption, ["metric", "n", "missing", "errors", "mean", "95 %", "0 to 1", "pass^1…"], rows)
+    : el("p", null, caption + ": no run has any");
+}
+
+/* A mean and its interval between 0 and 1 as a picture; the figures stand beside it. */
+function bar(f) {
+  if (f.mean === null || f.mean < 0 || f.mean > 1) {
+    return "";
+  }
+  const box = el("div.range", { "aria-hidden": "true" });
+  const mark = (what, from, to) => {
+    const i = el(what);
+    i.style.left = Math.max(0, from) * 100 + "%";
+    i.style.right = (1 - Math.min(1, to)) * 100 + "%";
+    box.append(i);
+  };
+  if (shown(f)) {
+    mark("i.span", ...shown(f));
+  }
+  mark("i.dot", f.mean, f.mean);
+  return box;
+}
+
+/* Pass figures for people; the only one would be the mean again. */
+function passes(list) {
+  if (!list || list.length < 2) {
+    return "";
+  }
+  return list.slice(0, 10).map((x) => figure(x)).join(" ") + (list.length > 10 ? " …" : "");
+}
+
+function changes() {
+  const many = data.metrics.length > 1;
+  const rows = data.metrics.map((m) => {
+    const c = m.change;
+    return [m.name, String(c.pairs), figure(c.base), figure(c.new), signed(c.difference), interval(c.ci95),
+      probability(c.p.mcnemar_exact || c.p.permutation), many ? probability(c.p.holm) : "",
+      c.discordant ? String(c.broke.length) : "", c.discordant ? String(c.fixed.length) : ""];
+  });
+  return table("What changed from base to new",
+    ["metric", "cases", "base", "new", "difference", "95 %", "p", "p (Holm)", "broke", "fixed"], rows);
+}

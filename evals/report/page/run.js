@@ -1,0 +1,152 @@
+/* One run of a case, from its scores to all that was said. */
+
+const runName = (c, r) => {
+  const number = r.epoch >= 0 ? "epoch " + r.epoch : "run " + (runsOf(c, r.set || "").indexOf(r) + 1);
+  return paired ? r.set + ", " + number : number;
+};
+
+function runView(c, r) {
+  const t = embedded("run-" + r.transcript);
+  return el("div", null, facts(r), scores(r), t ? transcript(t) : lost(r));
+}
+
+/* Why there is no transcript. */
+function lost(r) {
+  const loading = r.transcript >= 0;
+  return el("p.notes", null, loading ? "The page is still loading what this run said." :
+    "What this run said is not on the page; see the notes on top. Its recording: " + place(r));
+}
+
+const place = (r) => r.file + (r.line ? ":" + r.line : "") + " (" + r.run + ")";
+
+function facts(r) {
+  const words = [place(r)];
+  if (r.cluster) {
+    words.push("cluster " + r.cluster);
+  }
+  if (r.usage) {
+    words.push(r.usage.input.toLocaleString("en") + " tokens in, " + r.usage.output.toLocaleString("en") + " out");
+  }
+  if (r.cost) {
+    words.push("cost " + figure(r.cost));
+  }
+  if (r.latency_ns) {
+    words.push(figure(r.latency_ns / 1e9) + " s");
+  }
+  return el("p.facts", null, words.join(" · "));
+}
+
+function scores(r) {
+  const explained = r.explanations || {};
+  const failed = r.errors || {};
+  const rows = data.metrics.map(({ name }) => {
+    if (name in r.scores) {
+      const v = r.scores[name];
+      return [name, el("span" + (metricOf(name).success ? v ? ".good" : ".bad" : ""), null, String(Number(v.toPrecision(6)))), explanation(explained[name] || "")];
+    }
+    return [name, el("span.bad", null, name in failed ? "error" : "missing"), explanation(failed[name] || "")];
+  });
+  return rows.length ? table("Scores of the run", ["metric", "score", "explanation"], rows) : null;
+}
+
+const explanation = (text) => (text.length > 300 ? el("details", null, el("summary", null, short(text, 160)), text) : text);
+
+function transcript(t) {
+  const list = el("ol.entries", null, ...t.entries.map(entry));
+  if (t.left) {
+    list.append(el("li.entry.note", null, count(t.left, "more entry").replace(/entrys$/, "entries") + " of this run stand in its recording only"));
+  }
+  return el("div", null, wanted(t), t.answer ? el("div", null, el("h3", null, "Answer"), block(t.answer.text, t.answer)) : null, list);
+}
+
+function wanted(t) {
+  if (!t.want) {
+    return null;
+  }
+  const list = t.want.map((e) => el("li", null, e.kind === "call" ? called(e) : block(e.text, e)));
+  return el("details.wanted", null, el("summary", null, "Expected: " + count(list.length, t.want[0].kind === "call" ? "call" : "answer")), el("ol", null, ...list));
+}
+
+const labels = {
+  system: "System", user: "User", assistant: "Assistant", reasoning: "Reasoning", refusal: "Refusal",
+  call: "Call", result: "Result of no call", other: "Assistant", note: "Note", error: "Error",
+};
+
+/* A piece of a run. */
+function entry(e) {
+  const failed = e.failed || e.kind === "error" || e.kind === "refusal";
+  return el("li.entry." + e.kind + (failed ? ".failed" : ""), null, ...parts(e));
+}
+
+function parts(e) {
+  switch (e.kind) {
+    case "call":
+      return [el("div.pair", null,
+        el("div.side", { role: "group", "aria-label": "Call of " + e.name }, label(e), called(e)),
+        el("div.side", { role: "group", "aria-label": "Result of " + e.name }, ...answered(e, "Result"))), ...(e.runs || []).map(started)];
+    case "result":
+      return answered(e, labels.result);
+    case "system": {
+      const text = e.shared ? embedded("text-" + e.shared) || "" : e.text;
+      return [el("details", null, el("summary", null, labels.system, el("span.facts", null, " " + count(text.length, "character"))), block(text, e))];
+    }
+    case "note": case "error": case "other":
+      return [el("p", null, e.kind === "error" ? el("b.bad", null, "Error: ") : null, e.text || "", steps(e))];
+    default:
+      return [label(e), block(e.text || "", e)];
+  }
+}
+
+const label = (e) => el("p.label", null, labels[e.kind], steps(e));
+
+/* Which answer of the model begins with an entry, what for, and how it ended. */
+function steps(e) {
+  const words = e.step ? [" step " + e.step] : [];
+  if (e.purpose) {
+    words.push("for " + e.purpose);
+  }
+  if (e.finish && !["stop", "tool_calls"].includes(e.finish)) {
+    words.push("ended by " + e.finish);
+  }
+  return words.length ? el("span.facts", null, words.join(", ")) : null;
+}
+
+/* What was called, with which arguments. */
+function called(e) {
+  return el("div", null, el("p.tool", null, el("code", null, e.name || "(no name)")), argumentsOf(e.text || ""),
+    e.ran ? el("div", null, el("p.label", null, "Run with"), argumentsOf(e.ran)) : null, cutOf(e));
+}
+
+const argumentsOf = (text) => (/^\s*(\{\s*\})?\s*$/.test(text) ? null : block(text, {}));
+
+/* What came of a call. */
+function answered(e, name) {
+  const words = [name, e.failed ? el("b.bad", null, " error") : null, e.skipped ? " not run here: " + e.skipped : null];
+  return [el("p.label", null, ...words.filter(Boolean)), e.answered ? block(e.result || "", {}) : el("p.facts", null, "none")];
+}
+
+/* A run that a call started. */
+function started(t) {
+  return el("details.started", null, el("summary", null, "The run that it started: " + count(t.entries.length, "entry").replace(/entrys$/, "entries")), transcript(t));
+}
+
+const cutOf = (e) => (e.cut ? el("p.facts", null, "… " + e.cut.toLocaleString("en") + " more bytes stand in the recording only") : null);
+
+/* A text, and of a long one its beginning. */
+function block(text, e) {
+  const layout = pretty(text);
+  const pre = el("div.text" + (layout ? ".code" : ""), null, layout || text || "(empty)");
+  const box = el("div", null, pre, cutOf(e));
+  if ((layout || text).length > 3000 || (layout || text).split("\n").length > 30) {
+    const button = el("button.whole", { type: "button", "aria-expanded": "false" });
+    const say = () => {
+      const open = pre.classList.toggle("clipped") === false;
+      button.textContent = open ? "Show less" : "Show all " + count((layout || text).length, "character");
+      button.setAttribute("aria-expanded", String(open));
+    };
+    button.onclick = say;
+    say();
+    box.append(button);
+  }
+  return box;
+}

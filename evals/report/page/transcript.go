@@ -1,0 +1,262 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// transcript is what a run said, as the page shows it.
+type transcript struct {
+	// Want is what should have come of the run, and Answer is the final text
+	// that the recording names, where it stands in no message.
+	Want    []entry `json:"want,omitempty"`
+	Answer  *entry  `json:"answer,omitempty"`
+	Entries []entry `json:"entries"`
+	// Left counts the entries that the page has no room for.
+	Left int `json:"left,omitzero"`
+}
+
+// entry is a piece of a run. A call has its result with it.
+type entry struct {
+	Kind kind   `json:"kind"`
+	Text string `json:"text,omitempty"`
+	// Shared is the digest of a text that stands on the page once, in the place of Text.
+	Shared string `json:"shared,omitempty"`
+	// Cut counts the bytes of texts of this entry that the page has no room for.
+	Cut int `json:"cut,omitzero"`
+	// Step counts the answers of the model from 1; it is on the first entry of each.
+	Step int `json:"step,omitzero"`
+	// Purpose is what an answer was for, if for something else than the run's answer.
+	Purpose trace.Purpose `json:"purpose,omitempty"`
+	// Finish is why an answer ended, if the recording tells it; on its first entry.
+	Finish llm.FinishReason `json:"finish,omitempty"`
+
+	// The rest is of calls and results.
+	Name string `json:"name,omitempty"` // of the tool
+	ID   string `json:"id,omitempty"`
+	Ran  string `json:"ran,omitempty"` // the arguments that it was run with, if others
+	// Answered says that there is a Result, Failed that it is an error, and Skipped why the
+	// tool was not run.
+	Answered bool         `json:"answered,omitzero"`
+	Failed   bool         `json:"failed,omitzero"`
+	Skipped  string       `json:"skipped,omitempty"`
+	Result   string       `json:"result,omitempty"`
+	Runs     []transcript `json:"runs,omitempty"` // that the call started
+}
+
+// kind is what an entry is.
+type kind string
+
+const (
+	kindSystem    kind = "system"
+	kindUser      kind = "user"
+	kindAssistant kind = "assistant"
+	kindReasoning kind = "reasoning"
+	kindRefusal   kind = "refusal"
+	kindCall      kind = "call" // its arguments are the Text
+	kindResult    kind = "result"
+	kindOther     kind = "other" // a part that has no text, told in words
+	kindNote      kind = "note"  // what happened beside what was said
+	kindError     kind = "error"
+)
+
+// What a page has room for.
+const (
+	maxText = 64 << 10 // bytes of a text
+	maxRun  = 4 << 20  // bytes of the texts of a run
+)
+
+// reading makes a transcript of a run.
+type reading struct {
+	transcript
+
+	size      int              // bytes of texts
+	cut       bool             // one of them is not whole
+	open      map[string][]int // the calls of an id that have no result yet, in order
+	system    string
+	asked     bool // a request was seen
+	rewritten bool // the next request does not go on from the one before
+	steps     int
+}
+
+// read returns the transcript of a run, without the runs that calls of it started.
+func read(run *importer.Run) *reading {
+	r := &reading{transcript: transcript{Entries: []entry{}}, open: map[string][]int{}}
+	for _, m := range run.Messages {
+		if m.Role == llm.RoleAssistant {
+			r.answer(m, trace.PurposeAnswer, "")
+		} else {
+			r.message(m)
+		}
+	}
+	for i := range run.Events {
+		r.event(&run.Events[i])
+	}
+	r.wanted(run)
+	return r
+}
+
+// wanted takes what should have come of a run, and what came where no message tells it.
+func (r *reading) wanted(run *importer.Run) {
+	said := func(e entry) bool { return e.Kind == kindAssistant && e.Text == run.Answer }
+	if run.Answer != "" && !slices.ContainsFunc(r.Entries, said) {
+		r.Answer = &entry{Kind: kindAssistant}
+		r.Answer.Text = r.fit(run.Answer, r.Answer)
+	}
+	for _, text := range run.Want.Answers {
+		r.want(entry{Kind: kindAssistant, Text: text})
+	}
+	for _, c := range run.Want.Calls {
+		r.want(entry{Kind: kindCall, Name: c.Name, Text: string(c.Args)})
+	}
+}
+
+func (r *reading) want(e entry) {
+	e.Text = r.fit(e.Text, &e)
+	r.Want = append(r.Want, e)
+}
+
+// message takes a message, in the words of its role.
+func (r *reading) message(m llm.Message) {
+	for _, p := range m.Parts {
+		r.part(m.Role, p)
+	}
+}
+
+// answer takes an answer of the model.
+func (r *reading) answer(m llm.Message, purpose trace.Purpose, finish llm.FinishReason) {
+	r.steps++
+	first := len(r.Entries)
+	r.message(m)
+	if len(r.Entries) == first && !r.add(entry{Kind: kindOther, Text: "an answer without content"}) {
+		return
+	}
+	e := &r.Entries[first]
+	e.Step, e.Purpose, e.Finish = r.steps, purpose, finish
+}
+
+func (r *reading) part(role llm.Role, p llm.Part) {
+	switch p := p.(type) {
+	case llm.Text:
+		r.text(role, p)
+	case llm.Reasoning:
+		if p.Text != "" {
+			r.add(entry{Kind: kindReasoning, Text: p.Text})
+		} else {
+			r.add(entry{Kind: kindOther, Text: "reasoning that the provider keeps to itself"})
+		}
+	case llm.Media:
+		r.add(entry{Kind: kindOther, Text: described(p)})
+	case llm.ToolCall:
+		r.call(p)
+	case llm.ToolResult:
+		if !r.result(p, "") {
+			text := content(p)
+			r.add(entry{Kind: kindResult, Name: p.Name, ID: p.ID, Answered: true, Failed: p.IsError, Result: text})
+		}
+	case llm.Unknown:
+		r.add(entry{Kind: kindOther, Text: "a part of the kind " + p.Kind})
+	}
+}
+
+func (r *reading) text(role llm.Role, t llm.Text) {
+	kinds := map[llm.Role]kind{llm.RoleSystem: kindSystem, llm.RoleUser: kindUser, llm.RoleTool: kindResult}
+	k := cmp.Or(kinds[role], kindAssistant)
+	switch {
+	case t.Refusal:
+		r.add(entry{Kind: kindRefusal, Text: t.Text})
+	case k == kindResult:
+		r.add(entry{Kind: k, Answered: true, Result: t.Text})
+	case t.Text != "":
+		r.add(entry{Kind: k, Text: t.Text})
+	}
+}
+
+func (r *reading) call(c llm.ToolCall) {
+	e := entry{Kind: kindCall, Name: c.Name, ID: c.ID, Text: c.Args}
+	if c.ProviderExecuted {
+		e.Skipped = "the provider ran it"
+	}
+	if r.add(e) {
+		r.open[c.ID] = append(r.open[c.ID], len(r.Entries)-1)
+	}
+}
+
+// result gives a result to the first call of its id that has none yet, since ids are used
+// again. It reports whether there is one.
+func (r *reading) result(res llm.ToolResult, skipped string) bool {
+	waiting := r.open[res.ID]
+	if len(waiting) == 0 {
+		return false
+	}
+	r.open[res.ID] = waiting[1:]
+	e := &r.Entries[waiting[0]]
+	e.Answered, e.Failed, e.Skipped = true, res.IsError, cmp.Or(skipped, e.Skipped)
+	e.Result = r.fit(content(res), e)
+	return true
+}
+
+// add adds an entry, if there is room for it.
+func (r *reading) add(e entry) bool {
+	if r.size >= maxRun {
+		r.Left++
+		return false
+	}
+	e.Text = r.fit(e.Text, &e)
+	e.Result = r.fit(e.Result, &e)
+	r.Entries = append(r.Entries, e)
+	return true
+}
+
+// fit is a text of its own, or the beginning of it that there is room for.
+func (r *reading) fit(text string, e *entry) string {
+	most := min(maxText, maxRun-min(r.size, maxRun))
+	if len(text) > most {
+		e.Cut += len(text) - most
+		for most > 0 && !utf8.RuneStart(text[most]) {
+			most--
+			e.Cut++
+		}
+		text = text[:most]
+		r.cut = true
+	}
+	r.size += len(text)
+	return strings.Clone(text)
+}
+
+// content is what a result says, in words where it is no text.
+func content(res llm.ToolResult) string {
+	var text strings.Builder
+	for _, p := range res.Content {
+		switch p := p.(type) {
+		case llm.Text:
+			text.WriteString(p.Text)
+		case llm.Media:
+			text.WriteString("[" + described(p) + "]")
+		default: // no provider takes it
+		}
+	}
+	return text.String()
+}
+
+// described tells what a file is; its content is not on the page.
+func described(m llm.Media) string {
+	words := []string{cmp.Or(m.MediaType, "a file")}
+	if m.Name != "" {
+		words = append(words, m.Name)
+	}
+	if size := max(m.Size, int64(len(m.Data))); size > 0 {
+		words = append(words, fmt.Sprint(size, " bytes"))
+	}
+	if m.URL != "" {
+		words = append(words, m.URL)
+	}
+	return strings.Join(words, ", ")
+}
