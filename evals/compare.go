@@ -19,6 +19,10 @@ type Comparison struct {
 	OnlyBase   []string     `json:"only_base"`
 	OnlyNew    []string     `json:"only_new"`
 	Unreadable []Unreadable `json:"unreadable"` // of both
+	// Spent is what changed by the name of each measure, and Tools by the name of each tool
+	// (the 200 that were called most); those of which no run has anything are left out.
+	Spent map[string]Shift   `json:"spent,omitempty"`
+	Tools map[string]ToolUse `json:"tools,omitempty"`
 }
 
 // Change is what changed by one metric. Each figure is of the cases that have a score in
@@ -92,15 +96,20 @@ func Compare(base, other *Result, seed uint64) (*Comparison, error) {
 		}
 		c.Metrics[metric] = change
 	}
-	return c, correct(c.Metrics)
+	if err := correct(c.Metrics); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.Spent, err = shifts(base, other); err != nil {
+		return nil, err
+	}
+	c.Tools, err = toolUse(base, other)
+	return c, err
 }
 
 // lacks are the cases of a result that another lacks.
 func lacks(r, of *Result) []string {
-	have := map[string]bool{}
-	for i := range r.Rows {
-		have[r.Rows[i].Case] = true
-	}
+	have := r.names()
 	lacking := []string{}
 	for _, runs := range of.Cases() {
 		if !have[runs[0].Case] {
@@ -136,24 +145,29 @@ func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
 	var rows [2][]stats.Row
 	rows[0], c.Missing.Base, c.Errors.Base = base.scores(metric)
 	rows[1], c.Missing.New, c.Errors.New = other.scores(metric)
-	common(&rows)
-	if len(rows[0]) == 0 {
-		return c, nil
-	}
-	b, err := stats.New(rows[0])
-	if err != nil {
+	b, n, difference, err := paired(&rows)
+	if difference == nil {
 		return c, err
 	}
-	n, err := stats.New(rows[1])
-	if err != nil {
-		return c, err
-	}
-	pairs, err := stats.Pair(b, n)
-	if err != nil {
-		return c, err
-	}
-	c.measure(b.CaseMeans(), n.CaseMeans(), pairs.Difference, seed)
+	c.measure(b.CaseMeans(), n.CaseMeans(), difference, seed)
 	return c, c.judge(b, n)
+}
+
+// paired are the samples of the cases that both sets have, and their difference; nil if
+// there is no such case.
+func paired(rows *[2][]stats.Row) (base, other, difference *stats.Sample, err error) {
+	common(rows)
+	if len(rows[0]) == 0 {
+		return nil, nil, nil, nil
+	}
+	if base, err = stats.New(rows[0]); err != nil {
+		return nil, nil, nil, err
+	}
+	if other, err = stats.New(rows[1]); err != nil {
+		return nil, nil, nil, err
+	}
+	pairs, err := stats.Pair(base, other)
+	return base, other, pairs.Difference, err
 }
 
 // common leaves the rows of cases that both sets have.

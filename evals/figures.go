@@ -19,6 +19,9 @@ type Figures struct {
 	// Metrics are those that a run has a score or an error of.
 	Metrics    map[string]Metric `json:"metrics"`
 	Unreadable []Unreadable      `json:"unreadable"`
+	// Spent is what the runs took, by the name of the measure; those of which they took
+	// nothing are left out.
+	Spent map[string]Amount `json:"spent,omitempty"`
 }
 
 // Metric is what the runs come to by one metric.
@@ -58,7 +61,7 @@ type Interval [2]float64
 // same result and seed give the same figures. The error is for a case that stands in
 // two clusters.
 func (r *Result) Figures(seed uint64) (*Figures, error) {
-	f := &Figures{Runs: len(r.Rows), Metrics: map[string]Metric{}, Unreadable: append([]Unreadable{}, r.Unreadable...)}
+	f := &Figures{Runs: len(r.Rows), Metrics: map[string]Metric{}, Unreadable: append([]Unreadable{}, r.Unreadable...), Spent: r.spent()}
 	for _, runs := range r.Cases() {
 		f.Cases++
 		f.Epochs = max(f.Epochs, len(runs))

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
@@ -56,6 +57,11 @@ type Row struct {
 	Cost    float64       `json:"cost,omitzero"`
 	Latency time.Duration `json:"latency_ns,omitzero"`
 
+	// Steps counts the answers of the model and Calls, by the name of the tool, its tool
+	// calls: those of the run itself, as package facts tells them.
+	Steps int              `json:"steps,omitzero"`
+	Calls map[string]Calls `json:"calls,omitempty"`
+
 	part string // the file of the result that it was read from, if it was
 }
 
@@ -66,12 +72,13 @@ func CaseOf(run *importer.Run) string {
 
 // rowOf is the row of a run, without scores. It shares no memory with the run.
 func rowOf(file string, run *importer.Run) Row {
-	spent := run.Spent()
+	spent, said := run.Spent(), facts.Read(run)
 	r := Row{
 		Case: CaseOf(run), Epoch: run.Epoch,
 		Cluster: kept(run.Cluster), Run: kept(run.Name), File: kept(file), Line: run.Line,
 		Scores: map[string]float64{},
 		Usage:  spent.Usage, Cost: spent.Cost, Latency: spent.Latency,
+		Steps: said.Steps, Calls: callsOf(said.Calls),
 	}
 	if r.Epoch == importer.NoEpoch {
 		r.Digest = digest(run)

@@ -20,6 +20,15 @@ func (r *Result) Cases() (cases [][]Row) {
 	return cases
 }
 
+// names are those of the cases.
+func (r *Result) names() map[string]bool {
+	have := map[string]bool{}
+	for i := range r.Rows {
+		have[r.Rows[i].Case] = true
+	}
+	return have
+}
+
 // metrics are the names of all metrics, sorted.
 func (r *Result) metrics() []string {
 	names := map[string]bool{}

@@ -185,7 +185,7 @@ func reportStatus(rep *evalreport.Report) error {
 
 // printReport prints tables of a report.
 func (w *world) printReport(rep *evalreport.Report, l evalreport.Lists) error {
-	tables := []evalreport.Table{evalreport.Means(rep.Figures)}
+	tables := []evalreport.Table{evalreport.Means(rep.Figures), evalreport.Spent(rep.Figures)}
 	if rep.Comparison != nil {
 		tables = append(tables, evalreport.Changes(rep.Comparison, l)...)
 	}

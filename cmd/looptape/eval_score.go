@@ -94,7 +94,7 @@ func (w *world) printFigures(f *evals.Figures) error {
 	if f.Runs > 0 && len(f.Metrics) == 0 {
 		complain(w, errors.New("no run carries a score, such as a reward beside its messages; --score tells where else one is"))
 	}
-	if err := printTables(w, evalreport.Means(f)); err != nil {
+	if err := printTables(w, evalreport.Means(f), evalreport.Spent(f)); err != nil {
 		return err
 	}
 	line := fmt.Sprintf("%s of %s, up to %s: %s unreadable", count(f.Runs, "run"), count(f.Cases, "case"), count(f.Epochs, "epoch"), count(len(f.Unreadable), "part"))

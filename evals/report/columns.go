@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/parquet"
 )
 
@@ -28,16 +29,12 @@ func (r *Report) columns() []column {
 		{"line", parquet.Whole, func(r *Run) any { return int64(r.Line) }},
 		text("digest", func(r *Run) string { return r.Digest }),
 		text("outcome", func(r *Run) string { return string(r.Outcome) }),
-		tokens("input_tokens", func(r *Run) int64 { return r.Usage.Input }),
-		tokens("output_tokens", func(r *Run) int64 { return r.Usage.Output }),
-		tokens("cached_tokens", func(r *Run) int64 { return r.Usage.Cached }),
-		tokens("cache_write_tokens", func(r *Run) int64 { return r.Usage.CacheWrite }),
-		tokens("reasoning_tokens", func(r *Run) int64 { return r.Usage.Reasoning }),
-		{"cost", parquet.Real, func(r *Run) any { return unless(r.Cost == 0, r.Cost) }},
-		{"latency_ns", parquet.Whole, func(r *Run) any { return unless(r.Latency == 0, int64(r.Latency)) }},
 	}
 	if r.Base == nil {
 		list = list[1:]
+	}
+	for _, m := range evals.Measures() {
+		list = append(list, measured(m))
 	}
 	for _, metric := range r.metrics() {
 		score := func(r *Run) any { v, ok := r.Scores[metric]; return unless(!ok, v) }
@@ -63,9 +60,12 @@ func text(name string, of func(*Run) string) column {
 	}}
 }
 
-// tokens are there where the recording tells any.
-func tokens(name string, of func(*Run) int64) column {
-	return column{name, parquet.Whole, func(r *Run) any { return unless(r.Usage.Total() == 0, of(r)) }}
+// measured is what runs took by a measure.
+func measured(m evals.Measure) column {
+	if m.Whole {
+		return column{m.Name, parquet.Whole, func(r *Run) any { v, ok := m.Of(r.Row); return unless(!ok, int64(v)) }}
+	}
+	return column{m.Name, parquet.Real, func(r *Run) any { v, ok := m.Of(r.Row); return unless(!ok, v) }}
 }
 
 // metrics are the metrics of all runs, sorted.

@@ -16,6 +16,7 @@ func (r *Report) Markdown(w io.Writer, l Lists) error {
 	f := r.Figures
 	fmt.Fprintf(&text, "### looptape eval report\n\nRuns: %d, of %d cases, up to %d a case. Cases: %s.\n", f.Runs, f.Cases, f.Epochs, r.Counts())
 	writeTable(&text, Means(f))
+	writeTable(&text, Spent(f))
 	if r.Comparison != nil {
 		for _, t := range Changes(r.Comparison, l) {
 			writeTable(&text, t)

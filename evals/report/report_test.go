@@ -84,21 +84,31 @@ func TestOutcomes(t *testing.T) {
 func hostile(t *testing.T) *evals.Result {
 	a := row("=HYPERLINK(\"x\")", 0, scores{"m|n": 0, "f1": 0.25})
 	a.Explanations = map[string]string{"m|n": "expected <b>,\ngot @all #1 " + strings.Repeat("x", 200), "f1": "-half"}
-	a.Usage, a.Cost, a.Latency = llm.Usage{Input: 10, Output: 5, Cached: 3, CacheWrite: 2, Reasoning: 1}, 0.5, time.Second
+	a.Usage, a.Cost, a.Latency = llm.Usage{Input: 10, Output: 5, Cached: 3, CacheWrite: 2, Reasoning: 1}, 0.5, 1500*time.Millisecond
+	a.Steps, a.Calls = 3, map[string]evals.Calls{"<find>": {N: 3, Failed: 1}, "read": {N: 1}}
 	b := row("=HYPERLINK(\"x\")", 1, scores{"m|n": 1})
 	b.Cluster = "+k"
 	a.Cluster = b.Cluster
 	c := row("| `c` </details>", importer.NoEpoch, scores{}, "m|n")
 	c.Digest, c.Line = "abc", 7
 	d := row("d", 0, scores{"m|n": 1, "f1": 1})
-	r := whole(t, a, b, c, d)
+	d.Usage, d.Latency, d.Steps, d.Calls = llm.Usage{Input: 40, Output: 20}, time.Second/3, 2, a.Calls
+	d.Cost = 12345.6
+	e := row("e", 0, scores{})
+	e.Usage, e.Cost, e.Steps = llm.Usage{Input: 4, Output: 3}, 0.00025, 1
+	r := whole(t, a, b, c, d, e)
 	r.Unreadable = []evals.Unreadable{{File: "a*b*.jsonl", Line: 3, Error: "<i>cut</i>"}}
 	return r
 }
 
 func TestForms(t *testing.T) {
 	lists := report.Lists{Most: 1, All: "ask for all"}
-	base := whole(t, row("d", 0, scores{"m|n": 0}), row("e", 0, scores{"m|n": 1}), row("g", 0, scores{"m|n": 1}))
+	before := row("d", 0, scores{"m|n": 0})
+	few := row("e", 0, scores{"m|n": 1})
+	few.Usage, few.Cost, few.Steps, few.Calls = llm.Usage{Input: 3, Output: 1}, 0.000125, 1, map[string]evals.Calls{"search": {N: 1}}
+	before.Cost = 0.5
+	before.Usage, before.Latency, before.Steps, before.Calls = llm.Usage{Input: 1000, Output: 30}, time.Second, 9, map[string]evals.Calls{"search": {N: 7}}
+	base := whole(t, before, few, row("g", 0, scores{"m|n": 1}))
 	for name, rep := range map[string]*report.Report{
 		"one": reported(t, hostile(t), nil),
 		"two": reported(t, hostile(t), &report.Options{Base: base}),
@@ -194,5 +204,26 @@ func TestSays(t *testing.T) {
 	}
 	if got, want := rep.Counts(), "1 mixed, 2 not scored"; got != want {
 		t.Errorf("counts: got %q, want %q", got, want)
+	}
+}
+
+// Steps alone are not told.
+func TestSpentSteps(t *testing.T) {
+	r := row("a", 0, scores{"m": 1})
+	r.Steps = 1
+	if got := report.Spent(reported(t, whole(t, r), nil).Figures).Rows; got != nil {
+		t.Errorf("got %q, want nothing", got)
+	}
+	c, err := evals.Compare(whole(t, r), whole(t, r), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(report.Changes(c, report.Lists{})[2].Rows); got > 0 {
+		t.Errorf("%d rows of what changed, want none", got)
+	}
+	r.Calls = map[string]evals.Calls{"find": {N: 1}}
+	want := [][]string{{"steps", "1", "1", "1"}, {"calls", "1", "1", "1"}}
+	if diff := cmp.Diff(want, report.Spent(reported(t, whole(t, r), nil).Figures).Rows); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

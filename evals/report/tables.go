@@ -75,8 +75,8 @@ type Lists struct {
 	All string
 }
 
-// Changes tells what changed: the means by each metric, how many cases that is about, and
-// which of them broke and were fixed.
+// Changes tells what changed: the means by each metric, how many cases that is about, what
+// the runs took and which tools they called, and which cases broke and were fixed.
 func Changes(c *evals.Comparison, l Lists) []Table {
 	var means, counts, cases [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
@@ -95,6 +95,8 @@ func Changes(c *evals.Comparison, l Lists) []Table {
 	return []Table{
 		Filled([]string{"metric", "base", "new", "difference", "95 %", "p", "p (Holm)"}, means),
 		Filled([]string{"metric", "pairs", "broke", "fixed", "missing", "errors"}, counts),
+		changedSpent(c),
+		changedTools(c),
 		Filled([]string{"what", "metric", "case"}, cases),
 	}
 }

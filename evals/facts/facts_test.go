@@ -1,11 +1,11 @@
-package scorers_test
+package facts_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
@@ -40,20 +40,20 @@ func TestFacts(t *testing.T) {
 		{Body: said(third, llm.FinishRefusal)},
 		{Body: said(last, llm.FinishStop)},
 	}}
-	want := &scorers.Facts{
+	want := &facts.Facts{
 		Answer: "I cannot.", Steps: 4, Refusals: []string{"I cannot."}, Errors: []string{"read: gone"},
-		Calls: []scorers.Call{
+		Calls: []facts.Call{
 			{ID: "a", Name: "find", Args: `{"q":1}`, Answered: true, Result: "one"},
 			{ID: "b", Name: "read", Answered: true, Failed: true, Result: "gone"},
 			{ID: "a", Name: "find", Args: `{"q":2}`, Answered: true, Result: "two"},
 			{ID: "p", Name: "search", Answered: true, Result: "found"},
 		},
 	}
-	if diff := cmp.Diff(want, scorers.Read(list)); diff != "" {
+	if diff := cmp.Diff(want, facts.Read(list)); diff != "" {
 		t.Errorf("of the list (-want +got):\n%s", diff)
 	}
 	want.Finishes = []llm.FinishReason{llm.FinishToolCalls, llm.FinishStop, llm.FinishRefusal, llm.FinishStop}
-	if diff := cmp.Diff(want, scorers.Read(traced)); diff != "" {
+	if diff := cmp.Diff(want, facts.Read(traced)); diff != "" {
 		t.Errorf("of the trace (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{`{"q":1}`, "{}"}, []string{string(want.Calls[0].Arguments()), string(want.Calls[1].Arguments())}); diff != "" {
@@ -64,13 +64,13 @@ func TestFacts(t *testing.T) {
 // What failed is told, also where the run went on; the answer that the recording names
 // is the answer.
 func TestFactsOfFailures(t *testing.T) {
-	got := scorers.Read(&importer.Run{Answer: "named", Events: []trace.Event{
+	got := facts.Read(&importer.Run{Answer: "named", Events: []trace.Event{
 		{Body: trace.ModelError{Error: trace.Error{Message: "busy"}}},
 		{Body: trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "said"}), Finish: llm.FinishStop}},
 		{Body: trace.RunEnd{Error: &trace.Error{Message: "cut"}}},
 		{Body: trace.RunEnd{}},
 	}})
-	want := &scorers.Facts{Answer: "named", Steps: 1, Finishes: []llm.FinishReason{llm.FinishStop}, Errors: []string{"model: busy", "run: cut"}}
+	want := &facts.Facts{Answer: "named", Steps: 1, Finishes: []llm.FinishReason{llm.FinishStop}, Errors: []string{"model: busy", "run: cut"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
 	}

@@ -1,0 +1,111 @@
+package evals
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// Shift is what changed of something that runs take, of the cases that tell it in both
+// sets, a case with several runs by their mean.
+type Shift struct {
+	Pairs      int       `json:"pairs"`
+	Base       float64   `json:"base"` // mean
+	New        float64   `json:"new"`
+	Difference float64   `json:"difference"` // New − Base
+	SE         *float64  `json:"se"`         // of the difference, paired
+	CI95       *Interval `json:"ci95"`       // of the difference
+}
+
+// ToolUse is what changed in the calls of a tool: how many there are in a run, and how many
+// failed in all runs of the cases.
+type ToolUse struct {
+	Shift
+
+	Failed PerSet `json:"failed"`
+}
+
+// shifts is what changed by each measure of which either set has something.
+func shifts(base, other *Result) (map[string]Shift, error) {
+	by := map[string]Shift{}
+	for _, m := range Measures() {
+		s, err := shiftOf(base, other, m.Of)
+		if err != nil {
+			return nil, err
+		}
+		if s.Base != 0 || s.New != 0 {
+			by[m.Name] = s
+		}
+	}
+	return by, nil
+}
+
+// toolUse is what changed in the calls of each tool that the cases of both sets call.
+func toolUse(base, other *Result) (map[string]ToolUse, error) {
+	by := map[string]ToolUse{}
+	for _, name := range toolsOf(base, other) {
+		s, err := shiftOf(base, other, func(r *Row) (float64, bool) { return float64(r.Calls[name].N), r.Steps > 0 })
+		if err != nil {
+			return nil, err
+		}
+		if s.Base != 0 || s.New != 0 {
+			by[name] = ToolUse{s, PerSet{failures(base, other, name), failures(other, base, name)}}
+		}
+	}
+	return by, nil
+}
+
+// toolsOf are the names of the tools that were called most, so many that a recording with
+// a tool of its own in each run does no harm.
+func toolsOf(sets ...*Result) []string {
+	const most = 200
+	n := map[string]int{}
+	for _, r := range sets {
+		for i := range r.Rows {
+			for name, calls := range r.Rows[i].Calls {
+				n[name] += calls.N
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(n))
+	slices.SortStableFunc(names, func(a, b string) int { return n[b] - n[a] })
+	return names[:min(len(names), most)]
+}
+
+// failures counts the calls of a tool that failed, in the cases that another set has, too.
+func failures(of, with *Result, tool string) (n int) {
+	both := with.names()
+	for i := range of.Rows {
+		if both[of.Rows[i].Case] {
+			n += of.Rows[i].Calls[tool].Failed
+		}
+	}
+	return n
+}
+
+// shiftOf is what changed of what a function tells of runs. It is all 0 where no case tells
+// it in both sets.
+func shiftOf(base, other *Result, of func(*Row) (float64, bool)) (s Shift, err error) {
+	rows := [2][]stats.Row{base.values(of), other.values(of)}
+	b, n, difference, err := paired(&rows)
+	if difference == nil {
+		return s, err
+	}
+	return Shift{
+		Pairs: difference.Len(), Base: b.CaseMeans().Mean(), New: n.CaseMeans().Mean(), Difference: difference.Mean(),
+		SE: known(se(difference.Cluster())), CI95: known(ends(t(difference.Cluster()))),
+	}, nil
+}
+
+// values are the rows of what a function tells of runs.
+func (r *Result) values(of func(*Row) (float64, bool)) (rows []stats.Row) {
+	for _, runs := range r.Cases() {
+		for i := range runs {
+			if v, ok := of(&runs[i]); ok {
+				rows = append(rows, stats.Row{Case: runs[i].Case, Epoch: i, Cluster: runs[i].Cluster, Value: v})
+			}
+		}
+	}
+	return rows
+}

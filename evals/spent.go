@@ -1,0 +1,98 @@
+package evals
+
+import (
+	"github.com/looptape/looptape/evals/facts"
+	"github.com/looptape/looptape/llm"
+)
+
+// Calls counts the calls of a tool.
+type Calls struct {
+	N      int `json:"n"`
+	Failed int `json:"failed,omitzero"` // those whose result is an error
+}
+
+// callsOf counts calls by the name of the tool; nil if there are none.
+func callsOf(list []facts.Call) map[string]Calls {
+	var by map[string]Calls
+	for i := range list {
+		if by == nil {
+			by = map[string]Calls{}
+		}
+		name := kept(list[i].Name)
+		c := by[name]
+		c.N++
+		if list[i].Failed {
+			c.Failed++
+		}
+		by[name] = c
+	}
+	return by
+}
+
+// Measure is something that runs take, beside what they score.
+type Measure struct {
+	Name  string
+	Whole bool // it is counted
+	// Of is how much of it a run took; false where the recording does not tell.
+	Of func(r *Row) (float64, bool)
+}
+
+// Measures returns all measures: tokens by kind, cost, latency_ns, steps, calls and
+// failed_calls. Tokens are told where a run has any; steps and calls where a model has
+// answered.
+func Measures() []Measure {
+	return []Measure{
+		tokens("input_tokens", func(u *llm.Usage) int64 { return u.Input }),
+		tokens("output_tokens", func(u *llm.Usage) int64 { return u.Output }),
+		tokens("cached_tokens", func(u *llm.Usage) int64 { return u.Cached }),
+		tokens("cache_write_tokens", func(u *llm.Usage) int64 { return u.CacheWrite }),
+		tokens("reasoning_tokens", func(u *llm.Usage) int64 { return u.Reasoning }),
+		{"cost", false, func(r *Row) (float64, bool) { return r.Cost, r.Cost != 0 }},
+		{"latency_ns", true, func(r *Row) (float64, bool) { return float64(r.Latency), r.Latency != 0 }},
+		{"steps", true, func(r *Row) (float64, bool) { return float64(r.Steps), r.Steps > 0 }},
+		calls("calls", func(c Calls) int { return c.N }),
+		calls("failed_calls", func(c Calls) int { return c.Failed }),
+	}
+}
+
+func tokens(name string, of func(u *llm.Usage) int64) Measure {
+	return Measure{name, true, func(r *Row) (float64, bool) { return float64(of(&r.Usage)), r.Usage.Total() != 0 }}
+}
+
+// calls is a measure of the calls of all tools.
+func calls(name string, of func(c Calls) int) Measure {
+	return Measure{name, true, func(r *Row) (float64, bool) {
+		sum := 0
+		for _, c := range r.Calls {
+			sum += of(c)
+		}
+		return float64(sum), r.Steps > 0
+	}}
+}
+
+// Amount is what runs took by a measure.
+type Amount struct {
+	N    int     `json:"n"` // runs that tell it
+	Sum  float64 `json:"sum"`
+	Mean float64 `json:"mean"` // of those runs
+}
+
+// spent is what the runs took, by the name of the measure; those of which they took nothing
+// are left out.
+func (r *Result) spent() map[string]Amount {
+	by := map[string]Amount{}
+	for _, m := range Measures() {
+		var a Amount
+		for i := range r.Rows {
+			if v, ok := m.Of(&r.Rows[i]); ok {
+				a.N++
+				a.Sum += v
+			}
+		}
+		if a.Sum > 0 {
+			a.Mean = a.Sum / float64(a.N)
+			by[m.Name] = a
+		}
+	}
+	return by
+}

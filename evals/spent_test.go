@@ -1,0 +1,138 @@
+package evals_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// took is a run that took something.
+func took(name string, epoch, steps int, calls map[string]evals.Calls, usage llm.Usage) evals.Row {
+	return evals.Row{Case: name, Epoch: epoch, Run: "r", File: "f", Line: epoch, Scores: map[string]float64{"m": 1}, Steps: steps, Calls: calls, Usage: usage}
+}
+
+type calls = map[string]evals.Calls
+
+// The sets that the figures below are worked out of, by hand.
+func spentSets() (base, other *evals.Result) {
+	none := llm.Usage{}
+	base = &evals.Result{Rows: []evals.Row{
+		took("a", 0, 2, calls{"find": {N: 1}}, llm.Usage{Input: 10}),
+		took("a", 1, 4, calls{"find": {N: 3}}, none),
+		took("b", 0, 1, calls{"read": {N: 2, Failed: 1}}, none),
+		took("c", 0, 1, calls{"read": {N: 1, Failed: 1}, "gone": {N: 1}}, none),
+		took("d", 0, 0, nil, none),
+	}}
+	other = &evals.Result{Rows: []evals.Row{
+		took("a", 0, 5, calls{"find": {N: 2}}, llm.Usage{Input: 30}),
+		took("b", 0, 5, calls{"search": {N: 4}}, llm.Usage{Input: 50}),
+		took("d", 0, 7, nil, none),
+	}}
+	return base, other
+}
+
+func TestSpentByHand(t *testing.T) {
+	base, _ := spentSets()
+	base.Rows[4].Cost, base.Rows[4].Latency = 0.5, 3
+	f, err := base.Figures(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]evals.Amount{
+		"input_tokens": {N: 1, Sum: 10, Mean: 10},
+		"cost":         {N: 1, Sum: 0.5, Mean: 0.5},
+		"latency_ns":   {N: 1, Sum: 3, Mean: 3},
+		"steps":        {N: 4, Sum: 8, Mean: 2},
+		"calls":        {N: 4, Sum: 8, Mean: 2},
+		"failed_calls": {N: 4, Sum: 2, Mean: 0.5},
+	}, f.Spent); diff != "" {
+		t.Errorf("spent (-want +got):\n%s", diff)
+	}
+}
+
+// The differences of a and b are 2 and 4 steps, 0 and 2 calls, 0 and −1 failed ones, 0 and
+// −2 calls of read, 0 and 4 of search: of two numbers that are 2x apart the error is x. t
+// with one degree of freedom is 12.7062. Of d the base does not tell steps, nor of b tokens.
+func TestShiftsByHand(t *testing.T) {
+	base, other := spentSets()
+	c, err := evals.Compare(base, other, 0)
+	shift := func(pairs, base, now, difference float64, se any, ci any) object {
+		return object{"pairs": pairs, "base": base, "new": now, "difference": difference, "se": se, "ci95": ci}
+	}
+	failed := func(o object, base float64) object {
+		o["failed"] = object{"base": base, "new": 0.}
+		return o
+	}
+	got := shape(t, c, err)
+	near(t, object{
+		"input_tokens": shift(1, 10, 30, 20, nil, nil),
+		"steps":        shift(2, 2, 5, 3, 1., list{-9.706205, 15.706205}),
+		"calls":        shift(2, 2, 3, 1, 1., list{-11.706205, 13.706205}),
+		"failed_calls": shift(2, 0.5, 0, -0.5, 0.5, list{-6.853102, 5.853102}),
+	}, got["spent"].(object))
+	near(t, object{
+		"find":   failed(shift(2, 1, 1, 0, 0., list{0., 0.}), 0),
+		"read":   failed(shift(2, 1, 0, -1, 1., list{-13.706205, 11.706205}), 1),
+		"search": failed(shift(2, 0, 2, 2, 2., list{-23.412410, 27.412410}), 0),
+	}, got["tools"].(object))
+}
+
+// Of very many tools those that were called most are compared.
+func TestManyTools(t *testing.T) {
+	by := calls{}
+	for i := range 300 {
+		by[fmt.Sprintf("tool-%03d", i)] = evals.Calls{N: 1 + i%2}
+	}
+	r := &evals.Result{Rows: []evals.Row{took("a", 0, 1, by, llm.Usage{})}}
+	c, err := evals.Compare(r, r, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, often := c.Tools["tool-299"]
+	_, first := c.Tools["tool-098"]
+	_, last := c.Tools["tool-100"]
+	if len(c.Tools) != 200 || !often || !first || last {
+		t.Errorf("%d tools, often %v, first %v, last %v", len(c.Tools), often, first, last)
+	}
+}
+
+// A cluster that a case is not in is an error here, too: also of a case without a score.
+func TestShiftErrors(t *testing.T) {
+	base, other := spentSets()
+	for i := range base.Rows {
+		base.Rows[i].Scores = nil
+	}
+	other.Rows[1].Cluster = "k"
+	_, err := evals.Compare(base, other, 0)
+	fails(t, err, `"b"`, "cluster")
+	base.Rows[2].Cluster = "k"
+	base.Rows = append(base.Rows[:2:2], base.Rows[2], took("b", 1, 1, nil, llm.Usage{}))
+	_, err = evals.Compare(base, other, 0)
+	fails(t, err, `"b"`, "cluster")
+}
+
+// What a run did is counted of lists of messages and of traces alike, the same tool by
+// every name that is the same text in the end.
+func TestRowCounts(t *testing.T) {
+	call := func(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: "{}"} }
+	first := llm.Assistant(call("1", "find"), call("2", "find"), call("3", "re\xff"))
+	results := llm.ToolResults(
+		llm.ToolResult{ID: "1", IsError: true}, llm.ToolResult{ID: "2"}, llm.ToolResult{ID: "3", IsError: true})
+	r := score(t, file("f", traced(t, "r", trace.RunStart{}, trace.ModelTurn{Message: first},
+		trace.ToolEnd{Call: "1", Outcome: trace.OutcomeError, Result: results.Parts[0].(llm.ToolResult)},
+		trace.ToolEnd{Call: "2", Outcome: trace.OutcomeOK, Result: results.Parts[1].(llm.ToolResult)},
+		trace.ToolEnd{Call: "3", Outcome: trace.OutcomeError, Result: results.Parts[2].(llm.ToolResult)},
+		trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "Done."})}, trace.RunEnd{Steps: 2})))
+	row := r.Rows[0]
+	if diff := cmp.Diff(calls{"find": {N: 2, Failed: 1}, "re\uFFFD": {N: 1, Failed: 1}}, row.Calls); diff != "" || row.Steps != 2 {
+		t.Errorf("%d steps, calls (-want +got):\n%s", row.Steps, diff)
+	}
+	if diff := cmp.Diff(written(t, r), written(t, reread(t, r))); diff != "" {
+		t.Errorf("through a file (-not +through):\n%s", diff)
+	}
+}
