@@ -157,7 +157,11 @@ func pointed(digits string, e int64) string {
 // difference tells the first place where two values differ, in the order of pointers;
 // "" if they do not.
 func difference(want, got any) string {
-	return first(differences("", want, got, nil))
+	var all []string
+	for _, d := range differences("", want, got, nil) {
+		all = append(all, d.String())
+	}
+	return first(all)
 }
 
 // first tells the first of several things.
@@ -173,7 +177,7 @@ func first(all []string) string {
 // absent stands for a member that is not there.
 type absent struct{}
 
-func differences(at string, want, got any, found []string) []string {
+func differences(at string, want, got any, found []Difference) []Difference {
 	switch w := want.(type) {
 	case map[string]any:
 		if g, ok := got.(map[string]any); ok {
@@ -195,7 +199,7 @@ func differences(at string, want, got any, found []string) []string {
 	if equal(want, got) {
 		return found
 	}
-	return append(found, fmt.Sprintf("%s: want %s, got %s", at, shown(want), shown(got)))
+	return append(found, Difference{at, shown(want), shown(got)})
 }
 
 func member(object map[string]any, name string) any {
