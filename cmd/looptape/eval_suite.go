@@ -85,6 +85,17 @@ func readSuite(name string) ([]byte, error) {
 
 // scoreSet scores a set of runs.
 func (w *world) scoreSet(ctx context.Context, set *runSet) (*evals.Result, error) {
+	inputs, err := w.inputs(set)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := w.interrupted(ctx) // so that no program outlives the command
+	defer stop()
+	return evals.ScoreFiles(ctx, inputs, &set.Options)
+}
+
+// inputs are the files of a set.
+func (w *world) inputs(set *runSet) ([]evals.Input, error) {
 	in := gatherer{meter: meter{w: w, start: w.now()}}
 	for _, name := range set.names {
 		if err := in.gather(name); err != nil {
@@ -95,7 +106,5 @@ func (w *world) scoreSet(ctx context.Context, set *runSet) (*evals.Result, error
 	set.Passed = func(name string) {
 		complain(w, fmt.Errorf("%s: passed over, since it is no recording of runs", name))
 	}
-	ctx, stop := w.interrupted(ctx) // so that no program outlives the command
-	defer stop()
-	return evals.ScoreFiles(ctx, in.list, &set.Options)
+	return in.list, nil
 }

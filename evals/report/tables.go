@@ -41,13 +41,13 @@ func Means(f *evals.Figures) Table {
 		if m.CI95.ClusterWilson != nil {
 			in = m.CI95.ClusterWilson
 		}
-		rows = append(rows, []string{name, strconv.Itoa(m.N), unlessZero(m.Missing), unlessZero(m.Errors), Figure(m.Mean), Bounds(in), passFigures(m.PassHatK)})
+		rows = append(rows, []string{name, strconv.Itoa(m.N), UnlessZero(m.Missing), UnlessZero(m.Errors), Figure(m.Mean), Bounds(in), passFigures(m.PassHatK)})
 	}
 	return Filled([]string{"metric", "n", "missing", "errors", "mean", "95 %", "pass^1…"}, rows)
 }
 
-// unlessZero is a number, or nothing.
-func unlessZero(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }
+// UnlessZero is a number, or nothing where it is 0.
+func UnlessZero(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }
 
 // passFigures are pass figures for people, the first of many. The only one would be the
 // mean again.

@@ -36,7 +36,7 @@ type documented struct {
 	Cluster  string                     `json:"cluster,omitempty"`
 	Answer   string                     `json:"answer"`
 	Calls    []documentedCall           `json:"calls"`
-	Want     documentedWant             `json:"want"`
+	Want     importer.Want              `json:"want"`
 	Messages []llm.Message              `json:"messages,omitempty"`
 	Events   []json.RawMessage          `json:"events,omitempty"`
 	Meta     map[string]json.RawMessage `json:"meta,omitempty"`
@@ -52,42 +52,19 @@ type documentedCall struct {
 	Result   string `json:"result"`
 }
 
-type documentedWant struct {
-	Answers []string     `json:"answers,omitempty"`
-	Replies []string     `json:"replies,omitempty"`
-	Calls   []wantedCall `json:"calls,omitzero"`
-}
-
-type wantedCall struct {
-	Name string          `json:"name"`
-	Args json.RawMessage `json:"args,omitempty"`
-	Turn *int            `json:"turn,omitempty"`
-}
-
 // document is a run as a line of JSON.
 func document(run *importer.Run) ([]byte, error) {
 	f := Read(run)
 	d := documented{
 		Format: "looptape-run", Version: 1, Name: run.Name, Case: evals.CaseOf(run), Cluster: run.Cluster,
 		Answer: f.Answer, Calls: []documentedCall{},
-		Want:     documentedWant{Answers: run.Want.Answers, Replies: run.Want.Replies},
-		Messages: run.Messages, Meta: run.Meta, Head: run.Head,
+		Want: run.Want, Messages: run.Messages, Meta: run.Meta, Head: run.Head,
 	}
 	if run.Epoch != importer.NoEpoch {
 		d.Epoch = &run.Epoch
 	}
 	for _, c := range f.Calls {
 		d.Calls = append(d.Calls, documentedCall(c))
-	}
-	if run.Want.Calls != nil {
-		d.Want.Calls = []wantedCall{}
-	}
-	for _, c := range run.Want.Calls {
-		w := wantedCall{Name: c.Name, Args: c.Args}
-		if c.Turn != importer.NoTurn {
-			w.Turn = &c.Turn
-		}
-		d.Want.Calls = append(d.Want.Calls, w)
 	}
 	for i := range run.Events {
 		d.Events = append(d.Events, trace.AppendEvent(nil, &run.Events[i]))

@@ -1,5 +1,5 @@
-// Package child runs programs that others wrote, such as scorers, to their end. What such
-// a program does wrong is an error: it may neither hang, nor fill the memory, nor leave
+// Package child runs programs that others wrote, such as scorers, to their end, and talks
+// to those that answer line by line, such as tools. What such a program does wrong is an error: it may neither hang, nor fill the memory, nor leave
 // anything behind. What its output means is for others to say.
 package child
 
@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Program is a program that reads one input and writes one output. It has the environment
-// of this process.
+// Program is a program that reads one input and writes one output.
 type Program struct {
 	Args []string // the program, as exec.LookPath finds it, and its arguments
 	Dir  string   // where it runs; "" is where this process does
+	Env  []string // its environment; nil is that of this process
 	In   []byte   // its standard input, of which it may leave some unread
 	Most int      // bytes of standard output that it may write
 }
@@ -36,7 +36,7 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	out := &bounded{most: p.Most, full: cancel}
 	words := &tail{}
 	c := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // it is what the user asks for
-	c.Dir, c.Stdin, c.Stdout, c.Stderr = p.Dir, strings.NewReader(string(p.In)), out, words
+	c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr = p.Dir, p.Env, strings.NewReader(string(p.In)), out, words
 	c.WaitDelay = grace
 	Group(c)
 	c.Cancel = func() error { return Signal(c, syscall.SIGKILL) }

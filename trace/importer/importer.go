@@ -122,7 +122,7 @@ type Run struct {
 	Name string
 	Line int // where the run begins
 	// Case is what the run was to do and Epoch which of the runs of that case it is,
-	// as the recording says it: else "" and NoEpoch.
+	// as the recording says it: else "" and NoEpoch. A trace says it in an AboutEvent.
 	Case  string
 	Epoch int
 	// Cluster is what the case has in common with others, where a Mapping tells it.

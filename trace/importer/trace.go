@@ -76,10 +76,14 @@ func (w *walker) trace() {
 				order = append(order, r)
 			}
 			r.Events = append(r.Events, ev)
-			if _, ended := ev.Body.(trace.RunEnd); ended {
+			switch body := ev.Body.(type) {
+			case trace.Custom:
+				r.told(body)
+			case trace.RunEnd:
 				delete(open, ev.Run)
 				order = slices.DeleteFunc(order, func(o *Run) bool { return o == r })
 				w.give(*r, nil)
+			default: // says nothing of the run
 			}
 		}
 		if w.stopped {

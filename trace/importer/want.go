@@ -1,22 +1,23 @@
 package importer
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 )
 
 // Want is what should come of a run, as its recording says it. The zero Want says
-// nothing.
+// nothing. In JSON it has what it says alone.
 type Want struct {
 	// Answers are the final texts of which any is right; none of them is empty. A value
 	// that is no text stands as its JSON.
-	Answers []string
+	Answers []string `json:"answers,omitempty"`
 	// Replies are what should be answered to each message of the user, where the recording
 	// tells it turn by turn; "" where it tells nothing of one.
-	Replies []string
+	Replies []string `json:"replies,omitempty"`
 	// Calls are the tool calls that should be made, in order: nil if nothing is said of
 	// calls, empty if there should be none.
-	Calls []Call
+	Calls []Call `json:"calls,omitzero"`
 }
 
 // Call is a tool call that should be made.
@@ -27,6 +28,38 @@ type Call struct {
 	// Turn is the message of the user, counted from 0, in answer to which it should be
 	// made; NoTurn if that is not said.
 	Turn int
+}
+
+// callJSON is a Call in JSON, which leaves out what is not said.
+type callJSON struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+	Turn *int            `json:"turn,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c Call) MarshalJSON() ([]byte, error) {
+	form := callJSON{c.Name, c.Args, &c.Turn}
+	if c.Turn == NoTurn {
+		form.Turn = nil
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false) // which is for who writes it all to say
+	err := enc.Encode(form)
+	return out.Bytes(), err
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Call) UnmarshalJSON(text []byte) error {
+	turn := NoTurn
+	form := callJSON{Turn: &turn}
+	err := json.Unmarshal(text, &form)
+	if form.Turn != nil {
+		turn = *form.Turn
+	}
+	*c = Call{form.Name, form.Args, turn}
+	return err
 }
 
 // NoTurn is the turn of a call of which it is not said.

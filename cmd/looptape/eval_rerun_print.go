@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	evalreport "github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/evals/rerun"
+)
+
+// mostRows is how many rows of a table of single calls or turns are printed.
+const mostRows = 20
+
+// printToolsReport prints what came of running tools again, and returns the exit status.
+func (w *world) printToolsReport(r *rerun.ToolsReport, format string) error {
+	var err error
+	switch format {
+	case "json":
+		err = printJSON(w.out, r)
+	case "jsonl": // which was printed run by run
+		tellUnreadable(w, r.Unreadable)
+	default:
+		err = w.printToolsTables(r)
+	}
+	if err != nil {
+		return err
+	}
+	return rerunStatus(r.Parts(), len(r.Unreadable), len(r.Runs))
+}
+
+// rerunStatus is the exit status of reruns: of which some may part from the record.
+func rerunStatus(parts bool, unreadable, runs int) error {
+	switch {
+	case parts:
+		return status(statusBroken)
+	case unreadable > 0 || runs == 0:
+		return status(statusUsage)
+	}
+	return nil
+}
+
+func (w *world) printToolsTables(r *rerun.ToolsReport) error {
+	tellUnreadable(w, r.Unreadable)
+	var rows [][]string
+	var all rerun.Counts
+	for _, l := range r.Runs {
+		if l.Error != "" {
+			complain(w, errors.New(l.Error))
+		}
+		all = all.Plus(l.Counts)
+		for _, c := range l.Calls {
+			for _, text := range c.Says() {
+				rows = append(rows, []string{l.Run, strconv.Itoa(c.Step), c.Tool, string(c.Verdict), text})
+			}
+		}
+	}
+	if len(rows) > mostRows {
+		more := fmt.Sprintf("%d more; --format json has all", len(rows)-mostRows)
+		rows = append(rows[:mostRows], []string{more, "", "", "", ""})
+	}
+	if err := printTable(w, []string{"run", "step", "tool", "what", "where"}, rows); err != nil {
+		return err
+	}
+	var tools [][]string
+	for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
+		c := r.Tools[name]
+		tools = append(tools, []string{name, evalreport.UnlessZero(c.Same), evalreport.UnlessZero(c.Differs), evalreport.UnlessZero(c.Failed), evalreport.UnlessZero(c.Unrecorded), evalreport.UnlessZero(c.Recorded)})
+	}
+	if err := printFilled(w, []string{"tool", "same", "differs", "failed", "unrecorded", "not run"}, tools); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s, %s run: %d differ, %d failed, %d unrecorded; %s unreadable", count(len(r.Runs), "run"), count(all.Run(), "call"), all.Differs, all.Failed, all.Unrecorded, count(len(r.Unreadable), "part"))
+	return printVerdict(w, line, rerunStatus(r.Parts(), len(r.Unreadable), len(r.Runs)) == nil)
+}

@@ -1,0 +1,117 @@
+package rerun
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/llm"
+)
+
+// comparison compares results.
+type comparison struct {
+	Options
+
+	all   *scorers.Differ // of tools that have none of their own
+	tools map[string]*scorers.Differ
+}
+
+// Check reports a pointer that is none.
+func (o *Options) Check() error {
+	_, err := newComparison(o)
+	return err
+}
+
+func newComparison(o *Options) (*comparison, error) {
+	c := &comparison{Options: *o, tools: map[string]*scorers.Differ{}}
+	every := o.Ignore["*"]
+	var err error
+	if c.all, err = scorers.NewDiffer(every...); err != nil {
+		return nil, err
+	}
+	for tool, pointers := range o.Ignore {
+		if c.tools[tool], err = scorers.NewDiffer(slices.Concat(every, pointers)...); err != nil {
+			return nil, fmt.Errorf("the tool %q: %w", tool, err)
+		}
+	}
+	return c, nil
+}
+
+// call says whether a result is the recorded one. Where the record is plain, it does not
+// tell which results are errors.
+func (c *comparison) call(call *Call, recorded, now *llm.ToolResult, plain bool) {
+	call.Verdict = Same
+	if !c.sameText(call) {
+		call.Verdict = Differs
+	}
+	if now.IsError != recorded.IsError && (recorded.IsError || !plain) {
+		call.Verdict, call.Note = Differs, "the result is now no error"
+		if now.IsError {
+			call.Note = "the result is now an error"
+		}
+	}
+}
+
+// sameText reports whether two results say the same, and notes where they differ.
+func (c *comparison) sameText(call *Call) bool {
+	was, is := call.Recorded, call.Now
+	if c.IgnoreSpace {
+		was, is = squeezed(was), squeezed(is)
+	}
+	if was == is || slices.Contains(c.Ignore["*"], "") || slices.Contains(c.Ignore[call.Tool], "") {
+		return true
+	}
+	differ := c.all
+	if own, ok := c.tools[call.Tool]; ok {
+		differ = own
+	}
+	var err error
+	call.Differences, err = differ.Differences(was, is)
+	return err == nil && len(call.Differences) == 0
+}
+
+// squeezed is a text with one space for all white space between words, or JSON with such
+// strings.
+func squeezed(text string) string {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err == nil && !dec.More() {
+		raw, _ := json.Marshal(squeezedValue(v)) // what was read can be written
+		return string(raw)
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// squeezedValue squeezes the strings of a value, in place.
+func squeezedValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return strings.Join(strings.Fields(v), " ")
+	case []any:
+		for i := range v {
+			v[i] = squeezedValue(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = squeezedValue(v[name])
+		}
+	}
+	return v
+}
+
+// textOf is what a result says: its text, or the JSON of content that is no text alone;
+// "" if there is none.
+func textOf(r *llm.ToolResult) string {
+	if r == nil {
+		return ""
+	}
+	for _, part := range r.Content {
+		if _, ok := part.(llm.Text); !ok {
+			return string(llm.AppendParts(nil, r.Content))
+		}
+	}
+	return r.Text()
+}

@@ -1,0 +1,93 @@
+package rerun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Recorded is a run with the file that it stands in.
+type Recorded struct {
+	File string
+	importer.Run
+}
+
+// Runs yields the runs of inputs, in order, one in memory at a time, until ctx ends. Those
+// that a call of another run started are passed over, and inputs that were found and are no
+// recordings. Of the options Rows and Passed are looked at. An error is an *importer.Error
+// for what cannot be read; the runs go on behind it where that is possible.
+func Runs(ctx context.Context, inputs []evals.Input, o *evals.Options) iter.Seq2[Recorded, error] {
+	return func(yield func(Recorded, error) bool) {
+		for _, in := range inputs {
+			if !runsOf(ctx, &in, o, yield) {
+				return
+			}
+		}
+	}
+}
+
+// runsOf yields the runs of an input. It reports whether more are wanted.
+func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(Recorded, error) bool) bool {
+	fail := func(err error) bool {
+		if _, ok := errors.AsType[*importer.Error](err); !ok {
+			err = &importer.Error{File: in.Name, Err: err}
+		}
+		return yield(Recorded{}, err)
+	}
+	f, err := in.Open()
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	src, err := open(in.Name, f, o.Rows)
+	switch {
+	case in.Found && errors.Is(err, importer.ErrFormat):
+		if o.Passed != nil {
+			o.Passed(in.Name)
+		}
+		return true
+	case err != nil:
+		return fail(err)
+	case src.Format.IsHTTP():
+		return fail(errors.New("it is a recording of HTTP, whose requests are no runs; give the runs, as traces or lists of messages"))
+	}
+	for run, err := range src.Runs() {
+		more := true
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil:
+			more = fail(err)
+		case run.Partial:
+			more = fail(&importer.Error{File: in.Name, Line: run.Line, Err: fmt.Errorf("the run %q may have lost an event; it is not rerun", run.Name)})
+		case !started(&run):
+			more = yield(Recorded{in.Name, run}, nil)
+		}
+		if !more {
+			return false
+		}
+	}
+	return true
+}
+
+func open(name string, f io.Reader, rows *importer.Mapping) (*importer.Source, error) {
+	if rows != nil {
+		return importer.OpenRows(name, f, *rows)
+	}
+	return importer.Open(name, f)
+}
+
+// started reports whether a call of another run started this one.
+func started(run *importer.Run) bool {
+	if len(run.Events) == 0 {
+		return false
+	}
+	start, ok := run.Events[0].Body.(trace.RunStart)
+	return ok && start.Parent != nil
+}
