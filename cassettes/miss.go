@@ -164,7 +164,7 @@ func (t *tape) nearest(k keys, lane string, r *Request) *Nearest {
 		return nil
 	}
 	x, _ := t.file.Interaction(best) // it was read above
-	nearest := t.told(best, t.file.entries[best].keys.exact)
+	nearest := t.told(best, t.entries[best].keys.exact)
 	found := t.matching.between(x, lane, r)
 	nearest.Differences, nearest.Message = found, found.message(t.matching.content(&x.Request), now)
 	return nearest
@@ -178,7 +178,7 @@ func (t *tape) told(i int, key uint64) *Nearest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := &Nearest{Number: i + 1}
-	for j, e := range t.file.entries {
+	for j, e := range t.entries {
 		if e.keys.exact != key && e.keys.bare != key {
 			continue
 		}

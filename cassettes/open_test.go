@@ -364,6 +364,25 @@ func TestFileReplay(t *testing.T) {
 	if unused, ok := errors.AsType[*cassettes.UnusedError](c.Close()); !ok || unused.File != "memory" || len(unused.Unused) != 2 {
 		t.Errorf("got %v, want an error of memory that names two", unused)
 	}
+	var all sync.WaitGroup // each with a matching of its own
+	for _, o := range []cassettes.Options{{Volatile: []string{"/a"}}, {Volatile: []string{"/b"}}, {}} {
+		all.Go(func() {
+			c, err := f.Replay(&o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, body := range []string{"a", "b"} {
+				if got := send(t, c, "POST", "http://example.com/", body); got.text != strings.Repeat(body, 50) {
+					t.Errorf("got %q", got.text)
+				}
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 	for i, n := range f.Lines() {
 		if line := strings.Split(string(text), "\n")[n-1]; !strings.HasPrefix(line, fmt.Sprintf("=== %d POST", i+1)) {
 			t.Errorf("interaction %d should begin on line %d, which is %q", i+1, n, line)

@@ -15,6 +15,7 @@ import (
 // tape is a cassette that is replayed.
 type tape struct {
 	file     *File
+	entries  []entry // those of the file, with the keys of this matching
 	matching matching
 
 	// sent finds an interaction by the key of its request byte by byte.
@@ -31,19 +32,22 @@ type tape struct {
 func newTape(f *File, o *Options) (*tape, error) {
 	m, n := o.matching(), f.Len()
 	t := &tape{
-		file: f, matching: m, sent: make(map[uint64]int32, n), by: make(map[uint64]int32, n),
+		file: f, entries: f.entries, matching: m, sent: make(map[uint64]int32, n), by: make(map[uint64]int32, n),
 		next: make([]int32, n), bare: make([]int32, n), used: make([]bool, n),
 	}
 	told := m.name() != "" && m.name() == f.Match
+	if !told {
+		t.entries = slices.Clone(f.entries) // others may replay the file, too
+	}
 	for i := n - 1; i >= 0; i-- {
-		k := f.entries[i].keys
+		k := t.entries[i].keys
 		if !told {
 			x, err := f.Interaction(i)
 			if err != nil {
 				return nil, err
 			}
 			k = m.keys(x.Lane, &o.Redacted(x).Request)
-			f.entries[i].keys = k
+			t.entries[i].keys = k
 		}
 		if k.sent != 0 {
 			t.sent[k.sent] = int32(i)
@@ -165,7 +169,7 @@ func (c *Cassette) find(lane string, r Request) (int, error) {
 	if m := c.tape.matching; m.own == nil && m.redact == nil {
 		var k keys
 		if i, same := c.tape.sent[sentKey(lane, &r)]; same {
-			k.exact = c.tape.file.entries[i].keys.exact
+			k.exact = c.tape.entries[i].keys.exact
 		} else {
 			k.exact = digest(m.text(lane, &r))
 		}
