@@ -1,15 +1,12 @@
 package rerun_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -100,34 +97,6 @@ func TestProgramTimeout(t *testing.T) {
 			t.Errorf("got %q and %v, want %q first", got, err, want)
 		}
 	}
-}
-
-// A program that does not end when its input does is killed, with what it has started.
-func TestProgramIsKilled(t *testing.T) {
-	var words bytes.Buffer
-	_, err := ofProgram(t, rerun.Program{
-		Command: `sleep 100 & echo $! >&2; read a; echo '{"result":"x"}'; read b; echo '{"result":"x"}'; sleep 100`,
-		Stderr:  &words, Timeout: 500 * time.Millisecond,
-	})
-	if err == nil || !strings.Contains(err.Error(), "the program still ran 500ms after its input was closed") {
-		t.Errorf("got the error %v", err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(words.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err := os.FindProcess(pid); err == nil && !gone(p) {
-		t.Errorf("the process %d, which the program started, still runs", pid)
-	}
-}
-
-// gone reports whether a process has ended, or is only waited for.
-func gone(p *os.Process) bool {
-	if errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone) {
-		return true
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid))
-	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
 // What a program gets is one line a call, and a process is for one run.
