@@ -56,6 +56,8 @@ func TestRedacted(t *testing.T) {
 		{name: "query", inURL: "https://a.b/c?a=1&key=" + url.QueryEscape(secret) + "&key=&b=%20", outURL: "https://a.b/c?a=1&key=URLMARK&key=&b=%20"},
 		{name: "userinfo", inURL: "https://u:" + url.PathEscape(secret) + "@a.b/c@d", outURL: "https://" + urlMark(Mark("u:"+secret)) + "@a.b/c@d"},
 		{name: "members", in: `{ "api_key" : "` + secret + `", "apiKey": ["` + secret + `", {"a": 1}], "key": "` + "sort" + `", "max_tokens": 12, "secrets": 1 }`, out: `{ "api_key" : "MARK", "apiKey": ["MARK", {"a": 1}], "key": "sort", "max_tokens": 12, "secrets": 1 }`},
+		{name: "named values", in: `[{"name":"password","value":"hunter two"},{"key":"Authorization","value":"Bearer ` + secret + `"},{"name":"city","value":"Paris"},{"name":"api_key","value":{"value":"k"}},{"name":"max_tokens","value":4096}]`,
+			out: `[{"name":"password","value":"` + Mark("hunter two") + `"},{"key":"Authorization","value":"Bearer MARK"},{"name":"city","value":"Paris"},{"name":"api_key","value":{"value":"k"}},{"name":"max_tokens","value":4096}]`},
 		{name: "schema", in: `{"properties":{"password":{"type":"string"}},"required":["password"]}`, out: `{"properties":{"password":{"type":"string"}},"required":["password"]}`},
 		{name: "logprobs", in: `{"token":"Hello there","logprob":-1}`, out: `{"token":"Hello there","logprob":-1}`},
 		{name: "short", in: `{"password":"abc","a":"abc"}`, out: `{"password":"` + Mark("abc") + `","a":"abc"}`},

@@ -15,6 +15,10 @@ type node struct {
 	// apart that come in turns.
 	index string
 
+	// named is what its member name or key says: of a list of headers or fields, that is
+	// the name of what its member value says.
+	named string
+
 	key   string // the member at hand
 	count int    // the element at hand
 	kind  byte   // { or [, or 0 of a text
@@ -74,6 +78,9 @@ func (w *walker) string(f *node, text string) string {
 			return text
 		}
 		return w.leaf(place{kind: kindName, at: f}, text, false)
+	}
+	if f.key == "name" || f.key == "key" {
+		f.named = text
 	}
 	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
 }
