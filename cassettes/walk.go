@@ -204,6 +204,12 @@ func isObject(text string) bool {
 	return beginsJSON(text) && jsonio.ValidText(text)
 }
 
+// isNumber reports whether a text is a number of JSON.
+func isNumber(text string) bool {
+	trimmed := strings.TrimLeft(text, " \t\r\n")
+	return trimmed != "" && (trimmed[0] == '-' || isDigit(trimmed[0])) && jsonio.ValidText(text)
+}
+
 // beginsJSON reports whether a text begins as an object or an array of JSON does.
 func beginsJSON(text string) bool {
 	trimmed := strings.TrimLeft(text, " \t\r\n")

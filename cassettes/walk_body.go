@@ -45,6 +45,9 @@ func (w *walker) body(h http.Header, body []byte) []byte {
 
 // document visits the texts in JSON, or else a text.
 func (w *walker) document(text string) string {
+	if isNumber(text) {
+		return w.json(text, w.node(node{}))
+	}
 	return w.text(place{kind: kindBody}, text)
 }
 
