@@ -17,6 +17,8 @@ import (
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace/check"
 )
@@ -138,7 +140,8 @@ func (b *book) block(t *testing.T, dir string, bl block) string {
 		if !evals.IsSuite([]byte(bl.text)) {
 			return play(t, bl)
 		}
-		if _, err := evals.ParseSuite(bl.at, []byte(bl.text), scorers.Parse); err != nil {
+		maker := scorers.Maker{Files: os.DirFS(dir), Grader: func(*scorers.Grader) (llm.Model, error) { return fake.NewModel(), nil }}
+		if _, err := evals.ParseSuite(bl.at, []byte(bl.text), maker.Parse); err != nil {
 			t.Error(err)
 		}
 	case "json":

@@ -18,6 +18,7 @@ import (
 	"math"
 
 	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -30,6 +31,15 @@ type Score struct {
 	Err error
 	// Explanation says in a few words what was expected and what came; may be empty.
 	Explanation string
+	// Grading is what a model said of which the score was made, or could not be; else nil.
+	Grading *Grading
+}
+
+// Grading is what a model said that was asked to grade a run.
+type Grading struct {
+	Answers []string `json:"answers"` // as they were, in the order of asking
+	// Usage is what the answers took. It is no part of what the run took.
+	Usage llm.Usage `json:"usage,omitzero"`
 }
 
 // Scorer scores a run. It may be called by several goroutines at once, and returns the
@@ -65,6 +75,7 @@ type Scoring struct {
 // error.
 func (r *Row) scored(scores []Score) {
 	for _, s := range scores {
+		r.graded(s.Metric, s.Grading)
 		_, scored := r.Scores[s.Metric]
 		_, failed := r.Errors[s.Metric]
 		switch {
@@ -81,6 +92,21 @@ func (r *Row) scored(scores []Score) {
 			r.explain(s.Metric, s.Explanation)
 		}
 	}
+}
+
+// graded keeps what a model said.
+func (r *Row) graded(metric string, g *Grading) {
+	if g == nil || len(g.Answers) == 0 {
+		return
+	}
+	if r.Gradings == nil {
+		r.Gradings = map[string]Grading{}
+	}
+	own := Grading{Usage: g.Usage}
+	for _, text := range g.Answers {
+		own.Answers = append(own.Answers, kept(text))
+	}
+	r.Gradings[metric] = own
 }
 
 func (r *Row) explain(metric, text string) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/llm"
 )
 
 // level is that of all intervals.
@@ -22,6 +23,8 @@ type Figures struct {
 	// Spent is what the runs took, by the name of the measure; those of which they took
 	// nothing are left out.
 	Spent map[string]Amount `json:"spent,omitempty"`
+	// Graders is what the models took that graded the runs.
+	Graders llm.Usage `json:"graders,omitzero"`
 }
 
 // Metric is what the runs come to by one metric.
@@ -65,6 +68,11 @@ func (r *Result) Figures(seed uint64) (*Figures, error) {
 	for _, runs := range r.Cases() {
 		f.Cases++
 		f.Epochs = max(f.Epochs, len(runs))
+	}
+	for _, row := range r.Rows {
+		for _, g := range row.Gradings {
+			f.Graders = f.Graders.Add(g.Usage)
+		}
 	}
 	for _, metric := range r.metrics() {
 		m, err := r.figure(metric, seed)

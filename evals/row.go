@@ -50,6 +50,9 @@ type Row struct {
 	// Explanations say of scores, by metric, what was expected and what came.
 	Explanations map[string]string `json:"explanations,omitempty"`
 
+	// Gradings are what models said that graded the run, by metric.
+	Gradings map[string]Grading `json:"gradings,omitempty"`
+
 	// Usage is what the run's model calls took, those of the runs that it started among
 	// them; Cost is in the money of the recording, and Latency how long the run was. All
 	// are 0 where the recording does not tell them.

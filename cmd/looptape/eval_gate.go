@@ -73,7 +73,7 @@ read.`,
 		if err != nil {
 			return err
 		}
-		set, err := setOf(args, rows)
+		set, err := w.setOf(args, rows, false)
 		if err != nil {
 			return err
 		}

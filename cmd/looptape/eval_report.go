@@ -115,7 +115,7 @@ func (w *world) makeReport(c *cobra.Command, args []string, r *reportFlags, seed
 	if err != nil {
 		return nil, err
 	}
-	set, err := setOf(args, rows)
+	set, err := w.setOf(args, rows, false)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (w *world) makeReport(c *cobra.Command, args []string, r *reportFlags, seed
 	}
 	tellUnreadable(w, result.Unreadable)
 	if r.against != "" {
-		base, err := setOf([]string{r.against}, rows)
+		base, err := w.setOf([]string{r.against}, rows, false)
 		if err != nil {
 			return nil, err
 		}

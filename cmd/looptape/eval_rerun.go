@@ -72,7 +72,7 @@ func (v *rerunner) run(ctx context.Context, names []string) error {
 	if err := v.ignored(); err != nil {
 		return err
 	}
-	set, err := setOf(names, nil)
+	set, err := v.w.setOf(names, nil, false)
 	if err != nil {
 		return err
 	}

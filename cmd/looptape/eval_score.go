@@ -30,6 +30,11 @@ the runs, a line each.
 come to the same as all their files at once: give them to score, or put them
 together with merge. Two runs of one case and epoch are an error.
 
+A model that grades answers from the cassette that the suite names, and never
+from the network. With --record it is asked, with the key in the environment
+(OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY), and the cassette is made
+anew.
+
 ` + rowFiles + `
 
 ` + evalStatus,
@@ -38,6 +43,7 @@ together with merge. Two runs of one case and epoch are an error.
 	}
 	format := formatFlag(c, "table", "json", "jsonl")
 	out := c.Flags().StringP("output", "o", "", "the `file` to write runs and scores to")
+	record := c.Flags().Bool("record", false, "ask the models that grade, and record their answers; needs their keys")
 	seed := seedFlag(c)
 	var flags rowFlags
 	flags.of(c)
@@ -46,7 +52,14 @@ together with merge. Two runs of one case and epoch are an error.
 		if err != nil {
 			return err
 		}
-		r, err := w.score(c.Context(), args, rows)
+		set, err := w.setOf(args, rows, *record)
+		if err != nil {
+			return err
+		}
+		if *record && len(set.graders.tapes) == 0 {
+			return errors.New("--record: no scorer asks a model; give a suite with one that has a grader with a cassette")
+		}
+		r, err := w.scoreSet(c.Context(), set)
 		if err != nil {
 			return err
 		}
@@ -98,5 +111,8 @@ func (w *world) printFigures(f *evals.Figures) error {
 		return err
 	}
 	line := fmt.Sprintf("%s of %s, up to %s: %s unreadable", count(f.Runs, "run"), count(f.Cases, "case"), count(f.Epochs, "epoch"), count(len(f.Unreadable), "part"))
+	if n := f.Graders.Total(); n > 0 {
+		line += fmt.Sprintf("; the graders took %d tokens", n)
+	}
 	return printVerdict(w, line, figuresStatus(f) == nil)
 }

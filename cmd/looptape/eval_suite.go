@@ -20,21 +20,23 @@ type runSet struct {
 	names  []string     // of files and folders
 	suite  *evals.Suite // which names them; nil if the command line does
 	folder string       // of the suite file
+	// graders are open until the runs are scored.
+	graders graders
 }
 
 // score scores the runs of files and folders, which are rows if there is a mapping, or
 // those of a suite.
 func (w *world) score(ctx context.Context, names []string, rows *importer.Mapping) (*evals.Result, error) {
-	set, err := setOf(names, rows)
+	set, err := w.setOf(names, rows, false)
 	if err != nil {
 		return nil, err
 	}
 	return w.scoreSet(ctx, set)
 }
 
-// setOf tells a suite from recordings.
-func setOf(names []string, rows *importer.Mapping) (*runSet, error) {
-	set := &runSet{Options: evals.Options{Rows: rows}, names: names}
+// setOf tells a suite from recordings. With record, what grades its runs is asked anew.
+func (w *world) setOf(names []string, rows *importer.Mapping, record bool) (*runSet, error) {
+	set := &runSet{Options: evals.Options{Rows: rows}, names: names, graders: graders{w: w, record: record}}
 	if len(names) != 1 {
 		return set, nil
 	}
@@ -47,14 +49,15 @@ func setOf(names []string, rows *importer.Mapping) (*runSet, error) {
 	case rows != nil:
 		return nil, fmt.Errorf("%s: a suite says under rows what is where; leave out the flags for rows", names[0])
 	}
-	set.folder = filepath.Dir(names[0])
-	s, err := evals.ParseSuite(names[0], text, (&scorers.Maker{Folder: set.folder}).Parse)
+	set.folder, set.graders.suite = filepath.Dir(names[0]), names[0]
+	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Grader: set.graders.open}
+	s, err := evals.ParseSuite(names[0], text, maker.Parse)
 	if err != nil {
-		return nil, err
+		return nil, set.graders.close(err)
 	}
 	set.suite, set.Options = s, s.Options
 	if set.names, err = s.Match(os.DirFS(set.folder)); err != nil {
-		return nil, fmt.Errorf("%s: %w", names[0], err)
+		return nil, set.graders.close(fmt.Errorf("%s: %w", names[0], err))
 	}
 	for i, name := range set.names {
 		set.names[i] = filepath.Join(set.folder, name)
@@ -87,11 +90,12 @@ func readSuite(name string) ([]byte, error) {
 func (w *world) scoreSet(ctx context.Context, set *runSet) (*evals.Result, error) {
 	inputs, err := w.inputs(set)
 	if err != nil {
-		return nil, err
+		return nil, set.graders.close(err)
 	}
 	ctx, stop := w.interrupted(ctx) // so that no program outlives the command
 	defer stop()
-	return evals.ScoreFiles(ctx, inputs, &set.Options)
+	r, err := evals.ScoreFiles(ctx, inputs, &set.Options)
+	return r, set.graders.close(err)
 }
 
 // inputs are the files of a set.

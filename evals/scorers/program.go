@@ -31,7 +31,8 @@ type Program struct {
 	// shell does; a path is below Folder.
 	Command []string `json:"command"`
 	// Metrics are the names of its scores, of which it answers any; none: it answers one
-	// score, which has the name of the scorer.
+	// score, which has the name of the scorer. That also stands before a name that begins
+	// with a dot.
 	Metrics []string `json:"metrics,omitempty"`
 	// Timeout is how many seconds it may take for a run; 0 is 60.
 	Timeout float64 `json:"timeout,omitempty"`
@@ -94,9 +95,9 @@ func (s Program) ask(ctx context.Context, run *importer.Run) (*reply, error) {
 	return r, s.check(r)
 }
 
-func (s Program) in(m *Maker) Settings {
+func (s Program) in(m *Maker) (Settings, error) { //nolint:unparam // nothing can go wrong here
 	s.Folder = m.Folder
-	return s
+	return s, nil
 }
 
 // check takes an answer of one score for one of several, whose name is that of the scorer.

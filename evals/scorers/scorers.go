@@ -3,9 +3,9 @@
 //
 // A scorer is made of its settings, which say what is expected where the recording does
 // not: [New] takes them as a value, [Parse] as the JSON of a file. It is deterministic and
-// needs no network, as far as a [Program] of the user's is and does, and may be called by
-// several goroutines at once. Beside each score it explains what was expected and what
-// came.
+// needs no network, as far as a [Program] of the user's or the model of a [Grader] is and
+// does, and may be called by several goroutines at once. Beside each score it explains what
+// was expected and what came.
 //
 // A score that cannot be made, because nothing is known of what should have come or the
 // recording does not tell what is judged, is an error of that score and never 0. Package
@@ -18,10 +18,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -32,7 +34,8 @@ type Settings interface {
 	judge() (judge, error)
 }
 
-// judge scores a run. A score without a metric has that of the scorer.
+// judge scores a run. A score without a metric has that of the scorer, which also stands
+// before a metric that begins with a dot.
 type judge func(ctx context.Context, run *importer.Run) []evals.Score
 
 // one makes a judge of what gives one score. The explanation is for people.
@@ -53,7 +56,9 @@ func New(metric string, s Settings) (evals.Scorer, error) {
 	return evals.ScorerFunc(func(ctx context.Context, run *importer.Run) []evals.Score {
 		scores := score(ctx, run)
 		for i := range scores {
-			scores[i].Metric = cmp.Or(scores[i].Metric, metric)
+			if name := scores[i].Metric; name == "" || name[0] == '.' {
+				scores[i].Metric = metric + name
+			}
 		}
 		return scores
 	}), nil
@@ -64,15 +69,19 @@ func Parse(kind, metric string, settings json.RawMessage) (evals.Scorer, error) 
 	return (&Maker{}).Parse(kind, metric, settings)
 }
 
-// Maker makes scorers of what a file says, and knows where that file is.
+// Maker makes scorers of what a file says, of which some need more than their settings.
 type Maker struct {
 	// Folder is the folder of the file, where programs run; "" is where this process does.
 	Folder string
+	// Files are the files in that folder, which scorers may name; nil has none.
+	Files fs.FS
+	// Grader opens the model that settings name; nil opens none.
+	Grader func(g *Grader) (llm.Model, error)
 }
 
-// placed are settings that depend on where they stand.
+// placed are settings that depend on what a Maker knows.
 type placed interface {
-	in(m *Maker) Settings
+	in(m *Maker) (Settings, error)
 }
 
 // Parse is New with the name of the kind, and with the settings as JSON, of which none
@@ -88,7 +97,9 @@ func (m *Maker) Parse(kind, metric string, settings json.RawMessage) (evals.Scor
 		return nil, fmt.Errorf("scorer %q: settings of %q: %w", metric, kind, err)
 	}
 	if p, ok := s.(placed); ok {
-		s = p.in(m)
+		if s, err = p.in(m); err != nil {
+			return nil, fmt.Errorf("scorer %q: %w", metric, err)
+		}
 	}
 	return New(metric, s)
 }
@@ -138,6 +149,8 @@ var kinds = []Kind{
 	kind[Tokens]("tokens", "the number of tokens in and out"),
 	kind[Cost]("cost", "the cost of the tokens, by a table of prices"),
 	kind[Latency]("latency", "the seconds that the run took"),
+	kind[Rubric]("rubric", "a model grades the run by criteria: the value of its label, or its number on a scale"),
+	kind[Pairwise]("pairwise", "a model prefers the run to one of the same case in another set, in both orders; 0.5 is a tie"),
 	kind[Program]("program", "what a program of yours says of the run"),
 }
 

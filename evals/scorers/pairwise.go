@@ -1,0 +1,190 @@
+package scorers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Pairwise scores by a model that is asked which of two answers is better: the one of the
+// run, or that of the run of the same case and epoch in another set, or of its only run of
+// the case. It is asked twice, with the order swapped. The score is 1 for a run that is
+// better in both orders, 0 for one that is worse in both, and else 0.5, a tie.
+//
+// Two more scores, with .first and .split behind the name, show what the order does: the
+// part of the two answers that prefer what is shown first, of which a tie is a half, so that
+// a mean of 0.5 is a model that does not care; and 1 where the two do not agree, else 0.
+type Pairwise struct {
+	Grader Grader `json:"grader"`
+	// Criteria say what makes an answer better.
+	Criteria string `json:"criteria"`
+	// Against are the recordings of the other set: names or patterns, as of [path.Match],
+	// of files in the folder of the file that says it.
+	Against []string `json:"against,omitempty"`
+	// Conversation shows all of the conversations, not the question and the final answers.
+	Conversation bool `json:"conversation,omitempty"`
+	// Base are the runs of the other set, those of Against behind them.
+	Base []*importer.Run `json:"-"`
+}
+
+func (s Pairwise) in(m *Maker) (_ Settings, err error) {
+	if s.Grader, err = s.Grader.in(m); err != nil {
+		return s, err
+	}
+	for _, pattern := range s.Against {
+		if m.Files == nil {
+			return s, errors.New("against: there are no files here; give the runs, or Maker.Files")
+		}
+		names, err := fs.Glob(m.Files, pattern)
+		if err != nil || len(names) == 0 {
+			return s, fmt.Errorf("against: there is no %s in the folder of the file that names it", pattern)
+		}
+		for _, name := range names {
+			if err := s.read(m.Files, name); err != nil {
+				return s, fmt.Errorf("against: %w", err)
+			}
+		}
+	}
+	return s, nil
+}
+
+// read adds the runs of a recording.
+func (s *Pairwise) read(files fs.FS, name string) error {
+	f, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	src, err := importer.Open(name, f)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	for run, err := range src.Runs() {
+		if err != nil {
+			return errors.Join(err, f.Close())
+		}
+		s.Base = append(s.Base, &run)
+	}
+	return f.Close()
+}
+
+// side is what is shown of a run, or why nothing can be.
+type side struct {
+	epoch int
+	text  string
+	err   error
+}
+
+func (s Pairwise) judge() (judge, error) {
+	if s.Criteria == "" {
+		return nil, errors.New("there are no criteria; say what makes an answer better")
+	}
+	if len(s.Base) == 0 {
+		return nil, errors.New("there are no runs to compare with; name their recordings with against")
+	}
+	a, err := s.Grader.asker()
+	if err != nil {
+		return nil, err
+	}
+	base := map[string][]side{}
+	for _, run := range s.Base {
+		name := evals.CaseOf(run)
+		base[name] = append(base[name], s.side(run))
+	}
+	return func(ctx context.Context, run *importer.Run) []evals.Score {
+		old, now := other(base[evals.CaseOf(run)], run.Epoch), s.side(run)
+		if err := errors.Join(old.err, now.err); err != nil {
+			return []evals.Score{{Err: err}}
+		}
+		return s.compare(ctx, a, run, old.text, now.text)
+	}, nil
+}
+
+// side is what is shown of a run.
+func (s Pairwise) side(run *importer.Run) side {
+	text, err := said(run)
+	if s.Conversation {
+		text = transcript(conversation(run))
+	}
+	return side{run.Epoch, text, err}
+}
+
+// other is the side of a case to compare a run of this epoch with.
+func other(all []side, epoch int) side {
+	var found []side
+	for _, s := range all {
+		if s.epoch == epoch {
+			found = append(found, s)
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return side{err: errors.New("the other set has no run of the case")}
+	case len(all) == 1:
+		return all[0]
+	case len(found) == 1:
+		return found[0]
+	}
+	return side{err: fmt.Errorf("the other set has %d runs of the case, of which %d are of the epoch", len(all), len(found))}
+}
+
+// compare asks in both orders.
+func (s Pairwise) compare(ctx context.Context, a *asker, run *importer.Run, old, now string) []evals.Score {
+	both := &evals.Grading{}
+	var first [2]float64
+	var words []string
+	for i, texts := range [2][2]string{{old, now}, {now, old}} {
+		said, err := a.ask(ctx, s.question(run, texts), 1)
+		both.Answers, both.Usage = append(both.Answers, said.Answers...), both.Usage.Add(said.Usage)
+		var g grade
+		if err == nil {
+			g, err = readGrade(said.Answers[0])
+		}
+		if err == nil {
+			first[i], err = prefersFirst(g.text)
+		}
+		if err != nil {
+			return []evals.Score{{Err: err, Grading: both}}
+		}
+		words = append(words, strings.TrimSpace(g.text+" "+g.reason))
+	}
+	value, split := 0.5, 1.0
+	if first[0]+first[1] == 1 { // both say the same of the run
+		value, split = first[1], 0
+	}
+	return []evals.Score{
+		{Value: value, Explanation: "as B: " + words[0] + "; as A: " + words[1], Grading: both},
+		{Metric: ".first", Value: (first[0] + first[1]) / 2},
+		{Metric: ".split", Value: split},
+	}
+}
+
+// question is what the model is asked of two texts, of which the first is A.
+func (s Pairwise) question(run *importer.Run, texts [2]string) string {
+	name := "answer"
+	all := []string{s.Criteria}
+	if s.Conversation {
+		name = "conversation"
+	} else if text, err := question(run); err == nil {
+		all = append(all, text)
+	}
+	return strings.Join(append(all, block(name+" A", texts[0]), block(name+" B", texts[1]),
+		"Which "+name+` is better by the criteria? `+formatOf(`"A", "B" or "tie"`)), "\n\n")
+}
+
+// prefersFirst is how much a grade prefers A.
+func prefersFirst(grade string) (float64, error) {
+	switch grade {
+	case "A":
+		return 1, nil
+	case "B":
+		return 0, nil
+	case "tie":
+		return 0.5, nil
+	}
+	return 0, fmt.Errorf("the grade %s is none of A, B and tie", quote(grade))
+}

@@ -1,0 +1,232 @@
+package scorers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// Rubric scores by a model that is asked to grade the run by criteria. What it answered is
+// kept beside the score. An answer that cannot be read as one of the grades asked for is an
+// error of the score, never a number.
+//
+// Texts of the run stand in the question between lines with a code that they cannot hold
+// themselves. That keeps them from seeming to be a part of the rubric; it does not keep the
+// model from believing what they say.
+type Rubric struct {
+	Grader Grader `json:"grader"`
+	// Criteria say what is graded, and what earns which grade.
+	Criteria string `json:"criteria,omitempty"`
+	// Labels are the grades to choose from and their values; Scale, in their place, the
+	// least and the greatest number. Neither: pass is 1 and fail 0.
+	Labels map[string]float64 `json:"labels,omitempty"`
+	Scale  []float64          `json:"scale,omitempty"`
+	// Conversation shows all of the conversation, not the first question and the final
+	// answer.
+	Conversation bool `json:"conversation,omitempty"`
+	// Prompt is the whole question, in which {criteria}, {question}, {answer},
+	// {conversation}, {expected} and {format} stand for what they say; "" is the usual one.
+	Prompt string `json:"prompt,omitempty"`
+	// Samples is how often the model is asked; 0 is once. The score is the mean, or with
+	// Majority the value that more than half of the answers give, and an error without one.
+	Samples  int  `json:"samples,omitempty"`
+	Majority bool `json:"majority,omitempty"`
+}
+
+func (s Rubric) in(m *Maker) (_ Settings, err error) {
+	s.Grader, err = s.Grader.in(m)
+	return s, err
+}
+
+func (s Rubric) judge() (judge, error) {
+	const most = 100
+	switch {
+	case s.Prompt == "" && s.Criteria == "":
+		return nil, errors.New("there are no criteria; say what is graded, and what earns which grade")
+	case s.Prompt != "" && (!strings.Contains(s.Prompt, "{format}") || !strings.Contains(s.Prompt, "{answer}") && !strings.Contains(s.Prompt, "{conversation}")):
+		return nil, errors.New("the prompt needs {format}, and {answer} or {conversation}, where these are to stand")
+	case s.Prompt != "" && (s.Conversation || s.Criteria != "" && !strings.Contains(s.Prompt, "{criteria}")):
+		return nil, errors.New("the prompt says itself what is shown: leave conversation out, and criteria unless it has {criteria}")
+	case s.Samples < 0 || s.Samples > most:
+		return nil, fmt.Errorf("samples %d: give a number up to %d", s.Samples, most)
+	}
+	if err := s.checkGrades(); err != nil {
+		return nil, err
+	}
+	a, err := s.Grader.asker()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, run *importer.Run) []evals.Score {
+		question, err := s.question(run)
+		if err != nil {
+			return []evals.Score{{Err: err}}
+		}
+		said, err := a.ask(ctx, question, max(1, s.Samples))
+		score := evals.Score{Grading: &said, Err: err}
+		if err == nil {
+			score.Value, score.Explanation, score.Err = s.score(said.Answers)
+		}
+		return []evals.Score{score}
+	}, nil
+}
+
+func (s Rubric) checkGrades() error {
+	if len(s.Labels) > 0 && s.Scale != nil {
+		return errors.New("give one of labels and scale")
+	}
+	if s.Scale != nil && (len(s.Scale) != 2 || !(s.Scale[0] < s.Scale[1])) {
+		return fmt.Errorf("scale %v: give the least and the greatest number, as in [1, 5]", s.Scale)
+	}
+	for label := range s.Labels {
+		if label == "" || strings.TrimSpace(label) != label || strings.Contains(label, "\n") {
+			return fmt.Errorf("the label %q: give a word or a few, without space around them", label)
+		}
+	}
+	return nil
+}
+
+// labels are the grades to choose from.
+func (s Rubric) labels() map[string]float64 {
+	if len(s.Labels) == 0 {
+		return map[string]float64{"pass": 1, "fail": 0}
+	}
+	return s.Labels
+}
+
+var rubricPlace = regexp.MustCompile(`\{(?:criteria|question|answer|conversation|expected|format)\}`)
+
+// question is what the model is asked of a run.
+func (s Rubric) question(run *importer.Run) (string, error) {
+	var failed error
+	text := rubricPlace.ReplaceAllStringFunc(s.template(run), func(place string) string {
+		text, err := s.piece(place, run)
+		if failed == nil {
+			failed = err
+		}
+		return text
+	})
+	return text, failed
+}
+
+// template is the question with places for what it shows.
+func (s Rubric) template(run *importer.Run) string {
+	if s.Prompt != "" {
+		return s.Prompt
+	}
+	all := []string{"{criteria}"}
+	_, err := question(run)
+	switch {
+	case s.Conversation:
+		all = append(all, "{conversation}")
+	case err == nil:
+		all = append(all, "{question}", "{answer}")
+	default:
+		all = append(all, "{answer}")
+	}
+	if _, _, err := expected(run, nil); err == nil {
+		all = append(all, "{expected}")
+	}
+	return strings.Join(append(all, "{format}"), "\n\n")
+}
+
+// piece is what stands at a place.
+func (s Rubric) piece(place string, run *importer.Run) (string, error) {
+	switch place {
+	case "{criteria}":
+		return s.Criteria, nil
+	case "{question}":
+		return question(run)
+	case "{answer}":
+		text, err := said(run)
+		return block("answer", text), err
+	case "{conversation}":
+		_, err := said(run)
+		return block("conversation", transcript(conversation(run))), err
+	case "{expected}":
+		_, all, err := expected(run, nil)
+		return block("expected answer", strings.Join(all, "\nor\n")), err
+	}
+	return s.format(), nil
+}
+
+// format tells how to answer.
+func (s Rubric) format() string {
+	grades := "one of " + strings.Join(quotedAll(slices.Sorted(maps.Keys(s.labels()))), ", ")
+	if s.Scale != nil {
+		grades = fmt.Sprintf("a number from %v to %v", s.Scale[0], s.Scale[1])
+	}
+	return formatOf(grades)
+}
+
+// formatOf tells how to answer with one of some grades.
+func formatOf(grades string) string {
+	return `Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, first the reason in a sentence or two, then the grade, ` + grades + "."
+}
+
+func quotedAll(texts []string) (all []string) {
+	for _, text := range texts {
+		all = append(all, strconv.Quote(text))
+	}
+	return all
+}
+
+// score is made of all answers, each of which has to be read.
+func (s Rubric) score(answers []string) (value float64, explanation string, err error) {
+	var grades []string
+	var reason string
+	count := map[float64]int{}
+	for _, text := range answers {
+		g, err := readGrade(text)
+		if err != nil {
+			return 0, "", err
+		}
+		v, err := s.value(g.text)
+		if err != nil {
+			return 0, "", err
+		}
+		count[v]++
+		value += v
+		grades = append(grades, g.text)
+		if reason == "" {
+			reason = g.reason
+		}
+	}
+	explanation = strings.Join(grades, ", ")
+	if reason != "" {
+		explanation += ": " + reason
+	}
+	if !s.Majority {
+		return value / float64(len(answers)), explanation, nil
+	}
+	for v, n := range count {
+		if 2*n > len(answers) {
+			return v, explanation, nil
+		}
+	}
+	return 0, "", errors.New("the grader has no majority for one grade: " + strings.Join(grades, ", "))
+}
+
+// value is that of a grade.
+func (s Rubric) value(text string) (float64, error) {
+	if s.Scale != nil {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= s.Scale[0] && v <= s.Scale[1]) {
+			return 0, fmt.Errorf("the grade %s is no number from %v to %v", quote(text), s.Scale[0], s.Scale[1])
+		}
+		return v, nil
+	}
+	v, ok := s.labels()[text]
+	if !ok {
+		return 0, fmt.Errorf("the grade %s is none of %s", quote(text), strings.Join(quotedAll(slices.Sorted(maps.Keys(s.labels()))), ", "))
+	}
+	return v, nil
+}
