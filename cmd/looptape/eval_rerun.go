@@ -19,8 +19,9 @@ import (
 func newEvalRerun(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rerun FILE…",
-		Short: "Play recorded runs again with other tools, without a network",
-		Long: `rerun plays recorded runs again with something changed, and shows what parts.
+		Short: "Play recorded runs again with other tools or another model",
+		Long: `rerun plays recorded runs again with something changed, and shows what parts
+from the record. It needs no network.
 
 With --tools live the model says again what it said, and tools are run: --tool
 gives the program of one tool, --tools-cmd that of all others; a tool without a
@@ -31,22 +32,34 @@ were recorded, and where. A program reads a call a line, such as
 and answers each with a line: {"result": VALUE}, {"error": "TEXT"}, or
 {"recorded": true} for the recorded result. There is a process for each run.
 
+With --model another model goes the recorded path: a scenario file with the
+answers of a scripted one. --system and --prompt change what it is asked, in
+which {recorded} stands for what was there. Its calls get the recorded results,
+by tool and arguments, and users say what they said. It prints where each run
+leaves the recorded path: with a call that was not made then, or with an answer
+before all calls were made. The run ends there; with --unknown error it goes on.
+
 The runs are those of recordings in any format, of folders, or of a suite file.
 -o writes the reruns as a trace, which the other commands read.
 
 Exit status: 0 if nothing parts from the record; 1 if something does, or a
-program failed; 2 if anything could not be read.`,
-		Example: "  looptape eval rerun --tools live --tools-cmd 'python3 tools.py' runs.jsonl\n  looptape eval rerun --tool 'find=node find.js' --ignore find=/took_ms runs/",
+program or the model failed; 2 if anything could not be read.`,
+		Example: "  looptape eval rerun --tools live --tools-cmd 'python3 tools.py' runs.jsonl\n  looptape eval rerun --tool 'find=node find.js' --ignore find=/took_ms runs/\n  looptape eval rerun --model new.yaml --system prompt.txt -o new.jsonl runs/",
 		Args:    needFiles,
 	}
 	v := rerunner{w: w}
 	f := c.Flags()
-	f.StringVar(&v.tools, "tools", "", "where results come from: live")
+	f.StringVar(&v.tools, "tools", "", "where results come from: live, or recorded with --model")
 	f.StringArrayVar(&v.programs, "tool", nil, "the program of a tool, `NAME=CMD`; may be repeated")
 	f.StringVar(&v.all, "tools-cmd", "", "the program of all tools that --tool does not name, a `command` of a shell")
 	f.DurationVar(&v.timeout, "timeout", rerun.DefaultTimeout, "how long a program has for a call")
-	f.StringArrayVar(&v.ignore, "ignore", nil, "what does not count in results, a JSON `pointer` with * for any, or TOOL=pointer; may be repeated")
-	f.BoolVar(&v.compare.IgnoreSpace, "ignore-space", false, "white space does not count in results")
+	f.StringVar(&v.model, "model", "", "the model, a scenario `file`")
+	f.StringVar(&v.system, "system", "", "with --model: a `file` with the new system prompt")
+	f.StringVar(&v.prompt, "prompt", "", "with --model: a `file` with the new first message of the user")
+	f.StringVar(&v.definitions, "tool-defs", "", "with --model: a `file` with a JSON array of the tools to offer, where the recording does not tell them")
+	f.StringVar(&v.unknown, "unknown", "stop", "with --model: what comes of a call that is not recorded: stop, or error")
+	f.StringArrayVar(&v.ignore, "ignore", nil, "what does not count in results, or with --model in arguments: a JSON `pointer` with * for any, or TOOL=pointer; may be repeated")
+	f.BoolVar(&v.compare.IgnoreSpace, "ignore-space", false, "white space does not count there")
 	f.StringVarP(&v.output, "output", "o", "", "the `file` to write the reruns to, as a trace")
 	v.format = formatFlag(c, "table", "json", "jsonl")
 	c.RunE = func(c *cobra.Command, args []string) error { return v.run(c.Context(), args) }
@@ -57,19 +70,26 @@ program failed; 2 if anything could not be read.`,
 type rerunner struct {
 	w *world
 
-	tools, all, output string
-	programs, ignore   []string
-	timeout            time.Duration
-	compare            rerun.Options
-	format             *string
+	tools, all, output                          string
+	model, system, prompt, definitions, unknown string
+	programs, ignore                            []string
+	timeout                                     time.Duration
+	compare                                     rerun.Options
+	format                                      *string
+}
+
+// rerunning is what is done with each run, and the report of it.
+type rerunning interface {
+	// run reruns a run. It returns its line of the report, and the events of the rerun.
+	run(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event)
+	unread(err error)
+	// print prints the report, and returns the exit status.
+	print(format string) error
 }
 
 func (v *rerunner) run(ctx context.Context, names []string) error {
-	programs, err := v.started()
+	how, err := v.how()
 	if err != nil {
-		return err
-	}
-	if err := v.ignored(); err != nil {
 		return err
 	}
 	set, err := v.w.setOf(names, nil, false)
@@ -82,38 +102,95 @@ func (v *rerunner) run(ctx context.Context, names []string) error {
 	}
 	ctx, stop := v.w.interrupted(ctx)
 	defer stop()
-	r := rerun.NewToolsReport()
-	reruns := func(sink *trace.Writer) error {
+	err = v.recorded(func(sink *trace.Writer) error {
+		n := 0
 		for run, err := range rerun.Runs(ctx, inputs, &set.Options) {
 			if err != nil {
-				r.Unread(err)
+				how.unread(err)
 				continue
 			}
-			out, err := programs.Rerun(ctx, &run.Run, &v.compare)
+			n++
+			line, events := how.run(ctx, &run)
 			if ctx.Err() != nil {
-				return fmt.Errorf("rerunning stopped: %w", context.Cause(ctx))
+				break
 			}
-			line := r.Add(&run, out, err)
-			if *v.format == "jsonl" {
-				if err := printJSON(v.w.out, line); err != nil {
-					return err
-				}
-			}
-			if out != nil && sink != nil {
-				if err := rerun.Write(sink, &run, len(r.Runs), out.Events); err != nil {
-					return err
-				}
+			if err := v.put(line, sink, &run, n, events); err != nil {
+				return err
 			}
 		}
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("rerunning stopped: %w", err)
+	}
+	return how.print(*v.format)
+}
+
+// put prints the line of a run, and writes the events of its rerun, if that is asked for.
+func (v *rerunner) put(line any, sink *trace.Writer, run *rerun.Recorded, number int, events []trace.Event) error {
+	if *v.format == "jsonl" {
+		if err := printJSON(v.w.out, line); err != nil {
+			return err
+		}
+	}
+	if sink == nil {
 		return nil
 	}
-	if err := v.recorded(reruns); err != nil {
+	return rerun.Write(sink, run, number, events)
+}
+
+// how is what the flags ask for.
+func (v *rerunner) how() (rerunning, error) {
+	if err := v.ignored(); err != nil {
+		return nil, err
+	}
+	live := v.all != "" || len(v.programs) > 0
+	switch {
+	case v.tools != "" && v.tools != "live" && v.tools != "recorded":
+		return nil, fmt.Errorf("--tools %s: it takes live, for the programs of --tool and --tools-cmd, or recorded, with --model", v.tools)
+	case v.unknown != "stop" && v.unknown != "error":
+		return nil, fmt.Errorf("--unknown %s: it takes stop or error", v.unknown)
+	case v.model != "" && (live || v.tools == "live"):
+		return nil, errors.New("--model has its calls answered as recorded; leave out --tools live, --tool and --tools-cmd, or --model")
+	case v.model == "" && (v.system != "" || v.prompt != "" || v.definitions != "" || v.unknown != "stop" || v.tools == "recorded"):
+		return nil, errors.New("--system, --prompt, --tool-defs, --unknown and --tools recorded need a --model to ask")
+	case v.model != "":
+		return v.other()
+	case !live:
+		return nil, errors.New("say what is changed: tools, with --tool NAME=CMD or --tools-cmd CMD, or the model, with --model; see looptape eval rerun --help")
+	}
+	return v.live()
+}
+
+// live reruns tools.
+func (v *rerunner) live() (rerunning, error) {
+	programs, err := v.started()
+	return &liveTools{v, programs, rerun.NewToolsReport()}, err
+}
+
+// liveTools is a rerunning of tools.
+type liveTools struct {
+	*rerunner
+
+	programs *rerun.Programs
+	report   *rerun.ToolsReport
+}
+
+func (l *liveTools) run(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event) {
+	out, err := l.programs.Rerun(ctx, &run.Run, &l.compare)
+	if out != nil {
+		events = out.Events
+	}
+	return l.report.Add(run, out, err), events
+}
+
+func (l *liveTools) unread(err error) { l.report.Unread(err) }
+
+func (l *liveTools) print(format string) error {
+	if err := l.uncalled(l.report); err != nil {
 		return err
 	}
-	if err := v.uncalled(r); err != nil {
-		return err
-	}
-	return v.w.printToolsReport(r, *v.format)
+	return l.w.printToolsReport(l.report, format)
 }
 
 // uncalled is the error for a tool that no run calls: its name may be misspelt.
@@ -141,12 +218,6 @@ func (v *rerunner) recorded(reruns func(*trace.Writer) error) error {
 
 // started are the programs of the flags.
 func (v *rerunner) started() (*rerun.Programs, error) {
-	if v.tools != "" && v.tools != "live" {
-		return nil, fmt.Errorf("--tools %s: it takes live, which runs the programs of --tool and --tools-cmd", v.tools)
-	}
-	if v.all == "" && len(v.programs) == 0 {
-		return nil, errors.New("say which tools are run, with --tool NAME=CMD or --tools-cmd CMD; see looptape eval rerun --help")
-	}
 	program := func(command string) rerun.Program {
 		return rerun.Program{Command: command, Env: v.w.environ(), Stderr: v.w.err, Timeout: v.timeout}
 	}

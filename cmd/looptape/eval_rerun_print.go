@@ -11,9 +11,6 @@ import (
 	"github.com/looptape/looptape/evals/rerun"
 )
 
-// mostRows is how many rows of a table of single calls or turns are printed.
-const mostRows = 20
-
 // printToolsReport prints what came of running tools again, and returns the exit status.
 func (w *world) printToolsReport(r *rerun.ToolsReport, format string) error {
 	var err error
@@ -57,11 +54,7 @@ func (w *world) printToolsTables(r *rerun.ToolsReport) error {
 			}
 		}
 	}
-	if len(rows) > mostRows {
-		more := fmt.Sprintf("%d more; --format json has all", len(rows)-mostRows)
-		rows = append(rows[:mostRows], []string{more, "", "", "", ""})
-	}
-	if err := printTable(w, []string{"run", "step", "tool", "what", "where"}, rows); err != nil {
+	if err := printTable(w, []string{"run", "step", "tool", "what", "where"}, mostOf(rows)); err != nil {
 		return err
 	}
 	var tools [][]string
@@ -74,4 +67,16 @@ func (w *world) printToolsTables(r *rerun.ToolsReport) error {
 	}
 	line := fmt.Sprintf("%s, %s run: %d differ, %d failed, %d unrecorded; %s unreadable", count(len(r.Runs), "run"), count(all.Run(), "call"), all.Differs, all.Failed, all.Unrecorded, count(len(r.Unreadable), "part"))
 	return printVerdict(w, line, rerunStatus(r.Parts(), len(r.Unreadable), len(r.Runs)) == nil)
+}
+
+// mostOf are the first rows of a table of single calls or turns, and how many more there
+// are.
+func mostOf(rows [][]string) [][]string {
+	const most = 30
+	if len(rows) <= most {
+		return rows
+	}
+	more := make([]string, len(rows[0]))
+	more[len(more)-1] = fmt.Sprintf("%d more lines; --format json has all", len(rows)-most)
+	return append(rows[:most], more)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// comparison compares results.
+// comparison compares results, or arguments.
 type comparison struct {
 	Options
 
@@ -42,8 +42,10 @@ func newComparison(o *Options) (*comparison, error) {
 // call says whether a result is the recorded one. Where the record is plain, it does not
 // tell which results are errors.
 func (c *comparison) call(call *Call, recorded, now *llm.ToolResult, plain bool) {
+	var same bool
+	same, call.Differences = c.same(call.Tool, call.Recorded, call.Now)
 	call.Verdict = Same
-	if !c.sameText(call) {
+	if !same {
 		call.Verdict = Differs
 	}
 	if now.IsError != recorded.IsError && (recorded.IsError || !plain) {
@@ -54,22 +56,21 @@ func (c *comparison) call(call *Call, recorded, now *llm.ToolResult, plain bool)
 	}
 }
 
-// sameText reports whether two results say the same, and notes where they differ.
-func (c *comparison) sameText(call *Call) bool {
-	was, is := call.Recorded, call.Now
+// same reports whether two texts of a tool, such as results, are the same, and where they
+// differ if both are JSON.
+func (c *comparison) same(tool, was, is string) (bool, []scorers.Difference) {
 	if c.IgnoreSpace {
 		was, is = squeezed(was), squeezed(is)
 	}
-	if was == is || slices.Contains(c.Ignore["*"], "") || slices.Contains(c.Ignore[call.Tool], "") {
-		return true
+	if was == is || slices.Contains(c.Ignore["*"], "") || slices.Contains(c.Ignore[tool], "") {
+		return true, nil
 	}
 	differ := c.all
-	if own, ok := c.tools[call.Tool]; ok {
+	if own, ok := c.tools[tool]; ok {
 		differ = own
 	}
-	var err error
-	call.Differences, err = differ.Differences(was, is)
-	return err == nil && len(call.Differences) == 0
+	list, err := differ.Differences(was, is)
+	return err == nil && len(list) == 0, list
 }
 
 // squeezed is a text with one space for all white space between words, or JSON with such

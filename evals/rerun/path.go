@@ -32,6 +32,7 @@ type turn struct {
 func newPath(run *importer.Run) (*path, error) {
 	p := &path{plain: len(run.Events) == 0}
 	if p.plain {
+		p.tools, _ = ReadTools(run.Meta["tools"]) // beside the messages; anything else tells nothing
 		p.messages(run.Messages)
 	} else {
 		p.events(run.Events)

@@ -1,10 +1,15 @@
 // Package rerun asks of recorded runs what would have come of them if something had been
-// otherwise, without a network: [Tools] says again what the model said, and runs tools;
-// where do their results part from those that were recorded?
+// otherwise, without a network:
 //
-// A rerun is a run of package loop on a virtual clock, so that the same recording and
-// tools give the same result and the same trace, byte for byte. What a rerun cannot
-// know it does not make up: a user who is not there says what the recording says.
+//   - [Tools] says again what the model said, and runs tools: where do their results part
+//     from those that were recorded?
+//   - [Model] asks another model, or with another prompt, and answers its calls with the
+//     recorded results: where does it leave the recorded path?
+//
+// A rerun is a run of package loop on a virtual clock, so that the same recording, tools
+// and model give the same result and the same trace, byte for byte. What a rerun cannot
+// know it does not make up: a user who is not there says what the recording says, as long
+// as the path is the recorded one.
 //
 // Calls of a run are made one after the other. A run that a call of another run started is
 // part of what came of that call, and is not rerun by itself.

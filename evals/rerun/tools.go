@@ -17,12 +17,13 @@ import (
 // recording.
 var ErrAsRecorded = errors.New("the call is to be answered as recorded")
 
-// Options change how results are compared. The zero value takes only equal results for
-// the same: two texts that are JSON by their values, all else byte for byte.
+// Options change how texts are compared: the results of [Tools], and the arguments of calls
+// in [Model]. The zero value takes only equal ones for the same: two texts that are JSON by
+// their values, all else byte for byte.
 type Options struct {
-	// Ignore are JSON pointers into results, by tool, to what is not compared; the tool *
+	// Ignore are JSON pointers into the texts, by tool, to what is not compared; the tool *
 	// is every tool, and a name * in a pointer stands for all members or elements. The
-	// pointer "" is all of a result.
+	// pointer "" is all of a text.
 	Ignore map[string][]string
 	// IgnoreSpace takes texts for the same that differ in white space alone, strings in
 	// JSON among them.

@@ -2,14 +2,12 @@ package rerun
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/evals"
-	"github.com/looptape/looptape/trace/importer"
 )
 
 // Counts are how many calls had which verdict.
@@ -43,19 +41,6 @@ func (c *Counts) add(v Verdict) {
 	case AsRecorded:
 		c.Recorded++
 	}
-}
-
-// Where says which run a line of a report is about.
-type Where struct {
-	Run   string `json:"run"`
-	Case  string `json:"case,omitempty"`
-	Epoch int    `json:"epoch"` // -1 if the recording does not say it
-	File  string `json:"file"`
-	Line  int    `json:"line"`
-}
-
-func whereOf(r *Recorded) Where {
-	return Where{r.Name, r.Case, r.Epoch, r.File, r.Line}
 }
 
 // ToolsLine is what a report says of a run whose tools were run again.
@@ -165,11 +150,3 @@ func (r *ToolsReport) Parts() bool {
 
 // Unread adds what could not be read, an error of [Runs].
 func (r *ToolsReport) Unread(err error) { r.Unreadable = append(r.Unreadable, unread(err)) }
-
-func unread(err error) evals.Unreadable {
-	file := ""
-	if e, ok := errors.AsType[*importer.Error](err); ok {
-		file = e.File
-	}
-	return evals.Unread(file, err)
-}

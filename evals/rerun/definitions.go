@@ -1,0 +1,42 @@
+package rerun
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// definition is a tool as OpenAI's protocols spell it, in an object "function" or not, and
+// as Anthropic's does.
+type definition struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	InputSchema json.RawMessage `json:"input_schema"`
+	Strict      *bool           `json:"strict"`
+	Function    *definition     `json:"function"`
+}
+
+// ReadTools reads a JSON array of definitions of tools, as requests to OpenAI or Anthropic
+// have them.
+func ReadTools(raw []byte) ([]llm.Tool, error) {
+	var list []definition
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("no array of definitions of tools: %w", err)
+	}
+	tools := make([]llm.Tool, 0, len(list))
+	for i, d := range list {
+		if d.Function != nil {
+			d = *d.Function
+		}
+		if d.Name == "" {
+			return nil, fmt.Errorf("the tool [%d] has no name", i)
+		}
+		if d.Parameters == nil {
+			d.Parameters = d.InputSchema
+		}
+		tools = append(tools, llm.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters, Strict: d.Strict})
+	}
+	return tools, nil
+}

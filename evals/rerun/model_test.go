@@ -1,0 +1,230 @@
+package rerun_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sebdah/goldie/v2"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/evals/rerun"
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// says are turns of a model: each a text, or calls as NAME{ARGS} with spaces between.
+func says(turns ...string) *fake.Model {
+	m := fake.NewModel()
+	for i, text := range turns {
+		t := fake.Turn{Text: text}
+		if strings.Contains(text, "{") {
+			t.Text = ""
+			for j, call := range strings.Split(text, " ") {
+				name, args, _ := strings.Cut(call, "{")
+				t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprintf("n%d.%d", i, j), Name: name, Args: "{" + args})
+			}
+		}
+		m.Turns = append(m.Turns, t)
+	}
+	return m
+}
+
+// errands is a conversation of two stages: in the first the model calls a, then b and a
+// again, and answers; in the second it says something first, calls c, and the user speaks
+// at once; then it answers.
+const errands = `{"id":"e","messages":[
+{"role":"system","content":"Be kind."},
+{"role":"user","content":"Run my errands."},
+{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"a","arguments":"{\"n\": 1, \"m\": [2.0]}"}}]},
+{"role":"tool","tool_call_id":"1","content":"one"},
+{"role":"assistant","content":null,"tool_calls":[{"id":"2","type":"function","function":{"name":"b","arguments":""}},{"id":"3","type":"function","function":{"name":"a","arguments":"{\"n\": 1, \"m\": [2.0]}"}}]},
+{"role":"tool","tool_call_id":"2","content":"two"},
+{"role":"tool","tool_call_id":"3","content":"three"},
+{"role":"assistant","content":"Done."},
+{"role":"user","content":"And the last one?"},
+{"role":"assistant","content":"A moment."},
+{"role":"assistant","content":null,"tool_calls":[{"id":"4","type":"function","function":{"name":"c","arguments":"{\"why\":\"so\"}"}}]},
+{"role":"tool","tool_call_id":"4","content":"four"},
+{"role":"user","content":"Hurry!"},
+{"role":"assistant","content":"All done."},
+{"role":"user","content":"Bye."}
+]}`
+
+// went is how a rerun went.
+func went(out *rerun.ModelRerun) string {
+	text := fmt.Sprintf("%d turns, %d reworded", out.Steps, out.Reworded)
+	if out.Err != nil {
+		text += ", failed: " + strings.SplitN(out.Err.Error(), "\n", 2)[0]
+	}
+	if l := out.Left; l != nil {
+		text += fmt.Sprintf("; left at %d for %d: %s: was %s, is %s", l.Step, l.RecordedStep, l.Why, l.Recorded, l.Now)
+	}
+	return text
+}
+
+func TestModel(t *testing.T) {
+	const a, first = `a{"m":[2],"n":1.0}`, "Done."
+	for name, c := range map[string]struct {
+		model   *fake.Model
+		options *rerun.ModelOptions
+		want    string
+	}{
+		"the same":        {says(a, "b{} "+a, first, "A moment.", `c{"why":"so"}`, "All done."), nil, "6 turns, 0 reworded"},
+		"other words":     {says(a, "b{} "+a, "Ready.", `c{"why":"so"}`, "Fine."), nil, "5 turns, 2 reworded"},
+		"another order":   {says("b{} "+a+" "+a, first, `c{"why":"so"}`, " All done.\n"), nil, "4 turns, 0 reworded"},
+		"another call":    {says(a, "d{}"), nil, "2 turns, 0 reworded; left at 1 for 1: it calls d {}, which was not called then, or not so often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}"},
+		"other arguments": {says(`b{} a{"n":2}`), nil, `1 turns, 0 reworded; left at 0 for 0: it calls a {"n":2}, which was not called then, or not so often: was a {"n": 1, "m": [2.0]}, is b {}; a {"n":2}`},
+		"too often":       {says("b{}", "b{}"), nil, `2 turns, 0 reworded; left at 1 for 0: it calls b {}, which was not called then, or not so often: was a {"n": 1, "m": [2.0]}, is b {}`},
+		"too early":       {says(`c{"why":"so"}`), nil, `1 turns, 0 reworded; left at 0 for 0: it calls c {"why":"so"}, which was not called then, or not so often: was a {"n": 1, "m": [2.0]}, is c {"why":"so"}`},
+		"one more":        {says("b{} "+a+" "+a, a), nil, `2 turns, 0 reworded; left at 1 for 2: it calls a {"m":[2],"n":1.0}, which was not called then, or not so often: was "Done.", is a {"m":[2],"n":1.0}`},
+		"an answer":       {says(a, "Hm."), nil, `2 turns, 0 reworded; left at 1 for 1: it answers, and b was called before that then: was b; a {"n": 1, "m": [2.0]}, is "Hm."`},
+		"a second answer": {says("b{} "+a+" "+a, first, "A moment.", "Another."), nil, `4 turns, 0 reworded; left at 3 for 4: it answers, and c {"why":"so"} was called before that then: was c {"why":"so"}, is "Another."`},
+		"no more":         {says(a), nil, `1 turns, 0 reworded, failed: loop: step 1: fake: lane "", turn 2, attempt 1: the script runs out: it has 1 turn (-want +got):`},
+		"going on": {
+			says(a, "d{} b{}", a, "Done."), &rerun.ModelOptions{GoOn: true},
+			"4 turns, 0 reworded; left at 1 for 1: it calls d {}, which was not called then, or not so often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}; b {}",
+		},
+		"for ever": {
+			&fake.Model{Turns: []fake.Turn{{Repeat: 100, Calls: []fake.Call{{ID: "x{n}", Name: "d", Args: "{}"}}}}}, &rerun.ModelOptions{GoOn: true},
+			"22 turns, 0 reworded; left at 0 for 0: it calls d {}, which was not called then, or not so often: was a {\"n\": 1, \"m\": [2.0]}, is d {}",
+		},
+		"arguments that do not count": {
+			says(a, "b{} "+a, first, `c{"why":"no"}`, "All done."),
+			&rerun.ModelOptions{Compare: rerun.Options{Ignore: map[string][]string{"c": {"/why"}}}}, "5 turns, 0 reworded",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := runs(t, oneLine(errands))[0]
+			out, err := rerun.Model(t.Context(), &run, c.model, c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, went(out)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What the model gets on its way, with other prompts and tools, in the trace.
+func TestModelTrace(t *testing.T) {
+	run := runs(t, oneLine(errands))[0]
+	out, err := rerun.Model(t.Context(), &run, says(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]} x{}`, "d{}", "Ready.", "never said"), &rerun.ModelOptions{
+		Name: "m", System: "Be brief. {recorded} {recorded}", Prompt: "Quick: {recorded}", GoOn: true,
+		Tools: []llm.Tool{{Name: "a", Description: "Does a.", Parameters: []byte(`{"type":"object","required":["z"]}`)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	goldie.New(t).Assert(t, "left", []byte(trace.FormatText(out.Events)))
+
+	out, err = rerun.Model(t.Context(), &run, says(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]}`, "Ready.", `c{"why":"so"}`, "Well."), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goldie.New(t).Assert(t, "kept", []byte(trace.FormatText(out.Events)))
+	again, err := rerun.Model(t.Context(), &importer.Run{Name: "again", Events: out.Events}, says(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]}`, "Ready.", `c{"why":"so"}`, "Other."), nil)
+	if err != nil || went(again) != "4 turns, 1 reworded" {
+		t.Errorf("the rerun of the rerun: %v, %v", went(again), err)
+	}
+}
+
+// A recording that ends with calls, or with one that nobody answered, has its end there.
+func TestModelEndsWithCalls(t *testing.T) {
+	const messages = `{"messages":[{"role":"user","content":"Go."},{"role":"assistant","content":"Well,","tool_calls":[{"id":"1","type":"function","function":{"name":"a","arguments":"{}"}}]}%s]}`
+	for name, results := range map[string]string{"answered": `,{"role":"tool","tool_call_id":"1","content":"one"},{"role":"user","content":"Thanks."}`, "not answered": ""} {
+		run := runs(t, fmt.Sprintf(messages, results))[0]
+		out, err := rerun.Model(t.Context(), &run, says("a{}", "never said"), nil)
+		if err != nil || went(out) != "1 turns, 0 reworded" {
+			t.Errorf("%s: %s, %v", name, went(out), err)
+		}
+	}
+}
+
+func TestModelErrors(t *testing.T) {
+	silent := runs(t, `{"messages":[{"role":"user","content":"a"}]}`)[0]
+	if _, err := rerun.Model(t.Context(), &silent, says(), nil); err == nil || !strings.Contains(err.Error(), "has no turn of a model") {
+		t.Errorf("of a run without a turn: got the error %v", err)
+	}
+	run := runs(t, oneLine(errands))[0]
+	if _, err := rerun.Model(t.Context(), &run, says(), &rerun.ModelOptions{Compare: rerun.Options{Ignore: map[string][]string{"*": {"x"}}}}); err == nil {
+		t.Error("what is no pointer is taken")
+	}
+	if _, err := rerun.Model(t.Context(), &run, nil, nil); err == nil || !strings.Contains(err.Error(), "New needs a model") {
+		t.Errorf("without a model: got the error %v", err)
+	}
+	run.Messages[1].Parts = []llm.Part{llm.ToolResult{ID: "x"}}
+	if _, err := rerun.Model(t.Context(), &run, says("x"), nil); err == nil || !strings.Contains(err.Error(), "put it into a tool message") {
+		t.Errorf("of a history that cannot be sent: got the error %v", err)
+	}
+	run = runs(t, oneLine(errands))[0]
+	ctx, stop := context.WithCancel(t.Context())
+	model := llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) { stop(); yield(nil, context.Cause(ctx)) }
+	})
+	if _, err := rerun.Model(ctx, &run, model, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("of a context that has ended: got the error %v", err)
+	}
+}
+
+// Whatever the recording, a model that says what was said keeps to the path.
+func TestModelProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		messages := []string{`{"role":"user","content":"go"}`}
+		var turns []string
+		for n := range rapid.IntRange(1, 8).Draw(t, "turns") {
+			var calls, results []string
+			turn := "said"
+			for i := range rapid.IntRange(0, 3).Draw(t, "calls") {
+				name, arg := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.IntRange(0, 1).Draw(t, "arg")
+				calls = append(calls, fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":%q,"arguments":"{\"n\": %d}"}}`, i, name, arg))
+				results = append(results, fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"%d.%d"}`, i, n, i))
+				turn += fmt.Sprintf(` %s{"n":%d}`, name, arg)
+			}
+			turns = append(turns, strings.TrimPrefix(turn, "said "))
+			messages = append(messages, fmt.Sprintf(`{"role":"assistant","content":"said","tool_calls":[%s]}`, strings.Join(calls, ",")))
+			messages = append(messages, results...)
+			if turn == "said" || rapid.Bool().Draw(t, "user") {
+				messages = append(messages, `{"role":"user","content":"more"}`)
+			}
+		}
+		src, err := importer.Open("f", strings.NewReader(`{"messages":[`+strings.Join(messages, ",")+`]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, err := range src.Runs() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := rerun.Model(t.Context(), &run, says(turns...), nil)
+			if err != nil || went(out) != fmt.Sprintf("%d turns, 0 reworded", len(turns)) {
+				t.Fatalf("%v: %s of %q", err, went(out), turns)
+			}
+			live, err := rerun.Tools(t.Context(), &run, nil)
+			if err != nil || len(live.Calls) != strings.Count(strings.Join(turns, " "), "{") {
+				t.Fatalf("%v: %d calls of %q", err, len(live.Calls), turns)
+			}
+		}
+	})
+}
+
+func TestReadTools(t *testing.T) {
+	strict := true
+	got, err := rerun.ReadTools([]byte(`[{"type":"function","function":{"name":"a","description":"A.","parameters":{"type":"object"},"strict":true}},{"name":"b","input_schema":{}}]`))
+	want := []llm.Tool{{Name: "a", Description: "A.", Parameters: []byte(`{"type":"object"}`), Strict: &strict}, {Name: "b", Parameters: []byte(`{}`)}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for text, want := range map[string]string{`{}`: "no array of definitions of tools: ", `[{"name":"a"},{}]`: "the tool [1] has no name"} {
+		if _, err := rerun.ReadTools([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got the error %v", text, err)
+		}
+	}
+}
