@@ -35,6 +35,9 @@ function embedded(id) {
   return e && JSON.parse(e.textContent);
 }
 
+/* What an object has by a foreign name, which may be one that all objects have. */
+const own = (object, name) => (object && Object.hasOwn(object, name) ? object[name] : undefined);
+
 /* A number for people: four digits behind the point, or six in all where it is large. */
 function figure(x) {
   if (x === null || x === undefined) {

@@ -22,7 +22,7 @@ const firstOf = (c) => Math.max(0, c.runs.indexOf(runsOf(c, latest)[0]));
 
 /* How a run came out by the chosen metric. */
 function outcomeOfRun(r) {
-  const value = r.scores[filter.metric];
+  const value = own(r.scores, filter.metric);
   if (!filter.metric) {
     return r.outcome;
   }
@@ -158,7 +158,7 @@ function badge(outcome) {
 function summed(c) {
   return sets.map((set) => {
     const runs = runsOf(c, set);
-    const values = runs.map((r) => r.scores[filter.metric]).filter((v) => v !== undefined);
+    const values = runs.map((r) => own(r.scores, filter.metric)).filter((v) => v !== undefined);
     if (!runs.length) {
       return "–";
     }

@@ -38,9 +38,14 @@ function focusOn(e) {
   }
 }
 
-function open(i, run, beside) {
-  location.hash = address(data.cases[i], run, beside);
+/* Goes to an address, at once. */
+function go(to) {
+  history.pushState(null, "", to);
+  route();
 }
+
+const open = (i, run, beside) => go(address(data.cases[i], run, beside));
+const close = () => go("#");
 
 /* The whole of an open case. */
 function detail(c) {
@@ -63,7 +68,7 @@ function tabs(c) {
     const outcome = outcomeOfRun(r);
     return el("button.tab", {
       type: "button", role: "tab", tabIndex: i === view.run ? 0 : -1, "aria-selected": String(i === view.run), "aria-controls": "panel",
-      onclick: () => open(view.number, i, -1),
+      onclick: () => open(view.number, i),
     }, runName(c, r), el("b." + outcome, { title: outcomes[outcome].label }, " ", outcomes[outcome].mark));
   });
   const bar = el("div.tabs", { id: "runs", role: "tablist", "aria-label": "Runs of the case" }, ...list);
@@ -96,12 +101,10 @@ function partner(c) {
   return c.runs.indexOf(best);
 }
 
-/* Goes to another run of the case. It shows at once, before the address tells it. */
+/* Goes to another run of the case. */
 function turn(by) {
-  const c = data.cases[view.number];
-  const to = (view.run + by + c.runs.length) % c.runs.length;
-  history.replaceState(null, "", address(c, to, -1));
-  route();
+  const n = data.cases[view.number].runs.length;
+  open(view.number, (view.run + by + n) % n);
 }
 
 /* Goes to the next case of those that are listed: opens it if one is open. */
@@ -117,10 +120,6 @@ function move(by) {
   } else {
     focusOn(link);
   }
-}
-
-function close() {
-  location.hash = "#";
 }
 
 /* What keys do where nothing is typed. */

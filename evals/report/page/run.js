@@ -37,14 +37,12 @@ function facts(r) {
 }
 
 function scores(r) {
-  const explained = r.explanations || {};
-  const failed = r.errors || {};
-  const rows = data.metrics.map(({ name }) => {
-    if (name in r.scores) {
-      const v = r.scores[name];
-      return [name, el("span" + (metricOf(name).success ? v ? ".good" : ".bad" : ""), null, String(Number(v.toPrecision(6)))), explanation(explained[name] || "")];
-    }
-    return [name, el("span.bad", null, name in failed ? "error" : "missing"), explanation(failed[name] || "")];
+  const rows = data.metrics.map(({ name, success }) => {
+    const v = own(r.scores, name);
+    const why = own(r.errors, name) || own(r.explanations, name) || "";
+    const words = v !== undefined ? String(Number(v.toPrecision(6))) : why ? "error" : "missing";
+    const good = success && v ? ".good" : success || v === undefined ? ".bad" : "";
+    return [name, el("span" + good, null, words), explanation(why)];
   });
   return rows.length ? table("Scores of the run", ["metric", "score", "explanation"], rows) : null;
 }
