@@ -172,6 +172,7 @@ var notRun = []string{
 	"go test ./...", // what runs this; .ci/run takes it from README
 	"go install github.com/looptape/looptape/cmd/looptape@latest",
 	"go get github.com/looptape/looptape@latest",
+	"looptape eval rerun --record --model cassette:new.tape --provider openai --name gpt-5 --tool-defs tools.json shop.jsonl", // which asks a provider
 }
 
 // console runs the commands of a block and returns them with what they print.

@@ -21,16 +21,17 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// graders are the models that grade the runs of a suite. They answer from cassettes, which
-// are closed with them, or by script.
+// graders are models, such as those that grade the runs of a suite. They answer from
+// cassettes, which are closed with them, or by script.
 type graders struct {
 	w      *world
-	suite  string // the file
+	folder string // of their files
+	again  string // the command that records them
 	record bool   // asks the providers, and records what they answer
 	tapes  map[string]*cassettes.Cassette
 }
 
-// codec is a protocol by its name in a suite, and whose server speaks it.
+// codec is a protocol by its name for users, and whose server speaks it.
 type codec struct {
 	name, provider string
 	protocol       protocol.Protocol
@@ -66,14 +67,14 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 	x := codecs()[at]
 	base := cmp.Or(s.BaseURL, x.base)
 	key := anyKey
-	opts := &cassettes.Options{AllowUnused: true, Again: "looptape eval score --record " + shellWord(g.suite)}
+	opts := &cassettes.Options{AllowUnused: true, Again: g.again}
 	if g.record {
 		var err error
 		if key, err = g.live(&x, base, opts); err != nil {
 			return nil, err
 		}
 	}
-	tape, err := g.tape(filepath.Join(filepath.Dir(g.suite), s.Cassette), opts)
+	tape, err := g.tape(filepath.Join(g.folder, s.Cassette), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 
 // script is a model that answers by a scenario.
 func (g *graders) script(s *scorers.Grader) (llm.Model, error) {
-	file := filepath.Join(filepath.Dir(g.suite), s.Scenario)
+	file := filepath.Join(g.folder, s.Scenario)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err

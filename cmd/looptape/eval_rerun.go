@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/evals/rerun"
+	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -32,12 +33,13 @@ were recorded, and where. A program reads a call a line, such as
 and answers each with a line: {"result": VALUE}, {"error": "TEXT"}, or
 {"recorded": true} for the recorded result. There is a process for each run.
 
-With --model another model goes the recorded path: a scenario file with the
-answers of a scripted one. --system and --prompt change what it is asked, in
-which {recorded} stands for what was there. Its calls get the recorded results,
-by tool and arguments, and users say what they said. It prints where each run
-leaves the recorded path: with a call that was not made then, or with an answer
-before all calls were made. The run ends there; with --unknown error it goes on.
+With --model another model goes the recorded path: one that answers from a
+scenario file, or from a cassette, which --record makes: it asks the provider.
+--system and --prompt change what it is asked, in which {recorded} stands for
+what was there. Its calls get the recorded results, by tool and arguments, and
+users say what they said. It prints where each run leaves the recorded path:
+with a call that was not made then, or with an answer before all calls were
+made. The run ends there; with --unknown error it goes on.
 
 The runs are those of recordings in any format, of folders, or of a suite file.
 -o writes the reruns as a trace, which the other commands read.
@@ -53,7 +55,11 @@ program or the model failed; 2 if anything could not be read.`,
 	f.StringArrayVar(&v.programs, "tool", nil, "the program of a tool, `NAME=CMD`; may be repeated")
 	f.StringVar(&v.all, "tools-cmd", "", "the program of all tools that --tool does not name, a `command` of a shell")
 	f.DurationVar(&v.timeout, "timeout", rerun.DefaultTimeout, "how long a program has for a call")
-	f.StringVar(&v.model, "model", "", "the model, a scenario `file`")
+	f.StringVar(&v.model, "model", "", "the model: a scenario `file`, or cassette:FILE with --provider and --name")
+	f.StringVar(&v.client.Provider, "provider", "", "of a cassette: openai, openai-responses, anthropic or gemini")
+	f.StringVar(&v.client.Model, "name", "", "the provider's `name` of the model")
+	f.StringVar(&v.client.BaseURL, "base-url", "", "of a cassette: the `URL` of another server than the provider's")
+	f.BoolVar(&v.recording, "record", false, "ask the provider, and record what it answers into the cassette")
 	f.StringVar(&v.system, "system", "", "with --model: a `file` with the new system prompt")
 	f.StringVar(&v.prompt, "prompt", "", "with --model: a `file` with the new first message of the user")
 	f.StringVar(&v.definitions, "tool-defs", "", "with --model: a `file` with a JSON array of the tools to offer, where the recording does not tell them")
@@ -62,7 +68,10 @@ program or the model failed; 2 if anything could not be read.`,
 	f.BoolVar(&v.compare.IgnoreSpace, "ignore-space", false, "white space does not count there")
 	f.StringVarP(&v.output, "output", "o", "", "the `file` to write the reruns to, as a trace")
 	v.format = formatFlag(c, "table", "json", "jsonl")
-	c.RunE = func(c *cobra.Command, args []string) error { return v.run(c.Context(), args) }
+	c.RunE = func(c *cobra.Command, args []string) error {
+		v.models = graders{w: w, again: v.again(args), record: v.recording}
+		return v.run(c.Context(), args)
+	}
 	return c
 }
 
@@ -75,6 +84,9 @@ type rerunner struct {
 	programs, ignore                            []string
 	timeout                                     time.Duration
 	compare                                     rerun.Options
+	client                                      scorers.Grader // of a cassette
+	recording                                   bool
+	models                                      graders
 	format                                      *string
 }
 
@@ -121,7 +133,10 @@ func (v *rerunner) run(ctx context.Context, names []string) error {
 		return context.Cause(ctx)
 	})
 	if err != nil {
-		return fmt.Errorf("rerunning stopped: %w", err)
+		err = fmt.Errorf("rerunning stopped: %w", err)
+	}
+	if err := errors.Join(v.models.close(err), set.graders.close(nil)); err != nil {
+		return err
 	}
 	return how.print(*v.format)
 }
@@ -152,8 +167,8 @@ func (v *rerunner) how() (rerunning, error) {
 		return nil, fmt.Errorf("--unknown %s: it takes stop or error", v.unknown)
 	case v.model != "" && (live || v.tools == "live"):
 		return nil, errors.New("--model has its calls answered as recorded; leave out --tools live, --tool and --tools-cmd, or --model")
-	case v.model == "" && (v.system != "" || v.prompt != "" || v.definitions != "" || v.unknown != "stop" || v.tools == "recorded"):
-		return nil, errors.New("--system, --prompt, --tool-defs, --unknown and --tools recorded need a --model to ask")
+	case v.model == "" && (v.system != "" || v.prompt != "" || v.definitions != "" || v.unknown != "stop" || v.tools == "recorded" || v.recording):
+		return nil, errors.New("--system, --prompt, --tool-defs, --unknown, --record and --tools recorded need a --model to ask")
 	case v.model != "":
 		return v.other()
 	case !live:

@@ -5,19 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/evals/rerun"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
 )
 
 // other reruns another model, or with another prompt.
 func (v *rerunner) other() (rerunning, error) {
-	o := rerun.ModelOptions{Compare: v.compare, GoOn: v.unknown == "error"}
+	o := rerun.ModelOptions{Compare: v.compare, Name: v.client.Model, GoOn: v.unknown == "error"}
 	for _, from := range []struct {
 		name string
 		to   *string
@@ -42,85 +42,87 @@ func (v *rerunner) other() (rerunning, error) {
 			return nil, fmt.Errorf("--tool-defs %s: %w", v.definitions, err)
 		}
 	}
+	m := &otherModel{v.w, o, nil, rerun.NewModelReport()}
+	if tape, ok := strings.CutPrefix(v.model, "cassette:"); ok {
+		v.client.Cassette = tape
+		return m, v.taped(m)
+	}
+	if v.recording || v.client.Provider != "" || v.client.BaseURL != "" {
+		return nil, errors.New("--record, --provider and --base-url are for a cassette; give one as --model cassette:FILE")
+	}
+	return m, v.scripted(m)
+}
+
+// taped has a model answer from a cassette.
+func (v *rerunner) taped(m *otherModel) error {
+	model, err := v.models.open(&v.client)
+	m.model = func(ctx context.Context, _ *rerun.Recorded) (context.Context, llm.Model, loop.Clock) {
+		return ctx, model, nil
+	}
+	return err
+}
+
+// scripted has a model answer from a scenario. The lane of a run is that of the name of the
+// run, or of its case, or else the first.
+func (v *rerunner) scripted(m *otherModel) error {
 	src, err := v.w.readAll(v.model)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f, err := scenario.Parse(v.model, src)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &otherModel{v.w, o, f.Script, rerun.NewModelReport()}, nil
+	lanes := f.Script.Models
+	m.model = func(ctx context.Context, run *rerun.Recorded) (context.Context, llm.Model, loop.Clock) {
+		clock := fake.NewClock()
+		clock.OpenInOrder(f.Script.Gates...)
+		lane := lanes[0].Name
+		for _, name := range []string{run.Case, run.Name} {
+			if slices.ContainsFunc(lanes, func(l fake.Lane) bool { return l.Name == name }) {
+				lane = name
+			}
+		}
+		return fake.WithLane(ctx, lane), f.Script.NewModel(clock), clock
+	}
+	return nil
+}
+
+// again is the command that records the cassette, with all that requests depend on.
+func (v *rerunner) again(names []string) string {
+	words := []string{"looptape eval rerun --record"}
+	for _, flag := range [][2]string{
+		{"--model", v.model}, {"--provider", v.client.Provider}, {"--name", v.client.Model}, {"--base-url", v.client.BaseURL},
+		{"--system", v.system}, {"--prompt", v.prompt}, {"--tool-defs", v.definitions},
+	} {
+		if flag[1] != "" {
+			words = append(words, flag[0], shellWord(flag[1]))
+		}
+	}
+	for _, name := range names {
+		words = append(words, shellWord(name))
+	}
+	return strings.Join(words, " ")
 }
 
 // otherModel is a rerunning of a model.
 type otherModel struct {
 	w       *world
 	options rerun.ModelOptions
-	script  *fake.Script
-	report  *rerun.ModelReport
+	// model returns the model of a run, with its clock, nil if it has none.
+	model  func(ctx context.Context, run *rerun.Recorded) (context.Context, llm.Model, loop.Clock)
+	report *rerun.ModelReport
 }
 
 func (m *otherModel) run(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event) {
-	ctx, model, o := m.scripted(ctx, run)
-	out, err := rerun.Model(ctx, &run.Run, model, o)
+	o := m.options
+	var model llm.Model
+	ctx, model, o.Clock = m.model(ctx, run)
+	out, err := rerun.Model(ctx, &run.Run, model, &o)
 	if out != nil {
 		events = out.Events
 	}
 	return m.report.Add(run, out, err), events
 }
 
-// scripted is the scripted model of a run. Its lane is that of the name of the run's case,
-// or of the run, or else the first.
-func (m *otherModel) scripted(ctx context.Context, run *rerun.Recorded) (context.Context, llm.Model, *rerun.ModelOptions) {
-	o, clock := m.options, fake.NewClock()
-	o.Clock = clock
-	clock.OpenInOrder(m.script.Gates...)
-	lane := m.script.Models[0].Name
-	for _, name := range []string{run.Name, run.Case} {
-		if slices.ContainsFunc(m.script.Models, func(l fake.Lane) bool { return l.Name == name }) {
-			lane = name
-		}
-	}
-	return fake.WithLane(ctx, lane), m.script.NewModel(clock), &o
-}
-
 func (m *otherModel) unread(err error) { m.report.Unread(err) }
-
-func (m *otherModel) print(format string) error {
-	r := m.report
-	held := rerunStatus(r.Parts(), len(r.Unreadable), len(r.Runs))
-	switch format {
-	case "json":
-		if err := printJSON(m.w.out, r); err != nil {
-			return err
-		}
-		return held
-	case "jsonl": // which was printed run by run
-		tellUnreadable(m.w, r.Unreadable)
-		return held
-	}
-	tellUnreadable(m.w, r.Unreadable)
-	var rows [][]string
-	reworded := 0
-	for _, l := range r.Runs {
-		reworded += l.Reworded
-		if l.Error != "" {
-			complain(m.w, errors.New(l.Run+": "+l.Error))
-		}
-		if l.Left != nil {
-			rows = append(rows,
-				[]string{l.Run, strconv.Itoa(l.Left.Step), "left", l.Left.Why},
-				[]string{"", strconv.Itoa(l.Left.RecordedStep), "recorded", l.Left.Recorded.String()},
-				[]string{"", strconv.Itoa(l.Left.Step), "now", l.Left.Now.String()})
-		}
-	}
-	if err := printTable(m.w, []string{"run", "step", "what", "turn"}, mostOf(rows)); err != nil {
-		return err
-	}
-	text := fmt.Sprintf("%s: %d kept to the path, %d left it, %d failed; %d reworded, %s unreadable", count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathLeft], r.Paths[rerun.PathFailed], reworded, count(len(r.Unreadable), "part"))
-	if err := printVerdict(m.w, text, held == nil); err != nil {
-		return err
-	}
-	return held
-}

@@ -80,3 +80,42 @@ func mostOf(rows [][]string) [][]string {
 	more[len(more)-1] = fmt.Sprintf("%d more lines; --format json has all", len(rows)-most)
 	return append(rows[:most], more)
 }
+
+// print prints what came of another model, and returns the exit status.
+func (m *otherModel) print(format string) error {
+	r := m.report
+	held := rerunStatus(r.Parts(), len(r.Unreadable), len(r.Runs))
+	switch format {
+	case "json":
+		if err := printJSON(m.w.out, r); err != nil {
+			return err
+		}
+		return held
+	case "jsonl": // which was printed run by run
+		tellUnreadable(m.w, r.Unreadable)
+		return held
+	}
+	tellUnreadable(m.w, r.Unreadable)
+	var rows [][]string
+	reworded := 0
+	for _, l := range r.Runs {
+		reworded += l.Reworded
+		if l.Error != "" {
+			complain(m.w, errors.New(l.Run+": "+l.Error))
+		}
+		if l.Left != nil {
+			rows = append(rows,
+				[]string{l.Run, strconv.Itoa(l.Left.Step), "left", l.Left.Why},
+				[]string{"", strconv.Itoa(l.Left.RecordedStep), "recorded", l.Left.Recorded.String()},
+				[]string{"", strconv.Itoa(l.Left.Step), "now", l.Left.Now.String()})
+		}
+	}
+	if err := printTable(m.w, []string{"run", "step", "what", "turn"}, mostOf(rows)); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%s: %d kept to the path, %d left it, %d failed; %d reworded, %s unreadable", count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathLeft], r.Paths[rerun.PathFailed], reworded, count(len(r.Unreadable), "part"))
+	if err := printVerdict(m.w, text, held == nil); err != nil {
+		return err
+	}
+	return held
+}

@@ -49,7 +49,8 @@ func (w *world) setOf(names []string, rows *importer.Mapping, record bool) (*run
 	case rows != nil:
 		return nil, fmt.Errorf("%s: a suite says under rows what is where; leave out the flags for rows", names[0])
 	}
-	set.folder, set.graders.suite = filepath.Dir(names[0]), names[0]
+	set.folder = filepath.Dir(names[0])
+	set.graders.folder, set.graders.again = set.folder, "looptape eval score --record "+shellWord(names[0])
 	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Grader: set.graders.open}
 	s, err := evals.ParseSuite(names[0], text, maker.Parse)
 	if err != nil {
