@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,11 +94,15 @@ func (s Pairwise) judge() (judge, error) {
 	base := map[string][]side{}
 	for _, run := range s.Base {
 		name := evals.CaseOf(run)
-		base[name] = append(base[name], s.side(run))
+		old := s.side(run)
+		if old.err != nil {
+			old.err = fmt.Errorf("the run of the other set: %w", old.err)
+		}
+		base[name] = append(base[name], old)
 	}
 	return func(ctx context.Context, run *importer.Run) []evals.Score {
 		old, now := other(base[evals.CaseOf(run)], run.Epoch), s.side(run)
-		if err := errors.Join(old.err, now.err); err != nil {
+		if err := cmp.Or(now.err, old.err); err != nil {
 			return []evals.Score{{Err: err}}
 		}
 		return s.compare(ctx, a, run, old.text, now.text)

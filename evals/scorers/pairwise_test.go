@@ -100,8 +100,9 @@ func TestPairwisePairs(t *testing.T) {
 		{of("b", 2, "new"), "new", "m error: the other set has 2 runs of the case, of which 0 are of the epoch"},
 		{of("c", importer.NoEpoch, "new"), "new", "m error: the other set has 2 runs of the case, of which 2 are of the epoch"},
 		{of("d", 0, "new"), "new", "m error: the other set has no run of the case"},
-		{of("e", 0, "new"), "new", "m error: the recording has no answer of a model"},
+		{of("e", 0, "new"), "new", "m error: the run of the other set: the recording has no answer of a model"},
 		{&importer.Run{Case: "a", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no answer of a model"},
+		{&importer.Run{Case: "e", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no answer of a model"},
 	} {
 		s := scorers.Pairwise{Grader: scorers.Grader{LLM: prefers(c.old)}, Criteria: "x", Base: base}
 		begin(t, fmt.Sprint(c.run.Case, c.run.Epoch), told(graded(t, s, c.run)), c.want)
