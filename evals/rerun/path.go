@@ -1,6 +1,7 @@
 package rerun
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -32,7 +33,8 @@ type turn struct {
 func newPath(run *importer.Run) (*path, error) {
 	p := &path{plain: len(run.Events) == 0}
 	if p.plain {
-		p.tools, _ = ReadTools(run.Meta["tools"]) // beside the messages; anything else tells nothing
+		p.tools, _ = ReadTools(run.Meta["tools"]) // anything else beside the messages tells nothing
+		_ = json.Unmarshal(run.Meta["model"], &p.model)
 		p.messages(run.Messages)
 	} else {
 		p.events(run.Events)

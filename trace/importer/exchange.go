@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -143,7 +144,8 @@ func (w *walker) exchanges() {
 	}
 }
 
-// run is the conversation of an exchange.
+// run is the conversation of an exchange. Beside it stand the model that was asked, and the
+// tools that it was offered.
 func (e *Exchange) run() Run {
 	r := Run{Name: "interaction-" + strconv.Itoa(e.Number), Line: e.Line, Epoch: NoEpoch}
 	if e.Request.System != "" {
@@ -152,6 +154,12 @@ func (e *Exchange) run() Run {
 	r.Messages = append(r.Messages, e.Request.Messages...)
 	if e.Answer != nil {
 		r.Messages = append(r.Messages, e.Answer.Message())
+	}
+	r.Meta = map[string]json.RawMessage{}
+	for name, raw := range membersOf(e.Request.AppendJSON(nil)) {
+		if name == "model" || name == "tools" {
+			r.Meta[name] = raw
+		}
 	}
 	return r
 }

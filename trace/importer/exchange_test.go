@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -229,6 +230,29 @@ func TestExchangesAsRuns(t *testing.T) {
 	want := []string{"interaction-2@13 system:be kind user:hi assistant:hello", "! file:33: interaction 3: the request is none of Chat Completions: expected an array at messages (byte 13)", "interaction-4@43 user:ho"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+}
+
+// Beside the messages stand the model and the tools of the request.
+func TestExchangesMeta(t *testing.T) {
+	list := []*cassettes.Interaction{
+		over("POST", chatURL, `{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, ""),
+		over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
+	}
+	src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(cassettes.Head{}, nil, list)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []map[string]json.RawMessage
+	for run, err := range src.Runs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, run.Meta)
+	}
+	want := []map[string]json.RawMessage{{"model": json.RawMessage(`"m"`), "tools": json.RawMessage(`[{"name":"f","parameters":{"type":"object"}}]`)}, {"model": json.RawMessage(`""`)}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("beside the messages (-want +got):\n%s", diff)
 	}
 }
 
