@@ -43,6 +43,7 @@ var table = []room{
 	{name: "internal/bubble"},
 	{name: "internal/child"},
 	{name: "internal/jsonio"},
+	{name: "internal/lockfile", modules: []string{"golang.org/x/sys"}},
 	{name: "internal/markdown"},
 	{name: "internal/parquet"},
 	{name: "internal/sse"},
@@ -61,11 +62,11 @@ var table = []room{
 	{name: "providers/...", rooms: []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol"}},
 	{name: "fake", rooms: []string{"internal/jsonio", "llm"}, modules: []string{yaml, goCmp}},
 	{name: "fake/wire", rooms: []string{"internal/jsonio", "internal/sse", "llm", "trace", "trace/check", "trace/watch", "fake", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/slab"}, modules: []string{"golang.org/x/sys"}},
+	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/lockfile", "internal/slab"}, modules: []string{"golang.org/x/sys"}},
 	{name: "cassettes/convert", rooms: []string{"internal/jsonio", "cassettes"}, modules: []string{yaml}},
 	{name: "evals/stats", modules: []string{gonum}},
 	{name: "evals/...", rooms: []string{"internal/child", "internal/jsonio", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
-	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", tableWriter, "github.com/mattn/go-isatty", yaml}},
+	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter, "github.com/mattn/go-isatty", yaml}},
 }
 
 const all = "..."

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/looptape/looptape/internal/lockfile"
 )
 
 // A recording is kept in a journal beside its cassette until it is closed: frames, each
@@ -90,7 +92,7 @@ func createJournal(path string, h Head) (*journal, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	j := &journal{path: path, file: f}
-	if lock(f) != nil || !stands(f) {
+	if lockfile.Lock(f) != nil || !stands(f) {
 		_ = f.Close() // nothing was written
 		return nil, fmt.Errorf("%s: %w", path, ErrBusy)
 	}

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/looptape/looptape/internal/lockfile"
 )
 
 // Replace puts a text in the place of a file at once: there is the old one or the new
@@ -26,7 +28,7 @@ func Replace(path string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if lock(j) == nil {
+	if lockfile.Lock(j) == nil {
 		err = replace(path, randomName, write)
 	} else {
 		err = fmt.Errorf("%s: %w", path, ErrBusy)

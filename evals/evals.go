@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/llm"
@@ -75,6 +76,7 @@ type Scoring struct {
 // error.
 func (r *Row) scored(scores []Score) {
 	for _, s := range scores {
+		s.Metric = strings.ToValidUTF8(s.Metric, "\uFFFD")
 		r.graded(s.Metric, s.Grading)
 		_, scored := r.Scores[s.Metric]
 		_, failed := r.Errors[s.Metric]
@@ -123,5 +125,5 @@ func (r *Row) fail(metric string, err error) {
 	if r.Errors == nil {
 		r.Errors = map[string]string{}
 	}
-	r.Errors[metric] = err.Error()
+	r.Errors[metric] = kept(err.Error())
 }

@@ -35,15 +35,17 @@ type Options struct {
 	// Passed is called with the name of each input that is passed over, in order; nil
 	// does nothing.
 	Passed func(name string)
+	// Journal keeps what inputs score, and knows what they have scored; nil does neither.
+	Journal *Journal
 	// Seen is called with each run that was read, and its row, by several goroutines at
-	// once; nil does nothing. The row of a run that a call of another run started, which
+	// once, but for inputs that Journal knows; nil does nothing. The row of a run that a call of another run started, which
 	// comes before that one, has no scores. Neither may be changed or kept.
 	Seen func(row *Row, run *importer.Run)
 }
 
 // ScoreFiles scores the runs of all inputs, several at once, one run of each in memory. What
-// cannot be read is in the result; the error is that of [Merge], or of a context that
-// has ended.
+// cannot be read is in the result; the error is that of [Merge], of a context that has
+// ended, or of a journal that cannot be written.
 //
 // Of a trace, runs that a call of another run started have no row: they are part of
 // that run. A run that cannot be read to its end has none either.
@@ -58,10 +60,13 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	parts := make([]*part, len(inputs))
 	each(len(inputs), func(i int) {
 		parts[i] = newPart(scorers, o)
-		parts[i].input(ctx, &inputs[i])
+		parts[i].input(ctx, &inputs[i], o.Journal)
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("scoring stopped: %w", err)
+	}
+	if err := o.Journal.failed(); err != nil {
+		return nil, err
 	}
 	results := make([]*Result, len(parts))
 	for i, p := range parts {
@@ -99,6 +104,7 @@ type part struct {
 	rows   *importer.Mapping
 	seen   func(*Row, *importer.Run)
 	passed bool
+	whole  bool // it was read from the file of a result
 	// spent is what the runs took that calls of others started, by the run that they are
 	// part of.
 	spent map[string]llm.Usage
@@ -136,20 +142,29 @@ func (p *part) unread(file string, err error) {
 	p.Unreadable = append(p.Unreadable, Unread(file, err))
 }
 
-// input scores what an input holds.
-func (p *part) input(ctx context.Context, in *Input) {
+// input scores what an input holds, unless the journal knows it.
+func (p *part) input(ctx context.Context, in *Input, j *Journal) {
+	if ctx.Err() != nil {
+		return
+	}
 	f, err := in.Open()
 	if err != nil {
 		p.unread(in.Name, err)
 		return
 	}
-	if err := p.file(ctx, in.Name, f); in.Found && errors.Is(err, importer.ErrFormat) {
-		p.passed = true
-	} else if err != nil {
-		p.unread(in.Name, err)
+	key := j.key(in, f, p.Scorers)
+	if !j.take(key, p) {
+		if err := p.file(ctx, in.Name, f); in.Found && errors.Is(err, importer.ErrFormat) {
+			p.passed = true
+		} else if err != nil {
+			p.unread(in.Name, err)
+		}
 	}
 	if err := f.Close(); err != nil {
 		p.unread(in.Name, err)
+	}
+	if ctx.Err() == nil {
+		j.keep(key, p)
 	}
 }
 
@@ -159,7 +174,7 @@ func (p *part) file(ctx context.Context, name string, f io.Reader) error {
 	if begins(head) {
 		res, err := ReadResult(name, f)
 		if err == nil {
-			p.Result = *res
+			p.Result, p.whole = *res, true
 		}
 		return err
 	}

@@ -35,6 +35,10 @@ from the network. With --record it is asked, with the key in the environment
 (OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY), and the cassette is made
 anew.
 
+--resume keeps beside the part, in FILE.resume, what each file scored, until the
+part is whole: the same command, once it was stopped or killed, goes on there. A
+file that has changed is scored again.
+
 ` + rowFiles + `
 
 ` + evalStatus,
@@ -44,6 +48,7 @@ anew.
 	format := formatFlag(c, "table", "json", "jsonl")
 	out := c.Flags().StringP("output", "o", "", "the `file` to write runs and scores to")
 	record := c.Flags().Bool("record", false, "ask the models that grade, and record their answers; needs their keys")
+	resume := c.Flags().Bool("resume", false, "go on where the same command was broken off; needs -o")
 	seed := seedFlag(c)
 	var flags rowFlags
 	flags.of(c)
@@ -52,6 +57,9 @@ anew.
 		if err != nil {
 			return err
 		}
+		if *record && *resume {
+			return errors.New("--record makes the cassettes anew, so that it cannot go on; leave out --resume")
+		}
 		set, err := w.setOf(args, rows, *record)
 		if err != nil {
 			return err
@@ -59,14 +67,9 @@ anew.
 		if *record && len(set.graders.tapes) == 0 {
 			return errors.New("--record: no scorer asks a model; give a suite with one that has a grader with a cassette")
 		}
-		r, err := w.scoreSet(c.Context(), set)
+		r, err := w.scoreTo(c, set, *out, *resume)
 		if err != nil {
 			return err
-		}
-		if *out != "" {
-			if err := replaceWith(*out, r.Write); err != nil {
-				return err
-			}
 		}
 		return w.printResult(r, *format, *seed)
 	}

@@ -95,6 +95,7 @@ func (w *world) scoreSet(ctx context.Context, set *runSet) (*evals.Result, error
 	}
 	ctx, stop := w.interrupted(ctx) // so that no program outlives the command
 	defer stop()
+	defer context.AfterFunc(ctx, stop)() // being told another time ends it at once
 	r, err := evals.ScoreFiles(ctx, inputs, &set.Options)
 	return r, set.graders.close(err)
 }

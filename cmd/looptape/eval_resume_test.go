@@ -1,0 +1,201 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// resumed is a folder with files to score, of which the last cannot be read to its end
+// until it is told to go on.
+type resumed struct {
+	*testing.T
+
+	dir, looptape string
+	files         []string
+}
+
+func newResumed(t *testing.T) *resumed {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &resumed{T: t, dir: t.TempDir(), looptape: filepath.Join(t.TempDir(), "looptape")}
+	r.check(os.Symlink(self, r.looptape)) // by this name, TestMain runs the command
+	for i := range 20 {
+		name := fmt.Sprintf("%02d.jsonl", i)
+		r.files = append(r.files, name)
+		r.write(name, strings.Repeat(fmt.Sprintf(`{"case":"c %d","reward":%d,"messages":[]}`+"\n", i, i%2), 1+i%3))
+	}
+	r.files = append(r.files, "last one.jsonl")
+	r.check(syscall.Mkfifo(filepath.Join(r.dir, "last one.jsonl"), 0o600))
+	return r
+}
+
+func (r *resumed) check(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *resumed) write(name, text string) {
+	r.Helper()
+	r.check(os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600))
+}
+
+func (r *resumed) read(name string) []byte {
+	r.Helper()
+	text, err := os.ReadFile(filepath.Join(r.dir, name))
+	r.check(err)
+	return text
+}
+
+// start starts scoring, and waits until so many files are kept.
+func (r *resumed) start(kept int) (cmd *exec.Cmd, words *bytes.Buffer) {
+	r.Helper()
+	words = &bytes.Buffer{}
+	cmd = exec.CommandContext(r.Context(), r.looptape, slices.Concat([]string{"eval", "score", "-o", "part.jsonl", "--resume"}, r.files)...)
+	cmd.Dir, cmd.Stderr = r.dir, words
+	r.check(cmd.Start())
+	for lines := 0; lines <= kept; {
+		text, err := os.ReadFile(filepath.Join(r.dir, "part.jsonl.resume"))
+		if err != nil && !os.IsNotExist(err) {
+			r.Fatal(err)
+		}
+		lines = bytes.Count(text, []byte("\n"))
+	}
+	return cmd, words
+}
+
+// goOn puts a file in the place of the last one.
+func (r *resumed) goOn() {
+	r.Helper()
+	r.check(os.Remove(filepath.Join(r.dir, "last one.jsonl")))
+	r.write("last one.jsonl", `{"case":"last","reward":1,"messages":[]}`+"\n")
+}
+
+// score scores to the end.
+func (r *resumed) score(args ...string) (words string) {
+	r.Helper()
+	cmd := exec.CommandContext(r.Context(), r.looptape, slices.Concat([]string{"eval", "score"}, args, r.files)...)
+	cmd.Dir = r.dir
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		r.Fatalf("%v: %s", err, &said)
+	}
+	return said.String()
+}
+
+// Scoring that is killed again and again, each time a little later, comes to the same part
+// in the end as scoring that is not.
+func TestEvalScoreKilled(t *testing.T) {
+	r := newResumed(t)
+	for kept := range 20 {
+		cmd, words := r.start(kept)
+		r.check(cmd.Process.Kill())
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != -1 {
+			t.Fatalf("it was not killed, but ended with %v: %s", err, words)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(r.dir, "part.jsonl")); !os.IsNotExist(err) {
+		t.Errorf("there is a part before its end: %v", err)
+	}
+	kept := bytes.Count(r.read("part.jsonl.resume"), []byte("\n")) - 1
+	r.goOn()
+	words := r.score("-o", "part.jsonl", "--resume")
+	if want := fmt.Sprintf("looptape: part.jsonl.resume: going on, with %d files scored before\n", kept); words != want {
+		t.Errorf("it says %q, want %q", words, want)
+	}
+	r.score("-o", "whole.jsonl")
+	if diff := cmp.Diff(string(r.read("whole.jsonl")), string(r.read("part.jsonl"))); diff != "" {
+		t.Errorf("the part (-never killed +killed):\n%s", diff)
+	}
+	if left, err := filepath.Glob(filepath.Join(r.dir, "part.jsonl?*")); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %q, %v", left, err)
+	}
+}
+
+// Scoring that is told to stop ends with the command that goes on.
+func TestEvalScoreInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"eval", "score", "--case", "/c", "--score", "/it's", "--score", "b=/b"}
+	for i := range 20 {
+		name := filepath.Join(dir, fmt.Sprintf("%02d.jsonl", i))
+		if err := os.WriteFile(name, fmt.Appendf(nil, `{"c":"c %d","it's":1,"b":0}`, i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, name)
+	}
+	part := filepath.Join(dir, "part.jsonl")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-o", part, "--resume"}, `^looptape: scoring stopped; what \d+ files? scored is kept\. This goes on:\n` +
+			`  looptape eval score --case=/c --output=\S*part\.jsonl --resume '--score=/it'\\''s' --score=b=/b( \S+/\d\d\.jsonl){20}\n$`},
+		{[]string{"-o", part}, `^looptape: scoring stopped, and nothing is kept of it; with --resume and -o it can go on\n$`},
+	} {
+		w, _, said := atTerminal(nil)
+		stop := func() {}
+		w.interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, stop = context.WithCancel(ctx)
+			return ctx, stop
+		}
+		var reads atomic.Int64
+		w.now = func() time.Time {
+			if reads.Add(1) == 10 { // which is asked each time something was read
+				stop()
+			}
+			return time.Time{}
+		}
+		if got := execute(append(slices.Clone(args), c.args...), w); got != statusUsage {
+			t.Errorf("exit status %d, want %d", got, statusUsage)
+		}
+		if !regexp.MustCompile(c.want).MatchString(said.String()) {
+			t.Errorf("it says %q, want %s", said, c.want)
+		}
+	}
+	printed(t, append(args, "-o", part, "--resume")...)
+}
+
+// Two processes cannot score the same, nor is a file overwritten that is no journal.
+func TestEvalScoreResumeRefuses(t *testing.T) {
+	r := newResumed(t)
+	cmd, _ := r.start(0)
+	for args, want := range map[string]string{
+		"--resume":                  "looptape: --resume keeps what was scored beside the part: name that with -o\n",
+		"--resume -o part.jsonl":    "looptape: part.jsonl.resume: another process scores the same: ",
+		"--resume -o no/part.jsonl": "looptape: open no/part.jsonl.resume: no such file or directory\n",
+		"--resume -o mine.jsonl":    "looptape: mine.jsonl.resume: it is no journal of looptape eval score --resume; ",
+	} {
+		r.write("mine.jsonl.resume", "my notes")
+		var said bytes.Buffer
+		other := exec.CommandContext(t.Context(), r.looptape, append([]string{"eval", "score", "00.jsonl"}, strings.Fields(args)...)...)
+		other.Dir, other.Stderr = r.dir, &said
+		if err := other.Run(); other.ProcessState.ExitCode() != statusUsage || !strings.HasPrefix(said.String(), want) {
+			t.Errorf("%s: %v, and it says %q, want %q", args, err, &said, want)
+		}
+		if got := string(r.read("mine.jsonl.resume")); got != "my notes" {
+			t.Errorf("the notes are %q now", got)
+		}
+	}
+	r.check(cmd.Process.Kill())
+	_ = cmd.Wait()
+}

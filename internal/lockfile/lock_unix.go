@@ -1,0 +1,13 @@
+//go:build unix
+
+package lockfile
+
+import (
+	"os"
+	"syscall"
+)
+
+// Lock takes a file for this process alone, until it is closed or the process ends.
+func Lock(f *os.File) error {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}

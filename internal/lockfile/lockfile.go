@@ -1,0 +1,2 @@
+// Package lockfile takes files for one process alone.
+package lockfile

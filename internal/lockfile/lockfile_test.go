@@ -1,0 +1,37 @@
+package lockfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/looptape/looptape/internal/lockfile"
+)
+
+// A file is taken once, until it is closed.
+func TestLock(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	open := func() *os.File {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	first, second := open(), open()
+	if err := lockfile.Lock(first); err != nil {
+		t.Fatal(err)
+	}
+	if lockfile.Lock(second) == nil {
+		t.Error("a file was taken twice")
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := lockfile.Lock(second); err != nil {
+		t.Errorf("a file that was closed cannot be taken: %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
