@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	evalreport "github.com/looptape/looptape/evals/report"
-	"github.com/looptape/looptape/evals/report/page"
 )
 
 // reportFlags are the settings of the command.
@@ -19,10 +17,7 @@ type reportFlags struct {
 	format, against string
 	out             string
 	most            int
-	transcripts     int    // megabytes
-	title           string // of the page
-
-	said, baseSaid *page.Runs // what runs said, for the page; else nil
+	page            pageFlags
 }
 
 func newEvalReport(w *world) *cobra.Command {
@@ -67,20 +62,17 @@ Where FILE is a suite and BASE is none, its scorers score both.
 	f.StringVar(&r.against, "against", "", "the runs to compare with, as a file, folder or suite: `BASE`")
 	f.StringVarP(&r.out, "output", "o", "", "the `file` to write, instead of standard output")
 	f.IntVar(&r.most, "cases", 20, "tables and Markdown: how many cases of each kind to list; 0 lists all")
-	f.IntVar(&r.transcripts, "transcripts", 32, "html: how many `megabytes` of what runs said to keep, that of runs that failed first")
+	r.page.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.format = *format
 		switch {
 		case r.most < 0:
 			return fmt.Errorf("--cases %d: it is how many cases to list, or 0 for all", r.most)
-		case r.transcripts < 0 || r.transcripts > maxTranscripts:
-			return fmt.Errorf("--transcripts %d: it is a number of megabytes from 0 to %d", r.transcripts, maxTranscripts)
 		case r.format == "parquet" && r.out == "" && w.outTerm:
 			return errors.New("parquet is no text: name a file for it with -o")
 		}
-		r.title = strings.Join(args, " ")
-		if r.against != "" {
-			r.title += " against " + r.against
+		if err := r.page.settle(&r, args); err != nil {
+			return err
 		}
 		rep, err := w.makeReport(c, args, &r, *seed)
 		if err != nil {
@@ -89,24 +81,6 @@ Where FILE is a suite and BASE is none, its scorers score both.
 		return w.writeReport(rep, &r)
 	}
 	return c
-}
-
-// maxTranscripts is how many megabytes of what runs said a page may have: a browser does
-// not open one that is much larger.
-const maxTranscripts = 1024
-
-// listen keeps what the runs of a set say, if a page shows it.
-func (r *reportFlags) listen(set *runSet) *page.Runs {
-	if r.format != "html" {
-		return nil
-	}
-	size := r.transcripts << 20
-	if r.against != "" {
-		size /= 2
-	}
-	said := page.NewRuns(size)
-	set.Seen = said.Add
-	return said
 }
 
 // makeReport scores the runs, and those to compare with.
@@ -123,7 +97,7 @@ func (w *world) makeReport(c *cobra.Command, args []string, r *reportFlags, seed
 	if set.suite != nil {
 		o.Lower = set.suite.Gate.Lower
 	}
-	r.said = r.listen(set)
+	r.page.Runs = r.page.listen(set)
 	result, err := w.scoreSet(c.Context(), set)
 	if err != nil {
 		return nil, err
@@ -137,7 +111,7 @@ func (w *world) makeReport(c *cobra.Command, args []string, r *reportFlags, seed
 		if base.suite == nil {
 			base.Options = set.Options
 		}
-		r.baseSaid = r.listen(base)
+		r.page.Base = r.page.listen(base)
 		if o.Base, err = w.scoreSet(c.Context(), base); err != nil {
 			return nil, err
 		}
@@ -148,7 +122,7 @@ func (w *world) makeReport(c *cobra.Command, args []string, r *reportFlags, seed
 
 // writeReport writes a report, and returns the exit status.
 func (w *world) writeReport(rep *evalreport.Report, r *reportFlags) error {
-	shown := page.Page{Title: r.title, Report: rep, Runs: r.said, Base: r.baseSaid}
+	r.page.Report = rep
 	lists := evalreport.Lists{Most: r.most, All: "--cases 0 lists all"}
 	write := map[string]func(io.Writer) error{
 		"table":    func(to io.Writer) error { return w.to(to).printReport(rep, lists) },
@@ -157,7 +131,7 @@ func (w *world) writeReport(rep *evalreport.Report, r *reportFlags) error {
 		"jsonl":    rep.Lines,
 		"csv":      rep.CSV,
 		"parquet":  rep.Parquet,
-		"html":     shown.Write,
+		"html":     r.page.Write,
 	}[r.format]
 	var err error
 	if r.out != "" {
@@ -169,9 +143,7 @@ func (w *world) writeReport(rep *evalreport.Report, r *reportFlags) error {
 		return err
 	}
 	if r.format == "html" {
-		for _, note := range shown.Notes() {
-			complain(w, errors.New(note))
-		}
+		r.page.tell(w)
 	}
 	return reportStatus(rep)
 }

@@ -127,6 +127,8 @@ func TestFilter(t *testing.T) {
 	search("12.50", "pay")                                // an argument
 	search("nothing is free", "book")                     // a result
 	search(`"table": 7`, "book")                          // with what JSON spells otherwise
+	same(t, "tables", []string{"What changed from base to new", "Scores of new", "What changed in what runs took", "What changed in the calls of tools, a run", "What the runs took"},
+		eval[[]string](p, `[...document.querySelectorAll("caption")].map((e) => e.textContent)`))
 	search("as many as", "cancel", "book", "wait", "pay") // an explanation
 	search("very very", []string{}...)                    // a system prompt
 	search("answered", []string{}...)                     // the page's own words
@@ -150,6 +152,8 @@ func TestRead(t *testing.T) {
 	}
 	p.click(".entry.system summary")
 	p.wait(`document.querySelector(".entry.system").innerText.includes("very very kind.")`)
+	same(t, "what it took", "2 steps with 1 call", strings.Split(eval[string](p, `document.querySelector("#detail .facts").textContent`), " · ")[1])
+	same(t, "what a grader said", "I count them.", eval[string](p, `document.querySelector(".graded .text").textContent`))
 	same(t, "scores", "messages 5 as many as were said / score 0", eval[string](p, `[...document.querySelectorAll("#detail tbody tr")].map((e) => [...e.children].map((c) => c.textContent).join(" ").trim()).join(" / ")`))
 }
 

@@ -54,9 +54,9 @@ func amount(name string, x float64) string {
 	return strconv.FormatFloat(x, 'g', digits, 64)
 }
 
-// changedSpent tells what changed of what runs took, a run on average, unless that is steps
+// ChangedSpent tells what changed of what runs took, a run on average, unless that is steps
 // alone.
-func changedSpent(c *evals.Comparison) Table {
+func ChangedSpent(c *evals.Comparison) Table {
 	var rows [][]string
 	if stepsAlone(c.Spent) {
 		return Table{}
@@ -69,8 +69,8 @@ func changedSpent(c *evals.Comparison) Table {
 	return Filled([]string{"spent", "pairs", "base", "new", "difference", "95 %"}, rows)
 }
 
-// changedTools tells what changed in the calls of tools, a run on average.
-func changedTools(c *evals.Comparison) Table {
+// ChangedTools tells what changed in the calls of tools, a run on average.
+func ChangedTools(c *evals.Comparison) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
 		use := c.Tools[name]

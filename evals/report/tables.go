@@ -95,8 +95,8 @@ func Changes(c *evals.Comparison, l Lists) []Table {
 	return []Table{
 		Filled([]string{"metric", "base", "new", "difference", "95 %", "p", "p (Holm)"}, means),
 		Filled([]string{"metric", "pairs", "broke", "fixed", "missing", "errors"}, counts),
-		changedSpent(c),
-		changedTools(c),
+		ChangedSpent(c),
+		ChangedTools(c),
 		Filled([]string{"what", "metric", "case"}, cases),
 	}
 }

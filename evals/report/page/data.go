@@ -17,6 +17,7 @@ type data struct {
 	Metrics []metric       `json:"metrics"`
 	Cases   []evCase       `json:"cases"`
 	Against bool           `json:"against"` // there is a base
+	Took    []table        `json:"took"`    // what the runs took
 	// OnlyBase and OnlyNew are cases that one set lacks.
 	OnlyBase []string `json:"only_base,omitempty"`
 	OnlyNew  []string `json:"only_new,omitempty"`
@@ -28,6 +29,13 @@ type metric struct {
 	Success bool          `json:"success"` // it says whether a run succeeded
 	Figures *evals.Metric `json:"figures"` // nil if only the base has it
 	Change  *evals.Change `json:"change"`  // nil if there is no base
+}
+
+// table is a table that package report made.
+type table struct {
+	Caption string     `json:"caption"`
+	Header  []string   `json:"header"`
+	Rows    [][]string `json:"rows"`
 }
 
 // evCase are the runs of a case, those of the base first.
@@ -57,10 +65,11 @@ type gathered struct {
 func (p *Page) gather() *gathered {
 	g := &gathered{shared: map[string]string{}}
 	figures := *p.Report.Figures
-	figures.Metrics = nil
+	figures.Metrics, figures.Spent = nil, nil // which are elsewhere
 	g.Title, g.Notes, g.Figures = p.Title, p.Notes(), &figures
 	g.cases(p)
 	g.metrics(p.Report)
+	g.Took = took(p.Report)
 	if c := p.Report.Comparison; c != nil {
 		g.Against, g.OnlyBase, g.OnlyNew = true, c.OnlyBase, c.OnlyNew
 		g.Figures.Unreadable = c.Unreadable
@@ -111,4 +120,20 @@ func (g *gathered) metrics(r *report.Report) {
 		}
 		g.Metrics = append(g.Metrics, m)
 	}
+}
+
+// took are tables of what the runs took.
+func took(r *report.Report) []table {
+	tables := []table{}
+	add := func(caption string, t report.Table) {
+		if len(t.Rows) > 0 {
+			tables = append(tables, table{caption, t.Header, t.Rows})
+		}
+	}
+	if c := r.Comparison; c != nil {
+		add("What changed in what runs took", report.ChangedSpent(c))
+		add("What changed in the calls of tools, a run", report.ChangedTools(c))
+	}
+	add("What the runs took", report.Spent(r.Figures))
+	return tables
 }

@@ -12,7 +12,7 @@ function overview() {
   const f = data.figures;
   byId("counts").textContent = count(f.runs, "run") + " of " + count(f.cases, "case") + ", up to " + count(f.epochs, "epoch");
   byId("overview").append(...notes(), ...(paired ? [changes()] : []), figures(),
-    el("p.facts", null, "Choose a case to read its runs."));
+    ...data.took.map((t) => table(t.caption, t.header, t.rows)), el("p.facts", null, "Choose a case to read its runs."));
 }
 
 /* What is not on the page, or could not be read. */

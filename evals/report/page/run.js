@@ -7,7 +7,7 @@ const runName = (c, r) => {
 
 function runView(c, r) {
   const t = embedded("run-" + r.transcript);
-  return el("div", null, facts(r), scores(r), t ? transcript(t) : lost(r));
+  return el("div", null, facts(r), scores(r), gradings(r), t ? transcript(t) : lost(r));
 }
 
 /* Why there is no transcript. */
@@ -24,6 +24,10 @@ function facts(r) {
   if (r.cluster) {
     words.push("cluster " + r.cluster);
   }
+  if (r.steps) {
+    const calls = Object.values(r.calls || {}).reduce((sum, c) => sum + c.n, 0);
+    words.push(count(r.steps, "step") + " with " + count(calls, "call"));
+  }
   if (r.usage) {
     words.push(r.usage.input.toLocaleString("en") + " tokens in, " + r.usage.output.toLocaleString("en") + " out");
   }
@@ -31,7 +35,7 @@ function facts(r) {
     words.push("cost " + figure(r.cost));
   }
   if (r.latency_ns) {
-    words.push(figure(r.latency_ns / 1e9) + " s");
+    words.push(Number((r.latency_ns / 1e9).toPrecision(4)) + " s");
   }
   return el("p.facts", null, words.join(" · "));
 }
@@ -45,6 +49,13 @@ function scores(r) {
     return [name, el("span" + good, null, words), explanation(why)];
   });
   return rows.length ? table("Scores of the run", ["metric", "score", "explanation"], rows) : null;
+}
+
+/* What models said that graded the run. */
+function gradings(r) {
+  const list = Object.entries(r.gradings || {}).map(([name, g]) => el("details.graded", null,
+    el("summary", null, "What was said in grading " + name), ...g.answers.map((text) => block(text, {}))));
+  return list.length ? el("div", null, ...list) : null;
 }
 
 const explanation = (text) => (text.length > 300 ? el("details", null, el("summary", null, short(text, 160)), text) : text);
