@@ -11,8 +11,14 @@ const shown = (m) => m.ci95.cluster_wilson || m.ci95.t;
 function overview() {
   const f = data.figures;
   byId("counts").textContent = count(f.runs, "run") + " of " + count(f.cases, "case") + ", up to " + count(f.epochs, "epoch");
-  byId("overview").append(...notes(), ...(paired ? [changes()] : []), figures(),
-    ...data.took.map((t) => table(t.caption, t.header, t.rows)), el("p.facts", null, "Choose a case to read its runs."));
+  const parts = [...notes(), paired ? changes() : null, figures(), took(), el("p.facts", null, "Choose a case to read its runs.")];
+  byId("overview").append(...parts.filter(Boolean));
+}
+
+/* What runs took, folded away where the page is narrow and the cases stand below. */
+function took() {
+  const tables = data.took.map((t) => table(t.caption, t.header, t.rows));
+  return tables.length ? el("details", { open: matchMedia("(min-width: 60rem)").matches }, el("summary", null, "Steps, calls, tokens, time and cost"), ...tables) : null;
 }
 
 /* What is not on the page, or could not be read. */
