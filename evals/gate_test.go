@@ -226,3 +226,28 @@ func text(t tb, write func(w io.Writer) error) string {
 	}
 	return b.String()
 }
+
+// What explains a score stands on the line of the finding, however many it has itself.
+func TestGateExplains(t *testing.T) {
+	rows := rowsOf(t, "a m=0 invariants=0", "b m=1 invariants=1")
+	rows.Rows[0].Explanations = map[string]string{"m": "want\n  \"Bern\",\tgot\n" + strings.Repeat("é", 200), "invariants": " INV-04: twice \n"}
+	base, err := evals.NewBaseline(rowsOf(t, "a m=1 invariants=1", "b m=1 invariants=1"), nil, []string{"a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := (&evals.Gate{Metrics: []string{"m", "invariants"}, Drop: 1}).Judge(base, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, f := range v.Of("a") {
+		got[f.Message] = true
+	}
+	if diff := cmp.Diff(map[string]bool{
+		`the run run-1 failed: want "Bern", got ` + strings.Repeat("é", 200-len(`want "Bern", got `)) + "…": true,
+		"the run run-1 failed: INV-04: twice":             true,
+		"the run run-1 broke an invariant: INV-04: twice": true,
+	}, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/evals/stats"
 )
@@ -136,7 +137,7 @@ func (j *judging) runs(metric string, runs []Row) {
 	broke := slices.IndexFunc(runs, func(r Row) bool { return metric == InvariantMetric && failed(&r, metric) })
 	if broke >= 0 {
 		f := at(&runs[broke], KindInvariant, metric)
-		f.Message = fmt.Sprintf("the run %s broke an invariant", runs[broke].Run)
+		f.Message = fmt.Sprintf("the run %s broke an invariant%s", runs[broke].Run, why(&runs[broke], metric))
 		j.found(f)
 	}
 	wrong := slices.IndexFunc(runs, func(r Row) bool { return r.Errors[metric] != "" })
@@ -145,6 +146,19 @@ func (j *judging) runs(metric string, runs []Row) {
 		f.Message = runs[wrong].Errors[metric]
 		j.found(f)
 	}
+}
+
+// why is what explains a score, on the line of a finding; "" if nothing does.
+func why(r *Row, metric string) string {
+	const most = 200 // characters
+	text := strings.Join(strings.Fields(r.Explanations[metric]), " ")
+	if text == "" {
+		return ""
+	}
+	if long := []rune(text); len(long) > most {
+		text = string(long[:most]) + "…"
+	}
+	return ": " + text
 }
 
 // failed reports whether a run has a score that is no success.
@@ -164,7 +178,7 @@ func (j *judging) mustPass(runs []Row) {
 		judged = judged || slices.ContainsFunc(runs, func(r Row) bool { _, ok := r.Scores[metric]; return ok })
 		if n := slices.IndexFunc(runs, func(r Row) bool { return failed(&r, metric) }); n >= 0 {
 			f := at(&runs[n], KindMustPass, metric)
-			f.Message = fmt.Sprintf("the run %s failed", runs[n].Run)
+			f.Message = fmt.Sprintf("the run %s failed%s", runs[n].Run, why(&runs[n], metric))
 			j.found(f)
 		}
 	}

@@ -32,6 +32,9 @@ type Options struct {
 	// Rows tells that recordings are rows of any shape, and what is where in them; nil
 	// lets their content tell what they are.
 	Rows *importer.Mapping
+	// Names tells where recordings that are no such rows say the case, the epoch and the
+	// cluster; nil takes what they are known to say.
+	Names *importer.Naming
 	// Passed is called with the name of each input that is passed over, in order; nil
 	// does nothing.
 	Passed func(name string)
@@ -102,6 +105,7 @@ type part struct {
 
 	by     []Scoring
 	rows   *importer.Mapping
+	names  *importer.Naming
 	seen   func(*Row, *importer.Run)
 	passed bool
 	whole  bool // it was read from the file of a result
@@ -111,12 +115,15 @@ type part struct {
 }
 
 func newPart(by []Scoring, o *Options) *part {
-	p := &part{by: by, rows: o.Rows, seen: o.Seen, spent: map[string]llm.Usage{}}
+	p := &part{by: by, rows: o.Rows, names: o.Names, seen: o.Seen, spent: map[string]llm.Usage{}}
 	for _, s := range by {
 		p.Scorers = append(p.Scorers, s.Name)
 	}
 	if o.Rows != nil {
 		p.Scorers = append(p.Scorers, mapped(o.Rows))
+	}
+	if n := o.Names; n != nil {
+		p.Scorers = append(p.Scorers, "names"+told([][2]string{{"case", n.Case}, {"epoch", n.Epoch}, {"cluster", n.Cluster}}))
 	}
 	if p.seen == nil {
 		p.seen = func(*Row, *importer.Run) {}
@@ -126,14 +133,19 @@ func newPart(by []Scoring, o *Options) *part {
 
 // mapped says what is where in rows, since scores depend on it.
 func mapped(m *importer.Mapping) string {
-	text := "rows"
-	for _, at := range [][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster}, {"prompt", m.Prompt}, {"want", m.Want}, {"answer", m.Answer}} {
+	text := "rows" + told([][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster}, {"prompt", m.Prompt}, {"want", m.Want}, {"answer", m.Answer}})
+	for _, name := range slices.Sorted(maps.Keys(m.Scores)) {
+		text += " score " + name + "=" + m.Scores[name]
+	}
+	return text
+}
+
+// told says what is told to be where.
+func told(list [][2]string) (text string) {
+	for _, at := range list {
 		if at[1] != "" {
 			text += " " + at[0] + "=" + at[1]
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Scores)) {
-		text += " score " + name + "=" + m.Scores[name]
 	}
 	return text
 }
@@ -194,10 +206,22 @@ func (p *part) file(ctx context.Context, name string, f io.Reader) error {
 		case run.Partial:
 			p.unread(name, &importer.Error{Line: run.Line, Err: fmt.Errorf("the run %q may have lost an event; it is not scored", run.Name)})
 		default:
+			if err := p.name(&run); err != nil {
+				p.unread(name, &importer.Error{Line: run.Line, Err: err})
+				continue
+			}
 			p.run(ctx, name, &run)
 		}
 	}
 	return nil
+}
+
+// name names a run as the options say, unless it is part of another.
+func (p *part) name(run *importer.Run) error {
+	if p.names == nil || run.Parent() != nil {
+		return nil
+	}
+	return p.names.Name(run)
 }
 
 // open opens a recording.

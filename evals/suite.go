@@ -63,7 +63,10 @@ func ParseSuite(name string, src []byte, scorers Registry) (*Suite, error) {
 	}
 	r.members(options, "the suite", r.top())
 	if err := r.s.Gate.check(); err != nil {
-		r.errorf(fake.Pos{Line: 1, Col: 1}, "gate: %v", err)
+		r.errorf(r.gate, "gate: %v", err)
+	}
+	if r.s.Rows != nil && r.s.Names != nil {
+		r.errorf(r.names, "names: rows say under rows what is where; move it there")
 	}
 	if len(r.s.Runs) == 0 && len(r.errs) == 0 {
 		r.errorf(fake.Pos{Line: 1, Col: 1}, "the key runs is missing, which says where recordings are")

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -78,6 +79,46 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+// Recordings are named as a suite says: also those that carry other names. What says nothing
+// there is no run that was read; what a run started needs no name.
+func TestSuiteNames(t *testing.T) {
+	s, err := evals.ParseSuite("eval.yaml", []byte("suite: 1\nruns: [a]\nnames: {case: /info/task, epoch: /info/try, cluster: /on}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := `{"case":"old","info":{"task":"book","try":3},"on":"rail","reward":1,"messages":[]}
+{"case":"old","reward":1,"messages":[]}
+`
+	r, err := evals.ScoreFiles(t.Context(), []evals.Input{file("f", recorded)}, &s.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &evals.Result{
+		Scorers:    []string{"recorded", "names case=/info/task epoch=/info/try cluster=/on"},
+		Rows:       []evals.Row{{Case: "book", Epoch: 3, Cluster: "rail", Run: "run-1", File: "f", Line: 1, Scores: map[string]float64{"reward": 1}}},
+		Unreadable: []evals.Unreadable{{File: "f", Line: 2, Error: `the run "run-2" has no case at /info/task`}},
+	}
+	if diff := cmp.Diff(want, r, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
+		t.Errorf("the result (-want +got):\n%s", diff)
+	}
+	only := &importer.Naming{Epoch: "/info/try"}
+	r, err = evals.ScoreFiles(t.Context(), []evals.Input{file("t", nested(t))}, &evals.Options{Names: only})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]evals.Unreadable{{File: "t", Line: r.Unreadable[0].Line, Error: `the run "outer" has no epoch at /info/try`}}, r.Unreadable); diff != "" {
+		t.Errorf("unreadable (-want +got):\n%s", diff)
+	}
+}
+
+// nested is the trace of a run that another one started.
+func nested(t *testing.T) string {
+	t.Helper()
+	inner := traced(t, "inner", trace.RunStart{Parent: &trace.Parent{Run: "outer", Call: "c"}}, trace.RunEnd{})
+	_, outer, _ := strings.Cut(traced(t, "outer", trace.RunStart{}, trace.RunEnd{}), "\n")
+	return inner + outer
+}
+
 // What a suite does not say has its usual value.
 func TestSuiteLeast(t *testing.T) {
 	got, err := evals.ParseSuite("eval.yaml", []byte("suite: 1\nruns: [a]\n"), nil)
@@ -92,33 +133,37 @@ func TestSuiteLeast(t *testing.T) {
 func TestSuiteErrors(t *testing.T) {
 	const least = "suite: 1\nruns: [a]\n"
 	for text, want := range map[string]string{
-		"":                               "s:1:1: the file is empty",
-		"runs: [a]":                      "s:1:1: begin with suite: 1, which tells that the file is a suite",
-		"{}":                             "s:1:1: begin with suite: 1",
-		"suite: 1":                       "s:1:1: the key runs is missing",
-		"suite: 2\nruns: [a]":            `s:1:8: this reads version 1 of the format, found "2"`,
-		"suite: '1'\nruns: [a]":          `s:1:8: this reads version 1 of the format, found "1"`,
-		"suite: 1\nrun: [a]":             `s:2:1: unknown key "run" of the suite; did you mean "runs"? allowed: baseline, gate, rows, runs, scorers, suite`,
-		least + "gaet: {}":               `s:3:1: unknown key "gaet" of the suite; did you mean "gate"?`,
-		least + "gate: {level: 1}":       `s:3:8: unknown key "level" of gate; allowed: alpha, drop, lower, metrics, must_pass, seed`,
-		least + "gate: [a]":              "s:3:7: expected gate, which is a map, found a list",
-		least + "gate: {alpha: x}":       "s:3:15: expected a number, found a text",
-		least + "gate: {alpha: 0.5}":     "s:1:1: gate: the level 0.5 is not between 0 and 0.5",
-		least + "gate: {seed: -1}":       "s:3:14: expected a whole number from 0 on, found a number",
-		least + "gate: {seed: '1'}":      "s:3:14: expected a whole number from 0 on, found a text",
-		least + "gate: {lower: a}":       "s:3:15: expected a list of one item or more, found a text",
-		least + "gate: {lower: [1]}":     "s:3:16: expected a text, found a number; put it in quotes if it is one",
-		"suite: 1\nruns: []":             "s:2:7: expected a list of one item or more, found a list",
-		"suite: 1\nruns: [../a]":         `s:2:8: "../a" is no name or pattern of files in the folder of the suite, such as runs/*.jsonl`,
-		"suite: 1\nruns: ['[a']":         `s:2:8: "[a" is no name`,
-		"suite: 1\nruns: ['']":           "s:2:8: expected a text",
-		least + "baseline: /b":           `s:3:11: "/b" is no name`,
-		least + "rows: {case: a}":        `s:3:14: "a" is no JSON pointer; begin it with /, as in /question`,
-		least + "rows: {scores: a}":      "s:3:16: expected pointers by the name of a score, found a text",
-		least + "rows: {scores: {a: b}}": `s:3:20: "b" is no JSON pointer`,
-		least + "scorers: [{metric: a}]": "s:3:11: a scorer needs its kind",
-		least + "scorers: [[a]]":         "s:3:11: expected a scorer, which is a map, found a list",
-		least + "scorers: [none]":        "s:3:11: there is no kind none for ",
+		"":                                            "s:1:1: the file is empty",
+		"runs: [a]":                                   "s:1:1: begin with suite: 1, which tells that the file is a suite",
+		"{}":                                          "s:1:1: begin with suite: 1",
+		"suite: 1":                                    "s:1:1: the key runs is missing",
+		"suite: 2\nruns: [a]":                         `s:1:8: this reads version 1 of the format, found "2"`,
+		"suite: '1'\nruns: [a]":                       `s:1:8: this reads version 1 of the format, found "1"`,
+		"suite: 1\nrun: [a]":                          `s:2:1: unknown key "run" of the suite; did you mean "runs"? allowed: baseline, gate, names, rows, runs, scorers, suite`,
+		least + "gaet: {}":                            `s:3:1: unknown key "gaet" of the suite; did you mean "gate"?`,
+		least + "gate: {level: 1}":                    `s:3:8: unknown key "level" of gate; allowed: alpha, drop, lower, metrics, must_pass, seed`,
+		least + "gate: [a]":                           "s:3:7: expected gate, which is a map, found a list",
+		least + "gate: {alpha: x}":                    "s:3:15: expected a number, found a text",
+		least + "gate: {alpha: 0.5}":                  "s:3:7: gate: the level 0.5 is not between 0 and 0.5",
+		least + "gate: {seed: -1}":                    "s:3:14: expected a whole number from 0 on, found a number",
+		least + "gate: {seed: '1'}":                   "s:3:14: expected a whole number from 0 on, found a text",
+		least + "gate: {lower: a}":                    "s:3:15: expected a list of one item or more, found a text",
+		least + "gate: {lower: [1]}":                  "s:3:16: expected a text, found a number; put it in quotes if it is one",
+		"suite: 1\nruns: []":                          "s:2:7: expected a list of one item or more, found a list",
+		"suite: 1\nruns: [../a]":                      `s:2:8: "../a" is no name or pattern of files in the folder of the suite, such as runs/*.jsonl`,
+		"suite: 1\nruns: ['[a']":                      `s:2:8: "[a" is no name`,
+		"suite: 1\nruns: ['']":                        "s:2:8: expected a text",
+		least + "baseline: /b":                        `s:3:11: "/b" is no name`,
+		least + "rows: {case: a}":                     `s:3:14: "a" is no JSON pointer; begin it with /, as in /question`,
+		least + "rows: {case: /a~2}":                  `s:3:14: "/a~2" is no JSON pointer`,
+		least + "names: {case: a}":                    `s:3:15: "a" is no JSON pointer`,
+		least + "names: {want: /a}":                   `s:3:9: unknown key "want" of names; allowed: case, cluster, epoch`,
+		least + "names: {case: /a}\nrows: {case: /b}": "s:3:8: names: rows say under rows what is where; move it there",
+		least + "rows: {scores: a}":                   "s:3:16: expected pointers by the name of a score, found a text",
+		least + "rows: {scores: {a: b}}":              `s:3:20: "b" is no JSON pointer`,
+		least + "scorers: [{metric: a}]":              "s:3:11: a scorer needs its kind",
+		least + "scorers: [[a]]":                      "s:3:11: expected a scorer, which is a map, found a list",
+		least + "scorers: [none]":                     "s:3:11: there is no kind none for ",
 		least + "scorers: [{kind: none, metric: m, settings: {a: 1}}]": `s:3:45: there is no kind none for m{"a":1}`,
 		least + "runs: [b]":   `s:3:1: the key "runs" stands here a second time`,
 		least + "gate: &a {}": "s:3:7: an anchor (&a) is not allowed",
@@ -151,6 +196,7 @@ func TestSuiteSchema(t *testing.T) {
 	for text, part := range map[string]*jsonschema.Schema{
 		"suite: 1\nunknown: 1":                       schema,
 		"suite: 1\nrows: {unknown: 1}":               schema.Properties["rows"],
+		"suite: 1\nnames: {unknown: 1}":              schema.Properties["names"],
 		"suite: 1\ngate: {unknown: 1}":               schema.Properties["gate"],
 		"suite: 1\nscorers: [{unknown: 1, kind: a}]": schema.Properties["scorers"].Items.AnyOf[1],
 	} {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,8 @@ type suiteReader struct {
 	scorers Registry
 	s       *Suite
 	errs    []error
+	// names and gate are where these stand.
+	names, gate fake.Pos
 }
 
 // setters read the values of keys.
@@ -37,11 +40,15 @@ func (r *suiteReader) top() setters {
 				r.errorf(v.Pos, "this reads version %d of the format, found %s", SuiteVersion, strconv.Quote(v.Text))
 			}
 		},
-		"runs":     r.list(r.below(func(name string) { r.s.Runs = append(r.s.Runs, name) })),
-		"rows":     func(v fake.Value) { r.object(v, "rows", r.rows()) },
+		"runs": r.list(r.below(func(name string) { r.s.Runs = append(r.s.Runs, name) })),
+		"rows": func(v fake.Value) { r.object(v, "rows", r.rows()) },
+		"names": func(v fake.Value) {
+			r.names, r.s.Names = v.Pos, &importer.Naming{}
+			r.object(v, "names", setters{"case": r.pointer(&r.s.Names.Case), "epoch": r.pointer(&r.s.Names.Epoch), "cluster": r.pointer(&r.s.Names.Cluster)})
+		},
 		"scorers":  r.list(r.scorer),
 		"baseline": r.below(func(name string) { r.s.Baseline = name }),
-		"gate":     func(v fake.Value) { r.object(v, "gate", r.gate()) },
+		"gate":     func(v fake.Value) { r.gate = v.Pos; r.object(v, "gate", r.gateKeys()) },
 	}
 }
 
@@ -65,8 +72,8 @@ func (r *suiteReader) rows() setters {
 	}
 }
 
-// gate are the keys of the gate.
-func (r *suiteReader) gate() setters {
+// gateKeys are the keys of the gate.
+func (r *suiteReader) gateKeys() setters {
 	g := &r.s.Gate
 	return setters{
 		"alpha": r.number(&g.Alpha), "drop": r.number(&g.Drop),
@@ -208,12 +215,15 @@ func (r *suiteReader) below(set func(string)) func(fake.Value) {
 	}
 }
 
+// isPointer tells a JSON pointer (RFC 6901) below the top.
+var isPointer = regexp.MustCompile(`^/([^~]|~[01])*$`)
+
 // pointer takes a JSON pointer.
 func (r *suiteReader) pointer(to *string) func(fake.Value) {
 	return func(v fake.Value) {
 		r.text(func(text string) {
-			if !strings.HasPrefix(text, "/") {
-				r.errorf(v.Pos, "%q is no JSON pointer; begin it with /, as in /question", text)
+			if !isPointer.MatchString(text) {
+				r.errorf(v.Pos, "%q is no JSON pointer; begin it with /, as in /question, and write ~1 for / in a name and ~0 for ~", text)
 			}
 			*to = text
 		})(v)

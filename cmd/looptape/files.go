@@ -81,7 +81,7 @@ func (m *meter) open(name string) (io.ReadCloser, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.files++
-	return &progress{f, m}, nil
+	return &progress{f, m, info.Size()}, nil
 }
 
 // add notes that so many bytes were read.
@@ -95,10 +95,12 @@ func (m *meter) add(n int) {
 	}
 }
 
-// close clears the bar away when no file is open any more.
-func (m *meter) close() {
+// close notes that a file is done, of which so much was not read, and clears the bar away
+// when no file is open any more.
+func (m *meter) close(left int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.done += left
 	if m.files--; m.files == 0 && !m.shown.IsZero() {
 		m.shown = time.Time{}
 		_, _ = io.WriteString(m.w.err, "\r\x1b[K")
@@ -109,17 +111,19 @@ func (m *meter) close() {
 type progress struct {
 	*os.File
 	meter *meter
+	left  int64 // bytes that were not read
 }
 
 func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.File.Read(b)
+	p.left -= int64(n)
 	p.meter.add(n)
 	return n, err
 }
 
 // Close also clears the bar away.
 func (p *progress) Close() error {
-	p.meter.close()
+	p.meter.close(p.left)
 	return p.File.Close()
 }
 

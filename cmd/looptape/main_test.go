@@ -209,13 +209,19 @@ func TestProgressOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range files {
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+	if err := files[0].Close(); err != nil { // what is not read of it counts as done
+		t.Fatal(err)
+	}
+	now = now.Add(time.Second)
+	if _, err := files[1].Read(make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := files[1].Close(); err != nil {
+		t.Fatal(err)
 	}
 	want := "\r[########......................]  25 % 2 files\x1b[K" +
-		"\r[###############...............]  50 % 2 files\x1b[K" + "\r\x1b[K"
+		"\r[###############...............]  50 % 2 files\x1b[K" +
+		"\r[##########################....]  85 % 2 files\x1b[K" + "\r\x1b[K"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("standard error (-want +got):\n%s", diff)
 	}

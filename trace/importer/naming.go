@@ -1,0 +1,50 @@
+package importer
+
+import "fmt"
+
+// Naming tells where recordings say which runs theirs are, as JSON pointers (RFC 6901)
+// into [Run.Meta], such as /info/task. "" leaves what is found without it.
+type Naming struct{ Case, Epoch, Cluster string }
+
+// Name sets the case, the epoch and the cluster of a run. The error, after which the run
+// is of no use, is for a pointer that is none, a run that says nothing there, and an epoch
+// that is no whole number from 0 up.
+func (n *Naming) Name(run *Run) error {
+	for _, field := range []struct {
+		what, text string
+		to         *string
+	}{{"case", n.Case, &run.Case}, {"cluster", n.Cluster, &run.Cluster}} {
+		if field.text == "" {
+			continue
+		}
+		raw, err := run.at(field.what, field.text)
+		if err != nil {
+			return err
+		}
+		*field.to = asText(raw)
+	}
+	if n.Epoch == "" {
+		return nil
+	}
+	raw, err := run.at("epoch", n.Epoch)
+	if err != nil {
+		return err
+	}
+	if run.Epoch = epochOf(raw); run.Epoch == NoEpoch {
+		return fmt.Errorf("the epoch at %s is no whole number from 0 up", n.Epoch)
+	}
+	return nil
+}
+
+// at is what the recording says of a run at a JSON pointer.
+func (r *Run) at(what, text string) ([]byte, error) {
+	p, err := parsePointer(what, text)
+	if err != nil {
+		return nil, err
+	}
+	raw := p.in(r.Meta)
+	if raw == nil {
+		return nil, fmt.Errorf("the run %q has no %s at %s", r.Name, what, text)
+	}
+	return raw, nil
+}

@@ -1,0 +1,43 @@
+package importer_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+func TestNaming(t *testing.T) {
+	for name, c := range map[string]struct {
+		naming importer.Naming
+		want   string // case, epoch and cluster, or words of the error
+	}{
+		"nothing":        {importer.Naming{}, "old 7 all"},
+		"case":           {importer.Naming{Case: "/info/task/0"}, "book 7 all"},
+		"all":            {importer.Naming{Case: "/a~1b", Epoch: "/n", Cluster: "/info/on"}, `{"x":1} 3 true`},
+		"no such case":   {importer.Naming{Case: "/info/none"}, `the run "r" has no case at /info/none`},
+		"null":           {importer.Naming{Cluster: "/null"}, `the run "r" has no cluster at /null`},
+		"no such epoch":  {importer.Naming{Epoch: "/none"}, `the run "r" has no epoch at /none`},
+		"no epoch":       {importer.Naming{Epoch: "/info/on"}, "the epoch at /info/on is no whole number from 0 up"},
+		"no pointer":     {importer.Naming{Case: "info"}, `"info" to the case has to begin with /`},
+		"no end pointer": {importer.Naming{Epoch: "/~"}, "behind ~ there has to be 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := importer.Run{Name: "r", Case: "old", Epoch: 7, Cluster: "all", Meta: map[string]json.RawMessage{
+				"info": json.RawMessage(`{"task":["book"],"on":true}`), "a/b": json.RawMessage(`{"x":1}`), "n": json.RawMessage("3"), "null": json.RawMessage("null"),
+			}}
+			if err := c.naming.Name(&run); err != nil {
+				if !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v, want %q", err, c.want)
+				}
+				return
+			}
+			if diff := cmp.Diff(c.want, strings.Join([]string{run.Case, string(rune('0' + run.Epoch)), run.Cluster}, " ")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
