@@ -148,6 +148,107 @@ func TestModelEndsWithCalls(t *testing.T) {
 	}
 }
 
+// conversation is one in which calls of a tool a and answers come in the order of a
+// text: a is a call, - an answer, and u the user.
+func conversation(t *testing.T, text string) *importer.Run {
+	t.Helper()
+	messages := []string{`{"role":"user","content":"go"}`}
+	for i, r := range text {
+		switch r {
+		case 'a':
+			messages = append(messages, fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function","function":{"name":"a","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c%d","content":"%d"}`, i, i, i))
+		case '-':
+			messages = append(messages, `{"role":"assistant","content":"-"}`)
+		case 'u':
+			messages = append(messages, `{"role":"user","content":"more"}`)
+		}
+	}
+	return &runs(t, `{"messages":[`+strings.Join(messages, ",")+`]}`)[0]
+}
+
+// An answer before the last call of a stage is allowed as often as it was given then.
+func TestModelAnswersEarly(t *testing.T) {
+	for _, c := range []struct {
+		recorded, model string
+		want            string
+	}{
+		{"-a-u-a-", "-a--a-", "6 turns, 0 reworded"},
+		{"-a-u-a-", "a-a-", "4 turns, 0 reworded"},
+		{"-a-u-a-", "--", "2 turns, 0 reworded; left at 1 for 1: it answers, and a {} was called before that then: was a {}, is \"-\""},
+		{"a-", "-", "1 turns, 0 reworded; left at 0 for 0: it answers, and a {} was called before that then: was a {}, is \"-\""},
+		{"auaa-", "aaa-", "4 turns, 0 reworded"},
+	} {
+		var turns []string
+		for _, r := range c.model {
+			turns = append(turns, strings.Replace(string(r), "a", "a{}", 1))
+		}
+		out, err := rerun.Model(t.Context(), conversation(t, c.recorded), says(turns...), nil)
+		if err != nil || went(out) != c.want {
+			t.Errorf("%s as %s: got %s and %v, want %s", c.model, c.recorded, went(out), err, c.want)
+		}
+		said := 0
+		for _, ev := range out.Events {
+			if _, ok := ev.Body.(trace.Rewrite); ok {
+				said++
+			}
+		}
+		if want := strings.Count(c.recorded, "au"); said != want {
+			t.Errorf("%s: users spoke %d times behind results, want %d", c.recorded, said, want)
+		}
+	}
+}
+
+// A report counts runs by how they went, and lists of calls those that part.
+func TestReports(t *testing.T) {
+	at := &rerun.Recorded{File: "f", Run: *conversation(t, "a-")}
+	m := rerun.NewModelReport()
+	for _, turns := range [][]string{{"a{}", "-"}, {"b{}"}, {"a{}"}} {
+		m.Add(at, must(rerun.Model(t.Context(), &at.Run, says(turns...), nil)), nil)
+	}
+	m.Add(at, nil, errors.New("no"))
+	var paths []string
+	for _, l := range m.Runs {
+		paths = append(paths, fmt.Sprint(l.Path, " ", l.Steps, " ", l.Error != ""))
+	}
+	if diff := cmp.Diff([]string{"same 2 false", "left 1 false", "failed 1 true", "failed 0 true"}, paths); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[rerun.Path]int{rerun.PathSame: 1, rerun.PathLeft: 1, rerun.PathFailed: 2}, m.Paths); diff != "" || !m.Parts() {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+	r := rerun.NewToolsReport()
+	r.Add(at, must(rerun.Tools(t.Context(), &at.Run, nil)), nil)
+	if r.Parts() || len(r.Runs[0].Calls) > 0 {
+		t.Errorf("of a run without tools: %+v", r)
+	}
+	r.Add(at, nil, errors.New("no"))
+	r.Unread(&importer.Error{File: "g", Line: 7, Err: errors.New("broken")})
+	if !r.Parts() || r.Runs[1].Error != "no" || r.Unreadable[0].File != "g" || r.Unreadable[0].Line != 7 {
+		t.Errorf("of a run that cannot be rerun: %+v", r)
+	}
+}
+
+// A case that is named by what the user said keeps its name when another prompt is given.
+func TestWriteCase(t *testing.T) {
+	run := conversation(t, "a-")
+	out := must(rerun.Model(t.Context(), run, says("a{}", "-"), &rerun.ModelOptions{Prompt: "Quick!"}))
+	var file strings.Builder
+	sink := trace.NewWriter(&file, trace.Header{})
+	if err := errors.Join(rerun.Write(sink, &rerun.Recorded{Run: *run}, 1, out.Events), sink.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if back := runs(t, file.String())[0]; back.Case != "go" || back.Epoch != importer.NoEpoch {
+		t.Errorf("read back: case %q, epoch %d", back.Case, back.Epoch)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 func TestModelErrors(t *testing.T) {
 	silent := runs(t, `{"messages":[{"role":"user","content":"a"}]}`)[0]
 	if _, err := rerun.Model(t.Context(), &silent, says(), nil); err == nil || !strings.Contains(err.Error(), "has no turn of a model") {

@@ -42,9 +42,6 @@ const (
 	AsRecorded Verdict = "recorded"   // the tool was not run
 )
 
-// Verdicts lists all verdicts.
-func Verdicts() []Verdict { return []Verdict{Same, Differs, Unrecorded, Failed, AsRecorded} }
-
 // Parts reports whether the verdict says that the rerun parts from the record, or that it
 // could not be found out.
 func (v Verdict) Parts() bool { return v == Differs || v == Failed }

@@ -101,6 +101,16 @@ func TestTools(t *testing.T) {
 			options: &rerun.Options{Ignore: map[string][]string{"*": {"/at"}, "now": {""}}, IgnoreSpace: true},
 			want:    []string{"0.0 a find same", "0.1 b now same", "2.0 a find same", "3.0 c bye recorded"},
 		},
+		"ignored of all tools and of one": {
+			tools:   []loop.Tool{find(`{"state":"lost","at":2}`, "Error: no order")},
+			options: &rerun.Options{Ignore: map[string][]string{"*": {"/at"}, "find": {"/state"}}},
+			want:    []string{"0.0 a find same", "0.1 b now recorded", "2.0 a find same", "3.0 c bye recorded"},
+		},
+		"all ignored": {
+			tools:   []loop.Tool{find("lost", "other")},
+			options: &rerun.Options{Ignore: map[string][]string{"*": {""}}},
+			want:    []string{"0.0 a find same", "0.1 b now recorded", "2.0 a find same", "3.0 c bye recorded"},
+		},
 		"ignored of another tool": {
 			tools:   []loop.Tool{find(`{"state":"sent","at":2}`, "Error:  no order")},
 			options: &rerun.Options{Ignore: map[string][]string{"now": {"/at"}}},
@@ -193,6 +203,15 @@ func TestToolsOddRecordings(t *testing.T) {
 		"a call before any user": {
 			call + `,{"role":"tool","tool_call_id":"a","content":"noon{}"},{"role":"assistant","content":"done"}`,
 			[]string{"0.0 a now same"},
+		},
+		"a call before the user": {
+			call + `,{"role":"tool","tool_call_id":"a","content":"noon{}"},{"role":"user","content":"a"},{"role":"assistant","content":"done"}`,
+			[]string{"0.0 a now same"},
+		},
+		"an id twice in a turn": {
+			`{"role":"user","content":"a"},` + strings.Replace(call, `}]}`, `},{"id":"a","type":"function","function":{"name":"now","arguments":"{}"}}]}`, 1) +
+				`,{"role":"tool","tool_call_id":"a","content":"noon{}"},{"role":"tool","tool_call_id":"a","content":"x"}`,
+			[]string{"0.0 a now same", `0.1 a now differs was "x", is "noon{}"`},
 		},
 		"a result of an unknown id": {
 			`{"role":"tool","content":"lost"},{"role":"user","content":"a"},` + call + `,{"role":"tool","tool_call_id":"z","content":"noon{}"},{"role":"tool","tool_call_id":"y","content":"more"}`,
