@@ -10,7 +10,6 @@ import (
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -22,7 +21,7 @@ type Recorded struct {
 
 // Runs yields the runs of inputs, in order, one in memory at a time, until ctx ends. Those
 // that a call of another run started are passed over, requests of a recording of HTTP that
-// a later one goes on from, and inputs that were found and are no recordings. Of the options Rows and Passed are looked at. An error is an *importer.Error
+// a later one goes on from, and inputs that were found and are no recordings. Of the options Rows, Names and Passed are looked at. An error is an *importer.Error
 // for what cannot be read; the runs go on behind it where that is possible.
 func Runs(ctx context.Context, inputs []evals.Input, o *evals.Options) iter.Seq2[Recorded, error] {
 	return func(yield func(Recorded, error) bool) {
@@ -70,8 +69,12 @@ func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(R
 			more = fail(err)
 		case run.Partial:
 			more = fail(&importer.Error{File: in.Name, Line: run.Line, Err: fmt.Errorf("the run %q may have lost an event; it is not rerun", run.Name)})
-		case !started(&run):
-			more = yield(Recorded{in.Name, run}, nil)
+		case run.Parent() == nil:
+			if err := name(&run, o.Names); err != nil {
+				more = fail(&importer.Error{File: in.Name, Line: run.Line, Err: err})
+			} else {
+				more = yield(Recorded{in.Name, run}, nil)
+			}
 		}
 		if !more {
 			return false
@@ -131,11 +134,9 @@ func open(name string, f io.Reader, rows *importer.Mapping) (*importer.Source, e
 	return importer.Open(name, f)
 }
 
-// started reports whether a call of another run started this one.
-func started(run *importer.Run) bool {
-	if len(run.Events) == 0 {
-		return false
+func name(run *importer.Run, names *importer.Naming) error {
+	if names == nil {
+		return nil
 	}
-	start, ok := run.Events[0].Body.(trace.RunStart)
-	return ok && start.Parent != nil
+	return names.Name(run)
 }

@@ -28,7 +28,7 @@ func read(ctx context.Context, o *evals.Options, inputs ...evals.Input) (lines [
 			lines = append(lines, "! "+err.Error())
 			continue
 		}
-		lines = append(lines, fmt.Sprint(run.File, " ", run.Name, " ", len(run.Messages)))
+		lines = append(lines, strings.TrimSpace(fmt.Sprint(run.File, " ", run.Name, " ", len(run.Messages), " ", strings.TrimPrefix(run.Case, run.Name))))
 	}
 	return lines
 }
@@ -58,8 +58,12 @@ func TestRuns(t *testing.T) {
 		t.Errorf("passed over (-want +got):\n%s", diff)
 	}
 	rows := read(t.Context(), &evals.Options{Rows: &importer.Mapping{Case: "/c", Prompt: "/q"}}, input("rows", `{"c":"x","q":"y"}`+"\n"))
-	if diff := cmp.Diff([]string{"rows run-1 1"}, rows); diff != "" {
+	if diff := cmp.Diff([]string{"rows run-1 1 x"}, rows); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	named := read(t.Context(), &evals.Options{Names: &importer.Naming{Case: "/task/name"}}, input("named", strings.Replace(hi, "{", `{"task":{"name":"x"},`, 1)+hi), input("subs", start+sub+end))
+	if diff := cmp.Diff([]string{"named a 1 x", `! named:2: the run "a" has no case at /task/name`, `! subs:2: the run "r" has no case at /task/name`}, named); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
