@@ -74,6 +74,7 @@ require (
 	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
+	gonum.org/v1/gonum v0.17.0 // indirect
 	google.golang.org/api v0.291.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260724162435-b2f20204f0df // indirect
 	google.golang.org/grpc v1.83.0 // indirect
@@ -87,3 +88,5 @@ require (
 replace github.com/looptape/looptape => ../
 
 replace google.golang.org/adk/v2/measured => ./httprr
+
+ignore ./promptfoo/node_modules
