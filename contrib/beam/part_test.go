@@ -2,6 +2,7 @@ package evalbeam
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,8 +48,9 @@ func drawParts(t *rapid.T) (parts []part) {
 		for line := range rapid.IntRange(0, 2).Draw(t, "unreadable") {
 			r.Unreadable = append(r.Unreadable, evals.Unreadable{File: name, Line: line, Error: "it is broken"})
 		}
-		parts = append(parts, part{[]*evals.Result{r}})
+		parts = append(parts, part{-1, []*evals.Result{r}}, due(name))
 	}
+	parts = append(parts, nothing(nil))
 	return rapid.Permutation(parts).Draw(t, "order")
 }
 
@@ -70,11 +72,23 @@ func decoded(t *rapid.T, text string) part {
 
 // A part that is damaged on its way is an error.
 func TestPartDamaged(t *testing.T) {
-	text, err := part{}.encode()
+	text, err := part{0, []*evals.Result{{}}}.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodePart(text[1:]); err == nil {
-		t.Error("a part without its first byte is read")
+	for _, text := range [][]byte{nil, text[1:], text[:len(text)-5]} {
+		if _, err := decodePart(text); err == nil {
+			t.Errorf("%q is read as a part", text)
+		}
+	}
+}
+
+// Nothing comes of parts that are not all there, or too many.
+func TestPartLost(t *testing.T) {
+	file := part{-1, []*evals.Result{{}}}
+	for text, p := range map[string]part{", 1 are missing;": join(due("a"), join(due("b"), file)), ", -1 are missing;": join(due("a"), join(file, file))} {
+		if got, err := whole(p); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("got %q, error %v; want an error with %q", got, err, text)
+		}
 	}
 }

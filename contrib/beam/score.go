@@ -11,8 +11,10 @@ package evalbeam
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
@@ -28,17 +30,20 @@ func Register() {
 	beam.RegisterDoFn(reflect.TypeFor[scorer]())
 	beam.RegisterDoFn(reflect.TypeFor[writer]())
 	beam.RegisterFunction(join)
+	beam.RegisterDoFn(nothing)
+	beam.RegisterDoFn(due)
 	beam.RegisterDoFn(whole)
 }
 
 // Score scores the files of these names, a PCollection<string>. It returns a
 // PCollection<[]byte> of one element, which is the file of the result. What cannot be read
-// is in the result; runs that are there twice fail the pipeline.
+// is in the result; runs that are there twice fail the pipeline. There is no element of a
+// pipeline that fails, also where the runner goes on for a while.
 func Score(s beam.Scope, suite Suite, files beam.PCollection) beam.PCollection {
 	s = s.Scope("looptape.Score")
-	parts := beam.ParDo(s, &scorer{Suite: suite}, beam.Reshuffle(s, files))
-	all := beam.Combine(s, join, parts)
-	return beam.ParDo(s, whole, beam.Impulse(s), beam.SideInput{Input: all})
+	scored := beam.ParDo(s, &scorer{Suite: suite}, beam.Reshuffle(s, files))
+	parts := beam.Flatten(s, beam.ParDo(s, nothing, beam.Impulse(s)), beam.ParDo(s, due, files), scored)
+	return beam.ParDo(s, whole, beam.Combine(s, join, parts))
 }
 
 // scorer scores a file.
@@ -62,41 +67,66 @@ func (f *scorer) ProcessElement(ctx context.Context, name string) (p part, err e
 	err = on(ctx, name, func(fs filesystem.Interface) error {
 		in := evals.Input{Name: name, Open: func() (io.ReadCloser, error) { return fs.OpenRead(ctx, name) }}
 		r, err := evals.ScoreFiles(ctx, []evals.Input{in}, &f.options)
-		p = part{[]*evals.Result{r}}
+		p = part{-1, []*evals.Result{r}}
 		return err
 	})
 	return p, err
 }
 
-// part is results on their way. They are put together where they leave a worker, and not
-// whenever one is added, which would take time that grows with the square of their number.
-type part struct{ results []*evals.Result }
+// part is results on their way, and how many files more are due than were scored. Results
+// are put together where they leave a worker, and not whenever one is added, which would
+// take time that grows with the square of their number.
+type part struct {
+	due     int
+	results []*evals.Result
+}
 
-// join adds the results of b to those of a.
-func join(a, b part) part { return part{append(a.results, b.results...)} }
+// nothing is the part that is there also of no files.
+func nothing([]byte) part { return part{} }
 
-// encode returns the file of all results together.
+// due is the part of a file that is to be scored.
+func due(string) part { return part{due: 1} }
+
+// join adds what b has to what a has.
+func join(a, b part) part { return part{a.due + b.due, append(a.results, b.results...)} }
+
+// encode returns the number of files that are due, on a line, and the file of all results
+// together, if there are any.
 func (p part) encode() ([]byte, error) {
-	var text bytes.Buffer
+	text, err := []byte(nil), error(nil)
+	if len(p.results) > 0 {
+		text, err = p.file()
+	}
+	return append(fmt.Appendln(nil, p.due), text...), err
+}
+
+// decodePart reads what encode returned.
+func decodePart(text []byte) (p part, err error) {
+	number, file, _ := bytes.Cut(text, []byte("\n"))
+	if p.due, err = strconv.Atoi(string(number)); err != nil || len(file) == 0 {
+		return p, err
+	}
+	r, err := evals.ReadResult("", bytes.NewReader(file))
+	p.results = []*evals.Result{r}
+	return p, err
+}
+
+// file is the file of all results.
+func (p part) file() ([]byte, error) {
 	r, err := evals.Merge(p.results...)
 	if err != nil {
 		return nil, err
 	}
+	var text bytes.Buffer
 	err = r.Write(&text)
 	return text.Bytes(), err
 }
 
-// decodePart reads what encode returned.
-func decodePart(text []byte) (part, error) {
-	r, err := evals.ReadResult("", bytes.NewReader(text))
-	return part{[]*evals.Result{r}}, err
-}
-
-// whole is the file of the result of all parts, also where there is none.
-func whole(_ []byte, next func(*part) bool) ([]byte, error) {
-	var all part
-	for p := (part{}); next(&p); {
-		all = join(all, p)
+// whole is the file of the result of all parts. A runner that is about to fail may have
+// lost some.
+func whole(all part) ([]byte, error) {
+	if all.due != 0 {
+		return nil, fmt.Errorf("not all files were scored, %d are missing; an error before this one tells why", all.due)
 	}
-	return all.encode()
+	return all.file()
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -30,6 +32,9 @@ func scored(t *testing.T, suite evalbeam.Suite, files []string) (string, error) 
 	p, s := beam.NewPipelineWithRoot()
 	evalbeam.Write(s, out, evalbeam.Score(s, suite, beam.CreateList(s, files)))
 	if _, err := prism.Execute(t.Context(), p); err != nil {
+		if _, gone := os.Stat(out); !errors.Is(gone, fs.ErrNotExist) {
+			t.Errorf("%s was written by a pipeline that failed", out)
+		}
 		return "", err
 	}
 	text, err := os.ReadFile(out)

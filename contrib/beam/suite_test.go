@@ -74,12 +74,14 @@ func TestOpenFails(t *testing.T) {
 		"broken.yaml":  "suite: 1\nrun: []\n",
 		"large.yaml":   "suite: 1\n" + strings.Repeat("#\n", 1<<19),
 		"nothing.yaml": "suite: 1\nruns: [none-*.jsonl]\n",
+		"rubric.yaml":  "suite: 1\nruns: [none-*.jsonl]\nscorers: [{kind: rubric, settings: {grader: {cassette: a.tape}}}]\n",
 	})
 	missing := files[0] + ".not"
 	for name, want := range map[string]string{
 		files[0]:          files[0] + `:2:1: unknown key "run" of the suite; did you mean "runs"?`,
 		files[1]:          files[1] + ": the suite is larger than a megabyte",
 		files[2]:          files[2] + ": runs: there is no none-*.jsonl in the folder of the suite",
+		files[3]:          files[3] + `:3:36: scorer "rubric": no model can be opened here`,
 		missing:           "open " + missing + ": no such file",
 		"nowhere://a.yml": `file system scheme "nowhere" not registered`,
 	} {
