@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
@@ -93,7 +95,7 @@ func (m matching) key(lane string, r *Request) (k keys) {
 
 // sentKey is what a request that is the same byte by byte, in all that any matching by
 // options looks at, is known by: such requests have the same exact key, too. It is found
-// without reading the JSON.
+// without reading the JSON, and as fast as can be: XXH64.
 func sentKey(lane string, r *Request) uint64 {
 	words := [...]string{lane, r.Method, EscapedURL(r.URL), r.Header.Get("Host"), r.Header.Get("Content-Type"), encodingOf(r.Header)}
 	head := make([]byte, 0, 256) // a bit more than most need
@@ -101,10 +103,11 @@ func sentKey(lane string, r *Request) uint64 {
 		head = append(strconv.AppendInt(head, int64(len(word)), 10), ' ')
 		head = append(append(head, word...), '\n')
 	}
-	sum := sha256.New()
+	var sum xxhash.Digest
+	sum.Reset()
 	_, _ = sum.Write(head) // which takes everything
 	_, _ = sum.Write(r.Body)
-	return binary.BigEndian.Uint64(sum.Sum(head[:0]))
+	return sum.Sum64()
 }
 
 func digest(text []byte) uint64 {
