@@ -97,6 +97,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reverse := p.reverse
 	reverse.ModifyResponse = func(resp *http.Response) error {
 		p.redirect(resp, to, before)
+		if resp.Header.Get("Content-Type") == "" {
+			w.Header()["Content-Type"] = nil // net/http would guess one
+		}
 		return nil
 	}
 	reverse.ServeHTTP(w, out)

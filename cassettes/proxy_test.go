@@ -199,3 +199,38 @@ func TestProxyLanes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// untyped answers without a Content-Type.
+type untyped struct{}
+
+func (untyped) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("text")), ContentLength: 4, Request: r}, nil
+}
+
+// A proxy gives no type to what has none.
+func TestProxyUntyped(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.tape")
+	for _, o := range []cassettes.Options{
+		{Mode: cassettes.Record, Transport: untyped{}, Upstreams: map[string]string{"some": "https://example.com"}},
+		{},
+	} {
+		c := open(t, path, o)
+		server := httptest.NewServer(proxy(t, c))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/some/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		if kind, there := resp.Header["Content-Type"]; there || string(text) != "text" || err != nil {
+			t.Errorf("got %q of type %q, %v", text, kind, err)
+		}
+		if err := errors.Join(resp.Body.Close(), c.Close()); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	}
+}

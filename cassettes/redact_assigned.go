@@ -41,29 +41,27 @@ func (o *Options) assignedAt(v *values, at int) part {
 	if s == secretNever {
 		return part{}
 	}
-	p := part{at + 1, v.inQuery.from(at + 1), 1}
+	p := part{at + 1, beforeMark(l.text, at+1, v.inQuery.from(at+1)), 1}
 	if k == kindBody {
 		p = v.behind(at+1, quote)
 	}
-	said := l.text[p.from:p.to]
-	if endsInMark(said, l.text[p.to:]) {
-		return part{} // which stands for the secret
-	}
-	if s == secretAlways || isWord(said) && looksRandom(meaning(said, p.encoded)) {
+	if said := l.text[p.from:p.to]; s == secretAlways || isWord(said) && looksRandom(meaning(said, p.encoded)) {
 		return p
 	}
 	return part{}
 }
 
-// endsInMark reports whether what was said ends with the first word of a mark, the rest of
-// which follows.
-func endsInMark(said, rest string) bool {
+// beforeMark is where a word from one place to another ends that may run into a mark.
+func beforeMark(text string, from, to int) int {
 	const first, longest = "[redacted", 40
-	if !strings.HasSuffix(said, first) {
-		return false
+	if !strings.HasSuffix(text[from:to], first) {
+		return to
 	}
-	at := markForm.FindStringIndex(first + rest[:min(longest, len(rest))])
-	return at != nil && at[0] == 0
+	mark := to - len(first)
+	if at := markForm.FindStringIndex(text[mark:min(mark+longest, len(text))]); at == nil || at[0] > 0 {
+		return to
+	}
+	return mark
 }
 
 // isWord reports whether a part of a text may be one word, with escapes and all.
@@ -165,7 +163,7 @@ func (v *values) behind(from int, quote string) part {
 	}
 	rest = rest[len(scheme(rest)):]
 	from = len(text) - len(rest)
-	to := v.word.from(from)
+	to := beforeMark(text, from, v.word.from(from))
 	if to-from < leastEcho || v.digit.from(from) >= to {
 		return part{}
 	}

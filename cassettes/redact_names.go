@@ -120,7 +120,7 @@ func (o *Options) isSecret(p *place, text string) bool {
 	}
 	s := o.secrecy(p.kind, name)
 	if p.at != nil && p.name == "value" && p.at.named != "" {
-		s = max(s, o.secrecy(kindHeader, p.at.named), o.secrecy(p.kind, p.at.named))
+		s = max(s, o.secrecy(p.kind, p.at.named))
 	}
 	return s == secretAlways || p.at != nil && leadsTo(o.Secret, p) || s == secretIfRandom && looksRandom(text[len(scheme(text)):])
 }

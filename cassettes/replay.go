@@ -102,7 +102,7 @@ func (t *tape) first(key uint64, next []int32) (first int32, recorded bool) {
 func (t *tape) spent(key uint64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, e := range slices.Backward(t.file.entries) {
+	for i, e := range slices.Backward(t.entries) {
 		if t.used[i] && key != 0 && (e.keys.exact == key || e.keys.bare == key) {
 			return i
 		}
@@ -186,6 +186,9 @@ func (c *Cassette) find(lane string, r Request) (int, error) {
 	}
 	more, _ := c.opts.redacted(&Interaction{Request: r}, false, c.seen.whole())
 	if i := c.tape.take(c.tape.matching.key(lane, &more.Request)); i >= 0 {
+		return i, nil
+	}
+	if i := c.tape.takeMarked(lane, &clean); i >= 0 {
 		return i, nil
 	}
 	return 0, c.miss(k, lane, clean)

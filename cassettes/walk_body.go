@@ -37,17 +37,17 @@ func (w *walker) body(h http.Header, body []byte) []byte {
 	default:
 		now = w.lines(text)
 	}
-	if now == text {
+	switch {
+	case now == text:
 		return body
+	case isNumber(text): // and is JSON still
+		return jsonio.AppendString(nil, now)
 	}
 	return []byte(now)
 }
 
 // document visits the texts in JSON, or else a text.
 func (w *walker) document(text string) string {
-	if isNumber(text) {
-		return w.json(text, w.node(node{}))
-	}
 	return w.text(place{kind: kindBody}, text)
 }
 
