@@ -79,10 +79,7 @@ func decodeText(d *jsonio.Dec, to reflect.Value) bool {
 }
 
 func decodeBool(d *jsonio.Dec, to reflect.Value) bool {
-	if c := d.Peek(); c != 't' && c != 'f' {
-		return false
-	}
-	to.SetBool(d.Bool())
+	to.SetBool(d.Bool()) // which d notes if it is none
 	return true
 }
 

@@ -57,6 +57,14 @@ func TestDecodeArgs(t *testing.T) {
 	}
 }
 
+// What has no decoder is read by encoding/json.
+func TestDecodeArgsSlowly(t *testing.T) {
+	got, err := decodeArgs[map[string]int](nil, `{"a":1}`)
+	if diff := cmp.Diff(map[string]int{"a": 1}, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
 // sameAsJSON compares with encoding/json, and reports whether it was not needed.
 func sameAsJSON(t *testing.T, fast decoder, text string) (alone bool) {
 	t.Helper()
