@@ -226,7 +226,7 @@ func (f *File) damaged(because error) (line int, err error) {
 
 // headEdited reports whether an interaction is not as it was written in what is not a body.
 func (f *File) headEdited(i int) bool {
-	text := f.text[f.entries[i].from:f.entries[i].to]
+	text := f.lines(i)
 	m, err := readMarks(lastLine(text))
 	return err == nil && m.head != "" && m.head != fmt.Sprintf("%08x", headSum(text))
 }
@@ -389,18 +389,24 @@ func (f *File) answer(i int) (*Response, *stream, error) {
 
 // wait is the time before an answer. The error is a *FormatError.
 func (f *File) wait(i int) (time.Duration, error) {
-	b := f.block(i)
-	t, err := readTitle(b.next())
+	t, err := readTitle(f.title(i))
 	if err != nil {
-		return 0, f.wrong(i, b, err)
+		return 0, f.wrong(i, &block{line: 1}, err)
 	}
 	return t.wait, nil
 }
 
-// block is the lines of an interaction.
-func (f *File) block(i int) *block {
-	return &block{rest: f.text[f.entries[i].from:f.entries[i].to]}
+// lines are those of an interaction.
+func (f *File) lines(i int) []byte { return f.text[f.entries[i].from:f.entries[i].to] }
+
+// title is the first line of an interaction.
+func (f *File) title(i int) []byte {
+	line, _, _ := bytes.Cut(f.lines(i), []byte("\n"))
+	return line
 }
+
+// block reads the lines of an interaction.
+func (f *File) block(i int) *block { return &block{rest: f.lines(i)} }
 
 // wrong is the error of the line that was read last of an interaction.
 func (f *File) wrong(i int, b *block, err error) *FormatError {

@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"bytes"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,23 +16,27 @@ func (t *tape) takeMarked(lane string, r *Request) int {
 	if t.matching.own != nil {
 		return -1
 	}
-	for _, i := range t.alike(r) {
+	now := t.matching.meant(r)
+	for _, i := range t.marked() {
 		x, err := t.file.Interaction(i)
-		if err == nil && x.Lane == lane && t.matching.sameButMarks(&x.Request, r) && t.use(i) {
+		if err == nil && x.Lane == lane && t.matching.meant(&x.Request).stands(now) && t.use(i) {
 			return i
 		}
 	}
 	return -1
 }
 
-// alike are the interactions that are left whose requests have the method and marks, in
-// their order.
-func (t *tape) alike(r *Request) (list []int) {
+// marked are the interactions that are left which have a mark in what a request is known
+// by, in their order: one in a header, as of each that has a key, is none.
+func (t *tape) marked() (list []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, e := range t.entries {
-		request := jsonio.View(t.file.text[e.from:e.answer])
-		if !t.used[i] && hasMark(request) && strings.Contains(request[:strings.IndexByte(request, '\n')+1], " "+r.Method+" ") {
+		if t.used[i] {
+			continue
+		}
+		_, body, _ := bytes.Cut(t.file.text[e.from:e.answer], []byte("\n>\n"))
+		if hasMark(jsonio.View(t.file.title(i))) || hasMark(jsonio.View(body)) {
 			list = append(list, i)
 		}
 	}
@@ -47,12 +52,16 @@ func (t *tape) use(i int) bool {
 	return free
 }
 
-// sameButMarks reports whether a recorded request is this one but for marks.
-func (m matching) sameButMarks(was, now *Request) bool {
-	body := func(r *Request) string {
-		return string(m.appendBody(nil, r.Header.Get("Content-Type"), decode(r.Header, r.Body).plain))
-	}
-	return was.Method == now.Method && was.OtherHost() == now.OtherHost() && sameButMarks(unescaped(m.url(was.URL)), unescaped(m.url(now.URL))) && sameButMarks(body(was), body(now))
+// meant is what a request is known by, in one spelling.
+type meant struct{ method, host, url, body string }
+
+func (m matching) meant(r *Request) meant {
+	return meant{r.Method, r.OtherHost(), unescaped(m.url(r.URL)), string(m.appendBody(nil, r.Header.Get("Content-Type"), decode(r.Header, r.Body).plain))}
+}
+
+// stands reports whether a recorded request stands for one: it is the same but for marks.
+func (s meant) stands(now meant) bool {
+	return s.method == now.method && s.host == now.host && sameButMarks(s.url, now.url) && sameButMarks(s.body, now.body)
 }
 
 // unescaped is what a URL says in percent encoding.

@@ -1,7 +1,6 @@
 package cassettes
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"net/url"
@@ -199,11 +198,9 @@ func (t *tape) candidates(r *Request) []int {
 	type candidate struct{ index, rank, off int }
 	list := make([]candidate, 0, t.file.Len())
 	path := pathOf(r.URL)
-	for i, e := range t.file.entries {
-		text := t.file.text[e.from:e.to]
-		line, _, _ := bytes.Cut(text, []byte("\n"))
-		title, _ := readTitle(line)
-		marks, _ := readMarks(lastLine(text))
+	for i := range t.file.Len() {
+		title, _ := readTitle(t.file.title(i))
+		marks, _ := readMarks(lastLine(t.file.lines(i)))
 		c := candidate{index: i, off: max(marks.sent.length-len(r.Body), len(r.Body)-marks.sent.length)}
 		if title.method == r.Method {
 			c.rank++

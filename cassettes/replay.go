@@ -118,8 +118,7 @@ func (t *tape) unused(again string) error {
 	e := &UnusedError{File: t.file.name, Again: again}
 	for i, used := range t.used {
 		if !used {
-			line, _, _ := strings.Cut(string(t.file.text[t.file.entries[i].from:t.file.entries[i].to]), "\n")
-			e.Unused = append(e.Unused, strings.TrimPrefix(line, "=== "))
+			e.Unused = append(e.Unused, strings.TrimPrefix(string(t.file.title(i)), "=== "))
 		}
 	}
 	if e.Unused == nil {

@@ -62,12 +62,11 @@ func gone(first, last int) string {
 // changes tells what of an interaction is not what its last line says, and where it stands
 // behind the one with the number last. It returns the number of the one that comes last.
 func (f *File) changes(i int, x *Interaction, last int) (number int, out []string) {
-	text := f.text[f.entries[i].from:f.entries[i].to]
-	line, _, _ := strings.Cut(string(text), "\n")
-	m, _ := readMarks(lastLine(text)) // it was read
-	t, _ := readTitle([]byte(line))   // the same
+	line := f.title(i)
+	m, _ := readMarks(lastLine(f.lines(i))) // it was read
+	t, _ := readTitle(line)                 // the same
 	add := func(format string, args ...any) {
-		out = append(out, strings.TrimPrefix(line, "=== ")+": "+fmt.Sprintf(format, args...))
+		out = append(out, strings.TrimPrefix(string(line), "=== ")+": "+fmt.Sprintf(format, args...))
 	}
 	switch {
 	case t.number <= last:
