@@ -59,13 +59,13 @@ func NewBaseline(r *Result, old *Baseline, mustPass []string) (*Baseline, error)
 	if err := b.has(mustPass); err != nil {
 		return nil, err
 	}
-	f, err := r.Figures(0)
-	if err != nil {
-		return nil, err
-	}
-	for metric, m := range f.Metrics {
-		if m.Mean != nil {
-			b.Means[metric] = *m.Mean
+	for _, metric := range r.metrics() {
+		s, _, err := r.sample(metric)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			b.Means[metric] = s.Mean()
 		}
 	}
 	return b, nil

@@ -75,26 +75,32 @@ func (r *Result) Figures(seed uint64) (*Figures, error) {
 		}
 	}
 	for _, metric := range r.metrics() {
-		m, err := r.figure(metric, seed)
+		s, m, err := r.sample(metric)
 		if err != nil {
-			return nil, fmt.Errorf("metric %q: %w", metric, err)
+			return nil, err
+		}
+		if s != nil {
+			m.compute(s, seed)
 		}
 		f.Metrics[metric] = m
 	}
 	return f, nil
 }
 
-// figure computes the figures of a metric.
-func (r *Result) figure(metric string, seed uint64) (Metric, error) {
+// sample is the scores of a metric, nil if there are none, and how many runs have one.
+func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
 	rows, missing, failed := r.scores(metric)
-	m := Metric{N: len(rows), Missing: missing, Errors: failed}
-	if len(rows) == 0 {
-		return m, nil
+	m = Metric{N: len(rows), Missing: missing, Errors: failed}
+	if len(rows) > 0 {
+		if s, err = stats.New(rows); err != nil {
+			err = fmt.Errorf("metric %q: %w", metric, err)
+		}
 	}
-	s, err := stats.New(rows)
-	if err != nil {
-		return m, err
-	}
+	return s, m, err
+}
+
+// compute computes the figures of a sample.
+func (m *Metric) compute(s *stats.Sample, seed uint64) {
 	m.Mean = known(s.Mean(), nil)
 	m.SE = Errors{known(se(s.Naive())), known(se(s.ClusterCR0())), known(se(s.Cluster()))}
 	m.CI95 = Bounds{
@@ -105,7 +111,6 @@ func (r *Result) figure(metric string, seed uint64) (Metric, error) {
 	}
 	m.PassHatK, _ = s.PassHat() // none if the scores are no successes
 	m.PassAtK, _ = s.PassAt()
-	return m, nil
 }
 
 // known is a figure, or nil if the rows do not have it. Nothing else can be wrong with a

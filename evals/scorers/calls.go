@@ -226,6 +226,12 @@ func (m *matcher) calls(run *importer.Run) (calls []made) {
 	return calls
 }
 
+// read returns the calls that a run should have made, and those that it made.
+func (m *matcher) read(run *importer.Run) (want, got []made, err error) {
+	want, err = m.wanted(run.Want)
+	return want, m.calls(run), err
+}
+
 // share is the part of a call's arguments that is as wanted: 1 for all of them, 0 for
 // another tool.
 func (m *matcher) share(want, got made) float64 {

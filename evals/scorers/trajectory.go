@@ -43,11 +43,10 @@ func (s Trajectory) judge() (judge, error) {
 		return nil, err
 	}
 	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
-		want, err := m.wanted(run.Want)
+		want, got, err := m.read(run)
 		if err != nil {
 			return 0, "", err
 		}
-		got := m.calls(run)
 		ok, err := s.Order.holds(m.weights(want, got, false), len(got))
 		if err != nil {
 			return 0, "", err
@@ -107,11 +106,10 @@ func (s CallMatch) judge() (judge, error) {
 		return nil, err
 	}
 	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
-		want, err := m.wanted(run.Want)
+		want, got, err := m.read(run)
 		if err != nil {
 			return 0, "", err
 		}
-		got := m.calls(run)
 		right, err := s.right(m.weights(want, got, s.Partial), len(got))
 		if err != nil {
 			return 0, "", err
