@@ -62,7 +62,7 @@ var table = []room{
 	{name: "providers/...", rooms: []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol"}},
 	{name: "fake", rooms: []string{"internal/jsonio", "llm"}, modules: []string{yaml, goCmp}},
 	{name: "fake/wire", rooms: []string{"internal/jsonio", "internal/sse", "llm", "trace", "trace/check", "trace/watch", "fake", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/lockfile", "internal/slab"}, modules: []string{"github.com/cespare/xxhash/v2", "golang.org/x/sys"}},
+	{name: "cassettes", rooms: []string{"internal/jsonio", "internal/lockfile", "internal/slab"}, modules: []string{"github.com/cespare/xxhash/v2"}},
 	{name: "cassettes/convert", rooms: []string{"internal/jsonio", "cassettes"}, modules: []string{yaml}},
 	{name: "evals/stats", modules: []string{gonum}},
 	{name: "evals/...", rooms: []string{"internal/child", "internal/jsonio", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
