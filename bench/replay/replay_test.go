@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +90,24 @@ func question(n int) string {
 	return b.String() + `]}`
 }
 
+// questions makes requests as question does. One is good until the next is made.
+type questions struct {
+	text []byte
+	head int    // of text, before the number
+	tail string // behind it
+}
+
+func newQuestions() *questions {
+	const number = 12345
+	head, tail, _ := strings.Cut(question(number), strconv.Itoa(number))
+	return &questions{text: []byte(head), head: len(head), tail: tail}
+}
+
+func (q *questions) next(n int) []byte {
+	q.text = append(strconv.AppendInt(q.text[:q.head], int64(n), 10), q.tail...)
+	return q.text
+}
+
 // event is an event of an answer.
 func event(i int) string {
 	return fmt.Sprintf("data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word %d of the answer\"},\"finish_reason\":null}]}\n\n", i)
@@ -112,9 +133,9 @@ func server(tb testing.TB, events int, pause time.Duration) string {
 }
 
 // ask sends a request and reads the answer; first is when its first byte came.
-func ask(to http.RoundTripper, url string, n int) (size int, first time.Duration, err error) {
+func ask(to http.RoundTripper, url string, question []byte) (size int, first time.Duration, err error) {
 	from := time.Now() //nolint:forbidigo // what is measured is real time
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, strings.NewReader(question(n)))
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(question))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -140,12 +161,13 @@ func recorded(tb testing.TB, t tool, url string, n int) (path string, payload in
 	if err != nil {
 		tb.Fatal(err)
 	}
+	q := newQuestions()
 	for i := range n {
-		size, _, err := ask(to, url, i)
+		size, _, err := ask(to, url, q.next(i))
 		if err != nil {
 			tb.Fatal(err)
 		}
-		payload += size + len(question(i))
+		payload += size + len(q.text)
 	}
 	if err := end(); err != nil {
 		tb.Fatal(err)
@@ -172,8 +194,9 @@ func TestReplay(t *testing.T) {
 			for i := range 27 {
 				want += len(event(i))
 			}
+			q := newQuestions()
 			for i := range 20 {
-				if size, _, err := ask(to, url, 19-i); err != nil || size != want {
+				if size, _, err := ask(to, url, q.next(19-i)); err != nil || size != want {
 					t.Errorf("answer %d has %d bytes, want %d: %v", i, size, want, err)
 				}
 			}
@@ -199,6 +222,7 @@ func BenchmarkReplay(b *testing.B) {
 		path, _ := recorded(b, t, url, n)
 		open := make([]http.RoundTripper, max(leastOpen/n, 1))
 		ends := make([]func() error, len(open))
+		q := newQuestions()
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			if i%(n*len(open)) == 0 {
@@ -214,9 +238,10 @@ func BenchmarkReplay(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
+				runtime.GC() // or what it has begun goes on while the timer runs
 				b.StartTimer()
 			}
-			if _, _, err := ask(open[i/n%len(open)], url, (i*7919+n/2)%n); err != nil {
+			if _, _, err := ask(open[i/n%len(open)], url, q.next((i*7919+n/2)%n)); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -270,9 +295,10 @@ func BenchmarkRecord(b *testing.B) {
 					}
 				}()
 			}
+			q := newQuestions()
 			var waited time.Duration
 			for i := 0; b.Loop(); i++ {
-				_, first, err := ask(to, url, i)
+				_, first, err := ask(to, url, q.next(i))
 				if err != nil {
 					b.Fatal(err)
 				}
