@@ -56,7 +56,8 @@ type PairErrors struct {
 // PValues are the probabilities of a difference as large, in either direction, if there
 // was none; see package stats.
 type PValues struct {
-	// McNemarExact is nil where a case has several runs, or a score is neither 0 nor 1.
+	// McNemarExact is nil where a case has several runs, cases share a cluster, or a score is
+	// neither 0 nor 1.
 	McNemarExact *float64 `json:"mcnemar_exact"`
 	Permutation  *float64 `json:"permutation"` // signs flipped by cluster
 	// Holm is McNemarExact, or else Permutation, corrected for the number of metrics.
@@ -223,8 +224,8 @@ func (c *Change) judge(base, other *stats.Sample) error {
 	slices.Sort(c.Broke)
 	slices.Sort(c.Fixed)
 	c.Discordant = &Discordant{len(c.Broke), len(c.Fixed)}
-	if base.Len() > c.Pairs || other.Len() > c.Pairs {
-		return nil
+	if base.Clusters() < base.Len() || other.Len() > c.Pairs {
+		return nil // McNemar's test takes runs for independent
 	}
 	exact, _, err := stats.McNemar(len(c.Broke), len(c.Fixed))
 	c.P.McNemarExact = &exact

@@ -1,6 +1,7 @@
 package evals_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,6 +114,26 @@ func set(t *testing.T, name string, scores map[string]map[string]float64) *evals
 		t.Fatal(err)
 	}
 	return whole
+}
+
+// Cases of a cluster are alike, so that McNemar's test does not hold: here all four cases of
+// each of two texts broke, which as one of four changes of two texts has the probability ½,
+// and not 1 in 128.
+func TestCompareClusters(t *testing.T) {
+	var sets [2]*evals.Result
+	for i, value := range []float64{1, 0} {
+		r := &evals.Result{}
+		for n := range 8 {
+			name := fmt.Sprint(n)
+			r.Rows = append(r.Rows, evals.Row{Case: name, Cluster: []string{"x", "y"}[n/4], Run: name, Scores: map[string]float64{"m": value}})
+		}
+		sets[i] = r
+	}
+	c, err := evals.Compare(sets[0], sets[1], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, object{"mcnemar_exact": nil, "permutation": 0.5, "holm": 0.5}, shape(t, c.Metrics["m"].P, nil))
 }
 
 // With several metrics the probabilities are corrected for their number: the smallest,
