@@ -59,6 +59,8 @@ type Judged struct {
 	// change. Holm is P corrected for the number of metrics.
 	P    *float64 `json:"p"`
 	Holm *float64 `json:"holm"`
+	// Missing are the runs now that have no score.
+	Missing int `json:"missing"`
 }
 
 // Kind is why runs fail.
@@ -68,7 +70,7 @@ type Kind string
 const (
 	KindDrop      Kind = "drop"         // the mean is significantly worse
 	KindMustPass  Kind = "must_pass"    // a case that has to pass does not
-	KindMissing   Kind = "missing"      // the baseline has the case, or a score of it, and the runs have not
+	KindMissing   Kind = "missing"      // the baseline has the case, or more scores of it, and the runs have not
 	KindInvariant Kind = "invariant"    // a run broke one
 	KindError     Kind = "scorer_error" // a score could not be made
 )

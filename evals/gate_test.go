@@ -104,12 +104,16 @@ func TestGate(t *testing.T) {
 		"one of two metrics": {gate: evals.Gate{Metrics: []string{"m"}}, base: each5("m=1 n=1"), now: each5("m=0 n=0"), want: []string{dropped}},
 
 		"missing case":                  {base: one, now: one[1:], want: []string{"missing  a :0 no run of the case is there"}},
-		"missing score":                 {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 no run of the case has a score any more"}},
+		"missing score":                 {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 1 of 1 runs of the case have no score any more, the first run-5"}},
 		"missing score nobody looks at": {gate: evals.Gate{Metrics: []string{"n"}}, base: each5("m=1 n=1"), now: append(each5("n=1")[1:], "a n=1")},
-		"missing score of one run":      {base: []string{"a m=1", "a m=1"}, now: []string{"a", "a m=1"}},
-		"never had a score":             {base: []string{"a", "b m=1"}, now: []string{"a", "b m=1"}},
-		"new case":                      {base: one[1:], now: one},
-		"new metric":                    {base: one, now: each5("m=1 n=0")},
+		"missing scores of some runs":   {base: []string{"a m=1", "a m=0", "a m=0"}, now: []string{"a m=1", "a", "a"}, want: []string{"missing m a f:2 2 of 3 runs of the case have no score any more, the first run-2"}},
+		"missing score made up for":     {base: []string{"a m=1", "a"}, now: []string{"a", "a m=1"}},
+		"fewer runs":                    {base: []string{"a m=1", "a m=1"}, now: []string{"a m=1"}},
+		"fewer runs, one without score": {base: []string{"a m=1", "a m=1", "a m=1"}, now: []string{"a m=1", "a m=!no_end", "a"}, want: []string{
+			"missing m a f:3 1 of 3 runs of the case have no score any more, the first run-3", "scorer_error m a f:2 no_end"}},
+		"never had a score": {base: []string{"a", "b m=1"}, now: []string{"a", "b m=1"}},
+		"new case":          {base: one[1:], now: one},
+		"new metric":        {base: one, now: each5("m=1 n=0")},
 
 		"must pass, marked": {base: one, now: append(one[1:5:5], "a m=0"), marked: []string{"a"}, want: []string{"must_pass m a f:5 the run run-5 failed"}},
 		"must pass, set":    {gate: evals.Gate{MustPass: []string{"a"}}, base: one, now: append(one[1:5:5], "a m=0"), want: []string{"must_pass m a f:5 the run run-5 failed"}},
@@ -118,11 +122,14 @@ func TestGate(t *testing.T) {
 		"must pass in each run": {base: []string{"a m=1"}, now: []string{"a m=1", "a m=0", "a m=0"}, marked: []string{"a"}, want: []string{"must_pass m a f:2 the run run-2 failed"}},
 		"must pass by success only": {gate: evals.Gate{Lower: []string{"less"}}, marked: []string{"a"},
 			base: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}, now: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}},
-		"must pass, and nothing says it": {base: []string{"a m=0.5"}, now: []string{"a m=0.5"}, marked: []string{"a"}, want: []string{"must_pass  a f:1 no score says whether the case passed"}},
+		"must pass, and nothing says it": {base: []string{"a m=0.5"}, now: []string{"a m=0.5"}, marked: []string{"a"}, want: []string{"must_pass  a f:1 no score says whether the run run-1 passed"}},
 		"must pass, and another says it": {base: []string{"a m=1", "b m=1"}, now: []string{"a", "b m=1"}, marked: []string{"a"}, want: []string{
-			"must_pass  a f:1 no score says whether the case passed", "missing m a f:1 no run of the case has a score any more"}},
-		"must pass, missing": {base: one, now: one[1:], marked: []string{"a"}, want: []string{"missing  a :0 no run of the case is there"}},
-		"must pass, unknown": {gate: evals.Gate{MustPass: []string{"z"}}, base: one, now: one, want: []string{"missing  z :0 no run of the case is there"}},
+			"must_pass  a f:1 no score says whether the run run-1 passed", "missing m a f:1 1 of 1 runs of the case have no score any more, the first run-1"}},
+		"must pass, and one run does not say it": {gate: evals.Gate{MustPass: []string{"a"}}, base: []string{"b m=1"}, now: []string{"a m=1", "a", "b m=1"}, want: []string{
+			"must_pass  a f:2 no score says whether the run run-2 passed"}},
+		"must pass, said by another metric": {base: []string{"a m=1", "a n=1"}, now: []string{"a m=1", "a n=1"}, marked: []string{"a"}},
+		"must pass, missing":                {base: one, now: one[1:], marked: []string{"a"}, want: []string{"missing  a :0 no run of the case is there"}},
+		"must pass, unknown":                {gate: evals.Gate{MustPass: []string{"z"}}, base: one, now: one, want: []string{"missing  z :0 no run of the case is there"}},
 
 		"invariant": {base: each5("invariants=1"), now: append(each5("invariants=1")[1:], "a invariants=1", "a invariants=0", "a invariants=0"),
 			want: []string{"invariant invariants a f:6 the run run-6 broke an invariant"}},
@@ -158,7 +165,7 @@ func TestGateFigures(t *testing.T) {
 	want := &evals.Verdict{
 		Metrics: map[string]evals.Judged{
 			"m": {Pairs: 3, Base: x(1), New: x(1. / 3), Difference: x(-2. / 3), P: x(0.25), Holm: x(0.25)},
-			"n": {},
+			"n": {Missing: 4},
 		},
 		Cases: []string{"a", "b", "c", "d", "y", "z"}, NewCases: []string{"z"}, Unreadable: now.Unreadable,
 	}

@@ -33,7 +33,7 @@ func (j *judging) drops(names []string) error {
 			continue
 		}
 		c := j.change.Metrics[name]
-		m := Judged{Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference, P: j.worse(name, &c)}
+		m := Judged{Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference, P: j.worse(name, &c), Missing: c.Missing.New}
 		j.v.Metrics[name] = m
 		if m.P != nil {
 			tested, p = append(tested, name), append(p, *m.P)
@@ -110,19 +110,21 @@ func (j *judging) cases(base *Baseline, now *Result) {
 
 func (j *judging) found(f Finding) { j.v.Findings = append(j.v.Findings, f) }
 
-// lost notes the metrics that a case had scores of, and has none of any more.
+// lost notes the metrics of which a case has fewer scores than it had, since a run has none.
+// That there are fewer runs is no finding.
 func (j *judging) lost(had map[string][]float64, runs []Row) {
-	for metric := range had {
-		has := func(r Row) bool {
+	for metric, before := range had {
+		without := slices.DeleteFunc(slices.Clone(runs), func(r Row) bool {
 			_, scored := r.Scores[metric]
 			_, failed := r.Errors[metric] // which is told
 			return scored || failed
+		})
+		if !j.looksAt(metric) || len(without) == 0 || len(runs)-len(without) >= len(before) {
+			continue
 		}
-		if j.looksAt(metric) && !slices.ContainsFunc(runs, has) {
-			f := at(&runs[0], KindMissing, metric)
-			f.Message = "no run of the case has a score any more"
-			j.found(f)
-		}
+		f := at(&without[0], KindMissing, metric)
+		f.Message = fmt.Sprintf("%d of %d runs of the case have no score any more, the first %s", len(without), len(runs), without[0].Run)
+		j.found(f)
 	}
 }
 
@@ -168,23 +170,27 @@ func failed(r *Row, metric string) bool {
 }
 
 // mustPass notes the first run of a case that did not succeed, by each metric that is about
-// success: one whose scores are all 0 or 1, and of which more is better.
+// success: one whose scores are all 0 or 1, and of which more is better. It notes the first
+// run that none of them tells about.
 func (j *judging) mustPass(runs []Row) {
-	judged := false
+	judged := make([]bool, len(runs))
 	for metric := range j.v.Metrics {
 		if j.change.Metrics[metric].Discordant == nil || slices.Contains(j.Lower, metric) {
 			continue
 		}
-		judged = judged || slices.ContainsFunc(runs, func(r Row) bool { _, ok := r.Scores[metric]; return ok })
+		for i, r := range runs {
+			_, ok := r.Scores[metric]
+			judged[i] = judged[i] || ok
+		}
 		if n := slices.IndexFunc(runs, func(r Row) bool { return failed(&r, metric) }); n >= 0 {
 			f := at(&runs[n], KindMustPass, metric)
 			f.Message = fmt.Sprintf("the run %s failed%s", runs[n].Run, why(&runs[n], metric))
 			j.found(f)
 		}
 	}
-	if !judged {
-		f := at(&runs[0], KindMustPass, "")
-		f.Message = "no score says whether the case passed"
+	if n := slices.Index(judged, false); n >= 0 {
+		f := at(&runs[n], KindMustPass, "")
+		f.Message = fmt.Sprintf("no score says whether the run %s passed", runs[n].Run)
 		j.found(f)
 	}
 }

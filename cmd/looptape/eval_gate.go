@@ -37,7 +37,8 @@ and says which, a line each:
                 compare tells, corrected for the number of metrics (Holm)
   must pass     a run of a case failed that has to pass: one with "must_pass":
                 true in the baseline, or of --must-pass
-  missing       a case of the baseline has no run, or no score any more
+  missing       a case of the baseline has no run, or fewer scores than it had,
+                since a run has none
   invariant     a run has less than 1 by the metric ` + evals.InvariantMetric + `
   scorer error  a score could not be made
 
@@ -208,13 +209,13 @@ func (w *world) printGate(v *evals.Verdict) error {
 		if len(v.Metrics) > 1 {
 			holm = evalreport.Probability(m.Holm)
 		}
-		means = append(means, []string{name, evalreport.Figure(m.Base), evalreport.Figure(m.New), evalreport.Signed(m.Difference), evalreport.Probability(m.P), holm})
+		means = append(means, []string{name, evalreport.Figure(m.Base), evalreport.Figure(m.New), evalreport.Signed(m.Difference), evalreport.Probability(m.P), holm, evalreport.UnlessZero(m.Missing)})
 	}
 	const caseWidth = 60
 	for _, f := range v.Findings {
 		findings = append(findings, []string{f.Kind.String(), f.Metric, evalreport.Short(f.Case, caseWidth), f.Message})
 	}
-	if err := printFilled(w, []string{"metric", "baseline", "now", "difference", "p", "p (Holm)"}, means); err != nil {
+	if err := printFilled(w, []string{"metric", "baseline", "now", "difference", "p", "p (Holm)", "missing"}, means); err != nil {
 		return err
 	}
 	if err := printFilled(w, []string{"failed", "metric", "case", "why"}, findings); err != nil {

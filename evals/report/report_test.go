@@ -190,7 +190,7 @@ func TestSays(t *testing.T) {
 	good, bad := row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 0})
 	good.Explanations, bad.Explanations = map[string]string{"m": "all is well"}, map[string]string{"m": "it is not"}
 	wrong := row("c", 2, scores{}, "m")
-	rep := reported(t, whole(t, good, bad, wrong, row("d", 0, scores{}), row("e", 0, scores{}, "n")), nil)
+	rep := reported(t, whole(t, good, bad, wrong, row("d", 0, scores{}), row("e", 0, scores{}, "n"), row("f", 0, scores{"m": 1}), row("f", 1, scores{})), nil)
 	got := map[string]string{}
 	for _, c := range rep.Cases {
 		got[c.Case] = c.Says()
@@ -199,10 +199,11 @@ func TestSays(t *testing.T) {
 		"c": "m 0.5 (1 not scored): it is no number",
 		"d": "no score",
 		"e": "n (1 not scored): it is no number",
+		"f": "m 1 (1 not scored)",
 	}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got, want := rep.Counts(), "1 mixed, 2 not scored"; got != want {
+	if got, want := rep.Counts(), "2 mixed, 2 not scored"; got != want {
 		t.Errorf("counts: got %q, want %q", got, want)
 	}
 }

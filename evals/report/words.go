@@ -26,8 +26,8 @@ func (r *Report) Counts() string {
 	return strings.Join(words, ", ")
 }
 
-// Says is what the case scored, for people: the mean by each metric, and why its first run
-// that did not succeed scored what it did.
+// Says is what the case scored, for people: the mean by each metric, how many runs have no
+// score, and why the first run that did not succeed scored what it did.
 func (c *Case) Says() string {
 	names := slices.Collect(maps.Keys(c.Scores))
 	for metric := range c.Errors {
@@ -52,7 +52,13 @@ func (c *Case) metric(metric string) string {
 		const digits = 4
 		text += " " + strconv.FormatFloat(mean, 'g', digits, 64)
 	}
-	if n := c.Errors[metric]; n > 0 {
+	scored := 0
+	for i := range c.rows {
+		if _, ok := c.rows[i].Scores[metric]; ok {
+			scored++
+		}
+	}
+	if n := c.Runs - scored; n > 0 {
 		text += fmt.Sprintf(" (%d not scored)", n)
 	}
 	if why := c.why(metric); why != "" {
