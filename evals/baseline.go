@@ -50,7 +50,7 @@ func NewBaseline(r *Result, old *Baseline, mustPass []string) (*Baseline, error)
 	for _, runs := range r.Cases() {
 		c := BaselineCase{Case: runs[0].Case, Cluster: runs[0].Cluster, MustPass: marked[runs[0].Case], Scores: map[string][]float64{}}
 		for _, run := range runs {
-			for metric, value := range run.Scores {
+			for metric, value := range run.Scores.All() {
 				c.Scores[metric] = append(c.Scores[metric], value)
 			}
 		}
@@ -217,10 +217,10 @@ func (b *Baseline) result() *Result {
 			runs = max(runs, len(values))
 		}
 		for epoch := range runs {
-			row := Row{Case: c.Case, Cluster: c.Cluster, Epoch: epoch, Scores: map[string]float64{}}
+			row := Row{Case: c.Case, Cluster: c.Cluster, Epoch: epoch}
 			for metric, values := range c.Scores {
 				if epoch < len(values) {
-					row.Scores[metric] = values[epoch]
+					row.Scores.Set(metric, values[epoch])
 				}
 			}
 			r.Rows = append(r.Rows, row)

@@ -72,26 +72,27 @@ type Scoring struct {
 	Scorer Scorer
 }
 
-// scored takes the scores of a run into its row. A metric that is scored twice has an
+// scored takes all scores of a run into its row. A metric that is scored twice has an
 // error.
 func (r *Row) scored(scores []Score) {
+	r.Scores = make(ByName[float64], 0, len(scores))
 	for _, s := range scores {
 		s.Metric = strings.ToValidUTF8(s.Metric, "\uFFFD")
 		r.graded(s.Metric, s.Grading)
-		_, scored := r.Scores[s.Metric]
-		_, failed := r.Errors[s.Metric]
 		switch {
-		case scored || failed:
-			delete(r.Scores, s.Metric)
-			delete(r.Explanations, s.Metric)
+		case r.Scores.Has(s.Metric) || r.Errors.Has(s.Metric):
+			r.Scores.Delete(s.Metric)
+			r.Explanations.Delete(s.Metric)
 			r.fail(s.Metric, errors.New("the metric has two scores: give them names of their own"))
 		case s.Err != nil:
 			r.fail(s.Metric, s.Err)
 		case !(math.Abs(s.Value) <= stats.MaxValue):
 			r.fail(s.Metric, fmt.Errorf("the score %v is no number within ±%v", s.Value, stats.MaxValue))
 		default:
-			r.Scores[s.Metric] = s.Value
-			r.explain(s.Metric, s.Explanation)
+			r.Scores.Set(s.Metric, s.Value)
+			if s.Explanation != "" {
+				r.Explanations.Set(s.Metric, kept(s.Explanation))
+			}
 		}
 	}
 }
@@ -101,29 +102,13 @@ func (r *Row) graded(metric string, g *Grading) {
 	if g == nil || len(g.Answers) == 0 {
 		return
 	}
-	if r.Gradings == nil {
-		r.Gradings = map[string]Grading{}
-	}
 	own := Grading{Usage: g.Usage}
 	for _, text := range g.Answers {
 		own.Answers = append(own.Answers, kept(text))
 	}
-	r.Gradings[metric] = own
-}
-
-func (r *Row) explain(metric, text string) {
-	if text == "" {
-		return
-	}
-	if r.Explanations == nil {
-		r.Explanations = map[string]string{}
-	}
-	r.Explanations[metric] = kept(text)
+	r.Gradings.Set(metric, own)
 }
 
 func (r *Row) fail(metric string, err error) {
-	if r.Errors == nil {
-		r.Errors = map[string]string{}
-	}
-	r.Errors[metric] = kept(err.Error())
+	r.Errors.Set(metric, kept(err.Error()))
 }

@@ -70,7 +70,7 @@ func (r *Result) Figures(seed uint64) (*Figures, error) {
 		f.Epochs = max(f.Epochs, len(runs))
 	}
 	for _, row := range r.Rows {
-		for _, g := range row.Gradings {
+		for _, g := range row.Gradings.All() {
 			f.Graders = f.Graders.Add(g.Usage)
 		}
 	}

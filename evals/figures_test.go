@@ -111,7 +111,7 @@ func TestFiguresThatAreNot(t *testing.T) {
 // Cases of a cluster count as alike. One that is in two is an error.
 func TestFiguresOfClusters(t *testing.T) {
 	row := func(name, cluster string, epoch int, value float64) evals.Row {
-		return evals.Row{Case: name, Cluster: cluster, Epoch: epoch, File: "f", Scores: map[string]float64{"m": value}}
+		return evals.Row{Case: name, Cluster: cluster, Epoch: epoch, File: "f", Scores: evals.NewByName(map[string]float64{"m": value})}
 	}
 	r, err := evals.Merge(&evals.Result{Rows: []evals.Row{row("a", "x", 0, 1), row("b", "x", 0, 1), row("c", "y", 0, 1), row("d", "y", 0, 0)}})
 	if err != nil {

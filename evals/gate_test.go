@@ -23,16 +23,16 @@ func rowsOf(t tb, lines ...string) *evals.Result {
 	epochs := map[string]int{}
 	for i, line := range lines {
 		words := strings.Fields(line)
-		row := evals.Row{Case: words[0], Epoch: epochs[words[0]], Run: fmt.Sprint("run-", i+1), File: "f", Line: i + 1, Scores: map[string]float64{}, Errors: map[string]string{}}
+		row := evals.Row{Case: words[0], Epoch: epochs[words[0]], Run: fmt.Sprint("run-", i+1), File: "f", Line: i + 1}
 		epochs[row.Case]++
 		for _, word := range words[1:] {
 			metric, value, _ := strings.Cut(word, "=")
 			x, err := strconv.ParseFloat(value, 64)
 			if err != nil {
-				row.Errors[metric] = strings.TrimPrefix(value, "!")
+				row.Errors.Set(metric, strings.TrimPrefix(value, "!"))
 				continue
 			}
-			row.Scores[metric] = x
+			row.Scores.Set(metric, x)
 		}
 		r.Rows = append(r.Rows, row)
 	}
@@ -237,7 +237,7 @@ func text(t tb, write func(w io.Writer) error) string {
 // What explains a score stands on the line of the finding, however many it has itself.
 func TestGateExplains(t *testing.T) {
 	rows := rowsOf(t, "a m=0 invariants=0", "b m=1 invariants=1")
-	rows.Rows[0].Explanations = map[string]string{"m": "want\n  \"Bern\",\tgot\n" + strings.Repeat("é", 200), "invariants": " INV-04: twice \n"}
+	rows.Rows[0].Explanations = evals.NewByName(map[string]string{"m": "want\n  \"Bern\",\tgot\n" + strings.Repeat("é", 200), "invariants": " INV-04: twice \n"})
 	base, err := evals.NewBaseline(rowsOf(t, "a m=1 invariants=1", "b m=1 invariants=1"), nil, []string{"a"})
 	if err != nil {
 		t.Fatal(err)

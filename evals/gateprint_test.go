@@ -19,8 +19,8 @@ func hostile(t *testing.T) *evals.Verdict {
 	now := rowsOf(t, append(each5("m|m=0")[1:], "<b>x</b>::%0A,@all m|m=!no", "z m|m=1")...)
 	for i := range now.Rows {
 		now.Rows[i].File = "a,b:c\n.jsonl"
-		if now.Rows[i].Errors["m|m"] != "" {
-			now.Rows[i].Errors["m|m"] = "]]>&\"\x00`no`\n::error::"
+		if now.Rows[i].Errors.Has("m|m") {
+			now.Rows[i].Errors.Set("m|m", "]]>&\"\x00`no`\n::error::")
 		}
 	}
 	now.Unreadable = []evals.Unreadable{{File: "<f>", Line: 3, Error: "*no*"}}

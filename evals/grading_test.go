@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/llm"
@@ -34,7 +35,7 @@ func TestGradings(t *testing.T) {
 		"bad":  {Answers: []string{"what"}, Usage: llm.Usage{Input: 1, Output: 2, Reasoning: 1}},
 	}
 	for _, row := range r.Rows {
-		if diff := cmp.Diff(want, row.Gradings); diff != "" {
+		if diff := cmp.Diff(evals.NewByName(want), row.Gradings); diff != "" {
 			t.Errorf("the gradings of %s (-want +got):\n%s", row.Case, diff)
 		}
 	}
@@ -54,5 +55,36 @@ func TestGradings(t *testing.T) {
 	}
 	if diff := cmp.Diff(written(t, r), written(t, again)); diff != "" {
 		t.Errorf("read and written again (-want +got):\n%s", diff)
+	}
+}
+
+// Brief rows are without what explains scores and what models said, and have the same
+// figures; what looks on sees the whole rows, and a journal keeps them.
+func TestBrief(t *testing.T) {
+	grader := evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score {
+		return []evals.Score{{Metric: "m", Value: 1, Explanation: "why", Grading: &evals.Grading{Answers: []string{"yes"}, Usage: llm.Usage{Input: 3}}}}
+	})
+	rowAndFigures := func(o *evals.Options) (evals.Row, *evals.Figures) {
+		o.Scorers = []evals.Scoring{{Name: "g", Scorer: grader}}
+		r := must(evals.ScoreFiles(t.Context(), []evals.Input{again("f", runs("a/0"))}, o))(t)
+		return r.Rows[0], must(r.Figures(0))(t)
+	}
+	whole, figures := rowAndFigures(&evals.Options{})
+	var seen []string
+	brief, same := rowAndFigures(&evals.Options{Brief: true, Seen: func(row *evals.Row, _ *importer.Run) {
+		seen = append(seen, row.Explanations.Of("m"), row.Gradings.Of("m").Answers[0])
+	}})
+	if diff := cmp.Diff(figures, same); diff != "" {
+		t.Errorf("figures (-whole +brief):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"why", "yes"}, seen); diff != "" {
+		t.Errorf("seen (-want +got):\n%s", diff)
+	}
+	if brief.Explanations != nil || brief.Gradings.Of("m").Answers != nil || brief.Scores.Of("m") != 1 {
+		t.Errorf("brief is %+v", brief)
+	}
+	kept, _ := rowAndFigures(&evals.Options{Brief: true, Journal: must(evals.OpenJournal(&disk{}, "v"))(t)})
+	if diff := cmp.Diff(whole, kept, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
+		t.Errorf("with a journal (-whole +got):\n%s", diff)
 	}
 }

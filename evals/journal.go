@@ -147,6 +147,7 @@ func (j *Journal) keep(key string, p *part) {
 	if key == "" || p.whole || len(p.Unreadable) > 0 || slices.ContainsFunc(p.Rows, failed) {
 		return
 	}
+	slices.SortFunc(p.Rows, func(a, b Row) int { return a.compare(&b) }) // so that the same input is the same entry
 	e := &entry{Key: key, Passed: p.passed, Rows: p.Rows}
 	text := append(oneLine(e), '\n')
 	j.mu.Lock()

@@ -115,9 +115,7 @@ func (j *judging) found(f Finding) { j.v.Findings = append(j.v.Findings, f) }
 func (j *judging) lost(had map[string][]float64, runs []Row) {
 	for metric, before := range had {
 		without := slices.DeleteFunc(slices.Clone(runs), func(r Row) bool {
-			_, scored := r.Scores[metric]
-			_, failed := r.Errors[metric] // which is told
-			return scored || failed
+			return r.Scores.Has(metric) || r.Errors.Has(metric) // which is told
 		})
 		if !j.looksAt(metric) || len(without) == 0 || len(runs)-len(without) >= len(before) {
 			continue
@@ -142,10 +140,10 @@ func (j *judging) runs(metric string, runs []Row) {
 		f.Message = fmt.Sprintf("the run %s broke an invariant%s", runs[broke].Run, why(&runs[broke], metric))
 		j.found(f)
 	}
-	wrong := slices.IndexFunc(runs, func(r Row) bool { return r.Errors[metric] != "" })
+	wrong := slices.IndexFunc(runs, func(r Row) bool { return r.Errors.Has(metric) })
 	if wrong >= 0 {
 		f := at(&runs[wrong], KindError, metric)
-		f.Message = runs[wrong].Errors[metric]
+		f.Message = runs[wrong].Errors.Of(metric)
 		j.found(f)
 	}
 }
@@ -153,7 +151,7 @@ func (j *judging) runs(metric string, runs []Row) {
 // why is what explains a score, on the line of a finding; "" if nothing does.
 func why(r *Row, metric string) string {
 	const most = 200 // characters
-	text := strings.Join(strings.Fields(r.Explanations[metric]), " ")
+	text := strings.Join(strings.Fields(r.Explanations.Of(metric)), " ")
 	if text == "" {
 		return ""
 	}
@@ -165,7 +163,7 @@ func why(r *Row, metric string) string {
 
 // failed reports whether a run has a score that is no success.
 func failed(r *Row, metric string) bool {
-	value, ok := r.Scores[metric]
+	value, ok := r.Scores.Get(metric)
 	return ok && value < 1
 }
 
@@ -179,8 +177,7 @@ func (j *judging) mustPass(runs []Row) {
 			continue
 		}
 		for i, r := range runs {
-			_, ok := r.Scores[metric]
-			judged[i] = judged[i] || ok
+			judged[i] = judged[i] || r.Scores.Has(metric)
 		}
 		if n := slices.IndexFunc(runs, func(r Row) bool { return failed(&r, metric) }); n >= 0 {
 			f := at(&runs[n], KindMustPass, metric)

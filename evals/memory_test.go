@@ -29,7 +29,7 @@ func (r *weighed) Read(p []byte) (int, error) {
 
 // Of a run that was scored nothing is kept but its row.
 func TestMemoryOfRuns(t *testing.T) {
-	const few, many, most = 100, 1100, 1500 // bytes a row, of 16 kB that a run has
+	const few, many, most = 1000, 4000, 650 // bytes a row, of 16 kB that a run has
 	r := &weighed{traces: newTraces(t, many+1), at: map[int]bool{few: true, many: true}}
 	score(t, evals.Input{Name: "f", Open: func() (io.ReadCloser, error) { return r, nil }})
 	if grown := (int64(r.live[1]) - int64(r.live[0])) / (many - few); grown > most {

@@ -86,11 +86,11 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, maxLine)
 	var head Header
-	res := &Result{}
+	res, shared := &Result{}, texts{}
 	n := 0
 	for lines.Scan() {
 		n++
-		if err := res.read(lines.Bytes(), n, &head); err != nil {
+		if err := res.read(lines.Bytes(), n, &head, shared); err != nil {
 			return nil, &importer.Error{File: name, Line: n, Err: err}
 		}
 	}
@@ -108,8 +108,8 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 	return res, nil
 }
 
-// read takes the n-th line.
-func (r *Result) read(text []byte, n int, head *Header) error {
+// read takes the n-th line, which shares texts with others.
+func (r *Result) read(text []byte, n int, head *Header, shared texts) error {
 	if n == 1 {
 		err := head.read(text)
 		r.Scorers = head.Scorers
@@ -121,6 +121,7 @@ func (r *Result) read(text []byte, n int, head *Header) error {
 	}
 	switch {
 	case l.Run != nil:
+		shared.share(l.Run)
 		r.Rows = append(r.Rows, *l.Run)
 		return l.Run.check()
 	case l.Unreadable != nil:
@@ -146,7 +147,7 @@ func (r *Row) check() error {
 	if r.Epoch < 0 && r.Digest == "" {
 		return errors.New("the run has neither an epoch nor a digest")
 	}
-	for metric, v := range r.Scores {
+	for metric, v := range r.Scores.All() {
 		if !(math.Abs(v) <= stats.MaxValue) {
 			return fmt.Errorf("the score %v of %q is no number within ±%v", v, metric, stats.MaxValue)
 		}

@@ -52,6 +52,11 @@ func Unread(file string, err error) Unreadable {
 // results of different scorers.
 func Merge(parts ...*Result) (*Result, error) {
 	whole := &Result{}
+	n := 0
+	for _, p := range parts {
+		n += len(p.Rows)
+	}
+	whole.Rows = make([]Row, 0, n)
 	for i, p := range parts {
 		if i == 0 {
 			whole.Scorers = p.Scorers

@@ -8,7 +8,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -161,20 +163,39 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// Scoring ends when it is told to.
+// Scoring ends when it is told to: no run is scored but those that are at that moment.
 func TestScoringStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
-	done := 0
+	var done atomic.Int64
 	scorer := evals.Scoring{Name: "stops", Scorer: evals.ScorerFunc(func(context.Context, *run) []evals.Score {
-		done++
+		done.Add(1)
 		stop()
 		return nil
 	})}
-	_, err := evals.ScoreFiles(ctx, []evals.Input{file("f", runs("a=1 b=1 c=1"))}, &evals.Options{Scorers: []evals.Scoring{scorer}})
+	_, err := evals.ScoreFiles(ctx, []evals.Input{file("f", runs(strings.Repeat("a=1 ", 100)))}, &evals.Options{Scorers: []evals.Scoring{scorer}})
 	fails(t, err, "scoring stopped: context canceled")
-	if done != 1 {
-		t.Errorf("%d runs were scored, want 1", done)
+	if n, most := done.Load(), int64(1+runtime.GOMAXPROCS(0)); n > most {
+		t.Errorf("%d runs were scored, want %d at most", n, most)
 	}
+}
+
+// Runs of one file are scored at once, as many as there are processors.
+func TestRunsAtOnce(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	synctest.Test(t, func(t *testing.T) { // which fails if a run waits for ever
+		meet := make(chan bool)
+		scorer := evals.Scoring{Name: "meets", Scorer: evals.ScorerFunc(func(context.Context, *run) []evals.Score {
+			select {
+			case meet <- true:
+			case <-meet:
+			}
+			return nil
+		})}
+		r, err := evals.ScoreFiles(t.Context(), []evals.Input{file("f", runs("a/0 a/1 a/2 a/3"))}, &evals.Options{Scorers: []evals.Scoring{scorer}})
+		if err != nil || len(r.Rows) != 4 {
+			t.Errorf("%v, %v", r, err)
+		}
+	})
 }
 
 // What cannot be read is told, and the rest is scored.

@@ -44,14 +44,14 @@ type Row struct {
 
 	// Scores are the values by metric. Errors says of others why there is none. A metric
 	// that is in neither is missing.
-	Scores map[string]float64 `json:"scores"`
-	Errors map[string]string  `json:"errors,omitempty"`
+	Scores ByName[float64] `json:"scores"`
+	Errors ByName[string]  `json:"errors,omitempty"`
 
 	// Explanations say of scores, by metric, what was expected and what came.
-	Explanations map[string]string `json:"explanations,omitempty"`
+	Explanations ByName[string] `json:"explanations,omitempty"`
 
 	// Gradings are what models said that graded the run, by metric.
-	Gradings map[string]Grading `json:"gradings,omitempty"`
+	Gradings ByName[Grading] `json:"gradings,omitempty"`
 
 	// Usage is what the run's model calls took, those of the runs that it started among
 	// them; Cost is in the money of the recording, and Latency how long the run was. All
@@ -62,8 +62,8 @@ type Row struct {
 
 	// Steps counts the answers of the model and Calls, by the name of the tool, its tool
 	// calls: those of the run itself, as package facts tells them.
-	Steps int              `json:"steps,omitzero"`
-	Calls map[string]Calls `json:"calls,omitempty"`
+	Steps int           `json:"steps,omitzero"`
+	Calls ByName[Calls] `json:"calls,omitempty"`
 
 	part string // the file of the result that it was read from, if it was
 }
@@ -79,8 +79,7 @@ func rowOf(file string, run *importer.Run) Row {
 	r := Row{
 		Case: CaseOf(run), Epoch: run.Epoch,
 		Cluster: kept(run.Cluster), Run: kept(run.Name), File: kept(file), Line: run.Line,
-		Scores: map[string]float64{},
-		Usage:  spent.Usage, Cost: spent.Cost, Latency: spent.Latency,
+		Usage: spent.Usage, Cost: spent.Cost, Latency: spent.Latency,
 		Steps: said.Steps, Calls: callsOf(said.Calls),
 	}
 	if r.Epoch == importer.NoEpoch {
@@ -92,6 +91,37 @@ func rowOf(file string, run *importer.Run) Row {
 // kept is a text of its own, and as a file of JSON can have it: what is not UTF-8 would
 // be another text when it is read again.
 func kept(text string) string { return strings.Clone(strings.ToValidUTF8(text, "\uFFFD")) }
+
+// texts are those that many rows have, one of each.
+type texts map[string]string
+
+func (t texts) one(text *string) {
+	own, ok := t[*text]
+	if !ok {
+		own = strings.Clone(*text)
+		t[own] = own
+	}
+	*text = own
+}
+
+// share has a row take from texts what other rows have, too.
+func (t texts) share(r *Row) {
+	t.one(&r.File)
+	t.one(&r.Cluster)
+	r.Scores.share(t)
+	r.Errors.share(t)
+	r.Explanations.share(t)
+	r.Gradings.share(t)
+	r.Calls.share(t)
+}
+
+// abridge leaves out texts that no figure is made of.
+func (r *Row) abridge() {
+	r.Explanations = nil
+	for i := range r.Gradings {
+		r.Gradings[i].Value.Answers = nil
+	}
+}
 
 // asked is the text of the first message of the user.
 func asked(run *importer.Run) string {

@@ -118,8 +118,8 @@ func TestTraceRows(t *testing.T) {
 		traced(t, "top", trace.RunStart{}, ask("Hello"), trace.ModelError{Usage: llm.Usage{Input: 10}}, ask("again"), turn(1), trace.RunEnd{})+
 		traced(t, "other", trace.RunStart{}, ask("Hi"), turn(5))))
 	want := []evals.Row{
-		{Case: "Hello", Epoch: importer.NoEpoch, Run: "top", Scores: map[string]float64{}, Usage: llm.Usage{Input: 1111, Output: 3}, Latency: 5 * time.Second},
-		{Case: "Hi", Epoch: importer.NoEpoch, Run: "other", Scores: map[string]float64{}, Usage: llm.Usage{Input: 5, Output: 1}, Latency: 2 * time.Second},
+		{Case: "Hello", Epoch: importer.NoEpoch, Run: "top", Scores: evals.ByName[float64]{}, Usage: llm.Usage{Input: 1111, Output: 3}, Latency: 5 * time.Second},
+		{Case: "Hi", Epoch: importer.NoEpoch, Run: "other", Scores: evals.ByName[float64]{}, Usage: llm.Usage{Input: 5, Output: 1}, Latency: 2 * time.Second},
 	}
 	if diff := cmp.Diff(want, r.Rows, cmpopts.IgnoreUnexported(evals.Row{}), cmpopts.IgnoreFields(evals.Row{}, "File", "Line", "Digest")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
@@ -140,7 +140,7 @@ func TestSeen(t *testing.T) {
 	if _, err := evals.ScoreFiles(t.Context(), []evals.Input{in}, &evals.Options{Scorers: []evals.Scoring{one}, Seen: seen}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"child, 2 events, scores map[]", "top, 2 events, scores map[m:1]"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"child, 2 events, scores []", "top, 2 events, scores [{m 1}]"}, got); diff != "" {
 		t.Errorf("seen (-want +got):\n%s", diff)
 	}
 }
@@ -173,12 +173,12 @@ func TestScorers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := evals.Row{
-		Scores: map[string]float64{"one": 1, "most": 1e100, "score": 1},
-		Errors: map[string]string{
+		Scores: evals.NewByName(map[string]float64{"one": 1, "most": 1e100, "score": 1}),
+		Errors: evals.NewByName(map[string]string{
 			"broken": "no answer", "nan": "the score NaN is no number within ±1e+100", "inf": "the score -Inf is no number within ±1e+100",
 			"twice": "the metric has two scores: give them names of their own",
-		},
-		Explanations: map[string]string{"one": "as expected: \uFFFD"},
+		}),
+		Explanations: evals.NewByName(map[string]string{"one": "as expected: \uFFFD"}),
 	}
 	if diff := cmp.Diff(want, evals.Row{Scores: r.Rows[0].Scores, Errors: r.Rows[0].Errors, Explanations: r.Rows[0].Explanations}, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)

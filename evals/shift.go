@@ -45,7 +45,7 @@ func shifts(base, other *Result) (map[string]Shift, error) {
 func toolUse(base, other *Result) (map[string]ToolUse, error) {
 	by := map[string]ToolUse{}
 	for _, name := range toolsOf(base, other) {
-		s, err := shiftOf(base, other, func(r *Row) (float64, bool) { return float64(r.Calls[name].N), r.Steps > 0 })
+		s, err := shiftOf(base, other, func(r *Row) (float64, bool) { return float64(r.Calls.Of(name).N), r.Steps > 0 })
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func toolsOf(sets ...*Result) []string {
 	n := map[string]int{}
 	for _, r := range sets {
 		for i := range r.Rows {
-			for name, calls := range r.Rows[i].Calls {
+			for name, calls := range r.Rows[i].Calls.All() {
 				n[name] += calls.N
 			}
 		}
@@ -78,7 +78,7 @@ func failures(of, with *Result, tool string) (n int) {
 	both := with.names()
 	for i := range of.Rows {
 		if both[of.Rows[i].Case] {
-			n += of.Rows[i].Calls[tool].Failed
+			n += of.Rows[i].Calls.Of(tool).Failed
 		}
 	}
 	return n

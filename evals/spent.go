@@ -12,19 +12,16 @@ type Calls struct {
 }
 
 // callsOf counts calls by the name of the tool; nil if there are none.
-func callsOf(list []facts.Call) map[string]Calls {
-	var by map[string]Calls
+func callsOf(list []facts.Call) ByName[Calls] {
+	var by ByName[Calls]
 	for i := range list {
-		if by == nil {
-			by = map[string]Calls{}
-		}
 		name := kept(list[i].Name)
-		c := by[name]
+		c := by.Of(name)
 		c.N++
 		if list[i].Failed {
 			c.Failed++
 		}
-		by[name] = c
+		by.Set(name, c)
 	}
 	return by
 }
@@ -63,7 +60,7 @@ func tokens(name string, of func(u *llm.Usage) int64) Measure {
 func calls(name string, of func(c Calls) int) Measure {
 	return Measure{name, true, func(r *Row) (float64, bool) {
 		sum := 0
-		for _, c := range r.Calls {
+		for _, c := range r.Calls.All() {
 			sum += of(c)
 		}
 		return float64(sum), r.Steps > 0

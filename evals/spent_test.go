@@ -13,7 +13,7 @@ import (
 
 // took is a run that took something.
 func took(name string, epoch, steps int, calls map[string]evals.Calls, usage llm.Usage) evals.Row {
-	return evals.Row{Case: name, Epoch: epoch, Run: "r", File: "f", Line: epoch, Scores: map[string]float64{"m": 1}, Steps: steps, Calls: calls, Usage: usage}
+	return evals.Row{Case: name, Epoch: epoch, Run: "r", File: "f", Line: epoch, Scores: evals.NewByName(map[string]float64{"m": 1}), Steps: steps, Calls: evals.NewByName(calls), Usage: usage}
 }
 
 type calls = map[string]evals.Calls
@@ -129,7 +129,7 @@ func TestRowCounts(t *testing.T) {
 		trace.ToolEnd{Call: "3", Outcome: trace.OutcomeError, Result: results.Parts[2].(llm.ToolResult)},
 		trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "Done."})}, trace.RunEnd{Steps: 2})))
 	row := r.Rows[0]
-	if diff := cmp.Diff(calls{"find": {N: 2, Failed: 1}, "re\uFFFD": {N: 1, Failed: 1}}, row.Calls); diff != "" || row.Steps != 2 {
+	if diff := cmp.Diff(evals.NewByName(calls{"find": {N: 2, Failed: 1}, "re\uFFFD": {N: 1, Failed: 1}}), row.Calls); diff != "" || row.Steps != 2 {
 		t.Errorf("%d steps, calls (-want +got):\n%s", row.Steps, diff)
 	}
 	if diff := cmp.Diff(written(t, r), written(t, reread(t, r))); diff != "" {

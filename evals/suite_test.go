@@ -95,7 +95,7 @@ func TestSuiteNames(t *testing.T) {
 	}
 	want := &evals.Result{
 		Scorers:    []string{"recorded", "names case=/info/task epoch=/info/try cluster=/on"},
-		Rows:       []evals.Row{{Case: "book", Epoch: 3, Cluster: "rail", Run: "run-1", File: "f", Line: 1, Scores: map[string]float64{"reward": 1}}},
+		Rows:       []evals.Row{{Case: "book", Epoch: 3, Cluster: "rail", Run: "run-1", File: "f", Line: 1, Scores: evals.NewByName(map[string]float64{"reward": 1})}},
 		Unreadable: []evals.Unreadable{{File: "f", Line: 2, Error: `the run "run-2" has no case at /info/task`}},
 	}
 	if diff := cmp.Diff(want, r, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {

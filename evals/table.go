@@ -33,10 +33,10 @@ func (r *Result) names() map[string]bool {
 func (r *Result) metrics() []string {
 	names := map[string]bool{}
 	for i := range r.Rows {
-		for name := range r.Rows[i].Scores {
+		for name := range r.Rows[i].Scores.All() {
 			names[name] = true
 		}
-		for name := range r.Rows[i].Errors {
+		for name := range r.Rows[i].Errors.All() {
 			names[name] = true
 		}
 	}
@@ -48,12 +48,11 @@ func (r *Result) metrics() []string {
 func (r *Result) scores(metric string) (rows []stats.Row, missing, failed int) {
 	for _, runs := range r.Cases() {
 		for i, r := range runs {
-			value, scored := r.Scores[metric]
-			_, wrong := r.Errors[metric]
+			value, scored := r.Scores.Get(metric)
 			switch {
 			case scored:
 				rows = append(rows, stats.Row{Case: r.Case, Epoch: i, Cluster: r.Cluster, Value: value})
-			case wrong:
+			case r.Errors.Has(metric):
 				failed++
 			default:
 				missing++

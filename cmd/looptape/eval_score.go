@@ -67,6 +67,7 @@ file that has changed is scored again.
 		if *record && len(set.graders.tapes) == 0 {
 			return errors.New("--record: no scorer asks a model; give a suite with one that has a grader with a cassette")
 		}
+		set.Brief = *out == "" && *format != "jsonl"
 		r, err := w.scoreTo(c, set, *out, *resume)
 		if err != nil {
 			return err

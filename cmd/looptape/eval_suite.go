@@ -24,13 +24,14 @@ type runSet struct {
 	graders graders
 }
 
-// score scores the runs of files and folders, which are rows if there is a mapping, or
-// those of a suite.
+// score scores, for figures alone, the runs of files and folders, which are rows if there is
+// a mapping, or those of a suite.
 func (w *world) score(ctx context.Context, names []string, rows *importer.Mapping) (*evals.Result, error) {
 	set, err := w.setOf(names, rows, false)
 	if err != nil {
 		return nil, err
 	}
+	set.Brief = true
 	return w.scoreSet(ctx, set)
 }
 

@@ -37,10 +37,10 @@ func (r *Report) columns() []column {
 		list = append(list, measured(m))
 	}
 	for _, metric := range r.metrics() {
-		score := func(r *Run) any { v, ok := r.Scores[metric]; return unless(!ok, v) }
+		score := func(r *Run) any { v, ok := r.Scores.Get(metric); return unless(!ok, v) }
 		list = append(list, column{"score." + metric, parquet.Real, score},
-			text("error."+metric, func(r *Run) string { return r.Errors[metric] }),
-			text("explanation."+metric, func(r *Run) string { return r.Explanations[metric] }))
+			text("error."+metric, func(r *Run) string { return r.Errors.Of(metric) }),
+			text("explanation."+metric, func(r *Run) string { return r.Explanations.Of(metric) }))
 	}
 	return list
 }
@@ -72,7 +72,10 @@ func measured(m evals.Measure) column {
 func (r *Report) metrics() []string {
 	names := map[string]bool{}
 	for run := range r.Runs() {
-		for _, metric := range slices.AppendSeq(slices.Collect(maps.Keys(run.Scores)), maps.Keys(run.Errors)) {
+		for metric := range run.Scores.All() {
+			names[metric] = true
+		}
+		for metric := range run.Errors.All() {
 			names[metric] = true
 		}
 	}

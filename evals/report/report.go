@@ -115,7 +115,7 @@ type success map[string]bool
 func successOf(r *evals.Result, lower []string) success {
 	s := success{}
 	for i := range r.Rows {
-		for metric, value := range r.Rows[i].Scores {
+		for metric, value := range r.Rows[i].Scores.All() {
 			if was, seen := s[metric]; was || !seen {
 				s[metric] = value == 0 || value == 1
 			}
@@ -130,7 +130,7 @@ func successOf(r *evals.Result, lower []string) success {
 // of is the outcome of a run.
 func (s success) of(r *evals.Row) Outcome {
 	o := NotScored
-	for metric, value := range r.Scores {
+	for metric, value := range r.Scores.All() {
 		switch {
 		case !s[metric]:
 		case value == 0:
@@ -154,11 +154,11 @@ func (s success) ofCase(rows []evals.Row) Case {
 		if s.of(r) != c.Outcome {
 			c.Outcome = Mixed
 		}
-		for metric, value := range r.Scores {
+		for metric, value := range r.Scores.All() {
 			n[metric]++
 			c.Scores[metric] += (value - c.Scores[metric]) / n[metric]
 		}
-		for metric := range r.Errors {
+		for metric := range r.Errors.All() {
 			if c.Errors == nil {
 				c.Errors = map[string]int{}
 			}

@@ -54,7 +54,7 @@ func (c *Case) metric(metric string) string {
 	}
 	scored := 0
 	for i := range c.rows {
-		if _, ok := c.rows[i].Scores[metric]; ok {
+		if c.rows[i].Scores.Has(metric) {
 			scored++
 		}
 	}
@@ -72,10 +72,10 @@ func (c *Case) metric(metric string) string {
 func (c *Case) why(metric string) string {
 	const most = 160 // characters
 	for _, of := range []func(*evals.Row) string{
-		func(r *evals.Row) string { return r.Errors[metric] },
+		func(r *evals.Row) string { return r.Errors.Of(metric) },
 		func(r *evals.Row) string {
-			if r.Scores[metric] < 1 {
-				return r.Explanations[metric]
+			if r.Scores.Of(metric) < 1 {
+				return r.Explanations.Of(metric)
 			}
 			return ""
 		},

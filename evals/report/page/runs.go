@@ -107,7 +107,7 @@ func encode(v any) []byte {
 // succeeded reports whether a run has scores, none of them less than 1 and none of them
 // that could not be made.
 func succeeded(row *evals.Row) bool {
-	for _, v := range row.Scores {
+	for _, v := range row.Scores.All() {
 		if v < 1 {
 			return false
 		}

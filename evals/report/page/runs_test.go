@@ -26,7 +26,7 @@ type spoken struct {
 
 func speaks(i, size int, score float64, prompt string) spoken {
 	return spoken{
-		evals.Row{Case: fmt.Sprint("case ", i/2), Epoch: i % 2, File: "f", Line: i, Run: fmt.Sprint("run-", i), Scores: map[string]float64{"m": score}},
+		evals.Row{Case: fmt.Sprint("case ", i/2), Epoch: i % 2, File: "f", Line: i, Run: fmt.Sprint("run-", i), Scores: evals.NewByName(map[string]float64{"m": score})},
 		importer.Run{Messages: []llm.Message{system(prompt), llm.User(strings.Repeat("x", size))}},
 	}
 }
@@ -74,7 +74,7 @@ func fitting(all []spoken, limit int) (names []string) {
 	size, prompts := 0, map[string]bool{}
 	for _, score := range []float64{0, 1} {
 		for _, s := range all {
-			if s.row.Scores["m"] != score {
+			if s.row.Scores.Of("m") != score {
 				continue
 			}
 			prompt := s.run.Messages[0].Text()
@@ -109,10 +109,10 @@ func TestSucceeded(t *testing.T) {
 		row  evals.Row
 		want bool
 	}{
-		"all":       {evals.Row{Scores: map[string]float64{"a": 1, "b": 2}}, true},
-		"one less":  {evals.Row{Scores: map[string]float64{"a": 1, "b": 0.9}}, false},
+		"all":       {evals.Row{Scores: evals.NewByName(map[string]float64{"a": 1, "b": 2})}, true},
+		"one less":  {evals.Row{Scores: evals.NewByName(map[string]float64{"a": 1, "b": 0.9})}, false},
 		"none":      {evals.Row{}, false},
-		"one wrong": {evals.Row{Scores: map[string]float64{"a": 1}, Errors: map[string]string{"b": "no"}}, false},
+		"one wrong": {evals.Row{Scores: evals.NewByName(map[string]float64{"a": 1}), Errors: evals.NewByName(map[string]string{"b": "no"})}, false},
 	} {
 		if got := succeeded(&c.row); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)

@@ -1,0 +1,103 @@
+package evals
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// ByName holds values by name, in the order of the names; its JSON is an object. It is what
+// a row has instead of maps, since a map with one value takes ten times the memory.
+type ByName[T any] []Item[T]
+
+// Item is a value with its name.
+type Item[T any] struct {
+	Name  string
+	Value T
+}
+
+// NewByName returns what a map holds.
+func NewByName[T any](of map[string]T) ByName[T] {
+	var b ByName[T]
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		b = append(b, Item[T]{name, of[name]})
+	}
+	return b
+}
+
+func (b ByName[T]) find(name string) (at int, ok bool) {
+	return slices.BinarySearchFunc(b, name, func(i Item[T], name string) int { return cmp.Compare(i.Name, name) })
+}
+
+// Get returns the value of a name, if there is one.
+func (b ByName[T]) Get(name string) (value T, ok bool) {
+	at, ok := b.find(name)
+	if ok {
+		value = b[at].Value
+	}
+	return value, ok
+}
+
+// Has reports whether there is a value of a name.
+func (b ByName[T]) Has(name string) bool {
+	_, ok := b.find(name)
+	return ok
+}
+
+// Of returns the value of a name, or the zero value.
+func (b ByName[T]) Of(name string) T {
+	value, _ := b.Get(name)
+	return value
+}
+
+// Set gives a name its value.
+func (b *ByName[T]) Set(name string, value T) {
+	at, ok := b.find(name)
+	if !ok {
+		*b = slices.Insert(*b, at, Item[T]{Name: name})
+	}
+	(*b)[at].Value = value
+}
+
+// Delete removes the value of a name, if there is one.
+func (b *ByName[T]) Delete(name string) {
+	*b = slices.DeleteFunc(*b, func(i Item[T]) bool { return i.Name == name })
+}
+
+// All yields the names with their values.
+func (b ByName[T]) All() iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, i := range b {
+			if !yield(i.Name, i.Value) {
+				return
+			}
+		}
+	}
+}
+
+// share takes the names from texts.
+func (b ByName[T]) share(t texts) {
+	for i := range b {
+		t.one(&b[i].Name)
+	}
+}
+
+// MarshalJSON returns an object.
+func (b ByName[T]) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(maps.Collect(b.All()))
+	return text.Bytes(), err
+}
+
+// UnmarshalJSON reads an object.
+func (b *ByName[T]) UnmarshalJSON(text []byte) error {
+	var of map[string]T
+	err := json.Unmarshal(text, &of)
+	*b = NewByName(of)
+	return err
+}

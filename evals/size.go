@@ -1,0 +1,57 @@
+package evals
+
+import (
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// sizeOf is about how many bytes of memory a run takes: its texts, and something for each
+// event and part.
+func sizeOf(run *importer.Run) int {
+	const event = 256
+	n := sizeOfMessages(run.Messages) + event*len(run.Events)
+	for i := range run.Events {
+		switch body := run.Events[i].Body.(type) {
+		case trace.ModelRequest:
+			n += sizeOfMessages(body.New)
+		case trace.ModelTurn:
+			n += sizeOfParts(body.Message.Parts)
+		case trace.ModelDelta:
+			n += len(body.Text)
+		case trace.ToolEnd:
+			n += sizeOfParts(body.Result.Content)
+		default: // is small
+		}
+	}
+	return n
+}
+
+func sizeOfMessages(list []llm.Message) (n int) {
+	for i := range list {
+		n += sizeOfParts(list[i].Parts)
+	}
+	return n
+}
+
+func sizeOfParts(list []llm.Part) (n int) {
+	const part = 128
+	for _, p := range list {
+		n += part
+		switch p := p.(type) {
+		case llm.Text:
+			n += len(p.Text)
+		case llm.Reasoning:
+			n += len(p.Text)
+		case llm.Media:
+			n += len(p.Data)
+		case llm.ToolCall:
+			n += len(p.Args)
+		case llm.ToolResult:
+			n += sizeOfParts(p.Content)
+		case llm.Unknown:
+			n += len(p.Raw)
+		}
+	}
+	return n
+}
