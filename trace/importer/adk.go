@@ -2,7 +2,6 @@ package importer
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -23,7 +22,7 @@ func evalCase(d *jsonio.Dec, run *Run) {
 	if d.Peek() == '[' {
 		old = json.RawMessage(d.Raw())
 	} else {
-		raw = run.members(d)
+		raw = run.object(d)
 		run.identify(raw, "eval_id", "case_id", "name")
 		old = field(raw, "data")
 	}
@@ -39,7 +38,7 @@ func evalCase(d *jsonio.Dec, run *Run) {
 
 // caseResult reads an EvalCaseResult.
 func caseResult(d *jsonio.Dec, run *Run) {
-	raw := run.members(d)
+	raw := run.object(d)
 	run.identify(raw, "eval_id")
 	var happened, should turns
 	for _, pair := range elementsOf(field(raw, "eval_metric_result_per_invocation")) {
@@ -59,7 +58,7 @@ func caseResult(d *jsonio.Dec, run *Run) {
 
 // session reads a Session. Events that are part of a later one are left out.
 func session(d *jsonio.Dec, run *Run) {
-	raw := run.members(d)
+	raw := run.object(d)
 	run.identify(raw, "id")
 	run.Case = ""
 	var conv conversation
@@ -70,14 +69,11 @@ func session(d *jsonio.Dec, run *Run) {
 	}
 }
 
-// members reads an object, keeps what is in it as said of the run, and returns it.
-func (r *Run) members(d *jsonio.Dec) json.RawMessage {
-	if d.Peek() != '{' {
-		d.Fail("expected an object")
-	}
-	raw := json.RawMessage(d.Raw())
-	r.Meta = maps.Collect(membersOf(raw))
-	return raw
+// object reads an object, keeps what is in it as said of the run, and returns it.
+func (r *Run) object(d *jsonio.Dec) json.RawMessage {
+	from := *d
+	r.members(d, nil)
+	return json.RawMessage(from.Raw())
 }
 
 // identify names the run and its case by the first of the members that is there.

@@ -14,7 +14,7 @@ import (
 // What was asked is not in it; if its prompt or its messages were put beside, they come
 // first.
 func generated(d *jsonio.Dec, run *Run) {
-	run.members(d)
+	run.members(d, nil)
 	run.Name = nameOf(run.Meta, run.Name)
 	run.tell()
 	run.ask(valueOf(run.Meta, nil, usual.prompt))

@@ -10,7 +10,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"path"
 	"slices"
 	"strings"
 
@@ -49,7 +48,7 @@ func position(r io.Reader) (at random, start int64) {
 // archive is a ZIP of a log.
 type archive struct {
 	heads   []*zip.File // what is said of all runs; what comes later holds
-	samples []*zip.File
+	samples []sampleEntry
 }
 
 // openZip finds the entries of a log in a ZIP, which begins at a place of what is random,
@@ -68,9 +67,9 @@ func (s *Source) openZip(at random, start int64) error {
 	zr.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(zstdOptions...))
 	s.zip = archiveOf(zr.File)
 	if s.zip.heads == nil && s.zip.samples == nil {
-		return &Error{File: s.name, Err: ErrFormat}
+		return &Error{File: s.name, Err: fmt.Errorf("a ZIP without samples/*.json is no log of Inspect, and no other is read; unpack it first: %w", ErrFormat)}
 	}
-	if err := apart(slices.Concat(s.zip.heads, s.zip.samples), file.Size()); err != nil {
+	if err := apart(s.zip.files(), file.Size()); err != nil {
 		return &Error{File: s.name, Err: err}
 	}
 	return nil
@@ -105,8 +104,7 @@ func (b *boundedAt) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // archiveOf picks the entries of a log. Of those with one name the last one holds, as in
-// Python. Names that lead elsewhere are no danger, since nothing is unpacked; they are
-// none of a log's.
+// Python. Names that lead elsewhere are no danger, since nothing is unpacked.
 func archiveOf(files []*zip.File) *archive {
 	var a archive
 	byName := make(map[string]*zip.File, len(files))
@@ -118,25 +116,36 @@ func archiveOf(files []*zip.File) *archive {
 			a.heads = append(a.heads, f)
 		}
 	}
+	pieces := map[string][]*zip.File{} // of samples, by folder
 	for _, f := range files {
-		if isSample(f.Name) && byName[f.Name] == f {
-			a.samples = append(a.samples, f)
+		folder := folderOf(f.Name, byName)
+		switch {
+		case byName[f.Name] != f || !isSample(f.Name):
+		case folder == "" || f.Name == folder+firstPiece:
+			a.samples = append(a.samples, sampleEntry{File: f})
+		default:
+			pieces[folder] = append(pieces[folder], f)
 		}
+	}
+	for i := range a.samples {
+		s := &a.samples[i]
+		s.pieces = pieces[strings.TrimSuffix(s.Name, firstPiece)]
 	}
 	return &a
 }
 
-// isSample reports whether an entry holds a sample, whole or the first piece of it.
-func isSample(name string) bool {
-	whole, _ := path.Match("samples/*.json", name)
-	return whole || inPieces(name)
+// files are all entries that may be read.
+func (a *archive) files() []*zip.File {
+	files := slices.Clone(a.heads)
+	for _, s := range a.samples {
+		files = append(append(files, s.File), s.pieces...)
+	}
+	return files
 }
 
-// inPieces reports whether an entry is of a sample that is spread over several, which
-// version 3 of the logs has for large ones.
-func inPieces(name string) bool {
-	piece, _ := path.Match("samples/*/sample.json", name)
-	return piece
+// isSample reports whether an entry is a sample or a piece of one. Ids may have slashes.
+func isSample(name string) bool {
+	return strings.HasPrefix(name, samplesFolder) && strings.HasSuffix(name, ".json")
 }
 
 // apart returns an error unless all entries have bytes of their own: otherwise a small
@@ -173,12 +182,15 @@ func (w *walker) entries() {
 		w.entry(f, func(text string) {
 			maps.Insert(w.head, membersOf(w.sound(text, 1, "")))
 		})
+		w.held = 0
 	}
-	for _, f := range w.zip.samples {
-		if w.stopped {
-			return
+	for _, s := range w.zip.samples {
+		w.held = 0
+		if s.inPieces() {
+			w.scattered(s)
+		} else {
+			w.entry(s.File, func(text string) { w.run(text, 1, "") })
 		}
-		w.entry(f, func(text string) { w.run(text, 1, "") })
 	}
 	if w.zip.samples == nil && !w.stopped {
 		w.give(Run{}, &Error{File: w.name, Err: errors.New("there is no entry samples/*.json in the ZIP, where the runs would be")})
@@ -187,6 +199,9 @@ func (w *walker) entries() {
 
 // entry calls do with the text of an entry. The entry is named in all errors.
 func (w *walker) entry(f *zip.File, do func(text string)) {
+	if w.stopped {
+		return
+	}
 	yield := w.yield
 	w.yield = func(r Run, err error) bool {
 		if e, ok := errors.AsType[*Error](err); ok {
@@ -194,7 +209,8 @@ func (w *walker) entry(f *zip.File, do func(text string)) {
 		}
 		return yield(r, err)
 	}
-	text, err := readEntry(f)
+	text, err := readEntry(f, maxHeld-w.held)
+	w.held += len(text)
 	if err != nil {
 		w.give(Run{}, &Error{File: w.name, Err: err})
 	} else {
@@ -203,13 +219,10 @@ func (w *walker) entry(f *zip.File, do func(text string)) {
 	w.yield = yield
 }
 
-// readEntry returns the text of an entry.
-func readEntry(f *zip.File) (string, error) {
+// readEntry returns the text of an entry, which may be so long.
+func readEntry(f *zip.File, most int) (string, error) {
 	const encrypted = 1
-	switch {
-	case inPieces(f.Name):
-		return "", errors.New("a sample in several pieces (version 3 of the logs) cannot be read; have Inspect write the log anew, as version 2")
-	case f.Flags&encrypted != 0:
+	if f.Flags&encrypted != 0 {
 		return "", errors.New("it is encrypted")
 	}
 	r, err := f.Open()
@@ -219,12 +232,12 @@ func readEntry(f *zip.File) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(r, maxHeld+1))
+	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err = cmp.Or(err, r.Close()); err != nil {
 		return "", err
 	}
-	if len(text) > maxHeld {
-		return "", fmt.Errorf("it is longer than %d MiB", maxHeld>>20)
+	if len(text) > most {
+		return "", fmt.Errorf("more than %d MiB would have to be held of the sample", maxHeld>>20)
 	}
-	return jsonio.View(text), nil
+	return jsonio.View(bytes.TrimPrefix(text, byteOrderMark)), nil
 }

@@ -106,6 +106,7 @@ func TestArchiveHead(t *testing.T) {
 
 func TestArchiveBroken(t *testing.T) {
 	two := "sample-2/epoch-1@1 assistant:yo"
+	noLog := "! file: a ZIP without samples/*.json is no log of Inspect, and no other is read; unpack it first: " + importer.ErrFormat.Error()
 	long := zipOf(t, entry{name: sampleOne.name, text: "[" + strings.Repeat(" ", 256<<20), method: zstd.ZipMethodWinZip}, sampleTwo)
 	flipped := zipOf(t, sampleOne, sampleTwo)
 	flipped[bytes.Index(flipped, []byte("user"))] = 'U'
@@ -125,14 +126,16 @@ func TestArchiveBroken(t *testing.T) {
 		"a header":                 {zipOf(t, entry{name: "header.json", text: `{"x":}`}, sampleTwo), []string{"! file:1: header.json: x: expected a value", two}},
 		"a sum":                    {flipped, []string{"! file: samples/1_epoch_1.json: zip: checksum error", two}},
 		"no samples":               {zipOf(t, logHeader), []string{"! file: there is no entry samples/*.json in the ZIP, where the runs would be"}},
-		"another ZIP":              {zipOf(t, entry{name: "word/document.xml"}, entry{name: "../samples/1.json"}, entry{name: "/samples/1.json"}, entry{name: "samples/../1.json"}), []string{"! file: " + importer.ErrFormat.Error()}},
-		"an empty ZIP":             {zipOf(t), []string{"! file: " + importer.ErrFormat.Error()}},
+		"another ZIP":              {zipOf(t, entry{name: "word/document.xml"}, entry{name: "../samples/1.json"}, entry{name: "/samples/1.json"}, entry{name: "samples/1.txt"}), []string{noLog}},
+		"a name that leads away":   {zipOf(t, entry{name: "samples/../../1.json", text: sampleTwo.text}), []string{two}},
+		"an id with slashes":       {zipOf(t, entry{name: "samples/https://a/b_epoch_1.json", text: sampleTwo.text}), []string{two}},
+		"a byte order mark":        {zipOf(t, entry{name: sampleTwo.name, text: "\xef\xbb\xbf" + sampleTwo.text}), []string{two}},
+		"an empty ZIP":             {zipOf(t), []string{noLog}},
 		"one name twice":           {zipOf(t, entry{name: sampleTwo.name, text: "{"}, sampleTwo), []string{two}},
-		"pieces":                   {zipOf(t, entry{name: "samples/1_epoch_1/sample.json", text: "{}"}, entry{name: "samples/1_epoch_1/messages/0.json"}, sampleTwo), []string{"! file: samples/1_epoch_1/sample.json: a sample in several pieces (version 3 of the logs) cannot be read; have Inspect write the log anew, as version 2", two}},
 		"encrypted":                {zipOf(t, entry{name: sampleOne.name, flags: 1, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: it is encrypted", two}},
 		"an unknown method":        {zipOf(t, entry{name: sampleOne.name, method: 12, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: it is compressed with method 12, which is not known: stored, deflate (8) and zstd (93) are", two}},
 		"not what it says":         {zipOf(t, entry{name: sampleOne.name, method: zip.Deflate, raw: true, text: "\xff\xff"}, sampleTwo), []string{"! file: samples/1_epoch_1.json: flate: corrupt input before offset 1", two}},
-		"a bomb":                   {long, []string{"! file: samples/1_epoch_1.json: it is longer than 256 MiB", two}},
+		"a bomb":                   {long, []string{"! file: samples/1_epoch_1.json: more than 256 MiB would have to be held of the sample", two}},
 		"a long directory":         {zipOf(t, names...), []string{"! file: the ZIP cannot be read: the directory of the ZIP is longer than 16 MiB"}},
 		"cut off":                  {whole[:len(whole)-30], []string{"! file: the ZIP cannot be read: zip: not a valid zip file"}},
 		"entries in one place":     {moved(whole, 42, 0), []string{`! file: the entries "samples/1_epoch_1.json" and "samples/2_epoch_1.json" of the ZIP share bytes`}},
@@ -236,5 +239,6 @@ func FuzzArchive(f *testing.F) {
 	f.Add(zipOf(f, entry{name: sampleOne.name, text: sampleOne.text, method: zip.Deflate}))
 	f.Add(zipOf(f, entry{name: sampleOne.name, text: sampleOne.text, method: zstd.ZipMethodWinZip}))
 	f.Add(zipOf(f))
+	f.Add(zipOf(f, sampleInPieces(logHeader)...))
 	f.Fuzz(readAlike)
 }

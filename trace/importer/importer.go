@@ -47,6 +47,7 @@ const (
 	FormatMessageLines Format = "message-lines"
 	// FormatInspect is a log of Inspect, as JSON or as a ZIP of it (.eval). Each sample
 	// of an epoch is a run. Of a ZIP, the place of a run is its entry and the line in it.
+	// The events of samples in pieces (version 3 of the logs) are not read.
 	FormatInspect Format = "inspect"
 	// FormatTauBench is results of tau-bench: objects with the messages as
 	// "traj", in an array or one a line.
@@ -194,6 +195,9 @@ func open(name string, r io.Reader, how *rows) (*Source, error) {
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
 		return nil, &Error{File: name, Err: ErrEmpty}
+	}
+	if inUTF16(head) {
+		return nil, &Error{File: name, Err: errors.New("it is in UTF-16; write it in UTF-8")}
 	}
 	if text, ok := in.wrapped(head); ok {
 		return open(name, strings.NewReader(text), how)

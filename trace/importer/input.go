@@ -15,6 +15,17 @@ const (
 	pieceSize = 256 << 10 // how much memory is taken at once, at least
 )
 
+// byteOrderMark is what programs of Windows begin texts with.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// inUTF16 tells UTF-16 by its byte order mark and the zero in an ASCII character behind it.
+func inUTF16(head []byte) bool {
+	if len(head) < 4 {
+		return false
+	}
+	return head[0] == 0xff && head[1] == 0xfe && head[3] == 0 || head[0] == 0xfe && head[1] == 0xff && head[2] == 0
+}
+
 // input cuts a stream of JSON into values by their brackets, without a look at
 // what is in them. Texts that it returns share the memory that the stream was
 // read to; nothing is written there again.
@@ -36,7 +47,7 @@ func newInput(r io.Reader) (*input, error) {
 	}
 	in := &input{r: plain, line: 1, most: most}
 	in.fill(3)
-	in.buf = bytes.TrimPrefix(in.buf, []byte("\xef\xbb\xbf"))
+	in.buf = bytes.TrimPrefix(in.buf, byteOrderMark)
 	return in, nil
 }
 

@@ -13,24 +13,21 @@ import (
 // https://inspect.aisi.org.uk/reference/inspect_ai.log.html, of any version that has the
 // members it looks for.
 func sample(d *jsonio.Dec, run *Run) {
-	if !d.Object() {
-		return
-	}
-	var messages jsonio.Dec
-	refer := false
-	run.Meta = map[string]json.RawMessage{}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
+	conv := conversation{inspect: true}
+	conv.sample(d, run, "messages", conv.list)
+}
+
+// sample reads a sample whose messages are told by the member of a name.
+func (c *conversation) sample(d *jsonio.Dec, run *Run, name string, messages func(*jsonio.Dec) []llm.Message) {
+	var list jsonio.Dec
+	run.members(d, func(key string) bool {
+		if key != name {
+			return false
 		}
-		if key == "messages" {
-			messages = *d // what they refer to stands behind them
-			refer = refersTo(d.Raw())
-			continue
-		}
-		run.Meta[key] = json.RawMessage(d.Raw())
-	}
+		list = *d // what they refer to stands behind them
+		d.Raw()
+		return true
+	})
 	if run.Case = scalar(run.Meta["id"]); run.Case == "" {
 		d.Fail("the sample has no id")
 	}
@@ -44,17 +41,14 @@ func sample(d *jsonio.Dec, run *Run) {
 	}
 	run.Want = wanted(run.Meta["target"])
 	run.Scores = sampleScores(run.Meta)
-	conv := conversation{inspect: true}
-	if refer {
-		conv.attached = attachments(run.Meta)
-	}
-	run.Answer = conv.completion(run.Meta["output"])
-	if messages.Peek() == 0 || messages.Null() {
+	c.beside = run.Meta
+	run.Answer = c.completion(run.Meta["output"])
+	if list.Peek() == 0 || list.Null() {
 		return
 	}
-	run.Messages = conv.list(&messages)
-	if messages.Err() != nil {
-		*d = messages // tells the place of what is wrong
+	run.Messages = messages(&list)
+	if list.Err() != nil {
+		*d = list // tells the place of what is wrong
 	}
 }
 
@@ -78,11 +72,6 @@ const (
 	oldScheme        = "tc://"
 )
 
-// refersTo reports whether a text of JSON refers to attachments.
-func refersTo(text string) bool {
-	return strings.Contains(text, `"`+attachmentScheme) || strings.Contains(text, `"`+oldScheme)
-}
-
 // attachments returns those of a sample, or of its transcript, as it was before.
 func attachments(meta map[string]json.RawMessage) map[string]string {
 	raw, ok := meta["attachments"]
@@ -104,10 +93,31 @@ func (c *conversation) resolve(text string) string {
 	if !ok {
 		name, ok = strings.CutPrefix(text, oldScheme)
 	}
-	if meant, found := c.attached[name]; ok && found {
+	if !ok || !c.inspect {
+		return text
+	}
+	if c.attached == nil {
+		c.attached = attachments(c.beside)
+	}
+	if meant, found := c.attached[name]; found {
 		return meant
 	}
 	return text
+}
+
+// picture is an image at a URL that a text is or refers to. One that is referred to often
+// is decoded once.
+func (c *conversation) picture(text string, rest json.RawMessage) llm.Part {
+	m, ok := c.pictures[text]
+	if !ok {
+		m = picture(c.resolve(text), nil)
+		if c.pictures == nil {
+			c.pictures = map[string]llm.Media{}
+		}
+		c.pictures[text] = m
+	}
+	m.Opaque = rest
+	return m
 }
 
 // inspectPart reads a content part: a Content of
@@ -118,7 +128,6 @@ func (c *conversation) inspectPart(d *jsonio.Dec) llm.Part {
 	whole := json.RawMessage(d.Raw())
 	kind, _ := textOf(memberOf(whole, "type"))
 	text, ok := textOf(memberOf(whole, kind))
-	text = c.resolve(text)
 	var refusal, redacted bool
 	var rest opaque
 	for key, value := range membersOf(whole) {
@@ -133,13 +142,13 @@ func (c *conversation) inspectPart(d *jsonio.Dec) llm.Part {
 	}
 	switch {
 	case ok && kind == "text":
-		return llm.Text{Text: text, Refusal: refusal, Opaque: rest.json()}
+		return llm.Text{Text: c.resolve(text), Refusal: refusal, Opaque: rest.json()}
 	case ok && kind == "reasoning" && redacted:
 		return llm.Reasoning{Opaque: whole} // its text is for the provider only
 	case ok && kind == "reasoning":
-		return llm.Reasoning{Text: text, Opaque: rest.json()}
+		return llm.Reasoning{Text: c.resolve(text), Opaque: rest.json()}
 	case ok && kind == "image":
-		return picture(text, rest.json())
+		return c.picture(text, rest.json())
 	}
 	return unknown("inspect."+kind, string(whole))
 }

@@ -73,7 +73,9 @@ func TestInspectMessages(t *testing.T) {
 {"role":"tool","tool_call_id":"c1","function":"f","content":"fine"},
 {"role":"tool","tool_call_id":"c2","function":"g","content":"","error":{"type":"parsing","message":"no JSON"}},
 {"role":"tool","tool_call_id":"c3","function":"g","content":"half","error":{"type":"timeout","message":"late"}},
-{"role":"assistant","content":"attachment://gone","model":"m","function":"f"}
+{"role":"assistant","content":"attachment://gone","model":"m","function":"f"},
+{"role":"assistant","reasoning":"as it was","content":"so"},
+{"role":"tool","tool_call_id":"c4","content":"","tool_error":"as it was"}
 ],"transcript":{"content":{"k":"the text","i":"data:image/png;base64,AA=="}}}`)
 	want := []string{
 		`{"role":"system","parts":[{"type":"text","text":"Be brief."}],"opaque":{"id":"m1"}}`,
@@ -84,6 +86,8 @@ func TestInspectMessages(t *testing.T) {
 		`{"role":"tool","parts":[{"type":"tool_result","id":"c2","name":"g","content":[{"type":"text","text":"no JSON"}],"is_error":true}],"opaque":{"error":{"type":"parsing","message":"no JSON"}}}`,
 		`{"role":"tool","parts":[{"type":"tool_result","id":"c3","name":"g","content":[{"type":"text","text":"half"}],"is_error":true}],"opaque":{"error":{"type":"timeout","message":"late"}}}`,
 		`{"role":"assistant","parts":[{"type":"text","text":"attachment://gone"}],"opaque":{"model":"m","name":"f"}}`,
+		`{"role":"assistant","parts":[{"type":"reasoning","text":"as it was"},{"type":"text","text":"so"}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","id":"c4","content":[{"type":"text","text":"as it was"}],"is_error":true}],"opaque":{"tool_error":"as it was"}}`,
 	}
 	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)

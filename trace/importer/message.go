@@ -15,12 +15,14 @@ type conversation struct {
 	// open are the ids of calls that came without one, as those of the old function_call
 	// form, and that no result has answered yet, by function: such a result names it.
 	open map[string][]string
-	// inspect says that the messages are spelled as Inspect does, and attached are the
-	// texts that they may refer to, by name.
+	// inspect says that the messages are spelled as Inspect does: they may refer to texts
+	// that are attached, by name. Until one is referred to, these stand beside them.
 	inspect  bool
 	attached map[string]string
-	slab     []llm.Part // memory for lists of parts; most are short
-	calls    []llm.Part // of the message that is being read
+	beside   map[string]json.RawMessage
+	pictures map[string]llm.Media // that were decoded, by the text that is one or refers to it
+	slab     []llm.Part           // memory for lists of parts; most are short
+	calls    []llm.Part           // of the message that is being read
 }
 
 // room returns an empty list with room for n parts.
@@ -57,7 +59,7 @@ type fields struct {
 	calls                                  []llm.Part // ToolCall each; good until the next message
 	function                               *llm.ToolCall
 	audio                                  string // the JSON of a spoken answer
-	failure                                string // the JSON of a tool's error
+	failure                                string // the JSON of a tool's error, or of its text
 	rest                                   opaque
 }
 
@@ -111,7 +113,7 @@ func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
 			f.callID = d.String()
 		case key == "tool_call_ids": // as SWE-agent has it
 			f.callID = onlyID(d, &f.rest)
-		case key == "reasoning_content":
+		case (key == "reasoning_content" || key == "reasoning") && f.reasoning == "" && d.Peek() == '"':
 			f.reasoning = d.String()
 		case key == "refusal":
 			f.refusal = d.String()
@@ -121,7 +123,7 @@ func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
 			f.calls = c.toolCalls(d)
 		case c.inspect && key == "function" && d.Peek() == '"': // of a result
 			f.name, f.hasName = d.String(), true
-		case c.inspect && key == "error":
+		case c.inspect && (key == "error" || key == "tool_error"): // the latter is a text
 			f.failure = d.Raw()
 			f.rest.raw(key, f.failure)
 		case key == "function_call":
@@ -221,7 +223,7 @@ func (c *conversation) result(f fields) llm.Message {
 		return llm.Message{Role: llm.RoleTool, Parts: f.content, Opaque: f.rest.json()}
 	}
 	r := llm.ToolResult{ID: f.callID, Name: f.name, Content: f.content, IsError: f.failure != ""}
-	if text, ok := textOf(memberOf(json.RawMessage(f.failure), "message")); ok && empty(f.content) {
+	if text := failureText(json.RawMessage(f.failure)); text != "" && empty(f.content) {
 		r.Content = []llm.Part{llm.Text{Text: text}}
 	}
 	if f.role == "function" {
@@ -229,6 +231,14 @@ func (c *conversation) result(f fields) llm.Message {
 		r.ID = c.answered(f.name, r.ID)
 	}
 	return llm.Message{Role: llm.RoleTool, Parts: append(c.room(1), r), Opaque: f.rest.json()}
+}
+
+// failureText returns the text of a tool's error.
+func failureText(failure json.RawMessage) string {
+	if text, ok := textOf(failure); ok {
+		return text
+	}
+	return scalar(memberOf(failure, "message"))
 }
 
 // isResults reports whether parts are results, as the AI SDK has them.

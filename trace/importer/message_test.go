@@ -101,6 +101,18 @@ func TestMessages(t *testing.T) {
 				Opaque: raw(`{"annotations":[ ],"name":"bot"}`),
 			}},
 		},
+		"reasoning": {
+			`{"role":"assistant","content":"a","reasoning":"r"},{"role":"assistant","reasoning":"r","reasoning_content":"c"},{"role":"assistant","content":"a","reasoning":{"effort":1}}`,
+			[]llm.Message{
+				llm.Assistant(llm.Reasoning{Text: "r"}, llm.Text{Text: "a"}),
+				{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Reasoning{Text: "r"}}, Opaque: raw(`{"reasoning_content":"c"}`)},
+				{Role: llm.RoleAssistant, Parts: text("a"), Opaque: raw(`{"reasoning":{"effort":1}}`)},
+			},
+		},
+		"numbers that are none": {
+			`{"role":"assistant","content":"NaN","logprob":-Infinity}`,
+			[]llm.Message{{Role: llm.RoleAssistant, Parts: text("NaN"), Opaque: raw(`{"logprob":"-Infinity"}`)}},
+		},
 		"results": {
 			`{"role":"tool","tool_call_id":"a","name":"f","content":"ok"},{"role":"tool","tool_call_id":null,"content":null,"x":"y"},{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"t"}]}`,
 			[]llm.Message{

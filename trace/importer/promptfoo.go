@@ -13,7 +13,7 @@ import (
 // one a line. The case is the test's variables: what is repeated has the same, and several
 // prompts and providers do. Of a test that came to no judgement the scores are errors.
 func evaluated(d *jsonio.Dec, run *Run) {
-	raw := run.members(d)
+	run.members(d, nil)
 	test, prompt := scalar(run.Meta["testIdx"]), scalar(run.Meta["promptIdx"])
 	if test != "" {
 		run.Name = "test-" + test
@@ -25,13 +25,13 @@ func evaluated(d *jsonio.Dec, run *Run) {
 	if run.Case == "" {
 		run.Case = test
 	}
-	for _, assert := range elementsOf(memberOf(raw, "testCase", "assert")) {
+	for _, assert := range elementsOf(memberOf(run.Meta["testCase"], "assert")) {
 		if scalar(memberOf(assert, "type")) == "equals" {
 			run.Want.Answers = append(run.Want.Answers, wanted(memberOf(assert, "value")).Answers...)
 		}
 	}
 	run.ask(promptOf(run.Meta["prompt"]))
-	run.answer(memberOf(raw, "response", "output"))
+	run.answer(memberOf(run.Meta["response"], "output"))
 	run.Scores = judgements(run.Meta)
 }
 

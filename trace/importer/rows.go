@@ -104,19 +104,11 @@ func (r *rows) point(what, text string) (*pointer, error) {
 
 // row reads a row of JSON.
 func (w *walker) row(d *jsonio.Dec, run *Run) {
-	d.Object()
-	members := map[string]json.RawMessage{}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
-		members[key] = json.RawMessage(d.Raw())
-	}
+	run.members(d, nil)
 	if d.Err() != nil {
 		return
 	}
-	if err := w.fill(run, members); err != nil {
+	if err := w.fill(run, run.Meta); err != nil {
 		d.Fail(err.Error())
 	}
 }

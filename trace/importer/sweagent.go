@@ -11,24 +11,16 @@ import (
 // messages are its history, demonstrations included, which say so in their Opaque. The
 // answer is the patch that was submitted.
 func trajectory(d *jsonio.Dec, run *Run) {
-	if !d.Object() {
-		return
-	}
 	var conv conversation
 	found := false
-	run.Meta = map[string]json.RawMessage{}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
+	run.members(d, func(key string) bool {
+		if key != "history" {
+			return false
 		}
-		if key == "history" {
-			found = true
-			run.Messages = conv.list(d)
-			continue
-		}
-		run.Meta[key] = json.RawMessage(d.Raw())
-	}
+		found = true
+		run.Messages = conv.list(d)
+		return true
+	})
 	if !found {
 		d.Fail("the trajectory has no history")
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/llm"
 )
 
 // walker goes through a recording once.
@@ -18,6 +17,7 @@ type walker struct {
 	read  func(d *jsonio.Dec, run *Run)
 	head  map[string]json.RawMessage // of the runs, which share it
 	found bool                       // the array of the runs; then the head is complete
+	held  int                        // of the entries of a sample, in bytes
 	// stopped says that the consumer wants no more.
 	stopped bool
 }
@@ -120,6 +120,7 @@ func (w *walker) list(in *input) bool {
 		if broken != nil {
 			return
 		}
+		text = finite(text)
 		d := jsonio.NewDec(text)
 		m := conv.message(&d)
 		if err := d.End(); err != nil {
@@ -156,17 +157,18 @@ func (w *walker) messageLines() {
 	var conv conversation
 	for {
 		line := w.in.line
-		text, ok := w.in.nextLine()
+		raw, ok := w.in.nextLine()
 		if !ok {
 			break
 		}
-		d := jsonio.NewDecIn(&w.mem, jsonio.View(text))
+		text := finite(jsonio.View(raw))
+		d := jsonio.NewDecIn(&w.mem, text)
 		if d.Peek() == 0 {
 			continue
 		}
 		m := conv.message(&d)
 		if err := d.End(); err != nil {
-			w.give(partial(run), w.place(err, string(text), line, ""))
+			w.give(partial(run), w.place(err, text, line, ""))
 			return
 		}
 		run.Messages = append(run.Messages, m)
@@ -211,7 +213,18 @@ func readList(d *jsonio.Dec, run *Run) {
 	case '[':
 		run.Messages = conv.list(d)
 	case '{':
-		run.Messages, run.Meta = conv.object(d)
+		found := false
+		run.members(d, func(key string) bool {
+			own := key == "messages" || key == "traj"
+			if own {
+				found = true
+				run.Messages = conv.list(d)
+			}
+			return own
+		})
+		if !found {
+			d.Fail("neither messages nor traj is among the members")
+		}
 		run.Name = nameOf(run.Meta, run.Name)
 		run.tell()
 		run.Want.Calls = actions(run.Meta["info"])
@@ -247,30 +260,23 @@ func below(path, sub string) string {
 	return path + sub
 }
 
-// object reads an object with the messages in "messages" or "traj", and all
-// else that is in it.
-func (c *conversation) object(d *jsonio.Dec) (messages []llm.Message, meta map[string]json.RawMessage) {
+// members reads an object. What is in it is kept as said of the run, but for the members
+// that own, which may be nil, reads itself: it says which.
+func (r *Run) members(d *jsonio.Dec, own func(key string) bool) {
 	d.Object()
-	found := false
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
-			break
+			return
 		}
-		if key == "messages" || key == "traj" {
-			found = true
-			messages = c.list(d)
+		if own != nil && own(key) {
 			continue
 		}
-		if meta == nil {
-			meta = make(map[string]json.RawMessage)
+		if r.Meta == nil {
+			r.Meta = map[string]json.RawMessage{}
 		}
-		meta[key] = json.RawMessage(d.Raw())
+		r.Meta[key] = json.RawMessage(d.Raw())
 	}
-	if !found {
-		d.Fail("neither messages nor traj is among the members")
-	}
-	return messages, meta
 }
 
 // nameOf makes a run's name of what is said about it.
