@@ -15,8 +15,8 @@ import (
 
 // ask makes the step's model call.
 func (r *run) ask(s *StepInfo) (turn *llm.Turn, err error) {
-	r.turn, r.given, r.tries = nil, nil, r.tries[:0]
-	s.call = ModelCall{Request: s.Request, Step: r.step, run: r}
+	r.turn, r.given = nil, nil
+	s.call = ModelCall{Request: s.Request, Model: s.Model, Step: r.step, run: r}
 	turn, err = r.wrapped(&s.call)
 	switch {
 	case err != nil:
@@ -104,9 +104,9 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	}
 	r.noteRequest(call)
 	err = r.read(ctx, call)
-	own := len(r.hooks.wrappers) == 0
+	own := len(r.hooks.wrappers) == 0 && call.Purpose == trace.PurposeAnswer
 	turn := &r.place
-	if !own { // it may still be in use when a wrap calls again
+	if !own { // it may still be in use when a policy calls again
 		turn = new(llm.Turn)
 	}
 	r.acc.TurnIn(turn)
@@ -218,7 +218,11 @@ func (r *run) read(ctx context.Context, call *ModelCall) (err error) {
 		r.take = r.takeEvent // one for all answers
 	}
 	r.answer = answer{ctx: ctx, call: call, live: r.rec.live()}
-	r.agent.model.Stream(ctx, call.Request)(r.take)
+	model := r.agent.model
+	if call.Model != nil {
+		model = r.cfg.patient(call.Model)
+	}
+	model.Stream(ctx, call.Request)(r.take)
 	r.answer.over = true
 	return r.answer.err
 }

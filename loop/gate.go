@@ -15,6 +15,15 @@ func (g *gate) set(open bool) {
 	g.mu.Unlock()
 }
 
+// open opens the gate, unless it is open.
+func (g *gate) open() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	was := g.opened
+	g.opened = true
+	return !was
+}
+
 // enter reports whether a call may go through. One that may ends with leave.
 func (g *gate) enter() bool {
 	if !g.mu.TryLock() {

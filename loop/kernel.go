@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ type run struct {
 	cfg   *Config
 	in    Input
 	rec   *recorder
+	stop  *atomic.Bool // set to stop after the step
 	// recorded says that somebody looked when the run began.
 	recorded bool
 
@@ -47,37 +47,39 @@ type run struct {
 	marks   slab.Slab[mark]
 	serves  slab.Slab[serving]
 
-	ids      idSet
-	history  []llm.Message
-	fresh    []llm.Message // what the run added, once a rewrite has parted it from history
-	split    bool          // fresh is in use
-	request  llm.Request   // of each step, but for its messages
-	sent     int           // how much of history there was when the step began
-	shown    int           // how much of it the last request had
-	unsent   []llm.Message // what came after that request, and then gave way to a rewrite
-	step     int
-	steps    []*Step
-	lent     []*Step // the same as policies and conditions have them in hand
-	usage    llm.Usage
-	place    llm.Turn       // the turn of the last model call, unless a wrap may keep one
-	turn     *llm.Turn      // the step's answer, until the history has it
-	given    *llm.Turn      // the same as policies have it in hand
-	tries    []try          // of the step's model calls
-	strayed  *[]llm.Message // what the last request held, if it was not the history
-	strayAt  int            // the step of that request
-	asked    *ModelCall     // the model call under way
-	at       *StepInfo      // the step whose calls are open
-	open     []*planned     // calls whose results are not in the history
-	shut     atomic.Bool    // policies may not add events
-	lost     bool           // a call was abandoned: a policy's code may still run around its tool
-	forced   bool           // the next step is the forced last answer
-	seen     bool           // the end of the context was recorded
-	inStep   bool
-	contd    int // turns that were continued
-	begun    int // steps that were begun
-	res      Result
-	err      error
-	finished bool
+	ids     idSet
+	history []llm.Message
+	fresh   []llm.Message // what the run added, once a rewrite has parted it from history
+	split   bool          // fresh is in use
+	request llm.Request   // of each step, but for its messages
+	sent    int           // how much of history there was when the step began
+	shown   int           // how much of it the last request had
+	unsent  []llm.Message // what came after that request, and then gave way to a rewrite
+	step    int
+	steps   []*Step
+	lent    []*Step // the same as policies and conditions have them in hand
+	usage   llm.Usage
+	place   llm.Turn       // the turn of the last model call, unless a wrap may keep one
+	turn    *llm.Turn      // the step's answer, until the history has it
+	given   *llm.Turn      // the same as policies have it in hand
+	tries   []try          // of the step's model calls
+	strayed *[]llm.Message // what the last request held, if it was not the history
+	strayAt int            // the step of that request
+	asked   *ModelCall     // the model call under way
+	at      *StepInfo      // the step whose calls are open
+	open    []*planned     // calls whose results are not in the history
+	shut    atomic.Bool    // policies may not add events
+	lost    bool           // a call was abandoned: a policy's code may still run around its tool
+	forced  bool           // the next step is the forced last answer
+	seen    bool           // the end of the context was recorded
+	inStep  bool
+	// preparing says that hooks are asked about a step that may not have begun.
+	preparing bool
+	contd     int // turns that were continued
+	begun     int // steps that were begun
+	res       Result
+	err       error
+	finished  bool
 
 	wait, notify func()
 	info         StepInfo // see frame
@@ -180,67 +182,6 @@ func (r *run) loop() error {
 			return r.err
 		}
 	}
-}
-
-// prepare asks whether step n may begin, and begins it: the end of the context
-// first, then the options and policies.
-func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
-	if r.ended(trace.NoStep) {
-		return nil, true, r.decideEnd(trace.NoStep)
-	}
-	r.step = n
-	s = r.frame()
-	s.Step, s.Usage, s.Steps, s.run = n, r.usage, r.inHand(), r
-	s.Request = r.reqs.One()
-	*s.Request = r.request
-	var rewrites []trace.Rewrite
-	for _, h := range r.hooks.before {
-		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s) })
-		if err != nil {
-			return nil, true, r.fail(trace.NoStep, err)
-		}
-		if d.Action == trace.Stop || d.Action == trace.ForceFinal && !r.forced {
-			r.decide(trace.NoStep, d, h.policy, h.builtin)
-		}
-		if d.Action == trace.Stop {
-			return nil, true, d.Err
-		}
-		r.forced = r.forced || d.Action == trace.ForceFinal
-		if d.Messages != nil {
-			if err := checkOwnHistory(h.policy, d.Messages); err != nil {
-				return nil, true, r.fail(trace.NoStep, err)
-			}
-			r.rewrite(d.Messages)
-			rewrites = append(rewrites, trace.Rewrite{Cause: cmp.Or(d.Note, "middleware"), By: h.policy})
-		}
-	}
-	if r.ended(trace.NoStep) { // a hook may have waited
-		return nil, true, r.decideEnd(trace.NoStep)
-	}
-	if s.Step = n; s.Request == nil {
-		return nil, true, r.fail(trace.NoStep, &PolicyError{"(before the step)", errors.New("left no StepInfo.Request; change its fields, or put another in its place")})
-	}
-	r.inStep = true
-	r.emit(n, trace.StepStart{})
-	r.begun++
-	for _, w := range rewrites {
-		r.emit(n, w)
-	}
-	if r.forced {
-		s.Request.Tools, s.Request.ToolChoice = nil, llm.ToolChoice{}
-	}
-	r.sent = len(r.history)
-	s.Request.Messages = r.history[:r.sent:r.sent]
-	return s, false, nil
-}
-
-// frame is where a step's StepInfo stands. Policies of the caller's may keep it,
-// so each step then has its own.
-func (r *run) frame() *StepInfo {
-	if len(r.cfg.Policies) == 0 {
-		return &r.info
-	}
-	return new(StepInfo)
 }
 
 // judge decides what follows from a turn: from its calls, never from its finish

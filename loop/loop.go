@@ -161,7 +161,11 @@ type Agent struct {
 	defs  []llm.Tool // what the model is told
 	opts  trace.Options
 	info  []trace.ToolInfo
-	runs  atomic.Int64 // runs that were begun without a name
+	given struct { // what New got, for With
+		model llm.Model
+		cfg   Config
+	}
+	runs *atomic.Int64 // runs that were begun without a name
 }
 
 // New checks cfg (nil is the zero value) and returns an Agent. It keeps a copy;
@@ -170,10 +174,11 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	if model == nil {
 		return nil, fmt.Errorf("loop: New needs a model, got nil")
 	}
-	a := &Agent{model: model}
+	a := &Agent{runs: new(atomic.Int64)}
 	if cfg != nil {
 		a.cfg = *cfg
 	}
+	a.given.model, a.given.cfg = model, a.cfg
 	a.cfg.fill()
 	if err := a.cfg.check(); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
@@ -182,12 +187,23 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	if limit := a.cfg.StallTimeout; limit > 0 {
-		a.model = &patientModel{model, a.cfg.Clock, limit}
-	}
+	a.model = a.cfg.patient(model)
 	a.tools, a.defs, a.info = tools, tools.definitions(), tools.info()
 	a.opts = a.cfg.declare()
 	return a, nil
+}
+
+// With returns an Agent for runs that differ in some options, which change sets; its
+// runs are numbered along with a's. The errors are those of New.
+func (a *Agent) With(change func(*Config)) (*Agent, error) {
+	cfg := a.given.cfg
+	change(&cfg)
+	b, err := New(a.given.model, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	b.runs = a.runs
+	return b, nil
 }
 
 func (c *Config) fill() {

@@ -30,7 +30,7 @@ var mutants = []mutant{
 		"parts[i] = res", "parts[len(parts)-1-i] = res"},
 	{"INV-04", "an id that was used is kept", "ids.go",
 		"return len(s.used) > n", "return len(s.used) >= n"},
-	{"INV-05", "a rewrite is not recorded", "kernel.go",
+	{"INV-05", "a rewrite is not recorded", "prepare.go",
 		"r.emit(n, w)", "_ = w"},
 	{"INV-06", "a request is emptied after its use", "kernel.go",
 		"r.appendTurn(turn)", "s.Request.Messages = nil; r.appendTurn(turn)"},

@@ -80,8 +80,10 @@ type StepInfo struct {
 	// messages are replaced through Decision.Messages only, and what its slices
 	// hold is never changed in place.
 	Request *llm.Request
-	Usage   llm.Usage // spent so far
-	Steps   []*Step   // those that are complete; copies of those in the Result
+	// Model makes this step's call; nil is the agent's. BeforeStep may set it.
+	Model llm.Model
+	Usage llm.Usage // spent so far
+	Steps []*Step   // those that are complete; copies of those in the Result
 
 	run     *run
 	call    ModelCall
@@ -131,6 +133,8 @@ type ModelCall struct {
 	// Request is what is sent. A wrap may put another in its place, but must
 	// not change what it points to.
 	Request *llm.Request
+	// Model makes the call; nil is the agent's. A wrap may put another in its place.
+	Model   llm.Model
 	Purpose trace.Purpose
 	Step    int
 	// Attempt counts the tries so far.

@@ -85,18 +85,21 @@ func (r *Retry) may(err error) (retryable bool) {
 
 func (r Retry) policy() Policy {
 	return Policy{Name: "retry", New: func(info RunInfo) Hooks {
-		return Hooks{WrapModel: func(next ModelFunc) ModelFunc {
-			return func(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
-				for n := 1; ; n++ {
-					turn, err := next(ctx, call)
-					if err == nil || !call.again || ctx.Err() != nil || call.run.spent() {
-						return turn, err
-					}
-					call.wait = r.wait(n, info.Rand)
-				}
-			}
-		}}
+		return Hooks{WrapModel: func(next ModelFunc) ModelFunc { return r.around(next, info.Rand) }}
 	}}
+}
+
+// around is a model call that is tried again.
+func (r Retry) around(next ModelFunc, random func() float64) ModelFunc {
+	return func(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
+		for n := 1; ; n++ {
+			turn, err := next(ctx, call)
+			if err == nil || !call.again || ctx.Err() != nil || call.run.spent() {
+				return turn, err
+			}
+			call.wait = r.wait(n, random)
+		}
+	}
 }
 
 // wait is how long to wait before the n-th retry, counted from 1, if the provider

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -23,6 +24,7 @@ type Run struct {
 	done  chan struct{}
 	exec  func(yield func(trace.Event, error) bool)
 
+	stop atomic.Bool
 	last trace.Event
 	res  *Result
 	err  error
@@ -99,7 +101,7 @@ func (a *Agent) Start(ctx context.Context, in Input) *Run {
 	r := &Run{done: make(chan struct{})}
 	r.exec = func(yield func(trace.Event, error) bool) {
 		in := a.name(ctx, in)
-		k := &run{agent: a, in: in, cfg: &a.cfg, rec: newRecorder(a, in, yield)}
+		k := &run{agent: a, in: in, cfg: &a.cfg, rec: newRecorder(a, in, yield), stop: &r.stop}
 		k.recorded = k.rec.on()
 		defer func() {
 			v := recover()
@@ -145,6 +147,20 @@ func (r *Run) Wait() (*Result, error) {
 	r.begin.Do(func() { r.exec(nil) })
 	<-r.done
 	return r.res, r.err
+}
+
+// Stop ends the run after the step that is under way, with trace.CauseStopped, or
+// before its first one. The step's model call and its tools come to their end; a
+// context ends them sooner. It may be called at any time, by anybody.
+func (r *Run) Stop() { r.stop.Store(true) }
+
+// stopAsked reports whether the run is to stop, and records that it does.
+func (r *run) stopAsked(step int) bool {
+	if !r.stop.Load() {
+		return false
+	}
+	r.decide(step, Decision{Action: trace.Stop, Cause: trace.CauseStopped}, "", true)
+	return true
 }
 
 // contain makes a panic an error; it is deferred. The name of the place is put

@@ -20,6 +20,14 @@ type patientModel struct {
 	limit time.Duration
 }
 
+// patient is a model that is given up after StallTimeout, if there is one.
+func (c *Config) patient(m llm.Model) llm.Model {
+	if c.StallTimeout == 0 {
+		return m
+	}
+	return &patientModel{m, c.Clock, c.StallTimeout}
+}
+
 // Stream implements llm.Model.
 func (p *patientModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {

@@ -58,7 +58,7 @@ func (r *run) decide(step int, d Decision, policy string, own bool) {
 func reserved(d Decision) bool {
 	switch d.Cause {
 	case trace.CauseCalls, trace.CauseNone, trace.CauseCap, trace.CauseStopCondition, trace.CauseGuard, trace.CauseClientTools,
-		trace.CauseForced, trace.CauseMalformed, trace.CauseCancel, trace.CauseDeadline, trace.CauseError:
+		trace.CauseForced, trace.CauseStopped, trace.CauseMalformed, trace.CauseCancel, trace.CauseDeadline, trace.CauseError:
 		return true
 	case trace.CauseContinuedTurn:
 		return d.Action != trace.GoOn

@@ -234,7 +234,8 @@ const (
 	CauseHandOff       Cause = "hand_off"
 	CauseEndHook       Cause = "end_hook"
 	CauseContinuedTurn Cause = "continued_turn"
-	CauseForced        Cause = "forced" // the forced last answer was given
+	CauseForced        Cause = "forced"  // the forced last answer was given
+	CauseStopped       Cause = "stopped" // somebody asked for it, after the step
 	CauseMalformed     Cause = "malformed_call"
 	CauseCancel        Cause = "cancel"
 	CauseDeadline      Cause = "deadline"

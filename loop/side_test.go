@@ -1,0 +1,303 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// summary is a call for a summary by a model of its own.
+func summary(m llm.Model) loop.ModelCall {
+	return loop.ModelCall{Purpose: trace.PurposeSummary, Model: m, Request: &llm.Request{Messages: []llm.Message{llm.User("sum up")}}}
+}
+
+// A policy asks a model of its own in each hook before and after the model call: the
+// trace shows it, its usage counts, and the answer is nobody else's.
+func TestAsk(t *testing.T) {
+	for _, where := range []string{"BeforeStep", "AfterModel", "Batch", "AfterStep"} {
+		other := inTurn(fake.Turn{Text: "short", Usage: llm.Usage{Input: 3, Output: 1}}, fake.Turn{Text: "shorter"})
+		var got []string
+		ask := func(at string, ctx context.Context, s *loop.StepInfo) error {
+			if at != where || s.Step > 0 {
+				return nil
+			}
+			for range 2 {
+				turn, err := s.Ask(ctx, summary(other))
+				if err != nil {
+					return err
+				}
+				got = append(got, turn.Text())
+			}
+			return nil
+		}
+		p := policy("p", loop.Hooks{
+			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+				return loop.Decision{}, ask("BeforeStep", ctx, s)
+			},
+			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+				defer func() { got = append(got, turn.Text()) }()
+				return loop.Decision{}, ask("AfterModel", ctx, s)
+			},
+			Batch: func(ctx context.Context, s *loop.StepInfo, _ []*loop.Planned) (loop.Decision, error) {
+				return loop.Decision{}, ask("Batch", ctx, s)
+			},
+			AfterStep: func(ctx context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
+				return loop.Decision{}, ask("AfterStep", ctx, s)
+			},
+		})
+		first := calls("a")
+		first.Text = "let me see"
+		res, err := held(t, where, model(first, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
+		want := []string{"let me see", "short", "shorter", "done"}
+		if where == "BeforeStep" || where == "AfterModel" {
+			want = []string{"short", "shorter", "let me see", "done"}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil || res.ModelCalls != 4 || res.UsageBy[trace.PurposeSummary].Input != 3 || len(res.Messages) != 3 {
+			t.Errorf("%s: got %+v, %v; texts (-want +got):\n%s", where, res, err, diff)
+		}
+	}
+}
+
+// A step that a policy's call has begun is the step that ends when a later one stops.
+func TestAskThenStop(t *testing.T) {
+	for name, want := range map[string]string{
+		"stop":   "run.start step.start model.setup model.request model.turn decision step.end run.end",
+		"error":  "run.start step.start model.setup model.request model.turn decision step.end run.end",
+		"cancel": "run.start step.start model.setup model.request model.turn cancelled decision step.end run.end",
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		first := policy("first", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			_, err := s.Ask(ctx, summary(model(text("x"))))
+			return loop.Decision{}, err
+		}})
+		second := policy("second", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
+			switch name {
+			case "stop":
+				return loop.Decision{Action: trace.Stop, Cause: "enough"}, nil
+			case "error":
+				return loop.Decision{}, errors.New("boom")
+			}
+			cancel()
+			return loop.Decision{}, nil
+		}})
+		var mem trace.Memory
+		a := newAgent(t, model(), loop.Config{Policies: []loop.Policy{first, second}, Sink: &mem})
+		res, err := a.Run(ctx, loop.Ask("go"))
+		holds(t, name, mem.Events())
+		if got := kinds(mem.Events()); got != want || (err == nil) != (name == "stop") || res.ModelCalls != 1 {
+			t.Errorf("%s: got %s, %+v, %v", name, got, res, err)
+		}
+	}
+}
+
+// A call of a policy's own is tried again as those for the answer are.
+func TestAskRetries(t *testing.T) {
+	passing := fake.Turn{Error: &fake.Failure{Status: 429}}
+	other := inTurn(passing, text("short"))
+	p := policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		turn, err := s.Ask(ctx, summary(other))
+		if err == nil && turn.Text() != "short" {
+			err = errors.New(turn.Text())
+		}
+		return loop.Decision{}, err
+	}})
+	clock := fake.NewClock()
+	res, err := held(t, "retry", model(text("done")), loop.Config{Policies: []loop.Policy{p}, Clock: clock, Retry: loop.Retry{Max: 1, Base: time.Second}})
+	if err != nil || res.ModelCalls != 3 {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// Where no call of a policy is taken, it fails, and says so.
+func TestAskWhereNoneIsTaken(t *testing.T) {
+	var s *loop.StepInfo
+	got := map[string]error{}
+	try := func(where string, call loop.ModelCall) { _, got[where] = s.Ask(context.Background(), call) }
+	p := policy("p", loop.Hooks{
+		BeforeStep: func(_ context.Context, now *loop.StepInfo) (loop.Decision, error) {
+			s = now
+			try("for the answer", loop.ModelCall{Request: &llm.Request{}})
+			try("of nothing", loop.ModelCall{Purpose: trace.PurposeJudge})
+			return loop.Decision{}, nil
+		},
+		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+			return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+				try("around the model call", summary(nil))
+				return next(ctx, call)
+			}
+		},
+		End: func(context.Context, *loop.Result) error { try("at the end", summary(nil)); return nil },
+	})
+	during := tool("a", func(context.Context) (string, error) { try("in a tool", summary(nil)); return "", nil })
+	if res, err := held(t, "nowhere", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{during}, Policies: []loop.Policy{p}}); err != nil || res.ModelCalls != 2 {
+		t.Errorf("got %+v, %v", res, err)
+	}
+	try("after the run", summary(nil))
+	for _, where := range []string{"around the model call", "in a tool", "at the end", "after the run"} {
+		if !errors.Is(got[where], loop.ErrNoCall) {
+			t.Errorf("%s: got %v", where, got[where])
+		}
+	}
+	for where, want := range map[string]string{
+		"for the answer": "loop: StepInfo.Ask needs a Purpose, such as trace.PurposeSummary; the answer itself is asked for by the loop",
+		"of nothing":     "loop: StepInfo.Ask needs a Request",
+	} {
+		if fmt.Sprint(got[where]) != want {
+			t.Errorf("%s: got %v", where, got[where])
+		}
+	}
+}
+
+// A step may be answered by another model, and a call of a wrap too.
+func TestOtherModel(t *testing.T) {
+	other, third := model(text("other")), model(text("third"))
+	p := policy("p", loop.Hooks{
+		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			if s.Step == 1 {
+				s.Model = other
+			}
+			return loop.Decision{}, nil
+		},
+		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+			return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+				if call.Step == 0 {
+					judge := *call
+					judge.Model, judge.Purpose = third, trace.PurposeJudge
+					if turn, err := next(ctx, &judge); err != nil || turn.Text() != "third" {
+						return nil, fmt.Errorf("the third said %+v, %w", turn, err)
+					}
+				}
+				return next(ctx, call)
+			}
+		},
+	})
+	res, err := held(t, "others", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}, StallTimeout: time.Second, Clock: fake.NewClock()})
+	if err != nil || res.Text != "other" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// Tools that are offered take the place of those before, for the model and for its
+// calls.
+func TestOffer(t *testing.T) {
+	var late error
+	var kept []string
+	p := policy("p", loop.Hooks{
+		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			if s.Step != 1 {
+				return loop.Decision{}, nil
+			}
+			for _, tool := range s.Tools() {
+				kept = append(kept, tool.Name)
+			}
+			return loop.Decision{}, s.Offer([]loop.Tool{echo("b")})
+		},
+		AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
+			late = s.Offer(nil)
+			return loop.Decision{}, nil
+		},
+	})
+	m := model(calls("a"), calls("a#2", "b#3"), calls("b#4"), text("done"))
+	res, err := held(t, "offer", m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"{}", `there is no tool "a"; the tools are b`, "{}", "{}"}
+	if diff := cmp.Diff(want, resultTexts(res.Messages)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	var offered []string
+	for _, r := range m.Requests() {
+		offered = append(offered, r.Request.Tools[0].Name)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "b", "b"}, offered); diff != "" || len(kept) != 1 || kept[0] != "a" {
+		t.Errorf("offered (-want +got):\n%s\nbefore: %q", diff, kept)
+	}
+	if !errors.Is(late, loop.ErrNoOffer) {
+		t.Errorf("after the step: got %v", late)
+	}
+}
+
+func TestOfferRefuses(t *testing.T) {
+	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		return loop.Decision{}, s.Offer([]loop.Tool{echo("b"), echo("b")})
+	}})
+	_, err := held(t, "twice", model(text("x")), loop.Config{Policies: []loop.Policy{p}})
+	if fmt.Sprint(err) != `the policy p: loop: StepInfo.Offer: two tools have the name "b"` {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An Agent for other runs differs in what was changed alone, and counts its runs with
+// the first.
+func TestWith(t *testing.T) {
+	var mem trace.Memory
+	a := newAgent(t, model(calls("a"), calls("a#2"), calls("a#3"), text("done"), calls("a#4")), loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: 9, Sink: &mem})
+	short, err := a.With(func(c *loop.Config) { c.MaxSteps = 1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		agent *loop.Agent
+		steps int
+	}{{a, 4}, {short, 1}} {
+		if res, err := c.agent.Run(t.Context(), loop.Ask("go")); err != nil || len(res.Steps) != c.steps {
+			t.Errorf("got %+v, %v; want %d steps", res, err, c.steps)
+		}
+	}
+	if got := of[trace.RunStart](mem.Events()); len(got) != 2 {
+		t.Errorf("got %d runs", len(got))
+	}
+	if last := mem.Events()[len(mem.Events())-1]; last.Run != "r2" {
+		t.Errorf("the second run is %q", last.Run)
+	}
+	if _, err := a.With(func(c *loop.Config) { c.TokenBudget = -1 }); err == nil {
+		t.Error("a bad option: got no error")
+	}
+}
+
+// A run that is to stop comes to the end of its step first.
+func TestStop(t *testing.T) {
+	for name, want := range map[string]struct {
+		stop  trace.Cause
+		calls int
+	}{"before": {trace.CauseStopped, 0}, "in a tool": {trace.CauseStopped, 1}, "in the last step": {trace.CauseNone, 2}, "at the cap": {trace.CauseCap, 1}} {
+		var run *loop.Run
+		cfg := loop.Config{Tools: []loop.Tool{tool("a", func(context.Context) (string, error) {
+			if name != "in the last step" {
+				run.Stop()
+			}
+			return "A", nil
+		})}}
+		if name == "at the cap" {
+			cfg.MaxSteps = 1
+		}
+		cfg.Policies = []loop.Policy{policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+			if s.Step == 1 {
+				run.Stop()
+			}
+			return loop.Decision{}, nil
+		}})}
+		var mem trace.Memory
+		cfg.Sink = &mem
+		run = newAgent(t, model(calls("a"), text("done")), cfg).Start(t.Context(), loop.Ask("go"))
+		if name == "before" {
+			run.Stop()
+		}
+		res, err := run.Wait()
+		holds(t, name, mem.Events())
+		if err != nil || res.Stop != want.stop || res.ModelCalls != want.calls || want.calls == 1 && len(res.Messages) != 2 {
+			t.Errorf("%s: got %+v, %v", name, res, err)
+		}
+	}
+}
