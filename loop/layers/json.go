@@ -1,0 +1,61 @@
+package layers
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// layerJSON is a layer as JSON. Content is a string where the layer is one plain
+// text, else the list of its parts.
+type layerJSON struct {
+	Name        string          `json:"name"`
+	Content     json.RawMessage `json:"content"`
+	Priority    int             `json:"priority"`
+	Tags        []string        `json:"tags"`
+	Owner       string          `json:"owner"`
+	MergeParent bool            `json:"mergeParent,omitempty"`
+	Metadata    map[string]any  `json:"metadata,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l Layer) MarshalJSON() ([]byte, error) {
+	out := layerJSON{l.Name, llm.AppendParts(nil, l.Content), l.Priority, l.Tags, l.Owner, l.MergeParent, l.Metadata}
+	if len(l.Content) == 1 {
+		if t, plain := l.Content[0].(llm.Text); plain && !t.Refusal && t.Opaque == nil {
+			text, err := json.Marshal(t.Text)
+			if err != nil {
+				return nil, err
+			}
+			out.Content = text
+		}
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Layer) UnmarshalJSON(b []byte) error {
+	var in layerJSON
+	if err := json.Unmarshal(b, &in); err != nil {
+		return fmt.Errorf("layers: reading a layer: %w", err)
+	}
+	out := Layer{in.Name, nil, in.Priority, in.Tags, in.Owner, in.MergeParent, in.Metadata}
+	var text string
+	var parts []json.RawMessage
+	switch {
+	case json.Unmarshal(in.Content, &text) == nil:
+		out.Content = Text(text)
+	case json.Unmarshal(in.Content, &parts) != nil:
+		return fmt.Errorf("layers: reading the layer %q: its content is neither a string nor a list of parts", in.Name)
+	}
+	for _, raw := range parts {
+		p, err := llm.UnmarshalPart(raw)
+		if err != nil {
+			return fmt.Errorf("layers: reading the layer %q: %w", in.Name, err)
+		}
+		out.Content = append(out.Content, p)
+	}
+	*l = out
+	return nil
+}

@@ -1,0 +1,337 @@
+package layers_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/layers"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// system is a layer with the tag of system prompts.
+func system(name, text string, priority int) layers.Layer {
+	return layers.Layer{Name: name, Content: layers.Text(text), Priority: priority, Tags: []string{layers.SystemTag}}
+}
+
+func set(t *testing.T, r *layers.Registry, list ...layers.Layer) *layers.Registry {
+	t.Helper()
+	for _, l := range list {
+		if err := r.Set(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// AL-79: a layer is what was set, and setting its name again replaces all of it.
+func TestAL79Layer(t *testing.T) {
+	full := layers.Layer{
+		Name: "a", Content: []llm.Part{llm.Text{Text: "x"}, llm.Media{MediaType: "image/png", Data: []byte{1}}}, Priority: 7,
+		Tags: []string{"system", "t"}, Owner: "me", MergeParent: true, Metadata: map[string]any{"k": "v"},
+	}
+	r := set(t, new(layers.Registry), full)
+	got, ok := r.Get("a")
+	if diff := cmp.Diff(full, got); diff != "" || !ok {
+		t.Errorf("got back, ok=%v (-want +got):\n%s", ok, diff)
+	}
+	set(t, r, system("b", "B", 7), system("a", "A", 7))
+	if got := r.Flat(layers.View{}); got != "A\n\nB" {
+		t.Errorf("after setting a again: got %q, want it at its old place", got)
+	}
+	if got, _ := r.Get("a"); got.Owner != "" || got.MergeParent || got.Metadata != nil {
+		t.Errorf("something of the old layer is left: %+v", got)
+	}
+	if _, ok := r.Get("c"); ok {
+		t.Error("got a layer that was never set")
+	}
+	if err := r.Set(layers.Layer{}); !errors.Is(err, layers.ErrNoName) || err.Error() != "layers: Set needs a layer with a Name" {
+		t.Errorf("a layer without a name: got %v", err)
+	}
+	if !r.Remove("a") || r.Remove("a") || r.Flat(layers.View{}) != "B" {
+		t.Errorf("after Remove: %q", r.Flat(layers.View{}))
+	}
+}
+
+// What is handed in and out is nobody else's.
+func TestLayersAreCopies(t *testing.T) {
+	l := layers.Layer{Name: "a", Content: layers.Text("x"), Tags: []string{"system"}, Metadata: map[string]any{"k": "v"}}
+	r := set(t, new(layers.Registry), l)
+	spoil := func(l layers.Layer) {
+		l.Content[0], l.Tags[0], l.Metadata["k"] = llm.Text{Text: "spoilt"}, "spoilt", "spoilt"
+	}
+	spoil(l)
+	for _, list := range [][]layers.Layer{r.Own(), r.Visible()} {
+		spoil(list[0])
+	}
+	got, _ := r.Get("a")
+	spoil(got)
+	got, _ = r.Get("a")
+	if diff := cmp.Diff(layers.Layer{Name: "a", Content: layers.Text("x"), Tags: []string{"system"}, Metadata: map[string]any{"k": "v"}}, got); diff != "" {
+		t.Errorf("the layer in the registry (-want +got):\n%s", diff)
+	}
+}
+
+// AL-80: by priority, then in the order of insertion; of a tag; without layers
+// that have no text and parts that are none.
+func TestAL80Flat(t *testing.T) {
+	r := set(t, new(layers.Registry), system("c", "100", 100), system("a", "10", 10), system("b", "50", 50),
+		system("b2", "50 too", 50), system("empty", "", 20),
+		layers.Layer{Name: "other", Content: layers.Text("other"), Priority: 1, Tags: []string{"x"}},
+		layers.Layer{Name: "parts", Content: []llm.Part{llm.Text{Text: "p"}, llm.Media{MediaType: "image/png"}, llm.Text{Text: "q"}}, Priority: 200, Tags: []string{"x", "system"}})
+	for name, c := range map[string]struct {
+		view layers.View
+		want string
+	}{
+		"tag":       {layers.View{Tag: "system"}, "10\n\n50\n\n50 too\n\n100\n\npq"},
+		"all":       {layers.View{}, "other\n\n10\n\n50\n\n50 too\n\n100\n\npq"},
+		"separator": {layers.View{Tag: "x", Separator: "|"}, "other|pq"},
+		"none":      {layers.View{Tag: "y"}, ""},
+	} {
+		if got := r.Flat(c.view); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// AL-81: the three fixed layers, their priorities and their order.
+func TestAL81FixedLayers(t *testing.T) {
+	r := set(t, new(layers.Registry), layers.Context("task", "o"), layers.Legacy("old", "o"), layers.System("role", "o"))
+	var got []string
+	for _, l := range r.Visible() {
+		got = append(got, fmt.Sprint(l.Name, " ", l.Priority, " ", l.Tags, " ", l.Owner, " ", l.Text()))
+	}
+	want := []string{"agentloop.system 10 [system] o role", "_legacy_system 50 [system] o old", "agentloop.context 100 [system] o task"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("layers (-want +got):\n%s", diff)
+	}
+}
+
+// AL-82: what changes from task to task changes nothing before it.
+func TestAL82StablePrefix(t *testing.T) {
+	r := set(t, new(layers.Registry), layers.Context("one", ""), layers.System("the role", ""), layers.Legacy("old", ""))
+	before, _ := strings.CutSuffix(r.Flat(layers.View{Tag: "system"}), "one")
+	set(t, r, layers.Context("another task", ""))
+	if got, want := r.Flat(layers.View{Tag: "system"}), before+"another task"; got != want || before != "the role\n\nold\n\n" {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// AL-83: a parent's layers show, a child's override them or are put behind them,
+// and its changes are seen and told.
+func TestAL83Parents(t *testing.T) {
+	parent, child := new(layers.Registry), new(layers.Registry)
+	if err := child.SetParent(parent); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	tell := func(who string) func(layers.Change) {
+		return func(c layers.Change) {
+			where := map[*layers.Registry]string{parent: "parent", child: "child"}[c.Registry]
+			told = append(told, fmt.Sprint(who, ": ", c.Kind, " ", c.Name, " in ", where))
+		}
+	}
+	cancel := child.Subscribe(tell("child"))
+	parent.Subscribe(tell("parent"))
+
+	set(t, parent, system("p", "P", 20), system("same", "of parent", 30))
+	set(t, child, system("c", "C", 20))
+	flat := func() string { return child.Flat(layers.View{Tag: "system", Separator: "|"}) }
+	if got := flat(); got != "P|C|of parent" {
+		t.Errorf("inherited: got %q", got)
+	}
+	set(t, child, system("same", "of child", 5))
+	if got := flat(); got != "of child|P|C" {
+		t.Errorf("overridden: got %q", got)
+	}
+	merged := system("same", "of child", 30)
+	merged.MergeParent = true
+	set(t, child, merged)
+	if got := flat(); got != "P|C|of parent\n\nof child" {
+		t.Errorf("merged: got %q", got)
+	}
+	if got := child.Flat(layers.View{OwnOnly: true}); got != "C\n\nof child" {
+		t.Errorf("its own: got %q", got)
+	}
+	if got := parent.Flat(layers.View{}); got != "P\n\nof parent" {
+		t.Errorf("the parent: got %q", got)
+	}
+	parent.Remove("p")
+	cancel()
+	cancel()
+	set(t, parent, system("p", "P", 20))
+	want := []string{
+		"parent: set p in parent", "child: set p in parent", "parent: set same in parent", "child: set same in parent",
+		"child: set c in child", "child: set same in child", "child: set same in child",
+		"parent: removed p in parent", "child: removed p in parent", "parent: set p in parent",
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("what was told (-want +got):\n%s", diff)
+	}
+}
+
+// Merging with nothing puts no separator there.
+func TestMergeWithEmptyLayers(t *testing.T) {
+	for _, c := range []struct{ parent, child, want string }{{"a", "b", "a\n\nb"}, {"", "b", "b"}, {"a", "", "a"}} {
+		parent, child := new(layers.Registry), new(layers.Registry)
+		content := func(text string) layers.Layer {
+			l := layers.Layer{Name: "x", MergeParent: true}
+			if text != "" {
+				l.Content = layers.Text(text)
+			}
+			return l
+		}
+		set(t, parent, content(c.parent))
+		set(t, child, content(c.child))
+		if err := child.SetParent(parent); err != nil {
+			t.Fatal(err)
+		}
+		if got := child.Flat(layers.View{}); got != c.want {
+			t.Errorf("%q and %q: got %q, want %q", c.parent, c.child, got, c.want)
+		}
+	}
+}
+
+// AL-84: a registry is never among its own parents.
+func TestAL84Cycles(t *testing.T) {
+	a, b, c := new(layers.Registry), new(layers.Registry), new(layers.Registry)
+	told := 0
+	c.Subscribe(func(layers.Change) { told++ })
+	for _, link := range []struct {
+		child, parent *layers.Registry
+		ok            bool
+	}{{a, a, false}, {a, b, true}, {b, c, true}, {b, a, false}, {c, a, false}, {a, nil, true}, {c, a, true}} {
+		err := link.child.SetParent(link.parent)
+		if link.ok != (err == nil) || err != nil && !errors.Is(err, layers.ErrCycle) {
+			t.Errorf("got %v, want ok=%v", err, link.ok)
+		}
+	}
+	if got := []bool{a.Parent() == nil, b.Parent() == c, c.Parent() == a}; !slices.Equal(got, []bool{true, true, true}) {
+		t.Errorf("the parents: %v", got)
+	}
+	if told != 1 { // a refused parent changes nothing, and a has no parent any more
+		t.Errorf("told %d times, want once", told)
+	}
+	set(t, c, system("x", "X", 1))
+	if got := a.Flat(layers.View{}); got != "" {
+		t.Errorf("a registry without parent shows %q", got)
+	}
+}
+
+// A fork shares nothing but the parent, and nobody is subscribed to it.
+func TestFork(t *testing.T) {
+	parent, r := new(layers.Registry), new(layers.Registry)
+	set(t, parent, system("p", "P", 1))
+	set(t, r, system("a", "A", 2))
+	if err := r.SetParent(parent); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	r.Subscribe(func(layers.Change) { told++ })
+	fork := r.Fork()
+	set(t, fork, system("a", "forked", 2))
+	seen := 0
+	fork.Subscribe(func(layers.Change) { seen++ })
+	set(t, parent, system("p", "Q", 1))
+	if told != 1 || seen != 1 {
+		t.Errorf("told %d and %d times, want once each", told, seen)
+	}
+	if got := r.Flat(layers.View{}) + "|" + fork.Flat(layers.View{}); got != "Q\n\nA|Q\n\nforked" {
+		t.Errorf("got %q", got)
+	}
+	if got := new(layers.Registry).Fork().Parent(); got != nil {
+		t.Error("the fork of a registry without parent has one")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"name":"a","content":"x <b>","priority":10,"tags":["system"],"owner":"o"}`, ""},
+		{`{"name":"a","content":[{"type":"text","text":"x"},{"type":"media","media_type":"image/png","url":"u"}],"priority":1,"tags":null,"owner":"","mergeParent":true,"metadata":{"k":[1]}}`, ""},
+		{`{"name":"a","content":[{"type":"text","text":"x"}],"priority":0,"tags":null,"owner":""}`, `{"name":"a","content":"x","priority":0,"tags":null,"owner":""}`},
+		{`{"name":"a","content":[{"type":"text","text":"x","refusal":true}],"priority":0,"tags":null,"owner":""}`, ""},
+		{`{"name":"a","content":[],"priority":0,"tags":null,"owner":""}`, ""},
+	} {
+		var l layers.Layer
+		if err := json.Unmarshal([]byte(c.in), &l); err != nil {
+			t.Errorf("%s: %v", c.in, err)
+			continue
+		}
+		if c.want == "" {
+			c.want = c.in
+		}
+		got, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(got))); diff != "" {
+			t.Errorf("written again (-want +got):\n%s", diff)
+		}
+	}
+	for in, want := range map[string]string{
+		`{"name":"a","content":1}`:                   `layers: reading the layer "a": its content is neither a string nor a list of parts`,
+		`{"name":"a"}`:                               `layers: reading the layer "a": its content is neither a string nor a list of parts`,
+		`{"name":"a","content":[1]}`:                 `layers: reading the layer "a": `,
+		`{"name":1}`:                                 `layers: reading a layer: `,
+		`{"name":"a","content":"x","priority":"hi"}`: `layers: reading a layer: `,
+	} {
+		var l layers.Layer
+		if err := json.Unmarshal([]byte(in), &l); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s…", in, err, want)
+		}
+	}
+	if _, err := json.Marshal(layers.Layer{Metadata: map[string]any{"k": func() {}}}); err == nil {
+		t.Error("metadata that JSON does not have: got no error")
+	}
+}
+
+// Whatever is set and removed, a registry shows the last of each name, by priority
+// and then in the order of first setting.
+func TestRegistryIsAList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := new(layers.Registry)
+		var model []layers.Layer
+		at := func(name string) int {
+			return slices.IndexFunc(model, func(l layers.Layer) bool { return l.Name == name })
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "n") {
+			l := system(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "name"), rapid.StringMatching(`[xy]{0,2}`).Draw(t, "text"), rapid.IntRange(0, 2).Draw(t, "priority"))
+			i := at(l.Name)
+			switch {
+			case rapid.Bool().Draw(t, "remove"):
+				if r.Remove(l.Name) != (i >= 0) {
+					t.Fatalf("Remove(%q) does not tell whether it was there", l.Name)
+				}
+				if i >= 0 {
+					model = slices.Delete(model, i, i+1)
+				}
+			case i >= 0:
+				model[i] = l
+				_ = r.Set(l)
+			default:
+				model = append(model, l)
+				_ = r.Set(l)
+			}
+		}
+		var want []string
+		for p := range 3 {
+			for _, l := range model {
+				if l.Priority == p && l.Text() != "" {
+					want = append(want, l.Text())
+				}
+			}
+		}
+		if got := r.Flat(layers.View{Separator: ","}); got != strings.Join(want, ",") {
+			t.Fatalf("got %q, want %q", got, strings.Join(want, ","))
+		}
+	})
+}
