@@ -55,6 +55,8 @@ var table = []room{
 	{name: "trace/importer", rooms: []string{"internal/jsonio", "llm", "trace", "providers/...", "cassettes/..."}, modules: []string{zstd}},
 	{name: "trace/watch", rooms: []string{"internal/jsonio", "llm", "trace/check", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 	{name: "loop", rooms: []string{"internal/jsonio", "internal/slab", "llm", "trace"}, modules: []string{jsonschema}},
+	{name: "loop/layers", rooms: []string{"llm"}},
+	{name: "loop/history", rooms: []string{"llm", "loop/layers"}},
 	{name: "loop/looptest", rooms: []string{"internal/bubble", "llm", "trace", "trace/check", "fake"}, modules: []string{goCmp}},
 	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
 	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/..."}},

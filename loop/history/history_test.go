@@ -1,0 +1,356 @@
+package history_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/layers"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// chars is a user message of n characters.
+func chars(n int) llm.Message { return llm.User(strings.Repeat("é", n)) }
+
+// counted is what is known of an answer to so many input tokens.
+func counted(input int64) history.Meta {
+	return history.Meta{Model: "m", Usage: llm.Usage{Input: input, Output: 3}, Latency: 1234567 * time.Microsecond}
+}
+
+// reply is an assistant's message of 8 characters, which is 2 tokens.
+func reply() llm.Message { return llm.Assistant(llm.Text{Text: "a reply."}) }
+
+func tokens(t *testing.T, h *history.History, want int64) {
+	t.Helper()
+	if got := h.EstimatedTokens(); got != want {
+		t.Errorf("estimated %d tokens, want %d", got, want)
+	}
+}
+
+// AL-70: without an anchor all is estimated, the system prompt too.
+func TestAL70EstimateFromScratch(t *testing.T) {
+	h := history.New("x")
+	h.SetSystem("8 chars.")
+	h.Append(chars(40), history.Meta{})
+	tokens(t, h, 12)
+	for _, c := range []struct {
+		part llm.Part
+		want int64
+	}{
+		{llm.Text{}, 0}, {llm.Text{Text: "a"}, 1}, {llm.Text{Text: "abcd"}, 1}, {llm.Text{Text: "abcde"}, 2},
+		{llm.Media{MediaType: "image/png"}, 250}, {llm.Media{MediaType: "audio/wav"}, 250}, {llm.Media{MediaType: "video/mp4"}, 250},
+		{llm.Reasoning{Text: "12345"}, 2}, {llm.ToolCall{Name: "abc", Args: `{"x":1}`}, 3},
+		{llm.ToolResult{Content: []llm.Part{llm.Text{Text: "12345"}, llm.Media{}}}, 252},
+		{llm.Unknown{Kind: "x", Raw: json.RawMessage(`{"type":"x"}`)}, 0},
+	} {
+		if got := history.Tokens([]llm.Part{c.part}); got != c.want {
+			t.Errorf("%#v: got %d, want %d", c.part, got, c.want)
+		}
+	}
+	if got := history.Tokens([]llm.Part{llm.Text{Text: "a"}, llm.Text{Text: "a"}}); got != 2 {
+		t.Errorf("two parts of a character each: got %d, want each rounded up", got)
+	}
+}
+
+// AL-71: from an anchor on only what came behind it is estimated: the reply itself
+// too, the system prompt not again.
+func TestAL71Anchor(t *testing.T) {
+	h := history.New("x")
+	h.SetSystem("8 chars.")
+	h.Append(chars(4000), history.Meta{})
+	h.Append(reply(), counted(100))
+	h.Append(llm.ToolResults(llm.ToolResult{Content: chars(40).Parts}), history.Meta{})
+	tokens(t, h, 100+2+10)
+	h.Append(reply(), counted(200))
+	tokens(t, h, 200+2)
+}
+
+// AL-72: only an assistant's message with input tokens moves the anchor, and one
+// that is the first of all is none.
+func TestAL72AnchorUpdates(t *testing.T) {
+	h := history.New("x")
+	h.Append(chars(40), history.Meta{})
+	h.Append(reply(), counted(0))
+	tokens(t, h, 12)
+	h.Append(chars(4), counted(100))
+	tokens(t, h, 13)
+	h.Append(reply(), counted(100))
+	h.Append(reply(), counted(0))
+	tokens(t, h, 104)
+
+	h = history.New("y")
+	h.SetSystem("8 chars.")
+	h.Append(reply(), counted(100))
+	tokens(t, h, 2+2)
+}
+
+// AL-73: a count can be told without an answer.
+func TestAL73RecordActualUsage(t *testing.T) {
+	h := history.New("x")
+	h.SetSystem("8 chars.")
+	h.RecordActualUsage(50)
+	tokens(t, h, 2)
+	h.Append(chars(40), history.Meta{})
+	h.RecordActualUsage(77)
+	tokens(t, h, 77)
+	h.Append(reply(), history.Meta{})
+	tokens(t, h, 79)
+}
+
+func five() *history.History {
+	h := history.New("x")
+	for i := range 5 {
+		h.Append(llm.User(fmt.Sprint(i)), history.Meta{Model: fmt.Sprint("m", i)})
+	}
+	return h
+}
+
+// texts are the texts of messages with their indexes.
+func texts(entries []history.Entry) (out []string) {
+	for _, e := range entries {
+		out = append(out, fmt.Sprint(e.Index, ":", e.Message.Text(), "/", e.Meta.Model))
+	}
+	return out
+}
+
+// AL-74: a range becomes one message, what is behind it moves up, and what was
+// there is handed back.
+func TestAL74SpliceRange(t *testing.T) {
+	h := five()
+	messages, entries := h.Messages(), h.Entries()
+	removed, err := h.SpliceRange(1, 4, llm.User("summary"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"1:1/m1", "2:2/m2", "3:3/m3"}, texts(removed)); diff != "" {
+		t.Errorf("taken out (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"0:0/m0", "1:summary/", "2:4/m4"}, texts(h.Entries())); diff != "" || h.Len() != 3 {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	if e := h.Append(llm.User("5"), history.Meta{}); e.Index != 3 {
+		t.Errorf("the next message has the index %d, want 3", e.Index)
+	}
+	if got := h.Messages(); len(got) != 4 || got[1].Text() != "summary" || got[3].Text() != "5" {
+		t.Errorf("the messages are %+v", got)
+	}
+	if messages[1].Text() != "1" || entries[4].Index != 4 || len(messages) != 5 {
+		t.Error("what was handed out has changed")
+	}
+	h = five()
+	for _, r := range [][2]int{{-1, 2}, {0, 6}, {2, 2}, {3, 2}} {
+		removed, err := h.SpliceRange(r[0], r[1], llm.User("x"))
+		want := fmt.Sprintf("history: SpliceRange(%d, %d) of 5 messages: the range must be within them and hold one at least", r[0], r[1])
+		if err == nil || err.Error() != want || removed != nil || h.Len() != 5 {
+			t.Errorf("%v: took out %v, error %v", r, removed, err)
+		}
+	}
+	if removed, err := h.SpliceRange(0, 5, llm.User("all")); err != nil || len(removed) != 5 || h.Len() != 1 {
+		t.Errorf("the whole of it: took out %d, %v", len(removed), err)
+	}
+}
+
+// AL-75: a splice at or before the anchor's message loses the anchor, one behind it
+// does not.
+func TestAL75SpliceAndAnchor(t *testing.T) {
+	for _, c := range []struct {
+		from, to int
+		want     int64
+	}{{0, 2, 5}, {3, 4, 6}, {2, 5, 4}, {4, 6, 101}, {5, 6, 102}} {
+		h := history.New("x")
+		for range 4 {
+			h.Append(chars(4), history.Meta{})
+		}
+		h.RecordActualUsage(100) // at message 3
+		h.Append(chars(4), history.Meta{})
+		h.Append(chars(4), history.Meta{})
+		if _, err := h.SpliceRange(c.from, c.to, chars(4)); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.EstimatedTokens(); got != c.want {
+			t.Errorf("SpliceRange(%d, %d): got %d tokens, want %d", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// AL-76: a fork is a history of its own, and nobody is subscribed to its layers.
+func TestAL76Fork(t *testing.T) {
+	h := five()
+	h.SetSystem("role")
+	h.SetMetadata("k", "v")
+	h.RecordActualUsage(9)
+	told := 0
+	h.Layers().Subscribe(func(layers.Change) { told++ })
+	fork := h.Fork("y")
+	if fork.ID() != "y" || h.Fork("").ID() != "x" {
+		t.Errorf("the forks are called %q and %q", fork.ID(), h.Fork("").ID())
+	}
+	tokens(t, fork, 9)
+	before := h.Export()
+	fork.Append(llm.User("more"), history.Meta{})
+	fork.SetSystem("another role")
+	fork.SetMetadata("k", "w")
+	if _, err := fork.SpliceRange(0, 3, llm.User("summary")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, h.Export()); diff != "" || told != 0 {
+		t.Errorf("the fork changed what it was made from, or told of it (%d) (-before +after):\n%s", told, diff)
+	}
+	if fork.System() != "another role" || fork.Len() != 4 || fork.Metadata()["k"] != "w" {
+		t.Errorf("the fork: system %q, %d messages, metadata %v", fork.System(), fork.Len(), fork.Metadata())
+	}
+}
+
+// AL-77: a snapshot loses nothing on its way through JSON; one of the old form has
+// a system prompt and no layers.
+func TestAL77ExportImport(t *testing.T) {
+	h := five()
+	h.Append(reply(), counted(100))
+	h.SetSystem("role")
+	if err := h.Layers().Set(layers.Context("task", "me")); err != nil {
+		t.Fatal(err)
+	}
+	h.SetMetadata("k", []any{"v", 1.0})
+	back := through(t, h.Export())
+	if diff := cmp.Diff(h.Export(), back.Export()); diff != "" {
+		t.Errorf("after a round trip (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(h.Entries(), back.Entries()); diff != "" {
+		t.Errorf("the entries (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(h.Messages(), back.Messages()); diff != "" || back.ID() != "x" || back.System() != "role\n\ntask" {
+		t.Errorf("the messages; id %q, system %q (-want +got):\n%s", back.ID(), back.System(), diff)
+	}
+	tokens(t, back, 102)
+	if empty := through(t, history.New("z").Export()); empty.Len() != 0 || empty.System() != "" {
+		t.Errorf("an empty history came back as %+v", empty.Export())
+	}
+
+	var old history.Snapshot
+	if err := json.Unmarshal([]byte(`{"id":"old","system":"flat","entries":[{"message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}]}`), &old); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Import(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, ok := h.Layers().Get("_legacy_system"); !ok || l.Priority != 50 || h.System() != "flat" || h.Messages()[0].Text() != "hi" {
+		t.Errorf("the old form: layer %+v, system %q", l, h.System())
+	}
+	if h.SetMetadata("k", 1); h.Metadata()["k"] != 1 {
+		t.Error("an imported history takes no metadata")
+	}
+	old.Registry = []layers.Layer{layers.System("new", "")}
+	if h, err := history.Import(old); err != nil || h.System() != "new" {
+		t.Errorf("both forms at once: system %q, %v", h.System(), err)
+	}
+	old.Registry = []layers.Layer{{}}
+	if _, err := history.Import(old); err == nil || err.Error() != "history: Import: Registry[0]: layers: Set needs a layer with a Name" {
+		t.Errorf("a layer without a name: %v", err)
+	}
+	for _, at := range []int{-1, 1} {
+		_, err := history.Import(history.Snapshot{Entries: old.Entries, Anchor: &history.Anchor{Total: 1, Index: at}})
+		if want := fmt.Sprintf("history: Import: the anchor is at message %d of 1; take it out, and all is estimated", at); err == nil || err.Error() != want {
+			t.Errorf("an anchor at %d: %v", at, err)
+		}
+	}
+}
+
+func through(t *testing.T, s history.Snapshot) *history.History {
+	t.Helper()
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back history.Snapshot
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Import(back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// AL-78: the system prompt is read composed, and written to a layer of its own.
+func TestAL78System(t *testing.T) {
+	h := history.New("x")
+	if got := h.System(); got != "" {
+		t.Errorf("of a new history: %q", got)
+	}
+	for _, l := range []layers.Layer{layers.System("role", ""), layers.Context("task", ""), {Name: "note", Content: layers.Text("not for the model")}} {
+		if err := h.Layers().Set(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.SetSystem("legacy")
+	if got := h.System(); got != "role\n\nlegacy\n\ntask" {
+		t.Errorf("got %q", got)
+	}
+	if l, _ := h.Layers().Get("_legacy_system"); l.Text() != "legacy" || l.Priority != 50 {
+		t.Errorf("the layer is %+v", l)
+	}
+}
+
+// What was handed out has no room that a later message gets.
+func TestHandedOutIsNotSharedOn(t *testing.T) {
+	h := five()
+	for range 4 {
+		messages, entries := h.Messages(), h.Entries()
+		h.Append(llm.User("next"), history.Meta{})
+		_ = append(messages, llm.User("spoilt"))
+		_ = append(entries, history.Entry{Message: llm.User("spoilt")})
+	}
+	for i, e := range h.Entries()[5:] {
+		if e.Message.Text() != "next" || h.Messages()[5+i].Text() != "next" {
+			t.Errorf("message %d is %q and %q", e.Index, e.Message.Text(), h.Messages()[5+i].Text())
+		}
+	}
+}
+
+// Whatever is appended and spliced, indexes count up, both lists agree, and a round
+// trip changes no estimate.
+func TestHistoryProperties(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := history.New("x")
+		for range rapid.IntRange(0, 15).Draw(rt, "n") {
+			n := h.Len()
+			switch rapid.IntRange(0, 3).Draw(rt, "what") {
+			case 0:
+				h.Append(chars(rapid.IntRange(0, 9).Draw(rt, "chars")), history.Meta{})
+			case 1:
+				h.Append(reply(), counted(rapid.Int64Range(0, 99).Draw(rt, "input")))
+			case 2:
+				h.RecordActualUsage(rapid.Int64Range(0, 99).Draw(rt, "input"))
+			default:
+				from, to := rapid.IntRange(-1, n+1).Draw(rt, "from"), rapid.IntRange(-1, n+1).Draw(rt, "to")
+				removed, err := h.SpliceRange(from, to, reply())
+				if want := n - len(removed) + 1; err == nil && h.Len() != want || err != nil && h.Len() != n {
+					rt.Fatalf("SpliceRange(%d, %d) of %d: %d are left, error %v", from, to, n, h.Len(), err)
+				}
+			}
+		}
+		for i, e := range h.Entries() {
+			if e.Index != i || !cmp.Equal(e.Message, h.Messages()[i]) {
+				rt.Fatalf("entry %d is %+v, message %+v", i, e, h.Messages()[i])
+			}
+		}
+		if got, want := through(t, h.Export()).EstimatedTokens(), h.EstimatedTokens(); got != want {
+			rt.Fatalf("after a round trip %d tokens, before %d", got, want)
+		}
+		if !slices.EqualFunc(h.Fork("").Messages(), h.Messages(), func(a, b llm.Message) bool { return cmp.Equal(a, b) }) {
+			rt.Fatal("a fork has other messages")
+		}
+	})
+}
