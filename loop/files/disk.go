@@ -1,0 +1,241 @@
+package files
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+)
+
+// Disk is a Backend below one directory of a disk, which nothing it does leaves: not
+// by a path, and not by a link, whenever somebody puts it there. Links are followed
+// as long as they stay below the directory; a file is never written through one.
+//
+// A file is replaced at once, by one of another inode: readers see the old text or
+// the new, and what a hard link shares it with keeps the old. List leaves out what is
+// neither a file nor a directory, and links that lead nowhere or out. What other
+// programs do below the directory, Disk cannot hold up; mounts are part of it.
+type Disk struct {
+	root *os.Root
+	mu   sync.RWMutex
+	n    int // for names of files that are being written
+}
+
+// OpenDisk opens a directory. Close it when nobody uses it any more.
+func OpenDisk(dir string) (*Disk, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("files: opening the directory that files are kept in: %w", err)
+	}
+	return &Disk{root: root}, nil
+}
+
+// Close gives the directory up; the files stay.
+func (d *Disk) Close() error { return d.root.Close() }
+
+// List implements Backend.
+func (d *Disk) List(dir string) ([]Entry, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	p, err := clean(dir)
+	if err != nil {
+		return nil, fail("list", dir, err)
+	}
+	f, info, err := d.open(p)
+	if err != nil {
+		return nil, fail("list", dir, err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if !info.IsDir() {
+		return nil, fail("list", dir, ErrNotDir)
+	}
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, fail("list", dir, told(err))
+	}
+	var list []Entry
+	for _, name := range names {
+		info, err := d.root.Stat(path.Join(p, name))
+		switch {
+		case err != nil:
+		case info.IsDir():
+			list = append(list, Entry{Name: name, Dir: true})
+		case info.Mode().IsRegular():
+			list = append(list, Entry{Name: name, Size: info.Size()})
+		}
+	}
+	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// open opens what a path leads to, without waiting for anybody, as one does who opens
+// a pipe.
+func (d *Disk) open(p string) (*os.File, fs.FileInfo, error) {
+	f, err := d.root.OpenFile(p, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, nil, told(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(told(err), f.Close())
+	}
+	return f, info, nil
+}
+
+// told is what the system said, without the path that it said it of.
+func told(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		err = e.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fs.ErrNotExist
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+		return ErrNotDir
+	case errors.Is(err, syscall.EISDIR):
+		return ErrIsDir
+	}
+	return err
+}
+
+// Read implements Backend.
+func (d *Disk) Read(name string) (string, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	p, err := cleanFile(name)
+	if err != nil {
+		return "", fail("read", name, err)
+	}
+	text, err := d.read(p)
+	return text, fail("read", name, err)
+}
+
+func (d *Disk) read(p string) (string, error) {
+	f, info, err := d.open(p)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	switch {
+	case info.IsDir():
+		return "", ErrIsDir
+	case !info.Mode().IsRegular():
+		return "", ErrNotFile
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return "", told(err)
+	}
+	if err := fit(string(data)); err != nil {
+		return "", err
+	}
+	return string(data), nil
+}
+
+// Write implements Backend.
+func (d *Disk) Write(name, text string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, err := cleanFile(name)
+	if err == nil {
+		err = d.put(p, text)
+	}
+	return fail("write", name, err)
+}
+
+// put replaces a file.
+func (d *Disk) put(p, text string) error {
+	if err := fit(text); err != nil {
+		return err
+	}
+	if err := d.root.MkdirAll(path.Dir(p), 0o777); err != nil {
+		return told(err)
+	}
+	dir, err := d.root.OpenRoot(path.Dir(p)) // whatever the path leads to from now on
+	if err != nil {
+		return told(err)
+	}
+	defer dir.Close() //nolint:errcheck // it was only looked into
+	base := path.Base(p)
+	mode := fs.FileMode(0)
+	switch old, err := dir.Lstat(base); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return told(err)
+	case old.IsDir():
+		return ErrIsDir
+	case !old.Mode().IsRegular():
+		return ErrNotFile
+	default:
+		mode = old.Mode().Perm()
+	}
+	temp, err := d.temp(dir, text, mode)
+	if err == nil {
+		err = dir.Rename(temp, base)
+	}
+	if err != nil && temp != "" {
+		err = errors.Join(told(err), dir.Remove(temp))
+	}
+	return err
+}
+
+// temp writes a file of another name; mode, if not 0, are its permissions. The name
+// is empty if there is no such file.
+func (d *Disk) temp(dir *os.Root, text string, mode fs.FileMode) (name string, err error) {
+	var f *os.File
+	for {
+		d.n++
+		name = ".looptape-" + strconv.Itoa(d.n) + ".tmp"
+		f, err = dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", told(err)
+		}
+	}
+	_, err = f.WriteString(text)
+	if mode != 0 && err == nil {
+		err = f.Chmod(mode)
+	}
+	return name, errors.Join(err, f.Close())
+}
+
+// Edit implements Backend.
+func (d *Disk) Edit(name string, change func(text string) (string, error)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, err := cleanFile(name)
+	if err != nil {
+		return fail("edit", name, err)
+	}
+	text, err := d.read(p)
+	if err == nil {
+		text, err = change(text)
+	}
+	if err == nil {
+		err = d.put(p, text)
+	}
+	return fail("edit", name, err)
+}
+
+// Mkdir implements Backend.
+func (d *Disk) Mkdir(dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, err := clean(dir)
+	if err == nil {
+		err = told(d.root.MkdirAll(p, 0o777))
+	}
+	return fail("mkdir", dir, err)
+}
