@@ -9,17 +9,21 @@ import (
 )
 
 // generated reads a result of generateText of the AI SDK: an object with StepResults as
-// its steps (packages/ai/src/generate-text in github.com/vercel/ai). Since version 5 a
-// step has its content as a list of parts, before that as text, toolCalls and toolResults.
-// What was asked is not in it; if its prompt or its messages were put beside, they come
-// first.
+// its steps (packages/ai/src/generate-text in github.com/vercel/ai), or of the only step.
+// Since version 5 a step has its content as a list of parts, before that as text,
+// toolCalls and toolResults. What was asked is not in it; if its prompt or its messages
+// were put beside, they come first.
 func generated(d *jsonio.Dec, run *Run) {
-	run.members(d, nil)
+	raw := run.object(d)
 	run.Name = nameOf(run.Meta, run.Name)
 	run.tell()
 	run.ask(valueOf(run.Meta, nil, usual.prompt))
-	for _, step := range elementsOf(run.Meta["steps"]) {
-		run.Messages = append(run.Messages, stepMessages(step)...)
+	if steps := run.Meta["steps"]; steps != nil {
+		for _, step := range elementsOf(steps) {
+			run.Messages = addStep(run.Messages, llm.RoleAssistant, stepParts(step))
+		}
+	} else {
+		run.Messages = addStep(run.Messages, llm.RoleAssistant, stepParts(raw))
 	}
 	run.Answer = scalar(run.Meta["text"])
 	if n := len(run.Messages); run.Answer == "" && n > 0 && run.Messages[n-1].Role == llm.RoleAssistant {
@@ -27,35 +31,11 @@ func generated(d *jsonio.Dec, run *Run) {
 	}
 }
 
-// stepMessages reads a step: what the model said, and what its calls came to.
-func stepMessages(step json.RawMessage) (messages []llm.Message) {
-	var said, results []llm.Part
-	add := func(p llm.Part) {
-		if r, ok := p.(llm.ToolResult); ok {
-			results = append(results, r)
-			return
-		}
-		said = append(said, p)
-	}
-	content := memberOf(step, "content")
-	for _, part := range elementsOf(content) {
-		add(sdkPart(part))
-	}
-	if content == nil {
-		if text := scalar(memberOf(step, "reasoning")); text != "" {
-			add(llm.Reasoning{Text: text})
-		}
-		if text := scalar(memberOf(step, "text")); text != "" {
-			add(llm.Text{Text: text})
-		}
-		for _, name := range []string{"toolCalls", "toolResults"} {
-			for _, part := range elementsOf(memberOf(step, name)) {
-				add(sdkPart(part))
-			}
-		}
-	}
+// addStep appends what was said in a step, and what its calls came to, as messages.
+func addStep(messages []llm.Message, role llm.Role, parts []llm.Part) []llm.Message {
+	said, results := separate(parts)
 	if said != nil {
-		messages = append(messages, llm.Assistant(said...))
+		messages = append(messages, llm.Message{Role: role, Parts: said})
 	}
 	if results != nil {
 		messages = append(messages, llm.Message{Role: llm.RoleTool, Parts: results})
@@ -63,12 +43,47 @@ func stepMessages(step json.RawMessage) (messages []llm.Message) {
 	return messages
 }
 
+// separate parts what was said from results of tools, which are a message of their own.
+func separate(parts []llm.Part) (said, results []llm.Part) {
+	for _, p := range parts {
+		if _, ok := p.(llm.ToolResult); ok {
+			results = append(results, p)
+		} else {
+			said = append(said, p)
+		}
+	}
+	return said, results
+}
+
+// stepParts reads a step.
+func stepParts(step json.RawMessage) (parts []llm.Part) {
+	content := memberOf(step, "content")
+	for _, part := range elementsOf(content) {
+		parts = append(parts, sdkPart(part))
+	}
+	if content != nil {
+		return parts
+	}
+	if text := scalar(memberOf(step, "reasoning")); text != "" {
+		parts = append(parts, llm.Reasoning{Text: text})
+	}
+	if text := scalar(memberOf(step, "text")); text != "" {
+		parts = append(parts, llm.Text{Text: text})
+	}
+	for _, name := range []string{"toolCalls", "toolResults"} {
+		for _, part := range elementsOf(memberOf(step, name)) {
+			parts = append(parts, sdkPart(part))
+		}
+	}
+	return parts
+}
+
 // sdkPart reads a part of a message or a step of the AI SDK. One that llm has no word for
 // is kept whole, as the "value" of an llm.Unknown whose own kind begins with "ai-sdk.".
 func sdkPart(part json.RawMessage) llm.Part {
 	kind := scalar(memberOf(part, "type"))
-	text, isText := textOf(memberOf(part, "text"))
-	rest := without(part, "type", "text", "toolCallId", "toolName", "input", "args", "output", "result", "error", "providerExecuted")
+	text, isText := textOf(either(part, "text", kind)) // the latter for reasoning of version 4
+	rest := without(part, "type", "text", kind, "toolCallId", "toolName", "input", "args", "output", "result", "error", "providerExecuted")
 	id, name := scalar(memberOf(part, "toolCallId")), scalar(memberOf(part, "toolName"))
 	switch {
 	case kind == "text" && isText:
@@ -82,6 +97,9 @@ func sdkPart(part json.RawMessage) llm.Part {
 		return llm.ToolResult{ID: id, Name: name, Content: texts(either(part, "output", "result")), IsError: string(memberOf(part, "isError")) == "true", Opaque: rest}
 	case kind == "tool-error":
 		return llm.ToolResult{ID: id, Name: name, Content: texts(memberOf(part, "error")), IsError: true, Opaque: rest}
+	}
+	if m, ok := sdkFile(kind, part); ok {
+		return m
 	}
 	return unknown("ai-sdk."+kind, string(part))
 }

@@ -75,10 +75,11 @@ func (c *conversation) part(d *jsonio.Dec) llm.Part {
 		}
 		return picture(url, rest.json())
 	}
-	if kind == "tool-call" || kind == "tool-result" || kind == "reasoning" {
-		return sdkPart(json.RawMessage(d.Since(from)))
+	whole := d.Since(from)
+	if p := modelPart(kind, json.RawMessage(whole)); p != nil {
+		return p
 	}
-	return unknown("openai."+kind, d.Since(from))
+	return unknown("openai."+kind, whole)
 }
 
 // unknown keeps a value that llm has no word for.
@@ -117,12 +118,18 @@ func picture(url string, rest json.RawMessage) llm.Media {
 	if !found {
 		return m
 	}
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || base64.StdEncoding.EncodeToString(b) != text {
+	b, ok := decoded(text)
+	if !ok {
 		return m
 	}
 	m.MediaType, m.Data, m.URL = mediaType, b, ""
 	return m
+}
+
+// decoded returns what a text is in base64, if that can be undone.
+func decoded(text string) (b []byte, ok bool) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	return b, err == nil && base64.StdEncoding.EncodeToString(b) == text
 }
 
 // opaque collects members that have no place of their own into an object.

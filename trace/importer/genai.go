@@ -39,16 +39,13 @@ func snake(name string) string {
 // parts: they are a message of their own, before it. A call without an id is answered by
 // the next result of its name that has none.
 func (c *conversation) contents(content json.RawMessage) (messages []llm.Message) {
-	var said, results []llm.Part
+	var parts []llm.Part
 	for _, part := range elementsOf(field(content, "parts")) {
-		switch p := c.genaiPart(part).(type) {
-		case nil:
-		case llm.ToolResult:
-			results = append(results, p)
-		default:
-			said = append(said, p)
+		if p := c.genaiPart(part); p != nil {
+			parts = append(parts, p)
 		}
 	}
+	said, results := separate(parts)
 	if results != nil {
 		messages = append(messages, llm.Message{Role: llm.RoleTool, Parts: results})
 	}

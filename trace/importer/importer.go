@@ -39,7 +39,8 @@ type Format string
 const (
 	// FormatTrace is a trace as package trace writes it.
 	FormatTrace Format = "trace"
-	// FormatMessages is messages as OpenAI's Chat Completions spells them. A run
+	// FormatMessages is messages as OpenAI's Chat Completions spells them, or the AI SDK,
+	// of whose UIMessages each step is a message, and the results of its calls another. A run
 	// is an array of messages, or an object with such an array as "messages".
 	// The file has one run, or one a line, or an array of runs.
 	FormatMessages Format = "messages"
@@ -56,8 +57,8 @@ const (
 	FormatSWEAgent Format = "swe-agent"
 	// FormatPromptfoo is the results of promptfoo, as JSON or JSON Lines.
 	FormatPromptfoo Format = "promptfoo"
-	// FormatAISDK is results of the AI SDK: objects with steps, one in the file, one a
-	// line, or an array of them.
+	// FormatAISDK is results of the AI SDK: objects with steps, or with what the only step
+	// has, one in the file, one a line, or an array of them.
 	FormatAISDK Format = "ai-sdk"
 	// Formats of Google's Agent Development Kit. Each case of a set is a run: of one
 	// that was evaluated with what happened, of one that was not (an EvalSet, or a list

@@ -54,15 +54,15 @@ func (c *conversation) sample(d *jsonio.Dec, run *Run, name string, messages fun
 
 // completion returns the final text that an output names: its completion or, from before
 // there was one, the text of its first choice.
-func (c *conversation) completion(output json.RawMessage) string {
+func (c *conversation) completion(output json.RawMessage) (text string) {
 	if text, ok := textOf(memberOf(output, "completion")); ok {
 		return c.resolve(text)
 	}
-	for _, choice := range elementsOf(memberOf(output, "choices")) {
-		d := jsonio.NewDec(jsonio.View(memberOf(choice, "message")))
-		return c.message(&d).Text()
+	d := jsonio.NewDec(jsonio.View(memberOf(elementOf(memberOf(output, "choices"), "0"), "message")))
+	for _, m := range c.add(nil, &d) {
+		text += m.Text()
 	}
-	return ""
+	return text
 }
 
 // A text that begins with one of these names the text that is meant. It stands among the

@@ -42,11 +42,7 @@ func (c *conversation) list(d *jsonio.Dec) (messages []llm.Message) {
 		return nil
 	}
 	for first := true; d.More(&first); {
-		m := c.message(d)
-		if d.Err() != nil {
-			break
-		}
-		messages = append(messages, m)
+		messages = c.add(messages, d)
 	}
 	return messages
 }
@@ -60,23 +56,25 @@ type fields struct {
 	function                               *llm.ToolCall
 	audio                                  string // the JSON of a spoken answer
 	failure                                string // the JSON of a tool's error, or of its text
+	shown, invocations                     string // the JSON of lists, as the AI SDK has them
 	rest                                   opaque
 }
 
-// message reads a message as OpenAI's Chat Completions spells it.
-func (c *conversation) message(d *jsonio.Dec) llm.Message {
+// add reads a message as OpenAI's Chat Completions spells it, or the AI SDK, and appends it:
+// as several, if it tells of several steps. After an error it appends nothing.
+func (c *conversation) add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 	f := c.readFields(d)
 	if f.role == "" {
 		d.Fail("the message has no role")
 	}
 	if d.Err() != nil {
-		return llm.Message{}
+		return messages
 	}
 	if f.role == "tool" || f.role == "function" {
 		if f.audio != "" {
 			f.rest.raw("audio", f.audio)
 		}
-		return c.result(f)
+		return append(messages, c.result(f))
 	}
 	if f.hasName {
 		f.rest.text("name", f.name)
@@ -89,7 +87,10 @@ func (c *conversation) message(d *jsonio.Dec) llm.Message {
 		role = llm.RoleSystem
 		f.rest.text("role", f.role)
 	}
-	return llm.Message{Role: role, Parts: c.parts(f), Opaque: f.rest.json()}
+	if f.shown != "" || f.invocations != "" {
+		return c.addShown(messages, role, f)
+	}
+	return append(messages, llm.Message{Role: role, Parts: c.parts(f), Opaque: f.rest.json()})
 }
 
 func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
@@ -121,6 +122,10 @@ func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
 			f.audio = d.Raw()
 		case key == "tool_calls":
 			f.calls = c.toolCalls(d)
+		case key == "parts" && isShown(d):
+			f.shown = d.Raw()
+		case key == "toolInvocations" && d.Peek() == '[':
+			f.invocations = d.Raw()
 		case c.inspect && key == "function" && d.Peek() == '"': // of a result
 			f.name, f.hasName = d.String(), true
 		case c.inspect && (key == "error" || key == "tool_error"): // the latter is a text
@@ -137,16 +142,12 @@ func (c *conversation) readFields(d *jsonio.Dec) (f fields) {
 }
 
 // onlyID returns the only id of a list; of several, the whole list is kept.
-func onlyID(d *jsonio.Dec, rest *opaque) (id string) {
+func onlyID(d *jsonio.Dec, rest *opaque) string {
 	raw := d.Raw()
-	for n, value := range elementsOf(json.RawMessage(raw)) {
-		if n > 0 {
-			rest.raw("tool_call_ids", raw)
-			break
-		}
-		id = scalar(value)
+	if elementOf(json.RawMessage(raw), "1") != nil {
+		rest.raw("tool_call_ids", raw)
 	}
-	return id
+	return scalar(elementOf(json.RawMessage(raw), "0"))
 }
 
 // known returns the constant for a usual role, so that the text it was read

@@ -193,23 +193,20 @@ func (r *Run) answer(answer json.RawMessage) {
 	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == llm.RoleAssistant {
 		return
 	}
-	r.Messages = append(r.Messages, answered(answer))
+	r.Messages = append(r.Messages, answered(answer)...)
 }
 
 // answered is the message of an answer: a text, or a list of tool calls as OpenAI spells
 // them.
-func answered(answer json.RawMessage) llm.Message {
-	for _, call := range elementsOf(answer) {
-		if memberOf(call, "function") == nil {
-			break
-		}
+func answered(answer json.RawMessage) []llm.Message {
+	if memberOf(elementOf(answer, "0"), "function") != nil {
 		var conv conversation
 		d := jsonio.NewDec(jsonio.View(spell("assistant", nil, nil, answer)))
-		if m := conv.message(&d); d.Err() == nil {
-			return m
+		if called := conv.add(nil, &d); called != nil {
+			return called
 		}
 	}
-	return llm.Assistant(llm.Text{Text: asText(answer)})
+	return []llm.Message{llm.Assistant(llm.Text{Text: asText(answer)})}
 }
 
 // table gives the rows, and tells which pointers led to nothing.

@@ -37,11 +37,11 @@ func sniff(head []byte) (s shape, ok bool) {
 	if cassettes.IsCassette(head) || isHTTP.Match(head) {
 		return shape{http: true}, true
 	}
-	head = bytes.TrimLeft(head, " \t\r\n")
-	if s := rowsIn(head); s.csv {
-		return s, hasRows(columnsOf(head))
+	rows := rowsIn(head)
+	if rows.csv {
+		return rows, hasRows(columnsOf(head))
 	}
-	s.lines = inLines(head)
+	s.lines = rows.lines
 	d := jsonio.NewDec(string(head))
 	opening := d.Peek()
 	if opening == '[' {
@@ -72,7 +72,7 @@ func sniff(head []byte) (s shape, ok bool) {
 	case has("log", "interactions"): // HAR, and vcrpy's JSON
 		return shape{http: true}, true
 	case hasRows(keys):
-		s.format, s.nested = FormatRows, true
+		return rows, true
 	case has("task_id"):
 		s.format, s.nested = FormatTauBench, true
 	}
@@ -95,6 +95,8 @@ func (s *shape) tool(opening byte, keys []string, head []byte) bool {
 	case object && has("trajectory") && (has("history", "info") || within(`"observation"`)):
 		s.format = FormatSWEAgent
 	case has("steps") && within(`"toolCalls"`, `"tool-call"`, `"finishReason"`):
+		s.format, s.nested = FormatAISDK, true
+	case has("finishReason") && has("text", "toolCalls") && !hasRows(keys):
 		s.format, s.nested = FormatAISDK, true
 	case object && has("results") && (has("evalId") || within(`"vars"`)):
 		s.format, s.path = FormatPromptfoo, []string{"results", "results"}

@@ -20,8 +20,8 @@ type Spent struct {
 // Spent returns what the run took. Of a trace it is what all model calls took, and when the
 // last event happened. Of other recordings it is what stands beside the messages: Inspect's
 // model_usage, of all models, and total_time; promptfoo's tokenUsage, latencyMs and cost;
-// SWE-agent's info.model_stats; and usage, or the AI SDK's totalUsage, as providers spell
-// it, of which tokens in and out are read.
+// SWE-agent's info.model_stats; and usage, or the AI SDK's totalUsage or that of its steps,
+// as providers spell it, of which tokens in and out are read.
 func (r *Run) Spent() (s Spent) {
 	for _, ev := range r.Events {
 		switch body := ev.Body.(type) {
@@ -41,6 +41,11 @@ func (r *Run) Spent() (s Spent) {
 			s.Usage = tokens(raw)
 		}
 	}
+	if s.Usage == (llm.Usage{}) {
+		for _, step := range elementsOf(r.Meta["steps"]) {
+			s.Usage = s.Usage.Add(tokens(memberOf(step, "usage")))
+		}
+	}
 	s.Cost = max(amount(r.Meta["cost"]), amount(memberOf(stats, "instance_cost")))
 	s.Latency = max(s.Latency,
 		time.Duration(amount(r.Meta["latencyMs"])*float64(time.Millisecond)),
@@ -50,10 +55,10 @@ func (r *Run) Spent() (s Spent) {
 
 // tokens reads the tokens in and out, as they are called by many.
 func tokens(usage json.RawMessage) (u llm.Usage) {
-	for _, name := range []string{"input_tokens", "inputTokens", "prompt_tokens", "prompt", "tokens_sent"} {
+	for _, name := range []string{"input_tokens", "inputTokens", "prompt_tokens", "promptTokens", "prompt", "tokens_sent"} {
 		u.Input = max(u.Input, int64(amount(memberOf(usage, name))))
 	}
-	for _, name := range []string{"output_tokens", "outputTokens", "completion_tokens", "completion", "tokens_received"} {
+	for _, name := range []string{"output_tokens", "outputTokens", "completion_tokens", "completionTokens", "completion", "tokens_received"} {
 		u.Output = max(u.Output, int64(amount(memberOf(usage, name))))
 	}
 	return u

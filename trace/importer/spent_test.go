@@ -22,6 +22,8 @@ func TestSpent(t *testing.T) {
 		"promptfoo": {`{"tokenUsage":{"total":9,"prompt":7,"completion":2},"latencyMs":250,"cost":0.01}`, importer.Spent{Usage: llm.Usage{Input: 7, Output: 2}, Latency: 250 * time.Millisecond, Cost: 0.01}},
 		"SWE-agent": {`{"info":{"model_stats":{"instance_cost":0.5,"tokens_sent":700,"tokens_received":20,"api_calls":3}}}`, importer.Spent{Usage: llm.Usage{Input: 700, Output: 20}, Cost: 0.5}},
 		"AI SDK":    {`{"usage":{"inputTokens":4,"outputTokens":1},"totalUsage":{"inputTokens":7,"outputTokens":2}}`, importer.Spent{Usage: llm.Usage{Input: 7, Output: 2}}},
+		"version 4": {`{"usage":{"promptTokens":4,"completionTokens":1},"steps":[{"usage":{"promptTokens":3}}]}`, importer.Spent{Usage: llm.Usage{Input: 4, Output: 1}}},
+		"steps":     {`{"steps":[{"usage":{"inputTokens":4,"outputTokens":1}},{},{"usage":{"inputTokens":3,"outputTokens":1}}]}`, importer.Spent{Usage: llm.Usage{Input: 7, Output: 2}}},
 		"OpenAI":    {`{"usage":{"prompt_tokens":7,"completion_tokens":2}}`, importer.Spent{Usage: llm.Usage{Input: 7, Output: 2}}},
 		"no amounts": {`{"usage":{"prompt_tokens":"7","completion_tokens":-2},"cost":"free","latencyMs":1e300,"total_time":null,"info":7}`,
 			importer.Spent{}},

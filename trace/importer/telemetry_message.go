@@ -55,14 +55,7 @@ func (s *spoken) messages(raw json.RawMessage) (messages []llm.Message) {
 			messages = append(messages, s.message(message)...)
 			continue
 		}
-		var said, results []llm.Part
-		for _, p := range s.parts(memberOf(message, "parts")) {
-			if r, ok := p.(llm.ToolResult); ok {
-				results = append(results, r)
-				continue
-			}
-			said = append(said, p)
-		}
+		said, results := separate(s.parts(memberOf(message, "parts")))
 		if results != nil {
 			messages = append(messages, llm.Message{Role: llm.RoleTool, Parts: results})
 		}
@@ -76,11 +69,7 @@ func (s *spoken) messages(raw json.RawMessage) (messages []llm.Message) {
 // message reads a message as OpenAI spells it, if it is one.
 func (s *spoken) message(raw json.RawMessage) []llm.Message {
 	d := jsonio.NewDec(jsonio.View(raw))
-	m := s.conv.message(&d)
-	if d.Err() != nil {
-		return nil
-	}
-	return []llm.Message{m}
+	return s.conv.add(nil, &d)
 }
 
 // parts reads the parts of a message. One that llm has no word for is kept whole, as the

@@ -57,6 +57,9 @@ func TestTools(t *testing.T) {
 		"the AI SDK":               {`{"id":"a","text":"yo","steps":[{"text":"yo","toolCalls":[],"finishReason":"stop"}],"score":1}`, importer.FormatAISDK, []string{`a case="a" epoch=-1 answer="yo" score=1`}},
 		"the AI SDK, version 5":    {`[{"steps":[{"content":[{"type":"text","text":"yo"}],"finishReason":"stop"}]}]`, importer.FormatAISDK, []string{`run-1 case="" epoch=-1 answer="yo"`}},
 		"the AI SDK, broken":       {`[{"steps":[],"finishReason":"stop"},[1]]`, importer.FormatAISDK, []string{`run-1 case="" epoch=-1`, "! file:1: [1]: expected an object"}},
+		"the AI SDK, one step":     {`{"text":"yo","toolCalls":[],"finishReason":"stop","task_id":"a","trial":1}`, importer.FormatAISDK, []string{`task-a/trial-1 case="a" epoch=1 answer="yo"`}},
+		"no calls":                 {`{"text":"yo","finishReason":"stop"}`, importer.FormatAISDK, []string{`run-1 case="" epoch=-1 answer="yo"`}},
+		"rows that tell how":       {`{"prompt":"p","answer":"yo","text":"yo","finishReason":"stop"}`, importer.FormatRows, []string{`run-1 case="" epoch=-1 answer="yo"`}},
 		"the AI SDK, no steps":     {`{"steps":[],"finishReason":"stop"}`, importer.FormatAISDK, []string{`run-1 case="" epoch=-1`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,13 +119,6 @@ func TestToolsMessages(t *testing.T) {
 			[]string{
 				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"providerMetadata":{}}},{"type":"text","text":"so"},{"type":"ai-sdk.source","value":{"type":"source","url":"u"}},{"type":"tool_call","id":"c1","name":"f","args":"{}","opaque":{"dynamic":true}},{"type":"tool_call","id":"c2","name":"g","args":"{","provider_executed":true}]}`,
 				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"fine"}]},{"type":"tool_result","id":"c2","name":"g","content":[{"type":"text","text":"bad"}],"is_error":true},{"type":"tool_result","id":"c3","content":[]}]}`,
-			},
-		},
-		"messages of the AI SDK": {
-			`[{"role":"assistant","content":[{"type":"reasoning","text":"hm"},{"type":"tool-call","toolCallId":"c1","toolName":"f","input":{}}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"f","output":{"type":"text","value":"x"}}]}]`,
-			[]string{
-				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"tool_call","id":"c1","name":"f","args":"{}"}]}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"{\"type\":\"text\",\"value\":\"x\"}"}]}]}`,
 			},
 		},
 	} {

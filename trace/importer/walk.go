@@ -109,11 +109,10 @@ func (w *walker) list(in *input) bool {
 			return 0, false
 		}
 		d := jsonio.NewDecIn(&w.mem, text)
-		m := conv.message(&d)
+		run.Messages = conv.add(run.Messages, &d)
 		if d.Err() != nil {
 			return 0, d.Short()
 		}
-		run.Messages = append(run.Messages, m)
 		return d.Offset(), false
 	}
 	err := w.array(in, "", quick, func(text string, line int, path string) {
@@ -122,12 +121,10 @@ func (w *walker) list(in *input) bool {
 		}
 		text = finite(text)
 		d := jsonio.NewDec(text)
-		m := conv.message(&d)
+		run.Messages = conv.add(run.Messages, &d)
 		if err := d.End(); err != nil {
 			broken = w.place(err, text, line, path)
-			return
 		}
-		run.Messages = append(run.Messages, m)
 	})
 	if broken != nil {
 		w.give(partial(run), broken)
@@ -166,12 +163,11 @@ func (w *walker) messageLines() {
 		if d.Peek() == 0 {
 			continue
 		}
-		m := conv.message(&d)
+		run.Messages = conv.add(run.Messages, &d)
 		if err := d.End(); err != nil {
 			w.give(partial(run), w.place(err, text, line, ""))
 			return
 		}
-		run.Messages = append(run.Messages, m)
 	}
 	if err := w.in.broken(); err != nil {
 		w.give(partial(run), &Error{File: w.name, Line: w.in.line, Err: err})
