@@ -2,24 +2,30 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
 )
 
 // duplicatePolicy answers the calls of a step with a note where they are the
 // calls of the step before once more: the same tools with the same arguments in
-// the same order.
-func duplicatePolicy() Policy {
+// the same order. After so many such steps in a row it forces the last answer, if most
+// is above 0.
+func duplicatePolicy(most int) Policy {
 	return Policy{Name: "duplicate_round", New: func(RunInfo) Hooks {
 		type key struct{ name, args string }
 		var last []key
-		return Hooks{Batch: func(_ context.Context, _ *StepInfo, calls []*Planned) (Decision, error) {
+		row := 0 // duplicates on end
+		h := Hooks{Batch: func(_ context.Context, _ *StepInfo, calls []*Planned) (Decision, error) {
 			now := make([]key, len(calls))
 			for i, p := range calls {
 				now[i] = key{p.Call.Name, llm.Canonical(p.Call.Args)}
 			}
-			if slices.Equal(now, last) {
+			if row++; !slices.Equal(now, last) {
+				row = 0
+			} else {
 				for _, p := range calls {
 					if p.Answer == nil {
 						p.Cause = causeDuplicate
@@ -31,5 +37,14 @@ func duplicatePolicy() Policy {
 			last = now
 			return Decision{}, nil
 		}}
+		if most > 0 {
+			h.AfterStep = func(context.Context, *StepInfo, *Step) (Decision, error) {
+				if row < most {
+					return Decision{}, nil
+				}
+				return Decision{Action: trace.ForceFinal, Cause: trace.CausePolicy, Note: fmt.Sprintf("the same calls %d times in a row", row+1)}, nil
+			}
+		}
+		return h
 	}}
 }

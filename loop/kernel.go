@@ -164,9 +164,18 @@ func (r *run) loop() error {
 		if err != nil {
 			return r.fail(n, err)
 		}
-		r.appendTurn(turn)
 		calls := r.callsOf(turn)
-		next, plans, err := r.judge(s, turn, calls)
+		if r.cfg.AppendTurn == AppendBefore {
+			r.appendTurn(turn)
+		}
+		next, by, err := r.askAfter(s, turn, calls)
+		if r.cfg.AppendTurn == AppendAfter {
+			r.appendTurn(turn)
+		}
+		var plans []*planned
+		if err == nil && next.Action != trace.Stop {
+			next, plans, err = r.judge(s, turn, calls, next, by)
+		}
 		if err == nil {
 			r.at, r.open = s, plans
 			r.shut.Store(true)
@@ -184,41 +193,47 @@ func (r *run) loop() error {
 	}
 }
 
-// judge decides what follows from a turn: from its calls, never from its finish
-// reason. With GoOn and calls, plans are the calls, checked.
-func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decision, plans []*planned, err error) {
-	decided := func(d Decision, policy string, own bool) (Decision, []*planned, error) {
-		r.decide(r.step, d, policy, own)
-		return d, nil, nil
-	}
-	var more Decision
-	var by string
+// askAfter asks the policies about a turn. The decision is a stop, or that of the
+// first that has more to say behind a turn without calls.
+func (r *run) askAfter(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (more Decision, by string, err error) {
 	for _, h := range r.hooks.afterModel {
 		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, r.copyFor(turn, h.builtin)) })
 		switch {
 		case err != nil:
-			return d, nil, err
+			return d, "", err
 		case d.Action == trace.Stop:
-			return decided(d, h.policy, h.builtin)
+			r.decide(r.step, d, h.policy, h.builtin)
+			return d, "", nil
 		case d.Action == trace.GoOn && len(calls) == 0 && more.Action == "":
 			more, by = d, h.policy
 		}
 	}
+	return more, by, nil
+}
+
+// judge decides what follows from a turn: from its calls, never from its finish
+// reason. With GoOn and calls, plans are the calls, checked. A policy may have more
+// to say behind a turn without calls.
+func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, more Decision, by string) (d Decision, plans []*planned, err error) {
+	decided := func(d Decision) (Decision, []*planned, error) {
+		r.decide(r.step, d, "", true)
+		return d, nil, nil
+	}
 	switch {
 	case r.forced:
-		return decided(Decision{Action: trace.End, Cause: trace.CauseForced}, "", true)
+		return decided(Decision{Action: trace.End, Cause: trace.CauseForced})
 	case len(calls) == 0:
 		return r.natural(turn, more, by)
 	case len(r.tools.list) == 0:
-		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
+		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools})
 	}
 	plans = r.plan(s, turn, calls)
 	if d, err := r.askBatch(s, plans); err != nil || d.Action == trace.Stop {
 		return d, nil, err
 	}
 	for _, p := range plans {
-		if p.Answer == nil && p.tool.Run == nil {
-			return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
+		if p.Answer == nil && p.tool.Run == nil || p.Cause == causeUnknown && r.cfg.UnknownTool == UnknownBreak {
+			return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools})
 		}
 	}
 	d = Decision{Action: trace.GoOn, Cause: trace.CauseCalls}

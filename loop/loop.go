@@ -17,7 +17,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -90,16 +89,24 @@ type Config struct {
 	Grace       time.Duration
 	Retry       Retry
 	ToolMessage ToolMessage
-	// EmptyForBadArgs runs a call whose arguments are not a JSON object with {}
-	// instead of answering it with an error.
-	EmptyForBadArgs bool
-	DuplicateRound  DuplicateRound
+	// AppendTurn is when the history gets a turn: before the AfterModel hooks, or after
+	// them.
+	AppendTurn     AppendTurn
+	BadArgs        BadArgs
+	UnknownTool    UnknownTool
+	DuplicateRound DuplicateRound
+	// DuplicateRounds is how many duplicate rounds in a row a run takes before its last
+	// answer is forced; 0 is any number. It needs DuplicateSkip.
+	DuplicateRounds int
 	// Continuations is how often a turn that the provider paused is continued;
 	// 0 means DefaultContinuations, Off never.
 	Continuations int
 	// ErrorText words the error results that the model reads; nil is the
 	// error's own text.
 	ErrorText func(tool string, err error) string
+	// PlainErrors tells the model of a failure by the text of the result alone, and not
+	// by llm.ToolResult.IsError. Step.Results have it all the same.
+	PlainErrors bool
 
 	// OnStep is called after each step, in order, on the run's goroutine.
 	OnStep func(Step)
@@ -140,6 +147,34 @@ type ToolMessage string
 const (
 	OnePerStep ToolMessage = "" // one message with all results
 	OnePerCall ToolMessage = "one_per_call"
+)
+
+// AppendTurn is when the history gets a turn.
+type AppendTurn string
+
+// The places of the turn.
+const (
+	AppendBefore AppendTurn = ""            // before the AfterModel hooks
+	AppendAfter  AppendTurn = "after_hooks" // behind them, whatever they decide
+)
+
+// BadArgs is what happens to a call of a known tool whose arguments cannot be taken.
+type BadArgs string
+
+// The ways to treat bad arguments.
+const (
+	BadArgsError BadArgs = ""             // the call gets an error result
+	BadArgsEmpty BadArgs = "empty_object" // what is not a JSON object becomes {}
+	BadArgsPass  BadArgs = "pass"         // an object that the schema does not allow is passed on
+)
+
+// UnknownTool is what happens to a call of a tool that the run has not.
+type UnknownTool string
+
+// The ways to treat calls of unknown tools.
+const (
+	UnknownError UnknownTool = ""      // the call gets an error result
+	UnknownBreak UnknownTool = "break" // the run ends, and the calls of the step are its caller's
 )
 
 // DuplicateRound is what happens to a step whose calls equal those of the step
@@ -204,128 +239,6 @@ func (a *Agent) With(change func(*Config)) (*Agent, error) {
 	}
 	b.runs = a.runs
 	return b, nil
-}
-
-func (c *Config) fill() {
-	if c.MaxSteps == 0 {
-		c.MaxSteps = DefaultMaxSteps
-	}
-	c.MaxSteps = max(c.MaxSteps, 0)
-	if c.Concurrency == 0 {
-		c.Concurrency = DefaultConcurrency
-	}
-	if c.SameToolErrors == 0 {
-		c.SameToolErrors = DefaultSameToolErrors
-	}
-	if c.Continuations == 0 {
-		c.Continuations = DefaultContinuations
-	}
-	if c.Clock == nil {
-		c.Clock = SystemClock{}
-	}
-	c.Retry.fill()
-}
-
-func (c *Config) check() error {
-	switch {
-	case !slices.Contains([]CapAt{CapBottom, CapTop}, c.CapAt):
-		return fmt.Errorf("the CapAt %q is neither CapBottom nor CapTop", c.CapAt)
-	case !slices.Contains([]OnCap{CapReturn, CapForceFinal, CapError}, c.OnCap):
-		return fmt.Errorf("the OnCap %q is none of CapReturn, CapForceFinal and CapError", c.OnCap)
-	case c.ToolMessage != OnePerStep && c.ToolMessage != OnePerCall:
-		return fmt.Errorf("the ToolMessage %q is neither OnePerStep nor OnePerCall", c.ToolMessage)
-	case c.DuplicateRound != DuplicateRun && c.DuplicateRound != DuplicateSkip:
-		return fmt.Errorf("the DuplicateRound %q is neither DuplicateRun nor DuplicateSkip", c.DuplicateRound)
-	case c.Delivery != llm.Streamed && c.Delivery != llm.Buffered:
-		return fmt.Errorf("the Delivery %q is neither llm.Streamed nor llm.Buffered", c.Delivery)
-	case c.TokenBudget < 0:
-		return fmt.Errorf("the TokenBudget is %d; it counts tokens, and 0 means none", c.TokenBudget)
-	case c.Deadline < 0 || c.StallTimeout < 0 || c.ToolTimeout < 0 || c.Grace < 0:
-		return fmt.Errorf("of Deadline, StallTimeout, ToolTimeout and Grace none may be negative; 0 means none")
-	case c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }):
-		return fmt.Errorf("the ToolChoice names the tool %q, which is not among Tools", c.ToolChoice.Name)
-	}
-	for i, p := range c.Policies {
-		if p.New == nil {
-			return fmt.Errorf("the policy Policies[%d] (%q) has no New", i, p.Name)
-		}
-	}
-	for i, s := range c.StopWhen {
-		if s == nil {
-			return fmt.Errorf("the condition StopWhen[%d] is nil", i)
-		}
-	}
-	return nil
-}
-
-// declare lists the options by their names in the option matrix, as the trace
-// holds them.
-func (c *Config) declare() trace.Options {
-	var o trace.Options
-	add := func(name, value string) { o = append(o, trace.Option{Name: name, Value: value}) }
-	opt := func(name, value string) {
-		if value != "" {
-			add(name, value)
-		}
-	}
-	num := func(name string, n int64) {
-		if n != 0 {
-			add(name, strconv.FormatInt(n, 10))
-		}
-	}
-	span := func(name string, d time.Duration) {
-		if d != 0 {
-			add(name, d.String())
-		}
-	}
-	opt("preset", c.Preset)
-	opt("delivery", string(c.Delivery))
-	add("max_steps", strconv.Itoa(c.MaxSteps))
-	opt("cap_at", string(c.CapAt))
-	opt("on_cap", string(c.OnCap))
-	opt("stop_when", stopNames(c.StopWhen))
-	if width := c.width(); width < 0 {
-		add("concurrency", "unbounded")
-	} else {
-		add("concurrency", strconv.Itoa(width))
-	}
-	num("same_tool_error_stop", int64(max(c.SameToolErrors, 0)))
-	if c.ResetByAbsence {
-		add("reset", "absence")
-	}
-	num("token_budget", c.TokenBudget)
-	span("deadline", c.Deadline)
-	if c.DeadlineReturns {
-		add("deadline_mode", "return")
-	}
-	span("stall_timeout", c.StallTimeout)
-	span("tool_timeout", c.ToolTimeout)
-	span("grace", c.Grace)
-	c.Retry.declare(num, span, add)
-	switch {
-	case c.Continuations < 0:
-		add("continuations", "0")
-	case c.Continuations != DefaultContinuations:
-		num("continuations", int64(c.Continuations))
-	}
-	opt("tool_message", string(c.ToolMessage))
-	if c.EmptyForBadArgs {
-		add("bad_args", "empty_object")
-	}
-	opt("duplicate_round", string(c.DuplicateRound))
-	if c.ToolChoice != (llm.ToolChoice{}) {
-		add("tool_choice", c.ToolChoice.String())
-	}
-	return o
-}
-
-// width is the concurrency cap, with one at a time where the model was asked
-// for one call a turn: whoever asks so does not want calls to overlap.
-func (c *Config) width() int {
-	if p := c.Settings.ParallelCalls; p != nil && !*p {
-		return 1
-	}
-	return c.Concurrency
 }
 
 // Input is what a run starts from.

@@ -33,7 +33,7 @@ var mutants = []mutant{
 	{"INV-05", "a rewrite is not recorded", "prepare.go",
 		"r.emit(n, w)", "_ = w"},
 	{"INV-06", "a request is emptied after its use", "kernel.go",
-		"r.appendTurn(turn)", "s.Request.Messages = nil; r.appendTurn(turn)"},
+		"calls := r.callsOf(turn)", "calls := r.callsOf(turn); s.Request.Messages = nil"},
 	{"INV-07", "pending calls are not reported", "kernel.go",
 		"res.Pending = r.history[n-1].Calls()", "res.Pending = nil"},
 	{"INV-08", "a call is begun twice", "dispatch.go",

@@ -156,7 +156,7 @@ func (r *run) fit(p *planned) bool {
 	}
 	if err := checkObject(p.Args); err != nil {
 		switch {
-		case r.cfg.EmptyForBadArgs:
+		case r.cfg.BadArgs == BadArgsEmpty:
 			p.Args, p.Cause = "{}", causeEmpty
 		case err.cut:
 			r.reject(p, causeCut, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
@@ -167,6 +167,9 @@ func (r *run) fit(p *planned) bool {
 		}
 	}
 	args, changed, err := p.tool.prepare(p.Args)
+	if err != nil && r.cfg.BadArgs == BadArgsPass {
+		return true
+	}
 	if err != nil {
 		r.reject(p, causeInvalid, err)
 		return false

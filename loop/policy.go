@@ -263,7 +263,7 @@ func (c *Config) options() []Policy {
 	add(c.TokenBudget > 0, budgetPolicy(c.TokenBudget))
 	add(c.CapAt == CapTop, capTopPolicy(c.MaxSteps, c.OnCap))
 	add(c.Retry.Max > 0, c.Retry.policy())
-	add(c.DuplicateRound == DuplicateSkip, duplicatePolicy())
+	add(c.DuplicateRound == DuplicateSkip, duplicatePolicy(c.DuplicateRounds))
 	add(c.ToolTimeout > 0, timeoutPolicy(c.ToolTimeout))
 	add(c.SameToolErrors > 0, guardPolicy(c.SameToolErrors, c.ResetByAbsence))
 	add(c.CapAt == CapBottom, capBottomPolicy(c.MaxSteps, c.OnCap))

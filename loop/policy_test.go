@@ -695,6 +695,28 @@ func TestDuplicateRound(t *testing.T) {
 	}
 }
 
+// After so many duplicate rounds on end the last answer is forced; another round
+// between begins the count anew.
+func TestDuplicateRounds(t *testing.T) {
+	for most, want := range map[int]int{0: 7, 1: 3, 2: 6, 3: 7} {
+		same := model(calls("a#1"), calls("a#2"), calls("b#3"), calls("a#4"), calls("a#5"), calls("a#6"), text("done"))
+		if most == 1 {
+			same = model(calls("a#1"), calls("a#2"), text("done"))
+		}
+		if most == 2 {
+			same = model(calls("a#1"), calls("a#2"), calls("b#3"), calls("b#4"), calls("b#5"), text("done"))
+		}
+		res, err := held(t, "duplicates", same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateRound: loop.DuplicateSkip, DuplicateRounds: most})
+		stop := trace.CauseNone
+		if most == 1 || most == 2 {
+			stop = trace.CauseForced
+		}
+		if err != nil || res.ModelCalls != want || res.Stop != stop || res.Text != "done" {
+			t.Errorf("%d: got %+v, %v", most, res, err)
+		}
+	}
+}
+
 func TestRetries(t *testing.T) {
 	busy := func(after time.Duration) fake.Turn {
 		return fake.Turn{Error: &fake.Failure{Status: 429, RetryAfter: after}}
@@ -961,8 +983,71 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
+// A failure without its mark is one all the same for the guard and the caller.
+func TestPlainErrors(t *testing.T) {
+	bad := tool("bad", func(context.Context) (string, error) { return "", errors.New("boom") })
+	for _, plain := range []bool{false, true} {
+		m := model(calls("bad"), calls("bad#2"), text("x"))
+		var mem trace.Memory
+		res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{bad}, PlainErrors: plain, SameToolErrors: 2, Sink: &mem}).Run(t.Context(), loop.Ask("go"))
+		holds(t, "plain errors", mem.Events())
+		told := res.Messages[1].Parts[0].(llm.ToolResult)
+		if err != nil || res.Stop != trace.CauseGuard || !res.Steps[0].Results[0].IsError || told.IsError == plain || told.Text() != "boom" {
+			t.Errorf("%v: got %+v, %v; the model is told %+v", plain, res, err, told)
+		}
+	}
+}
+
+// The history has a turn before the AfterModel hooks, or behind them: also when one of
+// them stops the run, or fails.
+func TestAppendTurn(t *testing.T) {
+	for _, when := range []loop.AppendTurn{loop.AppendBefore, loop.AppendAfter} {
+		for _, d := range []loop.Decision{{}, {Action: trace.Stop}} {
+			for _, fails := range []error{nil, errors.New("boom")} {
+				var seen []int
+				p := policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+					seen = append(seen, len(s.History()))
+					return d, fails
+				}})
+				res, _ := held(t, "append", model(text("x")), loop.Config{AppendTurn: when, Policies: []loop.Policy{p}})
+				want := map[loop.AppendTurn]int{loop.AppendBefore: 2, loop.AppendAfter: 1}[when]
+				if len(seen) != 1 || seen[0] != want || len(res.Messages) != 1 {
+					t.Errorf("%q, %v, %v: the hook saw %v messages, the run added %+v", when, d, fails, seen, res.Messages)
+				}
+			}
+		}
+	}
+}
+
+// A call of a tool that is not there may end the run, like that of a tool that its
+// caller runs.
+func TestUnknownBreak(t *testing.T) {
+	res, err := held(t, "unknown", model(calls("a", "ghost")), loop.Config{Tools: []loop.Tool{echo("a")}, UnknownTool: loop.UnknownBreak})
+	if err != nil || res.Stop != trace.CauseClientTools || len(res.Pending) != 2 || res.ToolRounds != 0 {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// A tool may get what its schema does not allow, but never what is no object.
+func TestPassBadArgs(t *testing.T) {
+	strict, err := loop.RawTool("a", "", []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`), func(_ context.Context, c loop.Call) (loop.Output, error) {
+		return loop.TextOutput("got " + c.Args), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := held(t, "pass", model(calls(`a{"x":"one"}`, `a{"x"`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{strict}, BadArgs: loop.BadArgsPass})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := resultTexts(res.Messages)
+	if got[0] != `got {"x":"one"}` || !strings.Contains(got[1], "was cut off") || got[2] != `got {"x":1}` {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestEmptyForBadArgs(t *testing.T) {
-	res, events := mustRun(t, model(calls(`a{"x"`, `a{"y":1}}`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, EmptyForBadArgs: true})
+	res, events := mustRun(t, model(calls(`a{"x"`, `a{"y":1}}`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, BadArgs: loop.BadArgsEmpty})
 	if diff := cmp.Diff([]string{"{}", "{}", `{"x":1}`}, resultTexts(res.Messages)); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}

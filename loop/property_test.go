@@ -99,8 +99,14 @@ func drawConfig(t *rapid.T) func(*loop.Config) {
 	c.DeadlineReturns = rapid.Bool().Draw(t, "deadline returns")
 	c.Retry.Max = rapid.IntRange(0, 2).Draw(t, "retries")
 	c.ToolMessage = rapid.SampledFrom([]loop.ToolMessage{loop.OnePerStep, loop.OnePerCall}).Draw(t, "tool message")
-	c.EmptyForBadArgs = rapid.Bool().Draw(t, "empty for bad")
+	c.BadArgs = rapid.SampledFrom([]loop.BadArgs{loop.BadArgsError, loop.BadArgsEmpty, loop.BadArgsPass}).Draw(t, "bad args")
+	c.UnknownTool = rapid.SampledFrom([]loop.UnknownTool{loop.UnknownError, loop.UnknownError, loop.UnknownBreak}).Draw(t, "unknown tool")
+	c.AppendTurn = rapid.SampledFrom([]loop.AppendTurn{loop.AppendBefore, loop.AppendAfter}).Draw(t, "append turn")
+	c.PlainErrors = rapid.Bool().Draw(t, "plain errors")
 	c.DuplicateRound = rapid.SampledFrom([]loop.DuplicateRound{loop.DuplicateRun, loop.DuplicateSkip}).Draw(t, "duplicates")
+	if c.DuplicateRound == loop.DuplicateSkip {
+		c.DuplicateRounds = rapid.IntRange(0, 2).Draw(t, "duplicate rounds")
+	}
 	c.Continuations = rapid.IntRange(-1, 2).Draw(t, "continuations")
 	if rapid.Bool().Draw(t, "stop") {
 		c.StopWhen = []loop.StopCondition{loop.HasToolCall("strict"), loop.StepCountIs(3)}

@@ -31,6 +31,11 @@ func TestNewErrors(t *testing.T) {
 		want string
 	}{
 		{loop.Config{CapAt: "x"}, `CapAt "x"`},
+		{loop.Config{AppendTurn: "x"}, `AppendTurn "x"`},
+		{loop.Config{BadArgs: "x"}, `BadArgs "x"`},
+		{loop.Config{UnknownTool: "x"}, `UnknownTool "x"`},
+		{loop.Config{DuplicateRounds: 1}, `DuplicateRounds are 1`},
+		{loop.Config{DuplicateRounds: -1, DuplicateRound: loop.DuplicateSkip}, `DuplicateRounds are -1`},
 		{loop.Config{OnCap: "x"}, `OnCap "x"`},
 		{loop.Config{ToolMessage: "x"}, `ToolMessage "x"`},
 		{loop.Config{DuplicateRound: "x"}, `DuplicateRound "x"`},
@@ -69,9 +74,11 @@ func TestDeclaredOptions(t *testing.T) {
 		{loop.Config{
 			Preset: "p", Delivery: llm.Buffered, CapAt: loop.CapTop, OnCap: loop.CapForceFinal, ResetByAbsence: true, TokenBudget: 9,
 			Deadline: 1500e6, DeadlineReturns: true, ToolTimeout: 1e9, Grace: 2e9, Retry: loop.Retry{Max: 2}, ToolMessage: loop.OnePerCall,
-			EmptyForBadArgs: true, DuplicateRound: loop.DuplicateSkip, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
+			BadArgs: loop.BadArgsEmpty, DuplicateRound: loop.DuplicateSkip, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
 		}, "preset=p delivery=buffered max_steps=16 cap_at=top on_cap=force_final concurrency=5 same_tool_error_stop=3 reset=absence token_budget=9 " +
 			"deadline=1.5s deadline_mode=return tool_timeout=1s grace=2s retry_max=2 tool_message=one_per_call bad_args=empty_object duplicate_round=skip tool_choice=required"},
+		{loop.Config{AppendTurn: loop.AppendAfter, BadArgs: loop.BadArgsPass, UnknownTool: loop.UnknownBreak, PlainErrors: true, DuplicateRound: loop.DuplicateSkip, DuplicateRounds: 2},
+			"max_steps=16 concurrency=5 same_tool_error_stop=3 assistant_append=after_hooks bad_args=pass unknown_tool=break error_flag=off duplicate_round=force_final_after 2"},
 	} {
 		_, events := mustRun(t, model(text("x")), c.cfg)
 		var got []string

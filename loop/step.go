@@ -161,6 +161,7 @@ func (r *run) appendResults(s *StepInfo, plans []*planned) []llm.ToolResult {
 	results := s.results
 	parts := r.parts.Take(len(results))
 	for i, res := range results {
+		res.IsError = res.IsError && !r.cfg.PlainErrors
 		parts[i] = res
 	}
 	if r.cfg.ToolMessage == OnePerStep {

@@ -93,9 +93,21 @@ func options() []option {
 			r.cfg.ErrorText = func(_ string, err error) string { return v.Text + err.Error() }
 			return kind(v, fake.Text)
 		}},
-		{"bad_args", "error_result or empty_object", func(r *reader, v fake.Value) error {
-			r.cfg.EmptyForBadArgs = v.Text == "empty_object"
-			return oneOf(v, "error_result", "empty_object")
+		{"error_flag", "on or off", func(r *reader, v fake.Value) error {
+			r.cfg.PlainErrors = v.Text == "off"
+			return oneOf(v, "on", "off")
+		}},
+		{"bad_args", "error_result, empty_object or pass", func(r *reader, v fake.Value) error {
+			r.cfg.BadArgs = loop.BadArgs(unless(v.Text, "error_result"))
+			return oneOf(v, "error_result", string(loop.BadArgsEmpty), string(loop.BadArgsPass))
+		}},
+		{"unknown_tool", "error_result or break", func(r *reader, v fake.Value) error {
+			r.cfg.UnknownTool = loop.UnknownTool(unless(v.Text, "error_result"))
+			return oneOf(v, "error_result", string(loop.UnknownBreak))
+		}},
+		{"assistant_append", "before_hooks or after_hooks", func(r *reader, v fake.Value) error {
+			r.cfg.AppendTurn = loop.AppendTurn(unless(v.Text, "before_hooks"))
+			return oneOf(v, "before_hooks", string(loop.AppendAfter))
 		}},
 		{"same_tool_error_stop", "a number of steps; 0 is no guard", func(r *reader, v fake.Value) (err error) {
 			if r.cfg.SameToolErrors, err = integer(v, 0); r.cfg.SameToolErrors == 0 {
@@ -107,10 +119,7 @@ func options() []option {
 			r.cfg.ResetByAbsence = v.Text == "absence"
 			return oneOf(v, "success", "absence")
 		}},
-		{"duplicate_round", "off or skip", func(r *reader, v fake.Value) error {
-			r.cfg.DuplicateRound = loop.DuplicateRound(unless(v.Text, "off"))
-			return oneOf(v, "off", string(loop.DuplicateSkip))
-		}},
+		{"duplicate_round", "off, skip, or force_final_after N", duplicates},
 		{"retry", "a map of max, base, factor, max_wait", retry},
 		{"continuations", "how often a paused turn is continued; 0 is never", func(r *reader, v fake.Value) (err error) {
 			if r.cfg.Continuations, err = integer(v, 0); r.cfg.Continuations == 0 {
@@ -395,4 +404,21 @@ func keepLast(arg fake.Value) (loop.Policy, error) {
 		err = at(limitPos, fmt.Errorf("limit: expected more than the %d that are kept, got %d", keep, limit))
 	}
 	return middleware.KeepLast(keep, limit), at(arg.Pos, err)
+}
+
+// duplicates reads what becomes of duplicate rounds.
+func duplicates(r *reader, v fake.Value) error {
+	word, n, forced := strings.Cut(v.Text, " ")
+	rounds, err := strconv.Atoi(n)
+	switch r.cfg.DuplicateRound = loop.DuplicateSkip; {
+	case v.Text == string(loop.DuplicateSkip):
+		return nil
+	case word == "force_final_after" && err == nil && rounds > 0:
+		r.cfg.DuplicateRounds = rounds
+		return nil
+	case word == "off" && !forced && v.Kind == fake.Text:
+		r.cfg.DuplicateRound = loop.DuplicateRun
+		return nil
+	}
+	return fmt.Errorf("expected off, skip, or force_final_after N, where N is 1 or more")
 }

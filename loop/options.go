@@ -1,0 +1,148 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+func (c *Config) fill() {
+	if c.MaxSteps == 0 {
+		c.MaxSteps = DefaultMaxSteps
+	}
+	c.MaxSteps = max(c.MaxSteps, 0)
+	if c.Concurrency == 0 {
+		c.Concurrency = DefaultConcurrency
+	}
+	if c.SameToolErrors == 0 {
+		c.SameToolErrors = DefaultSameToolErrors
+	}
+	if c.Continuations == 0 {
+		c.Continuations = DefaultContinuations
+	}
+	if c.Clock == nil {
+		c.Clock = SystemClock{}
+	}
+	c.Retry.fill()
+}
+
+func (c *Config) check() error {
+	switch {
+	case !slices.Contains([]CapAt{CapBottom, CapTop}, c.CapAt):
+		return fmt.Errorf("the CapAt %q is neither CapBottom nor CapTop", c.CapAt)
+	case !slices.Contains([]OnCap{CapReturn, CapForceFinal, CapError}, c.OnCap):
+		return fmt.Errorf("the OnCap %q is none of CapReturn, CapForceFinal and CapError", c.OnCap)
+	case c.ToolMessage != OnePerStep && c.ToolMessage != OnePerCall:
+		return fmt.Errorf("the ToolMessage %q is neither OnePerStep nor OnePerCall", c.ToolMessage)
+	case c.AppendTurn != AppendBefore && c.AppendTurn != AppendAfter:
+		return fmt.Errorf("the AppendTurn %q is neither AppendBefore nor AppendAfter", c.AppendTurn)
+	case !slices.Contains([]BadArgs{BadArgsError, BadArgsEmpty, BadArgsPass}, c.BadArgs):
+		return fmt.Errorf("the BadArgs %q are none of BadArgsError, BadArgsEmpty and BadArgsPass", c.BadArgs)
+	case c.UnknownTool != UnknownError && c.UnknownTool != UnknownBreak:
+		return fmt.Errorf("the UnknownTool %q is neither UnknownError nor UnknownBreak", c.UnknownTool)
+	case c.DuplicateRound != DuplicateRun && c.DuplicateRound != DuplicateSkip:
+		return fmt.Errorf("the DuplicateRound %q is neither DuplicateRun nor DuplicateSkip", c.DuplicateRound)
+	case c.DuplicateRounds < 0 || c.DuplicateRounds > 0 && c.DuplicateRound != DuplicateSkip:
+		return fmt.Errorf("the DuplicateRounds are %d; they count rounds that were skipped, and need DuplicateSkip", c.DuplicateRounds)
+	case c.Delivery != llm.Streamed && c.Delivery != llm.Buffered:
+		return fmt.Errorf("the Delivery %q is neither llm.Streamed nor llm.Buffered", c.Delivery)
+	case c.TokenBudget < 0:
+		return fmt.Errorf("the TokenBudget is %d; it counts tokens, and 0 means none", c.TokenBudget)
+	case c.Deadline < 0 || c.StallTimeout < 0 || c.ToolTimeout < 0 || c.Grace < 0:
+		return fmt.Errorf("of Deadline, StallTimeout, ToolTimeout and Grace none may be negative; 0 means none")
+	case c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }):
+		return fmt.Errorf("the ToolChoice names the tool %q, which is not among Tools", c.ToolChoice.Name)
+	}
+	for i, p := range c.Policies {
+		if p.New == nil {
+			return fmt.Errorf("the policy Policies[%d] (%q) has no New", i, p.Name)
+		}
+	}
+	for i, s := range c.StopWhen {
+		if s == nil {
+			return fmt.Errorf("the condition StopWhen[%d] is nil", i)
+		}
+	}
+	return nil
+}
+
+// declare lists the options by their names in the option matrix, as the trace
+// holds them.
+func (c *Config) declare() trace.Options {
+	var o trace.Options
+	add := func(name, value string) { o = append(o, trace.Option{Name: name, Value: value}) }
+	opt := func(name, value string) {
+		if value != "" {
+			add(name, value)
+		}
+	}
+	num := func(name string, n int64) {
+		if n != 0 {
+			add(name, strconv.FormatInt(n, 10))
+		}
+	}
+	span := func(name string, d time.Duration) {
+		if d != 0 {
+			add(name, d.String())
+		}
+	}
+	opt("preset", c.Preset)
+	opt("delivery", string(c.Delivery))
+	add("max_steps", strconv.Itoa(c.MaxSteps))
+	opt("cap_at", string(c.CapAt))
+	opt("on_cap", string(c.OnCap))
+	opt("stop_when", stopNames(c.StopWhen))
+	if width := c.width(); width < 0 {
+		add("concurrency", "unbounded")
+	} else {
+		add("concurrency", strconv.Itoa(width))
+	}
+	num("same_tool_error_stop", int64(max(c.SameToolErrors, 0)))
+	if c.ResetByAbsence {
+		add("reset", "absence")
+	}
+	num("token_budget", c.TokenBudget)
+	span("deadline", c.Deadline)
+	if c.DeadlineReturns {
+		add("deadline_mode", "return")
+	}
+	span("stall_timeout", c.StallTimeout)
+	span("tool_timeout", c.ToolTimeout)
+	span("grace", c.Grace)
+	c.Retry.declare(num, span, add)
+	switch {
+	case c.Continuations < 0:
+		add("continuations", "0")
+	case c.Continuations != DefaultContinuations:
+		num("continuations", int64(c.Continuations))
+	}
+	opt("tool_message", string(c.ToolMessage))
+	opt("assistant_append", string(c.AppendTurn))
+	opt("bad_args", string(c.BadArgs))
+	opt("unknown_tool", string(c.UnknownTool))
+	if c.PlainErrors {
+		add("error_flag", "off")
+	}
+	if c.DuplicateRounds > 0 {
+		add("duplicate_round", "force_final_after "+strconv.Itoa(c.DuplicateRounds))
+	} else {
+		opt("duplicate_round", string(c.DuplicateRound))
+	}
+	if c.ToolChoice != (llm.ToolChoice{}) {
+		add("tool_choice", c.ToolChoice.String())
+	}
+	return o
+}
+
+// width is the concurrency cap, with one at a time where the model was asked
+// for one call a turn: whoever asks so does not want calls to overlap.
+func (c *Config) width() int {
+	if p := c.Settings.ParallelCalls; p != nil && !*p {
+		return 1
+	}
+	return c.Concurrency
+}
