@@ -50,11 +50,11 @@ func (w *world) printToolsTables(r *rerun.ToolsReport) error {
 		all = all.Plus(l.Counts)
 		for _, c := range l.Calls {
 			for _, text := range c.Says() {
-				rows = append(rows, []string{l.Run, strconv.Itoa(c.Step), c.Tool, string(c.Verdict), text})
+				rows = append(rows, append(whichRun(&l.Where), strconv.Itoa(c.Step), c.Tool, string(c.Verdict), text))
 			}
 		}
 	}
-	if err := printTable(w, []string{"run", "step", "tool", "what", "where"}, mostOf(rows)); err != nil {
+	if err := printFilled(w, []string{"case", "epoch", "run", "step", "tool", "what", "where"}, mostOf(rows)); err != nil {
 		return err
 	}
 	var tools [][]string
@@ -67,6 +67,17 @@ func (w *world) printToolsTables(r *rerun.ToolsReport) error {
 	}
 	line := fmt.Sprintf("%s, %s run: %d differ, %d failed, %d unrecorded; %s unreadable", count(len(r.Runs), "run"), count(all.Run(), "call"), all.Differs, all.Failed, all.Unrecorded, count(len(r.Unreadable), "part"))
 	return printVerdict(w, line, rerunStatus(r.Parts(), len(r.Unreadable), len(r.Runs)) == nil)
+}
+
+// whichRun tells a run in a table: its case and epoch, which is left out if it is 0, or,
+// where the recording does not say that, its name.
+func whichRun(r *rerun.Where) []string {
+	const width = 40
+	name := evalreport.Short(r.Case, width)
+	if r.Epoch < 0 {
+		return []string{name, "", r.Run}
+	}
+	return []string{name, evalreport.UnlessZero(r.Epoch), ""}
 }
 
 // mostOf are the first rows of a table of single calls or turns, and how many more there
@@ -105,12 +116,12 @@ func (m *otherModel) print(format string) error {
 		}
 		if l.Left != nil {
 			rows = append(rows,
-				[]string{l.Run, strconv.Itoa(l.Left.Step), "left", l.Left.Why},
-				[]string{"", strconv.Itoa(l.Left.RecordedStep), "recorded", l.Left.Recorded.String()},
-				[]string{"", strconv.Itoa(l.Left.Step), "now", l.Left.Now.String()})
+				append(whichRun(&l.Where), strconv.Itoa(l.Left.Step), "left", l.Left.Why),
+				[]string{"", "", "", strconv.Itoa(l.Left.RecordedStep), "recorded", l.Left.Recorded.String()},
+				[]string{"", "", "", strconv.Itoa(l.Left.Step), "now", l.Left.Now.String()})
 		}
 	}
-	if err := printTable(m.w, []string{"run", "step", "what", "turn"}, mostOf(rows)); err != nil {
+	if err := printFilled(m.w, []string{"case", "epoch", "run", "step", "what", "turn"}, mostOf(rows)); err != nil {
 		return err
 	}
 	text := fmt.Sprintf("%s: %d kept to the path, %d left it, %d failed; %d reworded, %s unreadable", count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathLeft], r.Paths[rerun.PathFailed], reworded, count(len(r.Unreadable), "part"))

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/child"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -49,7 +50,7 @@ type Program struct {
 // ProgramCall is what a program reads of a call.
 type ProgramCall struct {
 	Run   string          `json:"run"`   // the run's name
-	Case  string          `json:"case"`  // what the recording says, else ""
+	Case  string          `json:"case"`  // as the row of the run has it
 	Epoch int             `json:"epoch"` // -1 if the recording does not say it
 	Step  int             `json:"step"`  // the turn of the model, from 0
 	Index int             `json:"index"` // the place among its calls, from 0
@@ -96,7 +97,7 @@ func (p *Process) call(ctx context.Context, c loop.Call) (loop.Output, error) {
 		return loop.Output{}, p.broken
 	}
 	a, err := p.ask(ctx, &ProgramCall{
-		Run: p.run.Name, Case: p.run.Case, Epoch: p.run.Epoch,
+		Run: p.run.Name, Case: evals.CaseOf(p.run), Epoch: p.run.Epoch,
 		Step: c.Step, Index: c.Index, Tool: c.Name, Args: json.RawMessage(c.Args),
 	})
 	if err != nil {

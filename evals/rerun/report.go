@@ -10,14 +10,14 @@ import (
 // Where says which run a line of a report is about.
 type Where struct {
 	Run   string `json:"run"`
-	Case  string `json:"case,omitempty"`
+	Case  string `json:"case"`  // as the row of the run has it
 	Epoch int    `json:"epoch"` // -1 if the recording does not say it
 	File  string `json:"file"`
 	Line  int    `json:"line"`
 }
 
 func whereOf(r *Recorded) Where {
-	return Where{r.Name, r.Case, r.Epoch, r.File, r.Line}
+	return Where{r.Name, evals.CaseOf(&r.Run), r.Epoch, r.File, r.Line}
 }
 
 func unread(err error) evals.Unreadable {

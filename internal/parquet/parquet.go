@@ -2,6 +2,10 @@
 // nothing in a row, of texts, whole and real numbers, plain and not compressed, which every
 // reader knows. The same table is the same bytes. It reads nothing.
 //
+// It is no library of others because these are too large for so little: the command has
+// 24 MB, with parquet-go v0.32.0 39 MB, and with arrow-go v18.8.0, which also takes a minute
+// longer to build, 53 MB; it may have 30 MB.
+//
 // The form is that of parquet.thrift in https://github.com/apache/parquet-format, version
 // 2.10.0, to which the names here refer.
 package parquet
