@@ -59,7 +59,7 @@ func (v *Verdict) Markdown(w io.Writer) error {
 		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", f.Kind, markdown.Plain(f.Metric), markdown.Plain(f.Case), markdown.Plain(f.Message))
 	}
 	for _, u := range v.Unreadable {
-		fmt.Fprintf(&text, "\nUnreadable: %s, line %d: %s\n", markdown.Plain(u.File), u.Line, markdown.Plain(u.Error))
+		fmt.Fprintf(&text, "\nUnreadable: %s\n", markdown.Plain(u.String()))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -52,7 +52,7 @@ func TestGateMarkdown(t *testing.T) {
 | missing |  | a | no run of the case is there |
 | scorer error | m\|m | \<b\>x\</b\>::%0A,\@&#8203;all | \]\]\>\&" ` + "\\`no\\`" + ` ::error:: |
 
-Unreadable: \<f\>, line 3: \*no\*
+Unreadable: \<f\>:3: \*no\*
 `
 	if diff := cmp.Diff(want, text(t, hostile(t).Markdown)); diff != "" {
 		t.Errorf("Markdown (-want +got):\n%s", diff)

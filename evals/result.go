@@ -28,6 +28,11 @@ type Unreadable struct {
 	Error string `json:"error"`
 }
 
+// String tells all of it on a line.
+func (u Unreadable) String() string {
+	return (&importer.Error{File: u.File, Line: u.Line, Err: errors.New(u.Error)}).Error()
+}
+
 func (u Unreadable) compare(o Unreadable) int {
 	return cmp.Or(cmp.Compare(u.File, o.File), cmp.Compare(u.Line, o.Line), cmp.Compare(u.Error, o.Error))
 }

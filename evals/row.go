@@ -19,7 +19,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Row is what is kept of a run that was scored.
+// Row is what is kept of a run that was scored. Its texts are UTF-8.
 type Row struct {
 	// Case names what the run was to do: what the recording says, or else the first
 	// words of the user, or else the run's name. Of words that are longer than a line

@@ -33,7 +33,7 @@ func Run[T Test[T]](t T, s *Suite, folder fs.FS) {
 		}
 	}
 	for _, u := range v.Unreadable {
-		t.Errorf("%s:%d: %s", u.File, u.Line, u.Error)
+		t.Error(u)
 	}
 	for _, name := range v.Cases {
 		t.Run(name, func(t T) {

@@ -106,8 +106,13 @@ func TestSuiteNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]evals.Unreadable{{File: "t", Line: r.Unreadable[0].Line, Error: `the run "outer" has no epoch at /info/try`}}, r.Unreadable); diff != "" {
+	if diff := cmp.Diff([]evals.Unreadable{{File: "t", Line: r.Unreadable[0].Line, Error: `the run "outer" has no epoch at /info/try, which of a trace begins with the name of a custom event`}}, r.Unreadable); diff != "" {
 		t.Errorf("unreadable (-want +got):\n%s", diff)
+	}
+	told := traced(t, "r", trace.RunStart{}, trace.Custom{Name: "info", Data: json.RawMessage(`{"try":2}`)}, trace.RunEnd{})
+	r, err = evals.ScoreFiles(t.Context(), []evals.Input{file("t", told)}, &evals.Options{Names: only})
+	if err != nil || len(r.Rows) != 1 || r.Rows[0].Epoch != 2 {
+		t.Errorf("of a trace: %+v, %v", r, err)
 	}
 }
 

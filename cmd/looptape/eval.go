@@ -132,7 +132,7 @@ func (g *gatherer) add(name string, found bool) {
 // tellUnreadable tells what could not be read.
 func tellUnreadable(w *world, list []evals.Unreadable) {
 	for _, u := range list {
-		complain(w, &importer.Error{File: u.File, Line: u.Line, Err: errors.New(u.Error)})
+		complain(w, errors.New(u.String()))
 	}
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/parquet"
@@ -55,7 +54,7 @@ func unless[T any](not bool, v T) any {
 
 func text(name string, of func(*Run) string) column {
 	return column{name, parquet.Text, func(r *Run) any {
-		text := strings.ToValidUTF8(of(r), "\uFFFD")
+		text := of(r)
 		return unless(text == "", text)
 	}}
 }

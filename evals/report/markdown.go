@@ -33,7 +33,7 @@ func (r *Report) Markdown(w io.Writer, l Lists) error {
 		text.WriteString("\n</details>\n")
 	}
 	for _, u := range f.Unreadable {
-		fmt.Fprintf(&text, "\nUnreadable: %s, line %d: %s\n", markdown.Plain(u.File), u.Line, markdown.Plain(u.Error))
+		fmt.Fprintf(&text, "\nUnreadable: %s\n", markdown.Plain(u.String()))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -80,28 +81,19 @@ func squeezed(text string) string {
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err == nil && !dec.More() {
-		raw, _ := json.Marshal(squeezedValue(v)) // what was read can be written
+		raw, _ := json.Marshal(jsonio.Leaves(v, func(leaf any) any { // what was read can be written
+			if text, ok := leaf.(string); ok {
+				return oneSpaced(text)
+			}
+			return leaf
+		}))
 		return string(raw)
 	}
-	return strings.Join(strings.Fields(text), " ")
+	return oneSpaced(text)
 }
 
-// squeezedValue squeezes the strings of a value, in place.
-func squeezedValue(v any) any {
-	switch v := v.(type) {
-	case string:
-		return strings.Join(strings.Fields(v), " ")
-	case []any:
-		for i := range v {
-			v[i] = squeezedValue(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = squeezedValue(v[name])
-		}
-	}
-	return v
-}
+// oneSpaced is a text with one space for all white space between words.
+func oneSpaced(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // textOf is what a result says: its text, or the JSON of content that is no text alone;
 // "" if there is none.

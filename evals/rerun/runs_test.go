@@ -62,7 +62,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	named := read(t.Context(), &evals.Options{Names: &importer.Naming{Case: "/task/name"}}, input("named", strings.Replace(hi, "{", `{"task":{"name":"x"},`, 1)+hi), input("subs", start+sub+end))
-	if diff := cmp.Diff([]string{"named a 1 x", `! named:2: the run "a" has no case at /task/name`, `! subs:2: the run "r" has no case at /task/name`}, named); diff != "" {
+	if diff := cmp.Diff([]string{"named a 1 x", `! named:2: the run "a" has no case at /task/name`, `! subs:2: the run "r" has no case at /task/name, which of a trace begins with the name of a custom event`}, named); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	ctx, stop := context.WithCancel(t.Context())

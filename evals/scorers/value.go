@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -77,7 +78,12 @@ func valueIn(text string) (any, bool) {
 // values are deeply equal.
 func parse(raw []byte) (any, error) {
 	v, err := decode(raw)
-	return spelled(v), err
+	return jsonio.Leaves(v, func(leaf any) any {
+		if n, ok := leaf.(json.Number); ok {
+			return oneSpelling(n)
+		}
+		return leaf
+	}), err
 }
 
 // decode reads one JSON value, with numbers as they are written.
@@ -98,23 +104,6 @@ func decodeAll(dec *json.Decoder, to any) error {
 		return errors.New("something follows the value")
 	}
 	return nil
-}
-
-// spelled writes the numbers of a value in one spelling, in place.
-func spelled(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return oneSpelling(v)
-	case []any:
-		for i := range v {
-			v[i] = spelled(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = spelled(v[name])
-		}
-	}
-	return v
 }
 
 // oneSpelling writes a number without needless zeros, and with an exponent only where it

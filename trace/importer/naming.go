@@ -1,9 +1,16 @@
 package importer
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/looptape/looptape/trace"
+)
 
 // Naming tells where recordings say which runs theirs are, as JSON pointers (RFC 6901)
-// into [Run.Meta], such as /info/task. "" leaves what is found without it.
+// into [Run.Meta], such as /info/task, or of a trace into the data of its custom events, by
+// their names: /task/id is the member id of the last event task. "" leaves what is found
+// without it.
 type Naming struct{ Case, Epoch, Cluster string }
 
 // Name sets the case, the epoch and the cluster of a run. The error, after which the run
@@ -42,9 +49,26 @@ func (r *Run) at(what, text string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw := p.in(r.Meta)
-	if raw == nil {
-		return nil, fmt.Errorf("the run %q has no %s at %s", r.Name, what, text)
+	if raw := p.in(r.said()); raw != nil {
+		return raw, nil
 	}
-	return raw, nil
+	err = fmt.Errorf("the run %q has no %s at %s", r.Name, what, text)
+	if len(r.Events) > 0 {
+		err = fmt.Errorf("%w, which of a trace begins with the name of a custom event", err)
+	}
+	return nil, err
+}
+
+// said is what the recording says of a run beside what happened in it.
+func (r *Run) said() map[string]json.RawMessage {
+	if len(r.Events) == 0 {
+		return r.Meta
+	}
+	said := map[string]json.RawMessage{}
+	for _, ev := range r.Events {
+		if custom, ok := ev.Body.(trace.Custom); ok {
+			said[custom.Name] = custom.Data
+		}
+	}
+	return said
 }

@@ -7,8 +7,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
+
+// Of a trace, pointers lead into the custom events of the run, into the last of a name.
+func TestNamingTraces(t *testing.T) {
+	task := func(data string) trace.Event {
+		return trace.Event{Body: trace.Custom{Name: "my/task", Data: json.RawMessage(data)}}
+	}
+	run := importer.Run{Name: "r", Events: []trace.Event{task(`{"id":"a"}`), task(`{"id":"b","try":2}`), {Body: trace.RunEnd{}}}}
+	if err := (&importer.Naming{Case: "/my~1task/id", Epoch: "/my~1task/try"}).Name(&run); err != nil || run.Case != "b" || run.Epoch != 2 {
+		t.Errorf("case %q, epoch %d, %v", run.Case, run.Epoch, err)
+	}
+	const want = `the run "r" has no cluster at /id, which of a trace begins with the name of a custom event`
+	if err := (&importer.Naming{Cluster: "/id"}).Name(&run); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
 
 func TestNaming(t *testing.T) {
 	for name, c := range map[string]struct {
