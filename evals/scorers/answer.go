@@ -96,12 +96,25 @@ type Normalized struct {
 }
 
 func (s Normalized) judge() (judge, error) {
-	if i := slices.IndexFunc(s.Want, func(text string) bool { return normal(text) == "" }); i >= 0 {
-		return nil, fmt.Errorf("nothing is left of the text wanted, %q, without articles and punctuation", s.Want[i])
+	for _, text := range s.Want {
+		if _, err := something(text); err != nil {
+			return nil, err
+		}
 	}
 	return answered(s.Want, func(answer, want string) (bool, error) {
-		return normal(answer) == normal(want), nil
+		should, err := something(want)
+		return normal(answer) == should, err
 	}), nil
+}
+
+// something is what is left of a text expected, without which any answer that says nothing
+// would be right.
+func something(want string) (string, error) {
+	text := normal(want)
+	if text == "" {
+		return "", fmt.Errorf("nothing is left of the text wanted, %q, without articles and punctuation; score it by exact or choice", want)
+	}
+	return text, nil
 }
 
 func normal(text string) string {

@@ -39,7 +39,8 @@ func (s Numeric) judge() (judge, error) {
 			return false, errors.New("there is no number in what is expected: " + quote(want))
 		}
 		is, ok := s.last(answer)
-		return ok && math.Abs(is-should) <= max(s.Absolute, s.Relative*math.Abs(should)), nil
+		const rounding = 1e-9 // of the tolerance: in floating point 1.1 is more than 0.1 from 1
+		return ok && math.Abs(is-should) <= (1+rounding)*max(s.Absolute, s.Relative*math.Abs(should)), nil
 	}), nil
 }
 

@@ -44,18 +44,20 @@ func (s JSON) judge() (judge, error) {
 		if err != nil {
 			return 0, "", err
 		}
+		should := make([]any, len(want))
+		for i, text := range want {
+			if should[i], err = parse([]byte(text)); err != nil {
+				return 0, "", fmt.Errorf("what is expected is no JSON: %s: %w", quote(text), err)
+			}
+		}
 		is, ok := valueIn(answer)
 		if !ok {
 			return 0, fmt.Sprintf("want %s, got no JSON: %s", quoted(want), quote(answer)), nil
 		}
 		is = without(is, ignore)
 		var diff string
-		for _, text := range want {
-			should, err := parse([]byte(text))
-			if err != nil {
-				return 0, "", fmt.Errorf("what is expected is no JSON: %s: %w", quote(text), err)
-			}
-			if diff = difference(without(should, ignore), is); diff == "" {
+		for _, value := range should {
+			if diff = difference(without(value, ignore), is); diff == "" {
 				return 1, "the value expected", nil
 			}
 		}
