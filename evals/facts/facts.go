@@ -23,7 +23,8 @@ type Facts struct {
 	Calls []Call
 	// Steps counts the answers of the model.
 	Steps int
-	// Finishes are the finish reasons, in order, as far as the recording tells them.
+	// Finishes are the finish reasons, in order, as far as the recording tells them: of a list
+	// of messages the last, which may stand beside it as finish_reason.
 	Finishes []llm.FinishReason
 	// Refusals are the texts that are marked as refusals.
 	Refusals []string
@@ -55,6 +56,10 @@ func Read(run *importer.Run) *Facts {
 		f.event(&ev)
 	}
 	f.Answer = cmp.Or(run.Answer, f.Answer)
+	var last llm.FinishReason
+	if json.Unmarshal(run.Meta["finish_reason"], &last) == nil && last != "" {
+		f.Finishes = append(f.Finishes, last)
+	}
 	return f
 }
 

@@ -1,6 +1,7 @@
 package facts_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +52,11 @@ func TestFacts(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, facts.Read(list)); diff != "" {
 		t.Errorf("of the list (-want +got):\n%s", diff)
+	}
+	list.Meta = map[string]json.RawMessage{"finish_reason": json.RawMessage(`"length"`)}
+	want.Finishes = []llm.FinishReason{llm.FinishLength}
+	if diff := cmp.Diff(want, facts.Read(list)); diff != "" {
+		t.Errorf("of the list with a finish reason (-want +got):\n%s", diff)
 	}
 	want.Finishes = []llm.FinishReason{llm.FinishToolCalls, llm.FinishStop, llm.FinishRefusal, llm.FinishStop}
 	if diff := cmp.Diff(want, facts.Read(traced)); diff != "" {

@@ -2,14 +2,12 @@ package rerun
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 
 	"github.com/looptape/looptape/evals"
-	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -56,11 +54,7 @@ func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(R
 	case err != nil:
 		return fail(err)
 	}
-	all := src.Runs()
-	if src.Format.IsHTTP() {
-		all = conversations(all)
-	}
-	for run, err := range all {
+	for run, err := range src.Conversations() {
 		more := true
 		switch {
 		case ctx.Err() != nil:
@@ -81,50 +75,6 @@ func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(R
 		}
 	}
 	return true
-}
-
-// conversations are the runs of a recording of HTTP with which none of the others goes on:
-// of a conversation the last request with its answer has all of it.
-func conversations(all iter.Seq2[importer.Run, error]) iter.Seq2[importer.Run, error] {
-	type item struct {
-		run importer.Run
-		err error
-		key string // of its messages
-	}
-	var list []item
-	continued := map[string]bool{}
-	for run, err := range all {
-		key := ""
-		for _, m := range run.Messages {
-			continued[key] = true
-			key = next(key, m)
-		}
-		list = append(list, item{run, err, key})
-	}
-	return func(yield func(importer.Run, error) bool) {
-		for _, i := range list {
-			if (i.err != nil || !continued[i.key]) && !yield(i.run, i.err) {
-				return
-			}
-		}
-	}
-}
-
-// next is the key of messages with one more, by what it says: a client may tell an answer
-// back without what the provider said beside it.
-func next(key string, m llm.Message) string {
-	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s %s %q", key, m.Role, m.Text()) // which cannot fail
-	for _, part := range m.Parts {
-		switch p := part.(type) {
-		case llm.ToolCall:
-			_, _ = fmt.Fprintf(h, " %q %q", p.Name, llm.Canonical(p.Args))
-		case llm.ToolResult:
-			_, _ = fmt.Fprintf(h, " %q", p.Text())
-		default:
-		}
-	}
-	return string(h.Sum(nil))
 }
 
 func open(name string, f io.Reader, rows *importer.Mapping) (*importer.Source, error) {

@@ -144,18 +144,19 @@ func (w *walker) exchanges() {
 	}
 }
 
-// run is the conversation of an exchange. Beside it stand the model that was asked, and the
-// tools that it was offered.
+// run is the conversation of an exchange. Beside it stand the model that was asked, the
+// tools that it was offered, and the finish reason of the answer.
 func (e *Exchange) run() Run {
 	r := Run{Name: "interaction-" + strconv.Itoa(e.Number), Line: e.Line, Epoch: NoEpoch}
 	if e.Request.System != "" {
 		r.Messages = append(r.Messages, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: e.Request.System}}})
 	}
 	r.Messages = append(r.Messages, e.Request.Messages...)
+	r.Meta = map[string]json.RawMessage{}
 	if e.Answer != nil {
 		r.Messages = append(r.Messages, e.Answer.Message())
+		r.Meta["finish_reason"] = strconv.AppendQuote(nil, string(e.Answer.Finish))
 	}
-	r.Meta = map[string]json.RawMessage{}
 	for name, raw := range membersOf(e.Request.AppendJSON(nil)) {
 		if name == "model" || name == "tools" {
 			r.Meta[name] = raw

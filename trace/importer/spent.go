@@ -21,7 +21,8 @@ type Spent struct {
 // last event happened. Of other recordings it is what stands beside the messages: Inspect's
 // model_usage, of all models, and total_time; promptfoo's tokenUsage, latencyMs and cost;
 // SWE-agent's info.model_stats; and usage, or the AI SDK's totalUsage or that of its steps,
-// as providers spell it, of which tokens in and out are read.
+// as providers spell it, of which tokens in and out are read; the usage of a conversation
+// over HTTP is whole.
 func (r *Run) Spent() (s Spent) {
 	for _, ev := range r.Events {
 		switch body := ev.Body.(type) {
@@ -53,12 +54,16 @@ func (r *Run) Spent() (s Spent) {
 	return s
 }
 
-// tokens reads the tokens in and out, as they are called by many.
+// tokens reads the tokens in and out, as they are called by many, and what is told of them
+// in the spelling of llm.
 func tokens(usage json.RawMessage) (u llm.Usage) {
-	for _, name := range []string{"input_tokens", "inputTokens", "prompt_tokens", "promptTokens", "prompt", "tokens_sent"} {
+	u.Cached = int64(amount(memberOf(usage, "cached")))
+	u.CacheWrite = int64(amount(memberOf(usage, "cache_write")))
+	u.Reasoning = int64(amount(memberOf(usage, "reasoning")))
+	for _, name := range []string{"input_tokens", "inputTokens", "prompt_tokens", "promptTokens", "prompt", "tokens_sent", "input"} {
 		u.Input = max(u.Input, int64(amount(memberOf(usage, name))))
 	}
-	for _, name := range []string{"output_tokens", "outputTokens", "completion_tokens", "completionTokens", "completion", "tokens_received"} {
+	for _, name := range []string{"output_tokens", "outputTokens", "completion_tokens", "completionTokens", "completion", "tokens_received", "output"} {
 		u.Output = max(u.Output, int64(amount(memberOf(usage, name))))
 	}
 	return u

@@ -1,0 +1,89 @@
+package importer_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// talked are the conversations of a recording: what was said, what it took and how it ended.
+func talked(t *testing.T, recording []byte) (got []string) {
+	t.Helper()
+	src, err := importer.Open("file", bytes.NewReader(recording))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run, err := range src.Conversations() {
+		if err != nil {
+			got = append(got, "! "+err.Error())
+			continue
+		}
+		var said []string
+		for _, m := range run.Messages {
+			said = append(said, string(m.Role))
+		}
+		u := run.Spent().Usage
+		got = append(got, fmt.Sprintf("%s: %s; %d/%d/%d %s", run.Name, strings.Join(said, " "), u.Input, u.Cached, u.Output, run.Meta["finish_reason"]))
+	}
+	return got
+}
+
+// Of each conversation the last request has all of it, and all its answers count: here the
+// first goes on in another request after an attempt that failed, which another
+// conversation comes between; the third is the first with another result. A request that
+// cannot be read is told in its place.
+func TestConversations(t *testing.T) {
+	const user, call = `{"role":"user","content":"How warm is it?"}`, `"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":%q}}]`
+	asked := fmt.Sprintf(`{"role":"assistant","content":null,`+call+`}`, `{"in": "Bern"}`)
+	said := fmt.Sprintf(`{"role":"assistant","content":"",`+call+`}`, `{"in":"Bern"}`)
+	exchange := func(messages, answer, finish string, usage llm.Usage) *cassettes.Interaction {
+		body := fmt.Sprintf(`{"id":"x","choices":[{"message":%s,"finish_reason":%q}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}}`, answer, finish, usage.Input, usage.Output, usage.Cached)
+		if answer == "" {
+			body = ""
+		}
+		return over("POST", chatURL, `{"model":"m","messages":[`+messages+`]}`, body)
+	}
+	result := func(text string) string { return `,{"role":"tool","tool_call_id":"c1","content":"` + text + `"}` }
+	recording := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{
+		exchange(user, asked, "tool_calls", llm.Usage{Input: 100, Output: 10, Cached: 5}),
+		exchange(user+","+said+result("22"), "", "", llm.Usage{}),
+		exchange(`{"role":"user","content":"Hello."}`, `{"role":"assistant","content":"Hi."}`, "stop", llm.Usage{Input: 1, Output: 2}),
+		over("POST", chatURL, `{"messages":7}`, "{}"),
+		exchange(user+","+said+result("22"), `{"role":"assistant","content":"22 degrees."}`, "length", llm.Usage{Input: 1000, Output: 20, Cached: 50}),
+		exchange(user+","+said+result("no"), "", "", llm.Usage{}),
+	})
+	want := []string{
+		`interaction-3: user assistant; 1/0/2 "stop"`,
+		"! file:84: interaction 4: the request is none of Chat Completions: expected an array at messages (byte 13)",
+		`interaction-5: user assistant tool assistant; 1100/55/30 "length"`,
+		"interaction-6: user assistant tool; 100/5/10 ",
+	}
+	if diff := cmp.Diff(want, talked(t, recording)); diff != "" {
+		t.Errorf("conversations (-want +got):\n%s", diff)
+	}
+}
+
+// Of what is no recording of HTTP each run is one, and nothing more is read than is wanted.
+func TestConversationsOfOthers(t *testing.T) {
+	const list = `{"messages":[{"role":"user","content":"hi"}]}` + "\n"
+	if diff := cmp.Diff([]string{"run-1: user; 0/0/0 ", "run-2: user; 0/0/0 "}, talked(t, []byte(list+list))); diff != "" {
+		t.Errorf("lists (-want +got):\n%s", diff)
+	}
+	recording := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{
+		over("POST", chatURL, `{"messages":[{"role":"user","content":"hi"}]}`, ""), over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
+	})
+	src, err := importer.Open("file", bytes.NewReader(recording))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range src.Conversations() {
+		break
+	}
+}
