@@ -226,7 +226,7 @@ func TestUnreadable(t *testing.T) {
 		"gone:0: gone",
 		"part:0: it has 0 of 1 runs and 0 of 0 unreadable parts: something wa",
 		"shut:0: shut",
-		"tape:0: it is a recording of HTTP, whose requests are no runs that w",
+		"tape:0: no request in it is one to a model, in a protocol that is kn",
 		fmt.Sprintf("words:0: %.60s", importer.ErrFormat),
 	}, got); diff != "" {
 		t.Errorf("unreadable (-want +got):\n%s", diff)

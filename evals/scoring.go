@@ -112,10 +112,7 @@ func (p *part) file(ctx context.Context, name string, f io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if src.Format.IsHTTP() {
-		return errors.New("it is a recording of HTTP, whose requests are no runs that were scored; give the runs, as traces or lists of messages")
-	}
-	for run, err := range src.Runs() {
+	for run, err := range src.Conversations() {
 		switch {
 		case ctx.Err() != nil:
 			return nil // which ScoreFiles tells

@@ -109,7 +109,7 @@ func figuresStatus(f *evals.Figures) error {
 func (w *world) printFigures(f *evals.Figures) error {
 	tellUnreadable(w, f.Unreadable)
 	if f.Runs > 0 && len(f.Metrics) == 0 {
-		complain(w, errors.New("no run carries a score, such as a reward beside its messages; --score tells where else one is"))
+		complain(w, errors.New("no run carries a score, such as a reward beside its messages; --score tells where else one is, and a suite file how to score what runs say"))
 	}
 	if err := printTables(w, evalreport.Means(f), evalreport.Spent(f)); err != nil {
 		return err

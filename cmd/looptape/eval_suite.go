@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/trace/importer"
@@ -101,7 +103,7 @@ func (w *world) scoreSet(ctx context.Context, set *runSet) (*evals.Result, error
 	return r, set.graders.close(err)
 }
 
-// inputs are the files of a set.
+// inputs are the files of a set, but for what its graders answer from.
 func (w *world) inputs(set *runSet) ([]evals.Input, error) {
 	in := gatherer{meter: meter{w: w, start: w.now()}}
 	for _, name := range set.names {
@@ -109,6 +111,7 @@ func (w *world) inputs(set *runSet) ([]evals.Input, error) {
 			return nil, err
 		}
 	}
+	in.list = slices.DeleteFunc(in.list, func(i evals.Input) bool { return set.graders.tapes[cassettes.FullPath(i.Name)] != nil })
 	in.meter.name = count(len(in.list), "file")
 	set.Passed = func(name string) {
 		complain(w, fmt.Errorf("%s: passed over, since it is no recording of runs", name))

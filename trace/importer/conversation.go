@@ -2,16 +2,18 @@ package importer
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 
 	"github.com/looptape/looptape/llm"
 )
 
 // Conversations yields the runs of a recording of HTTP with which none of the others goes
 // on: of a conversation the last request with its answer has all of it. Beside it stands
-// what all its answers took, as usage in the spelling of llm. All runs of the recording are held. Those of any
-// other source are its Runs.
+// what all its answers took, as usage in the spelling of llm. All runs of the recording are
+// held; that there is none is an error. The conversations of any other source are its Runs.
 func (s *Source) Conversations() iter.Seq2[Run, error] {
 	if s.http == nil {
 		return s.Runs()
@@ -19,20 +21,25 @@ func (s *Source) Conversations() iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		t := talks{continued: map[string]bool{}, took: map[string]llm.Usage{}}
 		for e, err := range s.Exchanges() {
-			if err != nil || e.Request != nil {
-				t.add(&e, err)
+			switch {
+			case err != nil:
+				t.list = append(t.list, talk{err: err})
+			case e.Request != nil:
+				t.add(&e, s.name)
 			}
+		}
+		if len(t.list) == 0 {
+			yield(Run{}, &Error{File: s.name, Err: errors.New("no request in it is one to a model, in a protocol that is known")})
 		}
 		for i := range t.list {
 			x := &t.list[i]
-			var run Run
-			if x.err == nil {
-				if t.continued[x.key()] {
-					continue
-				}
-				run = t.whole(x)
+			if len(x.keys) > 0 && t.continued[x.key()] {
+				continue
 			}
-			if !yield(run, x.err) {
+			if x.err == nil {
+				t.count(x)
+			}
+			if !yield(x.run, x.err) {
 				return
 			}
 		}
@@ -48,22 +55,23 @@ type talks struct {
 	took map[string]llm.Usage
 }
 
-// talk is a request with its answer, or the error that stands in its place.
+// talk is a request with its answer. Beside an error it is the request alone, or nothing if
+// that cannot be read.
 type talk struct {
 	run  Run
 	err  error
-	keys []string // of its messages up to each
+	keys []string // of its messages up to each; none of nothing
 	took llm.Usage
 }
 
 func (t *talk) key() string { return t.keys[len(t.keys)-1] }
 
-func (t *talks) add(e *Exchange, err error) {
-	if err != nil {
-		t.list = append(t.list, talk{err: err})
-		return
-	}
+func (t *talks) add(e *Exchange, file string) {
 	x := talk{run: e.run(), keys: []string{""}}
+	if e.Broken != nil {
+		x.run.Partial = true
+		x.err = &Error{File: file, Line: e.Line, Path: "interaction " + strconv.Itoa(e.Number), Err: fmt.Errorf("its answer cannot be read to its end: %w", e.Broken)}
+	}
 	for _, m := range x.run.Messages {
 		t.continued[x.key()] = true
 		x.keys = append(x.keys, keyOf(x.key(), m))
@@ -75,8 +83,8 @@ func (t *talks) add(e *Exchange, err error) {
 	t.list = append(t.list, x)
 }
 
-// whole is a run with what its conversation took.
-func (t *talks) whole(x *talk) Run {
+// count puts what a conversation took beside its run.
+func (t *talks) count(x *talk) {
 	usage := x.took
 	for _, key := range x.keys[:len(x.keys)-1] {
 		usage = usage.Add(t.took[key])
@@ -84,7 +92,6 @@ func (t *talks) whole(x *talk) Run {
 	if usage != (llm.Usage{}) {
 		x.run.Meta["usage"] = usage.AppendJSON(nil)
 	}
-	return x.run
 }
 
 // keyOf is the key of messages with one more, by what it says: a client may tell an answer

@@ -3,6 +3,8 @@ package importer_test
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,9 +38,9 @@ func talked(t *testing.T, recording []byte) (got []string) {
 }
 
 // Of each conversation the last request has all of it, and all its answers count: here the
-// first goes on in another request after an attempt that failed, which another
-// conversation comes between; the third is the first with another result. A request that
-// cannot be read is told in its place.
+// first goes on in another request after an attempt whose answer broke off, with another
+// conversation between. The last two go on from it with other results; one answer breaks
+// off, and one is refused. A request that cannot be read is told in its place.
 func TestConversations(t *testing.T) {
 	const user, call = `{"role":"user","content":"How warm is it?"}`, `"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":%q}}]`
 	asked := fmt.Sprintf(`{"role":"assistant","content":null,`+call+`}`, `{"in": "Bern"}`)
@@ -51,6 +53,8 @@ func TestConversations(t *testing.T) {
 		return over("POST", chatURL, `{"model":"m","messages":[`+messages+`]}`, body)
 	}
 	result := func(text string) string { return `,{"role":"tool","tool_call_id":"c1","content":"` + text + `"}` }
+	busy := exchange(user+","+said+result("busy"), "", "", llm.Usage{})
+	busy.Response.Status = 503
 	recording := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{
 		exchange(user, asked, "tool_calls", llm.Usage{Input: 100, Output: 10, Cached: 5}),
 		exchange(user+","+said+result("22"), "", "", llm.Usage{}),
@@ -58,12 +62,14 @@ func TestConversations(t *testing.T) {
 		over("POST", chatURL, `{"messages":7}`, "{}"),
 		exchange(user+","+said+result("22"), `{"role":"assistant","content":"22 degrees."}`, "length", llm.Usage{Input: 1000, Output: 20, Cached: 50}),
 		exchange(user+","+said+result("no"), "", "", llm.Usage{}),
+		busy,
 	})
 	want := []string{
 		`interaction-3: user assistant; 1/0/2 "stop"`,
 		"! file:84: interaction 4: the request is none of Chat Completions: expected an array at messages (byte 13)",
 		`interaction-5: user assistant tool assistant; 1100/55/30 "length"`,
-		"interaction-6: user assistant tool; 100/5/10 ",
+		"! file:134: interaction 6: its answer cannot be read to its end: openai-chat: status 200: the answer is empty",
+		"interaction-7: user assistant tool; 100/5/10 ",
 	}
 	if diff := cmp.Diff(want, talked(t, recording)); diff != "" {
 		t.Errorf("conversations (-want +got):\n%s", diff)
@@ -83,7 +89,43 @@ func TestConversationsOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range src.Conversations() {
+	for run, err := range src.Conversations() {
+		if !run.Partial || err == nil {
+			t.Errorf("got %s, %v, want a run whose answer is broken", run.Name, err)
+		}
 		break
+	}
+}
+
+// The 350 cassettes of 14 endpoints hold 354 conversations, of which 7 end in an event
+// stream of AWS, which no protocol here reads.
+func TestConversationsOfCassettes(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(sharedDir(t), "data", "fantasy-cassettes", "*", "*", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob(filepath.Join(sharedDir(t), "data", "fantasy-cassettes", "*", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, broken := 0, 0
+	for _, name := range append(files, more...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range talked(t, text) {
+			switch {
+			case strings.HasPrefix(line, "! ") && strings.Contains(line, `:event-type`):
+				broken++
+			case strings.Contains(line, " assistant; ") && !strings.Contains(line, "; 0/0/0 "):
+				whole++
+			default:
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+	if len(files)+len(more) != 350 || whole != 347 || broken != 7 {
+		t.Errorf("%d cassettes with %d and %d conversations, want 350 with 347 and 7", len(files)+len(more), whole, broken)
 	}
 }

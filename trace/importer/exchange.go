@@ -15,6 +15,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -43,8 +44,10 @@ type Exchange struct {
 	Protocol protocol.Protocol
 	// Request is nil beside an error.
 	Request *llm.Request
-	// Answer is nil if none came, if it was an error, or if it cannot be read to its end.
+	// Answer is nil if it was refused, with a status of 400 or more, or if it cannot be read
+	// to its end, which Broken tells.
 	Answer *llm.Turn
+	Broken error
 }
 
 // Exchanges yields what went over HTTP, in the order of the recording. An error is an
@@ -109,8 +112,11 @@ func (e *Exchange) read(x *cassettes.Interaction) error {
 	}
 	e.Request = req
 	client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: (*recorded)(&x.Response)}}
-	if turn, err := llm.Collect(client.Stream(context.Background(), req)); err == nil {
+	turn, err := llm.Collect(client.Stream(context.Background(), req))
+	if err == nil {
 		e.Answer = turn
+	} else if x.Response.Status < http.StatusBadRequest {
+		e.Broken = err
 	}
 	return nil
 }
@@ -145,7 +151,7 @@ func (w *walker) exchanges() {
 }
 
 // run is the conversation of an exchange. Beside it stand the model that was asked, the
-// tools that it was offered, and the finish reason of the answer.
+// tools that it was offered, and of the answer its id and its finish reason.
 func (e *Exchange) run() Run {
 	r := Run{Name: "interaction-" + strconv.Itoa(e.Number), Line: e.Line, Epoch: NoEpoch}
 	if e.Request.System != "" {
@@ -155,7 +161,8 @@ func (e *Exchange) run() Run {
 	r.Meta = map[string]json.RawMessage{}
 	if e.Answer != nil {
 		r.Messages = append(r.Messages, e.Answer.Message())
-		r.Meta["finish_reason"] = strconv.AppendQuote(nil, string(e.Answer.Finish))
+		r.Meta["finish_reason"] = jsonio.AppendString(nil, string(e.Answer.Finish))
+		r.Meta["response_id"] = jsonio.AppendString(nil, e.Answer.ResponseID)
 	}
 	for name, raw := range membersOf(e.Request.AppendJSON(nil)) {
 		if name == "model" || name == "tools" {
