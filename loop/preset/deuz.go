@@ -1,15 +1,14 @@
 package preset
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset/dialect"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -150,7 +149,7 @@ func deuzDelta(b trace.ModelDelta) []DeuzPart {
 func deuzCalls(calls []llm.ToolCall) []DeuzPart {
 	var parts []DeuzPart
 	for _, c := range calls {
-		parts = append(parts, DeuzPart{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: jsonOr(c.Args, "{}")})
+		parts = append(parts, DeuzPart{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: dialect.Value(c.Args, "{}")})
 	}
 	return parts
 }
@@ -165,69 +164,46 @@ func (d *deuz) result(r llm.ToolResult) []DeuzPart {
 			break
 		}
 		d.next++
-		parts = append(parts, DeuzPart{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: jsonOr(r.Text(), `""`), IsError: r.IsError})
+		parts = append(parts, DeuzPart{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: dialect.Value(r.Text(), `""`), IsError: r.IsError})
 	}
 	return parts
-}
-
-// jsonOr returns text as it is if it is JSON, else as a JSON string; empty stands
-// for an empty text.
-func jsonOr(text, empty string) json.RawMessage {
-	switch {
-	case text == "":
-		return json.RawMessage(empty)
-	case jsonio.Valid([]byte(text)):
-		return json.RawMessage(text)
-	}
-	return jsonio.AppendString(nil, text)
 }
 
 // MarshalJSON spells the part as the document does: its type and the fields of
 // that type alone.
 func (p DeuzPart) MarshalJSON() ([]byte, error) {
-	type member struct {
-		key string
-		val any
-	}
-	m := []member{{"type", p.Type}}
+	m := []dialect.Member{{Key: "type", Value: p.Type}}
+	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
 	switch p.Type {
 	case "step-start":
-		m = append(m, member{"stepIndex", p.StepIndex})
+		add("stepIndex", p.StepIndex)
 	case "text-delta", "reasoning-delta":
-		m = append(m, member{"text", p.Text})
+		add("text", p.Text)
 	case "tool-call-delta":
-		m = append(m, member{"toolCallId", p.ToolCallID}, member{"argsTextDelta", p.Text})
+		add("toolCallId", p.ToolCallID)
+		add("argsTextDelta", p.Text)
 	case "step-finish":
-		m = append(m, member{"stepIndex", p.StepIndex}, member{"finishReason", p.FinishReason}, member{"usage", deuzUsage(p.Usage)})
+		add("stepIndex", p.StepIndex)
+		add("finishReason", p.FinishReason)
+		add("usage", deuzUsage(p.Usage))
 	case "tool-call":
-		m = append(m, member{"toolCallId", p.ToolCallID}, member{"toolName", p.ToolName}, member{"input", p.Input})
+		add("toolCallId", p.ToolCallID)
+		add("toolName", p.ToolName)
+		add("input", p.Input)
 	case "tool-result":
-		m = append(m, member{"toolCallId", p.ToolCallID}, member{"toolName", p.ToolName}, member{"output", p.Output})
+		add("toolCallId", p.ToolCallID)
+		add("toolName", p.ToolName)
+		add("output", p.Output)
 		if p.IsError {
-			m = append(m, member{"isError", true})
+			add("isError", true)
 		}
 	case "finish":
-		m = append(m, member{"usage", deuzUsage(p.Usage)}, member{"finishReason", p.FinishReason})
+		add("usage", deuzUsage(p.Usage))
+		add("finishReason", p.FinishReason)
 	case "error":
-		m = append(m, member{"error", fmt.Sprint(p.Err)})
+		add("error", fmt.Sprint(p.Err))
 	}
-	var b bytes.Buffer
-	for i, x := range m {
-		if i == 0 {
-			b.WriteByte('{')
-		} else {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%q:", x.key)
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(x.val); err != nil {
-			return nil, err
-		}
-		b.Truncate(b.Len() - 1) // the encoder's newline
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return dialect.Object(m...)
 }
 
 func deuzUsage(u llm.Usage) any {

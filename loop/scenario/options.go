@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset"
 )
 
@@ -36,17 +35,15 @@ func OptionNames() [][2]string {
 
 // reader fills a configuration from options.
 type reader struct {
-	cfg    loop.Config
-	preset string
-	tools  []string // the names of the script's tools
-	lanes  []string // and of its models
+	cfg   loop.Config
+	tools []string // the names of the script's tools
+	lanes []string // and of its models
 }
 
 func options() []option {
 	return []option{
-		{"preset", "one of " + strings.Join(preset.Names(), ", "), func(r *reader, v fake.Value) error {
-			r.preset = v.Text
-			return oneOf(v, preset.Names()...)
+		{"preset", "one of " + strings.Join(preset.Names(), ", "), func(_ *reader, v fake.Value) error {
+			return oneOf(v, preset.Names()...) // which was taken before: see fill
 		}},
 		{"max_steps", "a whole number; 0 and less are a cap of nought", func(r *reader, v fake.Value) (err error) {
 			r.cfg.MaxSteps, err = integer(v, math.MinInt)
@@ -154,7 +151,7 @@ func options() []option {
 			}
 			return refers("model", v, v.Text, r.lanes)
 		}},
-		{"policies", "a list of leaked_calls, keep_last: {keep, limit}, answer_tool: NAME", policies},
+		{"policies", policiesDoc(), policies},
 	}
 }
 
@@ -169,6 +166,7 @@ func Config(s *fake.Script) (loop.Config, error) {
 	for _, l := range s.Models {
 		r.lanes = append(r.lanes, l.Name)
 	}
+	r.fill(s.Loop)
 	list := options()
 	var errs []error
 	for _, o := range s.Loop {
@@ -194,10 +192,17 @@ func Config(s *fake.Script) (loop.Config, error) {
 		return loop.Config{}, errors.Join(errs...)
 	}
 	r.cfg.System = s.System
-	if r.preset == "" {
-		return r.cfg, nil
+	return r.cfg, nil
+}
+
+// fill takes what the preset says, wherever it stands among the options: what else
+// stands there is said instead of that.
+func (r *reader) fill(list []fake.Option) {
+	for _, o := range list {
+		if p, err := preset.Lookup(o.Value.Text); o.Name == "preset" && err == nil {
+			r.cfg = p.Fill(r.cfg)
+		}
 	}
-	return preset.Apply(r.preset, r.cfg)
 }
 
 // unless returns an empty text for the word of a zero value.
@@ -343,67 +348,6 @@ func condition(item fake.Value) (loop.StopCondition, error) {
 		}), err
 	}
 	return nil, fmt.Errorf("there is no stop condition %q; there are never, step_count, has_tool_call, total_tokens, cost", name)
-}
-
-func policies(r *reader, v fake.Value) error {
-	if err := kind(v, fake.List); err != nil {
-		return err
-	}
-	for i, item := range v.Items {
-		p, err := policy(r, item)
-		if err := at(item.Pos, err); err != nil {
-			return fmt.Errorf("item %d: %w", i+1, err)
-		}
-		r.cfg.Policies = append(r.cfg.Policies, p)
-	}
-	return nil
-}
-
-func policy(r *reader, item fake.Value) (loop.Policy, error) {
-	name, arg, err := single(item)
-	if err != nil {
-		return loop.Policy{}, err
-	}
-	switch name {
-	case "leaked_calls":
-		return middleware.LeakedCalls(), nil
-	case "keep_last":
-		return keepLast(arg)
-	case "answer_tool":
-		if err := kind(arg, fake.Text); err != nil {
-			return loop.Policy{}, at(arg.Pos, err)
-		}
-		if slices.Contains(r.tools, arg.Text) {
-			return loop.Policy{}, at(arg.Pos, fmt.Errorf("there is a tool %q already; name the answer's otherwise", arg.Text))
-		}
-		p, err := middleware.AnswerTool(arg.Text, "", []byte(`{"type":"object"}`))
-		if err != nil {
-			err = at(arg.Pos, errors.New(unprefixed(err)))
-		}
-		return p, err
-	}
-	return loop.Policy{}, fmt.Errorf("there is no policy %q; there are leaked_calls, keep_last, answer_tool", name)
-}
-
-func keepLast(arg fake.Value) (loop.Policy, error) {
-	var keep, limit int
-	limitPos := arg.Pos
-	err := fields(arg, map[string]func(fake.Value) error{
-		"keep": func(v fake.Value) (err error) { keep, err = integer(v, 1); return err },
-		"limit": func(v fake.Value) (err error) {
-			limitPos = v.Pos
-			limit, err = integer(v, 1)
-			return err
-		},
-	})
-	switch {
-	case err != nil:
-	case keep == 0:
-		err = errors.New("keep is missing: how many messages are kept")
-	case limit != 0 && limit <= keep:
-		err = at(limitPos, fmt.Errorf("limit: expected more than the %d that are kept, got %d", keep, limit))
-	}
-	return middleware.KeepLast(keep, limit), at(arg.Pos, err)
 }
 
 // duplicates reads what becomes of duplicate rounds.

@@ -46,24 +46,20 @@ func (o *Outcome) Parts() string {
 		return ""
 	}
 	start, _ := o.Events[0].Body.(trace.RunStart)
-	if name, _ := start.Options.Lookup("preset"); name != preset.DeuzName {
+	name, _ := start.Options.Lookup("preset")
+	p, err := preset.Lookup(name)
+	if err != nil {
 		return ""
 	}
 	var b strings.Builder
-	for p := range preset.DeuzParts(o.all()) {
-		line, err := json.Marshal(p)
-		if err != nil {
-			line = []byte(err.Error())
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for part := range p.Parts(o.all()) {
+		if err := enc.Encode(part); err != nil {
+			b.WriteString(err.Error() + "\n")
 		}
-		b.Write(unescapeHTML(line))
-		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// unescapeHTML undoes what json.Marshal does to the output of a Marshaler.
-func unescapeHTML(line []byte) []byte {
-	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(line)))
 }
 
 func (o *Outcome) all() func(yield func(trace.Event, error) bool) {

@@ -1,0 +1,59 @@
+package agentier
+
+import (
+	"errors"
+	"time"
+
+	"github.com/looptape/looptape/trace"
+)
+
+// goesWrong keeps what the run would fail of now. What happened first counts: an
+// answer that breaks off because the run was cancelled is no failure of the model.
+func (p *projection) goesWrong(body trace.Body) {
+	switch b := body.(type) {
+	case trace.ModelRetry:
+		p.code = ""
+	case trace.ModelError:
+		if p.code == "" {
+			p.code = ModelError
+		}
+	case trace.Cancelled:
+		p.code = ended(trace.Cause(b.Cause))
+	}
+}
+
+// fails takes the code from a decision to stop, unless it was known before.
+func (p *projection) fails(d trace.Decision) {
+	if p.code != "" {
+		return
+	}
+	if d.Cause == trace.CauseDeadline || d.Cause == trace.CauseCancel {
+		p.code = ended(d.Cause)
+	}
+}
+
+// ended is the code of a run whose context has ended.
+func ended(cause trace.Cause) Code {
+	if cause == trace.CauseDeadline {
+		return Timeout
+	}
+	return Aborted
+}
+
+// end is the last part. The error is the run's; in a trace that was read, what is
+// written of it.
+func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
+	if err == nil && b.Error != nil {
+		err = errors.New(b.Error.Message)
+	}
+	switch {
+	case err != nil && p.code != "":
+		return []Part{{Type: "onError", Err: &Error{p.code, err}}}
+	case err != nil:
+		return []Part{{Type: "onError", Err: err}}
+	}
+	p.res.Messages = append(p.res.Messages, b.Appended...)
+	p.res.Usage.Usage = b.Usage
+	p.res.Duration = at
+	return []Part{{Type: "onComplete", Complete: &p.res}}
+}

@@ -1,0 +1,139 @@
+package agentier
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/trace"
+)
+
+// Part is one call of a callback. Which fields are set depends on Type.
+type Part struct {
+	Type     string // the callback: onToken, onToolCall, onToolResult, onComplete or onError
+	Token    string
+	Name     string          // of the tool
+	Args     json.RawMessage // onToolCall; what is not JSON is a JSON string
+	Result   llm.ToolResult  // onToolResult
+	Complete *Result         // onComplete
+	Err      error           // onError; an *Error where there is a code
+}
+
+// MarshalJSON spells the part as the callback and its arguments, by their names in
+// the document.
+func (p Part) MarshalJSON() ([]byte, error) {
+	m := []dialect.Member{{Key: "callback", Value: p.Type}}
+	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
+	switch p.Type {
+	case "onToken":
+		add("token", p.Token)
+	case "onToolCall":
+		add("name", p.Name)
+		add("args", p.Args)
+	case "onToolResult":
+		add("name", p.Name)
+		add("result", dialect.Value(p.Result.Text(), `""`))
+	case "onComplete":
+		add("result", p.Complete)
+	case "onError":
+		if e, ok := errors.AsType[*Error](p.Err); ok {
+			add("code", e.Code)
+			p.Err = e.Err
+		}
+		add("message", fmt.Sprint(p.Err))
+	}
+	return dialect.Object(m...)
+}
+
+// Parts projects a run's events to the callbacks of the document. All calls of a
+// turn are told before any of them is run, in their order; a result is told when its
+// tool has returned it. There are tokens only of answers that were asked for as
+// streams. The last part is onComplete, or onError if the run failed.
+func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
+	return func(yield func(Part) bool) {
+		p := projection{running: map[string]int{}}
+		for ev, err := range events {
+			for _, part := range p.parts(ev, err) {
+				if !yield(part) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// projection is the state of a projection: the result so far.
+type projection struct {
+	res      Result
+	streamed bool
+	calls    []llm.ToolCall // of the last turn
+	running  map[string]int // call → its place in res.ToolCalls
+	code     Code           // of the error, if the run fails now
+}
+
+func (p *projection) parts(ev trace.Event, err error) []Part {
+	switch b := ev.Body.(type) {
+	case trace.RunStart:
+		delivery, _ := b.Options.Lookup("delivery")
+		p.streamed = delivery != string(llm.Buffered)
+	case trace.ModelRequest:
+		if ev.Purpose == trace.PurposeAnswer {
+			p.res.Messages = append(p.res.Messages[:b.Kept:b.Kept], b.New...)
+		}
+	case trace.ModelDelta:
+		if b.What == trace.DeltaText && p.streamed && ev.Purpose == trace.PurposeAnswer {
+			return []Part{{Type: "onToken", Token: b.Text}}
+		}
+	case trace.ModelTurn:
+		p.turn(ev, b)
+	case trace.Decision:
+		p.fails(b)
+		if b.Cause == trace.CauseCalls {
+			return p.called()
+		}
+	case trace.ToolStart:
+		p.running[b.Call] = len(p.res.ToolCalls)
+		p.res.ToolCalls = append(p.res.ToolCalls, ToolCall{ID: b.Call, Name: b.Name, Args: dialect.Value(b.Args, "{}"), Duration: ev.At})
+	case trace.ToolEnd:
+		return p.returned(b.Result, ev.At)
+	case trace.ModelError, trace.ModelRetry, trace.Cancelled:
+		p.goesWrong(b)
+	case trace.RunEnd:
+		return p.end(b, ev.At, err)
+	default:
+	}
+	return nil
+}
+
+func (p *projection) turn(ev trace.Event, b trace.ModelTurn) {
+	if ev.Purpose != trace.PurposeAnswer {
+		return
+	}
+	p.calls = b.Message.Calls()
+	p.res.Output = b.Message.Text()
+	p.res.Usage.Iterations = ev.Step + 1
+}
+
+// called are the calls of a turn.
+func (p *projection) called() []Part {
+	parts := make([]Part, len(p.calls))
+	for i, c := range p.calls {
+		parts[i] = Part{Type: "onToolCall", Name: c.Name, Args: dialect.Value(c.Args, "{}")}
+	}
+	return parts
+}
+
+// returned takes what came of a call that was run. Of one that failed there is no
+// callback: the model is told, and decides.
+func (p *projection) returned(r llm.ToolResult, at time.Duration) []Part {
+	c := &p.res.ToolCalls[p.running[r.ID]]
+	c.Result, c.Duration = r, at-c.Duration
+	if r.IsError {
+		return nil
+	}
+	return []Part{{Type: "onToolResult", Name: r.Name, Result: r}}
+}

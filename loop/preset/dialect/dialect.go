@@ -1,0 +1,53 @@
+// Package dialect holds what the presets share in spelling a run's events as
+// their documents do. It knows no preset and no event.
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// Member is a member of a JSON object.
+type Member struct {
+	Key   string
+	Value any
+}
+
+// Object is the JSON of an object with these members, in this order, without
+// HTML escaping. It fails if a value has no JSON.
+func Object(members ...Member) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	sep := byte('{')
+	for _, m := range members {
+		b.WriteByte(sep)
+		sep = ','
+		b.Write(jsonio.AppendString(nil, m.Key))
+		b.WriteByte(':')
+		if err := enc.Encode(m.Value); err != nil {
+			return nil, fmt.Errorf("the member %q: %w", m.Key, err)
+		}
+		b.Truncate(b.Len() - 1) // the encoder's newline
+	}
+	if len(members) == 0 {
+		b.WriteByte('{')
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Value is the JSON of what a model or a tool has written: the text itself if it
+// is JSON, else a string; empty stands for an empty text.
+func Value(text, empty string) json.RawMessage {
+	switch {
+	case text == "":
+		return json.RawMessage(empty)
+	case jsonio.Valid([]byte(text)):
+		return json.RawMessage(text)
+	}
+	return jsonio.AppendString(nil, text)
+}
