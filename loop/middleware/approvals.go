@@ -1,0 +1,232 @@
+package middleware
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// The names of the events of approvals. Their data is {"call": id}, and the verdict
+// of one that is resolved. Where several calls of a step are asked about at once,
+// their decisions are told in the order of the calls.
+const (
+	EventApprovalRequested = "approval.requested"
+	EventApprovalResolved  = "approval.resolved"
+)
+
+// The Causes of calls that were decided without being run; see CauseDenied, too.
+const (
+	CauseSkipped  = "skipped"
+	CauseOverride = "override"
+)
+
+// Approvals is where calls wait until somebody has decided about them.
+//
+// For each call, in order: its request is pending, Requested is told, and
+// Checkpoint saves whatever has to outlive the process. Then the decision is
+// awaited: one that was given before (Desk.Resume), else Approve's, else Deny. The
+// request is pending no longer, and Resolved is told. An approved call is run, or
+// gets the Override; a skipped or denied one gets a result that says so. Calls of
+// one step are awaited at the same time.
+//
+// A decision of Suspend leaves its request pending and ends the run with
+// trace.CauseApproval; what was decided about other calls of the step is kept for
+// the next run.
+type Approvals struct {
+	// Approve decides; nil denies. Its error, or a panic, denies as well. It may be
+	// called by several goroutines at once, and must heed its context.
+	Approve Approver
+	// Requested, Resolved and Checkpoint are called on the run's goroutine, and may
+	// be nil. An error of one ends the run.
+	Requested  func(ctx context.Context, req ApprovalRequest) error
+	Resolved   func(ctx context.Context, req ApprovalRequest, a Approval) error
+	Checkpoint func(ctx context.Context) error
+	// Desk keeps what is pending; nil is one for each step.
+	Desk *Desk
+	// OneByOne awaits the calls of a step one after another.
+	OneByOne bool
+}
+
+// decide waits for the decisions about calls and puts them into effect.
+func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+	w := &waitingRoom{Approvals: a, desk: a.Desk, info: info, step: s}
+	if w.desk == nil {
+		w.desk = new(Desk)
+	}
+	for _, p := range calls {
+		w.all = append(w.all, &petition{plan: p, req: ApprovalRequest{info.ID, s.Step, p.Call, p.Args}})
+	}
+	groups := [][]*petition{w.all}
+	if a.OneByOne {
+		groups = nil
+		for i := range w.all {
+			groups = append(groups, w.all[i:i+1])
+		}
+	}
+	for _, group := range groups {
+		if err := w.await(ctx, group); err != nil {
+			return loop.Decision{}, err
+		}
+	}
+	return w.settle()
+}
+
+// waitingRoom holds the calls of a step that somebody decides about.
+type waitingRoom struct {
+	*Approvals
+	desk *Desk
+	info loop.RunInfo
+	step *loop.StepInfo
+	all  []*petition
+
+	mu      sync.Mutex
+	decided []*petition // and not taken by the run yet
+}
+
+// petition is one call.
+type petition struct {
+	plan *loop.Planned
+	req  ApprovalRequest
+	got  Approval
+}
+
+// await opens the requests of a group and waits until all are decided.
+func (w *waitingRoom) await(ctx context.Context, group []*petition) error {
+	for _, p := range group {
+		if err := w.open(ctx, p); err != nil {
+			return err
+		}
+	}
+	wait, notify := w.info.Clock.Signal()
+	for _, p := range group {
+		w.info.Clock.Go(func() {
+			defer notify()
+			w.ask(ctx, p)
+		})
+	}
+	var failed error
+	for range group {
+		wait()
+		failed = errors.Join(failed, w.close(ctx, w.take()))
+	}
+	for _, p := range group {
+		if err := w.emit(EventApprovalResolved, p.req.Call.ID, p.got.Verdict); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+func (w *waitingRoom) open(ctx context.Context, p *petition) error {
+	w.desk.open(p.req)
+	if err := w.emit(EventApprovalRequested, p.req.Call.ID, ""); err != nil {
+		return err
+	}
+	if w.Requested != nil {
+		if err := w.Requested(ctx, p.req); err != nil {
+			return err
+		}
+	}
+	if w.Checkpoint != nil {
+		return w.Checkpoint(ctx)
+	}
+	return nil
+}
+
+// ask finds the decision about a call, on a goroutine of its own.
+func (w *waitingRoom) ask(ctx context.Context, p *petition) {
+	got := Approval{Verdict: Deny, Reason: "nobody was there to approve it"}
+	defer func() {
+		if v := recover(); v != nil {
+			got = Approval{Verdict: Deny, Reason: fmt.Sprintf("the approver panicked: %v", v)}
+		}
+		w.mu.Lock()
+		p.got = got
+		w.decided = append(w.decided, p)
+		w.mu.Unlock()
+	}()
+	given, ok := w.desk.take(p.req.Call.ID)
+	switch {
+	case ok:
+		got = given
+	case w.Approve != nil:
+		a, err := w.Approve(ctx, p.req)
+		if err != nil {
+			a = Approval{Verdict: Deny, Reason: fmt.Sprintf("the approver failed: %v", err)}
+		}
+		got = a
+	}
+}
+
+// take returns the call that was decided first of those that were not taken.
+func (w *waitingRoom) take() *petition {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.decided[0]
+	w.decided = w.decided[1:]
+	return p
+}
+
+// close ends the wait of a call that was decided.
+func (w *waitingRoom) close(ctx context.Context, p *petition) error {
+	if p.got.Verdict == Suspend {
+		return nil
+	}
+	w.desk.close(p.req.Call.ID)
+	if w.Resolved != nil {
+		return w.Resolved(ctx, p.req, p.got)
+	}
+	return nil
+}
+
+// settle puts the decisions into effect.
+func (w *waitingRoom) settle() (loop.Decision, error) {
+	suspended := ""
+	for _, p := range w.all {
+		if p.got.Verdict == Suspend {
+			suspended = p.req.Call.Name
+		}
+	}
+	for _, p := range w.all {
+		switch {
+		case p.got.Verdict == Suspend:
+		case suspended != "":
+			w.desk.keep(p.req.Call.ID, p.got)
+		default:
+			p.settle()
+		}
+	}
+	if suspended != "" {
+		return loop.Decision{Action: trace.Stop, Cause: trace.CauseApproval, Note: "waiting for a decision about " + suspended}, nil
+	}
+	return loop.Decision{}, nil
+}
+
+func (p *petition) settle() {
+	switch a := p.got; {
+	case a.Verdict == Approve && a.Override != nil:
+		p.plan.Answer, p.plan.Cause = a.Override, CauseOverride
+	case a.Verdict == Approve:
+	case a.Verdict == Skip:
+		answer(p.plan, CauseSkipped, false, cmp.Or(a.Reason, "skipped: the call was not run"))
+	default:
+		answer(p.plan, CauseDenied, true, cmp.Or(a.Reason, "the call was not approved, and not run"))
+	}
+}
+
+func (w *waitingRoom) emit(name, call string, v Verdict) error {
+	data, err := json.Marshal(struct {
+		Call    string  `json:"call"`
+		Verdict Verdict `json:"verdict,omitempty"`
+	}{call, v})
+	if err != nil {
+		return err
+	}
+	return w.step.Emit(name, data)
+}

@@ -1,0 +1,210 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+// askAll leaves every call to approvals.
+func askAll(a *middleware.Approvals) []loop.Policy {
+	return []loop.Policy{middleware.Permissions(middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
+		return middleware.Permission{Ask: true}, nil
+	}), a)}
+}
+
+// logged are approvals that write down what is told of them, with what is pending
+// then, and the time.
+func logged(clock *fake.Clock, log *[]string, approve middleware.Approver) *middleware.Approvals {
+	a := &middleware.Approvals{Approve: approve, Desk: new(middleware.Desk)}
+	begin := clock.Now()
+	note := func(what string, call string) {
+		var ids []string
+		for _, r := range a.Desk.Pending() {
+			ids = append(ids, r.Call.ID)
+		}
+		*log = append(*log, fmt.Sprintf("%v %s %s, pending %s", clock.Now().Sub(begin), what, call, strings.Join(ids, " ")))
+	}
+	a.Requested = func(_ context.Context, r middleware.ApprovalRequest) error { note("requested", r.Call.ID); return nil }
+	a.Resolved = func(_ context.Context, r middleware.ApprovalRequest, got middleware.Approval) error {
+		note(string(got.Verdict), r.Call.ID)
+		return nil
+	}
+	a.Checkpoint = func(context.Context) error { note("checkpoint", ""); return nil }
+	return a
+}
+
+// byTool decides by the name of the tool, after a time.
+func byTool(clock *fake.Clock, by map[string]middleware.Approval, after map[string]time.Duration) middleware.Approver {
+	return func(ctx context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
+		err := clock.Sleep(ctx, after[r.Call.Name])
+		return by[r.Call.Name], err
+	}
+}
+
+// AL-61, AL-65, AL-66: each call is pending, told, saved, awaited and told again; two
+// calls of a step are awaited at once, and their results stand in call order.
+func TestAL61AL66TwoCallsAtOnce(t *testing.T) {
+	clock := fake.NewClock()
+	var log []string
+	a := logged(clock, &log, byTool(clock, map[string]middleware.Approval{"a": {Verdict: middleware.Approve}, "slow": {Verdict: middleware.Approve}},
+		map[string]time.Duration{"a": 20 * time.Millisecond, "slow": 10 * time.Millisecond}))
+	p := gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
+	same(t, "what was told", []string{
+		"0s requested c-a, pending c-a", "0s checkpoint , pending c-a", "0s requested c-slow, pending c-a c-slow", "0s checkpoint , pending c-a c-slow",
+		"10ms approve c-slow, pending c-a", "20ms approve c-a, pending ",
+	}, log)
+	same(t, "events", []string{
+		`custom 0   approval.requested {"call":"c-a"}`, `custom 0   approval.requested {"call":"c-slow"}`,
+		`custom 0   @20ms approval.resolved {"call":"c-a","verdict":"approve"}`, `custom 0   @20ms approval.resolved {"call":"c-slow","verdict":"approve"}`,
+		`tool.start 0   @20ms c-a a {}`, `tool.end 0   @20ms c-a ok "A"`, `tool.start 0   @20ms c-slow slow {}`, `tool.end 0   @50ms c-slow ok "S"`,
+	}, p.lines(trace.KindCustom, trace.KindToolStart, trace.KindToolEnd))
+}
+
+// One after another, the second request is made when the first is decided.
+func TestApprovalsOneByOne(t *testing.T) {
+	clock := fake.NewClock()
+	var log []string
+	a := logged(clock, &log, byTool(clock, map[string]middleware.Approval{"a": {Verdict: middleware.Deny}, "slow": {Verdict: middleware.Approve}},
+		map[string]time.Duration{"a": 20 * time.Millisecond, "slow": 10 * time.Millisecond}))
+	a.OneByOne = true
+	gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
+	same(t, "what was told", []string{
+		"0s requested c-a, pending c-a", "0s checkpoint , pending c-a", "20ms deny c-a, pending ",
+		"20ms requested c-slow, pending c-slow", "20ms checkpoint , pending c-slow", "30ms approve c-slow, pending ",
+	}, log)
+}
+
+// AL-62 to AL-65: what becomes of a call by what was decided about it.
+func TestAL62AL64Verdicts(t *testing.T) {
+	override := loop.TextOutput("instead")
+	approve := func(v middleware.Approval, err error) middleware.Approver {
+		return func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) { return v, err }
+	}
+	for name, c := range map[string]struct {
+		approve middleware.Approver
+		want    []string
+	}{
+		"approve":      {approve(middleware.Approval{Verdict: middleware.Approve}, nil), []string{`tool.start 0   c-a a {}`, `tool.end 0   c-a ok "A"`}},
+		"override":     {approve(middleware.Approval{Verdict: middleware.Approve, Override: &override}, nil), []string{`tool.skip 0   c-a a override "instead"`}},
+		"skip":         {approve(middleware.Approval{Verdict: middleware.Skip}, nil), []string{`tool.skip 0   c-a a skipped "skipped: the call was not run"`}},
+		"skip, reason": {approve(middleware.Approval{Verdict: middleware.Skip, Reason: "later"}, nil), []string{`tool.skip 0   c-a a skipped "later"`}},
+		"deny":         {approve(middleware.Approval{Verdict: middleware.Deny}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
+		"deny, reason": {approve(middleware.Approval{Verdict: middleware.Deny, Reason: "no"}, nil), []string{`tool.skip 0   c-a a denied "no" error`}},
+		"no verdict":   {approve(middleware.Approval{Override: &override}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
+		"nobody":       {nil, []string{`tool.skip 0   c-a a denied "nobody was there to approve it" error`}},
+		"it fails":     {approve(middleware.Approval{Verdict: middleware.Approve}, errors.New("boom")), []string{`tool.skip 0   c-a a denied "the approver failed: boom" error`}},
+		"it panics":    {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) { panic("oh") }, []string{`tool.skip 0   c-a a denied "the approver panicked: oh" error`}},
+		"its goroutine": {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+			runtime.Goexit()
+			return middleware.Approval{}, nil
+		}, []string{`tool.skip 0   c-a a denied "nobody was there to approve it" error`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := fake.NewClock()
+			p := gated(t, clock, askAll(&middleware.Approvals{Approve: c.approve}), asks("c-", "a"), done())
+			same(t, "the call", c.want, p.lines(trace.KindToolStart, trace.KindToolEnd, trace.KindToolSkip))
+			if p.res.Text != "done" {
+				t.Errorf("the run ended with %q, %v", p.res.Text, p.err)
+			}
+		})
+	}
+}
+
+// AL-62, AL-68: a decision that was given before is used once; one about a call that
+// is not pending is not kept.
+func TestAL62AL68GivenBefore(t *testing.T) {
+	clock := fake.NewClock()
+	var log []string
+	a := logged(clock, &log, nil)
+	if a.Desk.Resume("c-a", middleware.Approval{Verdict: middleware.Approve}) {
+		t.Error("took a decision about a call that is not pending")
+	}
+	a.Desk.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}, {Call: llm.ToolCall{ID: "c-slow"}}})
+	if !a.Desk.Resume("c-a", middleware.Approval{Verdict: middleware.Approve}) || len(a.Desk.Pending()) != 1 {
+		t.Errorf("pending: %v", a.Desk.Pending())
+	}
+	agent, err := loop.New(&fake.Model{Turns: []fake.Turn{asks("c-", "a"), done(), asks("c-", "a"), done()}}, &loop.Config{Tools: gatedTools(clock), Policies: askAll(a), Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run, want := range []string{"A", "nobody was there to approve it"} {
+		res, err := agent.Run(t.Context(), loop.Ask(fmt.Sprint("go ", run)))
+		if err != nil || res.Steps[0].Results[0].Text() != want {
+			t.Errorf("run %d: got %+v, %v; want %q", run, res.Steps, err, want)
+		}
+	}
+	same(t, "what was told", []string{
+		"0s requested c-a, pending c-slow c-a", "0s checkpoint , pending c-slow c-a", "0s approve c-a, pending c-slow",
+		"0s requested c-a, pending c-slow c-a", "0s checkpoint , pending c-slow c-a", "0s deny c-a, pending c-slow",
+	}, log)
+}
+
+// A decision that is put off ends the run with its calls pending; what was decided
+// about others is not asked for again.
+func TestSuspend(t *testing.T) {
+	clock := fake.NewClock()
+	var log []string
+	verdict := middleware.Suspend
+	asked := 0
+	a := logged(clock, &log, func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
+		asked++
+		if r.Call.Name == "slow" {
+			return middleware.Approval{Verdict: verdict}, nil
+		}
+		return middleware.Approval{Verdict: middleware.Approve}, nil
+	})
+	p := gated(t, clock, askAll(a), asks("c-", "a", "slow"))
+	if p.res.Stop != trace.CauseApproval || p.res.Note != "waiting for a decision about slow" || len(p.res.Pending) != 2 || p.err != nil {
+		t.Errorf("stop %q (%s), pending %v, %v", p.res.Stop, p.res.Note, p.res.Pending, p.err)
+	}
+	same(t, "what was told", []string{
+		"0s requested c-a, pending c-a", "0s checkpoint , pending c-a", "0s requested c-slow, pending c-a c-slow", "0s checkpoint , pending c-a c-slow",
+		"0s approve c-a, pending c-slow",
+	}, log)
+	log, asked = nil, 0
+	a.Desk.Resume("c-slow", middleware.Approval{Verdict: middleware.Approve})
+	p = gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
+	if p.res.Text != "done" || asked != 0 || len(a.Desk.Pending()) != 0 {
+		t.Errorf("the next run: %q, asked %d times, pending %v", p.res.Text, asked, a.Desk.Pending())
+	}
+}
+
+// What approvals tell may fail, which ends the run.
+func TestApprovalHooksFail(t *testing.T) {
+	boom := errors.New("boom")
+	fails := func(context.Context, middleware.ApprovalRequest) error { return boom }
+	for name, a := range map[string]*middleware.Approvals{
+		"requested":  {Requested: fails},
+		"checkpoint": {Checkpoint: func(context.Context) error { return boom }},
+		"resolved": {Resolved: func(ctx context.Context, r middleware.ApprovalRequest, _ middleware.Approval) error {
+			return fails(ctx, r)
+		}},
+	} {
+		p := gated(t, fake.NewClock(), askAll(a), asks("c-", "a", "slow"))
+		if !errors.Is(p.err, boom) || len(p.lines(trace.KindToolStart)) != 0 {
+			t.Errorf("%s: got %v, started %q", name, p.err, p.lines(trace.KindToolStart))
+		}
+	}
+}
+
+// A request that is made again, of a run that was suspended without a decision, is
+// pending once.
+func TestPendingOnce(t *testing.T) {
+	clock := fake.NewClock()
+	var log []string
+	a := logged(clock, &log, nil)
+	a.Desk.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}, {Call: llm.ToolCall{ID: "other"}}})
+	gated(t, clock, askAll(a), asks("c-", "a"), done())
+	same(t, "what was told", []string{"0s requested c-a, pending other c-a", "0s checkpoint , pending other c-a", "0s deny c-a, pending other"}, log)
+}

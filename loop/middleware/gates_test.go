@@ -1,0 +1,213 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// played is what came of a run on a virtual clock.
+type played struct {
+	res    *loop.Result
+	err    error
+	model  *fake.Model
+	events []trace.Event
+}
+
+// lines are the events of some kinds in the text form of the canonical trace, without
+// what stands before what happened.
+func (p played) lines(kinds ...trace.Kind) (out []string) {
+	for line := range strings.Lines(trace.FormatText(trace.Canonical(p.events))) {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		for _, k := range kinds {
+			if kind == string(k) {
+				out = append(out, kind+" "+strings.TrimSpace(rest))
+			}
+		}
+	}
+	return out
+}
+
+// gated runs turns under policies, with the tools a, slow (30 ms), bad and panics;
+// the trace is held against the invariants.
+func gated(t *testing.T, clock *fake.Clock, policies []loop.Policy, turns ...fake.Turn) played {
+	t.Helper()
+	m := &fake.Model{Clock: clock, Turns: turns}
+	var mem trace.Memory
+	agent, err := loop.New(m, &loop.Config{
+		Tools: gatedTools(clock), Policies: policies, Sink: &mem, Clock: clock, Concurrency: loop.Unbounded, SameToolErrors: loop.Off,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := played{model: m}
+	p.res, p.err = agent.Run(t.Context(), loop.Ask("go"))
+	p.events = mem.Events()
+	c := check.New(nil)
+	for _, ev := range p.events {
+		c.Add(ev)
+	}
+	for _, v := range c.Done() {
+		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
+	}
+	return p
+}
+
+func gatedTools(clock *fake.Clock) []loop.Tool {
+	return []loop.Tool{
+		tool,
+		{Name: "slow", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+			middleware.SetMetric(ctx, "rows", middleware.Metric{Value: 3, Type: "count"})
+			return loop.TextOutput("S"), clock.Sleep(ctx, 30*time.Millisecond)
+		}},
+		{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no luck") }},
+		{Name: "says_bad", Run: func(context.Context, loop.Call) (loop.Output, error) {
+			return loop.Output{Content: []llm.Part{llm.Text{Text: "not today"}}, IsError: true}, nil
+		}},
+		{Name: "panics", Run: func(context.Context, loop.Call) (loop.Output, error) { panic("oh") }},
+	}
+}
+
+// asks is a turn that calls tools by their names; a call's id is the name with the
+// given prefix.
+func asks(prefix string, names ...string) fake.Turn {
+	var t fake.Turn
+	for _, n := range names {
+		t.Calls = append(t.Calls, fake.Call{ID: prefix + n, Name: n, Args: "{}"})
+	}
+	return t
+}
+
+func done() fake.Turn { return fake.Turn{Text: "done"} }
+
+func same(t *testing.T, what string, want, got []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func guard(name string, kind middleware.GuardrailKind, log *[]string, v middleware.GuardrailVerdict) middleware.Guardrail {
+	return middleware.Guardrail{Name: name, Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+		answer := "none"
+		if c.Turn != nil {
+			answer = fmt.Sprint(c.Turn.Text(), len(c.Turn.Calls()))
+		}
+		*log = append(*log, fmt.Sprintf("%s step %d, %d messages, answer %s", name, c.Step, len(c.Messages), answer))
+		return v, nil
+	}}
+}
+
+// AL-55, AL-56: input guardrails look before each call of the model, output
+// guardrails after each, in their order.
+func TestAL55AL56GuardrailsLookEachTime(t *testing.T) {
+	var log []string
+	pass := middleware.GuardrailVerdict{Pass: true, Tripwire: true}
+	p := gated(t, fake.NewClock(), []loop.Policy{middleware.Guardrails([]middleware.Guardrail{
+		guard("out", middleware.GuardOutput, &log, pass), guard("in1", middleware.GuardInput, &log, pass), guard("in2", middleware.GuardInput, &log, pass),
+	}, nil)}, asks("", "a"), done())
+	same(t, "checks", []string{
+		"in1 step 0, 1 messages, answer none", "in2 step 0, 1 messages, answer none", "out step 0, 1 messages, answer 1",
+		"in1 step 1, 3 messages, answer none", "in2 step 1, 3 messages, answer none", "out step 1, 3 messages, answer done0",
+	}, log)
+	if p.res.Stop != trace.CauseNone || len(p.lines(trace.KindCustom)) != 0 {
+		t.Errorf("a passed check with a tripwire: stop %q, events %q", p.res.Stop, p.lines(trace.KindCustom))
+	}
+}
+
+// AL-56 to AL-60: the first failed check with a tripwire ends the run, before the
+// calls of the answer are run; each failed check is told.
+func TestAL57OutputTripwire(t *testing.T) {
+	var log, told []string
+	p := gated(t, fake.NewClock(), []loop.Policy{middleware.Guardrails([]middleware.Guardrail{
+		guard("g1", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Reason: "odd", Severity: middleware.SeverityLow}),
+		guard("g2", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Tripwire: true, Reason: "secret", Severity: middleware.SeverityCritical}),
+		guard("g3", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Tripwire: true}),
+	}, func(_ context.Context, g middleware.GuardrailTrigger) error {
+		told = append(told, fmt.Sprint(g.Guardrail, " ", g.Kind, " ", g.Step, " ", g.Tripwire, " ", g.Reason, " ", g.Severity))
+		return nil
+	})}, asks("", "a"))
+	same(t, "asked", []string{"g1 step 0, 1 messages, answer 1", "g2 step 0, 1 messages, answer 1"}, log)
+	same(t, "told", []string{"g1 output 0 false odd low", "g2 output 0 true secret critical"}, told)
+	same(t, "events", []string{
+		`custom 0   guardrail {"guardrail":"g1","kind":"output","step":0,"tripwire":false,"reason":"odd","severity":"low"}`,
+		`custom 0   guardrail {"guardrail":"g2","kind":"output","step":0,"tripwire":true,"reason":"secret","severity":"critical"}`,
+		`decision 0   stop: guardrail by=guardrails note="secret"`,
+	}, p.lines(trace.KindCustom, trace.KindDecision, trace.KindToolStart))
+	if p.res.Stop != middleware.CauseGuardrail || p.res.Note != "secret" || len(p.res.Pending) != 1 || p.err != nil {
+		t.Errorf("stop %q (%s), pending %v, error %v", p.res.Stop, p.res.Note, p.res.Pending, p.err)
+	}
+}
+
+// AL-58: a tripped input guardrail leaves the model uncalled.
+func TestAL58InputTripwire(t *testing.T) {
+	var log []string
+	p := gated(t, fake.NewClock(), []loop.Policy{middleware.Guardrails([]middleware.Guardrail{
+		guard("g", middleware.GuardInput, &log, middleware.GuardrailVerdict{Tripwire: true}),
+	}, nil)}, done())
+	if len(p.model.Requests()) != 0 || p.res.Stop != middleware.CauseGuardrail || p.res.ModelCalls != 0 {
+		t.Errorf("%d requests, stop %q", len(p.model.Requests()), p.res.Stop)
+	}
+}
+
+// A guardrail that fails, or whose event nobody can take, ends the run.
+func TestGuardrailFails(t *testing.T) {
+	boom := errors.New("boom")
+	var log []string
+	for name, p := range map[string]loop.Policy{
+		"check": middleware.Guardrails([]middleware.Guardrail{{Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+			return middleware.GuardrailVerdict{Pass: true}, boom
+		}}}, nil),
+		"told": middleware.Guardrails([]middleware.Guardrail{guard("g", middleware.GuardInput, &log, middleware.GuardrailVerdict{})},
+			func(context.Context, middleware.GuardrailTrigger) error { return boom }),
+	} {
+		if got := gated(t, fake.NewClock(), []loop.Policy{p}, done()); !errors.Is(got.err, boom) {
+			t.Errorf("%s: got %v", name, got.err)
+		}
+	}
+}
+
+// permit answers by the name of the tool.
+func permit(log *[]string, by map[string]middleware.Permission) middleware.PermissionPolicy {
+	return middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+		*log = append(*log, fmt.Sprint(r.Subject, " ", r.Kind, " ", r.Tool, " ", r.Action, " ", r.Call.ID, " ", r.Args))
+		return by[r.Tool], nil
+	})
+}
+
+// AL-45, AL-46: each call that could be run is asked about; a denied one gets an
+// error result; asking wins over allowing, and nobody there means no.
+func TestAL45AL46Permissions(t *testing.T) {
+	var log []string
+	p := gated(t, fake.NewClock(), []loop.Policy{middleware.Permissions(permit(&log, map[string]middleware.Permission{
+		"a": {Allow: true}, "slow": {Reason: "too slow"}, "panics": {Allow: true, Ask: true},
+	}), nil)}, asks("c-", "a", "slow", "bad", "ghost", "panics"), done())
+	same(t, "asked", []string{
+		"agent tool a execute c-a {}", "agent tool slow execute c-slow {}", "agent tool bad execute c-bad {}", "agent tool panics execute c-panics {}",
+	}, log)
+	same(t, "calls", []string{
+		`tool.start 0   c-a a {}`, `tool.end 0   c-a ok "A"`,
+		`tool.skip 0   c-slow slow denied "too slow" error`, `tool.skip 0   c-bad bad denied "the permission policy does not allow it" error`,
+		`tool.skip 0   c-ghost ghost unknown_tool "there is no tool \"ghost\"; the tools are a, slow, bad, says_bad, panics" error`,
+		`tool.skip 0   c-panics panics denied "nobody was there to approve it" error`,
+	}, p.lines(trace.KindToolStart, trace.KindToolEnd, trace.KindToolSkip))
+	boom := errors.New("boom")
+	fails := middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
+		return middleware.Permission{Allow: true}, boom
+	})
+	if got := gated(t, fake.NewClock(), []loop.Policy{middleware.Permissions(fails, nil)}, asks("", "a")); !errors.Is(got.err, boom) {
+		t.Errorf("a policy that fails: got %v", got.err)
+	}
+}

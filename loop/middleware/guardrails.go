@@ -1,0 +1,129 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// CauseGuardrail is why a run ends whose guardrail has tripped; its Note is the
+// guardrail's reason.
+const CauseGuardrail trace.Cause = "guardrail"
+
+// EventGuardrail is the name of the event of a check that did not pass. Its data
+// is a GuardrailTrigger.
+const EventGuardrail = "guardrail"
+
+// GuardrailKind is where a guardrail looks.
+type GuardrailKind string
+
+// The kinds of guardrails.
+const (
+	GuardInput  GuardrailKind = "input"  // at what will be sent, before each model call
+	GuardOutput GuardrailKind = "output" // at each answer, before its calls are run
+)
+
+// Severity is how bad it is that a check did not pass.
+type Severity string
+
+// The severities.
+const (
+	SeverityLow      Severity = "low"
+	SeverityMedium   Severity = "medium"
+	SeverityHigh     Severity = "high"
+	SeverityCritical Severity = "critical"
+)
+
+// Guardrail looks at what goes to a model or comes from it.
+type Guardrail struct {
+	Name string
+	Kind GuardrailKind
+	// Check must not change what it is shown. An error of it ends the run.
+	Check func(ctx context.Context, c GuardrailCheck) (GuardrailVerdict, error)
+}
+
+// GuardrailCheck is what a guardrail looks at.
+type GuardrailCheck struct {
+	Step     int // counted from 0
+	System   string
+	Messages []llm.Message // as they will be sent, or were
+	Turn     *llm.Turn     // the answer; nil for GuardInput
+}
+
+// GuardrailVerdict is what a guardrail says.
+type GuardrailVerdict struct {
+	Pass bool
+	// Tripwire ends the run if the check did not pass. It means nothing if it did.
+	Tripwire bool
+	Reason   string
+	Severity Severity
+}
+
+// GuardrailTrigger tells of a check that did not pass.
+type GuardrailTrigger struct {
+	Guardrail string        `json:"guardrail"`
+	Kind      GuardrailKind `json:"kind"`
+	Step      int           `json:"step"`
+	Tripwire  bool          `json:"tripwire"`
+	Reason    string        `json:"reason,omitempty"`
+	Severity  Severity      `json:"severity,omitempty"`
+}
+
+// Guardrails asks the guardrails of a kind in their order. A check that does not
+// pass is an event and is told to triggered, which may be nil; the first of them
+// with a tripwire ends the run, and those behind it are not asked. The answer that
+// tripped an output guardrail stays in the history with its calls pending.
+func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigger) error) loop.Policy {
+	g := guardrails{list, triggered}
+	return loop.Policy{Name: "guardrails", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{
+			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+				return g.ask(ctx, s, GuardInput, GuardrailCheck{s.Step, s.Request.System, s.History(), nil})
+			},
+			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+				return g.ask(ctx, s, GuardOutput, GuardrailCheck{s.Step, s.Request.System, s.Request.Messages, turn})
+			},
+		}
+	}}
+}
+
+type guardrails struct {
+	list      []Guardrail
+	triggered func(context.Context, GuardrailTrigger) error
+}
+
+func (g guardrails) ask(ctx context.Context, s *loop.StepInfo, kind GuardrailKind, check GuardrailCheck) (loop.Decision, error) {
+	for _, rail := range g.list {
+		if rail.Kind != kind {
+			continue
+		}
+		v, err := rail.Check(ctx, check)
+		if err != nil {
+			return loop.Decision{}, err
+		}
+		if v.Pass {
+			continue
+		}
+		if err := g.tell(ctx, s, GuardrailTrigger{rail.Name, kind, s.Step, v.Tripwire, v.Reason, v.Severity}); err != nil {
+			return loop.Decision{}, err
+		}
+		if v.Tripwire {
+			return loop.Decision{Action: trace.Stop, Cause: CauseGuardrail, Note: v.Reason}, nil
+		}
+	}
+	return loop.Decision{}, nil
+}
+
+func (g guardrails) tell(ctx context.Context, s *loop.StepInfo, t GuardrailTrigger) error {
+	data, err := json.Marshal(t)
+	if err == nil {
+		err = s.Emit(EventGuardrail, data)
+	}
+	if err == nil && g.triggered != nil {
+		err = g.triggered(ctx, t)
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package middleware
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+)
+
+// The words that a call of a tool is asked about with.
+const (
+	SubjectAgent  = "agent"
+	KindTool      = "tool"
+	ActionExecute = "execute"
+)
+
+// CauseDenied is the Cause of a call that a policy or a person refused.
+const CauseDenied = "denied"
+
+// PermissionRequest asks whether a subject may do something.
+type PermissionRequest struct {
+	Subject string // SubjectAgent
+	Kind    string // KindTool
+	Tool    string // its name
+	Action  string // ActionExecute
+	Call    llm.ToolCall
+	Args    string // what the tool would get
+}
+
+// Permission is the answer. Its zero value refuses.
+type Permission struct {
+	Allow bool
+	// Ask leaves it to an approval, whatever Allow says.
+	Ask    bool
+	Reason string // of a refusal, for the model to read
+}
+
+// PermissionPolicy says what an agent may do.
+type PermissionPolicy interface {
+	Check(ctx context.Context, req PermissionRequest) (Permission, error)
+}
+
+// PermissionFunc makes a function a PermissionPolicy.
+type PermissionFunc func(ctx context.Context, req PermissionRequest) (Permission, error)
+
+// Check calls f.
+func (f PermissionFunc) Check(ctx context.Context, req PermissionRequest) (Permission, error) {
+	return f(ctx, req)
+}
+
+// Permissions asks a policy about each call that would be run, in order. A call that
+// is refused gets an error result with the reason; calls that are to be asked about
+// go to approvals together, and are refused if that is nil. An error of the policy
+// ends the run.
+func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Policy {
+	if approvals == nil {
+		approvals = new(Approvals)
+	}
+	return loop.Policy{Name: "permissions", New: func(info loop.RunInfo) loop.Hooks {
+		return loop.Hooks{Batch: func(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+			var ask []*loop.Planned
+			for _, p := range calls {
+				if p.Answer != nil {
+					continue
+				}
+				v, err := policy.Check(ctx, PermissionRequest{SubjectAgent, KindTool, p.Call.Name, ActionExecute, p.Call, p.Args})
+				switch {
+				case err != nil:
+					return loop.Decision{}, err
+				case v.Ask:
+					ask = append(ask, p)
+				case !v.Allow:
+					answer(p, CauseDenied, true, cmp.Or(v.Reason, "the permission policy does not allow it"))
+				}
+			}
+			return approvals.decide(ctx, info, s, ask)
+		}}
+	}}
+}
+
+// answer gives a call a result instead of running it.
+func answer(p *loop.Planned, cause string, isError bool, text string) {
+	out := loop.TextOutput(text)
+	out.IsError = isError
+	p.Answer, p.Cause = &out, cause
+}

@@ -1,0 +1,262 @@
+package middleware
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// CauseToolError is why a run ends that ToolFailed.Stop has ended.
+const CauseToolError trace.Cause = "tool_error"
+
+// WarnToolNotFound is the code of the warning of a call of an unknown tool.
+const WarnToolNotFound = "tool_not_found"
+
+// EventToolFallback is the name of the event of a failed call that got another
+// result from a hook; its data is {"call": id}.
+const EventToolFallback = "tool.fallback"
+
+// ToolHooks are told of each call, and may decide about it. Each may be nil, and an
+// error that one returns ends the run. Start is called on the run's goroutine, in the
+// order of the calls, before any of them is run, and Failed for those that cannot be
+// run; an error there leaves the calls of the step pending. Done and Failed are
+// called when a tool has ended, one at a time, in the order in which tools end, and
+// must not wait for other tools or on the loop's clock; an error there ends the run
+// when the calls of the step are answered.
+type ToolHooks struct {
+	Start  func(ctx context.Context, t *ToolStarting) error
+	Done   func(ctx context.Context, t ToolDone) error
+	Failed func(ctx context.Context, t *ToolFailed) error
+}
+
+// ToolStarting is a call that is about to be looked up, checked and run.
+type ToolStarting struct {
+	Step  int
+	Index int // among the calls of the step
+	Call  llm.ToolCall
+	// Skip answers the call with Override, or with a text that says so if that is
+	// nil, and the tool is not run. Without Skip, Override is the call's result.
+	Skip     bool
+	Override *loop.Output
+}
+
+// ToolDone is a call whose tool gave a result.
+type ToolDone struct {
+	Call    loop.Call
+	Output  loop.Output
+	Latency time.Duration
+	Metrics map[string]Metric // see SetMetric
+}
+
+// ToolFailed is a call that could not be run, or whose tool failed.
+type ToolFailed struct {
+	ToolDone
+	Err error
+	// Unknown says that there is no such tool.
+	Unknown bool
+	// Stop ends the run with Err once the calls of the step are answered.
+	Stop bool
+	// Fallback stands for the content of the result, which stays an error.
+	Fallback []llm.Part
+}
+
+// Policy makes the hooks a policy. It should be the first of those with a Batch
+// hook: what a hook answers is not asked about further.
+func (h ToolHooks) Policy() loop.Policy {
+	return loop.Policy{Name: "tool_hooks", New: func(info loop.RunInfo) loop.Hooks {
+		t := &toolHooks{ToolHooks: h, clock: info.Clock}
+		return loop.Hooks{Batch: t.batch, WrapTool: t.wrap, AfterStep: t.after, End: t.end}
+	}}
+}
+
+type toolHooks struct {
+	ToolHooks
+	clock loop.Clock
+
+	mu        sync.Mutex // held while a hook of a tool is called
+	fallbacks []loop.Call
+	fatal     []fatal
+}
+
+// fatal is an error that ends the run.
+type fatal struct {
+	index int // of the call
+	err   error
+}
+
+// batch is asked before any call is run.
+func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+	for _, p := range calls {
+		if t.Start != nil {
+			start := &ToolStarting{Step: s.Step, Index: p.Index, Call: p.Call}
+			if err := t.Start(ctx, start); err != nil {
+				return loop.Decision{}, err
+			}
+			if start.settle(p) {
+				continue
+			}
+		}
+		if p.Answer != nil && p.Answer.IsError {
+			if err := t.refused(ctx, s, p); err != nil {
+				return loop.Decision{}, err
+			}
+		}
+	}
+	return loop.Decision{}, nil
+}
+
+// settle puts into effect what a hook said, and reports whether the call is answered.
+func (t *ToolStarting) settle(p *loop.Planned) bool {
+	switch {
+	case t.Skip && t.Override == nil:
+		answer(p, CauseSkipped, false, "skipped: the call was not run")
+	case t.Skip:
+		p.Answer, p.Cause = &loop.Output{Content: t.Override.Content}, CauseSkipped
+	case t.Override != nil:
+		p.Answer, p.Cause = t.Override, CauseOverride
+	default:
+		return false
+	}
+	return true
+}
+
+// causeUnknownTool is what the kernel says of a call of no tool.
+const causeUnknownTool = "unknown_tool"
+
+// refused tells of a call that the loop does not run.
+func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p *loop.Planned) error {
+	text := llm.ToolResult{Content: p.Answer.Content}.Text()
+	f := &ToolFailed{
+		ToolDone: ToolDone{Call: loop.Call{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Step: s.Step, Index: p.Index}, Output: *p.Answer},
+		Err:      errors.New(text), Unknown: p.Cause == causeUnknownTool,
+	}
+	if f.Unknown {
+		if err := s.Warn(WarnToolNotFound, text); err != nil {
+			return err
+		}
+	}
+	out, err := t.failed(ctx, f)
+	if f.Fallback != nil {
+		p.Answer, p.Cause = &out, "fallback"
+	}
+	return err
+}
+
+// failed tells of a failure and returns the result that a hook gave instead.
+func (t *toolHooks) failed(ctx context.Context, f *ToolFailed) (out loop.Output, err error) {
+	if t.Failed == nil {
+		return loop.Output{}, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err = t.Failed(ctx, f)
+	if f.Stop {
+		t.fatal = append(t.fatal, fatal{f.Call.Index, f.Err})
+	}
+	if f.Fallback != nil {
+		t.fallbacks = append(t.fallbacks, f.Call)
+	}
+	return loop.Output{Content: f.Fallback, IsError: true}, err
+}
+
+func (t *toolHooks) wrap(next loop.ToolFunc) loop.ToolFunc {
+	return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+		ctx, m := withMetrics(ctx)
+		began := t.clock.Now()
+		out, err := contained(ctx, next, call)
+		done := ToolDone{call, out, t.clock.Now().Sub(began), m.copy()}
+		switch {
+		case err == nil && out.IsError:
+			return t.instead(ctx, &ToolFailed{ToolDone: done, Err: errors.New(llm.ToolResult{Content: out.Content}.Text())}, nil)
+		case err != nil:
+			return t.instead(ctx, &ToolFailed{ToolDone: done, Err: err}, err)
+		}
+		t.done(ctx, done)
+		return out, nil
+	}
+}
+
+// instead is what a tool that failed gives back: what it gave itself, or what a hook
+// says.
+func (t *toolHooks) instead(ctx context.Context, f *ToolFailed, failure error) (loop.Output, error) {
+	out, err := t.failed(ctx, f)
+	t.keep(f.Call, err)
+	if f.Fallback != nil {
+		return out, nil
+	}
+	return f.Output, failure
+}
+
+func (t *toolHooks) done(ctx context.Context, done ToolDone) {
+	if t.Done == nil {
+		return
+	}
+	t.mu.Lock()
+	err := t.Done(ctx, done)
+	t.mu.Unlock()
+	t.keep(done.Call, err)
+}
+
+// keep keeps the error of a hook until the calls of the step are answered.
+func (t *toolHooks) keep(call loop.Call, err error) {
+	if err != nil {
+		t.mu.Lock()
+		t.fatal = append(t.fatal, fatal{call.Index, err})
+		t.mu.Unlock()
+	}
+}
+
+// contained runs a tool whose panic is an error.
+func contained(ctx context.Context, next loop.ToolFunc, call loop.Call) (out loop.Output, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &loop.PanicError{Where: "the tool " + call.Name, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return next(ctx, call)
+}
+
+// after ends the run if a hook wants it to.
+func (t *toolHooks) after(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
+	slices.SortFunc(t.fallbacks, func(a, b loop.Call) int { return cmp.Compare(a.Index, b.Index) })
+	for _, call := range t.fallbacks {
+		data, err := json.Marshal(map[string]string{"call": call.ID})
+		if err == nil {
+			err = s.Emit(EventToolFallback, data)
+		}
+		if err != nil {
+			return loop.Decision{}, err
+		}
+	}
+	t.fallbacks = nil
+	d := loop.Decision{Err: t.first()}
+	if d.Err != nil {
+		d.Action, d.Cause, d.Note = trace.Stop, CauseToolError, d.Err.Error()
+	}
+	return d, nil
+}
+
+// first takes the errors that end the run and returns that of the first call.
+func (t *toolHooks) first() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.fatal) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(t.fatal, func(a, b fatal) int { return cmp.Compare(a.index, b.index) })
+	t.fatal = nil
+	return first.err
+}
+
+// end fails a run that ended for another reason in the step in which a hook wanted
+// it to end.
+func (t *toolHooks) end(context.Context, *loop.Result) error { return t.first() }
