@@ -108,7 +108,7 @@ func (p *part) file(ctx context.Context, name string, f io.Reader) error {
 		}
 		return err
 	}
-	src, err := p.open(name, f)
+	src, err := importer.OpenRows(name, f, p.o.Rows)
 	if err != nil {
 		return err
 	}
@@ -121,30 +121,10 @@ func (p *part) file(ctx context.Context, name string, f io.Reader) error {
 		case run.Partial:
 			p.unread(name, &importer.Error{Line: run.Line, Err: fmt.Errorf("the run %q may have lost an event; it is not scored", run.Name)})
 		default:
-			if err := p.name(&run); err != nil {
-				p.unread(name, &importer.Error{Line: run.Line, Err: err})
-				continue
-			}
 			p.run(ctx, name, &run)
 		}
 	}
 	return nil
-}
-
-// name names a run as the options say, unless it is part of another.
-func (p *part) name(run *importer.Run) error {
-	if p.o.Names == nil || run.Parent() != nil {
-		return nil
-	}
-	return p.o.Names.Name(run)
-}
-
-// open opens a recording.
-func (p *part) open(name string, f io.Reader) (*importer.Source, error) {
-	if p.o.Rows != nil {
-		return importer.OpenRows(name, f, *p.o.Rows)
-	}
-	return importer.Open(name, f)
 }
 
 // peek returns the first bytes of a file, and what reads all of it: the file itself where
@@ -165,8 +145,8 @@ func peek(f io.Reader) (head []byte, all io.Reader) {
 // large is the size of a run that is scored before the next one of its input is read.
 const large = 16 << 20
 
-// run has a run scored, while the next ones are read, or counts what it took for the run
-// that it is part of.
+// run has a run named and scored, while the next ones are read, or counts what it took for
+// the run that it is part of.
 func (p *part) run(ctx context.Context, file string, run *importer.Run) {
 	started := p.spent[run.Name]
 	delete(p.spent, run.Name)
@@ -175,6 +155,10 @@ func (p *part) run(ctx context.Context, file string, run *importer.Run) {
 		row.Usage = row.Usage.Add(started)
 		p.spent[parent.Run] = p.spent[parent.Run].Add(row.Usage)
 		p.seen(&row, run)
+		return
+	}
+	if err := p.o.Names.Name(run); err != nil {
+		p.unread(file, &importer.Error{Line: run.Line, Err: err})
 		return
 	}
 	if sizeOf(run) >= large {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 
 	"github.com/looptape/looptape/evals"
@@ -19,8 +18,9 @@ type Recorded struct {
 
 // Runs yields the runs of inputs, in order, one in memory at a time, until ctx ends. Those
 // that a call of another run started are passed over, requests of a recording of HTTP that
-// a later one goes on from, and inputs that were found and are no recordings. Of the options Rows, Names and Passed are looked at. An error is an *importer.Error
-// for what cannot be read; the runs go on behind it where that is possible.
+// a later one goes on from, and inputs that were found and are no recordings. Of the options
+// Rows, Names and Passed are looked at. An error is an *importer.Error for what cannot be
+// read; the runs go on behind it where that is possible.
 func Runs(ctx context.Context, inputs []evals.Input, o *evals.Options) iter.Seq2[Recorded, error] {
 	return func(yield func(Recorded, error) bool) {
 		for _, in := range inputs {
@@ -44,7 +44,7 @@ func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(R
 		return fail(err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	src, err := open(in.Name, f, o.Rows)
+	src, err := importer.OpenRows(in.Name, f, o.Rows)
 	switch {
 	case in.Found && errors.Is(err, importer.ErrFormat):
 		if o.Passed != nil {
@@ -64,7 +64,7 @@ func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(R
 		case run.Partial:
 			more = fail(&importer.Error{File: in.Name, Line: run.Line, Err: fmt.Errorf("the run %q may have lost an event; it is not rerun", run.Name)})
 		case run.Parent() == nil:
-			if err := name(&run, o.Names); err != nil {
+			if err := o.Names.Name(&run); err != nil {
 				more = fail(&importer.Error{File: in.Name, Line: run.Line, Err: err})
 			} else {
 				more = yield(Recorded{in.Name, run}, nil)
@@ -75,18 +75,4 @@ func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(R
 		}
 	}
 	return true
-}
-
-func open(name string, f io.Reader, rows *importer.Mapping) (*importer.Source, error) {
-	if rows != nil {
-		return importer.OpenRows(name, f, *rows)
-	}
-	return importer.Open(name, f)
-}
-
-func name(run *importer.Run, names *importer.Naming) error {
-	if names == nil {
-		return nil
-	}
-	return names.Name(run)
 }

@@ -13,10 +13,13 @@ import (
 // without it.
 type Naming struct{ Case, Epoch, Cluster string }
 
-// Name sets the case, the epoch and the cluster of a run. The error, after which the run
+// Name sets the case, the epoch and the cluster of a run; nil leaves them. The error, after which the run
 // is of no use, is for a pointer that is none, a run that says nothing there, and an epoch
 // that is no whole number from 0 up.
 func (n *Naming) Name(run *Run) error {
+	if n == nil {
+		return nil
+	}
 	for _, field := range []struct {
 		what, text string
 		to         *string

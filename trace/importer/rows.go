@@ -46,9 +46,12 @@ var usual = struct{ prompt, want, answer []string }{
 // what was asked and what was answered. A pointer that leads to nothing in any row is an
 // *Error of Runs, behind them; a name that is no column is one of OpenRows. A value that
 // is no score makes a Score with an *Error, which names the line and the pointer. All
-// else is as Open has it.
-func OpenRows(name string, r io.Reader, m Mapping) (*Source, error) {
-	how, err := newRows(m)
+// else is as Open has it, and all is if there is no mapping.
+func OpenRows(name string, r io.Reader, m *Mapping) (*Source, error) {
+	if m == nil {
+		return Open(name, r)
+	}
+	how, err := newRows(*m)
 	if err != nil {
 		return nil, &Error{File: name, Err: err}
 	}

@@ -121,7 +121,7 @@ func TestOpenRows(t *testing.T) {
 		"nothing":                     {" \n", importer.Mapping{}, []string{"! file: " + importer.ErrEmpty.Error()}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := allTold(importer.OpenRows("file", strings.NewReader(c.in), c.m))
+			got := allTold(importer.OpenRows("file", strings.NewReader(c.in), &c.m))
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("runs (-want +got):\n%s", diff)
 			}
@@ -149,7 +149,7 @@ func TestRowsLeave(t *testing.T) {
 		if in[0] != 'a' {
 			m.Case = "/x"
 		}
-		src, err := importer.OpenRows("file", strings.NewReader(in), m)
+		src, err := importer.OpenRows("file", strings.NewReader(in), &m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,8 +170,8 @@ func FuzzRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		readAlike(t, b)
 		m := importer.Mapping{Case: "/a/b/0", Epoch: "/a", Scores: map[string]string{"s": "/score", "x": "/a~1b"}}
-		whole := allTold(importer.OpenRows("file", bytes.NewReader(b), m))
-		pieces := allTold(importer.OpenRows("file", iotest.OneByteReader(bytes.NewReader(b)), m))
+		whole := allTold(importer.OpenRows("file", bytes.NewReader(b), &m))
+		pieces := allTold(importer.OpenRows("file", iotest.OneByteReader(bytes.NewReader(b)), &m))
 		if diff := cmp.Diff(whole, pieces); diff != "" {
 			t.Errorf("%q: read byte by byte it is other (-whole +pieces):\n%s", b, diff)
 		}

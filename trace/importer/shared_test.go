@@ -213,7 +213,7 @@ func gsm8k(tb testing.TB) []byte {
 var gsm8kScores = map[string]string{"verification": "/175b_verification/is_correct", "finetuning": "/175b_finetuning/is_correct"}
 
 func TestGSM8K(t *testing.T) {
-	src, err := importer.OpenRows("gsm8k", bytes.NewReader(gsm8k(t)), importer.Mapping{Case: "/question", Scores: gsm8kScores})
+	src, err := importer.OpenRows("gsm8k", bytes.NewReader(gsm8k(t)), &importer.Mapping{Case: "/question", Scores: gsm8kScores})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func BenchmarkGSM8K(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		src, err := importer.OpenRows("gsm8k", bytes.NewReader(data), importer.Mapping{Case: "/question", Scores: gsm8kScores})
+		src, err := importer.OpenRows("gsm8k", bytes.NewReader(data), &importer.Mapping{Case: "/question", Scores: gsm8kScores})
 		if err != nil {
 			b.Fatal(err)
 		}
