@@ -38,10 +38,13 @@ func TestCausesOfDecisions(t *testing.T) {
 	causes := map[trace.Cause]trace.Cause{ // given, and as a stop's cause recorded
 		"": "policy", "policy": "policy", "own": "own", "budget": "budget", "hand_off": "hand_off", "end_hook": "end_hook", "approval": "approval",
 		"calls": "policy", "none": "policy", "cap": "policy", "stop_condition": "policy", "guard": "policy", "client_tools": "policy",
-		"forced": "policy", "malformed_call": "policy", "cancel": "policy", "deadline": "policy", "error": "policy", "continued_turn": "policy",
+		"forced": "policy", "malformed_call": "policy", "cancel": "policy", "deadline": "policy", "error": "policy", "continued_turn": "policy", "stopped": "policy",
 	}
 	for given, want := range causes {
-		for _, action := range []trace.Action{trace.GoOn, trace.Stop, trace.ForceFinal} {
+		for _, action := range []trace.Action{trace.GoOn, trace.Stop, trace.ForceFinal, trace.Suspend} {
+			if action == trace.Suspend && given == "" {
+				want = trace.CauseApproval
+			}
 			for _, place := range []string{"before", "model", "batch", "after"} {
 				for n, m := range []llm.Model{inTurn(text("1"), text("2"), text("3")), inTurn(calls("a#1"), calls("a#2"), text("3"), text("4"))} {
 					name := fmt.Sprintf("%s %s (%s), time %d", place, action, given, n+1)
@@ -62,6 +65,9 @@ func TestOtherActions(t *testing.T) {
 	for _, action := range []trace.Action{trace.End, trace.Suspend, "odd"} {
 		for _, place := range []string{"before", "model", "batch", "after"} {
 			name := fmt.Sprintf("%s %s", place, action)
+			if name == "batch suspend" {
+				continue // which it can
+			}
 			res, events := decided(t, inTurn(calls("a"), text("done")), deciding(place, 1, loop.Decision{Action: action, Cause: "own"}))
 			holds(t, name, events)
 			if res.Stop != trace.CauseNone || res.Text != "done" {

@@ -21,6 +21,7 @@ func (r *run) dispatch(plans []*planned) {
 	todo := r.todo[:0]
 	for _, p := range plans {
 		switch {
+		case p.held:
 		case p.Answer != nil:
 			r.skip(p)
 		default:

@@ -11,9 +11,10 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// checkHistory reports what no provider takes in a list of messages. odd is the
-// first thing that can be mended, see mendHistory; nil if there is none.
-func checkHistory(messages []llm.Message) (odd *HistoryError, err error) {
+// checkHistory reports what no provider takes in a list of messages; one that is to be
+// resumed ends with calls without results. odd is the first thing that can be mended,
+// see mendHistory; nil if there is none.
+func checkHistory(messages []llm.Message, resume bool) (odd *HistoryError, err error) {
 	var open waiting
 	var at int // the message with its calls
 	seen := map[string]bool{}
@@ -53,14 +54,19 @@ func checkHistory(messages []llm.Message) (odd *HistoryError, err error) {
 				if k < 0 {
 					return nil, &HistoryError{i, j, fmt.Sprintf("the result %q answers no call of the assistant turn before it, or one that is answered already; take it out", p.ID)}
 				}
-				if k > next {
+				if k > next && !resume { // mended once all results are there
 					mendable(i, j, fmt.Sprintf("the result %q stands before that of an earlier call; put results in the order of their calls", p.ID))
 				}
 			case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
 			}
 		}
 	}
-	if open.left > 0 {
+	switch {
+	case resume && open.left == 0:
+		return nil, &HistoryError{len(messages) - 1, -1, "there is no call without a result to resume; leave Input.Resume out"}
+	case resume && odd != nil:
+		return nil, odd
+	case !resume && open.left > 0:
 		return nil, unanswered(at, &open)
 	}
 	return odd, nil
@@ -69,7 +75,7 @@ func checkHistory(messages []llm.Message) (odd *HistoryError, err error) {
 // checkOwnHistory is checkHistory for the messages of a policy, which mends them
 // itself.
 func checkOwnHistory(policy string, messages []llm.Message) error {
-	odd, err := checkHistory(messages)
+	odd, err := checkHistory(messages, false)
 	if odd != nil {
 		err = odd
 	}

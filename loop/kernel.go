@@ -119,7 +119,7 @@ func (r *run) start() error {
 	r.begin(info)
 	var odd *HistoryError
 	if err == nil {
-		odd, err = checkHistory(r.in.Messages)
+		odd, err = checkHistory(r.in.Messages, r.in.Resume != nil)
 	}
 	if err != nil {
 		return r.fail(trace.NoStep, err)
@@ -155,6 +155,9 @@ func (r *run) begin(tools []trace.ToolInfo) {
 // loop is the kernel: prepare the step, call the model, decide by its calls, run
 // them, append the results, decide whether to go on.
 func (r *run) loop() error {
+	if stop, err := r.resume(); stop || err != nil {
+		return err
+	}
 	for n := 0; ; n++ {
 		s, stop, err := r.prepare(n)
 		if stop || err != nil {
@@ -177,10 +180,7 @@ func (r *run) loop() error {
 			next, plans, err = r.judge(s, turn, calls, next, by)
 		}
 		if err == nil {
-			r.at, r.open = s, plans
-			r.shut.Store(true)
-			r.dispatch(plans)
-			r.shut.Store(r.lost)
+			r.runCalls(s, plans)
 			stop, err = r.settle(s, turn, calls, plans, next)
 		}
 		if err != nil {
@@ -227,20 +227,37 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, more Deci
 	case len(r.tools.list) == 0:
 		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools})
 	}
+	return r.launch(s, turn, calls)
+}
+
+// launch decides whether the calls of a turn are run. With GoOn, plans are the calls,
+// checked.
+func (r *run) launch(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decision, plans []*planned, err error) {
 	plans = r.plan(s, turn, calls)
-	if d, err := r.askBatch(s, plans); err != nil || d.Action == trace.Stop {
+	if d, err := r.askBatch(s, plans); err != nil || d.Action == trace.Stop || d.Action == trace.Suspend {
 		return d, nil, err
 	}
-	for _, p := range plans {
-		if p.Answer == nil && p.tool.Run == nil || p.Cause == causeUnknown && r.cfg.UnknownTool == UnknownBreak {
-			return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools})
-		}
+	if held := r.hold(plans); held == len(plans) || held > 0 && r.cfg.ClientCalls == ClientBreak {
+		d = Decision{Action: trace.Stop, Cause: trace.CauseClientTools}
+		r.decide(r.step, d, "", true)
+		return d, nil, nil
 	}
 	d = Decision{Action: trace.GoOn, Cause: trace.CauseCalls}
 	if r.rec.on() {
 		r.emit(r.step, trace.Decision{Action: d.Action, Cause: d.Cause, Calls: len(calls)})
 	}
 	return d, plans, nil
+}
+
+// hold finds the calls that the caller answers.
+func (r *run) hold(plans []*planned) (held int) {
+	for _, p := range plans {
+		p.held = p.Answer == nil && p.tool.Run == nil || p.Cause == causeUnknown && r.cfg.UnknownTool == UnknownBreak
+		if p.held {
+			held++
+		}
+	}
+	return held
 }
 
 // natural is what follows a turn without calls: the end, unless the provider
@@ -287,6 +304,10 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 		r.forced, r.err = next.Action == trace.ForceFinal, next.Err
 		return !r.forced && next.Action != trace.GoOn, nil
 	}
+	if slices.ContainsFunc(plans, func(p *planned) bool { return p.held }) {
+		r.decide(r.step, Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
+		return true, nil
+	}
 	if r.ended(r.step) {
 		r.err = r.decideEnd(r.step)
 		return true, nil
@@ -326,9 +347,7 @@ func (r *run) end(err error) {
 	if n := len(r.steps); n > 0 {
 		res.Text, res.Finish = r.steps[n-1].Text, r.steps[n-1].Finish
 	}
-	if n := len(r.history); n > 0 && r.history[n-1].Role == llm.RoleAssistant {
-		res.Pending = r.history[n-1].Calls()
-	}
+	res.Pending = pendingOf(r.history)
 	if res.Stop == "" {
 		res.Stop = stopCause(err)
 	}

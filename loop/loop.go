@@ -94,6 +94,7 @@ type Config struct {
 	AppendTurn     AppendTurn
 	BadArgs        BadArgs
 	UnknownTool    UnknownTool
+	ClientCalls    ClientCalls
 	DuplicateRound DuplicateRound
 	// DuplicateRounds is how many duplicate rounds in a row a run takes before its last
 	// answer is forced; 0 is any number. It needs DuplicateSkip.
@@ -177,6 +178,16 @@ const (
 	UnknownBreak UnknownTool = "break" // the run ends, and the calls of the step are its caller's
 )
 
+// ClientCalls is what happens to the other calls of a turn that calls a client tool,
+// or, with UnknownBreak, a tool that is not there.
+type ClientCalls string
+
+// The ways to treat a turn with calls that the caller answers.
+const (
+	ClientBreak ClientCalls = ""                    // nothing is run
+	ClientRest  ClientCalls = "run_rest_then_break" // the others are run
+)
+
 // DuplicateRound is what happens to a step whose calls equal those of the step
 // before it.
 type DuplicateRound string
@@ -258,6 +269,8 @@ type Input struct {
 	// with the context of a tool, it is the tool's call, if that run is recorded.
 	Parent *trace.Parent
 	Sink   trace.Sink // gets this run's events, besides Config.Sink
+	// Resume makes this the continuation of a run that ended with calls pending.
+	Resume *Resume
 	// ToolChoice, if set, overrides the Config's for this run.
 	ToolChoice *llm.ToolChoice
 }

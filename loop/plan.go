@@ -17,6 +17,7 @@ type planned struct {
 	Planned
 	step      int
 	cut       bool // the answer was cut off within it
+	held      bool // its caller answers it
 	tool      *Tool
 	checked   string  // the Args that were found fit to run; empty if they were not
 	why       string  // the Cause that was found then,
@@ -66,7 +67,7 @@ func (r *run) room(n int) []*planned {
 func (p *planned) begin(c llm.ToolCall, index, step int, result *llm.ToolResult) {
 	p.Planned = Planned{Call: c, Index: index, Args: c.Args}
 	p.step, p.tool, p.checked, p.outcome, p.result = step, nil, "", "", result
-	p.ran, p.told, p.running, p.abandoned, p.lost = false, false, false, false, false
+	p.held, p.ran, p.told, p.running, p.abandoned, p.lost = false, false, false, false, false, false
 	p.entered.Store(false)
 }
 
@@ -89,7 +90,10 @@ func (r *run) askBatch(s *StepInfo, plans []*planned) (Decision, error) {
 		if err != nil {
 			return d, err
 		}
-		if d.Action == trace.Stop {
+		if d.Action == trace.Suspend {
+			d.Cause = cmp.Or(d.Cause, trace.CauseApproval)
+		}
+		if d.Action == trace.Stop || d.Action == trace.Suspend {
 			r.decide(r.step, d, h.policy, h.builtin)
 			return d, nil
 		}

@@ -58,7 +58,8 @@ type Hooks struct {
 	// CauseContinuedTurn, and Messages that go behind the turn).
 	AfterModel func(ctx context.Context, s *StepInfo, turn *llm.Turn) (Decision, error)
 	// Batch sees the calls of a step, checked and in order, before any of them
-	// is run. It may answer calls itself (Planned.Answer).
+	// is run. It may answer calls itself (Planned.Answer), end the run, or suspend it,
+	// with all of these calls pending, until Input.Resume goes on with them.
 	Batch func(ctx context.Context, s *StepInfo, calls []*Planned) (Decision, error)
 	// WrapTool goes around each tool that is run. The inner function may be
 	// called by several goroutines at once. Once the run was cancelled, next enters
@@ -75,7 +76,7 @@ type Hooks struct {
 
 // StepInfo is a step as hooks see it.
 type StepInfo struct {
-	Step int // counted from 0
+	Step int // counted from 0; see Resume for -1
 	// Request is what will be sent. BeforeStep may change its fields; its
 	// messages are replaced through Decision.Messages only, and what its slices
 	// hold is never changed in place.
@@ -113,7 +114,8 @@ func (s *StepInfo) add(body trace.Body) error {
 
 // Decision is a hook's answer. Its zero value is to go on.
 type Decision struct {
-	// Action is empty or trace.GoOn to go on, trace.Stop or trace.ForceFinal.
+	// Action is empty or trace.GoOn to go on, trace.Stop or trace.ForceFinal, or
+	// trace.Suspend (Batch), whose cause is trace.CauseApproval unless it says another.
 	Action trace.Action
 	// Cause may be a budget, an approval, a hand-off, an end hook, a continued turn
 	// (with GoOn), or a word of the policy's own. Empty means trace.CausePolicy, and

@@ -101,6 +101,7 @@ func drawConfig(t *rapid.T) func(*loop.Config) {
 	c.ToolMessage = rapid.SampledFrom([]loop.ToolMessage{loop.OnePerStep, loop.OnePerCall}).Draw(t, "tool message")
 	c.BadArgs = rapid.SampledFrom([]loop.BadArgs{loop.BadArgsError, loop.BadArgsEmpty, loop.BadArgsPass}).Draw(t, "bad args")
 	c.UnknownTool = rapid.SampledFrom([]loop.UnknownTool{loop.UnknownError, loop.UnknownError, loop.UnknownBreak}).Draw(t, "unknown tool")
+	c.ClientCalls = rapid.SampledFrom([]loop.ClientCalls{loop.ClientBreak, loop.ClientRest}).Draw(t, "client calls")
 	c.AppendTurn = rapid.SampledFrom([]loop.AppendTurn{loop.AppendBefore, loop.AppendAfter}).Draw(t, "append turn")
 	c.PlainErrors = rapid.Bool().Draw(t, "plain errors")
 	c.DuplicateRound = rapid.SampledFrom([]loop.DuplicateRound{loop.DuplicateRun, loop.DuplicateSkip}).Draw(t, "duplicates")

@@ -49,8 +49,9 @@ type Result struct {
 	Stop trace.Cause
 	// Note says more about Stop, such as the tool that tripped the guard.
 	Note string
-	// Pending are the calls that the caller has to answer, of client tools and
-	// of what came with them.
+	// Pending are the calls of the last turn that have no results: of client tools and
+	// what came with them, of a run that was suspended, or that a policy stopped before
+	// they were run.
 	Pending    []llm.ToolCall
 	ModelCalls int // retries included
 	ToolRounds int // steps in which calls got results

@@ -34,6 +34,7 @@ func TestNewErrors(t *testing.T) {
 		{loop.Config{AppendTurn: "x"}, `AppendTurn "x"`},
 		{loop.Config{BadArgs: "x"}, `BadArgs "x"`},
 		{loop.Config{UnknownTool: "x"}, `UnknownTool "x"`},
+		{loop.Config{ClientCalls: "x"}, `ClientCalls "x"`},
 		{loop.Config{DuplicateRounds: 1}, `DuplicateRounds are 1`},
 		{loop.Config{DuplicateRounds: -1, DuplicateRound: loop.DuplicateSkip}, `DuplicateRounds are -1`},
 		{loop.Config{OnCap: "x"}, `OnCap "x"`},
@@ -77,8 +78,8 @@ func TestDeclaredOptions(t *testing.T) {
 			BadArgs: loop.BadArgsEmpty, DuplicateRound: loop.DuplicateSkip, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
 		}, "preset=p delivery=buffered max_steps=16 cap_at=top on_cap=force_final concurrency=5 same_tool_error_stop=3 reset=absence token_budget=9 " +
 			"deadline=1.5s deadline_mode=return tool_timeout=1s grace=2s retry_max=2 tool_message=one_per_call bad_args=empty_object duplicate_round=skip tool_choice=required"},
-		{loop.Config{AppendTurn: loop.AppendAfter, BadArgs: loop.BadArgsPass, UnknownTool: loop.UnknownBreak, PlainErrors: true, DuplicateRound: loop.DuplicateSkip, DuplicateRounds: 2},
-			"max_steps=16 concurrency=5 same_tool_error_stop=3 assistant_append=after_hooks bad_args=pass unknown_tool=break error_flag=off duplicate_round=force_final_after 2"},
+		{loop.Config{AppendTurn: loop.AppendAfter, BadArgs: loop.BadArgsPass, UnknownTool: loop.UnknownBreak, ClientCalls: loop.ClientRest, PlainErrors: true, DuplicateRound: loop.DuplicateSkip, DuplicateRounds: 2},
+			"max_steps=16 concurrency=5 same_tool_error_stop=3 assistant_append=after_hooks bad_args=pass unknown_tool=break client_tools=run_rest_then_break error_flag=off duplicate_round=force_final_after 2"},
 	} {
 		_, events := mustRun(t, model(text("x")), c.cfg)
 		var got []string

@@ -51,6 +51,9 @@ func (r *run) decide(step int, d Decision, policy string, own bool) {
 		}
 		r.emit(step, ev)
 	}
+	if d.Action == trace.Suspend {
+		r.suspend(step)
+	}
 	r.res.Stop, r.res.Note = d.Cause, d.Note // the last decision is the one that ends the run
 }
 
@@ -159,12 +162,13 @@ func (r *run) appendResults(s *StepInfo, plans []*planned) []llm.ToolResult {
 	}
 	r.res.ToolRounds++
 	results := s.results
-	parts := r.parts.Take(len(results))
+	parts := r.parts.Take(len(results))[:0]
 	for i, res := range results {
-		res.IsError = res.IsError && !r.cfg.PlainErrors
-		parts[i] = res
+		if res.IsError = res.IsError && !r.cfg.PlainErrors; !plans[i].held {
+			parts = append(parts, res)
+		}
 	}
-	if r.cfg.ToolMessage == OnePerStep {
+	if r.cfg.ToolMessage == OnePerStep && len(parts) > 0 {
 		r.append(llm.Message{Role: llm.RoleTool, Parts: parts})
 		return results
 	}

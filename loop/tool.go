@@ -43,7 +43,7 @@ type Call struct {
 	Name string
 	// Args is a JSON object that the schema allows, with the schema's defaults.
 	Args string
-	Step int // counted from 0
+	Step int // counted from 0; see Resume for -1
 	// Index is the call's place among the calls of its turn, from 0.
 	Index int
 

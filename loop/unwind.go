@@ -41,7 +41,7 @@ func (r *run) endCalls() {
 	}
 	for _, p := range r.open {
 		switch {
-		case p.told:
+		case p.told, p.held:
 		case p.Answer != nil:
 			r.skip(p)
 		case !p.ran:

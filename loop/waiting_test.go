@@ -90,7 +90,7 @@ func TestLargeTurns(t *testing.T) {
 // mending is what is done to the history that a run begins with.
 func mending(messages []llm.Message) func() {
 	return func() {
-		if odd, err := checkHistory(messages); err != nil {
+		if odd, err := checkHistory(messages, false); err != nil {
 			panic(err)
 		} else if odd != nil {
 			ids := newIDSet(messages)

@@ -102,6 +102,10 @@ func options() []option {
 			r.cfg.UnknownTool = loop.UnknownTool(unless(v.Text, "error_result"))
 			return oneOf(v, "error_result", string(loop.UnknownBreak))
 		}},
+		{"client_tools", "break_batch or run_rest_then_break", func(r *reader, v fake.Value) error {
+			r.cfg.ClientCalls = loop.ClientCalls(unless(v.Text, "break_batch"))
+			return oneOf(v, "break_batch", string(loop.ClientRest))
+		}},
 		{"assistant_append", "before_hooks or after_hooks", func(r *reader, v fake.Value) error {
 			r.cfg.AppendTurn = loop.AppendTurn(unless(v.Text, "before_hooks"))
 			return oneOf(v, "before_hooks", string(loop.AppendAfter))

@@ -1,0 +1,183 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// waits suspends a run while the call of a name has no decision.
+func waits(name string, decided *string) loop.Policy {
+	return policy("approval", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+		for _, p := range calls {
+			switch {
+			case p.Call.Name != name:
+			case *decided == "":
+				return loop.Decision{Action: trace.Suspend}, nil
+			case *decided == "deny":
+				p.Answer, p.Cause = &loop.Output{Content: []llm.Part{llm.Text{Text: "denied"}}, IsError: true}, "denied"
+			}
+		}
+		return loop.Decision{}, nil
+	}})
+}
+
+// A run that waits for somebody outside ends with its calls pending, and another goes
+// on with them: each is run once, and what follows comes behind its result.
+func TestSuspendAndResume(t *testing.T) {
+	for verdict, want := range map[string][]string{"approve": {"{}", `{"x":1}`}, "deny": {"{}", "denied"}} {
+		var mem trace.Memory
+		var decided string
+		m := model(calls("a", `b{"x":1}`), text("done"))
+		a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{waits("b", &decided)}, Sink: &mem})
+		first, err := a.Run(t.Context(), loop.Ask("go"))
+		if err != nil || first.Stop != trace.CauseApproval || len(first.Pending) != 2 || first.ToolRounds != 0 {
+			t.Fatalf("%s: got %+v, %v", verdict, first, err)
+		}
+		said := of[trace.Suspended](mem.Events())
+		if len(said) != 1 || cmp.Diff([]string{"c1", "c2"}, said[0].Pending) != "" || len(said[0].Digest) != 64 {
+			t.Errorf("%s: suspended: %+v", verdict, said)
+		}
+		decided = verdict
+		in := loop.Continue([]llm.Message{llm.User("go")}, first.Messages...)
+		in.Resume = &loop.Resume{Of: "r1", Then: []llm.Message{llm.User("and then?")}}
+		res, err := a.Run(t.Context(), in)
+		holds(t, verdict, mem.Events())
+		if err != nil || res.Text != "done" || res.Pending != nil || len(res.Steps) != 1 {
+			t.Fatalf("%s: got %+v, %v", verdict, res, err)
+		}
+		if diff := cmp.Diff(want, resultTexts(res.Messages)); diff != "" {
+			t.Errorf("%s: results (-want +got):\n%s", verdict, diff)
+		}
+		sent := m.Requests()[1].Request.Messages
+		if len(sent) != 4 || sent[2].Role != llm.RoleTool || sent[3].Text() != "and then?" {
+			t.Errorf("%s: sent %+v", verdict, sent)
+		}
+		if got := kinds(mem.Events()); !strings.HasPrefix(got, "run.start step.start model.setup model.request model.turn decision suspended step.end run.end run.start resumed decision ") {
+			t.Errorf("%s: got %s", verdict, got)
+		}
+	}
+}
+
+// What a resumed run was left with may have to wait again, be for the caller, or fail.
+func TestResumeStops(t *testing.T) {
+	var decided string
+	client, err := loop.ClientTool("c", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		policy loop.Policy
+		call   string
+		stop   trace.Cause
+		err    error
+	}{
+		"waits again":    {waits("a", &decided), "a", trace.CauseApproval, nil},
+		"for the caller": {policy("p", loop.Hooks{}), "c", trace.CauseClientTools, nil},
+		"fails": {policy("p", loop.Hooks{Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+			return loop.Decision{}, boom
+		}}), "a", trace.CausePolicy, boom},
+		"is stopped with an error": {policy("p", loop.Hooks{Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+			return loop.Decision{Action: trace.Stop, Err: boom}, nil
+		}}), "a", trace.CausePolicy, boom},
+	} {
+		var mem trace.Memory
+		a := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a"), client}, Policies: []loop.Policy{c.policy}, Sink: &mem})
+		in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(llm.ToolCall{ID: "c1", Name: c.call, Args: "{}"}))
+		in.Resume = &loop.Resume{Of: "elsewhere"}
+		res, err := a.Run(t.Context(), in)
+		holds(t, name, mem.Events())
+		if !errors.Is(err, c.err) || res.Stop != c.stop || len(res.Pending) != 1 || res.ModelCalls != 0 {
+			t.Errorf("%s: got %+v, %v", name, res, err)
+		}
+	}
+}
+
+// What cannot be resumed is refused, with what to do.
+func TestResumeErrors(t *testing.T) {
+	call := llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}
+	asked := llm.Assistant(call)
+	for want, in := range map[string]loop.Input{
+		"loop: Input.Messages[1]: there is no call without a result to resume; leave Input.Resume out": {
+			Messages: []llm.Message{llm.User("go"), llm.Assistant(llm.Text{Text: "x"})}},
+		"loop: Input.Messages[3].Parts[0]: the call has the id \"c1\", which is none or an earlier call's; give it one of its own": {
+			Messages: []llm.Message{llm.User("go"), asked, llm.ToolResults(llm.ToolResult{ID: "c1", Name: "a"}), asked}},
+		"loop: Input.Messages[3]: the call \"c2\" has no result directly after it; append a tool message with one result for each call": {
+			Messages: []llm.Message{llm.User("go"), asked}, Resume: &loop.Resume{Then: []llm.Message{llm.Assistant(llm.ToolCall{ID: "c2", Name: "a", Args: "{}"})}}},
+	} {
+		if in.Resume == nil {
+			in.Resume = &loop.Resume{Of: "r1"}
+		}
+		var mem trace.Memory
+		_, err := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a")}, Sink: &mem}).Run(t.Context(), in)
+		holds(t, want, mem.Events())
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// A run that was cancelled before it resumed runs nothing.
+func TestResumeCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var mem trace.Memory
+	in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}))
+	in.Resume = &loop.Resume{Of: "r1"}
+	res, err := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a")}, Sink: &mem}).Run(ctx, in)
+	holds(t, "cancelled", mem.Events())
+	if !errors.Is(err, context.Canceled) || len(res.Pending) != 1 {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// With ClientRest the calls beside one for the caller are run, and the caller's is
+// pending; the next run puts its result in its place.
+func TestClientRest(t *testing.T) {
+	client, err := loop.ClientTool("c", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []loop.ToolMessage{loop.OnePerStep, loop.OnePerCall} {
+		m := model(calls("c", "a", "a"), text("done"))
+		var mem trace.Memory
+		a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a"), client}, ClientCalls: loop.ClientRest, ToolMessage: form, Sink: &mem})
+		first, err := a.Run(t.Context(), loop.Ask("go"))
+		if err != nil || first.Stop != trace.CauseClientTools || len(first.Pending) != 1 || first.Pending[0].Name != "c" || len(resultTexts(first.Messages)) != 2 {
+			t.Fatalf("%q: got %+v, %v", form, first, err)
+		}
+		in := loop.Continue([]llm.Message{llm.User("go")}, append(first.Messages, llm.ToolResults(llm.ToolResult{ID: "c1", Name: "c", Content: []llm.Part{llm.Text{Text: "C"}}}))...)
+		res, err := a.Run(t.Context(), in)
+		holds(t, string(form), mem.Events())
+		if err != nil || res.Text != "done" {
+			t.Fatalf("%q: got %+v, %v", form, res, err)
+		}
+		if diff := cmp.Diff([]string{"C", "{}", "{}"}, resultTexts(m.Requests()[1].Request.Messages)); diff != "" {
+			t.Errorf("%q: results (-want +got):\n%s", form, diff)
+		}
+	}
+}
+
+// A turn that was answered in part is resumed with the rest, and its results stand in
+// the order of the calls.
+func TestResumeInPart(t *testing.T) {
+	c1, c2 := llm.ToolCall{ID: "c1", Name: "a", Args: `{"x":1}`}, llm.ToolCall{ID: "c2", Name: "a", Args: "{}"}
+	in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(c1, c2), llm.ToolResults(llm.ToolResult{ID: "c2", Name: "a", Content: []llm.Part{llm.Text{Text: "B"}}}))
+	in.Resume = &loop.Resume{Of: "elsewhere"}
+	m := model(text("done"))
+	res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a")}}).Run(t.Context(), in)
+	if err != nil || res.Text != "done" {
+		t.Fatalf("got %+v, %v", res, err)
+	}
+	if diff := cmp.Diff([]string{`{"x":1}`, "B"}, resultTexts(m.Requests()[0].Request.Messages)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
