@@ -23,6 +23,9 @@ type Comparison struct {
 	// (the 200 that were called most); those of which no run has anything are left out.
 	Spent map[string]Shift   `json:"spent,omitempty"`
 	Tools map[string]ToolUse `json:"tools,omitempty"`
+
+	// Together is how many sets were compared with the base at once; see [CompareAll].
+	Together int `json:"-"`
 }
 
 // Change is what changed by one metric. Each figure is of the cases that have a score in
@@ -60,7 +63,8 @@ type PValues struct {
 	// neither 0 nor 1.
 	McNemarExact *float64 `json:"mcnemar_exact"`
 	Permutation  *float64 `json:"permutation"` // signs flipped by cluster
-	// Holm is McNemarExact, or else Permutation, corrected for the number of metrics.
+	// Holm is McNemarExact, or else Permutation, corrected for the number of metrics, and of
+	// sets if several were compared with the base.
 	Holm *float64 `json:"holm"`
 }
 
@@ -82,6 +86,30 @@ type PerSet struct {
 // Compare compares two results by their cases. What is random starts from the seed. The
 // error is for sets without a case in common, and for a case that is not in one cluster.
 func Compare(base, other *Result, seed uint64) (*Comparison, error) {
+	all, err := CompareAll(base, []*Result{other}, seed)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// CompareAll compares each of other results with the base, as [Compare] does, but for what
+// Holm corrects: the probabilities of all of them together.
+func CompareAll(base *Result, others []*Result, seed uint64) ([]*Comparison, error) {
+	all := make([]*Comparison, len(others))
+	for i, other := range others {
+		c, err := compare(base, other, seed)
+		if err != nil {
+			return nil, err
+		}
+		c.Together = len(others)
+		all[i] = c
+	}
+	return all, correct(all)
+}
+
+// compare compares two results, without a correction.
+func compare(base, other *Result, seed uint64) (*Comparison, error) {
 	c := &Comparison{Metrics: map[string]Change{}}
 	c.Unreadable = append(append([]Unreadable{}, base.Unreadable...), other.Unreadable...)
 	slices.SortFunc(c.Unreadable, Unreadable.compare)
@@ -96,9 +124,6 @@ func Compare(base, other *Result, seed uint64) (*Comparison, error) {
 			return nil, fmt.Errorf("metric %q: %w", metric, err)
 		}
 		c.Metrics[metric] = change
-	}
-	if err := correct(c.Metrics); err != nil {
-		return nil, err
 	}
 	var err error
 	if c.Spent, err = shifts(base, other); err != nil {
@@ -120,22 +145,28 @@ func lacks(r, of *Result) []string {
 	return lacking
 }
 
-// correct sets the p-values that are corrected for the number of metrics.
-func correct(metrics map[string]Change) error {
-	var names []string
+// correct sets the p-values that are corrected for the number of all of them.
+func correct(all []*Comparison) error {
+	type test struct {
+		in   *Comparison
+		name string
+	}
+	var tests []test
 	var p []float64
-	for _, name := range slices.Sorted(maps.Keys(metrics)) {
-		change := metrics[name]
-		if best := change.P.Best(); best != nil {
-			names = append(names, name)
-			p = append(p, *best)
+	for _, c := range all {
+		for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
+			change := c.Metrics[name]
+			if best := change.P.Best(); best != nil {
+				tests = append(tests, test{c, name})
+				p = append(p, *best)
+			}
 		}
 	}
 	holm, err := stats.Holm(p)
-	for i, name := range names {
-		change := metrics[name]
+	for i, t := range tests {
+		change := t.in.Metrics[t.name]
 		change.P.Holm = &holm[i]
-		metrics[name] = change
+		t.in.Metrics[t.name] = change
 	}
 	return err
 }

@@ -164,6 +164,33 @@ func TestCompareManyMetrics(t *testing.T) {
 	}, got)
 }
 
+// Several sets are each compared with the base, and their probabilities corrected together:
+// of 2/64 and 4/8 the smaller is doubled.
+func TestCompareAll(t *testing.T) {
+	one := func(name string, values ...float64) *evals.Result {
+		cases := map[string]map[string]float64{}
+		for i, v := range values {
+			cases[fmt.Sprint(i)] = map[string]float64{"m": v}
+		}
+		return set(t, name, cases)
+	}
+	base := one("base", 0, 0, 0, 0, 0, 0)
+	all, err := evals.CompareAll(base, []*evals.Result{one("x", 1, 1, 1, 1, 1, 1), one("y", 0.5, 0.5)}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got list
+	for _, c := range all {
+		got = append(got, shape(t, c.Metrics["m"].P, nil), float64(len(c.OnlyBase)), float64(c.Together))
+	}
+	near(t, object{"all": list{
+		object{"mcnemar_exact": 2. / 64, "permutation": 2. / 64, "holm": 4. / 64}, 0., 2.,
+		object{"mcnemar_exact": nil, "permutation": 0.5, "holm": 0.5}, 4., 2.,
+	}}, object{"all": got})
+	_, err = evals.CompareAll(base, []*evals.Result{base, set(t, "z", map[string]map[string]float64{"z": nil})}, 0)
+	fails(t, err, "none of 6 and 1 cases is in both sets")
+}
+
 // What cannot be compared is an error, and what could not be read is told of both sets.
 func TestCompareErrors(t *testing.T) {
 	_, err := evals.Compare(score(t, file("f", runs("a/0=1 b/0=1"))), score(t, file("g", runs("c/0=1"))), 0)

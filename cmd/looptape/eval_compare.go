@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,14 +12,15 @@ import (
 
 func newEvalCompare(w *world) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "compare BASE NEW",
-		Short: "Compare two sets of recorded runs, case by case",
+		Use:   "compare BASE NEW…",
+		Short: "Compare sets of recorded runs, case by case",
 		Long: `compare pairs the cases of two sets of recorded runs and says by each metric
 what changed, and how sure that is: the means, the difference with the interval
 that holds it in 95 of 100 samples, the probability of one as large if nothing
 had changed (of McNemar's exact test for single runs that succeed or fail, else
 by permutation), and the cases that broke and that were fixed. With several
-metrics that probability is also corrected for their number (Holm).
+metrics that probability is also corrected for their number (Holm). Of several
+sets NEW each is compared with BASE, and the correction is for all of them.
 
 A case that only one set has is listed, and counts for nothing.
 
@@ -30,8 +31,8 @@ With --base-score and --new-score two systems are compared that stand in the
 same rows.
 
 ` + evalStatus,
-		Example: "  looptape eval compare before/ after/\n  looptape eval compare --base-score /old --new-score /new rows.csv rows.csv",
-		Args:    needArguments(2, "two sets of runs"),
+		Example: "  looptape eval compare before/ after/\n  looptape eval compare main.jsonl prompt-1.jsonl prompt-2.jsonl\n  looptape eval compare --base-score /old --new-score /new rows.csv rows.csv",
+		Args:    needSets,
 	}
 	format := formatFlag(c, "table", "json")
 	seed := seedFlag(c)
@@ -44,9 +45,9 @@ same rows.
 		if err := needFiles(c, args); err != nil {
 			return err
 		}
-		var sets [2]*evals.Result
+		sets := make([]*evals.Result, len(args))
 		for i, name := range args {
-			rows, err := flags.mapping(only[i])
+			rows, err := flags.mapping(only[min(i, 1)])
 			if err != nil {
 				return err
 			}
@@ -54,35 +55,76 @@ same rows.
 				return err
 			}
 		}
-		return w.printComparison(sets[0], sets[1], *format, *seed)
+		return w.compareSets(args, sets, *format, *seed)
 	}
 	return c
 }
 
-// printComparison prints what changed, and returns the exit status.
-func (w *world) printComparison(base, now *evals.Result, format string, seed uint64) error {
-	c, err := evals.Compare(base, now, seed)
-	if err != nil {
-		tellUnreadable(w, slices.Concat(base.Unreadable, now.Unreadable))
-		return err
+func needSets(c *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return fmt.Errorf("%s needs two sets of runs, got %s; see %s --help", c.CommandPath(), count(len(args), "argument"), c.CommandPath())
 	}
-	if format == "json" {
-		err = printJSON(w.out, c)
-	} else {
-		err = w.printChanges(c)
-	}
-	if err != nil {
-		return err
-	}
-	return comparedStatus(c)
+	return nil
 }
 
-func comparedStatus(c *evals.Comparison) error {
-	failed := 0
-	for _, change := range c.Metrics {
-		failed += change.Errors.Base + change.Errors.New
+// named is a comparison of one of several sets with a base.
+type named struct {
+	New string `json:"new"`
+	*evals.Comparison
+}
+
+// compareSets prints what changed from the first set to each other, and returns the exit
+// status.
+func (w *world) compareSets(names []string, sets []*evals.Result, format string, seed uint64) error {
+	all, err := evals.CompareAll(sets[0], sets[1:], seed)
+	if err != nil {
+		for _, set := range sets {
+			tellUnreadable(w, set.Unreadable)
+		}
+		return err
 	}
-	return scoredStatus(failed, c.Unreadable, len(c.Metrics))
+	list := make([]named, len(all))
+	for i, c := range all {
+		list[i] = named{names[i+1], c}
+	}
+	if err := w.printComparisons(list, format); err != nil {
+		return err
+	}
+	return comparedStatus(all...)
+}
+
+func (w *world) printComparisons(list []named, format string) error {
+	switch {
+	case format != "json":
+	case len(list) == 1:
+		return printJSON(w.out, list[0].Comparison)
+	default:
+		return printJSON(w.out, map[string][]named{"comparisons": list})
+	}
+	for i, c := range list {
+		if len(list) > 1 {
+			if _, err := fmt.Fprintf(w.out, "%sNEW is %q\n\n", strings.Repeat("\n", min(i, 1)), c.New); err != nil {
+				return err
+			}
+		}
+		if err := w.printChanges(c.Comparison); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func comparedStatus(all ...*evals.Comparison) error {
+	failed, metrics := 0, 0
+	var unreadable []evals.Unreadable
+	for _, c := range all {
+		for _, change := range c.Metrics {
+			failed += change.Errors.Base + change.Errors.New
+		}
+		metrics += len(c.Metrics)
+		unreadable = append(unreadable, c.Unreadable...)
+	}
+	return scoredStatus(failed, unreadable, metrics)
 }
 
 // mostCases is how many cases are listed of a kind.

@@ -82,7 +82,7 @@ func Changes(c *evals.Comparison, l Lists) []Table {
 	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
 		m := c.Metrics[name]
 		holm := ""
-		if len(c.Metrics) > 1 {
+		if c.Together*len(c.Metrics) > 1 {
 			holm = Probability(m.P.Holm)
 		}
 		means = append(means, []string{name, Figure(m.Base), Figure(m.New), Signed(m.Difference), Bounds(m.CI95), Probability(m.P.Best()), holm})
