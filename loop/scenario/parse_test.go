@@ -73,7 +73,7 @@ func TestOptionErrors(t *testing.T) {
 		`stop_when: [{has_tool_call: 1}]`:               `f:2:36: stop_when: item 1: expected a text, got a number`,
 		`stop_when: [{cost: {limit: x}}]`:               `f:2:35: stop_when: item 1: limit: expected a number`,
 		`policies: {}`:                                  `policies: expected a list, got a map`,
-		`policies: [todo]`:                              `f:2:19: policies: item 1: there is no policy "todo"`,
+		`policies: [todo]`:                              `f:2:19: policies: item 1: there is no policy "todo"; there are leaked_calls, keep_last`,
 		`policies: [{keep_last: {keep: 0}}]`:            `f:2:38: policies: item 1: keep: expected a whole number, 1 or above, got 0`,
 		`policies: [{answer_tool: 1}]`:                  `f:2:33: policies: item 1: expected a text, got a number`,
 		`policies: [{answer_tool: "a b"}]`:              `f:2:33: policies: item 1: the tool name "a b" is not one that providers take`,
@@ -96,6 +96,10 @@ func TestOptionErrors(t *testing.T) {
 		`policies: [{keep_last: {limit: 3, keep: 10}}]`: `f:2:39: policies: item 1: limit: expected more than the 10 that are kept, got 3`,
 		`policies: [{keep_last: {limit: 3, keep: 3}}]`:  `f:2:39: policies: item 1: limit: expected more than the 3 that are kept, got 3`,
 		`policies: [{keep_last: {keep: 3, limit: 0}}]`:  `f:2:48: policies: item 1: limit: expected a whole number, 1 or above, got 0`,
+		`policies: [{output: x}]`:                       `f:2:28: policies: item 1: expected a map, got a text`,
+		`policies: [{output: {re_asks: 1}}]`:            `f:2:28: policies: item 1: schema is missing: the JSON Schema of the answer, as a text`,
+		`policies: [{output: {schema: "{"}}]`:           `f:2:37: policies: item 1: schema: the schema of the output is not a JSON object`,
+		`policies: [{output: {re_asks: -1}}]`:           `f:2:38: policies: item 1: re_asks: expected a whole number, 0 or above, got -1`,
 		`policies: [{answer_tool: t}]`:                  `f:2:33: policies: item 1: there is a tool "t" already; name the answer's otherwise`,
 	} {
 		src := []byte("version: 1\nloop: {" + option + "}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\ninput: go\n")
@@ -161,7 +165,7 @@ func TestInvalidScripts(t *testing.T) {
 // The least that options take.
 func TestOptionBounds(t *testing.T) {
 	for _, option := range []string{
-		"policies: [{keep_last: {keep: 1}}]", "policies: [{keep_last: {keep: 3, limit: 4}}]", "policies: [{answer_tool: other}]",
+		"policies: [{keep_last: {keep: 1}}]", "policies: [{keep_last: {keep: 3, limit: 4}}]", "policies: [{answer_tool: other}]", `policies: [{output: {schema: "{}", re_asks: 0}}]`,
 		"stop_when: [{step_count: 0}, {total_tokens: 0}, {cost: {limit: 0, input: 0, output: 0}}]",
 	} {
 		if _, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\n")); err != nil {
@@ -223,6 +227,7 @@ func TestOptions(t *testing.T) {
 		`concurrency: 1`:             {Concurrency: 1},
 		`retry: {max: 0, factor: 0}`: {},
 		`preset: deuz`:               {Preset: "deuz", MaxSteps: 1},
+		`max_steps: 7, preset: deuz`: {Preset: "deuz", MaxSteps: 7},
 	} {
 		f, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
 		if err != nil {

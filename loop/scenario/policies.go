@@ -23,6 +23,7 @@ func policyKinds() []policyKind {
 		{"leaked_calls", "", func(*reader, fake.Value) (loop.Policy, error) { return middleware.LeakedCalls(), nil }},
 		{"keep_last", "{keep, limit}", func(_ *reader, arg fake.Value) (loop.Policy, error) { return keepLast(arg) }},
 		{"answer_tool", "NAME", answerTool},
+		{"output", "{schema, re_asks}", func(_ *reader, arg fake.Value) (loop.Policy, error) { return output(arg) }},
 	}
 }
 
@@ -100,4 +101,25 @@ func keepLast(arg fake.Value) (loop.Policy, error) {
 		err = at(limitPos, fmt.Errorf("limit: expected more than the %d that are kept, got %d", keep, limit))
 	}
 	return middleware.KeepLast(keep, limit), at(arg.Pos, err)
+}
+
+func output(arg fake.Value) (loop.Policy, error) {
+	var o *middleware.Output
+	var reAsks int
+	err := fields(arg, map[string]func(fake.Value) error{
+		"schema": func(v fake.Value) (err error) {
+			if o, err = middleware.NewOutput([]byte(v.Text)); err != nil {
+				err = errors.New(unprefixed(err))
+			}
+			return err
+		},
+		"re_asks": func(v fake.Value) (err error) { reAsks, err = integer(v, 0); return err },
+	})
+	if err == nil && o == nil {
+		err = errors.New("schema is missing: the JSON Schema of the answer, as a text")
+	}
+	if err != nil {
+		return loop.Policy{}, at(arg.Pos, err)
+	}
+	return o.Policy(reAsks), nil
 }

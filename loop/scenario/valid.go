@@ -41,7 +41,10 @@ func validTool(s *fake.Script, t fake.Tool) error {
 // unprefixed is an error of the loop in the words of a scenario's author: without
 // the package, and without the Go types of a schema's members.
 func unprefixed(err error) string {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "middleware: AnswerTool: "), "loop: ")
+	text := err.Error()
+	for _, place := range []string{"middleware: ", "AnswerTool: ", "loop: "} {
+		text = strings.TrimPrefix(text, place)
+	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		member := e.Field[strings.LastIndex(e.Field, ".")+1:]
 		text = strings.Replace(text, e.Error(), fmt.Sprintf("the %s at %q does not belong there", e.Value, member), 1)

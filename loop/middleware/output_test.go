@@ -1,0 +1,151 @@
+package middleware_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+type count struct {
+	N int `json:"n"`
+}
+
+func outputOf[T any](t *testing.T) *middleware.Output {
+	t.Helper()
+	o, err := middleware.OutputOf[T]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestReadOutput(t *testing.T) {
+	o := outputOf[count](t)
+	for text, want := range map[string]int{
+		`{"n":1}`:                 1,
+		" \n{\"n\":2}\n":          2,
+		"```json\n{\"n\":3}\n```": 3,
+		"```\n{\"n\":4}```":       4,
+		"Here it is:\n```json\n{\"n\":5}\n```\nGood luck.": 5,
+	} {
+		if got, err := middleware.ReadOutput[count](o, text); got.N != want || err != nil {
+			t.Errorf("%q: got %+v, %v", text, got, err)
+		}
+	}
+	const prefix = "the answer has not the form that was asked for: "
+	for text, want := range map[string]string{
+		`nope`:                              "invalid character",
+		``:                                  "unexpected end of JSON input",
+		`{"n":"x"}`:                         "validating",
+		`{}`:                                "missing properties",
+		"```json\n{\"n\":3}":                "invalid character",
+		"```\n{\"n\":1}\n```\n```\n{}\n```": "invalid character",
+		`{"n":99999999999999999999}`:        "cannot unmarshal",
+	} {
+		_, err := middleware.ReadOutput[count](o, text)
+		bad, ok := errors.AsType[*middleware.OutputError](err)
+		if !ok || bad.Text != text || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), want) || errors.Unwrap(err) != bad.Err {
+			t.Errorf("%q: got error %v, want one with %q", text, err, want)
+		}
+	}
+	fenced := "{\"n\":1,\"s\":\"```\\n{}\\n```\"}" // a fence in a text is none
+	if got, err := middleware.ReadOutput[map[string]any](outputOf[map[string]any](t), fenced); got["n"] != 1.0 || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestNewOutput(t *testing.T) {
+	for schema, want := range map[string]string{
+		``:                     "middleware: the schema of the output is not a JSON object",
+		`true`:                 "middleware: the schema of the output is not a JSON object",
+		`{"type":1}`:           "middleware: the schema of the output: ",
+		`{"$ref":"#/$defs/x"}`: "middleware: the schema of the output: ",
+	} {
+		if _, err := middleware.NewOutput([]byte(schema)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got error %v", schema, err)
+		}
+	}
+	if _, err := middleware.OutputOf[chan int](); err == nil || !strings.HasPrefix(err.Error(), "middleware: no schema for the output: ") {
+		t.Errorf("a type without a schema: got error %v", err)
+	}
+	if _, err := middleware.NewOutput([]byte(`{"type":"array","items":{"type":"integer"}}`)); err != nil {
+		t.Errorf("an answer need not be an object: %v", err)
+	}
+}
+
+// ends runs an agent whose answers have to be counts, and tells how it ended.
+func ends(t *testing.T, cfg loop.Config, reAsks int, turns ...fake.Turn) (*loop.Result, *fake.Model, error) {
+	t.Helper()
+	m := fake.NewModel(turns...)
+	cfg.Tools, cfg.Policies = []loop.Tool{tool}, []loop.Policy{outputOf[count](t).Policy(reAsks)}
+	agent, err := loop.New(m, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := agent.Run(t.Context(), loop.Ask("go"))
+	return res, m, err
+}
+
+func TestOutputPolicy(t *testing.T) {
+	good, bad := fake.Turn{Text: `{"n":1}`}, fake.Turn{Text: "nope"}
+	talk := call("1")
+	talk.Text = "nope, not yet"
+	paused := fake.Turn{Text: "nope", Finish: llm.FinishPause}
+	for name, c := range map[string]struct {
+		cfg    loop.Config
+		reAsks int
+		turns  []fake.Turn
+		stop   trace.Cause
+		fails  string // the text that the error keeps
+		calls  int
+	}{
+		"at once":                              {turns: []fake.Turn{good}, stop: trace.CauseNone, calls: 1},
+		"after tools":                          {turns: []fake.Turn{talk, good}, stop: trace.CauseNone, calls: 2},
+		"after a paused turn":                  {turns: []fake.Turn{paused, good}, stop: trace.CauseNone, calls: 2},
+		"not asked again":                      {turns: []fake.Turn{bad}, stop: middleware.CauseOutput, fails: "nope", calls: 1},
+		"asked again":                          {reAsks: 1, turns: []fake.Turn{bad, good}, stop: trace.CauseNone, calls: 2},
+		"asked again in vain":                  {reAsks: 2, turns: []fake.Turn{bad, bad, {Text: "never"}}, stop: middleware.CauseOutput, fails: "never", calls: 3},
+		"asked again, with tools between":      {reAsks: 1, turns: []fake.Turn{bad, call("1"), {Text: "again"}}, stop: middleware.CauseOutput, fails: "again", calls: 3},
+		"the cap comes first":                  {cfg: loop.Config{MaxSteps: 1}, reAsks: 1, turns: []fake.Turn{bad}, stop: trace.CauseCap, calls: 1},
+		"a forced answer":                      {cfg: loop.Config{MaxSteps: 1, OnCap: loop.CapForceFinal}, reAsks: 1, turns: []fake.Turn{talk, good}, stop: trace.CauseForced, calls: 2},
+		"a bad forced answer":                  {cfg: loop.Config{MaxSteps: 1, OnCap: loop.CapForceFinal}, reAsks: 1, turns: []fake.Turn{talk, bad}, stop: trace.CauseForced, fails: "nope", calls: 2},
+		"a bad forced answer, not asked again": {cfg: loop.Config{MaxSteps: 1, OnCap: loop.CapForceFinal}, turns: []fake.Turn{talk, bad}, stop: middleware.CauseOutput, fails: "nope", calls: 2},
+	} {
+		res, m, err := ends(t, c.cfg, c.reAsks, c.turns...)
+		text := ""
+		if e, ok := errors.AsType[*middleware.OutputError](err); ok {
+			text = e.Text
+		}
+		if res.Stop != c.stop || text != c.fails || (err == nil) != (c.fails == "") || len(m.Requests()) != c.calls {
+			t.Errorf("%s: got stop %q, error %v, %d calls", name, res.Stop, err, len(m.Requests()))
+		}
+	}
+}
+
+// The provider is told the schema with each request, and the model what was wrong.
+func TestOutputIsAskedFor(t *testing.T) {
+	_, m, err := ends(t, loop.Config{System: "Count."}, 1, call("1"), fake.Turn{Text: "nope"}, fake.Turn{Text: `{"n":1}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
+	for i, r := range m.Requests() {
+		if diff := cmp.Diff(schema, string(r.Request.Settings.OutputSchema)); diff != "" || r.Request.System != "Count." {
+			t.Errorf("request %d, its schema (-want +got):\n%s", i, diff)
+		}
+	}
+	last := m.Requests()[2].Request.Messages
+	want := "the answer has not the form that was asked for: invalid character 'o' in literal null (expecting 'u'). " +
+		"Answer again, with JSON alone that follows this schema: " + schema
+	if diff := cmp.Diff(want, last[len(last)-1].Text()); diff != "" || last[len(last)-1].Role != llm.RoleUser || last[len(last)-2].Text() != "nope" {
+		t.Errorf("what is asked again (-want +got):\n%s", diff)
+	}
+}
