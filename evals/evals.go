@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/llm"
@@ -77,7 +76,7 @@ type Scoring struct {
 func (r *Row) scored(scores []Score) {
 	r.Scores = make(ByName[float64], 0, len(scores))
 	for _, s := range scores {
-		s.Metric = strings.ToValidUTF8(s.Metric, "\uFFFD")
+		s.Metric = valid(s.Metric)
 		r.graded(s.Metric, s.Grading)
 		switch {
 		case r.Scores.Has(s.Metric) || r.Errors.Has(s.Metric):

@@ -73,12 +73,13 @@ func CaseOf(run *importer.Run) string {
 	return kept(cmp.Or(run.Case, shortened(asked(run)), run.Name))
 }
 
-// rowOf is the row of a run, without scores. It shares no memory with the run.
+// rowOf is the row of a run, without scores. What other rows have, too, may share memory
+// with the run; see texts.
 func rowOf(file string, run *importer.Run) Row {
 	spent, said := run.Spent(), facts.Read(run)
 	r := Row{
 		Case: CaseOf(run), Epoch: run.Epoch,
-		Cluster: kept(run.Cluster), Run: kept(run.Name), File: kept(file), Line: run.Line,
+		Cluster: valid(run.Cluster), Run: kept(run.Name), File: valid(file), Line: run.Line,
 		Usage: spent.Usage, Cost: spent.Cost, Latency: spent.Latency,
 		Steps: said.Steps, Calls: callsOf(said.Calls),
 	}
@@ -88,9 +89,12 @@ func rowOf(file string, run *importer.Run) Row {
 	return r
 }
 
-// kept is a text of its own, and as a file of JSON can have it: what is not UTF-8 would
-// be another text when it is read again.
-func kept(text string) string { return strings.Clone(strings.ToValidUTF8(text, "\uFFFD")) }
+// valid is a text as a file of JSON can have it: what is not UTF-8 would be another text
+// when it is read again.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// kept is a valid text of its own.
+func kept(text string) string { return strings.Clone(valid(text)) }
 
 // texts are those that many rows have, one of each.
 type texts map[string]string

@@ -15,7 +15,7 @@ type Calls struct {
 func callsOf(list []facts.Call) ByName[Calls] {
 	var by ByName[Calls]
 	for i := range list {
-		name := kept(list[i].Name)
+		name := valid(list[i].Name)
 		c := by.Of(name)
 		c.N++
 		if list[i].Failed {
