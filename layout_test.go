@@ -61,6 +61,7 @@ var table = []room{
 	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
 	{name: "loop/files"},
 	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/middleware/..."}, modules: []string{jsonschema}},
+	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/..."}},
 	{name: "loop/preset/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/..."}},
 	{name: "providers/...", rooms: []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol"}},
 	{name: "fake", rooms: []string{"internal/jsonio", "llm"}, modules: []string{yaml, goCmp}},

@@ -1,0 +1,43 @@
+package middleware
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+)
+
+// CutResults cuts each text that a tool returns to its first limit characters, and
+// says so behind them. The answers that policies give in a tool's place are not cut.
+func CutResults(limit int) loop.Policy {
+	return loop.Policy{Name: "cut_results", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+				out, err := next(ctx, call)
+				content := make([]llm.Part, len(out.Content))
+				for i, p := range out.Content {
+					if t, ok := p.(llm.Text); ok {
+						t.Text = cut(t.Text, limit)
+						p = t
+					}
+					content[i] = p
+				}
+				out.Content = content
+				return out, err
+			}
+		}}
+	}}
+}
+
+// cut returns a text's first n characters, with a note if there are more.
+func cut(text string, n int) string {
+	chars := 0
+	for i := range text {
+		if chars == n {
+			return fmt.Sprintf("%s\n(cut: the first %d characters of a longer text)", text[:i], n)
+		}
+		chars++
+	}
+	return text
+}

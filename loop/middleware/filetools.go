@@ -1,0 +1,162 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/files"
+)
+
+// ReadLines is how many lines read_file returns at most unless its call says
+// otherwise.
+const ReadLines = 2000
+
+// Files offers tools for files: ls, read_file, write_file, edit_file and mkdir. What
+// goes wrong is an error result that says what to do.
+//
+// open returns the files of a run, and must not be nil. Where each run is to begin
+// with files of its own, and hand them back, it returns a files.Memory of a state;
+// one Backend for all runs is shared by them. Calls of one step run at once, so that
+// on a real clock it is open which of them sees what another has done.
+func Files(open func(loop.RunInfo) files.Backend) (loop.Policy, error) {
+	if open == nil {
+		return loop.Policy{}, errors.New("middleware: Files needs a function that returns the files of a run, got nil")
+	}
+	tools, err := toolsOf(fileTools...)
+	if err != nil {
+		return loop.Policy{}, fmt.Errorf("middleware: Files: %w", err)
+	}
+	return loop.Policy{Name: "files", New: func(info loop.RunInfo) loop.Hooks {
+		b := open(info)
+		return loop.Hooks{Tools: running(tools, func(_ context.Context, call loop.Call) (loop.Output, error) {
+			var a fileArgs
+			if err := json.Unmarshal([]byte(call.Args), &a); err != nil {
+				return loop.Output{}, err
+			}
+			text, err := a.run(b, call.Name)
+			return loop.TextOutput(text), err
+		})}
+	}}, nil
+}
+
+// OneBackend makes all runs work on the same files.
+func OneBackend(b files.Backend) func(loop.RunInfo) files.Backend {
+	return func(loop.RunInfo) files.Backend { return b }
+}
+
+const pathSchema = `"path":{"type":"string","description":"counts from the top of your files, as in /notes/a.md"}`
+
+var fileTools = []loop.Tool{
+	{
+		Name: "ls", Description: "Lists what is in a directory: files with their size, directories with a slash behind them.",
+		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `}}`),
+	},
+	{
+		Name: "read_file", Description: fmt.Sprintf("Returns the text of a file, %d lines of it unless limit says otherwise.", ReadLines),
+		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `,"offset":{"type":"integer","minimum":0,"description":"how many lines to leave out first"},` +
+			`"limit":{"type":"integer","minimum":1,"description":"how many lines to return"}},"required":["path"]}`),
+	},
+	{
+		Name: "write_file", Description: "Writes a text into a file, in place of what it has; makes the file and its directories where they are missing.",
+		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `,"content":{"type":"string"}},"required":["path","content"]}`),
+	},
+	{
+		Name: "edit_file", Description: "Replaces a piece of a file's text by another. The piece must occur exactly once, unless replace_all is true.",
+		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `,"old_string":{"type":"string"},"new_string":{"type":"string"},` +
+			`"replace_all":{"type":"boolean"}},"required":["path","old_string","new_string"]}`),
+	},
+	{
+		Name: "mkdir", Description: "Makes a directory, and those above it.",
+		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `},"required":["path"]}`),
+	},
+}
+
+// fileArgs are the arguments of all of them.
+type fileArgs struct {
+	Path       string `json:"path"`
+	Content    string `json:"content"`
+	Offset     int    `json:"offset"`
+	Limit      int    `json:"limit"`
+	Old        string `json:"old_string"`
+	New        string `json:"new_string"`
+	ReplaceAll bool   `json:"replace_all"`
+}
+
+func (a *fileArgs) run(b files.Backend, tool string) (string, error) {
+	switch tool {
+	case "ls":
+		return a.list(b)
+	case "read_file":
+		text, err := b.Read(a.Path)
+		if err != nil {
+			return "", err
+		}
+		return a.lines(text)
+	case "write_file":
+		return fmt.Sprintf("wrote %d bytes to %q", len(a.Content), a.Path), b.Write(a.Path, a.Content)
+	case "edit_file":
+		n := 0
+		err := b.Edit(a.Path, func(text string) (out string, err error) {
+			out, n, err = a.replace(text)
+			return out, err
+		})
+		return fmt.Sprintf("replaced %d in %q", n, a.Path), err
+	}
+	return fmt.Sprintf("the directory %q is there", a.Path), b.Mkdir(a.Path)
+}
+
+func (a *fileArgs) list(b files.Backend) (string, error) {
+	entries, err := b.List(a.Path)
+	if err != nil {
+		return "", err
+	}
+	if len(entries) == 0 {
+		return "nothing is there", nil
+	}
+	lines := make([]string, len(entries))
+	for i, e := range entries {
+		lines[i] = e.Name + "/"
+		if !e.Dir {
+			lines[i] = fmt.Sprintf("%s (%d bytes)", e.Name, e.Size)
+		}
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// lines returns what the call asks for of a text, and says so if that is not all.
+func (a *fileArgs) lines(text string) (string, error) {
+	limit := a.Limit
+	if limit == 0 {
+		limit = ReadLines
+	}
+	all := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	switch left := len(all) - a.Offset; {
+	case a.Offset == 0 && left <= limit:
+		return text, nil
+	case left <= 0:
+		return "", fmt.Errorf("%q has %d lines, and %d were to be left out; take a smaller offset", a.Path, len(all), a.Offset)
+	default:
+		end := a.Offset + min(left, limit)
+		return fmt.Sprintf("%s\n(lines %d to %d of %d)", strings.TrimSuffix(strings.Join(all[a.Offset:end], ""), "\n"), a.Offset+1, end, len(all)), nil
+	}
+}
+
+// replace makes the edit, and counts the places.
+func (a *fileArgs) replace(text string) (out string, n int, err error) {
+	n = strings.Count(text, a.Old)
+	switch {
+	case a.Old == "":
+		return "", 0, errors.New("old_string is empty; write_file replaces the whole text")
+	case a.Old == a.New:
+		return "", 0, errors.New("old_string and new_string are the same, so nothing would change")
+	case n == 0:
+		return "", 0, errors.New("old_string does not occur in it; read the file for its exact text")
+	case n > 1 && !a.ReplaceAll:
+		return "", 0, fmt.Errorf("old_string occurs %d times in it; take more of the text around it, or set replace_all", n)
+	}
+	return strings.ReplaceAll(text, a.Old, a.New), n, nil
+}

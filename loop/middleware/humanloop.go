@@ -1,0 +1,146 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/loop"
+)
+
+// HumanDecision is what a person wants to become of a call.
+type HumanDecision string
+
+// The decisions.
+const (
+	HumanApprove HumanDecision = "approve" // run it
+	HumanEdit    HumanDecision = "edit"    // run it with other arguments
+	HumanReject  HumanDecision = "reject"  // do not run it; the model gets an error
+	HumanRespond HumanDecision = "respond" // do not run it; the model gets the person's words as its result
+)
+
+// HumanReview is a call that a person is asked about.
+type HumanReview struct {
+	ID, Name string
+	Args     string // a JSON object that the tool takes
+	// Description is that of the rule.
+	Description string
+	// Allowed are the decisions that there are.
+	Allowed []HumanDecision
+}
+
+// HumanVerdict is a person's decision.
+type HumanVerdict struct {
+	Decision HumanDecision
+	Args     string // of an edit: the whole arguments, a JSON object
+	Message  string // of a rejection the reason, which may be empty; of a response the result
+}
+
+// HumanFunc asks a person about a call and waits. An error means that the call is not
+// run. It has to heed its context.
+type HumanFunc func(ctx context.Context, call HumanReview) (HumanVerdict, error)
+
+// HumanRule says how calls of a tool are asked about.
+type HumanRule struct {
+	// Allowed are the decisions that a person has; nil means to approve and to reject.
+	Allowed     []HumanDecision
+	Description string // tells the person what is asked
+}
+
+// HumanEvent is the name of the event that tells a decision: the id and the name of
+// the call, and the decision.
+const HumanEvent = "human_decision"
+
+// HumanInTheLoop asks a person about calls before any of their step is run: one after
+// another, in the order of the calls. Only those of the tools in on are asked about,
+// by its rules; with none in it, all are. A decision that the rule does not allow, and
+// an error of ask, is an error result for the model.
+//
+// A call that has its answer is not asked about: one that cannot be run, that repeats
+// the step before, or that a policy before this one has answered. The arguments of an
+// edit are held against the tool's schema like a model's own.
+func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Policy, error) {
+	if ask == nil {
+		return loop.Policy{}, errors.New("middleware: HumanInTheLoop needs a function that asks, got nil")
+	}
+	return loop.Policy{Name: "human_in_the_loop", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{Batch: func(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+			for _, p := range calls {
+				rule, listed := on[p.Call.Name]
+				if p.Answer != nil || len(on) > 0 && !listed {
+					continue
+				}
+				decision := ask.decide(ctx, p, rule)
+				if over(ctx) { // nothing is run any more
+					return loop.Decision{}, nil
+				}
+				if err := emitJSON(s, HumanEvent, humanTold{p.Call.ID, p.Call.Name, decision}); err != nil {
+					return loop.Decision{}, err
+				}
+			}
+			return loop.Decision{}, nil
+		}}
+	}}, nil
+}
+
+// humanTold is the data of a HumanEvent.
+type humanTold struct {
+	Call     string        `json:"call"`
+	Tool     string        `json:"tool"`
+	Decision HumanDecision `json:"decision"`
+}
+
+// The causes of calls that a person did not let run. "denied" is known to the loop's
+// guard: it is no failure of the tool.
+const (
+	causeRejected  = "denied"
+	causeResponded = "respond"
+)
+
+// decide asks about a call and does what is decided; the decision is empty if there
+// was none that counts.
+func (ask HumanFunc) decide(ctx context.Context, p *loop.Planned, rule HumanRule) HumanDecision {
+	allowed := rule.Allowed
+	if allowed == nil {
+		allowed = []HumanDecision{HumanApprove, HumanReject}
+	}
+	v, err := ask(ctx, HumanReview{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Description: rule.Description, Allowed: slices.Clone(allowed)})
+	deny := func(text string) {
+		out := loop.TextOutput(text)
+		out.IsError = true
+		p.Answer, p.Cause = &out, causeRejected
+	}
+	switch {
+	case err != nil:
+		deny("not run: no decision could be had: " + err.Error())
+		return ""
+	case !slices.Contains(allowed, v.Decision):
+		deny(fmt.Sprintf("not run: the decision was %q, and for this tool there are %s", v.Decision, joined(allowed)))
+		return ""
+	}
+	switch v.Decision {
+	case HumanApprove:
+	case HumanEdit:
+		p.Args = v.Args
+	case HumanReject:
+		text := "not run: the user rejected the call"
+		if v.Message != "" {
+			text += ": " + v.Message
+		}
+		deny(text)
+	case HumanRespond:
+		out := loop.TextOutput(v.Message)
+		p.Answer, p.Cause = &out, causeResponded
+	}
+	return v.Decision
+}
+
+func joined(list []HumanDecision) string {
+	words := make([]string, len(list))
+	for i, d := range list {
+		words[i] = string(d)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,175 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+// echo returns its arguments.
+func echo(name string) loop.Tool {
+	t, err := loop.RawTool(name, "", []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`), func(_ context.Context, c loop.Call) (loop.Output, error) {
+		return loop.TextOutput(c.Args), nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// human plays a run of calls under a person's decisions, one after another.
+func human(t *testing.T, on map[string]middleware.HumanRule, verdicts []middleware.HumanVerdict, turns ...fake.Turn) (o outcome, asked []middleware.HumanReview) {
+	t.Helper()
+	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+		asked = append(asked, call)
+		if len(verdicts) < len(asked) {
+			return middleware.HumanVerdict{}, errors.New("nobody is there")
+		}
+		return verdicts[len(asked)-1], nil
+	}, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o = play(t, t.Context(), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}}, loop.Ask("go"), turns...)
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	return o, asked
+}
+
+// RA-10, RA-56: with no rules a person is asked about each call, and decides what
+// becomes of it.
+func TestHumanInTheLoop(t *testing.T) {
+	all := middleware.HumanRule{Allowed: []middleware.HumanDecision{
+		middleware.HumanApprove, middleware.HumanEdit, middleware.HumanReject, middleware.HumanRespond,
+	}, Description: "may it?"}
+	o, asked := human(t, map[string]middleware.HumanRule{"a": all, "b": {}}, []middleware.HumanVerdict{
+		{Decision: middleware.HumanApprove},
+		{Decision: middleware.HumanEdit, Args: `{"n":20}`},
+		{Decision: middleware.HumanReject},
+		{Decision: middleware.HumanReject, Message: "too many"},
+		{Decision: middleware.HumanRespond, Message: "take 7"},
+		{Decision: middleware.HumanEdit, Args: `{"n":"x"}`},
+		{Decision: "perhaps"},
+		{Decision: middleware.HumanEdit, Args: `{"n":1}`},
+		{Decision: middleware.HumanReject, Message: "not b"},
+	},
+		calling("a", `{"n":1}`, "a", `{"n":2}`, "a", `{"n":3}`, "a", `{"n":4}`, "a", `{"n":5}`, "a", `{"n":6}`, "a", `{"n":7}`, "b", `{"n":8}`, "b", `{"n":9}`, "b", `{"n":10}`, "c", `{}`, "a", `{`),
+		text("done"))
+	got := o.results()
+	want := []string{
+		`{"n":1}`, `{"n":20}`, "! not run: the user rejected the call", "! not run: the user rejected the call: too many", "take 7",
+		"! invalid arguments: validating root: validating /properties/n: type: x has type \"string\", want \"integer\"",
+		"! not run: the decision was \"perhaps\", and for this tool there are approve, edit, reject, respond",
+		"! not run: the decision was \"edit\", and for this tool there are approve, reject",
+		"! not run: the user rejected the call: not b", "! not run: no decision could be had: nobody is there",
+	}
+	if diff := cmp.Diff(want, got[:10]); diff != "" || len(got) != 12 {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if len(asked) != 10 {
+		t.Errorf("asked %d times", len(asked))
+	}
+	first := middleware.HumanReview{ID: "loop_call_1", Name: "a", Args: `{"n":1}`, Description: "may it?", Allowed: all.Allowed}
+	if diff := cmp.Diff(first, asked[0]); diff != "" {
+		t.Errorf("asked first (-want +got):\n%s", diff)
+	}
+	var skips []string
+	for _, s := range of[trace.ToolSkip](o.events) {
+		skips = append(skips, s.Call[len("loop_call_"):]+" "+s.Cause)
+	}
+	if diff := cmp.Diff([]string{"3 denied", "4 denied", "5 respond", "6 invalid_args", "7 denied", "8 denied", "9 denied", "10 denied", "11 unknown_tool", "12 cut"}, skips); diff != "" {
+		t.Errorf("not run (-want +got):\n%s", diff)
+	}
+	if r := of[trace.ArgsResolved](o.events); len(r) != 1 || r[0] != (trace.ArgsResolved{Call: "loop_call_2", Args: `{"n":20}`, Cause: "edit"}) {
+		t.Errorf("other arguments: %+v", r)
+	}
+	events := o.custom(middleware.HumanEvent)
+	if len(events) != 10 || events[1] != `{"call":"loop_call_2","tool":"a","decision":"edit"}` || events[6] != `{"call":"loop_call_7","tool":"a","decision":""}` {
+		t.Errorf("events: %q", events)
+	}
+}
+
+// AMB-8: with rules, only the tools that they name are asked about.
+func TestHumanRules(t *testing.T) {
+	for _, c := range []struct {
+		on   map[string]middleware.HumanRule
+		want []string
+	}{
+		{nil, []string{"a", "b"}},
+		{map[string]middleware.HumanRule{}, []string{"a", "b"}},
+		{map[string]middleware.HumanRule{"b": {}}, []string{"b"}},
+	} {
+		yes := middleware.HumanVerdict{Decision: middleware.HumanApprove}
+		o, asked := human(t, c.on, []middleware.HumanVerdict{yes, yes}, calling("a", "{}", "b", "{}"), text("done"))
+		var got []string
+		for _, r := range asked {
+			got = append(got, r.Name)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || len(of[trace.ToolEnd](o.events)) != 2 {
+			t.Errorf("%v: asked about (-want +got):\n%s", c.on, diff)
+		}
+	}
+}
+
+// A run that ends while a person is asked runs nothing more, and asks no more.
+func TestHumanAskedAtTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	p, err := middleware.HumanInTheLoop(func(ctx context.Context, _ middleware.HumanReview) (middleware.HumanVerdict, error) {
+		n++
+		cancel()
+		return middleware.HumanVerdict{}, ctx.Err()
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := play(t, ctx, loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{p}}, loop.Ask("go"), call("1", "2"))
+	if !errors.Is(o.err, context.Canceled) || n != 1 || len(of[trace.ToolStart](o.events)) != 0 || len(o.custom(middleware.HumanEvent)) != 0 {
+		t.Errorf("got %v, asked %d times", o.err, n)
+	}
+}
+
+// RA-17: a policy before it sees the call first, and may answer it in its place; what
+// the loop itself does not run is not asked about.
+func TestHumanIsInside(t *testing.T) {
+	var order []string
+	outer := loop.Policy{Name: "outer", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+			for _, c := range calls {
+				order = append(order, "outer "+c.Call.ID)
+				if c.Call.ID == "2" {
+					out := loop.TextOutput("known")
+					c.Answer = &out
+				}
+			}
+			return loop.Decision{}, nil
+		}}
+	}}
+	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+		order = append(order, "human "+call.ID)
+		return middleware.HumanVerdict{Decision: middleware.HumanApprove}, nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := fake.NewClock()
+	slow := loop.Tool{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+		order = append(order, "runs "+c.ID)
+		return loop.TextOutput("A"), clock.Sleep(ctx, time.Second)
+	}}
+	o := play(t, t.Context(), loop.Config{Tools: []loop.Tool{slow}, Policies: []loop.Policy{outer, p}, Clock: clock}, loop.Ask("go"), call("1", "2", "3"), text("done"))
+	want := "[outer 1 outer 2 outer 3 human 1 human 3 runs 1 runs 3]"
+	if fmt.Sprint(order) != want || fmt.Sprint(o.results()) != "[A known A]" {
+		t.Errorf("got %v, %q, want %s", order, o.results(), want)
+	}
+}

@@ -1,0 +1,174 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+// short tells messages by role and text.
+func short(list []llm.Message) []string {
+	var out []string
+	for _, m := range list {
+		s := string(m.Role) + " " + m.Text()
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.ToolCall:
+				s += p.Name
+			case llm.ToolResult:
+				s += p.Text()
+			default:
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// RA-48, RA-51: each message is logged once, in order, with what the run began with
+// behind the thread before it; so are those of turns that went on by themselves, of
+// rounds that were skipped and of a forced answer.
+func TestLogMessages(t *testing.T) {
+	var got []llm.Message
+	log := middleware.LogMessages(middleware.MessageLogFunc(func(m llm.Message) error {
+		got = append(got, m)
+		return nil
+	}))
+	onward := 0
+	more := loop.Policy{Name: "more", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
+			if onward++; onward > 1 {
+				return loop.Decision{}, nil
+			}
+			return loop.Decision{Action: trace.GoOn, Messages: []llm.Message{llm.User("more")}}, nil
+		}}
+	}}
+	in := loop.Continue([]llm.Message{llm.User("before"), llm.Assistant(llm.Text{Text: "old"})}, llm.User("one"), llm.User("two"))
+	cfg := loop.Config{
+		Tools: []loop.Tool{tool}, Policies: []loop.Policy{log, more, middleware.KeepLast(2, 4)}, MaxSteps: 4, CapAt: loop.CapTop, OnCap: loop.CapForceFinal,
+		ToolMessage: loop.OnePerCall, DuplicateRound: loop.DuplicateSkip,
+	}
+	o := play(t, t.Context(), cfg, in, text("part"), call("1", "2"), call("3", "4"), text(""), text("forced"))
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	note := "not run: the step before made the same calls with the same arguments; its results stand above"
+	want := []string{"user one", "user two", "assistant part", "user more", "assistant aa", "tool A", "tool A", "assistant aa", "tool " + note, "tool " + note}
+	if diff := cmp.Diff(want, short(got)); diff != "" {
+		t.Errorf("logged (-want +got):\n%s", diff)
+	}
+	got, onward = nil, 1
+	cfg.MaxSteps = 1
+	play(t, t.Context(), cfg, loop.Ask("go"), call("1"), text("forced"))
+	if diff := cmp.Diff([]string{"user go", "assistant a", "tool A", "assistant forced"}, short(got)); diff != "" {
+		t.Errorf("logged of a forced answer (-want +got):\n%s", diff)
+	}
+}
+
+// RA-50: a log that fails changes nothing, and is told all the same.
+func TestFailingLog(t *testing.T) {
+	n := 0
+	for _, log := range []middleware.MessageLogFunc{
+		func(llm.Message) error { n++; return errors.New("full") },
+		func(llm.Message) error { n++; panic("full") },
+	} {
+		o := with(t, middleware.LogMessages(log), nil, call("1"), text("done"))
+		if o.res.Text != "done" {
+			t.Errorf("got %+v", o.res)
+		}
+	}
+	if n != 8 {
+		t.Errorf("told %d messages, want 8", n)
+	}
+}
+
+// RA-49: a line a message in a file named after the time, whoever logs at once.
+func TestJSONLog(t *testing.T) {
+	dir := t.TempDir()
+	clock := fake.NewClock()
+	l, err := middleware.NewJSONLog(dir, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := middleware.NewJSONLog(dir, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := middleware.NewJSONLog(dir, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"2000-01-01-00-00-00.jsonl", "2000-01-01-00-00-00-2.jsonl", "2000-01-01-00-00-00-3.jsonl"}
+	if diff := cmp.Diff(want, []string{filepath.Base(l.Name()), filepath.Base(second.Name()), filepath.Base(third.Name())}); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	const n = 50
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			if err := l.Log(llm.User("two\nlines " + strings.Repeat("x", 5000))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, l := range []*middleware.JSONLog{l, second, third} {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	data, err := os.ReadFile(l.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	for _, line := range lines {
+		var m llm.Message
+		if err := json.Unmarshal([]byte(line), &m); err != nil || len(m.Text()) != 5010 {
+			t.Errorf("%v in %.80s", err, line)
+		}
+	}
+	if len(lines) != n {
+		t.Errorf("got %d lines", len(lines))
+	}
+}
+
+// The first error of a log stays, and a directory that is not there is one at once.
+func TestJSONLogFails(t *testing.T) {
+	dir := t.TempDir()
+	l, err := middleware.NewJSONLog(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	first := l.Log(llm.User("x"))
+	if again := l.Log(llm.User("y")); !errors.Is(first, fs.ErrClosed) || again != first || !errors.Is(l.Close(), first) {
+		t.Errorf("got %v, then %v", first, again)
+	}
+	if _, err := middleware.NewJSONLog(filepath.Join(dir, "nowhere"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o700)
+	if _, err := middleware.NewJSONLog(dir, nil); err == nil && os.Getuid() != 0 {
+		t.Error("a directory that cannot be written to: got no error")
+	}
+}

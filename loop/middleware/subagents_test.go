@@ -1,0 +1,82 @@
+package middleware_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+// sub is an agent with a script of its own.
+func sub(t *testing.T, clock *fake.Clock, turns ...fake.Turn) (*loop.Agent, *fake.Model) {
+	t.Helper()
+	m := &fake.Model{Turns: turns, Clock: clock}
+	a, err := loop.New(m, &loop.Config{Clock: clock, Tools: []loop.Tool{tool}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, m
+}
+
+// RA-09, RA-54: task runs the named agent below its call; the agent sees the
+// description alone, and the caller its last text alone.
+func TestSubAgents(t *testing.T) {
+	clock := fake.NewClock()
+	reader, readerModel := sub(t, clock, fake.Turn{Text: "let me see", Calls: []fake.Call{{Name: "a", Args: "{}"}}}, text("it says A"))
+	broken, _ := sub(t, clock, fake.Turn{Err: errors.New("boom")})
+	silent, _ := sub(t, clock, fake.Turn{})
+	p, err := middleware.SubAgents(
+		middleware.SubAgent{Name: "reader", Description: "reads", Agent: reader},
+		middleware.SubAgent{Name: "broken", Description: "breaks", Agent: broken},
+		middleware.SubAgent{Name: "silent", Description: "says nothing", Agent: silent},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := func(name string) string { return args(t, "description", "read it", "subagent_type", name) }
+	o := play(t, t.Context(), loop.Config{Policies: []loop.Policy{p}, Clock: clock}, loop.Ask("go"),
+		calling("task", task("reader"), "task", task("broken"), "task", task("silent"), "task", task("nobody")), text("done"))
+	want := []string{
+		"it says A", "! the agent failed: loop: step 0: boom", "! the agent ended without a text", "! there is no agent \"nobody\"; the agents are reader, broken, silent",
+	}
+	if diff := cmp.Diff(want, o.results()); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	first := readerModel.Requests()[0].Request
+	if diff := cmp.Diff([]llm.Message{llm.User("read it")}, first.Messages); diff != "" || len(first.Tools) != 1 {
+		t.Errorf("the agent has the tools %v and sees (-want +got):\n%s", first.Tools, diff)
+	}
+	parents := map[string]*trace.Parent{}
+	for _, ev := range o.events {
+		if b, ok := ev.Body.(trace.RunStart); ok {
+			parents[ev.Run] = b.Parent
+		}
+	}
+	below := func(call string) *trace.Parent { return &trace.Parent{Run: "r1", Call: call} }
+	wantRuns := map[string]*trace.Parent{
+		"r1": nil, "r1/loop_call_1": below("loop_call_1"), "r1/loop_call_2": below("loop_call_2"), "r1/loop_call_3": below("loop_call_3"),
+	}
+	if diff := cmp.Diff(wantRuns, parents); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+	wantTool := "Gives a task to another agent and returns what it says in the end. It knows nothing of this conversation: " +
+		"the description has to say all that it needs. The agents are:\n- reader: reads\n- broken: breaks\n- silent: says nothing"
+	if got := o.model.Requests()[0].Request.Tools[0]; got.Name != "task" || got.Description != wantTool {
+		t.Errorf("the tool is %+v", got)
+	}
+}
+
+// Without agents there is nobody to give a task to.
+func TestNoSubAgents(t *testing.T) {
+	p, err := middleware.SubAgents()
+	o := with(t, p, err, text("done"))
+	if tools := o.model.Requests()[0].Request.Tools; len(tools) != 1 {
+		t.Errorf("got %v", tools)
+	}
+}

@@ -1,0 +1,308 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+const (
+	summaryHead = "This is a summary of the conversation so far:\n\n"
+	taken       = "I have read the summary and go on from there."
+)
+
+func summarizer(t *testing.T, cfg middleware.SummaryConfig) *middleware.Summarizer {
+	t.Helper()
+	z, err := middleware.NewSummarizer(&cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
+// says is a message of n tokens.
+func says(role llm.Role, n int) llm.Message {
+	return llm.Message{Role: role, Parts: []llm.Part{llm.Text{Text: strings.Repeat("abc ", n)}}}
+}
+
+// round is a call and its result, of n tokens together.
+func round(id string, n int) []llm.Message {
+	return []llm.Message{
+		llm.Assistant(llm.ToolCall{ID: id, Name: "a", Args: `{}`}),
+		llm.ToolResults(llm.ToolResult{ID: id, Name: "a", Content: says("", n-1).Parts}),
+	}
+}
+
+// answers is a model that says one thing, and counts how often it was asked.
+func answers(text string, n *int) middleware.AskModel {
+	return func(context.Context, *llm.Request) (*llm.Turn, error) {
+		*n++
+		return &llm.Turn{Parts: []llm.Part{llm.Text{Text: text}}}, nil
+	}
+}
+
+// kept is what is left of a conversation behind its summary; nil if nothing was done.
+func kept(t *testing.T, z *middleware.Summarizer, messages []llm.Message) []llm.Message {
+	t.Helper()
+	n := 0
+	c, err := z.Compact(t.Context(), messages, answers("short", &n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c == nil {
+		return nil
+	}
+	out := c.Messages[1:]
+	if first := c.Messages[0]; first.Role != llm.RoleUser || first.Text() != summaryHead+"short" || c.Summary != "short" {
+		t.Errorf("the summary is %+v", first)
+	}
+	if c.Messages[1].Text() == taken {
+		out = c.Messages[2:]
+	}
+	if (out[0].Role == llm.RoleUser) != (len(out) == len(c.Messages)-2) {
+		t.Errorf("behind the summary stands %v", short(c.Messages[1:]))
+	}
+	if diff := cmp.Diff(short(messages), short(slices.Concat(c.Replaced, out))); diff != "" {
+		t.Errorf("replaced and kept (-before +after):\n%s", diff)
+	}
+	return out
+}
+
+// RA-44: what is kept is at most six messages and a quarter of the window, and begins
+// with a user where it can.
+func TestWhatIsKept(t *testing.T) {
+	z := summarizer(t, middleware.SummaryConfig{Window: 400})
+	u, a := says(llm.RoleUser, 1), says(llm.RoleAssistant, 1)
+	wide := says(llm.RoleAssistant, 99)
+	for name, c := range map[string]struct {
+		messages []llm.Message
+		want     int
+	}{
+		"six of many":                  {[]llm.Message{u, a, u, a, u, a, u, a, u, a}, 6},
+		"from the next user":           {[]llm.Message{u, a, u, a, u, a, a, u, a, a}, 6},
+		"an odd one before the user":   {[]llm.Message{u, a, a, u, a, a, u, a, a}, 6},
+		"not more than a quarter":      {[]llm.Message{u, a, u, a, u, wide}, 2},
+		"a quarter and no more":        {[]llm.Message{u, a, u, a, a, wide}, 2},
+		"the last alone is too long":   {[]llm.Message{u, a, u, says(llm.RoleAssistant, 101)}, 1},
+		"few":                          {[]llm.Message{u, a, u, a}, 2},
+		"the last user":                {[]llm.Message{u, a, u}, 1},
+		"one exchange":                 {[]llm.Message{u, a}, 0},
+		"one message":                  {[]llm.Message{u}, 0},
+		"none":                         {nil, 0},
+		"one user and rounds":          {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 2), round("3", 2), round("4", 2)), 6},
+		"an odd number behind a round": {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 2), round("3", 2), []llm.Message{a}), 5},
+		"a round that is too long":     {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 200)), 2},
+		"after a summary":              {[]llm.Message{llm.User(summaryHead + "old"), llm.Assistant(llm.Text{Text: taken}), u, a}, 0},
+		"after a summary without ack":  {slices.Concat([]llm.Message{llm.User(summaryHead + "old")}, round("2", 2)), 0},
+		"a summary and more":           {[]llm.Message{llm.User(summaryHead + "old"), llm.Assistant(llm.Text{Text: taken}), u, a, u, a, u, a, u, a}, 6},
+	} {
+		if got := kept(t, z, c.messages); len(got) != c.want {
+			t.Errorf("%s: kept %d messages, want %d", name, len(got), c.want)
+		}
+	}
+}
+
+// Whatever the conversation is, calls and results stay together, and nothing is lost.
+func TestPairsStayTogether(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var messages []llm.Message
+		for n := range rapid.IntRange(0, 12).Draw(rt, "turns") {
+			size := rapid.IntRange(2, 60).Draw(rt, "size")
+			switch rapid.IntRange(0, 2).Draw(rt, "what") {
+			case 0:
+				messages = append(messages, says(llm.RoleUser, size))
+			case 1:
+				messages = append(messages, says(llm.RoleAssistant, size))
+			default:
+				r := round(string(rune('a'+n)), size)
+				if size%2 == 0 { // a result that comes in a message of its own
+					r = append(r, r[1])
+				}
+				messages = append(messages, r...)
+			}
+		}
+		z := summarizer(t, middleware.SummaryConfig{Window: 400, KeepMessages: rapid.IntRange(1, 8).Draw(rt, "keep")})
+		out := kept(t, z, messages)
+		if len(out) > 0 && out[0].Role == llm.RoleTool {
+			rt.Errorf("of %v is kept %v", short(messages), short(out))
+		}
+		if n := len(messages); n > 0 && len(out) > 0 && len(out) == n {
+			rt.Error("nothing was replaced")
+		}
+	})
+}
+
+// RA-44: a run whose next request would be over the limit asks for a summary first, as
+// a call of its own in the trace, and goes on from it.
+func TestSummarize(t *testing.T) {
+	var archived []llm.Message
+	z := summarizer(t, middleware.SummaryConfig{Window: 200, KeepMessages: 2, Archive: func(_ context.Context, m []llm.Message) error {
+		archived = m
+		return nil
+	}})
+	in := loop.Continue([]llm.Message{says(llm.RoleUser, 80), says(llm.RoleAssistant, 80)}, llm.User("and now?"))
+	o := play(t, t.Context(), loop.Config{Model: "m", System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{z.Policy()}}, in,
+		call("1"), fake.Turn{Text: " they talked ", Usage: llm.Usage{Input: 5, Output: 2}}, text("done"))
+	if o.err != nil || o.res.Text != "done" || o.res.UsageBy[trace.PurposeSummary].Input != 5 {
+		t.Fatalf("got %+v, %v", o.res, o.err)
+	}
+	requests := o.model.Requests()
+	if len(requests) != 3 {
+		t.Fatalf("got %d requests", len(requests))
+	}
+	ask, next := requests[1].Request, requests[2].Request
+	if ask.Model != "m" || len(ask.Tools) != 0 || len(ask.Messages) != 1 || !strings.HasPrefix(ask.System, "You sum up") {
+		t.Errorf("asked for the summary: %+v", ask)
+	}
+	wantAsked := "user: " + strings.Repeat("abc ", 80) + "\nassistant: " + strings.Repeat("abc ", 80) + "\nuser: and now?\n"
+	if diff := cmp.Diff(wantAsked, ask.Messages[0].Text()); diff != "" {
+		t.Errorf("what is summed up (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"user " + summaryHead + "they talked", "assistant a", "tool A"}, short(next.Messages)); diff != "" {
+		t.Errorf("the next request (-want +got):\n%s", diff)
+	}
+	if len(archived) != 3 {
+		t.Errorf("archived %v", short(archived))
+	}
+	if r := of[trace.Rewrite](o.events); len(r) != 1 || r[0] != (trace.Rewrite{Cause: "compaction", By: "summarize"}) {
+		t.Errorf("rewrites: %+v", r)
+	}
+	if diff := cmp.Diff([]string{"assistant a", "tool A", "assistant done"}, short(o.res.Messages)); diff != "" {
+		t.Errorf("added by the run (-want +got):\n%s", diff)
+	}
+}
+
+// The limit is the smaller of the trigger's part of the window and what the reserve
+// leaves; what stands outside of the messages counts.
+func TestSummaryLimit(t *testing.T) {
+	base := int(history.Tokens([]llm.Part{llm.Text{Text: `a{"type":"object"}`}})) // the tool
+	for name, c := range map[string]struct {
+		cfg   middleware.SummaryConfig
+		limit int
+	}{
+		"trigger":         {middleware.SummaryConfig{Window: 1000, Trigger: 0.5}, 500},
+		"trigger of 1":    {middleware.SummaryConfig{Window: 1000, Trigger: 1, Reserve: 10}, 990},
+		"defaults":        {middleware.SummaryConfig{Window: 1000}, 850},
+		"reserve":         {middleware.SummaryConfig{Window: 1000, Reserve: 300}, 700},
+		"default reserve": {middleware.SummaryConfig{Window: 1000, Trigger: 1}, 875},
+		"default window":  {middleware.SummaryConfig{}, 27852},
+		"large window":    {middleware.SummaryConfig{Window: 100000, Trigger: 1}, 100000 - 4096},
+	} {
+		for _, over := range []int{0, 1} {
+			z := summarizer(t, c.cfg)
+			first := says(llm.RoleUser, c.limit-base-2-1+over) // the system prompt has 2 tokens, the last message 1
+			in := loop.Continue([]llm.Message{first}, llm.User("go"))
+			o := play(t, t.Context(), loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{z.Policy()}}, in, text("x"), text("y"))
+			if got := o.res.ModelCalls - 1; got != over {
+				t.Errorf("%s, %d over %d tokens: %d summaries", name, over, c.limit, got)
+			}
+		}
+	}
+}
+
+// A summary that cannot be had, or archived, leaves the conversation as it is; another
+// model may write it.
+func TestSummaryFails(t *testing.T) {
+	in := loop.Continue([]llm.Message{says(llm.RoleUser, 100), says(llm.RoleAssistant, 100)}, llm.User("go"))
+	for want, c := range map[string]struct {
+		summary fake.Turn
+		archive error
+	}{
+		"the conversation could not be summed up: boom":                                   {fake.Turn{Err: errors.New("boom")}, nil},
+		"the conversation could not be summed up: the summary is empty":                   {text(" "), nil},
+		"the conversation could not be summed up: archiving what it stands for: no space": {text("short"), errors.New("no space")},
+	} {
+		writer := fake.NewModel(c.summary)
+		z := summarizer(t, middleware.SummaryConfig{Window: 200, Model: writer, ModelName: "small", Prompt: "sum up", Archive: func(context.Context, []llm.Message) error { return c.archive }})
+		o := play(t, t.Context(), loop.Config{Policies: []loop.Policy{z.Policy()}}, in, text("done"))
+		req := writer.Requests()[0].Request
+		if o.err != nil || len(o.model.Requests()[0].Request.Messages) != 3 || req.Model != "small" || req.System != "sum up" {
+			t.Errorf("got %v, %+v", o.err, req)
+		}
+		if w := of[trace.Warning](o.events); len(w) != 1 || w[0] != (trace.Warning{Code: middleware.WarnSummary, Message: want}) {
+			t.Errorf("got %+v, want %s", w, want)
+		}
+	}
+}
+
+// A run that is cancelled while the summary is written ends as any other.
+func TestSummaryCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	writer := llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			cancel()
+			yield(nil, ctx.Err())
+		}
+	})
+	z := summarizer(t, middleware.SummaryConfig{Window: 200, Model: writer})
+	o := play(t, ctx, loop.Config{Policies: []loop.Policy{z.Policy()}}, loop.Continue([]llm.Message{says(llm.RoleUser, 200)}, llm.User("go")))
+	if !errors.Is(o.err, context.Canceled) || o.res.Stop != trace.CauseCancel || len(of[trace.Warning](o.events)) != 0 {
+		t.Errorf("got %v, %+v", o.err, o.res)
+	}
+}
+
+// A summary is not summed up again by itself, however full the window stays.
+func TestNoSummaryOfASummary(t *testing.T) {
+	z := summarizer(t, middleware.SummaryConfig{Window: 200, KeepMessages: 2})
+	in := loop.Continue([]llm.Message{llm.User(summaryHead + strings.Repeat("abc ", 170)), llm.Assistant(llm.Text{Text: taken})}, llm.User("go"))
+	o := play(t, t.Context(), loop.Config{Policies: []loop.Policy{z.Policy()}}, in, text("done"))
+	if o.res.ModelCalls != 1 || len(of[trace.Warning](o.events)) != 0 {
+		t.Errorf("got %+v", o.res)
+	}
+}
+
+// What is told of messages: all that was said and done, long texts cut, an earlier
+// summary whole.
+func TestTranscript(t *testing.T) {
+	long := strings.Repeat("x", 4001)
+	old := summaryHead + strings.Repeat("y", 5000)
+	messages := []llm.Message{
+		llm.User(old),
+		llm.Assistant(llm.Reasoning{Text: "hm"}, llm.Text{Text: "look"}, llm.ToolCall{ID: "1", Name: "see", Args: `{"n":1}`}),
+		llm.ToolResults(llm.ToolResult{ID: "1", Name: "see", Content: []llm.Part{llm.Text{Text: long}}}),
+		{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{MediaType: "image/png"}}},
+	}
+	var asked string
+	_, err := summarizer(t, middleware.SummaryConfig{}).Compact(t.Context(), messages, func(_ context.Context, req *llm.Request) (*llm.Turn, error) {
+		asked = req.Messages[0].Text()
+		return nil, errors.New("enough")
+	})
+	want := "user: " + old + "\nassistant: look\nassistant calls see: {\"n\":1}\nsee returns: " + long[1:] + "\n(cut: the first 4000 characters of a longer text)\n"
+	if diff := cmp.Diff(want, asked); diff != "" || err == nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// Settings that make no sense are refused.
+func TestSummarizerRefuses(t *testing.T) {
+	for want, cfg := range map[string]middleware.SummaryConfig{
+		"of Window, Reserve and KeepMessages none may be negative":          {Window: -1},
+		"of Window, Reserve and KeepMessages none may be negative ":         {Reserve: -1},
+		"of Window, Reserve and KeepMessages none may be negative  ":        {KeepMessages: -1},
+		"the Reserve of 100 tokens leaves nothing of the Window of 100":     {Window: 100, Reserve: 100},
+		"the Trigger is 1.5; it is a part of the window, above 0 up to 1":   {Trigger: 1.5},
+		"the Trigger is -1; it is a part of the window, above 0 up to 1":    {Trigger: -1},
+		"the KeepShare is 1; it is a part of the window, above 0 and below": {KeepShare: 1},
+		"the KeepShare is -0.1; it is a part of the window, above":          {KeepShare: -0.1},
+	} {
+		if _, err := middleware.NewSummarizer(&cfg); err == nil || !strings.HasPrefix(err.Error(), "middleware: NewSummarizer: "+strings.TrimSpace(want)) {
+			t.Errorf("%+v: got %v", cfg, err)
+		}
+	}
+	if _, err := middleware.NewSummarizer(nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,136 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// Todo is a task on a model's own list.
+type Todo struct {
+	Content string     `json:"content"`
+	Status  TodoStatus `json:"status"`
+}
+
+// TodoStatus is how far a task is.
+type TodoStatus string
+
+// The statuses.
+const (
+	TodoPending    TodoStatus = "pending"
+	TodoInProgress TodoStatus = "in_progress"
+	TodoCompleted  TodoStatus = "completed"
+)
+
+// TodosEvent is the name of the event that tells a list of tasks.
+const TodosEvent = "todos"
+
+// Todos offers write_todos, by which a model keeps a list of what it has to do. Each
+// call replaces the whole list, and the result says it again. A task is an object
+// with content and status, or its content alone, which is pending; a single task
+// stands for a list of it.
+//
+// The list of a run is in its trace: after each step that wrote it, an event of the
+// name TodosEvent. Of several calls in a step the last counts.
+func Todos() (loop.Policy, error) {
+	tools, err := toolsOf(loop.Tool{
+		Name: "write_todos",
+		Description: "Replaces your list of tasks. Use it to plan work of several steps: write all tasks down first, have one in progress at a time, " +
+			"and write the list again when the status of a task changes. An empty list clears it.",
+		Parameters: todosSchema,
+	})
+	if err != nil {
+		return loop.Policy{}, fmt.Errorf("middleware: Todos: %w", err)
+	}
+	return loop.Policy{Name: "todos", New: func(loop.RunInfo) loop.Hooks {
+		l := &todoList{index: -1}
+		return loop.Hooks{Tools: running(tools, l.write), AfterStep: l.tell}
+	}}, nil
+}
+
+var todosSchema = json.RawMessage(`{"type":"object","properties":{"todos":{"description":"all tasks, in order","anyOf":[` +
+	`{"type":"array","items":{"anyOf":[` + todoSchema + `,{"type":"string"}]}},` + todoSchema + `,{"type":"string"}]}},"required":["todos"]}`)
+
+const todoSchema = `{"type":"object","properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed"]}},"required":["content"]}`
+
+// todoList is what the calls of a step have written.
+type todoList struct {
+	mu    sync.Mutex
+	index int // of the call that wrote it; -1 if none has
+	list  []Todo
+}
+
+func (l *todoList) write(_ context.Context, call loop.Call) (loop.Output, error) {
+	list, err := readTodos(call.Args)
+	if err != nil {
+		return loop.Output{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if call.Index > l.index {
+		l.index, l.list = call.Index, list
+	}
+	if len(list) == 0 {
+		return loop.TextOutput("the list is empty"), nil
+	}
+	var b strings.Builder
+	for _, t := range list {
+		fmt.Fprintf(&b, "[%s] %s\n", t.Status, t.Content)
+	}
+	return loop.TextOutput(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+func (l *todoList) tell(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
+	if l.index < 0 {
+		return loop.Decision{}, nil
+	}
+	l.index = -1
+	return loop.Decision{}, emitJSON(s, TodosEvent, l.list)
+}
+
+// readTodos reads the arguments of a call. The list is never nil.
+func readTodos(args string) ([]Todo, error) {
+	var in struct{ Todos json.RawMessage }
+	if err := json.Unmarshal([]byte(args), &in); err != nil {
+		return nil, err
+	}
+	items := []json.RawMessage{in.Todos}
+	if bytes.HasPrefix(in.Todos, []byte("[")) {
+		if err := json.Unmarshal(in.Todos, &items); err != nil {
+			return nil, err
+		}
+	}
+	list := make([]Todo, 0, len(items))
+	for _, item := range items {
+		t := Todo{Status: TodoPending}
+		into := any(&t)
+		if bytes.HasPrefix(item, []byte(`"`)) {
+			into = &t.Content
+		}
+		if err := json.Unmarshal(item, into); err != nil {
+			return nil, err
+		}
+		if t.Content = strings.TrimSpace(t.Content); t.Content == "" {
+			return nil, errors.New("a task has no content; leave it out")
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// TodosOf returns the list of tasks that an event tells; ok is false for any other
+// event.
+func TodosOf(ev trace.Event) (list []Todo, ok bool) {
+	c, is := ev.Body.(trace.Custom)
+	if !is || c.Name != TodosEvent || json.Unmarshal(c.Data, &list) != nil {
+		return nil, false
+	}
+	return list, true
+}

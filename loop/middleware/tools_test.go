@@ -1,0 +1,173 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// outcome is what came of a run.
+type outcome struct {
+	res    *loop.Result
+	err    error
+	model  *fake.Model
+	events []trace.Event
+}
+
+// play runs the turns under a configuration on a virtual clock; the trace is held
+// against the invariants.
+func play(t *testing.T, ctx context.Context, cfg loop.Config, in loop.Input, turns ...fake.Turn) outcome {
+	t.Helper()
+	clock, _ := cfg.Clock.(*fake.Clock)
+	if clock == nil {
+		clock = fake.NewClock()
+	}
+	m := &fake.Model{Turns: turns, Clock: clock}
+	var mem trace.Memory
+	cfg.Clock, cfg.SameToolErrors = clock, loop.Off
+	agent, err := loop.New(m, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Sink = &mem
+	res, err := agent.Run(ctx, in)
+	goleak.VerifyNone(t)
+	c := check.New(nil)
+	for _, ev := range mem.Events() {
+		c.Add(ev)
+	}
+	for _, v := range c.Done() {
+		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
+	}
+	if changed := m.Changed(); changed != nil {
+		t.Errorf("requests changed: %q", changed)
+	}
+	return outcome{res, err, m, mem.Events()}
+}
+
+// with is play for one policy, or the error of making it.
+func with(t *testing.T, p loop.Policy, err error, turns ...fake.Turn) outcome {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := play(t, t.Context(), loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{p}}, loop.Ask("go"), turns...)
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	return o
+}
+
+// calling is a turn of calls, each a name and its arguments.
+func calling(namesAndArgs ...string) fake.Turn {
+	var t fake.Turn
+	for i := 0; i < len(namesAndArgs); i += 2 {
+		t.Calls = append(t.Calls, fake.Call{Name: namesAndArgs[i], Args: namesAndArgs[i+1]})
+	}
+	return t
+}
+
+func text(s string) fake.Turn { return fake.Turn{Text: s} }
+
+// results are the results of all steps, an error with a mark before it.
+func (o outcome) results() []string {
+	var out []string
+	for _, s := range o.res.Steps {
+		for _, r := range s.Results {
+			mark := ""
+			if r.IsError {
+				mark = "! "
+			}
+			out = append(out, mark+r.Text())
+		}
+	}
+	return out
+}
+
+// of are the bodies of one kind.
+func of[B trace.Body](events []trace.Event) []B {
+	var out []B
+	for _, ev := range events {
+		if b, ok := ev.Body.(B); ok {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// custom are the data of the events of a name.
+func (o outcome) custom(name string) []string {
+	var out []string
+	for _, c := range of[trace.Custom](o.events) {
+		if c.Name == name {
+			out = append(out, string(c.Data))
+		}
+	}
+	return out
+}
+
+// args is a JSON object of names and values.
+func args(t *testing.T, namesAndValues ...any) string {
+	t.Helper()
+	m := map[string]any{}
+	for i := 0; i < len(namesAndValues); i += 2 {
+		m[namesAndValues[i].(string)] = namesAndValues[i+1]
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Policies that lack what they need are refused with what is missing.
+func TestPoliciesRefuse(t *testing.T) {
+	agent, err := loop.New(fake.NewModel(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, files := middleware.Files(nil)
+	_, ask := middleware.AskUser(nil)
+	_, human := middleware.HumanInTheLoop(nil, nil)
+	_, unnamed := middleware.SubAgents(middleware.SubAgent{Agent: agent})
+	_, unmade := middleware.SubAgents(middleware.SubAgent{Name: "a"})
+	_, twice := middleware.SubAgents(middleware.SubAgent{Name: "a", Agent: agent}, middleware.SubAgent{Name: "a", Agent: agent})
+	for want, err := range map[string]error{
+		"middleware: Files needs a function that returns the files of a run, got nil": files,
+		"middleware: AskUser needs a function that asks, got nil":                     ask,
+		"middleware: HumanInTheLoop needs a function that asks, got nil":              human,
+		"middleware: SubAgents: agent 1 has no name":                                  unnamed,
+		"middleware: SubAgents: the Agent of \"a\" is nil":                            unmade,
+		"middleware: SubAgents: two agents have the name \"a\"":                       twice,
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// Long results of tools are cut by characters, and what fails still fails.
+func TestCutResults(t *testing.T) {
+	tools := []loop.Tool{
+		{Name: "long", Run: func(context.Context, loop.Call) (loop.Output, error) {
+			return loop.Output{Content: []llm.Part{llm.Text{Text: "ääää"}, llm.Media{MediaType: "image/png", Data: []byte{1}}, llm.Text{Text: "äää"}}}, nil
+		}},
+		{Name: "fails", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("boom boom") }},
+	}
+	o := play(t, t.Context(), loop.Config{Tools: tools, Policies: []loop.Policy{middleware.CutResults(3)}}, loop.Ask("go"), calling("long", "{}", "fails", "{}"), text("done"))
+	results := o.res.Steps[0].Results
+	want := "äää\n(cut: the first 3 characters of a longer text)äää"
+	if got := results[0].Text(); got != want || len(results[0].Content) != 3 || results[1].Text() != "boom boom" || !results[1].IsError {
+		t.Errorf("RA-62: got %q of %d parts, and %+v", got, len(results[0].Content), results[1])
+	}
+}
