@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,9 +11,9 @@ import (
 )
 
 // duplicatePolicy answers the calls of a step with a note where they are the
-// calls of the step before once more: the same tools with the same arguments in
-// the same order. After so many such steps in a row it forces the last answer, if most
-// is above 0.
+// calls of the step before once more: the same tools as often with the same arguments,
+// in whatever order. After so many such steps in a row it forces the last answer, if
+// most is above 0.
 func duplicatePolicy(most int) Policy {
 	return Policy{Name: "duplicate_round", New: func(RunInfo) Hooks {
 		type key struct{ name, args string }
@@ -23,6 +24,9 @@ func duplicatePolicy(most int) Policy {
 			for i, p := range calls {
 				now[i] = key{p.Call.Name, llm.Canonical(p.Call.Args)}
 			}
+			slices.SortFunc(now, func(a, b key) int {
+				return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.args, b.args))
+			})
 			if row++; !slices.Equal(now, last) {
 				row = 0
 			} else {

@@ -695,6 +695,22 @@ func TestDuplicateRound(t *testing.T) {
 	}
 }
 
+// Rounds are compared as what they call, however often, in whatever order: less or
+// more of the same is another round.
+func TestDuplicateRoundsAreSets(t *testing.T) {
+	turns := []fake.Turn{
+		calls(`a#1{"n":1}`, `a#2{"n":2}`, "b#3"), calls("b#4", `a#5{"n":2}`, `a#6{"n":1}`), calls(`a#7{"n":1}`, "b#8"), calls("b#9", "b#10", `a#11{"n":1}`), text("done"),
+	}
+	res, events := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateRound: loop.DuplicateSkip})
+	var skipped []string
+	for _, s := range of[trace.ToolSkip](events) {
+		skipped = append(skipped, s.Call)
+	}
+	if diff := cmp.Diff([]string{"4", "5", "6"}, skipped); diff != "" || res.Text != "done" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+}
+
 // After so many duplicate rounds on end the last answer is forced; another round
 // between begins the count anew.
 func TestDuplicateRounds(t *testing.T) {

@@ -39,7 +39,7 @@ func human(t *testing.T, on map[string]middleware.HumanRule, verdicts []middlewa
 	if err != nil {
 		t.Fatal(err)
 	}
-	o = play(t, t.Context(), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}}, loop.Ask("go"), turns...)
+	o = play(t.Context(), t, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}}, loop.Ask("go"), turns...)
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
@@ -133,7 +133,7 @@ func TestHumanAskedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := play(t, ctx, loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{p}}, loop.Ask("go"), call("1", "2"))
+	o := play(ctx, t, loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{p}}, loop.Ask("go"), call("1", "2"))
 	if !errors.Is(o.err, context.Canceled) || n != 1 || len(of[trace.ToolStart](o.events)) != 0 || len(o.custom(middleware.HumanEvent)) != 0 {
 		t.Errorf("got %v, asked %d times", o.err, n)
 	}
@@ -167,7 +167,7 @@ func TestHumanIsInside(t *testing.T) {
 		order = append(order, "runs "+c.ID)
 		return loop.TextOutput("A"), clock.Sleep(ctx, time.Second)
 	}}
-	o := play(t, t.Context(), loop.Config{Tools: []loop.Tool{slow}, Policies: []loop.Policy{outer, p}, Clock: clock}, loop.Ask("go"), call("1", "2", "3"), text("done"))
+	o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{slow}, Policies: []loop.Policy{outer, p}, Clock: clock}, loop.Ask("go"), call("1", "2", "3"), text("done"))
 	want := "[outer 1 outer 2 outer 3 human 1 human 3 runs 1 runs 3]"
 	if fmt.Sprint(order) != want || fmt.Sprint(o.results()) != "[A known A]" {
 		t.Errorf("got %v, %q, want %s", order, o.results(), want)

@@ -62,7 +62,7 @@ func TestLogMessages(t *testing.T) {
 		Tools: []loop.Tool{tool}, Policies: []loop.Policy{log, more, middleware.KeepLast(2, 4)}, MaxSteps: 4, CapAt: loop.CapTop, OnCap: loop.CapForceFinal,
 		ToolMessage: loop.OnePerCall, DuplicateRound: loop.DuplicateSkip,
 	}
-	o := play(t, t.Context(), cfg, in, text("part"), call("1", "2"), call("3", "4"), text(""), text("forced"))
+	o := play(t.Context(), t, cfg, in, text("part"), call("1", "2"), call("3", "4"), text(""), text("forced"))
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
@@ -73,7 +73,7 @@ func TestLogMessages(t *testing.T) {
 	}
 	got, onward = nil, 1
 	cfg.MaxSteps = 1
-	play(t, t.Context(), cfg, loop.Ask("go"), call("1"), text("forced"))
+	play(t.Context(), t, cfg, loop.Ask("go"), call("1"), text("forced"))
 	if diff := cmp.Diff([]string{"user go", "assistant a", "tool A", "assistant forced"}, short(got)); diff != "" {
 		t.Errorf("logged of a forced answer (-want +got):\n%s", diff)
 	}
@@ -163,12 +163,5 @@ func TestJSONLogFails(t *testing.T) {
 	}
 	if _, err := middleware.NewJSONLog(filepath.Join(dir, "nowhere"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
-	}
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
-	defer os.Chmod(dir, 0o700)
-	if _, err := middleware.NewJSONLog(dir, nil); err == nil && os.Getuid() != 0 {
-		t.Error("a directory that cannot be written to: got no error")
 	}
 }

@@ -40,7 +40,7 @@ func TestSubAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := func(name string) string { return args(t, "description", "read it", "subagent_type", name) }
-	o := play(t, t.Context(), loop.Config{Policies: []loop.Policy{p}, Clock: clock}, loop.Ask("go"),
+	o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{p}, Clock: clock}, loop.Ask("go"),
 		calling("task", task("reader"), "task", task("broken"), "task", task("silent"), "task", task("nobody")), text("done"))
 	want := []string{
 		"it says A", "! the agent failed: loop: step 0: boom", "! the agent ended without a text", "! there is no agent \"nobody\"; the agents are reader, broken, silent",

@@ -154,7 +154,7 @@ func TestSummarize(t *testing.T) {
 		return nil
 	}})
 	in := loop.Continue([]llm.Message{says(llm.RoleUser, 80), says(llm.RoleAssistant, 80)}, llm.User("and now?"))
-	o := play(t, t.Context(), loop.Config{Model: "m", System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{z.Policy()}}, in,
+	o := play(t.Context(), t, loop.Config{Model: "m", System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{z.Policy()}}, in,
 		call("1"), fake.Turn{Text: " they talked ", Usage: llm.Usage{Input: 5, Output: 2}}, text("done"))
 	if o.err != nil || o.res.Text != "done" || o.res.UsageBy[trace.PurposeSummary].Input != 5 {
 		t.Fatalf("got %+v, %v", o.res, o.err)
@@ -205,7 +205,7 @@ func TestSummaryLimit(t *testing.T) {
 			z := summarizer(t, c.cfg)
 			first := says(llm.RoleUser, c.limit-base-2-1+over) // the system prompt has 2 tokens, the last message 1
 			in := loop.Continue([]llm.Message{first}, llm.User("go"))
-			o := play(t, t.Context(), loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{z.Policy()}}, in, text("x"), text("y"))
+			o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{z.Policy()}}, in, text("x"), text("y"))
 			if got := o.res.ModelCalls - 1; got != over {
 				t.Errorf("%s, %d over %d tokens: %d summaries", name, over, c.limit, got)
 			}
@@ -227,7 +227,7 @@ func TestSummaryFails(t *testing.T) {
 	} {
 		writer := fake.NewModel(c.summary)
 		z := summarizer(t, middleware.SummaryConfig{Window: 200, Model: writer, ModelName: "small", Prompt: "sum up", Archive: func(context.Context, []llm.Message) error { return c.archive }})
-		o := play(t, t.Context(), loop.Config{Policies: []loop.Policy{z.Policy()}}, in, text("done"))
+		o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{z.Policy()}}, in, text("done"))
 		req := writer.Requests()[0].Request
 		if o.err != nil || len(o.model.Requests()[0].Request.Messages) != 3 || req.Model != "small" || req.System != "sum up" {
 			t.Errorf("got %v, %+v", o.err, req)
@@ -248,7 +248,7 @@ func TestSummaryCancelled(t *testing.T) {
 		}
 	})
 	z := summarizer(t, middleware.SummaryConfig{Window: 200, Model: writer})
-	o := play(t, ctx, loop.Config{Policies: []loop.Policy{z.Policy()}}, loop.Continue([]llm.Message{says(llm.RoleUser, 200)}, llm.User("go")))
+	o := play(ctx, t, loop.Config{Policies: []loop.Policy{z.Policy()}}, loop.Continue([]llm.Message{says(llm.RoleUser, 200)}, llm.User("go")))
 	if !errors.Is(o.err, context.Canceled) || o.res.Stop != trace.CauseCancel || len(of[trace.Warning](o.events)) != 0 {
 		t.Errorf("got %v, %+v", o.err, o.res)
 	}
@@ -258,7 +258,7 @@ func TestSummaryCancelled(t *testing.T) {
 func TestNoSummaryOfASummary(t *testing.T) {
 	z := summarizer(t, middleware.SummaryConfig{Window: 200, KeepMessages: 2})
 	in := loop.Continue([]llm.Message{llm.User(summaryHead + strings.Repeat("abc ", 170)), llm.Assistant(llm.Text{Text: taken})}, llm.User("go"))
-	o := play(t, t.Context(), loop.Config{Policies: []loop.Policy{z.Policy()}}, in, text("done"))
+	o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{z.Policy()}}, in, text("done"))
 	if o.res.ModelCalls != 1 || len(of[trace.Warning](o.events)) != 0 {
 		t.Errorf("got %+v", o.res)
 	}

@@ -26,7 +26,7 @@ type outcome struct {
 
 // play runs the turns under a configuration on a virtual clock; the trace is held
 // against the invariants.
-func play(t *testing.T, ctx context.Context, cfg loop.Config, in loop.Input, turns ...fake.Turn) outcome {
+func play(ctx context.Context, t *testing.T, cfg loop.Config, in loop.Input, turns ...fake.Turn) outcome {
 	t.Helper()
 	clock, _ := cfg.Clock.(*fake.Clock)
 	if clock == nil {
@@ -61,7 +61,7 @@ func with(t *testing.T, p loop.Policy, err error, turns ...fake.Turn) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := play(t, t.Context(), loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{p}}, loop.Ask("go"), turns...)
+	o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{p}}, loop.Ask("go"), turns...)
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
@@ -164,7 +164,7 @@ func TestCutResults(t *testing.T) {
 		}},
 		{Name: "fails", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("boom boom") }},
 	}
-	o := play(t, t.Context(), loop.Config{Tools: tools, Policies: []loop.Policy{middleware.CutResults(3)}}, loop.Ask("go"), calling("long", "{}", "fails", "{}"), text("done"))
+	o := play(t.Context(), t, loop.Config{Tools: tools, Policies: []loop.Policy{middleware.CutResults(3)}}, loop.Ask("go"), calling("long", "{}", "fails", "{}"), text("done"))
 	results := o.res.Steps[0].Results
 	want := "äää\n(cut: the first 3 characters of a longer text)äää"
 	if got := results[0].Text(); got != want || len(results[0].Content) != 3 || results[1].Text() != "boom boom" || !results[1].IsError {
