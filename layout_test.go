@@ -58,7 +58,7 @@ var table = []room{
 	{name: "loop/layers", rooms: []string{"llm"}},
 	{name: "loop/history", rooms: []string{"llm", "loop/layers"}},
 	{name: "loop/looptest", rooms: []string{"internal/bubble", "llm", "trace", "trace/check", "fake"}, modules: []string{goCmp}},
-	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
+	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
 	{name: "loop/files"},
 	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/middleware/..."}, modules: []string{jsonschema}},
 	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/..."}},

@@ -19,12 +19,12 @@ type policyKind struct {
 }
 
 func policyKinds() []policyKind {
-	return []policyKind{
+	return append([]policyKind{
 		{"leaked_calls", "", func(*reader, fake.Value) (loop.Policy, error) { return middleware.LeakedCalls(), nil }},
 		{"keep_last", "{keep, limit}", func(_ *reader, arg fake.Value) (loop.Policy, error) { return keepLast(arg) }},
 		{"answer_tool", "NAME", answerTool},
 		{"output", "{schema, re_asks}", func(_ *reader, arg fake.Value) (loop.Policy, error) { return output(arg) }},
-	}
+	}, deepKinds()...)
 }
 
 // policiesDoc says what may stand under `policies`.
