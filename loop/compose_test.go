@@ -1,0 +1,349 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+// feature is an option or a policy with a script in which it acts.
+type feature struct {
+	name string
+	// row is the row of the option matrix; of a row one value is on at a time.
+	row string
+	// turns are what the model says for the feature to act. Tools and ids of calls are
+	// made for each place of the script.
+	turns []fake.Turn
+	// on switches the feature on; its turns begin at step at.
+	on func(c *loop.Config, at int)
+	// acted reports whether the trace shows that it acted.
+	acted func(events []trace.Event) bool
+	// ends says that the run ends there, so that nothing behind it can act.
+	ends bool
+}
+
+// emitted reports whether there is such an event.
+func emitted[B trace.Body](is func(B) bool) func([]trace.Event) bool {
+	return func(events []trace.Event) bool { return slices.ContainsFunc(of[B](events), is) }
+}
+
+// ended reports how a run ended.
+func ended(cause trace.Cause) func([]trace.Event) bool {
+	return emitted(func(b trace.RunEnd) bool { return b.Stop == cause })
+}
+
+func declared(name, value string) func([]trace.Event) bool {
+	return emitted(func(b trace.RunStart) bool {
+		v, _ := b.Options.Lookup(name)
+		return v == value
+	})
+}
+
+func decidedOn(action trace.Action, cause trace.Cause) func([]trace.Event) bool {
+	return emitted(func(b trace.Decision) bool { return b.Action == action && b.Cause == cause })
+}
+
+func skippedFor(cause string) func([]trace.Event) bool {
+	return emitted(func(b trace.ToolSkip) bool { return b.Cause == cause })
+}
+
+func customs(name string) func([]trace.Event) bool {
+	return emitted(func(b trace.Custom) bool { return b.Name == name })
+}
+
+// sentTo reports whether a message of a request is such.
+func sentTo(is func(m llm.Message) bool) func([]trace.Event) bool {
+	return emitted(func(b trace.ModelRequest) bool { return slices.ContainsFunc(b.New, is) })
+}
+
+func with(p loop.Policy) func(*loop.Config, int) {
+	return func(c *loop.Config, _ int) { c.Policies = append(c.Policies, p) }
+}
+
+func failed(m llm.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		r, ok := p.(llm.ToolResult)
+		return ok && strings.Contains(r.Text(), "boom")
+	})
+}
+
+// features are the options and policies that a composition may have.
+func features() []feature {
+	one := []fake.Turn{calls("ok")}
+	bad := []fake.Turn{calls("bad")}
+	naps := slices.Repeat([]fake.Turn{calls("nap")}, 40) // half an hour and more
+	guard := func(kind middleware.GuardrailKind, tripwire bool) loop.Policy {
+		return middleware.Guardrails([]middleware.Guardrail{{Name: "g", Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+			if kind == middleware.GuardInput {
+				r, _ := c.Messages[len(c.Messages)-1].Parts[0].(llm.ToolResult)
+				return middleware.GuardrailVerdict{Pass: !strings.HasPrefix(r.Name, "watched"), Tripwire: tripwire, Reason: "seen"}, nil
+			}
+			return middleware.GuardrailVerdict{Pass: !strings.Contains(c.Turn.Text(), "watched"), Tripwire: tripwire, Reason: "seen"}, nil
+		}}}, nil)
+	}
+	return []feature{
+		{"cap at the bottom", "cap", one, func(c *loop.Config, at int) { c.MaxSteps = at + 1 }, ended(trace.CauseCap), true},
+		{"cap at the top", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.CapAt = at+1, loop.CapTop }, ended(trace.CauseCap), true},
+		{"cap with a last answer", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnCap = at+1, loop.CapForceFinal }, decidedOn(trace.ForceFinal, trace.CauseCap), true},
+		{"cap as an error", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnCap = at+1, loop.CapError }, ended(trace.CauseCap), true},
+		{"stop condition", "stop_when", []fake.Turn{calls("finish")}, func(c *loop.Config, _ int) { c.StopWhen = []loop.StopCondition{loop.HasToolCall("finish")} }, ended(trace.CauseStopCondition), true},
+		{"token budget", "token_budget", []fake.Turn{{Calls: calls("ok").Calls, Usage: llm.Usage{Input: 1000}}}, func(c *loop.Config, _ int) { c.TokenBudget = 1000 }, ended(trace.CauseBudget), true},
+		{"deadline", "deadline", naps, func(c *loop.Config, _ int) { c.Deadline = 30 * time.Minute }, ended(trace.CauseDeadline), true},
+		{"deadline that returns", "deadline", naps, func(c *loop.Config, _ int) {
+			c.Deadline, c.DeadlineReturns = 30*time.Minute, true
+		}, ended(trace.CauseDeadline), true},
+		{"stall timeout", "stall_timeout", []fake.Turn{{Stall: true}}, func(c *loop.Config, _ int) { c.StallTimeout = 2 * time.Minute },
+			emitted(func(b trace.ModelError) bool { return strings.Contains(b.Error.Message, "nothing came") }), true},
+		{"tool timeout", "tool_timeout", []fake.Turn{calls("hang")}, func(c *loop.Config, _ int) { c.ToolTimeout = time.Minute },
+			emitted(func(b trace.ToolEnd) bool { return b.Outcome == trace.OutcomeTimeout }), false},
+		{"one tool at a time", "concurrency", []fake.Turn{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = 1 }, declared("concurrency", "1"), false},
+		{"any number of tools", "concurrency", []fake.Turn{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = loop.Unbounded }, declared("concurrency", "unbounded"), false},
+		{"one message a result", "tool_message", []fake.Turn{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.ToolMessage = loop.OnePerCall },
+			emitted(func(b trace.ModelRequest) bool {
+				for i := 1; i < len(b.New); i++ {
+					if b.New[i].Role == llm.RoleTool && b.New[i-1].Role == llm.RoleTool {
+						return true
+					}
+				}
+				return false
+			}), false},
+		{"turn behind its hooks", "assistant_append", one, func(c *loop.Config, _ int) { c.AppendTurn = loop.AppendAfter }, declared("assistant_append", "after_hooks"), false},
+		{"error text", "error_text", bad, func(c *loop.Config, _ int) {
+			c.ErrorText = func(_ string, err error) string { return "Error: " + err.Error() }
+		},
+			sentTo(func(m llm.Message) bool {
+				return failed(m) && strings.HasPrefix(m.Parts[0].(llm.ToolResult).Text(), "Error: ")
+			}), false},
+		{"errors without a mark", "error_flag", bad, func(c *loop.Config, _ int) { c.PlainErrors = true },
+			sentTo(func(m llm.Message) bool { return failed(m) && !m.Parts[0].(llm.ToolResult).IsError }), false},
+		{"empty arguments", "bad_args", []fake.Turn{calls(`ok{"x`)}, func(c *loop.Config, _ int) { c.BadArgs = loop.BadArgsEmpty },
+			emitted(func(b trace.ArgsResolved) bool { return b.Cause == "empty_object" }), false},
+		{"arguments passed on", "bad_args", []fake.Turn{calls(`strict{"x":"y"}`)}, func(c *loop.Config, _ int) { c.BadArgs = loop.BadArgsPass },
+			emitted(func(b trace.ToolStart) bool { return b.Args == `{"x":"y"}` }), false},
+		{"unknown tools end the run", "unknown_tool", []fake.Turn{calls("ghost")}, func(c *loop.Config, _ int) { c.UnknownTool = loop.UnknownBreak }, ended(trace.CauseClientTools), true},
+		{"the rest beside a client tool", "client_tools", []fake.Turn{calls("client", "rest")}, func(c *loop.Config, _ int) { c.ClientCalls = loop.ClientRest },
+			emitted(func(b trace.ToolStart) bool { return strings.HasPrefix(b.Name, "rest") }), true},
+		{"runaway guard", "same_tool_error_stop", []fake.Turn{calls("bad"), calls("bad"), calls("bad")}, func(c *loop.Config, _ int) { c.SameToolErrors, c.ResetByAbsence = 3, true }, ended(trace.CauseGuard), true},
+		{"duplicate rounds", "duplicate_round", []fake.Turn{calls("same"), calls("same")}, func(c *loop.Config, _ int) { c.DuplicateRound = loop.DuplicateSkip }, skippedFor("duplicate"), false},
+		{"last answer after duplicates", "duplicate_round", []fake.Turn{calls("same"), calls("same")}, func(c *loop.Config, _ int) {
+			c.DuplicateRound, c.DuplicateRounds = loop.DuplicateSkip, 1
+		}, decidedOn(trace.ForceFinal, trace.CausePolicy), true},
+		{"retry", "retry", []fake.Turn{{Error: &fake.Failure{Status: 429}}, calls("ok")}, func(c *loop.Config, _ int) { c.Retry = loop.Retry{Max: 1, Base: time.Second} },
+			emitted(func(trace.ModelRetry) bool { return true }), false},
+		{"continued turn", "continuations", []fake.Turn{{Text: "more to come", Finish: llm.FinishPause}}, func(c *loop.Config, _ int) { c.Continuations = 3 }, decidedOn(trace.GoOn, trace.CauseContinuedTurn), false},
+		{"input guardrail", "guardrails", []fake.Turn{calls("watched")}, with(guard(middleware.GuardInput, false)), customs(middleware.EventGuardrail), false},
+		{"input tripwire", "guardrails", []fake.Turn{calls("watched")}, with(guard(middleware.GuardInput, true)), ended(middleware.CauseGuardrail), true},
+		{"output guardrail", "guardrails", []fake.Turn{{Text: "watched", Calls: calls("ok").Calls}}, with(guard(middleware.GuardOutput, false)), customs(middleware.EventGuardrail), false},
+		{"output tripwire", "guardrails", []fake.Turn{{Text: "watched", Calls: calls("ok").Calls}}, with(guard(middleware.GuardOutput, true)), ended(middleware.CauseGuardrail), true},
+		{"permissions", "permissions", []fake.Turn{calls("forbidden")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+			return middleware.Permission{Allow: !strings.HasPrefix(r.Tool, "forbidden")}, nil
+		}), nil)), skippedFor(middleware.CauseDenied), false},
+		{"approval", "approval", []fake.Turn{calls("asked")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+			return middleware.Permission{Allow: true, Ask: strings.HasPrefix(r.Tool, "asked")}, nil
+		}), &middleware.Approvals{Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+			return middleware.Approval{Verdict: middleware.Approve}, nil
+		}})), customs(middleware.EventApprovalResolved), false},
+		{"suspension", "approval", []fake.Turn{calls("asked")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+			return middleware.Permission{Allow: true, Ask: strings.HasPrefix(r.Tool, "asked")}, nil
+		}), &middleware.Approvals{Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+			return middleware.Approval{Verdict: middleware.Suspend}, nil
+		}})), ended(trace.CauseApproval), true},
+		{"tool hooks", "gates", []fake.Turn{calls("skipped")}, with(middleware.ToolHooks{Start: func(_ context.Context, s *middleware.ToolStarting) error {
+			s.Skip = strings.HasPrefix(s.Call.Name, "skipped")
+			return nil
+		}}.Policy()), skippedFor(middleware.CauseSkipped), false},
+		{"an error that ends the run", "gates", []fake.Turn{calls("fatal")}, with(middleware.ToolHooks{Failed: func(_ context.Context, f *middleware.ToolFailed) error {
+			f.Stop = strings.HasPrefix(f.Call.Name, "fatal")
+			return nil
+		}}.Policy()), ended(middleware.CauseToolError), true},
+		{"short history", "compaction", []fake.Turn{calls("ok"), calls("ok"), calls("ok")}, with(middleware.KeepLast(2, 5)), emitted(func(b trace.Rewrite) bool { return b.Cause == "compaction" }), false},
+		{"a policy's own model call", "compaction", one, with(policy("summary", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			if s.Step != 1 {
+				return loop.Decision{}, nil
+			}
+			_, err := s.Ask(ctx, summary(fake.NewModel(fake.Turn{Text: "short"})))
+			if errors.Is(err, loop.ErrBudget) {
+				err = nil
+			}
+			return loop.Decision{}, err
+		}})), func(events []trace.Event) bool {
+			return slices.ContainsFunc(events, func(e trace.Event) bool { return e.Purpose == trace.PurposeSummary })
+		}, false},
+		{"answer by tool", "output", []fake.Turn{calls("answer")}, func(c *loop.Config, at int) {
+			p, err := middleware.AnswerTool(fmt.Sprintf("answer%d", at), "", nil)
+			if err != nil {
+				panic(err)
+			}
+			c.Policies = append(c.Policies, p)
+		}, emitted(func(b trace.Decision) bool { return b.Action == trace.Stop && b.By == "answer_tool" }), true},
+		{"leaked calls", "leaked", []fake.Turn{{Text: "<tool_call>", Finish: llm.FinishPause}}, with(middleware.LeakedCalls()),
+			emitted(func(b trace.Warning) bool { return b.Code == middleware.WarnLeakedCall }), false},
+		{"more behind the end", "end_hook", []fake.Turn{{Text: "not yet"}}, with(policy("end", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+			if turn.Text() != "not yet" {
+				return loop.Decision{}, nil
+			}
+			return loop.Decision{Action: trace.GoOn, Cause: trace.CauseEndHook, Messages: []llm.Message{llm.User("go on")}}, nil
+		}})), decidedOn(trace.GoOn, trace.CauseEndHook), false},
+		{"other tools", "prepare_step", one, with(policy("offer", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			return loop.Decision{}, s.Offer(append(s.Tools(), echo(fmt.Sprintf("more%d", s.Step))))
+		}})), emitted(func(b trace.ModelSetup) bool {
+			return slices.ContainsFunc(b.Tools, func(t llm.Tool) bool { return t.Name == "more1" })
+		}), false},
+		{"answers in one piece", "delivery", one, func(c *loop.Config, _ int) { c.Delivery = llm.Buffered }, declared("delivery", "buffered"), false},
+	}
+}
+
+// noise is what goes wrong in every composition before its features act: a finish
+// that denies its calls, a tool that panics, a call of no tool, arguments that break
+// off, and an answer without usage.
+func noise() fake.Turn {
+	t := calls("panics", `ok{"x":1`, "slow")
+	t.Finish, t.RawFinish = llm.FinishStop, "stop"
+	return t
+}
+
+// compose plays the noise, the features one after the other, and a last answer.
+func compose(t *testing.T, list ...feature) []trace.Event {
+	t.Helper()
+	clock := fake.NewClock()
+	var mem trace.Memory
+	cfg := loop.Config{Clock: clock, MaxSteps: 100, SameToolErrors: loop.Off, Sink: &mem}
+	turns, at := []fake.Turn{noise()}, 1
+	addTool := func(name string) { cfg.Tools = append(cfg.Tools, toolOf(t, name, clock)) }
+	for _, name := range []string{"panics", "ok", "slow"} {
+		addTool(name)
+	}
+	id := 0
+	for _, f := range list {
+		f.on(&cfg, at)
+		seen := map[string]bool{}
+		for _, turn := range f.turns {
+			turn.Calls = slices.Clone(turn.Calls)
+			for i := range turn.Calls {
+				c := &turn.Calls[i]
+				id++
+				c.ID = fmt.Sprintf("id%d", id)
+				if c.Args == "{}" && c.Name != "same" {
+					c.Args = fmt.Sprintf(`{"n":%d}`, id) // or rounds are duplicates
+				}
+				if c.Name != "ok" {
+					c.Name += fmt.Sprint(at) // its own, so that features do not take each other's
+				}
+				if c.Name != "ok" && !strings.HasPrefix(c.Name, "ghost") && !strings.HasPrefix(c.Name, "answer") && !seen[c.Name] {
+					seen[c.Name] = true
+					addTool(c.Name)
+				}
+			}
+			turns = append(turns, turn)
+		}
+		at += steps(f)
+	}
+	turns = append(turns, text("done"), text("done"))
+	for i := range cfg.StopWhen {
+		cfg.StopWhen[i] = loop.StopFunc(func(_ context.Context, s loop.StopInfo) (bool, error) {
+			return strings.HasPrefix(s.Steps[len(s.Steps)-1].Calls[0].Name, "finish"), nil
+		})
+	}
+	n := 0
+	inTurn := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		n++
+		return (&fake.Model{Clock: clock, Turns: turns[n-1 : n]}).Stream(ctx, req)
+	})
+	_, _ = newAgent(t, inTurn, cfg).Run(t.Context(), loop.Ask("go")) // how it ends is in the trace
+	return mem.Events()
+}
+
+// steps are how many steps the turns of a feature take: one that failed takes none.
+func steps(f feature) (n int) {
+	for _, t := range f.turns {
+		if t.Error == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// toolOf makes a tool that does what its name says.
+func toolOf(t *testing.T, name string, clock loop.Clock) loop.Tool {
+	t.Helper()
+	kind := strings.TrimRight(name, "0123456789")
+	switch kind {
+	case "client":
+		return loop.Tool{Name: name}
+	case "strict":
+		strict, err := loop.RawTool(name, "", []byte(`{"type":"object","properties":{"x":{"type":"integer"}}}`), echo(name).Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strict
+	}
+	return tool(name, func(ctx context.Context) (string, error) {
+		switch kind {
+		case "bad", "fatal":
+			return "", errors.New("boom")
+		case "panics":
+			panic("out of order")
+		case "nap":
+			return "rested", clock.Sleep(ctx, 50*time.Second)
+		case "slow":
+			return "late", clock.Sleep(ctx, time.Second)
+		case "hang":
+			return "late", clock.Sleep(ctx, time.Hour)
+		}
+		return "fine", nil
+	})
+}
+
+// Any two features work together, in either order, while everything misbehaves: the
+// invariants hold, and the trace shows that each acted that could.
+func TestComposition(t *testing.T) {
+	list := features()
+	for _, first := range list {
+		for _, second := range list {
+			if first.row == second.row {
+				continue
+			}
+			name := first.name + ", then " + second.name
+			events := compose(t, first, second)
+			holds(t, name, events)
+			if !first.acted(events) {
+				t.Errorf("%s: the trace does not show the first", name)
+			}
+			if !first.ends && !second.acted(events) {
+				t.Errorf("%s: the trace does not show the second", name)
+			}
+		}
+	}
+}
+
+// A feature that is off leaves nothing in the trace: or a composition would show it
+// whatever it did.
+func TestCompositionWithout(t *testing.T) {
+	for _, f := range features() {
+		on := f.on
+		f.on = func(*loop.Config, int) {}
+		if f.row == "continuations" {
+			f.on = func(c *loop.Config, _ int) { c.Continuations = loop.Off }
+		}
+		events := compose(t, f)
+		holds(t, f.name, events)
+		if f.acted(events) {
+			t.Errorf("%s: the trace shows it although it is off", f.name)
+		}
+		f.on = on
+		if !f.acted(compose(t, f)) {
+			t.Errorf("%s: the trace does not show it alone", f.name)
+		}
+	}
+}
