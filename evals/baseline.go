@@ -217,13 +217,13 @@ func (b *Baseline) result() *Result {
 			runs = max(runs, len(values))
 		}
 		for epoch := range runs {
-			row := Row{Case: c.Case, Cluster: c.Cluster, Epoch: epoch}
+			scores := map[string]float64{}
 			for metric, values := range c.Scores {
 				if epoch < len(values) {
-					row.Scores.Set(metric, values[epoch])
+					scores[metric] = values[epoch]
 				}
 			}
-			r.Rows = append(r.Rows, row)
+			r.Rows = append(r.Rows, Row{Case: c.Case, Cluster: c.Cluster, Epoch: epoch, Scores: NewByName(scores)})
 		}
 	}
 	return r

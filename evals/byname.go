@@ -21,20 +21,16 @@ type Item[T any] struct {
 
 // NewByName returns what a map holds.
 func NewByName[T any](of map[string]T) ByName[T] {
-	var b ByName[T]
+	b := slices.Grow(ByName[T](nil), len(of))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		b = append(b, Item[T]{name, of[name]})
 	}
 	return b
 }
 
-func (b ByName[T]) find(name string) (at int, ok bool) {
-	return slices.BinarySearchFunc(b, name, func(i Item[T], name string) int { return cmp.Compare(i.Name, name) })
-}
-
 // Get returns the value of a name, if there is one.
 func (b ByName[T]) Get(name string) (value T, ok bool) {
-	at, ok := b.find(name)
+	at, ok := slices.BinarySearchFunc(b, name, func(i Item[T], name string) int { return cmp.Compare(i.Name, name) })
 	if ok {
 		value = b[at].Value
 	}
@@ -43,7 +39,7 @@ func (b ByName[T]) Get(name string) (value T, ok bool) {
 
 // Has reports whether there is a value of a name.
 func (b ByName[T]) Has(name string) bool {
-	_, ok := b.find(name)
+	_, ok := b.Get(name)
 	return ok
 }
 
@@ -51,20 +47,6 @@ func (b ByName[T]) Has(name string) bool {
 func (b ByName[T]) Of(name string) T {
 	value, _ := b.Get(name)
 	return value
-}
-
-// Set gives a name its value.
-func (b *ByName[T]) Set(name string, value T) {
-	at, ok := b.find(name)
-	if !ok {
-		*b = slices.Insert(*b, at, Item[T]{Name: name})
-	}
-	(*b)[at].Value = value
-}
-
-// Delete removes the value of a name, if there is one.
-func (b *ByName[T]) Delete(name string) {
-	*b = slices.DeleteFunc(*b, func(i Item[T]) bool { return i.Name == name })
 }
 
 // All yields the names with their values.

@@ -74,40 +74,48 @@ type Scoring struct {
 // scored takes all scores of a run into its row. A metric that is scored twice has an
 // error.
 func (r *Row) scored(scores []Score) {
-	r.Scores = make(ByName[float64], 0, len(scores))
+	values, wrong := map[string]float64{}, map[string]string{}
+	explained, graded := map[string]string{}, map[string]Grading{}
 	for _, s := range scores {
-		s.Metric = valid(s.Metric)
-		r.graded(s.Metric, s.Grading)
-		switch {
-		case r.Scores.Has(s.Metric) || r.Errors.Has(s.Metric):
-			r.Scores.Delete(s.Metric)
-			r.Explanations.Delete(s.Metric)
-			r.fail(s.Metric, errors.New("the metric has two scores: give them names of their own"))
-		case s.Err != nil:
-			r.fail(s.Metric, s.Err)
-		case !(math.Abs(s.Value) <= stats.MaxValue):
-			r.fail(s.Metric, fmt.Errorf("the score %v is no number within ±%v", s.Value, stats.MaxValue))
-		default:
-			r.Scores.Set(s.Metric, s.Value)
-			if s.Explanation != "" {
-				r.Explanations.Set(s.Metric, kept(s.Explanation))
-			}
+		metric := valid(s.Metric)
+		if s.Grading != nil && len(s.Grading.Answers) > 0 {
+			graded[metric] = s.Grading.kept()
+		}
+		_, before := values[metric]
+		_, failed := wrong[metric]
+		if err := s.wrong(before || failed); err != nil {
+			delete(values, metric)
+			delete(explained, metric)
+			wrong[metric] = kept(err.Error())
+			continue
+		}
+		values[metric] = s.Value
+		if s.Explanation != "" {
+			explained[metric] = kept(s.Explanation)
 		}
 	}
+	r.Scores, r.Errors = NewByName(values), NewByName(wrong)
+	r.Explanations, r.Gradings = NewByName(explained), NewByName(graded)
 }
 
-// graded keeps what a model said.
-func (r *Row) graded(metric string, g *Grading) {
-	if g == nil || len(g.Answers) == 0 {
-		return
+// wrong is why there is no value, which there may be of a metric but once.
+func (s *Score) wrong(again bool) error {
+	switch {
+	case again:
+		return errors.New("the metric has two scores: give them names of their own")
+	case s.Err != nil:
+		return s.Err
+	case !(math.Abs(s.Value) <= stats.MaxValue):
+		return fmt.Errorf("the score %v is no number within ±%v", s.Value, stats.MaxValue)
 	}
+	return nil
+}
+
+// kept is a grading with texts of its own.
+func (g *Grading) kept() Grading {
 	own := Grading{Usage: g.Usage}
 	for _, text := range g.Answers {
 		own.Answers = append(own.Answers, kept(text))
 	}
-	r.Gradings.Set(metric, own)
-}
-
-func (r *Row) fail(metric string, err error) {
-	r.Errors.Set(metric, kept(err.Error()))
+	return own
 }

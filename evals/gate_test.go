@@ -25,15 +25,17 @@ func rowsOf(t tb, lines ...string) *evals.Result {
 		words := strings.Fields(line)
 		row := evals.Row{Case: words[0], Epoch: epochs[words[0]], Run: fmt.Sprint("run-", i+1), File: "f", Line: i + 1}
 		epochs[row.Case]++
+		scores, wrong := map[string]float64{}, map[string]string{}
 		for _, word := range words[1:] {
 			metric, value, _ := strings.Cut(word, "=")
 			x, err := strconv.ParseFloat(value, 64)
 			if err != nil {
-				row.Errors.Set(metric, strings.TrimPrefix(value, "!"))
+				wrong[metric] = strings.TrimPrefix(value, "!")
 				continue
 			}
-			row.Scores.Set(metric, x)
+			scores[metric] = x
 		}
+		row.Scores, row.Errors = evals.NewByName(scores), evals.NewByName(wrong)
 		r.Rows = append(r.Rows, row)
 	}
 	whole, err := evals.Merge(r)

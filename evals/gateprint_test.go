@@ -20,7 +20,7 @@ func hostile(t *testing.T) *evals.Verdict {
 	for i := range now.Rows {
 		now.Rows[i].File = "a,b:c\n.jsonl"
 		if now.Rows[i].Errors.Has("m|m") {
-			now.Rows[i].Errors.Set("m|m", "]]>&\"\x00`no`\n::error::")
+			now.Rows[i].Errors = evals.NewByName(map[string]string{"m|m": "]]>&\"\x00`no`\n::error::"})
 		}
 	}
 	now.Unreadable = []evals.Unreadable{{File: "<f>", Line: 3, Error: "*no*"}}

@@ -118,8 +118,8 @@ func TestTraceRows(t *testing.T) {
 		traced(t, "top", trace.RunStart{}, ask("Hello"), trace.ModelError{Usage: llm.Usage{Input: 10}}, ask("again"), turn(1), trace.RunEnd{})+
 		traced(t, "other", trace.RunStart{}, ask("Hi"), turn(5))))
 	want := []evals.Row{
-		{Case: "Hello", Epoch: importer.NoEpoch, Run: "top", Scores: evals.ByName[float64]{}, Usage: llm.Usage{Input: 1111, Output: 3}, Latency: 5 * time.Second},
-		{Case: "Hi", Epoch: importer.NoEpoch, Run: "other", Scores: evals.ByName[float64]{}, Usage: llm.Usage{Input: 5, Output: 1}, Latency: 2 * time.Second},
+		{Case: "Hello", Epoch: importer.NoEpoch, Run: "top", Usage: llm.Usage{Input: 1111, Output: 3}, Latency: 5 * time.Second},
+		{Case: "Hi", Epoch: importer.NoEpoch, Run: "other", Usage: llm.Usage{Input: 5, Output: 1}, Latency: 2 * time.Second},
 	}
 	if diff := cmp.Diff(want, r.Rows, cmpopts.IgnoreUnexported(evals.Row{}), cmpopts.IgnoreFields(evals.Row{}, "File", "Line", "Digest")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)

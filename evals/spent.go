@@ -13,17 +13,17 @@ type Calls struct {
 
 // callsOf counts calls by the name of the tool; nil if there are none.
 func callsOf(list []facts.Call) ByName[Calls] {
-	var by ByName[Calls]
+	by := map[string]Calls{}
 	for i := range list {
 		name := valid(list[i].Name)
-		c := by.Of(name)
+		c := by[name]
 		c.N++
 		if list[i].Failed {
 			c.Failed++
 		}
-		by.Set(name, c)
+		by[name] = c
 	}
-	return by
+	return NewByName(by)
 }
 
 // Measure is something that runs take, beside what they score.
