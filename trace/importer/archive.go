@@ -77,14 +77,14 @@ func (s *Source) openZip(at random, start int64) error {
 
 // section returns the bytes of the ZIP; what is compressed once more is held.
 func (s *Source) section(at random, start int64) (*io.SectionReader, error) {
-	if at != nil && s.in.most == math.MaxInt {
+	if at != nil && s.in.packed == nil {
 		end, err := at.Seek(0, io.SeekEnd)
 		return io.NewSectionReader(at, start, end-start), err
 	}
 	s.in.most = maxHeld
 	held, err := s.in.all()
-	if errors.Is(err, errHeld) {
-		err = fmt.Errorf("the ZIP comes in a stream and is longer than %d MiB; give it as a file", maxHeld>>20)
+	if most, ok := errors.AsType[heldError](err); ok {
+		err = fmt.Errorf("the ZIP comes in a stream and is longer than %d MiB; give it as a file", int(most)>>20)
 	}
 	return io.NewSectionReader(bytes.NewReader(held), 0, int64(len(held))), err
 }
@@ -182,10 +182,10 @@ func (w *walker) entries() {
 		w.entry(f, func(text string) {
 			maps.Insert(w.head, membersOf(w.sound(text, 1, "")))
 		})
-		w.held = 0
+		w.packed, w.held = 0, 0
 	}
 	for _, s := range w.zip.samples {
-		w.held = 0
+		w.packed, w.held = 0, 0
 		if s.inPieces() {
 			w.scattered(s)
 		} else {
@@ -209,7 +209,9 @@ func (w *walker) entry(f *zip.File, do func(text string)) {
 		}
 		return yield(r, err)
 	}
-	text, err := readEntry(f, maxHeld-w.held)
+	w.packed += int64(f.CompressedSize64)
+	most, _ := holdable(w.packed)
+	text, err := readEntry(f, w.held, most)
 	w.held += len(text)
 	if err != nil {
 		w.give(Run{}, &Error{File: w.name, Err: err})
@@ -219,8 +221,8 @@ func (w *walker) entry(f *zip.File, do func(text string)) {
 	w.yield = yield
 }
 
-// readEntry returns the text of an entry, which may be so long.
-func readEntry(f *zip.File, most int) (string, error) {
+// readEntry returns the text of an entry, where so much is held and so much may be.
+func readEntry(f *zip.File, held, most int) (string, error) {
 	const encrypted = 1
 	if f.Flags&encrypted != 0 {
 		return "", errors.New("it is encrypted")
@@ -232,12 +234,12 @@ func readEntry(f *zip.File, most int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	text, err := io.ReadAll(io.LimitReader(r, int64(most-held)+1))
 	if err = cmp.Or(err, r.Close()); err != nil {
 		return "", err
 	}
-	if len(text) > most {
-		return "", fmt.Errorf("more than %d MiB would have to be held of the sample", maxHeld>>20)
+	if len(text) > most-held {
+		return "", fmt.Errorf("more than %d MiB would have to be held of the sample", most>>20)
 	}
 	return jsonio.View(bytes.TrimPrefix(text, byteOrderMark)), nil
 }

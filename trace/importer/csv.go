@@ -23,13 +23,16 @@ type table struct {
 // pieces reads so much, and then no more.
 type pieces struct {
 	io.Reader
-	left int
+	most, left int
 }
+
+// renew lets so much be read anew.
+func (p *pieces) renew(most int) { p.most, p.left = most, most }
 
 // Read implements io.Reader.
 func (p *pieces) Read(b []byte) (int, error) {
 	if p.left <= 0 {
-		return 0, errHeld
+		return 0, heldError(p.most)
 	}
 	n, err := p.Reader.Read(b)
 	p.left -= n
@@ -38,7 +41,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 // openCSV reads the names of the columns.
 func (s *Source) openCSV() error {
-	t := &table{in: &pieces{s.in, s.in.most}}
+	t := &table{in: &pieces{Reader: s.in}}
+	t.in.renew(s.in.limit())
 	t.Reader = csv.NewReader(t.in)
 	s.csv = t
 	var err error
@@ -67,7 +71,7 @@ func columnsOf(head []byte) []string {
 // themselves, where their ends can be told.
 func (w *walker) records() {
 	for !w.stopped {
-		w.csv.in.left = w.in.most
+		w.csv.in.renew(w.in.limit())
 		record, err := w.csv.Read()
 		_, broken := errors.AsType[*csv.ParseError](err)
 		switch {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
@@ -35,20 +36,53 @@ type input struct {
 	line int    // of the start of buf, counted from 1
 	long int    // how long the longest value was
 	most int    // how long buf may get
-	err  error  // of r, io.EOF at its end; behind buf
-	file *input // what this is a whole line of, which was consumed there; nil if it is none
+	// packed counts what was read of a compressed file, which bounds the length of buf, too;
+	// nil if it is none.
+	packed *counter
+	// keeps says that what is consumed is held on, as a run, and kept how much that is.
+	keeps bool
+	kept  int
+	err   error  // of r, io.EOF at its end; behind buf
+	file  *input // what this is a whole line of, which was consumed there; nil if it is none
 }
 
 // newInput takes off compression and a byte order mark.
 func newInput(r io.Reader) (*input, error) {
-	plain, most, err := decompressed(bufio.NewReader(r))
+	file := &counter{Reader: r}
+	plain, packed, err := decompressed(bufio.NewReader(file))
 	if err != nil {
 		return nil, err
 	}
-	in := &input{r: plain, line: 1, most: most}
+	in := &input{r: plain, line: 1, most: math.MaxInt}
+	if packed {
+		in.packed = file
+	}
 	in.fill(3)
 	in.buf = bytes.TrimPrefix(in.buf, byteOrderMark)
 	return in, nil
+}
+
+// limit is how long a value may be.
+func (in *input) limit() int {
+	if in.packed == nil {
+		return in.most
+	}
+	value, _ := holdable(in.packed.n)
+	return min(in.most, value)
+}
+
+// keep begins to count what is held of a run, or ends it.
+func (in *input) keep(on bool) { in.keeps, in.kept = on, 0 }
+
+// consumed counts what is held.
+func (in *input) consumed(n int) {
+	if !in.keeps || in.packed == nil {
+		return
+	}
+	in.kept += n
+	if _, run := holdable(in.packed.n); in.kept > run {
+		in.err = heldError(run)
+	}
 }
 
 // fill reads until there are n bytes or no more.
@@ -60,8 +94,8 @@ func (in *input) fill(n int) {
 
 // more reads one piece behind buf, which may move.
 func (in *input) more() {
-	if len(in.buf) >= in.most {
-		in.err = errHeld
+	if most := in.limit(); len(in.buf) >= most {
+		in.err = heldError(most)
 		return
 	}
 	if cap(in.buf)-len(in.buf) < pieceSize/4 {
@@ -122,6 +156,7 @@ func (in *input) take(n int) string {
 
 func (in *input) skip(n int) {
 	in.long = max(in.long, n)
+	in.consumed(n)
 	in.line += bytes.Count(in.buf[:n], []byte{'\n'})
 	in.buf = in.buf[n:]
 }
@@ -318,12 +353,14 @@ func backslashes(b []byte) (n int) {
 func (in *input) Read(p []byte) (n int, err error) {
 	if len(in.buf) == 0 && in.err == nil {
 		n, in.err = in.r.Read(p)
+		in.consumed(n)
 		return n, in.err
 	}
 	if len(in.buf) == 0 {
 		return 0, in.err
 	}
 	n = copy(p, in.buf)
+	in.consumed(n)
 	in.buf = in.buf[n:]
 	return n, nil
 }

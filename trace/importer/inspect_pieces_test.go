@@ -77,9 +77,9 @@ func TestInspectPiecesBroken(t *testing.T) {
 	const folder = "samples/a/1_epoch_2/"
 	piece := func(name, text string) entry { return entry{name: folder + name, text: text} }
 	whole, two := "sample-a/1/epoch-2@1 user:hi assistant:yoattachment://9 user: user:hi", "sample-2/epoch-1@1 assistant:yo"
-	bomb := piece("attachments/7.json", `["`+strings.Repeat(" ", 200<<20)+`"]`)
+	bomb := piece("attachments/7.json", `["`+strings.Repeat(" ", 20<<20)+`"]`)
 	bomb.method = zstd.ZipMethodWinZip
-	more := piece("messages/7.json", "["+strings.Repeat(" ", 100<<20)+"]")
+	more := piece("messages/7.json", "["+strings.Repeat(" ", 20<<20)+"]")
 	more.method = zstd.ZipMethodWinZip
 	for name, c := range map[string]struct {
 		entry
@@ -113,7 +113,7 @@ func TestInspectPiecesBroken(t *testing.T) {
 	}
 	t.Run("bombs", func(t *testing.T) {
 		_, got := read(t, bytes.NewReader(zipOf(t, sampleInPieces(bomb, more, sampleTwo)...)))
-		want := []string{"! file: " + folder + "messages/7.json: more than 256 MiB would have to be held of the sample", whole, two}
+		want := []string{"! file: " + folder + "messages/7.json: more than 32 MiB would have to be held of the sample", whole, two}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("runs (-want +got):\n%s", diff)
 		}

@@ -24,7 +24,7 @@ func (in *input) oneLine() (line *input, done func()) {
 		return nil, nil
 	}
 	rest := &lineReader{in: in}
-	rest.line = &input{r: rest, line: in.line, most: in.most}
+	rest.line = &input{r: rest, line: in.line, most: in.most, packed: in.packed}
 	return rest.line, func() { _, _ = io.Copy(io.Discard, rest) }
 }
 
@@ -44,6 +44,7 @@ func (r *lineReader) Read(p []byte) (n int, err error) {
 		return 0, io.EOF
 	case len(in.buf) > 0:
 		n = copy(p, in.buf)
+		in.consumed(n)
 		in.buf = in.buf[n:]
 		return n, nil
 	case in.err != nil:
@@ -57,5 +58,6 @@ func (r *lineReader) Read(p []byte) (n int, err error) {
 		r.ended, r.line.file = true, in
 		n = i
 	}
+	in.consumed(n)
 	return n, nil
 }

@@ -37,6 +37,7 @@ type modelCall struct {
 // spans gives the conversations of traces, each a run. What a call was asked begins with
 // what the one before it in its conversation was asked.
 func (w *walker) spans() {
+	w.in.keep(true)
 	t := telemetry{byID: map[string]*spanTrace{}}
 	yield := w.yield
 	w.yield = func(r Run, err error) bool { return err == nil || yield(r, err) }

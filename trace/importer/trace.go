@@ -62,6 +62,9 @@ func (w *walker) trace() {
 	open := map[string]*Run{}
 	var order []*Run
 	for ev, err := range w.Events() {
+		if len(order) == 0 {
+			w.in.keep(true)
+		}
 		if err != nil {
 			// Whose line it was cannot be known.
 			for _, r := range order {

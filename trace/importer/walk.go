@@ -12,12 +12,13 @@ import (
 // walker goes through a recording once.
 type walker struct {
 	*Source
-	yield func(Run, error) bool
-	mem   jsonio.Arena // of texts with escapes
-	read  func(d *jsonio.Dec, run *Run)
-	head  map[string]json.RawMessage // of the runs, which share it
-	found bool                       // the array of the runs; then the head is complete
-	held  int                        // of the entries of a sample, in bytes
+	yield  func(Run, error) bool
+	mem    jsonio.Arena // of texts with escapes
+	read   func(d *jsonio.Dec, run *Run)
+	head   map[string]json.RawMessage // of the runs, which share it
+	found  bool                       // the array of the runs; then the head is complete
+	held   int                        // of the entries of a sample, in bytes
+	packed int64                      // how many those are in the ZIP
 	// stopped says that the consumer wants no more.
 	stopped bool
 }
@@ -101,6 +102,8 @@ func (w *walker) top(in *input) bool {
 
 // list reads an array of messages, which is one run.
 func (w *walker) list(in *input) bool {
+	in.keep(true)
+	defer in.keep(false)
 	run := w.begin(in.line)
 	var conv conversation
 	var broken *Error
@@ -150,6 +153,7 @@ func partial(run Run) Run {
 
 // messageLines reads a file of one message a line.
 func (w *walker) messageLines() {
+	w.in.keep(true)
 	run := w.begin(w.in.line)
 	var conv conversation
 	for {
