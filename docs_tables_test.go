@@ -64,6 +64,8 @@ func tableOf(t *testing.T, name string) string {
 		return keys(t, fake.Schema(), arg)
 	case "trace":
 		return keys(t, trace.Schema(), arg)
+	case "contract":
+		return contractRows(t, arg)
 	case "kinds":
 		return kinds(t)
 	case "scorers":
