@@ -203,3 +203,21 @@ func TestPlannedIsChangedLater(t *testing.T) {
 		}
 	}
 }
+
+// Mended arguments are run with if the schema allows them, and the trace tells that
+// they are mended, also where it fills in more. Those that are no better leave the
+// call with what was wrong before; a call that was right is refused for them.
+func TestRepairedCalls(t *testing.T) {
+	mended := func(args string) func(*loop.Planned) {
+		return func(c *loop.Planned) { c.Args, c.Answer, c.Cause = args, nil, loop.CauseRepair }
+	}
+	for _, c := range []batchCase{
+		{name: "mended", spec: `count{"n"`, do: mended(`{"n":1,"m":2}`), args: `{"n":1,"m":2}`, cause: "repair", result: "counted"},
+		{name: "with a default", spec: `count{"n":"x"}`, do: mended(`{"n":1}`), args: `{"m":7,"n":1}`, cause: "repair", result: "counted"},
+		{name: "no better", spec: `count{"n":"x"}`, do: mended(`{`), cause: "invalid_args", result: `has type "string"`},
+		{name: "worse", spec: `count{"n":1,"m":2}`, do: mended(`[]`), cause: "malformed_args", result: "not an object"},
+		{name: "of no tool", spec: `ghost{"n":1}`, do: mended(`{"n":1}`), cause: "unknown_tool", result: "there is no tool"},
+	} {
+		c.run(t)
+	}
+}

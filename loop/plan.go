@@ -115,11 +115,26 @@ func (r *run) recheck(p *planned) {
 	case p.Answer != nil && (cause == p.why || isRefusal(cause) && !p.Answer.IsError):
 		p.Cause = causeAnswered
 	case p.Answer != nil:
+	case p.Cause == CauseRepair:
+		r.repaired(p)
 	case p.checked == "" || p.Args != p.checked:
 		p.Cause = causeEdit
 		r.check(p)
 	default:
 		p.Cause = p.why
+	}
+}
+
+// repaired takes over mended arguments if they can be run with; else the call is
+// refused for what was wrong with those that the model sent, which knows no others.
+func (r *run) repaired(p *planned) {
+	why, refusal := p.why, p.refusal
+	r.check(p)
+	switch {
+	case p.Answer == nil:
+		p.Cause = CauseRepair
+	case refusal != nil:
+		p.Cause, p.Answer = why, refusal
 	}
 }
 
@@ -183,6 +198,10 @@ func (r *run) fit(p *planned) bool {
 	}
 	return true
 }
+
+// CauseRepair is the Planned.Cause with which a policy says that it has mended the
+// Args, and has taken away the Answer with which they were refused.
+const CauseRepair = "repair"
 
 // The causes of arguments that are not those the model sent.
 const (

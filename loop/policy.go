@@ -162,8 +162,8 @@ type Planned struct {
 	Args string
 	// Answer, if not nil, is the call's result; the tool is not run. Cause says
 	// why, in a word: that of the loop's own refusal, which is there already, or the
-	// policy's. Left as it was beside another answer, it becomes "answered". It
-	// means nothing without an Answer.
+	// policy's. Left as it was beside another answer, it becomes "answered". Without
+	// an Answer it means nothing, but for CauseRepair.
 	Answer *Output
 	Cause  string
 }

@@ -1,0 +1,180 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+const cities = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","default":3}},"required":["city"]}`
+
+// weather is a tool with a schema that tells what it got.
+func weather(t *testing.T) loop.Tool {
+	t.Helper()
+	w, err := loop.RawTool("weather", "", json.RawMessage(cities), func(_ context.Context, c loop.Call) (loop.Output, error) {
+		return loop.TextOutput(c.Args), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func calling(name, args string) fake.Turn {
+	return fake.Turn{Calls: []fake.Call{{ID: "c1", Name: name, Args: args}}}
+}
+
+// repairs runs a turn and an answer under Repair with a model that mends.
+func repairs(t *testing.T, first fake.Turn, mender *fake.Model) (res *loop.Result, events []trace.Event) {
+	t.Helper()
+	var mem trace.Memory
+	cfg := loop.Config{
+		Tools: []loop.Tool{weather(t), tool}, Sink: &mem,
+		Policies: []loop.Policy{middleware.Repair(middleware.RepairOptions{Model: mender, ModelName: "small"})},
+	}
+	agent, err := loop.New(fake.NewModel(first, fake.Turn{Text: "done"}), &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err = agent.Run(t.Context(), loop.Ask("go")); err != nil {
+		t.Fatal(err)
+	}
+	return res, mem.Events()
+}
+
+// What can be mended runs once with what the other model said, and only then; the
+// model's own message stays as it was (DA-25, DA-26, DA-29, DA-30).
+func TestRepair(t *testing.T) {
+	says := func(text string) fake.Turn { return fake.Turn{Text: text} }
+	long := calling("weather", `{"city":"Ber`)
+	long.Finish = llm.FinishLength
+	for name, c := range map[string]struct {
+		first  fake.Turn
+		mender []fake.Turn
+		result string
+		failed bool
+		asked  int
+	}{
+		"invalid":               {calling("weather", `{"city":7}`), []fake.Turn{says(` {"city":"Bern","days":1} `)}, `{"city":"Bern","days":1}`, false, 1},
+		"malformed":             {calling("weather", `{city}`), []fake.Turn{says(`{"city":"Bern","days":1}`)}, `{"city":"Bern","days":1}`, false, 1},
+		"not whole":             {calling("weather", `{"city":"Bern"`), []fake.Turn{says(`{"city":"Bern"}`)}, `{"city":"Bern","days":3}`, false, 1},
+		"without a schema":      {calling("a", `[]`), []fake.Turn{says(`{}`)}, `A`, false, 1},
+		"right":                 {calling("weather", `{"city":"Bern"}`), nil, `{"city":"Bern","days":3}`, false, 0},
+		"no such tool":          {calling("ghost", `{"city":7}`), nil, `there is no tool "ghost"; the tools are weather, a`, true, 0},
+		"cut off at its length": {long, nil, `the answer was cut off at its length limit within this call, which was not run; make it again, shorter`, true, 0},
+		"still invalid":         {calling("weather", `[1]`), []fake.Turn{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"nothing said":          {calling("weather", `[1]`), []fake.Turn{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"the other fails":       {calling("weather", `[1]`), []fake.Turn{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+	} {
+		mender := fake.NewModel(c.mender...)
+		res, events := repairs(t, c.first, mender)
+		got := res.Steps[0].Results[0]
+		if got.ID != "c1" || got.IsError != c.failed || got.Text() != c.result || len(mender.Requests()) != c.asked || res.Text != "done" {
+			t.Errorf("%s: got %+v after %d questions", name, got, len(mender.Requests()))
+		}
+		if sent := res.Messages[0].Calls()[0]; sent.Args != c.first.Calls[0].Args {
+			t.Errorf("%s: the model's message has %q", name, sent.Args)
+		}
+		var resolved, warned string
+		for _, ev := range events {
+			switch b := ev.Body.(type) {
+			case trace.ArgsResolved:
+				resolved = b.Cause
+			case trace.Warning:
+				warned += b.Code + ": " + b.Message
+			}
+		}
+		if want := map[bool]string{true: "repair"}[c.asked == 1 && !c.failed]; want != "" && resolved != want || c.failed && resolved != "" {
+			t.Errorf("%s: args.resolved has the cause %q", name, resolved)
+		}
+		if name == "the other fails" != strings.HasPrefix(warned, "repair_failed: the arguments of the call c1 were not mended: ") {
+			t.Errorf("%s: warned %q", name, warned)
+		}
+	}
+}
+
+// The question has the tool, the arguments and the schema, in this order, and the
+// schema for the answer. It is no step, and its usage is told apart (DA-25, 27, 28).
+func TestRepairQuestion(t *testing.T) {
+	mender := fake.NewModel(fake.Turn{Text: `{"city":"Bern"}`, Usage: llm.Usage{Input: 7}})
+	res, events := repairs(t, calling("weather", `{"city":`), mender)
+	req := mender.Requests()[0].Request
+	want := "A model called the tool \"weather\" with these arguments, which it does not take:\n" + `"{\"city\":"` + "\n" +
+		"The arguments have to follow this JSON Schema:\n" + cities + "\nAnswer with the arguments as the model meant them, mended, and with nothing else."
+	if diff := cmp.Diff(want, req.Messages[0].Text()); diff != "" || len(req.Messages) != 1 {
+		t.Errorf("the question (-want +got):\n%s", diff)
+	}
+	if string(req.Settings.OutputSchema) != cities || req.Model != "small" || len(req.Tools) != 0 {
+		t.Errorf("the request is %+v", req)
+	}
+	if len(res.Steps) != 2 || res.ModelCalls != 3 || res.UsageBy[trace.PurposeRepair].Input != 7 {
+		t.Errorf("got %+v", res)
+	}
+	var asked int
+	for _, ev := range events {
+		if _, ok := ev.Body.(trace.ModelRequest); ok && ev.Purpose == trace.PurposeRepair && ev.Step == 0 {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the trace shows %d questions", asked)
+	}
+}
+
+// asked is a model that answers its n-th request with the n-th turn, whatever it
+// asks, and keeps the requests.
+type asked struct {
+	turns    []fake.Turn
+	requests []*llm.Request
+}
+
+func (a *asked) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	a.requests = append(a.requests, req)
+	return fake.NewModel(a.turns[len(a.requests)-1]).Stream(ctx, req)
+}
+
+// Without a model of its own the policy asks the one that the step was asked of, by
+// the name it was given, in the words it was given; arguments that are JSON stand in
+// the question as they are.
+func TestRepairByTheStepsModel(t *testing.T) {
+	for name, want := range map[string]string{"": "own own own", "small": "own small own"} {
+		m := &asked{turns: []fake.Turn{calling("weather", `{"city":7}`), {Text: `{"city":"Bern"}`}, {Text: "done"}}}
+		switching := loop.Policy{Name: "switch", New: func(loop.RunInfo) loop.Hooks {
+			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+				s.Model = m
+				return loop.Decision{}, nil
+			}}
+		}}
+		repair := middleware.Repair(middleware.RepairOptions{ModelName: name, Prompt: func(call llm.ToolCall, schema json.RawMessage) string {
+			return fmt.Sprint(call.Name, len(schema)) + strings.Split(middleware.RepairPrompt(call, schema), "\n")[1]
+		}})
+		agent, err := loop.New(fake.NewModel(), &loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Policies: []loop.Policy{switching, repair}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res, err := agent.Run(t.Context(), loop.Ask("go")); err != nil || res.Text != "done" {
+			t.Fatalf("got %+v, %v", res, err)
+		}
+		var models []string
+		for _, r := range m.requests {
+			models = append(models, r.Model)
+		}
+		if got := strings.Join(models, " "); got != want {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+		if got, want := m.requests[1].Messages[0].Text(), fmt.Sprint("weather", len(cities), `{"city":7}`); got != want {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+	}
+}
