@@ -1,0 +1,215 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+const (
+	name  middleware.Var[string] = "name"
+	count middleware.Var[int]    = "count"
+)
+
+// inTool is a tool that has the variables in hand, and waits as long as its argument
+// says first, and again in the end.
+func inTool(tool string, clock loop.Clock, f func(s middleware.Scope, id string) string) loop.Tool {
+	return loop.Tool{Name: tool, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+		vars, ok := middleware.VarsIn(ctx)
+		if !ok {
+			return loop.TextOutput("no variables"), nil
+		}
+		var wait time.Duration
+		if _, err := fmt.Sscanf(c.Args, `{"wait":%d}`, &wait); err != nil {
+			return loop.Output{}, err
+		}
+		if err := clock.Sleep(ctx, wait); err != nil {
+			return loop.Output{}, err
+		}
+		text := f(vars, fmt.Sprint("c", c.Index+1))
+		return loop.TextOutput(text), clock.Sleep(ctx, wait)
+	}}
+}
+
+func waiting(tool string, waits ...int) fake.Turn {
+	var t fake.Turn
+	for i, w := range waits {
+		t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprint("c", i+1), Name: tool, Args: fmt.Sprintf(`{"wait":%d}`, w)})
+	}
+	return t
+}
+
+// Whatever order tools finish in, what they write is written in the order of their
+// calls when the step is over; each reads what it wrote itself (DA-18, DA-21, DA-46).
+func TestVariables(t *testing.T) {
+	for _, waits := range [][]int{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}, {1, 1, 1}} {
+		clock := fake.NewClock()
+		vars := middleware.NewVars(map[string]any{"count": 10, "kept": true})
+		write := inTool("write", clock, func(s middleware.Scope, id string) string {
+			before, _ := name.Get(s)
+			name.Set(s, before+id)
+			count.Update(s, func(n int) int { return n + 1 })
+			n, _ := count.Get(s)
+			after, _ := name.Get(s)
+			return fmt.Sprint(before, ">", after, n)
+		})
+		var mem trace.Memory
+		agent, err := loop.New(fake.NewModel(waiting("write", waits...), waiting("write", 1), fake.Turn{Text: "done"}), &loop.Config{
+			Clock: clock, Tools: []loop.Tool{write}, Policies: []loop.Policy{middleware.Variables(vars)}, Sink: &mem,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := agent.Run(t.Context(), loop.Ask("go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range res.Steps {
+			for _, r := range s.Results {
+				got = append(got, r.Text())
+			}
+		}
+		if diff := cmp.Diff([]string{">c111", ">c211", ">c311", "c3>c3c114"}, got); diff != "" {
+			t.Errorf("waits %v: results (-want +got):\n%s", waits, diff)
+		}
+		if diff := cmp.Diff(map[string]any{"name": "c3c1", "count": 14, "kept": true}, vars.Values()); diff != "" {
+			t.Errorf("waits %v: values (-want +got):\n%s", waits, diff)
+		}
+		if diff := cmp.Diff([]string{`0 {"count":13,"name":"c3"}`, `1 {"count":14,"name":"c3c1"}`}, customs(mem.Events(), "variables")); diff != "" {
+			t.Errorf("waits %v: events (-want +got):\n%s", waits, diff)
+		}
+	}
+}
+
+// customs are the events of a policy's own, with their steps.
+func customs(events []trace.Event, name string) (out []string) {
+	for _, ev := range events {
+		if c, ok := ev.Body.(trace.Custom); ok && c.Name == name {
+			out = append(out, fmt.Sprintf("%d %s", ev.Step, c.Data))
+		}
+	}
+	return out
+}
+
+// What the last step wrote is there as well, where the run ends with it, and a value
+// that is not JSON is no reason to fail.
+func TestVariablesOfTheLastStep(t *testing.T) {
+	clock := fake.NewClock()
+	for steps, events := range map[int][]string{1: nil, 2: {`0 {"name":"float64"}`}} {
+		vars := &middleware.Vars{}
+		odd := inTool("odd", clock, func(s middleware.Scope, _ string) string {
+			middleware.Var[float64]("name").Set(s, math.Inf(1))
+			return ""
+		})
+		var mem trace.Memory
+		agent, err := loop.New(fake.NewModel(waiting("odd", 1), fake.Turn{Text: "done"}), &loop.Config{
+			Clock: clock, Tools: []loop.Tool{odd}, MaxSteps: steps, Policies: []loop.Policy{middleware.Variables(vars)}, Sink: &mem,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := agent.Run(t.Context(), loop.Ask("go")); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]any{"name": math.Inf(1)}, vars.Values()); diff != "" {
+			t.Errorf("%d steps: values (-want +got):\n%s", steps, diff)
+		}
+		if diff := cmp.Diff(events, customs(mem.Events(), "variables")); diff != "" {
+			t.Errorf("%d steps: events (-want +got):\n%s", steps, diff)
+		}
+		if _, ok := name.Get(vars); ok {
+			t.Error("a value of another type was taken for a text")
+		}
+	}
+}
+
+// A step that writes nothing leaves no event; without the policy there are no
+// variables; and who goes on writing when the step is over writes nothing.
+func TestVariablesUnused(t *testing.T) {
+	clock := fake.NewClock()
+	vars := middleware.NewVars(nil)
+	var kept middleware.Scope
+	read := inTool("read", clock, func(s middleware.Scope, _ string) string {
+		kept = s
+		_, ok := name.Get(s)
+		return fmt.Sprint(ok)
+	})
+	for _, policies := range [][]loop.Policy{{middleware.Variables(vars)}, nil} {
+		var mem trace.Memory
+		agent, err := loop.New(fake.NewModel(waiting("read", 1), fake.Turn{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{read}, Policies: policies, Sink: &mem})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := agent.Run(t.Context(), loop.Ask("go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "false"
+		if policies == nil {
+			want = "no variables"
+		}
+		if got := res.Steps[0].Results[0].Text(); got != want || customs(mem.Events(), "variables") != nil {
+			t.Errorf("got %q, events %q", got, customs(mem.Events(), "variables"))
+		}
+	}
+	name.Set(kept, "late")
+	if got := vars.Values(); len(got) != 0 {
+		t.Errorf("written after the step: %v", got)
+	}
+}
+
+// A nested run has the variables of the tool that it serves: what it wrote counts in
+// the order of that tool's calls.
+func TestVariablesOfNestedRuns(t *testing.T) {
+	clock := fake.NewClock()
+	vars := middleware.NewVars(map[string]any{"name": "x"})
+	add := inTool("add", clock, func(s middleware.Scope, id string) string {
+		name.Update(s, func(old string) string { return old + id })
+		return ""
+	})
+	nest := loop.Tool{Name: "nest", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+		mine, _ := middleware.VarsIn(ctx)
+		if c.Index == 0 {
+			if err := clock.Sleep(ctx, time.Second); err != nil {
+				return loop.Output{}, err
+			}
+		}
+		inner, err := loop.New(fake.NewModel(waiting("add", 1), fake.Turn{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{add}, Policies: []loop.Policy{middleware.Variables(mine)}})
+		if err != nil {
+			return loop.Output{}, err
+		}
+		_, err = inner.Run(ctx, loop.Ask("go"))
+		name.Update(mine, func(old string) string { return old + "-" + c.ID })
+		got, _ := name.Get(mine)
+		return loop.TextOutput(got), err
+	}}
+	agent, err := loop.New(fake.NewModel(waiting("nest", 1, 2), fake.Turn{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{nest}, Policies: []loop.Policy{middleware.Variables(vars)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := agent.Run(t.Context(), loop.Ask("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range res.Steps[0].Results {
+		got = append(got, r.Text())
+	}
+	if diff := cmp.Diff("xc1-c1 xc1-c2", strings.Join(got, " ")); diff != "" {
+		t.Errorf("what the tools read (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{"name": "xc1-c1c1-c2"}, vars.Values()); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+}
