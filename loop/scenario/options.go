@@ -38,6 +38,7 @@ type reader struct {
 	cfg   loop.Config
 	tools []string // the names of the script's tools
 	lanes []string // and of its models
+	team  team
 }
 
 func options() []option {

@@ -24,6 +24,10 @@ func policyKinds() []policyKind {
 		{"keep_last", "{keep, limit}", func(_ *reader, arg fake.Value) (loop.Policy, error) { return keepLast(arg) }},
 		{"answer_tool", "NAME", answerTool},
 		{"output", "{schema, re_asks}", func(_ *reader, arg fake.Value) (loop.Policy, error) { return output(arg) }},
+		{"repair", "{model}", repair},
+		{"variables", "{NAME: TEXT}", variables},
+		{"handoff", "{AGENT: {instructions, tools, to, model, description}}", handoff},
+		{"prepare_end", "[TEXT]", prepareEnd},
 	}, deepKinds()...)
 }
 
@@ -43,12 +47,18 @@ func policies(r *reader, v fake.Value) error {
 	if err := kind(v, fake.List); err != nil {
 		return err
 	}
+	presets := r.cfg.Policies
 	for i, item := range v.Items {
 		p, err := policy(r, item)
 		if err := at(item.Pos, err); err != nil {
 			return fmt.Errorf("item %d: %w", i+1, err)
 		}
-		r.cfg.Policies = append(r.cfg.Policies, p)
+		same := func(other loop.Policy) bool { return other.Name == p.Name }
+		if n := slices.IndexFunc(presets, same); n >= 0 {
+			r.cfg.Policies[n] = p // instead of the preset's
+		} else {
+			r.cfg.Policies = append(r.cfg.Policies, p)
+		}
 	}
 	return nil
 }

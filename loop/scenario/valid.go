@@ -42,7 +42,7 @@ func validTool(s *fake.Script, t fake.Tool) error {
 // the package, and without the Go types of a schema's members.
 func unprefixed(err error) string {
 	text := err.Error()
-	for _, place := range []string{"middleware: ", "AnswerTool: ", "loop: "} {
+	for _, place := range []string{"middleware: ", "AnswerTool: ", "Handoff: ", "loop: "} {
 		text = strings.TrimPrefix(text, place)
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

@@ -1,0 +1,36 @@
+package scenario_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/loop/scenario"
+)
+
+func TestPoliciesOfAgentsErrors(t *testing.T) {
+	for option, want := range map[string]string{
+		`policies: [repair: {by: main}]`:                 `f:2:28: policies: item 1: there is no "by"; there are model`,
+		`policies: [repair: {model: maim}]`:              `f:2:35: policies: item 1: model: there is no model "maim"; did you mean "main"?`,
+		`policies: [repair: small]`:                      `f:2:27: policies: item 1: expected a map, got a text`,
+		`policies: [variables: [a]]`:                     `f:2:30: policies: item 1: expected a map, got a list`,
+		`policies: [variables: {a: 1}]`:                  `f:2:34: policies: item 1: a: expected a text, got a number`,
+		`policies: [handoff: [a]]`:                       `f:2:28: policies: item 1: expected a map, got a list`,
+		`policies: [handoff: {}]`:                        `f:2:28: policies: item 1: there are no agents; name at least the one that begins`,
+		`policies: [handoff: {a: {too: b}}]`:             `f:2:33: policies: item 1: a: there is no "too"; there are description, instructions, model, to, tools`,
+		`policies: [handoff: {a: {to: b}}]`:              `f:2:37: policies: item 1: a: to: expected a list, got a text`,
+		`policies: [handoff: {a: {to: [b]}}]`:            `f:2:38: policies: item 1: a: to: there is no agent "b"`,
+		`policies: [handoff: {a: {tools: [t, u]}}]`:      `f:2:44: policies: item 1: a: tools: there is no tool "u"`,
+		`policies: [handoff: {a: {model: x}}]`:           `f:2:40: policies: item 1: a: model: there is no model "x"`,
+		`policies: [handoff: {a: {instructions: 1}}]`:    `f:2:47: policies: item 1: a: instructions: expected a text, got a number`,
+		`policies: [handoff: {a: {description: 1}}]`:     `f:2:46: policies: item 1: a: description: expected a text, got a number`,
+		`policies: [handoff: {a b: {}}]`:                 `f:2:28: policies: item 1: the name "a b" of a member: use letters`,
+		`policies: [prepare_end: [x]]`:                   `f:2:32: policies: item 1: there are no agents; put handoff before it`,
+		`policies: [handoff: {a: {}}, prepare_end: x]`:   `f:2:50: policies: item 2: expected a list, got a text`,
+		`policies: [handoff: {a: {}}, prepare_end: [1]]`: `f:2:51: policies: item 2: expected a text, got a number`,
+	} {
+		_, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want one with %q", option, err, want)
+		}
+	}
+}
