@@ -22,12 +22,12 @@ func member(id string, to ...*middleware.Member) *middleware.Member {
 	return &middleware.Member{
 		Name: id, Handoffs: to,
 		Instructions: func(vars middleware.Scope) string {
-			n, _ := count.Get(vars)
+			n, _ := total.Get(vars)
 			return fmt.Sprint("I am ", id, n)
 		},
 		Tools: []loop.Tool{{Name: "t_" + id, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 			vars, _ := middleware.VarsIn(ctx)
-			count.Update(vars, func(n int) int { return n + 1 })
+			total.Update(vars, func(n int) int { return n + 1 })
 			return loop.TextOutput("by " + id), nil
 		}}},
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	name  middleware.Var[string] = "name"
-	count middleware.Var[int]    = "count"
+	word  middleware.Var[string] = "name"
+	total middleware.Var[int]    = "count"
 )
 
 // inTool is a tool that has the variables in hand, and waits as long as its argument
@@ -56,11 +56,11 @@ func TestVariables(t *testing.T) {
 		clock := fake.NewClock()
 		vars := middleware.NewVars(map[string]any{"count": 10, "kept": true})
 		write := inTool("write", clock, func(s middleware.Scope, id string) string {
-			before, _ := name.Get(s)
-			name.Set(s, before+id)
-			count.Update(s, func(n int) int { return n + 1 })
-			n, _ := count.Get(s)
-			after, _ := name.Get(s)
+			before, _ := word.Get(s)
+			word.Set(s, before+id)
+			total.Update(s, func(n int) int { return n + 1 })
+			n, _ := total.Get(s)
+			after, _ := word.Get(s)
 			return fmt.Sprint(before, ">", after, n)
 		})
 		var mem trace.Memory
@@ -128,7 +128,7 @@ func TestVariablesOfTheLastStep(t *testing.T) {
 		if diff := cmp.Diff(events, customs(mem.Events(), "variables")); diff != "" {
 			t.Errorf("%d steps: events (-want +got):\n%s", steps, diff)
 		}
-		if _, ok := name.Get(vars); ok {
+		if _, ok := word.Get(vars); ok {
 			t.Error("a value of another type was taken for a text")
 		}
 	}
@@ -142,7 +142,7 @@ func TestVariablesUnused(t *testing.T) {
 	var kept middleware.Scope
 	read := inTool("read", clock, func(s middleware.Scope, _ string) string {
 		kept = s
-		_, ok := name.Get(s)
+		_, ok := word.Get(s)
 		return fmt.Sprint(ok)
 	})
 	for _, policies := range [][]loop.Policy{{middleware.Variables(vars)}, nil} {
@@ -163,7 +163,7 @@ func TestVariablesUnused(t *testing.T) {
 			t.Errorf("got %q, events %q", got, customs(mem.Events(), "variables"))
 		}
 	}
-	name.Set(kept, "late")
+	word.Set(kept, "late")
 	if got := vars.Values(); len(got) != 0 {
 		t.Errorf("written after the step: %v", got)
 	}
@@ -175,7 +175,7 @@ func TestVariablesOfNestedRuns(t *testing.T) {
 	clock := fake.NewClock()
 	vars := middleware.NewVars(map[string]any{"name": "x"})
 	add := inTool("add", clock, func(s middleware.Scope, id string) string {
-		name.Update(s, func(old string) string { return old + id })
+		word.Update(s, func(old string) string { return old + id })
 		return ""
 	})
 	nest := loop.Tool{Name: "nest", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
@@ -190,8 +190,8 @@ func TestVariablesOfNestedRuns(t *testing.T) {
 			return loop.Output{}, err
 		}
 		_, err = inner.Run(ctx, loop.Ask("go"))
-		name.Update(mine, func(old string) string { return old + "-" + c.ID })
-		got, _ := name.Get(mine)
+		word.Update(mine, func(old string) string { return old + "-" + c.ID })
+		got, _ := word.Get(mine)
 		return loop.TextOutput(got), err
 	}}
 	agent, err := loop.New(fake.NewModel(waiting("nest", 1, 2), fake.Turn{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{nest}, Policies: []loop.Policy{middleware.Variables(vars)}})
