@@ -31,7 +31,7 @@ func weather(t *testing.T) loop.Tool {
 	return w
 }
 
-func calling(name, args string) fake.Turn {
+func badCall(name, args string) fake.Turn {
 	return fake.Turn{Calls: []fake.Call{{ID: "c1", Name: name, Args: args}}}
 }
 
@@ -57,7 +57,7 @@ func repairs(t *testing.T, first fake.Turn, mender *fake.Model) (res *loop.Resul
 // model's own message stays as it was (DA-25, DA-26, DA-29, DA-30).
 func TestRepair(t *testing.T) {
 	says := func(text string) fake.Turn { return fake.Turn{Text: text} }
-	long := calling("weather", `{"city":"Ber`)
+	long := badCall("weather", `{"city":"Ber`)
 	long.Finish = llm.FinishLength
 	for name, c := range map[string]struct {
 		first  fake.Turn
@@ -66,16 +66,16 @@ func TestRepair(t *testing.T) {
 		failed bool
 		asked  int
 	}{
-		"invalid":               {calling("weather", `{"city":7}`), []fake.Turn{says(` {"city":"Bern","days":1} `)}, `{"city":"Bern","days":1}`, false, 1},
-		"malformed":             {calling("weather", `{city}`), []fake.Turn{says(`{"city":"Bern","days":1}`)}, `{"city":"Bern","days":1}`, false, 1},
-		"not whole":             {calling("weather", `{"city":"Bern"`), []fake.Turn{says(`{"city":"Bern"}`)}, `{"city":"Bern","days":3}`, false, 1},
-		"without a schema":      {calling("a", `[]`), []fake.Turn{says(`{}`)}, `A`, false, 1},
-		"right":                 {calling("weather", `{"city":"Bern"}`), nil, `{"city":"Bern","days":3}`, false, 0},
-		"no such tool":          {calling("ghost", `{"city":7}`), nil, `there is no tool "ghost"; the tools are weather, a`, true, 0},
+		"invalid":               {badCall("weather", `{"city":7}`), []fake.Turn{says(` {"city":"Bern","days":1} `)}, `{"city":"Bern","days":1}`, false, 1},
+		"malformed":             {badCall("weather", `{city}`), []fake.Turn{says(`{"city":"Bern","days":1}`)}, `{"city":"Bern","days":1}`, false, 1},
+		"not whole":             {badCall("weather", `{"city":"Bern"`), []fake.Turn{says(`{"city":"Bern"}`)}, `{"city":"Bern","days":3}`, false, 1},
+		"without a schema":      {badCall("a", `[]`), []fake.Turn{says(`{}`)}, `A`, false, 1},
+		"right":                 {badCall("weather", `{"city":"Bern"}`), nil, `{"city":"Bern","days":3}`, false, 0},
+		"no such tool":          {badCall("ghost", `{"city":7}`), nil, `there is no tool "ghost"; the tools are weather, a`, true, 0},
 		"cut off at its length": {long, nil, `the answer was cut off at its length limit within this call, which was not run; make it again, shorter`, true, 0},
-		"still invalid":         {calling("weather", `[1]`), []fake.Turn{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
-		"nothing said":          {calling("weather", `[1]`), []fake.Turn{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
-		"the other fails":       {calling("weather", `[1]`), []fake.Turn{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"still invalid":         {badCall("weather", `[1]`), []fake.Turn{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"nothing said":          {badCall("weather", `[1]`), []fake.Turn{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"the other fails":       {badCall("weather", `[1]`), []fake.Turn{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 	} {
 		mender := fake.NewModel(c.mender...)
 		res, events := repairs(t, c.first, mender)
@@ -108,7 +108,7 @@ func TestRepair(t *testing.T) {
 // schema for the answer. It is no step, and its usage is told apart (DA-25, 27, 28).
 func TestRepairQuestion(t *testing.T) {
 	mender := fake.NewModel(fake.Turn{Text: `{"city":"Bern"}`, Usage: llm.Usage{Input: 7}})
-	res, events := repairs(t, calling("weather", `{"city":`), mender)
+	res, events := repairs(t, badCall("weather", `{"city":`), mender)
 	req := mender.Requests()[0].Request
 	want := "A model called the tool \"weather\" with these arguments, which it does not take:\n" + `"{\"city\":"` + "\n" +
 		"The arguments have to follow this JSON Schema:\n" + cities + "\nAnswer with the arguments as the model meant them, mended, and with nothing else."
@@ -149,7 +149,7 @@ func (a *asked) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 // the question as they are.
 func TestRepairByTheStepsModel(t *testing.T) {
 	for name, want := range map[string]string{"": "own own own", "small": "own small own"} {
-		m := &asked{turns: []fake.Turn{calling("weather", `{"city":7}`), {Text: `{"city":"Bern"}`}, {Text: "done"}}}
+		m := &asked{turns: []fake.Turn{badCall("weather", `{"city":7}`), {Text: `{"city":"Bern"}`}, {Text: "done"}}}
 		switching := loop.Policy{Name: "switch", New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 				s.Model = m
