@@ -1,9 +1,6 @@
 package report
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/parquet"
 )
@@ -35,7 +32,7 @@ func (r *Report) columns() []column {
 	for _, m := range evals.Measures() {
 		list = append(list, measured(m))
 	}
-	for _, metric := range r.metrics() {
+	for _, metric := range r.Metrics() {
 		score := func(r *Run) any { v, ok := r.Scores.Get(metric); return unless(!ok, v) }
 		list = append(list, column{"score." + metric, parquet.Real, score},
 			text("error."+metric, func(r *Run) string { return r.Errors.Of(metric) }),
@@ -65,18 +62,4 @@ func measured(m evals.Measure) column {
 		return column{m.Name, parquet.Whole, func(r *Run) any { v, ok := m.Of(r.Row); return unless(!ok, int64(v)) }}
 	}
 	return column{m.Name, parquet.Real, func(r *Run) any { v, ok := m.Of(r.Row); return unless(!ok, v) }}
-}
-
-// metrics are the metrics of all runs, sorted.
-func (r *Report) metrics() []string {
-	names := map[string]bool{}
-	for run := range r.Runs() {
-		for metric := range run.Scores.All() {
-			names[metric] = true
-		}
-		for metric := range run.Errors.All() {
-			names[metric] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
 }

@@ -5,6 +5,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/looptape/looptape/evals"
@@ -102,6 +103,15 @@ func (r *Report) Of(o Outcome) (cases []Case) {
 		}
 	}
 	return cases
+}
+
+// Metrics are the names of those that a run has a score or an error of, in the base too if
+// there is one, sorted.
+func (r *Report) Metrics() []string {
+	if r.Comparison != nil {
+		return slices.Sorted(maps.Keys(r.Comparison.Metrics))
+	}
+	return slices.Sorted(maps.Keys(r.Figures.Metrics))
 }
 
 // Tells reports whether a metric is one of success, in the base too if there is one.

@@ -103,13 +103,8 @@ func (g *gathered) cases(p *Page) {
 
 // metrics adds the figures of metrics.
 func (g *gathered) metrics(r *report.Report) {
-	names := slices.Collect(maps.Keys(r.Figures.Metrics))
-	if r.Comparison != nil {
-		names = slices.Collect(maps.Keys(r.Comparison.Metrics))
-	}
-	slices.Sort(names)
 	g.Metrics = []metric{}
-	for _, name := range names {
+	for _, name := range r.Metrics() {
 		m := metric{Name: name, Success: r.Tells(name)}
 		if f, ok := r.Figures.Metrics[name]; ok {
 			m.Figures = &f
