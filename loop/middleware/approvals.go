@@ -203,7 +203,7 @@ func (w *waitingRoom) settle() (loop.Decision, error) {
 		}
 	}
 	if suspended != "" {
-		return loop.Decision{Action: trace.Stop, Cause: trace.CauseApproval, Note: "waiting for a decision about " + suspended}, nil
+		return loop.Decision{Action: trace.Suspend, Cause: trace.CauseApproval, Note: "waiting for a decision about " + suspended}, nil
 	}
 	return loop.Decision{}, nil
 }
