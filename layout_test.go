@@ -61,7 +61,7 @@ var table = []room{
 	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
 	{name: "loop/files"},
 	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/..."}, modules: []string{jsonschema}},
-	{name: "loop/preset/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/...", "loop/preset/..."}},
+	{name: "loop/preset/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/layers", "loop/middleware/...", "loop/preset/..."}},
 	{name: "providers/...", rooms: []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol"}},
 	{name: "fake", rooms: []string{"internal/jsonio", "llm"}, modules: []string{yaml, goCmp}},
 	{name: "fake/wire", rooms: []string{"internal/jsonio", "internal/sse", "llm", "trace", "trace/check", "trace/watch", "fake", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
@@ -76,7 +76,7 @@ const all = "..."
 
 // Tests may use these rooms and modules too, in whatever room they stand.
 var tests = room{
-	rooms: []string{"internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "loop/looptest", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
+	rooms: []string{"internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "loop/looptest", "loop/history", "loop/layers", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
 	modules: []string{
 		goCmp, jsonschema, yaml,
 		"pgregory.net/rapid",

@@ -40,6 +40,7 @@ type History struct {
 	entries  []Entry
 	messages []llm.Message // those of the entries
 	anchor   Anchor
+	splices  int
 	metadata map[string]any
 }
 
@@ -104,6 +105,14 @@ func (h *History) Entries() []Entry {
 	return slices.Clip(h.entries)
 }
 
+// Splices is how often a range was spliced out: as long as it stays the same, messages
+// were appended at most.
+func (h *History) Splices() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.splices
+}
+
 // SpliceRange puts one message in the place of those from index from up to, but
 // without, index to, and returns what it took out. Entries behind it get other
 // indexes. The anchor of EstimatedTokens is lost, unless all of the range is behind
@@ -115,6 +124,7 @@ func (h *History) SpliceRange(from, to int, m llm.Message) ([]Entry, error) {
 	if from < 0 || to > len(h.entries) || from >= to {
 		return nil, fmt.Errorf("history: SpliceRange(%d, %d) of %d messages: the range must be within them and hold one at least", from, to, len(h.entries))
 	}
+	h.splices++
 	removed := slices.Clone(h.entries[from:to])
 	h.entries = slices.Concat(h.entries[:from], []Entry{{Message: m}}, h.entries[to:])
 	for i := from; i < len(h.entries); i++ {

@@ -76,6 +76,22 @@ func (d *Desk) Resume(callID string, a Approval) bool {
 	return true
 }
 
+// Knows reports whether a call is pending, or a decision about it was given.
+func (d *Desk) Knows(callID string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, given := d.given[callID]
+	return given || slices.ContainsFunc(d.pending, func(r ApprovalRequest) bool { return r.Call.ID == callID })
+}
+
+// Forget takes a call off the pending ones, and drops what was decided about it.
+func (d *Desk) Forget(callID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.remove(callID)
+	delete(d.given, callID)
+}
+
 func (d *Desk) give(callID string, a Approval) {
 	if d.given == nil {
 		d.given = map[string]Approval{}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset/agentier"
+	"github.com/looptape/looptape/loop/preset/agentloop"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -32,6 +33,7 @@ type Preset struct {
 var presets = []Preset{
 	{DeuzName, Deuz, parts(DeuzParts)},
 	{agentier.Name, agentier.Fill, parts(agentier.Parts)},
+	{agentloop.Name, agentloop.Fill, parts(agentloop.Events)},
 }
 
 // parts makes a projection one of a Preset.

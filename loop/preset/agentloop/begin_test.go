@@ -1,0 +1,248 @@
+package agentloop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/layers"
+	"github.com/looptape/looptape/loop/preset/agentloop"
+)
+
+// AL-01, AL-02: when onAgentCreate is told, the layers are there, and the agent is
+// called like its history.
+func TestAL01AL02Construction(t *testing.T) {
+	bus := new(agentloop.Bus)
+	var seen []string
+	bus.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+		l, _ := ev.Data.(*agentloop.Loop)
+		seen = append(seen, ev.Name, ev.Agent, l.History().System(), l.Tools()[0].Name)
+		return nil
+	})
+	h := history.New("X")
+	l, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{System: "role", Context: "task", History: h, Hooks: bus, Tools: []loop.Tool{text("a", "")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "onAgentCreate", []string{"onAgentCreate", "X", "role\n\ntask", "a"}, seen)
+	if l.ID() != "X" || l.History() != h || l.Hooks() != bus {
+		t.Errorf("the agent is %q", l.ID())
+	}
+	if l, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{ID: "Y"}); err != nil || l.ID() != "Y" {
+		t.Errorf("an agent with an id: %v", err)
+	}
+	if l, err := agentloop.New(t.Context(), fake.NewModel(), nil); err != nil || l.ID() != "agentloop" || l.Hooks() == nil || l.History().Layers().Own() == nil || l.History().System() != "" {
+		t.Errorf("an agent of nothing but a model: %v", err)
+	}
+	if _, err := agentloop.New(t.Context(), nil, nil); !errors.Is(err, agentloop.ErrNoModel) {
+		t.Errorf("no model: %v", err)
+	}
+	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Tools: []loop.Tool{text("not a name", "")}}); err == nil {
+		t.Error("a tool whose name no provider takes: got no error")
+	}
+	boom := errors.New("boom")
+	bus.Subscribe(func(context.Context, agentloop.Event) error { return boom })
+	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Hooks: bus, Tools: []loop.Tool{text("a", "")}}); !errors.Is(err, boom) {
+		t.Errorf("onAgentCreate fails: %v", err)
+	}
+}
+
+// AL-03, AL-20: what the configuration says reaches the request, and what a call says
+// goes before it.
+func TestAL03AL20Settings(t *testing.T) {
+	warm, cold := 0.5, 0.1
+	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{
+		Model: "m1", Settings: agentloop.Settings{MaxTokens: 100, Temperature: &warm, Thinking: "low", Cache: []byte(`{"type":"ephemeral"}`)},
+	})
+	w.run("one")
+	if _, err := w.Complete(t.Context(), agentloop.Input{Text: "two"}, &agentloop.Options{Settings: agentloop.Settings{MaxTokens: 7, Temperature: &cold, Thinking: "high", Cache: []byte(`{}`)}}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range w.model.Asked() {
+		got = append(got, fmt.Sprint(r.Model, " ", r.Settings.MaxTokens, " ", *r.Settings.Temperature, " ", r.Settings.Reasoning, " ", string(r.Extra["cache_control"]), " ", len(r.Tools)))
+	}
+	same(t, "requests", []string{`m1 100 0.5 low {"type":"ephemeral"} 3`, `m1 7 0.1 high {} 3`}, got)
+	w = newWorld(t, says("x")).agent(agentloop.Config{})
+	w.run("one")
+	if r := w.model.Asked()[0]; r.Settings.Temperature != nil || r.Extra != nil || r.Settings.MaxTokens != 0 {
+		t.Errorf("the settings of a plain agent: %+v, %v", r.Settings, r.Extra)
+	}
+}
+
+// AL-09: a run begins in the document's order.
+func TestAL09Begin(t *testing.T) {
+	w := newWorld(t, says("x"))
+	cfg := agentloop.Config{SystemFunc: func(context.Context) (string, error) { w.log = append(w.log, "system"); return "S", nil }}
+	w.agent(cfg)
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnRunStart {
+			w.log = append(w.log, fmt.Sprint(ev.Run, " with ", w.History().Len(), " messages, system ", w.History().System()))
+		}
+		return nil
+	}
+	w.run("hi")
+	same(t, "the beginning", []string{"onAgentCreate", "system", `onRunStart "hi"`, "agentloop/1 with 0 messages, system S", "onStepStart 0"}, w.log[:5])
+}
+
+// AL-10: one run at a time; whichever way a run ends, the next may begin.
+func TestAL10Running(t *testing.T) {
+	w := newWorld(t, says("x"), fake.Turn{Error: &fake.Failure{Status: 500}}, says("y"), says("z"))
+	fail := errors.New("no prompt")
+	var thunk error
+	w.agent(agentloop.Config{SystemFunc: func(context.Context) (string, error) { return "S", thunk }})
+	var second error
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnStepStart && second == nil {
+			_, second = w.Complete(t.Context(), agentloop.Input{Text: "two"}, nil)
+			for _, err := range w.Stream(t.Context(), agentloop.Input{Text: "three"}, nil) {
+				second = errors.Join(second, err)
+			}
+		}
+		return nil
+	}
+	if res := w.run("one"); res.Reason != agentloop.Done || w.roles() != "user/1 assistant/1" {
+		t.Errorf("the first run: %q, history %s", res.Reason, w.roles())
+	}
+	if !errors.Is(second, agentloop.ErrRunning) || second.Error() != "AgentLoop is already running\nAgentLoop is already running" {
+		t.Errorf("the second run: %v", second)
+	}
+	if res := w.run("fails"); res.Reason != agentloop.Failed {
+		t.Errorf("a run that fails: %q", res.Reason)
+	}
+	thunk = fail
+	if _, err := w.Complete(t.Context(), agentloop.Input{}, nil); !errors.Is(err, fail) || err.Error() != "agentloop: the system prompt: no prompt" {
+		t.Errorf("a run that cannot begin: %v", err)
+	}
+	thunk = nil
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnRunStart {
+			return fail
+		}
+		return nil
+	}
+	if _, err := w.Complete(t.Context(), agentloop.Input{}, nil); !errors.Is(err, fail) {
+		t.Errorf("onRunStart fails: %v", err)
+	}
+	w.hook = nil
+	if res := w.run("again"); res.Text() != "y" {
+		t.Errorf("the run after them: %q", res.Text())
+	}
+	for range w.Stream(t.Context(), agentloop.Input{Text: "left"}, nil) {
+		break
+	}
+	if got := w.last(); got.Reason != agentloop.Stopped || got.Error != "" {
+		t.Errorf("a stream that was left: %q (%s)", got.Reason, got.Error)
+	}
+	if res := w.run("last"); res.Reason != agentloop.Done {
+		t.Errorf("the last run: %q, %v", res.Reason, res.Err)
+	}
+}
+
+// AL-11: the function of the system prompt is asked each run, and written if it has
+// changed.
+func TestAL11SystemFunc(t *testing.T) {
+	prompts := []string{"A", "A", "B"}
+	n := 0
+	w := newWorld(t, says("1"), says("2"), says("3")).agent(agentloop.Config{SystemFunc: func(context.Context) (string, error) { n++; return prompts[n-1], nil }})
+	writes := 0
+	w.History().Layers().Subscribe(func(layers.Change) { writes++ })
+	var got []string
+	for i := range prompts {
+		w.run(fmt.Sprint(i))
+		got = append(got, fmt.Sprint(w.model.Asked()[i].System, " after ", writes))
+	}
+	same(t, "prompts and writes", []string{"A after 1", "A after 1", "B after 2"}, got)
+}
+
+// AL-12: input goes behind the history, whatever its form.
+func TestAL12Input(t *testing.T) {
+	w := newWorld(t, says("1"), says("2"), says("3"), says("4")).agent(agentloop.Config{})
+	for _, in := range []agentloop.Input{
+		{Text: "a"}, {Parts: []llm.Part{llm.Text{Text: "b"}, llm.Media{MediaType: "image/png", URL: "u"}}},
+		{Messages: []llm.Message{llm.User("c"), llm.Assistant(llm.Text{Text: "d"}), llm.User("e")}}, {Messages: []llm.Message{}},
+	} {
+		if res, err := w.Complete(t.Context(), in, nil); err != nil || res.Err != nil {
+			t.Fatal(err, res.Err)
+		}
+	}
+	same(t, "the history", "user/1 assistant/1 user/2 assistant/1 user/1 assistant/1 user/1 assistant/1 assistant/1", w.roles())
+	for i, want := range []int{1, 3, 7, 8} {
+		if got := len(w.model.Asked()[i].Messages); got != want {
+			t.Errorf("request %d has %d messages, want %d", i, got, want)
+		}
+	}
+}
+
+// AL-13: the model is all that a run asks for anything, as often as it has steps.
+func TestAL13OnlyTheModel(t *testing.T) {
+	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})
+	w.run("go")
+	if got := len(w.model.Requests()); got != 2 || w.last().ModelCalls != 2 || len(w.model.Unused()) != 0 {
+		t.Errorf("got %d requests", got)
+	}
+}
+
+// AL-16, AL-17, AL-18, AL-54: the prompt is composed for each step, tools are offered
+// as they are then, those of a call among them, and the context has the conversation.
+func TestAL16AL17AL18AL54EachStep(t *testing.T) {
+	w := newWorld(t, calls("1", "a"), calls("2", "b", "extra"), says("x"))
+	var ids []string
+	model := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		id, _ := agentloop.ConversationID(ctx)
+		ids = append(ids, fmt.Sprint(id, " ", ctx.Value(ctxKey{})))
+		return w.model.Stream(ctx, req)
+	})
+	cfg := agentloop.Config{ID: "conv", System: "role", Tools: []loop.Tool{text("a", "A"), text("z", "old"), text("z", "Z")}}
+	w.dress(&cfg)
+	l, err := agentloop.New(t.Context(), model, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Loop = l
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name != agentloop.OnStepComplete || ev.Step != 0 {
+			return nil
+		}
+		extra := layers.Layer{Name: "note", Content: layers.Text("a note"), Priority: 20, Tags: []string{layers.SystemTag}}
+		other := layers.Layer{Name: "other", Content: layers.Text("unseen"), Priority: 1}
+		return errors.Join(w.History().Layers().Set(extra), w.History().Layers().Set(other), w.AddTool(text("b", "B")), w.AddTool(text("z", "newest")))
+	}
+	ctx := context.WithValue(t.Context(), ctxKey{}, "mine")
+	res, err := w.Complete(ctx, agentloop.Input{Text: "go"}, &agentloop.Options{Tools: []llm.Tool{{Name: "extra"}, {Name: "a", Description: "of the call"}}})
+	if err != nil || res.Reason != agentloop.Done {
+		t.Fatal(err, res.Err)
+	}
+	var got []string
+	for _, r := range w.model.Asked() {
+		var names []string
+		for _, tool := range r.Tools {
+			names = append(names, tool.Name+tool.Description)
+		}
+		got = append(got, strings.ReplaceAll(r.System, "\n\n", "|")+": "+strings.Join(names, " "))
+	}
+	same(t, "requests", []string{"role: z extra aof the call", "role|a note: z b extra aof the call", "role|a note: z b extra aof the call"}, got)
+	same(t, "contexts", []string{"conv mine", "conv mine", "conv mine"}, ids)
+	if got := w.History().Messages()[4].Parts; got[0].(llm.ToolResult).Text() != "B" || !got[1].(llm.ToolResult).IsError {
+		t.Errorf("the results of step 1: %+v", got)
+	}
+	if got := w.Tools(); len(got) != 3 || !slices.ContainsFunc(got, func(t loop.Tool) bool { return t.Name == "b" }) {
+		t.Errorf("the agent's tools: %d", len(got))
+	}
+	if err := w.AddTool(loop.Tool{Name: "no name"}); err == nil {
+		t.Error("a tool that no provider takes was added")
+	}
+	if _, ok := agentloop.ConversationID(t.Context()); ok {
+		t.Error("a context of nobody has a conversation")
+	}
+}
+
+type ctxKey struct{}

@@ -1,0 +1,263 @@
+package agentloop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/agentloop"
+)
+
+// AL-04 to AL-08, AL-22: where the cap is, what counts, and what comes back.
+func TestAL04ToAL08Cap(t *testing.T) {
+	many := fake.Turn{Repeat: 30, Calls: []fake.Call{{ID: "c{n}", Name: "a", Args: `{"n":{n}}`}}}
+	text := says("x")
+	text.Usage = fakeUsage(5)
+	round := func(id string) fake.Turn {
+		turn := calls(id, "a")
+		turn.Usage, turn.Text = fakeUsage(10), "t"+id
+		return turn
+	}
+	for name, c := range map[string]struct {
+		max   int
+		turns []fake.Turn
+		want  string
+	}{
+		"AL-04 default":        {0, []fake.Turn{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
+		"AL-04 below 0":        {-1, []fake.Turn{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
+		"AL-05 at the bottom":  {2, []fake.Turn{round("1"), round("2"), text}, "max_steps: 2 calls, 2 rounds, text \"t2\", usage 20"},
+		"AL-06 one step":       {1, []fake.Turn{round("1"), text}, "max_steps: 1 calls, 1 rounds, text \"t1\", usage 10"},
+		"AL-07 text alone":     {0, []fake.Turn{text}, "done: 1 calls, 0 rounds, text \"x\", usage 5"},
+		"AL-08 on the last":    {2, []fake.Turn{round("1"), text}, "done: 2 calls, 1 rounds, text \"x\", usage 15"},
+		"AL-21 by calls alone": {0, []fake.Turn{{Calls: round("1").Calls, Finish: "stop"}, {Text: "x", Finish: "tool_calls"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, streamed := range []bool{false, true} {
+				w := newWorld(t, c.turns...).agent(agentloop.Config{MaxSteps: c.max})
+				if streamed {
+					w.stream("go", nil)
+				} else {
+					w.run("go")
+				}
+				r := w.last()
+				same(t, fmt.Sprint("streamed: ", streamed), c.want,
+					fmt.Sprintf("%s: %d calls, %d rounds, text %q, usage %d", r.Reason, r.ModelCalls, r.StepCount, r.FinalText, r.TotalUsage.InputTokens))
+			}
+		})
+	}
+}
+
+func fakeUsage(input int64) llm.Usage { return llm.Usage{Input: input} }
+
+// AL-14, AL-88: a stop ends the run before its next step, whose hook is not told; in
+// the step that reaches the cap, the cap counts.
+func TestAL14StopBetweenSteps(t *testing.T) {
+	for max, want := range map[int]agentloop.Reason{0: agentloop.Stopped, 1: agentloop.MaxSteps} {
+		w := newWorld(t, calls("", "a"), says("never")).agent(agentloop.Config{MaxSteps: max})
+		w.hook = func(ev agentloop.Event) error {
+			if ev.Name == agentloop.OnToolCallComplete {
+				w.Stop()
+			}
+			return nil
+		}
+		res := w.run("go")
+		same(t, "told", []string{
+			"onAgentCreate", `onRunStart "go"`, "onStepStart 0", `onStepComplete 0 "" tool_use`, "onToolCallStart 0 a", "onToolCallComplete 0 a", "onRunComplete " + string(want),
+		}, w.log)
+		if res.Reason != want || res.Err != nil || w.roles() != "user/1 assistant/1 tool/1" {
+			t.Errorf("reason %q, error %v, history %s", res.Reason, res.Err, w.roles())
+		}
+	}
+}
+
+// AL-15, AL-23, AL-41, AL-60, AL-92, AL-101: the whole order of a run.
+func TestAL15AL92Order(t *testing.T) {
+	w := newWorld(t, calls("", "a", "bad"), says("x"))
+	check := func(kind middleware.GuardrailKind) middleware.Guardrail {
+		return middleware.Guardrail{Name: string(kind), Kind: kind, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+			w.log = append(w.log, fmt.Sprint(kind, " guardrail, history ", w.roles()))
+			return middleware.GuardrailVerdict{Pass: true}, nil
+		}}
+	}
+	w.agent(agentloop.Config{
+		OneTool: true, Guardrails: []middleware.Guardrail{check(middleware.GuardOutput), check(middleware.GuardInput)},
+		Policy: middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+			w.log = append(w.log, "policy "+r.Call.ID)
+			return middleware.Permission{Allow: true, Ask: r.Tool == "a"}, nil
+		}),
+		Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+			return middleware.Approval{Verdict: middleware.Approve}, nil
+		},
+	})
+	w.run("go")
+	same(t, "the order", []string{
+		"onAgentCreate", `onRunStart "go"`,
+		"onStepStart 0", "input guardrail, history user/1", `onStepComplete 0 "" tool_use`, "output guardrail, history user/1 assistant/2",
+		"onToolCallStart 0 a", "onToolCallStart 0 bad", "policy a", "policy bad", "onApprovalRequested a", "onApprovalResolved a approve",
+		"onToolCallComplete 0 a", "onToolCallError 0 bad: no luck",
+		"onStepStart 1", "input guardrail, history user/1 assistant/2 tool/2", `onStepComplete 1 "x" stop`, "output guardrail, history user/1 assistant/2 tool/2 assistant/1",
+		"onRunComplete done",
+	}, w.log)
+	entries := w.History().Entries()
+	if got := entries[2].Message.Parts; got[0].(llm.ToolResult).ID != "a" || got[1].(llm.ToolResult).ID != "bad" || !got[1].(llm.ToolResult).IsError {
+		t.Errorf("the results: %+v", got)
+	}
+}
+
+// AL-15, AL-71: what the history knows of an answer.
+func TestHistoryMeta(t *testing.T) {
+	first, second := calls("", "slow"), says("x")
+	first.Usage, first.Delay, first.Model = llm.Usage{Input: 100, Output: 2}, 20*time.Millisecond, "m-2"
+	second.Usage = llm.Usage{Input: 120}
+	w := newWorld(t, first, second).agent(agentloop.Config{Model: "m"})
+	w.run("go")
+	var got []history.Meta
+	for _, e := range w.History().Entries() {
+		got = append(got, e.Meta)
+	}
+	same(t, "meta", []history.Meta{{}, {Model: "m-2", Usage: first.Usage, Latency: 20 * time.Millisecond}, {}, {Model: "m", Usage: second.Usage}}, got)
+	if n := w.History().EstimatedTokens(); n != 121 {
+		t.Errorf("estimated %d tokens, want 120 and 1", n)
+	}
+}
+
+// hanging is a client that says something and then waits until its context ends; if it
+// heeds is not set, it waits for a while and says the rest.
+func hanging(w *world, heeds bool) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			if !yield(llm.TextDelta{Text: "half"}, nil) {
+				return
+			}
+			w.Stop()
+			if heeds && ctx.Err() != nil {
+				yield(nil, context.Cause(ctx))
+				return
+			}
+			_ = yield(llm.TextDelta{Text: " done"}, nil) && yield(llm.Finish{Reason: llm.FinishStop}, nil)
+		}
+	})
+}
+
+// AL-25, AL-19: a client that heeds a stop ends the run as stopped; one that does not
+// finishes its step; and the signal of a call keeps the stop from the client.
+func TestAL25AL19StopInTheModel(t *testing.T) {
+	for name, c := range map[string]struct {
+		heeds  bool
+		signal context.Context
+		want   string
+	}{
+		"heeds":   {true, nil, `stopped "" history user/1`},
+		"ignores": {false, nil, `done "half done" history user/1 assistant/1`},
+		"signal":  {true, t.Context(), `done "half done" history user/1 assistant/1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var cfg agentloop.Config
+			w.dress(&cfg)
+			l, err := agentloop.New(t.Context(), hanging(w, c.heeds), &cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Loop = l
+			res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, &agentloop.Options{Signal: c.signal})
+			if err != nil || res.Err != nil {
+				t.Errorf("got errors %v and %v", err, res.Err)
+			}
+			same(t, "the run", c.want, fmt.Sprintf("%s %q history %s", res.Reason, res.Text(), w.roles()))
+		})
+	}
+}
+
+// A signal that has ended, or ends, fails the model call.
+func TestSignalEnds(t *testing.T) {
+	boom := errors.New("enough")
+	ended, end := context.WithCancelCause(t.Context())
+	end(boom)
+	w := newWorld(t, says("x")).agent(agentloop.Config{})
+	if res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, &agentloop.Options{Signal: ended}); err != nil || !errors.Is(res.Err, boom) || res.Reason != agentloop.Failed {
+		t.Errorf("ended before: %q, %v", res.Reason, res.Err)
+	}
+	later, end := context.WithCancelCause(t.Context())
+	waits := llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			end(boom)
+			<-ctx.Done()
+			yield(nil, context.Cause(ctx))
+		}
+	})
+	l, err := agentloop.New(t.Context(), waits, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := l.Complete(t.Context(), agentloop.Input{Text: "go"}, &agentloop.Options{Signal: later}); err != nil || !errors.Is(res.Err, boom) {
+		t.Errorf("ended meanwhile: %v", res.Err)
+	}
+}
+
+// AL-26: a stop without a run has no effect; one while a run begins ends it before its
+// first step.
+func TestAL26StopBefore(t *testing.T) {
+	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{})
+	w.Stop()
+	if res := w.run("go"); res.Reason != agentloop.Done {
+		t.Errorf("after a stop without a run: %q", res.Reason)
+	}
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnRunStart {
+			w.Stop()
+		}
+		return nil
+	}
+	if res := w.run("go"); res.Reason != agentloop.Stopped || len(w.model.Requests()) != 1 {
+		t.Errorf("stopped while it begins: %q", res.Reason)
+	}
+	w.hook = nil
+	if res := w.run("go"); res.Reason != agentloop.Done {
+		t.Errorf("the next run: %q", res.Reason)
+	}
+}
+
+// AL-91, AMB-5: a model that fails is a reason, or an error as well.
+func TestAL91ModelFails(t *testing.T) {
+	for _, reject := range []bool{false, true} {
+		w := newWorld(t, calls("", "a"), fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}).agent(agentloop.Config{Reject: reject})
+		res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, nil)
+		api, isAPI := errors.AsType[*llm.APIError](res.Err)
+		if !isAPI || api.Status != 500 || res.Reason != agentloop.Failed || reject != (err != nil) || reject && !errors.Is(err, res.Err) {
+			t.Errorf("reject %v: %q, %v; returned %v", reject, res.Reason, res.Err, err)
+		}
+		r := w.last()
+		if r.Error != res.Err.Error() || r.Reason != agentloop.Failed || len(r.Steps) != 1 || w.log[len(w.log)-1] != "onRunComplete error" {
+			t.Errorf("the report: %+v; told %q", r, w.log)
+		}
+	}
+}
+
+// A history that others change during a run is what the next step sends.
+func TestHistoryIsChangedMeanwhile(t *testing.T) {
+	w := newWorld(t, calls("1", "a"), calls("2", "a"), says("x")).agent(agentloop.Config{})
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name != agentloop.OnStepStart || ev.Step != 1 {
+			return nil
+		}
+		_, err := w.History().SpliceRange(0, 3, llm.User("summary"))
+		return err
+	}
+	w.run("go")
+	var got []string
+	for _, r := range w.model.Asked() {
+		got = append(got, fmt.Sprint(len(r.Messages), " from ", r.Messages[0].Text()))
+	}
+	same(t, "requests", []string{"1 from go", "1 from summary", "3 from summary"}, got)
+	if w.roles() != "user/1 assistant/1 tool/1 assistant/1" || w.last().Reason != agentloop.Done {
+		t.Errorf("the history: %s", w.roles())
+	}
+}

@@ -1,0 +1,220 @@
+package agentloop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/middleware"
+)
+
+// ApprovalResolved is what onApprovalResolved tells.
+type ApprovalResolved struct {
+	Request  middleware.ApprovalRequest
+	Decision middleware.Approval
+}
+
+// policies are the agent's own, in the order of the document's step: the history and
+// the hooks of steps, those of tools, guardrails, permissions with approvals.
+func (r *run) policies(cache json.RawMessage) []loop.Policy {
+	list := []loop.Policy{
+		{Name: Name, New: func(loop.RunInfo) loop.Hooks {
+			return loop.Hooks{
+				BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) { return r.beforeStep(ctx, s, cache) },
+				WrapModel:  r.wrapModel,
+				AfterModel: r.afterModel,
+			}
+		}},
+		middleware.ToolHooks{Start: r.toolStart, Done: r.toolDone, Failed: r.toolFailed}.Policy(),
+	}
+	if len(r.cfg.Guardrails) > 0 {
+		list = append(list, middleware.Guardrails(r.cfg.Guardrails, r.triggered))
+	}
+	if r.cfg.Policy != nil {
+		list = append(list, middleware.Permissions(r.cfg.Policy, r.approvals()))
+	}
+	return list
+}
+
+func (r *run) approvals() *middleware.Approvals {
+	a := &middleware.Approvals{Approve: r.cfg.Approve, Desk: &r.desk, OneByOne: r.cfg.OneTool}
+	a.Requested = func(ctx context.Context, req middleware.ApprovalRequest) error {
+		return r.tell(ctx, OnApprovalRequested, req.Step, req)
+	}
+	a.Resolved = func(ctx context.Context, req middleware.ApprovalRequest, got middleware.Approval) error {
+		r.note(req.Call.ID).skipped = got.Verdict == middleware.Skip
+		return r.tell(ctx, OnApprovalResolved, req.Step, ApprovalResolved{req, got})
+	}
+	if r.cfg.Checkpoint != nil {
+		a.Checkpoint = func(ctx context.Context) error {
+			return r.cfg.Checkpoint.Set(ctx, CheckpointKey(r.ID()), r.Dump())
+		}
+	}
+	return a
+}
+
+// tell tells of something in a step.
+func (r *run) tell(ctx context.Context, name string, step int, data any) error {
+	return r.emit(ctx, Event{Name: name, Run: r.id, Step: step, Data: data})
+}
+
+// note is what is noted of a call.
+func (r *run) note(callID string) *note {
+	n := r.notes[callID]
+	if n == nil {
+		n = new(note)
+		r.notes[callID] = n
+	}
+	return n
+}
+
+// beforeStep puts together what the step sends.
+func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMessage) (d loop.Decision, err error) {
+	if err := r.tell(ctx, OnStepStart, s.Step, nil); err != nil {
+		return d, err
+	}
+	if err := r.offer(s); err != nil {
+		return d, err
+	}
+	s.Request.System = r.history.System()
+	if cache != nil {
+		s.Request.Extra = map[string]json.RawMessage{"cache_control": cache}
+	}
+	list := r.history.Messages()
+	if n := r.history.Splices(); r.again == nil && (n != r.splices || len(list) != len(s.History())) {
+		r.splices = n
+		d.Messages, d.Note = list, "history"
+	}
+	return d, nil
+}
+
+// offer offers the tools that were added, and those of the run's options.
+func (r *run) offer(s *loop.StepInfo) error {
+	if tools, added := r.toolsNow(); added != r.added {
+		r.added = added
+		all := s.Tools()
+		for _, t := range tools {
+			all = put(all, t)
+		}
+		if err := s.Offer(all); err != nil {
+			return err
+		}
+	}
+	if len(r.opts.Tools) > 0 {
+		s.Request.Tools = slices.DeleteFunc(slices.Clone(s.Request.Tools), func(own llm.Tool) bool {
+			return slices.ContainsFunc(r.opts.Tools, func(t llm.Tool) bool { return t.Name == own.Name })
+		})
+		s.Request.Tools = append(s.Request.Tools, r.opts.Tools...)
+	}
+	return nil
+}
+
+// wrapModel takes the time of the model call. The first step of a run that goes on
+// from calls that wait has its answer already.
+func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
+	return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+		r.latency = 0
+		if r.again != nil {
+			return &llm.Turn{Parts: r.again.Parts, Finish: llm.FinishToolCalls, Opaque: r.again.Opaque}, nil
+		}
+		began := r.clock.Now()
+		turn, err := next(ctx, call)
+		r.latency = r.clock.Now().Sub(began)
+		return turn, err
+	}
+}
+
+// afterModel puts the answer into the history and tells of it.
+func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+	model := turn.Model
+	if model == "" {
+		model = s.Request.Model
+	}
+	if list := s.History(); r.again == nil && len(list) > len(s.Request.Messages) {
+		r.history.Append(list[len(list)-1], history.Meta{Model: model, Usage: turn.Usage, Latency: r.latency})
+	}
+	if model != "" {
+		r.report.Model = model
+	}
+	r.response = Response{Content: turn.Parts, FinishReason: finishReason(turn.Finish, len(turn.Calls())), Usage: turn.Usage, Model: model}
+	step := r.response
+	return loop.Decision{}, r.tell(ctx, OnStepComplete, s.Step, &step)
+}
+
+// onStep puts results into the history, and the step on record.
+func (r *run) onStep(step loop.Step) {
+	for _, m := range step.Messages {
+		if m.Role == llm.RoleTool {
+			r.history.Append(m, history.Meta{})
+		}
+	}
+	if step.Results != nil {
+		r.again = nil
+		r.takeInput()
+	}
+	if !r.tripped && (step.Results != nil || len(step.Calls) == 0) {
+		r.report.add(r.stepReport(step))
+	}
+}
+
+func (r *run) stepReport(step loop.Step) StepReport {
+	rep := StepReport{
+		Index: step.Index, Type: StepInitial, LLMLatencyMs: milliseconds(r.latency), Usage: usageOf(step.Usage),
+		FinishReason: finishReason(step.Finish, len(step.Calls)), ToolCalls: make([]ToolCallReport, len(step.Calls)),
+	}
+	if step.Index > 0 {
+		rep.Type = StepToolFollowup
+	}
+	for i, c := range step.Calls {
+		n, res := r.note(c.ID), step.Results[i]
+		call := ToolCallReport{
+			CallID: c.ID, ToolName: c.Name, Arguments: object(c.Args), ResultSizeBytes: sizeOf(res.Content),
+			LatencyMs: milliseconds(n.latency), Skipped: n.skipped, Metrics: n.metrics,
+		}
+		if call.Metrics == nil {
+			call.Metrics = map[string]middleware.Metric{}
+		}
+		if res.IsError {
+			if n.err == nil {
+				n.err = errors.New(res.Text())
+			}
+			text := n.err.Error()
+			call.Error = &text
+		}
+		rep.ToolCalls[i] = call
+		rep.ToolTotalMs += call.LatencyMs
+	}
+	return rep
+}
+
+func (r *run) toolStart(ctx context.Context, t *middleware.ToolStarting) error {
+	err := r.tell(ctx, OnToolCallStart, t.Step, t)
+	r.note(t.Call.ID).skipped = t.Skip
+	return err
+}
+
+func (r *run) toolDone(ctx context.Context, d middleware.ToolDone) error {
+	n := r.note(d.Call.ID)
+	n.latency, n.metrics = d.Latency, d.Metrics
+	return r.tell(ctx, OnToolCallComplete, d.Call.Step, d)
+}
+
+func (r *run) toolFailed(ctx context.Context, f *middleware.ToolFailed) error {
+	n := r.note(f.Call.ID)
+	n.latency, n.metrics, n.err = f.Latency, f.Metrics, f.Err
+	if err := r.tell(ctx, OnToolCallError, f.Call.Step, f); err != nil || !f.Unknown {
+		return err
+	}
+	return r.emit(ctx, Event{Name: OnWarning, Run: r.id, Step: f.Call.Step, Data: Warning{middleware.WarnToolNotFound, f.Err.Error()}})
+}
+
+func (r *run) triggered(ctx context.Context, g middleware.GuardrailTrigger) error {
+	if g.Tripwire {
+		r.tripped, r.reason = true, g.Reason
+	}
+	return r.tell(ctx, OnGuardrailTriggered, g.Step, g)
+}

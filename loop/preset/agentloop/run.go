@@ -1,0 +1,259 @@
+package agentloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/middleware"
+)
+
+// run is a run that is under way.
+type run struct {
+	*Loop
+	id       string
+	in       Input
+	input    []llm.Message // what of in the history has not got yet
+	opts     Options
+	began    time.Time
+	kernel   *loop.Run
+	report   *Report
+	response Response // so far
+	reason   string   // of the guardrail that tripped
+	tripped  bool
+
+	again   *llm.Message // the turn whose calls are run first
+	added   int          // of the tools that are offered
+	splices int          // of the history, when it was last the kernel's
+	latency time.Duration
+	notes   map[string]*note
+
+	mu      sync.Mutex
+	stopped bool
+	abort   context.CancelCauseFunc // ends the model call under way
+}
+
+// note is what hooks have told of a call.
+type note struct {
+	latency time.Duration
+	metrics map[string]middleware.Metric
+	skipped bool
+	err     error
+}
+
+// begin begins a run, in the document's order.
+func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.Delivery) (*run, error) {
+	r := &run{Loop: l, in: in, input: in.messages(), notes: map[string]*note{}}
+	if opts != nil {
+		r.opts = *opts
+	}
+	l.mu.Lock()
+	busy := l.current != nil
+	if !busy {
+		l.current = r
+	}
+	l.mu.Unlock()
+	if busy {
+		return nil, ErrRunning
+	}
+	if err := r.prepare(ctx, delivery); err != nil {
+		r.release(nil)
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *run) prepare(ctx context.Context, delivery llm.Delivery) error {
+	if f := r.cfg.SystemFunc; f != nil {
+		text, err := f(ctx)
+		if err != nil {
+			return fmt.Errorf("agentloop: the system prompt: %w", err)
+		}
+		if err := r.setSystem(text); err != nil {
+			return err
+		}
+	}
+	r.Loop.mu.Lock()
+	r.runs++
+	r.id = fmt.Sprintf("%s/%d", r.ID(), r.runs)
+	r.Loop.mu.Unlock()
+	r.began = r.clock.Now()
+	r.report = &Report{ID: r.id, Model: r.cfg.Model, StartedAt: r.began.UnixMilli(), UserMessage: r.in, Steps: []StepReport{}}
+	if err := r.emit(ctx, Event{Name: OnRunStart, Run: r.id, Data: r.in}); err != nil {
+		return err
+	}
+	if err := r.takeUp(); err != nil {
+		return err
+	}
+	return r.start(ctx, delivery)
+}
+
+// takeUp puts the input behind the history. Calls that it leaves unanswered, which no
+// provider takes, come first: those that wait for a decision are run again before the
+// input, or dropped with their turn; others get a result that says they were not run.
+func (r *run) takeUp() error {
+	list := r.history.Messages()
+	var open []llm.ToolCall
+	if n := len(list); n > 0 {
+		open = list[n-1].Calls()
+	}
+	waits := slices.ContainsFunc(open, func(c llm.ToolCall) bool { return r.desk.Knows(c.ID) })
+	switch {
+	case len(open) == 0:
+	case waits && r.cfg.DropPending && len(r.input) > 0:
+		if _, err := r.history.SpliceRange(len(list)-1, len(list), r.input[0]); err != nil {
+			return err
+		}
+		r.input = r.input[1:]
+		for _, c := range open {
+			r.desk.Forget(c.ID)
+		}
+	case waits:
+		r.again = &list[len(list)-1]
+		return nil
+	default:
+		r.history.Append(notRun(open), history.Meta{})
+	}
+	r.takeInput()
+	return nil
+}
+
+// takeInput puts what is left of the input into the history.
+func (r *run) takeInput() {
+	for _, m := range r.input {
+		r.history.Append(m, history.Meta{})
+	}
+	r.input = nil
+}
+
+// notRun answers calls of a run that ended before they were run.
+func notRun(calls []llm.ToolCall) llm.Message {
+	results := make([]llm.ToolResult, len(calls))
+	for i, c := range calls {
+		results[i] = llm.ToolResult{ID: c.ID, Name: c.Name, IsError: true, Content: []llm.Part{llm.Text{Text: "not run: the run ended before this call was run"}}}
+	}
+	return llm.ToolResults(results...)
+}
+
+// start starts the kernel's run.
+func (r *run) start(ctx context.Context, delivery llm.Delivery) error {
+	tools, added := r.toolsNow()
+	r.added, r.splices = added, r.history.Splices()
+	cfg := r.kernelConfig(tools)
+	cfg.Delivery, cfg.OnStep = delivery, r.onStep
+	if r.again != nil {
+		cfg.MaxSteps++ // the step that is repeated was counted before
+	}
+	settings := r.opts.over(r.cfg.Settings)
+	cfg.Settings = llm.Settings{MaxTokens: settings.MaxTokens, Temperature: settings.Temperature, Reasoning: settings.Thinking}
+	cfg.Policies = append(r.policies(settings.Cache), r.cfg.Policies...)
+	agent, err := loop.New(llm.ModelFunc(r.ask), cfg)
+	if err != nil {
+		return err
+	}
+	in := loop.Input{ID: r.id, Messages: r.history.Messages()}
+	if r.again != nil {
+		in.Messages = in.Messages[:len(in.Messages)-1]
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kernel = agent.Start(ctx, in)
+	if r.stopped {
+		r.kernel.Stop()
+	}
+	return nil
+}
+
+func (r *run) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	if r.kernel != nil {
+		r.kernel.Stop()
+	}
+	if r.abort != nil {
+		r.abort(ErrStopped)
+	}
+}
+
+// release lets the next run begin, and keeps the report of this one.
+func (r *run) release(report *Report) {
+	r.Loop.mu.Lock()
+	defer r.Loop.mu.Unlock()
+	if report != nil {
+		r.reports = append(r.reports, report)
+	}
+	r.current = nil
+}
+
+// finish ends the run: its report is kept, the next run may begin, and
+// onRunComplete is told.
+func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Response, error) {
+	now := r.clock.Now()
+	out, rep := &r.response, r.report
+	out.Usage, out.Reason, out.Err = res.Usage, reasonOf(res.Stop, err), err
+	r.mu.Lock()
+	stopped := r.stopped
+	r.mu.Unlock()
+	if errors.Is(err, loop.ErrLeft) || stopped && errors.Is(err, context.Canceled) {
+		out.Reason, out.Err = Stopped, nil
+	}
+	if r.tripped {
+		out.Content = []llm.Part{llm.Text{Text: r.reason}}
+	}
+	rep.Reason, rep.FinalText, rep.TotalUsage = out.Reason, out.Text(), usageOf(res.Usage)
+	rep.CompletedAt, rep.TotalMs = now.UnixMilli(), milliseconds(now.Sub(r.began))
+	rep.ModelCalls, rep.StepCount = res.ModelCalls, res.ToolRounds
+	if out.Err != nil {
+		rep.Error = out.Err.Error()
+	}
+	r.release(rep)
+	err = r.emit(context.WithoutCancel(ctx), Event{Name: OnRunComplete, Run: r.id, Data: rep})
+	if r.cfg.Reject {
+		err = errors.Join(out.Err, err)
+	}
+	return out, err
+}
+
+// ask is the model call: its context has the conversation's id, and ends when the
+// agent is stopped or the signal of the run does.
+func (r *run) ask(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		ctx, cancel := context.WithCancelCause(context.WithValue(ctx, conversationKey{}, r.ID()))
+		defer cancel(nil)
+		if signal := r.opts.Signal; signal != nil {
+			defer context.AfterFunc(signal, func() { cancel(context.Cause(signal)) })()
+			if signal.Err() != nil {
+				cancel(context.Cause(signal))
+			}
+		} else {
+			r.setAbort(cancel)
+			defer r.setAbort(nil)
+		}
+		r.model.Stream(ctx, req)(yield)
+	}
+}
+
+func (r *run) setAbort(f context.CancelCauseFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.abort = f
+	if f != nil && r.stopped {
+		f(ErrStopped)
+	}
+}
+
+type conversationKey struct{}
+
+// ConversationID returns the id of the conversation that a model call belongs to.
+func ConversationID(ctx context.Context) (id string, ok bool) {
+	id, ok = ctx.Value(conversationKey{}).(string)
+	return id, ok
+}

@@ -1,0 +1,128 @@
+package agentloop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/middleware"
+)
+
+// SnapshotVersion is the version of the snapshots that Dump writes, and the only one
+// that Restore reads.
+const SnapshotVersion = 1
+
+// Snapshot is an agent as a value that JSON can hold. It has no secrets of a model's
+// client, and nothing of Config that is code. Times are milliseconds since 1970.
+type Snapshot struct {
+	Version          int               `json:"version"`
+	System           string            `json:"system"`
+	Context          string            `json:"context"`
+	History          history.Snapshot  `json:"history"`
+	ToolNames        []string          `json:"toolNames"`
+	Reports          []*Report         `json:"reports"`
+	Metadata         map[string]any    `json:"metadata"`
+	CreatedAt        int64             `json:"createdAt"`
+	SavedAt          int64             `json:"savedAt"`
+	PendingToolCalls []PendingToolCall `json:"pendingToolCalls,omitempty"`
+	// Runs is how many runs were begun: the next has another id than they.
+	Runs int `json:"runs"`
+}
+
+// PendingToolCall is a call that waits for a decision.
+type PendingToolCall struct {
+	RunID     string          `json:"runId"`
+	Step      int             `json:"step"`
+	CallID    string          `json:"callId"`
+	ToolName  string          `json:"toolName"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// Dump returns the agent as it is now. It may be called while a run is under way.
+func (l *Loop) Dump() Snapshot {
+	s := Snapshot{
+		Version: SnapshotVersion, History: l.history.Export(), Context: l.cfg.Context, Reports: l.Reports(), Metadata: l.Metadata(),
+		SavedAt: l.clock.Now().UnixMilli(), ToolNames: []string{},
+	}
+	l.mu.Lock()
+	s.System, s.CreatedAt, s.Runs = l.system, l.created.UnixMilli(), l.runs
+	for _, t := range l.tools {
+		s.ToolNames = append(s.ToolNames, t.Name)
+	}
+	l.mu.Unlock()
+	if s.Reports == nil {
+		s.Reports = []*Report{}
+	}
+	for _, p := range l.desk.Pending() {
+		s.PendingToolCalls = append(s.PendingToolCalls, PendingToolCall{p.Run, p.Step, p.Call.ID, p.Call.Name, object(p.Args)})
+	}
+	return s
+}
+
+// Restore makes an agent of a snapshot: its system prompt, context, history, reports,
+// metadata and the calls that wait for a decision are the snapshot's, all else is
+// cfg's, which may be nil. Tools that one of the two has and the other has not are
+// told as warnings, the removed ones first. A snapshot of another version is refused.
+func Restore(ctx context.Context, model llm.Model, s Snapshot, cfg *Config) (*Loop, error) {
+	if s.Version != SnapshotVersion {
+		return nil, fmt.Errorf("agentloop: Restore: the snapshot has version %d; version %d is read", s.Version, SnapshotVersion)
+	}
+	h, err := history.Import(s.History)
+	if err != nil {
+		return nil, fmt.Errorf("agentloop: Restore: %w", err)
+	}
+	var own Config
+	if cfg != nil {
+		own = *cfg
+	}
+	own.System, own.Context, own.History = s.System, s.Context, h
+	l, err := construct(model, &own)
+	if err != nil {
+		return nil, err
+	}
+	l.takeOver(s)
+	if err := l.emit(ctx, Event{Name: OnAgentCreate, Data: l}); err != nil {
+		return nil, err
+	}
+	return l, l.compareTools(ctx, s.ToolNames)
+}
+
+func (l *Loop) takeOver(s Snapshot) {
+	l.created = time.UnixMilli(s.CreatedAt)
+	l.reports, l.runs = slices.Clone(s.Reports), s.Runs
+	for k, v := range s.Metadata {
+		l.metadata[k] = v
+	}
+	var pending []middleware.ApprovalRequest
+	for _, p := range s.PendingToolCalls {
+		pending = append(pending, middleware.ApprovalRequest{
+			Run: p.RunID, Step: p.Step, Args: string(p.Arguments),
+			Call: llm.ToolCall{ID: p.CallID, Name: p.ToolName, Args: string(p.Arguments)},
+		})
+	}
+	l.desk.Restore(pending)
+}
+
+// compareTools warns of tools that went or came.
+func (l *Loop) compareTools(ctx context.Context, before []string) error {
+	for _, name := range before {
+		if !slices.ContainsFunc(l.tools, func(t loop.Tool) bool { return t.Name == name }) {
+			if err := l.warn(ctx, WarnToolRemoved, "the tool "+name+" is in the snapshot, but the agent does not have it"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range l.tools {
+		if !slices.Contains(before, t.Name) {
+			if err := l.warn(ctx, WarnToolAdded, "the agent has the tool "+t.Name+", which is not in the snapshot"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

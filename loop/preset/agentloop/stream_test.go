@@ -1,0 +1,251 @@
+package agentloop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/trace"
+)
+
+// AL-28, AL-30, AL-32: the events of a run, live; nothing of a step is in the next.
+func TestAL28AL30AL32Stream(t *testing.T) {
+	first := calls("", "slow", "a", "ghost")
+	first.Text, first.Reasoning, first.Usage, first.Delay = "x", "hm", llm.Usage{Input: 10, Output: 5}, 10*time.Millisecond
+	w := newWorld(t, first, says("y")).agent(agentloop.Config{Model: "m"})
+	var got []string
+	for _, ev := range w.stream("go", nil) {
+		line, err := json.Marshal(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(line))
+	}
+	same(t, "events", []string{
+		`{"type":"step_start","step":0}`,
+		`{"type":"thinking","text":"hm"}`,
+		`{"type":"text","text":"x"}`,
+		`{"type":"tool_call_start","step":0,"callId":"slow","toolName":"slow","arguments":{}}`,
+		`{"type":"tool_call_start","step":0,"callId":"a","toolName":"a","arguments":{}}`,
+		`{"type":"tool_call_start","step":0,"callId":"ghost","toolName":"ghost","arguments":{}}`,
+		`{"type":"tool_call_end","step":0,"callId":"ghost","latencyMs":0}`,
+		`{"type":"tool_call_end","step":0,"callId":"a","latencyMs":0}`,
+		`{"type":"tool_call_end","step":0,"callId":"slow","latencyMs":30}`,
+		`{"type":"step_end","step":0,"usage":{"inputTokens":10,"outputTokens":5},"latencyMs":10}`,
+		`{"type":"step_start","step":1}`,
+		`{"type":"text","text":"y"}`,
+		`{"type":"step_end","step":1,"usage":{"inputTokens":0,"outputTokens":0},"latencyMs":0}`,
+		`{"type":"done","response":{"content":[{"type":"text","text":"y"}],"finishReason":"stop","usage":{"inputTokens":10,"outputTokens":5},"model":"m","reason":"done"}}`,
+	}, got)
+}
+
+// AL-29: done is last and once, whichever way a run ends, and a step that has begun
+// was told to.
+func TestAL29Done(t *testing.T) {
+	trips := func(kind middleware.GuardrailKind) agentloop.Config {
+		return agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+			return middleware.GuardrailVerdict{Pass: c.Step == 0, Tripwire: true, Reason: "no more"}, nil
+		}}}}
+	}
+	fails := fake.Turn{Error: &fake.Failure{Status: 400, Message: "boom"}}
+	round := []string{"step_start", "tool_call_start a", "tool_call_end a", "step_end", "step_start"}
+	for name, c := range map[string]struct {
+		cfg    agentloop.Config
+		second fake.Turn
+		want   []string
+		reason agentloop.Reason
+		text   string
+	}{
+		"input guardrail":  {trips(middleware.GuardInput), fails, []string{"done"}, agentloop.Guardrail, "no more"},
+		"output guardrail": {trips(middleware.GuardOutput), calls("2", "a"), []string{"step_end", "done"}, agentloop.Guardrail, "no more"},
+		"error":            {agentloop.Config{}, fails, []string{"done"}, agentloop.Failed, ""},
+		"max_steps":        {agentloop.Config{MaxSteps: 2}, calls("2", "a"), []string{"tool_call_start 2a", "tool_call_end 2a", "step_end", "done"}, agentloop.MaxSteps, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, calls("", "a"), c.second).agent(c.cfg)
+			events := w.stream("go", nil)
+			same(t, "events", append(round[:len(round):len(round)], c.want...), types(events))
+			if res := events[len(events)-1].Response; res.Reason != c.reason || res.Text() != c.text || w.last().FinalText != c.text {
+				t.Errorf("the response: %q %q, final text %q", res.Reason, res.Text(), w.last().FinalText)
+			}
+		})
+	}
+	w := newWorld(t, calls("", "a"), says("never")).agent(agentloop.Config{})
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnStepComplete {
+			w.Stop()
+		}
+		return nil
+	}
+	same(t, "of a run that was stopped", []string{"step_start", "tool_call_start a", "tool_call_end a", "step_end", "done"}, types(w.stream("go", nil)))
+	w = newWorld(t, fails).agent(agentloop.Config{Reject: true})
+	var last error
+	for ev, err := range w.Stream(t.Context(), agentloop.Input{Text: "go"}, nil) {
+		if last = err; err != nil && ev.Type != "done" {
+			t.Errorf("the error came with %q", ev.Type)
+		}
+	}
+	if api, ok := errors.AsType[*llm.APIError](last); !ok || api.Status != 400 {
+		t.Errorf("with Reject: %v", last)
+	}
+}
+
+// The projection of a trace ends as the live stream does, and may be left early.
+func TestEventsOfATrace(t *testing.T) {
+	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Model: "m", MaxSteps: 1})
+	live := w.stream("go", nil)
+	var read []agentloop.StreamEvent
+	events := func(yield func(trace.Event, error) bool) {
+		for _, ev := range w.trace {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+	for ev := range agentloop.Events(events) {
+		read = append(read, ev)
+	}
+	same(t, "read", types(live), types(read))
+	if got := read[len(read)-1].Response; got.Reason != agentloop.MaxSteps || got.FinishReason != agentloop.FinishToolUse {
+		t.Errorf("the response: %+v", got)
+	}
+	for range agentloop.Events(events) {
+		break
+	}
+	for ev, err := range w.Stream(t.Context(), agentloop.Input{Text: "go"}, nil) {
+		if ev.Type == "step_start" || err != nil {
+			break
+		}
+	}
+}
+
+// AL-27: streamed or not, the history, what hooks were told and the report are the
+// same.
+func TestAL27Twins(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var turns []fake.Turn
+		names := rapid.SampledFrom([]string{"a", "slow", "bad", "ghost"})
+		for i := range rapid.IntRange(0, 3).Draw(rt, "rounds") {
+			turn := calls(fmt.Sprint(i), rapid.SliceOfNDistinct(names, 1, 3, rapid.ID).Draw(rt, "tools")...)
+			turn.Text, turn.Usage = rapid.StringMatching(`[a-z]{0,3}`).Draw(rt, "text"), llm.Usage{Input: rapid.Int64Range(0, 9).Draw(rt, "input")}
+			turns = append(turns, turn)
+		}
+		last := says(rapid.StringMatching(`[a-z]{0,3}`).Draw(rt, "last"))
+		if rapid.Bool().Draw(rt, "fails") {
+			last = fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}
+		}
+		turns = append(turns, last)
+		max := rapid.IntRange(0, 3).Draw(rt, "max")
+		twin := func(streamed bool) string {
+			w := newWorld(t, turns...).agent(agentloop.Config{MaxSteps: max, OneTool: len(turns)%2 == 0})
+			if streamed {
+				w.stream("go", nil)
+			} else {
+				w.run("go")
+			}
+			b, err := json.Marshal([]any{w.History().Export(), w.last(), w.log})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return string(b)
+		}
+		if diff := cmp.Diff(twin(false), twin(true)); diff != "" {
+			rt.Fatalf("buffered and streamed (-buffered +streamed):\n%s", diff)
+		}
+	})
+}
+
+// AL-98: who subscribes to the agent's bus hears the model there too, between the
+// events of its step; a cancelled subscription hears nothing.
+func TestAL98Bus(t *testing.T) {
+	w := newWorld(t, says("x"), says("y"))
+	var cfg agentloop.Config
+	w.dress(&cfg)
+	bus := cfg.Hooks
+	model := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		if err := bus.Emit(ctx, agentloop.Event{Name: "llm.request"}); err != nil {
+			t.Error(err)
+		}
+		return w.model.Stream(ctx, req)
+	})
+	var second []string
+	cancel := bus.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+		second = append(second, ev.Name)
+		return nil
+	})
+	l, err := agentloop.New(t.Context(), model, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Loop = l
+	w.run("go")
+	cancel()
+	cancel()
+	w.run("go")
+	same(t, "told", "onAgentCreate,onRunStart,onStepStart,llm.request,onStepComplete,onRunComplete", strings.Join(second, ","))
+}
+
+// A hook that fails ends the run; on its last event, Complete returns the error.
+func TestHooksFail(t *testing.T) {
+	boom := errors.New("boom")
+	for _, name := range []string{agentloop.OnStepStart, agentloop.OnStepComplete, agentloop.OnToolCallStart, agentloop.OnToolCallComplete, agentloop.OnToolCallError, agentloop.OnWarning, agentloop.OnGuardrailTriggered, agentloop.OnApprovalRequested, agentloop.OnApprovalResolved} {
+		w := newWorld(t, calls("", "a", "bad", "ghost"), says("x")).agent(agentloop.Config{
+			Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+				return middleware.GuardrailVerdict{}, nil
+			}}},
+			Policy: middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+				return middleware.Permission{Allow: true, Ask: r.Tool == "bad"}, nil
+			}),
+			Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+				return middleware.Approval{Verdict: middleware.Approve}, nil
+			},
+		})
+		w.hook = func(ev agentloop.Event) error {
+			if ev.Name == name {
+				return boom
+			}
+			return nil
+		}
+		if res := w.run("go"); !errors.Is(res.Err, boom) || res.Reason != agentloop.Failed || len(w.model.Requests()) > 1 {
+			t.Errorf("%s: got %v after %d requests", name, res.Err, len(w.model.Requests()))
+		}
+	}
+	w := newWorld(t, says("x")).agent(agentloop.Config{})
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnRunComplete {
+			return boom
+		}
+		return nil
+	}
+	if res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, nil); !errors.Is(err, boom) || res.Text() != "x" {
+		t.Errorf("onRunComplete: %v", err)
+	}
+}
+
+// More policies go behind the agent's own.
+func TestMorePolicies(t *testing.T) {
+	seen := ""
+	w := newWorld(t, says("x")).agent(agentloop.Config{System: "role", Policies: []loop.Policy{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			seen = s.Request.System
+			return loop.Decision{}, nil
+		}}
+	}}}})
+	w.run("go")
+	if seen != "role" {
+		t.Errorf("a policy saw the system prompt %q", seen)
+	}
+}

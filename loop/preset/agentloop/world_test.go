@@ -1,0 +1,192 @@
+package agentloop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// No goroutine outlives the tests.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is an agent on a virtual clock, and all that is seen of it.
+type world struct {
+	*agentloop.Loop
+	t     *testing.T
+	clock *fake.Clock
+	model *fake.Model
+	log   []string // what the bus told
+	trace []trace.Event
+	hook  func(agentloop.Event) error
+}
+
+// newWorld is a world without an agent.
+func newWorld(t *testing.T, turns ...fake.Turn) *world {
+	w := &world{t: t, clock: fake.NewClock()}
+	w.model = &fake.Model{Clock: w.clock, Turns: turns}
+	return w
+}
+
+// agent makes the agent of a world: with the tools a, slow and bad, unless cfg has
+// tools of its own.
+func (w *world) agent(cfg agentloop.Config) *world {
+	w.t.Helper()
+	w.dress(&cfg)
+	l, err := agentloop.New(w.t.Context(), w.model, &cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.Loop = l
+	return w
+}
+
+func (w *world) dress(cfg *agentloop.Config) {
+	if cfg.Tools == nil {
+		cfg.Tools = w.tools()
+	}
+	cfg.Clock = w.clock
+	cfg.Hooks = new(agentloop.Bus)
+	cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+		w.log = append(w.log, w.line(ev))
+		if w.hook != nil {
+			return w.hook(ev)
+		}
+		return nil
+	})
+	cfg.Sink = trace.SinkFunc(func(ev trace.Event) error {
+		w.trace = append(w.trace, ev)
+		return nil
+	})
+	w.t.Cleanup(func() {
+		c := check.New(nil)
+		for _, ev := range w.trace {
+			c.Add(ev)
+		}
+		for _, v := range c.Done() {
+			w.t.Errorf("%s: run %s, event %d: %s", v.Invariant, v.Run, v.Event, v.Message)
+		}
+	})
+}
+
+func (w *world) tools() []loop.Tool {
+	return []loop.Tool{text("a", "A"), {Name: "slow", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		middleware.SetMetric(ctx, "rows", middleware.Metric{Value: 3.0, Type: "count"})
+		return loop.TextOutput("S"), w.clock.Sleep(ctx, 30*time.Millisecond)
+	}}, {Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no luck") }}}
+}
+
+// text is a tool that returns a text.
+func text(name, text string) loop.Tool {
+	return loop.Tool{Name: name, Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(text), nil }}
+}
+
+// line is an event of the bus in a line.
+func (w *world) line(ev agentloop.Event) string {
+	what := ""
+	switch d := ev.Data.(type) {
+	case agentloop.Input:
+		what = fmt.Sprintf(" %q", d.Text)
+	case *agentloop.Response:
+		what = fmt.Sprintf(" %d %q %s", ev.Step, d.Text(), d.FinishReason)
+	case *middleware.ToolStarting:
+		what = fmt.Sprintf(" %d %s", ev.Step, d.Call.ID)
+	case middleware.ToolDone:
+		what = fmt.Sprintf(" %d %s", ev.Step, d.Call.ID)
+	case *middleware.ToolFailed:
+		what = fmt.Sprintf(" %d %s: %v", ev.Step, d.Call.ID, d.Err)
+	case agentloop.Warning:
+		what = " " + d.Code
+	case middleware.ApprovalRequest:
+		what = " " + d.Call.ID
+	case agentloop.ApprovalResolved:
+		what = fmt.Sprint(" ", d.Request.Call.ID, " ", d.Decision.Verdict)
+	case middleware.GuardrailTrigger:
+		what = " " + d.Guardrail
+	case *agentloop.Report:
+		what = " " + string(d.Reason)
+	case nil:
+		what = fmt.Sprint(" ", ev.Step)
+	}
+	return ev.Name + what
+}
+
+// run completes a run, which must begin.
+func (w *world) run(input string) *agentloop.Response {
+	w.t.Helper()
+	res, err := w.Complete(w.t.Context(), agentloop.Input{Text: input}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return res
+}
+
+// stream streams a run, which must begin, and returns its events as JSON.
+func (w *world) stream(input string, opts *agentloop.Options) (events []agentloop.StreamEvent) {
+	w.t.Helper()
+	for ev, err := range w.Stream(w.t.Context(), agentloop.Input{Text: input}, opts) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		events = append(events, ev)
+	}
+	return events
+}
+
+// types are the types of events, with the call or the text.
+func types(events []agentloop.StreamEvent) (out []string) {
+	for _, ev := range events {
+		out = append(out, strings.TrimSpace(ev.Type+" "+ev.CallID+ev.Text))
+	}
+	return out
+}
+
+// last is the last report.
+func (w *world) last() *agentloop.Report {
+	w.t.Helper()
+	all := w.Reports()
+	if len(all) == 0 {
+		w.t.Fatal("there is no report")
+	}
+	return all[len(all)-1]
+}
+
+// roles are the messages of the history, each with how many parts it has.
+func (w *world) roles() string {
+	var out []string
+	for _, m := range w.History().Messages() {
+		out = append(out, fmt.Sprintf("%s/%d", m.Role, len(m.Parts)))
+	}
+	return strings.Join(out, " ")
+}
+
+// calls is a turn that calls tools by their names; the id of a call is its name behind
+// the prefix.
+func calls(prefix string, names ...string) fake.Turn {
+	var t fake.Turn
+	for _, n := range names {
+		t.Calls = append(t.Calls, fake.Call{ID: prefix + n, Name: n, Args: "{}"})
+	}
+	return t
+}
+
+func says(text string) fake.Turn { return fake.Turn{Text: text} }
+
+func same(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
