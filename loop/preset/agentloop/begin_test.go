@@ -136,7 +136,10 @@ func TestAL10Running(t *testing.T) {
 	if res := w.run("again"); res.Text() != "y" {
 		t.Errorf("the run after them: %q", res.Text())
 	}
-	for range w.Stream(t.Context(), agentloop.Input{Text: "left"}, nil) {
+	for _, err := range w.Stream(t.Context(), agentloop.Input{Text: "left"}, nil) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if got := w.last(); got.Reason != agentloop.Stopped || got.Error != "" {

@@ -148,9 +148,9 @@ func TestAL27Twins(t *testing.T) {
 			last = fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}
 		}
 		turns = append(turns, last)
-		max := rapid.IntRange(0, 3).Draw(rt, "max")
+		limit := rapid.IntRange(0, 3).Draw(rt, "max")
 		twin := func(streamed bool) string {
-			w := newWorld(t, turns...).agent(agentloop.Config{MaxSteps: max, OneTool: len(turns)%2 == 0})
+			w := newWorld(t, turns...).agent(agentloop.Config{MaxSteps: limit, OneTool: len(turns)%2 == 0})
 			if streamed {
 				w.stream("go", nil)
 			} else {
