@@ -53,7 +53,8 @@ const (
 	// FormatTauBench is results of tau-bench: objects with the messages as
 	// "traj", in an array or one a line.
 	FormatTauBench Format = "tau-bench"
-	// FormatSWEAgent is a trajectory of SWE-agent, which is one run.
+	// FormatSWEAgent is trajectories of SWE-agent, one in the file, one a line, or an array
+	// of them. Each is a run.
 	FormatSWEAgent Format = "swe-agent"
 	// FormatPromptfoo is the results of promptfoo, as JSON or JSON Lines.
 	FormatPromptfoo Format = "promptfoo"
@@ -205,7 +206,7 @@ func open(name string, r io.Reader, how *rows) (*Source, error) {
 	}
 	s := &Source{name: name, in: in, rows: how}
 	if how != nil {
-		s.shape = rowsIn(head)
+		s.shape, _ = rowsIn(head)
 	} else {
 		var ok bool
 		if s.shape, ok = sniff(head); !ok {
@@ -247,8 +248,6 @@ func (s *Source) Runs() iter.Seq2[Run, error] {
 			w.exchanges()
 		case s.zip != nil:
 			w.entries()
-		case s.shape.path != nil:
-			w.nested(s.shape.path...)
 		case s.Format == FormatRows:
 			w.table()
 		case s.Format == FormatTelemetry:

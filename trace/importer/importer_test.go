@@ -131,7 +131,7 @@ func TestBroken(t *testing.T) {
 		},
 		"the first line": {
 			"{\"messages\":[" + hi + "\n{\"messages\":[" + yo + "]}\n",
-			[]string{"! file:1: the line ends within a value", "run-1@2 assistant:yo"},
+			[]string{"run-1@1 user:hi …! file:1: the line ends within a value", "run-2@2 assistant:yo"},
 		},
 		"two values on a line": {
 			"[" + hi + "]\n[" + hi + "] x\n[" + yo + "]\n",
@@ -189,7 +189,19 @@ func TestBroken(t *testing.T) {
 		},
 		"an object over lines": {
 			"{\n\"messages\":[" + hi + ",",
-			[]string{"! file:1: the file ends within a value"},
+			[]string{"run-1@1 user:hi …! file:1: the file ends within a value"},
+		},
+		"an object that is cut off in a number": {
+			`{"messages":[` + hi + `],"x":7`,
+			[]string{"run-1@1 user:hi …! file:1: the file ends within a value"},
+		},
+		"the first row": {
+			`{"prompt":"p","answer":}` + "\n" + `{"prompt":"p","answer":"a"}` + "\n",
+			[]string{"! file:1: answer: expected a value", "run-2@2 user:p assistant:a"},
+		},
+		"rows with a number that is none": {
+			`{"score":NaN,"prompt":"p","answer":}` + "\n" + `{"score":NaN,"prompt":"p","answer":"a"}` + "\n",
+			[]string{"! file:1: answer: expected a value", "run-2@2 user:p assistant:a"},
 		},
 		"a message whose first is broken": {
 			`[{"role":""}]`,

@@ -239,8 +239,8 @@ func (in *input) quick(read quickly) bool {
 	}
 }
 
-// value consumes the value that starts at the next byte (see next) and returns
-// its text. Its brackets are balanced; nothing else is sure.
+// value consumes the value that starts at the next byte (see next) and returns its text:
+// beside an error what there is of it. Its brackets are balanced; nothing else is sure.
 func (in *input) value() (string, error) {
 	if c := in.next(); c != '{' && c != '[' && c != '"' {
 		return in.word()
@@ -253,8 +253,7 @@ func (in *input) value() (string, error) {
 		}
 		if in.err != nil {
 			err := in.cut()
-			in.skip(len(in.buf))
-			return "", err
+			return in.take(len(in.buf)), err
 		}
 		in.more()
 	}

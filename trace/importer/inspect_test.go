@@ -139,6 +139,7 @@ func TestInspectBroken(t *testing.T) {
 		"no colon":              {`{"eval":{},"version":2,"x" 7}`, []string{"! file:1: expected a colon after the member's name; the rest is not read"}},
 		"no value":              {`{"eval":{},"version":2,"x":}`, []string{"! file:1: x: expected a value; the rest is not read"}},
 		"two logs":              {inspectLog(`{"id":1}`) + "\n" + inspectLog(`{"id":2}`), []string{"sample-1@1", "sample-2@2"}},
+		"logs in lines":         {inspectLog(`{"id":1}`)[:96] + "\n" + inspectLog(`{"id":2}`) + "\n" + inspectLog(`{"id":3}`), []string{"! file:1: samples[0]: the line ends within a value", "sample-2@2", "sample-3@3"}},
 		"words behind it":       {inspectLog(`{"id":1}`) + "\nx", []string{"sample-1@1", "! file:2: expected an object; the rest is not read"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,21 +9,19 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// nested reads a document whose runs are the elements of an array within objects: names
-// are those of the members that lead there. What stands before the array is the head of
-// the runs. Objects that follow are read alike.
-func (w *walker) nested(names ...string) {
-	for !w.stopped && w.in.next() != 0 {
-		w.found, w.head = false, map[string]json.RawMessage{}
-		if err := w.object(w.in, "", names); err != nil {
-			w.give(Run{}, err)
-			return
-		}
-		if !w.found && !w.stopped {
-			w.give(Run{}, &Error{File: w.name, Line: w.in.line, Err: errors.New("there is no array " + strings.Join(names, ".") + ", where the runs would be")})
-		}
+// nested reads a document whose runs are the elements of an array within objects, where
+// the path of its shape leads. What stands before the array is the head of the runs. It
+// reports whether what follows can be read.
+func (w *walker) nested(in *input) bool {
+	w.found, w.head = false, map[string]json.RawMessage{}
+	if err := w.object(in, "", w.shape.path); err != nil {
+		w.give(Run{}, err)
+		return false
 	}
-	w.ended()
+	if !w.found && !w.stopped {
+		w.give(Run{}, &Error{File: w.name, Line: in.line, Err: errors.New("there is no array " + strings.Join(w.shape.path, ".") + ", where the runs would be")})
+	}
+	return true
 }
 
 // object goes through the object that comes next, at a path, for the array of runs that

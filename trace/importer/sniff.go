@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/internal/jsonio"
@@ -37,12 +38,12 @@ func sniff(head []byte) (s shape, ok bool) {
 	if cassettes.IsCassette(head) || isHTTP.Match(head) {
 		return shape{http: true}, true
 	}
-	rows := rowsIn(head)
+	rows, first := rowsIn(head)
 	if rows.csv {
 		return rows, hasRows(columnsOf(head))
 	}
 	s.lines = rows.lines
-	d := jsonio.NewDec(string(head))
+	d := jsonio.NewDec(first)
 	opening := d.Peek()
 	if opening == '[' {
 		first := true
@@ -92,8 +93,8 @@ func (s *shape) tool(opening byte, keys []string, head []byte) bool {
 		s.format, s.path = FormatInspect, []string{"samples"}
 	case has("traj"):
 		s.format, s.nested = FormatTauBench, true
-	case object && has("trajectory") && (has("history", "info") || within(`"observation"`)):
-		s.format = FormatSWEAgent
+	case has("trajectory") && (has("history", "info") || within(`"observation"`)):
+		s.format, s.nested = FormatSWEAgent, true
 	case has("steps") && within(`"toolCalls"`, `"tool-call"`, `"finishReason"`):
 		s.format, s.nested = FormatAISDK, true
 	case has("finishReason") && has("text", "toolCalls") && !hasRows(keys):
@@ -109,38 +110,38 @@ func (s *shape) tool(opening byte, keys []string, head []byte) bool {
 	case !object && has("data") && has("initial_session"):
 		s.format, s.nested = FormatADKSet, true
 	default:
-		return s.adk(keys)
+		return s.adk(object, keys)
 	}
 	return true
 }
 
-// adk tells the formats of ADK by the members of the object at the top.
-func (s *shape) adk(keys []string) bool {
+// adk tells the formats of ADK by the first object's members.
+func (s *shape) adk(object bool, keys []string) bool {
 	for _, key := range keys {
-		switch snake(key) {
-		case "eval_cases":
+		switch name := snake(key); {
+		case object && name == "eval_cases":
 			s.format, s.path = FormatADKSet, []string{key}
 			return true
-		case "eval_case_results":
+		case object && name == "eval_case_results":
 			s.format, s.path = FormatADKResult, []string{key}
 			return true
-		case "app_name":
-			if slices.Contains(keys, "events") {
-				s.format, s.nested = FormatADKSession, true
-				return true
-			}
+		case name == "app_name" && slices.Contains(keys, "events"):
+			s.format, s.nested = FormatADKSession, true
+			return true
 		}
 	}
 	return false
 }
 
-// rowsIn tells the shape of rows.
-func rowsIn(head []byte) shape {
-	head = bytes.TrimLeft(head, " \t\r\n")
-	if len(head) == 0 || head[0] != '{' && head[0] != '[' {
-		return shape{format: FormatRows, csv: true}
+// rowsIn tells the shape of rows, and returns the first value that is sound if they are
+// in lines, or else all that there is.
+func rowsIn(head []byte) (s shape, first string) {
+	text := strings.TrimLeft(string(head), " \t\r\n")
+	if text == "" || text[0] != '{' && text[0] != '[' {
+		return shape{format: FormatRows, csv: true}, ""
 	}
-	return shape{format: FormatRows, lines: inLines(head), nested: true}
+	first, lines := inLines(finite(text))
+	return shape{format: FormatRows, lines: lines, nested: true}, first
 }
 
 // hasRows reports whether rows with these names can be read without a mapping.
@@ -177,18 +178,21 @@ func members(d *jsonio.Dec) (keys []string, format string) {
 	}
 }
 
-// inLines reports whether the first line or, where that one is broken, the
-// second is a value of its own, with more lines around it.
-func inLines(head []byte) bool {
-	first, rest, _ := bytes.Cut(head, []byte{'\n'})
-	rest = bytes.TrimLeft(rest, " \t\r\n")
-	if len(rest) == 0 {
-		return false
+// inLines reports whether the first line or, where that one is broken, the second is a
+// value of its own, with more lines around it, and returns that one; else the head.
+func inLines(head string) (first string, ok bool) {
+	first, rest, _ := strings.Cut(head, "\n")
+	rest = strings.TrimLeft(rest, " \t\r\n")
+	if rest == "" {
+		return head, false
 	}
-	if jsonio.Valid(first) {
-		return true
+	if jsonio.ValidText(first) {
+		return first, true
 	}
-	second, _, ended := bytes.Cut(rest, []byte{'\n'})
-	lone := len(bytes.TrimSpace(first)) == 1
-	return ended && !lone && second[0] == head[0] && jsonio.Valid(second)
+	second, _, ended := strings.Cut(rest, "\n")
+	lone := len(strings.TrimSpace(first)) == 1
+	if ended && !lone && second[0] == head[0] && jsonio.ValidText(second) {
+		return second, true
+	}
+	return head, false
 }

@@ -39,10 +39,11 @@ type modelCall struct {
 func (w *walker) spans() {
 	w.in.keep(true)
 	t := telemetry{byID: map[string]*spanTrace{}}
-	yield := w.yield
+	yield, read := w.yield, false
 	w.yield = func(r Run, err error) bool { return err == nil || yield(r, err) }
 	w.read = func(d *jsonio.Dec, run *Run) {
 		if raw := json.RawMessage(d.Raw()); d.Err() == nil {
+			read = true
 			t.document(raw, run.Line)
 		}
 	}
@@ -52,7 +53,7 @@ func (w *walker) spans() {
 		w.document()
 	}
 	w.yield = yield
-	if t.traces == nil && !w.stopped {
+	if t.traces == nil && read {
 		w.give(Run{}, &Error{File: w.name, Err: errors.New("no span tells what a model was asked or answered, as gen_ai.input.messages does; have the recorder capture the content of messages")})
 	}
 	for _, trace := range t.traces {

@@ -36,6 +36,11 @@ func TestTools(t *testing.T) {
 			importer.FormatSWEAgent,
 			[]string{`run-1 case="i" epoch=-1`},
 		},
+		"SWE-agent, a list": {
+			`[{"trajectory":[],"history":[],"info":{},"instance_id":"i"},` + "\n" + `{"trajectory":[],"info":{}},{"trajectory":[],"history":[],"info":{}}]`,
+			importer.FormatSWEAgent,
+			[]string{`run-1 case="i" epoch=-1`, "! file:2: [1]: the trajectory has no history", `run-3 case="" epoch=-1`},
+		},
 		"SWE-agent, without a history": {
 			`{"trajectory":[],"info":{}}`,
 			importer.FormatSWEAgent,
@@ -72,7 +77,7 @@ func TestTools(t *testing.T) {
 			}
 		})
 	}
-	for _, in := range []string{`{"trajectory":[]}`, `{"steps":[]}`, `{"results":{}}`, `{"success":true}`} {
+	for _, in := range []string{`{"trajectory":[]}`, `{"steps":[]}`, `{"results":{}}`, `{"success":true}`, `[{"eval_cases":[]}]`, `[{"eval_case_results":[]}]`} {
 		if src, err := importer.Open("file", strings.NewReader(in)); err == nil {
 			t.Errorf("%s is taken for %s", in, src.Format)
 		}

@@ -78,6 +78,8 @@ func (w *walker) ended() {
 // can be read.
 func (w *walker) top(in *input) bool {
 	switch {
+	case w.shape.path != nil:
+		return w.nested(in)
 	case in.next() != '[' || w.shape.whole:
 		if in.quick(w.quickRun) {
 			return true
@@ -85,7 +87,7 @@ func (w *walker) top(in *input) bool {
 		line := in.line
 		text, err := in.value()
 		if err != nil {
-			w.give(Run{}, &Error{File: w.name, Line: line, Err: err})
+			w.give(w.cutOff(text, line), &Error{File: w.name, Line: line, Err: err})
 			return false
 		}
 		w.run(text, line, "")
@@ -98,6 +100,14 @@ func (w *walker) top(in *input) bool {
 		w.give(Run{}, err)
 	}
 	return err == nil
+}
+
+// cutOff reads what there is of a run.
+func (w *walker) cutOff(text string, line int) Run {
+	run := w.begin(line)
+	d := jsonio.NewDec(finite(text))
+	w.read(&d, &run)
+	return partial(run)
 }
 
 // list reads an array of messages, which is one run.
