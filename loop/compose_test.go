@@ -172,7 +172,7 @@ func features() []feature {
 			if s.Step != 1 {
 				return loop.Decision{}, nil
 			}
-			_, err := s.Ask(ctx, summary(fake.NewModel(fake.Turn{Text: "short"})))
+			_, err := s.Ask(ctx, summary(always("short")))
 			if errors.Is(err, loop.ErrBudget) {
 				err = nil
 			}
@@ -180,6 +180,43 @@ func features() []feature {
 		}})), func(events []trace.Event) bool {
 			return slices.ContainsFunc(events, func(e trace.Event) bool { return e.Purpose == trace.PurposeSummary })
 		}, false},
+		{"summary", "compaction", one, with(summarizes()), func(events []trace.Event) bool {
+			return slices.ContainsFunc(events, func(e trace.Event) bool { return e.Purpose == trace.PurposeSummary })
+		}, false},
+		{"repair", "bad_args", []fake.Turn{calls(`strict{"x":"y"}`)}, with(middleware.Repair(middleware.RepairOptions{Model: always(`{"x":1}`)})),
+			emitted(func(b trace.ArgsResolved) bool { return b.Cause == "repair" }), false},
+		{"hand-off", "prepare_step", []fake.Turn{calls("ok")}, func(c *loop.Config, at int) {
+			vars := middleware.NewVars(nil)
+			b := &middleware.Member{Name: "b", Instructions: func(middleware.Scope) string { return "You are b." }}
+			p, err := middleware.Handoff(&middleware.Member{Name: "a", Handoffs: []*middleware.Member{b}}, vars)
+			if err != nil {
+				panic(err)
+			}
+			c.Policies = append(c.Policies, middleware.Variables(vars), p, policy("set", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+				if s.Step == at {
+					middleware.ActiveMember.Set(vars, "b")
+				}
+				return loop.Decision{}, nil
+			}}))
+		}, customs("handoff"), false},
+		{"answer in a form", "output", []fake.Turn{text("not JSON")}, func(c *loop.Config, _ int) {
+			o, err := middleware.NewOutput([]byte(`{}`))
+			if err != nil {
+				panic(err)
+			}
+			c.Policies = append(c.Policies, o.Policy(5))
+		}, decidedOn(trace.GoOn, middleware.CauseOutput), false},
+		{"a person's word", "approval", []fake.Turn{calls("asked")}, func(c *loop.Config, at int) {
+			p, err := middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (middleware.HumanVerdict, error) {
+				return middleware.HumanVerdict{Decision: middleware.HumanReject}, nil
+			}, map[string]middleware.HumanRule{fmt.Sprintf("asked%d", at): {}})
+			if err != nil {
+				panic(err)
+			}
+			c.Policies = append(c.Policies, p)
+		}, customs(middleware.HumanEvent), false},
+		{"short results", "result_size", []fake.Turn{calls("long")}, with(middleware.CutResults(9)),
+			emitted(func(b trace.ToolEnd) bool { return strings.Contains(b.Result.Text(), "(cut: ") }), false},
 		{"answer by tool", "output", []fake.Turn{calls("answer")}, func(c *loop.Config, at int) {
 			p, err := middleware.AnswerTool(fmt.Sprintf("answer%d", at), "", nil)
 			if err != nil {
@@ -189,8 +226,8 @@ func features() []feature {
 		}, emitted(func(b trace.Decision) bool { return b.Action == trace.Stop && b.By == "answer_tool" }), true},
 		{"leaked calls", "leaked", []fake.Turn{{Text: "<tool_call>", Finish: llm.FinishPause}}, with(middleware.LeakedCalls()),
 			emitted(func(b trace.Warning) bool { return b.Code == middleware.WarnLeakedCall }), false},
-		{"more behind the end", "end_hook", []fake.Turn{{Text: "not yet"}}, with(policy("end", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
-			if turn.Text() != "not yet" {
+		{"more behind the end", "end_hook", []fake.Turn{{Text: `"not yet"`}}, with(policy("end", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+			if turn.Text() != `"not yet"` {
 				return loop.Decision{}, nil
 			}
 			return loop.Decision{Action: trace.GoOn, Cause: trace.CauseEndHook, Messages: []llm.Message{llm.User("go on")}}, nil
@@ -202,6 +239,22 @@ func features() []feature {
 		}), false},
 		{"answers in one piece", "delivery", one, func(c *loop.Config, _ int) { c.Delivery = llm.Buffered }, declared("delivery", "buffered"), false},
 	}
+}
+
+// always is a model that says the same each time.
+func always(said string) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		return fake.NewModel(text(said)).Stream(ctx, req)
+	})
+}
+
+// summarizes sums up what is longer than a few words.
+func summarizes() loop.Policy {
+	z, err := middleware.NewSummarizer(&middleware.SummaryConfig{Window: 100, Reserve: 1, Trigger: 0.2, KeepMessages: 1, Model: always("it went on")})
+	if err != nil {
+		panic(err)
+	}
+	return z.Policy()
 }
 
 // noise is what goes wrong in every composition before its features act: a finish
@@ -249,7 +302,7 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 		}
 		at += steps(f)
 	}
-	turns = append(turns, text("done"), text("done"))
+	turns = append(turns, slices.Repeat([]fake.Turn{text(`"done"`)}, 9)...)
 	for i := range cfg.StopWhen {
 		cfg.StopWhen[i] = loop.StopFunc(func(_ context.Context, s loop.StopInfo) (bool, error) {
 			return strings.HasPrefix(s.Steps[len(s.Steps)-1].Calls[0].Name, "finish"), nil
@@ -294,6 +347,8 @@ func toolOf(t *testing.T, name string, clock loop.Clock) loop.Tool {
 			return "", errors.New("boom")
 		case "panics":
 			panic("out of order")
+		case "long":
+			return "a long result", nil
 		case "nap":
 			return "rested", clock.Sleep(ctx, 50*time.Second)
 		case "slow":
