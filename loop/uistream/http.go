@@ -1,0 +1,56 @@
+package uistream
+
+import (
+	"fmt"
+	"iter"
+	"net/http"
+)
+
+// Headers of a response that carries the stream.
+const (
+	VersionHeader = "X-Vercel-Ai-Ui-Message-Stream"
+	Version       = "v1"
+)
+
+// Write sends parts as server-sent events, each as soon as it is there: one part an
+// event, and [DONE] behind the last. The status is 200: what goes wrong afterwards is
+// a part. It sends nothing else, and stays until the parts have ended.
+//
+// Where the other end has gone away, or a part is none, it leaves the parts, which
+// cancels the run that they are of, and returns an error.
+func Write(w http.ResponseWriter, parts iter.Seq[Part]) error {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no") // nginx would keep parts back
+	h.Set(VersionHeader, Version)
+	w.WriteHeader(http.StatusOK)
+	out := sender{w: w, flush: http.NewResponseController(w)}
+	for p := range parts {
+		data, err := p.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("uistream: a part of the type %s: %w", p.Type, err)
+		}
+		if err := out.send(data); err != nil {
+			return err
+		}
+	}
+	return out.send([]byte("[DONE]"))
+}
+
+type sender struct {
+	w     http.ResponseWriter
+	flush *http.ResponseController
+}
+
+// send sends the data of an event.
+func (s sender) send(data []byte) error {
+	event := append(append([]byte("data: "), data...), "\n\n"...)
+	if _, err := s.w.Write(event); err != nil {
+		return fmt.Errorf("uistream: sending a part: %w", err)
+	}
+	if err := s.flush.Flush(); err != nil {
+		return fmt.Errorf("uistream: flushing a part: %w", err)
+	}
+	return nil
+}
