@@ -1,0 +1,239 @@
+package preset_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset"
+	"github.com/looptape/looptape/trace"
+)
+
+// rows are the rows of the option matrix in which presets differ, by what a
+// configuration has there.
+var rows = map[string]func(loop.Config) string{
+	"max_steps":            func(c loop.Config) string { return fmt.Sprint(c.MaxSteps) },
+	"cap_at":               func(c loop.Config) string { return string(c.CapAt) },
+	"on_cap":               func(c loop.Config) string { return string(c.OnCap) },
+	"deadline":             func(c loop.Config) string { return fmt.Sprint(c.Deadline, c.DeadlineReturns) },
+	"tool_timeout":         func(c loop.Config) string { return fmt.Sprint(c.ToolTimeout) },
+	"concurrency":          func(c loop.Config) string { return fmt.Sprint(c.Concurrency) },
+	"tool_message":         func(c loop.Config) string { return string(c.ToolMessage) },
+	"error_flag":           func(c loop.Config) string { return fmt.Sprint(c.PlainErrors) },
+	"error_text":           errorText,
+	"bad_args":             func(c loop.Config) string { return string(c.BadArgs) },
+	"unknown_tool":         func(c loop.Config) string { return string(c.UnknownTool) },
+	"same_tool_error_stop": func(c loop.Config) string { return fmt.Sprint(c.SameToolErrors, c.ResetByAbsence) },
+	"duplicate_round":      func(c loop.Config) string { return fmt.Sprint(c.DuplicateRound, c.DuplicateRounds) },
+	"client_tools":         func(c loop.Config) string { return string(c.ClientCalls) },
+	"grace":                func(c loop.Config) string { return fmt.Sprint(c.Grace) },
+}
+
+func errorText(c loop.Config) string {
+	if c.ErrorText == nil {
+		return "boom"
+	}
+	return c.ErrorText("t", errors.New("boom"))
+}
+
+// shared is the suite of scripts that every preset plays, and the rows that can change
+// what comes of each. One that is not about the cap has room for twelve steps.
+var shared = []struct {
+	name  string
+	turns []fake.Turn
+	rows  []string
+}{
+	{"a text", []fake.Turn{{Text: "x"}}, nil},
+	{"one call", []fake.Turn{call("ok{1}"), {Text: "x"}}, nil},
+	{"reasoning, a text and a call", []fake.Turn{{Reasoning: "hm", Text: "let me see", Calls: call("ok{1}").Calls}, {Text: "x"}}, nil},
+	{"a lying finish", []fake.Turn{{Calls: call("ok{1}").Calls, Finish: llm.FinishStop}, {Text: "x"}}, nil},
+	{"two calls", []fake.Turn{call("ok{1}", "ok{2}"), {Text: "x"}}, []string{"tool_message"}},
+	{"eight slow calls", []fake.Turn{call(strings.Fields(strings.Repeat("slow{} ", 8))...), {Text: "x"}}, []string{"tool_message", "concurrency"}},
+	{"a failing tool", []fake.Turn{call("bad{}"), {Text: "x"}}, []string{"error_flag", "error_text"}},
+	{"a tool that fails on and on", turns(8, "bad{%d}"), []string{"error_flag", "error_text", "same_tool_error_stop"}},
+	{"no end", turns(40, "ok{%d}"), []string{"max_steps", "cap_at", "on_cap"}},
+	{"a round again", []fake.Turn{call("ok{1}"), call("ok{1}"), {Text: "x"}}, []string{"duplicate_round"}},
+	{"broken arguments", []fake.Turn{{Calls: []fake.Call{{ID: "c1", Name: "ok", Args: `{"n":`}}}, {Text: "x"}}, []string{"bad_args", "error_flag", "error_text"}},
+	{"no such tool", []fake.Turn{call("ghost{}"), {Text: "x"}}, []string{"unknown_tool", "error_flag", "error_text"}},
+	{"a tool that hangs", []fake.Turn{call("hang{}"), {Text: "x"}}, []string{"tool_timeout", "deadline", "error_flag", "error_text", "grace"}},
+	{"a failing model", []fake.Turn{{Error: &fake.Failure{Status: 500}}}, nil},
+	{"a paused turn", []fake.Turn{{Text: "to be", Finish: llm.FinishPause}, {Text: "continued"}}, nil},
+}
+
+// call is a turn with calls, such as ok{1}: a tool and a number for it.
+func call(specs ...string) fake.Turn {
+	var t fake.Turn
+	for i, s := range specs {
+		name, n, _ := strings.Cut(strings.TrimSuffix(s, "}"), "{")
+		t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprintf("%s%s_%d", name, n, i), Name: name, Args: `{"n":"` + n + `"}`})
+	}
+	return t
+}
+
+func turns(n int, spec string) []fake.Turn {
+	var list []fake.Turn
+	for i := range n {
+		list = append(list, call(fmt.Sprintf(spec, i)))
+	}
+	return append(list, fake.Turn{Text: "x"})
+}
+
+// played is what comes of a script: the canonical trace without what was declared.
+func played(t *testing.T, cfg loop.Config, script []fake.Turn) []trace.Event {
+	t.Helper()
+	clock := fake.NewClock()
+	var mem trace.Memory
+	cfg.Clock, cfg.Sink = clock, &mem
+	cfg.Tools = []loop.Tool{
+		tool("ok", func(context.Context) error { return nil }),
+		tool("bad", func(context.Context) error { return errors.New("boom") }),
+		tool("slow", func(ctx context.Context) error { return clock.Sleep(ctx, time.Second) }),
+		tool("hang", func(ctx context.Context) error { return clock.Sleep(ctx, time.Hour) }),
+	}
+	cfg.Delivery = llm.Streamed // which changes nothing: see the twins of the contracts
+	a, err := loop.New(&fake.Model{Clock: clock, Turns: script}, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = a.Run(t.Context(), loop.Ask("go")) // how it ends is in the trace
+	events := trace.Canonical(mem.Events())
+	start := events[0].Body.(trace.RunStart)
+	start.Options = nil
+	events[0].Body = start
+	return events
+}
+
+func tool(name string, f func(context.Context) error) loop.Tool {
+	return loop.Tool{Name: name, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		return loop.TextOutput("done"), f(ctx)
+	}}
+}
+
+// All presets play the same scripts in the same way, but for the rows of the matrix
+// that a script is about and that they have other values in; and each row that a
+// script is about does change what comes of it for some of them.
+func TestSharedSuite(t *testing.T) {
+	for _, s := range shared {
+		t.Run(s.name, func(t *testing.T) {
+			got := map[string][]trace.Event{}
+			group := map[string]string{}
+			for _, name := range preset.Names() {
+				cfg := apply(t, name, s.rows)
+				got[name], group[name] = played(t, cfg, s.turns), values(cfg, s.rows)
+			}
+			for _, a := range preset.Names() {
+				for _, b := range preset.Names() {
+					if group[a] == group[b] {
+						if diff := cmp.Diff(got[a], got[b]); diff != "" {
+							t.Errorf("%s and %s are the same in %q, and differ (-%s +%s):\n%s", a, b, s.rows, a, b, diff)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// apply is the configuration of a preset for a script that is about some rows.
+func apply(t *testing.T, name string, about []string) loop.Config {
+	t.Helper()
+	var cfg loop.Config
+	if !slices.Contains(about, "max_steps") {
+		cfg.MaxSteps = 12
+	}
+	cfg, err := preset.Apply(name, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// values are what a configuration has in some rows.
+func values(c loop.Config, names []string) string {
+	var list []string
+	for _, name := range names {
+		list = append(list, name+"="+rows[name](c))
+	}
+	return strings.Join(list, " ")
+}
+
+// A preset is nothing but the values of its rows: another configuration with the same
+// values does the same, whatever it is called.
+func TestPresetIsItsRows(t *testing.T) {
+	for _, name := range preset.Names() {
+		for _, s := range shared {
+			cfg := apply(t, name, s.rows)
+			other := cfg
+			other.Preset = ""
+			if diff := cmp.Diff(played(t, cfg, s.turns), played(t, other, s.turns)); diff != "" {
+				t.Errorf("%s, %s (-preset +rows):\n%s", name, s.name, diff)
+			}
+		}
+	}
+}
+
+// Each row of a script is one that changes what comes of it: set to what another
+// preset has there, some preset does something else.
+func TestSharedRowsCount(t *testing.T) {
+	set := map[string]func(to *loop.Config, from loop.Config){
+		"max_steps": func(to *loop.Config, from loop.Config) { to.MaxSteps = from.MaxSteps },
+		"cap_at":    func(to *loop.Config, from loop.Config) { to.CapAt = from.CapAt },
+		"on_cap":    func(to *loop.Config, from loop.Config) { to.OnCap = from.OnCap },
+		"deadline": func(to *loop.Config, from loop.Config) {
+			to.Deadline, to.DeadlineReturns = from.Deadline, from.DeadlineReturns
+		},
+		"tool_timeout":         func(to *loop.Config, from loop.Config) { to.ToolTimeout = from.ToolTimeout },
+		"concurrency":          func(to *loop.Config, from loop.Config) { to.Concurrency = from.Concurrency },
+		"tool_message":         func(to *loop.Config, from loop.Config) { to.ToolMessage = from.ToolMessage },
+		"error_flag":           func(to *loop.Config, from loop.Config) { to.PlainErrors = from.PlainErrors },
+		"error_text":           func(to *loop.Config, from loop.Config) { to.ErrorText = from.ErrorText },
+		"bad_args":             func(to *loop.Config, from loop.Config) { to.BadArgs = from.BadArgs },
+		"same_tool_error_stop": func(to *loop.Config, from loop.Config) { to.SameToolErrors = from.SameToolErrors },
+		"duplicate_round":      func(to *loop.Config, from loop.Config) { to.DuplicateRound = from.DuplicateRound },
+	}
+	counted := map[string]bool{}
+	for _, s := range shared {
+		for _, row := range s.rows {
+			for _, name := range preset.Names() {
+				for _, from := range preset.Names() {
+					if counted[row] || set[row] == nil {
+						continue
+					}
+					cfg := apply(t, name, s.rows)
+					changed := cfg
+					set[row](&changed, apply(t, from, s.rows))
+					counted[row] = !cmp.Equal(played(t, cfg, s.turns), played(t, changed, s.turns))
+				}
+			}
+		}
+	}
+	for row := range set {
+		if !counted[row] && !slices.Contains(alike(t), row) {
+			t.Errorf("no script of the suite is about %s", row)
+		}
+	}
+}
+
+// alike are the rows in which all presets have the same value.
+func alike(t *testing.T) (names []string) {
+	t.Helper()
+	for row, value := range rows {
+		seen := map[string]bool{}
+		for _, name := range preset.Names() {
+			seen[value(apply(t, name, []string{"max_steps"}))] = true
+		}
+		if len(seen) == 1 {
+			names = append(names, row)
+		}
+	}
+	return names
+}
