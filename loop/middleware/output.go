@@ -24,6 +24,7 @@ const CauseOutput trace.Cause = "output"
 type Output struct {
 	schema   json.RawMessage
 	resolved *jsonschema.Resolved
+	fits     func(json.RawMessage) error // into the Go type; nil if there is none
 }
 
 // NewOutput takes the shape from a JSON Schema (2020-12 or draft 7), an object.
@@ -39,7 +40,7 @@ func NewOutput(schema json.RawMessage) (*Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("middleware: the schema of the output: %w", err)
 	}
-	return &Output{schema, resolved}, nil
+	return &Output{schema: schema, resolved: resolved}, nil
 }
 
 // OutputOf takes the shape from a Go type, as loop.NewTool does that of arguments.
@@ -52,7 +53,12 @@ func OutputOf[T any]() (*Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("middleware: the schema of the output: %w", err)
 	}
-	return NewOutput(raw)
+	o, err := NewOutput(raw)
+	if err != nil {
+		return nil, err
+	}
+	o.fits = func(raw json.RawMessage) error { return json.Unmarshal(raw, new(T)) }
+	return o, nil
 }
 
 // OutputError says that an answer has not the shape it should have.
@@ -69,7 +75,8 @@ func (e *OutputError) Error() string {
 func (e *OutputError) Unwrap() error { return e.Err }
 
 // Read reads an answer: JSON alone, or in a fence of Markdown whatever stands
-// around that. What the schema does not allow is an *OutputError.
+// around that. What the schema does not allow, or the Go type cannot hold, is an
+// *OutputError.
 func (o *Output) Read(text string) (json.RawMessage, error) {
 	raw := unfenced(text)
 	var v any
@@ -78,6 +85,11 @@ func (o *Output) Read(text string) (json.RawMessage, error) {
 	}
 	if err := o.resolved.Validate(v); err != nil {
 		return nil, &OutputError{text, err}
+	}
+	if o.fits != nil {
+		if err := o.fits(json.RawMessage(raw)); err != nil {
+			return nil, &OutputError{text, err}
+		}
 	}
 	return json.RawMessage(raw), nil
 }
@@ -148,7 +160,7 @@ func (o *Output) judge(text string, left int) loop.Decision {
 		return loop.Decision{}
 	case left > 0:
 		return loop.Decision{Action: trace.GoOn, Cause: CauseOutput, Messages: []llm.Message{llm.User(fmt.Sprintf(
-			"%v. Answer again, with JSON alone that follows this schema: %s", err, o.schema))}}
+			"Your last answer cannot be taken: %v. Answer again, with JSON alone that follows this schema: %s", errors.Unwrap(err), o.schema))}}
 	}
 	return loop.Decision{Action: trace.Stop, Cause: CauseOutput, Err: err}
 }

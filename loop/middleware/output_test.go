@@ -56,6 +56,17 @@ func TestReadOutput(t *testing.T) {
 			t.Errorf("%q: got error %v, want one with %q", text, err, want)
 		}
 	}
+	const big = `{"n":99999999999999999999}` // an integer, and none of Go's
+	if _, err := outputOf[count](t).Read(big); err == nil {
+		t.Error("Read takes what the Go type cannot hold")
+	}
+	o, err := middleware.NewOutput([]byte(`{"properties":{"n":{"type":"integer"}}}`))
+	if raw, err2 := o.Read(big); err != nil || err2 != nil || string(raw) != big {
+		t.Errorf("without a Go type: got %s, %v, %v", raw, err, err2)
+	}
+	if _, err := middleware.ReadOutput[count](o, big); err == nil || !strings.HasPrefix(err.Error(), prefix) {
+		t.Errorf("into a value: got error %v", err)
+	}
 	fenced := "{\"n\":1,\"s\":\"```\\n{}\\n```\"}" // a fence in a text is none
 	if got, err := middleware.ReadOutput[map[string]any](outputOf[map[string]any](t), fenced); got["n"] != 1.0 || err != nil {
 		t.Errorf("got %v, %v", got, err)
@@ -143,7 +154,7 @@ func TestOutputIsAskedFor(t *testing.T) {
 		}
 	}
 	last := m.Requests()[2].Request.Messages
-	want := "the answer has not the form that was asked for: invalid character 'o' in literal null (expecting 'u'). " +
+	want := "Your last answer cannot be taken: invalid character 'o' in literal null (expecting 'u'). " +
 		"Answer again, with JSON alone that follows this schema: " + schema
 	if diff := cmp.Diff(want, last[len(last)-1].Text()); diff != "" || last[len(last)-1].Role != llm.RoleUser || last[len(last)-2].Text() != "nope" {
 		t.Errorf("what is asked again (-want +got):\n%s", diff)

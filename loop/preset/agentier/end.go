@@ -1,9 +1,11 @@
 package agentier
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 
+	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -27,8 +29,12 @@ func (p *projection) fails(d trace.Decision) {
 	if p.code != "" {
 		return
 	}
-	if d.Cause == trace.CauseDeadline || d.Cause == trace.CauseCancel {
+	switch d.Cause {
+	case trace.CauseDeadline, trace.CauseCancel:
 		p.code = ended(d.Cause)
+	case middleware.CauseOutput:
+		p.code = OutputParseError
+	default:
 	}
 }
 
@@ -52,8 +58,22 @@ func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
 	case err != nil:
 		return []Part{{Type: "onError", Err: err}}
 	}
+	p.res.Stop, p.res.Value = b.Stop, p.value()
 	p.res.Messages = append(p.res.Messages, b.Appended...)
 	p.res.Usage.Usage = b.Usage
 	p.res.Duration = at
 	return []Part{{Type: "onComplete", Complete: &p.res}}
+}
+
+// value is the JSON of the output, if it has to be such and is.
+func (p *projection) value() json.RawMessage {
+	o, err := middleware.NewOutput(p.schema)
+	if err != nil {
+		return nil
+	}
+	value, err := o.Read(p.res.Output)
+	if err != nil {
+		return nil
+	}
+	return value
 }

@@ -70,9 +70,10 @@ func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
 type projection struct {
 	res      Result
 	streamed bool
-	calls    []llm.ToolCall // of the last turn
-	running  map[string]int // call → its place in res.ToolCalls
-	code     Code           // of the error, if the run fails now
+	schema   json.RawMessage // of the output
+	calls    []llm.ToolCall  // of the last turn
+	running  map[string]int  // call → its place in res.ToolCalls
+	code     Code            // of the error, if the run fails now
 }
 
 func (p *projection) parts(ev trace.Event, err error) []Part {
@@ -80,6 +81,8 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	case trace.RunStart:
 		delivery, _ := b.Options.Lookup("delivery")
 		p.streamed = delivery != string(llm.Buffered)
+	case trace.ModelSetup:
+		p.schema = b.Settings.OutputSchema
 	case trace.ModelRequest:
 		if ev.Purpose == trace.PurposeAnswer {
 			p.res.Messages = append(p.res.Messages[:b.Kept:b.Kept], b.New...)

@@ -6,12 +6,19 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/trace"
 )
 
 // Result is what a run has come to.
 type Result struct {
 	// Output is the text of the last turn; empty if that only called tools.
 	Output string
+	// Value is the JSON of the output, if the run had a schema for it (see
+	// middleware.Output) and ended with an answer that follows it.
+	Value json.RawMessage
+	// Stop is why the run ended: trace.CauseNone at an answer without calls,
+	// trace.CauseCap, CauseBudget or CauseDeadline at a limit.
+	Stop trace.Cause
 	// Messages are the conversation as it stands at the end: what the run was given,
 	// and what it added.
 	Messages []llm.Message
@@ -37,7 +44,8 @@ type Usage struct {
 	Iterations int // answers of the model; what was retried counts once
 }
 
-// MarshalJSON spells the result as the document does; durations are milliseconds.
+// MarshalJSON spells the result as the document does: the output is its value, if it
+// has one, and durations are milliseconds.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	calls := make([]json.RawMessage, len(r.ToolCalls))
 	for i, c := range r.ToolCalls {
@@ -47,8 +55,12 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		}
 		calls[i] = call
 	}
+	var output any = r.Output
+	if r.Value != nil {
+		output = r.Value
+	}
 	return dialect.Object(
-		dialect.Member{Key: "output", Value: r.Output},
+		dialect.Member{Key: "output", Value: output},
 		dialect.Member{Key: "messages", Value: r.Messages},
 		dialect.Member{Key: "toolCalls", Value: calls},
 		dialect.Member{Key: "usage", Value: r.Usage},
