@@ -77,6 +77,7 @@ func (r *run) retry(ctx context.Context, call *ModelCall, t *try, wait time.Dura
 	t.retries++
 	t.err = nil
 	if err := r.cfg.Clock.Sleep(ctx, left); err != nil {
+		r.ended(call.Step)
 		return err
 	}
 	return r.mayCall(call) // a wrap may have given another context

@@ -15,6 +15,7 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -136,8 +137,9 @@ type builder struct {
 	timeout time.Duration    // after which a tool's context ends
 	over    bool             // the run's context has ended
 	lost    []string
-	first   bool   // the first request was seen
-	lane    string // the model's name
+	first   bool        // the first request was seen
+	lane    string      // the model's name
+	filled  loop.Config // what the preset says
 }
 
 func (b *builder) lose(what string) {
@@ -174,6 +176,12 @@ func (b *builder) options() {
 	}
 	if _, guarded := b.start.Options.Lookup("same_tool_error_stop"); !guarded && len(b.start.Options) > 0 {
 		b.script.Loop = append(b.script.Loop, fake.Option{Name: "same_tool_error_stop", Value: fake.NumberValue(0)})
+	}
+	if name, is := b.start.Options.Lookup("preset"); is {
+		b.filled, _ = preset.Apply(name, loop.Config{})
+	}
+	if b.filled.Delivery == llm.Buffered { // and streamed is not declared
+		b.option("delivery", fake.TextValue("streamed"))
 	}
 	for _, t := range b.start.Tools {
 		b.tool(t.Name).Client = t.Client

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ func (b *builder) abandon(call string, at time.Duration) {
 // behaviour is what a tool does that gave this back, but for its time.
 func (b *builder) behaviour(name string, outcome trace.Outcome, r llm.ToolResult) (x fake.Behaviour) {
 	text := r.Text()
+	if r.IsError {
+		text = b.unworded(name, text)
+	}
 	switch {
 	case outcome == trace.OutcomePanic && text == loop.ExitedText:
 		x.Exit = true
@@ -95,4 +99,13 @@ func (b *builder) behaviour(name string, outcome trace.Outcome, r llm.ToolResult
 		}
 	}
 	return x
+}
+
+// unworded is the text of an error that a tool returned, without what the preset puts
+// before it.
+func (b *builder) unworded(tool, text string) string {
+	if b.filled.ErrorText == nil {
+		return text
+	}
+	return strings.TrimPrefix(text, b.filled.ErrorText(tool, errors.New("")))
 }

@@ -21,20 +21,10 @@ func (p *projection) goesWrong(body trace.Body) {
 		}
 	case trace.Cancelled:
 		p.code = ended(trace.Cause(b.Cause))
-	}
-}
-
-// fails takes the code from a decision to stop, unless it was known before.
-func (p *projection) fails(d trace.Decision) {
-	if p.code != "" {
-		return
-	}
-	switch d.Cause {
-	case trace.CauseDeadline, trace.CauseCancel:
-		p.code = ended(d.Cause)
-	case middleware.CauseOutput:
-		p.code = OutputParseError
-	default:
+	case trace.Decision:
+		if b.Cause == middleware.CauseOutput && b.Action == trace.Stop {
+			p.code = OutputParseError
+		}
 	}
 }
 

@@ -94,7 +94,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	case trace.ModelTurn:
 		p.turn(ev, b)
 	case trace.Decision:
-		p.fails(b)
+		p.goesWrong(b)
 		if b.Cause == trace.CauseCalls {
 			return p.called()
 		}
