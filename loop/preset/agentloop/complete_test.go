@@ -128,9 +128,9 @@ func TestHistoryMeta(t *testing.T) {
 	}
 }
 
-// hanging is a client that says something and then waits until its context ends; if it
-// heeds is not set, it waits for a while and says the rest.
-func hanging(w *world, heeds bool) llm.Model {
+// hanging is a client that says something, is stopped, and then fails with its context,
+// if it heeds that, or says the rest, with a call if call is set.
+func hanging(w *world, heeds, call bool) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
 			if !yield(llm.TextDelta{Text: "half"}, nil) {
@@ -140,6 +140,9 @@ func hanging(w *world, heeds bool) llm.Model {
 			if heeds && ctx.Err() != nil {
 				yield(nil, context.Cause(ctx))
 				return
+			}
+			if call {
+				yield(llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}}, nil)
 			}
 			_ = yield(llm.TextDelta{Text: " done"}, nil) && yield(llm.Finish{Reason: llm.FinishStop}, nil)
 		}
@@ -151,18 +154,20 @@ func hanging(w *world, heeds bool) llm.Model {
 func TestAL25AL19StopInTheModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		heeds  bool
+		call   bool
 		signal context.Context
 		want   string
 	}{
-		"heeds":   {true, nil, `stopped "" history user/1`},
-		"ignores": {false, nil, `done "half done" history user/1 assistant/1`},
-		"signal":  {true, t.Context(), `done "half done" history user/1 assistant/1`},
+		"heeds":          {true, false, nil, `stopped "" history user/1`},
+		"ignores":        {false, true, nil, `stopped "half done" history user/1 assistant/3 tool/1`},
+		"ignores, ended": {false, false, nil, `done "half done" history user/1 assistant/1`},
+		"signal":         {true, true, t.Context(), `stopped "half done" history user/1 assistant/3 tool/1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			var cfg agentloop.Config
 			w.dress(&cfg)
-			l, err := agentloop.New(t.Context(), hanging(w, c.heeds), &cfg)
+			l, err := agentloop.New(t.Context(), hanging(w, c.heeds, c.call), &cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +210,7 @@ func TestSignalEnds(t *testing.T) {
 // AL-26: a stop without a run has no effect; one while a run begins ends it before its
 // first step.
 func TestAL26StopBefore(t *testing.T) {
-	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{})
+	w := newWorld(t, says("x"), says("y"), says("z")).agent(agentloop.Config{})
 	w.Stop()
 	if res := w.run("go"); res.Reason != agentloop.Done {
 		t.Errorf("after a stop without a run: %q", res.Reason)
@@ -218,6 +223,15 @@ func TestAL26StopBefore(t *testing.T) {
 	}
 	if res := w.run("go"); res.Reason != agentloop.Stopped || len(w.model.Requests()) != 1 {
 		t.Errorf("stopped while it begins: %q", res.Reason)
+	}
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnStepStart {
+			w.Stop()
+		}
+		return nil
+	}
+	if res := w.run("go"); res.Reason != agentloop.Stopped || res.Err != nil || len(w.last().Steps) != 0 {
+		t.Errorf("stopped before the model was asked: %q, %v", res.Reason, res.Err)
 	}
 	w.hook = nil
 	if res := w.run("go"); res.Reason != agentloop.Done {

@@ -74,13 +74,9 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 		l.history = history.New(cmp.Or(l.cfg.ID, Name))
 	}
 	l.created = l.clock.Now()
-	if err := l.setSystem(l.cfg.System); err != nil {
-		return nil, err
-	}
+	l.setSystem(l.cfg.System)
 	if l.cfg.Context != "" {
-		if err := l.history.Layers().Set(layers.Context(l.cfg.Context, owner)); err != nil {
-			return nil, err
-		}
+		l.put(layers.Context(l.cfg.Context, owner))
 	}
 	// What the kernel refuses, it should refuse here.
 	_, err := loop.New(model, l.kernelConfig(l.tools))
@@ -88,16 +84,18 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 }
 
 // setSystem writes the layer of what the agent is, if that is news.
-func (l *Loop) setSystem(text string) error {
+func (l *Loop) setSystem(text string) {
 	l.mu.Lock()
 	same := l.system == text
 	l.system = text
 	l.mu.Unlock()
-	if same {
-		return nil
+	if !same {
+		l.put(layers.System(text, owner))
 	}
-	return l.history.Layers().Set(layers.System(text, owner))
 }
+
+// put sets a layer that has a name, which is all that Set asks for.
+func (l *Loop) put(layer layers.Layer) { _ = l.history.Layers().Set(layer) }
 
 // put returns tools with t among them, in the place of the one of its name.
 func put(tools []loop.Tool, t loop.Tool) []loop.Tool {

@@ -76,9 +76,7 @@ func (r *run) prepare(ctx context.Context, delivery llm.Delivery) error {
 		if err != nil {
 			return fmt.Errorf("agentloop: the system prompt: %w", err)
 		}
-		if err := r.setSystem(text); err != nil {
-			return err
-		}
+		r.setSystem(text)
 	}
 	r.Loop.mu.Lock()
 	r.runs++

@@ -125,6 +125,15 @@ func TestEventsOfATrace(t *testing.T) {
 	for range agentloop.Events(events) {
 		break
 	}
+	w = newWorld(t, fake.Turn{Error: &fake.Failure{Status: 400, Message: "boom"}}).agent(agentloop.Config{})
+	w.run("go")
+	for ev := range agentloop.Events(events) {
+		last, err := json.Marshal(ev)
+		if want := `{"type":"done","response":{"content":[],"finishReason":"","usage":{"inputTokens":0,"outputTokens":0},"reason":"error","error":"loop: step 0: fake: status 400: boom"}}`; err != nil || ev.Type == "done" && string(last) != want {
+			t.Errorf("of a run that failed: %s, %v", last, err)
+		}
+	}
+	w = newWorld(t, says("x"), says("x")).agent(agentloop.Config{})
 	for ev, err := range w.Stream(t.Context(), agentloop.Input{Text: "go"}, nil) {
 		if ev.Type == "step_start" || err != nil {
 			break

@@ -1,0 +1,214 @@
+package agentloop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/agentloop"
+)
+
+// AL-88 to AL-90, AL-51, AL-52, AL-99: the report of a run.
+func TestAL88AL89AL90Report(t *testing.T) {
+	first, second := calls("", "slow", "a", "bad", "parts", "skipped", "ghost"), calls("2", "slow")
+	first.Delay, first.Usage, first.Calls[1].Args = 20*time.Millisecond, llm.Usage{Input: 10, Output: 1, Cached: 2, CacheWrite: 3, Reasoning: 4}, `{"x":`
+	second.Delay, second.Usage = 5*time.Millisecond, llm.Usage{Input: 20, Output: 2}
+	w := newWorld(t, first, second, says("x"))
+	parts := loop.Tool{Name: "parts", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		return loop.Output{Content: []llm.Part{llm.Text{Text: "é"}, llm.Media{MediaType: "image/png", URL: "u"}}}, w.clock.Sleep(ctx, 10*time.Millisecond)
+	}}
+	w.agent(agentloop.Config{Model: "m", Tools: append(w.tools(), parts, text("skipped", ""))})
+	w.hook = func(ev agentloop.Event) error {
+		if s, ok := ev.Data.(*middleware.ToolStarting); ok {
+			s.Skip = s.Call.Name == "skipped"
+		}
+		return nil
+	}
+	w.run("go")
+	b, err := json.Marshal(w.last())
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(id, name, rest string) string {
+		return fmt.Sprintf(`{"callId":%q,"toolName":%q,"arguments":{},%s}`, id, name, rest)
+	}
+	ghost := `there is no tool \"ghost\"; the tools are a, slow, bad, parts, skipped`
+	want := `{"id":"agentloop/1","model":"m","startedAt":946684800000,"completedAt":946684800085,"totalMs":85,"reason":"done","userMessage":"go","finalText":"x","steps":[` +
+		`{"index":0,"type":"initial","llmLatencyMs":20,"usage":{"inputTokens":10,"outputTokens":1,"cachedTokens":2,"cacheWriteTokens":3,"reasoningTokens":4},"finishReason":"tool_use","toolCalls":[` +
+		strings.Join([]string{
+			call("slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`),
+			call("a", "a", `"resultSizeBytes":1,"latencyMs":0,"skipped":false,"error":null,"metrics":{}`),
+			call("bad", "bad", `"resultSizeBytes":7,"latencyMs":0,"skipped":false,"error":"no luck","metrics":{}`),
+			call("parts", "parts", fmt.Sprintf(`"resultSizeBytes":%d,"latencyMs":10,"skipped":false,"error":null,"metrics":{}`, len(`[{"type":"text","text":"é"},{"type":"media","media_type":"image/png","url":"u"}]`))),
+			call("skipped", "skipped", `"resultSizeBytes":29,"latencyMs":0,"skipped":true,"error":null,"metrics":{}`),
+			call("ghost", "ghost", `"resultSizeBytes":68,"latencyMs":0,"skipped":false,"error":"`+ghost+`","metrics":{}`),
+		}, ",") + `],"toolTotalMs":40},` +
+		`{"index":1,"type":"tool_followup","llmLatencyMs":5,"usage":{"inputTokens":20,"outputTokens":2},"finishReason":"tool_use","toolCalls":[` +
+		call("2slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`) + `],"toolTotalMs":30},` +
+		`{"index":2,"type":"tool_followup","llmLatencyMs":0,"usage":{"inputTokens":0,"outputTokens":0},"finishReason":"stop","toolCalls":[],"toolTotalMs":0}],` +
+		`"stepCount":2,"modelCalls":3,"toolCallCount":7,"totalUsage":{"inputTokens":30,"outputTokens":3,"cachedTokens":2,"cacheWriteTokens":3,"reasoningTokens":4},"totalLlmTimeMs":25,"totalToolTimeMs":70}`
+	var got, expected any
+	if err := errors.Join(json.Unmarshal(b, &got), json.Unmarshal([]byte(want), &expected)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the report", expected, got)
+	results := w.History().Messages()[2].Parts
+	same(t, "a result of parts", 2, len(results[3].(llm.ToolResult).Content))
+}
+
+// AL-48, AL-49: what a hook may do about a failure, and what the report says of it.
+func TestAL48AL49ErrorHook(t *testing.T) {
+	for _, c := range []struct {
+		power func(*middleware.ToolFailed)
+		want  string
+	}{
+		{func(f *middleware.ToolFailed) { f.Fallback = []llm.Part{llm.Text{Text: "try b"}} }, `done: "try b" skipped=false error=no luck`},
+		{func(f *middleware.ToolFailed) { f.Stop = true }, `error: "no luck" skipped=false error=no luck`},
+	} {
+		w := newWorld(t, calls("", "bad", "slow"), says("x")).agent(agentloop.Config{})
+		w.hook = func(ev agentloop.Event) error {
+			if f, ok := ev.Data.(*middleware.ToolFailed); ok {
+				c.power(f)
+			}
+			return nil
+		}
+		res := w.run("go")
+		same(t, "the call", c.want, fmt.Sprintf("%s: %s", res.Reason, callOf(w)))
+		if got := w.roles(); !strings.HasPrefix(got, "user/1 assistant/2 tool/2") {
+			t.Errorf("the history: %s", got)
+		}
+	}
+}
+
+// AL-93: when onRunComplete is told, the report is kept, and the next run may begin.
+func TestAL93Finalize(t *testing.T) {
+	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{})
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnRunComplete && len(w.Reports()) == 1 {
+			if w.Reports()[0] != ev.Data {
+				t.Error("the report is not the one that was kept")
+			}
+			_, err := w.Complete(t.Context(), agentloop.Input{Text: "at once"}, nil)
+			return err
+		}
+		return nil
+	}
+	w.run("go")
+	if got := len(w.Reports()); got != 2 {
+		t.Errorf("got %d reports", got)
+	}
+}
+
+// AL-93: who cancels a run has onRunComplete told in a context that has not ended.
+func TestCancel(t *testing.T) {
+	w := newWorld(t, says("x")).agent(agentloop.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	w.Hooks().Subscribe(func(ctx context.Context, ev agentloop.Event) error {
+		switch ev.Name {
+		case agentloop.OnStepStart:
+			cancel()
+		case agentloop.OnRunComplete:
+			return ctx.Err()
+		}
+		return nil
+	})
+	if res, err := w.Complete(ctx, agentloop.Input{Text: "go"}, nil); err != nil || res.Reason != agentloop.Failed || !errors.Is(res.Err, context.Canceled) {
+		t.Errorf("got %q, %v, %v", res.Reason, res.Err, err)
+	}
+}
+
+// AL-99: the input stands in the report in its form, and comes back so.
+func TestAL99UserMessage(t *testing.T) {
+	for want, in := range map[string]agentloop.Input{
+		`"a"`:                          {Text: "a"},
+		`[{"type":"text","text":"b"}]`: {Parts: []llm.Part{llm.Text{Text: "b"}}},
+		`[{"role":"user","parts":[{"type":"text","text":"c"}]}]`: {Messages: []llm.Message{llm.User("c")}},
+	} {
+		w := newWorld(t, fake.Turn{Error: &fake.Failure{Status: 400, Message: "boom"}}).agent(agentloop.Config{})
+		if _, err := w.Complete(t.Context(), in, nil); err != nil {
+			t.Fatal(err)
+		}
+		rep := w.last()
+		got, err := json.Marshal(rep.UserMessage)
+		if diff := cmp.Diff(in, rep.UserMessage); diff != "" || string(got) != want || err != nil {
+			t.Errorf("got %s, want %s; %v\n%s", got, want, err, diff)
+		}
+		if rep.Error == "" || rep.FinalText != "" || rep.StartedAt == 0 || rep.CompletedAt == 0 {
+			t.Errorf("the report: %+v", rep)
+		}
+		var back agentloop.Input
+		if err := json.Unmarshal(got, &back); err != nil {
+			t.Error(err)
+		}
+		same(t, "read back", in, back)
+	}
+	for _, bad := range []string{`1`, `[1]`, `[{"type":"text","text":1}]`, `[{"role":1}]`, `[{"role":"user","parts":1}]`} {
+		var in agentloop.Input
+		if err := json.Unmarshal([]byte(bad), &in); err == nil {
+			t.Errorf("%s: got %+v, and no error", bad, in)
+		}
+	}
+}
+
+// AL-100: runs of one agent count anew.
+func TestAL100Runs(t *testing.T) {
+	w := newWorld(t, calls("1", "a"), says("x"), calls("2", "a"), says("y")).agent(agentloop.Config{})
+	w.run("one")
+	w.run("two")
+	var got []string
+	for _, r := range w.Reports() {
+		got = append(got, fmt.Sprint(r.ID, " ", r.StepCount, " ", r.Steps[0].Index, " ", r.Steps[0].Type, " ", r.ToolCallCount))
+	}
+	same(t, "reports", []string{"agentloop/1 1 0 initial 1", "agentloop/2 1 0 initial 1"}, got)
+	same(t, "runs of the trace", []string{"agentloop/1", "agentloop/2"}, []string{w.trace[0].Run, w.trace[len(w.trace)-1].Run})
+}
+
+// AL-58, AL-59, AL-99: a guardrail that trips before the first step.
+func TestAL58InputGuardrail(t *testing.T) {
+	w := newWorld(t).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+		return middleware.GuardrailVerdict{Tripwire: true, Reason: "not that", Severity: middleware.SeverityHigh}, nil
+	}}}})
+	var told []middleware.GuardrailTrigger
+	w.hook = func(ev agentloop.Event) error {
+		if g, ok := ev.Data.(middleware.GuardrailTrigger); ok {
+			told = append(told, g)
+		}
+		return nil
+	}
+	events := w.stream("go", nil)
+	same(t, "events", []string{"step_start", "done"}, types(events))
+	same(t, "told", []middleware.GuardrailTrigger{{Guardrail: "g", Kind: middleware.GuardInput, Tripwire: true, Reason: "not that", Severity: middleware.SeverityHigh}}, told)
+	r := w.last()
+	if r.Reason != agentloop.Guardrail || r.FinalText != "not that" || r.StepCount != 0 || len(r.Steps) != 0 || r.ModelCalls != 0 || w.roles() != "user/1" {
+		t.Errorf("the report: %+v, history %s", r, w.roles())
+	}
+}
+
+// AL-47: a tool that takes too long is told as failed; the agent's own stop does not
+// reach it.
+func TestAL47Timeout(t *testing.T) {
+	for timeout, want := range map[time.Duration]string{
+		20 * time.Millisecond: `"the tool took too long (20ms)" skipped=false error=the tool took too long (20ms)`,
+		-1:                    `"S" skipped=false error=<nil>`,
+	} {
+		w := newWorld(t, calls("", "slow"), says("x")).agent(agentloop.Config{ToolTimeout: timeout})
+		w.hook = func(ev agentloop.Event) error {
+			if ev.Name == agentloop.OnToolCallStart {
+				w.Stop()
+			}
+			return nil
+		}
+		w.run("go")
+		same(t, "the call", want, callOf(w))
+	}
+}

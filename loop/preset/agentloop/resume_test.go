@@ -1,0 +1,299 @@
+package agentloop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/agentloop"
+)
+
+// asking is a configuration in which each call is asked about, and each request is
+// saved: the last snapshot is in saved, as JSON.
+func asking(saved *[]byte, approve middleware.Approver) agentloop.Config {
+	return agentloop.Config{
+		Approve: approve,
+		Policy: middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
+			return middleware.Permission{Allow: true, Ask: true}, nil
+		}),
+		Checkpoint: agentloop.CheckpointFunc(func(_ context.Context, key string, s agentloop.Snapshot) error {
+			b, err := json.Marshal(s)
+			*saved = b
+			if key != "agent-loop:"+s.History.ID {
+				return errors.Join(err, fmt.Errorf("the key is %q", key))
+			}
+			return err
+		}),
+	}
+}
+
+// suspend puts every decision off.
+func suspend(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+	return middleware.Approval{Verdict: middleware.Suspend}, nil
+}
+
+// restored is an agent from a snapshot, in a world of its own, as in another process.
+func restored(t *testing.T, saved []byte, cfg agentloop.Config, turns ...fake.Turn) *world {
+	t.Helper()
+	var s agentloop.Snapshot
+	if err := json.Unmarshal(saved, &s); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, turns...)
+	w.dress(&cfg)
+	l, err := agentloop.Restore(t.Context(), w.model, s, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Loop = l
+	return w
+}
+
+// AL-61, AL-65, AL-66: two calls of a step are pending, told and saved, one after the
+// other, before anything is decided; the snapshot holds the calls.
+func TestAL61Checkpoint(t *testing.T) {
+	var saved []byte
+	w := newWorld(t, calls("", "a", "slow"), says("x"))
+	w.agent(asking(&saved, func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+		return middleware.Approval{Verdict: middleware.Approve}, nil
+	}))
+	var pending []string
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnApprovalRequested || ev.Name == agentloop.OnApprovalResolved {
+			pending = append(pending, fmt.Sprint(len(w.Pending()), " pending, ", len(saved) > 0))
+		}
+		return nil
+	}
+	w.run("go")
+	same(t, "what was pending and saved when told", []string{"1 pending, false", "2 pending, true", "1 pending, true", "0 pending, true"}, pending)
+	var s agentloop.Snapshot
+	if err := json.Unmarshal(saved, &s); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the calls of the last snapshot", []agentloop.PendingToolCall{
+		{RunID: "agentloop/1", CallID: "a", ToolName: "a", Arguments: json.RawMessage(`{}`)},
+		{RunID: "agentloop/1", CallID: "slow", ToolName: "slow", Arguments: json.RawMessage(`{}`)},
+	}, s.PendingToolCalls)
+	if n := len(s.History.Entries); n != 2 || s.History.Entries[1].Message.Role != llm.RoleAssistant {
+		t.Errorf("the snapshot has %d messages", n)
+	}
+}
+
+// AL-63, AL-64: what becomes of a call stands in the report, and the run goes on.
+func TestAL63AL64Verdicts(t *testing.T) {
+	override := loop.TextOutput("instead")
+	for want, a := range map[string]middleware.Approval{
+		`done: "A" skipped=false error=<nil>`:       {Verdict: middleware.Approve},
+		`done: "instead" skipped=false error=<nil>`: {Verdict: middleware.Approve, Override: &override},
+		`done: "later" skipped=true error=<nil>`:    {Verdict: middleware.Skip, Reason: "later"},
+		`done: "no" skipped=false error=no`:         {Verdict: middleware.Deny, Reason: "no"},
+		`done: "the call was not approved, and not run" skipped=false error=the call was not approved, and not run`: {},
+	} {
+		var saved []byte
+		w := newWorld(t, calls("", "a"), says("x")).agent(asking(&saved, func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) { return a, nil }))
+		res := w.run("go")
+		same(t, "the call", want, fmt.Sprintf("%s: %s", res.Reason, callOf(w)))
+	}
+}
+
+// callOf is the first call of the last run.
+func callOf(w *world) string {
+	c := w.last().Steps[0].ToolCalls[0]
+	var failure any
+	if c.Error != nil {
+		failure = *c.Error
+	}
+	return fmt.Sprintf("%q skipped=%v error=%v", w.History().Messages()[2].Parts[0].(llm.ToolResult).Text(), c.Skipped, failure)
+}
+
+// AL-67, AL-69: a run that was suspended goes on in another process: the call that
+// waited is run with the decision given before, and then comes the new input.
+func TestAL67AL69Resume(t *testing.T) {
+	var saved []byte
+	w := newWorld(t, calls("", "a", "slow")).agent(asking(&saved, suspend))
+	if res := w.run("go"); res.Reason != agentloop.Stopped || res.Err != nil || len(w.Pending()) != 2 || len(w.last().Steps) != 0 {
+		t.Fatalf("the suspended run: %q, %v, pending %v", res.Reason, res.Err, w.Pending())
+	}
+	for _, max := range []int{0, 1} {
+		cfg := asking(&saved, nil)
+		cfg.MaxSteps = max
+		next := restored(t, saved, cfg, says("went on"))
+		if err := next.ResumeWithApproval(t.Context(), "a", middleware.Approval{Verdict: middleware.Approve}); err != nil {
+			t.Fatal(err)
+		}
+		if got := next.Pending(); len(got) != 1 || got[0].Call.ID != "slow" {
+			t.Errorf("pending after a decision: %v", got)
+		}
+		res := next.run("and then")
+		if res.Text() != "went on" || res.Reason != agentloop.Done || next.last().ModelCalls != 1 || next.last().StepCount != 1 {
+			t.Errorf("the run that goes on: %q %q, %d model calls", res.Reason, res.Text(), next.last().ModelCalls)
+		}
+		same(t, "the history", "user/1 assistant/2 tool/2 user/1 assistant/1", next.roles())
+		results := next.History().Messages()[2].Parts
+		if results[0].(llm.ToolResult).Text() != "A" || results[1].(llm.ToolResult).Text() != "nobody was there to approve it" {
+			t.Errorf("the results: %+v", results)
+		}
+		same(t, "told", []string{
+			"onAgentCreate", `onRunStart "and then"`, "onStepStart 0", `onStepComplete 0 "" tool_use`, "onToolCallStart 0 a", "onToolCallStart 0 slow",
+			"onApprovalRequested a", "onApprovalRequested slow", "onApprovalResolved a approve", "onApprovalResolved slow deny", "onToolCallComplete 0 a",
+			"onStepStart 1", `onStepComplete 1 "went on" stop`, "onRunComplete done",
+		}, next.log)
+		if n := len(next.model.Asked()[0].Messages); n != 4 {
+			t.Errorf("the model was asked with %d messages, want 4", n)
+		}
+	}
+}
+
+// AL-69: the other way drops the turn that waits, and asks the model again.
+func TestAL69Drop(t *testing.T) {
+	var saved []byte
+	newWorld(t, calls("", "a")).agent(asking(&saved, suspend)).run("go")
+	cfg := asking(&saved, nil)
+	cfg.DropPending = true
+	w := restored(t, saved, cfg, says("again"))
+	res, err := w.Complete(t.Context(), agentloop.Input{Messages: []llm.Message{llm.User("one"), llm.User("two")}}, nil)
+	if err != nil || res.Text() != "again" || len(w.Pending()) != 0 {
+		t.Errorf("got %q, %v, pending %v", res.Text(), err, w.Pending())
+	}
+	same(t, "the history", "user/1 user/1 user/1 assistant/1", w.roles())
+	// Without input there is nothing to put in its place: the call is run again.
+	w = restored(t, saved, cfg, says("went on"))
+	if res, err := w.Complete(t.Context(), agentloop.Input{Messages: []llm.Message{}}, nil); err != nil || res.Text() != "went on" {
+		t.Errorf("without input: %q, %v", res.Text(), err)
+	}
+	same(t, "the history", "user/1 assistant/1 tool/1 assistant/1", w.roles())
+}
+
+// AL-56, AL-69: calls that a guardrail kept from being run are answered when the next
+// run begins, and never run.
+func TestAL69AfterTripwire(t *testing.T) {
+	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+		return middleware.GuardrailVerdict{Pass: len(c.Turn.Calls()) == 0, Tripwire: true, Reason: "no tools"}, nil
+	}}}})
+	if res := w.run("go"); res.Reason != agentloop.Guardrail || res.Text() != "no tools" || w.roles() != "user/1 assistant/1" || w.last().StepCount != 0 || len(w.last().Steps) != 0 {
+		t.Errorf("the run that tripped: %q %q, history %s, %d steps", res.Reason, res.Text(), w.roles(), len(w.last().Steps))
+	}
+	if res := w.run("on"); res.Reason != agentloop.Done {
+		t.Errorf("the next run: %q, %v", res.Reason, res.Err)
+	}
+	got := w.History().Messages()[2].Parts[0].(llm.ToolResult)
+	if w.roles() != "user/1 assistant/1 tool/1 user/1 assistant/1" || !got.IsError || got.Text() != "not run: the run ended before this call was run" {
+		t.Errorf("the history %s, the result %+v", w.roles(), got)
+	}
+}
+
+// AL-68: a decision about a call that is not pending is warned of.
+func TestAL68UnknownCall(t *testing.T) {
+	w := newWorld(t).agent(agentloop.Config{})
+	if err := w.ResumeWithApproval(t.Context(), "ghost", middleware.Approval{}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "told", []string{"onAgentCreate", "onWarning approval_callid_not_found"}, w.log)
+}
+
+// AL-85, AL-86: a snapshot, and what comes of it: the same snapshot, later.
+func TestAL85AL86Snapshot(t *testing.T) {
+	w := newWorld(t, calls("", "slow", "bad"), says("x")).agent(agentloop.Config{ID: "conv", Context: "task", SystemFunc: func(context.Context) (string, error) { return "told", nil }})
+	empty := w.Dump()
+	if b, err := json.Marshal(empty); err != nil || string(b) != `{"version":1,"system":"","context":"task","history":{"id":"conv","entries":[],"registry":[{"name":"agentloop.context","content":"task","priority":100,"tags":["system"],"owner":"agent-loop"}]},"toolNames":["a","slow","bad"],"reports":[],"metadata":{},"createdAt":946684800000,"savedAt":946684800000,"runs":0}` {
+		t.Errorf("of a new agent: %s, %v", b, err)
+	}
+	w.run("go")
+	w.SetMetadata("k", "v")
+	s := w.Dump()
+	if s.Version != 1 || s.System != "told" || s.CreatedAt != empty.CreatedAt || s.SavedAt != empty.SavedAt+30 || len(s.Reports) != 1 || s.Runs != 1 || s.Metadata["k"] != "v" {
+		t.Errorf("the snapshot: %+v", s)
+	}
+	saved, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := restored(t, saved, agentloop.Config{}, says("y"))
+	again := back.Dump()
+	again.SavedAt = s.SavedAt
+	b, err := json.Marshal(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the snapshot of what was restored", string(saved), string(b))
+	if back.run("next"); back.last().ID != "conv/2" || back.ID() != "conv" || len(back.Reports()) != 2 || len(back.model.Asked()[0].Messages) != 5 {
+		t.Errorf("the run after it: %+v", back.last())
+	}
+	if got := back.Metadata(); got["k"] != "v" {
+		t.Errorf("the metadata: %v", got)
+	}
+}
+
+// What cannot be restored is refused.
+func TestRestoreRefuses(t *testing.T) {
+	good := newWorld(t).agent(agentloop.Config{}).Dump()
+	other, anchor := good, good
+	other.Version = 2
+	anchor.History.Anchor = &history.Anchor{Index: 7}
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		s     agentloop.Snapshot
+		model llm.Model
+		hook  string
+		tools []loop.Tool
+		want  string
+	}{
+		"version":  {other, fake.NewModel(), "", nil, "agentloop: Restore: the snapshot has version 2; version 1 is read"},
+		"history":  {anchor, fake.NewModel(), "", nil, "agentloop: Restore: history: Import: the anchor is at message 7 of 0; take it out, and all is estimated"},
+		"no model": {good, nil, "", nil, "agentloop: New needs a model, got nil"},
+		"create":   {good, fake.NewModel(), agentloop.OnAgentCreate, nil, "boom"},
+		"removed":  {good, fake.NewModel(), agentloop.OnWarning, nil, "boom"},
+		"added":    {good, fake.NewModel(), agentloop.OnWarning, []loop.Tool{text("a", ""), text("slow", ""), text("bad", ""), text("b", "")}, "boom"},
+	} {
+		bus := new(agentloop.Bus)
+		bus.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+			if ev.Name == c.hook {
+				return boom
+			}
+			return nil
+		})
+		if _, err := agentloop.Restore(t.Context(), c.model, c.s, &agentloop.Config{Hooks: bus, Tools: c.tools}); err == nil || err.Error() != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+	if _, err := agentloop.Restore(t.Context(), fake.NewModel(), good, nil); err != nil {
+		t.Errorf("without a configuration: %v", err)
+	}
+}
+
+// AL-87: tools that went, then those that came.
+func TestAL87Warnings(t *testing.T) {
+	saved, err := json.Marshal(newWorld(t).agent(agentloop.Config{}).Dump())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	w := newWorld(t)
+	cfg := agentloop.Config{Tools: []loop.Tool{text("b", ""), text("a", "")}}
+	w.dress(&cfg)
+	cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+		if warning, ok := ev.Data.(agentloop.Warning); ok {
+			texts = append(texts, warning.Code+": "+warning.Message)
+		}
+		return nil
+	})
+	var s agentloop.Snapshot
+	if err := json.Unmarshal(saved, &s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agentloop.Restore(t.Context(), w.model, s, &cfg); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "warnings", []string{
+		"tool_removed: the tool slow is in the snapshot, but the agent does not have it",
+		"tool_removed: the tool bad is in the snapshot, but the agent does not have it",
+		"tool_added: the agent has the tool b, which is not in the snapshot",
+	}, texts)
+}
