@@ -115,7 +115,7 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 	slices.SortFunc(c.Unreadable, Unreadable.compare)
 	c.OnlyBase, c.OnlyNew = lacks(other, base), lacks(base, other)
 	if len(c.OnlyBase) == len(base.Cases()) {
-		return nil, fmt.Errorf("none of %d and %d cases is in both sets: name the cases alike", len(c.OnlyBase), len(c.OnlyNew))
+		return nil, nothingInCommon(base, other)
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(append(base.metrics(), other.metrics()...))))
 	for _, metric := range names {
@@ -131,6 +131,10 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 	}
 	c.Tools, err = toolUse(base, other)
 	return c, err
+}
+
+func nothingInCommon(base, other *Result) error {
+	return fmt.Errorf("none of %d and %d cases is in both sets: name the cases alike", len(base.Cases()), len(other.Cases()))
 }
 
 // lacks are the cases of a result that another lacks.

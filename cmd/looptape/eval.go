@@ -24,7 +24,7 @@ func newEval(w *world) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  needCommand,
 	}
-	c.AddCommand(newEvalScore(w), newEvalCompare(w), newEvalGate(w), newEvalMerge(w), newEvalReport(w), newEvalRerun(w))
+	c.AddCommand(newEvalScore(w), newEvalCompare(w), newEvalGate(w), newEvalMerge(w), newEvalPower(w), newEvalReport(w), newEvalRerun(w))
 	return c
 }
 

@@ -26,9 +26,7 @@ A case that only one set has is listed, and counts for nothing.
 
 ` + evalFiles + `
 
-` + rowFiles + `
-With --base-score and --new-score two systems are compared that stand in the
-same rows.
+` + setFiles + `
 
 ` + evalStatus,
 		Example: "  looptape eval compare before/ after/\n  looptape eval compare main.jsonl prompt-1.jsonl prompt-2.jsonl\n  looptape eval compare --base-score /old --new-score /new rows.csv rows.csv",
@@ -36,28 +34,60 @@ same rows.
 	}
 	format := formatFlag(c, "table", "json")
 	seed := seedFlag(c)
-	var flags rowFlags
+	var flags setFlags
 	flags.of(c)
-	var only [2][]string
-	c.Flags().StringArrayVar(&only[0], "base-score", nil, "as --score, the `pointer` in BASE alone")
-	c.Flags().StringArrayVar(&only[1], "new-score", nil, "as --score, the `pointer` in NEW alone")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := needFiles(c, args); err != nil {
+		sets, err := flags.score(w, c, args)
+		if err != nil {
 			return err
-		}
-		sets := make([]*evals.Result, len(args))
-		for i, name := range args {
-			rows, err := flags.mapping(only[min(i, 1)])
-			if err != nil {
-				return err
-			}
-			if sets[i], err = w.score(c.Context(), []string{name}, rows); err != nil {
-				return err
-			}
 		}
 		return w.compareSets(args, sets, *format, *seed)
 	}
 	return c
+}
+
+// setFiles are rows of which two sets are made, for the help of commands.
+const setFiles = rowFiles + `
+With --base-score and --new-score two systems are compared that stand in the
+same rows.`
+
+// setFlags are the flags that tell what is where in rows of which several sets are made.
+type setFlags struct {
+	rowFlags
+
+	only [2][]string // scores of the first, and of the others
+}
+
+// of gives a command the flags.
+func (s *setFlags) of(c *cobra.Command) {
+	s.rowFlags.of(c)
+	c.Flags().StringArrayVar(&s.only[0], "base-score", nil, "as --score, the `pointer` in BASE alone")
+	c.Flags().StringArrayVar(&s.only[1], "new-score", nil, "as --score, the `pointer` in NEW alone")
+}
+
+// score scores each argument, which is a set.
+func (s *setFlags) score(w *world, c *cobra.Command, args []string) ([]*evals.Result, error) {
+	if err := needFiles(c, args); err != nil {
+		return nil, err
+	}
+	sets := make([]*evals.Result, len(args))
+	for i, name := range args {
+		rows, err := s.mapping(s.only[min(i, 1)])
+		if err != nil {
+			return nil, err
+		}
+		if sets[i], err = w.score(c.Context(), []string{name}, rows); err != nil {
+			return nil, err
+		}
+	}
+	return sets, nil
+}
+
+// tellUnreadableOf tells what could not be read of sets that cannot be compared.
+func tellUnreadableOf(w *world, sets []*evals.Result) {
+	for _, set := range sets {
+		tellUnreadable(w, set.Unreadable)
+	}
 }
 
 func needSets(c *cobra.Command, args []string) error {
@@ -78,9 +108,7 @@ type named struct {
 func (w *world) compareSets(names []string, sets []*evals.Result, format string, seed uint64) error {
 	all, err := evals.CompareAll(sets[0], sets[1:], seed)
 	if err != nil {
-		for _, set := range sets {
-			tellUnreadable(w, set.Unreadable)
-		}
+		tellUnreadableOf(w, sets)
 		return err
 	}
 	list := make([]named, len(all))

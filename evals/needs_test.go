@@ -1,0 +1,109 @@
+package evals_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// valued is a result with one run a case, in clusters of so many.
+func valued(size int, values ...float64) *evals.Result {
+	r := &evals.Result{}
+	for i, v := range values {
+		name := fmt.Sprint(i)
+		r.Rows = append(r.Rows, evals.Row{Case: name, Cluster: fmt.Sprint("cluster ", i/size), Run: name, Scores: evals.NewByName(map[string]float64{"m": v})})
+	}
+	return r
+}
+
+// R's package pwr gives 199 cases for an effect of a fifth of the standard deviation. The
+// values 1 and −1 have the variance 2, as have their differences from 0; two such sets of
+// different cases have 4, and the differences of 1 and −1 from −1 and 1 the variance 8,
+// of which a difference of 0.4 is a seventh: 7.84888·8/0.4² + 1.92 = 394.4.
+func TestNeeds(t *testing.T) {
+	zero, ends, turned := valued(1, 0, 0), valued(1, 1, -1), valued(1, -1, 1)
+	for name, c := range map[string]struct {
+		base, other     *evals.Result
+		difference      float64
+		same, different string
+	}{
+		"one set":         {ends, nil, 0.4, "nil", "199 of 2"},
+		"of no variance":  {zero, nil, 0.4, "nil", "nil"},
+		"one that varies": {zero, ends, -0.2 * math.Sqrt2, "199 of 2", "199 of 2"},
+		"alike":           {ends, ends, 0.4, "nil", "199 of 2"},
+		"turned":          {ends, turned, 0.4, "395 of 2", "199 of 2"},
+		"in clusters":     {valued(2, 0, 0, 0, 0), valued(2, 1, 1, -1, -1), 0.2 * math.Sqrt2, "398 of 4", "398 of 4"},
+		"of three":        {valued(3, 0, 0, 0, 0), valued(3, 1, 1, 1, -3), 1000, "4 of 4", "4 of 4"},
+		"one cluster":     {valued(2, 0, 0), valued(2, 1, -1), 0.4, "nil", "nil"},
+		"too small":       {zero, ends, 1e-4, "none of 2", "none of 2"},
+		"other cases":     {zero, valued(1, 1, -1, 5), 0.2 * math.Sqrt2, "199 of 2", "199 of 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, err := evals.NeedsOf(c.base, c.other, c.difference, stats.Test{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			need := n.Metrics["m"]
+			if same, different := sizes(need.Same), sizes(need.Different); same != c.same || different != c.different {
+				t.Errorf("got %s of the same cases and %s of different ones, want %s and %s", same, different, c.same, c.different)
+			}
+		})
+	}
+}
+
+func sizes(s *evals.Sizes) string {
+	switch {
+	case s == nil:
+		return "nil"
+	case s.Needed == nil:
+		return fmt.Sprintf("none of %d", s.Cases)
+	}
+	return fmt.Sprintf("%d of %d", *s.Needed, s.Cases)
+}
+
+// What cases find is what they are needed for, and no less.
+func TestNeedsFind(t *testing.T) {
+	base, other := valued(1, 0, 0, 0, 0, 0), valued(1, 1, 0, 1, 0.5, 0)
+	need := func(difference float64) evals.Sizes {
+		n, err := evals.NeedsOf(base, other, difference, stats.Test{Alpha: 0.1, Power: 0.9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *n.Metrics["m"].Same
+	}
+	find := *need(0.3).Find
+	if n, more := *need(find).Needed, *need(find * 0.999).Needed; n != 5 || more <= 5 {
+		t.Errorf("%v needs %d cases and less %d, want 5 and more", find, n, more)
+	}
+	n, err := evals.NeedsOf(valued(1, 0, 1), nil, 0.1, stats.Test{Alpha: 0.001, Power: 0.99})
+	if err != nil || n.Metrics["m"].Different.Find != nil {
+		t.Errorf("got %v, %v, want nothing that two cases find at such a level", n, err)
+	}
+}
+
+// Runs without a score are counted in both sets, and what makes no sense is refused.
+func TestNeedsErrors(t *testing.T) {
+	base, other := rowsOf(t, "a m=1", "b m=!no", "c"), rowsOf(t, "a m=0", "b n=1")
+	base.Unreadable = []evals.Unreadable{{File: "f"}}
+	other.Unreadable = []evals.Unreadable{{File: "g"}}
+	n, err := evals.NeedsOf(base, other, 0.1, stats.Test{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Missing != 3 || n.Errors != 1 || len(n.Metrics) != 2 || len(n.Unreadable) != 2 {
+		t.Errorf("got %+v, want 3 missing, 1 error, 2 metrics and 2 unreadable parts", n)
+	}
+	for _, difference := range []float64{0, math.NaN(), math.Inf(1)} {
+		_, err = evals.NeedsOf(base, nil, difference, stats.Test{})
+		fails(t, err, "it must be a number, and not 0")
+	}
+	_, err = evals.NeedsOf(base, nil, 0.1, stats.Test{Power: 0.01})
+	fails(t, err, "the power above the level")
+	_, err = evals.NeedsOf(base, rowsOf(t, "z m=1"), 0.1, stats.Test{})
+	fails(t, err, "none of 3 and 1 cases is in both sets")
+	_, err = evals.NeedsOf(valued(1, 0, 1), valued(2, 0, 1), 0.1, stats.Test{})
+	fails(t, err, `metric "m"`, "cluster")
+}
