@@ -48,8 +48,8 @@ func NeedsOf(base, other *Result, difference float64, test stats.Test) (*Needs, 
 	if !(math.Abs(difference) > 0) || math.IsInf(difference, 0) {
 		return nil, fmt.Errorf("the difference %v: it must be a number, and not 0", difference)
 	}
-	const variance = 1 // of anything, to check the test
-	if _, err := stats.DetectableDifference(stats.MaxCases, variance, test); err != nil {
+	const one = 1 // of anything, to check the test
+	if _, err := stats.CasesNeeded(one, one, test); err != nil {
 		return nil, err
 	}
 	n := &Needs{Difference: difference, Metrics: map[string]Need{}, Unreadable: []Unreadable{}}
@@ -92,35 +92,27 @@ func (n *Needs) of(base, other *Result, metric string, test stats.Test) (need Ne
 		e, _ := s.Cluster() // 0 of one cluster, which is too few
 		return e.SE * e.SE
 	}
-	if need.Same, err = n.sizes(difference, square(difference), test); err != nil {
-		return need, err
-	}
-	need.Different, err = n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), test)
-	return need, err
+	return Need{
+		Same:      n.sizes(difference, square(difference), test),
+		Different: n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), test),
+	}, nil
 }
 
-// sizes are those of cases whose mean has that squared error; nil if it has none.
-func (n *Needs) sizes(cases *stats.Sample, square float64, test stats.Test) (*Sizes, error) {
+// sizes are those of cases whose mean has that squared error; nil if it has none. That there
+// are too few, or that too many are needed, is all that can be wrong.
+func (n *Needs) sizes(cases *stats.Sample, square float64, test stats.Test) *Sizes {
 	if square == 0 {
-		return nil, nil
+		return nil
 	}
 	clusters := cases.Clusters()
 	variance := square * float64(clusters)
 	s := &Sizes{Cases: cases.Cases()}
-	least, err := stats.DetectableDifference(stats.MaxCases, variance, test)
-	if err != nil {
-		return nil, err
-	}
 	if find, err := stats.DetectableDifference(clusters, variance, test); err == nil {
 		s.Find = &find
 	}
-	if least <= math.Abs(n.Difference) {
-		needed, err := stats.CasesNeeded(n.Difference, variance, test)
-		if err != nil {
-			return nil, err
-		}
+	if needed, err := stats.CasesNeeded(n.Difference, variance, test); err == nil {
 		all := (needed*s.Cases + clusters - 1) / clusters
 		s.Needed = &all
 	}
-	return s, nil
+	return s
 }
