@@ -1,0 +1,106 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+)
+
+type around = func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error
+
+// What the function does before and after counts: it may answer for the model or the
+// tool, change what came, or fail.
+func TestAround(t *testing.T) {
+	errNo := errors.New("no")
+	kind := func(k middleware.ActionKind, f around) around {
+		return func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+			if a.Kind == k {
+				return f(ctx, a, next)
+			}
+			return next(ctx)
+		}
+	}
+	fails := func(context.Context, *middleware.Action, func(context.Context) error) error { return errNo }
+	for name, c := range map[string]struct {
+		f      around
+		text   string // of the run
+		result string // of the tool
+		err    string
+	}{
+		"nothing changed": {kind("", nil), "done", "A", ""},
+		"the model's answer is changed": {kind(middleware.ActionModel, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+			err := next(ctx)
+			if len(a.Turn.Calls()) == 0 {
+				a.Turn.Parts = []llm.Part{llm.Text{Text: a.Turn.Text() + "!"}}
+			}
+			return err
+		}), "done!", "A", ""},
+		"the model is answered for": {kind(middleware.ActionModel, func(_ context.Context, a *middleware.Action, _ func(context.Context) error) error {
+			a.Turn = &llm.Turn{Parts: []llm.Part{llm.Text{Text: "mine to " + a.Model.Request.Messages[0].Text()}}, Finish: llm.FinishStop}
+			return nil
+		}), "mine to go", "", ""},
+		"the model is kept from": {kind(middleware.ActionModel, fails), "", "", "no"},
+		"the tool's output is changed": {kind(middleware.ActionTool, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+			err := next(ctx)
+			a.Output = loop.TextOutput(a.Tool.ID + " " + a.Output.Content[0].(llm.Text).Text)
+			return err
+		}), "done", "1 A", ""},
+		"the tool is kept from": {kind(middleware.ActionTool, fails), "done", "no", ""},
+		"the start fails":       {kind(middleware.ActionStart, fails), "", "", "the policy p: no"},
+		"the end fails":         {kind(middleware.ActionEnd, fails), "done", "A", "the policy p: no"},
+		"the result is filled in": {kind(middleware.ActionEnd, func(_ context.Context, a *middleware.Action, _ func(context.Context) error) error {
+			a.Result.Note = "seen"
+			return nil
+		}), "done", "A", ""},
+	} {
+		agent, err := loop.New(fake.NewModel(call("1"), fake.Turn{Text: "done"}), &loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{middleware.Around("p", c.f)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := agent.Run(t.Context(), loop.Ask("go"))
+		result := ""
+		if len(res.Steps) > 0 && len(res.Steps[0].Results) > 0 {
+			result = res.Steps[0].Results[0].Text()
+		}
+		if diff := cmp.Diff([]string{c.text, c.result}, []string{res.Text, result}); diff != "" {
+			t.Errorf("%s: the run's text and the tool's (-want +got):\n%s", name, diff)
+		}
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: got error %v, want one with %q", name, err, c.err)
+		}
+		if strings.HasPrefix(name, "the result") && res.Note != "seen" {
+			t.Errorf("%s: it was not", name)
+		}
+	}
+}
+
+// The context that next gets is that of the call.
+func TestAroundContext(t *testing.T) {
+	type key struct{}
+	var seen []any
+	spy := loop.Tool{Name: "a", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		seen = append(seen, ctx.Value(key{}))
+		return loop.Output{}, nil
+	}}
+	p := middleware.Around("p", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+		return next(context.WithValue(ctx, key{}, a.Kind))
+	})
+	agent, err := loop.New(fake.NewModel(call("1"), fake.Turn{Text: "done"}), &loop.Config{Tools: []loop.Tool{spy}, Policies: []loop.Policy{p}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agent.Run(t.Context(), loop.Ask("go")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{middleware.ActionTool}, seen); diff != "" {
+		t.Errorf("what the tool's context has (-want +got):\n%s", diff)
+	}
+}

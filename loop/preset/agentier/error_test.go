@@ -1,0 +1,159 @@
+package agentier_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/agentier"
+)
+
+type count struct {
+	N int `json:"n"`
+}
+
+// AG-39: what a run fails of, and its code; AG-12, AG-13 and AG-14 are among it.
+func TestCodes(t *testing.T) {
+	errMine := errors.New("enough")
+	hang := fake.Turn{Stall: true}
+	for name, c := range map[string]struct {
+		cfg   loop.Config
+		turns []fake.Turn
+		stop  func(ctx context.Context, clock loop.Clock) (context.Context, context.CancelFunc)
+		code  agentier.Code
+		cause error
+	}{
+		"the model fails":          {turns: []fake.Turn{{Err: errMine}}, code: agentier.ModelError, cause: errMine},
+		"the model stalls":         {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Turn{hang}, code: agentier.ModelError, cause: loop.ErrStalled},
+		"the model says cancelled": {turns: []fake.Turn{{Err: context.Canceled}}, code: agentier.ModelError, cause: context.Canceled},
+		"all retries fail":         {cfg: loop.Config{Retry: agentier.Retries(1, "")}, turns: []fake.Turn{{Error: &fake.Failure{Status: 503}}}, code: agentier.ModelError},
+		"the time is over":         {turns: []fake.Turn{hang}, code: agentier.Timeout, cause: loop.ErrDeadline},
+		"a policy fails": {cfg: loop.Config{Policies: []loop.Policy{middleware.Around("p", func(context.Context, *middleware.Action, func(context.Context) error) error { return errMine })}},
+			cause: errMine},
+		"cancelled": {turns: []fake.Turn{hang}, code: agentier.Aborted, cause: context.Canceled,
+			stop: after(time.Second, context.Canceled)},
+		"cancelled for a reason": {turns: []fake.Turn{hang}, code: agentier.Aborted, cause: errMine, stop: after(time.Second, errMine)},
+		"cancelled in a wait": {cfg: loop.Config{Retry: agentier.Retries(3, "")}, turns: []fake.Turn{{Error: &fake.Failure{Status: 503}}},
+			code: agentier.Aborted, cause: errMine, stop: after(500*time.Millisecond, errMine)},
+		"the caller's time is over": {turns: []fake.Turn{hang}, code: agentier.Timeout, cause: context.DeadlineExceeded, stop: after(time.Second, context.DeadlineExceeded)},
+		"cancelled, then over":      {turns: []fake.Turn{hang}, code: agentier.Aborted, cause: errMine, stop: after(59*time.Second, errMine)},
+		"over, then cancelled":      {turns: []fake.Turn{hang}, code: agentier.Timeout, cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
+	} {
+		clock := fake.NewClock()
+		c.cfg.Clock = clock
+		a, err := agentier.New(&fake.Model{Clock: clock, Turns: c.turns}, &c.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := t.Context(), context.CancelFunc(func() {})
+		if c.stop != nil {
+			ctx, cancel = c.stop(ctx, clock)
+		}
+		res, err := a.Run(ctx, loop.Ask("go"), nil)
+		cancel()
+		var code agentier.Code
+		if e, ok := errors.AsType[*agentier.Error](err); ok {
+			code = e.Code
+		}
+		if res != nil || code != c.code || !errors.Is(err, c.cause) && c.cause != nil {
+			t.Errorf("%s: got %+v, code %q, error %v; want code %q of %v", name, res, code, err, c.code, c.cause)
+		}
+	}
+}
+
+// after ends a context after this time, with this cause.
+func after(d time.Duration, cause error) func(context.Context, loop.Clock) (context.Context, context.CancelFunc) {
+	return func(ctx context.Context, clock loop.Clock) (context.Context, context.CancelFunc) {
+		return clock.WithTimeout(ctx, d, cause)
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	err := &agentier.Error{Code: agentier.Aborted, Err: context.Canceled}
+	if got := err.Error(); got != "agentier: ABORTED: context canceled" || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// released counts the time limits that were begun, and those that were taken back.
+type released struct {
+	*fake.Clock
+	begun, ended int
+}
+
+func (c *released) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := c.Clock.WithTimeout(ctx, d, cause)
+	c.begun++
+	return ctx, func() { c.ended++; cancel() }
+}
+
+// AG-11: the timer of a run is released at its end, whatever that is.
+func TestTimerIsReleased(t *testing.T) {
+	for _, turn := range []fake.Turn{{Text: "done"}, {Error: &fake.Failure{Status: 500}}, {Stall: true}} {
+		clock := &released{Clock: fake.NewClock()}
+		a, err := agentier.New(&fake.Model{Clock: clock.Clock, Turns: []fake.Turn{turn}}, &loop.Config{Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = a.Run(t.Context(), loop.Ask("go"), nil)
+		if clock.begun != 1 || clock.ended != 1 {
+			t.Errorf("%+v: %d timers begun, %d released", turn, clock.begun, clock.ended)
+		}
+	}
+}
+
+// AG-37, AG-38: the output of a run is a value of a type, or its text in the error.
+func TestRunFor(t *testing.T) {
+	say := func(texts ...string) []fake.Turn {
+		turns := []fake.Turn{calling("c1")}
+		for _, s := range texts {
+			turns = append(turns, saying(s))
+		}
+		return turns
+	}
+	for name, c := range map[string]struct {
+		reAsks int
+		turns  []fake.Turn
+		want   *count
+		fails  string
+	}{
+		"a value":         {turns: say(`{"n":1}`), want: &count{1}},
+		"asked again":     {reAsks: 1, turns: say("nope", `{"n":2}`), want: &count{2}},
+		"not asked again": {turns: say("nope"), fails: "nope"},
+		"too large":       {turns: say(`{"n":99999999999999999999}`), fails: `{"n":99999999999999999999}`},
+	} {
+		a, _ := newAgent(t, loop.Config{}, c.turns...)
+		got, res, err := agentier.RunFor[count](t.Context(), a, loop.Ask("go"), c.reAsks, nil)
+		if diff := cmp.Diff(c.want, got); diff != "" || (res == nil) != (c.fails != "") {
+			t.Errorf("%s: %+v (-want +got):\n%s", name, res, diff)
+		}
+		if e, ok := errors.AsType[*middleware.OutputError](err); (err == nil) != (c.fails == "") || ok && e.Text != c.fails {
+			t.Errorf("%s: got error %v", name, err)
+		}
+		if e, ok := errors.AsType[*agentier.Error](err); ok != (c.fails != "") || ok && e.Code != agentier.OutputParseError {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+	a, _ := newAgent(t, loop.Config{MaxSteps: 1}, say("never")...)
+	if got, res, err := agentier.RunFor[count](t.Context(), a, loop.Ask("go"), 0, nil); got != nil || res == nil || err != nil {
+		t.Errorf("a limit before the answer: got %v, %+v, %v", got, res, err)
+	}
+	if _, _, err := agentier.RunFor[chan int](t.Context(), a, loop.Ask("go"), 0, nil); err == nil || !strings.Contains(err.Error(), "no schema for the output") {
+		t.Errorf("a type without a schema: got %v", err)
+	}
+	// The schema is that run's alone.
+	a, m := newAgent(t, loop.Config{}, saying(`{"n":1}`))
+	if _, _, err := agentier.RunFor[count](t.Context(), a, loop.Ask("go"), 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if res := mustRun(t, a, nil); m.Requests()[1].Request.Settings.OutputSchema != nil || res.Value != nil {
+		t.Errorf("the next run has the schema, too")
+	}
+}

@@ -1,0 +1,97 @@
+package agentier_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset/agentier"
+)
+
+func TestFill(t *testing.T) {
+	words := cmpopts.IgnoreFields(loop.Config{}, "ErrorText")
+	got := agentier.Fill(loop.Config{})
+	want := loop.Config{
+		Preset: "agentier", Delivery: llm.Buffered, MaxSteps: 10, CapAt: loop.CapTop, Concurrency: loop.Unbounded, SameToolErrors: loop.Off,
+		Deadline: time.Minute, Grace: time.Second, ToolMessage: loop.OnePerCall, PlainErrors: true, Retry: loop.Retry{Base: time.Second},
+	}
+	if diff := cmp.Diff(want, got, words); diff != "" {
+		t.Errorf("the defaults (-want +got):\n%s", diff)
+	}
+	if text := got.ErrorText("a", errors.New("Connection refused")); text != "Error: Connection refused" {
+		t.Errorf("an error reads %q", text)
+	}
+	own := loop.Config{MaxSteps: 3, Concurrency: 2, SameToolErrors: 4, Deadline: time.Hour, Grace: time.Minute, Retry: loop.Retry{Max: 1, Base: 5},
+		ErrorText: func(string, error) string { return "mine" }}
+	got = agentier.Fill(own)
+	want = own
+	want.Preset, want.Delivery, want.CapAt, want.ToolMessage, want.PlainErrors = "agentier", llm.Buffered, loop.CapTop, loop.OnePerCall, true
+	if diff := cmp.Diff(want, got, words); diff != "" || got.ErrorText("", nil) != "mine" {
+		t.Errorf("a caller's own options (-want +got):\n%s", diff)
+	}
+	if got := agentier.Fill(loop.Config{Deadline: loop.Off}); got.Deadline != 0 {
+		t.Errorf("no limit of time became %v", got.Deadline)
+	}
+}
+
+// AG-34: retries wait for a second, and then for twice as long, or not.
+func TestRetries(t *testing.T) {
+	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second}, agentier.Retries(3, agentier.Exponential)); diff != "" {
+		t.Errorf("exponential (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second, Factor: 1}, agentier.Retries(3, agentier.Fixed)); diff != "" {
+		t.Errorf("fixed (-want +got):\n%s", diff)
+	}
+}
+
+// AG-16: as many tools run at once as there are calls.
+func TestUnbounded(t *testing.T) {
+	clock := fake.NewClock()
+	tools := fake.NewTools(clock, fake.Tool{Name: "a", Behaviour: fake.Behaviour{Delay: time.Second}})
+	a, err := agentier.New(&fake.Model{Clock: clock, Turns: []fake.Turn{
+		calling("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"), saying("done"),
+	}}, &loop.Config{Clock: clock, Tools: []loop.Tool{{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+		parts, err := tools.Run(ctx, c.ID, c.Name, c.Args)
+		return loop.Output{Content: parts}, err
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mustRun(t, a, nil); tools.Peak() != 12 {
+		t.Errorf("got %d at once, want 12", tools.Peak())
+	}
+}
+
+// AG-23: what the tools of Go functions return reads as it should.
+func TestSerialisation(t *testing.T) {
+	type weather struct {
+		TempC int `json:"tempC"`
+	}
+	tools := make([]loop.Tool, 3)
+	var errs [3]error
+	tools[0], errs[0] = loop.NewTool("text", "", func(context.Context, struct{}) (string, error) { return "sunny", nil })
+	tools[1], errs[1] = loop.NewTool("value", "", func(context.Context, struct{}) (weather, error) { return weather{22}, nil })
+	tools[2], errs[2] = loop.NewTool("nothing", "", func(context.Context, struct{}) (any, error) { return nil, nil })
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	turn := fake.Turn{}
+	for _, tool := range tools {
+		turn.Calls = append(turn.Calls, fake.Call{ID: tool.Name, Name: tool.Name, Args: "{}"})
+	}
+	a, _ := newAgent(t, loop.Config{Tools: tools}, turn, saying("done"))
+	var got []string
+	for _, c := range mustRun(t, a, nil).ToolCalls {
+		got = append(got, c.Result.Text())
+	}
+	if diff := cmp.Diff([]string{"sunny", `{"tempC":22}`, "null"}, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}

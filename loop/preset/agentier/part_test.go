@@ -1,0 +1,152 @@
+package agentier_test
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/preset/agentier"
+	"github.com/looptape/looptape/trace"
+)
+
+// Each callback has its own members in JSON, and no others.
+func TestPartJSON(t *testing.T) {
+	result := func(text string) llm.ToolResult {
+		return llm.ToolResult{ID: "c1", Name: "a", Content: []llm.Part{llm.Text{Text: text}}}
+	}
+	res := &agentier.Result{
+		Output: "<hi>", Messages: []llm.Message{llm.User("go")}, Stop: trace.CauseCap,
+		ToolCalls: []agentier.ToolCall{{ID: "c1", Name: "a", Args: json.RawMessage(`{"x":1}`), Result: result("A"), Duration: 1500 * time.Microsecond}},
+		Usage:     agentier.Usage{Usage: llm.Usage{Input: 10, Output: 5, Cached: 3}, Iterations: 2}, Duration: 2 * time.Second,
+	}
+	const end = `,"messages":[{"role":"user","parts":[{"type":"text","text":"go"}]}],"toolCalls":[{"name":"a","args":{"x":1},"result":"A","duration":1.5}],` +
+		`"usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"iterations":2},"duration":2000}}`
+	typed := *res
+	typed.Value = json.RawMessage(`{"n":1}`)
+	boom := errors.New("boom")
+	for _, c := range []struct {
+		part agentier.Part
+		want string
+	}{
+		{agentier.Part{Type: "onToken", Token: "<a>"}, `{"callback":"onToken","token":"<a>"}`},
+		{agentier.Part{Type: "onToolCall", Name: "a", Args: json.RawMessage(`{"x":1}`)}, `{"callback":"onToolCall","name":"a","args":{"x":1}}`},
+		{agentier.Part{Type: "onToolResult", Name: "a", Result: result(`{"y":2}`)}, `{"callback":"onToolResult","name":"a","result":{"y":2}}`},
+		{agentier.Part{Type: "onToolResult", Name: "a", Result: result("")}, `{"callback":"onToolResult","name":"a","result":""}`},
+		{agentier.Part{Type: "onComplete", Complete: res}, `{"callback":"onComplete","result":{"output":"<hi>"` + end},
+		{agentier.Part{Type: "onComplete", Complete: &typed}, `{"callback":"onComplete","result":{"output":{"n":1}` + end},
+		{agentier.Part{Type: "onError", Err: &agentier.Error{Code: agentier.ModelError, Err: boom}}, `{"callback":"onError","code":"MODEL_ERROR","message":"boom"}`},
+		{agentier.Part{Type: "onError", Err: boom}, `{"callback":"onError","message":"boom"}`},
+	} {
+		got, err := c.part.MarshalJSON()
+		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.part.Type, err, diff)
+		}
+	}
+	broken := *res
+	broken.ToolCalls = []agentier.ToolCall{{Args: json.RawMessage("{")}}
+	if _, err := broken.MarshalJSON(); err == nil {
+		t.Error("arguments that are not JSON: got no error")
+	}
+}
+
+// recorded are the events of a trace that was read: no errors come with them.
+func recorded(events ...trace.Event) iter.Seq2[trace.Event, error] {
+	return func(yield func(trace.Event, error) bool) {
+		for _, ev := range events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+func lines(t *testing.T, events ...trace.Event) []string {
+	t.Helper()
+	var out []string
+	for p := range agentier.Parts(recorded(events...)) {
+		line, err := p.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(line))
+	}
+	return out
+}
+
+func at(ms int, step int, body trace.Body) trace.Event {
+	return trace.Event{At: time.Duration(ms) * time.Millisecond, Step: step, Body: body}
+}
+
+// A trace that was read gives the parts of the run. What policies ask models is no
+// part of it, and the conversation is that of the last request.
+func TestPartsOfATrace(t *testing.T) {
+	answer := llm.Assistant(llm.Text{Text: "done"})
+	summary := trace.Event{Purpose: trace.PurposeSummary, Step: 1}
+	of := func(body trace.Body) trace.Event {
+		ev := summary
+		ev.Body = body
+		return ev
+	}
+	got := lines(t,
+		at(0, trace.NoStep, trace.RunStart{}),
+		at(0, 0, trace.ModelRequest{New: []llm.Message{llm.User("one"), llm.User("two")}}),
+		at(0, 0, trace.ModelDelta{What: trace.DeltaReasoning, Text: "hm"}),
+		at(0, 0, trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}),
+		at(1, 0, trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls}),
+		at(1, 0, trace.ToolStart{Call: "c1", Name: "a"}),
+		at(3, 0, trace.ToolEnd{Call: "c1", Result: llm.ToolResult{ID: "c1", Name: "a"}}),
+		of(trace.ModelRequest{New: []llm.Message{llm.User("sum up")}}),
+		of(trace.ModelDelta{What: trace.DeltaText, Text: "short"}),
+		of(trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "short"})}),
+		at(4, 1, trace.ModelRequest{Kept: 1, New: []llm.Message{llm.User("three")}}),
+		at(5, 1, trace.ModelDelta{What: trace.DeltaText, Text: "done"}),
+		at(5, 1, trace.ModelTurn{Message: answer}),
+		at(5, 1, trace.Decision{Action: trace.End, Cause: trace.CauseNone}),
+		at(6, trace.NoStep, trace.RunEnd{Stop: trace.CauseNone, Usage: llm.Usage{Input: 3, Output: 4}, Appended: []llm.Message{answer}}),
+	)
+	want := []string{
+		`{"callback":"onToolCall","name":"a","args":{}}`,
+		`{"callback":"onToolResult","name":"a","result":""}`,
+		`{"callback":"onToken","token":"done"}`,
+		`{"callback":"onComplete","result":{"output":"done","messages":[{"role":"user","parts":[{"type":"text","text":"one"}]},` +
+			`{"role":"user","parts":[{"type":"text","text":"three"}]},{"role":"assistant","parts":[{"type":"text","text":"done"}]}],` +
+			`"toolCalls":[{"name":"a","args":{},"result":"","duration":2}],"usage":{"totalTokens":7,"inputTokens":3,"outputTokens":4,"iterations":2},"duration":6}}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	n := 0
+	for range agentier.Parts(recorded(at(0, 0, trace.RunStart{}), at(0, 0, trace.ModelDelta{What: trace.DeltaText, Text: "x"}), at(0, 0, trace.RunEnd{}))) {
+		n++
+		break
+	}
+	if n != 1 {
+		t.Errorf("who left was given %d parts", n)
+	}
+}
+
+// What a trace that was read says of a failure has the code that the run had.
+func TestFailuresOfATrace(t *testing.T) {
+	end := at(0, trace.NoStep, trace.RunEnd{Error: &trace.Error{Message: "boom"}})
+	for want, events := range map[string][]trace.Event{
+		`{"callback":"onError","message":"boom"}`:                      {at(0, 0, trace.ModelError{}), at(0, 0, trace.ModelRetry{})},
+		`{"callback":"onError","code":"MODEL_ERROR","message":"boom"}`: {at(0, 0, trace.ModelError{})},
+		`{"callback":"onError","code":"ABORTED","message":"boom"}`:     {at(0, 0, trace.Cancelled{Cause: "cancel"}), at(0, 0, trace.ModelError{})},
+		`{"callback":"onError","code":"TIMEOUT","message":"boom"}`:     {at(0, 0, trace.ModelError{}), at(0, 0, trace.Cancelled{Cause: "deadline"})},
+		`{"callback":"onError","code":"OUTPUT_PARSE_ERROR","message":"boom"}`: {
+			at(0, 0, trace.Decision{Action: trace.GoOn, Cause: "output"}), at(0, 0, trace.Decision{Action: trace.Stop, Cause: "output"})},
+	} {
+		if diff := cmp.Diff([]string{want}, lines(t, append(events, end)...)); diff != "" {
+			t.Errorf("parts (-want +got):\n%s", diff)
+		}
+	}
+	again := lines(t, at(0, 0, trace.Decision{Action: trace.GoOn, Cause: "output"}), end)
+	if diff := cmp.Diff([]string{`{"callback":"onError","message":"boom"}`}, again); diff != "" {
+		t.Errorf("asked again, then another failure (-want +got):\n%s", diff)
+	}
+}
