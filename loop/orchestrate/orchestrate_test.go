@@ -1,0 +1,291 @@
+package orchestrate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"iter"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/layers"
+	"github.com/looptape/looptape/loop/orchestrate"
+	"github.com/looptape/looptape/trace"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func agent(t *testing.T, m llm.Model, cfg loop.Config) *loop.Agent {
+	t.Helper()
+	a, err := loop.New(m, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func says(text string) fake.Turn { return fake.Turn{Text: text} }
+
+var errBoom = errors.New("boom")
+
+func fails() fake.Turn { return fake.Turn{Err: errBoom} }
+
+func same(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// parent is a history with a system prompt and two messages.
+func parent(t *testing.T) *history.History {
+	t.Helper()
+	h := history.New("p")
+	if err := h.Layers().Set(layers.System("parent", "")); err != nil {
+		t.Fatal(err)
+	}
+	h.SetSystem("shared")
+	h.Append(llm.User("before"), history.Meta{})
+	h.Append(llm.Assistant(llm.Text{Text: "yes"}), history.Meta{})
+	return h
+}
+
+// AL-94: an agent goes on from a fork, and what it was forked from stays as it is.
+func TestAL94Delegate(t *testing.T) {
+	for _, c := range []struct{ own, want string }{{"child", "child\n\nshared"}, {"", "parent\n\nshared"}} {
+		h := parent(t)
+		before := h.Export()
+		m := fake.NewModel(says("r"))
+		res, fork, err := orchestrate.Delegate(t.Context(), agent(t, m, loop.Config{System: c.own}), h, "do it")
+		if err != nil || res.Text != "r" {
+			t.Fatalf("got %+v, %v", res, err)
+		}
+		same(t, "the parent's history", before, h.Export())
+		req := m.Asked()[0]
+		if len(req.Messages) != 3 || req.Messages[2].Text() != "do it" || req.System != c.want {
+			t.Errorf("the request: %d messages, system %q, want %q", len(req.Messages), req.System, c.want)
+		}
+		if fork.Len() != 4 || fork.Messages()[3].Text() != "r" {
+			t.Errorf("the fork has %d messages", fork.Len())
+		}
+	}
+	if _, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(says("r")), loop.Config{}), history.New("new"), "do it"); err != nil || fork.Len() != 2 {
+		t.Errorf("from a history of nothing: %v", err)
+	}
+	h := parent(t)
+	res, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(fails()), loop.Config{}), h, "do it")
+	if !errors.Is(err, errBoom) || res == nil || fork.Len() != 3 || h.Len() != 2 {
+		t.Errorf("a run that fails: %v, the fork has %d messages", err, fork.Len())
+	}
+}
+
+// AL-94: from within a tool, the turn that calls it is not the child's; the child's
+// run is recorded under the call.
+func TestAL94DelegateInATool(t *testing.T) {
+	h := parent(t)
+	m := fake.NewModel(says("r"))
+	var mem []trace.Event
+	sink := trace.SinkFunc(func(ev trace.Event) error { mem = append(mem, ev); return nil })
+	child := agent(t, m, loop.Config{Sink: sink})
+	tool, err := loop.NewTool("ask_child", "", func(ctx context.Context, _ struct{}) (string, error) {
+		call, _ := loop.CallOf(ctx)
+		h.Append(llm.Assistant(llm.ToolCall{ID: call.ID, Name: "ask_child", Args: "{}"}), history.Meta{})
+		res, _, err := orchestrate.Delegate(ctx, child, h, "do it")
+		return res.Text, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := agent(t, fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "ask_child", Args: "{}"}}}, says("done")), loop.Config{Tools: []loop.Tool{tool}, Sink: sink})
+	res, err := top.Run(t.Context(), loop.Ask("go"))
+	if err != nil || res.Steps[0].Results[0].Text() != "r" {
+		t.Fatalf("got %+v, %v", res, err)
+	}
+	if got := m.Asked()[0].Messages; len(got) != 3 || got[2].Text() != "do it" || h.Len() != 3 {
+		t.Errorf("the child was asked with %d messages", len(got))
+	}
+	if !slices.ContainsFunc(mem, func(ev trace.Event) bool { return ev.Run == "r1/c1" }) {
+		t.Error("the child's run is not recorded under its call")
+	}
+}
+
+// AL-95: each agent has in its system prompt what the one before it said.
+func TestAL95Chain(t *testing.T) {
+	models := []*fake.Model{fake.NewModel(says("one")), fake.NewModel(says("two")), fake.NewModel(says("three"))}
+	var agents []*loop.Agent
+	for i, m := range models {
+		agents = append(agents, agent(t, m, loop.Config{System: fmt.Sprint("role ", i)}))
+	}
+	results, err := orchestrate.Chain(t.Context(), "the task", agents...)
+	if err != nil || len(results) != 3 || results[2].Text != "three" {
+		t.Fatalf("got %d results, %v", len(results), err)
+	}
+	var got []string
+	for _, m := range models {
+		got = append(got, m.Asked()[0].System+": "+m.Asked()[0].Messages[0].Text())
+	}
+	same(t, "what each was asked", []string{"role 0: the task", "role 1\n\none: the task", "role 2\n\ntwo: the task"}, got)
+
+	last := fake.NewModel(says("never"))
+	results, err = orchestrate.Chain(t.Context(), "t", agent(t, fake.NewModel(says("one")), loop.Config{}), agent(t, fake.NewModel(fails()), loop.Config{}), agent(t, last, loop.Config{}))
+	if !errors.Is(err, errBoom) || !strings.HasPrefix(err.Error(), "orchestrate: Chain: agent 2 of 3: ") || len(results) != 2 || len(last.Requests()) != 0 {
+		t.Errorf("a failure within: %d results, %v", len(results), err)
+	}
+}
+
+// AL-96: one call of the model has all contributions, in their order.
+func TestAL96Consolidate(t *testing.T) {
+	m := fake.NewModel(says("all in all"))
+	res, err := orchestrate.Consolidate(t.Context(), agent(t, m, loop.Config{}), "Sum up.", []orchestrate.Contribution{{Name: "a", Text: "one"}, {Name: "b", Err: errBoom}, {Name: "c", Text: "three"}})
+	if err != nil || res.Text != "all in all" || len(m.Requests()) != 1 {
+		t.Fatalf("got %+v, %v", res, err)
+	}
+	same(t, "what it was asked", "Sum up.\n\n[1] a:\none\n\n[2] b failed: boom\n\n[3] c:\nthree", m.Asked()[0].Messages[0].Text())
+}
+
+// DA-47: several runs at once share nothing, and what came of them stands in the order
+// of what went in.
+func TestDA47Parallel(t *testing.T) {
+	clock := fake.NewClock()
+	lanes := map[string][]fake.Turn{}
+	for i, delay := range []time.Duration{30, 10, 20} {
+		lanes[fmt.Sprint("m", i)] = []fake.Turn{{Delay: delay * time.Millisecond, Text: fmt.Sprint("answer ", i)}}
+	}
+	m := &fake.Model{Clock: clock, Lanes: lanes}
+	var ended []string
+	ask := func(ctx context.Context, i int) (string, error) {
+		res, err := agent(t, m, loop.Config{Model: fmt.Sprint("m", i), Clock: clock}).Run(ctx, loop.Ask("go"))
+		ended = append(ended, res.Text)
+		return res.Text, err
+	}
+	begin := clock.Now()
+	got, err := orchestrate.Parallel(clock, ask)(t.Context(), []int{0, 1, 2})
+	if err != nil || clock.Now().Sub(begin) != 30*time.Millisecond {
+		t.Errorf("took %v, %v", clock.Now().Sub(begin), err)
+	}
+	same(t, "in order", []string{"answer 0", "answer 1", "answer 2"}, got)
+	same(t, "as they ended", []string{"answer 1", "answer 2", "answer 0"}, ended)
+	for i := range 3 {
+		if req := m.Asked()[i]; len(req.Messages) != 1 {
+			t.Errorf("a request has %d messages", len(req.Messages))
+		}
+	}
+}
+
+// What fails fails the whole, when all have come to their end.
+func TestParallelFails(t *testing.T) {
+	for _, clock := range []loop.Clock{nil, fake.NewClock()} {
+		got, err := orchestrate.Parallel(clock, func(_ context.Context, i int) (int, error) {
+			switch i {
+			case 1:
+				return 0, errBoom
+			case 2:
+				panic("oh")
+			case 3:
+				runtime.Goexit()
+			}
+			return i * 10, nil
+		})(t.Context(), []int{4, 1, 2, 3, 5})
+		same(t, "what came of the others", []int{40, 0, 0, 0, 50}, got)
+		want := "orchestrate: 2 of 5: boom\norchestrate: 3 of 5: the step panicked: oh\norchestrate: 4 of 5: ended its goroutine instead of returning"
+		if err == nil || err.Error() != want || !errors.Is(err, errBoom) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if got, err := orchestrate.Parallel(nil, func(_ context.Context, i int) (int, error) { return i, nil })(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Errorf("of nothing: %v, %v", got, err)
+	}
+}
+
+// DA-48: plan, search at once, write, verify: typed, from step to step.
+func TestDA48Pipeline(t *testing.T) {
+	clock := fake.NewClock()
+	var order []string
+	worker := func(name, answer string) *loop.Agent {
+		return agent(t, llmFunc(clock, name, answer, &order), loop.Config{Clock: clock})
+	}
+	ask := func(name, answer string) orchestrate.Step[string, string] {
+		return func(ctx context.Context, question string) (string, error) {
+			res, err := worker(name, answer).Run(ctx, loop.Ask(question))
+			return question + ">" + res.Text, err
+		}
+	}
+	plan := orchestrate.Then(ask("plan", "a,b"), func(_ context.Context, text string) ([]string, error) {
+		_, list, _ := strings.Cut(text, ">")
+		return strings.Split(list, ","), nil
+	})
+	write := orchestrate.Then(func(_ context.Context, found []string) (string, error) { return strings.Join(found, "+"), nil }, ask("write", "report"))
+	pipeline := orchestrate.Then(orchestrate.Then(plan, orchestrate.Parallel(clock, ask("search", "found"))), orchestrate.Then(write, ask("verify", "ok")))
+	got, err := pipeline(t.Context(), "question")
+	if err != nil || got != "a>found+b>found>report>ok" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	same(t, "the order", []string{"plan", "search", "search", "write", "verify"}, order)
+
+	order = nil
+	broken := orchestrate.Then(orchestrate.Parallel(clock, func(context.Context, string) (string, error) { return "", errBoom }), write)
+	if _, err := broken(t.Context(), []string{"x"}); !errors.Is(err, errBoom) || len(order) != 0 {
+		t.Errorf("a search that fails: %v, then %q", err, order)
+	}
+}
+
+func llmFunc(clock *fake.Clock, name, answer string, order *[]string) llm.Model {
+	m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Text: answer, Delay: time.Millisecond}}}
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		*order = append(*order, name)
+		return m.Stream(ctx, req)
+	})
+}
+
+// AL-97: nothing below the orchestration imports it.
+func TestAL97Outside(t *testing.T) {
+	for _, room := range []string{"..", "../middleware", "../history", "../layers", "../preset/agentloop"} {
+		files, err := filepath.Glob(filepath.Join(room, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %s: %v", room, err)
+		}
+		for _, name := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, imp := range f.Imports {
+				if strings.Contains(imp.Path.Value, "loop/orchestrate") {
+					t.Errorf("%s imports %s", name, imp.Path.Value)
+				}
+			}
+		}
+	}
+}
+
+// A sequence hands a value on, and ends at the first failure.
+func TestSequence(t *testing.T) {
+	add := func(s string, err error) orchestrate.Step[string, string] {
+		return func(_ context.Context, v string) (string, error) { return v + s, err }
+	}
+	if got, err := orchestrate.Sequence(add("b", nil), add("c", nil))(t.Context(), "a"); got != "abc" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := orchestrate.Sequence(add("b", nil), add("x", errBoom), add("c", nil))(t.Context(), "a"); got != "ab" || err == nil || err.Error() != "orchestrate: step 2 of 3: boom" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := orchestrate.Sequence[string]()(t.Context(), "a"); got != "a" || err != nil {
+		t.Errorf("no steps: %q, %v", got, err)
+	}
+	if got, err := orchestrate.Then(add("b", nil), add("c", errBoom))(t.Context(), "a"); got != "abc" || !errors.Is(err, errBoom) {
+		t.Errorf("the second fails: %q, %v", got, err)
+	}
+}
