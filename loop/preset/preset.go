@@ -16,6 +16,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset/agentier"
 	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/loop/preset/react"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -34,6 +35,7 @@ var presets = []Preset{
 	{DeuzName, Deuz, parts(DeuzParts)},
 	{agentier.Name, agentier.Fill, parts(agentier.Parts)},
 	{agentloop.Name, agentloop.Fill, parts(agentloop.Events)},
+	{react.Name, react.Fill, parts(react.Parts)},
 }
 
 // parts makes a projection one of a Preset.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -102,10 +103,14 @@ func (b *builder) behaviour(name string, outcome trace.Outcome, r llm.ToolResult
 }
 
 // unworded is the text of an error that a tool returned, without what the preset puts
-// before it.
+// before it or around it.
 func (b *builder) unworded(tool, text string) string {
 	if b.filled.ErrorText == nil {
 		return text
+	}
+	var object struct{ Error string }
+	if json.Unmarshal([]byte(text), &object) == nil && b.filled.ErrorText(tool, errors.New(object.Error)) == text {
+		return object.Error
 	}
 	return strings.TrimPrefix(text, b.filled.ErrorText(tool, errors.New("")))
 }

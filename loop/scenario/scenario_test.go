@@ -26,6 +26,10 @@ var lossy = map[string]string{
 	"QO-12":             "how the provider sent the arguments (repeated_arguments).",
 	"QO-13":             "how the provider sent the arguments (repeated_arguments).",
 	"QO-14":             "how the provider sent the arguments (repeated_arguments).",
+	"RA-44":             "the model calls for the purpose summary; the rewrite by summarize.",
+	"RA-46":             "the cancel, whose time is not known.",
+	"RA-52":             "the event todos.",
+	"RA-56":             "the event human_decision.",
 }
 
 // Every golden scenario, recorded and made a scenario again, gives the same

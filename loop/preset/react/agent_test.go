@@ -1,0 +1,525 @@
+package react_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/trace"
+)
+
+// RA-01: what is not set is as the document says; RA-47: there is no budget, no
+// deadline and no retry.
+func TestDefaults(t *testing.T) {
+	b := newBench(t, text("done"))
+	a := b.agent(react.Config{})
+	b.run(a, "thread", "go")
+	req := b.model.Requests()[0].Request
+	if req.System != "" || len(req.Tools) != 0 || len(a.Stack()) != 0 {
+		t.Errorf("got the request %+v, the stack %q", req, a.Stack())
+	}
+	want := trace.Options{
+		{Name: "preset", Value: "react"}, {Name: "max_steps", Value: "24"}, {Name: "cap_at", Value: "top"}, {Name: "on_cap", Value: "force_final"},
+		{Name: "concurrency", Value: "unbounded"}, {Name: "tool_message", Value: "one_per_call"}, {Name: "assistant_append", Value: "after_hooks"},
+		{Name: "duplicate_round", Value: "skip"},
+	}
+	if diff := cmp.Diff(want, of[trace.RunStart](b.all)[0].Options); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+}
+
+// What the caller sets is kept.
+func TestFillKeeps(t *testing.T) {
+	cfg := react.Fill(loop.Config{MaxSteps: 3, Concurrency: 2, SameToolErrors: 4, ErrorText: func(string, error) string { return "own" }})
+	if cfg.MaxSteps != 3 || cfg.Concurrency != 2 || cfg.SameToolErrors != 4 || cfg.ErrorText("", nil) != "own" {
+		t.Errorf("got %+v", cfg)
+	}
+}
+
+// brings is a policy with tools.
+func brings(name string, tools ...string) loop.Policy {
+	var list []loop.Tool
+	for _, n := range tools {
+		list = append(list, tool(n))
+	}
+	return loop.Policy{Name: name, New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{Tools: list} }}
+}
+
+// RA-02, RA-03: the agent's tools come first, then those of its policies, in order,
+// and of all of them not those that are disabled: a call of one is a call of no tool.
+func TestDisabledTools(t *testing.T) {
+	b := newBench(t, calling("b", "{}", "d", "{}", "c", "{}"), text("done"))
+	own := []loop.Tool{tool("a"), tool("b")}
+	policies := []loop.Policy{brings("one", "c"), brings("two", "d", "e")}
+	a := b.agent(react.Config{Config: loop.Config{Tools: own, Policies: policies}, DisabledTools: []string{"b", "d", "zzz"}})
+	if ok, _ := b.run(a, "", "go"); !ok {
+		t.Error("the run failed")
+	}
+	if diff := cmp.Diff([]string{"a", "c", "e"}, b.offered(0)); diff != "" {
+		t.Errorf("offered (-want +got):\n%s", diff)
+	}
+	want := []string{"user: go", "assistant: bdc", `tool: {"error":"there is no tool \"b\"; the tools are a, c, e"}`, `tool: {"error":"there is no tool \"d\"; the tools are a, c, e"}`, "tool: c"}
+	if diff := cmp.Diff(want, b.asked(1)); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	if len(own) != 2 || own[1].Name != "b" {
+		t.Errorf("the caller's tools are %v now", own)
+	}
+}
+
+// RA-02: two tools of one name are an error, at once or as the run begins.
+func TestToolsOfOneName(t *testing.T) {
+	if _, err := react.New(fake.NewModel(), &react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a"), tool("a")}}}); err == nil || err.Error() != `react: loop: two tools have the name "a"` {
+		t.Errorf("got %v", err)
+	}
+	b := newBench(t)
+	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, Policies: []loop.Policy{brings("p", "a")}}})
+	if ok, events := b.run(a, "", "go"); ok || len(events) != 1 || !strings.Contains(events[0], `two tools have the name \"a\"`) {
+		t.Errorf("got %t, %q", ok, events)
+	}
+	if _, err := react.New(fake.NewModel(), &react.Config{Config: loop.Config{Policies: []loop.Policy{{Name: "p"}}}}); err == nil {
+		t.Error("a policy without New: got no error")
+	}
+}
+
+// watcher is a policy that notes what it sees.
+func watcher(name string, seen *[]string) loop.Policy {
+	note := func(format string, args ...any) { *seen = append(*seen, name+" "+fmt.Sprintf(format, args...)) }
+	return loop.Policy{Name: name, New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+				note("before %d", len(s.History()))
+				return loop.Decision{}, nil
+			},
+			AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+				note("after %d", len(s.History()))
+				return loop.Decision{}, nil
+			},
+			WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+				return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+					note("in")
+					defer note("out")
+					return next(ctx, call)
+				}
+			},
+		}
+	}}
+}
+
+// RA-11: the hooks behind the model call see the thread without its turn. RA-15: both
+// hooks of every policy are called in each round, in the order of the policies. RA-17,
+// RA-65: the first policy is outermost around the tools, and keeps its place.
+func TestOrderOfARound(t *testing.T) {
+	var seen []string
+	b := newBench(t, calling("a", "{}"), text("done"))
+	run := tool("a")
+	run.Run = func(context.Context, loop.Call) (loop.Output, error) {
+		seen = append(seen, "runs")
+		return loop.TextOutput("A"), nil
+	}
+	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{run}, Policies: []loop.Policy{watcher("x", &seen), watcher("y", &seen)}}})
+	b.run(a, "", "go")
+	want := []string{
+		"x before 1", "y before 1", "x after 1", "y after 1", "x in", "y in", "runs", "y out", "x out",
+		"x before 3", "y before 3", "x after 3", "y after 3",
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("seen (-want +got):\n%s", diff)
+	}
+}
+
+// RA-16: what a wrap leaves out of a request is still in the thread; the first policy's
+// wrap is outermost.
+func TestRequestRewritten(t *testing.T) {
+	var order []string
+	wrap := func(name string, drop bool) loop.Policy {
+		return loop.Policy{Name: name, New: func(loop.RunInfo) loop.Hooks {
+			return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+				return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+					order = append(order, name)
+					if drop && call.Step == 1 {
+						req := *call.Request
+						req.Messages = req.Messages[1:]
+						call.Request = &req
+					}
+					return next(ctx, call)
+				}
+			}}
+		}}
+	}
+	memory := &react.Threads{}
+	b := newBench(t, text("hello"), calling("a", "{}"), text("done"))
+	first := b.agent(react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
+	b.run(first, "t", "hi")
+	a, err := react.New(b.model, &react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Policies: []loop.Policy{wrap("x", false), wrap("y", true)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.run(a, "t", "go")
+	if diff := cmp.Diff([]string{"assistant: hello", "user: go", "assistant: a", "tool: a"}, b.asked(2)); diff != "" {
+		t.Errorf("the request (-want +got):\n%s", diff)
+	}
+	kept, err := memory.Load(t.Context(), "t")
+	want := []string{"user: hi", "assistant: hello", "user: go", "assistant: a", "tool: a", "assistant: done"}
+	if diff := cmp.Diff(want, short(kept)); diff != "" || err != nil {
+		t.Errorf("the thread: %v (-want +got):\n%s", err, diff)
+	}
+	if fmt.Sprint(order) != "[x y x y]" {
+		t.Errorf("got %v", order)
+	}
+}
+
+// RA-34, RA-35, RA-36: a run succeeds, or fails with one event that tells why, the last;
+// nobody has to listen.
+func TestRunReports(t *testing.T) {
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		turns []fake.Turn
+		ok    bool
+		want  []string
+	}{
+		"succeeds": {[]fake.Turn{text("done")}, true, []string{`{"type":"token","text":"done"}`, `{"type":"completed"}`}},
+		"fails":    {[]fake.Turn{{Err: boom}}, false, []string{`{"type":"failed","error":"loop: step 0: boom"}`}},
+	} {
+		b := newBench(t, c.turns...)
+		ok, events := b.run(b.agent(react.Config{}), "", "go")
+		if diff := cmp.Diff(c.want, events); diff != "" || ok != c.ok {
+			t.Errorf("%s: got %t (-want +got):\n%s", name, ok, diff)
+		}
+		b = newBench(t, c.turns...)
+		if ok := b.agent(react.Config{}).Run(t.Context(), []llm.Message{llm.User("go")}, "", nil); ok != c.ok {
+			t.Errorf("%s, unheard: got %t", name, ok)
+		}
+	}
+	b := newBench(t, fake.Turn{Err: boom})
+	for e := range b.agent(react.Config{}).Events(t.Context(), []llm.Message{llm.User("go")}, "") {
+		if e.Type != "failed" || !errors.Is(e.Err, boom) {
+			t.Errorf("got %+v", e)
+		}
+	}
+}
+
+// RA-63: the input is a list, behind what was said in the thread before; an empty one
+// is nothing to answer.
+func TestInput(t *testing.T) {
+	b := newBench(t, text("one"), text("two"))
+	a := b.agent(react.Config{Memory: &react.Threads{}})
+	b.run(a, "t", "first")
+	if !a.Run(t.Context(), []llm.Message{llm.User("second"), llm.User("third")}, "t", nil) {
+		t.Error("the run failed")
+	}
+	if diff := cmp.Diff([]string{"user: first", "assistant: one", "user: second", "user: third"}, b.asked(1)); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	var events []react.Event
+	if a.Run(t.Context(), nil, "t", func(e react.Event) { events = append(events, e) }) {
+		t.Error("a run of no input succeeded")
+	}
+	if len(events) != 1 || events[0].Type != "failed" || events[0].Err.Error() != "react: the input has no messages; give at least one" {
+		t.Errorf("got %+v", events)
+	}
+}
+
+// RA-40, RA-41: a thread is remembered by its name, with its calls and results, where
+// there is a memory and a name; RA-64: without, runs share nothing.
+func TestThreads(t *testing.T) {
+	for _, c := range []struct {
+		memory react.Memory
+		thread string
+		other  string
+		want   []string
+	}{
+		{&react.Threads{}, "t", "t", []string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}},
+		{&react.Threads{}, "t", "u", []string{"user: two"}},
+		{&react.Threads{}, "", "", []string{"user: two"}},
+		{nil, "t", "t", []string{"user: two"}},
+	} {
+		b := newBench(t, calling("a", "{}"), text("x"), text("y"))
+		a := b.agent(react.Config{Memory: c.memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
+		if ok, _ := b.run(a, c.thread, "one"); !ok {
+			t.Error("the first run failed")
+		}
+		b.run(a, c.other, "two")
+		requests := b.model.Requests()
+		if diff := cmp.Diff(c.want, short(requests[len(requests)-1].Request.Messages)); diff != "" {
+			t.Errorf("%q, then %q (-want +got):\n%s", c.thread, c.other, diff)
+		}
+	}
+}
+
+// RA-41: of a run that fails nothing is kept, and of one that is left early.
+func TestFailedRunsAreNotKept(t *testing.T) {
+	memory := &react.Threads{}
+	b := newBench(t, text("one"), fake.Turn{Err: errors.New("boom")}, text("left"))
+	a := b.agent(react.Config{Memory: memory})
+	b.run(a, "t", "first")
+	if ok, _ := b.run(a, "t", "second"); ok {
+		t.Error("the second run succeeded")
+	}
+	for range a.Events(t.Context(), []llm.Message{llm.User("third")}, "t") {
+		break
+	}
+	kept, _ := memory.Load(t.Context(), "t")
+	if diff := cmp.Diff([]string{"user: first", "assistant: one"}, short(kept)); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+// RA-36: a run is completed once its thread is kept; a memory that fails makes it fail.
+func TestBrokenMemory(t *testing.T) {
+	for _, c := range []struct {
+		memory *broken
+		want   []string
+	}{
+		{&broken{load: true}, []string{`{"type":"failed","error":"react: loading the thread \"t\": disk on fire"}`}},
+		{&broken{save: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"react: saving the thread \"t\": disk on fire"}`}},
+	} {
+		b := newBench(t, text("x"))
+		ok, events := b.run(b.agent(react.Config{Memory: c.memory}), "t", "go")
+		if diff := cmp.Diff(c.want, events); diff != "" || ok {
+			t.Errorf("got %t (-want +got):\n%s", ok, diff)
+		}
+	}
+}
+
+// RA-46: a run that is cancelled fails, with what it was cancelled for.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the user went away")
+	stop := tool("a")
+	stop.Run = func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		cancel(why)
+		return loop.Output{}, ctx.Err()
+	}
+	b := newBench(t, calling("a", "{}"))
+	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{stop}}})
+	var last react.Event
+	if a.Run(ctx, []llm.Message{llm.User("go")}, "", func(e react.Event) { last = e }) || last.Type != "failed" || !errors.Is(last.Err, why) {
+		t.Errorf("got %+v", last)
+	}
+}
+
+// RA-39: one listener hears of many tools that run at once, one event after another;
+// RA-64: an agent serves many runs at once, in one thread, too.
+func TestManyAtOnce(t *testing.T) {
+	memory := &react.Threads{}
+	var turn []string
+	for n := range 8 {
+		turn = append(turn, "a", fmt.Sprintf(`{"n":%d}`, n))
+	}
+	model := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		answer := text("done")
+		if req.Messages[len(req.Messages)-1].Role == llm.RoleUser {
+			answer = calling(turn...)
+		}
+		return fake.NewModel(answer).Stream(ctx, req)
+	})
+	b := newBench(t)
+	a, err := react.New(model, &react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Sink: b}})
+	b.made(a, err)
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			thread := "shared"
+			if n%2 == 0 {
+				thread = ""
+			}
+			var types []string
+			ok := a.Run(t.Context(), []llm.Message{llm.User(fmt.Sprint("run ", n))}, thread, func(e react.Event) { types = append(types, e.Type) })
+			if !ok || len(types) != 18 || types[17] != "completed" {
+				t.Errorf("run %d: got %t, %q", n, ok, types)
+			}
+		})
+	}
+	all.Wait()
+	if kept, _ := memory.Load(t.Context(), "shared"); len(kept) < 11 {
+		t.Errorf("kept %q", short(kept))
+	}
+}
+
+// RA-48, RA-49: either factory logs every message that the agent is given and adds, but
+// not the thread before; RA-50: a log that fails changes nothing.
+func TestLog(t *testing.T) {
+	var logged []llm.Message
+	log := middleware.MessageLogFunc(func(m llm.Message) error {
+		logged = append(logged, m)
+		return errors.New("full")
+	})
+	base := react.Config{Log: log, Memory: &react.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}}
+	for name, make := range map[string]func(b *bench) *react.Agent{
+		"createAgent":     func(b *bench) *react.Agent { return b.agent(base) },
+		"createDeepAgent": func(b *bench) *react.Agent { return b.deep(react.DeepConfig{Config: base}) },
+	} {
+		logged, base.Memory = nil, &react.Threads{}
+		b := newBench(t, calling("a", "{}"), text("forced"), text("again"))
+		a := make(b)
+		if ok, _ := b.run(a, "t", "go"); !ok {
+			t.Errorf("%s: the run failed", name)
+		}
+		b.run(a, "t", "more")
+		want := []string{"user: go", "assistant: a", "tool: a", "assistant: forced", "user: more", "assistant: again"}
+		if diff := cmp.Diff(want, short(logged)); diff != "" {
+			t.Errorf("%s: logged (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// windowed is a model that tells its window.
+type windowed struct {
+	llm.Model
+	tokens int
+}
+
+func (w windowed) ContextWindow() int { return w.tokens }
+
+// RA-43: the window is what the caller says, else what the model reports, else not
+// known.
+func TestContextWindow(t *testing.T) {
+	for _, c := range []struct {
+		own, model, want int
+	}{{0, 0, 0}, {0, 500, 500}, {300, 500, 300}, {300, 0, 300}} {
+		a, err := react.New(windowed{fake.NewModel(), c.model}, &react.Config{ContextWindow: c.own})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := a.ContextWindow(); n != c.want || ok != (c.want > 0) {
+			t.Errorf("%+v: got %d, %t", c, n, ok)
+		}
+	}
+	a, err := react.New(fake.NewModel(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := a.ContextWindow(); n != 0 || ok {
+		t.Errorf("got %d, %t", n, ok)
+	}
+}
+
+// RA-42, RA-45: a thread is summed up when it is asked for, however short it is.
+func TestCompact(t *testing.T) {
+	memory := &react.Threads{}
+	var turns []fake.Turn
+	for n := range 10 {
+		turns = append(turns, text(fmt.Sprint("answer ", n)))
+	}
+	b := newBench(t, append(turns, text("they counted"), text("next"), text("in short"))...)
+	a := b.deep(react.DeepConfig{Config: react.Config{Memory: memory, Config: loop.Config{Model: "m"}}})
+	for n := range 10 {
+		b.run(a, "t", fmt.Sprint("question ", n))
+	}
+	done, err := a.Compact(t.Context(), "t")
+	if err != nil || done == nil || done.Summary != "they counted" || len(done.Replaced) != 14 {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	req := b.model.Requests()[10].Request
+	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System, "You sum up") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
+		t.Errorf("asked for it: %+v", req)
+	}
+	b.run(a, "t", "and?")
+	want := []string{
+		"user: This is a summary of the conversation so far:\n\nthey counted", "assistant: I have read the summary and go on from there.",
+		"user: question 7", "assistant: answer 7", "user: question 8", "assistant: answer 8", "user: question 9", "assistant: answer 9", "user: and?",
+	}
+	if diff := cmp.Diff(want, b.asked(11)); diff != "" {
+		t.Errorf("the thread goes on (-want +got):\n%s", diff)
+	}
+	short := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c"), llm.Assistant(llm.Text{Text: "d"})}
+	if err := memory.Save(t.Context(), "short", short); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := a.Compact(t.Context(), "short"); err != nil || done == nil || len(done.Messages) != 4 || len(done.Replaced) != 2 {
+		t.Errorf("a short thread: got %+v, %v", done, err)
+	}
+}
+
+// RA-42: there is nothing to sum up without a memory, a thread, or summaries; what fails
+// is an error, and the thread stays as it is.
+func TestCompactNothing(t *testing.T) {
+	thread := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}
+	memory := &react.Threads{}
+	if err := memory.Save(t.Context(), "t", thread); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cfg    react.DeepConfig
+		thread string
+	}{
+		"no memory":    {react.DeepConfig{}, "t"},
+		"no name":      {react.DeepConfig{Config: react.Config{Memory: memory}}, ""},
+		"no thread":    {react.DeepConfig{Config: react.Config{Memory: memory}}, "u"},
+		"no summaries": {react.DeepConfig{Config: react.Config{Memory: memory}, NoSummary: true}, "t"},
+	} {
+		if done, err := newBench(t).deep(c.cfg).Compact(t.Context(), c.thread); done != nil || err != nil {
+			t.Errorf("%s: got %+v, %v", name, done, err)
+		}
+	}
+	saving, loading := &broken{}, &broken{load: true}
+	if err := saving.Save(t.Context(), "t", thread); err != nil {
+		t.Fatal(err)
+	}
+	saving.save = true
+	for want, c := range map[string]struct {
+		memory react.Memory
+		turn   fake.Turn
+	}{
+		`react: loading the thread "t": disk on fire`:            {loading, fake.Turn{}},
+		`react: saving the thread "t": disk on fire`:             {saving, text("short")},
+		`react: summing up the thread "t": loop: step 0: boom`:   {memory, fake.Turn{Err: errors.New("boom")}},
+		`react: summing up the thread "t": the summary is empty`: {memory, fake.Turn{}},
+	} {
+		done, err := newBench(t, c.turn).deep(react.DeepConfig{Config: react.Config{Memory: c.memory}}).Compact(t.Context(), "t")
+		if done != nil || err == nil || err.Error() != want {
+			t.Errorf("got %+v, %v, want %s", done, err, want)
+		}
+	}
+	if kept, _ := memory.Load(t.Context(), "t"); len(kept) != 3 {
+		t.Errorf("kept %q", short(kept))
+	}
+}
+
+// A summary may be written by another model, which its own name goes to.
+func TestCompactByAnotherModel(t *testing.T) {
+	memory := &react.Threads{}
+	if err := memory.Save(t.Context(), "t", []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}); err != nil {
+		t.Fatal(err)
+	}
+	writer := fake.NewModel(text("short"))
+	b := newBench(t)
+	a := b.deep(react.DeepConfig{
+		Config:  react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "a"}, OnStep: func(loop.Step) { t.Error("a step of the agent's") }}},
+		Summary: middleware.SummaryConfig{Model: writer, ModelName: "small", Prompt: "sum up"},
+	})
+	done, err := a.Compact(t.Context(), "t")
+	req := writer.Requests()[0].Request
+	if err != nil || done.Summary != "short" || req.Model != "small" || req.System != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(b.model.Requests()) != 0 {
+		t.Errorf("got %+v, %v, asked with %+v", done, err, req)
+	}
+}
+
+// A thread that is summed up within a run is kept as it then is.
+func TestKeptAfterASummary(t *testing.T) {
+	memory := &react.Threads{}
+	long := strings.Repeat("abc ", 60)
+	b := newBench(t, text(long), text(long), text("they talked"), text("done"))
+	a := b.deep(react.DeepConfig{Config: react.Config{Memory: memory, ContextWindow: 2000}, NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: 400, KeepMessages: 1}})
+	b.run(a, "t", long)
+	b.run(a, "t", "two")
+	b.run(a, "t", "three")
+	kept, _ := memory.Load(t.Context(), "t")
+	got := short(kept)
+	if !slices.Contains(got, "user: three") || got[0] != "user: This is a summary of the conversation so far:\n\nthey talked" || got[len(got)-1] != "assistant: done" {
+		t.Errorf("kept %q", got)
+	}
+}

@@ -1,0 +1,278 @@
+package react_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/files"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/trace"
+)
+
+func yes(context.Context, middleware.HumanReview) (middleware.HumanVerdict, error) {
+	return middleware.HumanVerdict{Decision: middleware.HumanApprove}, nil
+}
+
+func answer(_ context.Context, q []middleware.Question) ([]string, error) {
+	return make([]string, len(q)), nil
+}
+
+var own = []loop.Policy{brings("mine", "x"), brings("too", "y")}
+
+// RA-04, RA-05, RA-06, RA-07, RA-08: what a deep agent's stack has, and in which order.
+func TestStack(t *testing.T) {
+	groups := []string{"web", "search", "text", "git", "shell"}
+	everything := react.DeepConfig{Config: react.Config{Config: loop.Config{Policies: own}}, AskUser: answer, Approve: yes}
+	for name, c := range map[string]struct {
+		change func(*react.DeepConfig)
+		want   string
+	}{
+		"all of it":       {func(*react.DeepConfig) {}, "todos files subagents GROUPS mine too ask_user human_in_the_loop summarize"},
+		"summaries first": {func(c *react.DeepConfig) { c.SummaryFirst = true }, "summarize todos files subagents GROUPS mine too ask_user human_in_the_loop"},
+		"nobody to ask":   {func(c *react.DeepConfig) { c.AskUser = nil }, "todos files subagents GROUPS mine too human_in_the_loop summarize"},
+		"no approval":     {func(c *react.DeepConfig) { c.Approve = nil }, "todos files subagents GROUPS mine too ask_user summarize"},
+		"no summaries":    {func(c *react.DeepConfig) { c.NoSummary = true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
+		"none, and first": {func(c *react.DeepConfig) { c.NoSummary, c.SummaryFirst = true, true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
+		"no files":        {func(c *react.DeepConfig) { c.NoFilesystem = true }, "todos subagents GROUPS mine too ask_user human_in_the_loop summarize"},
+		"no groups":       {func(c *react.DeepConfig) { c.NoGeneralPurpose = true }, "todos files subagents mine too ask_user human_in_the_loop summarize"},
+		"as it is":        {func(c *react.DeepConfig) { *c = react.DeepConfig{} }, "todos files subagents GROUPS summarize"},
+		"with a log": {func(c *react.DeepConfig) {
+			*c = react.DeepConfig{Config: react.Config{Log: middleware.MessageLogFunc(nil)}}
+		}, "todos files subagents GROUPS summarize message_log"},
+		"rules without": {func(c *react.DeepConfig) {
+			*c = react.DeepConfig{InterruptOn: map[string]middleware.HumanRule{"x": {}}}
+		}, "todos files subagents GROUPS summarize"},
+		"backend, unused": {func(c *react.DeepConfig) { *c = react.DeepConfig{Backend: &files.Memory{}, NoFilesystem: true} }, "todos subagents GROUPS summarize"},
+	} {
+		cfg := everything
+		c.change(&cfg)
+		want := strings.Replace(c.want, "GROUPS", strings.Join(groups, " "), 1)
+		if got := strings.Join(newBench(t).deep(cfg).Stack(), " "); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+	a, err := react.NewDeep(fake.NewModel(), nil)
+	if err != nil || len(a.Stack()) != 9 {
+		t.Errorf("got %v, %v", a, err)
+	}
+}
+
+// RA-04: without settings, a run is offered the tools of the stack, with the cap of 24.
+func TestDeepDefaults(t *testing.T) {
+	b := newBench(t, text("done"))
+	b.run(b.deep(react.DeepConfig{}), "", "go")
+	want := strings.Fields("write_todos ls read_file write_file edit_file mkdir fetch curl grep glob tree head tail diff git_status git_diff git_log git_show git_blame shell")
+	if diff := cmp.Diff(want, b.offered(0)); diff != "" {
+		t.Errorf("offered (-want +got):\n%s", diff)
+	}
+	if n, _ := of[trace.RunStart](b.all)[0].Options.Lookup("max_steps"); n != "24" {
+		t.Errorf("the cap is %s", n)
+	}
+}
+
+// RA-57, RA-58, RA-59, RA-60, RA-61: the tools of the groups are names, and a call of
+// one says that there is nothing behind it.
+func TestGroupsAreNotBuilt(t *testing.T) {
+	for group, tools := range map[string]string{
+		"web": "fetch curl", "search": "grep glob tree", "text": "head tail diff", "git": "git_status git_diff git_log git_show git_blame", "shell": "shell",
+	} {
+		var calls, want []string
+		for _, name := range strings.Fields(tools) {
+			calls = append(calls, name, `{"any":"thing"}`)
+			want = append(want, fmt.Sprintf(`tool: {"error":"%s is not built yet: this agent has no %s tools; go on without them"}`, name, group))
+		}
+		b := newBench(t, calling(calls...), text("done"))
+		if ok, _ := b.run(b.deep(react.DeepConfig{}), "", "go"); !ok {
+			t.Errorf("%s: the run failed", group)
+		}
+		if diff := cmp.Diff(want, b.asked(1)[2:]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", group, diff)
+		}
+	}
+}
+
+// RA-07, RA-53: the files in memory are the agent's own, and stay for its next run; a
+// backend of the caller's is used in their place.
+func TestFilesOfAnAgent(t *testing.T) {
+	write, read := calling("write_file", `{"path":"a","content":"text"}`), calling("read_file", `{"path":"a"}`)
+	shared := &files.Memory{}
+	if err := shared.Write("a", "shared"); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cfg   react.DeepConfig
+		turns []fake.Turn
+		want  string
+	}{
+		"the next run":   {react.DeepConfig{}, []fake.Turn{write, text("x"), read, text("y")}, "tool: text"},
+		"another agent":  {react.DeepConfig{}, []fake.Turn{read, text("x")}, `tool: {"error":"cannot read \"a\": file does not exist"}`},
+		"files of mine":  {react.DeepConfig{Backend: shared}, []fake.Turn{read, text("x")}, "tool: shared"},
+		"the same again": {react.DeepConfig{Backend: shared}, []fake.Turn{read, text("x")}, "tool: shared"},
+	} {
+		b := newBench(t, c.turns...)
+		a := b.deep(c.cfg)
+		for n := range len(c.turns) / 2 {
+			b.run(a, "", fmt.Sprint("run ", n))
+		}
+		got := b.asked(len(c.turns) - 1)
+		if got[len(got)-1] != c.want {
+			t.Errorf("%s: got %q, want %q", name, got[len(got)-1], c.want)
+		}
+	}
+}
+
+// RA-09, RA-54: a sub-agent runs below its call, sees the task alone, has its own tools
+// and those for the same files, but gives no tasks; the agent gets its last text. The
+// approval of the agent holds for it, and so do the names that are disabled.
+func TestTask(t *testing.T) {
+	var asked []string
+	sub := fake.NewModel(calling("look", "{}", "read_file", `{"path":"a"}`, "mkdir", `{"path":"m"}`), text("it says text"))
+	b := newBench(t, calling("write_file", `{"path":"a","content":"text"}`), calling("task", `{"description":"look at a","subagent_type":"reader"}`), text("done"))
+	a := b.deep(react.DeepConfig{
+		Config: react.Config{
+			DisabledTools: []string{"mkdir"},
+			Config:        loop.Config{Model: "big", System: "you lead", OnStep: func(s loop.Step) { asked = append(asked, fmt.Sprint("step ", s.Index)) }},
+		},
+		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+			asked = append(asked, call.Name)
+			return middleware.HumanVerdict{Decision: middleware.HumanApprove}, nil
+		},
+		NoGeneralPurpose: true,
+		SubAgents:        []react.SubAgent{{Name: "reader", Description: "reads", System: "you read", Tools: []loop.Tool{tool("look")}, Policies: []loop.Policy{brings("p", "more")}, Model: sub, ModelName: "small"}},
+	})
+	if ok, _ := b.run(a, "", "go"); !ok {
+		t.Error("the run failed")
+	}
+	if got := b.asked(2); got[len(got)-1] != "tool: it says text" {
+		t.Errorf("the agent got %q", got[len(got)-1])
+	}
+	if diff := cmp.Diff(strings.Fields("write_todos ls read_file write_file edit_file task"), b.offered(0)); diff != "" {
+		t.Errorf("offered (-want +got):\n%s", diff)
+	}
+	req := sub.Requests()[0].Request
+	var names []string
+	for _, t := range req.Tools {
+		names = append(names, t.Name)
+	}
+	if diff := cmp.Diff(strings.Fields("look ls read_file write_file edit_file more"), names); diff != "" {
+		t.Errorf("the sub-agent is offered (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]llm.Message{llm.User("look at a")}, req.Messages); diff != "" || req.System != "you read" || req.Model != "small" {
+		t.Errorf("it is asked as %q with %q (-want +got):\n%s", req.Model, req.System, diff)
+	}
+	if got := short(sub.Requests()[1].Request.Messages); got[3] != "tool: text" || !strings.Contains(got[4], "there is no tool") {
+		t.Errorf("it sees %q", got)
+	}
+	if diff := cmp.Diff([]string{"write_file", "step 0", "task", "look", "read_file", "step 1", "step 2"}, asked); diff != "" {
+		t.Errorf("approved (-want +got):\n%s", diff)
+	}
+	var below []string
+	for _, s := range of[trace.RunStart](b.all) {
+		if s.Parent != nil {
+			below = append(below, s.Parent.Run+" "+s.Parent.Call)
+			if n, _ := s.Options.Lookup("max_steps"); n != "24" {
+				t.Errorf("its cap is %s", n)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"r1 loop_call_2"}, below); diff != "" {
+		t.Errorf("runs below (-want +got):\n%s", diff)
+	}
+}
+
+// AMB-7: a sub-agent for anything is there where it is asked for, with the agent's own
+// model, tools and system prompt, and a cap of its own.
+func TestGeneralPurposeAgent(t *testing.T) {
+	b := newBench(t, calling("task", `{"description":"do it","subagent_type":"general-purpose"}`), text("did it"), text("done"))
+	a := b.deep(react.DeepConfig{
+		Config:              react.Config{Config: loop.Config{Model: "big", System: "be brief", Tools: []loop.Tool{tool("a")}, MaxSteps: 3}},
+		GeneralPurposeAgent: true, NoFilesystem: true, NoGeneralPurpose: true,
+	})
+	b.run(a, "", "go")
+	req := b.model.Requests()[1].Request
+	if req.Model != "big" || req.System != "be brief" || req.Messages[0].Text() != "do it" || len(req.Messages) != 1 {
+		t.Errorf("the sub-agent is asked %+v", req)
+	}
+	if diff := cmp.Diff([][]string{{"a", "write_todos", "task"}, {"a"}}, [][]string{b.offered(0), b.offered(1)}); diff != "" {
+		t.Errorf("offered (-want +got):\n%s", diff)
+	}
+	if got := b.asked(2); got[2] != "tool: did it" {
+		t.Errorf("got %q", got)
+	}
+	if n, _ := of[trace.RunStart](b.all)[1].Options.Lookup("max_steps"); n != "24" {
+		t.Errorf("its cap is %s", n)
+	}
+}
+
+// What is wrong with a sub-agent or a setting is an error that says so.
+func TestDeepRefuses(t *testing.T) {
+	for want, cfg := range map[string]react.DeepConfig{
+		`react: the sub-agent "a": react: loop: two tools have the name "x"`:                              {SubAgents: []react.SubAgent{{Name: "a", Tools: []loop.Tool{tool("x"), tool("x")}}}},
+		`react: middleware: SubAgents: two agents have the name "a"`:                                      {SubAgents: []react.SubAgent{{Name: "a"}, {Name: "a"}}},
+		`react: middleware: NewSummarizer: the Reserve of 10 tokens leaves nothing of the Window of 5`:    {Summary: middleware.SummaryConfig{Window: 5, Reserve: 10}},
+		`react: middleware: NewSummarizer: the Trigger is 2; it is a part of the window, above 0 up to 1`: {Summary: middleware.SummaryConfig{Trigger: 2}},
+		`react: loop: the ToolChoice names the tool "nope", which is not among Tools`:                     {Config: react.Config{Config: loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "nope"}}}},
+	} {
+		if _, err := react.NewDeep(fake.NewModel(), &cfg); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := react.New(nil, nil); err == nil {
+		t.Error("no model: got no error")
+	}
+}
+
+// RA-06: a summary is due by the window that the model reports, unless one is set.
+func TestSummaryWindow(t *testing.T) {
+	long := strings.Repeat("abc ", 300)
+	for _, c := range []struct{ own, model, want int }{{0, 0, 0}, {0, 400, 1}, {4000, 400, 0}, {400, 4000, 1}} {
+		b := newBench(t, text("x"), text("y"))
+		cfg := react.DeepConfig{NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: c.own}}
+		cfg.Sink = b
+		a, err := react.NewDeep(windowed{b.model, c.model}, &cfg)
+		b.made(a, err)
+		a.Run(t.Context(), []llm.Message{llm.User(long), llm.User("go")}, "", nil)
+		if got := len(of[trace.Rewrite](b.all)); got != c.want {
+			t.Errorf("%+v: got %d summaries", c, got)
+		}
+	}
+}
+
+// RA-10: where somebody approves, each call is asked about, those of the stack's own
+// tools too; with names, those alone.
+func TestApproval(t *testing.T) {
+	for _, c := range []struct {
+		on   map[string]middleware.HumanRule
+		want string
+	}{{nil, "[write_todos ls grep]"}, {map[string]middleware.HumanRule{"ls": {}}, "[ls]"}} {
+		var asked []string
+		b := newBench(t, calling("write_todos", `{"todos":["x"]}`, "ls", "{}", "grep", "{}"), text("done"))
+		a := b.deep(react.DeepConfig{InterruptOn: c.on, Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+			asked = append(asked, call.Name)
+			return middleware.HumanVerdict{}, errors.New("gone")
+		}})
+		b.run(a, "", "go")
+		if fmt.Sprint(asked) != c.want {
+			t.Errorf("asked about %v, want %s", asked, c.want)
+		}
+	}
+}
+
+// RA-55: questions of the model go to the caller's AskUser.
+func TestAskUser(t *testing.T) {
+	b := newBench(t, calling("ask_user", `{"questions":[{"question":"Who?"}]}`), text("done"))
+	a := b.deep(react.DeepConfig{AskUser: func(context.Context, []middleware.Question) ([]string, error) { return []string{"me"}, nil }})
+	b.run(a, "", "go")
+	if got := b.asked(1); got[2] != "tool: Q: Who?\nA: me" {
+		t.Errorf("got %q", got)
+	}
+}

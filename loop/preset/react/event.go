@@ -1,0 +1,139 @@
+package react
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/trace"
+)
+
+// Event is an event of the document. Which fields are set depends on Type; there may
+// be more types one day, so whoever switches on it ignores what it does not know.
+type Event struct {
+	Type    string          // token, toolStarted, toolCompleted, completed or failed
+	Text    string          // token
+	Name    string          // of the tool
+	Input   json.RawMessage // toolStarted: the arguments; those that are not JSON as a JSON string
+	Result  json.RawMessage // toolCompleted: a value, or a text as a JSON string
+	IsError bool            // toolCompleted
+	ID      string          // of the call
+	Err     error           // failed
+}
+
+// Parts projects a run's events to those of the document. Tools are told as they start
+// and end, the starts of a round in the order of its calls; a call that is answered
+// without being run starts and ends at once, but of a round that is skipped, and of
+// calls that a cancel cut off, nothing is told. The last event is completed, or failed
+// if the run failed.
+func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		p := projection{held: map[string][]Event{}}
+		for ev, err := range events {
+			for _, e := range p.events(ev, err) {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// projection has the calls of the last turn, and what is to be told of those that wait
+// for the ones before them.
+type projection struct {
+	calls []llm.ToolCall
+	next  int
+	held  map[string][]Event // by call
+}
+
+func (p *projection) events(ev trace.Event, err error) []Event {
+	switch b := ev.Body.(type) {
+	case trace.ModelDelta:
+		if b.What == trace.DeltaText && ev.Purpose == trace.PurposeAnswer {
+			return []Event{{Type: "token", Text: b.Text}}
+		}
+	case trace.ModelTurn:
+		if ev.Purpose == trace.PurposeAnswer {
+			*p = projection{calls: b.Message.Calls(), held: map[string][]Event{}}
+		}
+	case trace.ToolStart:
+		return p.begins(b.Call, started(b.Call, b.Name, b.Args))
+	case trace.ToolEnd:
+		return []Event{completed(b.Call, b.Result)}
+	case trace.ToolSkip:
+		return p.skipped(b)
+	case trace.RunEnd:
+		if err == nil && b.Error != nil { // a trace that was read, not a live run
+			err = errors.New(b.Error.Message)
+		}
+		if err != nil {
+			return []Event{{Type: "failed", Err: err}}
+		}
+		return []Event{{Type: "completed"}}
+	default:
+	}
+	return nil
+}
+
+// begins takes what is told of a call first, and returns what is told now: all calls
+// before it have begun, or it waits for them.
+func (p *projection) begins(call string, events ...Event) (now []Event) {
+	p.held[call] = events
+	for p.next < len(p.calls) {
+		events, ok := p.held[p.calls[p.next].ID]
+		if !ok {
+			break
+		}
+		now = append(now, events...)
+		p.next++
+	}
+	return now
+}
+
+func (p *projection) skipped(b trace.ToolSkip) []Event {
+	if b.Cause == "duplicate" || b.Cause == "cancelled" {
+		return p.begins(b.Call)
+	}
+	i := slices.IndexFunc(p.calls, func(c llm.ToolCall) bool { return c.ID == b.Call })
+	if i < 0 {
+		return nil
+	}
+	return p.begins(b.Call, started(b.Call, b.Name, p.calls[i].Args), completed(b.Call, b.Result))
+}
+
+func started(id, name, args string) Event {
+	return Event{Type: "toolStarted", ID: id, Name: name, Input: dialect.Value(args, "{}")}
+}
+
+func completed(id string, r llm.ToolResult) Event {
+	return Event{Type: "toolCompleted", ID: id, Name: r.Name, Result: dialect.Value(r.Text(), `""`), IsError: r.IsError}
+}
+
+// MarshalJSON spells the event as the document names it and its values.
+func (e Event) MarshalJSON() ([]byte, error) {
+	m := []dialect.Member{{Key: "type", Value: e.Type}}
+	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
+	switch e.Type {
+	case "token":
+		add("text", e.Text)
+	case "toolStarted":
+		add("name", e.Name)
+		add("input", e.Input)
+		add("id", e.ID)
+	case "toolCompleted":
+		add("name", e.Name)
+		add("result", e.Result)
+		add("id", e.ID)
+		if e.IsError {
+			add("isError", true)
+		}
+	case "failed":
+		add("error", fmt.Sprint(e.Err))
+	}
+	return dialect.Object(m...)
+}

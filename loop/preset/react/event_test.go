@@ -1,0 +1,123 @@
+package react_test
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/trace"
+)
+
+// RA-38: each type of event has its own members in JSON, and no others.
+func TestEventJSON(t *testing.T) {
+	for _, c := range []struct {
+		event react.Event
+		want  string
+	}{
+		{react.Event{Type: "token", Text: "<a>", Name: "x"}, `{"type":"token","text":"<a>"}`},
+		{react.Event{Type: "toolStarted", Name: "a", Input: json.RawMessage(`{"n":1}`), ID: "c1"}, `{"type":"toolStarted","name":"a","input":{"n":1},"id":"c1"}`},
+		{react.Event{Type: "toolCompleted", Name: "a", Result: json.RawMessage(`"A"`), ID: "c1"}, `{"type":"toolCompleted","name":"a","result":"A","id":"c1"}`},
+		{react.Event{Type: "toolCompleted", Name: "a", Result: json.RawMessage(`1`), ID: "c1", IsError: true}, `{"type":"toolCompleted","name":"a","result":1,"id":"c1","isError":true}`},
+		{react.Event{Type: "completed"}, `{"type":"completed"}`},
+		{react.Event{Type: "failed", Err: errors.New("boom")}, `{"type":"failed","error":"boom"}`},
+	} {
+		got, err := c.event.MarshalJSON()
+		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.event.Type, err, diff)
+		}
+	}
+}
+
+func seq(bodies ...trace.Body) iter.Seq2[trace.Event, error] {
+	return func(yield func(trace.Event, error) bool) {
+		for i, b := range bodies {
+			ev := trace.Event{Seq: i, Body: b}
+			if d, ok := b.(trace.ModelTurn); ok && d.Model == "other" {
+				ev.Purpose = trace.PurposeSummary
+			}
+			if d, ok := b.(trace.ModelDelta); ok && d.Name == "other" {
+				ev.Purpose = trace.PurposeSummary
+			}
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+// lines are the events that come of bodies.
+func lines(t *testing.T, bodies ...trace.Body) []string {
+	t.Helper()
+	var out []string
+	for e := range react.Parts(seq(bodies...)) {
+		line, err := e.MarshalJSON()
+		if err != nil {
+			t.Error(err)
+		}
+		out = append(out, string(line))
+	}
+	return out
+}
+
+func result(id, text string) llm.ToolResult {
+	return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: text}}}
+}
+
+// RA-20: starts come in the order of the calls, also of those that are answered without
+// being run; RA-28: of a round that is skipped, and of calls that a cancel cut off,
+// there is nothing. What a summary says is told to nobody.
+func TestPartsOfOddRounds(t *testing.T) {
+	turn := trace.ModelTurn{Message: llm.Assistant(
+		llm.ToolCall{ID: "c1", Name: "a", Args: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"}, llm.ToolCall{ID: "c3", Name: "a", Args: "{}"},
+		llm.ToolCall{ID: "c4", Name: "a"}, llm.ToolCall{ID: "c5", Name: "a", Args: "{}"},
+	)}
+	got := lines(t,
+		trace.ModelDelta{What: trace.DeltaText, Text: "short", Name: "other"}, trace.ModelDelta{What: trace.DeltaReasoning, Text: "hm"}, turn,
+		trace.ModelTurn{Model: "other"},
+		trace.ToolSkip{Call: "c4", Name: "a", Cause: "duplicate", Result: result("c4", "no")},
+		trace.ToolSkip{Call: "c2", Name: "a", Cause: "denied", Result: result("c2", "")},
+		trace.ToolSkip{Call: "c0", Name: "a", Cause: "denied", Result: result("c0", "of no call")},
+		trace.ToolStart{Call: "c1", Name: "a", Args: "{}"}, trace.ToolStart{Call: "c3", Name: "a", Args: "{}"},
+		trace.ToolEnd{Call: "c1", Result: result("c1", "one")},
+		trace.ToolSkip{Call: "c5", Name: "a", Cause: "cancelled", Result: result("c5", "no")},
+		trace.ToolEnd{Call: "c3", Result: result("c3", "[3]")},
+		trace.RunEnd{Error: &trace.Error{Message: "boom"}},
+	)
+	want := []string{
+		`{"type":"toolStarted","name":"a","input":{},"id":"c1"}`,
+		`{"type":"toolStarted","name":"a","input":{},"id":"c2"}`,
+		`{"type":"toolCompleted","name":"a","result":"","id":"c2"}`,
+		`{"type":"toolStarted","name":"a","input":{},"id":"c3"}`,
+		`{"type":"toolCompleted","name":"a","result":"one","id":"c1"}`,
+		`{"type":"toolCompleted","name":"a","result":[3],"id":"c3"}`,
+		`{"type":"failed","error":"boom"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// Who leaves the events early is not given more.
+func TestLeavingParts(t *testing.T) {
+	n := 0
+	for range react.Parts(seq(trace.ModelDelta{What: trace.DeltaText, Text: "a"}, trace.ModelDelta{What: trace.DeltaText, Text: "b"})) {
+		n++
+		break
+	}
+	if n != 1 {
+		t.Errorf("got %d", n)
+	}
+}
+
+// A trace whose turn is missing, as one that begins in the middle, is no panic.
+func TestPartsWithoutATurn(t *testing.T) {
+	got := lines(t, trace.ToolStart{Call: "c1", Name: "a", Args: "{}"}, trace.ToolEnd{Call: "c1", Result: result("c1", "x")}, trace.RunEnd{})
+	if diff := cmp.Diff([]string{`{"type":"toolCompleted","name":"a","result":"x","id":"c1"}`, `{"type":"completed"}`}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,39 @@
+package react
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/looptape/looptape/loop"
+)
+
+// groups are the groups of general-purpose tools.
+var groups = []struct {
+	name  string
+	tools []string
+}{
+	{"web", []string{"fetch", "curl"}},
+	{"search", []string{"grep", "glob", "tree"}},
+	{"text", []string{"head", "tail", "diff"}},
+	{"git", []string{"git_status", "git_diff", "git_log", "git_show", "git_blame"}},
+	{"shell", []string{"shell"}},
+}
+
+// generalPurpose are the groups as policies. Their tools are there by name: a call gets
+// an error that says that there is nothing behind it.
+func generalPurpose() []loop.Policy {
+	list := make([]loop.Policy, len(groups))
+	for i, g := range groups {
+		var tools []loop.Tool
+		for _, name := range g.tools {
+			tools = append(tools, loop.Tool{
+				Name: name, Description: "Not built yet: a call of it fails.",
+				Run: func(context.Context, loop.Call) (loop.Output, error) {
+					return loop.Output{}, fmt.Errorf("%s is not built yet: this agent has no %s tools; go on without them", name, g.name)
+				},
+			})
+		}
+		list[i] = loop.Policy{Name: g.name, New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{Tools: tools} }}
+	}
+	return list
+}

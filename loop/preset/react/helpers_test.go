@@ -1,0 +1,176 @@
+package react_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// No goroutine outlives the tests.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tool is a tool that says its name.
+func tool(name string) loop.Tool {
+	return loop.Tool{Name: name, Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(name), nil }}
+}
+
+func text(s string) fake.Turn { return fake.Turn{Text: s} }
+
+// calling is a turn of calls, each a name and its arguments.
+func calling(namesAndArgs ...string) fake.Turn {
+	var t fake.Turn
+	for i := 0; i < len(namesAndArgs); i += 2 {
+		t.Calls = append(t.Calls, fake.Call{Name: namesAndArgs[i], Args: namesAndArgs[i+1]})
+	}
+	return t
+}
+
+// bench is what a test needs to make agents, and what it sees of their runs.
+type bench struct {
+	t     *testing.T
+	model *fake.Model
+	mu    sync.Mutex
+	all   []trace.Event
+}
+
+func newBench(t *testing.T, turns ...fake.Turn) *bench {
+	return &bench{t: t, model: fake.NewModel(turns...)}
+}
+
+// Write makes it a sink of several runs.
+func (b *bench) Write(ev trace.Event) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, ev)
+	return nil
+}
+
+func (b *bench) agent(cfg react.Config) *react.Agent {
+	b.t.Helper()
+	cfg.Sink = b
+	a, err := react.New(b.model, &cfg)
+	return b.made(a, err)
+}
+
+func (b *bench) deep(cfg react.DeepConfig) *react.Agent {
+	b.t.Helper()
+	cfg.Sink = b
+	a, err := react.NewDeep(b.model, &cfg)
+	return b.made(a, err)
+}
+
+// made has what the agent does held against the invariants in the end.
+func (b *bench) made(a *react.Agent, err error) *react.Agent {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		c := check.New(nil)
+		for _, ev := range b.all {
+			c.Add(ev)
+		}
+		for _, v := range c.Done() {
+			b.t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
+		}
+		if changed := b.model.Changed(); changed != nil {
+			b.t.Errorf("requests changed: %q", changed)
+		}
+	})
+	return a
+}
+
+// run runs an agent on one message and returns its events as lines of JSON.
+func (b *bench) run(a *react.Agent, thread, message string) (ok bool, events []string) {
+	b.t.Helper()
+	ok = a.Run(b.t.Context(), []llm.Message{llm.User(message)}, thread, func(e react.Event) {
+		line, err := json.Marshal(e)
+		if err != nil {
+			b.t.Error(err)
+		}
+		events = append(events, string(line))
+	})
+	return ok, events
+}
+
+// asked are the messages of the n-th request, short.
+func (b *bench) asked(n int) []string {
+	b.t.Helper()
+	requests := b.model.Requests()
+	if n >= len(requests) {
+		b.t.Fatalf("there are %d requests", len(requests))
+	}
+	return short(requests[n].Request.Messages)
+}
+
+// offered are the names of the tools of the n-th request.
+func (b *bench) offered(n int) []string {
+	var names []string
+	for _, t := range b.model.Requests()[n].Request.Tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// short tells messages by role and text.
+func short(list []llm.Message) []string {
+	var out []string
+	for _, m := range list {
+		s := string(m.Role) + ": " + m.Text()
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.ToolCall:
+				s += p.Name
+			case llm.ToolResult:
+				s += p.Text()
+			default:
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// of are the bodies of one kind.
+func of[B trace.Body](events []trace.Event) []B {
+	var out []B
+	for _, ev := range events {
+		if b, ok := ev.Body.(B); ok {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// broken is a Memory that fails at one thing.
+type broken struct {
+	react.Threads
+	load, save bool
+}
+
+var errBroken = errors.New("disk on fire")
+
+func (b *broken) Load(ctx context.Context, thread string) ([]llm.Message, error) {
+	if b.load {
+		return nil, errBroken
+	}
+	return b.Threads.Load(ctx, thread)
+}
+
+func (b *broken) Save(ctx context.Context, thread string, messages []llm.Message) error {
+	if b.save {
+		return errBroken
+	}
+	return b.Threads.Save(ctx, thread, messages)
+}
