@@ -31,7 +31,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("got the request %+v, the stack %q", req, a.Stack())
 	}
 	want := trace.Options{
-		{Name: "preset", Value: "react"}, {Name: "max_steps", Value: "24"}, {Name: "cap_at", Value: "top"}, {Name: "on_cap", Value: "force_final"},
+		{Name: "preset", Value: "reactagent"}, {Name: "max_steps", Value: "24"}, {Name: "cap_at", Value: "top"}, {Name: "on_cap", Value: "force_final"},
 		{Name: "concurrency", Value: "unbounded"}, {Name: "tool_message", Value: "one_per_call"}, {Name: "assistant_append", Value: "after_hooks"},
 		{Name: "duplicate_round", Value: "skip"},
 	}

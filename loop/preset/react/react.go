@@ -15,7 +15,7 @@ import (
 )
 
 // Name is the name of the preset.
-const Name = "react"
+const Name = "reactagent"
 
 // DefaultMaxIterations is the document's cap.
 const DefaultMaxIterations = 24
