@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -152,7 +153,7 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&file); err != nil {
-		return nil, &importer.Error{File: name, Line: lineOf(text, err), Err: fmt.Errorf("it is no baseline of looptape eval gate --update: %w", err)}
+		return nil, &importer.Error{File: name, Line: lineOf(text, err), Err: fmt.Errorf("it is no baseline of looptape eval gate --update: %w", jsonio.Words(err))}
 	}
 	switch {
 	case file.Format != BaselineFormat:

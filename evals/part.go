@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -117,7 +118,7 @@ func (r *Result) read(text []byte, n int, head *Header, shared texts) error {
 	}
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
-		return err
+		return jsonio.Words(err)
 	}
 	switch {
 	case l.Run != nil:

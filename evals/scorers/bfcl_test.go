@@ -103,7 +103,7 @@ func TestBFCLCalls(t *testing.T) {
 		{`[]`, ``, "1 all 0 calls"},
 		{`[]`, `h {}`, "0 want 0 calls, got 1"},
 		{``, ``, `error: nobody says which calls are accepted: neither the setting cases, by the case ""`},
-		{`7`, ``, `error: ground_truth of the recording: json:`},
+		{`7`, ``, `error: ground_truth of the recording: expected a list, found number`},
 		{`[{"k":{}}]`, ``, `error: ground_truth 0 is a call of "k", which is not among the functions`},
 	} {
 		begin(t, c.truth+" "+c.calls, says(t, "bfcl", ``, bfclRun(property(`{"type":"integer"}`), c.truth, c.calls)), c.want)

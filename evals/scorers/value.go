@@ -96,11 +96,11 @@ func decode(raw []byte) (any, error) {
 }
 
 // decodeAll reads one value, behind which nothing may follow, with numbers as they are
-// written.
+// written. An error is in words for who wrote it.
 func decodeAll(dec *json.Decoder, to any) error {
 	dec.UseNumber()
 	if err := dec.Decode(to); err != nil {
-		return err
+		return jsonio.Words(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("something follows the value")
