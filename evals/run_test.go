@@ -1,9 +1,15 @@
 package evals_test
 
 import (
+	"context"
+	"fmt"
 	"io/fs"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/evals"
 )
@@ -22,25 +28,50 @@ func TestRun(t *testing.T) {
 	evals.Run(t, &evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "baseline.json"}, folder(t, runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=0")))
 }
 
-// What fails a gate fails the tests, too.
+// told is a test that fails by a list of what it was told, and by those of its subtests.
+type told struct {
+	name  string
+	lines *[]string
+}
+
+func (t told) Helper()                            {}
+func (t told) Context() context.Context           { return context.Background() }
+func (t told) Error(args ...any)                  { *t.lines = append(*t.lines, t.name+": "+fmt.Sprint(args...)) }
+func (t told) Errorf(format string, args ...any)  { t.Error(fmt.Sprintf(format, args...)) }
+func (t told) Fatal(args ...any)                  { t.Error(args...); runtime.Goexit() }
+func (t told) Run(name string, f func(told)) bool { f(told{t.name + "/" + name, t.lines}); return true }
+
+// What fails a gate fails the tests, too: that of the case, where it is about one.
 func TestRunFails(t *testing.T) {
 	suite := &evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "baseline.json", Gate: evals.Gate{Alpha: 0.07}}
-	lists := func(s *evals.Suite, in fs.FS) func(*testing.T) {
-		return func(t *testing.T) { evals.Run(t, s, in) }
-	}
-	all := func(string, string) (bool, error) { return true, nil }
-	for name, test := range map[string]func(*testing.T){
-		"a case":             lists(suite, folder(t, runs("a/0=0 b/0=1 c/0=1 d/0=1 e/0=1"))),
-		"a drop":             lists(suite, folder(t, runs("a/0=1 b/0=0 c/0=0 d/0=0 e/0=0"))),
-		"no baseline":        lists(&evals.Suite{Runs: []string{"*.jsonl"}}, folder(t, runs("a/0=1"))),
-		"no runs":            lists(&evals.Suite{Runs: []string{"x"}, Baseline: "baseline.json"}, folder(t, "")),
-		"unreadable":         lists(suite, folder(t, runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=1")+"{\"messages\":[7]}\n")),
-		"a lost file":        lists(&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "none.json"}, folder(t, runs("a/0=1"))),
-		"no baseline at all": lists(&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "runs.jsonl"}, folder(t, runs("a/0=1"))),
-		"a run twice":        lists(suite, folder(t, runs("a/0=1 a/0=1"))),
+	for name, c := range map[string]struct {
+		suite *evals.Suite
+		in    fs.FS
+		want  string // how the only line that is told begins
+	}{
+		"a case":             {suite, folder(t, runs("a/0=0 b/0=1 c/0=1 d/0=1 e/0=1")), "T/a: must pass: score: a: the run run-1 failed"},
+		"a drop":             {suite, folder(t, runs("a/0=1 b/0=0 c/0=0 d/0=0 e/0=0")), "T: drop: score: the mean of 5 cases went from 1.0000 to 0.2000"},
+		"no baseline":        {&evals.Suite{Runs: []string{"*.jsonl"}}, folder(t, runs("a/0=1")), "T: the suite has no baseline"},
+		"no runs":            {&evals.Suite{Runs: []string{"x"}, Baseline: "baseline.json"}, folder(t, ""), "T: runs: there is no x"},
+		"unreadable":         {suite, folder(t, runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=1")+"{\"messages\":[7]}\n"), "T: runs.jsonl:6: messages[0]: expected an object"},
+		"a lost file":        {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "none.json"}, folder(t, runs("a/0=1")), "T: open none.json: file does not exist"},
+		"no baseline at all": {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "runs.jsonl"}, folder(t, runs("a/0=1")), "T: runs.jsonl: it is no baseline"},
+		"a run twice":        {suite, folder(t, runs("a/0=1 a/0=1")), `T: two runs of case "a"`},
 	} {
-		if testing.RunTests(all, []testing.InternalTest{{Name: name, F: test}}) {
-			t.Errorf("%s: the tests hold", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			done := make(chan bool)
+			go func() { // which Fatal ends
+				defer close(done)
+				evals.Run(told{"T", &lines}, c.suite, c.in)
+			}()
+			<-done
+			for i := range lines {
+				lines[i] = lines[i][:min(len(lines[i]), len(c.want))]
+			}
+			if diff := cmp.Diff(c.want, strings.Join(lines, "\n")); diff != "" {
+				t.Errorf("what is told (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
