@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ func (p *pageFlags) settle(r *reportFlags, files []string) error {
 	if p.megabytes < 0 || p.megabytes > most {
 		return fmt.Errorf("--transcripts %d: it is a number of megabytes from 0 to %d", p.megabytes, most)
 	}
-	p.Title, p.size = strings.Join(files, " "), p.megabytes<<20
+	p.Title, p.size = strings.Join(slices.Sorted(slices.Values(files)), " "), p.megabytes<<20
 	if r.against != "" {
 		p.Title += " against " + r.against
 		p.size /= 2
