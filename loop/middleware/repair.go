@@ -107,7 +107,7 @@ func (r *repairer) mend(ctx context.Context, s *loop.StepInfo, p *loop.Planned) 
 	if err != nil {
 		return s.Warn(WarnRepair, fmt.Sprintf("the arguments of the call %s were not mended: %v", p.Call.ID, err))
 	}
-	if args := strings.TrimSpace(turn.Text()); args != "" {
+	if args := unfenced(turn.Text()); args != "" {
 		p.Args, p.Answer, p.Cause = args, nil, loop.CauseRepair
 	}
 	return nil

@@ -67,7 +67,7 @@ func TestRepair(t *testing.T) {
 		asked  int
 	}{
 		"invalid":               {badCall("weather", `{"city":7}`), []fake.Turn{says(` {"city":"Bern","days":1} `)}, `{"city":"Bern","days":1}`, false, 1},
-		"malformed":             {badCall("weather", `{city}`), []fake.Turn{says(`{"city":"Bern","days":1}`)}, `{"city":"Bern","days":1}`, false, 1},
+		"malformed":             {badCall("weather", `{city}`), []fake.Turn{says("Here:\n```json\n{\"city\":\"Bern\",\"days\":1}\n```")}, `{"city":"Bern","days":1}`, false, 1},
 		"not whole":             {badCall("weather", `{"city":"Bern"`), []fake.Turn{says(`{"city":"Bern"}`)}, `{"city":"Bern","days":3}`, false, 1},
 		"without a schema":      {badCall("a", `[]`), []fake.Turn{says(`{}`)}, `A`, false, 1},
 		"right":                 {badCall("weather", `{"city":"Bern"}`), nil, `{"city":"Bern","days":3}`, false, 0},

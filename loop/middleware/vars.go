@@ -77,6 +77,34 @@ func (v Var[T]) Update(s Scope, f func(old T) T) {
 	})
 }
 
+// Apart is the scope s but for the variables of these names, which it has for itself.
+// A nested run gets such a one where what is active in it is not what is active
+// around it.
+func Apart(s Scope, names ...string) Scope {
+	own := map[string]bool{}
+	for _, n := range names {
+		own[n] = true
+	}
+	return &apart{Scope: s, names: own}
+}
+
+type apart struct {
+	Scope
+	names map[string]bool
+	own   Vars
+}
+
+func (a *apart) load(name string) (any, bool) { return a.of(name).load(name) }
+
+func (a *apart) update(name string, f func(any) any) { a.of(name).update(name, f) }
+
+func (a *apart) of(name string) Scope {
+	if a.names[name] {
+		return &a.own
+	}
+	return a.Scope
+}
+
 // Variables lets tools read and write variables; see VarsIn. What the tools of a
 // step write is there when the step is over, in the order of their calls and not in
 // that in which they happened to finish: a tool reads what was there before the step

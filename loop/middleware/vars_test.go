@@ -213,3 +213,18 @@ func TestVariablesOfNestedRuns(t *testing.T) {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 }
+
+// What is apart is nobody else's, and all else is everybody's.
+func TestApart(t *testing.T) {
+	vars := middleware.NewVars(map[string]any{"name": "x", "count": 1})
+	s := middleware.Apart(vars, "name")
+	if got, ok := word.Get(s); ok {
+		t.Errorf("got %q of another scope", got)
+	}
+	word.Set(s, "y")
+	total.Set(s, 2)
+	got, _ := word.Get(s)
+	if diff := cmp.Diff(map[string]any{"name": "x", "count": 2}, vars.Values()); diff != "" || got != "y" {
+		t.Errorf("got %q, and around it (-want +got):\n%s", got, diff)
+	}
+}

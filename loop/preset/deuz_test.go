@@ -23,10 +23,10 @@ func TestApply(t *testing.T) {
 	if cfg := preset.Deuz(loop.Config{MaxSteps: 7}); cfg.MaxSteps != 7 {
 		t.Errorf("a caller's own cap became %d", cfg.MaxSteps)
 	}
-	if _, err := preset.Apply("duez", loop.Config{}); err == nil || err.Error() != `there is no preset "duez"; the presets are deuz, agentier, agentloop, reactagent` {
+	if _, err := preset.Apply("duez", loop.Config{}); err == nil || err.Error() != `there is no preset "duez"; the presets are deuz, agentier, deepagents, agentloop, reactagent` {
 		t.Errorf("got error %v", err)
 	}
-	if got := preset.Names(); !slices.Equal(got, []string{"deuz", "agentier", "agentloop", "reactagent"}) {
+	if got := preset.Names(); !slices.Equal(got, []string{"deuz", "agentier", "deepagents", "agentloop", "reactagent"}) {
 		t.Errorf("got %q", got)
 	}
 }

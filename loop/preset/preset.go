@@ -16,6 +16,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset/agentier"
 	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/loop/preset/deepagents"
 	"github.com/looptape/looptape/loop/preset/react"
 	"github.com/looptape/looptape/trace"
 )
@@ -34,6 +35,7 @@ type Preset struct {
 var presets = []Preset{
 	{DeuzName, Deuz, parts(DeuzParts)},
 	{agentier.Name, agentier.Fill, parts(agentier.Parts)},
+	{deepagents.Name, deepagents.Fill, parts(deepagents.Parts)},
 	{agentloop.Name, agentloop.Fill, parts(agentloop.Events)},
 	{react.Name, react.Fill, parts(react.Parts)},
 }

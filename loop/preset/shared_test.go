@@ -30,12 +30,20 @@ var rows = map[string]func(loop.Config) string{
 	"tool_message":         func(c loop.Config) string { return string(c.ToolMessage) },
 	"error_flag":           func(c loop.Config) string { return fmt.Sprint(c.PlainErrors) },
 	"error_text":           errorText,
-	"bad_args":             func(c loop.Config) string { return string(c.BadArgs) },
+	"bad_args":             badArgs,
 	"unknown_tool":         func(c loop.Config) string { return string(c.UnknownTool) },
 	"same_tool_error_stop": func(c loop.Config) string { return fmt.Sprint(c.SameToolErrors, c.ResetByAbsence) },
 	"duplicate_round":      func(c loop.Config) string { return fmt.Sprint(c.DuplicateRound, c.DuplicateRounds) },
 	"client_tools":         func(c loop.Config) string { return string(c.ClientCalls) },
 	"grace":                func(c loop.Config) string { return fmt.Sprint(c.Grace) },
+}
+
+// badArgs is repair where that policy is on.
+func badArgs(c loop.Config) string {
+	if slices.ContainsFunc(c.Policies, func(p loop.Policy) bool { return p.Name == "repair" }) {
+		return "repair"
+	}
+	return string(c.BadArgs)
 }
 
 func errorText(c loop.Config) string {

@@ -56,7 +56,8 @@ func TestWriteAsItComes(t *testing.T) {
 			left <- err
 			return
 		}
-		left <- uistream.Write(w, uistream.Parts(agent.Start(r.Context(), loop.Ask("go")).Events(), uistream.Options{}))
+		_ = uistream.Write(w, uistream.Parts(agent.Start(r.Context(), loop.Ask("go")).Events(), uistream.Options{})) // its error may come too late
+		left <- nil
 	}))
 	defer h.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -75,7 +76,9 @@ func TestWriteAsItComes(t *testing.T) {
 		}
 	}
 	cancel()
-	_ = <-left // it may have come too late for the last part
+	if err := <-left; err != nil {
+		t.Fatal(err)
+	}
 	if ends.Stop != trace.CauseCancel {
 		t.Errorf("the run ended with %q", ends.Stop)
 	}

@@ -11,7 +11,6 @@ package uistream
 
 import (
 	"cmp"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -76,6 +75,7 @@ type stream struct {
 
 	run          string // whose events are told
 	begun, ended bool
+	cancelled    bool
 
 	ids   int    // of texts and pieces of reasoning
 	open  string // text or reasoning, if one is under way,
@@ -145,6 +145,8 @@ func (s *stream) step(ev trace.Event) {
 		s.output(b.Result, false)
 	case trace.ToolSkip:
 		s.skipped(b)
+	case trace.Cancelled:
+		s.cancelled = b.Cause != string(trace.CauseDeadline)
 	case trace.StepEnd:
 		s.close()
 		s.leftOver()
@@ -326,7 +328,7 @@ func (s *stream) end(b trace.RunEnd, err error, metadata json.RawMessage) {
 	if err == nil && b.Error != nil { // a trace that was read, not a live run
 		err = errors.New(b.Error.Message)
 	}
-	if b.Stop == trace.CauseCancel || errors.Is(err, context.Canceled) {
+	if s.cancelled || b.Stop == trace.CauseCancel {
 		s.put(Part{Type: "abort"})
 		return
 	}

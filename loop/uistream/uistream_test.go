@@ -168,7 +168,8 @@ func TestParts(t *testing.T) {
 				`{"type":"tool-input-error","toolCallId":"c1","toolName":"a","input":"","errorText":"the call was not run"}`, finishStep, `{"type":"abort"}`,
 			},
 		},
-		"cancelled by a policy's error": {run(trace.RunEnd{Stop: trace.CausePolicy}, fmt.Errorf("p: %w", context.Canceled)), uistream.Options{}, []string{start, `{"type":"abort"}`}},
+		"cancelled for a reason of its own": {run(trace.RunEnd{Stop: trace.CauseError}, errors.New("enough"), trace.Cancelled{Cause: "error"}), uistream.Options{}, []string{start, `{"type":"abort"}`}},
+		"over its deadline":                 {run(trace.RunEnd{Stop: trace.CauseDeadline}, errors.New("late"), trace.Cancelled{Cause: "deadline"}), uistream.Options{}, []string{start, `{"type":"error","errorText":"An error occurred."}`, finish}},
 		"cut off": {
 			run(trace.RunEnd{}, nil, trace.StepStart{}, delta(trace.DeltaText, "a")),
 			uistream.Options{},

@@ -1,0 +1,416 @@
+package deepagents_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/deepagents"
+	"github.com/looptape/looptape/loop/uistream"
+	"github.com/looptape/looptape/trace"
+)
+
+// The defaults, which a caller's own values stand for.
+func TestFill(t *testing.T) {
+	got := deepagents.Fill(loop.Config{})
+	if got.Preset != "deepagents" || got.MaxSteps != 25 || got.Concurrency != loop.Unbounded || got.SameToolErrors != loop.Off || len(got.Policies) != 1 || got.Policies[0].Name != "repair" {
+		t.Errorf("got %+v", got)
+	}
+	own := []loop.Policy{{Name: "repair"}, {Name: "x"}}
+	got = deepagents.Fill(loop.Config{MaxSteps: 3, Concurrency: 2, SameToolErrors: 1, Policies: own})
+	if got.MaxSteps != 3 || got.Concurrency != 2 || got.SameToolErrors != 1 || len(got.Policies) != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// DA-01: a piece of the answer is read before the model has said the next.
+func TestExecuteStreamsDA01(t *testing.T) {
+	said := ""
+	m := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			for _, s := range []string{"a", "b"} {
+				said += s
+				if !yield(llm.TextDelta{Text: s}, nil) {
+					return
+				}
+			}
+			yield(llm.Finish{Reason: llm.FinishStop}, nil)
+		}
+	})
+	s, err := deepagents.Execute(t.Context(), &deepagents.Agent{Name: "root", Model: m}, loop.Ask("go"), nil, nil)
+	if err != nil || said != "" {
+		t.Fatalf("%v; the model has said %q before anybody reads", err, said)
+	}
+	var got []string
+	for piece := range s.Text() {
+		got = append(got, piece+"/"+said)
+	}
+	if diff := cmp.Diff([]string{"a/a", "b/ab"}, got); diff != "" {
+		t.Errorf("pieces, and what was said then (-want +got):\n%s", diff)
+	}
+}
+
+// DA-02, DA-05: the three entry points ask the model the same, and come to the same.
+func TestEntryPointsDA02DA05(t *testing.T) {
+	turns := []fake.Turn{calls("a"), calls("transfer_to_b"), text("done")}
+	run := func(entry func(*deepagents.Agent, *middleware.Vars) error) []string {
+		m := fake.NewModel(turns...)
+		root := agent("root", m, tool("a", "A"))
+		root.Handoffs = []*deepagents.Agent{agent("b", nil)}
+		if err := entry(root, middleware.NewVars(map[string]any{"user": "Ada"})); err != nil {
+			t.Fatal(err)
+		}
+		return asked(m)
+	}
+	want := []string{"I am root of Ada: 1, user", "I am root of Ada: 3, tool", "I am b of Ada: 5, tool"}
+	for name, entry := range map[string]func(*deepagents.Agent, *middleware.Vars) error{
+		"generate": func(a *deepagents.Agent, vars *middleware.Vars) error {
+			res, err := deepagents.Generate(t.Context(), a, loop.Ask("go"), vars, nil)
+			if res.Text != "done" || len(res.Steps) != 3 {
+				t.Errorf("generate: got %+v", res)
+			}
+			return err
+		},
+		"execute": func(a *deepagents.Agent, vars *middleware.Vars) error {
+			s, err := deepagents.Execute(t.Context(), a, loop.Ask("go"), vars, nil)
+			if err != nil {
+				return err
+			}
+			res, err := s.Wait()
+			if res.Text != "done" || len(res.Steps) != 3 {
+				t.Errorf("execute: got %+v", res)
+			}
+			return err
+		},
+		"swarm": func(a *deepagents.Agent, vars *middleware.Vars) error {
+			parts, err := deepagents.Swarm(t.Context(), a, loop.Ask("go"), vars, nil, uistream.Options{})
+			if err != nil {
+				return err
+			}
+			if got := types(parts); !strings.HasSuffix(got, "text-start text-delta text-end finish-step finish") {
+				t.Errorf("swarm: got %s", got)
+			}
+			return nil
+		},
+	} {
+		if diff := cmp.Diff(want, run(entry)); diff != "" {
+			t.Errorf("%s: requests (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func types(parts iter.Seq[uistream.Part]) string {
+	var out []string
+	for p := range parts {
+		out = append(out, p.Type)
+	}
+	return strings.Join(out, " ")
+}
+
+// DA-04: a text is one user message.
+func TestInputDA04(t *testing.T) {
+	m := &fake.Model{Turns: []fake.Turn{text("x")}, Apart: true}
+	a := agent("root", m)
+	for _, in := range []loop.Input{loop.Ask("hi"), {Messages: []llm.Message{llm.User("hi")}}} {
+		if _, err := deepagents.Generate(t.Context(), a, in, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := m.Requests()
+	if diff := cmp.Diff(r[0].Request, r[1].Request); diff != "" || r[0].Request.Messages[0].Role != llm.RoleUser {
+		t.Errorf("the requests differ:\n%s", diff)
+	}
+}
+
+// DA-06: what tools have written is in the next step's instructions.
+func TestInstructionsDA06(t *testing.T) {
+	rename := loop.Tool{Name: "rename", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		vars, _ := middleware.VarsIn(ctx)
+		user.Set(vars, "Bob")
+		return loop.TextOutput("ok"), nil
+	}}
+	m := fake.NewModel(calls("rename"), text("done"))
+	vars := middleware.NewVars(map[string]any{"user": "Ada"})
+	res, err := deepagents.Generate(t.Context(), agent("root", m, rename), loop.Ask("go"), vars, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"I am root of Ada: 1, user", "I am root of Bob: 3, tool"}, asked(m)); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if got, _ := user.Get(res.State); got != "Bob" || vars.Values()["user"] != "Bob" {
+		t.Errorf("DA-21: the state has %q, the caller's variables %v", got, vars.Values())
+	}
+}
+
+// DA-13: the limit is the agent's, unless the options of the run have another.
+func TestLimitDA13(t *testing.T) {
+	for _, c := range []struct{ agent, run, want int }{{0, 0, 25}, {3, 0, 3}, {3, 4, 4}, {30, 2, 2}, {0, 50, 50}} {
+		m := fake.NewModel(slices.Repeat([]fake.Turn{calls("a")}, 60)...)
+		a := agent("root", m, tool("a", "A"))
+		a.MaxSteps = c.agent
+		res, err := deepagents.Generate(t.Context(), a, loop.Ask("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: c.run}})
+		if err != nil || len(m.Requests()) != c.want || len(res.Steps) != c.want || res.Finish != llm.FinishToolCalls {
+			t.Errorf("%+v: got %d requests, %v", c, len(m.Requests()), err)
+		}
+	}
+}
+
+// DA-14: each model call is prepared, with the steps so far and the messages.
+func TestPrepareStepDA14(t *testing.T) {
+	var got []string
+	spy := loop.Policy{Name: "spy", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			got = append(got, fmt.Sprintf("%d steps, %d messages", len(s.Steps), len(s.History())))
+			return loop.Decision{}, nil
+		}}
+	}}
+	m := fake.NewModel(calls("a"), calls("a"), text("done"))
+	if _, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), loop.Ask("go"), nil, &deepagents.Options{Loop: loop.Config{Policies: []loop.Policy{spy}}}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"0 steps, 1 messages", "1 steps, 3 messages", "2 steps, 5 messages"}, got); diff != "" {
+		t.Errorf("what was prepared (-want +got):\n%s", diff)
+	}
+}
+
+// DA-24: an agent's own model answers for it, and the root's for one without.
+func TestModelsDA24(t *testing.T) {
+	rootModel, own := fake.NewModel(calls("transfer_to_b"), text("done")), fake.NewModel(calls("transfer_to_c"))
+	root, b, c := agent("root", rootModel), agent("b", own), agent("c", nil)
+	root.ModelName, b.ModelName = "big", "small"
+	root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c}, []*deepagents.Agent{root}
+	if _, err := deepagents.Generate(t.Context(), root, loop.Ask("go"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range slices.Concat(rootModel.Requests(), own.Requests()) {
+		got = append(got, r.Request.Model+"/"+r.Request.System)
+	}
+	if diff := cmp.Diff([]string{"big/I am root of ", "big/I am c of ", "small/I am b of "}, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// DA-35, DA-36: the messages are all that came of the run, or the last answer alone,
+// also where results stand behind that.
+func TestOutputModeDA35DA36(t *testing.T) {
+	history := loop.Continue([]llm.Message{llm.User("1"), llm.Assistant(llm.Text{Text: "2"})}, llm.User("3"))
+	for _, c := range []struct {
+		mode  deepagents.OutputMode
+		steps int
+		want  string
+	}{{deepagents.FullHistory, 0, "assistant tool assistant"}, {deepagents.LastMessage, 0, "assistant:done"}, {deepagents.FullHistory, 1, "assistant tool"}, {deepagents.LastMessage, 1, "assistant:first"}} {
+		first := calls("a")
+		first.Text = "first"
+		m := fake.NewModel(first, text("done"))
+		res, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), history, nil, &deepagents.Options{OutputMode: c.mode, Loop: loop.Config{MaxSteps: c.steps}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range res.Messages {
+			got = append(got, string(m.Role))
+			if c.mode == deepagents.LastMessage {
+				got[0] += ":" + m.Text()
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q at %d steps: got %q, want %s", c.mode, c.steps, got, c.want)
+		}
+	}
+	broken := fake.NewModel(fake.Turn{Error: &fake.Failure{Status: 400}})
+	if res, err := deepagents.Generate(t.Context(), agent("root", broken), history, nil, &deepagents.Options{OutputMode: deepagents.LastMessage}); err == nil || res.Messages != nil {
+		t.Errorf("without an answer: got %+v, %v", res, err)
+	}
+}
+
+// DA-38: what a result has. Calls and results are the last step's.
+func TestResultDA38(t *testing.T) {
+	one, two := calls("a"), calls("a")
+	one.Usage, two.Usage, two.Text = llm.Usage{Input: 10, Output: 5}, llm.Usage{Input: 20, Output: 7}, "so far"
+	vars := middleware.NewVars(nil)
+	var seen []int
+	res, err := deepagents.Generate(t.Context(), agent("root", fake.NewModel(one, two), tool("a", "A")), loop.Ask("go"), vars, &deepagents.Options{
+		Loop: loop.Config{MaxSteps: 2, OnStep: func(s loop.Step) { seen = append(seen, s.Index) }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Text != "so far" || res.Output != nil || len(res.Steps) != 2 || res.Finish != llm.FinishToolCalls || res.State != middleware.Scope(vars) ||
+		(res.Usage != llm.Usage{Input: 30, Output: 12}) || res.Loop.Stop != trace.CauseCap || len(seen) != 2 {
+		t.Errorf("got %+v", res)
+	}
+	if len(res.ToolCalls) != 1 || len(res.ToolResults) != 1 || res.ToolResults[0].Text() != "A" || res.ToolResults[0].ID != res.ToolCalls[0].ID {
+		t.Errorf("got %+v, %+v", res.ToolCalls, res.ToolResults)
+	}
+	res, err = deepagents.Generate(t.Context(), agent("root", fake.NewModel(text("x"))), loop.Ask("go"), nil, nil)
+	if err != nil || len(res.Steps) != 1 || res.ToolCalls != nil || res.State == nil {
+		t.Errorf("without tools: got %+v, %v", res, err)
+	}
+}
+
+// DA-41: the answer is read by the schema, and only the last one; what does not follow
+// it is an error that has its text.
+func TestOutputDA41(t *testing.T) {
+	type plan struct {
+		Plan []string `json:"plan"`
+	}
+	shape, err := middleware.OutputOf[plan]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := calls("a")
+	first.Text = "let me see"
+	m := fake.NewModel(first, text(`{"plan":["x"]}`))
+	a := agent("root", m, tool("a", "A"))
+	a.Output = shape
+	res, err := deepagents.Generate(t.Context(), a, loop.Ask("go"), nil, nil)
+	if err != nil || string(res.Output) != `{"plan":["x"]}` || len(m.Requests()[0].Request.Settings.OutputSchema) == 0 {
+		t.Errorf("got %s, %v", res.Output, err)
+	}
+	got, err := middleware.ReadOutput[plan](shape, res.Text)
+	if diff := cmp.Diff(plan{[]string{"x"}}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	a.Model = fake.NewModel(text("no plan"))
+	_, err = deepagents.Generate(t.Context(), a, loop.Ask("go"), nil, nil)
+	if bad, is := errors.AsType[*middleware.OutputError](err); !is || bad.Text != "no plan" {
+		t.Errorf("got %v", err)
+	}
+	a.Model = fake.NewModel(first)
+	if res, err = deepagents.Generate(t.Context(), a, loop.Ask("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: 1}}); err != nil || res.Output != nil {
+		t.Errorf("at the cap: got %s, %v", res.Output, err)
+	}
+}
+
+// DA-43, DA-44: a cancel is an AbortError, and nothing else is.
+func TestAbortDA43DA44(t *testing.T) {
+	stopped := errors.New("stopped by the user")
+	for name, c := range map[string]struct {
+		model *fake.Model
+		abort bool
+		says  string
+	}{
+		"cancel": {fake.NewModel(text("x")), true, "AbortError: stopped by the user"},
+		"boom":   {fake.NewModel(fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}), false, "loop: step 0: fake: status 500: boom"},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		opts := &deepagents.Options{Loop: loop.Config{Sink: trace.SinkFunc(func(ev trace.Event) error {
+			if _, ok := ev.Body.(trace.ModelRequest); ok && c.abort {
+				cancel(stopped)
+			}
+			return nil
+		})}}
+		_, err := deepagents.Generate(ctx, agent("root", c.model), loop.Ask("go"), nil, opts)
+		abort, is := errors.AsType[*deepagents.AbortError](err)
+		if is != c.abort || err == nil || err.Error() != c.says || is && (abort.Name() != "AbortError" || !errors.Is(err, stopped)) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// DA-50: an agent is a tool: a run of its own, with a limit of its own, whose answer is
+// the result, and whose failure an error result.
+func TestAsToolDA50(t *testing.T) {
+	var mem trace.Memory
+	var mu sync.Mutex
+	record := &deepagents.Options{Loop: loop.Config{Sink: trace.SinkFunc(func(ev trace.Event) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return mem.Write(ev)
+	})}}
+	inner := fake.NewModel(append(slices.Repeat([]fake.Turn{calls("rename")}, 20), text("found it"))...)
+	rename := loop.Tool{Name: "rename", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		vars, _ := middleware.VarsIn(ctx)
+		user.Update(vars, func(old string) string { return old + "!" })
+		return loop.TextOutput("ok"), nil
+	}}
+	searcher := agent("searcher", inner, rename)
+	searcher.Description, searcher.Handoffs = "Searches.", []*deepagents.Agent{agent("other", nil)}
+	search, err := deepagents.AsTool(searcher, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing, err := deepagents.AsTool(agent("failing", fake.NewModel(fake.Turn{Error: &fake.Failure{Status: 400, Message: "bad"}})), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "searcher", Args: `{"input":"cats"}`}, {ID: "c2", Name: "failing", Args: `{"input":"x"}`}}}
+	root := agent("b", fake.NewModel(ask, text("done")), search, failing)
+	vars := middleware.NewVars(map[string]any{"user": "Ada", "currentActiveAgent": "b"})
+	res, err := deepagents.Generate(t.Context(), root, loop.Ask("go"), vars, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := res.Steps[0].Results
+	if results[0].Text() != "found it" || results[1].Text() != "loop: step 0: fake: status 400: bad" || !results[1].IsError {
+		t.Errorf("results: %+v", results)
+	}
+	if got := inner.Requests()[0].Request; got.Messages[0].Text() != "cats" || got.System != "I am searcher of Ada" {
+		t.Errorf("the inner run was asked %+v", got)
+	}
+	if got, _ := user.Get(vars); got != "Ada"+strings.Repeat("!", 20) {
+		t.Errorf("the inner run has left %q", got)
+	}
+	if search.Name != "searcher" || search.Description != "Searches." {
+		t.Errorf("got the tool %+v", search)
+	}
+	var parents []trace.Parent
+	for _, ev := range mem.Events() {
+		if s, ok := ev.Body.(trace.RunStart); ok && s.Parent != nil {
+			parents = append(parents, *s.Parent)
+		}
+	}
+	if diff := cmp.Diff([]trace.Parent{{Run: "r1", Call: "c1"}}, parents); diff != "" {
+		t.Errorf("nested runs (-want +got):\n%s", diff)
+	}
+	alone := agent("alone", fake.NewModel(text("hi")))
+	byItself, err := deepagents.AsTool(alone, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := byItself.Run(t.Context(), loop.Call{Args: `{"input":"x"}`}); err != nil || out.Content[0].(llm.Text).Text != "hi" {
+		t.Errorf("without variables around it: got %+v, %v", out, err)
+	}
+}
+
+func TestWhatCannotStart(t *testing.T) {
+	twins := agent("a", fake.NewModel(), loop.Tool{Name: "t"}, loop.Tool{Name: "t"})
+	for want, c := range map[string]struct {
+		agent *deepagents.Agent
+		opts  *deepagents.Options
+	}{
+		`deepagents: there is no agent`:                                                                    {nil, nil},
+		`deepagents: the agent "a" has no Model, which the first one needs`:                                {agent("a", nil), nil},
+		`deepagents: the OutputMode "all" is neither FullHistory nor LastMessage`:                          {twins, &deepagents.Options{OutputMode: "all"}},
+		`deepagents: loop: the TokenBudget is -1; it counts tokens, and 0 means none`:                      {twins, &deepagents.Options{Loop: loop.Config{TokenBudget: -1}}},
+		`deepagents: middleware: Handoff: a hand-off of the member "a" leads to nobody (nil); take it out`: {&deepagents.Agent{Name: "a", Model: fake.NewModel(), Handoffs: []*deepagents.Agent{nil}}, nil},
+	} {
+		_, err := deepagents.Execute(t.Context(), c.agent, loop.Ask("go"), nil, c.opts)
+		if fmt.Sprint(err) != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if res, err := deepagents.Generate(t.Context(), c.agent, loop.Ask("go"), nil, c.opts); res != nil || fmt.Sprint(err) != want {
+			t.Errorf("got %v, %v, want %s", res, err, want)
+		}
+		if _, err := deepagents.Swarm(t.Context(), c.agent, loop.Ask("go"), nil, c.opts, uistream.Options{}); fmt.Sprint(err) != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := deepagents.AsTool(nil, nil); fmt.Sprint(err) != "deepagents: AsTool: there is no agent" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,58 @@
+package deepagents_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/deepagents"
+)
+
+// No goroutine outlives the tests.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func text(s string) fake.Turn { return fake.Turn{Text: s} }
+
+// calls is a turn of calls of tools, with {} each, whose ids are c1, c2 ….
+func calls(tools ...string) fake.Turn {
+	var t fake.Turn
+	for i, n := range tools {
+		t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprint("c", i+1), Name: n, Args: "{}"})
+	}
+	return t
+}
+
+// tool is one that answers with its name in capitals.
+func tool(name, answer string) loop.Tool {
+	return loop.Tool{Name: name, Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(answer), nil }}
+}
+
+// agent is one whose instructions are "I am NAME of USER".
+func agent(name string, m *fake.Model, tools ...loop.Tool) *deepagents.Agent {
+	a := &deepagents.Agent{Name: name, Tools: tools, Instructions: func(vars middleware.Scope) string {
+		who, _ := user.Get(vars)
+		return "I am " + name + " of " + who
+	}}
+	if m != nil {
+		a.Model = m
+	}
+	return a
+}
+
+const user middleware.Var[string] = "user"
+
+// asked are the system prompts of a model's requests, with what was said last.
+func asked(m *fake.Model) []string {
+	var out []string
+	for _, r := range m.Requests() {
+		messages := r.Request.Messages
+		last := messages[len(messages)-1]
+		out = append(out, fmt.Sprintf("%s: %d, %s", r.Request.System, len(messages), last.Role))
+	}
+	return out
+}

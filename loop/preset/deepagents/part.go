@@ -1,0 +1,146 @@
+package deepagents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/trace"
+)
+
+// Part is a part of the full stream. Which fields are set depends on Type; who
+// switches on it ignores what it does not know.
+type Part struct {
+	Type       string // text-delta, reasoning, tool-call, tool-result, error or abort
+	TextDelta  string // text-delta, reasoning
+	ToolCallID string
+	ToolName   string
+	Args       json.RawMessage // tool-call, tool-result: what the tool is run with; what is no JSON as a string
+	Result     json.RawMessage // tool-result: a value, or a text as a string
+	IsError    bool            // tool-result
+	Err        error           // error
+}
+
+// MarshalJSON spells the part as the document does.
+func (p Part) MarshalJSON() ([]byte, error) {
+	m := []dialect.Member{{Key: "type", Value: p.Type}}
+	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
+	switch p.Type {
+	case "text-delta", "reasoning":
+		add("textDelta", p.TextDelta)
+	case "tool-call", "tool-result":
+		add("toolCallId", p.ToolCallID)
+		add("toolName", p.ToolName)
+		add("args", p.Args)
+	case "error":
+		add("error", fmt.Sprint(p.Err))
+	}
+	if p.Type == "tool-result" {
+		add("result", p.Result)
+		if p.IsError {
+			add("isError", true)
+		}
+	}
+	return dialect.Object(m...)
+}
+
+// Parts projects a run's events to the document's full stream. A call is told when
+// its tool is entered, or when it gets a result without, and a result as soon as it
+// is there; calls that are left for the caller to answer are told when the run ends
+// with them. The run's end is no part, but for an error and an abort.
+func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
+	return func(yield func(Part) bool) {
+		var p projection
+		for ev, err := range events {
+			for _, part := range p.parts(ev, err) {
+				if !yield(part) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// projection is the calls of the step, and what each is run with.
+type projection struct {
+	calls     []llm.ToolCall
+	args      map[string]string
+	cancelled bool
+}
+
+func (p *projection) parts(ev trace.Event, err error) []Part {
+	if ev.Purpose != trace.PurposeAnswer {
+		return nil
+	}
+	switch b := ev.Body.(type) {
+	case trace.ModelDelta:
+		switch b.What {
+		case trace.DeltaText:
+			return []Part{{Type: "text-delta", TextDelta: b.Text}}
+		case trace.DeltaReasoning:
+			return []Part{{Type: "reasoning", TextDelta: b.Text}}
+		case trace.DeltaCall, trace.DeltaArgs, trace.DeltaCallEnd:
+		}
+	case trace.ModelTurn:
+		p.turn(b.Message.Calls())
+	case trace.Decision:
+		if b.Cause == trace.CauseClientTools {
+			return p.all()
+		}
+	case trace.ToolStart:
+		p.args[b.Call] = b.Args
+		return []Part{p.call(b.Call, b.Name)}
+	case trace.ToolEnd:
+		return []Part{p.result(b.Result)}
+	case trace.ToolSkip:
+		return []Part{p.call(b.Call, b.Name), p.result(b.Result)}
+	case trace.Cancelled:
+		p.cancelled = b.Cause != string(trace.CauseDeadline)
+	case trace.RunEnd:
+		return p.end(b, err)
+	default:
+	}
+	return nil
+}
+
+func (p *projection) turn(calls []llm.ToolCall) {
+	p.calls, p.args = calls, map[string]string{}
+	for _, c := range calls {
+		p.args[c.ID] = c.Args
+	}
+}
+
+// all tells the calls of a turn.
+func (p *projection) all() []Part {
+	var out []Part
+	for _, c := range p.calls {
+		out = append(out, p.call(c.ID, c.Name))
+	}
+	return out
+}
+
+func (p *projection) call(id, name string) Part {
+	return Part{Type: "tool-call", ToolCallID: id, ToolName: name, Args: dialect.Value(p.args[id], "{}")}
+}
+
+func (p *projection) result(r llm.ToolResult) Part {
+	out := p.call(r.ID, r.Name)
+	out.Type, out.Result, out.IsError = "tool-result", dialect.Value(r.Text(), `""`), r.IsError
+	return out
+}
+
+func (p *projection) end(b trace.RunEnd, err error) []Part {
+	if err == nil && b.Error != nil { // a trace that was read, not a live run
+		err = errors.New(b.Error.Message)
+	}
+	switch {
+	case p.cancelled || b.Stop == trace.CauseCancel:
+		return []Part{{Type: "abort"}}
+	case err != nil:
+		return []Part{{Type: "error", Err: err}}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package deepagents_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/deepagents"
+	"github.com/looptape/looptape/trace"
+)
+
+// join runs one function for each item at once and returns what they come to in the
+// order of the items.
+func join[T any](items []T, f func(T) (string, error)) ([]string, error) {
+	out, errs := make([]string, len(items)), make([]error, len(items))
+	var wg sync.WaitGroup
+	for i, item := range items {
+		wg.Go(func() { out[i], errs[i] = f(item) })
+	}
+	wg.Wait()
+	return out, errors.Join(errs...)
+}
+
+// DA-47: runs of one agent at once share nothing but what they are given: each has its
+// own active agent, and its own trace, which is that of a run alone.
+func TestParallelRunsDA47(t *testing.T) {
+	m := &fake.Model{Turns: []fake.Turn{calls("transfer_to_b"), text("done")}, Apart: true}
+	root := agent("root", m)
+	root.Handoffs = []*deepagents.Agent{agent("b", nil)}
+	ask := func(who string) (string, error) {
+		var mem trace.Memory
+		vars := middleware.NewVars(map[string]any{"user": who})
+		s, err := deepagents.Execute(t.Context(), root, loop.Ask("I am "+who), vars, &deepagents.Options{Loop: loop.Config{Sink: &mem, Clock: fake.NewClock()}})
+		if err != nil {
+			return "", err
+		}
+		s.Consume(nil)
+		active, _ := middleware.ActiveMember.Get(s.State())
+		return active + strings.ReplaceAll(trace.FormatText(trace.Canonical(mem.Events())), who, "WHO"), nil
+	}
+	alone, err := ask("Zoe")
+	if err != nil || !strings.HasPrefix(alone, "b") {
+		t.Fatalf("got %q, %v", alone, err)
+	}
+	got, err := join([]string{"Ada", "Bob", "Cyd"}, ask)
+	if diff := cmp.Diff([]string{alone, alone, alone}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// DA-48: a pipeline of agents, of which one works many times at once: what one says is
+// what the next is asked, in order, and a search that fails ends it.
+func TestPipelineDA48(t *testing.T) {
+	shape, err := middleware.OutputOf[struct {
+		Searches []string `json:"searches"`
+	}]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type plan struct{ Searches []string }
+	for _, failing := range []bool{false, true} {
+		var order []string
+		var mu sync.Mutex
+		step := func(a *deepagents.Agent, input string) (*deepagents.Result, error) {
+			mu.Lock()
+			order = append(order, a.Name)
+			mu.Unlock()
+			return deepagents.Generate(t.Context(), a, loop.Ask(input), nil, nil)
+		}
+		lookUp := loop.Tool{Name: "look_up", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) { return loop.TextOutput("x"), ctx.Err() }}
+		found := &fake.Model{Turns: []fake.Turn{calls("look_up"), text("found")}, Apart: true}
+		if failing {
+			found.Turns[1] = fake.Turn{Error: &fake.Failure{Status: 400, Message: "no search"}}
+		}
+		writer := fake.NewModel(text("report"))
+		planner, searcher := agent("plan", fake.NewModel(text(`{"searches":["a","b","c"]}`))), agent("search", found, lookUp)
+		planner.Output = shape
+		got, err := func() (string, error) {
+			res, err := step(planner, "Query: q")
+			if err != nil {
+				return "", err
+			}
+			p, err := middleware.ReadOutput[plan](shape, res.Text)
+			if err != nil {
+				return "", err
+			}
+			results, err := join(p.Searches, func(q string) (string, error) {
+				res, err := step(searcher, "Search: "+q)
+				return q + " " + res.Text, err
+			})
+			if err != nil {
+				return "", err
+			}
+			report, err := step(agent("write", writer), "Results: "+strings.Join(results, ", "))
+			if err != nil {
+				return "", err
+			}
+			checked, err := step(agent("verify", fake.NewModel(text("fine"))), report.Text)
+			return checked.Text, err
+		}()
+		want := "plan search search search write verify"
+		if failing {
+			want = "plan search search search"
+		}
+		if strings.Join(order, " ") != want || failing != (err != nil) || !failing && got != "fine" {
+			t.Errorf("failing %v: got %q, %v; order %s", failing, got, err, order)
+		}
+		if failing {
+			continue
+		}
+		if asked := fmt.Sprint(writer.Requests()[0].Request.Messages[0].Text()); asked != "Results: a found, b found, c found" {
+			t.Errorf("the writer was asked %q", asked)
+		}
+	}
+}

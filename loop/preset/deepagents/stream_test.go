@@ -1,0 +1,292 @@
+package deepagents_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/deepagents"
+	"github.com/looptape/looptape/loop/uistream"
+	"github.com/looptape/looptape/trace"
+)
+
+func execute(t *testing.T, opts *deepagents.Options, tools []loop.Tool, turns ...fake.Turn) *deepagents.Stream {
+	t.Helper()
+	s, err := deepagents.Execute(t.Context(), agent("root", fake.NewModel(turns...), tools...), loop.Ask("go"), nil, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func kinds(s *deepagents.Stream) string {
+	var out []string
+	for p := range s.Full() {
+		out = append(out, p.Type)
+	}
+	return strings.Join(out, " ")
+}
+
+// DA-37, DA-40: each of the streams tells all of the run, the first time and again,
+// whether somebody has waited before or not; the text is that of all steps.
+func TestStreamsDA37DA40(t *testing.T) {
+	first := calls("a")
+	first.Text = "one "
+	for _, wait := range []bool{false, true} {
+		s := execute(t, nil, []loop.Tool{tool("a", "A")}, first, text("two"))
+		if wait {
+			s.Consume(nil)
+		}
+		for range 2 {
+			if got := slices.Collect(s.Text()); !slices.Equal(got, []string{"one ", "two"}) {
+				t.Errorf("text: %q", got)
+			}
+			if got := kinds(s); got != "text-delta tool-call tool-result text-delta" {
+				t.Errorf("parts: %s", got)
+			}
+			if got := types(s.UI(uistream.Options{})); got != "start start-step text-start text-delta text-end tool-input-start tool-input-delta tool-input-available tool-output-available finish-step start-step text-start text-delta text-end finish-step finish" {
+				t.Errorf("UI parts: %s", got)
+			}
+			res, err := s.Wait()
+			if err != nil || res.Text != "two" || len(res.Steps) != 2 || res.State != s.State() || s.State() == nil {
+				t.Errorf("got %+v, %v", res, err)
+			}
+		}
+		for range s.Text() {
+			break // leaving a stream that was told costs nothing
+		}
+		if _, err := s.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Readers of several streams at once each get all of it.
+func TestStreamsAtOnce(t *testing.T) {
+	s := execute(t, nil, []loop.Tool{tool("a", "A")}, calls("a"), text("done"))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if got := kinds(s); got != "tool-call tool-result text-delta" {
+				t.Errorf("parts: %s", got)
+			}
+		})
+		wg.Go(func() {
+			if res, err := s.Wait(); err != nil || res.Text != "done" {
+				t.Errorf("got %+v, %v", res, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// DA-42: what goes wrong is told to onError, and not otherwise.
+func TestConsumeDA42(t *testing.T) {
+	var got []error
+	s := execute(t, nil, nil, fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}})
+	s.Consume(func(err error) { got = append(got, err) })
+	s.Consume(nil)
+	if len(got) != 1 || !strings.Contains(got[0].Error(), "boom") {
+		t.Errorf("got %v", got)
+	}
+	if got := kinds(s); got != "error" {
+		t.Errorf("parts: %s", got)
+	}
+	execute(t, nil, nil, text("x")).Consume(func(err error) { t.Errorf("got %v", err) })
+}
+
+// DA-34, DA-43: a cancel ends the stream with an abort, and leaving it is a cancel.
+func TestStreamAbortDA34DA43(t *testing.T) {
+	slow := text("one two three")
+	slow.Chunk = 4
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s, err := deepagents.Execute(ctx, agent("root", fake.NewModel(slow)), loop.Ask("go"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for p := range s.Full() {
+		got = append(got, p.Type)
+		cancel()
+	}
+	if diff := cmp.Diff([]string{"text-delta", "abort"}, got); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	if _, err := s.Wait(); !isAbort(err) {
+		t.Errorf("got %v", err)
+	}
+
+	s = execute(t, nil, nil, slow)
+	for range s.Text() {
+		break
+	}
+	if res, err := s.Wait(); !isAbort(err) || !errors.Is(err, loop.ErrLeft) || res.Loop.Stop != trace.CauseCancel {
+		t.Errorf("left: got %v", err)
+	}
+	if got := kinds(s); got != "text-delta abort" {
+		t.Errorf("left: parts %s", got)
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	parts, err := deepagents.Swarm(ctx, agent("root", fake.NewModel(slow)), loop.Ask("go"), nil, nil, uistream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for p := range parts {
+		if got = append(got, p.Type); p.Type == "text-delta" {
+			cancel()
+		}
+	}
+	if diff := cmp.Diff([]string{"start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "abort"}, got); diff != "" {
+		t.Errorf("swarm (-want +got):\n%s", diff)
+	}
+}
+
+func isAbort(err error) bool {
+	_, is := errors.AsType[*deepagents.AbortError](err)
+	return is
+}
+
+// A reader that panics has its panic, and others an error.
+func TestReaderPanics(t *testing.T) {
+	s := execute(t, nil, nil, text("x"))
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is gone")
+			}
+		}()
+		for range s.Text() {
+			panic("oh")
+		}
+	}()
+	if res, err := s.Wait(); res != nil || err == nil {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// team is a root that may hand over to b, with a hook.
+func team(m *fake.Model, hook middleware.EndHook) *deepagents.Agent {
+	root, b := agent("root", m), agent("b", nil)
+	root.Handoffs, b.Handoffs, root.PrepareEnd = []*deepagents.Agent{b}, []*deepagents.Agent{root}, hook
+	return root
+}
+
+// DA-03, DA-31, DA-32, DA-33: the root goes on behind b in the same stream, which has
+// one start and one finish, with a hook or without; only swarms ask it.
+func TestSwarmDA31DA32DA33(t *testing.T) {
+	sum := func(context.Context, middleware.Ended) ([]llm.Message, error) {
+		return []llm.Message{llm.User("Sum up.")}, nil
+	}
+	for name, c := range map[string]struct {
+		hook  middleware.EndHook
+		turns []fake.Turn
+		want  string
+	}{
+		"with a hook":       {sum, []fake.Turn{calls("transfer_to_b"), text("b done"), text("summary")}, "b done|summary"},
+		"without":           {nil, []fake.Turn{calls("transfer_to_b"), text("b done")}, "b done"},
+		"never transferred": {sum, []fake.Turn{text("root done")}, "root done"},
+	} {
+		vars := middleware.NewVars(nil)
+		parts, err := deepagents.Swarm(t.Context(), team(fake.NewModel(c.turns...), c.hook), loop.Ask("go"), vars, nil, uistream.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		n := map[string]int{}
+		last := ""
+		for p := range parts {
+			n[p.Type]++
+			last = p.Type
+			if p.Type == "text-delta" {
+				said = append(said, p.Delta)
+			}
+		}
+		if got := strings.Join(said, "|"); got != c.want || n["start"] != 1 || n["finish"] != 1 || last != "finish" {
+			t.Errorf("%s: got %s, %v", name, got, n)
+		}
+	}
+	m := fake.NewModel(calls("transfer_to_b"), text("b done"))
+	res, err := deepagents.Generate(t.Context(), team(m, sum), loop.Ask("go"), nil, nil)
+	if err != nil || res.Text != "b done" {
+		t.Errorf("generate: got %+v, %v", res, err)
+	}
+}
+
+// DA-39: the names of a part's members are the document's.
+func TestPartJSONDA39(t *testing.T) {
+	for _, c := range []struct {
+		part deepagents.Part
+		want string
+	}{
+		{deepagents.Part{Type: "text-delta", TextDelta: "a"}, `{"type":"text-delta","textDelta":"a"}`},
+		{deepagents.Part{Type: "reasoning", TextDelta: "a"}, `{"type":"reasoning","textDelta":"a"}`},
+		{deepagents.Part{Type: "tool-call", ToolCallID: "c1", ToolName: "a", Args: json.RawMessage(`{}`)}, `{"type":"tool-call","toolCallId":"c1","toolName":"a","args":{}}`},
+		{deepagents.Part{Type: "tool-result", ToolCallID: "c1", ToolName: "a", Args: json.RawMessage(`{}`), Result: json.RawMessage(`1`)}, `{"type":"tool-result","toolCallId":"c1","toolName":"a","args":{},"result":1}`},
+		{deepagents.Part{Type: "tool-result", ToolCallID: "c1", ToolName: "a", Args: json.RawMessage(`{}`), Result: json.RawMessage(`"no"`), IsError: true}, `{"type":"tool-result","toolCallId":"c1","toolName":"a","args":{},"result":"no","isError":true}`},
+		{deepagents.Part{Type: "error", Err: errors.New("boom")}, `{"type":"error","error":"boom"}`},
+		{deepagents.Part{Type: "abort"}, `{"type":"abort"}`},
+	} {
+		if got, err := c.part.MarshalJSON(); err != nil || string(got) != c.want {
+			t.Errorf("got %s, %v, want %s", got, err, c.want)
+		}
+	}
+}
+
+// Calls that are the caller's to answer are told, model calls for other purposes are
+// not, and of a trace that was read the error is.
+func TestPartsOfOddRuns(t *testing.T) {
+	ask, err := loop.ClientTool("ask", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := execute(t, nil, []loop.Tool{ask}, calls("ask", "ask"))
+	if got := kinds(s); got != "tool-call tool-call" {
+		t.Errorf("client tools: %s", got)
+	}
+	events := func(yield func(trace.Event, error) bool) {
+		for _, ev := range []trace.Event{
+			{Body: trace.ModelDelta{What: trace.DeltaText, Text: "{}"}, Purpose: trace.PurposeRepair},
+			{Body: trace.ModelDelta{What: trace.DeltaReasoning, Text: "hm"}},
+			{Body: trace.ModelDelta{What: trace.DeltaCall}},
+			{Body: trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}},
+			{Body: trace.ToolSkip{Call: "c1", Name: "a", Result: llm.ToolResult{ID: "c1", Name: "a"}}},
+			{Body: trace.RunEnd{Error: &trace.Error{Message: "boom"}}},
+		} {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+	var got []string
+	for p := range deepagents.Parts(events) {
+		b, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(b))
+	}
+	want := []string{
+		`{"type":"reasoning","textDelta":"hm"}`, `{"type":"tool-call","toolCallId":"c1","toolName":"a","args":{}}`,
+		`{"type":"tool-result","toolCallId":"c1","toolName":"a","args":{},"result":""}`, `{"type":"error","error":"boom"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	for range deepagents.Parts(events) {
+		break
+	}
+}
