@@ -74,7 +74,7 @@ func (j *judging) worse(metric string, c *Change) *float64 {
 func (j *judging) drop(metric string, m *Judged) {
 	const usual, rounding = 0.05, 1e-9
 	fall := j.fall(metric, *m.Difference)
-	if fall <= 0 || fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) {
+	if fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) { // which is 1 where nothing fell
 		return
 	}
 	j.found(Finding{Kind: KindDrop, Metric: metric,
