@@ -75,6 +75,10 @@ func TestUIMessages(t *testing.T) {
 				`{"role":"assistant","parts":[{"type":"reasoning","text":"y"},{"type":"text","text":"x"}]}`,
 			},
 		},
+		"version 4, with an empty text": {
+			`{"role":"assistant","content":"","parts":[{"type":"text","text":"yo"}]}`,
+			[]string{`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`},
+		},
 		"version 4, without parts": {
 			`{"role":"assistant","content":"yo","toolInvocations":[{"state":"result","toolCallId":"c1","toolName":"f","args":{},"result":1},{"state":"partial-call","step":1,"toolCallId":"c2","toolName":"g","args":{}}]}` + "\n" +
 				`{"role":"assistant","content":"","toolInvocations":[]}`,
@@ -108,8 +112,20 @@ func TestUIMessages(t *testing.T) {
 
 // A file that the model made is in a result as the SDK's own class writes it.
 func TestGeneratedFile(t *testing.T) {
-	in := `{"steps":[{"finishReason":"stop","content":[{"type":"file","file":{"base64Data":"AAAA","mediaType":"image/png"}},{"type":"file","file":{}},{"type":"file"}]}]}`
-	want := []string{`{"role":"assistant","parts":[{"type":"media","media_type":"image/png","data":"AAAA"},{"type":"ai-sdk.file","value":{"type":"file","file":{}}},{"type":"ai-sdk.file","value":{"type":"file"}}]}`}
+	in := `{"steps":[{"finishReason":"stop","content":[{"type":"file","file":{"base64Data":"AAAA","mediaType":"image/png"}},{"type":"file","file":{"base64":"AAAA","mimeType":"image/gif"}},{"type":"file","file":{}},{"type":"file"}]}]}`
+	want := []string{`{"role":"assistant","parts":[{"type":"media","media_type":"image/png","data":"AAAA"},{"type":"media","media_type":"image/gif","data":"AAAA"},{"type":"ai-sdk.file","value":{"type":"file","file":{}}},{"type":"ai-sdk.file","value":{"type":"file"}}]}`}
+	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestGeneratedStep(t *testing.T) {
+	in := `{"prompt":"hi","text":"yo","toolCalls":[{"type":"tool-call","toolCallId":"c1","toolName":"f","args":{}}],"toolResults":[{"type":"tool-result","toolCallId":"c1","toolName":"f","result":1}],"finishReason":"stop"}`
+	want := []string{
+		`{"role":"user","parts":[{"type":"text","text":"hi"}]}`,
+		`{"role":"assistant","parts":[{"type":"text","text":"yo"},{"type":"tool_call","id":"c1","name":"f","args":"{}"}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"1"}]}]}`,
+	}
 	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}

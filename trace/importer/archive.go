@@ -182,7 +182,6 @@ func (w *walker) entries() {
 		w.entry(f, func(text string) {
 			maps.Insert(w.head, membersOf(w.sound(text, 1, "")))
 		})
-		w.packed, w.held = 0, 0
 	}
 	for _, s := range w.zip.samples {
 		w.packed, w.held = 0, 0
