@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -136,6 +137,7 @@ func TestArchiveBroken(t *testing.T) {
 		"an unknown method":        {zipOf(t, entry{name: sampleOne.name, method: 12, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: it is compressed with method 12, which is not known: stored, deflate (8) and zstd (93) are", two}},
 		"not what it says":         {zipOf(t, entry{name: sampleOne.name, method: zip.Deflate, raw: true, text: "\xff\xff"}, sampleTwo), []string{"! file: samples/1_epoch_1.json: flate: corrupt input before offset 1", two}},
 		"a bomb":                   {long, []string{"! file: samples/1_epoch_1.json: more than 32 MiB would have to be held of the sample", two}},
+		"two long ones":            {zipOf(t, longSample(1), longSample(2)), []string{"sample-1@1", "sample-2@1"}},
 		"a long directory":         {zipOf(t, names...), []string{"! file: the ZIP cannot be read: the directory of the ZIP is longer than 16 MiB"}},
 		"cut off":                  {whole[:len(whole)-30], []string{"! file: the ZIP cannot be read: zip: not a valid zip file"}},
 		"entries in one place":     {moved(whole, 42, 0), []string{`! file: the entries "samples/1_epoch_1.json" and "samples/2_epoch_1.json" of the ZIP share bytes`}},
@@ -151,6 +153,11 @@ func TestArchiveBroken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// longSample is a sample of which two are more than may be held.
+func longSample(id int) entry {
+	return entry{name: fmt.Sprintf("samples/%d.json", id), text: fmt.Sprintf(`{"id":%d%s}`, id, strings.Repeat(" ", 20<<20)), method: zstd.ZipMethodWinZip}
 }
 
 // moved writes a number into the record of a ZIP's last entry.

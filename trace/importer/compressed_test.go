@@ -93,13 +93,19 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// What compresses no better than texts do is held up to another bound.
-func TestLongValue(t *testing.T) {
-	noise := make([]byte, 1<<20)
-	if _, err := rand.NewChaCha8([32]byte{}).Read(noise); err != nil {
+// noise is 2 MiB of text that compress to half of that.
+func noise(t testing.TB) string {
+	t.Helper()
+	b := make([]byte, 1<<20)
+	if _, err := rand.NewChaCha8([32]byte{}).Read(b); err != nil {
 		t.Fatal(err)
 	}
-	text := hex.EncodeToString(noise)
+	return hex.EncodeToString(b)
+}
+
+// What compresses no better than texts do is held up to another bound.
+func TestLongValue(t *testing.T) {
+	text := noise(t)
 	file := zstandard(t, `[{"role":"user","content":"`, strings.Repeat(text, 20), `"}]`)
 	src, err := importer.Open("file", bytes.NewReader(file))
 	if err != nil {
@@ -176,5 +182,15 @@ func TestManyRuns(t *testing.T) {
 		if len(got) < 40 {
 			t.Errorf("%s: %d runs", name, len(got))
 		}
+	}
+}
+
+// There is an end to what may be held of a value in a long file.
+func TestLongestValue(t *testing.T) {
+	file := zstandard(t, "["+hi+`,"`, strings.Repeat(noise(t), 6), strings.Repeat("a", 256<<20))
+	_, got := read(t, bytes.NewReader(file))
+	want := []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: more than 256 MiB would have to be held of what is decompressed; decompress the file first if it is no bomb"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("runs (-want +got):\n%.2000s", diff)
 	}
 }

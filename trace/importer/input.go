@@ -68,7 +68,7 @@ func (in *input) limit() int {
 		return in.most
 	}
 	value, _ := holdable(in.packed.n)
-	return min(in.most, value)
+	return value
 }
 
 // keep begins to count what is held of a run, or ends it.

@@ -93,7 +93,7 @@ func (c *conversation) resolve(text string) string {
 	if !ok {
 		name, ok = strings.CutPrefix(text, oldScheme)
 	}
-	if !ok || !c.inspect {
+	if !ok {
 		return text
 	}
 	if c.attached == nil {
