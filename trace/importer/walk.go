@@ -282,10 +282,14 @@ func (r *Run) members(d *jsonio.Dec, own func(key string) bool) {
 		if own != nil && own(key) {
 			continue
 		}
+		raw := d.Raw()
+		if d.Err() != nil {
+			return
+		}
 		if r.Meta == nil {
 			r.Meta = map[string]json.RawMessage{}
 		}
-		r.Meta[key] = json.RawMessage(d.Raw())
+		r.Meta[key] = json.RawMessage(raw)
 	}
 }
 
