@@ -40,7 +40,7 @@ type ToolHooks struct {
 
 // ToolStarting is a call that is about to be looked up, checked and run.
 type ToolStarting struct {
-	Step  int
+	Step  int // -1 for what a run was left with
 	Index int // among the calls of the step
 	Call  llm.ToolCall
 	// Skip answers the call with Override, or with a text that says so if that is
@@ -74,7 +74,11 @@ type ToolFailed struct {
 func (h ToolHooks) Policy() loop.Policy {
 	return loop.Policy{Name: "tool_hooks", New: func(info loop.RunInfo) loop.Hooks {
 		t := &toolHooks{ToolHooks: h, clock: info.Clock}
-		return loop.Hooks{Batch: t.batch, WrapTool: t.wrap, AfterStep: t.after, End: t.end}
+		return loop.Hooks{
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) { return t.after(s) },
+			Batch:      t.batch, WrapTool: t.wrap, End: t.end,
+			AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) { return t.after(s) },
+		}
 	}}
 }
 
@@ -225,8 +229,9 @@ func contained(ctx context.Context, next loop.ToolFunc, call loop.Call) (out loo
 	return next(ctx, call)
 }
 
-// after ends the run if a hook wants it to.
-func (t *toolHooks) after(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
+// after ends the run if a hook wants it to. It is asked before steps, too, since calls
+// that a run was left with are run outside of any.
+func (t *toolHooks) after(s *loop.StepInfo) (loop.Decision, error) {
 	slices.SortFunc(t.fallbacks, func(a, b loop.Call) int { return cmp.Compare(a.Index, b.Index) })
 	for _, call := range t.fallbacks {
 		data, err := json.Marshal(map[string]string{"call": call.ID})

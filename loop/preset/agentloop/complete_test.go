@@ -13,6 +13,7 @@ import (
 	"github.com/looptape/looptape/loop/history"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/trace"
 )
 
 // AL-04 to AL-08, AL-22: where the cap is, what counts, and what comes back.
@@ -257,21 +258,50 @@ func TestAL91ModelFails(t *testing.T) {
 
 // A history that others change during a run is what the next step sends.
 func TestHistoryIsChangedMeanwhile(t *testing.T) {
-	w := newWorld(t, calls("1", "a"), calls("2", "a"), says("x")).agent(agentloop.Config{})
-	w.hook = func(ev agentloop.Event) error {
-		if ev.Name != agentloop.OnStepStart || ev.Step != 1 {
-			return nil
-		}
-		_, err := w.History().SpliceRange(0, 3, llm.User("summary"))
-		return err
-	}
-	w.run("go")
-	var got []string
-	for _, r := range w.model.Asked() {
-		got = append(got, fmt.Sprint(len(r.Messages), " from ", r.Messages[0].Text()))
-	}
-	same(t, "requests", []string{"1 from go", "1 from summary", "3 from summary"}, got)
-	if w.roles() != "user/1 assistant/1 tool/1 assistant/1" || w.last().Reason != agentloop.Done {
-		t.Errorf("the history: %s", w.roles())
+	for name, c := range map[string]struct {
+		change func(h *history.History) error
+		want   []string
+		roles  string
+	}{
+		"shorter": {
+			func(h *history.History) error { _, err := h.SpliceRange(0, 3, llm.User("summary")); return err },
+			[]string{"1 from go", "1 from summary", "3 from summary"}, "user/1 assistant/1 tool/1 assistant/1",
+		},
+		"as long": {
+			func(h *history.History) error { _, err := h.SpliceRange(0, 1, llm.User("instead")); return err },
+			[]string{"1 from go", "3 from instead", "5 from instead"}, "user/1 assistant/1 tool/1 assistant/1 tool/1 assistant/1",
+		},
+		"longer": {
+			func(h *history.History) error { h.Append(llm.User("by the way"), history.Meta{}); return nil },
+			[]string{"1 from go", "4 from go", "6 from go"}, "user/1 assistant/1 tool/1 user/1 assistant/1 tool/1 assistant/1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, calls("1", "a"), calls("2", "a"), says("x")).agent(agentloop.Config{})
+			w.hook = func(ev agentloop.Event) error {
+				if ev.Name == agentloop.OnStepStart && ev.Step == 1 {
+					return c.change(w.History())
+				}
+				return nil
+			}
+			w.run("go")
+			var got []string
+			for _, r := range w.model.Asked() {
+				got = append(got, fmt.Sprint(len(r.Messages), " from ", r.Messages[0].Text()))
+			}
+			same(t, "requests", c.want, got)
+			if w.roles() != c.roles || w.last().Reason != agentloop.Done {
+				t.Errorf("the history: %s", w.roles())
+			}
+			rewrites := 0
+			for _, ev := range w.trace {
+				if b, ok := ev.Body.(trace.Rewrite); ok && b == (trace.Rewrite{Cause: "history", By: "agentloop"}) {
+					rewrites++
+				}
+			}
+			if rewrites != 1 {
+				t.Errorf("got %d rewrites, want 1", rewrites)
+			}
+		})
 	}
 }

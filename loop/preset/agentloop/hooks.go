@@ -10,6 +10,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
 )
 
 // ApprovalResolved is what onApprovalResolved tells.
@@ -27,6 +28,10 @@ func (r *run) policies(cache json.RawMessage) []loop.Policy {
 				BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) { return r.beforeStep(ctx, s, cache) },
 				WrapModel:  r.wrapModel,
 				AfterModel: r.afterModel,
+				End: func(_ context.Context, res *loop.Result) error {
+					r.resumed(res.Messages)
+					return nil
+				},
 			}
 		}},
 		middleware.ToolHooks{Start: r.toolStart, Done: r.toolDone, Failed: r.toolFailed}.Policy(),
@@ -74,6 +79,8 @@ func (r *run) note(callID string) *note {
 
 // beforeStep puts together what the step sends.
 func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMessage) (d loop.Decision, err error) {
+	own := s.History()
+	r.resumed(own[min(r.history.Len(), len(own)):])
 	if err := r.tell(ctx, OnStepStart, s.Step, nil); err != nil {
 		return d, err
 	}
@@ -85,7 +92,7 @@ func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMe
 		s.Request.Extra = map[string]json.RawMessage{"cache_control": cache}
 	}
 	list := r.history.Messages()
-	if n := r.history.Splices(); r.again == nil && (n != r.splices || len(list) != len(s.History())) {
+	if n := r.history.Splices(); n != r.splices || len(list) != len(own) {
 		r.splices = n
 		d.Messages, d.Note = list, "history"
 	}
@@ -113,14 +120,9 @@ func (r *run) offer(s *loop.StepInfo) error {
 	return nil
 }
 
-// wrapModel takes the time of the model call. The first step of a run that goes on
-// from calls that wait has its answer already.
+// wrapModel takes the time of the model call.
 func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
 	return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
-		r.latency = 0
-		if r.again != nil {
-			return &llm.Turn{Parts: r.again.Parts, Finish: llm.FinishToolCalls, Opaque: r.again.Opaque}, nil
-		}
 		began := r.clock.Now()
 		turn, err := next(ctx, call)
 		r.latency = r.clock.Now().Sub(began)
@@ -134,12 +136,10 @@ func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) 
 	if model == "" {
 		model = s.Request.Model
 	}
-	if list := s.History(); r.again == nil && len(list) > len(s.Request.Messages) {
+	if list := s.History(); len(list) > len(s.Request.Messages) {
 		r.history.Append(list[len(list)-1], history.Meta{Model: model, Usage: turn.Usage, Latency: r.latency})
 	}
-	if model != "" {
-		r.report.Model = model
-	}
+	r.report.Model = model
 	r.response = Response{Content: turn.Parts, FinishReason: finishReason(turn.Finish, len(turn.Calls())), Usage: turn.Usage, Model: model}
 	step := r.response
 	return loop.Decision{}, r.tell(ctx, OnStepComplete, s.Step, &step)
@@ -152,13 +152,29 @@ func (r *run) onStep(step loop.Step) {
 			r.history.Append(m, history.Meta{})
 		}
 	}
-	if step.Results != nil {
-		r.again = nil
-		r.takeInput()
-	}
 	if !r.tripped && (step.Results != nil || len(step.Calls) == 0) {
 		r.report.add(r.stepReport(step))
 	}
+}
+
+// resumed puts what a run has added before its first step into the history: the
+// results of the calls that it was left with, and its input. They are on record as a
+// step of their own, before the first.
+func (r *run) resumed(added []llm.Message) {
+	if r.resumes == nil || len(added) == 0 {
+		return
+	}
+	step := loop.Step{Index: trace.NoStep, Calls: r.resumes}
+	for _, m := range added {
+		r.history.Append(m, history.Meta{})
+		for _, p := range m.Parts {
+			if res, ok := p.(llm.ToolResult); ok {
+				step.Results = append(step.Results, res)
+			}
+		}
+	}
+	r.resumes = nil
+	r.report.add(r.stepReport(step))
 }
 
 func (r *run) stepReport(step loop.Step) StepReport {
@@ -166,7 +182,7 @@ func (r *run) stepReport(step loop.Step) StepReport {
 		Index: step.Index, Type: StepInitial, LLMLatencyMs: milliseconds(r.latency), Usage: usageOf(step.Usage),
 		FinishReason: finishReason(step.Finish, len(step.Calls)), ToolCalls: make([]ToolCallReport, len(step.Calls)),
 	}
-	if step.Index > 0 {
+	if len(r.report.Steps) > 0 {
 		rep.Type = StepToolFollowup
 	}
 	for i, c := range step.Calls {

@@ -38,6 +38,8 @@ type Loop struct {
 	runs     int
 	metadata map[string]any
 	current  *run // the run that is under way
+
+	suspended string // the run that left calls to be decided; of the run under way alone
 }
 
 // New makes an agent of a model: it indexes the tools, takes over or makes the
@@ -101,7 +103,7 @@ func (l *Loop) put(layer layers.Layer) { _ = l.history.Layers().Set(layer) }
 func put(tools []loop.Tool, t loop.Tool) []loop.Tool {
 	i := slices.IndexFunc(tools, func(o loop.Tool) bool { return o.Name == t.Name })
 	if i < 0 {
-		return append(slices.Clip(tools), t)
+		return append(tools, t)
 	}
 	tools = slices.Clone(tools)
 	tools[i] = t
@@ -226,7 +228,7 @@ func (l *Loop) Stream(ctx context.Context, in Input, opts *Options) iter.Seq2[St
 			return
 		}
 		left := false
-		var p projection
+		p := newProjection()
 		for ev, err := range r.kernel.Events() {
 			for _, part := range p.parts(ev, err) {
 				if part.Type != "done" && !yield(part, nil) {

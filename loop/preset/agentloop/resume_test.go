@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
@@ -13,6 +14,7 @@ import (
 	"github.com/looptape/looptape/loop/history"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/trace"
 )
 
 // asking is a configuration in which each call is asked about, and each request is
@@ -141,13 +143,73 @@ func TestAL67AL69Resume(t *testing.T) {
 			t.Errorf("the results: %+v", results)
 		}
 		same(t, "told", []string{
-			"onAgentCreate", `onRunStart "and then"`, "onStepStart 0", `onStepComplete 0 "" tool_use`, "onToolCallStart 0 a", "onToolCallStart 0 slow",
-			"onApprovalRequested a", "onApprovalRequested slow", "onApprovalResolved a approve", "onApprovalResolved slow deny", "onToolCallComplete 0 a",
-			"onStepStart 1", `onStepComplete 1 "went on" stop`, "onRunComplete done",
+			"onAgentCreate", `onRunStart "and then"`, "onToolCallStart -1 a", "onToolCallStart -1 slow",
+			"onApprovalRequested a", "onApprovalRequested slow", "onApprovalResolved a approve", "onApprovalResolved slow deny", "onToolCallComplete -1 a",
+			"onStepStart 0", `onStepComplete 0 "went on" stop`, "onRunComplete done",
 		}, next.log)
 		if n := len(next.model.Asked()[0].Messages); n != 4 {
 			t.Errorf("the model was asked with %d messages, want 4", n)
 		}
+	}
+}
+
+// AL-67: in the same process it is the same; a stream tells the calls before its first
+// step, and the report has them.
+func TestAL67SameProcess(t *testing.T) {
+	var saved []byte
+	cfg := asking(&saved, suspend)
+	w := newWorld(t, calls("", "a", "slow"), says("x")).agent(cfg)
+	w.run("go")
+	for _, id := range []string{"a", "slow"} {
+		if err := w.ResumeWithApproval(t.Context(), id, middleware.Approval{Verdict: middleware.Approve}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events := w.stream("on", nil)
+	same(t, "events", []string{
+		"tool_call_start a", "tool_call_start slow", "tool_call_end a", "tool_call_end slow", "step_start", "text x", "step_end", "done",
+	}, types(events))
+	if events[1].Step != -1 || events[3].Latency != 30*time.Millisecond {
+		t.Errorf("a call before the first step: %+v", events[3])
+	}
+	r := w.last()
+	var steps []string
+	for _, s := range r.Steps {
+		steps = append(steps, fmt.Sprint(s.Index, " ", s.Type, " ", len(s.ToolCalls), " ", s.ToolTotalMs))
+	}
+	same(t, "the report's steps", []string{"-1 initial 2 30", "0 tool_followup 0 0"}, steps)
+	if r.StepCount != 1 || r.ToolCallCount != 2 || r.ModelCalls != 1 || w.roles() != "user/1 assistant/2 tool/2 user/1 assistant/1" {
+		t.Errorf("the report: %+v, history %s", r, w.roles())
+	}
+	var of []string
+	for _, ev := range w.trace {
+		if b, ok := ev.Body.(trace.Resumed); ok {
+			of = append(of, ev.Run+" resumes "+b.Of)
+		}
+	}
+	same(t, "the trace", []string{"agentloop/2 resumes agentloop/1"}, of)
+}
+
+// A run that goes on may be put off again, and a tool's failure may end it before its
+// first step.
+func TestResumeEndsEarly(t *testing.T) {
+	var saved []byte
+	w := newWorld(t, calls("", "bad")).agent(asking(&saved, suspend))
+	w.run("go")
+	if res := w.run("on"); res.Reason != agentloop.Stopped || w.roles() != "user/1 assistant/1" || len(w.Pending()) != 1 {
+		t.Errorf("put off again: %q, history %s", res.Reason, w.roles())
+	}
+	if err := w.ResumeWithApproval(t.Context(), "bad", middleware.Approval{Verdict: middleware.Approve}); err != nil {
+		t.Fatal(err)
+	}
+	w.hook = func(ev agentloop.Event) error {
+		if f, ok := ev.Data.(*middleware.ToolFailed); ok {
+			f.Stop = true
+		}
+		return nil
+	}
+	if res := w.run("on"); res.Reason != agentloop.Failed || len(w.model.Requests()) != 1 || w.roles() != "user/1 assistant/1 tool/1 user/1" {
+		t.Errorf("a failure: %q %v after %d requests, history %s", res.Reason, res.Err, len(w.model.Requests()), w.roles())
 	}
 }
 
@@ -189,6 +251,16 @@ func TestAL69AfterTripwire(t *testing.T) {
 	}
 }
 
+// AL-89: a step whose answer tripped a guardrail is not on record, with calls or without.
+func TestAL89TrippedStep(t *testing.T) {
+	w := newWorld(t, says("secret")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+		return middleware.GuardrailVerdict{Tripwire: true}, nil
+	}}}})
+	if res := w.run("go"); res.Text() != "" || len(w.last().Steps) != 0 || w.last().ModelCalls != 1 || w.roles() != "user/1 assistant/1" {
+		t.Errorf("got %q, the report %+v", res.Text(), w.last())
+	}
+}
+
 // AL-68: a decision about a call that is not pending is warned of.
 func TestAL68UnknownCall(t *testing.T) {
 	w := newWorld(t).agent(agentloop.Config{})
@@ -200,9 +272,13 @@ func TestAL68UnknownCall(t *testing.T) {
 
 // AL-85, AL-86: a snapshot, and what comes of it: the same snapshot, later.
 func TestAL85AL86Snapshot(t *testing.T) {
-	w := newWorld(t, calls("", "slow", "bad"), says("x")).agent(agentloop.Config{ID: "conv", Context: "task", SystemFunc: func(context.Context) (string, error) { return "told", nil }})
+	w := newWorld(t, calls("", "slow", "bad"), says("x"))
+	if err := w.clock.Sleep(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	w.agent(agentloop.Config{ID: "conv", Context: "task", SystemFunc: func(context.Context) (string, error) { return "told", nil }})
 	empty := w.Dump()
-	if b, err := json.Marshal(empty); err != nil || string(b) != `{"version":1,"system":"","context":"task","history":{"id":"conv","entries":[],"registry":[{"name":"agentloop.context","content":"task","priority":100,"tags":["system"],"owner":"agent-loop"}]},"toolNames":["a","slow","bad"],"reports":[],"metadata":{},"createdAt":946684800000,"savedAt":946684800000,"runs":0}` {
+	if b, err := json.Marshal(empty); err != nil || string(b) != `{"version":1,"system":"","context":"task","history":{"id":"conv","entries":[],"registry":[{"name":"agentloop.context","content":"task","priority":100,"tags":["system"],"owner":"agent-loop"}]},"toolNames":["a","slow","bad"],"reports":[],"metadata":{},"createdAt":946684801000,"savedAt":946684801000,"runs":0}` {
 		t.Errorf("of a new agent: %s, %v", b, err)
 	}
 	w.run("go")

@@ -13,6 +13,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
 )
 
 // run is a run that is under way.
@@ -29,9 +30,9 @@ type run struct {
 	reason   string   // of the guardrail that tripped
 	tripped  bool
 
-	again   *llm.Message // the turn whose calls are run first
-	added   int          // of the tools that are offered
-	splices int          // of the history, when it was last the kernel's
+	resumes []llm.ToolCall // what is run first, until the history has its results
+	added   int            // of the tools that are offered
+	splices int            // of the history, when it was last the kernel's
 	latency time.Duration
 	notes   map[string]*note
 
@@ -114,7 +115,7 @@ func (r *run) takeUp() error {
 			r.desk.Forget(c.ID)
 		}
 	case waits:
-		r.again = &list[len(list)-1]
+		r.resumes = open
 		return nil
 	default:
 		r.history.Append(notRun(open), history.Meta{})
@@ -146,9 +147,6 @@ func (r *run) start(ctx context.Context, delivery llm.Delivery) error {
 	r.added, r.splices = added, r.history.Splices()
 	cfg := r.kernelConfig(tools)
 	cfg.Delivery, cfg.OnStep = delivery, r.onStep
-	if r.again != nil {
-		cfg.MaxSteps++ // the step that is repeated was counted before
-	}
 	settings := r.opts.over(r.cfg.Settings)
 	cfg.Settings = llm.Settings{MaxTokens: settings.MaxTokens, Temperature: settings.Temperature, Reasoning: settings.Thinking}
 	cfg.Policies = append(r.policies(settings.Cache), r.cfg.Policies...)
@@ -157,8 +155,8 @@ func (r *run) start(ctx context.Context, delivery llm.Delivery) error {
 		return err
 	}
 	in := loop.Input{ID: r.id, Messages: r.history.Messages()}
-	if r.again != nil {
-		in.Messages = in.Messages[:len(in.Messages)-1]
+	if r.resumes != nil {
+		in.Resume = &loop.Resume{Of: r.suspended, Then: r.input}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,6 +194,9 @@ func (r *run) release(report *Report) {
 func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Response, error) {
 	now := r.clock.Now()
 	out, rep := &r.response, r.report
+	if res.Stop == trace.CauseApproval {
+		r.suspended = r.id
+	}
 	out.Usage, out.Reason, out.Err = res.Usage, reasonOf(res.Stop, err), err
 	r.mu.Lock()
 	stopped := r.stopped

@@ -100,6 +100,7 @@ func (l *Loop) takeOver(s Snapshot) {
 	}
 	var pending []middleware.ApprovalRequest
 	for _, p := range s.PendingToolCalls {
+		l.suspended = p.RunID
 		pending = append(pending, middleware.ApprovalRequest{
 			Run: p.RunID, Step: p.Step, Args: string(p.Arguments),
 			Call: llm.ToolCall{ID: p.CallID, Name: p.ToolName, Args: string(p.Arguments)},

@@ -16,7 +16,7 @@ import (
 // StreamEvent is an event of Stream. Which fields are set depends on Type.
 type StreamEvent struct {
 	Type      string // step_start, text, thinking, tool_call_start, tool_call_end, step_end or done
-	Step      int    // counted from 0; not of text, thinking and done
+	Step      int    // counted from 0, -1 before the first; not of text, thinking and done
 	Text      string // text, thinking
 	CallID    string // tool_call_start, tool_call_end
 	ToolName  string // tool_call_start
@@ -76,7 +76,7 @@ func (r *Response) MarshalJSON() ([]byte, error) {
 // step_end; all its calls are told to start before any of them is told to end.
 func Events(events iter.Seq2[trace.Event, error]) iter.Seq[StreamEvent] {
 	return func(yield func(StreamEvent) bool) {
-		var p projection
+		p := newProjection()
 		for ev, err := range events {
 			for _, part := range p.parts(ev, err) {
 				if !yield(part) {
@@ -94,9 +94,14 @@ type projection struct {
 	answered  bool // the step has its turn
 	asked     time.Duration
 	latency   time.Duration
+	told      map[string]bool          // the calls that were told to start
 	started   map[string]time.Duration // call → when its tool was
 	guardrail string                   // the reason of the one that tripped
 	tripped   bool
+}
+
+func newProjection() *projection {
+	return &projection{told: map[string]bool{}, started: map[string]time.Duration{}}
 }
 
 func (p *projection) parts(ev trace.Event, err error) []StreamEvent {
@@ -117,10 +122,11 @@ func (p *projection) parts(ev trace.Event, err error) []StreamEvent {
 		return p.decided(ev, b)
 	case trace.ToolStart:
 		p.started[b.Call] = ev.At
+		return p.start(ev.Step, b.Call, b.Name, b.Args)
 	case trace.ToolEnd:
 		return []StreamEvent{{Type: "tool_call_end", Step: ev.Step, CallID: b.Call, Latency: ev.At - p.started[b.Call]}}
 	case trace.ToolSkip:
-		return []StreamEvent{{Type: "tool_call_end", Step: ev.Step, CallID: b.Call}}
+		return append(p.start(ev.Step, b.Call, b.Name, ""), StreamEvent{Type: "tool_call_end", Step: ev.Step, CallID: b.Call})
 	case trace.StepEnd:
 		if p.answered {
 			return []StreamEvent{{Type: "step_end", Step: ev.Step, Usage: p.turn.Usage, Latency: p.latency}}
@@ -134,7 +140,7 @@ func (p *projection) parts(ev trace.Event, err error) []StreamEvent {
 
 func (p *projection) begin() []StreamEvent {
 	p.steps++
-	p.answered, p.started = false, map[string]time.Duration{}
+	p.answered = false
 	return []StreamEvent{{Type: "step_start", Step: p.steps - 1}}
 }
 
@@ -154,11 +160,7 @@ func delta(purpose trace.Purpose, d trace.ModelDelta) []StreamEvent {
 func (p *projection) decided(ev trace.Event, d trace.Decision) []StreamEvent {
 	switch d.Cause {
 	case trace.CauseCalls:
-		var parts []StreamEvent
-		for _, c := range p.turn.Message.Calls() {
-			parts = append(parts, StreamEvent{Type: "tool_call_start", Step: ev.Step, CallID: c.ID, ToolName: c.Name, Arguments: object(c.Args)})
-		}
-		return parts
+		return p.calls(ev.Step)
 	case middleware.CauseGuardrail:
 		p.tripped, p.guardrail = true, d.Note
 		if ev.Step == trace.NoStep {
@@ -167,6 +169,27 @@ func (p *projection) decided(ev trace.Event, d trace.Decision) []StreamEvent {
 	default:
 	}
 	return nil
+}
+
+// calls are the calls of the step's turn. What a run was left with is of no turn of
+// its own: each is told when it is run.
+func (p *projection) calls(step int) (parts []StreamEvent) {
+	if p.turn == nil {
+		return nil
+	}
+	for _, c := range p.turn.Message.Calls() {
+		parts = append(parts, p.start(step, c.ID, c.Name, c.Args)...)
+	}
+	return parts
+}
+
+// start tells a call to start, once.
+func (p *projection) start(step int, id, name, args string) []StreamEvent {
+	if p.told[id] {
+		return nil
+	}
+	p.told[id] = true
+	return []StreamEvent{{Type: "tool_call_start", Step: step, CallID: id, ToolName: name, Arguments: object(args)}}
 }
 
 // object is the arguments of a call; what is no JSON object is an empty one.

@@ -244,17 +244,47 @@ func TestHooksFail(t *testing.T) {
 	}
 }
 
-// More policies go behind the agent's own.
+// More policies go behind the agent's own, and what they offer stays offered.
 func TestMorePolicies(t *testing.T) {
 	seen := ""
-	w := newWorld(t, says("x")).agent(agentloop.Config{System: "role", Policies: []loop.Policy{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
+	w := newWorld(t, calls("1", "a"), says("x")).agent(agentloop.Config{System: "role", Policies: []loop.Policy{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 			seen = s.Request.System
-			return loop.Decision{}, nil
+			if s.Step > 0 {
+				return loop.Decision{}, nil
+			}
+			return loop.Decision{}, s.Offer(s.Tools()[:1])
 		}}
 	}}}})
 	w.run("go")
-	if seen != "role" {
-		t.Errorf("a policy saw the system prompt %q", seen)
+	if got := w.model.Asked(); seen != "role" || len(got[0].Tools) != 1 || len(got[1].Tools) != 1 {
+		t.Errorf("a policy saw the system prompt %q; %d and %d tools were offered", seen, len(got[0].Tools), len(got[1].Tools))
 	}
+}
+
+// Model calls of policies are not the stream's: neither what they say, nor how long
+// they take, nor what they cost.
+func TestCallsOfPoliciesAreNotStreamed(t *testing.T) {
+	const ms = time.Millisecond
+	answer := func(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }
+	list := []trace.Event{
+		{Step: trace.NoStep, Body: trace.RunStart{}}, {Body: trace.StepStart{}},
+		{At: 10 * ms, Body: trace.ModelRequest{}},
+		{At: 20 * ms, Purpose: trace.PurposeRepair, Body: trace.ModelRequest{}},
+		{At: 30 * ms, Purpose: trace.PurposeRepair, Body: trace.ModelDelta{What: trace.DeltaText, Text: "side"}},
+		{At: 40 * ms, Body: trace.ModelTurn{Message: answer("x"), Usage: llm.Usage{Input: 1}}},
+		{At: 50 * ms, Purpose: trace.PurposeRepair, Body: trace.ModelTurn{Message: answer("side"), Usage: llm.Usage{Input: 2}}},
+		{At: 60 * ms, Body: trace.StepEnd{}},
+	}
+	var got []agentloop.StreamEvent
+	for ev := range agentloop.Events(func(yield func(trace.Event, error) bool) {
+		for _, ev := range list {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}) {
+		got = append(got, ev)
+	}
+	same(t, "events", []agentloop.StreamEvent{{Type: "step_start"}, {Type: "step_end", Usage: llm.Usage{Input: 1}, Latency: 30 * ms}}, got)
 }
