@@ -23,7 +23,8 @@ const (
 
 // HumanReview is a call that a person is asked about.
 type HumanReview struct {
-	ID, Name string
+	Run      string // the name of the run, which may be that of a sub-agent
+	ID, Name string // of the call and its tool
 	Args     string // a JSON object that the tool takes
 	// Description is that of the rule.
 	Description string
@@ -65,14 +66,14 @@ func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Policy, error)
 	if ask == nil {
 		return loop.Policy{}, errors.New("middleware: HumanInTheLoop needs a function that asks, got nil")
 	}
-	return loop.Policy{Name: "human_in_the_loop", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Policy{Name: "human_in_the_loop", New: func(info loop.RunInfo) loop.Hooks {
 		return loop.Hooks{Batch: func(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
 			for _, p := range calls {
 				rule, listed := on[p.Call.Name]
 				if p.Answer != nil || len(on) > 0 && !listed {
 					continue
 				}
-				decision := ask.decide(ctx, p, rule)
+				decision := ask.decide(ctx, info.ID, p, rule)
 				if over(ctx) { // nothing is run any more
 					return loop.Decision{}, nil
 				}
@@ -101,12 +102,12 @@ const (
 
 // decide asks about a call and does what is decided; the decision is empty if there
 // was none that counts.
-func (ask HumanFunc) decide(ctx context.Context, p *loop.Planned, rule HumanRule) HumanDecision {
+func (ask HumanFunc) decide(ctx context.Context, run string, p *loop.Planned, rule HumanRule) HumanDecision {
 	allowed := rule.Allowed
 	if allowed == nil {
 		allowed = []HumanDecision{HumanApprove, HumanReject}
 	}
-	v, err := ask(ctx, HumanReview{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Description: rule.Description, Allowed: slices.Clone(allowed)})
+	v, err := ask(ctx, HumanReview{Run: run, ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Description: rule.Description, Allowed: slices.Clone(allowed)})
 	deny := func(text string) {
 		out := loop.TextOutput(text)
 		out.IsError = true

@@ -79,7 +79,7 @@ func TestHumanInTheLoop(t *testing.T) {
 	if len(asked) != 10 {
 		t.Errorf("asked %d times", len(asked))
 	}
-	first := middleware.HumanReview{ID: "loop_call_1", Name: "a", Args: `{"n":1}`, Description: "may it?", Allowed: all.Allowed}
+	first := middleware.HumanReview{Run: "r1", ID: "loop_call_1", Name: "a", Args: `{"n":1}`, Description: "may it?", Allowed: all.Allowed}
 	if diff := cmp.Diff(first, asked[0]); diff != "" {
 		t.Errorf("asked first (-want +got):\n%s", diff)
 	}

@@ -100,9 +100,10 @@ const WarnSummary = "summary"
 func (z *Summarizer) Policy() loop.Policy {
 	return loop.Policy{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
 		var count tokenCount
+		var setup setupCount
 		return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
 			messages := s.History()
-			if float64(count.of(messages)+setupTokens(s.Request)) <= z.limit() {
+			if float64(count.of(messages)+setup.of(s.Request)) <= z.limit() {
 				return loop.Decision{}, nil
 			}
 			ask := func(ctx context.Context, req *llm.Request) (*llm.Turn, error) {
@@ -154,11 +155,28 @@ func firstPart(m llm.Message) *llm.Part {
 	return &m.Parts[0]
 }
 
-// setupTokens estimates what stands outside of the messages.
-func setupTokens(req *llm.Request) int64 {
+// setupCount estimates what stands outside of the messages, anew where that changes.
+type setupCount struct {
+	system string
+	tools  []llm.Tool
+	total  int64
+}
+
+func (c *setupCount) of(req *llm.Request) int64 {
+	if c.total > 0 && c.system == req.System && sameTools(c.tools, req.Tools) {
+		return c.total
+	}
+	c.system, c.tools = req.System, req.Tools
 	parts := []llm.Part{llm.Text{Text: req.System}}
 	for _, t := range req.Tools {
 		parts = append(parts, llm.Text{Text: t.Name + t.Description + string(t.Parameters)})
 	}
-	return history.Tokens(parts)
+	c.total = history.Tokens(parts)
+	return c.total
+}
+
+// sameTools reports whether two lists are one in memory. What a request holds is never
+// changed in place.
+func sameTools(a, b []llm.Tool) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -59,7 +59,8 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 		}
 	case trace.ModelTurn:
 		if ev.Purpose == trace.PurposeAnswer {
-			*p = projection{calls: b.Message.Calls(), held: map[string][]Event{}}
+			p.calls, p.next = b.Message.Calls(), 0
+			clear(p.held)
 		}
 	case trace.ToolStart:
 		return p.begins(b.Call, started(b.Call, b.Name, b.Args))

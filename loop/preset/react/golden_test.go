@@ -1,0 +1,52 @@
+package react_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sebdah/goldie/v2"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/trace"
+)
+
+// RA-05, RA-09, RA-54: the whole stack at work, as the trace shows it: a plan, a task for
+// a sub-agent that reads a file of the agent's, whose run stands below the call, and a
+// person who lets all calls run but one.
+func TestDeepTrace(t *testing.T) {
+	clock := fake.NewClock()
+	b := newBench(t,
+		calling("write_todos", `{"todos":["write","read"]}`, "write_file", `{"path":"a.md","content":"hello"}`),
+		calling("task", `{"description":"what does a.md say?","subagent_type":"reader"}`, "mkdir", `{"path":"x"}`),
+		text("it says hello"),
+	)
+	reader := fake.NewModel(fake.Turn{Delay: time.Second, Calls: []fake.Call{{Name: "read_file", Args: `{"path":"a.md"}`}}}, text("hello"))
+	reader.Clock = clock
+	a := b.deep(react.DeepConfig{
+		Config:           react.Config{Config: loop.Config{Clock: clock}},
+		NoGeneralPurpose: true,
+		SubAgents:        []react.SubAgent{{Name: "reader", Description: "reads", Model: reader}},
+		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+			if call.Name == "mkdir" {
+				return middleware.HumanVerdict{Decision: middleware.HumanReject, Message: "no directories"}, nil
+			}
+			return middleware.HumanVerdict{Decision: middleware.HumanApprove}, nil
+		},
+	})
+	if !a.Run(t.Context(), []llm.Message{llm.User("go")}, "", nil) {
+		t.Error("the run failed")
+	}
+	var lines []string
+	for line := range strings.Lines(trace.FormatText(trace.Canonical(b.all))) {
+		if !strings.HasPrefix(line, "model.setup") { // the tools, which others show
+			lines = append(lines, line)
+		}
+	}
+	goldie.New(t, goldie.WithDiffEngine(goldie.ColoredDiff)).Assert(t, "deep", []byte(strings.Join(lines, "")))
+}
