@@ -55,6 +55,10 @@ type Bounds struct {
 	Wilson        *Interval `json:"wilson,omitempty"`
 	ClusterWilson *Interval `json:"cluster_wilson,omitempty"`
 	Bootstrap     *Interval `json:"bootstrap"` // of clusters
+	// PassHatK and PassAtK are those of t for the figures of these names, k by k; null
+	// where there is but one cluster.
+	PassHatK []*Interval `json:"pass_hat_k,omitempty"`
+	PassAtK  []*Interval `json:"pass_at_k,omitempty"`
 }
 
 // Interval is what a figure lies between.
@@ -111,6 +115,21 @@ func (m *Metric) compute(s *stats.Sample, seed uint64) {
 	}
 	m.PassHatK, _ = s.PassHat() // none if the scores are no successes
 	m.PassAtK, _ = s.PassAt()
+	m.CI95.PassHatK = around(m.PassHatK, s.PassHatK)
+	m.CI95.PassAtK = around(m.PassAtK, s.PassAtK)
+}
+
+// around are the intervals of pass figures, each of which is the mean of a sample.
+func around(figures []float64, sample func(k int) (*stats.Sample, error)) []*Interval {
+	var list []*Interval
+	for i := range figures {
+		var in *Interval
+		if s, err := sample(i + 1); err == nil {
+			in = known(ends(t(s.Cluster())))
+		}
+		list = append(list, in)
+	}
+	return list
 }
 
 // known is a figure, or nil if the rows do not have it. Nothing else can be wrong with a

@@ -45,7 +45,9 @@ func near(t *testing.T, want, got object) {
 // naive error ½/√4. The distances of a case add up to ½ and −½: CR0 is √½/4, and the
 // clustered error √2 times that. Half of what t with one degree of freedom exceeds is
 // 12.7062. Resamples of the two cases have the means ½, ¾ and 1. Wilson's interval of 3
-// in 4 is a textbook's, the other is that of 4·(3.1824/12.7062)² trials.
+// in 4 is a textbook's, the other is that of 4·(3.1824/12.7062)² trials. Of two runs of a
+// case both succeed in one case and not in the other, so pass^2 has the error ½; of two
+// at least one succeeds in both.
 func TestFiguresByHand(t *testing.T) {
 	f, err := score(t, file("f", runs("a/0=1 a/1=1 b/0=1 b/1=0"))).Figures(0)
 	near(t, object{
@@ -56,6 +58,7 @@ func TestFiguresByHand(t *testing.T) {
 			"ci95": object{
 				"t": list{-2.42655, 3.92655}, "bootstrap": list{0.5, 1.},
 				"wilson": list{0.300642, 0.954413}, "cluster_wilson": list{0.034628, 0.996030},
+				"pass_hat_k": list{list{-2.42655, 3.92655}, list{-5.853102, 6.853102}}, "pass_at_k": list{list{-2.42655, 3.92655}, list{1., 1.}},
 			},
 			"pass_hat_k": list{0.75, 0.5}, "pass_at_k": list{0.75, 1.},
 		}},
@@ -71,13 +74,13 @@ func TestFiguresThatAreNot(t *testing.T) {
 		"one run": {"a/0=1", object{
 			"n": 1., "mean": 1., "missing": 0., "errors": 0.,
 			"se":         object{"naive": nil, "cluster_cr0": nil, "cluster": nil},
-			"ci95":       object{"t": nil, "bootstrap": nil, "wilson": list{0.206549, 1.}},
+			"ci95":       object{"t": nil, "bootstrap": nil, "wilson": list{0.206549, 1.}, "pass_hat_k": list{nil}, "pass_at_k": list{nil}},
 			"pass_hat_k": list{1.}, "pass_at_k": list{1.},
 		}},
 		"one case": {"a/0=1 a/1=0", object{
 			"n": 2., "mean": 0.5, "missing": 0., "errors": 0.,
 			"se":         object{"naive": 0.5, "cluster_cr0": nil, "cluster": nil},
-			"ci95":       object{"t": nil, "bootstrap": nil, "wilson": list{0.094531, 0.905469}},
+			"ci95":       object{"t": nil, "bootstrap": nil, "wilson": list{0.094531, 0.905469}, "pass_hat_k": list{nil, nil}, "pass_at_k": list{nil, nil}},
 			"pass_hat_k": list{0.5, 0.}, "pass_at_k": list{0.5, 1.},
 		}},
 		"neither 0 nor 1": {"a/0=1 b/0=3", object{
@@ -95,7 +98,7 @@ func TestFiguresThatAreNot(t *testing.T) {
 		"some without a value": {`a/0=1 a/1=1 a/2="high" a/3 b/0=1 b/1=0 b/2`, object{
 			"n": 4., "mean": 0.75, "missing": 2., "errors": 1.,
 			"se":         object{"naive": 0.25, "cluster_cr0": 0.176777, "cluster": 0.25},
-			"ci95":       object{"t": list{-2.42655, 3.92655}, "bootstrap": list{0.5, 1.}, "wilson": list{0.300642, 0.954413}, "cluster_wilson": list{0.034628, 0.996030}},
+			"ci95":       object{"t": list{-2.42655, 3.92655}, "bootstrap": list{0.5, 1.}, "wilson": list{0.300642, 0.954413}, "cluster_wilson": list{0.034628, 0.996030}, "pass_hat_k": list{list{-2.42655, 3.92655}, list{-5.853102, 6.853102}}, "pass_at_k": list{list{-2.42655, 3.92655}, list{1., 1.}}},
 			"pass_hat_k": list{0.75, 0.5}, "pass_at_k": list{0.75, 1.},
 		}},
 	} {
