@@ -260,3 +260,17 @@ func TestGateExplains(t *testing.T) {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
+
+// A drop as large as the least that counts does count, also where floating point has a
+// little less of it.
+func TestGateDropAtItsLeast(t *testing.T) {
+	var before, after []string
+	for i := range 10 {
+		before, after = append(before, fmt.Sprintf("c%d m=0.3", i)), append(after, fmt.Sprintf("c%d m=0.2", i))
+	}
+	for drop, want := range map[float64]int{0.1: 1, 0.1001: 0} {
+		if v := judge(t, &evals.Gate{Drop: drop}, baseline(t, rowsOf(t, before...)), rowsOf(t, after...)); len(v.Findings) != want {
+			t.Errorf("least drop %v: got %v, want %d", drop, v.Findings, want)
+		}
+	}
+}
