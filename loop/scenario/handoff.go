@@ -95,10 +95,11 @@ func handoff(r *reader, arg fake.Value) (loop.Policy, error) {
 			return loop.Policy{}, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	if _, err := middleware.Handoff(r.team.root, r.shared()); err != nil {
+	p, err := middleware.Handoff(r.team.root, r.shared())
+	if err != nil {
 		return loop.Policy{}, at(arg.Pos, errors.New(unprefixed(err)))
 	}
-	return r.team.policy(), nil
+	return r.team.policy(p), nil
 }
 
 // words reads a list of names.
@@ -127,23 +128,18 @@ func worded(text string) func(middleware.Scope) string {
 	}
 }
 
-// policy hands over among agents whose tools are those of the run by their names:
-// there are none before a run.
-func (t *team) policy() loop.Policy {
-	return loop.Policy{Name: "handoff", New: func(info loop.RunInfo) loop.Hooks {
-		var inner loop.Hooks
+// policy gives the agents their tools before p prepares the first step: there are none
+// before a run.
+func (t *team) policy(p loop.Policy) loop.Policy {
+	return loop.Policy{Name: p.Name, New: func(info loop.RunInfo) loop.Hooks {
+		prepare := p.New(info).BeforeStep
 		return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
-			if inner.BeforeStep == nil {
+			if s.Step == 0 {
 				if err := s.Offer(t.share(s.Tools())); err != nil {
 					return loop.Decision{}, err
 				}
-				p, err := middleware.Handoff(t.root, t.vars)
-				if err != nil {
-					return loop.Decision{}, err
-				}
-				inner = p.New(info)
 			}
-			return inner.BeforeStep(ctx, s)
+			return prepare(ctx, s)
 		}}
 	}}
 }
@@ -175,6 +171,9 @@ func prepareEnd(r *reader, arg fake.Value) (loop.Policy, error) {
 	if err := kind(arg, fake.List); err != nil {
 		return loop.Policy{}, at(arg.Pos, err)
 	}
+	if len(arg.Items) == 0 {
+		return loop.Policy{}, at(arg.Pos, errors.New("there is nothing to say; give a text for each time that the root goes on"))
+	}
 	for _, item := range arg.Items {
 		if err := at(item.Pos, kind(item, fake.Text)); err != nil {
 			return loop.Policy{}, err
@@ -182,11 +181,8 @@ func prepareEnd(r *reader, arg fake.Value) (loop.Policy, error) {
 	}
 	left := arg.Items
 	return middleware.PrepareEnd(r.team.root, r.shared(), func(context.Context, middleware.Ended) ([]llm.Message, error) {
-		if len(left) == 0 {
-			return nil, nil
-		}
 		next := left[0]
 		left = left[1:]
 		return []llm.Message{llm.User(next.Text)}, nil
-	}, len(left)+1)
+	}, len(left))
 }

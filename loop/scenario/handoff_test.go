@@ -25,12 +25,49 @@ func TestPoliciesOfAgentsErrors(t *testing.T) {
 		`policies: [handoff: {a: {description: 1}}]`:     `f:2:46: policies: item 1: a: description: expected a text, got a number`,
 		`policies: [handoff: {a b: {}}]`:                 `f:2:28: policies: item 1: the name "a b" of a member: use letters`,
 		`policies: [prepare_end: [x]]`:                   `f:2:32: policies: item 1: there are no agents; put handoff before it`,
+		`policies: [handoff: {a: {}}, prepare_end: []]`:  `f:2:50: policies: item 2: there is nothing to say; give a text for each time that the root goes on`,
 		`policies: [handoff: {a: {}}, prepare_end: x]`:   `f:2:50: policies: item 2: expected a list, got a text`,
 		`policies: [handoff: {a: {}}, prepare_end: [1]]`: `f:2:51: policies: item 2: expected a text, got a number`,
 	} {
 		_, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one with %q", option, err, want)
+		}
+	}
+}
+
+// Agents have their own tools and those that are nobody's, the root goes on once for
+// each text, and what is mended is so by the model that made the call.
+func TestPoliciesOfAgents(t *testing.T) {
+	const script = `version: 1
+loop:
+  policies:
+    - repair
+    - variables
+    - handoff:
+        root: {tools: [mine], to: [b]}
+        b: {to: [root]}
+    - prepare_end: [on]
+tools: {mine: {text: M}, ours: {text: O}}
+models:
+  main:
+    - expect: {tools: [mine, ours, transfer_to_b]}
+      calls: [{id: c1, name: transfer_to_b, args: {}}]
+    - expect: {tools: [ours, transfer_to_root]}
+      text: b
+    - expect: {text: [on], tools: [mine, ours, transfer_to_b]}
+      calls: [{id: c2, name: transfer_to_b, args: {}}]
+    - text: b again
+input: go
+`
+	f, err := scenario.Parse("f", []byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // each run is one of its own
+		o, err := scenario.Run(t.Context(), f.Script, nil)
+		if err != nil || o.Err != nil || o.Result.Text != "b again" || len(o.Unused) > 0 {
+			t.Errorf("got %+v, %v", o, err)
 		}
 	}
 }

@@ -115,10 +115,7 @@ func (r *run) policies(hook middleware.EndHook) ([]loop.Policy, error) {
 	list := []loop.Policy{middleware.Variables(r.scope), handoff}
 	if hook != nil {
 		end, err := middleware.PrepareEnd(root, r.scope, hook, 0)
-		if err != nil {
-			return nil, err
-		}
-		return append(list, end), nil
+		return append(list, end), err
 	}
 	if r.root.Output != nil {
 		list = append(list, r.root.Output.Policy(0))
