@@ -108,7 +108,15 @@ func TestLeavingParts(t *testing.T) {
 		n++
 		break
 	}
-	if n != 1 {
-		t.Errorf("got %d parts", n)
+	p, err := preset.Lookup("deuz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range p.Parts(seq(trace.StepStart{}, trace.StepStart{})) {
+		n++
+		break
+	}
+	if n != 2 {
+		t.Errorf("got %d parts of two streams", n)
 	}
 }

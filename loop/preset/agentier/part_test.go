@@ -106,6 +106,7 @@ func TestPartsOfATrace(t *testing.T) {
 		at(4, 1, trace.ModelRequest{Kept: 1, New: []llm.Message{llm.User("three")}}),
 		at(5, 1, trace.ModelDelta{What: trace.DeltaText, Text: "done"}),
 		at(5, 1, trace.ModelTurn{Message: answer}),
+		of(trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "good"})}),
 		at(5, 1, trace.Decision{Action: trace.End, Cause: trace.CauseNone}),
 		at(6, trace.NoStep, trace.RunEnd{Stop: trace.CauseNone, Usage: llm.Usage{Input: 3, Output: 4}, Appended: []llm.Message{answer}}),
 	)
