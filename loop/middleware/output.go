@@ -107,14 +107,15 @@ func ReadOutput[T any](o *Output, text string) (value T, err error) {
 }
 
 // unfenced is the JSON within an answer: what stands between its first fence and its
-// last, or all of it.
+// last, or all of it, without the spaces around it.
 func unfenced(text string) string {
+	text = strings.TrimSpace(text)
 	open, end := strings.Index(text, fence), strings.LastIndex(text, fence)
 	if open == end || jsonio.ValidText(text) {
 		return text
 	}
 	_, inner, _ := strings.Cut(text[open:end], "\n")
-	return inner
+	return strings.TrimSpace(inner)
 }
 
 const fence = "```"

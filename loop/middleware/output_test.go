@@ -40,6 +40,11 @@ func TestReadOutput(t *testing.T) {
 			t.Errorf("%q: got %+v, %v", text, got, err)
 		}
 	}
+	for _, text := range []string{" {\"n\":1}\n", "```\n {\"n\":1}\n```"} {
+		if raw, err := o.Read(text); string(raw) != `{"n":1}` || err != nil {
+			t.Errorf("%q: got %q, %v", text, raw, err)
+		}
+	}
 	const prefix = "the answer has not the form that was asked for: "
 	for text, want := range map[string]string{
 		`nope`:                              "invalid character",
