@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
@@ -147,6 +150,105 @@ func TestAL10Running(t *testing.T) {
 	}
 	if res := w.run("last"); res.Reason != agentloop.Done {
 		t.Errorf("the last run: %q, %v", res.Reason, res.Err)
+	}
+}
+
+// AL-10: code of others that panics, or ends its goroutine, leaves an agent that can
+// run again.
+func TestAL10Panics(t *testing.T) {
+	bad := ""
+	w := newWorld(t, says("x"), calls("", "a"), says("y"))
+	w.agent(agentloop.Config{Tools: []loop.Tool{{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
+		runtime.Goexit()
+		return loop.Output{}, nil
+	}}}, OneTool: true, SystemFunc: func(context.Context) (string, error) {
+		if bad == "system" {
+			panic(bad)
+		}
+		return "", nil
+	}})
+	caught := func(f func()) (v any) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer func() { v = recover() }()
+			f()
+		}()
+		<-done
+		return v
+	}
+	bad = "system"
+	if got := caught(func() { w.run("go") }); got != "system" {
+		t.Errorf("the system prompt: caught %v", got)
+	}
+	bad = ""
+	if got := caught(func() {
+		for ev, err := range w.Stream(t.Context(), agentloop.Input{Text: "go"}, nil) {
+			if err != nil {
+				t.Error(err)
+			}
+			if ev.Type == "text" {
+				panic("consumer")
+			}
+		}
+	}); got != "consumer" || len(w.Reports()) != 1 {
+		t.Errorf("the consumer: caught %v, %d reports", got, len(w.Reports()))
+	}
+	if got := caught(func() { w.run("go") }); got != nil || len(w.Reports()) != 2 {
+		t.Errorf("a tool that ends its goroutine: caught %v, %d reports", got, len(w.Reports()))
+	}
+	if res := w.run("go"); res.Reason != agentloop.Done {
+		t.Errorf("the run after them: %q, %v", res.Reason, res.Err)
+	}
+}
+
+// Everything that an agent has may be asked for while it runs, by anybody.
+func TestManyGoroutines(t *testing.T) {
+	l, err := agentloop.New(t.Context(), fake.NewModel(fake.Turn{Repeat: 20, Calls: []fake.Call{{ID: "c{n}", Name: "a", Args: "{}"}}}, says("x")),
+		&agentloop.Config{Tools: []loop.Tool{text("a", "A")}, MaxSteps: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 20 {
+				l.Dump()
+				l.SetMetadata("k", i)
+				if err := l.AddTool(text("b", "B")); err != nil || len(l.Tools()) != 2 || l.Metadata()["k"] == nil {
+					t.Error(err)
+				}
+				l.Reports()
+				l.Pending()
+			}
+		})
+	}
+	wg.Go(func() {
+		if res, err := l.Complete(t.Context(), agentloop.Input{Text: "go"}, nil); err != nil || res.Reason != agentloop.Done {
+			t.Errorf("got %v, %v", res, err)
+		}
+	})
+	wg.Wait()
+	wg.Go(func() { l.Stop() })
+	if _, err := l.Complete(t.Context(), agentloop.Input{Text: "go"}, nil); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+}
+
+// AL-40: calls run at once unless they are to run one at a time.
+func TestAL40OneTool(t *testing.T) {
+	for one, want := range map[bool]time.Duration{false: 30 * time.Millisecond, true: 60 * time.Millisecond} {
+		w := newWorld(t, calls("", "slow", "slow2"), says("x"))
+		tools := w.tools()
+		second := tools[1]
+		second.Name = "slow2"
+		w.agent(agentloop.Config{Tools: append(tools, second), OneTool: one})
+		begin := w.clock.Now()
+		w.run("go")
+		if got := w.clock.Now().Sub(begin); got != want {
+			t.Errorf("one at a time %v: took %v, want %v", one, got, want)
+		}
 	}
 }
 

@@ -213,8 +213,7 @@ func (l *Loop) Complete(ctx context.Context, in Input, opts *Options) (*Response
 	if err != nil {
 		return nil, err
 	}
-	res, err := r.kernel.Wait()
-	return r.finish(ctx, res, err)
+	return r.ended(ctx, func() { _, _ = r.kernel.Wait() })
 }
 
 // Stream is Complete with events as they come. The last is done; with it comes the
@@ -228,20 +227,7 @@ func (l *Loop) Stream(ctx context.Context, in Input, opts *Options) iter.Seq2[St
 			return
 		}
 		left := false
-		p := newProjection()
-		for ev, err := range r.kernel.Events() {
-			for _, part := range p.parts(ev, err) {
-				if part.Type != "done" && !yield(part, nil) {
-					left = true
-					break
-				}
-			}
-			if left {
-				break
-			}
-		}
-		res, err := r.kernel.Wait()
-		response, err := r.finish(ctx, res, err)
+		response, err := r.ended(ctx, func() { left = !r.pass(yield) })
 		if !left {
 			yield(StreamEvent{Type: "done", Response: response}, err)
 		}

@@ -246,7 +246,7 @@ func TestAL69AfterTripwire(t *testing.T) {
 		t.Errorf("the next run: %q, %v", res.Reason, res.Err)
 	}
 	got := w.History().Messages()[2].Parts[0].(llm.ToolResult)
-	if w.roles() != "user/1 assistant/1 tool/1 user/1 assistant/1" || !got.IsError || got.Text() != "not run: the run ended before this call was run" {
+	if w.roles() != "user/1 assistant/1 tool/1 user/1 assistant/1" || !got.IsError || got.Text() != "the run ended before this call had a result" {
 		t.Errorf("the history %s, the result %+v", w.roles(), got)
 	}
 }

@@ -64,10 +64,16 @@ func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.
 	if busy {
 		return nil, ErrRunning
 	}
+	begun := false
+	defer func() {
+		if !begun { // also where somebody's code has panicked
+			r.release(nil)
+		}
+	}()
 	if err := r.prepare(ctx, delivery); err != nil {
-		r.release(nil)
 		return nil, err
 	}
+	begun = true
 	return r, nil
 }
 
@@ -96,7 +102,7 @@ func (r *run) prepare(ctx context.Context, delivery llm.Delivery) error {
 
 // takeUp puts the input behind the history. Calls that it leaves unanswered, which no
 // provider takes, come first: those that wait for a decision are run again before the
-// input, or dropped with their turn; others get a result that says they were not run.
+// input, or dropped with their turn; others get a result that says that their run ended.
 func (r *run) takeUp() error {
 	list := r.history.Messages()
 	var open []llm.ToolCall
@@ -118,7 +124,7 @@ func (r *run) takeUp() error {
 		r.resumes = open
 		return nil
 	default:
-		r.history.Append(notRun(open), history.Meta{})
+		r.history.Append(ranOut(open), history.Meta{})
 	}
 	r.takeInput()
 	return nil
@@ -132,11 +138,11 @@ func (r *run) takeInput() {
 	r.input = nil
 }
 
-// notRun answers calls of a run that ended before they were run.
-func notRun(calls []llm.ToolCall) llm.Message {
+// ranOut answers calls of a run that ended before they had results.
+func ranOut(calls []llm.ToolCall) llm.Message {
 	results := make([]llm.ToolResult, len(calls))
 	for i, c := range calls {
-		results[i] = llm.ToolResult{ID: c.ID, Name: c.Name, IsError: true, Content: []llm.Part{llm.Text{Text: "not run: the run ended before this call was run"}}}
+		results[i] = llm.ToolResult{ID: c.ID, Name: c.Name, IsError: true, Content: []llm.Part{llm.Text{Text: "the run ended before this call had a result"}}}
 	}
 	return llm.ToolResults(results...)
 }
@@ -187,6 +193,30 @@ func (r *run) release(report *Report) {
 		r.reports = append(r.reports, report)
 	}
 	r.current = nil
+}
+
+// ended calls look, which runs the kernel's run, and finishes it, also if look panics or
+// ends its goroutine.
+func (r *run) ended(ctx context.Context, look func()) (response *Response, err error) {
+	defer func() {
+		res, failure := r.kernel.Wait()
+		response, err = r.finish(ctx, res, failure)
+	}()
+	look()
+	return nil, nil
+}
+
+// pass passes the run's events on, and reports whether somebody listened to the end.
+func (r *run) pass(yield func(StreamEvent, error) bool) bool {
+	p := newProjection()
+	for ev, err := range r.kernel.Events() {
+		for _, part := range p.parts(ev, err) {
+			if part.Type != "done" && !yield(part, nil) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // finish ends the run: its report is kept, the next run may begin, and
