@@ -1,12 +1,10 @@
 package looptape_test
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/loop/preset"
 	"github.com/looptape/looptape/loop/scenario"
 )
 
@@ -37,7 +36,7 @@ type promise struct {
 
 const contractsDir = "testdata/contracts"
 
-// contracts reads the tables. Of one that is not there yet all rows are open.
+// contracts reads the tables.
 func contracts(t *testing.T) []contract {
 	t.Helper()
 	list := []contract{
@@ -47,14 +46,8 @@ func contracts(t *testing.T) []contract {
 	for i := range list {
 		c := &list[i]
 		name := filepath.Join(contractsDir, c.id+".tsv")
-		src, err := os.ReadFile(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			t.Fatal(err)
-		}
-		for n, line := range strings.Split(strings.TrimSuffix(string(src), "\n"), "\n") {
+		src := read(t, name)
+		for n, line := range strings.Split(strings.TrimSuffix(src, "\n"), "\n") {
 			f := strings.Split(line, "\t")
 			if len(f) != 4 || f[2] == "" || !slices.Contains([]string{"D", "I", "U", "R"}, f[1]) {
 				t.Fatalf("%s:%d: expected an id, a mark (D, I, U or R), a promise and what shows it, with tabs between, got %q", name, n+1, line)
@@ -81,12 +74,15 @@ func (c contract) open() int {
 func TestContracts(t *testing.T) {
 	list := contracts(t)
 	t.Run("rows", func(t *testing.T) {
+		var names []string
 		for _, c := range list {
-			if want := c.ids(); c.table != nil {
-				if diff := cmp.Diff(want, rowIDs(c.table)); diff != "" {
-					t.Errorf("the rows of %s (-contract +table):\n%s", c.id, diff)
-				}
+			names = append(names, c.name)
+			if diff := cmp.Diff(c.ids(), rowIDs(c.table)); diff != "" {
+				t.Errorf("the rows of %s (-contract +table):\n%s", c.id, diff)
 			}
+		}
+		if diff := cmp.Diff(preset.Names(), names); diff != "" {
+			t.Errorf("the presets (-there +with a contract):\n%s", diff)
 		}
 	})
 	t.Run("scenarios", func(t *testing.T) { showScenarios(t, list) })
@@ -236,7 +232,7 @@ func likeTheDocuments(t *testing.T, list []contract) {
 		for _, p := range c.table {
 			got = append(got, p.id+" "+p.mark)
 		}
-		if diff := cmp.Diff(want, got); diff != "" && c.table != nil {
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the rows of %s and their marks (-contract +table):\n%s", c.id, diff)
 		}
 	}
