@@ -116,6 +116,9 @@ func (w *waitingRoom) await(ctx context.Context, group []*petition) error {
 		failed = errors.Join(failed, w.close(ctx, w.take()))
 	}
 	for _, p := range group {
+		if p.got.Verdict == Suspend {
+			continue
+		}
 		if err := w.emit(EventApprovalResolved, p.req.Call.ID, p.got.Verdict); err != nil {
 			return err
 		}

@@ -172,6 +172,9 @@ func TestSuspend(t *testing.T) {
 		"0s requested c-a, pending c-a", "0s checkpoint , pending c-a", "0s requested c-slow, pending c-a c-slow", "0s checkpoint , pending c-a c-slow",
 		"0s approve c-a, pending c-slow",
 	}, log)
+	same(t, "events", []string{
+		`custom 0   approval.requested {"call":"c-a"}`, `custom 0   approval.requested {"call":"c-slow"}`, `custom 0   approval.resolved {"call":"c-a","verdict":"approve"}`,
+	}, p.lines(trace.KindCustom))
 	log, asked = nil, 0
 	a.Desk.Resume("c-slow", middleware.Approval{Verdict: middleware.Approve})
 	p = gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())

@@ -106,6 +106,15 @@ func TestOptionErrors(t *testing.T) {
 		`policies: [{output: {re_asks: 1}}]`:            `f:2:28: policies: item 1: schema is missing: the JSON Schema of the answer, as a text`,
 		`policies: [{output: {schema: "{"}}]`:           `f:2:37: policies: item 1: schema: the schema of the output is not a JSON object`,
 		`policies: [{output: {re_asks: -1}}]`:           `f:2:38: policies: item 1: re_asks: expected a whole number, 0 or above, got -1`,
+		`policies: [permissions]`:                       `f:2:19: policies: item 1: expected a map, got nothing`,
+		`policies: [{permissions: {t: allow}}]`:         `f:2:37: policies: item 1: t: expected deny, or ask: with a verdict`,
+		`policies: [{permissions: {t: {deny: x}}}]`:     `f:2:37: policies: item 1: t: expected deny, or ask: with a verdict`,
+		`policies: [{permissions: {t: [x]}}]`:           `f:2:37: policies: item 1: t: expected a name, or a map of one name to its value`,
+		`policies: [{permissions: {t: {ask: maybe}}}]`:  `f:2:37: policies: item 1: t: expected one of approve, skip, deny, suspend`,
+		`policies: [{guardrail: {kind: both}}]`:         `f:2:38: policies: item 1: kind: expected one of input, output`,
+		`policies: [{guardrail: {match: 1}}]`:           `f:2:39: policies: item 1: match: expected a text, got a number`,
+		`policies: [{guardrail: {tripwire: 1}}]`:        `f:2:42: policies: item 1: tripwire: expected true or false, got a number`,
+		`policies: [{guardrail: {kind: input}}]`:        `f:2:31: policies: item 1: match is missing: the text that the guardrail looks for`,
 		`policies: [{answer_tool: t}]`:                  `f:2:33: policies: item 1: there is a tool "t" already; name the answer's otherwise`,
 	} {
 		src := []byte("version: 1\nloop: {" + option + "}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\ninput: go\n")

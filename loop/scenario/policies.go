@@ -28,7 +28,7 @@ func policyKinds() []policyKind {
 		{"variables", "{NAME: TEXT}", variables},
 		{"handoff", "{AGENT: {instructions, tools, to, model, description}}", handoff},
 		{"prepare_end", "[TEXT]", prepareEnd},
-	}, deepKinds()...)
+	}, slices.Concat(gateKinds(), deepKinds())...)
 }
 
 // policiesDoc says what may stand under `policies`.
