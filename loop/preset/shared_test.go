@@ -174,6 +174,52 @@ func values(c loop.Config, names []string) string {
 	return strings.Join(list, " ")
 }
 
+// Each preset ends at its cap as its document says: with what it has, or with one more
+// answer without tools. A cap of nought admits what the document lets pass.
+func TestCapExample(t *testing.T) {
+	type end struct {
+		calls, rounds int
+		text          string
+	}
+	for _, c := range []struct {
+		limit int
+		want  map[string]end
+	}{
+		{2, map[string]end{"deuz": {2, 2, "2"}, "agentier": {2, 2, "2"}, "deepagents": {2, 2, "2"}, "agentloop": {2, 2, "2"}, "reactagent": {3, 2, "3"}}},
+		{1, map[string]end{"deuz": {1, 1, "1"}, "agentier": {1, 1, "1"}, "deepagents": {1, 1, "1"}, "agentloop": {1, 1, "1"}, "reactagent": {2, 1, "2"}}},
+		{-1, map[string]end{"deuz": {1, 1, "1"}, "agentier": {0, 0, ""}, "deepagents": {1, 1, "1"}, "reactagent": {1, 0, "1"}}},
+	} {
+		for name, want := range c.want {
+			var script []fake.Turn
+			for i := range 4 {
+				turn := call(fmt.Sprintf("ok{%d}", i+1))
+				turn.Text = fmt.Sprint(i + 1)
+				script = append(script, turn)
+			}
+			cfg, err := preset.Apply(name, loop.Config{MaxSteps: c.limit, Clock: fake.NewClock()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Tools = []loop.Tool{tool("ok", func(context.Context) error { return nil })}
+			m := fake.NewModel(script...)
+			a, err := loop.New(m, &cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := a.Run(t.Context(), loop.Ask("go"))
+			got := end{res.ModelCalls, res.ToolRounds, res.Text}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(end{})); diff != "" || err != nil {
+				t.Errorf("%s, a cap of %d: %v (-want +got):\n%s", name, c.limit, err, diff)
+			}
+			for i, r := range m.Requests() {
+				if forced := i >= max(c.limit, 0) && name == "reactagent"; forced != (len(r.Request.Tools) == 0) {
+					t.Errorf("%s, a cap of %d: request %d offers %d tools", name, c.limit, i, len(r.Request.Tools))
+				}
+			}
+		}
+	}
+}
+
 // A preset is nothing but the values of its rows: another configuration with the same
 // values does the same, whatever it is called.
 func TestPresetIsItsRows(t *testing.T) {

@@ -36,7 +36,6 @@ func Fill(cfg loop.Config) loop.Config {
 	cfg.CapAt = loop.CapTop
 	cfg.ToolMessage = loop.OnePerCall
 	cfg.PlainErrors = true
-	cfg.PlainErrors = true
 	orElse(&cfg.MaxSteps, DefaultMaxIterations)
 	orElse(&cfg.Concurrency, loop.Unbounded)
 	orElse(&cfg.SameToolErrors, loop.Off)
