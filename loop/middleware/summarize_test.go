@@ -213,6 +213,59 @@ func TestSummaryLimit(t *testing.T) {
 	}
 }
 
+// before is a policy that does something before each step.
+func before(f func(s *loop.StepInfo) error) loop.Policy {
+	return loop.Policy{Name: "before", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) { return loop.Decision{}, f(s) }}
+	}}
+}
+
+// What is sent is counted as it is: a history that another policy has made shorter, and
+// a system prompt or tools that it has changed.
+func TestSummaryCountsAnew(t *testing.T) {
+	big := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
+		return loop.Output{Content: says("", 50).Parts}, nil
+	}}
+	var turns []fake.Turn
+	for n := range 20 {
+		turns = append(turns, fake.Turn{Calls: []fake.Call{{ID: string(rune('a' + n)), Name: "a", Args: "{}"}}})
+	}
+	z := summarizer(t, middleware.SummaryConfig{Window: 400})
+	o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{big}, MaxSteps: 30, Policies: []loop.Policy{middleware.KeepLast(4, 6), z.Policy()}}, loop.Ask("go"), append(turns, text("done"))...)
+	if o.res.ModelCalls != 21 || o.err != nil {
+		t.Errorf("a history that is kept short: got %+v, %v", o.res, o.err)
+	}
+	long := says("", 300).Parts[0].(llm.Text).Text
+	for name, change := range map[string]func(s *loop.StepInfo) error{
+		"system": func(s *loop.StepInfo) error {
+			if s.Step == 1 {
+				s.Request.System = long
+			}
+			return nil
+		},
+		"tools": func(s *loop.StepInfo) error {
+			if s.Step != 1 {
+				return nil
+			}
+			more := tool
+			more.Description = long
+			return s.Offer([]loop.Tool{more})
+		},
+		"more tools": func(s *loop.StepInfo) error {
+			if s.Step != 1 {
+				return nil
+			}
+			return s.Offer([]loop.Tool{tool, {Name: "b", Description: long, Run: tool.Run}})
+		},
+	} {
+		z := summarizer(t, middleware.SummaryConfig{Window: 340, KeepMessages: 1})
+		o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{before(change), z.Policy()}}, loop.Ask("go"), call("1"), text("short"), text("done"))
+		if r := of[trace.Rewrite](o.events); len(r) != 1 || o.err != nil {
+			t.Errorf("%s: got %d summaries, %v", name, len(r), o.err)
+		}
+	}
+}
+
 // A summary that cannot be had, or archived, leaves the conversation as it is; another
 // model may write it.
 func TestSummaryFails(t *testing.T) {

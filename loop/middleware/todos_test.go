@@ -1,10 +1,14 @@
 package middleware_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/trace"
 )
@@ -59,5 +63,29 @@ func TestTodos(t *testing.T) {
 		if list, ok := middleware.TodosOf(trace.Event{Body: c}); ok {
 			t.Errorf("%+v: got %v", c, list)
 		}
+	}
+}
+
+// Of several calls in a step the last in their order counts, whichever is done last.
+func TestTodosInCallOrder(t *testing.T) {
+	clock := fake.NewClock()
+	slow := loop.Policy{Name: "slow", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+				if err := clock.Sleep(ctx, time.Duration(3-call.Index)*time.Second); err != nil {
+					return loop.Output{}, err
+				}
+				return next(ctx, call)
+			}
+		}}
+	}}
+	p, err := middleware.Todos()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{slow, p}, Clock: clock}, loop.Ask("go"),
+		calling("write_todos", `{"todos":"first"}`, "write_todos", `{"todos":"last"}`), text("done"))
+	if diff := cmp.Diff([]string{`[{"content":"last","status":"pending"}]`}, o.custom(middleware.TodosEvent)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

@@ -219,7 +219,7 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 // askForSummary is a run of its own, of one model call.
 func (a *Agent) askForSummary(ctx context.Context, req *llm.Request) (*llm.Turn, error) {
 	writer, err := a.agent.With(func(c *loop.Config) {
-		c.System, c.Tools, c.ToolChoice, c.StopWhen, c.OnStep = req.System, nil, llm.ToolChoice{}, nil, nil
+		c.System, c.Tools, c.ToolChoice, c.OnStep = req.System, nil, llm.ToolChoice{}, nil
 		if req.Model != "" {
 			c.Model = req.Model
 		}

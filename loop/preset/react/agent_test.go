@@ -503,7 +503,7 @@ func TestCompactByAnotherModel(t *testing.T) {
 	})
 	done, err := a.Compact(t.Context(), "t")
 	req := writer.Requests()[0].Request
-	if err != nil || done.Summary != "short" || req.Model != "small" || req.System != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(b.model.Requests()) != 0 {
+	if err != nil || done.Summary != "short" || req.Model != "small" || req.System != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(req.Tools) != 0 || len(b.model.Requests()) != 0 {
 		t.Errorf("got %+v, %v, asked with %+v", done, err, req)
 	}
 }

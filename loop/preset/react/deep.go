@@ -140,7 +140,7 @@ func (s *stack) tasks(model llm.Model, cfg *DeepConfig) (loop.Policy, error) {
 	made := make([]middleware.SubAgent, len(list))
 	for i, sub := range list {
 		c := cfg.Config
-		c.Memory, c.Log, c.OnStep, c.StopWhen, c.ToolChoice = nil, nil, nil, nil, llm.ToolChoice{}
+		c.Log, c.OnStep, c.StopWhen, c.ToolChoice = nil, nil, nil, llm.ToolChoice{}
 		c.System, c.Tools, c.MaxSteps, c.Model = sub.System, sub.Tools, sub.MaxSteps, cmp.Or(sub.ModelName, cfg.Model)
 		c.Policies = slices.Concat(s.files, sub.Policies, s.human, s.summary)
 		m := sub.Model

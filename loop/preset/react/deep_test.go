@@ -132,15 +132,22 @@ func TestFilesOfAnAgent(t *testing.T) {
 
 // RA-09, RA-54: a sub-agent runs below its call, sees the task alone, has its own tools
 // and those for the same files, but gives no tasks; the agent gets its last text. The
-// approval of the agent holds for it, and so do the names that are disabled.
+// approval of the agent holds for it, and so do the names that are disabled; what else
+// the agent's runs are told or do is not for it.
 func TestTask(t *testing.T) {
 	var asked []string
+	logged := 0
 	sub := fake.NewModel(calling("look", "{}", "read_file", `{"path":"a"}`, "mkdir", `{"path":"m"}`), text("it says text"))
 	b := newBench(t, calling("write_file", `{"path":"a","content":"text"}`), calling("task", `{"description":"look at a","subagent_type":"reader"}`), text("done"))
 	a := b.deep(react.DeepConfig{
 		Config: react.Config{
 			DisabledTools: []string{"mkdir"},
-			Config:        loop.Config{Model: "big", System: "you lead", OnStep: func(s loop.Step) { asked = append(asked, fmt.Sprint("step ", s.Index)) }},
+			Log:           middleware.MessageLogFunc(func(llm.Message) error { logged++; return nil }),
+			Config: loop.Config{
+				Model: "big", System: "you lead", Tools: []loop.Tool{tool("lead")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "lead"},
+				OnStep:   func(s loop.Step) { asked = append(asked, fmt.Sprint("step ", s.Index)) },
+				StopWhen: []loop.StopCondition{loop.HasToolCall("look")},
+			},
 		},
 		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
 			asked = append(asked, call.Name)
@@ -155,7 +162,7 @@ func TestTask(t *testing.T) {
 	if got := b.asked(2); got[len(got)-1] != "tool: it says text" {
 		t.Errorf("the agent got %q", got[len(got)-1])
 	}
-	if diff := cmp.Diff(strings.Fields("write_todos ls read_file write_file edit_file task"), b.offered(0)); diff != "" {
+	if diff := cmp.Diff(strings.Fields("lead write_todos ls read_file write_file edit_file task"), b.offered(0)); diff != "" {
 		t.Errorf("offered (-want +got):\n%s", diff)
 	}
 	req := sub.Requests()[0].Request
@@ -174,6 +181,9 @@ func TestTask(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"write_file", "step 0", "task", "look", "read_file", "step 1", "step 2"}, asked); diff != "" {
 		t.Errorf("approved (-want +got):\n%s", diff)
+	}
+	if logged != 6 {
+		t.Errorf("logged %d messages, want those of the agent: 6", logged)
 	}
 	var below []string
 	for _, s := range of[trace.RunStart](b.all) {
