@@ -223,17 +223,26 @@ func before(f func(s *loop.StepInfo) error) loop.Policy {
 // What is sent is counted as it is: a history that another policy has made shorter, and
 // a system prompt or tools that it has changed.
 func TestSummaryCountsAnew(t *testing.T) {
-	big := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
-		return loop.Output{Content: says("", 50).Parts}, nil
-	}}
-	var turns []fake.Turn
-	for n := range 20 {
-		turns = append(turns, fake.Turn{Calls: []fake.Call{{ID: string(rune('a' + n)), Name: "a", Args: "{}"}}})
-	}
-	z := summarizer(t, middleware.SummaryConfig{Window: 400})
-	o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{big}, MaxSteps: 30, Policies: []loop.Policy{middleware.KeepLast(4, 6), z.Policy()}}, loop.Ask("go"), append(turns, text("done"))...)
-	if o.res.ModelCalls != 21 || o.err != nil {
-		t.Errorf("a history that is kept short: got %+v, %v", o.res, o.err)
+	for name, c := range map[string]struct {
+		keep, limit int
+		sizes       func(n int) int
+		summaries   bool
+	}{
+		"kept short":           {2, 8, func(int) int { return 50 }, false},
+		"as many, but longer":  {4, 6, func(n int) int { return 10 + 10*n }, true},
+		"as many, of one size": {4, 6, func(int) int { return 50 }, false},
+	} {
+		n := 0
+		big := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
+			n++
+			return loop.Output{Content: says("", c.sizes(n)).Parts}, nil
+		}}
+		rounds := fake.Turn{Repeat: 20, Calls: []fake.Call{{ID: "c{n}", Name: "a", Args: "{}"}}}
+		z := summarizer(t, middleware.SummaryConfig{Window: 400, Model: fake.NewModel(fake.Turn{Repeat: 20, Text: "short"})})
+		o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{big}, MaxSteps: 30, Policies: []loop.Policy{middleware.KeepLast(c.keep, c.limit), z.Policy()}}, loop.Ask("go"), rounds, text("done"))
+		if got := o.res.ModelCalls > 21; got != c.summaries || o.err != nil {
+			t.Errorf("%s: %d model calls, %v", name, o.res.ModelCalls, o.err)
+		}
 	}
 	long := says("", 300).Parts[0].(llm.Text).Text
 	for name, change := range map[string]func(s *loop.StepInfo) error{

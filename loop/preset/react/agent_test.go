@@ -259,6 +259,23 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+// Of a run that a policy ends before its first round, the input is kept.
+func TestKeptWithoutARound(t *testing.T) {
+	stop := loop.Policy{Name: "stop", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
+			return loop.Decision{Action: trace.Stop}, nil
+		}}
+	}}
+	memory := &react.Threads{}
+	b := newBench(t)
+	if ok, _ := b.run(b.agent(react.Config{Memory: memory, Config: loop.Config{Policies: []loop.Policy{stop}}}), "t", "go"); !ok {
+		t.Error("the run failed")
+	}
+	if kept, _ := memory.Load(t.Context(), "t"); len(kept) != 1 {
+		t.Errorf("kept %q", short(kept))
+	}
+}
+
 // RA-41: of a run that fails nothing is kept, and of one that is left early.
 func TestFailedRunsAreNotKept(t *testing.T) {
 	memory := &react.Threads{}

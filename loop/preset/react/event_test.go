@@ -102,6 +102,21 @@ func TestPartsOfOddRounds(t *testing.T) {
 	}
 }
 
+// What waits for the calls of one round is nothing to the next, also where ids come
+// again.
+func TestPartsOfTwoRounds(t *testing.T) {
+	turn := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b"})}
+	start := func(id, name, args string) trace.Body { return trace.ToolStart{Call: id, Name: name, Args: args} }
+	got := lines(t, turn, start("c1", "a", "1"), start("c2", "b", "2"), turn, start("c2", "b", "3"), start("c1", "a", "4"))
+	event := func(name, args, id string) string {
+		return `{"type":"toolStarted","name":"` + name + `","input":` + args + `,"id":"` + id + `"}`
+	}
+	want := []string{event("a", "1", "c1"), event("b", "2", "c2"), event("a", "4", "c1"), event("b", "3", "c2")}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 // Who leaves the events early is not given more.
 func TestLeavingParts(t *testing.T) {
 	n := 0
