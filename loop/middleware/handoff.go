@@ -66,7 +66,7 @@ func Handoff(root *Member, vars Scope) (loop.Policy, error) {
 }
 
 // memberName is what leaves a name that providers take behind TransferPrefix.
-var memberName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,51}$`)
+var memberName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,52}$`)
 
 // reach returns the members that root can lead to, itself first.
 func reach(root *Member) ([]*Member, error) {
@@ -77,7 +77,7 @@ func reach(root *Member) ([]*Member, error) {
 	for i := 0; i < len(members); i++ {
 		m := members[i]
 		if !memberName.MatchString(m.Name) {
-			return nil, fmt.Errorf("the name %q of a member: use letters, digits, _ and -, 51 characters at most, since it stands in the name of a tool", m.Name)
+			return nil, fmt.Errorf("the name %q of a member: use letters, digits, _ and -, 52 characters at most, since it stands in the name of a tool", m.Name)
 		}
 		for _, to := range m.Handoffs {
 			switch {

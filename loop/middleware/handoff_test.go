@@ -217,8 +217,8 @@ func TestTransferTools(t *testing.T) {
 func TestHandoffRefuses(t *testing.T) {
 	for want, root := range map[string]*middleware.Member{
 		`middleware: Handoff: there is no root, the member that begins`:                                                                               nil,
-		`middleware: Handoff: the name "a b" of a member: use letters, digits, _ and -, 51 characters at most, since it stands in the name of a tool`: member("a b"),
-		`middleware: Handoff: the name "" of a member: use letters, digits, _ and -, 51 characters at most, since it stands in the name of a tool`:    member("x", member("")),
+		`middleware: Handoff: the name "a b" of a member: use letters, digits, _ and -, 52 characters at most, since it stands in the name of a tool`: member("a b"),
+		`middleware: Handoff: the name "" of a member: use letters, digits, _ and -, 52 characters at most, since it stands in the name of a tool`:    member("x", member("")),
 		`middleware: Handoff: a hand-off of the member "x" leads to nobody (nil); take it out`:                                                        member("x", nil),
 		`middleware: Handoff: two members have the name "b"; hand-offs find them by it`:                                                               member("a", member("b"), member("c", member("b"))),
 	} {
@@ -226,8 +226,14 @@ func TestHandoffRefuses(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	longest := strings.Repeat("x", 51)
+	longest := strings.Repeat("x", 52)
 	if _, err := middleware.Handoff(member("r", member(longest)), &middleware.Vars{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := middleware.Handoff(member(longest+"x"), &middleware.Vars{}); err == nil {
+		t.Error("a name that is too long for a tool was taken")
+	}
+	if _, err := loop.New(fake.NewModel(), &loop.Config{Tools: []loop.Tool{{Name: middleware.TransferPrefix + longest}}}); err != nil {
 		t.Error(err)
 	}
 	hook := func(context.Context, middleware.Ended) ([]llm.Message, error) { return nil, nil }
@@ -282,6 +288,7 @@ func TestPrepareEnd(t *testing.T) {
 		"never transferred": {[]fake.Turn{{Text: "r"}}, forever, 0, nil, "r", trace.CauseNone},
 		"nothing to say":    {[]fake.Turn{there, {Text: "b"}}, again(), 0, []string{"b: b after 3"}, "b", trace.CauseNone},
 		"back to the root":  {[]fake.Turn{there, {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 3"}, "sum", trace.CauseNone},
+		"not with calls":    {[]fake.Turn{there, turn("t_b"), {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 5"}, "sum", trace.CauseNone},
 		"transferred twice": {[]fake.Turn{there, {Text: "b"}, there, {Text: "b2"}}, again("on"), 0, []string{"b: b after 3", "b: b2 after 7"}, "b2", trace.CauseNone},
 		"limit":             {[]fake.Turn{there, {Text: "b"}, there, {Text: "b2"}}, forever, 1, []string{"b: b after 3"}, "b2", trace.CauseNone},
 		"the usual limit": {[]fake.Turn{there, {Text: "1"}, there, {Text: "2"}, there, {Text: "3"}, there, {Text: "4"}, there, {Text: "5"}, there, {Text: "6"}}, forever, 0,

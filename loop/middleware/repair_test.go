@@ -178,3 +178,16 @@ func TestRepairByTheStepsModel(t *testing.T) {
 		}
 	}
 }
+
+// A model of its own that has no name is asked under none.
+func TestRepairByAModelWithoutAName(t *testing.T) {
+	mender := fake.NewModel(fake.Turn{Text: `{"city":"Bern"}`})
+	cfg := loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Policies: []loop.Policy{middleware.Repair(middleware.RepairOptions{Model: mender})}}
+	agent, err := loop.New(fake.NewModel(badCall("weather", `[]`), fake.Turn{Text: "done"}), &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agent.Run(t.Context(), loop.Ask("go")); err != nil || mender.Requests()[0].Request.Model != "" {
+		t.Errorf("got %+v, %v", mender.Requests(), err)
+	}
+}

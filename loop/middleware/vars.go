@@ -143,7 +143,6 @@ type callVars struct {
 	scope   Scope
 	index   int
 	mu      sync.Mutex
-	over    bool // the step has ended: what is written is written by nobody
 	updates []update
 }
 
@@ -167,16 +166,13 @@ func (c *callVars) load(name string) (any, bool) {
 func (c *callVars) update(name string, f func(any) any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.over {
-		c.updates = append(c.updates, update{name, f})
-	}
+	c.updates = append(c.updates, update{name, f})
 }
 
-// take closes the call and returns what it wrote.
-func (c *callVars) take() []update {
+// written returns what the call wrote.
+func (c *callVars) written() []update {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = true
 	return c.updates
 }
 
@@ -190,7 +186,8 @@ func (p *variables) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// settle writes what the calls of the step wrote, and returns its names, sorted.
+// settle writes what the calls of the step wrote, and returns its names, sorted. What
+// a call writes after that is written by nobody.
 func (p *variables) settle() []string {
 	p.mu.Lock()
 	calls := p.calls
@@ -199,7 +196,7 @@ func (p *variables) settle() []string {
 	slices.SortFunc(calls, func(a, b *callVars) int { return a.index - b.index })
 	var names []string
 	for _, c := range calls {
-		for _, u := range c.take() {
+		for _, u := range c.written() {
 			p.scope.update(u.name, u.f)
 			names = append(names, u.name)
 		}

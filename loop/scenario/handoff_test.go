@@ -71,3 +71,16 @@ input: go
 		}
 	}
 }
+
+// A policy that the preset has is the one of the script where that names it.
+func TestPolicyOfThePreset(t *testing.T) {
+	for policies, want := range map[string]int{"[]": 1, "[repair: {model: main}]": 1, "[leaked_calls, leaked_calls]": 3} {
+		f, err := scenario.Parse("f", []byte("version: 1\nloop: {preset: deepagents, policies: "+policies+"}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cfg, err := scenario.Config(f.Script); err != nil || len(cfg.Policies) != want {
+			t.Errorf("%s: got %d policies, %v", policies, len(cfg.Policies), err)
+		}
+	}
+}

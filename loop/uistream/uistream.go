@@ -130,7 +130,7 @@ func (s *stream) metadata(ev trace.Event) json.RawMessage {
 func (s *stream) step(ev trace.Event) {
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
-		s.calls, s.shown, s.whole, s.stop = nil, false, false, ""
+		s.calls, s.shown, s.whole = nil, false, false
 		s.put(Part{Type: "start-step"})
 	case trace.ModelDelta:
 		s.shown = true

@@ -13,7 +13,7 @@ import (
 // Agent is an agent of a tree, whose branches may lead back. It is not changed, and
 // may serve many runs at once.
 type Agent struct {
-	// Name is unique in the tree: letters, digits, _ and -, 51 of them at most.
+	// Name is unique in the tree: letters, digits, _ and -, 52 of them at most.
 	Name string
 	// Description tells those who may hand over to it, or have it as a tool, what it is
 	// good for.
@@ -107,7 +107,6 @@ func (r *run) start(ctx context.Context, in loop.Input, hook middleware.EndHook)
 // policies are those that make a tree of agents of the loop.
 func (r *run) policies(hook middleware.EndHook) ([]loop.Policy, error) {
 	root := member(r.root, map[*Agent]*middleware.Member{})
-	root.Model, root.ModelName = nil, "" // they are the run's
 	handoff, err := middleware.Handoff(root, r.scope)
 	if err != nil {
 		return nil, err

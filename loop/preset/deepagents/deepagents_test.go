@@ -304,16 +304,25 @@ func TestAbortDA43DA44(t *testing.T) {
 		says  string
 	}{
 		"cancel": {fake.NewModel(text("x")), true, "AbortError: stopped by the user"},
-		"boom":   {fake.NewModel(fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}), false, "loop: step 0: fake: status 500: boom"},
+		"late":   {fake.NewModel(text("x")), false, "context deadline exceeded"},
+		"boom":   {fake.NewModel(fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}), false, "fake: status 500: boom"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		opts := &deepagents.Options{Loop: loop.Config{Sink: trace.SinkFunc(func(ev trace.Event) error {
-			if _, ok := ev.Body.(trace.ModelRequest); ok && c.abort {
+			switch ev.Body.(type) {
+			case trace.ModelRequest:
+				if c.abort {
+					cancel(stopped)
+				}
+			case trace.ModelError: // too late: the run has failed
 				cancel(stopped)
 			}
 			return nil
 		})}}
+		if name == "late" {
+			ctx = late{ctx}
+		}
 		_, err := deepagents.Generate(ctx, agent("root", c.model), loop.Ask("go"), nil, opts)
 		abort, is := errors.AsType[*deepagents.AbortError](err)
 		if is != c.abort || err == nil || err.Error() != c.says || is && (abort.Name() != "AbortError" || !errors.Is(err, stopped)) {
@@ -321,6 +330,17 @@ func TestAbortDA43DA44(t *testing.T) {
 		}
 	}
 }
+
+// late is a context whose time is over.
+type late struct{ context.Context }
+
+func (late) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (late) Err() error { return context.DeadlineExceeded }
 
 // DA-50: an agent is a tool: a run of its own, with a limit of its own, whose answer is
 // the result, and whose failure an error result.

@@ -21,9 +21,8 @@ type Stream struct {
 	r    *run
 	loop *loop.Run
 
-	once   sync.Once
-	done   chan struct{}
-	events []told // complete when done is closed
+	once   sync.Once // which lets others wait
+	events []told
 	res    *Result
 	err    error
 }
@@ -45,7 +44,7 @@ func execute(ctx context.Context, r *run, in loop.Input, hook middleware.EndHook
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{r: r, loop: started, done: make(chan struct{})}, nil
+	return &Stream{r: r, loop: started}, nil
 }
 
 // Swarm starts an agent and tells it as a UI message stream, the hook PrepareEnd of
@@ -68,21 +67,19 @@ func Swarm(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Va
 func (s *Stream) drive(yield func(trace.Event, error) bool) (first bool) {
 	s.once.Do(func() {
 		first = true
-		defer close(s.done)
 		for ev, err := range s.loop.Events() {
 			s.events = append(s.events, told{ev, err})
 			if yield != nil && !yield(ev, err) {
 				break
 			}
 		}
-		if n := len(s.events); n == 0 || s.events[n-1].ev.Body.Kind() != trace.KindRunEnd {
+		if s.events[len(s.events)-1].ev.Body.Kind() != trace.KindRunEnd {
 			for ev, err := range s.loop.Events() { // how it ended after the reader had left
 				s.events = append(s.events, told{ev, err})
 			}
 		}
 		s.res, s.err = s.r.result(s.loop.Wait())
 	})
-	<-s.done
 	return first
 }
 

@@ -289,4 +289,14 @@ func TestPartsOfOddRuns(t *testing.T) {
 	for range deepagents.Parts(events) {
 		break
 	}
+	for cause, want := range map[string]string{"deadline": "error", "error": "abort", "cancel": "abort"} {
+		over := func(yield func(trace.Event, error) bool) {
+			_ = yield(trace.Event{Body: trace.Cancelled{Cause: cause}}, nil) && yield(trace.Event{Body: trace.RunEnd{}}, errors.New("over"))
+		}
+		for p := range deepagents.Parts(over) {
+			if p.Type != want {
+				t.Errorf("cancelled for %s: got %s", cause, p.Type)
+			}
+		}
+	}
 }
