@@ -87,7 +87,7 @@ func (p *projector) body(body Body) Body {
 		b.Call = p.call(b.Call)
 		return b
 	case Suspended:
-		b.Pending = p.pending(b.Pending)
+		b.Pending, b.Digest = p.pending(b.Pending), "" // of what a provider wants back, too
 		return b
 	case Warning:
 		b.Call = p.call(b.Call)
