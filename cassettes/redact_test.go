@@ -181,9 +181,9 @@ func FuzzRedact(f *testing.F) {
 		f.Add(0, x.header, x.body)
 		f.Add(1, x.gotHeader, x.gotBody)
 	}
-	f.Add(1, "Cookie: 0=000 0000", "0")                              // a word before a mark
-	f.Add(-136, "Cookie:00000000", "100000000000000000000000000000") // a number
-	f.Add(0, "", "{\"\":\"\\bpasswd\\\":\\\"\x84\"}")                // no UTF-8
+	f.Add(1, "Cookie: 0=000 0000", "0")                                                     // a word before a mark
+	f.Add(-136, "Cookie:00000000", "100000000000000000000000000000")                        // a number
+	f.Add(0, "", "{\"\":\"\\bpasswd\\\":\\\"\x84\"}")                                       // no UTF-8
 	f.Add(2, "Content-Encoding: gzip", "\x1f\x8b\bA000000RRRRRRRR2001J,Ȍ\xcfN\xadT\xb2R20") // packed, and a form by chance
 	kinds := []string{"application/json", "text/event-stream", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=xyz", "application/vnd.amazon.eventstream", ""}
 	f.Fuzz(func(t *testing.T, kind int, header, body string) {
