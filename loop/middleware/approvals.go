@@ -3,7 +3,6 @@ package middleware
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -224,12 +223,8 @@ func (p *petition) settle() {
 }
 
 func (w *waitingRoom) emit(name, call string, v Verdict) error {
-	data, err := json.Marshal(struct {
+	return emitJSON(w.step, name, struct {
 		Call    string  `json:"call"`
 		Verdict Verdict `json:"verdict,omitempty"`
 	}{call, v})
-	if err != nil {
-		return err
-	}
-	return w.step.Emit(name, data)
 }

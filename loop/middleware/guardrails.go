@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -118,10 +117,7 @@ func (g guardrails) ask(ctx context.Context, s *loop.StepInfo, kind GuardrailKin
 }
 
 func (g guardrails) tell(ctx context.Context, s *loop.StepInfo, t GuardrailTrigger) error {
-	data, err := json.Marshal(t)
-	if err == nil {
-		err = s.Emit(EventGuardrail, data)
-	}
+	err := emitJSON(s, EventGuardrail, t)
 	if err == nil && g.triggered != nil {
 		err = g.triggered(ctx, t)
 	}

@@ -3,7 +3,6 @@ package middleware
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"runtime/debug"
 	"slices"
@@ -234,11 +233,7 @@ func contained(ctx context.Context, next loop.ToolFunc, call loop.Call) (out loo
 func (t *toolHooks) after(s *loop.StepInfo) (loop.Decision, error) {
 	slices.SortFunc(t.fallbacks, func(a, b loop.Call) int { return cmp.Compare(a.Index, b.Index) })
 	for _, call := range t.fallbacks {
-		data, err := json.Marshal(map[string]string{"call": call.ID})
-		if err == nil {
-			err = s.Emit(EventToolFallback, data)
-		}
-		if err != nil {
+		if err := emitJSON(s, EventToolFallback, map[string]string{"call": call.ID}); err != nil {
 			return loop.Decision{}, err
 		}
 	}
