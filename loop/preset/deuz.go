@@ -2,7 +2,6 @@ package preset
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -82,16 +81,7 @@ func (s *DeuzStream) Text() iter.Seq[string] {
 // come in call order, whatever order the tools finished in. Events without
 // deltas (a trace that left them out) give parts without deltas.
 func DeuzParts(events iter.Seq2[trace.Event, error]) iter.Seq[DeuzPart] {
-	return func(yield func(DeuzPart) bool) {
-		var d deuz
-		for ev, err := range events {
-			for _, p := range d.parts(ev, err) {
-				if !yield(p) {
-					return
-				}
-			}
-		}
-	}
+	return dialect.Parts(events, func() func(trace.Event, error) []DeuzPart { return new(deuz).parts })
 }
 
 // deuz is the state of the projection: the calls of the step, and the results
@@ -121,10 +111,7 @@ func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
 	case trace.ToolSkip:
 		return d.result(b.Result)
 	case trace.RunEnd:
-		if err == nil && b.Error != nil { // a trace that was read, not a live run
-			err = errors.New(b.Error.Message)
-		}
-		if err != nil {
+		if err = dialect.Failure(err, b); err != nil {
 			return []DeuzPart{{Type: "error", Err: err}}
 		}
 		return []DeuzPart{{Type: "finish", FinishReason: b.Finish, Usage: b.Usage}}

@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"iter"
 	"strconv"
 
@@ -325,9 +324,7 @@ func (s *stream) leftOver() {
 func (s *stream) end(b trace.RunEnd, err error, metadata json.RawMessage) {
 	s.close()
 	s.ended = true
-	if err == nil && b.Error != nil { // a trace that was read, not a live run
-		err = errors.New(b.Error.Message)
-	}
+	err = dialect.Failure(err, b)
 	if s.cancelled || b.Stop == trace.CauseCancel {
 		s.put(Part{Type: "abort"})
 		return

@@ -2,10 +2,10 @@ package agentier
 
 import (
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/dialect"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -39,9 +39,7 @@ func ended(cause trace.Cause) Code {
 // end is the last part. The error is the run's; in a trace that was read, what is
 // written of it.
 func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
-	if err == nil && b.Error != nil {
-		err = errors.New(b.Error.Message)
-	}
+	err = dialect.Failure(err, b)
 	switch {
 	case err != nil && p.code != "":
 		return []Part{{Type: "onError", Err: &Error{p.code, err}}}

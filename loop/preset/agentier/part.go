@@ -54,16 +54,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // tool has returned it. There are tokens only of answers that were asked for as
 // streams. The last part is onComplete, or onError if the run failed.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
-	return func(yield func(Part) bool) {
-		p := projection{running: map[string]int{}}
-		for ev, err := range events {
-			for _, part := range p.parts(ev, err) {
-				if !yield(part) {
-					return
-				}
-			}
-		}
-	}
+	return dialect.Parts(events, func() func(trace.Event, error) []Part { return (&projection{running: map[string]int{}}).parts })
 }
 
 // projection is the state of a projection: the result so far.

@@ -2,7 +2,6 @@ package agentloop
 
 import (
 	"encoding/json"
-	"errors"
 	"iter"
 	"time"
 
@@ -75,16 +74,7 @@ func (r *Response) MarshalJSON() ([]byte, error) {
 // Events projects a run's events to those of Stream. A step's tools stand before its
 // step_end; all its calls are told to start before any of them is told to end.
 func Events(events iter.Seq2[trace.Event, error]) iter.Seq[StreamEvent] {
-	return func(yield func(StreamEvent) bool) {
-		p := newProjection()
-		for ev, err := range events {
-			for _, part := range p.parts(ev, err) {
-				if !yield(part) {
-					return
-				}
-			}
-		}
-	}
+	return dialect.Parts(events, func() func(trace.Event, error) []StreamEvent { return newProjection().parts })
 }
 
 // projection is the state of a projection.
@@ -202,9 +192,7 @@ func object(args string) json.RawMessage {
 
 // response is what the events tell of the run's response.
 func (p *projection) response(b trace.RunEnd, err error) *Response {
-	if err == nil && b.Error != nil {
-		err = errors.New(b.Error.Message)
-	}
+	err = dialect.Failure(err, b)
 	r := &Response{Usage: b.Usage, Reason: reasonOf(b.Stop, err), Err: err}
 	if t := p.turn; t != nil {
 		r.Content, r.Model, r.FinishReason = t.Message.Parts, t.Model, finishReason(t.Finish, len(t.Message.Calls()))

@@ -2,7 +2,6 @@ package deepagents
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -52,16 +51,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // is there; calls that are left for the caller to answer are told when the run ends
 // with them. The run's end is no part, but for an error and an abort.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
-	return func(yield func(Part) bool) {
-		var p projection
-		for ev, err := range events {
-			for _, part := range p.parts(ev, err) {
-				if !yield(part) {
-					return
-				}
-			}
-		}
-	}
+	return dialect.Parts(events, func() func(trace.Event, error) []Part { return new(projection).parts })
 }
 
 // projection is the calls of the step, and what each is run with.
@@ -133,9 +123,7 @@ func (p *projection) result(r llm.ToolResult) Part {
 }
 
 func (p *projection) end(b trace.RunEnd, err error) []Part {
-	if err == nil && b.Error != nil { // a trace that was read, not a live run
-		err = errors.New(b.Error.Message)
-	}
+	err = dialect.Failure(err, b)
 	switch {
 	case p.cancelled || b.Stop == trace.CauseCancel:
 		return []Part{{Type: "abort"}}

@@ -1,14 +1,41 @@
 // Package dialect holds what the presets share in spelling a run's events as
-// their documents do. It knows no preset and no event.
+// their documents do. It knows no preset.
 package dialect
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/trace"
 )
+
+// Parts projects a run's events: begin makes the state of a projection, for each time
+// that the parts are read, and returns what gives the parts of an event.
+func Parts[P any](events iter.Seq2[trace.Event, error], begin func() func(trace.Event, error) []P) iter.Seq[P] {
+	return func(yield func(P) bool) {
+		parts := begin()
+		for ev, err := range events {
+			for _, p := range parts(ev, err) {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Failure is the error of a run at its end: its own, or, in a trace that was read, what
+// is written of it. It is nil if the run did not fail.
+func Failure(err error, end trace.RunEnd) error {
+	if err == nil && end.Error != nil {
+		return errors.New(end.Error.Message)
+	}
+	return err
+}
 
 // Member is a member of a JSON object.
 type Member struct {

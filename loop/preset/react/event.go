@@ -2,7 +2,6 @@ package react
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -31,16 +30,7 @@ type Event struct {
 // calls that a cancel cut off, nothing is told. The last event is completed, or failed
 // if the run failed.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Event] {
-	return func(yield func(Event) bool) {
-		p := projection{held: map[string][]Event{}}
-		for ev, err := range events {
-			for _, e := range p.events(ev, err) {
-				if !yield(e) {
-					return
-				}
-			}
-		}
-	}
+	return dialect.Parts(events, func() func(trace.Event, error) []Event { return (&projection{held: map[string][]Event{}}).events })
 }
 
 // projection has the calls of the last turn, and what is to be told of those that wait
@@ -69,10 +59,7 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 	case trace.ToolSkip:
 		return p.skipped(b)
 	case trace.RunEnd:
-		if err == nil && b.Error != nil { // a trace that was read, not a live run
-			err = errors.New(b.Error.Message)
-		}
-		if err != nil {
+		if err = dialect.Failure(err, b); err != nil {
 			return []Event{{Type: "failed", Err: err}}
 		}
 		return []Event{{Type: "completed"}}
