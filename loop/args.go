@@ -18,17 +18,6 @@ import (
 // what is deeper is an attack or a mistake (quirk QT-09).
 const maxArgsDepth = 1000
 
-// The causes for which a call gets an error result instead of being run.
-const (
-	causeUnknown   = "unknown_tool"
-	causeMalformed = "malformed_args"
-	causeInvalid   = "invalid_args"
-	causeCut       = "cut"
-	causeDenied    = "denied"
-	causeDuplicate = "duplicate"
-	causeCancelled = "cancelled"
-)
-
 // argsError says why arguments are not a usable JSON object.
 type argsError struct {
 	cut bool // they end in the middle

@@ -101,7 +101,7 @@ func (r *run) emitEnd(p *planned) {
 }
 
 func (r *run) skipCancelled(p *planned) {
-	r.reject(p, causeCancelled, errors.New("not run: the run was cancelled"))
+	r.reject(p, trace.SkipCancelled, errors.New("not run: the run was cancelled"))
 	r.skip(p)
 }
 

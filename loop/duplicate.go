@@ -32,7 +32,7 @@ func duplicatePolicy(most int) Policy {
 			} else {
 				for _, p := range calls {
 					if p.Answer == nil {
-						p.Cause = causeDuplicate
+						p.Cause = trace.SkipDuplicate
 						note := TextOutput("not run: the step before made the same calls with the same arguments; its results stand above")
 						p.Answer = &note
 					}

@@ -252,7 +252,7 @@ func (r *run) launch(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decis
 // hold finds the calls that the caller answers.
 func (r *run) hold(plans []*planned) (held int) {
 	for _, p := range plans {
-		p.held = p.Answer == nil && p.tool.Run == nil || p.Cause == causeUnknown && r.cfg.UnknownTool == UnknownBreak
+		p.held = p.Answer == nil && p.tool.Run == nil || p.Cause == trace.SkipUnknownTool && r.cfg.UnknownTool == UnknownBreak
 		if p.held {
 			held++
 		}

@@ -141,7 +141,7 @@ func (r *run) repaired(p *planned) {
 // isRefusal reports whether a call was not run because it could not be, so that its
 // result is an error.
 func isRefusal(cause string) bool {
-	return cause == causeUnknown || cause == causeMalformed || cause == causeInvalid || cause == causeCut
+	return cause == trace.SkipUnknownTool || cause == trace.SkipMalformedArgs || cause == trace.SkipInvalidArgs || cause == trace.SkipCut
 }
 
 // check finds out whether a call can be run, and answers one that cannot.
@@ -158,13 +158,13 @@ func (r *run) fit(p *planned) bool {
 	p.tool = r.tools.lookup(p.Call.Name)
 	switch {
 	case p.tool == nil && p.Call.Name == UnnamedTool:
-		r.reject(p, causeUnknown, errors.New("the call names no tool; "+r.tools.names()))
+		r.reject(p, trace.SkipUnknownTool, errors.New("the call names no tool; "+r.tools.names()))
 		return false
 	case p.tool == nil:
-		r.reject(p, causeUnknown, fmt.Errorf("there is no tool %q; %s", p.Call.Name, r.tools.names()))
+		r.reject(p, trace.SkipUnknownTool, fmt.Errorf("there is no tool %q; %s", p.Call.Name, r.tools.names()))
 		return false
 	case p.cut && p.Args == p.Call.Args:
-		r.reject(p, causeCut, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
+		r.reject(p, trace.SkipCut, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
 		return false
 	}
 	if strings.TrimSpace(p.Args) == "" {
@@ -178,10 +178,10 @@ func (r *run) fit(p *planned) bool {
 		case r.cfg.BadArgs == BadArgsEmpty:
 			p.Args, p.Cause = "{}", causeEmpty
 		case err.cut:
-			r.reject(p, causeCut, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
+			r.reject(p, trace.SkipCut, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
 			return false
 		default:
-			r.reject(p, causeMalformed, fmt.Errorf("%w; the call was not run", err))
+			r.reject(p, trace.SkipMalformedArgs, fmt.Errorf("%w; the call was not run", err))
 			return false
 		}
 	}
@@ -190,7 +190,7 @@ func (r *run) fit(p *planned) bool {
 		return true
 	}
 	if err != nil {
-		r.reject(p, causeInvalid, err)
+		r.reject(p, trace.SkipInvalidArgs, err)
 		return false
 	}
 	if changed {
@@ -239,7 +239,7 @@ func (p *planned) mark() mark {
 		m |= markRan
 	}
 	switch p.Cause {
-	case causeDenied, causeDuplicate, causeCancelled:
+	case trace.SkipDenied, trace.SkipDuplicate, trace.SkipCancelled:
 	default:
 		if p.outcome != trace.OutcomeCancelled {
 			m |= markCounts

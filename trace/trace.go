@@ -282,9 +282,21 @@ const (
 type ToolSkip struct {
 	Call   string
 	Name   string
-	Cause  string // unknown_tool, malformed_args, invalid_args, cut, denied, duplicate, cancelled …
+	Cause  string // one of those below, or a policy's word
 	Result llm.ToolResult
 }
+
+// The causes for which a loop gives a call a result of its own; those of policies may be
+// other words. The first four are refusals of what cannot be run.
+const (
+	SkipUnknownTool   = "unknown_tool"
+	SkipMalformedArgs = "malformed_args"
+	SkipInvalidArgs   = "invalid_args"
+	SkipCut           = "cut"
+	SkipDenied        = "denied"
+	SkipDuplicate     = "duplicate"
+	SkipCancelled     = "cancelled"
+)
 
 // Abandoned says that a running tool is not waited for any longer.
 type Abandoned struct{ Call string }

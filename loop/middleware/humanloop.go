@@ -93,12 +93,9 @@ type humanTold struct {
 	Decision HumanDecision `json:"decision"`
 }
 
-// The causes of calls that a person did not let run. "denied" is known to the loop's
-// guard: it is no failure of the tool.
-const (
-	causeRejected  = "denied"
-	causeResponded = "respond"
-)
+// causeResponded is the cause of a call that a person has answered. One that was refused
+// is denied, which the loop's guard knows: it is no failure of the tool.
+const causeResponded = "respond"
 
 // decide asks about a call and does what is decided; the decision is empty if there
 // was none that counts.
@@ -111,7 +108,7 @@ func (ask HumanFunc) decide(ctx context.Context, run string, p *loop.Planned, ru
 	deny := func(text string) {
 		out := loop.TextOutput(text)
 		out.IsError = true
-		p.Answer, p.Cause = &out, causeRejected
+		p.Answer, p.Cause = &out, CauseDenied
 	}
 	switch {
 	case err != nil:

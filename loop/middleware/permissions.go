@@ -6,6 +6,7 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
 )
 
 // The words that a call of a tool is asked about with.
@@ -16,7 +17,7 @@ const (
 )
 
 // CauseDenied is the Cause of a call that a policy or a person refused.
-const CauseDenied = "denied"
+const CauseDenied = trace.SkipDenied
 
 // PermissionRequest asks whether a subject may do something.
 type PermissionRequest struct {

@@ -77,7 +77,7 @@ func (r *repairer) note(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (lo
 func (r *repairer) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
 	for i, p := range calls {
 		switch {
-		case p.Answer == nil || !slices.Contains([]string{"malformed_args", "invalid_args", "cut"}, p.Cause):
+		case p.Answer == nil || !slices.Contains([]string{trace.SkipMalformedArgs, trace.SkipInvalidArgs, trace.SkipCut}, p.Cause):
 		case i == len(calls)-1 && r.finish == llm.FinishLength:
 		default:
 			if err := r.mend(ctx, s, p); err != nil {

@@ -132,15 +132,12 @@ func (t *ToolStarting) settle(p *loop.Planned) bool {
 	return true
 }
 
-// causeUnknownTool is what the kernel says of a call of no tool.
-const causeUnknownTool = "unknown_tool"
-
 // refused tells of a call that the loop does not run.
 func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p *loop.Planned) error {
 	text := llm.ToolResult{Content: p.Answer.Content}.Text()
 	f := &ToolFailed{
 		ToolDone: ToolDone{Call: loop.Call{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Step: s.Step, Index: p.Index}, Output: *p.Answer},
-		Err:      errors.New(text), Unknown: p.Cause == causeUnknownTool,
+		Err:      errors.New(text), Unknown: p.Cause == trace.SkipUnknownTool,
 	}
 	if f.Unknown {
 		if err := s.Warn(WarnToolNotFound, text); err != nil {

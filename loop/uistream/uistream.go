@@ -290,7 +290,7 @@ func (s *stream) skipped(b trace.ToolSkip) {
 		args = s.calls[i].args
 	}
 	switch b.Cause {
-	case "unknown_tool", "malformed_args", "invalid_args", "cut":
+	case trace.SkipUnknownTool, trace.SkipMalformedArgs, trace.SkipInvalidArgs, trace.SkipCut:
 		s.refused(b.Call, b.Name, args, b.Result.Text())
 	default:
 		s.available(b.Call, b.Name, args, false)

@@ -327,7 +327,7 @@ func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
 	c.state = callSkipped
 	r.result(c, b.Result, b.Result.IsError || mustFail(b.Cause))
 	if b.Result.IsError {
-		r.tally(b.Name, true, b.Cause == "denied" || b.Cause == "cancelled" || b.Cause == "duplicate")
+		r.tally(b.Name, true, b.Cause == trace.SkipDenied || b.Cause == trace.SkipCancelled || b.Cause == trace.SkipDuplicate)
 	}
 }
 
@@ -335,7 +335,7 @@ func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
 // what a policy chose to answer need not.
 func mustFail(cause string) bool {
 	switch cause {
-	case "unknown_tool", "malformed_args", "invalid_args", "cut":
+	case trace.SkipUnknownTool, trace.SkipMalformedArgs, trace.SkipInvalidArgs, trace.SkipCut:
 		return true
 	}
 	return false

@@ -84,7 +84,7 @@ func (p *projection) begins(call string, events ...Event) (now []Event) {
 }
 
 func (p *projection) skipped(b trace.ToolSkip) []Event {
-	if b.Cause == "duplicate" || b.Cause == "cancelled" {
+	if b.Cause == trace.SkipDuplicate || b.Cause == trace.SkipCancelled {
 		return p.begins(b.Call)
 	}
 	i := slices.IndexFunc(p.calls, func(c llm.ToolCall) bool { return c.ID == b.Call })
