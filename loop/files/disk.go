@@ -91,7 +91,7 @@ func (d *Disk) open(p string) (*os.File, fs.FileInfo, error) {
 
 // told is what the system said, without the path that it said it of.
 func told(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
+	for e, ok := errors.AsType[*fs.PathError](err); ok; e, ok = errors.AsType[*fs.PathError](err) {
 		err = e.Err
 	}
 	if e, ok := errors.AsType[*os.LinkError](err); ok {
@@ -196,7 +196,7 @@ func (d *Disk) temp(dir *os.Root, text string, mode fs.FileMode) (name string, e
 	for {
 		d.n++
 		name = ".looptape-" + strconv.Itoa(d.n) + ".tmp"
-		f, err = dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err = dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(mode, 0o666)) // never readable for more than the old one
 		if err == nil {
 			break
 		}

@@ -207,6 +207,37 @@ func TestReplacing(t *testing.T) {
 	}
 }
 
+// A new text of a file is never to be read by more people than the old one.
+func TestReplacingWhatIsSecret(t *testing.T) {
+	d, root, _ := walled(t)
+	must(t, d.Write("secret", ""))
+	must(t, os.Chmod(filepath.Join(root, "secret"), 0o600))
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			list, _ := filepath.Glob(filepath.Join(root, ".looptape-*.tmp"))
+			for _, name := range list {
+				if info, err := os.Stat(name); err == nil && info.Mode().Perm()&^0o600 != 0 {
+					t.Errorf("%s has the mode %v", name, info.Mode())
+					return
+				}
+			}
+		}
+	})
+	text := strings.Repeat("s", files.MaxFile/4)
+	for range 20 {
+		must(t, d.Write("secret", text))
+	}
+	close(stop)
+	all.Wait()
+}
+
 // What is no text, or too long, is not read.
 func TestReadingOddFiles(t *testing.T) {
 	d, root, _ := walled(t)
@@ -233,6 +264,11 @@ func TestErrorsHideTheRoot(t *testing.T) {
 	for _, err := range []error{a, b, c, e, g} {
 		if err == nil || strings.Contains(err.Error(), root) {
 			t.Errorf("got %v", err)
+		}
+	}
+	for op, err := range map[string]error{"write": e, "mkdir": g} {
+		if want := `cannot ` + op + ` "out/x": path escapes from parent`; err.Error() != want {
+			t.Errorf("got %q, want %q", err, want)
 		}
 	}
 	if _, err := files.OpenDisk(filepath.Join(root, "nowhere")); !errors.Is(err, fs.ErrNotExist) {

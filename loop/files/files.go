@@ -4,7 +4,7 @@
 // A path is slash-separated, and counts from the top of the files, with or without a
 // slash before it: "/notes/a.md" and "notes/a.md" are one file, "/" and "." are the
 // top. A path with an element "..", a backslash or a NUL is refused, whatever it
-// leads to. Files hold text: what is not UTF-8 is neither written nor read.
+// leads to, and so is one of more than MaxPath bytes. Files hold text: what is not UTF-8 is neither written nor read.
 //
 // Each error is an *Error whose cause is one of this package's, or fs.ErrNotExist,
 // or what the system said. It never tells where on disk the files are.
@@ -43,12 +43,16 @@ type Entry struct {
 	Size int64 // in bytes; 0 for a directory
 }
 
-// MaxFile is how many bytes a file may have.
-const MaxFile = 16 << 20
+// MaxFile is how many bytes a file may have, and MaxPath how many a path may.
+const (
+	MaxFile = 16 << 20
+	MaxPath = 1024
+)
 
 // The causes of an Error.
 var (
 	ErrPath     = errors.New("the path is not one of these files: it has an element \"..\", a backslash or a NUL")
+	ErrLongPath = fmt.Errorf("the path has more than %d bytes", MaxPath)
 	ErrIsDir    = errors.New("it is a directory, not a file")
 	ErrNotDir   = errors.New("it is, or leads through, what is no directory")
 	ErrNotFile  = errors.New("it is neither a file nor a directory, or a link in place of one")
@@ -64,7 +68,13 @@ type Error struct {
 }
 
 // Error implements error.
-func (e *Error) Error() string { return fmt.Sprintf("cannot %s %q: %v", e.Op, e.Path, e.Err) }
+func (e *Error) Error() string {
+	name := e.Path
+	if len(name) > MaxPath {
+		name = strings.ToValidUTF8(name[:MaxPath], "") + "…"
+	}
+	return fmt.Sprintf("cannot %s %q: %v", e.Op, name, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
@@ -80,6 +90,9 @@ func fail(op, name string, err error) error {
 // clean returns the path without what says nothing, as package fs has it: "." for
 // the top.
 func clean(name string) (string, error) {
+	if len(name) > MaxPath {
+		return "", ErrLongPath
+	}
 	if strings.ContainsAny(name, "\\\x00") || slices.Contains(strings.Split(name, "/"), "..") || !utf8.ValidString(name) {
 		return "", ErrPath
 	}

@@ -92,6 +92,7 @@ func TestErrors(t *testing.T) {
 				return func() error { return b.Edit(p, f) }
 			}
 			mkdir := func(p string) func() error { return func() error { return b.Mkdir(p) } }
+			long := strings.Repeat("d/", files.MaxPath/2) + "e"
 			for i, c := range []struct {
 				op, path string
 				do       func() error
@@ -125,6 +126,10 @@ func TestErrors(t *testing.T) {
 				{"mkdir", "d/f", mkdir("d/f"), files.ErrNotDir},
 				{"mkdir", "d/f/g", mkdir("d/f/g"), files.ErrNotDir},
 				{"mkdir", "/../e", mkdir("/../e"), files.ErrPath},
+				{"list", long, list(long), files.ErrLongPath},
+				{"read", long, read(long), files.ErrLongPath},
+				{"write", long, write(long, "x"), files.ErrLongPath},
+				{"mkdir", long, mkdir(long), files.ErrLongPath},
 			} {
 				err := c.do()
 				e, ok := errors.AsType[*files.Error](err)
@@ -143,6 +148,20 @@ func TestErrors(t *testing.T) {
 	err := (&files.Memory{}).Edit("/a", upper)
 	if err.Error() != `cannot edit "/a": file does not exist` {
 		t.Errorf("got %q", err)
+	}
+	err = (&files.Memory{}).Mkdir(strings.Repeat("é", files.MaxPath))
+	if want := fmt.Sprintf(`cannot mkdir "%s…": the path has more than 1024 bytes`, strings.Repeat("é", files.MaxPath/2)); err.Error() != want {
+		t.Errorf("got %q", err)
+	}
+}
+
+// A path may be as long as it may be, with as many directories as there is room for.
+func TestLongestPath(t *testing.T) {
+	name := "f" + strings.Repeat("/f", (files.MaxPath-1)/2)
+	for kind, b := range backends(t) {
+		if err := b.Write(name, "x"); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
 	}
 }
 
