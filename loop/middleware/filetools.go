@@ -158,5 +158,8 @@ func (a *fileArgs) replace(text string) (out string, n int, err error) {
 	case n > 1 && !a.ReplaceAll:
 		return "", 0, fmt.Errorf("old_string occurs %d times in it; take more of the text around it, or set replace_all", n)
 	}
+	if int64(len(text))+int64(n)*int64(len(a.New)-len(a.Old)) > files.MaxFile { // before there is such a text
+		return "", 0, files.ErrTooLarge
+	}
 	return strings.ReplaceAll(text, a.Old, a.New), n, nil
 }

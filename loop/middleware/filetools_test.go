@@ -57,6 +57,24 @@ func TestFileTools(t *testing.T) {
 	}
 }
 
+// An edit that would make more of a file than fits is refused before its text is made:
+// here that would take more memory than there is.
+func TestEditsThatGrow(t *testing.T) {
+	b := &files.Memory{}
+	if err := b.Write("f", strings.Repeat("a", files.MaxFile)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := middleware.Files(middleware.OneBackend(b))
+	edit := func(piece string) string {
+		return fmt.Sprintf(`{"path":"f","old_string":"a","new_string":%q,"replace_all":true}`, piece)
+	}
+	got := with(t, p, err, calling("edit_file", edit(strings.Repeat("b", 1<<20))), calling("edit_file", edit("bb")), calling("edit_file", edit("b")), text("done")).results()
+	refused := `! cannot edit "f": ` + files.ErrTooLarge.Error()
+	if diff := cmp.Diff([]string{refused, refused, fmt.Sprintf(`replaced %d in "f"`, files.MaxFile)}, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
 // A long file comes in parts.
 func TestReadingLongFiles(t *testing.T) {
 	var lines strings.Builder
