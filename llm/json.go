@@ -17,37 +17,6 @@ import (
 // escaping. Text that is not UTF-8 stands as base64 under its name and "_b64".
 // Reading accepts any order, and members that it does not know.
 
-func appendCanonical(dst []byte, v any) []byte {
-	switch v := v.(type) {
-	case map[string]any:
-		dst = append(dst, '{')
-		for i, k := range slices.Sorted(maps.Keys(v)) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(jsonio.AppendString(dst, k), ':')
-			dst = appendCanonical(dst, v[k])
-		}
-		return append(dst, '}')
-	case []any:
-		dst = append(dst, '[')
-		for i, e := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendCanonical(dst, e)
-		}
-		return append(dst, ']')
-	case string:
-		return jsonio.AppendString(dst, v)
-	case json.Number:
-		return append(dst, v...)
-	case bool:
-		return strconv.AppendBool(dst, v)
-	}
-	return append(dst, "null"...)
-}
-
 // AppendJSON appends the message's JSON.
 func (m Message) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"role":`...)

@@ -424,17 +424,3 @@ func once(args string) (string, bool) {
 	whole := d.Offset() == len(args) // a NUL ends what Peek sees
 	return keep, whole && n > 1 && (!placeholders || keep[0] == '{')
 }
-
-// Canonical returns JSON with sorted keys and without insignificant space, so
-// that equal values are equal text; numbers stay as they are written, since
-// nothing says how many digits count. Text that is not JSON is returned as it
-// is.
-func Canonical(text string) string {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var v any
-	if !isJSON(text) || dec.Decode(&v) != nil {
-		return text
-	}
-	return string(appendCanonical(nil, v))
-}

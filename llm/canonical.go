@@ -1,0 +1,167 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// Canonical returns JSON with sorted keys and without insignificant space, so
+// that equal values are equal text; of members of one name the last one counts, and
+// numbers stay as they are written, since nothing says how many digits count. Text
+// that is not JSON is returned as it is.
+func Canonical(text string) string {
+	if !utf8.ValidString(text) {
+		return text
+	}
+	c := canon{dec: jsonio.NewDec(text), dst: make([]byte, 0, len(text))}
+	c.value()
+	switch {
+	case c.dec.End() != nil || string(c.dst) == text:
+		return text
+	case c.deep:
+		return string(canonicalTree(text))
+	}
+	return string(c.dst)
+}
+
+// canon writes the canonical form of a value while it is read.
+type canon struct {
+	dec   jsonio.Dec
+	dst   []byte
+	depth int
+	deep  bool // see object
+}
+
+func (c *canon) value() {
+	switch c.dec.Peek() {
+	case '{':
+		c.object()
+	case '[':
+		c.depth++
+		c.dec.Array()
+		c.dst = append(c.dst, '[')
+		for first := true; c.dec.More(&first); {
+			c.comma('[')
+			c.value()
+		}
+		c.dst = append(c.dst, ']')
+		c.depth--
+	case '"':
+		c.dst = jsonio.AppendString(c.dst, c.dec.String())
+	default:
+		c.dst = append(c.dst, c.dec.Raw()...)
+	}
+}
+
+// comma parts a value from the one before it, if there is one.
+func (c *canon) comma(opening byte) {
+	if c.dst[len(c.dst)-1] != opening {
+		c.dst = append(c.dst, ',')
+	}
+}
+
+// span is a member in what was written.
+type span struct {
+	key      string
+	from, to int
+}
+
+// mostMoved is how deep an object may lie whose members are put into another order. Each
+// such object moves what is in it once more, so that without a limit a text could take
+// the square of its length.
+const mostMoved = 64
+
+func (c *canon) object() {
+	c.depth++
+	c.dec.Object()
+	var room [8]span
+	members := room[:0]
+	sorted := true
+	c.dst = append(c.dst, '{')
+	body := len(c.dst)
+	for first := true; ; {
+		key, ok := c.dec.Key(&first)
+		if !ok {
+			break
+		}
+		c.comma('{')
+		m := span{key: key, from: len(c.dst)}
+		c.dst = append(jsonio.AppendString(c.dst, key), ':')
+		c.value()
+		m.to = len(c.dst)
+		sorted = sorted && (len(members) == 0 || members[len(members)-1].key < key)
+		members = append(members, m)
+	}
+	switch {
+	case sorted:
+	case c.depth > mostMoved:
+		c.deep = true
+	default:
+		c.sort(body, members)
+	}
+	c.dst = append(c.dst, '}')
+	c.depth--
+}
+
+// sort puts members, which stand from body on, in the order of their keys.
+func (c *canon) sort(body int, members []span) {
+	from := bytes.Clone(c.dst[body:])
+	slices.SortStableFunc(members, func(a, b span) int { return strings.Compare(a.key, b.key) })
+	c.dst = c.dst[:body]
+	for i, m := range members {
+		if i+1 < len(members) && members[i+1].key == m.key {
+			continue
+		}
+		if len(c.dst) > body {
+			c.dst = append(c.dst, ',')
+		}
+		c.dst = append(c.dst, from[m.from-body:m.to-body]...)
+	}
+}
+
+// canonicalTree is Canonical of a text that is JSON, whatever its depth.
+func canonicalTree(text string) []byte {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	_ = dec.Decode(&v)
+	return appendCanonical(nil, v)
+}
+
+func appendCanonical(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case map[string]any:
+		dst = append(dst, '{')
+		for i, k := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(jsonio.AppendString(dst, k), ':')
+			dst = appendCanonical(dst, v[k])
+		}
+		return append(dst, '}')
+	case []any:
+		dst = append(dst, '[')
+		for i, e := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendCanonical(dst, e)
+		}
+		return append(dst, ']')
+	case string:
+		return jsonio.AppendString(dst, v)
+	case json.Number:
+		return append(dst, v...)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	}
+	return append(dst, "null"...)
+}
