@@ -76,13 +76,18 @@ func (r *run) askBatch(s *StepInfo, plans []*planned) (Decision, error) {
 	if len(r.hooks.batch) == 0 {
 		return Decision{}, nil
 	}
-	shown := make([]*Planned, len(plans))
+	shown, own := make([]*Planned, len(plans)), make([]Planned, len(plans))
 	for i, p := range plans {
-		own := p.Planned
-		shown[i] = &own
+		own[i] = p.Planned
+		shown[i] = &own[i]
 	}
 	for _, h := range r.hooks.batch {
-		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, slices.Clone(shown)) })
+		d, err := callHook(h.policy, func() (Decision, error) {
+			if h.builtin {
+				return h.f(r.ctx, s, shown)
+			}
+			return h.f(r.ctx, s, slices.Clone(shown))
+		})
 		s.Step = r.step
 		for i, p := range plans { // what a call is, is not for a policy to say
 			shown[i].Call, shown[i].Index = p.Call, i

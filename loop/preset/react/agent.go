@@ -97,19 +97,24 @@ func (a *Agent) ContextWindow() (tokens int, ok bool) { return a.window, a.windo
 func (a *Agent) Stack() []string { return slices.Clone(a.stack) }
 
 // Run answers the input and reports whether that succeeded; it returns no error, which
-// is the Err of the last event. onEvent, which may be nil, is called with one event
-// after another, on the goroutine of the caller.
+// is the Err of the last event. onEvent is called with one event after another, on the
+// goroutine of the caller; with nil, events are not even made.
 //
 // thread names a conversation that the agent remembers: the input goes behind what
 // was said in it, and what comes of a run that succeeds is kept. Empty, or without a
 // Memory, it is none. Of runs that go on in one thread at the same time, the one that
 // ends last is kept.
 func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onEvent func(Event)) bool {
+	if onEvent == nil {
+		r, err := a.begin(ctx, input, thread)
+		if err == nil {
+			_, err = r.agent.Run(ctx, r.in)
+		}
+		return err == nil && r.save(ctx) == nil
+	}
 	last := Event{}
 	for last = range a.Events(ctx, input, thread) {
-		if onEvent != nil {
-			onEvent(last)
-		}
+		onEvent(last)
 	}
 	return last.Type == "completed"
 }
@@ -120,19 +125,13 @@ var errNothing = errors.New("react: the input has no messages; give at least one
 // Events is Run as a sequence. Leaving it early cancels the run, and nothing is kept.
 func (a *Agent) Events(ctx context.Context, input []llm.Message, thread string) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		r := threadRun{agent: a.agent, in: loop.Continue(nil, input...)}
-		err := error(nil)
-		if len(input) == 0 {
-			err = errNothing
-		} else if a.memory != nil && thread != "" {
-			err = r.load(ctx, a.memory, thread)
-		}
+		r, err := a.begin(ctx, input, thread)
 		if err != nil {
 			yield(Event{Type: "failed", Err: err})
 			return
 		}
 		for e := range Parts(r.agent.Start(ctx, r.in).Events()) {
-			if e.Type == "completed" && r.save != nil {
+			if e.Type == "completed" {
 				if err := r.save(ctx); err != nil {
 					e = Event{Type: "failed", Err: err}
 				}
@@ -144,11 +143,25 @@ func (a *Agent) Events(ctx context.Context, input []llm.Message, thread string) 
 	}
 }
 
+// begin makes the run that answers the input.
+func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (*threadRun, error) {
+	if len(input) == 0 {
+		return nil, errNothing
+	}
+	r := &threadRun{agent: a.agent, in: loop.Continue(nil, input...), save: func(context.Context) error { return nil }}
+	if a.memory != nil && thread != "" {
+		if err := r.load(ctx, a.memory, thread); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
 // threadRun is a run in a thread, or in none.
 type threadRun struct {
 	agent *loop.Agent
 	in    loop.Input
-	save  func(ctx context.Context) error
+	save  func(ctx context.Context) error // keeps what came of it
 }
 
 // load puts what was said before the input, and has what comes of the run kept.

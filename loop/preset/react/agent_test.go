@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
@@ -307,6 +308,30 @@ func TestBrokenMemory(t *testing.T) {
 		ok, events := b.run(b.agent(react.Config{Memory: c.memory}), "t", "go")
 		if diff := cmp.Diff(c.want, events); diff != "" || ok {
 			t.Errorf("got %t (-want +got):\n%s", ok, diff)
+		}
+	}
+}
+
+// A run that nobody listens to comes to the same and keeps the same.
+func TestUnheard(t *testing.T) {
+	for name, c := range map[string]struct {
+		turn   fake.Turn
+		memory react.Memory
+		input  []llm.Message
+		ok     bool
+		kept   []string
+	}{
+		"succeeds":   {text("x"), &react.Threads{}, []llm.Message{llm.User("go")}, true, []string{"user: go", "assistant: x"}},
+		"fails":      {fake.Turn{Err: errors.New("boom")}, &react.Threads{}, []llm.Message{llm.User("go")}, false, nil},
+		"no input":   {text("x"), &react.Threads{}, nil, false, nil},
+		"not loaded": {text("x"), &broken{load: true}, []llm.Message{llm.User("go")}, false, nil},
+		"not kept":   {text("x"), &broken{save: true}, []llm.Message{llm.User("go")}, false, nil},
+	} {
+		b := newBench(t, c.turn)
+		ok := b.agent(react.Config{Memory: c.memory}).Run(t.Context(), c.input, "t", nil)
+		kept, _ := c.memory.Load(t.Context(), "t")
+		if diff := cmp.Diff(c.kept, short(kept), cmpopts.EquateEmpty()); ok != c.ok || diff != "" {
+			t.Errorf("%s: got %t, kept (-want +got):\n%s", name, ok, diff)
 		}
 	}
 }

@@ -31,9 +31,9 @@ func rounds(n int) llm.Model {
 	})
 }
 
-// BenchmarkStep measures what a step costs: in the loop as it is, unheard and with its
-// events told, with the options of the preset, and, with its events, with the whole stack
-// of a deep agent.
+// BenchmarkStep measures what a step costs in the loop as it is, with the options of the
+// preset, and with the whole stack of a deep agent; each unheard, and with its events
+// told as the preset tells them.
 func BenchmarkStep(b *testing.B) {
 	const n = 50
 	cfg := loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: n + 1}
@@ -54,31 +54,39 @@ func BenchmarkStep(b *testing.B) {
 		b.Fatal(err)
 	}
 	input := []llm.Message{llm.User("go")}
-	run := func(a *loop.Agent) func() bool {
-		return func() bool {
-			res, err := a.Run(context.Background(), loop.Input{Messages: input})
-			return err == nil && res.ToolRounds == n
+	run := func(a *loop.Agent) func(func(react.Event)) bool {
+		return func(hear func(react.Event)) bool {
+			if hear == nil {
+				res, err := a.Run(b.Context(), loop.Input{Messages: input})
+				return err == nil && res.ToolRounds == n
+			}
+			last := react.Event{}
+			for last = range react.Parts(a.Start(b.Context(), loop.Input{Messages: input}).Events()) {
+				hear(last)
+			}
+			return last.Type == "completed"
 		}
 	}
-	for name, do := range map[string]func() bool{
-		"plain": run(plain), "preset": run(preset),
-		"told": func() bool {
-			n := 0
-			for range react.Parts(plain.Start(context.Background(), loop.Input{Messages: input}).Events()) {
-				n++
-			}
-			return n > 0
-		},
-		"deep": func() bool { return deep.Run(context.Background(), input, "", nil) },
+	for _, agent := range []struct {
+		name string
+		run  func(hear func(react.Event)) bool
+	}{
+		{"plain", run(plain)}, {"preset", run(preset)},
+		{"deep", func(hear func(react.Event)) bool { return deep.Run(b.Context(), input, "", hear) }},
 	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for range b.N {
-				if !do() {
-					b.Fatal("the run failed")
+		for _, heard := range []struct {
+			name string
+			hear func(react.Event)
+		}{{"unheard", nil}, {"told", func(react.Event) {}}} {
+			b.Run(agent.name+"/"+heard.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if !agent.run(heard.hear) {
+						b.Fatal("the run failed")
+					}
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")
-		})
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")
+			})
+		}
 	}
 }
