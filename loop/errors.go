@@ -134,3 +134,19 @@ func stopCause(err error) (cause trace.Cause) {
 	}
 	return trace.CauseError
 }
+
+// stopCause is stopCause, where the run's context may have been ended with an error of
+// the caller's own.
+func (r *run) stopCause(err error) trace.Cause {
+	cause := stopCause(err)
+	if cause == trace.CauseError && r.ctx.Err() != nil && is(err, context.Cause(r.ctx)) {
+		return stopCause(r.ctx.Err())
+	}
+	return cause
+}
+
+// is is errors.Is of errors whose methods may panic.
+func is(err, target error) (same bool) {
+	defer func() { _ = recover() }()
+	return errors.Is(err, target)
+}

@@ -30,6 +30,7 @@ type run struct {
 	hooks  chain
 	tools  *toolSet
 	defs   []llm.Tool
+	tooled bool      // there were tools, or a request offered some
 	call   ModelFunc // the model call within its wraps
 	gate   gate      // for what is within
 	exec   ToolFunc  // a tool within its wraps
@@ -116,6 +117,7 @@ func (r *run) start() error {
 			r.tools, r.defs, info = &set, set.definitions(), set.info()
 		}
 	}
+	r.tooled = len(r.tools.list) > 0
 	r.begin(info)
 	var odd *HistoryError
 	if err == nil {
@@ -224,7 +226,7 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, more Deci
 		return decided(Decision{Action: trace.End, Cause: trace.CauseForced})
 	case len(calls) == 0:
 		return r.natural(turn, more, by)
-	case len(r.tools.list) == 0:
+	case len(r.tools.list) == 0 && len(s.Request.Tools) == 0:
 		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools})
 	}
 	return r.launch(s, turn, calls)
@@ -331,7 +333,7 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 // fail ends the run with an error: its decision, and the step's end if one is
 // open.
 func (r *run) fail(step int, err error) error {
-	d := Decision{Action: trace.Stop, Cause: stopCause(err)}
+	d := Decision{Action: trace.Stop, Cause: r.stopCause(err)}
 	r.decide(step, d, "", true)
 	r.closeStep(step)
 	return err
@@ -341,7 +343,7 @@ func (r *run) fail(step int, err error) error {
 func (r *run) end(err error) {
 	res := &r.res
 	res.Usage, res.Messages = r.usage, r.added()
-	if len(r.tools.list) > 0 {
+	if r.tooled {
 		res.Steps = r.steps
 	}
 	if n := len(r.steps); n > 0 {
@@ -349,7 +351,7 @@ func (r *run) end(err error) {
 	}
 	res.Pending = pendingOf(r.history)
 	if res.Stop == "" {
-		res.Stop = stopCause(err)
+		res.Stop = r.stopCause(err)
 	}
 	end := trace.RunEnd{
 		Stop: res.Stop, Finish: res.Finish, Steps: r.begun, Calls: res.ModelCalls, Usage: res.Usage,
@@ -373,6 +375,9 @@ func (r *run) end(err error) {
 	r.err, r.finished = err, true
 	if err != nil {
 		e := describe(err)
+		if e.Type == "error" && res.Stop == trace.CauseCancel {
+			e.Type = "cancelled"
+		}
 		end.Error = &e
 	}
 	r.shut.Store(true)

@@ -32,6 +32,7 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	if s.Step = n; s.Request == nil {
 		return nil, true, r.fail(r.stepNow(), &PolicyError{"(before the step)", errors.New("left no StepInfo.Request; change its fields, or put another in its place")})
 	}
+	r.tooled = r.tooled || len(s.Request.Tools) > 0
 	r.beginStep(n)
 	for _, w := range rewrites {
 		r.emit(n, w)

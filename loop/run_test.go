@@ -321,8 +321,11 @@ func TestCancelBeforeStart(t *testing.T) {
 	m := model(text("x"))
 	var mem trace.Memory
 	res, err := newAgent(t, m, loop.Config{Sink: &mem}).Run(ctx, loop.Ask("go"))
-	if err != cause || len(m.Requests()) != 0 || res.Stop != trace.CauseError {
+	if err != cause || len(m.Requests()) != 0 || res.Stop != trace.CauseCancel {
 		t.Errorf("got %v after %d requests, stop %q", err, len(m.Requests()), res.Stop)
+	}
+	if e := of[trace.RunEnd](mem.Events())[0].Error; e.Type != "cancelled" || e.Message != "no more" {
+		t.Errorf("the trace has %+v", e)
 	}
 	if got := kinds(mem.Events()); got != "run.start cancelled decision run.end" {
 		t.Errorf("got %s", got)
@@ -356,6 +359,39 @@ func TestCancelInTool(t *testing.T) {
 	}
 	if len(res.Messages) != 2 || len(res.Messages[1].Parts) != 2 || res.Pending != nil {
 		t.Errorf("a call is unanswered: %+v", res.Messages)
+	}
+}
+
+// A context that ends with an error of the caller's own ends the run like any other; the
+// same error of a model does not.
+func TestCancelledForOnesOwnReason(t *testing.T) {
+	own := errors.New("the user went away")
+	for _, c := range []struct {
+		cancel, model error
+		stop          trace.Cause
+		kind          string
+	}{
+		{own, nil, trace.CauseCancel, "cancelled"},
+		{context.DeadlineExceeded, nil, trace.CauseDeadline, "deadline"},
+		{nil, own, trace.CauseError, "error"},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		leave := tool("leave", func(context.Context) (string, error) {
+			if c.cancel != nil {
+				cancel(c.cancel)
+			}
+			return "", nil
+		})
+		var mem trace.Memory
+		res, err := newAgent(t, model(calls("leave"), fake.Turn{Err: c.model}), loop.Config{Tools: []loop.Tool{leave}, Sink: &mem}).Run(ctx, loop.Ask("go"))
+		if e := of[trace.RunEnd](mem.Events())[0].Error; err == nil || res.Stop != c.stop || e.Type != c.kind {
+			t.Errorf("%v, %v: got %v, stop %q, an error of the type %q", c.cancel, c.model, err, res.Stop, e.Type)
+		}
+		for _, e := range of[trace.Cancelled](mem.Events()) {
+			if e.Cause != string(c.stop) {
+				t.Errorf("%v: cancelled for %q", c.cancel, e.Cause)
+			}
+		}
 	}
 }
 

@@ -228,6 +228,33 @@ func TestOffer(t *testing.T) {
 	}
 }
 
+// Tools that a request alone offers are no tools of the agent: a call of one gets an
+// error, and the run goes on. The steps are there, since calls were answered.
+func TestOfferedByTheRequestAlone(t *testing.T) {
+	offer := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		s.Request.Tools = []llm.Tool{{Name: "ghost"}}
+		return loop.Decision{}, nil
+	}})
+	res, _ := mustRun(t, model(calls("ghost"), text("x")), loop.Config{Policies: []loop.Policy{offer}})
+	if res.Text != "x" || len(res.Steps) != 2 || !res.Steps[0].Results[0].IsError {
+		t.Errorf("got %+v", res)
+	}
+}
+
+// A run whose tools were taken away has its steps all the same.
+func TestOfferNothingMore(t *testing.T) {
+	take := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		if s.Step > 0 {
+			return loop.Decision{}, s.Offer(nil)
+		}
+		return loop.Decision{}, nil
+	}})
+	res, _ := mustRun(t, model(calls("a"), text("x")), loop.Config{Policies: []loop.Policy{take}, Tools: []loop.Tool{echo("a")}})
+	if len(res.Steps) != 2 {
+		t.Errorf("got %d steps", len(res.Steps))
+	}
+}
+
 func TestOfferRefuses(t *testing.T) {
 	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 		return loop.Decision{}, s.Offer([]loop.Tool{echo("b"), echo("b")})

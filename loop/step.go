@@ -23,7 +23,7 @@ func (r *run) ended(step int) bool {
 	}
 	if !r.seen {
 		r.seen = true
-		r.emit(step, trace.Cancelled{Cause: string(stopCause(context.Cause(r.ctx)))})
+		r.emit(step, trace.Cancelled{Cause: string(r.stopCause(context.Cause(r.ctx)))})
 	}
 	return true
 }
@@ -32,7 +32,7 @@ func (r *run) ended(step int) bool {
 // has ended.
 func (r *run) decideEnd(step int) error {
 	err := context.Cause(r.ctx)
-	r.decide(step, Decision{Action: trace.Stop, Cause: stopCause(err)}, "", true)
+	r.decide(step, Decision{Action: trace.Stop, Cause: r.stopCause(err)}, "", true)
 	if r.cfg.DeadlineReturns && errors.Is(err, ErrDeadline) {
 		return nil
 	}
