@@ -78,46 +78,69 @@ func (s *DeuzStream) Text() iter.Seq[string] {
 }
 
 // DeuzParts projects a run's events to the parts of the document. Tool results
-// come in call order, whatever order the tools finished in. Events without
-// deltas (a trace that left them out) give parts without deltas.
+// come in call order, whatever order the tools finished in; those of calls that an
+// earlier run has left stand behind the first step-start. Events without deltas (a
+// trace that left them out) give parts without deltas.
 func DeuzParts(events iter.Seq2[trace.Event, error]) iter.Seq[DeuzPart] {
-	return dialect.Parts(events, func() func(trace.Event, error) []DeuzPart { return new(deuz).parts })
+	return dialect.Parts(events, func() func(trace.Event, error) []DeuzPart { return (&deuz{results: map[string]llm.ToolResult{}}).parts })
 }
 
-// deuz is the state of the projection: the calls of the step, and the results
-// that wait for those before them.
+// deuz is the state of the projection: the step's turn until something is decided
+// about it, its calls, and the results that wait for those before them.
 type deuz struct {
+	turn    *trace.ModelTurn
+	usage   llm.Usage // of the step
 	calls   []llm.ToolCall
 	results map[string]llm.ToolResult
-	next    int
 }
 
 func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
+	if ev.Purpose != trace.PurposeAnswer {
+		return nil
+	}
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
-		*d = deuz{results: map[string]llm.ToolResult{}}
+		d.turn, d.calls, d.usage = nil, nil, llm.Usage{}
 		return []DeuzPart{{Type: "step-start", StepIndex: ev.Step}}
+	case trace.ModelRequest:
+		return d.left(b.New)
 	case trace.ModelDelta:
 		return deuzDelta(b)
 	case trace.ModelTurn:
-		d.calls = b.Message.Calls()
-		return []DeuzPart{{Type: "step-finish", StepIndex: ev.Step, FinishReason: b.Finish, Usage: b.Usage}}
+		d.turn, d.calls, d.usage = &b, b.Message.Calls(), d.usage.Add(b.Usage)
 	case trace.Decision:
-		if b.Cause == trace.CauseCalls || b.Cause == trace.CauseClientTools {
-			return deuzCalls(d.calls)
-		}
+		return d.decided(ev.Step, b.Cause)
 	case trace.ToolEnd:
 		return d.result(b.Result)
 	case trace.ToolSkip:
 		return d.result(b.Result)
+	case trace.StepEnd:
+		return d.rest()
 	case trace.RunEnd:
 		if err = dialect.Failure(err, b); err != nil {
-			return []DeuzPart{{Type: "error", Err: err}}
+			return append(d.left(b.Appended), DeuzPart{Type: "error", Err: err})
 		}
-		return []DeuzPart{{Type: "finish", FinishReason: b.Finish, Usage: b.Usage}}
+		return append(d.left(b.Appended), DeuzPart{Type: "finish", FinishReason: b.Finish, Usage: b.Usage})
 	default:
 	}
 	return nil
+}
+
+// decided ends the turn, once; policies may have had a say in it until then. Its calls
+// are told but where it is an answer that was to have none.
+func (d *deuz) decided(step int, cause trace.Cause) []DeuzPart {
+	if d.turn == nil {
+		return nil
+	}
+	parts := []DeuzPart{{Type: "step-finish", StepIndex: step, FinishReason: d.turn.Finish, Usage: d.usage}}
+	d.turn = nil
+	if cause == trace.CauseForced {
+		return parts
+	}
+	for _, c := range d.calls {
+		parts = append(parts, DeuzPart{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: dialect.Value(c.Args, "{}")})
+	}
+	return parts
 }
 
 func deuzDelta(b trace.ModelDelta) []DeuzPart {
@@ -133,27 +156,49 @@ func deuzDelta(b trace.ModelDelta) []DeuzPart {
 	return nil
 }
 
-func deuzCalls(calls []llm.ToolCall) []DeuzPart {
-	var parts []DeuzPart
-	for _, c := range calls {
-		parts = append(parts, DeuzPart{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: dialect.Value(c.Args, "{}")})
+// result keeps a result until all calls before it have theirs.
+func (d *deuz) result(r llm.ToolResult) (parts []DeuzPart) {
+	d.results[r.ID] = r
+	for len(d.calls) > 0 {
+		r, ok := d.results[d.calls[0].ID]
+		if !ok {
+			break
+		}
+		d.calls = d.calls[1:]
+		parts = append(parts, d.told(r))
 	}
 	return parts
 }
 
-// result keeps a result until all calls before it have theirs.
-func (d *deuz) result(r llm.ToolResult) []DeuzPart {
-	d.results[r.ID] = r
-	var parts []DeuzPart
-	for d.next < len(d.calls) {
-		r, ok := d.results[d.calls[d.next].ID]
-		if !ok {
-			break
+// rest is what waits at the end of a step for calls that the caller is to answer.
+func (d *deuz) rest() (parts []DeuzPart) {
+	for _, c := range d.calls {
+		if r, ok := d.results[c.ID]; ok {
+			parts = append(parts, d.told(r))
 		}
-		d.next++
-		parts = append(parts, DeuzPart{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: dialect.Value(r.Text(), `""`), IsError: r.IsError})
+	}
+	d.calls = nil
+	return parts
+}
+
+// left is the results of calls that an earlier run has left, as these messages have
+// them.
+func (d *deuz) left(messages []llm.Message) (parts []DeuzPart) {
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				if r, ok := d.results[r.ID]; ok {
+					parts = append(parts, d.told(r))
+				}
+			}
+		}
 	}
 	return parts
+}
+
+func (d *deuz) told(r llm.ToolResult) DeuzPart {
+	delete(d.results, r.ID)
+	return DeuzPart{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: dialect.Value(r.Text(), `""`), IsError: r.IsError}
 }
 
 // MarshalJSON spells the part as the document does: its type and the fields of

@@ -50,8 +50,8 @@ func (p Part) MarshalJSON() ([]byte, error) {
 }
 
 // Parts projects a run's events to the callbacks of the document. All calls of a
-// turn are told before any of them is run, in their order; a result is told when its
-// tool has returned it. There are tokens only of answers that were asked for as
+// turn are told before any of them is run, in their order, those that an earlier run
+// has left as they are run; a result is told when its tool has returned it. There are tokens only of answers that were asked for as
 // streams. The last part is onComplete, or onError if the run failed.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
 	return dialect.Parts(events, func() func(trace.Event, error) []Part { return (&projection{running: map[string]int{}}).parts })
@@ -90,8 +90,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 			return p.called()
 		}
 	case trace.ToolStart:
-		p.running[b.Call] = len(p.res.ToolCalls)
-		p.res.ToolCalls = append(p.res.ToolCalls, ToolCall{ID: b.Call, Name: b.Name, Args: dialect.Value(b.Args, "{}"), Duration: ev.At})
+		return p.started(ev, b)
 	case trace.ToolEnd:
 		return p.returned(b.Result, ev.At)
 	case trace.ModelError, trace.ModelRetry, trace.Cancelled:
@@ -119,6 +118,17 @@ func (p *projection) called() []Part {
 		parts[i] = Part{Type: "onToolCall", Name: c.Name, Args: dialect.Value(c.Args, "{}")}
 	}
 	return parts
+}
+
+// started takes a call that is run. One that an earlier run has left was not told yet.
+func (p *projection) started(ev trace.Event, b trace.ToolStart) []Part {
+	args := dialect.Value(b.Args, "{}")
+	p.running[b.Call] = len(p.res.ToolCalls)
+	p.res.ToolCalls = append(p.res.ToolCalls, ToolCall{ID: b.Call, Name: b.Name, Args: args, Duration: ev.At})
+	if ev.Step == trace.NoStep {
+		return []Part{{Type: "onToolCall", Name: b.Name, Args: args}}
+	}
+	return nil
 }
 
 // returned takes what came of a call that was run. Of one that failed there is no

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/preset/dialect"
@@ -48,13 +49,13 @@ func (p Part) MarshalJSON() ([]byte, error) {
 
 // Parts projects a run's events to the document's full stream. A call is told when
 // its tool is entered, or when it gets a result without, and a result as soon as it
-// is there; calls that are left for the caller to answer are told when the run ends
-// with them. The run's end is no part, but for an error and an abort.
+// is there; calls that are left for the caller to answer, or that wait for a decision,
+// are told when the run ends with them. The run's end is no part, but for an error and an abort.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
-	return dialect.Parts(events, func() func(trace.Event, error) []Part { return new(projection).parts })
+	return dialect.Parts(events, func() func(trace.Event, error) []Part { return (&projection{args: map[string]string{}}).parts })
 }
 
-// projection is the calls of the step, and what each is run with.
+// projection is the calls of the step that were not told, and what each is run with.
 type projection struct {
 	calls     []llm.ToolCall
 	args      map[string]string
@@ -77,16 +78,16 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	case trace.ModelTurn:
 		p.turn(b.Message.Calls())
 	case trace.Decision:
-		if b.Cause == trace.CauseClientTools {
+		if b.Cause == trace.CauseClientTools || b.Action == trace.Suspend {
 			return p.all()
 		}
 	case trace.ToolStart:
 		p.args[b.Call] = b.Args
-		return []Part{p.call(b.Call, b.Name)}
+		return []Part{p.begins(b.Call, b.Name)}
 	case trace.ToolEnd:
 		return []Part{p.result(b.Result)}
 	case trace.ToolSkip:
-		return []Part{p.call(b.Call, b.Name), p.result(b.Result)}
+		return []Part{p.begins(b.Call, b.Name), p.result(b.Result)}
 	case trace.Cancelled:
 		p.cancelled = b.Cause != string(trace.CauseDeadline)
 	case trace.RunEnd:
@@ -103,13 +104,19 @@ func (p *projection) turn(calls []llm.ToolCall) {
 	}
 }
 
-// all tells the calls of a turn.
+// all tells the calls of a turn that were not told.
 func (p *projection) all() []Part {
 	var out []Part
 	for _, c := range p.calls {
 		out = append(out, p.call(c.ID, c.Name))
 	}
 	return out
+}
+
+// begins tells a call.
+func (p *projection) begins(id, name string) Part {
+	p.calls = slices.DeleteFunc(p.calls, func(c llm.ToolCall) bool { return c.ID == id })
+	return p.call(id, name)
 }
 
 func (p *projection) call(id, name string) Part {

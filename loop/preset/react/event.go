@@ -55,9 +55,11 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 	case trace.ToolStart:
 		return p.begins(b.Call, started(b.Call, b.Name, b.Args))
 	case trace.ToolEnd:
-		return []Event{completed(b.Call, b.Result)}
+		return append(p.late(b.Call), completed(b.Call, b.Result))
 	case trace.ToolSkip:
-		return p.skipped(b)
+		return p.skipped(ev.Step, b)
+	case trace.StepEnd:
+		return p.rest()
 	case trace.RunEnd:
 		if err = dialect.Failure(err, b); err != nil {
 			return []Event{{Type: "failed", Err: err}}
@@ -69,29 +71,61 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 }
 
 // begins takes what is told of a call first, and returns what is told now: all calls
-// before it have begun, or it waits for them.
+// before it have begun, or it waits for them. A call of no turn of this run, as one
+// that it was left with, waits for nothing.
 func (p *projection) begins(call string, events ...Event) (now []Event) {
+	if p.find(call) < 0 {
+		return events
+	}
 	p.held[call] = events
 	for p.next < len(p.calls) {
-		events, ok := p.held[p.calls[p.next].ID]
+		id := p.calls[p.next].ID
+		events, ok := p.held[id]
 		if !ok {
 			break
 		}
 		now = append(now, events...)
+		p.held[id] = nil
 		p.next++
 	}
 	return now
 }
 
-func (p *projection) skipped(b trace.ToolSkip) []Event {
+// late is what still waits of a call whose tool has returned: one before it is left
+// for the caller to answer, and never begins.
+func (p *projection) late(call string) []Event {
+	events, ok := p.held[call]
+	if ok {
+		p.held[call] = nil
+	}
+	return events
+}
+
+// rest is what still waits at the end of a step.
+func (p *projection) rest() (events []Event) {
+	for _, c := range p.calls {
+		events = append(events, p.late(c.ID)...)
+	}
+	return events
+}
+
+func (p *projection) skipped(step int, b trace.ToolSkip) []Event {
 	if b.Cause == trace.SkipDuplicate || b.Cause == trace.SkipCancelled {
 		return p.begins(b.Call)
 	}
-	i := slices.IndexFunc(p.calls, func(c llm.ToolCall) bool { return c.ID == b.Call })
-	if i < 0 {
+	args, i := "", p.find(b.Call)
+	switch {
+	case i >= 0:
+		args = p.calls[i].Args
+	case step != trace.NoStep:
 		return nil
 	}
-	return p.begins(b.Call, started(b.Call, b.Name, p.calls[i].Args), completed(b.Call, b.Result))
+	return p.begins(b.Call, started(b.Call, b.Name, args), completed(b.Call, b.Result))
+}
+
+// find returns the place of a call in the last turn, or -1.
+func (p *projection) find(id string) int {
+	return slices.IndexFunc(p.calls, func(c llm.ToolCall) bool { return c.ID == id })
 }
 
 func started(id, name, args string) Event {

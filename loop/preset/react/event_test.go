@@ -132,7 +132,7 @@ func TestLeavingParts(t *testing.T) {
 // A trace whose turn is missing, as one that begins in the middle, is no panic.
 func TestPartsWithoutATurn(t *testing.T) {
 	got := lines(t, trace.ToolStart{Call: "c1", Name: "a", Args: "{}"}, trace.ToolEnd{Call: "c1", Result: result("c1", "x")}, trace.RunEnd{})
-	if diff := cmp.Diff([]string{`{"type":"toolCompleted","name":"a","result":"x","id":"c1"}`, `{"type":"completed"}`}, got); diff != "" {
+	if diff := cmp.Diff([]string{`{"type":"toolStarted","name":"a","input":{},"id":"c1"}`, `{"type":"toolCompleted","name":"a","result":"x","id":"c1"}`, `{"type":"completed"}`}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

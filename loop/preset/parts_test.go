@@ -1,0 +1,185 @@
+package preset_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset"
+	"github.com/looptape/looptape/trace"
+)
+
+// waits suspends a run with all calls of a step.
+var waits = loop.Policy{Name: "waits", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Hooks{Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+		return loop.Decision{Action: trace.Suspend}, nil
+	}}
+}}
+
+// asks asks a model something of its own before the first step.
+var asks = loop.Policy{Name: "asks", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		side := fake.NewModel(fake.Turn{Text: "aside", Reasoning: "hm", Usage: llm.Usage{Input: 100}})
+		_, err := s.Ask(ctx, loop.ModelCall{Model: side, Purpose: trace.PurposeSummary, Request: &llm.Request{Messages: []llm.Message{llm.User("?")}}})
+		return loop.Decision{}, err
+	}}
+}}
+
+// words puts another text in the place of the model's.
+var words = loop.Policy{Name: "words", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+		return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+			turn, err := next(ctx, call)
+			if err == nil {
+				turn.Parts = []llm.Part{llm.Text{Text: "other words"}}
+			}
+			return turn, err
+		}
+	}}
+}}
+
+// What one preset can switch on, all can: no preset's parts lose or repeat a call or a
+// result, or tell what a model said to a policy.
+func TestPartsOfOtherPolicies(t *testing.T) {
+	client := loop.Tool{Name: "client"}
+	server := loop.Tool{Name: "server", Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
+		return loop.TextOutput(c.Args), nil
+	}}
+	left := llm.Assistant(llm.ToolCall{ID: "c1", Name: "server", Args: "[1]"}, llm.ToolCall{ID: "c2", Name: "server", Args: `{"n":2}`})
+	for _, c := range []struct {
+		name  string
+		cfg   loop.Config
+		in    loop.Input
+		turns []fake.Turn
+		want  map[string][]string
+	}{
+		{
+			name: "calls that an earlier run has left", in: loop.Input{Messages: []llm.Message{llm.User("go"), left}, Resume: &loop.Resume{Of: "r0"}},
+			turns: []fake.Turn{{Text: "x"}},
+			want: map[string][]string{
+				"deuz":       {"step-start", "tool-result c1!", "tool-result c2", "text-delta", "step-finish", "finish"},
+				"agentier":   {"onToolCall", "onToolResult", "onComplete"},
+				"deepagents": {"tool-call c1", "tool-result c1!", "tool-call c2", "tool-result c2", "text-delta"},
+				"agentloop":  {"tool_call_start c1", "tool_call_end c1", "tool_call_start c2", "tool_call_end c2", "step_start", "text", "step_end", "done"},
+				"reactagent": {"toolStarted c1", "toolCompleted c1!", "toolStarted c2", "toolCompleted c2", "token", "completed"},
+			},
+		},
+		{
+			name: "the rest of a client tool's step", cfg: loop.Config{ClientCalls: loop.ClientRest}, turns: []fake.Turn{call("client{1}", "server{2}", "ghost{3}")},
+			want: map[string][]string{
+				"deuz": {
+					"step-start", "tool-call-delta client1_0", "tool-call-delta server2_1", "tool-call-delta ghost3_2", "step-finish",
+					"tool-call client1_0", "tool-call server2_1", "tool-call ghost3_2", "tool-result server2_1", "tool-result ghost3_2!", "finish",
+				},
+				"agentier":   {"onToolCall", "onToolCall", "onToolCall", "onToolResult", "onComplete"},
+				"deepagents": {"tool-call ghost3_2", "tool-result ghost3_2!", "tool-call server2_1", "tool-result server2_1", "tool-call client1_0"},
+				"agentloop": {
+					"step_start", "tool_call_start client1_0", "tool_call_start server2_1", "tool_call_start ghost3_2",
+					"tool_call_end ghost3_2", "tool_call_end server2_1", "step_end", "done",
+				},
+				"reactagent": {"toolStarted server2_1", "toolCompleted server2_1", "toolStarted ghost3_2", "toolCompleted ghost3_2!", "completed"},
+			},
+		},
+		{
+			name: "calls that wait", cfg: loop.Config{Policies: []loop.Policy{waits}}, turns: []fake.Turn{call("server{1}")},
+			want: map[string][]string{
+				"deuz":       {"step-start", "tool-call-delta server1_0", "step-finish", "tool-call server1_0", "finish"},
+				"agentier":   {"onComplete"},
+				"deepagents": {"tool-call server1_0"},
+				"agentloop":  {"step_start", "step_end", "done"},
+				"reactagent": {"completed"},
+			},
+		},
+		{
+			name: "a policy's own question", cfg: loop.Config{Policies: []loop.Policy{asks}}, turns: []fake.Turn{{Text: "x"}},
+			want: map[string][]string{
+				"deuz":       {"step-start", "text-delta", "step-finish", "finish"},
+				"agentier":   {"onComplete"},
+				"deepagents": {"text-delta"},
+				"agentloop":  {"step_start", "text", "step_end", "done"},
+				"reactagent": {"token", "completed"},
+			},
+		},
+		{
+			name: "other words", cfg: loop.Config{Policies: []loop.Policy{words}}, turns: []fake.Turn{{Text: "x"}},
+			want: map[string][]string{
+				"deuz":       {"step-start", "text-delta", "step-finish", "finish"},
+				"agentier":   {"onComplete"},
+				"deepagents": {"text-delta"},
+				"agentloop":  {"step_start", "text", "step_end", "done"},
+				"reactagent": {"token", "completed"},
+			},
+		},
+	} {
+		for _, name := range preset.Names() {
+			cfg, err := preset.Apply(name, c.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Clock, cfg.Concurrency, cfg.Tools = fake.NewClock(), 1, []loop.Tool{client, server}
+			a, err := loop.New(fake.NewModel(c.turns...), &cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := c.in
+			if in.Messages == nil {
+				in = loop.Ask("go")
+			}
+			p, err := preset.Lookup(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for part := range p.Parts(a.Start(t.Context(), in).Events()) {
+				got = append(got, brief(t, part))
+			}
+			if diff := cmp.Diff(c.want[name], got); diff != "" {
+				t.Errorf("%s, %s: parts (-want +got):\n%s", c.name, name, diff)
+			}
+		}
+	}
+}
+
+// brief is a part's type, and the call it is about, with a mark if it failed.
+func brief(t *testing.T, part any) string {
+	t.Helper()
+	line, err := json.Marshal(part)
+	var p struct {
+		Type, Callback, ToolCallID, CallID, ID string
+		IsError                                bool
+	}
+	if err == nil {
+		err = json.Unmarshal(line, &p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := p.Type + p.Callback
+	if id := p.ToolCallID + p.CallID + p.ID; id != "" {
+		out += " " + id
+	}
+	if p.IsError {
+		out += "!"
+	}
+	return out
+}
+
+// A step's usage is that of its answer, whatever policies made of that.
+func TestUsageOfOtherWords(t *testing.T) {
+	cfg := preset.Deuz(loop.Config{Policies: []loop.Policy{words}})
+	a, err := loop.New(fake.NewModel(fake.Turn{Text: "x", Usage: llm.Usage{Input: 10, Output: 5}}), &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range preset.DeuzParts(a.Start(t.Context(), loop.Ask("go")).Events()) {
+		if part.Type == "step-finish" && fmt.Sprint(part.Usage.Input, part.Usage.Output) != "10 5" {
+			t.Errorf("got %+v", part.Usage)
+		}
+	}
+}
