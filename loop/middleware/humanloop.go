@@ -61,16 +61,24 @@ const HumanEvent = "human_decision"
 //
 // A call that has its answer is not asked about: one that cannot be run, that repeats
 // the step before, or that a policy before this one has answered. The arguments of an
-// edit are held against the tool's schema like a model's own.
+// edit are held against the tool's schema like a model's own. Policies that change what
+// is run, such as Repair, belong in front: a call that could not be run when it would
+// have been asked about, and can be now, is not run.
 func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Policy, error) {
 	if ask == nil {
 		return loop.Policy{}, errors.New("middleware: HumanInTheLoop needs a function that asks, got nil")
 	}
 	return loop.Policy{Name: "human_in_the_loop", New: func(info loop.RunInfo) loop.Hooks {
-		return loop.Hooks{Batch: func(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+		var passed passes
+		return loop.Hooks{WrapTool: passed.wrap, Batch: func(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+			passed.begin()
 			for _, p := range calls {
 				rule, listed := on[p.Call.Name]
-				if p.Answer != nil || len(on) > 0 && !listed {
+				if len(on) > 0 && !listed {
+					continue
+				}
+				if p.Answer != nil {
+					passed.stop(p)
 					continue
 				}
 				decision := ask.decide(ctx, info.ID, p, rule)

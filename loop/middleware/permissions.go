@@ -3,6 +3,7 @@ package middleware
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -54,15 +55,21 @@ func (f PermissionFunc) Check(ctx context.Context, req PermissionRequest) (Permi
 // is refused gets an error result with the reason; calls that are to be asked about
 // go to approvals together, and are refused if that is nil. An error of the policy
 // ends the run.
+//
+// Policies that change what is run, such as Repair, belong in front of it: a call that
+// could not be run when the policy was asked, and can be now, is not run.
 func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Policy {
 	if approvals == nil {
 		approvals = new(Approvals)
 	}
 	return loop.Policy{Name: "permissions", New: func(info loop.RunInfo) loop.Hooks {
-		return loop.Hooks{Batch: func(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+		var passed passes
+		return loop.Hooks{WrapTool: passed.wrap, Batch: func(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
 			var ask []*loop.Planned
+			passed.begin()
 			for _, p := range calls {
 				if p.Answer != nil {
+					passed.stop(p)
 					continue
 				}
 				v, err := policy.Check(ctx, PermissionRequest{SubjectAgent, KindTool, p.Call.Name, ActionExecute, p.Call, p.Args})
@@ -78,6 +85,30 @@ func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Policy {
 			return approvals.decide(ctx, info, s, ask)
 		}}
 	}}
+}
+
+// passes are the calls of a step that a gate has not looked at, since they had their
+// answers. A policy behind the gate may take an answer away; the call is not run then.
+type passes struct{ unseen map[string]bool }
+
+func (p *passes) begin() { p.unseen = nil }
+
+func (p *passes) stop(call *loop.Planned) {
+	if p.unseen == nil {
+		p.unseen = map[string]bool{}
+	}
+	p.unseen[call.Call.ID] = true
+}
+
+var errUnseen = errors.New("not run: the call was mended after it could have been asked about")
+
+func (p *passes) wrap(next loop.ToolFunc) loop.ToolFunc {
+	return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+		if p.unseen[call.ID] {
+			return loop.Output{}, errUnseen
+		}
+		return next(ctx, call)
+	}
 }
 
 // answer gives a call a result instead of running it.

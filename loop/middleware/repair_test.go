@@ -191,3 +191,61 @@ func TestRepairByAModelWithoutAName(t *testing.T) {
 		t.Errorf("got %+v, %v", mender.Requests(), err)
 	}
 }
+
+// Where a gate stands before Repair, a call that is mended behind it is not run; where
+// it stands behind, it is asked about what was mended.
+func TestRepairAndGates(t *testing.T) {
+	asked := 0
+	policy := middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
+		asked++
+		return middleware.Permission{Allow: req.Tool != "weather", Reason: "not there"}, nil
+	})
+	person, err := middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (middleware.HumanVerdict, error) {
+		asked++
+		return middleware.HumanVerdict{Decision: middleware.HumanReject, Message: "not there"}, nil
+	}, map[string]middleware.HumanRule{"weather": {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unseen := "not run: the call was mended after it could have been asked about"
+	for _, c := range []struct {
+		name  string
+		gate  loop.Policy
+		first bool // the gate stands before Repair
+		asked int
+		want  string
+	}{
+		{"permissions", middleware.Permissions(policy, nil), false, 1, "not there"},
+		{"permissions before", middleware.Permissions(policy, nil), true, 0, unseen},
+		{"a person", person, false, 1, "not run: the user rejected the call: not there"},
+		{"a person before", person, true, 0, unseen},
+	} {
+		asked = 0
+		mender := &fake.Model{Turns: []fake.Turn{{Text: `{"city":"Bern"}`}}}
+		list := []loop.Policy{middleware.Repair(middleware.RepairOptions{Model: mender}), c.gate}
+		if c.first {
+			list[0], list[1] = list[1], list[0]
+		}
+		ran := 0
+		w := weather(t)
+		w.Run = func(context.Context, loop.Call) (loop.Output, error) { ran++; return loop.TextOutput("rain"), nil }
+		o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{w, tool}, Policies: list}, loop.Ask("go"),
+			badCall("weather", `{"town":"Bern"}`), fake.Turn{Calls: []fake.Call{{ID: "c2", Name: "a", Args: "{}"}}}, fake.Turn{Text: "done"})
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		res := o.res.Steps[0].Results[0]
+		if ran != 0 || !res.IsError || res.Text() != c.want || len(mender.Requests()) != 1 {
+			t.Errorf("%s: the tool ran %d times, the result is %q, want %q", c.name, ran, res.Text(), c.want)
+		}
+		if o.res.Steps[1].Results[0].IsError {
+			t.Errorf("%s: the call of the next step: %q", c.name, o.res.Steps[1].Results[0].Text())
+		}
+		if c.gate.Name == "permissions" {
+			c.asked++ // about the call of the next step
+		}
+		if asked != c.asked {
+			t.Errorf("%s: asked %d times, want %d", c.name, asked, c.asked)
+		}
+	}
+}

@@ -84,9 +84,12 @@ type Config struct {
 	// begins, instead of running them first.
 	DropPending bool
 
-	Policies []loop.Policy // behind the agent's own
-	Clock    loop.Clock    // nil is loop.SystemClock
-	Sink     trace.Sink    // gets the trace of every run
+	// Policies stand behind the hooks and the guardrails of the output, and before the
+	// guardrails of the input, the Policy and the approvals, which look at what they have
+	// made of messages and arguments.
+	Policies []loop.Policy
+	Clock    loop.Clock // nil is loop.SystemClock
+	Sink     trace.Sink // gets the trace of every run
 }
 
 // Settings are what a model call is asked with; nil and zero leave it to the provider.

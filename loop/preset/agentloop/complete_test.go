@@ -10,6 +10,7 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/agentloop"
@@ -304,4 +305,65 @@ func TestHistoryIsChangedMeanwhile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a policy of the caller's makes of messages and arguments is what guardrails of the
+// input and the permission policy look at; no policy ends a run before the guardrails of
+// the output have seen the answer.
+func TestPoliciesBeforeGates(t *testing.T) {
+	var seen []string
+	rail := func(kind middleware.GuardrailKind) middleware.Guardrail {
+		return middleware.Guardrail{Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+			seen = append(seen, fmt.Sprint(kind, " ", len(c.Messages)))
+			return middleware.GuardrailVerdict{Pass: c.Turn == nil || c.Turn.Text() != "secret", Tripwire: true, Reason: "no"}, nil
+		}}
+	}
+	strict, err := loop.RawTool("strict", "", []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`), func(_ context.Context, c loop.Call) (loop.Output, error) {
+		seen = append(seen, "ran "+c.Args)
+		return loop.TextOutput(""), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shorter := loop.Policy{Name: "shorter", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (d loop.Decision, err error) {
+				if list := s.History(); len(list) > 3 {
+					d.Messages = append([]llm.Message{list[0]}, list[len(list)-2:]...)
+				}
+				return d, nil
+			},
+			AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (d loop.Decision, err error) {
+				if turn.Text() == "secret" {
+					d.Action = trace.Stop
+				}
+				return d, nil
+			},
+		}
+	}}
+	w := newWorld(t, calls("1", "a"), fake.Turn{Calls: []fake.Call{{ID: "2", Name: "strict", Args: `{"n":"x"}`}}}, calls("3", "a"), says("secret"))
+	mender := fake.NewModel(says(`{"n":1}`))
+	w.agent(agentloop.Config{
+		Tools: append(w.tools(), strict), Guardrails: []middleware.Guardrail{rail(middleware.GuardInput), rail(middleware.GuardOutput)},
+		Policies: []loop.Policy{shorter, middleware.Repair(middleware.RepairOptions{Model: mender})},
+		Policy: middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
+			seen = append(seen, "may "+req.Tool+" "+req.Args)
+			return middleware.Permission{Allow: req.Tool == "a"}, nil
+		}),
+	})
+	res := w.run("go")
+	if res.Reason != agentloop.Guardrail || res.Text() != "no" {
+		t.Errorf("got %q %q, %v", res.Reason, res.Text(), res.Err)
+	}
+	same(t, "what was looked at", []string{
+		"input 1", "output 1", "may a {}", "input 3", "output 3", `may strict {"n":1}`, "input 3", "output 3", "may a {}", "input 3", "output 3",
+	}, seen)
+	same(t, "the history, which nobody has cut", "user/1 assistant/1 tool/1 assistant/1 tool/1 assistant/1 tool/1 assistant/1", w.roles())
+	var rewrites []string
+	for _, ev := range w.trace {
+		if b, ok := ev.Body.(trace.Rewrite); ok {
+			rewrites = append(rewrites, fmt.Sprint(ev.Step, " ", b.By))
+		}
+	}
+	same(t, "rewrites", []string{"2 shorter", "3 shorter"}, rewrites)
 }

@@ -20,7 +20,10 @@ type ApprovalResolved struct {
 }
 
 // policies are the agent's own, in the order of the document's step: the history and
-// the hooks of steps, those of tools, guardrails, permissions with approvals.
+// the hooks of steps, those of tools, guardrails, permissions with approvals. The
+// caller's stand where what they change, messages and arguments, is what guardrails of
+// the input and permissions look at; guardrails of the output stand before them, so
+// that none can end a run with an answer that no guardrail has seen.
 func (r *run) policies(cache json.RawMessage) []loop.Policy {
 	list := []loop.Policy{
 		{Name: Name, New: func(loop.RunInfo) loop.Hooks {
@@ -36,13 +39,27 @@ func (r *run) policies(cache json.RawMessage) []loop.Policy {
 		}},
 		middleware.ToolHooks{Start: r.toolStart, Done: r.toolDone, Failed: r.toolFailed}.Policy(),
 	}
-	if len(r.cfg.Guardrails) > 0 {
-		list = append(list, middleware.Guardrails(r.cfg.Guardrails, r.triggered))
-	}
+	list = r.guardrails(list, middleware.GuardOutput)
+	list = append(list, r.cfg.Policies...)
+	list = r.guardrails(list, middleware.GuardInput)
 	if r.cfg.Policy != nil {
 		list = append(list, middleware.Permissions(r.cfg.Policy, r.approvals()))
 	}
 	return list
+}
+
+// guardrails appends the policy of the guardrails of a kind, if there are any.
+func (r *run) guardrails(list []loop.Policy, kind middleware.GuardrailKind) []loop.Policy {
+	var rails []middleware.Guardrail
+	for _, g := range r.cfg.Guardrails {
+		if g.Kind == kind {
+			rails = append(rails, g)
+		}
+	}
+	if rails == nil {
+		return list
+	}
+	return append(list, middleware.Guardrails(rails, r.triggered))
 }
 
 func (r *run) approvals() *middleware.Approvals {
@@ -91,9 +108,11 @@ func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMe
 	if cache != nil {
 		s.Request.Extra = map[string]json.RawMessage{"cache_control": cache}
 	}
+	// Only where somebody has changed it is the history what is sent: policies of the
+	// caller's may have made another of it, which stays for the run.
 	list := r.history.Messages()
-	if n := r.history.Splices(); n != r.splices || len(list) != len(own) {
-		r.splices = n
+	if n := r.history.Splices(); n != r.splices || len(list) != r.known {
+		r.splices, r.known = n, len(list)
 		d.Messages, d.Note = list, "history"
 	}
 	return d, nil
@@ -137,7 +156,7 @@ func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) 
 		model = s.Request.Model
 	}
 	if list := s.History(); len(list) > len(s.Request.Messages) {
-		r.history.Append(list[len(list)-1], history.Meta{Model: model, Usage: turn.Usage, Latency: r.latency})
+		r.keep(list[len(list)-1], history.Meta{Model: model, Usage: turn.Usage, Latency: r.latency})
 	}
 	r.report.Model = model
 	r.response = Response{Content: turn.Parts, FinishReason: finishReason(turn.Finish, len(turn.Calls())), Usage: turn.Usage, Model: model}
@@ -145,11 +164,17 @@ func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) 
 	return loop.Decision{}, r.tell(ctx, OnStepComplete, s.Step, &step)
 }
 
+// keep puts a message that the kernel has into the history.
+func (r *run) keep(m llm.Message, meta history.Meta) {
+	r.history.Append(m, meta)
+	r.known++
+}
+
 // onStep puts results into the history, and the step on record.
 func (r *run) onStep(step loop.Step) {
 	for _, m := range step.Messages {
 		if m.Role == llm.RoleTool {
-			r.history.Append(m, history.Meta{})
+			r.keep(m, history.Meta{})
 		}
 	}
 	if !r.tripped && (step.Results != nil || len(step.Calls) == 0) {
@@ -166,7 +191,7 @@ func (r *run) resumed(added []llm.Message) {
 	}
 	step := loop.Step{Index: trace.NoStep, Calls: r.resumes}
 	for _, m := range added {
-		r.history.Append(m, history.Meta{})
+		r.keep(m, history.Meta{})
 		for _, p := range m.Parts {
 			if res, ok := p.(llm.ToolResult); ok {
 				step.Results = append(step.Results, res)

@@ -32,7 +32,8 @@ type run struct {
 
 	resumes []llm.ToolCall // what is run first, until the history has its results
 	added   int            // of the tools that are offered
-	splices int            // of the history, when it was last the kernel's
+	splices int            // of the history, when it was last the kernel's,
+	known   int            // and how many messages there were that the kernel has
 	latency time.Duration
 	notes   map[string]*note
 
@@ -151,16 +152,17 @@ func ranOut(calls []llm.ToolCall) llm.Message {
 func (r *run) start(ctx context.Context, delivery llm.Delivery) error {
 	tools, added := r.toolsNow()
 	r.added, r.splices = added, r.history.Splices()
+	in := loop.Input{ID: r.id, Messages: r.history.Messages()}
+	r.known = len(in.Messages)
 	cfg := r.kernelConfig(tools)
 	cfg.Delivery, cfg.OnStep = delivery, r.onStep
 	settings := r.opts.over(r.cfg.Settings)
 	cfg.Settings = llm.Settings{MaxTokens: settings.MaxTokens, Temperature: settings.Temperature, Reasoning: settings.Thinking}
-	cfg.Policies = append(r.policies(settings.Cache), r.cfg.Policies...)
+	cfg.Policies = r.policies(settings.Cache)
 	agent, err := loop.New(llm.ModelFunc(r.ask), cfg)
 	if err != nil {
 		return err
 	}
-	in := loop.Input{ID: r.id, Messages: r.history.Messages()}
 	if r.resumes != nil {
 		in.Resume = &loop.Resume{Of: r.suspended, Then: r.input}
 	}

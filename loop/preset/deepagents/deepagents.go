@@ -22,8 +22,9 @@ const Name = "deepagents"
 const DefaultMaxSteps = 25
 
 // Fill sets what the caller left at zero: 25 steps, looked at after a step that ran
-// tools; no limit to how many tools run at once; no guard; and the policy "repair",
-// unless there is one, by the model that made the call.
+// tools; no limit to how many tools run at once; no guard; and in front of
+// all policies "repair", unless there is one, by the model that made the call: what is
+// mended is what they are asked about.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = Name
 	if cfg.MaxSteps == 0 {
@@ -37,7 +38,7 @@ func Fill(cfg loop.Config) loop.Config {
 	}
 	repair := middleware.Repair(middleware.RepairOptions{})
 	if !slices.ContainsFunc(cfg.Policies, func(p loop.Policy) bool { return p.Name == repair.Name }) {
-		cfg.Policies = append(slices.Clone(cfg.Policies), repair)
+		cfg.Policies = slices.Concat([]loop.Policy{repair}, cfg.Policies)
 	}
 	return cfg
 }

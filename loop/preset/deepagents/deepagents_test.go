@@ -34,6 +34,36 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// What is mended is what a permission policy of the caller's is asked about.
+func TestRepairBeforePermissions(t *testing.T) {
+	ran := false
+	rm, err := loop.RawTool("rm", "", []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`), func(context.Context, loop.Call) (loop.Output, error) {
+		ran = true
+		return loop.TextOutput("gone"), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	deny := middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
+		asked = append(asked, req.Args)
+		return middleware.Permission{}, nil
+	}), nil)
+	m := fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "rm", Args: `{"path":1}`}}}, text(`{"path":"/"}`), text("done"))
+	cfg := deepagents.Fill(loop.Config{Tools: []loop.Tool{rm}, Policies: []loop.Policy{deny}})
+	a, err := loop.New(m, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := a.Run(t.Context(), loop.Ask("go"))
+	if err != nil || ran || !res.Steps[0].Results[0].IsError {
+		t.Errorf("the tool ran: %v, %v", ran, err)
+	}
+	if diff := cmp.Diff([]string{`{"path":"/"}`}, asked); diff != "" {
+		t.Errorf("asked about (-want +got):\n%s", diff)
+	}
+}
+
 // DA-01: a piece of the answer is read before the model has said the next.
 func TestExecuteStreamsDA01(t *testing.T) {
 	said := ""
