@@ -158,6 +158,9 @@ func TestAL74SpliceRange(t *testing.T) {
 	if removed, err := h.SpliceRange(0, 5, llm.User("all")); err != nil || len(removed) != 5 || h.Len() != 1 {
 		t.Errorf("the whole of it: took out %d, %v", len(removed), err)
 	}
+	if n := h.Splices(); n != 1 { // those that were refused are none
+		t.Errorf("got %d splices", n)
+	}
 }
 
 // AL-75: a splice at or before the anchor's message loses the anchor, one behind it

@@ -101,6 +101,23 @@ func TestPartsOfOddCalls(t *testing.T) {
 	}
 }
 
+// Calls are told once it is decided what becomes of them: that they are run, or left to
+// the caller.
+func TestPartsOfLeftCalls(t *testing.T) {
+	for _, cause := range []trace.Cause{trace.CauseCalls, trace.CauseClientTools} {
+		n := 0
+		turn := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "a"})}
+		for p := range preset.DeuzParts(seq(trace.StepStart{}, turn, trace.Decision{Action: trace.Stop, Cause: cause})) {
+			if p.Type == "tool-call" {
+				n++
+			}
+		}
+		if n != 2 {
+			t.Errorf("%s: got %d calls", cause, n)
+		}
+	}
+}
+
 // Who leaves the parts early is not given more.
 func TestLeavingParts(t *testing.T) {
 	n := 0

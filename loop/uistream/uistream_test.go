@@ -121,6 +121,14 @@ func TestParts(t *testing.T) {
 				finishStep, finish,
 			},
 		},
+		"a call that is refused, the first one": {
+			run(natural, nil, trace.StepStart{}, answer(call("c1", `{"z":1}`)), goOn,
+				trace.ToolSkip{Call: "c1", Name: "a", Cause: "unknown_tool", Result: result("c1", "no tool", true)}, trace.StepEnd{}),
+			uistream.Options{},
+			[]string{
+				start, startStep, `{"type":"tool-input-error","toolCallId":"c1","toolName":"a","input":{"z":1},"errorText":"no tool"}`, finishStep, finish,
+			},
+		},
 		"what the provider did": {
 			run(natural, nil, trace.StepStart{}, delta(trace.DeltaText, "a"), answer(llm.Text{Text: "a"}, llm.ToolCall{ID: "p1", Name: "search", Args: `{"q":1}`, ProviderExecuted: true}, result("p1", "found", false),
 				llm.Media{MediaType: "image/png", Data: []byte("abc")}, llm.Media{MediaType: "image/png", URL: "http://x"}, llm.Media{MediaType: "image/png", Digest: "sha256:0"}), trace.StepEnd{}),

@@ -3,6 +3,7 @@ package agentier_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +134,9 @@ func TestRunFor(t *testing.T) {
 		got, res, err := agentier.RunFor[count](t.Context(), a, loop.Ask("go"), c.reAsks, nil)
 		if diff := cmp.Diff(c.want, got); diff != "" || (res == nil) != (c.fails != "") {
 			t.Errorf("%s: %+v (-want +got):\n%s", name, res, diff)
+		}
+		if res != nil && string(res.Value) != fmt.Sprintf(`{"n":%d}`, c.want.N) {
+			t.Errorf("%s: got the value %s", name, res.Value)
 		}
 		if e, ok := errors.AsType[*middleware.OutputError](err); (err == nil) != (c.fails == "") || ok && e.Text != c.fails {
 			t.Errorf("%s: got error %v", name, err)

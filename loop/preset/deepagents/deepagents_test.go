@@ -32,6 +32,12 @@ func TestFill(t *testing.T) {
 	if got.MaxSteps != 3 || got.Concurrency != 2 || got.SameToolErrors != 1 || len(got.Policies) != 2 {
 		t.Errorf("got %+v", got)
 	}
+	if list := deepagents.Fill(loop.Config{Policies: own[1:]}).Policies; len(list) != 2 || list[0].Name != "x" || list[1].Name != "repair" {
+		t.Errorf("got the policies %+v", list)
+	}
+	if list := deepagents.Fill(loop.Config{Policies: own[:1]}).Policies; len(list) != 1 {
+		t.Errorf("got the policies %+v", list)
+	}
 }
 
 // What is mended is what a permission policy of the caller's is asked about.

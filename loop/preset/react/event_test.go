@@ -102,6 +102,16 @@ func TestPartsOfOddRounds(t *testing.T) {
 	}
 }
 
+// A call that is answered without being run starts and ends, the first one of a round too.
+func TestPartsOfASkippedCall(t *testing.T) {
+	turn := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: `{"n":1}`})}
+	got := lines(t, turn, trace.ToolSkip{Call: "c1", Name: "a", Cause: "denied", Result: result("c1", "no")})
+	want := []string{`{"type":"toolStarted","name":"a","input":{"n":1},"id":"c1"}`, `{"type":"toolCompleted","name":"a","result":"no","id":"c1"}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 // What waits for the calls of one round is nothing to the next, also where ids come
 // again.
 func TestPartsOfTwoRounds(t *testing.T) {

@@ -1,0 +1,46 @@
+package agentloop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/trace"
+)
+
+// What the caller left at zero is the document's, what he set is his.
+func TestFill(t *testing.T) {
+	for name, c := range map[string]struct {
+		in                  loop.Config
+		steps, width, stops int
+		timeout             time.Duration
+	}{
+		"nothing": {loop.Config{}, 16, loop.Unbounded, loop.Off, 30 * time.Second},
+		"his own": {loop.Config{MaxSteps: 1, Concurrency: 2, SameToolErrors: 3, ToolTimeout: time.Second}, 1, 2, 3, time.Second},
+		"none":    {loop.Config{MaxSteps: -1, ToolTimeout: -1}, 16, loop.Unbounded, loop.Off, 0},
+	} {
+		got := agentloop.Fill(c.in)
+		if got.Preset != "agentloop" || got.BadArgs != loop.BadArgsEmpty {
+			t.Errorf("%s: got the preset %q, bad arguments %q", name, got.Preset, got.BadArgs)
+		}
+		if got.MaxSteps != c.steps || got.Concurrency != c.width || got.SameToolErrors != c.stops || got.ToolTimeout != c.timeout {
+			t.Errorf("%s: got %d steps, %d at once, %d errors, %v", name, got.MaxSteps, got.Concurrency, got.SameToolErrors, got.ToolTimeout)
+		}
+	}
+}
+
+// A sink gets the pieces of an answer.
+func TestSinkHasDeltas(t *testing.T) {
+	w := newWorld(t, fake.Turn{Text: "x"}).agent(agentloop.Config{})
+	if _, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range w.trace {
+		if d, ok := ev.Body.(trace.ModelDelta); ok && d.Text == "x" {
+			return
+		}
+	}
+	t.Errorf("there is no delta among %d events", len(w.trace))
+}
