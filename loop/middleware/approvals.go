@@ -126,7 +126,7 @@ func (w *waitingRoom) await(ctx context.Context, group []*petition) error {
 }
 
 func (w *waitingRoom) open(ctx context.Context, p *petition) error {
-	w.desk.open(p.req)
+	w.desk.ask(p.req)
 	if err := w.emit(EventApprovalRequested, p.req.Call.ID, ""); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (w *waitingRoom) close(ctx context.Context, p *petition) error {
 	if p.got.Verdict == Suspend {
 		return nil
 	}
-	w.desk.close(p.req.Call.ID)
+	w.desk.decided(p.req.Call.ID)
 	if w.Resolved != nil {
 		return w.Resolved(ctx, p.req, p.got)
 	}
@@ -202,6 +202,7 @@ func (w *waitingRoom) settle() (loop.Decision, error) {
 			w.desk.keep(p.req.Call.ID, p.got)
 		default:
 			p.settle()
+			w.desk.settle(p.req.Call.ID)
 		}
 	}
 	if suspended != "" {

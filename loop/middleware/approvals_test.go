@@ -211,3 +211,63 @@ func TestPendingOnce(t *testing.T) {
 	gated(t, clock, askAll(a), asks("c-", "a"), done())
 	same(t, "what was told", []string{"0s requested c-a, pending other c-a", "0s checkpoint , pending other c-a", "0s deny c-a, pending other"}, log)
 }
+
+// What was decided is open until it is acted on; when that is, nothing is left.
+func TestDeskOpen(t *testing.T) {
+	clock := fake.NewClock()
+	var log []string
+	var open []string
+	verdict := middleware.Suspend
+	a := logged(clock, &log, func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
+		if r.Call.Name == "slow" {
+			return middleware.Approval{Verdict: verdict}, nil
+		}
+		return middleware.Approval{Verdict: middleware.Approve}, nil
+	})
+	a.OneByOne = true
+	a.Checkpoint = func(context.Context) error {
+		ids := ""
+		for _, r := range a.Desk.Open() {
+			ids += " " + r.Call.ID
+		}
+		open = append(open, ids)
+		return nil
+	}
+	gated(t, clock, askAll(a), asks("c-", "a", "slow"))
+	if got := a.Desk.Open(); len(got) != 2 || got[0].Call.ID != "c-a" || len(a.Desk.Pending()) != 1 {
+		t.Errorf("after the suspension %v is open, %v pending", got, a.Desk.Pending())
+	}
+	verdict = middleware.Deny
+	gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
+	if got := a.Desk.Open(); len(got) != 0 || a.Desk.Knows("c-a") {
+		t.Errorf("in the end %v is open", got)
+	}
+	same(t, "what each checkpoint could keep", []string{" c-a", " c-a c-slow", " c-slow c-a", " c-a c-slow"}, open)
+}
+
+// A decision that was given before is about the call as it was told: under the same id,
+// another tool or other arguments are asked about anew.
+func TestDecisionIsAboutItsCall(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		was  middleware.ApprovalRequest
+		runs bool
+	}{
+		{"the same", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Args: `{}`}, true},
+		{"the same, written otherwise", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Args: "{ }"}, true},
+		{"an id alone", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a"}}, true},
+		{"another tool", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "b"}, Args: `{}`}, false},
+		{"other arguments", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Args: `{"path":"tmp"}`}, false},
+		{"no arguments at all", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Args: `{`}, false},
+	} {
+		a := &middleware.Approvals{Desk: new(middleware.Desk)}
+		a.Desk.Restore([]middleware.ApprovalRequest{c.was})
+		if !a.Desk.Resume("c-a", middleware.Approval{Verdict: middleware.Approve}) || a.Desk.Resume("c-a", middleware.Approval{}) {
+			t.Errorf("%s: a call is pending until it is decided, once", c.name)
+		}
+		p := gated(t, fake.NewClock(), askAll(a), asks("c-", "a"), done())
+		if got := len(p.lines(trace.KindToolStart)) == 1; got != c.runs || len(a.Desk.Open()) != 0 {
+			t.Errorf("%s: the tool ran: %v, want %v", c.name, got, c.runs)
+		}
+	}
+}

@@ -2,7 +2,10 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/looptape/looptape/llm"
@@ -45,95 +48,157 @@ type Approver func(ctx context.Context, req ApprovalRequest) (Approval, error)
 // may be used by many goroutines at once.
 type Desk struct {
 	mu      sync.Mutex
-	pending []ApprovalRequest
-	given   map[string]Approval
+	matters []matter
+}
+
+// matter is a request that was not acted on yet.
+type matter struct {
+	req     ApprovalRequest
+	pending bool      // nobody has decided it
+	given   *Approval // the decision, for the next time that it is asked for
 }
 
 // Pending are the requests that nobody has decided, in the order in which they came.
 func (d *Desk) Pending() []ApprovalRequest {
+	return d.list(func(m matter) bool { return m.pending })
+}
+
+// Open are the requests that were not acted on: the pending ones, and those whose
+// decision waits for the others of their step. Whoever keeps a desk for another process
+// keeps these, which are asked about again there: no decision outlives its process.
+func (d *Desk) Open() []ApprovalRequest { return d.list(func(matter) bool { return true }) }
+
+func (d *Desk) list(is func(matter) bool) (list []ApprovalRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.pending)
+	for _, m := range d.matters {
+		if is(m) {
+			list = append(list, m.req)
+		}
+	}
+	return list
 }
 
 // Restore makes the requests of a suspended run those that are pending.
 func (d *Desk) Restore(pending []ApprovalRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pending = slices.Clone(pending)
+	d.matters = nil
+	for _, req := range pending {
+		d.put(matter{req: req, pending: true})
+	}
 }
 
 // Resume gives the decision about the pending call of this id, for the next time
 // that it is asked for, and takes it off the pending ones. Without one it keeps
-// nothing and returns false.
+// nothing and returns false. The decision is about the call as the request tells it:
+// one of another tool or with other arguments that comes under the id is asked about.
 func (d *Desk) Resume(callID string, a Approval) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.remove(callID) {
+	m := d.find(callID)
+	if m == nil || !m.pending {
 		return false
 	}
-	d.give(callID, a)
+	m.pending, m.given = false, &a
 	return true
 }
 
-// Knows reports whether a call is pending, or a decision about it was given.
+// Knows reports whether a call is open.
 func (d *Desk) Knows(callID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, given := d.given[callID]
-	return given || slices.ContainsFunc(d.pending, func(r ApprovalRequest) bool { return r.Call.ID == callID })
+	return d.find(callID) != nil
 }
 
-// Forget takes a call off the pending ones, and drops what was decided about it.
+// Forget drops a call, and what was decided about it.
 func (d *Desk) Forget(callID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.remove(callID)
-	delete(d.given, callID)
 }
 
-func (d *Desk) give(callID string, a Approval) {
-	if d.given == nil {
-		d.given = map[string]Approval{}
+func (d *Desk) find(callID string) *matter {
+	i := slices.IndexFunc(d.matters, func(m matter) bool { return m.req.Call.ID == callID })
+	if i < 0 {
+		return nil
 	}
-	d.given[callID] = a
+	return &d.matters[i]
 }
 
-// remove takes a call off the pending ones and reports whether it was there.
-func (d *Desk) remove(callID string) bool {
-	n := len(d.pending)
-	d.pending = slices.DeleteFunc(d.pending, func(r ApprovalRequest) bool { return r.Call.ID == callID })
-	return len(d.pending) < n
+func (d *Desk) remove(callID string) {
+	d.matters = slices.DeleteFunc(d.matters, func(m matter) bool { return m.req.Call.ID == callID })
 }
 
-// open makes a request pending. One of the same call, from a run that was
-// suspended, gives way to it.
-func (d *Desk) open(req ApprovalRequest) {
+// put puts a matter behind the others, in the place of that of its call.
+func (d *Desk) put(m matter) {
+	d.remove(m.req.Call.ID)
+	d.matters = append(d.matters, m)
+}
+
+// ask makes a request pending. One of the same call, from a run that was suspended,
+// gives way to it; what was decided about that counts if it is the same.
+func (d *Desk) ask(req ApprovalRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.remove(req.Call.ID)
-	d.pending = append(d.pending, req)
+	m := matter{req: req, pending: true}
+	if old := d.find(req.Call.ID); old != nil && old.req.alike(req) {
+		m.given = old.given
+	}
+	d.put(m)
 }
 
-// close takes a call that was decided off the pending ones.
-func (d *Desk) close(callID string) {
+// decided takes a call that was decided off the pending ones. It is open until it is
+// settled.
+func (d *Desk) decided(callID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.remove(callID)
+	if m := d.find(callID); m != nil {
+		m.pending = false
+	}
 }
 
 // keep gives back a decision that was not acted on.
 func (d *Desk) keep(callID string, a Approval) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.give(callID, a)
+	if m := d.find(callID); m != nil {
+		m.given = &a
+	}
 }
+
+// settle ends what is known of a call.
+func (d *Desk) settle(callID string) { d.Forget(callID) }
 
 // take returns the decision that was given before, once.
 func (d *Desk) take(callID string) (a Approval, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a, ok = d.given[callID]
-	delete(d.given, callID)
-	return a, ok
+	m := d.find(callID)
+	if m == nil || m.given == nil {
+		return Approval{}, false
+	}
+	a, m.given = *m.given, nil
+	return a, true
+}
+
+// alike reports whether another request is about the same, as far as this one tells.
+func (r ApprovalRequest) alike(other ApprovalRequest) bool {
+	return (r.Call.Name == "" || r.Call.Name == other.Call.Name) && (r.Args == "" || sameJSON(r.Args, other.Args))
+}
+
+// sameJSON reports whether two texts are the same, or are JSON of the same value.
+func sameJSON(a, b string) bool {
+	if a == b {
+		return true
+	}
+	var x, y any
+	return readJSON(a, &x) == nil && readJSON(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// readJSON keeps numbers as they are written.
+func readJSON(text string, to *any) error {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	return dec.Decode(to)
 }

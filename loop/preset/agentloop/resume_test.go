@@ -261,6 +261,81 @@ func TestAL89TrippedStep(t *testing.T) {
 	}
 }
 
+// AL-67: what was decided beside a call that waits is not lost with the process: it is
+// pending in the snapshot, and decided again.
+func TestSnapshotOfDecided(t *testing.T) {
+	for _, one := range []bool{false, true} {
+		var saved []byte
+		cfg := asking(&saved, func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
+			if r.Call.Name == "a" {
+				return middleware.Approval{Verdict: middleware.Approve}, nil
+			}
+			return middleware.Approval{Verdict: middleware.Suspend}, nil
+		})
+		cfg.OneTool = one
+		w := newWorld(t, calls("", "a", "slow")).agent(cfg)
+		w.run("go")
+		after, err := json.Marshal(w.Dump())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, kept := range map[string][]byte{"the last checkpoint": saved, "a dump afterwards": after} {
+			next := restored(t, kept, asking(new([]byte), nil), says("x"))
+			for _, id := range []string{"a", "slow"} {
+				if err := next.ResumeWithApproval(t.Context(), id, middleware.Approval{Verdict: middleware.Approve}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			next.run("on")
+			results := next.History().Messages()[2].Parts
+			if results[0].(llm.ToolResult).Text() != "A" || results[1].(llm.ToolResult).Text() != "S" {
+				t.Errorf("one at a time %v, %s: %+v", one, name, results)
+			}
+		}
+	}
+}
+
+// A decision is about the call that its snapshot tells as pending; the history of one
+// that was changed meanwhile has another, which is denied.
+func TestSnapshotIsNotTheCall(t *testing.T) {
+	var saved []byte
+	newWorld(t, calls("", "a")).agent(asking(&saved, suspend)).run("go")
+	var s agentloop.Snapshot
+	if err := json.Unmarshal(saved, &s); err != nil {
+		t.Fatal(err)
+	}
+	s.PendingToolCalls[0].ToolName = "slow"
+	changed, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := restored(t, changed, asking(&saved, nil), says("x"))
+	if err := w.ResumeWithApproval(t.Context(), "a", middleware.Approval{Verdict: middleware.Approve}); err != nil {
+		t.Fatal(err)
+	}
+	w.run("on")
+	if got := w.History().Messages()[2].Parts[0].(llm.ToolResult); got.Text() != "nobody was there to approve it" {
+		t.Errorf("the call that nobody has decided about: %q", got.Text())
+	}
+}
+
+// AL-100: a snapshot in the document's form does not say how many runs there were; the
+// ids of its reports are not given again.
+func TestSnapshotWithoutRuns(t *testing.T) {
+	w := newWorld(t, says("x")).agent(agentloop.Config{})
+	w.run("go")
+	s := w.Dump()
+	s.Runs = 0
+	saved, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := restored(t, saved, agentloop.Config{}, says("y"))
+	if back.run("on"); back.last().ID != "agentloop/2" {
+		t.Errorf("the second run is %q", back.last().ID)
+	}
+}
+
 // AL-68: a decision about a call that is not pending is warned of.
 func TestAL68UnknownCall(t *testing.T) {
 	w := newWorld(t).agent(agentloop.Config{})

@@ -20,17 +20,20 @@ const SnapshotVersion = 1
 // Snapshot is an agent as a value that JSON can hold. It has no secrets of a model's
 // client, and nothing of Config that is code. Times are milliseconds since 1970.
 type Snapshot struct {
-	Version          int               `json:"version"`
-	System           string            `json:"system"`
-	Context          string            `json:"context"`
-	History          history.Snapshot  `json:"history"`
-	ToolNames        []string          `json:"toolNames"`
-	Reports          []*Report         `json:"reports"`
-	Metadata         map[string]any    `json:"metadata"`
-	CreatedAt        int64             `json:"createdAt"`
-	SavedAt          int64             `json:"savedAt"`
+	Version   int              `json:"version"`
+	System    string           `json:"system"`
+	Context   string           `json:"context"`
+	History   history.Snapshot `json:"history"`
+	ToolNames []string         `json:"toolNames"`
+	Reports   []*Report        `json:"reports"`
+	Metadata  map[string]any   `json:"metadata"`
+	CreatedAt int64            `json:"createdAt"`
+	SavedAt   int64            `json:"savedAt"`
+	// PendingToolCalls are those of a turn that waits. One that was decided, but not acted
+	// on yet, is among them: a decision is never in a snapshot.
 	PendingToolCalls []PendingToolCall `json:"pendingToolCalls,omitempty"`
-	// Runs is how many runs were begun: the next has another id than they.
+	// Runs is how many runs were begun: the next has another id than they. In snapshots
+	// without it, as many as there are reports.
 	Runs int `json:"runs"`
 }
 
@@ -58,7 +61,7 @@ func (l *Loop) Dump() Snapshot {
 	if s.Reports == nil {
 		s.Reports = []*Report{}
 	}
-	for _, p := range l.desk.Pending() {
+	for _, p := range l.desk.Open() {
 		s.PendingToolCalls = append(s.PendingToolCalls, PendingToolCall{p.Run, p.Step, p.Call.ID, p.Call.Name, object(p.Args)})
 	}
 	return s
@@ -94,7 +97,7 @@ func Restore(ctx context.Context, model llm.Model, s Snapshot, cfg *Config) (*Lo
 
 func (l *Loop) takeOver(s Snapshot) {
 	l.created = time.UnixMilli(s.CreatedAt)
-	l.reports, l.runs = slices.Clone(s.Reports), s.Runs
+	l.reports, l.runs = slices.Clone(s.Reports), max(s.Runs, len(s.Reports))
 	for k, v := range s.Metadata {
 		l.metadata[k] = v
 	}
