@@ -17,9 +17,14 @@ import (
 func duplicatePolicy(most int) Policy {
 	return Policy{Name: "duplicate_round", New: func(RunInfo) Hooks {
 		type key struct{ name, args string }
-		var last []key
+		var last []key // of the step at, which is any but the one before where that had no calls
+		var at int
 		row := 0 // duplicates on end
-		h := Hooks{Batch: func(_ context.Context, _ *StepInfo, calls []*Planned) (Decision, error) {
+		h := Hooks{Batch: func(_ context.Context, s *StepInfo, calls []*Planned) (Decision, error) {
+			if s.Step != at+1 {
+				last = nil
+			}
+			at = s.Step
 			now := make([]key, len(calls))
 			for i, p := range calls {
 				now[i] = key{p.Call.Name, llm.Canonical(p.Call.Args)}

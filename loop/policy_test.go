@@ -711,6 +711,26 @@ func TestDuplicateRoundsAreSets(t *testing.T) {
 	}
 }
 
+// RA-25: a step without calls, behind which a policy goes on, parts two rounds.
+func TestDuplicateRoundsAreNextToEachOther(t *testing.T) {
+	more := func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+		if turn.Text() != "which one?" {
+			return loop.Decision{}, nil
+		}
+		return loop.Decision{Action: trace.GoOn, Messages: []llm.Message{llm.User("the same")}}, nil
+	}
+	asks := loop.Policy{Name: "asks", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{AfterModel: more} }}
+	turns := []fake.Turn{calls("a#1"), text("which one?"), calls("a#2"), calls("a#3"), text("done")}
+	_, events := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateRound: loop.DuplicateSkip, Policies: []loop.Policy{asks}})
+	var skipped []string
+	for _, s := range of[trace.ToolSkip](events) {
+		skipped = append(skipped, s.Call)
+	}
+	if diff := cmp.Diff([]string{"3"}, skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+}
+
 // After so many duplicate rounds on end the last answer is forced; another round
 // between begins the count anew.
 func TestDuplicateRounds(t *testing.T) {
