@@ -14,11 +14,18 @@ import (
 )
 
 // Parts projects a run's events: begin makes the state of a projection, for each time
-// that the parts are read, and returns what gives the parts of an event.
+// that the parts are read, and returns what gives the parts of an event. The run is that
+// of the first event; others among them, such as those of its sub-agents, are passed over.
 func Parts[P any](events iter.Seq2[trace.Event, error], begin func() func(trace.Event, error) []P) iter.Seq[P] {
 	return func(yield func(P) bool) {
-		parts := begin()
+		parts, run, begun := begin(), "", false
 		for ev, err := range events {
+			if !begun {
+				run, begun = ev.Run, true
+			}
+			if ev.Run != run {
+				continue
+			}
 			for _, p := range parts(ev, err) {
 				if !yield(p) {
 					return
