@@ -29,7 +29,15 @@ func (f MessageLogFunc) Log(m llm.Message) error { return f(m) }
 // order, once: what the run begins with behind the last message of an assistant, and
 // what it adds, step by step. A log that fails, or panics, changes nothing in the run,
 // and is told the next message all the same.
-func LogMessages(log MessageLog) loop.Policy {
+func LogMessages(log MessageLog) loop.Policy { return logMessages(log, newIn) }
+
+// LogMessagesBehind is LogMessages for runs of which it is known how many messages of
+// their input the log was told before: it is told all behind these.
+func LogMessagesBehind(known int, log MessageLog) loop.Policy {
+	return logMessages(log, func(list []llm.Message) []llm.Message { return list[min(known, len(list)):] })
+}
+
+func logMessages(log MessageLog, isNew func(in []llm.Message) []llm.Message) loop.Policy {
 	return loop.Policy{Name: "message_log", New: func(info loop.RunInfo) loop.Hooks {
 		told, steps := 0, 0 // of what the run added
 		tell := func(list []llm.Message) {
@@ -39,7 +47,7 @@ func LogMessages(log MessageLog) loop.Policy {
 		}
 		return loop.Hooks{
 			Start: func(context.Context) (context.Context, error) {
-				tell(newIn(info.Input.Messages))
+				tell(isNew(info.Input.Messages))
 				return nil, nil
 			},
 			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {

@@ -37,6 +37,7 @@ type Agent struct {
 	agent      *loop.Agent
 	stack      []string
 	memory     Memory
+	log        middleware.MessageLog
 	window     int
 	summarizer *middleware.Summarizer // nil if there is none
 	writer     llm.Model              // of summaries; nil is the agent's own
@@ -53,13 +54,13 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	disabled := func(name string) bool { return slices.Contains(cfg.DisabledTools, name) }
 	c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t loop.Tool) bool { return disabled(t.Name) })
 	c.Policies = slices.Clone(c.Policies)
-	if cfg.Log != nil {
-		c.Policies = append(c.Policies, middleware.LogMessages(cfg.Log))
-	}
-	a := &Agent{memory: cfg.Memory, window: window(model, cfg.ContextWindow)}
+	a := &Agent{memory: cfg.Memory, log: cfg.Log, window: window(model, cfg.ContextWindow)}
 	for i, p := range c.Policies {
 		a.stack = append(a.stack, p.Name)
 		c.Policies[i] = without(p, disabled)
+	}
+	if cfg.Log != nil {
+		a.stack = append(a.stack, logName)
 	}
 	agent, err := loop.New(model, &c)
 	if err != nil {
@@ -143,20 +144,6 @@ func (a *Agent) Events(ctx context.Context, input []llm.Message, thread string) 
 	}
 }
 
-// begin makes the run that answers the input.
-func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (*threadRun, error) {
-	if len(input) == 0 {
-		return nil, errNothing
-	}
-	r := &threadRun{agent: a.agent, in: loop.Continue(nil, input...), save: func(context.Context) error { return nil }}
-	if a.memory != nil && thread != "" {
-		if err := r.load(ctx, a.memory, thread); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
-}
-
 // threadRun is a run in a thread, or in none.
 type threadRun struct {
 	agent *loop.Agent
@@ -164,24 +151,57 @@ type threadRun struct {
 	save  func(ctx context.Context) error // keeps what came of it
 }
 
-// load puts what was said before the input, and has what comes of the run kept.
-func (r *threadRun) load(ctx context.Context, memory Memory, thread string) error {
-	before, err := memory.Load(ctx, thread)
-	if err != nil {
-		return fmt.Errorf("react: loading the thread %q: %w", thread, err)
+// logName is the name of the policy that logs, which each run has for itself.
+const logName = "message_log"
+
+// begin makes the run that answers the input: behind what was said before, and with what
+// comes of it logged and kept.
+func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (r *threadRun, err error) {
+	if len(input) == 0 {
+		return nil, errNothing
 	}
-	r.in.Messages = slices.Concat(before, r.in.Messages)
-	var whole []llm.Message
-	r.save = func(ctx context.Context) error {
-		if err := memory.Save(ctx, thread, whole); err != nil {
-			return fmt.Errorf("react: saving the thread %q: %w", thread, err)
+	r = &threadRun{agent: a.agent, in: loop.Continue(nil, input...), save: func(context.Context) error { return nil }}
+	var before []llm.Message
+	keep := a.memory != nil && thread != ""
+	if keep {
+		if before, err = load(ctx, a.memory, thread); err != nil {
+			return nil, err
 		}
-		return nil
+		r.in.Messages = slices.Concat(before, r.in.Messages)
 	}
-	r.agent, err = r.agent.With(func(c *loop.Config) {
-		c.Policies = append(slices.Clip(c.Policies), keepThread(r.in.Messages, &whole))
-	})
-	return err
+	var own []loop.Policy
+	if a.log != nil {
+		own = append(own, middleware.LogMessagesBehind(len(before), a.log))
+	}
+	if keep {
+		var whole []llm.Message
+		r.save = func(ctx context.Context) error { return save(ctx, a.memory, thread, whole) }
+		own = append(own, keepThread(r.in.Messages, &whole))
+	}
+	if own != nil {
+		r.agent, err = a.agent.With(func(c *loop.Config) { c.Policies = append(slices.Clip(c.Policies), own...) })
+	}
+	return r, err
+}
+
+func load(ctx context.Context, memory Memory, thread string) (messages []llm.Message, err error) {
+	defer remembering("loading", thread, &err)
+	return memory.Load(ctx, thread)
+}
+
+func save(ctx context.Context, memory Memory, thread string, messages []llm.Message) (err error) {
+	defer remembering("saving", thread, &err)
+	return memory.Save(ctx, thread, messages)
+}
+
+// remembering is deferred around a Memory: it says what went wrong, a panic as well.
+func remembering(doing, thread string, err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("the memory panicked: %v", v)
+	}
+	if *err != nil {
+		*err = fmt.Errorf("react: %s the thread %q: %w", doing, thread, *err)
+	}
 }
 
 // keepThread puts the conversation of a run, with what its summaries stand in the place
@@ -212,9 +232,9 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 	if a.memory == nil || thread == "" || a.summarizer == nil {
 		return nil, nil
 	}
-	messages, err := a.memory.Load(ctx, thread)
+	messages, err := load(ctx, a.memory, thread)
 	if err != nil {
-		return nil, fmt.Errorf("react: loading the thread %q: %w", thread, err)
+		return nil, err
 	}
 	done, err := a.summarizer.Compact(ctx, messages, a.askForSummary)
 	if err != nil {
@@ -223,8 +243,8 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 	if done == nil {
 		return nil, nil
 	}
-	if err := a.memory.Save(ctx, thread, done.Messages); err != nil {
-		return nil, fmt.Errorf("react: saving the thread %q: %w", thread, err)
+	if err := save(ctx, a.memory, thread, done.Messages); err != nil {
+		return nil, err
 	}
 	return done, nil
 }

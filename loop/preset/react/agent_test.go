@@ -303,6 +303,8 @@ func TestBrokenMemory(t *testing.T) {
 	}{
 		{&broken{load: true}, []string{`{"type":"failed","error":"react: loading the thread \"t\": disk on fire"}`}},
 		{&broken{save: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"react: saving the thread \"t\": disk on fire"}`}},
+		{&broken{load: true, panics: true}, []string{`{"type":"failed","error":"react: loading the thread \"t\": the memory panicked: disk gone"}`}},
+		{&broken{save: true, panics: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"react: saving the thread \"t\": the memory panicked: disk gone"}`}},
 	} {
 		b := newBench(t, text("x"))
 		ok, events := b.run(b.agent(react.Config{Memory: c.memory}), "t", "go")
@@ -415,6 +417,32 @@ func TestLog(t *testing.T) {
 		if diff := cmp.Diff(want, short(logged)); diff != "" {
 			t.Errorf("%s: logged (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// RA-48: all messages of an input are logged, and none of the thread's, however that ends.
+func TestLogOfInputs(t *testing.T) {
+	var logged []llm.Message
+	log := middleware.MessageLogFunc(func(m llm.Message) error { logged = append(logged, m); return nil })
+	b := newBench(t, calling("a", "{}"), fake.Turn{}, text("again"))
+	a := b.agent(react.Config{Log: log, Memory: &react.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}})
+	input := []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}
+	if !a.Run(t.Context(), input, "t", nil) {
+		t.Error("the run failed")
+	}
+	b.run(a, "t", "more")
+	want := []string{"user: hi", "assistant: hello", "user: go", "assistant: a", "tool: a", "user: more", "assistant: again"}
+	if diff := cmp.Diff(want, short(logged)); diff != "" {
+		t.Errorf("logged (-want +got):\n%s", diff)
+	}
+}
+
+// A caller's own way to end at the cap stays.
+func TestOwnCap(t *testing.T) {
+	b := newBench(t, calling("a", "{}"))
+	ok, events := b.run(b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1, OnCap: loop.CapError}}), "", "go")
+	if last := events[len(events)-1]; ok || !strings.HasPrefix(last, `{"type":"failed","error":"`+loop.ErrMaxSteps.Error()) {
+		t.Errorf("got %t, %q", ok, events)
 	}
 }
 

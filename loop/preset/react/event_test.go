@@ -146,3 +146,29 @@ func TestPartsWithoutATurn(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
+
+// RA-36: of a trace that has the runs of sub-agents, too, the outer one is told, and it
+// is completed once.
+func TestPartsOfNestedRuns(t *testing.T) {
+	turn := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "task"})}
+	inner := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}
+	events := []trace.Event{
+		{Run: "r1", Body: turn}, {Run: "r1", Body: trace.ToolStart{Call: "c1", Name: "task", Args: "{}"}},
+		{Run: "r1/c1", Body: inner}, {Run: "r1/c1", Body: trace.ToolStart{Call: "c1", Name: "a"}},
+		{Run: "r1/c1", Body: trace.ToolEnd{Call: "c1", Result: result("c1", "x")}}, {Run: "r1/c1", Body: trace.RunEnd{}},
+		{Run: "r1", Body: trace.ToolEnd{Call: "c1", Result: result("c1", "y")}}, {Run: "r1", Body: trace.RunEnd{}},
+	}
+	var got []string
+	for e := range react.Parts(func(yield func(trace.Event, error) bool) {
+		for _, ev := range events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}) {
+		got = append(got, e.Type+" "+e.Name+string(e.Result))
+	}
+	if diff := cmp.Diff([]string{"toolStarted task", `toolCompleted a"y"`, "completed "}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}

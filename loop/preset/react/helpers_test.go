@@ -156,21 +156,28 @@ func of[B trace.Body](events []trace.Event) []B {
 // broken is a Memory that fails at one thing.
 type broken struct {
 	react.Threads
-	load, save bool
+	load, save, panics bool
+}
+
+func (b *broken) fail() error {
+	if b.panics {
+		panic("disk gone")
+	}
+	return errBroken
 }
 
 var errBroken = errors.New("disk on fire")
 
 func (b *broken) Load(ctx context.Context, thread string) ([]llm.Message, error) {
 	if b.load {
-		return nil, errBroken
+		return nil, b.fail()
 	}
 	return b.Threads.Load(ctx, thread)
 }
 
 func (b *broken) Save(ctx context.Context, thread string, messages []llm.Message) error {
 	if b.save {
-		return errBroken
+		return b.fail()
 	}
 	return b.Threads.Save(ctx, thread, messages)
 }

@@ -10,6 +10,8 @@
 package react
 
 import (
+	"cmp"
+
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/loop"
 )
@@ -27,7 +29,7 @@ const DefaultMaxIterations = 24
 // message, and an error is told as {"error": …}.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = Name
-	cfg.CapAt, cfg.OnCap = loop.CapTop, loop.CapForceFinal
+	cfg.CapAt, cfg.OnCap = loop.CapTop, cmp.Or(cfg.OnCap, loop.CapForceFinal)
 	cfg.ToolMessage = loop.OnePerCall
 	cfg.AppendTurn = loop.AppendAfter
 	cfg.DuplicateRound = loop.DuplicateSkip
