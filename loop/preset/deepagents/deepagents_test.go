@@ -32,7 +32,7 @@ func TestFill(t *testing.T) {
 	if got.MaxSteps != 3 || got.Concurrency != 2 || got.SameToolErrors != 1 || len(got.Policies) != 2 {
 		t.Errorf("got %+v", got)
 	}
-	if list := deepagents.Fill(loop.Config{Policies: own[1:]}).Policies; len(list) != 2 || list[0].Name != "x" || list[1].Name != "repair" {
+	if list := deepagents.Fill(loop.Config{Policies: own[1:]}).Policies; len(list) != 2 || list[0].Name != "repair" || list[1].Name != "x" {
 		t.Errorf("got the policies %+v", list)
 	}
 	if list := deepagents.Fill(loop.Config{Policies: own[:1]}).Policies; len(list) != 1 {
