@@ -104,6 +104,21 @@ func TestRepair(t *testing.T) {
 	}
 }
 
+// Each call of a step is mended by itself, also behind one that was not.
+func TestRepairOfSeveralCalls(t *testing.T) {
+	first := fake.Turn{Calls: []fake.Call{{Name: "weather", Args: `1`}, {Name: "weather", Args: `2`}, {Name: "weather", Args: `3`}}}
+	mender := fake.NewModel(fake.Turn{Text: "no"}, fake.Turn{Text: `{"city":"Bern"}`}, fake.Turn{Text: `{"city":"Graz"}`})
+	res, _ := repairs(t, first, mender)
+	var got []string
+	for _, r := range res.Steps[0].Results {
+		got = append(got, fmt.Sprint(r.IsError, " ", r.Text()))
+	}
+	want := []string{"true the arguments are JSON, but not an object; the call was not run", `false {"city":"Bern","days":3}`, `false {"city":"Graz","days":3}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
 // The question has the tool, the arguments and the schema, in this order, and the
 // schema for the answer. It is no step, and its usage is told apart (DA-25, 27, 28).
 func TestRepairQuestion(t *testing.T) {
