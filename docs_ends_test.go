@@ -1,13 +1,17 @@
 package looptape_test
 
 import (
+	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/scenario"
 )
 
@@ -22,9 +26,12 @@ var ends = []struct{ stop, scenario, err string }{
 	{"guard", "loop: {same_tool_error_stop: 1}\ntools: {a: {error: no}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
 	{"budget", "loop: {token_budget: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}], usage: {input: 1, output: 1}}]}", ""},
 	{"client_tools", "tools: {a: {client: true}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"approval", "loop: {policies: [{permissions: {a: {ask: suspend}}}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"stopped", "", ""}, // see TestDocStopped
 	{"policy", "loop: {policies: [{answer_tool: a}]}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
 	{"continued_turn", "loop: {continuations: 1}\nmodels: {main: [{repeat: 2, text: 'well,', finish: pause}]}", ""},
 	{"deadline", "loop: {deadline: 1s}\nmodels: {main: [{text: done, delay: 2s}]}", "the run took longer than its deadline"},
+	{"deadline", "loop: {stall_timeout: 1s}\nmodels: {main: [{stall: true}]}", "nothing came of the model's answer"},
 	{"cancel", "models: {main: [{text: done}]}\ncancel: {before: true}", "context canceled"},
 	{"cancel", "models: {main: [{text: done}]}\nconsumer: {leave_after: 2}", "left before its end"},
 	{"error", "models: {main: [{error: {status: 500}}]}", "status 500"},
@@ -42,6 +49,9 @@ func TestDocEnds(t *testing.T) {
 		if i == 0 || ends[i-1].stop != c.stop {
 			tested = append(tested, c.stop)
 		}
+		if c.scenario == "" {
+			continue
+		}
 		s, err := fake.ParseScript(c.stop, []byte(complete(c.scenario+"\n")))
 		if err != nil {
 			t.Error(err)
@@ -58,5 +68,24 @@ func TestDocEnds(t *testing.T) {
 	}
 	if diff := cmp.Diff(tested, rows); diff != "" {
 		t.Errorf("the rows of the table of ends in docs/loop.md (-tested +documented):\n%s", diff)
+	}
+}
+
+// No scenario stops a run from outside, or gives its context a deadline.
+func TestDocStopped(t *testing.T) {
+	clock := fake.NewClock()
+	agent, err := loop.New(&fake.Model{Clock: clock, Turns: []fake.Turn{{Text: "late", Delay: time.Hour}}}, &loop.Config{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := agent.Start(t.Context(), loop.Ask("go"))
+	run.Stop()
+	if res, err := run.Wait(); res.Stop != "stopped" || err != nil {
+		t.Errorf("got %s, %v", res.Stop, err)
+	}
+	ctx, cancel := clock.WithTimeout(t.Context(), time.Second, context.DeadlineExceeded)
+	defer cancel()
+	if res, err := agent.Run(ctx, loop.Ask("go")); res.Stop != "deadline" || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, loop.ErrDeadline) {
+		t.Errorf("got %s, %v", res.Stop, err)
 	}
 }

@@ -50,13 +50,15 @@ type DeuzStream struct{ run *loop.Run }
 func NewDeuzStream(run *loop.Run) *DeuzStream { return &DeuzStream{run} }
 
 // Usage waits for the run's end and returns the sum of its usage. Whether anybody
-// reads the parts makes no difference.
+// reads the parts makes no difference; but whoever ranges over them waits behind the
+// range, not in it, as with Run.Wait.
 func (s *DeuzStream) Usage() (llm.Usage, error) {
 	res, err := s.run.Wait()
 	return res.Usage, err
 }
 
-// FinishReason waits for the run's end and returns the last step's reason.
+// FinishReason waits for the run's end, as Usage does, and returns the last step's
+// reason.
 func (s *DeuzStream) FinishReason() (llm.FinishReason, error) {
 	res, err := s.run.Wait()
 	return res.Finish, err
