@@ -1,11 +1,14 @@
 package looptest_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/looptape/looptape/loop/looptest"
+	"github.com/looptape/looptape/trace/check"
 )
 
 func TestMain(m *testing.M) {
@@ -17,29 +20,39 @@ func TestAnotherLoop(t *testing.T) { looptest.Check(t, &other{}) }
 
 // faults names the invariant that each fault of the other loop breaks, and what
 // it does.
-var faults = []struct{ id, fault string }{
-	{"INV-01", "drops"}, {"INV-01", "mixes"},
-	{"INV-02", "reminds"},
-	{"INV-03", "finished"},
-	{"INV-04", "ids"},
-	{"INV-05", "trims"},
-	{"INV-06", "scratch"}, {"INV-06", "array"}, {"INV-06", "cache"}, {"INV-06", "request"},
-	{"INV-07", "unanswered"},
-	{"INV-08", "twice"}, {"INV-08", "guesses"},
-	{"INV-09", "encodes"}, {"INV-09", "{} instead"},
-	{"INV-11", "finish stop"}, {"INV-11", "finish calls"},
-	{"INV-12", "buffered"},
-	{"INV-16", "no wait"}, {"INV-16", "watcher"},
-	{"INV-17", "starts on"}, {"INV-17", "asks on"},
-	{"INV-18", "last usage"},
-	{"INV-22", "unsigned"},
-	{"INV-23", "unmarked"}, {"INV-23", "escapes"}, {"INV-23", "panics"},
-	{"INV-24", "empty"},
-	{"INV-26", "deaf model"}, {"INV-26", "deaf tool"}, {"INV-26", "stuck"},
-	{"INV-27", "counter"},
+var faults = []struct {
+	id, fault string
+	says      []string // of what is reported, each "case: the message's beginning"
+}{
+	{id: "INV-01", fault: "drops"},
+	{"INV-01", "mixes", []string{`the last is fastest: the result of the call "c1" is not that of its tool`}},
+	{id: "INV-02", fault: "reminds"},
+	{"INV-03", "finished", []string{`the last is fastest: request 1, message 2: the result of the call "c2" comes after that of a later call`}},
+	{id: "INV-04", fault: "ids"},
+	{"INV-05", "trims", []string{"a long history: request 1 does not begin with the messages of the request before it"}},
+	{id: "INV-06", fault: "scratch"}, {id: "INV-06", fault: "array"},
+	{"INV-06", "cache", []string{"handed out: two runs that must be the same differ"}},
+	{id: "INV-06", fault: "request"},
+	{id: "INV-07", fault: "unanswered"},
+	{id: "INV-08", fault: "twice"}, {id: "INV-08", fault: "guesses"},
+	{id: "INV-09", fault: "encodes"}, {id: "INV-09", fault: "{} instead"},
+	{id: "INV-11", fault: "finish stop"}, {id: "INV-11", fault: "finish calls"},
+	{id: "INV-12", fault: "buffered"},
+	{"INV-16", "no wait", []string{"a tool that does not stop: the run has returned while 2 of its tools were running"}},
+	{"INV-16", "watcher", []string{"both deliveries: the run has returned, but 1 of its goroutines have not ended"}},
+	{id: "INV-17", fault: "starts on"}, {id: "INV-17", fault: "asks on"},
+	{id: "INV-18", fault: "last usage"},
+	{id: "INV-22", fault: "unsigned"},
+	{"INV-23", "unmarked", []string{"cut arguments: the call with broken arguments has a result that is not marked as an error"}},
+	{id: "INV-23", fault: "escapes"}, {id: "INV-23", fault: "panics"},
+	{id: "INV-24", fault: "empty"},
+	{"INV-26", "deaf model", []string{"the model waits: the run does not end; its context has ended, but something still waits"}},
+	{"INV-26", "deaf tool", []string{"a tool waits: the run does not end; its context has ended, but the tool that it waits for was not told"}},
+	{"INV-26", "stuck", []string{"both deliveries: the run does not end; nothing that it could wait for is left"}},
+	{id: "INV-27", fault: "counter"},
 }
 
-// Each fault is reported as the invariant that it breaks and as no other.
+// Each fault is reported as the invariant that it breaks and as no other, once a case.
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.id+"/"+f.fault, func(t *testing.T) {
@@ -47,11 +60,31 @@ func TestFaults(t *testing.T) {
 			if len(found) == 0 {
 				t.Errorf("nothing was reported, want %s", f.id)
 			}
-			for _, v := range found {
-				if v.Invariant != f.id || v.Hint == "" || v.Run == "" {
-					t.Errorf("got %s in %q, want %s:\n%s", v.Invariant, v.Run, f.id, v.Message)
+			var said []string
+			for i, v := range found {
+				if v.Invariant != f.id || v.Hint != hint(f.id) || v.Run == "" {
+					t.Errorf("got %s in %q (%s), want %s:\n%s", v.Invariant, v.Run, v.Hint, f.id, v.Message)
+				}
+				if i > 0 && v.Run == found[i-1].Run {
+					t.Errorf("%q is reported twice", v.Run)
+				}
+				said = append(said, v.Run+": "+v.Message)
+			}
+			for _, want := range f.says {
+				if !slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, want) }) {
+					t.Errorf("nothing begins with %q:\n%s", want, strings.Join(said, "\n"))
 				}
 			}
 		})
 	}
+}
+
+// hint is what the catalogue says of an invariant.
+func hint(id string) string {
+	for _, info := range check.Catalogue() {
+		if info.ID == id {
+			return info.Hint
+		}
+	}
+	return "no such invariant"
 }
