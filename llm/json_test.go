@@ -269,6 +269,7 @@ func TestJSONErrors(t *testing.T) {
 		{`{"messages":{}}`, "llm: expected an array at messages (byte 13)"},
 		{`{"messages":[{"parts":[{"type":"media","data":"-"}]}]}`, "llm: not base64: data at messages[0].parts[0].data (byte 50)"},
 		{`{"messages":[{"parts":[5]}]}`, "llm: expected an object at messages[0].parts[0] (byte 24)"},
+		{`{"messages":[{"role":"user","content":"hi"}]}`, `llm: a message has no "parts" at messages[0] (byte 44)`},
 		{`{"tools":5}`, "llm: expected an array at tools (byte 10)"},
 		{`{"tools":[5]}`, "llm: expected an object at tools[0] (byte 11)"},
 		{`{"tool_choice":"x"}`, "llm: tool_choice is none of auto, required, none and tool:NAME at tool_choice (byte 19)"},

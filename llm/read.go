@@ -15,16 +15,20 @@ func ReadMessage(d *jsonio.Dec) (m Message) {
 	if !d.Object() {
 		return m
 	}
+	parts := false
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
+			if !parts {
+				d.Fail(`a message has no "parts"`)
+			}
 			return m
 		}
 		switch key {
 		case "role", "role_b64":
 			m.Role = role(d.Text(key))
 		case "parts":
-			m.Parts = ReadParts(d)
+			m.Parts, parts = ReadParts(d), true
 		case "opaque":
 			m.Opaque = readRaw(d)
 		default:

@@ -257,6 +257,10 @@ func TestAL77ExportImport(t *testing.T) {
 	if h, err := history.Import(old); err != nil || h.System() != "new" {
 		t.Errorf("both forms at once: system %q, %v", h.System(), err)
 	}
+	foreign := `{"id":"x","entries":[{"message":{"role":"user","content":"hi"}}]}`
+	if err := json.Unmarshal([]byte(foreign), new(history.Snapshot)); err == nil || !strings.Contains(err.Error(), `a message has no "parts"`) {
+		t.Errorf("messages in another form: %v", err)
+	}
 	old.Registry = []layers.Layer{{}}
 	if _, err := history.Import(old); err == nil || err.Error() != "history: Import: Registry[0]: layers: Set needs a layer with a Name" {
 		t.Errorf("a layer without a name: %v", err)

@@ -29,8 +29,10 @@ const (
 // minute, of which a negative Deadline is none; tools without a limit to how many
 // run at once; no guard; a message a result, whose text begins with "Error: " where
 // the tool failed, which nothing else tells; and retries, should there be any, after 1 s, 2 s, 4 s. Answers
-// are asked for in one piece; who wants tokens has them streamed.
+// are asked for in one piece; who wants tokens has them streamed. What is filled stays as
+// it is.
 func Fill(cfg loop.Config) loop.Config {
+	filled := cfg.Preset == Name
 	cfg.Preset = Name
 	cfg.Delivery = llm.Buffered
 	cfg.CapAt = loop.CapTop
@@ -41,7 +43,9 @@ func Fill(cfg loop.Config) loop.Config {
 	orElse(&cfg.SameToolErrors, loop.Off)
 	orElse(&cfg.Grace, DefaultGrace)
 	orElse(&cfg.Retry.Base, time.Second)
-	orElse(&cfg.Deadline, DefaultTimeout)
+	if !filled { // or none would become a minute
+		orElse(&cfg.Deadline, DefaultTimeout)
+	}
 	cfg.Deadline = max(cfg.Deadline, 0)
 	if cfg.ErrorText == nil {
 		cfg.ErrorText = func(_ string, err error) string { return "Error: " + err.Error() }

@@ -39,6 +39,12 @@ func TestFill(t *testing.T) {
 	if got := agentier.Fill(loop.Config{Deadline: loop.Off}); got.Deadline != 0 {
 		t.Errorf("no limit of time became %v", got.Deadline)
 	}
+	for _, in := range []loop.Config{{}, own, {Deadline: loop.Off}} {
+		once := agentier.Fill(in)
+		if diff := cmp.Diff(once, agentier.Fill(once), words); diff != "" {
+			t.Errorf("filled again (-once +twice):\n%s", diff)
+		}
+	}
 }
 
 // AG-34: retries wait for a second, and then for twice as long, or not.

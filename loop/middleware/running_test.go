@@ -1,0 +1,71 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
+)
+
+// A second run is refused while the first one goes on, which it does not disturb. A run
+// is over however it ends.
+func TestRunningGuard(t *testing.T) {
+	guard := middleware.RunningGuard()
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		turn fake.Turn
+		late loop.Hooks // of a policy behind the guard
+		err  error
+	}{
+		"an answer":                {turn: fake.Turn{Text: "x"}},
+		"an error of the model":    {turn: fake.Turn{Err: boom}, err: boom},
+		"an error at its start":    {late: loop.Hooks{Start: func(context.Context) (context.Context, error) { return nil, boom }}, err: boom},
+		"a panic at its start":     {late: loop.Hooks{Start: func(context.Context) (context.Context, error) { panic(boom) }}, err: boom},
+		"a context that is over":   {err: context.Canceled},
+		"a consumer that has left": {turn: fake.Turn{Text: "x"}, err: loop.ErrLeft},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var second error
+			var during *loop.Result
+			var agent *loop.Agent
+			inner := fake.NewModel(c.turn)
+			m := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+				during, second = agent.Run(t.Context(), loop.Ask("meanwhile"))
+				return inner.Stream(ctx, req)
+			})
+			late := loop.Policy{Name: "late", New: func(loop.RunInfo) loop.Hooks { return c.late }}
+			agent, err := loop.New(m, &loop.Config{Policies: []loop.Policy{guard, late}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.err == context.Canceled {
+				cancel()
+			}
+			if c.err == loop.ErrLeft {
+				for range agent.Start(ctx, loop.Ask("go")).Events() {
+					break
+				}
+			} else if _, err := agent.Run(ctx, loop.Ask("go")); !errors.Is(err, c.err) {
+				t.Errorf("got %v", err)
+			}
+			if len(inner.Requests()) > 0 && (!errors.Is(second, middleware.ErrRunning) || during.ModelCalls != 0 || during.Stop != trace.CausePolicy) {
+				t.Errorf("the run meanwhile: got %+v, %v", during, second)
+			}
+			next, err := loop.New(fake.NewModel(fake.Turn{Text: "y"}), &loop.Config{Policies: []loop.Policy{guard}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res, err := next.Run(t.Context(), loop.Ask("again")); err != nil || res.Text != "y" {
+				t.Errorf("the run behind it: got %+v, %v", res, err)
+			}
+		})
+	}
+}
