@@ -136,11 +136,14 @@ func stopCause(err error) (cause trace.Cause) {
 }
 
 // stopCause is stopCause, where the run's context may have been ended with an error of
-// the caller's own.
+// the caller's own, and where a model may have ended one of its own.
 func (r *run) stopCause(err error) trace.Cause {
 	cause := stopCause(err)
-	if cause == trace.CauseError && r.ctx.Err() != nil && is(err, context.Cause(r.ctx)) {
+	switch {
+	case cause == trace.CauseError && r.ctx.Err() != nil && is(err, context.Cause(r.ctx)):
 		return stopCause(r.ctx.Err())
+	case r.ctx.Err() == nil && (cause == trace.CauseCancel || cause == trace.CauseDeadline && !is(err, ErrDeadline) && !is(err, ErrStalled)):
+		return trace.CauseError
 	}
 	return cause
 }

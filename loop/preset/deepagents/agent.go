@@ -52,9 +52,9 @@ type Options struct {
 // OutputMode is which messages a result has.
 type OutputMode string
 
-// The output modes.
+// The output modes; none is FullHistory.
 const (
-	FullHistory OutputMode = ""             // all that came of the run
+	FullHistory OutputMode = "full_history" // all that came of the run
 	LastMessage OutputMode = "last_message" // the last of an assistant
 )
 
@@ -76,7 +76,7 @@ func (r *run) start(ctx context.Context, in loop.Input, hook middleware.EndHook)
 		return fail(errors.New("there is no agent"))
 	case r.root.Model == nil:
 		return fail(fmt.Errorf("the agent %q has no Model, which the first one needs", r.root.Name))
-	case r.opts.OutputMode != FullHistory && r.opts.OutputMode != LastMessage:
+	case r.opts.OutputMode != "" && r.opts.OutputMode != FullHistory && r.opts.OutputMode != LastMessage:
 		return fail(fmt.Errorf("the OutputMode %q is neither FullHistory nor LastMessage", r.opts.OutputMode))
 	}
 	cfg := r.opts.Loop

@@ -247,7 +247,7 @@ func TestOutputModeDA35DA36(t *testing.T) {
 		mode  deepagents.OutputMode
 		steps int
 		want  string
-	}{{deepagents.FullHistory, 0, "assistant tool assistant"}, {deepagents.LastMessage, 0, "assistant:done"}, {deepagents.FullHistory, 1, "assistant tool"}, {deepagents.LastMessage, 1, "assistant:first"}} {
+	}{{"", 0, "assistant tool assistant"}, {"full_history", 0, "assistant tool assistant"}, {deepagents.LastMessage, 0, "assistant:done"}, {deepagents.FullHistory, 1, "assistant tool"}, {deepagents.LastMessage, 1, "assistant:first"}} {
 		first := calls("a")
 		first.Text = "first"
 		m := fake.NewModel(first, text("done"))
@@ -288,7 +288,7 @@ func TestResultDA38(t *testing.T) {
 		(res.Usage != llm.Usage{Input: 30, Output: 12}) || res.Loop.Stop != trace.CauseCap || len(seen) != 2 {
 		t.Errorf("got %+v", res)
 	}
-	if len(res.ToolCalls) != 1 || len(res.ToolResults) != 1 || res.ToolResults[0].Text() != "A" || res.ToolResults[0].ID != res.ToolCalls[0].ID {
+	if len(res.ToolCalls) != 1 || len(res.ToolResults) != 1 || res.ToolResults[0].Text() != "A" || res.ToolResults[0].ID != res.ToolCalls[0].ID || res.ToolCalls[0].ID != res.Steps[1].Calls[0].ID {
 		t.Errorf("got %+v, %+v", res.ToolCalls, res.ToolResults)
 	}
 	res, err = deepagents.Generate(t.Context(), agent("root", fake.NewModel(text("x"))), loop.Ask("go"), nil, nil)
@@ -364,6 +364,49 @@ func TestAbortDA43DA44(t *testing.T) {
 		if is != c.abort || err == nil || err.Error() != c.says || is && (abort.Name() != "AbortError" || !errors.Is(err, stopped)) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// DA-44: a model whose own call was cancelled, or timed out, by nobody who waits for the
+// run, is a failure like any other, also in the stream.
+func TestNoAbortDA44(t *testing.T) {
+	for _, own := range []error{context.Canceled, context.DeadlineExceeded} {
+		s, err := deepagents.Execute(t.Context(), agent("root", fake.NewModel(fake.Turn{Err: own})), loop.Ask("go"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Wait()
+		if _, is := errors.AsType[*deepagents.AbortError](err); is || !errors.Is(err, own) || res.Loop.Stop != trace.CauseError {
+			t.Errorf("%v: got %v, stopped by %s", own, err, res.Loop.Stop)
+		}
+		var parts []string
+		for p := range s.Full() {
+			parts = append(parts, p.Type)
+		}
+		if diff := cmp.Diff([]string{"error"}, parts); diff != "" {
+			t.Errorf("%v: parts (-want +got):\n%s", own, diff)
+		}
+	}
+}
+
+// DA-50: who is active in the run of a tool is nothing to the run around it, and the
+// other way round.
+func TestAsToolHandsOverDA50(t *testing.T) {
+	expert := agent("expert", nil)
+	inner := agent("inner", fake.NewModel(calls("transfer_to_expert"), text("known")))
+	inner.Handoffs = []*deepagents.Agent{expert}
+	ask, err := deepagents.AsTool(inner, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := fake.NewModel(fake.Turn{Calls: []fake.Call{{Name: "inner", Args: `{"input":"x"}`}}}, text("done"))
+	vars := middleware.NewVars(nil)
+	res, err := deepagents.Generate(t.Context(), agent("root", m, ask), loop.Ask("go"), vars, nil)
+	if err != nil || res.Steps[0].Results[0].Text() != "known" {
+		t.Errorf("got %+v, %v", res.Steps, err)
+	}
+	if name, is := middleware.ActiveMember.Get(vars); is {
+		t.Errorf("%s is active in the outer run", name)
 	}
 }
 
