@@ -130,6 +130,33 @@ func TestFilesOfAnAgent(t *testing.T) {
 	}
 }
 
+// RA-44, RA-54: a sub-agent's conversation is summed up as the agent's own is.
+func TestTaskThatIsSummedUp(t *testing.T) {
+	long := tool("look")
+	long.Run = func(context.Context, loop.Call) (loop.Output, error) {
+		return loop.TextOutput(strings.Repeat("word ", 2000)), nil
+	}
+	sub := fake.NewModel(calling("look", `{"n":1}`), calling("look", `{"n":2}`), text("what was seen"), text("done looking"))
+	b := newBench(t, calling("task", `{"description":"look","subagent_type":"looker"}`), text("done"))
+	a := b.deep(react.DeepConfig{
+		NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: 6000},
+		SubAgents: []react.SubAgent{{Name: "looker", Tools: []loop.Tool{long}, Model: sub}},
+	})
+	b.run(a, "", "go")
+	if got := b.asked(1); got[len(got)-1] != "tool: done looking" {
+		t.Errorf("the agent got %q", got[len(got)-1])
+	}
+	var summaries []string
+	for _, ev := range b.all {
+		if _, ok := ev.Body.(trace.ModelRequest); ok && ev.Purpose == trace.PurposeSummary {
+			summaries = append(summaries, ev.Run)
+		}
+	}
+	if len(summaries) != 1 || !strings.HasPrefix(summaries[0], "r1/") {
+		t.Errorf("summaries in the runs %q", summaries)
+	}
+}
+
 // RA-09, RA-54: a sub-agent runs below its call, sees the task alone, has its own tools
 // and those for the same files, but gives no tasks; the agent gets its last text. The
 // approval of the agent holds for it, and so do the names that are disabled; what else
