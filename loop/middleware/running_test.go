@@ -50,7 +50,10 @@ func TestRunningGuard(t *testing.T) {
 				cancel()
 			}
 			if c.err == loop.ErrLeft {
-				for range agent.Start(ctx, loop.Ask("go")).Events() {
+				for ev, err := range agent.Start(ctx, loop.Ask("go")).Events() {
+					if ev.Body.Kind() != trace.KindRunStart || err != nil {
+						t.Errorf("got %s, %v", ev.Body.Kind(), err)
+					}
 					break
 				}
 			} else if _, err := agent.Run(ctx, loop.Ask("go")); !errors.Is(err, c.err) {
