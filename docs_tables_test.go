@@ -66,6 +66,8 @@ func tableOf(t *testing.T, name string) string {
 		return keys(t, trace.Schema(), arg)
 	case "contract":
 		return contractRows(t, arg)
+	case "matrix":
+		return matrixRows(t)
 	case "kinds":
 		return kinds(t)
 	case "scorers":

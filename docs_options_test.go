@@ -1,0 +1,197 @@
+package looptape_test
+
+import (
+	"cmp"
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset"
+	"github.com/looptape/looptape/trace"
+)
+
+// option is a row in which documented loops differ.
+type option struct {
+	name string
+	here string // what it is called here
+	// otherwise is what a preset has whose runs do not declare the option.
+	otherwise string
+	// own are the presets that have something else, which is not of the loop's Config.
+	own map[string]string
+}
+
+// matrix are the options of the documented loops. What a preset has is read from the
+// options that its runs declare, where they do.
+var matrix = []option{
+	{name: "max_steps", here: "`Config.MaxSteps`"},
+	{name: "cap_at", here: "`Config.CapAt`", otherwise: "bottom"},
+	{name: "on_cap", here: "`Config.OnCap`; `Result.Stop` marks it", otherwise: "return"},
+	{name: "min_one_call", here: "`Config.MaxSteps` below 1; follows from `Config.CapAt` and `Config.OnCap`", otherwise: "1 call", own: map[string]string{"agentier": "none", "reactagent": "the forced one"}},
+	{name: "continue_on", here: "no option: calls alone decide ([INV-11](invariants.md))", otherwise: "tool_calls"},
+	{name: "stop_when", here: "`Config.StopWhen`", otherwise: "-"},
+	{name: "token_budget", here: "`Config.TokenBudget`", otherwise: "-"},
+	{name: "deadline", here: "`Config.Deadline`; deadline_mode: `Config.DeadlineReturns`", otherwise: "-"},
+	{name: "tool_timeout", here: "`Config.ToolTimeout`", otherwise: "-"},
+	{name: "concurrency", here: "`Config.Concurrency`"},
+	{name: "result_order", here: "no option: that of the calls ([INV-03](invariants.md))", otherwise: "call"},
+	{name: "tool_message", here: "`Config.ToolMessage`", otherwise: "one_per_step"},
+	{name: "assistant_append", here: "`Config.AppendTurn`", otherwise: "before_hooks"},
+	{name: "error_text", here: "`Config.ErrorText`; error_flag: `Config.PlainErrors`", otherwise: "the error's", own: map[string]string{"agentier": "`Error: …`, no flag", "reactagent": "`{\"error\": …}`"}},
+	{name: "bad_args", here: "`Config.BadArgs`, `middleware.Repair`", otherwise: "error_result", own: map[string]string{"deepagents": "repair"}},
+	{name: "unknown_tool", here: "`Config.UnknownTool`", otherwise: "error_result"},
+	{name: "same_tool_error_stop", here: "`Config.SameToolErrors`; reset: `Config.ResetByAbsence`", otherwise: "0"},
+	{name: "duplicate_round", here: "`Config.DuplicateRound`, `Config.DuplicateRounds`", otherwise: "off"},
+	{name: "client_tools", here: "`Config.ClientCalls`, a tool without `Tool.Run`", otherwise: "break_batch"},
+	{name: "gates", here: "the order of `Config.Policies`: `Hooks.Batch`, then the nest of `Hooks.WrapTool`", otherwise: "lookup, validate", own: map[string]string{"agentloop": "hook, lookup, policy, approval", "deepagents": "lookup, validate, repair", "reactagent": "lookup, validate, person, nest"}},
+	{name: "approval", here: "`middleware.Approvals`, `middleware.HumanInTheLoop`", otherwise: "-", own: map[string]string{"agentloop": "suspends; denies", "reactagent": "asks and waits"}},
+	{name: "guardrails", here: "`middleware.Guardrails`", otherwise: "-", own: map[string]string{"agentloop": "in, out"}},
+	{name: "prepare_step", here: "`Hooks.BeforeStep`, `StepInfo.Offer`, `middleware.Handoff`", otherwise: "-", own: map[string]string{"agentloop": "registry", "deepagents": "per step, hand-off", "reactagent": "`BeforeStep`"}},
+	{name: "end_hook", here: "`Hooks.AfterModel` with `trace.GoOn`, `middleware.PrepareEnd`", otherwise: "-", own: map[string]string{"deepagents": "`PrepareEnd`"}},
+	{name: "result_messages", here: "`Result.Messages`; the whole: `loop.Continue`", otherwise: "new", own: map[string]string{"agentier": "all", "agentloop": "its history", "reactagent": "its thread"}},
+	{name: "failure", here: "the error of `Run.Wait`, the last of `Run.Events`", otherwise: "an error", own: map[string]string{"agentier": "an error with a code", "agentloop": "a report", "reactagent": "false, and an event"}},
+	{name: "stop", here: "`Run.Stop`; cancel: the context", otherwise: "cancel", own: map[string]string{"agentloop": "stop, cancel"}},
+	{name: "retry", here: "`Config.Retry`", otherwise: "-", own: map[string]string{"agentier": "`Retries(…)`"}},
+	{name: "output_schema", here: "`middleware.NewOutput`, `middleware.OutputOf`; output_retries: how often it asks again", otherwise: "-", own: map[string]string{"agentier": "`RunFor`", "deepagents": "`Output`"}},
+	{name: "compaction", here: "`middleware.NewSummarizer`, `middleware.KeepLast`", otherwise: "-", own: map[string]string{"agentloop": "`SpliceRange`", "reactagent": "summaries, `Compact`"}},
+	{name: "memory", here: "`middleware.Variables`, `history.Snapshot`; snapshot: `agentloop.Snapshot`", otherwise: "-", own: map[string]string{"agentloop": "dump, restore", "deepagents": "variables", "reactagent": "threads"}},
+	{name: "message_log", here: "`middleware.LogMessages`", otherwise: "-", own: map[string]string{"reactagent": "`Log`"}},
+	{name: "event_dialect", here: "a preset's own events, made of the run's", own: map[string]string{"deuz": "`DeuzParts`", "agentier": "callbacks", "deepagents": "`Parts`, UI messages", "agentloop": "step events, hooks", "reactagent": "`Parts`"}},
+	{name: "step_type_names", here: "`Step.Type`", otherwise: "-", own: map[string]string{"deuz": "initial, tool-result", "agentloop": "initial, tool_followup"}},
+	{name: "running_guard", here: "`middleware.RunningGuard`", otherwise: "no", own: map[string]string{"agentloop": "its own"}},
+}
+
+// matrixRows is the table of the options.
+func matrixRows(t *testing.T) string {
+	t.Helper()
+	names := preset.Names()
+	declared := map[string]trace.Options{}
+	for _, name := range names {
+		declared[name] = declares(t, name)
+	}
+	var table [][]string
+	for _, o := range matrix {
+		line := []string{"`" + o.name + "`", o.here}
+		for _, name := range names {
+			value, said := declared[name].Lookup(o.name)
+			own := o.own[name]
+			if said && own != "" {
+				t.Errorf("%s: %s declares %s and is said to have %s", o.name, name, value, own)
+			}
+			cell := cmp.Or(value, own, o.otherwise)
+			if cell == "" {
+				t.Errorf("%s: nothing is said of %s", o.name, name)
+			}
+			line = append(line, cell)
+		}
+		table = append(table, line)
+	}
+	return markdown(append([]string{"option", "here"}, names...), table)
+}
+
+// declares are the options that a run of a preset declares in its trace.
+func declares(t *testing.T, name string) trace.Options {
+	t.Helper()
+	cfg, err := preset.Apply(name, loop.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mem trace.Memory
+	cfg.Sink = &mem
+	agent, err := loop.New(fake.NewModel(fake.Turn{Text: "x"}), &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agent.Run(context.Background(), loop.Ask("go")); err != nil {
+		t.Fatal(err)
+	}
+	return mem.Events()[0].Body.(trace.RunStart).Options
+}
+
+var goName = regexp.MustCompile("`([A-Za-z]+)\\.([A-Z][A-Za-z]*)`")
+
+// TestMatrix holds that there are the 35 options, and that what they are called here is
+// there.
+func TestMatrix(t *testing.T) {
+	if len(matrix) != 35 {
+		t.Errorf("there are %d options", len(matrix))
+	}
+	packages := map[string]map[string]bool{}
+	for name, dir := range map[string]string{"loop": "loop", "middleware": "loop/middleware", "history": "loop/history", "agentloop": "loop/preset/agentloop", "trace": "trace"} {
+		packages[name] = declaredIn(t, dir)
+	}
+	for _, o := range matrix {
+		for _, m := range goName.FindAllStringSubmatch(o.here, -1) {
+			in, name := packages[m[1]], m[2]
+			if in == nil {
+				in, name = packages["loop"], m[1]+"."+m[2]
+			}
+			if !in[name] {
+				t.Errorf("%s: there is no %s.%s", o.name, m[1], m[2])
+			}
+		}
+	}
+}
+
+// declaredIn are the names that a package declares, and TYPE.NAME of fields and methods.
+func declaredIn(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			declare(names, d)
+		}
+	}
+	return names
+}
+
+func declare(names map[string]bool, d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		name := d.Name.Name
+		if d.Recv != nil {
+			of := d.Recv.List[0].Type
+			if p, ok := of.(*ast.StarExpr); ok {
+				of = p.X
+			}
+			if id, ok := of.(*ast.Ident); ok {
+				name = id.Name + "." + name
+			}
+		}
+		names[name] = true
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.ValueSpec:
+				for _, id := range s.Names {
+					names[id.Name] = true
+				}
+			case *ast.TypeSpec:
+				names[s.Name.Name] = true
+				fields, ok := s.Type.(*ast.StructType)
+				for i := 0; ok && i < len(fields.Fields.List); i++ {
+					for _, id := range fields.Fields.List[i].Names {
+						names[s.Name.Name+"."+id.Name] = true
+					}
+				}
+			}
+		}
+	}
+}
