@@ -58,8 +58,9 @@ func FromTrace(events []trace.Event) ([]byte, error) {
 
 // FromMessages makes a scenario file of a plain list of messages: those up to the
 // last user message are its history and input, and the turns after it its script.
-// Nothing is expected, since nothing but the messages is known. What keeps the
-// script from playing, such as a call without a result, is listed in the comment.
+// Nothing is expected, since nothing but the messages is known, and no guard stops
+// a tool that fails on. What keeps the script from playing, such as a call without a
+// result, is listed in the comment.
 func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 	last := -1
 	for i, m := range messages {
@@ -97,7 +98,8 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 		case llm.RoleUser, llm.RoleSystem:
 		}
 	}
-	b.script.Loop = []fake.Option{{Name: "max_steps", Value: fake.NumberValue(max(answers, 1))}}
+	b.option("max_steps", fake.NumberValue(max(answers, 1)))
+	b.option("same_tool_error_stop", fake.NumberValue(0))
 	b.flush()
 	return b.file(nil)
 }
@@ -174,9 +176,7 @@ func (b *builder) options() {
 			b.lose("the option " + o.Name)
 		}
 	}
-	if _, guarded := b.start.Options.Lookup("same_tool_error_stop"); !guarded && len(b.start.Options) > 0 {
-		b.script.Loop = append(b.script.Loop, fake.Option{Name: "same_tool_error_stop", Value: fake.NumberValue(0)})
-	}
+	b.option("same_tool_error_stop", fake.NumberValue(0)) // what is not declared stopped nothing
 	if name, is := b.start.Options.Lookup("preset"); is {
 		b.filled, _ = preset.Apply(name, loop.Config{})
 	}

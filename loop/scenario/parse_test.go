@@ -355,6 +355,11 @@ func TestFromMessagesThatDoNotPlay(t *testing.T) {
 	result := func(id string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "ok"}}}
 	}
+	failed := func(id string) llm.ToolResult {
+		r := result(id)
+		r.IsError = true
+		return r
+	}
 	done := llm.Assistant(llm.Text{Text: "done"})
 	const none = "Made from a recorded run.\n\n"
 	lacks := func(what string) string {
@@ -365,7 +370,9 @@ func TestFromMessagesThatDoNotPlay(t *testing.T) {
 		want     string
 	}{
 		"all is there": {[]llm.Message{llm.Assistant(call("c1", "a")), llm.ToolResults(result("c1")), done}, none},
-		"an id twice":  {[]llm.Message{llm.Assistant(call("c1", "a"), call("c1", "a")), llm.ToolResults(result("c1"), result("c1")), done}, none},
+		"a tool that fails on": {[]llm.Message{llm.Assistant(call("c1", "a")), llm.ToolResults(failed("c1")), llm.Assistant(call("c2", "a")), llm.ToolResults(failed("c2")),
+			llm.Assistant(call("c3", "a")), llm.ToolResults(failed("c3")), done}, none},
+		"an id twice": {[]llm.Message{llm.Assistant(call("c1", "a"), call("c1", "a")), llm.ToolResults(result("c1"), result("c1")), done}, none},
 		"a result is missing": {[]llm.Message{llm.Assistant(call("c1", "a"), call("c2", "a")), llm.ToolResults(result("c1")), done},
 			lacks("what the call c2 of the tool a came to, which the messages do not tell")},
 		"one of two of an id": {[]llm.Message{llm.Assistant(call("c1", "a"), call("c1", "b")), llm.ToolResults(result("c1")), done},

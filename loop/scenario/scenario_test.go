@@ -153,3 +153,38 @@ func TestFromTraceStops(t *testing.T) {
 		}
 	}
 }
+
+// What a trace declares are the options, whatever of it there is and in which order;
+// what it does not declare stopped nothing.
+func TestFromTraceOptions(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		declared trace.Options
+		want     string
+	}{
+		{"nothing", nil, "  same_tool_error_stop: 0\n"},
+		{"another", trace.Options{{Name: "max_steps", Value: "3"}}, "  max_steps: 3\n  same_tool_error_stop: 0\n"},
+		{"the guard", trace.Options{{Name: "same_tool_error_stop", Value: "2"}}, "  same_tool_error_stop: 2\n"},
+		{"retries", trace.Options{{Name: "retry_max", Value: "2"}, {Name: "retry_base", Value: "1s"}},
+			"  retry: {max: 2, base: 1s}\n  same_tool_error_stop: 0\n"},
+		{"retries among others", trace.Options{{Name: "max_steps", Value: "3"}, {Name: "retry_max", Value: "2"}, {Name: "grace", Value: "1s"}, {Name: "retry_base", Value: "1s"}},
+			"  max_steps: 3\n  retry: {max: 2, base: 1s}\n  grace: 1s\n  same_tool_error_stop: 0\n"},
+	} {
+		o := record(t, "models: {main: [{text: done}]}")
+		start := o.Events[0].Body.(trace.RunStart)
+		start.Options = c.declared
+		o.Events[0].Body = start
+		made, err := scenario.FromTrace(o.Events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(string(made), "loop:\n")
+		got, _, _ = strings.Cut(got, "models:")
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		if _, err := scenario.Parse("made", made); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
