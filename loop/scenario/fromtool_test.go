@@ -105,27 +105,55 @@ func TestFromTraceTools(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			made, _ := repeated(t, record(t, c.src).Events)
-			_, tools, _ := strings.Cut(made, "    calls:\n")
-			tools, _, _ = strings.Cut(tools, "models:\n")
-			if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), tools); diff != "" {
+			if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), behaviours(made)); diff != "" {
 				t.Errorf("behaviours (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
+// behaviours are what the calls of the only tool of a scenario do.
+func behaviours(made string) string {
+	_, tools, _ := strings.Cut(made, "    calls:\n")
+	tools, _, _ = strings.Cut(tools, "models:\n")
+	return tools
+}
+
+// onRealClock makes the events those of a run whose clock began at 77 ns.
+func onRealClock(events []trace.Event) {
+	start := events[0].Body.(trace.RunStart)
+	start.Clock = trace.ClockReal
+	events[0].Body = start
+	for i := range events {
+		events[i].At += 77
+	}
+}
+
 // A run on a real clock is expected with virtual times.
 func TestFromTraceRealClock(t *testing.T) {
 	o := record(t, "tools: {t: {text: a, delay: 5ms}}\nloop: {retry: {max: 1}}\nmodels: {main: [{calls: [{id: c1, name: t, args: {}}]}, {attempts: [{error: {status: 500}}, {text: done}]}]}")
-	start := o.Events[0].Body.(trace.RunStart)
-	start.Clock = trace.ClockReal
-	o.Events[0].Body = start
-	for i := range o.Events {
-		o.Events[i].At += 77
-	}
+	onRealClock(o.Events)
 	_, f := repeated(t, o.Events)
 	if !strings.Contains(f.Trace, "clock=virtual") || !strings.Contains(f.Trace, "@500ms") || strings.Contains(f.Trace, "77ns") {
 		t.Errorf("got\n%s", f.Trace)
+	}
+}
+
+// What took its time on a real clock takes none: there is nothing in it to cancel.
+func TestFromTraceRealTools(t *testing.T) {
+	for _, c := range []struct{ name, src, want string }{
+		{"after the cancel", "tools: {t: {text: late, delay: 20ms, ignores_cancel: true}}\ncancel: {at: 10ms}", "      - text: late\n      - text: late\n"},
+		{"as it comes", "loop: {concurrency: 1}\ntools: {t: {text: a, delay: 10ms, ignores_cancel: true}}\ncancel: {at: 10ms}", "      - text: a\n"},
+	} {
+		o := record(t, twice+c.src)
+		onRealClock(o.Events)
+		made, err := scenario.FromTrace(o.Events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, behaviours(string(made))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
 	}
 }
 

@@ -17,12 +17,6 @@ func turnOf(m llm.Message, e trace.ModelTurn) fake.Turn {
 		Usage: e.Usage, Finish: e.Finish, RawFinish: e.RawFinish, FinishMessage: e.FinishMessage,
 		ResponseID: e.ResponseID, Model: e.Model, Opaque: m.Opaque,
 	}
-	if e.Finish == "" {
-		t.Finish = llm.FinishStop
-		if len(m.Calls()) > 0 {
-			t.Finish = llm.FinishToolCalls
-		}
-	}
 	if simple(m.Parts, &t) {
 		return t
 	}
@@ -50,24 +44,21 @@ func asSent(c llm.ToolCall) llm.ToolCall {
 // reasoning, one text, calls, in this order.
 func simple(parts []llm.Part, t *fake.Turn) bool {
 	stage := 0
-	at := func(n int) bool {
-		ok := stage < n || n == 3
-		stage = n
-		return ok
-	}
 	for _, p := range parts {
 		ok := false
 		switch p := p.(type) {
 		case llm.Reasoning:
 			t.Reasoning, t.ReasoningOpaque = p.Text, p.Opaque
-			ok = stage < 1 && at(1) && (p.Text != "" || p.Opaque != nil)
+			ok = stage < 1 && (p.Text != "" || p.Opaque != nil)
+			stage = 1
 		case llm.Text:
 			t.Text, t.TextOpaque, t.Refusal = p.Text, p.Opaque, p.Refusal
-			ok = stage < 2 && at(2) && p.Text != ""
+			ok = stage < 2 && p.Text != ""
+			stage = 2
 		case llm.ToolCall:
 			p = asSent(p)
 			t.Calls = append(t.Calls, fake.Call{ID: p.ID, Name: p.Name, Args: p.Args, Opaque: p.Opaque, ProviderExecuted: p.ProviderExecuted})
-			ok = at(3)
+			ok, stage = true, 3
 		case llm.Media, llm.ToolResult, llm.Unknown:
 		}
 		if !ok {
@@ -78,9 +69,8 @@ func simple(parts []llm.Part, t *fake.Turn) bool {
 }
 
 func failedTurn(e trace.ModelError, delay time.Duration) fake.Turn {
-	t := turnOf(llm.Message{Parts: e.Received}, trace.ModelTurn{Finish: llm.FinishStop, Usage: e.Usage})
+	t := turnOf(llm.Message{Parts: e.Received}, trace.ModelTurn{Usage: e.Usage})
 	t.Delay = delay
-	t.Finish = ""
 	switch e.Error.Type {
 	case "malformed_call":
 		t.Finish = llm.FinishMalformedCall

@@ -36,24 +36,25 @@ func TestPoliciesOfAgentsErrors(t *testing.T) {
 	}
 }
 
-// Agents have their own tools and those that are nobody's, the root goes on once for
-// each text, and what is mended is so by the model that made the call.
+// Agents have their own instructions, with variables in them, their own tools and those
+// that are nobody's, the root goes on once for each text, and what is mended is so by the
+// model that made the call.
 func TestPoliciesOfAgents(t *testing.T) {
 	const script = `version: 1
 loop:
   policies:
     - repair
-    - variables
+    - variables: {who: Ada, x: her}
     - handoff:
-        root: {tools: [mine], to: [b]}
-        b: {to: [root]}
+        root: {instructions: 'Help {who}, ask {x}{nobody}.', tools: [mine], to: [b]}
+        b: {instructions: 'Not {who else}, {}.', to: [root]}
     - prepare_end: [on]
 tools: {mine: {text: M}, ours: {text: O}}
 models:
   main:
-    - expect: {tools: [mine, ours, transfer_to_b]}
+    - expect: {system: ['Help Ada, ask her.'], tools: [mine, ours, transfer_to_b]}
       calls: [{id: c1, name: transfer_to_b, args: {}}]
-    - expect: {tools: [ours, transfer_to_root]}
+    - expect: {system: ['Not {who else}, {}.'], tools: [ours, transfer_to_root]}
       text: b
     - expect: {text: [on], tools: [mine, ours, transfer_to_b]}
       calls: [{id: c2, name: transfer_to_b, args: {}}]

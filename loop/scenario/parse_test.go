@@ -10,11 +10,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/tools/txtar"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace"
 )
 
 const small = "version: 1\nmodels: {main: [{text: hi}]}\ninput: go\n"
@@ -258,6 +261,10 @@ func TestOptions(t *testing.T) {
 	if len(names) < 20 || names[0][0] != "preset" || names[0][1] == "" {
 		t.Errorf("option names: %v", names)
 	}
+	const policies = "a list of leaked_calls, keep_last: {keep, limit}, answer_tool: NAME, "
+	if last := names[len(names)-1]; last[0] != "policies" || !strings.HasPrefix(last[1], policies) {
+		t.Errorf("got %q, want policies: %s…", last, policies)
+	}
 }
 
 func TestCompareAndWith(t *testing.T) {
@@ -284,18 +291,70 @@ func TestCompareAndWith(t *testing.T) {
 	if again := string(golden.With(o)); again != string(text) {
 		t.Errorf("written again, the file differs:\n%s", again)
 	}
-	wrong := strings.Replace(string(text), `"hi"; finish=stop`, `"ho"; finish=stop`, 1)
-	golden, err = scenario.Parse("f", []byte(wrong))
-	if err != nil {
-		t.Fatal(err)
+}
+
+// What comes out goes where it is expected, in whatever order the sections stand.
+func TestWithKeepsOrder(t *testing.T) {
+	for _, c := range []struct {
+		order string
+		want  []string
+	}{
+		{"script", []string{scenario.ScriptSection, scenario.TraceSection}},
+		{"script trace", []string{scenario.ScriptSection, scenario.TraceSection}},
+		{"trace script", []string{scenario.TraceSection, scenario.ScriptSection}},
+		{"parts script", []string{scenario.PartsSection, scenario.ScriptSection, scenario.TraceSection}},
+		{"script parts trace", []string{scenario.ScriptSection, scenario.PartsSection, scenario.TraceSection}},
+	} {
+		src := strings.NewReplacer(" ", "", "script", "-- scenario.yaml --\n"+small, "trace", "-- trace --\nold\n", "parts", "-- parts --\nold\n").Replace(c.order)
+		f, err := scenario.Parse("f", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := scenario.Run(t.Context(), f.Script, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := f.With(o)
+		var got []string
+		for _, section := range txtar.Parse(text).Files {
+			got = append(got, section.Name)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: sections (-want +got):\n%s", c.order, diff)
+			continue
+		}
+		if f, err = scenario.Parse("f", text); err != nil || f.Compare(o) != "" {
+			t.Errorf("%s: %v\n%s", c.order, err, text)
+		}
 	}
-	want := "trace, from line 5 (- expected, + came):\n" +
-		"  model.setup    0\n" +
-		"  model.request  0   kept=0 +user \"go\"\n" +
-		"- model.turn     0   text \"ho\"; finish=stop\n" +
-		"+ model.turn     0   text \"hi\"; finish=stop\n"
-	if diff := cmp.Diff(want, golden.Compare(o)); diff != "" {
-		t.Errorf("the difference (-want +got):\n%s", diff)
+}
+
+// The lines that differ are shown, with the two before them.
+func TestCompare(t *testing.T) {
+	o := record(t, "models: {main: [{text: hi, warnings: [{code: x, message: y}, {code: x, message: y}]}]}")
+	const (
+		setup   = "model.setup    0\n"
+		request = "model.request  0   kept=0 +user \"go\"\n"
+		turn    = "model.turn     0   text \"hi\"; finish=stop\n"
+		warning = "warning        0   x \"y\"\n"
+		end     = "run.end        r1  none finish=stop steps=1 calls=1 +assistant \"hi\"\n"
+	)
+	for _, c := range []struct{ name, came, expected, want string }{
+		{"nothing", end, end, ""},
+		{"a line", turn, "other\n", "from line 5 (- expected, + came):\n  " + setup + "  " + request + "- other\n+ " + turn},
+		{"the last line", end, "other\n", "from line 10 (- expected, + came):\n  decision       0   end: none\n  step.end       0\n- other\n+ " + end},
+		{"one that comes again", warning + warning, warning, "from line 7 (- expected, + came):\n  " + turn + "  " + warning + "+ " + warning},
+		{"one that comes no more", warning + warning, warning + warning + warning, "from line 8 (- expected, + came):\n  " + warning + "  " + warning + "- " + warning},
+		{"an end", end, end + end, "from line 11 (- expected, + came):\n  step.end       0\n  " + end + "- " + end},
+		{"all", o.Trace(), "", "from line 1 (- expected, + came):\n+ " + strings.ReplaceAll(strings.TrimSuffix(o.Trace(), "\n"), "\n", "\n+ ") + "\n"},
+	} {
+		f := scenario.File{Trace: strings.Replace(o.Trace(), c.came, c.expected, 1), HasTrace: true}
+		if c.want != "" {
+			c.want = "trace, " + c.want
+		}
+		if diff := cmp.Diff(c.want, f.Compare(o)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
 	}
 }
 
@@ -391,6 +450,89 @@ func TestFromMessagesThatDoNotPlay(t *testing.T) {
 		head, _, _ := strings.Cut(string(made), "-- "+scenario.ScriptSection)
 		if diff := cmp.Diff(c.want, head); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Turns are written as a script says them where it can, else part by part.
+func TestFromMessagesTurns(t *testing.T) {
+	call, other := llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "c2", Name: "a", Args: "{}"}
+	for _, c := range []struct {
+		name   string
+		parts  []llm.Part
+		finish llm.FinishReason // nobody told it
+		want   string
+	}{
+		{"nothing", nil, llm.FinishStop, "    - {}\n"},
+		{"all in order", []llm.Part{llm.Reasoning{Text: "hm"}, llm.Text{Text: "hi"}, call, other}, llm.FinishToolCalls, `
+    - reasoning: hm
+      text: hi
+      calls:
+        - id: c1
+          name: a
+          args: '{}'
+        - id: c2
+          name: a
+          args: '{}'
+`},
+		{"what only its provider reads", []llm.Part{llm.Reasoning{Opaque: []byte(`{"s":1}`)}, llm.Text{Text: "hi"}}, llm.FinishStop, `
+    - reasoning_opaque: {s: 1}
+      text: hi
+`},
+		{"empty reasoning", []llm.Part{llm.Reasoning{}, llm.Text{Text: "hi"}}, llm.FinishStop, `
+    - events:
+        - {type: part, part: {type: reasoning, text: ''}}
+        - {type: part, part: {type: text, text: hi}}
+`},
+		{"an empty text", []llm.Part{llm.Text{}}, llm.FinishStop, `
+    - events:
+        - {type: part, part: {type: text, text: ''}}
+`},
+		{"reasoning twice", []llm.Part{llm.Reasoning{Text: "hm"}, llm.Reasoning{Text: "so"}}, llm.FinishStop, `
+    - events:
+        - {type: part, part: {type: reasoning, text: hm}}
+        - {type: part, part: {type: reasoning, text: so}}
+`},
+		{"two texts", []llm.Part{llm.Text{Text: "hi"}, llm.Text{Text: "ho"}}, llm.FinishStop, `
+    - events:
+        - {type: part, part: {type: text, text: hi}}
+        - {type: part, part: {type: text, text: ho}}
+`},
+		{"reasoning behind a text", []llm.Part{llm.Text{Text: "hi"}, llm.Reasoning{Text: "hm"}}, llm.FinishStop, `
+    - events:
+        - {type: part, part: {type: text, text: hi}}
+        - {type: part, part: {type: reasoning, text: hm}}
+`},
+		{"a text behind a call", []llm.Part{call, llm.Text{Text: "hi"}}, llm.FinishToolCalls, `
+    - events:
+        - {type: part, part: {type: tool_call, id: c1, name: a, args: '{}'}}
+        - {type: part, part: {type: text, text: hi}}
+`},
+	} {
+		said := llm.Message{Role: llm.RoleAssistant, Parts: c.parts}
+		made, err := scenario.FromMessages(c.name, []llm.Message{llm.User("go"), said})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(string(made), "  main:\n")
+		got, _, _ = strings.Cut(got, "history:")
+		if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		f, err := scenario.Parse("made", made)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		o, err := scenario.Run(t.Context(), f.Script, nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		for _, ev := range o.Events {
+			if turn, ok := ev.Body.(trace.ModelTurn); ok && (!cmp.Equal(said, turn.Message, cmpopts.EquateEmpty()) || turn.Finish != c.finish) {
+				t.Errorf("%s: said again as %+v", c.name, turn)
+			}
 		}
 	}
 }

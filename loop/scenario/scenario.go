@@ -140,11 +140,11 @@ func lineDiff(name, want, got string) string {
 	}
 	w, g := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	at := 0
-	for at < len(w) && at < len(g) && w[at] == g[at] {
+	for w[at] == g[at] { // up to a last line at most: that alone does not end in a newline
 		at++
 	}
 	end := 0
-	for end < len(w)-at && end < len(g)-at && w[len(w)-1-end] == g[len(g)-1-end] {
+	for end < min(len(w), len(g))-at && w[len(w)-1-end] == g[len(g)-1-end] {
 		end++
 	}
 	var b strings.Builder
