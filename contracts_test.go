@@ -27,11 +27,12 @@ type contract struct {
 	table []promise
 }
 
-// promise is a row: its id, its mark, what it says, and what shows it. That is a
-// scenario of testdata/contracts, or a Go test: loop.TestName, loop.TestName/subtest.
+// promise is a row: its id, its mark, what it says, what shows it, and where it lives.
+// What shows it is a scenario of testdata/contracts, or a Go test: loop.TestName,
+// loop.TestName/subtest. For where it lives see places.
 type promise struct {
 	id, mark, says string
-	shown          []string
+	shown, lives   []string
 }
 
 const contractsDir = "testdata/contracts"
@@ -49,10 +50,10 @@ func contracts(t *testing.T) []contract {
 		src := read(t, name)
 		for n, line := range strings.Split(strings.TrimSuffix(src, "\n"), "\n") {
 			f := strings.Split(line, "\t")
-			if len(f) != 4 || f[2] == "" || !slices.Contains([]string{"D", "I", "U", "R"}, f[1]) {
-				t.Fatalf("%s:%d: expected an id, a mark (D, I, U or R), a promise and what shows it, with tabs between, got %q", name, n+1, line)
+			if len(f) != 5 || f[2] == "" || !slices.Contains([]string{"D", "I", "U", "R"}, f[1]) {
+				t.Fatalf("%s:%d: expected an id, a mark (D, I, U or R), a promise, what shows it and where it lives, with tabs between, got %q", name, n+1, line)
 			}
-			c.table = append(c.table, promise{f[0], f[1], f[2], strings.Fields(f[3])})
+			c.table = append(c.table, promise{f[0], f[1], f[2], strings.Fields(f[3]), strings.Fields(f[4])})
 		}
 	}
 	return list
@@ -87,6 +88,7 @@ func TestContracts(t *testing.T) {
 	})
 	t.Run("scenarios", func(t *testing.T) { showScenarios(t, list) })
 	t.Run("tests", func(t *testing.T) { showTests(t, list) })
+	t.Run("places", func(t *testing.T) { showPlaces(t, list) })
 	t.Run("documents", func(t *testing.T) { likeTheDocuments(t, list) })
 	t.Run("page", func(t *testing.T) {
 		const page = "docs/contracts.md"
@@ -253,14 +255,14 @@ func contractRows(t *testing.T, id string) string {
 			continue
 		}
 		for _, p := range c.table {
-			rows = append(rows, []string{p.id, p.says, p.mark, shownBy(p.shown), status(p)})
+			rows = append(rows, []string{p.id, p.says, p.mark, shownBy(p.shown), status(p), livesIn(p.lives)})
 		}
 	}
 	if id == "" {
 		rows = append(rows, []string{"all", "", strconv.Itoa(all), strconv.Itoa(all - left), strconv.Itoa(left)})
 		return markdown([]string{"contract", "preset", "rows", "shown", "open"}, rows)
 	}
-	return markdown([]string{"id", "promise", "mark", "shown by", "status"}, rows)
+	return markdown([]string{"id", "promise", "mark", "shown by", "status", "lives in"}, rows)
 }
 
 func shownBy(list []string) string {
