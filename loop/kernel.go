@@ -226,7 +226,7 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, more Deci
 		return decided(Decision{Action: trace.End, Cause: trace.CauseForced})
 	case len(calls) == 0:
 		return r.natural(turn, more, by)
-	case len(r.tools.list) == 0 && len(s.Request.Tools) == 0:
+	case r.cfg.NoTools == NoToolsBreak && len(r.tools.list) == 0 && len(s.Request.Tools) == 0:
 		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools})
 	}
 	return r.launch(s, turn, calls)
@@ -343,7 +343,7 @@ func (r *run) fail(step int, err error) error {
 func (r *run) end(err error) {
 	res := &r.res
 	res.Usage, res.Messages = r.usage, r.added()
-	if r.tooled {
+	if r.tooled || r.cfg.NoTools == NoToolsError {
 		res.Steps = r.steps
 	}
 	if n := len(r.steps); n > 0 {

@@ -94,6 +94,7 @@ type Config struct {
 	AppendTurn     AppendTurn
 	BadArgs        BadArgs
 	UnknownTool    UnknownTool
+	NoTools        NoTools
 	ClientCalls    ClientCalls
 	DuplicateRound DuplicateRound
 	// DuplicateRounds is how many duplicate rounds in a row a run takes before its last
@@ -176,6 +177,16 @@ type UnknownTool string
 const (
 	UnknownError UnknownTool = ""      // the call gets an error result
 	UnknownBreak UnknownTool = "break" // the run ends, and the calls of the step are its caller's
+)
+
+// NoTools is what happens to the calls of a turn where there are no tools at all, neither
+// of the run nor in the step's request.
+type NoTools string
+
+// The ways to treat calls without tools.
+const (
+	NoToolsError NoTools = ""         // they are calls of unknown tools, each
+	NoToolsBreak NoTools = "one_turn" // the run ends: without tools there is one turn, and no Result.Steps
 )
 
 // ClientCalls is what happens to the other calls of a turn that calls a client tool,

@@ -44,6 +44,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("the BadArgs %q are none of BadArgsError, BadArgsEmpty and BadArgsPass", c.BadArgs)
 	case c.UnknownTool != UnknownError && c.UnknownTool != UnknownBreak:
 		return fmt.Errorf("the UnknownTool %q is neither UnknownError nor UnknownBreak", c.UnknownTool)
+	case c.NoTools != NoToolsError && c.NoTools != NoToolsBreak:
+		return fmt.Errorf("the NoTools %q is neither NoToolsError nor NoToolsBreak", c.NoTools)
 	case c.ClientCalls != ClientBreak && c.ClientCalls != ClientRest:
 		return fmt.Errorf("the ClientCalls %q are neither ClientBreak nor ClientRest", c.ClientCalls)
 	case c.DuplicateRound != DuplicateRun && c.DuplicateRound != DuplicateSkip:
@@ -126,6 +128,9 @@ func (c *Config) declare() trace.Options {
 	opt("assistant_append", string(c.AppendTurn))
 	opt("bad_args", string(c.BadArgs))
 	opt("unknown_tool", string(c.UnknownTool))
+	if len(c.Tools) == 0 {
+		opt("no_tools", string(c.NoTools))
+	}
 	opt("client_tools", string(c.ClientCalls))
 	if c.PlainErrors {
 		add("error_flag", "off")

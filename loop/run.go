@@ -35,8 +35,8 @@ type Run struct {
 type Result struct {
 	// Text is the text of the last step.
 	Text string
-	// Steps are the steps that were completed, one a model turn, in order; nil if there
-	// were no tools, of the agent or in a request.
+	// Steps are the steps that were completed, one a model turn, in order; with
+	// NoToolsBreak they are nil where there were no tools.
 	Steps []*Step
 	// Messages are what the run added to its Input's: Continue(input, …) with
 	// them is the whole conversation.

@@ -16,9 +16,10 @@ const DeuzName = "deuz"
 
 // Deuz is the tool loop of @deuz-sdk/core: one step unless MaxSteps is raised,
 // five tools at a time, the runaway guard at three, the cap after a step that
-// ran tools and without a sign, client tools that end the run.
+// ran tools and without a sign, client tools that end the run, one turn where there are
+// no tools.
 func Deuz(cfg loop.Config) loop.Config {
-	cfg.Preset = DeuzName
+	cfg.Preset, cfg.NoTools = DeuzName, loop.NoToolsBreak
 	if cfg.MaxSteps == 0 {
 		cfg.MaxSteps = 1
 	}

@@ -220,6 +220,34 @@ func TestCapExample(t *testing.T) {
 	}
 }
 
+// DZ-01: without tools, deuz has one turn; with any other preset a call of no tool is a
+// call of an unknown one (AL-44, DA-26, RA-23), and an answer comes of the run.
+func TestNoTools(t *testing.T) {
+	for _, name := range preset.Names() {
+		cfg, err := preset.Apply(name, loop.Config{MaxSteps: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := loop.New(fake.NewModel(call("ghost{}"), fake.Turn{Text: "x"}), &cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := a.Run(t.Context(), loop.Ask("go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == preset.DeuzName {
+			if res.ModelCalls != 1 || len(res.Pending) != 1 || res.Steps != nil || res.Stop != trace.CauseClientTools {
+				t.Errorf("%s: got %+v", name, res)
+			}
+			continue
+		}
+		if res.Text != "x" || len(res.Steps) != 2 || !res.Steps[0].Results[0].IsError {
+			t.Errorf("%s: got %+v", name, res)
+		}
+	}
+}
+
 // A preset is nothing but the values of its rows: another configuration with the same
 // values does the same, whatever it is called.
 func TestPresetIsItsRows(t *testing.T) {

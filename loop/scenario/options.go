@@ -103,6 +103,10 @@ func options() []option {
 			r.cfg.UnknownTool = loop.UnknownTool(unless(v.Text, "error_result"))
 			return oneOf(v, "error_result", string(loop.UnknownBreak))
 		}},
+		{"no_tools", "error_result or one_turn", func(r *reader, v fake.Value) error {
+			r.cfg.NoTools = loop.NoTools(unless(v.Text, "error_result"))
+			return oneOf(v, "error_result", string(loop.NoToolsBreak))
+		}},
 		{"client_tools", "break_batch or run_rest_then_break", func(r *reader, v fake.Value) error {
 			r.cfg.ClientCalls = loop.ClientCalls(unless(v.Text, "break_batch"))
 			return oneOf(v, "break_batch", string(loop.ClientRest))

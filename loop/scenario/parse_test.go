@@ -55,6 +55,7 @@ func TestOptionErrors(t *testing.T) {
 		`error_text: 3`:                                 `error_text: expected a text, got a number`,
 		`bad_args: fail`:                                `bad_args: expected one of error_result, empty_object, pass`,
 		`client_tools: off`:                             `client_tools: expected one of break_batch, run_rest_then_break`,
+		`no_tools: off`:                                 `no_tools: expected one of error_result, one_turn`,
 		`unknown_tool: run`:                             `unknown_tool: expected one of error_result, break`,
 		`error_flag: no`:                                `error_flag: expected one of on, off`,
 		`assistant_append: later`:                       `assistant_append: expected one of before_hooks, after_hooks`,
@@ -221,6 +222,8 @@ func TestOptions(t *testing.T) {
 		`client_tools: run_rest_then_break`:    {ClientCalls: loop.ClientRest},
 		`client_tools: break_batch`:            {},
 		`unknown_tool: error_result`:           {},
+		`no_tools: one_turn`:                   {NoTools: loop.NoToolsBreak},
+		`no_tools: error_result`:               {},
 		`error_flag: off`:                      {PlainErrors: true},
 		`error_flag: on`:                       {},
 		`assistant_append: after_hooks`:        {AppendTurn: loop.AppendAfter},
@@ -244,8 +247,8 @@ func TestOptions(t *testing.T) {
 		`token_budget: 0`:            {},
 		`concurrency: 1`:             {Concurrency: 1},
 		`retry: {max: 0, factor: 0}`: {},
-		`preset: deuz`:               {Preset: "deuz", MaxSteps: 1},
-		`max_steps: 7, preset: deuz`: {Preset: "deuz", MaxSteps: 7},
+		`preset: deuz`:               {Preset: "deuz", NoTools: loop.NoToolsBreak, MaxSteps: 1},
+		`max_steps: 7, preset: deuz`: {Preset: "deuz", NoTools: loop.NoToolsBreak, MaxSteps: 7},
 	} {
 		f, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
 		if err != nil {

@@ -34,7 +34,9 @@ const (
 // Fill sets what the caller left at zero; a negative ToolTimeout is none.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = Name
-	cfg.BadArgs = loop.BadArgsEmpty
+	if cfg.BadArgs == loop.BadArgsError {
+		cfg.BadArgs = loop.BadArgsEmpty
+	}
 	if cfg.MaxSteps <= 0 {
 		cfg.MaxSteps = DefaultMaxSteps
 	}

@@ -25,6 +25,10 @@ func TestFill(t *testing.T) {
 		if got.Preset != "agentloop" || got.BadArgs != loop.BadArgsEmpty {
 			t.Errorf("%s: got the preset %q, bad arguments %q", name, got.Preset, got.BadArgs)
 		}
+		c.in.BadArgs = loop.BadArgsPass
+		if got := agentloop.Fill(c.in); got.BadArgs != loop.BadArgsPass {
+			t.Errorf("%s: bad arguments are not passed on but %q", name, got.BadArgs)
+		}
 		if got.MaxSteps != c.steps || got.Concurrency != c.width || got.SameToolErrors != c.stops || got.ToolTimeout != c.timeout {
 			t.Errorf("%s: got %d steps, %d at once, %d errors, %v", name, got.MaxSteps, got.Concurrency, got.SameToolErrors, got.ToolTimeout)
 		}
