@@ -54,19 +54,20 @@ func (p *places) checkOne(place string) error {
 		p.known[file] = names
 	}
 	if named && !names[name] {
-		return fmt.Errorf("%s declares no %q; name a function, a method without its type, a type, a constant or a variable", file, name)
+		return fmt.Errorf("%s declares no %q; name a function, a method, a type, a constant or a variable", file, name)
 	}
 	return nil
 }
 
 // declared are the names of a file's functions, methods, types, constants and
-// variables. Methods stand by their own name.
+// variables. Methods stand by their own name, and fields and methods behind that of
+// their type, as in Config.Tools.
 func declared(root fs.FS, file string) (map[string]bool, error) {
 	src, err := fs.ReadFile(root, file)
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, src, 0)
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, src, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
@@ -75,20 +76,48 @@ func declared(root fs.FS, file string) (map[string]bool, error) {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			names[d.Name.Name] = true
+			names[receiver(d)+"."+d.Name.Name] = true
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
-				switch s := s.(type) {
-				case *ast.TypeSpec:
-					names[s.Name.Name] = true
-				case *ast.ValueSpec:
-					for _, n := range s.Names {
-						names[n.Name] = true
-					}
-				}
+				declare(names, s)
 			}
 		}
 	}
 	return names, nil
+}
+
+// receiver is the name of a method's type.
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	of := f.Recv.List[0].Type
+	if p, ok := of.(*ast.StarExpr); ok {
+		of = p.X
+	}
+	id, ok := of.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return id.Name
+}
+
+func declare(names map[string]bool, s ast.Spec) {
+	switch s := s.(type) {
+	case *ast.ValueSpec:
+		for _, n := range s.Names {
+			names[n.Name] = true
+		}
+	case *ast.TypeSpec:
+		names[s.Name.Name] = true
+		if of, ok := s.Type.(*ast.StructType); ok {
+			for _, f := range of.Fields.List {
+				for _, n := range f.Names {
+					names[s.Name.Name+"."+n.Name] = true
+				}
+			}
+		}
+	}
 }
 
 // showPlaces holds that each row says where it lives, and that this is there.
@@ -143,7 +172,8 @@ var V int
 		"../a/a.go":                 "../a/a.go",
 		"a/broken.go":               "a/broken.go:2",
 		"a/a.go#":                   `a/a.go declares no ""`,
-		"a/a.go#T.Method":           `a/a.go declares no "T.Method"`,
+		"a/a.go#T.Method":           "",
+		"a/a.go#T.Other":            `a/a.go declares no "T.Other"`,
 		"a/a.go#field":              `a/a.go declares no "field"`,
 		"a/a.go#local":              `a/a.go declares no "local"`,
 		"a/a.go#fmt":                `a/a.go declares no "fmt"`,

@@ -3,9 +3,8 @@ package looptape_test
 import (
 	"cmp"
 	"context"
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -139,59 +138,23 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// declaredIn are the names that a package declares, and TYPE.NAME of fields and methods.
+// declaredIn are the names that a package declares.
 func declaredIn(t *testing.T, dir string) map[string]bool {
 	t.Helper()
-	names := map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	names := map[string]bool{}
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		more, err := declared(os.DirFS("."), filepath.ToSlash(path))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range file.Decls {
-			declare(names, d)
-		}
+		maps.Copy(names, more)
 	}
 	return names
-}
-
-func declare(names map[string]bool, d ast.Decl) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		name := d.Name.Name
-		if d.Recv != nil {
-			of := d.Recv.List[0].Type
-			if p, ok := of.(*ast.StarExpr); ok {
-				of = p.X
-			}
-			if id, ok := of.(*ast.Ident); ok {
-				name = id.Name + "." + name
-			}
-		}
-		names[name] = true
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch s := spec.(type) {
-			case *ast.ValueSpec:
-				for _, id := range s.Names {
-					names[id.Name] = true
-				}
-			case *ast.TypeSpec:
-				names[s.Name.Name] = true
-				fields, ok := s.Type.(*ast.StructType)
-				for i := 0; ok && i < len(fields.Fields.List); i++ {
-					for _, id := range fields.Fields.List[i].Names {
-						names[s.Name.Name+"."+id.Name] = true
-					}
-				}
-			}
-		}
-	}
 }
