@@ -198,6 +198,9 @@ func TestAL76Fork(t *testing.T) {
 	if fork.ID() != "y" || h.Fork("").ID() != "x" {
 		t.Errorf("the forks are called %q and %q", fork.ID(), h.Fork("").ID())
 	}
+	if diff := cmp.Diff(h.Entries(), fork.Entries()); diff != "" || fork.System() != "role" || fork.Metadata()["k"] != "v" {
+		t.Errorf("the fork: system %q, metadata %v (-of +fork):\n%s", fork.System(), fork.Metadata(), diff)
+	}
 	tokens(t, fork, 9)
 	before := h.Export()
 	fork.Append(llm.User("more"), history.Meta{})

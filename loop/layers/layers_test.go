@@ -238,6 +238,9 @@ func TestFork(t *testing.T) {
 	told := 0
 	r.Subscribe(func(layers.Change) { told++ })
 	fork := r.Fork()
+	if got := fork.Flat(layers.View{}); got != "P\n\nA" {
+		t.Errorf("the fork has %q", got)
+	}
 	set(t, fork, system("a", "forked", 2))
 	seen := 0
 	fork.Subscribe(func(layers.Change) { seen++ })

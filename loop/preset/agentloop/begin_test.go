@@ -351,3 +351,22 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 }
 
 type ctxKey struct{}
+
+// AL-53: of two tools of one name the last counts, whether they were given or added, and
+// in the place of the first.
+func TestAL53LastOfOneName(t *testing.T) {
+	w := newWorld(t, calls("", "a", "b"), says("x")).agent(agentloop.Config{Tools: []loop.Tool{text("a", "1"), text("b", "1"), text("a", "2")}})
+	if err := w.AddTool(text("b", "2")); err != nil {
+		t.Fatal(err)
+	}
+	w.run("go")
+	var got []string
+	for _, p := range w.History().Messages()[2].Parts {
+		r := p.(llm.ToolResult)
+		got = append(got, r.Name+r.Text())
+	}
+	for _, tool := range w.model.Requests()[0].Request.Tools {
+		got = append(got, tool.Name)
+	}
+	same(t, "results and tools", []string{"a2", "b2", "a", "b"}, got)
+}
