@@ -81,6 +81,7 @@ type stream struct {
 	id    string // and its id
 	shown bool   // something of the step's answer was told by deltas,
 	whole bool   // and all that is whole in it
+	text  string // of the step, as it was told
 
 	calls []call // of the step
 	stop  trace.Cause
@@ -129,7 +130,7 @@ func (s *stream) metadata(ev trace.Event) json.RawMessage {
 func (s *stream) step(ev trace.Event) {
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
-		s.calls, s.shown, s.whole = nil, false, false
+		s.calls, s.shown, s.whole, s.text = nil, false, false, ""
 		s.put(Part{Type: "start-step"})
 	case trace.ModelDelta:
 		s.shown = true
@@ -170,6 +171,9 @@ func (s *stream) delta(b trace.ModelDelta) {
 
 // piece tells more of a text, or of reasoning, and begins it if none is under way.
 func (s *stream) piece(what, text string) {
+	if what == "text" {
+		s.text += text
+	}
 	if s.open != what {
 		s.close()
 		s.ids++
@@ -195,8 +199,14 @@ func (s *stream) begin(id, name string) {
 }
 
 // turn takes an answer when it is complete, and tells of it what no delta has. A
-// second one is what policies made of it.
+// second one is what policies made of it: what was told cannot be taken back, so that a
+// text of theirs follows it.
 func (s *stream) turn(m llm.Message) {
+	if text := m.Text(); s.whole && text != "" && text != s.text {
+		s.close()
+		s.text = ""
+		s.piece("text", text)
+	}
 	for _, p := range m.Parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
 			s.called(c)

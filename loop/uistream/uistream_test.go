@@ -118,7 +118,18 @@ func TestParts(t *testing.T) {
 				`{"type":"tool-input-available","toolCallId":"c4","toolName":"a","input":{}}`, `{"type":"tool-output-available","toolCallId":"c4","output":"plain"}`,
 				`{"type":"tool-input-error","toolCallId":"c5","toolName":"a","input":"[","errorText":"cut off"}`,
 				`{"type":"tool-input-error","toolCallId":"c6","toolName":"a","input":{"z":1},"errorText":"no tool"}`,
+				`{"type":"text-start","id":"3"}`, `{"type":"text-delta","id":"3","delta":"a policy's"}`, `{"type":"text-end","id":"3"}`,
 				finishStep, finish,
+			},
+		},
+		"what policies made of answers": {
+			run(natural, nil, trace.StepStart{}, delta(trace.DeltaText, "ba"), delta(trace.DeltaText, "d"), answer(llm.Text{Text: "bad"}), answer(llm.Text{Text: "good"}), trace.StepEnd{},
+				trace.StepStart{}, delta(trace.DeltaText, "same"), answer(llm.Text{Text: "same"}), answer(llm.Text{Text: "same"}), answer(), trace.StepEnd{}),
+			uistream.Options{},
+			[]string{
+				start, startStep, `{"type":"text-start","id":"1"}`, `{"type":"text-delta","id":"1","delta":"ba"}`, `{"type":"text-delta","id":"1","delta":"d"}`, `{"type":"text-end","id":"1"}`,
+				`{"type":"text-start","id":"2"}`, `{"type":"text-delta","id":"2","delta":"good"}`, `{"type":"text-end","id":"2"}`, finishStep,
+				startStep, `{"type":"text-start","id":"3"}`, `{"type":"text-delta","id":"3","delta":"same"}`, `{"type":"text-end","id":"3"}`, finishStep, finish,
 			},
 		},
 		"a call that is refused, the first one": {
