@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,7 @@ var rows = map[string]func(loop.Config) string{
 	"tool_timeout":         func(c loop.Config) string { return fmt.Sprint(c.ToolTimeout) },
 	"concurrency":          func(c loop.Config) string { return fmt.Sprint(c.Concurrency) },
 	"tool_message":         func(c loop.Config) string { return string(c.ToolMessage) },
+	"assistant_append":     func(c loop.Config) string { return string(c.AppendTurn) },
 	"error_flag":           func(c loop.Config) string { return fmt.Sprint(c.PlainErrors) },
 	"error_text":           errorText,
 	"bad_args":             badArgs,
@@ -53,19 +55,24 @@ func errorText(c loop.Config) string {
 	return c.ErrorText("t", errors.New("boom"))
 }
 
-// shared is the suite of scripts that every preset plays, and the rows that can change
-// what comes of each. One that is not about the cap has room for twelve steps.
-var shared = []struct {
+// script is what a model says, and the rows that can change what comes of it.
+type script struct {
 	name  string
 	turns []fake.Turn
 	rows  []string
-}{
+}
+
+// shared is the suite of scripts that every preset plays. One that is not about the cap
+// has room for twelve steps; one that is about assistant_append has a hook that tells
+// how many messages it sees.
+var shared = []script{
 	{"a text", []fake.Turn{{Text: "x"}}, nil},
 	{"one call", []fake.Turn{call("ok{1}"), {Text: "x"}}, nil},
 	{"reasoning, a text and a call", []fake.Turn{{Reasoning: "hm", Text: "let me see", Calls: call("ok{1}").Calls}, {Text: "x"}}, nil},
 	{"a lying finish", []fake.Turn{{Calls: call("ok{1}").Calls, Finish: llm.FinishStop}, {Text: "x"}}, nil},
 	{"two calls", []fake.Turn{call("ok{1}", "ok{2}"), {Text: "x"}}, []string{"tool_message"}},
 	{"eight slow calls", []fake.Turn{call(strings.Fields(strings.Repeat("slow{} ", 8))...), {Text: "x"}}, []string{"tool_message", "concurrency"}},
+	{"what hooks see", []fake.Turn{call("ok{1}"), {Text: "x"}}, []string{"assistant_append"}},
 	{"a failing tool", []fake.Turn{call("bad{}"), {Text: "x"}}, []string{"error_flag", "error_text"}},
 	{"a tool that fails on and on", turns(8, "bad{%d}"), []string{"error_flag", "error_text", "same_tool_error_stop"}},
 	{"no end", turns(40, "ok{%d}"), []string{"max_steps", "cap_at", "on_cap"}},
@@ -95,9 +102,19 @@ func turns(n int, spec string) []fake.Turn {
 	return append(list, fake.Turn{Text: "x"})
 }
 
+// looks tells how many messages a hook behind the model sees.
+var looks = loop.Policy{Name: "looks", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+		return loop.Decision{}, s.Emit("seen", fmt.Append(nil, len(s.History())))
+	}}
+}}
+
 // played is what comes of a script: the canonical trace without what was declared.
-func played(t *testing.T, cfg loop.Config, script []fake.Turn) []trace.Event {
+func played(t *testing.T, cfg loop.Config, s script) []trace.Event {
 	t.Helper()
+	if slices.Contains(s.rows, "assistant_append") {
+		cfg.Policies = append(slices.Clone(cfg.Policies), looks)
+	}
 	clock := fake.NewClock()
 	var mem trace.Memory
 	cfg.Clock, cfg.Sink = clock, &mem
@@ -108,7 +125,7 @@ func played(t *testing.T, cfg loop.Config, script []fake.Turn) []trace.Event {
 		tool("hang", func(ctx context.Context) error { return clock.Sleep(ctx, time.Hour) }),
 	}
 	cfg.Delivery = llm.Streamed // which changes nothing: see the twins of the contracts
-	a, err := loop.New(&fake.Model{Clock: clock, Turns: script}, &cfg)
+	a, err := loop.New(&fake.Model{Clock: clock, Turns: s.turns}, &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +153,7 @@ func TestSharedSuite(t *testing.T) {
 			group := map[string]string{}
 			for _, name := range preset.Names() {
 				cfg := apply(t, name, s.rows)
-				got[name], group[name] = played(t, cfg, s.turns), values(cfg, s.rows)
+				got[name], group[name] = played(t, cfg, s), values(cfg, s.rows)
 			}
 			for _, a := range preset.Names() {
 				for _, b := range preset.Names() {
@@ -256,7 +273,7 @@ func TestPresetIsItsRows(t *testing.T) {
 			cfg := apply(t, name, s.rows)
 			other := cfg
 			other.Preset = ""
-			if diff := cmp.Diff(played(t, cfg, s.turns), played(t, other, s.turns)); diff != "" {
+			if diff := cmp.Diff(played(t, cfg, s), played(t, other, s)); diff != "" {
 				t.Errorf("%s, %s (-preset +rows):\n%s", name, s.name, diff)
 			}
 		}
@@ -276,6 +293,7 @@ func TestSharedRowsCount(t *testing.T) {
 		"tool_timeout":         func(to *loop.Config, from loop.Config) { to.ToolTimeout = from.ToolTimeout },
 		"concurrency":          func(to *loop.Config, from loop.Config) { to.Concurrency = from.Concurrency },
 		"tool_message":         func(to *loop.Config, from loop.Config) { to.ToolMessage = from.ToolMessage },
+		"assistant_append":     func(to *loop.Config, from loop.Config) { to.AppendTurn = from.AppendTurn },
 		"error_flag":           func(to *loop.Config, from loop.Config) { to.PlainErrors = from.PlainErrors },
 		"error_text":           func(to *loop.Config, from loop.Config) { to.ErrorText = from.ErrorText },
 		"bad_args":             func(to *loop.Config, from loop.Config) { to.BadArgs = from.BadArgs },
@@ -293,7 +311,7 @@ func TestSharedRowsCount(t *testing.T) {
 					cfg := apply(t, name, s.rows)
 					changed := cfg
 					set[row](&changed, apply(t, from, s.rows))
-					counted[row] = !cmp.Equal(played(t, cfg, s.turns), played(t, changed, s.turns))
+					counted[row] = !cmp.Equal(played(t, cfg, s), played(t, changed, s))
 				}
 			}
 		}
@@ -318,4 +336,26 @@ func alike(t *testing.T) (names []string) {
 		}
 	}
 	return names
+}
+
+// A preset fills what the caller left at zero, and nothing else.
+func TestFillKeeps(t *testing.T) {
+	own := loop.Config{
+		Delivery: llm.Buffered, MaxSteps: 3, CapAt: loop.CapTop, OnCap: loop.CapError, Concurrency: 2, SameToolErrors: 2, ResetByAbsence: true,
+		TokenBudget: 4, Deadline: 5, DeadlineReturns: true, StallTimeout: 6, ToolTimeout: 7, Grace: 8, Continuations: 9,
+		ToolMessage: loop.OnePerCall, AppendTurn: loop.AppendAfter, BadArgs: loop.BadArgsPass, UnknownTool: loop.UnknownBreak,
+		ClientCalls: loop.ClientRest, DuplicateRound: loop.DuplicateSkip, DuplicateRounds: 2, PlainErrors: true,
+	}
+	for _, name := range preset.Names() {
+		cfg, err := preset.Apply(name, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := reflect.ValueOf(own), reflect.ValueOf(cfg)
+		for i := range want.NumField() {
+			if f := want.Field(i); !f.IsZero() && !reflect.DeepEqual(f.Interface(), got.Field(i).Interface()) {
+				t.Errorf("%s: %s is %v, want the caller's %v", name, want.Type().Field(i).Name, got.Field(i), f)
+			}
+		}
+	}
 }
