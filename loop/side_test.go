@@ -30,13 +30,15 @@ func TestAsk(t *testing.T) {
 			if at != where || s.Step > 0 {
 				return nil
 			}
-			for range 2 {
+			var turns [2]*llm.Turn // which the policy may keep
+			for i := range turns {
 				turn, err := s.Ask(ctx, summary(other))
 				if err != nil {
 					return err
 				}
-				got = append(got, turn.Text())
+				turns[i] = turn
 			}
+			got = append(got, turns[0].Text(), turns[1].Text())
 			return nil
 		}
 		p := policy("p", loop.Hooks{
