@@ -3,6 +3,10 @@ package agentier_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
 	"testing"
 	"time"
 
@@ -49,11 +53,41 @@ func TestFill(t *testing.T) {
 
 // AG-34: retries wait for a second, and then for twice as long, or not.
 func TestRetries(t *testing.T) {
-	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second}, agentier.Retries(3, agentier.Exponential)); diff != "" {
+	on := cmpopts.IgnoreFields(loop.Retry{}, "On")
+	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second}, agentier.Retries(3, agentier.Exponential), on); diff != "" {
 		t.Errorf("exponential (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second, Factor: 1}, agentier.Retries(3, agentier.Fixed)); diff != "" {
+	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second, Factor: 1}, agentier.Retries(3, agentier.Fixed), on); diff != "" {
 		t.Errorf("fixed (-want +got):\n%s", diff)
+	}
+}
+
+// AG-33: rate limits and failures of the network are tried again, whoever's client it is.
+func TestWhatIsRetried(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	for _, c := range []struct {
+		err  error
+		want int // attempts
+	}{
+		{&llm.APIError{Status: 429, Retryable: true}, 2},
+		{&llm.APIError{Status: 400}, 1},
+		{&llm.APIError{Err: refused}, 1}, // its client knows better
+		{&url.Error{Op: "Post", URL: "http://x", Err: refused}, 2},
+		{fmt.Errorf("reading the answer: %w", io.ErrUnexpectedEOF), 2},
+		{fmt.Errorf("the client: %w", context.Canceled), 1},
+		{&url.Error{Op: "Post", URL: "http://x", Err: context.DeadlineExceeded}, 1},
+		{errors.New("no such model"), 1},
+	} {
+		clock := fake.NewClock()
+		m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Attempts: []fake.Turn{{Err: c.err}, {Text: "x"}}}}}
+		a, err := agentier.New(m, &loop.Config{Clock: clock, Retry: agentier.Retries(3, agentier.Exponential)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Run(t.Context(), loop.Ask("go"), nil)
+		if n := len(m.Requests()); n != c.want || (err == nil) != (c.want == 2) {
+			t.Errorf("%v: got %d attempts, %v", c.err, n, err)
+		}
 	}
 }
 

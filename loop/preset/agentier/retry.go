@@ -1,8 +1,13 @@
 package agentier
 
 import (
+	"context"
+	"errors"
+	"io"
+	"net"
 	"time"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 )
 
@@ -16,11 +21,25 @@ const (
 )
 
 // Retries are so many retries of a model call that fails in a way that may pass, for
-// loop.Config.Retry. They count as one iteration, and end when the run does.
+// loop.Config.Retry: what the provider says may pass, and failures of the network. They
+// count as one iteration, and end when the run does.
 func Retries(maxRetries int, backoff Backoff) loop.Retry {
-	r := loop.Retry{Max: maxRetries, Base: time.Second}
+	r := loop.Retry{Max: maxRetries, Base: time.Second, On: mayPass}
 	if backoff == Fixed {
 		r.Factor = 1
 	}
 	return r
+}
+
+// mayPass adds failures of the network to what a client says may pass; where it says
+// anything, that counts.
+func mayPass(err error) bool {
+	if _, said := errors.AsType[*llm.APIError](err); said || loop.Retryable(err) {
+		return loop.Retryable(err)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.ErrUnexpectedEOF)
 }
