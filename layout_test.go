@@ -57,7 +57,7 @@ var table = []room{
 	{name: "loop", rooms: []string{"internal/jsonio", "internal/slab", "llm", "trace"}, modules: []string{jsonschema}},
 	{name: "loop/layers", rooms: []string{"llm"}},
 	{name: "loop/history", rooms: []string{"llm", "loop/layers"}},
-	{name: "loop/orchestrate", rooms: []string{"llm", "loop", "loop/history", "loop/layers"}},
+	{name: "loop/orchestrate", rooms: []string{"llm", "loop", "loop/history", "loop/layers", "loop/middleware"}},
 	{name: "loop/looptest", rooms: []string{"internal/bubble", "llm", "trace", "trace/check", "fake"}, modules: []string{goCmp}},
 	{name: "loop/scenario", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
 	{name: "loop/files"},

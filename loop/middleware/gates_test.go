@@ -162,6 +162,22 @@ func TestAL58InputTripwire(t *testing.T) {
 	}
 }
 
+// A guardrail that would never be asked, or cannot be, lets nothing pass.
+func TestGuardrailsThatCannotLook(t *testing.T) {
+	var log []string
+	for want, g := range map[string]middleware.Guardrail{
+		`policy guardrails: middleware: the guardrail "g" has the Kind ""; it is GuardInput or GuardOutput`:       guard("g", "", &log, middleware.GuardrailVerdict{}),
+		`policy guardrails: middleware: the guardrail "g" has the Kind "Output"; it is GuardInput or GuardOutput`: guard("g", "Output", &log, middleware.GuardrailVerdict{}),
+		`policy guardrails: middleware: the Check of the guardrail "g" is nil`:                                    {Name: "g", Kind: middleware.GuardInput},
+	} {
+		fine := guard("fine", middleware.GuardInput, &log, middleware.GuardrailVerdict{Pass: true})
+		p := gated(t, fake.NewClock(), []loop.Policy{middleware.Guardrails([]middleware.Guardrail{fine, g, fine}, nil)}, done())
+		if p.err == nil || !strings.Contains(p.err.Error(), want) || len(p.model.Requests()) != 0 || log != nil {
+			t.Errorf("got %v, want %s; %d requests, asked %v", p.err, want, len(p.model.Requests()), log)
+		}
+	}
+}
+
 // A guardrail that fails, or whose event nobody can take, ends the run.
 func TestGuardrailFails(t *testing.T) {
 	boom := errors.New("boom")

@@ -1,7 +1,9 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -44,6 +46,18 @@ type Guardrail struct {
 	Check func(ctx context.Context, c GuardrailCheck) (GuardrailVerdict, error)
 }
 
+// Valid returns what is wrong with a guardrail: one of another kind than those two would
+// never be asked.
+func (g Guardrail) Valid() error {
+	switch {
+	case g.Kind != GuardInput && g.Kind != GuardOutput:
+		return fmt.Errorf("middleware: the guardrail %q has the Kind %q; it is GuardInput or GuardOutput", g.Name, g.Kind)
+	case g.Check == nil:
+		return fmt.Errorf("middleware: the Check of the guardrail %q is nil", g.Name)
+	}
+	return nil
+}
+
 // GuardrailCheck is what a guardrail looks at.
 type GuardrailCheck struct {
 	Step     int // counted from 0
@@ -74,10 +88,19 @@ type GuardrailTrigger struct {
 // Guardrails asks the guardrails of a kind in their order. A check that does not
 // pass is an event and is told to triggered, which may be nil; the first of them
 // with a tripwire ends the run, and those behind it are not asked. The answer that
-// tripped an output guardrail stays in the history with its calls pending.
+// tripped an output guardrail stays in the history with its calls pending, and what of it
+// was streamed had been passed on before. With a guardrail that is not Valid a run fails
+// before its first step.
 func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigger) error) loop.Policy {
 	g := guardrails{list, triggered}
+	var odd error
+	for _, rail := range list {
+		odd = cmp.Or(odd, rail.Valid())
+	}
 	return loop.Policy{Name: "guardrails", New: func(loop.RunInfo) loop.Hooks {
+		if odd != nil {
+			return loop.Hooks{Start: func(ctx context.Context) (context.Context, error) { return ctx, odd }}
+		}
 		return loop.Hooks{
 			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
 				return g.ask(ctx, s, GuardInput, GuardrailCheck{s.Step, s.Request.System, s.History(), nil})

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,8 @@ type SubAgent struct {
 
 // SubAgents offers task, by which a model gives a task to one of the agents and gets
 // its last text. The agent sees the description of the task and nothing else of the
-// conversation. A run of it that fails, or ends without a text, is an error result.
+// conversation. A run of it that fails, or has nothing to say (see Said), is an error
+// result.
 //
 // Its run is there for the call: it is recorded below it, in the sink of the outer
 // run's Input, and in its own Config's. An agent that is to have no tasks of its own
@@ -75,11 +77,25 @@ func SubAgents(list ...SubAgent) (loop.Policy, error) {
 
 func giveTask(ctx context.Context, agent *loop.Agent, in loop.Input) (string, error) {
 	res, err := agent.Run(ctx, in)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", fmt.Errorf("the agent failed: %w", err)
-	case res.Text == "":
-		return "", errors.New("the agent ended without a text")
+	}
+	text, err := Said(res)
+	if err == nil && text == "" {
+		err = errors.New("the agent ended without a text")
+	}
+	return text, err
+}
+
+// Said returns the text that a run has for others, such as the agent that gave it a
+// task. There is none, but an error, of a run that a guardrail ended, since its text
+// may be what the guardrail found, and of one whose last calls have no results.
+func Said(res *loop.Result) (string, error) {
+	switch {
+	case res.Stop == CauseGuardrail:
+		return "", fmt.Errorf("a guardrail ended the agent's run: %s", cmp.Or(res.Note, "it gave no reason"))
+	case len(res.Pending) > 0:
+		return "", fmt.Errorf("the agent's run ended (%s) before its call of %s had a result", res.Stop, res.Pending[0].Name)
 	}
 	return res.Text, nil
 }

@@ -80,3 +80,47 @@ func TestNoSubAgents(t *testing.T) {
 		t.Errorf("got %v", tools)
 	}
 }
+
+// A guardrail of an agent keeps what it found from the agent that gave the task, and
+// nobody is told that a call was made that waits for somebody.
+func TestNothingSaid(t *testing.T) {
+	clock := fake.NewClock()
+	buy, err := loop.ClientTool("buy", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded := func(reason string, kind middleware.GuardrailKind) *loop.Agent {
+		var log []string
+		g := guard("g", kind, &log, middleware.GuardrailVerdict{Tripwire: true, Reason: reason})
+		return made(t, clock, loop.Config{Policies: []loop.Policy{middleware.Guardrails([]middleware.Guardrail{g}, nil)}}, text("the secret"))
+	}
+	p, err := middleware.SubAgents(
+		middleware.SubAgent{Name: "out", Agent: guarded("not for you", middleware.GuardOutput)},
+		middleware.SubAgent{Name: "in", Agent: guarded("", middleware.GuardInput)},
+		middleware.SubAgent{Name: "waits", Agent: made(t, clock, loop.Config{Tools: []loop.Tool{buy}}, fake.Turn{Text: "I bought it", Calls: []fake.Call{{Name: "buy", Args: "{}"}}})},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := func(name string) string { return args(t, "description", "do", "subagent_type", name) }
+	o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{p}, Clock: clock}, loop.Ask("go"),
+		calling("task", task("out"), "task", task("in"), "task", task("waits")), text("done"))
+	want := []string{
+		"! a guardrail ended the agent's run: not for you", "! a guardrail ended the agent's run: it gave no reason",
+		"! the agent's run ended (client_tools) before its call of buy had a result",
+	}
+	if diff := cmp.Diff(want, o.results()); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
+// made is an agent of a configuration with a script of its own.
+func made(t *testing.T, clock *fake.Clock, cfg loop.Config, turns ...fake.Turn) *loop.Agent {
+	t.Helper()
+	cfg.Clock = clock
+	a, err := loop.New(&fake.Model{Turns: turns, Clock: clock}, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}

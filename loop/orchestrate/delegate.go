@@ -9,6 +9,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
 	"github.com/looptape/looptape/loop/layers"
+	"github.com/looptape/looptape/loop/middleware"
 )
 
 // owner is who sets layers here.
@@ -62,7 +63,8 @@ func brief(agent *loop.Agent, text string) (*loop.Agent, error) {
 
 // Chain gives a task to several agents, one after another: each has in its system
 // prompt, as context, what the one before it said. It returns the results of those
-// that were run. The first run that fails ends it, and its error says which it was.
+// that were run. The first run that fails, or that has nothing for the next agent (see
+// middleware.Said), ends it, and the error says which it was.
 func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Result, error) {
 	var results []*loop.Result
 	said := ""
@@ -76,7 +78,9 @@ func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Res
 		if err != nil {
 			return results, fmt.Errorf("orchestrate: Chain: agent %d of %d: %w", i+1, len(agents), err)
 		}
-		said = res.Text
+		if said, err = middleware.Said(res); err != nil {
+			return results, fmt.Errorf("orchestrate: Chain: agent %d of %d: %w", i+1, len(agents), err)
+		}
 	}
 	return results, nil
 }
@@ -84,8 +88,8 @@ func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Res
 // Contribution is what one of several has come to.
 type Contribution struct {
 	Name string // who it is from
-	Text string
-	Err  error // why there is none
+	Text string // middleware.Said has that of a run
+	Err  error  // why there is none
 }
 
 // Consolidate has an agent make one answer to a task of several contributions, in one

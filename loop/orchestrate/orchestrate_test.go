@@ -22,6 +22,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
 	"github.com/looptape/looptape/loop/layers"
+	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/orchestrate"
 	"github.com/looptape/looptape/trace"
 )
@@ -143,6 +144,15 @@ func TestAL95Chain(t *testing.T) {
 	results, err = orchestrate.Chain(t.Context(), "t", agent(t, fake.NewModel(says("one")), loop.Config{}), agent(t, fake.NewModel(fails()), loop.Config{}), agent(t, last, loop.Config{}))
 	if !errors.Is(err, errBoom) || !strings.HasPrefix(err.Error(), "orchestrate: Chain: agent 2 of 3: ") || len(results) != 2 || len(last.Requests()) != 0 {
 		t.Errorf("a failure within: %d results, %v", len(results), err)
+	}
+
+	found := middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+		return middleware.GuardrailVerdict{Tripwire: true, Reason: "not for others"}, nil
+	}}
+	guarded := loop.Config{Policies: []loop.Policy{middleware.Guardrails([]middleware.Guardrail{found}, nil)}}
+	results, err = orchestrate.Chain(t.Context(), "t", agent(t, fake.NewModel(says("secret")), guarded), agent(t, last, loop.Config{}))
+	if err == nil || err.Error() != "orchestrate: Chain: agent 1 of 2: a guardrail ended the agent's run: not for others" || len(results) != 1 || len(last.Requests()) != 0 {
+		t.Errorf("a guardrail within: %d results, %v", len(results), err)
 	}
 }
 

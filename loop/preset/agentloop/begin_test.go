@@ -17,6 +17,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
 	"github.com/looptape/looptape/loop/layers"
+	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/agentloop"
 )
 
@@ -47,6 +48,10 @@ func TestAL01AL02Construction(t *testing.T) {
 	}
 	if _, err := agentloop.New(t.Context(), nil, nil); !errors.Is(err, agentloop.ErrNoModel) {
 		t.Errorf("no model: %v", err)
+	}
+	blind := []middleware.Guardrail{{Name: "blind", Kind: "Output"}}
+	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Guardrails: blind}); err == nil || err.Error() != `agentloop: middleware: the guardrail "blind" has the Kind "Output"; it is GuardInput or GuardOutput` {
+		t.Errorf("a guardrail that would never be asked: %v", err)
 	}
 	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Tools: []loop.Tool{text("not a name", "")}}); err == nil {
 		t.Error("a tool whose name no provider takes: got no error")

@@ -3,6 +3,7 @@ package agentloop
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -71,6 +72,11 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	}
 	for _, t := range l.cfg.Tools {
 		l.tools = put(l.tools, t)
+	}
+	for _, g := range l.cfg.Guardrails {
+		if err := g.Valid(); err != nil {
+			return nil, fmt.Errorf("agentloop: %w", err)
+		}
 	}
 	if l.history == nil {
 		l.history = history.New(cmp.Or(l.cfg.ID, Name))

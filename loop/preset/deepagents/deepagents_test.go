@@ -410,6 +410,26 @@ func TestAsToolHandsOverDA50(t *testing.T) {
 	}
 }
 
+// DA-50: what a guardrail has found in an answer is no result of the tool.
+func TestAsToolGuardedDA50(t *testing.T) {
+	found := middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+		return middleware.GuardrailVerdict{Tripwire: true, Reason: "not for others"}, nil
+	}}
+	opts := &deepagents.Options{Loop: loop.Config{Policies: []loop.Policy{middleware.Guardrails([]middleware.Guardrail{found}, nil)}}}
+	ask, err := deepagents.AsTool(agent("inner", fake.NewModel(text("secret"))), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := fake.NewModel(fake.Turn{Calls: []fake.Call{{Name: "inner", Args: `{"input":"x"}`}}}, text("done"))
+	res, err := deepagents.Generate(t.Context(), agent("root", m, ask), loop.Ask("go"), middleware.NewVars(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := res.Steps[0].Results[0]; got.Text() != "a guardrail ended the agent's run: not for others" || !got.IsError {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // late is a context whose time is over.
 type late struct{ context.Context }
 

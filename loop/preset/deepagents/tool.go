@@ -9,8 +9,8 @@ import (
 )
 
 // AsTool makes an agent a tool, which is called with a text, the input of a run of
-// its own with its own limit of steps. The text of its answer is the result, and its
-// failure the tool's. The run has the variables of the run around it, but for who is
+// its own with its own limit of steps. The text of its answer is the result (see
+// middleware.Said), and its failure the tool's. The run has the variables of the run around it, but for who is
 // active, and is recorded below the call where opts name the same sink.
 func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 	if agent == nil {
@@ -28,6 +28,6 @@ func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 		if err != nil {
 			return "", err
 		}
-		return res.Text, nil
+		return middleware.Said(res.Loop)
 	})
 }
