@@ -97,6 +97,28 @@ func (h *History) Messages() []llm.Message {
 	return slices.Clip(h.messages)
 }
 
+// Open are the calls of the last turn that have no results, and the index of that turn;
+// only results stand behind it. Without such calls there is no index.
+func (h *History) Open() (turn int, calls []llm.ToolCall) {
+	list := h.Messages()
+	answered := map[string]bool{}
+	turn = len(list) - 1
+	for ; turn >= 0 && list[turn].Role == llm.RoleTool; turn-- {
+		for _, p := range list[turn].Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				answered[r.ID] = true
+			}
+		}
+	}
+	if turn >= 0 {
+		calls = slices.DeleteFunc(list[turn].Calls(), func(c llm.ToolCall) bool { return answered[c.ID] })
+	}
+	if len(calls) == 0 {
+		return -1, nil
+	}
+	return turn, calls
+}
+
 // Entries returns the messages with what is known of them. They are not to be
 // changed.
 func (h *History) Entries() []Entry {

@@ -217,6 +217,66 @@ func TestAL76Fork(t *testing.T) {
 	}
 }
 
+// AL-76: what is said to a fork and to what it was made from is not mixed up.
+func TestAL76ForkGoesItsOwnWay(t *testing.T) {
+	h := history.New("x")
+	for range 3 { // which leaves room behind them
+		h.Append(llm.User("before"), history.Meta{})
+	}
+	fork := h.Fork("y")
+	fork.Append(llm.User("to the fork"), history.Meta{})
+	h.Append(llm.User("to the other"), history.Meta{})
+	for want, is := range map[string]*history.History{"to the fork": fork, "to the other": h} {
+		if e, m := is.Entries()[3].Message.Text(), is.Messages()[3].Text(); e != want || m != want {
+			t.Errorf("got %q and %q, want %q", e, m, want)
+		}
+	}
+}
+
+// AL-69: the calls that are left open are those of the last turn that have no results.
+func TestOpen(t *testing.T) {
+	call := func(ids ...string) llm.Message {
+		var parts []llm.Part
+		for _, id := range ids {
+			parts = append(parts, llm.ToolCall{ID: id, Name: "a"})
+		}
+		return llm.Assistant(parts...)
+	}
+	result := func(ids ...string) llm.Message {
+		var list []llm.ToolResult
+		for _, id := range ids {
+			list = append(list, llm.ToolResult{ID: id})
+		}
+		return llm.ToolResults(list...)
+	}
+	for name, c := range map[string]struct {
+		list []llm.Message
+		want string
+	}{
+		"nothing":           {nil, "-1"},
+		"a text":            {[]llm.Message{llm.User("u"), llm.Assistant(llm.Text{Text: "x"})}, "-1"},
+		"none answered":     {[]llm.Message{llm.User("u"), call("1", "2")}, "1 1 2"},
+		"all answered":      {[]llm.Message{call("1", "2"), result("1", "2")}, "-1"},
+		"one by one":        {[]llm.Message{call("1", "2"), result("2"), result("1")}, "-1"},
+		"some answered":     {[]llm.Message{llm.User("u"), call("1", "2", "3"), result("2")}, "1 1 3"},
+		"something behind":  {[]llm.Message{call("1"), llm.User("u")}, "-1"},
+		"results of nobody": {[]llm.Message{result("1")}, "-1"},
+	} {
+		h := history.New("x")
+		for _, m := range c.list {
+			h.Append(m, history.Meta{})
+		}
+		turn, calls := h.Open()
+		got := fmt.Sprint(turn)
+		for _, c := range calls {
+			got += " " + c.ID
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // AL-77: a snapshot loses nothing on its way through JSON; one of the old form has
 // a system prompt and no layers.
 func TestAL77ExportImport(t *testing.T) {

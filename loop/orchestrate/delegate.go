@@ -19,14 +19,13 @@ const owner = "orchestrate"
 // from a fork of h, which it returns with the task and all that the agent added. h
 // stays as it is, also when the agent's run fails. The agent's own system prompt, if
 // it has one, stands in the place of that of h (layers.SystemName). A last turn whose
-// calls are not answered, such as the one that a tool is delegating from, is left out.
+// calls are not all answered, such as the one that a tool is delegating from, is left out.
 //
 // The error is the run's, and the result what there was before it.
 func Delegate(ctx context.Context, agent *loop.Agent, h *history.History, task string) (*loop.Result, *history.History, error) {
-	fork := h.Fork("")
-	said, n := llm.User(task), fork.Len()
-	if messages := fork.Messages(); n > 0 && len(messages[n-1].Calls()) > 0 {
-		if _, err := fork.SpliceRange(n-1, n, said); err != nil {
+	fork, said := h.Fork(""), llm.User(task)
+	if turn, open := fork.Open(); open != nil {
+		if _, err := fork.SpliceRange(turn, fork.Len(), said); err != nil {
 			return nil, nil, err
 		}
 	} else {

@@ -86,6 +86,12 @@ func TestAL94Delegate(t *testing.T) {
 	if _, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(says("r")), loop.Config{}), history.New("new"), "do it"); err != nil || fork.Len() != 2 {
 		t.Errorf("from a history of nothing: %v", err)
 	}
+	partly := parent(t)
+	partly.Append(llm.Assistant(llm.ToolCall{ID: "1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "2", Name: "a", Args: "{}"}), history.Meta{})
+	partly.Append(llm.ToolResults(llm.ToolResult{ID: "1", Name: "a"}), history.Meta{})
+	if _, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(says("r")), loop.Config{}), partly, "do it"); err != nil || fork.Len() != 4 {
+		t.Errorf("from a turn of which a part is answered: %v, the fork has %d messages", err, fork.Len())
+	}
 	h := parent(t)
 	res, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(fails()), loop.Config{}), h, "do it")
 	if !errors.Is(err, errBoom) || res == nil || fork.Len() != 3 || h.Len() != 2 {

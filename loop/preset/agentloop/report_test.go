@@ -212,3 +212,19 @@ func TestAL47Timeout(t *testing.T) {
 		same(t, "the call", want, callOf(w))
 	}
 }
+
+// AL-51, AL-52: of a call that fails, the size of its text in bytes and what its tool has
+// measured stand in the report.
+func TestAL51AL52Failing(t *testing.T) {
+	w := newWorld(t, calls("", "fails"), says("x"))
+	w.agent(agentloop.Config{Tools: []loop.Tool{{Name: "fails", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		middleware.SetMetric(ctx, "tries", middleware.Metric{Value: 2, Type: "count"})
+		return loop.Output{}, errors.New("zu groß")
+	}}}})
+	w.run("go")
+	c := w.last().Steps[0].ToolCalls[0]
+	same(t, "what it has measured", map[string]middleware.Metric{"tries": {Value: 2, Type: "count"}}, c.Metrics)
+	if c.ResultSizeBytes != len("zu groß") || c.Error == nil {
+		t.Errorf("the result has %d bytes, the error %v", c.ResultSizeBytes, c.Error)
+	}
+}

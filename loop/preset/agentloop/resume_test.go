@@ -336,6 +336,49 @@ func TestSnapshotWithoutRuns(t *testing.T) {
 	}
 }
 
+// AL-69: a history from elsewhere may leave a part of a turn's calls open.
+func TestAL69PartlyAnswered(t *testing.T) {
+	for _, drop := range []bool{false, true} {
+		for _, waits := range []bool{false, true} {
+			var saved []byte
+			newWorld(t, calls("", "a", "slow")).agent(asking(&saved, suspend)).run("go")
+			var s agentloop.Snapshot
+			if err := json.Unmarshal(saved, &s); err != nil {
+				t.Fatal(err)
+			}
+			s.History.Entries = append(s.History.Entries, history.SnapshotEntry{Message: llm.ToolResults(llm.ToolResult{ID: "a", Name: "a", Content: []llm.Part{llm.Text{Text: "from elsewhere"}}})})
+			s.PendingToolCalls = s.PendingToolCalls[1:]
+			if !waits {
+				s.PendingToolCalls = nil
+			}
+			changed, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := asking(&saved, nil)
+			cfg.DropPending = drop
+			w := restored(t, changed, cfg, says("x"))
+			if waits {
+				if err := w.ResumeWithApproval(t.Context(), "slow", middleware.Approval{Verdict: middleware.Approve}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, text := "user/1 assistant/2 tool/1 tool/1 user/1 assistant/1", "the run ended before this call had a result"
+			if waits {
+				text = "S"
+			}
+			if waits && drop {
+				want = "user/1 user/1 assistant/1"
+			}
+			if res := w.run("on"); res.Reason != agentloop.Done || w.roles() != want {
+				t.Errorf("dropped %v, waiting %v: %q %v, history %s, want %s", drop, waits, res.Reason, res.Err, w.roles(), want)
+			} else if m := w.History().Messages(); m[len(m)-3].Role == llm.RoleTool && m[len(m)-3].Parts[0].(llm.ToolResult).Text() != text {
+				t.Errorf("waiting %v: the result %+v", waits, m[len(m)-3])
+			}
+		}
+	}
+}
+
 // AL-68: a decision about a call that is not pending is warned of.
 func TestAL68UnknownCall(t *testing.T) {
 	w := newWorld(t).agent(agentloop.Config{})

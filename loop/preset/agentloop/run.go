@@ -105,16 +105,12 @@ func (r *run) prepare(ctx context.Context, delivery llm.Delivery) error {
 // provider takes, come first: those that wait for a decision are run again before the
 // input, or dropped with their turn; others get a result that says that their run ended.
 func (r *run) takeUp() error {
-	list := r.history.Messages()
-	var open []llm.ToolCall
-	if n := len(list); n > 0 {
-		open = list[n-1].Calls()
-	}
+	turn, open := r.history.Open()
 	waits := slices.ContainsFunc(open, func(c llm.ToolCall) bool { return r.desk.Knows(c.ID) })
 	switch {
 	case len(open) == 0:
 	case waits && r.cfg.DropPending && len(r.input) > 0:
-		if _, err := r.history.SpliceRange(len(list)-1, len(list), r.input[0]); err != nil {
+		if _, err := r.history.SpliceRange(turn, r.history.Len(), r.input[0]); err != nil {
 			return err
 		}
 		r.input = r.input[1:]
