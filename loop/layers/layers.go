@@ -43,7 +43,9 @@ type Layer struct {
 func Text(text string) []llm.Part { return []llm.Part{llm.Text{Text: text}} }
 
 // Text joins the texts of the layer.
-func (l Layer) Text() string { return llm.Message{Parts: l.Content}.Text() }
+func (l Layer) Text() string { return text(l.Content) }
+
+func text(parts []llm.Part) string { return llm.Message{Parts: parts}.Text() }
 
 // copy returns a layer that shares nothing with l that could be changed, but what
 // its parts and metadata hold.
@@ -169,7 +171,7 @@ func (r *Registry) merged() []Layer {
 
 // join puts the content of a child behind its parent's.
 func join(parent, child []llm.Part) []llm.Part {
-	if len(parent) == 0 || len(child) == 0 {
+	if text(parent) == "" || text(child) == "" {
 		return slices.Concat(parent, child)
 	}
 	return slices.Concat(parent, Text(Separator), child)

@@ -179,24 +179,27 @@ func TestAL83Parents(t *testing.T) {
 	}
 }
 
-// Merging with nothing puts no separator there.
+// Merging with what has no text puts no separator there.
 func TestMergeWithEmptyLayers(t *testing.T) {
-	for _, c := range []struct{ parent, child, want string }{{"a", "b", "a\n\nb"}, {"", "b", "b"}, {"a", "", "a"}} {
+	text, picture := layers.Text, []llm.Part{llm.Media{MediaType: "image/png", Data: []byte{1}}}
+	for _, c := range []struct {
+		parent, child []llm.Part
+		want          string
+	}{
+		{text("a"), text("b"), "a\n\nb"}, {nil, text("b"), "b"}, {text("a"), nil, "a"}, {text(""), text("b"), "b"}, {text("a"), text(""), "a"},
+		{picture, text("b"), "b"}, {text("a"), picture, "a"},
+	} {
 		parent, child := new(layers.Registry), new(layers.Registry)
-		content := func(text string) layers.Layer {
-			l := layers.Layer{Name: "x", MergeParent: true}
-			if text != "" {
-				l.Content = layers.Text(text)
-			}
-			return l
-		}
-		set(t, parent, content(c.parent))
-		set(t, child, content(c.child))
+		set(t, parent, layers.Layer{Name: "x", Content: c.parent})
+		set(t, child, layers.Layer{Name: "x", Content: c.child, MergeParent: true})
 		if err := child.SetParent(parent); err != nil {
 			t.Fatal(err)
 		}
 		if got := child.Flat(layers.View{}); got != c.want {
-			t.Errorf("%q and %q: got %q, want %q", c.parent, c.child, got, c.want)
+			t.Errorf("%v and %v: got %q, want %q", c.parent, c.child, got, c.want)
+		}
+		if got := len(child.Visible()[0].Content); got < len(c.parent)+len(c.child) {
+			t.Errorf("%v and %v: %d parts are left", c.parent, c.child, got)
 		}
 	}
 }

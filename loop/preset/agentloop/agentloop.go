@@ -75,10 +75,12 @@ type Config struct {
 	// ToolTimeout ends the context of a tool; 0 is DefaultToolTimeout, below 0 is none.
 	ToolTimeout time.Duration
 	MaxSteps    int // 0 or less is DefaultMaxSteps
-	Guardrails  []middleware.Guardrail
-	Policy      middleware.PermissionPolicy // nil allows all
-	Approve     middleware.Approver         // nil denies
-	Checkpoint  Checkpoint                  // nil saves nothing
+	// Guardrails look at what is sent and at the answers. A run in which one that looks at
+	// an answer fails has an error, and not that answer in its Response.
+	Guardrails []middleware.Guardrail
+	Policy     middleware.PermissionPolicy // nil allows all
+	Approve    middleware.Approver         // nil denies
+	Checkpoint Checkpoint                  // nil saves nothing
 	// Reject makes a run that fails return its error as well; otherwise the Response
 	// alone has it.
 	Reject bool

@@ -367,3 +367,24 @@ func TestPoliciesBeforeGates(t *testing.T) {
 	}
 	same(t, "rewrites", []string{"2 shorter", "3 shorter"}, rewrites)
 }
+
+// AL-57: an answer that a guardrail could not look at to the end is in the history, but
+// is no answer of the run.
+func TestAL57GuardrailFails(t *testing.T) {
+	looks := func(step int) []middleware.Guardrail {
+		return []middleware.Guardrail{{Name: "g", Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+			if c.Step == step {
+				panic("cannot look")
+			}
+			return middleware.GuardrailVerdict{Pass: true}, nil
+		}}}
+	}
+	w := newWorld(t, says("secret")).agent(agentloop.Config{Guardrails: looks(0)})
+	if res := w.run("go"); res.Reason != agentloop.Failed || res.Text() != "" || w.last().FinalText != "" || w.roles() != "user/1 assistant/1" {
+		t.Errorf("got %q %q, final text %q, history %s", res.Reason, res.Text(), w.last().FinalText, w.roles())
+	}
+	w = newWorld(t, fake.Turn{Text: "let me see", Calls: []fake.Call{{Name: "a", Args: "{}"}}}, fake.Turn{Error: &fake.Failure{Status: 500}}).agent(agentloop.Config{Guardrails: looks(1)})
+	if res := w.run("go"); res.Reason != agentloop.Failed || res.Text() != "let me see" {
+		t.Errorf("a model that fails behind an answer that was looked at: %q %q", res.Reason, res.Text())
+	}
+}

@@ -159,6 +159,7 @@ func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) 
 		r.keep(list[len(list)-1], history.Meta{Model: model, Usage: turn.Usage, Latency: r.latency})
 	}
 	r.report.Model = model
+	r.unseen = slices.ContainsFunc(r.cfg.Guardrails, func(g middleware.Guardrail) bool { return g.Kind == middleware.GuardOutput })
 	r.response = Response{Content: turn.Parts, FinishReason: finishReason(turn.Finish, len(turn.Calls())), Usage: turn.Usage, Model: model}
 	step := r.response
 	return loop.Decision{}, r.tell(ctx, OnStepComplete, s.Step, &step)
@@ -172,6 +173,7 @@ func (r *run) keep(m llm.Message, meta history.Meta) {
 
 // onStep puts results into the history, and the step on record.
 func (r *run) onStep(step loop.Step) {
+	r.unseen = false
 	for _, m := range step.Messages {
 		if m.Role == llm.RoleTool {
 			r.keep(m, history.Meta{})

@@ -29,6 +29,7 @@ type run struct {
 	response Response // so far
 	reason   string   // of the guardrail that tripped
 	tripped  bool
+	unseen   bool // guardrails of the output have not come to an end with the response
 
 	resumes []llm.ToolCall // what is run first, until the history has its results
 	added   int            // of the tools that are offered
@@ -231,6 +232,9 @@ func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Respons
 	r.mu.Unlock()
 	if errors.Is(err, loop.ErrLeft) || stopped && errors.Is(err, context.Canceled) {
 		out.Reason, out.Err = Stopped, nil
+	}
+	if err != nil && r.unseen {
+		out.Content = nil
 	}
 	if r.tripped {
 		out.Content = []llm.Part{llm.Text{Text: r.reason}}
