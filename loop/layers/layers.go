@@ -69,7 +69,7 @@ type Registry struct {
 	mu       sync.Mutex
 	list     []Layer // in the order in which they were first set
 	parent   *Registry
-	children []*Registry
+	children []*Registry // those that somebody listens to, also through theirs
 	subs     []subscriber
 	next     int // the number of the next subscriber
 }
@@ -205,9 +205,5 @@ func (r *Registry) Flat(v View) string {
 // Fork returns a registry of its own with copies of the layers that r has itself
 // and the same parent. Nobody is subscribed to it.
 func (r *Registry) Fork() *Registry {
-	fork := &Registry{list: r.Own()}
-	if parent := r.Parent(); parent != nil {
-		fork.adopt(parent)
-	}
-	return fork
+	return &Registry{list: r.Own(), parent: r.Parent()}
 }

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -340,4 +342,44 @@ func TestRegistryIsAList(t *testing.T) {
 			t.Fatalf("got %q, want %q", got, strings.Join(want, ","))
 		}
 	})
+}
+
+// A parent keeps no fork that nobody listens to.
+func TestForksAreLetGo(t *testing.T) {
+	parent, r := new(layers.Registry), new(layers.Registry)
+	if err := r.SetParent(parent); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	below := new(layers.Registry)
+	gone := func() weak.Pointer[layers.Registry] {
+		fork := r.Fork()
+		if err := below.SetParent(fork); err != nil {
+			t.Fatal(err)
+		}
+		cancel := below.Subscribe(func(layers.Change) { told++ })
+		set(t, parent, system("p", "P", 1)) // by way of a fork that nobody listens to itself
+		cancel()
+		set(t, parent, system("p", "Q", 1))
+		if err := below.SetParent(nil); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(fork)
+	}()
+	runtime.GC()
+	if gone.Value() != nil || told != 1 {
+		t.Errorf("the fork is kept: %t; told %d times, want once", gone.Value() != nil, told)
+	}
+	if err := below.SetParent(parent); err != nil {
+		t.Fatal(err)
+	}
+	below.Subscribe(func(layers.Change) { told++ })
+	if err := below.SetParent(r); err != nil {
+		t.Fatal(err)
+	}
+	set(t, parent, system("p", "R", 1))
+	if told != 3 {
+		t.Errorf("told %d times, want of the other parent and of the change, once each", told)
+	}
+	runtime.KeepAlive(parent)
 }

@@ -18,27 +18,45 @@ func (r *Registry) SetParent(parent *Registry) error {
 			return ErrCycle
 		}
 	}
-	if old := r.Parent(); old != nil {
-		old.mu.Lock()
-		old.children = slices.DeleteFunc(old.children, func(c *Registry) bool { return c == r })
-		old.mu.Unlock()
-	}
-	r.adopt(parent)
+	r.mu.Lock()
+	r.unlink()
+	r.parent = parent
+	r.link()
+	r.mu.Unlock()
 	r.publish(Change{Registry: r, Kind: ParentSet})
 	return nil
 }
 
-// adopt makes parent the parent of r, which has none.
-func (r *Registry) adopt(parent *Registry) {
-	r.mu.Lock()
-	r.parent = parent
-	r.mu.Unlock()
-	if parent != nil {
-		parent.mu.Lock()
-		parent.children = append(parent.children, r)
-		parent.mu.Unlock()
+// link puts r among the children of its parent if somebody listens to it, or to what is
+// below it: else the parent would keep every fork that there ever was. r is locked, and
+// parents are locked behind their children.
+func (r *Registry) link() {
+	if r.parent == nil || !r.heard() {
+		return
+	}
+	r.parent.mu.Lock()
+	defer r.parent.mu.Unlock()
+	if !slices.Contains(r.parent.children, r) {
+		r.parent.children = append(r.parent.children, r)
+		r.parent.link()
 	}
 }
+
+// unlink takes r from the children of its parent. r is locked.
+func (r *Registry) unlink() {
+	if r.parent == nil {
+		return
+	}
+	r.parent.mu.Lock()
+	defer r.parent.mu.Unlock()
+	r.parent.children = slices.DeleteFunc(r.parent.children, func(c *Registry) bool { return c == r })
+	if !r.parent.heard() {
+		r.parent.unlink()
+	}
+}
+
+// heard reports whether somebody listens to r, or to what is below it. r is locked.
+func (r *Registry) heard() bool { return len(r.subs)+len(r.children) > 0 }
 
 // Change is something that has changed in a registry.
 type Change struct {
@@ -74,10 +92,14 @@ func (r *Registry) Subscribe(f func(Change)) (cancel func()) {
 	id := r.next
 	r.next++
 	r.subs = append(r.subs, subscriber{id, f})
+	r.link()
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.subs = slices.DeleteFunc(r.subs, func(s subscriber) bool { return s.id == id })
+		if !r.heard() {
+			r.unlink()
+		}
 	}
 }
 
