@@ -28,7 +28,9 @@ type DeepConfig struct {
 	// web, search, text, git and shell.
 	NoFilesystem, NoGeneralPurpose bool
 	// GeneralPurposeAgent adds a sub-agent of the name GeneralPurposeAgentName, which
-	// has the agent's own tools and system prompt.
+	// has the agent's own tools and system prompt. Like all sub-agents it has none of the
+	// agent's Policies: where some of those keep watch over tools or answers, such as
+	// permissions and guardrails, put a SubAgent of that name with its own in SubAgents.
 	GeneralPurposeAgent bool
 	// Summary says when conversations are summed up. A Window of 0 is that of the model,
 	// if it is known.
@@ -39,7 +41,7 @@ type DeepConfig struct {
 }
 
 // SubAgent is an agent that gets tasks. It sees the task alone, works on the same files,
-// is subject to the same approval, and gives no tasks.
+// is subject to the same approval, and gives no tasks. Of the agent's Policies it has none.
 type SubAgent struct {
 	Name        string
 	Description string // what it is good for, for the model that gives it tasks
