@@ -221,3 +221,34 @@ func TestRepairedCalls(t *testing.T) {
 		c.run(t)
 	}
 }
+
+// Where a call is its caller's and nothing beside it is run, policies are not asked about
+// those either: a denial would be lost, and an approval come to nothing.
+func TestNobodyIsAskedBesideAClientCall(t *testing.T) {
+	client := loop.Tool{Name: "client"}
+	for name, c := range map[string]struct {
+		cfg  loop.Config
+		call string
+		want string
+	}{
+		"a client tool":            {loop.Config{}, "client", ""},
+		"an unknown tool":          {loop.Config{UnknownTool: loop.UnknownBreak}, "ghost", ""},
+		"the rest is run":          {loop.Config{ClientCalls: loop.ClientRest}, "client", "ok client"},
+		"no tool and the next one": {loop.Config{}, "ghost", "ok ghost"},
+	} {
+		var asked []string
+		c.cfg.Policies = []loop.Policy{policy("asks", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+			for _, p := range calls {
+				asked = append(asked, p.Call.Name)
+			}
+			return loop.Decision{}, nil
+		}})}
+		c.cfg.Tools = []loop.Tool{echo("ok"), client}
+		if _, err := newAgent(t, model(calls("ok", c.call), text("x")), c.cfg).Run(t.Context(), loop.Ask("go")); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(asked, " "); got != c.want {
+			t.Errorf("%s: asked about %q, want %q", name, got, c.want)
+		}
+	}
+}

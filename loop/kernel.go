@@ -236,13 +236,19 @@ func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, more Deci
 // checked.
 func (r *run) launch(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decision, plans []*planned, err error) {
 	plans = r.plan(s, turn, calls)
+	wait := func() (Decision, []*planned, error) {
+		d := Decision{Action: trace.Stop, Cause: trace.CauseClientTools}
+		r.decide(r.step, d, "", true)
+		return d, nil, nil
+	}
+	if r.cfg.ClientCalls == ClientBreak && r.hold(plans) > 0 { // so nobody is asked about the others
+		return wait()
+	}
 	if d, err := r.askBatch(s, plans); err != nil || d.Action == trace.Stop || d.Action == trace.Suspend {
 		return d, nil, err
 	}
 	if held := r.hold(plans); held == len(plans) || held > 0 && r.cfg.ClientCalls == ClientBreak {
-		d = Decision{Action: trace.Stop, Cause: trace.CauseClientTools}
-		r.decide(r.step, d, "", true)
-		return d, nil, nil
+		return wait()
 	}
 	d = Decision{Action: trace.GoOn, Cause: trace.CauseCalls}
 	if r.rec.on() {

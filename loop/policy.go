@@ -59,7 +59,8 @@ type Hooks struct {
 	AfterModel func(ctx context.Context, s *StepInfo, turn *llm.Turn) (Decision, error)
 	// Batch sees the calls of a step, checked and in order, before any of them
 	// is run. It may answer calls itself (Planned.Answer), end the run, or suspend it,
-	// with all of these calls pending, until Input.Resume goes on with them.
+	// with all of these calls pending, until Input.Resume goes on with them. It is not
+	// asked where the step waits for its caller (see ClientBreak): nothing is run then.
 	Batch func(ctx context.Context, s *StepInfo, calls []*Planned) (Decision, error)
 	// WrapTool goes around each tool that is run. The inner function may be
 	// called by several goroutines at once. Once the run was cancelled, next enters
