@@ -49,7 +49,7 @@ func TestAL70EstimateFromScratch(t *testing.T) {
 	}{
 		{llm.Text{}, 0}, {llm.Text{Text: "a"}, 1}, {llm.Text{Text: "abcd"}, 1}, {llm.Text{Text: "abcde"}, 2},
 		{llm.Media{MediaType: "image/png"}, 250}, {llm.Media{MediaType: "audio/wav"}, 250}, {llm.Media{MediaType: "video/mp4"}, 250},
-		{llm.Reasoning{Text: "12345"}, 2}, {llm.ToolCall{Name: "abc", Args: `{"x":1}`}, 3},
+		{llm.Reasoning{Text: "12345"}, 2}, {llm.ToolCall{Name: "abc", Args: `{"x":1}`}, 3}, {llm.ToolCall{Name: "a", Args: "{}"}, 1},
 		{llm.ToolResult{Content: []llm.Part{llm.Text{Text: "12345"}, llm.Media{}}}, 252},
 		{llm.Unknown{Kind: "x", Raw: json.RawMessage(`{"type":"x"}`)}, 0},
 	} {

@@ -181,6 +181,23 @@ func TestAL83Parents(t *testing.T) {
 	}
 }
 
+// AL-83: what a parent has of its own parents shows too, and is merged from the oldest on.
+func TestAL83Grandparents(t *testing.T) {
+	line := []*layers.Registry{new(layers.Registry), new(layers.Registry), new(layers.Registry)}
+	for i, r := range line {
+		set(t, r, layers.Layer{Name: "same", Content: layers.Text(fmt.Sprint(i)), MergeParent: true}, system(fmt.Sprint("own", i), fmt.Sprint("own ", i), 10*i))
+		if i == 0 {
+			continue
+		}
+		if err := r.SetParent(line[i-1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := line[2].Flat(layers.View{Separator: "|"}); got != "0\n\n1\n\n2|own 0|own 1|own 2" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // Merging with what has no text puts no separator there.
 func TestMergeWithEmptyLayers(t *testing.T) {
 	text, picture := layers.Text, []llm.Part{llm.Media{MediaType: "image/png", Data: []byte{1}}}

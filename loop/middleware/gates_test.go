@@ -128,22 +128,22 @@ func TestAL55AL56GuardrailsLookEachTime(t *testing.T) {
 }
 
 // AL-56 to AL-60: the first failed check with a tripwire ends the run, before the
-// calls of the answer are run; each failed check is told.
+// calls of the answer are run, however bad the others were; each failed check is told.
 func TestAL57OutputTripwire(t *testing.T) {
 	var log, told []string
 	p := gated(t, fake.NewClock(), []loop.Policy{middleware.Guardrails([]middleware.Guardrail{
-		guard("g1", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Reason: "odd", Severity: middleware.SeverityLow}),
-		guard("g2", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Tripwire: true, Reason: "secret", Severity: middleware.SeverityCritical}),
+		guard("g1", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Reason: "odd", Severity: middleware.SeverityCritical}),
+		guard("g2", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Tripwire: true, Reason: "secret", Severity: middleware.SeverityLow}),
 		guard("g3", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Tripwire: true}),
 	}, func(_ context.Context, g middleware.GuardrailTrigger) error {
 		told = append(told, fmt.Sprint(g.Guardrail, " ", g.Kind, " ", g.Step, " ", g.Tripwire, " ", g.Reason, " ", g.Severity))
 		return nil
 	})}, asks("", "a"))
 	same(t, "asked", []string{"g1 step 0, 1 messages, answer 1", "g2 step 0, 1 messages, answer 1"}, log)
-	same(t, "told", []string{"g1 output 0 false odd low", "g2 output 0 true secret critical"}, told)
+	same(t, "told", []string{"g1 output 0 false odd critical", "g2 output 0 true secret low"}, told)
 	same(t, "events", []string{
-		`custom 0   guardrail {"guardrail":"g1","kind":"output","step":0,"tripwire":false,"reason":"odd","severity":"low"}`,
-		`custom 0   guardrail {"guardrail":"g2","kind":"output","step":0,"tripwire":true,"reason":"secret","severity":"critical"}`,
+		`custom 0   guardrail {"guardrail":"g1","kind":"output","step":0,"tripwire":false,"reason":"odd","severity":"critical"}`,
+		`custom 0   guardrail {"guardrail":"g2","kind":"output","step":0,"tripwire":true,"reason":"secret","severity":"low"}`,
 		`decision 0   stop: guardrail by=guardrails note="secret"`,
 	}, p.lines(trace.KindCustom, trace.KindDecision, trace.KindToolStart))
 	if p.res.Stop != middleware.CauseGuardrail || p.res.Note != "secret" || len(p.res.Pending) != 1 || p.err != nil {
