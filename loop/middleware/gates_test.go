@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,5 +227,50 @@ func TestAL45AL46Permissions(t *testing.T) {
 	})
 	if got := gated(t, fake.NewClock(), []loop.Policy{middleware.Permissions(fails, nil)}, asks("", "a")); !errors.Is(got.err, boom) {
 		t.Errorf("a policy that fails: got %v", got.err)
+	}
+}
+
+// A policy that keeps what runs a call, and uses it in later steps and after the run,
+// runs no tool that way, and disturbs neither permissions nor hooks.
+func TestKeptCalls(t *testing.T) {
+	var kept sync.WaitGroup
+	var ran atomic.Int32
+	begun := make(chan struct{}, 100)
+	counts := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
+		ran.Add(1)
+		return loop.TextOutput("A"), nil
+	}}
+	keeps := loop.Policy{Name: "keeps", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+				out, err := next(ctx, call)
+				kept.Go(func() {
+					for range 20 {
+						begun <- struct{}{}
+						_, _ = next(ctx, call)
+					}
+				})
+				<-begun
+				return out, err
+			}
+		}}
+	}}
+	failed := func(_ context.Context, f *middleware.ToolFailed) error {
+		f.Fallback = []llm.Part{llm.Text{Text: "instead"}}
+		return nil
+	}
+	allow := middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
+		return middleware.Permission{Allow: true}, nil
+	})
+	agent, err := loop.New(fake.NewModel(asks("1", "a", "nope"), asks("2", "a", "nope"), done()), &loop.Config{
+		Tools: []loop.Tool{counts}, Policies: []loop.Policy{keeps, middleware.ToolHooks{Failed: failed}.Policy(), middleware.Permissions(allow, nil)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := agent.Run(t.Context(), loop.Ask("go"))
+	kept.Wait()
+	if err != nil || res.Text != "done" || ran.Load() != 2 {
+		t.Errorf("got %q, %v; the tool was run %d times, want once for each of its calls", res.Text, err, ran.Load())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -89,11 +90,21 @@ func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Policy {
 
 // passes are the calls of a step that a gate has not looked at, since they had their
 // answers. A policy behind the gate may take an answer away; the call is not run then.
-type passes struct{ unseen map[string]bool }
+// One before it may have kept what runs a call, and use it whenever it likes.
+type passes struct {
+	mu     sync.Mutex
+	unseen map[string]bool
+}
 
-func (p *passes) begin() { p.unseen = nil }
+func (p *passes) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unseen = nil
+}
 
 func (p *passes) stop(call *loop.Planned) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.unseen == nil {
 		p.unseen = map[string]bool{}
 	}
@@ -104,7 +115,10 @@ var errUnseen = errors.New("not run: the call was mended after it could have bee
 
 func (p *passes) wrap(next loop.ToolFunc) loop.ToolFunc {
 	return func(ctx context.Context, call loop.Call) (loop.Output, error) {
-		if p.unseen[call.ID] {
+		p.mu.Lock()
+		unseen := p.unseen[call.ID]
+		p.mu.Unlock()
+		if unseen {
 			return loop.Output{}, errUnseen
 		}
 		return next(ctx, call)

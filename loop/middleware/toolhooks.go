@@ -228,13 +228,16 @@ func contained(ctx context.Context, next loop.ToolFunc, call loop.Call) (out loo
 // after ends the run if a hook wants it to. It is asked before steps, too, since calls
 // that a run was left with are run outside of any.
 func (t *toolHooks) after(s *loop.StepInfo) (loop.Decision, error) {
-	slices.SortFunc(t.fallbacks, func(a, b loop.Call) int { return cmp.Compare(a.Index, b.Index) })
-	for _, call := range t.fallbacks {
+	t.mu.Lock()
+	fallbacks := t.fallbacks
+	t.fallbacks = nil
+	t.mu.Unlock()
+	slices.SortFunc(fallbacks, func(a, b loop.Call) int { return cmp.Compare(a.Index, b.Index) })
+	for _, call := range fallbacks {
 		if err := emitJSON(s, EventToolFallback, map[string]string{"call": call.ID}); err != nil {
 			return loop.Decision{}, err
 		}
 	}
-	t.fallbacks = nil
 	d := loop.Decision{Err: t.first()}
 	if d.Err != nil {
 		d.Action, d.Cause, d.Note = trace.Stop, CauseToolError, d.Err.Error()
