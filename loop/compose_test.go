@@ -135,7 +135,15 @@ func features() []feature {
 				}
 				return false
 			}), false},
-		{"turn behind its hooks", "assistant_append", one, func(c *loop.Config, _ int) { c.AppendTurn = loop.AppendAfter }, declared("assistant_append", "after_hooks"), false},
+		{"turn behind its hooks", "assistant_append", one, func(c *loop.Config, _ int) {
+			c.AppendTurn = loop.AppendAfter
+			c.Policies = append(c.Policies, policy("looks", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+				if list := s.History(); list[len(list)-1].Role == llm.RoleAssistant {
+					return loop.Decision{}, nil // it has the turn
+				}
+				return loop.Decision{}, s.Emit("before the turn", []byte("{}"))
+			}}))
+		}, customs("before the turn"), false},
 		{"error text", "error_text", bad, func(c *loop.Config, _ int) {
 			c.ErrorText = func(_ string, err error) string { return "Error: " + err.Error() }
 		},
@@ -254,6 +262,31 @@ func features() []feature {
 		}})), emitted(func(b trace.ModelSetup) bool {
 			return slices.ContainsFunc(b.Tools, func(t llm.Tool) bool { return t.Name == "more1" })
 		}), false},
+		{"cancel", "cancel", []fake.Turn{calls("leave")}, func(c *loop.Config, _ int) {
+			var leave context.CancelFunc
+			c.Policies = append(c.Policies, policy("leaves", loop.Hooks{
+				Start: func(ctx context.Context) (context.Context, error) {
+					ctx, leave = context.WithCancel(ctx)
+					return ctx, nil
+				},
+				WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+					return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+						if strings.HasPrefix(call.Name, "leave") {
+							leave()
+						}
+						return next(ctx, call)
+					}
+				},
+				End: func(context.Context, *loop.Result) error { leave(); return nil },
+			}))
+		}, ended(trace.CauseCancel), true},
+		{"list of tasks", "todos", []fake.Turn{calls(`write_todos{"todos":["look"]}`)}, func(c *loop.Config, _ int) {
+			p, err := middleware.Todos()
+			if err != nil {
+				panic(err)
+			}
+			c.Policies = append(c.Policies, p)
+		}, customs(middleware.TodosEvent), false},
 		{"answers in one piece", "delivery", one, func(c *loop.Config, _ int) { c.Delivery = llm.Buffered }, declared("delivery", "buffered"), false},
 	}
 }
@@ -306,6 +339,9 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 				c.ID = fmt.Sprintf("id%d", id)
 				if c.Args == "{}" && c.Name != "same" {
 					c.Args = fmt.Sprintf(`{"n":%d}`, id) // or rounds are duplicates
+				}
+				if c.Name == "write_todos" { // its policy brings it
+					continue
 				}
 				if c.Name != "ok" {
 					c.Name += fmt.Sprint(at) // its own, so that features do not take each other's
