@@ -81,7 +81,7 @@ type stream struct {
 	id    string // and its id
 	shown bool   // something of the step's answer was told by deltas,
 	whole bool   // and all that is whole in it
-	text  string // of the step, as it was told
+	text  []byte // of the step, as it was told
 
 	calls []call // of the step
 	stop  trace.Cause
@@ -130,7 +130,7 @@ func (s *stream) metadata(ev trace.Event) json.RawMessage {
 func (s *stream) step(ev trace.Event) {
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
-		s.calls, s.shown, s.whole, s.text = nil, false, false, ""
+		s.calls, s.shown, s.whole, s.text = nil, false, false, s.text[:0]
 		s.put(Part{Type: "start-step"})
 	case trace.ModelDelta:
 		s.shown = true
@@ -172,7 +172,7 @@ func (s *stream) delta(b trace.ModelDelta) {
 // piece tells more of a text, or of reasoning, and begins it if none is under way.
 func (s *stream) piece(what, text string) {
 	if what == "text" {
-		s.text += text
+		s.text = append(s.text, text...)
 	}
 	if s.open != what {
 		s.close()
@@ -202,9 +202,9 @@ func (s *stream) begin(id, name string) {
 // second one is what policies made of it: what was told cannot be taken back, so that a
 // text of theirs follows it.
 func (s *stream) turn(m llm.Message) {
-	if text := m.Text(); s.whole && text != "" && text != s.text {
+	if text := m.Text(); s.whole && text != "" && text != string(s.text) {
 		s.close()
-		s.text = ""
+		s.text = s.text[:0]
 		s.piece("text", text)
 	}
 	for _, p := range m.Parts {
