@@ -34,12 +34,13 @@ func Retries(maxRetries int, backoff Backoff) loop.Retry {
 // mayPass adds failures of the network to what a client says may pass; where it says
 // anything, that counts.
 func mayPass(err error) bool {
-	if _, said := errors.AsType[*llm.APIError](err); said || loop.Retryable(err) {
-		return loop.Retryable(err)
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	_, said := errors.AsType[*llm.APIError](err)
+	_, network := errors.AsType[net.Error](err)
+	switch {
+	case loop.Retryable(err):
+		return true
+	case said, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
 	}
-	_, network := errors.AsType[net.Error](err)
 	return network || errors.Is(err, io.ErrUnexpectedEOF)
 }
