@@ -1,10 +1,13 @@
 package looptape_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,175 +23,256 @@ import (
 	"github.com/looptape/looptape/loop/scenario"
 )
 
-// contract is what a documented loop promises, in a table of testdata/contracts.
-type contract struct {
-	id    string // of its table and its rows
-	name  string // of its preset
-	rows  int    // how many there are
-	table []promise
-}
-
-// promise is a row: its id, its mark, what it says, what shows it, and where it lives.
-// What shows it is a scenario of testdata/contracts, or a Go test: loop.TestName,
-// loop.TestName/subtest. For where it lives see places.
-type promise struct {
-	id, mark, says string
-	shown, lives   []string
-}
-
+// contractsDir contains two tables for each contract. NAME.md is the text of the
+// contract, an unchanged copy. ID.tsv adds to each of its rows what shows the requirement
+// and which package meets it.
 const contractsDir = "testdata/contracts"
 
-// contracts reads the tables.
-func contracts(t *testing.T) []contract {
-	t.Helper()
-	list := []contract{
-		{id: "DZ", name: "deuz", rows: 52}, {id: "AG", name: "agentier", rows: 46}, {id: "DA", name: "deepagents", rows: 50},
-		{id: "AL", name: "agentloop", rows: 101}, {id: "RA", name: "reactagent", rows: 65},
-	}
-	for i := range list {
-		c := &list[i]
-		name := filepath.Join(contractsDir, c.id+".tsv")
-		src := read(t, name)
-		for n, line := range strings.Split(strings.TrimSuffix(src, "\n"), "\n") {
-			f := strings.Split(line, "\t")
-			if len(f) != 5 || f[2] == "" || !slices.Contains([]string{"D", "I", "U", "R"}, f[1]) {
-				t.Fatalf("%s:%d: expected an id, a mark (D, I, U or R), a promise, what shows it and where it lives, with tabs between, got %q", name, n+1, line)
-			}
-			c.table = append(c.table, promise{f[0], f[1], f[2], strings.Fields(f[3]), strings.Fields(f[4])})
-		}
-	}
-	return list
+// contract is the list of requirements on one preset.
+type contract struct {
+	id   string // of its rows, such as DZ
+	name string // of its preset
+	rows []requirement
 }
 
-// open is how many rows nothing shows.
-func (c contract) open() int {
-	n := c.rows
-	for _, p := range c.table {
-		if len(p.shown) > 0 {
-			n--
+// requirement is one row of a contract. NAME.md has the id, the text and the mark, the
+// first letter of the text (D, I, U or R). The other fields are columns of ID.tsv.
+//
+// Tests and scenarios are named as NAME.txtar (in testdata/contracts), loop.TestName or
+// loop.TestName/subtest.
+type requirement struct {
+	id, text, mark string
+	shownBy        []string // show the whole requirement
+	partlyShownBy  []string // show a part of it
+	packages       []string // meet the requirement, or the part that is shown
+}
+
+// evidence returns the tests and scenarios of the row.
+func (r requirement) evidence() []string { return slices.Concat(r.shownBy, r.partlyShownBy) }
+
+// status is shown, partial or open.
+func (r requirement) status() string {
+	switch {
+	case len(r.shownBy) > 0:
+		return "shown"
+	case len(r.partlyShownBy) > 0:
+		return "partial"
+	}
+	return "open"
+}
+
+// count returns the number of rows for which is reports true.
+func (c contract) count(is func(requirement) bool) (n int) {
+	for _, r := range c.rows {
+		if is(r) {
+			n++
 		}
 	}
 	return n
 }
 
-// TestContracts holds the tables of the contracts against what there is, and the
-// page that is made of them; with -update it is written anew.
+// contracts reads the tables of all contracts, one for each preset.
+func contracts(t *testing.T) (list []contract) {
+	t.Helper()
+	for _, name := range preset.Names() {
+		c := contract{name: name, rows: requirements(t, filepath.Join(contractsDir, name+".md"))}
+		c.id, _, _ = strings.Cut(c.rows[0].id, "-")
+		addEvidence(t, filepath.Join(contractsDir, c.id+".tsv"), c.rows)
+		list = append(list, c)
+	}
+	return list
+}
+
+// requirements reads the rows of a contract: the cells of its Markdown tables as they
+// stand there.
+func requirements(t *testing.T, file string) (rows []requirement) {
+	t.Helper()
+	text := regexp.MustCompile(`^\[([DIUR])`)
+	for n, line := range strings.Split(read(t, file), "\n") {
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "| ID |") || strings.HasPrefix(line, "|---|") {
+			continue
+		}
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | ")
+		if len(cells) != 4 || !text.MatchString(cells[1]) {
+			t.Fatalf("%s:%d: got %q, want an id, a requirement that begins with its mark ([D], [I], [U] or [R]), a scripted test and an edge case", file, n+1, line)
+		}
+		rows = append(rows, requirement{id: cells[0], text: cells[1], mark: text.FindStringSubmatch(cells[1])[1]})
+	}
+	if len(rows) == 0 {
+		t.Fatalf("%s: no requirements", file)
+	}
+	return rows
+}
+
+// addEvidence reads the other columns of the rows.
+func addEvidence(t *testing.T, file string, rows []requirement) {
+	t.Helper()
+	const header = "id\tshown by\tpartly shown by\tpackage"
+	lines := strings.Split(strings.TrimSuffix(read(t, file), "\n"), "\n")
+	if lines[0] != header {
+		t.Fatalf("%s:1: got the header %q, want %q", file, lines[0], header)
+	}
+	var want, got []string
+	columns := map[string][]string{}
+	for n, line := range lines[1:] {
+		cells := strings.Split(line, "\t")
+		if len(cells) != 4 {
+			t.Fatalf("%s:%d: got %q, want 4 cells separated by tabs: %s", file, n+2, line, strings.ReplaceAll(header, "\t", ", "))
+		}
+		got = append(got, cells[0])
+		columns[cells[0]] = cells
+	}
+	for i := range rows {
+		r := &rows[i]
+		want = append(want, r.id)
+		if cells := columns[r.id]; cells != nil {
+			r.shownBy, r.partlyShownBy, r.packages = strings.Fields(cells[1]), strings.Fields(cells[2]), strings.Fields(cells[3])
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%s: the ids differ from those of the contract (-contract +%s):\n%s", file, filepath.Base(file), diff)
+	}
+}
+
+// TestContracts compares the tables of the contracts with the tests, scenarios and
+// packages that they name, with the contracts of the project's guidance, and with
+// docs/contracts.md, which -update writes.
 func TestContracts(t *testing.T) {
 	list := contracts(t)
-	t.Run("rows", func(t *testing.T) {
-		var names []string
+	t.Run("rows", func(t *testing.T) { checkRows(t, list) })
+	t.Run("scenarios", func(t *testing.T) { checkScenarios(t, list) })
+	t.Run("tests", func(t *testing.T) { checkTests(t, list) })
+	t.Run("packages", func(t *testing.T) {
 		for _, c := range list {
-			names = append(names, c.name)
-			if diff := cmp.Diff(c.ids(), rowIDs(c.table)); diff != "" {
-				t.Errorf("the rows of %s (-contract +table):\n%s", c.id, diff)
+			for _, r := range c.rows {
+				if err := checkPackages(os.DirFS("."), r); err != nil {
+					t.Errorf("%s/%s.tsv: %s: %v", contractsDir, c.id, r.id, err)
+				}
 			}
 		}
-		if diff := cmp.Diff(preset.Names(), names); diff != "" {
-			t.Errorf("the presets (-there +with a contract):\n%s", diff)
-		}
 	})
-	t.Run("scenarios", func(t *testing.T) { showScenarios(t, list) })
-	t.Run("tests", func(t *testing.T) { showTests(t, list) })
-	t.Run("places", func(t *testing.T) { showPlaces(t, list) })
-	t.Run("documents", func(t *testing.T) { likeTheDocuments(t, list) })
+	t.Run("copies", checkCopies)
 	t.Run("page", func(t *testing.T) {
 		const page = "docs/contracts.md"
-		is := read(t, page)
-		want := tables(t, is)
-		if diff := cmp.Diff(is, want); diff != "" && *update {
+		got := read(t, page)
+		want := tables(t, got)
+		if diff := cmp.Diff(want, got); diff != "" && *update {
 			write(t, page, want)
 		} else if diff != "" {
-			t.Errorf("%s is not current; run go test . -run TestContracts -update (-is +has to be):\n%s", page, diff)
+			t.Errorf("%s is not current: run go test . -run TestContracts -update (-want +got):\n%s", page, diff)
 		}
 	})
 }
 
-// ids are those that the rows have to have, in order.
-func (c contract) ids() []string {
-	var ids []string
-	for n := range c.rows {
-		ids = append(ids, fmt.Sprintf("%s-%02d", c.id, n+1))
-	}
-	return ids
-}
-
-func rowIDs(rows []promise) []string {
-	var ids []string
-	for _, p := range rows {
-		ids = append(ids, p.id)
-	}
-	return ids
-}
-
-// showScenarios holds that the scenarios that rows name are there and expect
-// something, and that each scenario is named.
-func showScenarios(t *testing.T, list []contract) {
-	named := map[string]bool{}
+// checkRows checks that the ids of a contract are consecutive, that the sums in the
+// README of the contracts are those of the rows, and that a row is shown either in
+// whole or in part.
+func checkRows(t *testing.T, list []contract) {
+	want := []string{"README.md"}
+	readme := read(t, filepath.Join(contractsDir, "README.md"))
 	for _, c := range list {
-		for _, p := range c.table {
-			for _, s := range p.shown {
-				named[s] = true
+		want = append(want, c.name+".md")
+		sums := fmt.Sprintf("| %s.md (%s) | %d |", c.name, c.id, len(c.rows))
+		for _, mark := range []string{"D", "I", "U", "R"} {
+			sums += fmt.Sprintf(" %d |", c.count(func(r requirement) bool { return r.mark == mark }))
+		}
+		if !strings.Contains(readme, "\n"+sums) {
+			t.Errorf("%s/README.md: missing %q, the number of rows of %s.md and of each mark", contractsDir, sums, c.name)
+		}
+		for i, r := range c.rows {
+			if id := fmt.Sprintf("%s-%02d", c.id, i+1); r.id != id {
+				t.Errorf("%s/%s.md: row %d has the id %q, want %q", contractsDir, c.name, i+1, r.id, id)
+			}
+			if len(r.shownBy) > 0 && len(r.partlyShownBy) > 0 {
+				t.Errorf("%s/%s.tsv: %s is shown both in whole and in part: put all names into one of the two columns", contractsDir, c.id, r.id)
 			}
 		}
 	}
-	files, err := filepath.Glob(contractsDir + "/*.txtar")
+	slices.Sort(want)
+	if diff := cmp.Diff(want, baseNames(t, "*.md")); diff != "" {
+		t.Errorf("%s has other contracts than there are presets (-want +got):\n%s", contractsDir, diff)
+	}
+}
+
+// baseNames returns the sorted names of the files of contractsDir that match a pattern.
+func baseNames(t *testing.T, pattern string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(contractsDir, pattern))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
+		t.Fatalf("no %s in %s: %v", pattern, contractsDir, err)
 	}
 	for _, file := range files {
-		base := filepath.Base(file)
-		if !named[base] {
-			t.Errorf("no row names the scenario %s; add it to what shows its row in %s/%s.tsv", base, contractsDir, base[:2])
-		}
-		delete(named, base)
+		names = append(names, filepath.Base(file))
+	}
+	return names
+}
+
+// checkScenarios checks that each scenario that a row names exists and expects a trace,
+// and that a row names each scenario.
+func checkScenarios(t *testing.T, list []contract) {
+	found := map[string]bool{} // whether a row names it
+	for _, name := range baseNames(t, "*.txtar") {
+		found[name] = false
+		file := filepath.Join(contractsDir, name)
 		if f, err := scenario.Parse(file, []byte(read(t, file))); err != nil || f.Trace == "" {
 			t.Errorf("%s expects no trace (%v)", file, err)
 		}
 	}
-	for s := range named {
-		if strings.HasSuffix(s, ".txtar") {
-			t.Errorf("a row names the scenario %s, which is not in %s", s, contractsDir)
+	for _, c := range list {
+		for _, r := range c.rows {
+			for _, name := range r.evidence() {
+				if _, ok := found[name]; ok {
+					found[name] = true
+				} else if strings.HasSuffix(name, ".txtar") {
+					t.Errorf("%s/%s.tsv: %s names the scenario %s, which is not in %s", contractsDir, c.id, r.id, name, contractsDir)
+				}
+			}
+		}
+	}
+	for name, named := range found {
+		if !named {
+			t.Errorf("no row names the scenario %s: add it to its row in %s/%s.tsv", name, contractsDir, name[:2])
 		}
 	}
 }
 
-// showTests holds that the Go tests that rows name are there.
-func showTests(t *testing.T, list []contract) {
-	rooms := map[string]*testRoom{}
+// checkTests checks that each Go test that a row names exists.
+func checkTests(t *testing.T, list []contract) {
+	dirs := map[string]*testNames{}
 	for _, c := range list {
-		for _, p := range c.table {
-			for _, s := range p.shown {
+		for _, r := range c.rows {
+			for _, s := range r.evidence() {
 				if strings.HasSuffix(s, ".txtar") {
 					continue
 				}
-				dir, name, is := strings.Cut(s, ".Test")
-				if !is {
-					t.Errorf("%s: %q is neither a scenario (NAME.txtar) nor a test (loop.TestName)", p.id, s)
+				dir, name, ok := strings.Cut(s, ".Test")
+				if !ok {
+					t.Errorf("%s/%s.tsv: %s: %q is neither a scenario (NAME.txtar) nor a test (loop.TestName)", contractsDir, c.id, r.id, s)
 					continue
 				}
-				if rooms[dir] == nil {
-					rooms[dir] = testsIn(t, dir)
+				if dirs[dir] == nil {
+					dirs[dir] = testsIn(t, dir)
 				}
-				if !rooms[dir].has("Test" + name) {
-					t.Errorf("%s: there is no test %s", p.id, s)
+				if !dirs[dir].has("Test" + name) {
+					t.Errorf("%s/%s.tsv: %s names the test %s, which does not exist", contractsDir, c.id, r.id, s)
 				}
 			}
 		}
 	}
 }
 
-// testRoom is what the tests of a folder are called, and the texts in them, among
-// which are the names of subtests.
-type testRoom struct{ funcs, texts map[string]bool }
+// testNames are the test functions of a folder and the strings in its test files. The
+// names of subtests are among the strings.
+type testNames struct{ funcs, strings map[string]bool }
 
-func (r *testRoom) has(test string) bool {
-	name, sub, is := strings.Cut(test, "/")
-	return r.funcs[name] && (!is || r.texts[sub])
+func (n *testNames) has(test string) bool {
+	name, sub, ok := strings.Cut(test, "/")
+	return n.funcs[name] && (!ok || n.strings[sub])
 }
 
-func testsIn(t *testing.T, dir string) *testRoom {
+func testsIn(t *testing.T, dir string) *testNames {
 	t.Helper()
-	r := &testRoom{map[string]bool{}, map[string]bool{}}
+	names := &testNames{map[string]bool{}, map[string]bool{}}
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -201,85 +286,107 @@ func testsIn(t *testing.T, dir string) *testRoom {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
 				if n.Recv == nil && strings.HasPrefix(n.Name.Name, "Test") {
-					r.funcs[n.Name.Name] = true
+					names.funcs[n.Name.Name] = true
 				}
 			case *ast.BasicLit:
-				if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
-					r.texts[strings.ReplaceAll(text, " ", "_")] = true
+				if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+					names.strings[strings.ReplaceAll(s, " ", "_")] = true
 				}
 			}
 			return true
 		})
 	}
-	return r
+	return names
 }
 
-// likeTheDocuments holds the ids and marks of the tables against the contracts
-// themselves, where they are.
-func likeTheDocuments(t *testing.T, list []contract) {
+// checkPackages returns an error if the packages of a row do not exist below root. A row
+// that is shown, in whole or in part, names one package or two.
+func checkPackages(root fs.FS, r requirement) error {
+	switch n := len(r.packages); {
+	case n == 0 && len(r.evidence()) > 0:
+		return errors.New("missing package: name the package that meets the requirement, such as loop/middleware")
+	case n > 2:
+		return fmt.Errorf("got %d packages, want the one that meets the requirement, or two", n)
+	case n == 2 && r.packages[0] == r.packages[1]:
+		return fmt.Errorf("duplicate package %q", r.packages[0])
+	}
+	for _, dir := range r.packages {
+		files, _ := fs.ReadDir(root, dir) // a folder that cannot be read has no Go files
+		if !slices.ContainsFunc(files, func(f fs.DirEntry) bool {
+			return strings.HasSuffix(f.Name(), ".go") && !strings.HasSuffix(f.Name(), "_test.go")
+		}) {
+			return fmt.Errorf("unknown package %q: want a folder with Go files, such as loop/middleware", dir)
+		}
+	}
+	return nil
+}
+
+func TestCheckPackages(t *testing.T) {
+	root := fstest.MapFS{"a/a.go": {}, "a/b/b.go": {}, "tests/a_test.go": {}, "notes/a.md": {}}
+	shown := []string{"DZ-01.txtar"}
+	for packages, want := range map[string]string{ // part of the error; empty means none
+		"a":        "",
+		"a a/b":    "",
+		"":         "missing package",
+		"a a/b a":  "got 3 packages",
+		"a a":      `duplicate package "a"`,
+		"c":        `unknown package "c"`,
+		"a c":      `unknown package "c"`,
+		"a/a.go":   `unknown package "a/a.go"`,
+		"../a":     `unknown package "../a"`,
+		"tests":    `unknown package "tests"`,
+		"notes":    `unknown package "notes"`,
+		"a#Symbol": `unknown package "a#Symbol"`,
+	} {
+		err := checkPackages(root, requirement{shownBy: shown, packages: strings.Fields(packages)})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("checkPackages(%q) = %v, want %q", packages, err, want)
+		}
+	}
+	if err := checkPackages(root, requirement{partlyShownBy: shown}); err == nil {
+		t.Error("checkPackages accepts a row that is shown in part and names no package")
+	}
+	if err := checkPackages(root, requirement{}); err != nil {
+		t.Errorf("checkPackages of an open row = %v, want nil", err)
+	}
+}
+
+// checkCopies compares the contracts byte for byte with those of the project's guidance,
+// in the folder shared next to the repository. The environment variable LOOPTAPE_SHARED
+// names another folder.
+func checkCopies(t *testing.T) {
 	shared := os.Getenv("LOOPTAPE_SHARED")
 	if shared == "" {
 		shared = "../shared"
 	}
-	row := regexp.MustCompile(`(?m)^\| ([A-Z]{2}-\d+) \| \[([DIUR])`)
-	for _, c := range list {
-		doc, err := os.ReadFile(filepath.Join(shared, "contracts", c.name+".md"))
-		if err != nil {
-			t.Skipf("the contracts themselves are not here to compare with; LOOPTAPE_SHARED can name their folder: %v", err)
-		}
-		var want, got []string
-		for _, m := range row.FindAllSubmatch(doc, -1) {
-			want = append(want, string(m[1])+" "+string(m[2]))
-		}
-		for _, p := range c.table {
-			got = append(got, p.id+" "+p.mark)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("the rows of %s and their marks (-contract +table):\n%s", c.id, diff)
-		}
+	shared = filepath.Join(shared, "contracts")
+	if _, err := os.Stat(shared); err != nil {
+		t.Skipf("no contracts to compare with: set LOOPTAPE_SHARED to the folder of the guidance: %v", err)
 	}
-}
-
-// contractRows is the table of one contract for the page, or with an empty id the
-// sums of all.
-func contractRows(t *testing.T, id string) string {
-	t.Helper()
-	var rows [][]string
-	all, left := 0, 0
-	for _, c := range contracts(t) {
-		all, left = all+c.rows, left+c.open()
-		if id == "" {
-			rows = append(rows, []string{c.id, "`" + c.name + "`", strconv.Itoa(c.rows), strconv.Itoa(c.rows - c.open()), strconv.Itoa(c.open())})
-		}
-		if c.id != id {
+	for _, name := range baseNames(t, "*.md") {
+		want, err := os.ReadFile(filepath.Join(shared, name))
+		if err != nil {
+			t.Error(err)
 			continue
 		}
-		for _, p := range c.table {
-			rows = append(rows, []string{p.id, p.says, p.mark, shownBy(p.shown), status(p), livesIn(p.lives)})
+		got := []byte(read(t, filepath.Join(contractsDir, name)))
+		if bytes.Equal(got, want) {
+			continue
 		}
+		gotLines, wantLines := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+		n := 0
+		for n < len(gotLines) && n < len(wantLines) && bytes.Equal(gotLines[n], wantLines[n]) {
+			n++
+		}
+		t.Errorf("%s/%s:%d is not word for word that of the guidance: copy the file unchanged (%d lines, want %d)\ngot  %q\nwant %q",
+			contractsDir, name, n+1, len(gotLines)-1, len(wantLines)-1, at(gotLines, n), at(wantLines, n))
 	}
-	if id == "" {
-		rows = append(rows, []string{"all", "", strconv.Itoa(all), strconv.Itoa(all - left), strconv.Itoa(left)})
-		return markdown([]string{"contract", "preset", "rows", "shown", "open"}, rows)
-	}
-	return markdown([]string{"id", "promise", "mark", "shown by", "status", "lives in"}, rows)
 }
 
-func shownBy(list []string) string {
-	var out []string
-	for _, s := range list {
-		if name, is := strings.CutSuffix(s, ".txtar"); is {
-			out = append(out, "["+name+"](../"+contractsDir+"/"+s+")")
-		} else {
-			out = append(out, "`"+s+"`")
-		}
+// at returns the line with index n, or nil after the last.
+func at(lines [][]byte, n int) []byte {
+	if n < len(lines) {
+		return lines[n]
 	}
-	return strings.Join(out, ", ")
-}
-
-func status(p promise) string {
-	if len(p.shown) == 0 {
-		return "open"
-	}
-	return "shown"
+	return nil
 }

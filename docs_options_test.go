@@ -3,12 +3,15 @@ package looptape_test
 import (
 	"cmp"
 	"context"
-	"maps"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop"
@@ -123,7 +126,7 @@ func TestMatrix(t *testing.T) {
 	}
 	packages := map[string]map[string]bool{}
 	for name, dir := range map[string]string{"loop": "loop", "middleware": "loop/middleware", "history": "loop/history", "agentloop": "loop/preset/agentloop", "trace": "trace"} {
-		packages[name] = declaredIn(t, dir)
+		packages[name] = declaredIn(t, os.DirFS("."), dir)
 	}
 	for _, o := range matrix {
 		for _, m := range goName.FindAllStringSubmatch(o.here, -1) {
@@ -138,23 +141,104 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// declaredIn are the names that a package declares.
-func declaredIn(t *testing.T, dir string) map[string]bool {
+// declaredIn returns the names that the packages of a folder declare, without those of
+// test files: see declared.
+func declaredIn(t *testing.T, root fs.FS, dir string) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	files, err := fs.Glob(root, dir+"/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		more, err := declared(os.DirFS("."), filepath.ToSlash(path))
+		src, err := fs.ReadFile(root, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		maps.Copy(names, more)
+		file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addDeclared(names, file)
 	}
 	return names
+}
+
+// addDeclared adds the names of the file's functions, methods, types, constants and
+// variables. It adds a method as Method and as Type.Method, and a field as Type.Field.
+func addDeclared(names map[string]bool, file *ast.File) {
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			names[d.Name.Name] = true
+			names[receiver(d)+"."+d.Name.Name] = true
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				addSpec(names, s)
+			}
+		}
+	}
+}
+
+// receiver returns the name of a method's type.
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	of := f.Recv.List[0].Type
+	if p, ok := of.(*ast.StarExpr); ok {
+		of = p.X
+	}
+	id, ok := of.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return id.Name
+}
+
+func addSpec(names map[string]bool, s ast.Spec) {
+	switch s := s.(type) {
+	case *ast.ValueSpec:
+		for _, n := range s.Names {
+			names[n.Name] = true
+		}
+	case *ast.TypeSpec:
+		names[s.Name.Name] = true
+		if of, ok := s.Type.(*ast.StructType); ok {
+			for _, f := range of.Fields.List {
+				for _, n := range f.Names {
+					names[s.Name.Name+"."+n.Name] = true
+				}
+			}
+		}
+	}
+}
+
+func TestDeclaredIn(t *testing.T) {
+	names := declaredIn(t, fstest.MapFS{
+		"a/a.go": {Data: []byte(`package a
+import "fmt"
+type T struct{ field int }
+func (t *T) Method() { local := 1; fmt.Println(local) }
+func Func() {}
+const One, Two = 1, 2
+var V int
+`)},
+		"a/a_test.go": {Data: []byte("package a\nfunc Test() {}\n")},
+		"a/notes.md":  {Data: []byte("# Notes\n")},
+		"b/b.go":      {Data: []byte("package b\nfunc Other() {}\n")},
+	}, "a")
+	for _, name := range []string{"T", "T.field", "Method", "T.Method", "Func", "One", "Two", "V"} {
+		if !names[name] {
+			t.Errorf("declaredIn misses %q", name)
+		}
+	}
+	for _, name := range []string{"", "field", "local", "fmt", "Test", "Other", "T.Other"} {
+		if names[name] {
+			t.Errorf("declaredIn returns %q", name)
+		}
+	}
 }
