@@ -16,7 +16,7 @@ import (
 )
 
 // ends has a run for each row of the table of ends in docs/loop.md: the word in
-// Result.Stop, a fragment of a scenario, and what is in the run's error.
+// Result.StopReason, a fragment of a scenario, and what is in the run's error.
 var ends = []struct{ stop, scenario, err string }{
 	{"none", "models: {main: [{text: done}]}", ""},
 	{"cap", "loop: {max_steps: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
@@ -62,8 +62,8 @@ func TestDocEnds(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if string(o.Result.Stop) != c.stop || (o.Err != nil) != (c.err != "") || o.Err != nil && !strings.Contains(o.Err.Error(), c.err) {
-			t.Errorf("%s: got %s and %v, want %s and %q", c.scenario, o.Result.Stop, o.Err, c.stop, c.err)
+		if string(o.Run.StopReason) != c.stop || (o.Err != nil) != (c.err != "") || o.Err != nil && !strings.Contains(o.Err.Error(), c.err) {
+			t.Errorf("%s: got %s and %v, want %s and %q", c.scenario, o.Run.StopReason, o.Err, c.stop, c.err)
 		}
 	}
 	if diff := cmp.Diff(tested, rows); diff != "" {
@@ -74,18 +74,18 @@ func TestDocEnds(t *testing.T) {
 // No scenario stops a run from outside, or gives its context a deadline.
 func TestDocStopped(t *testing.T) {
 	clock := fake.NewClock()
-	agent, err := loop.New(&fake.Model{Clock: clock, Turns: []fake.Turn{{Text: "late", Delay: time.Hour}}}, &loop.Config{Clock: clock})
+	agent, err := loop.New(&fake.Model{Clock: clock, Responses: []fake.Response{{Text: "late", Delay: time.Hour}}}, &loop.Config{Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := agent.Start(t.Context(), loop.Ask("go"))
+	run := agent.Start(t.Context(), loop.Prompt("go"))
 	run.Stop()
-	if res, err := run.Wait(); res.Stop != "stopped" || err != nil {
-		t.Errorf("got %s, %v", res.Stop, err)
+	if res, err := run.Wait(); res.StopReason != "stopped" || err != nil {
+		t.Errorf("got %s, %v", res.StopReason, err)
 	}
 	ctx, cancel := clock.WithTimeout(t.Context(), time.Second, context.DeadlineExceeded)
 	defer cancel()
-	if res, err := agent.Run(ctx, loop.Ask("go")); res.Stop != "deadline" || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, loop.ErrDeadline) {
-		t.Errorf("got %s, %v", res.Stop, err)
+	if res, err := agent.Run(ctx, loop.Prompt("go")); res.StopReason != "deadline" || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, loop.ErrDeadline) {
+		t.Errorf("got %s, %v", res.StopReason, err)
 	}
 }

@@ -33,9 +33,9 @@ type option struct {
 // options that its runs declare, where they do.
 var matrix = []option{
 	{name: "max_steps", here: "`Config.MaxSteps`"},
-	{name: "cap_at", here: "`Config.CapAt`", otherwise: "bottom"},
-	{name: "on_cap", here: "`Config.OnCap`; `Result.Stop` marks it", otherwise: "return"},
-	{name: "min_one_call", here: "`Config.MaxSteps` below 1; follows from `Config.CapAt` and `Config.OnCap`", otherwise: "1 call", own: map[string]string{"agentier": "none", "reactagent": "the forced one"}},
+	{name: "cap_at", here: "`Config.StepLimitCheck`", otherwise: "bottom"},
+	{name: "on_cap", here: "`Config.OnStepLimit`; `Result.StopReason` marks it", otherwise: "return"},
+	{name: "min_one_call", here: "`Config.MaxSteps` below 1; follows from `Config.StepLimitCheck` and `Config.OnStepLimit`", otherwise: "1 call", own: map[string]string{"agentier": "none", "reactagent": "the forced one"}},
 	{name: "continue_on", here: "no option: calls alone decide ([INV-11](invariants.md))", otherwise: "tool_calls"},
 	{name: "stop_when", here: "`Config.StopWhen`", otherwise: "-"},
 	{name: "token_budget", here: "`Config.TokenBudget`", otherwise: "-"},
@@ -44,18 +44,18 @@ var matrix = []option{
 	{name: "concurrency", here: "`Config.Concurrency`"},
 	{name: "result_order", here: "no option: that of the calls ([INV-03](invariants.md))", otherwise: "call"},
 	{name: "tool_message", here: "`Config.ToolMessage`", otherwise: "one_per_step"},
-	{name: "assistant_append", here: "`Config.AppendTurn`", otherwise: "before_hooks"},
-	{name: "error_text", here: "`Config.ErrorText`; error_flag: `Config.PlainErrors`", otherwise: "the error's", own: map[string]string{"agentier": "`Error: …`, no flag", "reactagent": "`{\"error\": …}`"}},
-	{name: "bad_args", here: "`Config.BadArgs`, `middleware.Repair`", otherwise: "error_result", own: map[string]string{"deepagents": "repair"}},
+	{name: "assistant_append", here: "`Config.AppendResponse`", otherwise: "before_hooks"},
+	{name: "error_text", here: "`Config.ErrorText`; error_flag: `Config.OmitErrorFlag`", otherwise: "the error's", own: map[string]string{"agentier": "`Error: …`, no flag", "reactagent": "`{\"error\": …}`"}},
+	{name: "bad_args", here: "`Config.BadArguments`, `middleware.Repair`", otherwise: "error_result", own: map[string]string{"deepagents": "repair"}},
 	{name: "unknown_tool", here: "`Config.UnknownTool`", otherwise: "error_result"},
-	{name: "same_tool_error_stop", here: "`Config.SameToolErrors`; reset: `Config.ResetByAbsence`", otherwise: "0"},
-	{name: "duplicate_round", here: "`Config.DuplicateRound`, `Config.DuplicateRounds`", otherwise: "off"},
+	{name: "same_tool_error_stop", here: "`Config.MaxConsecutiveToolErrors`; reset: `Config.ResetByAbsence`", otherwise: "0"},
+	{name: "duplicate_round", here: "`Config.DuplicateStep`, `Config.MaxDuplicateSteps`", otherwise: "off"},
 	{name: "client_tools", here: "`Config.ClientCalls`, a tool without `Tool.Run`", otherwise: "break_batch"},
-	{name: "gates", here: "the order of `Config.Policies`: `Hooks.Batch`, then the nest of `Hooks.WrapTool`", otherwise: "lookup, validate", own: map[string]string{"agentloop": "hook, lookup, policy, approval", "deepagents": "lookup, validate, repair", "reactagent": "lookup, validate, person, nest"}},
+	{name: "gates", here: "the order of `Config.Middleware`: `Hooks.BeforeTools`, then the nest of `Hooks.WrapTool`", otherwise: "lookup, validate", own: map[string]string{"agentloop": "hook, lookup, policy, approval", "deepagents": "lookup, validate, repair", "reactagent": "lookup, validate, person, nest"}},
 	{name: "approval", here: "`middleware.Approvals`, `middleware.HumanInTheLoop`", otherwise: "-", own: map[string]string{"agentloop": "suspends; denies", "reactagent": "asks and waits"}},
 	{name: "guardrails", here: "`middleware.Guardrails`", otherwise: "-", own: map[string]string{"agentloop": "in, out"}},
-	{name: "prepare_step", here: "`Hooks.BeforeStep`, `StepInfo.Offer`, `middleware.Handoff`", otherwise: "-", own: map[string]string{"agentloop": "registry", "deepagents": "per step, hand-off", "reactagent": "`BeforeStep`"}},
-	{name: "end_hook", here: "`Hooks.AfterModel` with `trace.GoOn`, `middleware.PrepareEnd`", otherwise: "-", own: map[string]string{"deepagents": "`PrepareEnd`"}},
+	{name: "prepare_step", here: "`Hooks.BeforeStep`, `StepInfo.SetTools`, `middleware.Handoff`", otherwise: "-", own: map[string]string{"agentloop": "registry", "deepagents": "per step, hand-off", "reactagent": "`BeforeStep`"}},
+	{name: "end_hook", here: "`Hooks.AfterModel` with `trace.Continue`, `middleware.PrepareEnd`", otherwise: "-", own: map[string]string{"deepagents": "`PrepareEnd`"}},
 	{name: "result_messages", here: "`Result.Messages`; the whole: `loop.Continue`", otherwise: "new", own: map[string]string{"agentier": "all", "agentloop": "its history", "reactagent": "its thread"}},
 	{name: "failure", here: "the error of `Run.Wait`, the last of `Run.Events`", otherwise: "an error", own: map[string]string{"agentier": "an error with a code", "agentloop": "a report", "reactagent": "false, and an event"}},
 	{name: "stop", here: "`Run.Stop`; cancel: the context", otherwise: "cancel", own: map[string]string{"agentloop": "stop, cancel"}},
@@ -66,7 +66,7 @@ var matrix = []option{
 	{name: "message_log", here: "`middleware.LogMessages`", otherwise: "-", own: map[string]string{"reactagent": "`Log`"}},
 	{name: "event_dialect", here: "a preset's own events, made of the run's", own: map[string]string{"deuz": "`DeuzParts`", "agentier": "callbacks", "deepagents": "`Parts`, UI messages", "agentloop": "step events, hooks", "reactagent": "`Parts`"}},
 	{name: "step_type_names", here: "`Step.Type`", otherwise: "-", own: map[string]string{"deuz": "initial, tool-result", "agentloop": "initial, tool_followup"}},
-	{name: "running_guard", here: "`middleware.RunningGuard`", otherwise: "no", own: map[string]string{"agentloop": "its own"}},
+	{name: "running_guard", here: "`middleware.SingleRun`", otherwise: "no", own: map[string]string{"agentloop": "its own"}},
 }
 
 // matrixRows is the table of the options.
@@ -106,11 +106,11 @@ func declares(t *testing.T, name string) trace.Options {
 	}
 	var mem trace.Memory
 	cfg.Sink = &mem
-	agent, err := loop.New(fake.NewModel(fake.Turn{Text: "x"}), &cfg)
+	agent, err := loop.New(fake.NewModel(fake.Response{Text: "x"}), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := agent.Run(context.Background(), loop.Ask("go")); err != nil {
+	if _, err := agent.Run(context.Background(), loop.Prompt("go")); err != nil {
 		t.Fatal(err)
 	}
 	return mem.Events()[0].Body.(trace.RunStart).Options

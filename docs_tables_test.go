@@ -39,19 +39,19 @@ func tableOf(t *testing.T, name string) string {
 	case "invariants":
 		var rows [][]string
 		for _, i := range check.Catalogue() {
-			rows = append(rows, []string{i.ID, i.Name, i.What, string(i.SeenBy), i.Hint})
+			rows = append(rows, []string{i.ID, i.Name, i.What, string(i.Evidence), i.Hint})
 		}
 		return markdown([]string{"id", "name", "what holds", "seen by", "usual cause, and what to do"}, rows)
 	case "laws":
 		var rows [][]string
 		for _, i := range llmtest.Catalogue() {
-			rows = append(rows, []string{"`" + string(i.Law) + "`", i.What, i.Hint, i.Invariant})
+			rows = append(rows, []string{"`" + string(i.Property) + "`", i.What, i.Hint, i.Invariant})
 		}
 		return markdown([]string{"law", "what holds", "usual cause, and what to do", "part of"}, rows)
 	case "rules":
 		var rows [][]string
 		for _, r := range wire.Rules() {
-			rows = append(rows, []string{r.ID, r.Says, strconv.Itoa(r.Status), r.Type, r.Param, r.Code})
+			rows = append(rows, []string{r.ID, r.Description, strconv.Itoa(r.Status), r.Type, r.Param, r.Code})
 		}
 		return markdown([]string{"id", "what is refused", "status", "type", "param", "code"}, rows)
 	case "options":

@@ -39,7 +39,7 @@ func TestOtherHost(t *testing.T) {
 		if got := x.Request.OtherHost(); got != c.want {
 			t.Errorf("%s with %q: %q, want %q", c.url, c.host, got, c.want)
 		}
-		text := string(cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{x}))
+		text := string(cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{x}))
 		if got := strings.Contains(text, "\n> Host: "+c.host+"\n"); got != (c.want != "") || strings.Contains(text, "> Host:\n") {
 			t.Errorf("%s with %q is written as\n%s", c.url, c.host, text)
 		}

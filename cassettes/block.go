@@ -55,10 +55,10 @@ func appendInteraction(dst []byte, n int, x *Interaction, key string) []byte {
 		dst = appendHeader(dst, "<", r.Header)
 		dst = appendHeader(dst, "<<", r.Trailer)
 		dst = append(dst, "<\n"...)
-		dst, got = appendBody(dst, '<', r.Body, IsEvents(r.Header), r.Pieces)
+		dst, got = appendBody(dst, '<', r.Body, IsEvents(r.Header), r.Chunks)
 	}
-	if r.Ending != "" {
-		dst = append(append(dst, "<! "...), r.Ending...)
+	if r.Termination != "" {
+		dst = append(append(dst, "<! "...), r.Termination...)
 		if r.Failure != "" {
 			dst = jsonio.AppendString(append(dst, ' '), r.Failure)
 		}
@@ -73,8 +73,8 @@ func appendInteraction(dst []byte, n int, x *Interaction, key string) []byte {
 	if r.Uncompressed {
 		dst = append(dst, " uncompressed"...)
 	}
-	if got != formEvents && got != formEventsCRLF && len(r.Pieces) > 0 {
-		dst = appendPieces(append(dst, " pieces "...), r.Pieces)
+	if got != formEvents && got != formEventsCRLF && len(r.Chunks) > 0 {
+		dst = appendPieces(append(dst, " pieces "...), r.Chunks)
 	}
 	return append(append(append(fmt.Appendf(dst, " head %08x", head), " key "...), key...), '\n')
 }
@@ -98,14 +98,14 @@ func headSum(text []byte) (sum uint32) {
 
 func appendTitle(dst []byte, n int, x *Interaction) []byte {
 	dst = strconv.AppendInt(append(dst, "=== "...), int64(n), 10)
-	if x.Lane != "" {
-		dst = append(append(dst, " @"...), url.QueryEscape(x.Lane)...)
+	if x.Session != "" {
+		dst = append(append(dst, " @"...), url.QueryEscape(x.Session)...)
 	}
 	dst = append(append(dst, ' '), url.QueryEscape(x.Request.Method)...)
 	dst = append(append(dst, ' '), WrittenURL(x.Request.URL)...)
 	dst = append(dst, " -> "...)
 	if x.Response.Status == 0 {
-		dst = append(dst, x.Response.Ending...)
+		dst = append(dst, x.Response.Termination...)
 	} else {
 		dst = strconv.AppendInt(dst, int64(x.Response.Status), 10)
 	}
@@ -167,7 +167,7 @@ func appendMark(dst []byte, f form, body []byte) []byte {
 	return fmt.Appendf(append(dst, ' '), "%08x", checksum(body))
 }
 
-func appendPieces(dst []byte, pieces []Piece) []byte {
+func appendPieces(dst []byte, pieces []Chunk) []byte {
 	var waits rounded
 	for i, p := range pieces {
 		if i > 0 {

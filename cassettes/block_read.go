@@ -29,7 +29,7 @@ func (b *block) read(x *Interaction) error {
 	if err != nil {
 		return err
 	}
-	x.Lane, x.Request.Method, x.Request.URL, x.Response.Wait = t.lane, t.method, t.url, t.wait
+	x.Session, x.Request.Method, x.Request.URL, x.Response.Wait = t.lane, t.method, t.url, t.wait
 	if x.Request.Header, x.Request.Trailer, err = b.header('>'); err != nil {
 		return err
 	}
@@ -102,12 +102,12 @@ func (b *block) response(r *Response, lines func(b *block, mark byte) []byte) (g
 
 // body restores the body of a response, which ends an interaction.
 func (b *block) body(r *Response, m marks, got []byte) (err error) {
-	if r.Body, r.Pieces, err = m.got.restore('<', got, b.edited); err != nil {
+	if r.Body, r.Chunks, err = m.got.restore('<', got, b.edited); err != nil {
 		return fmt.Errorf("the body of the response: %w", err)
 	}
 	r.Chunked, r.Uncompressed = m.chunked, m.uncompressed
-	if r.Pieces == nil && m.got.length == len(r.Body) {
-		r.Pieces = m.pieces
+	if r.Chunks == nil && m.got.length == len(r.Body) {
+		r.Chunks = m.pieces
 	}
 	if len(b.rest) > 0 {
 		return fmt.Errorf("%q stands behind the last line of an interaction", shortened(b.next()))
@@ -226,8 +226,8 @@ func readStatus(line []byte, r *Response) error {
 
 func readEnding(line []byte, r *Response) error {
 	word, failure, _ := strings.Cut(strings.TrimPrefix(string(line), endingMark), " ")
-	r.Ending = Ending(word)
-	if !slices.Contains([]Ending{Failed, Cut, Cancelled}, r.Ending) {
+	r.Termination = Termination(word)
+	if !slices.Contains([]Termination{Failed, Truncated, Canceled}, r.Termination) {
 		return fmt.Errorf("%q is not how an answer ends; it is failed, cut or cancelled", word)
 	}
 	if failure == "" {
@@ -250,7 +250,7 @@ type mark struct {
 
 // restore returns the body, which has to be the one that was written unless it may be
 // edited, and the pieces of a stream of events.
-func (m mark) restore(sign byte, lines []byte, edited bool) (body []byte, pieces []Piece, err error) {
+func (m mark) restore(sign byte, lines []byte, edited bool) (body []byte, pieces []Chunk, err error) {
 	body, pieces, err = m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
 	if err != nil || edited {
 		return body, pieces, err
@@ -265,7 +265,7 @@ func (m mark) restore(sign byte, lines []byte, edited bool) (body []byte, pieces
 type marks struct {
 	sent, got             mark
 	chunked, uncompressed bool
-	pieces                []Piece
+	pieces                []Chunk
 	head                  string // a checksum; empty if it is not told
 }
 
@@ -317,10 +317,10 @@ func readMark(words []string) (m mark, err error) {
 	return mark{form(words[0]), int(n), uint32(crc)}, nil
 }
 
-func readPieces(text string, length int) (pieces []Piece, err error) {
+func readPieces(text string, length int) (pieces []Chunk, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		n, wait, _ := strings.Cut(word, "+")
-		var p Piece
+		var p Chunk
 		if p.Len, err = strconv.Atoi(n); err == nil {
 			p.After, err = time.ParseDuration(wait)
 		}

@@ -38,7 +38,7 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // appendBody writes a body behind the mark (> or <), and returns its form. Events is
 // whether it is a stream of events, which came in these pieces.
-func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []Piece) ([]byte, form) {
+func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []Chunk) ([]byte, form) {
 	forms := []form{formJSON, formJSONLine, formSpaced, formText}
 	if events {
 		forms = []form{formEvents, formEventsCRLF, formText}
@@ -58,7 +58,7 @@ func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []Piece)
 }
 
 // append writes a body, if this form can hold it.
-func (f form) append(dst []byte, mark byte, body []byte, pieces []Piece) (out []byte, ok bool) {
+func (f form) append(dst []byte, mark byte, body []byte, pieces []Chunk) (out []byte, ok bool) {
 	switch f {
 	case formEvents, formEventsCRLF:
 		return appendEvents(dst, mark, body, f.newline(), pieces)
@@ -79,7 +79,7 @@ func (f form) append(dst []byte, mark byte, body []byte, pieces []Piece) (out []
 
 // restore adds to dst the body that the lines hold; of events, it also returns the
 // pieces in which they came.
-func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, pieces []Piece, err error) {
+func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, pieces []Chunk, err error) {
 	switch f {
 	case formEvents, formEventsCRLF:
 		return restoreEvents(dst, mark, lines, f.newline())

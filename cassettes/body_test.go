@@ -152,9 +152,9 @@ func TestForms(t *testing.T) {
 		{`{"a":1}`, true, formEvents, "< …+5ms {\"a\":1}\n"},
 		{"data: \x00\n\n", true, formBase64, "< ZGF0YTogAAoK\n"},
 	} {
-		var pieces []Piece
-		for _, p := range EventPieces([]byte(c.body)) {
-			pieces = append(pieces, Piece{5 * time.Millisecond, p.Len})
+		var pieces []Chunk
+		for _, p := range EventChunks([]byte(c.body)) {
+			pieces = append(pieces, Chunk{5 * time.Millisecond, p.Len})
 		}
 		lines, f := appendBody(nil, '<', []byte(c.body), c.events, pieces)
 		if f != c.form || string(lines) != c.lines {
@@ -178,7 +178,7 @@ func TestFormsOfManyLines(t *testing.T) {
 		formEventsCRLF: strings.Repeat("data: one of many events\r\n\r\n", lines),
 	} {
 		events := strings.HasPrefix(string(want), string(formEvents))
-		text, f := appendBody(nil, '<', []byte(body), events, EventPieces([]byte(body)))
+		text, f := appendBody(nil, '<', []byte(body), events, EventChunks([]byte(body)))
 		back, _, err := f.restore(nil, '<', text)
 		if f != want || string(back) != body || err != nil {
 			t.Errorf("the form is %s, want %s, and gives back %t, %v", f, want, string(back) == body, err)
@@ -217,10 +217,10 @@ func TestNoLines(t *testing.T) {
 // Times are written in milliseconds, and what is lost by that does not add up.
 func TestTimesAddUp(t *testing.T) {
 	var body []byte
-	var pieces []Piece
+	var pieces []Chunk
 	for range 10 {
 		body = append(body, ":\n\n"...)
-		pieces = append(pieces, Piece{1400 * time.Microsecond, 3})
+		pieces = append(pieces, Chunk{1400 * time.Microsecond, 3})
 	}
 	lines, f := appendBody(nil, '<', body, true, pieces)
 	_, came, err := f.restore(nil, '<', lines)

@@ -21,11 +21,11 @@ type Cassette struct {
 	tape    *tape               // of a replay
 	broken  error               // of what is replayed
 	journal *journal            // of a recording
-	head    Head                // of either
+	head    Metadata            // of either
 	issued  int                 // requests so far
 	flying  map[*recording]bool // answers that have not ended
 	// suspects is what looks like a secret in answers that were not recorded.
-	suspects []Suspect
+	suspects []SuspectedSecret
 	seen     *seen
 }
 
@@ -33,8 +33,8 @@ type Cassette struct {
 //
 // For a replay, the error is that of reading the file, a *FormatError if it is not one.
 // A recording that broke off is replayed as far as it came, and Broken tells of it. For a
-// recording, the file need not exist; the error is ErrBusy if another one goes on, and a
-// *BrokenError if one that broke off would be lost, which can be converted or removed.
+// recording, the file need not exist; the error is ErrLocked if another one goes on, and a
+// *IncompleteError if one that broke off would be lost, which can be converted or removed.
 func Open(path string, opts *Options) (*Cassette, error) {
 	c := &Cassette{path: path, seen: nothingSeen()}
 	if opts != nil {
@@ -49,7 +49,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 		}
 	case Record:
 		c.flying = map[*recording]bool{}
-		c.head, _ = c.opts.ScrubbedHead(Head{Recorded: c.opts.now(), By: c.opts.By, Match: c.opts.matching().name(), Upstreams: c.opts.Upstreams})
+		c.head, _ = c.opts.ScrubbedMetadata(Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().name(), Upstreams: c.opts.Upstreams})
 		c.journal, err = createJournal(path, c.head)
 	case Passthrough:
 	default:
@@ -77,7 +77,7 @@ func (f *File) Replay(opts *Options) (*Cassette, error) {
 
 // load makes a file what is replayed.
 func (c *Cassette) load(f *File) (err error) {
-	c.head, c.broken = f.Head, f.broken
+	c.head, c.broken = f.Metadata, f.broken
 	c.tape, err = newTape(f, &c.opts)
 	return err
 }
@@ -106,9 +106,9 @@ func Load(path string) (*File, error) {
 	return f, nil
 }
 
-// Broken says that what is replayed is a recording that broke off: it is a *BrokenError
+// Broken says that what is replayed is a recording that broke off: it is a *IncompleteError
 // then, and otherwise nil.
-func (c *Cassette) Broken() error { return c.broken }
+func (c *Cassette) Incomplete() error { return c.broken }
 
 // ErrClosed means that a cassette was used after Close.
 var ErrClosed = errors.New("the cassette is closed")
@@ -119,7 +119,7 @@ func (c *Cassette) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch c.opts.Mode {
 	case Passthrough:
 		out := r.Clone(r.Context())
-		out.Header.Del(LaneHeader)
+		out.Header.Del(SessionHeader)
 		return c.opts.transport().RoundTrip(out)
 	case Record:
 		return c.record(r)
@@ -136,8 +136,8 @@ type UnusedError struct {
 	File string
 	// Unused are the titles of the interactions.
 	Unused []string
-	// Again is how to record again, from Options.Again.
-	Again string
+	// Again is how to record again, from Options.RecordCommand.
+	RecordCommand string
 }
 
 func (e *UnusedError) Error() string {
@@ -145,7 +145,7 @@ func (e *UnusedError) Error() string {
 	for _, t := range e.Unused {
 		text += "\n  " + t
 	}
-	return text + tellAgain(e.Again)
+	return text + tellAgain(e.RecordCommand)
 }
 
 // Abandon ends a recording that is not to replace the file, which stays as it was, or a
@@ -162,7 +162,7 @@ func (c *Cassette) Abandon() error {
 }
 
 // Close ends a recording, whose cassette then replaces the file, or a replay. The error
-// is a *SecretError if something in the recording looks like a secret, ErrUnanswered if it
+// is a *SecretError if something in the recording looks like a secret, ErrNoResponse if it
 // has no answer and the file has some, and an *UnusedError if the replay did not ask for
 // all interactions. Answers that have not ended are recorded as cancelled.
 func (c *Cassette) Close() error {
@@ -178,7 +178,7 @@ func (c *Cassette) Close() error {
 	}
 	c.mu.Unlock()
 	for _, r := range flying {
-		c.journal.fail(r.end(Cancelled, nil))
+		c.journal.fail(r.end(Canceled, nil))
 	}
 	if c.journal != nil {
 		c.suspects = append(c.suspects, c.late()...)
@@ -189,7 +189,7 @@ func (c *Cassette) Close() error {
 	case c.journal != nil:
 		return c.journal.close(c.head)
 	case c.tape != nil && !c.opts.AllowUnused:
-		return c.tape.unused(c.opts.Again)
+		return c.tape.unused(c.opts.RecordCommand)
 	}
 	return nil
 }

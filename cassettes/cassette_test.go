@@ -76,7 +76,7 @@ func counting(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n++
 		body, _ := io.ReadAll(r.Body)
-		w.Header().Set("X-Lane", r.Header.Get(cassettes.LaneHeader))
+		w.Header().Set("X-Lane", r.Header.Get(cassettes.SessionHeader))
 		w.Header().Set("Trailer", "X-Sum")
 		_, _ = fmt.Fprintf(w, "%d: %s", n, body)
 		w.Header().Set("X-Sum", "7")
@@ -91,7 +91,7 @@ func counting(t *testing.T) *httptest.Server {
 func TestRecordAndReplay(t *testing.T) {
 	server := counting(t)
 	path := filepath.Join(t.TempDir(), "sub", "one.tape")
-	rec := open(t, path, cassettes.Options{Mode: cassettes.Record, By: "a test"})
+	rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Recorder: "a test"})
 	one := send(t, rec, "POST", server.URL+"/x?b=2&a=1", `{"a":1,"b":[true]}`)
 	two := send(t, rec, "POST", server.URL+"/x?b=2&a=1", `{"a":1,"b":[true]}`)
 	three := send(t, rec, "POST", server.URL+"/x?b=2&a=1", `{"a":1,"b":[false]}`)
@@ -189,7 +189,7 @@ func TestStreams(t *testing.T) {
 			{0.5, []string{`500ms "data: 1\n\n"`, `1.5s "event: a\ndata: 2\n\n"`, `2s "data: 3"`}},
 			{0, []string{`0s "data: 1\n\n"`, `0s "event: a\ndata: 2\n\n"`, `0s "data: 3"`}},
 		} {
-			play := open(t, path, cassettes.Options{Pace: c.pace})
+			play := open(t, path, cassettes.Options{DelayFactor: c.pace})
 			got, end := read(play, t.Context())
 			if diff := cmp.Diff(c.want, got); diff != "" || !errors.Is(end, io.ErrUnexpectedEOF) {
 				t.Errorf("pace %g (-want +got):\n%s%v", c.pace, diff, end)
@@ -200,7 +200,7 @@ func TestStreams(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) //nolint:forbidigo // of a bubble
 		defer cancel()
-		play := open(t, path, cassettes.Options{Pace: 1})
+		play := open(t, path, cassettes.Options{DelayFactor: 1})
 		got, end = read(play, ctx)
 		if len(got) != 1 || !errors.Is(end, context.DeadlineExceeded) {
 			t.Errorf("with a deadline: %q, %v", got, end)
@@ -244,7 +244,7 @@ func TestPaceOfSlowClient(t *testing.T) {
 			{1, 1700 * time.Millisecond, []time.Duration{time.Second, 2700 * time.Millisecond, 4400 * time.Millisecond, 6100 * time.Millisecond}},
 			{0.5, 400 * time.Millisecond, []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond, 2 * time.Second}},
 		} {
-			if diff := cmp.Diff(c.want, play(open(t, path, cassettes.Options{Pace: c.pace}), c.work)); diff != "" {
+			if diff := cmp.Diff(c.want, play(open(t, path, cassettes.Options{DelayFactor: c.pace}), c.work)); diff != "" {
 				t.Errorf("pace %g, %v of work (-want +got):\n%s", c.pace, c.work, diff)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // Interaction is a request and what came back.
 type Interaction struct {
 	// Lane keeps clients that run at once apart. It may be empty.
-	Lane     string
+	Session  string
 	Request  Request
 	Response Response
 }
@@ -53,10 +53,10 @@ type Response struct {
 	Wait time.Duration
 	// Pieces are the parts in which the body came: of a stream of events, one each.
 	// Their lengths are together that of Body.
-	Pieces []Piece
+	Chunks []Chunk
 	// Ending tells how a body ended that did not come to its end; it is empty
 	// otherwise.
-	Ending Ending
+	Termination Termination
 	// Failure is the error in words, if Ending is Failed or Cut.
 	Failure string
 }
@@ -95,25 +95,25 @@ func (r *Response) TransferEncoding() []string {
 
 // Plain is a body without the Content-Encoding that its header names, as far as that can
 // be undone: gzip and deflate.
-func Plain(h http.Header, body []byte) []byte { return decode(h, body).plain }
+func Decompress(h http.Header, body []byte) []byte { return decode(h, body).plain }
 
 // Piece is a part of a body.
-type Piece struct {
+type Chunk struct {
 	// After is the time since the piece before it, or since the header.
 	After time.Duration
 	Len   int // bytes
 }
 
 // Ending is how an answer ended that did not come to its end.
-type Ending string
+type Termination string
 
 // The endings.
 const (
 	// Failed means that there was no answer.
-	Failed Ending = "failed"
+	Failed Termination = "failed"
 	// Cut means that the connection broke within the body.
-	Cut Ending = "cut"
+	Truncated Termination = "cut"
 	// Cancelled means that the client left, or closed the body when its end was not
 	// near.
-	Cancelled Ending = "cancelled"
+	Canceled Termination = "cancelled"
 )

@@ -53,17 +53,17 @@ func (b *slowBody) Read(p []byte) (int, error) {
 // and the clients get their answers all the same.
 func TestCloseInTheMiddle(t *testing.T) {
 	const before, closing, after = time.Second, 2 * time.Second, 3 * time.Second
-	nothing := cassettes.Response{Wait: closing, Ending: cassettes.Cancelled}
-	failed := cassettes.Response{Wait: closing, Ending: cassettes.Failed, Failure: "unexpected EOF"}
+	nothing := cassettes.Response{Wait: closing, Termination: cassettes.Canceled}
+	failed := cassettes.Response{Wait: closing, Termination: cassettes.Failed, Failure: "unexpected EOF"}
 	answered := func(wait time.Duration) cassettes.Response {
-		return cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Wait: wait, Ending: cassettes.Cancelled}
+		return cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Wait: wait, Termination: cassettes.Canceled}
 	}
 	read := func(r cassettes.Response) cassettes.Response {
-		r.Body, r.Pieces = []byte("body"), []cassettes.Piece{{Len: 4}}
+		r.Body, r.Chunks = []byte("body"), []cassettes.Chunk{{Len: 4}}
 		return r
 	}
 	whole := func(r cassettes.Response) cassettes.Response {
-		r.Ending, r.Trailer = "", http.Header{"X-Sum": {"7"}}
+		r.Termination, r.Trailer = "", http.Header{"X-Sum": {"7"}}
 		return r
 	}
 	for name, c := range map[string]struct {
@@ -76,7 +76,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 		"its end comes now":    {"GET", slowly{before, closing - before}, []cassettes.Response{read(answered(before)), whole(read(answered(before)))}},
 		"it is answered later": {"GET", slowly{after, 0}, []cassettes.Response{nothing}},
 		"it is answered now":   {"GET", slowly{closing, 0}, []cassettes.Response{nothing, answered(closing), read(answered(closing)), whole(read(answered(closing)))}},
-		"it has failed":        {"FAIL", slowly{before, 0}, []cassettes.Response{{Wait: before, Ending: cassettes.Failed, Failure: "unexpected EOF"}}},
+		"it has failed":        {"FAIL", slowly{before, 0}, []cassettes.Response{{Wait: before, Termination: cassettes.Failed, Failure: "unexpected EOF"}}},
 		"it fails later":       {"FAIL", slowly{after, 0}, []cassettes.Response{nothing}},
 		"it fails now":         {"FAIL", slowly{closing, 0}, []cassettes.Response{nothing, failed}},
 	} {

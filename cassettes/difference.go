@@ -29,7 +29,7 @@ type differences []Difference
 // between finds the differences between a recorded interaction and a request.
 func (m matching) between(was *Interaction, lane string, now *Request) differences {
 	var d differences
-	d.word("lane", was.Lane, lane)
+	d.word("lane", was.Session, lane)
 	d.word("method", was.Request.Method, now.Method)
 	d.url(m, was.Request.URL, now.URL)
 	d.word("Host", was.Request.OtherHost(), now.OtherHost())

@@ -20,7 +20,7 @@ func TestDocument(t *testing.T) {
 		}
 		list = append(list, x)
 	}
-	if got := Encode(f.Head, nil, list); !bytes.Equal(got, text) || f.Recorded != time.Unix(1795250000, 0).UTC() {
+	if got := Encode(f.Metadata, nil, list); !bytes.Equal(got, text) || f.Recorded != time.Unix(1795250000, 0).UTC() {
 		t.Errorf("what is shown is not what is written:\n%s", got)
 	}
 }

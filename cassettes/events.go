@@ -22,11 +22,11 @@ func (f form) newline() string {
 // isEvents reports whether lines of a form are events.
 func (f form) isEvents() bool { return f == formEvents || f == formEventsCRLF }
 
-// EventPieces are the parts of a body that is a stream of server-sent events: one each,
+// EventChunks are the parts of a body that is a stream of server-sent events: one each,
 // with no times known.
-func EventPieces(body []byte) (pieces []Piece) {
+func EventChunks(body []byte) (pieces []Chunk) {
 	for _, ev := range splitEvents(body) {
-		pieces = append(pieces, Piece{Len: len(ev)})
+		pieces = append(pieces, Chunk{Len: len(ev)})
 	}
 	return pieces
 }
@@ -64,7 +64,7 @@ type rounded struct {
 }
 
 // next is the time before a piece.
-func (r *rounded) next(p Piece) (ms int64) {
+func (r *rounded) next(p Chunk) (ms int64) {
 	r.at += p.After
 	wait := (r.at - r.told).Round(time.Millisecond)
 	r.told += wait
@@ -72,7 +72,7 @@ func (r *rounded) next(p Piece) (ms int64) {
 }
 
 // appendEvents writes an event a line, if the pieces are the events.
-func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []Piece) (out []byte, ok bool) {
+func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []Chunk) (out []byte, ok bool) {
 	if !isText(body) {
 		return dst, false
 	}
@@ -130,7 +130,7 @@ func cutTime(line []byte) (ms int64, event []byte, found bool) {
 }
 
 // restoreEvents undoes appendEvents, and returns the pieces in which the events came.
-func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []byte, pieces []Piece, err error) {
+func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []byte, pieces []Chunk, err error) {
 	pieces = slices.Grow(pieces, bytes.Count(lines, []byte("\n")))
 	for len(lines) > 0 {
 		wait, event, whole, rest, err := eventLine(mark, lines)
@@ -139,7 +139,7 @@ func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []
 		}
 		from := len(dst)
 		dst = restoreEvent(dst, event, whole, newline)
-		pieces, lines = append(pieces, Piece{wait, len(dst) - from}), rest
+		pieces, lines = append(pieces, Chunk{wait, len(dst) - from}), rest
 	}
 	return dst, pieces, nil
 }

@@ -95,14 +95,14 @@ func TestTimesOfStreams(t *testing.T) {
 					t.Fatal(err)
 				}
 				x, err := f.Interaction(0)
-				if err != nil || !strings.Contains(string(cassettes.Encode(f.Head, nil, []*cassettes.Interaction{x})), c.file) {
+				if err != nil || !strings.Contains(string(cassettes.Encode(f.Metadata, nil, []*cassettes.Interaction{x})), c.file) {
 					t.Errorf("the file has not %q: %v\n%+v", c.file, err, x)
 				}
 				want := c.want
 				if want == nil {
 					want = c.parts
 				}
-				if diff := cmp.Diff(want, read(open(t, path, cassettes.Options{Pace: 1}))); diff != "" {
+				if diff := cmp.Diff(want, read(open(t, path, cassettes.Options{DelayFactor: 1}))); diff != "" {
 					t.Errorf("replayed (-want +got):\n%s", diff)
 				}
 			})

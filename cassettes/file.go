@@ -61,16 +61,16 @@ func (e *FormatError) Unwrap() error { return e.Err }
 var (
 	// ErrVersion means that another version of the format is needed.
 	ErrVersion = errors.New("the version of the format is not known")
-	// ErrCut means that the end of the file is missing.
-	ErrCut = errors.New("the end of the cassette is missing")
-	// ErrChanged means that the file is not as it was written.
-	ErrChanged = errors.New("the cassette is not as it was written")
+	// ErrTruncated means that the end of the file is missing.
+	ErrTruncated = errors.New("the end of the cassette is missing")
+	// ErrChecksum means that the file is not as it was written.
+	ErrChecksum = errors.New("the cassette is not as it was written")
 )
 
 // Head is what a cassette says of itself.
-type Head struct {
+type Metadata struct {
 	Recorded time.Time // to the second
-	By       string    // what recorded it
+	Recorder string    // what recorded it
 	// Match tells by which matching the keys were made.
 	Match string
 	// Upstreams are the servers that a proxy stood before, by name.
@@ -79,7 +79,7 @@ type Head struct {
 
 // File is a cassette as it is on disk. It may be used by many goroutines at once.
 type File struct {
-	Head
+	Metadata
 	name    string // in errors
 	path    string // of the cassette, if this is the journal beside it
 	text    []byte
@@ -104,8 +104,8 @@ func ReadFile(path string) (*File, error) {
 }
 
 // Broken says that this is a journal, of a recording that was not closed: it is a
-// *BrokenError then, and otherwise nil.
-func (f *File) Broken() error { return f.broken }
+// *IncompleteError then, and otherwise nil.
+func (f *File) Incomplete() error { return f.broken }
 
 // IsCassette reports whether a text begins as what Parse reads does.
 func IsCassette(text []byte) bool {
@@ -150,7 +150,7 @@ func (f *File) head() (line int, err error) {
 	word, found := strings.CutPrefix(first, magic)
 	switch n, err := strconv.Atoi(word); {
 	case found && strings.HasSuffix(word, "\r"):
-		return 1, fmt.Errorf("%w: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes, and check it out again", ErrChanged)
+		return 1, fmt.Errorf("%w: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes, and check it out again", ErrChecksum)
 	case !found || err != nil:
 		return 1, fmt.Errorf("%q is not the first line of a cassette, such as %q", shortened([]byte(first)), magic+"1")
 	case n != version:
@@ -167,7 +167,7 @@ func (f *File) head() (line int, err error) {
 			if f.Recorded, err = time.Parse(time.RFC3339, at); err != nil {
 				return b.line, fmt.Errorf("%q is not a time such as 2026-01-02T15:04:05Z", at)
 			}
-			f.By = by
+			f.Recorder = by
 		case "match":
 			f.Match = rest
 		case "upstream":
@@ -189,7 +189,7 @@ func (f *File) sealed() (n int, err error) {
 		return 0, err
 	}
 	if body := f.text[:len(f.text)-len("crc ")-len(crc)]; crc != fmt.Sprintf("%08x\n", checksum(body)) {
-		return 0, ErrChanged
+		return 0, ErrChecksum
 	}
 	return n, nil
 }
@@ -198,14 +198,14 @@ func (f *File) sealed() (n int, err error) {
 func (f *File) foot() (n int, crc string, err error) {
 	i := bytes.LastIndex(f.text, []byte("\n"+foot)) + 1
 	if i == 0 {
-		return 0, "", ErrCut
+		return 0, "", ErrTruncated
 	}
 	words := strings.Split(string(f.text[i:]), " ")
 	if len(words) != 6 || words[4] != "crc" || !strings.HasSuffix(words[5], "\n") {
-		return 0, "", ErrCut
+		return 0, "", ErrTruncated
 	}
 	if n, err = strconv.Atoi(words[2]); err != nil {
-		return 0, "", ErrChanged
+		return 0, "", ErrChecksum
 	}
 	return n, words[5], nil
 }
@@ -300,7 +300,7 @@ func lastLine(block []byte) []byte {
 // Encode returns a cassette with these interactions, whose requests were issued in this
 // order. Of opts the matching counts, whose name Head.Match becomes; nil is the one that
 // it names. What is secret has to be redacted before.
-func Encode(h Head, opts *Options, list []*Interaction) []byte {
+func Encode(h Metadata, opts *Options, list []*Interaction) []byte {
 	m := matchingOf(h.Match)
 	if opts != nil {
 		m = opts.matching()
@@ -309,13 +309,13 @@ func Encode(h Head, opts *Options, list []*Interaction) []byte {
 	text := headText(h)
 	for i, x := range list {
 		x = withoutOwnHost(x)
-		text = append(appendInteraction(text, i+1, x, keyText(m.keys(x.Lane, &x.Request))), '\n')
+		text = append(appendInteraction(text, i+1, x, keyText(m.keys(x.Session, &x.Request))), '\n')
 	}
 	return appendFoot(text, len(list))
 }
 
 // Write writes a cassette as Encode has it, in the place of an older one; see Replace.
-func Write(path string, h Head, opts *Options, list []*Interaction) error {
+func Write(path string, h Metadata, opts *Options, list []*Interaction) error {
 	return Replace(path, Encode(h, opts, list))
 }
 
@@ -414,11 +414,11 @@ func (f *File) wrong(i int, b *block, err error) *FormatError {
 }
 
 // headText is the first lines of a cassette.
-func headText(h Head) []byte {
+func headText(h Metadata) []byte {
 	dst := append(strconv.AppendInt([]byte(magic), version, 10), "\nrecorded "...)
 	dst = h.Recorded.UTC().AppendFormat(dst, time.RFC3339)
-	if h.By != "" {
-		dst = append(append(dst, " by "...), h.By...)
+	if h.Recorder != "" {
+		dst = append(append(dst, " by "...), h.Recorder...)
 	}
 	if h.Match != "" {
 		dst = append(append(dst, "\nmatch "...), h.Match...)

@@ -38,7 +38,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.tape")
-			if err := Write(path, Head{}, o, list); err != nil {
+			if err := Write(path, Metadata{}, o, list); err != nil {
 				t.Fatal(err)
 			}
 			play, err := Open(path, &c.opts)
@@ -79,10 +79,10 @@ func TestFindSecrets(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		opts Options
-	}{{"keys of the file", Options{}}, {"keys made anew", Options{Volatile: []string{"/a"}}}} {
+	}{{"keys of the file", Options{}}, {"keys made anew", Options{Ignore: []string{"/a"}}}} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.tape")
-			if err := Write(path, Head{}, o, list); err != nil {
+			if err := Write(path, Metadata{}, o, list); err != nil {
 				t.Fatal(err)
 			}
 			play, err := Open(path, &c.opts)
@@ -93,10 +93,10 @@ func TestFindSecrets(t *testing.T) {
 				i, err := play.find("", request(key))
 				if err != nil {
 					miss, ok := errors.AsType[*MissError](err)
-					if !ok || miss.Nearest.Differences != nil || miss.Nearest.Recorded != miss.Nearest.Used {
+					if !ok || miss.NearestMatch.Differences != nil || miss.NearestMatch.Recorded != miss.NearestMatch.Used {
 						t.Fatal(err)
 					}
-					return -miss.Nearest.Recorded
+					return -miss.NearestMatch.Recorded
 				}
 				return i
 			}

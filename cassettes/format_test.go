@@ -22,19 +22,19 @@ func drawHeader(t *rapid.T, name string) http.Header {
 	return h
 }
 
-func drawPieces(t *rapid.T, body []byte, events bool) (pieces []Piece) {
+func drawPieces(t *rapid.T, body []byte, events bool) (pieces []Chunk) {
 	wait := func() time.Duration {
 		return time.Duration(rapid.IntRange(0, 5000).Draw(t, "wait")) * time.Millisecond
 	}
 	if events {
 		for _, ev := range splitEvents(body) {
-			pieces = append(pieces, Piece{wait(), len(ev)})
+			pieces = append(pieces, Chunk{wait(), len(ev)})
 		}
 		return pieces
 	}
 	for n := len(body); n > 0; {
 		k := rapid.IntRange(1, n).Draw(t, "piece")
-		pieces = append(pieces, Piece{wait(), k})
+		pieces = append(pieces, Chunk{wait(), k})
 		n -= k
 	}
 	return pieces
@@ -42,7 +42,7 @@ func drawPieces(t *rapid.T, body []byte, events bool) (pieces []Piece) {
 
 func drawInteraction(t *rapid.T) *Interaction {
 	x := &Interaction{
-		Lane: rapid.SampledFrom([]string{"", "writer", "a.b-c_1", "my lane", "@", "a\n=== 2 b%20\x1b☕\xff", strings.Repeat("long", 1000)}).Draw(t, "lane"),
+		Session: rapid.SampledFrom([]string{"", "writer", "a.b-c_1", "my lane", "@", "a\n=== 2 b%20\x1b☕\xff", strings.Repeat("long", 1000)}).Draw(t, "lane"),
 		Request: Request{
 			Method: rapid.SampledFrom([]string{"GET", "POST", "M-SEARCH", "@A B", "A->\nB"}).Draw(t, "method"),
 			URL:    rapid.SampledFrom([]string{"https://example.com/", "http://127.0.0.1:80/v1?key=%20a&b=c#d", "https://example.com/->/@x"}).Draw(t, "url"),
@@ -50,12 +50,12 @@ func drawInteraction(t *rapid.T) *Interaction {
 		},
 	}
 	r := &x.Response
-	r.Ending = rapid.SampledFrom([]Ending{"", "", Failed, Cut, Cancelled}).Draw(t, "ending")
+	r.Termination = rapid.SampledFrom([]Termination{"", "", Failed, Truncated, Canceled}).Draw(t, "ending")
 	r.Wait = time.Duration(rapid.IntRange(0, 100000).Draw(t, "wait")) * time.Millisecond
-	if r.Ending == Failed || r.Ending == Cut {
+	if r.Termination == Failed || r.Termination == Truncated {
 		r.Failure = rapid.SampledFrom([]string{"", "EOF", "a \"b\"\nc ☕"}).Draw(t, "failure")
 	}
-	if r.Ending == Failed {
+	if r.Termination == Failed {
 		return x
 	}
 	r.Status = rapid.SampledFrom([]int{200, 404, 299, 599, 1, 999}).Draw(t, "status")
@@ -68,14 +68,14 @@ func drawInteraction(t *rapid.T) *Interaction {
 	}
 	r.Chunked, r.Uncompressed = rapid.Bool().Draw(t, "chunked"), rapid.Bool().Draw(t, "uncompressed")
 	if rapid.Bool().Draw(t, "has pieces") {
-		r.Pieces = drawPieces(t, r.Body, IsEvents(r.Header))
+		r.Chunks = drawPieces(t, r.Body, IsEvents(r.Header))
 	}
 	return x
 }
 
 // drawFile draws a file and what is in it.
-func drawFile(t *rapid.T) (text []byte, head Head, list []*Interaction) {
-	head = Head{Recorded: time.Unix(1e9, 0).UTC(), By: rapid.SampledFrom([]string{"", "looptape 0.3.0"}).Draw(t, "by"), Match: rapid.SampledFrom([]string{"", "1 a b"}).Draw(t, "match"), Upstreams: rapid.SampledFrom([]map[string]string{nil, {"a": "https://example.com", "b": "x"}}).Draw(t, "upstreams")}
+func drawFile(t *rapid.T) (text []byte, head Metadata, list []*Interaction) {
+	head = Metadata{Recorded: time.Unix(1e9, 0).UTC(), Recorder: rapid.SampledFrom([]string{"", "looptape 0.3.0"}).Draw(t, "by"), Match: rapid.SampledFrom([]string{"", "1 a b"}).Draw(t, "match"), Upstreams: rapid.SampledFrom([]map[string]string{nil, {"a": "https://example.com", "b": "x"}}).Draw(t, "upstreams")}
 	text = headText(head)
 	for i := range rapid.IntRange(0, 4).Draw(t, "interactions") {
 		list = append(list, drawInteraction(t))
@@ -98,7 +98,7 @@ func TestFileBothWays(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		if diff := cmp.Diff(head, f.Head); diff != "" {
+		if diff := cmp.Diff(head, f.Metadata); diff != "" {
 			t.Fatalf("the head (-want +got):\n%s", diff)
 		}
 		if f.Len() != len(want) {
@@ -137,7 +137,7 @@ func answerOf(f *File, i int) (*Response, error) {
 		if failed == io.EOF {
 			return r, nil
 		}
-		r.Body, r.Pieces, err = append(r.Body, event...), append(r.Pieces, Piece{after, len(event)}), failed
+		r.Body, r.Chunks, err = append(r.Body, event...), append(r.Chunks, Chunk{after, len(event)}), failed
 	}
 	return r, err
 }

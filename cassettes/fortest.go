@@ -45,13 +45,13 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 		t.Fatal(err)
 	}
 	o.Mode = mode
-	o.Again = cmp.Or(o.Again, again(t.Name()))
+	o.RecordCommand = cmp.Or(o.RecordCommand, again(t.Name()))
 	path := filepath.Join("testdata", "cassettes", fileName(t.Name())+".tape")
 	c, err := Open(path, &o)
 	if err != nil {
-		t.Fatalf("%v\nTo record it: %s", err, o.Again)
+		t.Fatalf("%v\nTo record it: %s", err, o.RecordCommand)
 	}
-	if err := c.Broken(); err != nil {
+	if err := c.Incomplete(); err != nil {
 		t.Log(err)
 	}
 	t.Cleanup(func() {

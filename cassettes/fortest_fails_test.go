@@ -117,7 +117,7 @@ func taped(t *testing.T) (path string) {
 func TestForTestTellsAgain(t *testing.T) {
 	for again, opts := range map[string]cassettes.Options{
 		"LOOPTAPE=record go test -run '^TestOther$/^a$'": {},
-		"make tapes": {Again: "make tapes"},
+		"make tapes": {RecordCommand: "make tapes"},
 	} {
 		path := taped(t)
 		miss := func(w *watched, c *cassettes.Cassette) {

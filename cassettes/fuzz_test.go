@@ -37,7 +37,7 @@ func FuzzParse(f *testing.F) {
 		} else {
 			readAll(t, file)
 		}
-		sealed, _, err := Reseal("x", bytes.Clone(text))
+		sealed, _, err := UpdateChecksums("x", bytes.Clone(text))
 		if err != nil {
 			return
 		}
@@ -46,7 +46,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("sealed: %v\n%s", err, sealed)
 		}
 		readAll(t, file)
-		again, changed, err := Reseal("x", sealed)
+		again, changed, err := UpdateChecksums("x", sealed)
 		if err != nil || changed != nil || !bytes.Equal(again, sealed) {
 			t.Fatalf("sealed twice: %v, %q\n%s\n%s", err, changed, sealed, again)
 		}
@@ -72,7 +72,7 @@ func readAll(t *testing.T, f *File) {
 
 // What is whole of a journal is read, and the rest is counted.
 func FuzzJournal(f *testing.F) {
-	head := appendFrame(nil, headText(Head{Match: "1"}))
+	head := appendFrame(nil, headText(Metadata{Match: "1"}))
 	f.Add(append(bytes.Clone(head), "=== frame 0 00000000\n=== frame 9 12345678\n=== 1 GET"...))
 	f.Add(appendFrame(head, []byte("=== 1 GET x -> failed 1s\n>\n<! failed\n--- > text 0 00000000 < text 0 00000000\n")))
 	f.Add(appendFrame(nil, head))
@@ -84,7 +84,7 @@ func FuzzJournal(f *testing.F) {
 			}
 			return
 		}
-		if lost := file.Broken().(*BrokenError).Lost; lost < 0 || lost > len(text) {
+		if lost := file.Incomplete().(*IncompleteError).TrailingBytes; lost < 0 || lost > len(text) {
 			t.Fatalf("%d bytes lost", lost)
 		}
 		readAll(t, file)
@@ -124,7 +124,7 @@ func FuzzMatch(f *testing.F) {
 		if like := one.like(other); like != other.like(one) || !(like >= 0 && like <= 1) || one.like(one) != 1 {
 			t.Fatalf("alike by %v and %v, to itself %v", like, other.like(one), one.like(one))
 		}
-		miss := &MissError{Nearest: &Nearest{Differences: found, Message: found.message(one, other)}}
+		miss := &MissError{NearestMatch: &NearestMatch{Differences: found, Message: found.message(one, other)}}
 		if lines := strings.Count(miss.Error(), "\n"); lines > mostLines+10 {
 			t.Fatalf("%d lines:\n%v", lines, miss)
 		}

@@ -37,12 +37,12 @@ const newEnd = ".new"
 // leads to.
 func JournalOf(path string) string { return target(path) + JournalEnd }
 
-// ErrBusy means that a recording of the same cassette is going on.
-var ErrBusy = errors.New("a recording of this cassette is going on")
+// ErrLocked means that a recording of the same cassette is going on.
+var ErrLocked = errors.New("a recording of this cassette is going on")
 
-// ErrUnanswered means that a recording which got no answer at all did not replace a
+// ErrNoResponse means that a recording which got no answer at all did not replace a
 // cassette, which stays as it was.
-var ErrUnanswered = errors.New("nothing was answered while it was recorded again, so it stays as it was; remove it first if that is what should be recorded")
+var ErrNoResponse = errors.New("nothing was answered while it was recorded again, so it stays as it was; remove it first if that is what should be recorded")
 
 // journal is a recording that is not closed.
 type journal struct {
@@ -61,21 +61,21 @@ func frameLine(text []byte) []byte {
 	return fmt.Appendf(nil, "%s%d %08x\n", frameMark, len(text), checksum(text))
 }
 
-// BrokenError says that a recording was not closed: its program was killed, or its
+// IncompleteError says that a recording was not closed: its program was killed, or its
 // journal is damaged. What is whole of it is replayed.
-type BrokenError struct {
-	File  string // the journal
-	Whole int    // how many interactions are whole
-	Lost  int    // how many bytes are behind them
+type IncompleteError struct {
+	File          string // the journal
+	Complete      int    // how many interactions are whole
+	TrailingBytes int    // how many bytes are behind them
 }
 
-func (e *BrokenError) Error() string {
-	return fmt.Sprintf("%s: the recording was not closed; interactions that are whole: %d, bytes behind them that are lost: %d", e.File, e.Whole, e.Lost)
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("%s: the recording was not closed; interactions that are whole: %d, bytes behind them that are lost: %d", e.File, e.Complete, e.TrailingBytes)
 }
 
 // createJournal begins a recording of a cassette, unless the journal of one that was not
 // closed is there.
-func createJournal(path string, h Head) (*journal, error) {
+func createJournal(path string, h Metadata) (*journal, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, &fs.PathError{Op: "record", Path: path, Err: errors.New("it is a folder; name a file in it")}
 	}
@@ -94,7 +94,7 @@ func createJournal(path string, h Head) (*journal, error) {
 	j := &journal{path: path, file: f}
 	if lockfile.Lock(f) != nil || !stands(f) {
 		_ = f.Close() // nothing was written
-		return nil, fmt.Errorf("%s: %w", path, ErrBusy)
+		return nil, fmt.Errorf("%s: %w", path, ErrLocked)
 	}
 	if err := vacate(f); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -171,16 +171,16 @@ func (j *journal) fail(err error) {
 	j.err = cmp.Or(j.err, err)
 }
 
-// close makes the cassette of the journal, and removes it. The error is ErrUnanswered if
+// close makes the cassette of the journal, and removes it. The error is ErrNoResponse if
 // that would be a loss.
-func (j *journal) close(h Head) error {
+func (j *journal) close(h Metadata) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), j.err), j.file.Close())
 	}
 	if !j.answered && holdsAnswers(j.path) {
-		return errors.Join(fmt.Errorf("%s: %w", j.path, ErrUnanswered), j.gone())
+		return errors.Join(fmt.Errorf("%s: %w", j.path, ErrNoResponse), j.gone())
 	}
 	naming := func(path string) (string, error) { return path + JournalEnd + newEnd, nil }
 	write := func(to io.Writer) error { return compact(to, headText(h), j.frames) }
@@ -194,7 +194,7 @@ func (j *journal) close(h Head) error {
 func answered(text []byte) bool {
 	title, _, _ := bytes.Cut(text, []byte("\n"))
 	t, err := readTitle(title)
-	return err == nil && t.status != string(Failed) && t.status != string(Cancelled)
+	return err == nil && t.status != string(Failed) && t.status != string(Canceled)
 }
 
 // holdsAnswers reports whether a file is there that holds answers, or cannot be read.

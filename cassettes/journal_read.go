@@ -27,10 +27,10 @@ func frameOf(number int, text []byte, journal io.ReaderAt, at int64) frame {
 func (f frame) text() ([]byte, error) {
 	text := make([]byte, f.lines.Size())
 	if _, err := f.lines.ReadAt(text, 0); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrChanged, err)
+		return nil, fmt.Errorf("%w: %w", ErrChecksum, err)
 	}
 	if checksum(text) != f.crc {
-		return nil, ErrChanged
+		return nil, ErrChecksum
 	}
 	return text, nil
 }
@@ -71,7 +71,7 @@ func begun(text []byte) bool {
 func parseJournal(name string, text []byte) (*File, error) {
 	head, at, whole := readFrame(text)
 	if !whole {
-		return nil, &FormatError{File: name, Line: 1, Err: fmt.Errorf("%w: the head of the journal, without which the rest cannot be read", ErrChanged)}
+		return nil, &FormatError{File: name, Line: 1, Err: fmt.Errorf("%w: the head of the journal, without which the rest cannot be read", ErrChecksum)}
 	}
 	var frames []frame
 	from := bytes.NewReader(text)
@@ -85,7 +85,7 @@ func parseJournal(name string, text []byte) (*File, error) {
 		at += n
 		frames = append(frames, frameOf(t.number, inside, from, int64(at-len(inside))))
 	}
-	broken := &BrokenError{File: name, Whole: len(frames), Lost: len(text) - at}
+	broken := &IncompleteError{File: name, Complete: len(frames), TrailingBytes: len(text) - at}
 	var cassette bytes.Buffer
 	cassette.Grow(len(text))
 	_ = compact(&cassette, head, frames) // they are in memory

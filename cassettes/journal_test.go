@@ -21,7 +21,7 @@ func appendFrame(journal, text []byte) []byte {
 func TestJournalDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.tape")
 	rapid.Check(t, func(t *rapid.T) {
-		text := appendFrame(nil, headText(Head{Match: matching{}.name()}))
+		text := appendFrame(nil, headText(Metadata{Match: matching{}.name()}))
 		ends := []int{len(text)} // of the head and of each frame
 		for i := range rapid.IntRange(1, 4).Draw(t, "frames") {
 			text = appendFrame(text, appendInteraction(nil, i+1, drawInteraction(t), keyText(keys{exact: uint64(i)})))
@@ -51,8 +51,8 @@ func TestJournalDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		broken, ok := errors.AsType[*BrokenError](c.Broken())
-		if want := (BrokenError{path + JournalEnd, whole, len(damaged) - ends[whole]}); !ok || *broken != want {
+		broken, ok := errors.AsType[*IncompleteError](c.Incomplete())
+		if want := (IncompleteError{path + JournalEnd, whole, len(damaged) - ends[whole]}); !ok || *broken != want {
 			t.Fatalf("got %+v, want %+v", broken, want)
 		}
 		if err := c.Close(); err != nil {
@@ -62,7 +62,7 @@ func TestJournalDamage(t *testing.T) {
 }
 
 func TestBrokenError(t *testing.T) {
-	err := &BrokenError{"x.tape.journal", 1, 20}
+	err := &IncompleteError{"x.tape.journal", 1, 20}
 	const want = "x.tape.journal: the recording was not closed; interactions that are whole: 1, bytes behind them that are lost: 20"
 	if got := err.Error(); got != want {
 		t.Errorf("%s, want %s", got, want)

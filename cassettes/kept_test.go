@@ -21,17 +21,17 @@ func TestUnanswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	silent := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{{Response: cassettes.Response{Ending: cassettes.Failed}}})
+	silent := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{{Response: cassettes.Response{Termination: cassettes.Failed}}})
 	for name, c := range map[string]struct {
 		before []byte // nil is no file
 		asks   string // the method, or nothing
 		want   error
 	}{
-		"nothing over answers":       {good, "", cassettes.ErrUnanswered},
-		"a failure over answers":     {good, "FAIL", cassettes.ErrUnanswered},
-		"none yet over answers":      {good, "WAIT", cassettes.ErrUnanswered},
+		"nothing over answers":       {good, "", cassettes.ErrNoResponse},
+		"a failure over answers":     {good, "FAIL", cassettes.ErrNoResponse},
+		"none yet over answers":      {good, "WAIT", cassettes.ErrNoResponse},
 		"an answer over answers":     {good, "GET", nil},
-		"nothing over a broken file": {good[:100], "", cassettes.ErrUnanswered},
+		"nothing over a broken file": {good[:100], "", cassettes.ErrNoResponse},
 		"nothing over failures":      {silent, "", nil},
 		"a failure over failures":    {silent, "FAIL", nil},
 		"nothing over nothing":       {nil, "", nil},
@@ -176,7 +176,7 @@ func TestJournalChanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Close(); !errors.Is(err, cassettes.ErrChanged) || !strings.HasPrefix(err.Error(), "the recording is in "+path+cassettes.JournalEnd+": ") {
+			if err := c.Close(); !errors.Is(err, cassettes.ErrChecksum) || !strings.HasPrefix(err.Error(), "the recording is in "+path+cassettes.JournalEnd+": ") {
 				t.Errorf("closed with %v", err)
 			}
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -211,8 +211,8 @@ func TestPanics(t *testing.T) {
 				t.Errorf("closed with %v", err)
 			}
 			play := open(t, path, cassettes.Options{Match: o.Match, Redact: o.Redact})
-			if broken, ok := errors.AsType[*cassettes.BrokenError](play.Broken()); !ok || broken.Whole != 1 {
-				t.Errorf("it is replayed as %v", play.Broken())
+			if broken, ok := errors.AsType[*cassettes.IncompleteError](play.Incomplete()); !ok || broken.Complete != 1 {
+				t.Errorf("it is replayed as %v", play.Incomplete())
 			}
 			send(t, play, "POST", "http://example.com/", "x")
 		})

@@ -19,7 +19,7 @@ func (t *tape) takeMarked(lane string, r *Request) int {
 	now := t.matching.meant(r)
 	for _, i := range t.marked() {
 		x, err := t.file.Interaction(i)
-		if err == nil && x.Lane == lane && t.matching.meant(&x.Request).stands(now) && t.use(i) {
+		if err == nil && x.Session == lane && t.matching.meant(&x.Request).stands(now) && t.use(i) {
 			return i
 		}
 	}
@@ -114,7 +114,7 @@ func cutMarked(text, mark string) (rest string, is bool) {
 		}
 		left--
 	}
-	if left > 0 || Mark(text[:end]) != mark {
+	if left > 0 || Placeholder(text[:end]) != mark {
 		return "", false
 	}
 	return text[end:], true

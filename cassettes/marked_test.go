@@ -99,14 +99,14 @@ func TestNamedByAnswer(t *testing.T) {
 func TestSameButMarks(t *testing.T) {
 	one, two := "s3cret key", "pässwörd"
 	for was, now := range map[string]string{
-		"":                      "",
-		Mark(one):               one,
-		Mark(one) + Mark(two):   one + two,
-		"a" + Mark(two) + "b":   "a" + two + "b",
-		"a" + Mark(one) + " ":   "a" + Mark(one) + " ",
-		Mark("short"):           Mark("short"),
-		urlMark(Mark(one)):      urlMark(Mark(one)),
-		Mark(one) + "[redacted": one + "[redacted",
+		"":                                  "",
+		Placeholder(one):                    one,
+		Placeholder(one) + Placeholder(two): one + two,
+		"a" + Placeholder(two) + "b":        "a" + two + "b",
+		"a" + Placeholder(one) + " ":        "a" + Placeholder(one) + " ",
+		Placeholder("short"):                Placeholder("short"),
+		urlMark(Placeholder(one)):           urlMark(Placeholder(one)),
+		Placeholder(one) + "[redacted":      one + "[redacted",
 	} {
 		if !sameButMarks(was, now) {
 			t.Errorf("%q is not taken for %q", now, was)
@@ -117,7 +117,7 @@ func TestSameButMarks(t *testing.T) {
 			}
 		}
 	}
-	for was, now := range map[string]string{Mark("short"): "short", Mark(one): "", urlMark(Mark(one)): one} {
+	for was, now := range map[string]string{Placeholder("short"): "short", Placeholder(one): "", urlMark(Placeholder(one)): one} {
 		if sameButMarks(was, now) {
 			t.Errorf("%q is taken for %q", now, was)
 		}
@@ -162,10 +162,10 @@ func TestUsedUpOtherMatching(t *testing.T) {
 	for i := range 250 {
 		list = append(list, &Interaction{Request: *sentTo(fmt.Sprintf(`{"id":1,"say":"number %03d"}`, i)), Response: Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}}})
 	}
-	if err := Write(path, Head{}, nil, list); err != nil {
+	if err := Write(path, Metadata{}, nil, list); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(path, &Options{Volatile: []string{"/id"}})
+	c, err := Open(path, &Options{Ignore: []string{"/id"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestUsedUpOtherMatching(t *testing.T) {
 		t.Fatalf("found %d, %v", i, err)
 	}
 	_, err = c.find("", r)
-	if miss, ok := errors.AsType[*MissError](err); !ok || miss.Nearest.Number != 241 || miss.Nearest.Recorded != 1 || miss.Nearest.Used != 1 {
+	if miss, ok := errors.AsType[*MissError](err); !ok || miss.NearestMatch.Number != 241 || miss.NearestMatch.Recorded != 1 || miss.NearestMatch.Used != 1 {
 		t.Errorf("got %v, want one that tells of interaction 241, used once", err)
 	}
 }

@@ -11,20 +11,20 @@ import (
 
 // MissError says that a cassette has no answer to a request, and what comes nearest.
 type MissError struct {
-	File string
-	Lane string
+	File    string
+	Session string
 	// Request is the request as it would be recorded.
 	Request Request
 	// Nearest is the recorded request that comes nearest; nil if there is none.
-	Nearest *Nearest
-	// Again is how to record again, from Options.Again.
-	Again string
-	// Broken tells that the recording broke off: a *BrokenError, or nil.
-	Broken error
+	NearestMatch *NearestMatch
+	// Again is how to record again, from Options.RecordCommand.
+	RecordCommand string
+	// Broken tells that the recording broke off: a *IncompleteError, or nil.
+	Incomplete error
 }
 
 // Nearest is the recorded request that comes nearest to one that has no answer.
-type Nearest struct {
+type NearestMatch struct {
 	// Number is that of its interaction, from 1.
 	Number int
 	// Recorded is how many interactions of the cassette have this very request, and
@@ -43,14 +43,14 @@ const mostLines = 20
 
 func (e *MissError) Error() string {
 	var b strings.Builder
-	n := e.Nearest
+	n := e.NearestMatch
 	what := "there is no recording of"
 	if n != nil && len(n.Differences) == 0 {
 		what = "no recording is left of"
 	}
 	_, _ = fmt.Fprintf(&b, "%s: %s\n  %s %s", e.File, what, e.Request.Method, e.Request.URL)
-	if e.Lane != "" {
-		b.WriteString("\n  in the lane " + e.Lane)
+	if e.Session != "" {
+		b.WriteString("\n  in the lane " + e.Session)
 	}
 	switch {
 	case n == nil:
@@ -64,10 +64,10 @@ func (e *MissError) Error() string {
 	if n != nil && n.Message != "" {
 		b.WriteString("\n" + n.Message)
 	}
-	if e.Broken != nil {
-		b.WriteString("\n" + e.Broken.Error())
+	if e.Incomplete != nil {
+		b.WriteString("\n" + e.Incomplete.Error())
 	}
-	return b.String() + tellAgain(e.Again)
+	return b.String() + tellAgain(e.RecordCommand)
 }
 
 // tellAgain is a line that says how to record again, if that is known.
@@ -133,12 +133,12 @@ func tellDifferences(b *strings.Builder, list []Difference) {
 
 // miss is the error of a request that has no answer.
 func (c *Cassette) miss(k keys, lane string, r Request) *MissError {
-	return &MissError{File: c.path, Lane: lane, Request: r, Nearest: c.tape.nearest(k, lane, &r), Again: c.opts.Again, Broken: c.Broken()}
+	return &MissError{File: c.path, Session: lane, Request: r, NearestMatch: c.tape.nearest(k, lane, &r), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
 }
 
 // nearest finds the recorded request that comes nearest to one with these keys; nil if
 // there is none.
-func (t *tape) nearest(k keys, lane string, r *Request) *Nearest {
+func (t *tape) nearest(k keys, lane string, r *Request) *NearestMatch {
 	for _, key := range []uint64{k.exact, k.bare} {
 		if i := t.spent(key); i >= 0 {
 			return t.told(i, key)
@@ -152,7 +152,7 @@ func (t *tape) nearest(k keys, lane string, r *Request) *Nearest {
 			continue // another one is near, too
 		}
 		like := t.matching.content(&x.Request).like(now)
-		if x.Lane == lane {
+		if x.Session == lane {
 			like += sameLane
 		}
 		if like > most {
@@ -173,10 +173,10 @@ func (t *tape) nearest(k keys, lane string, r *Request) *Nearest {
 const sameLane = 0.1
 
 // told tells of an interaction, and how often a request of its key was recorded and used.
-func (t *tape) told(i int, key uint64) *Nearest {
+func (t *tape) told(i int, key uint64) *NearestMatch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := &Nearest{Number: i + 1}
+	n := &NearestMatch{Number: i + 1}
 	for j, e := range t.entries {
 		if e.keys.exact != key && e.keys.bare != key {
 			continue

@@ -37,7 +37,7 @@ func (a question) ask(t *testing.T, to http.RoundTripper) error {
 		t.Fatal(err)
 	}
 	req.Header = r.Header
-	req.Header.Set(cassettes.LaneHeader, a.lane)
+	req.Header.Set(cassettes.SessionHeader, a.lane)
 	resp, err := to.RoundTrip(req)
 	if err == nil {
 		_ = resp.Body.Close() // it does not count
@@ -50,10 +50,10 @@ func tapeOf(t *testing.T, o cassettes.Options, list []question) (path string) {
 	t.Helper()
 	var all []*cassettes.Interaction
 	for _, a := range list {
-		all = append(all, o.Redacted(&cassettes.Interaction{Lane: a.lane, Request: a.request(), Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}}}))
+		all = append(all, o.Redacted(&cassettes.Interaction{Session: a.lane, Request: a.request(), Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}}}))
 	}
 	path = filepath.Join(t.TempDir(), "x.tape")
-	if err := cassettes.Write(path, cassettes.Head{}, &o, all); err != nil {
+	if err := cassettes.Write(path, cassettes.Metadata{}, &o, all); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -95,7 +95,7 @@ func TestMissGoldens(t *testing.T) {
 		{name: "lane", recorded: []question{{lane: "writer", body: chat("", "a")}, {lane: "critic", body: chat("", "a thing of its own")}}, asked: []question{{lane: "author", body: chat("", "a")}}},
 		{name: "same-lane", recorded: []question{{lane: "writer", body: chat("", "a")}, {lane: "critic", body: chat("", "a")}}, asked: []question{{lane: "critic", body: chat("", "b")}}},
 		{name: "url", recorded: []question{{url: "http://127.0.0.1:8080/v1/models?limit=2&key=a&b=1&b=2", method: "GET", kind: text}}, asked: []question{{url: "https://api.example.com/v1beta/models/gemini-large?limit=3&b=1&alt=sse", body: "{}"}}},
-		{name: "form", recorded: []question{{kind: form, body: "grant_type=refresh&scope=all&t=1"}}, asked: []question{{kind: form, body: "grant_type=client_credentials&scope=all&t=2"}}, opts: cassettes.Options{Volatile: []string{"?t"}}},
+		{name: "form", recorded: []question{{kind: form, body: "grant_type=refresh&scope=all&t=1"}}, asked: []question{{kind: form, body: "grant_type=client_credentials&scope=all&t=2"}}, opts: cassettes.Options{Ignore: []string{"?t"}}},
 		{name: "text", recorded: []question{{kind: text, body: "one\ntwo\nthree\nfour"}}, asked: []question{{kind: text, body: "one\n2\n\nthree\nfour"}}},
 		{name: "binary", recorded: []question{{kind: "image/png", body: "\x89PNG\x00a"}}, asked: []question{{kind: "image/png", body: "\x89PNG\x00abc"}}},
 		{name: "kinds", recorded: []question{{body: `{"a":1}`}}, asked: []question{{kind: text, body: `a=1`}}},
@@ -104,7 +104,7 @@ func TestMissGoldens(t *testing.T) {
 		{name: "shorter", recorded: []question{{body: `{"model":"m","input":[{"type":"message","role":"user"},{"type":"function_call","name":"a"}]}`}}, asked: []question{{body: `{"model":"m","input":[{"type":"message","role":"user"}]}`}}},
 		{name: "inserted", recorded: []question{{body: `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`}}, asked: []question{{body: `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"C"}]}`}}},
 		{name: "removed", recorded: []question{{body: chat("", "a", "b", "c", "d", "e")}, {body: chat("", "a", "b", "x", "y", "z")}}, asked: []question{{body: chat("", "c", "d", "e")}}},
-		{name: "values", recorded: []question{{body: `{"a":{"b":[1,"1",null,[]],"c/d~":{}},"id":1,"emoji":"☕"}`}}, asked: []question{{body: `{"a":{"b":[1.0,1,{},{}],"c/d~":[]},"id":2,"emoji":"😀"}`}}, opts: cassettes.Options{Volatile: []string{"/id"}}},
+		{name: "values", recorded: []question{{body: `{"a":{"b":[1,"1",null,[]],"c/d~":{}},"id":1,"emoji":"☕"}`}}, asked: []question{{body: `{"a":{"b":[1.0,1,{},{}],"c/d~":[]},"id":2,"emoji":"😀"}`}}, opts: cassettes.Options{Ignore: []string{"/id"}}},
 		{name: "own", recorded: []question{{body: "1\nmodel m\n"}}, asked: []question{{body: "2\nmodel n\n"}}, opts: cassettes.Options{Match: func(r *cassettes.Request) string {
 			_, rest, _ := strings.Cut(string(r.Body), "\n")
 			return rest
@@ -113,7 +113,7 @@ func TestMissGoldens(t *testing.T) {
 		{name: "empty", asked: []question{{body: `{}`}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.opts.Again, c.opts.AllowUnused = "LOOPTAPE=record go test -run '^TestWeather$'", true
+			c.opts.RecordCommand, c.opts.AllowUnused = "LOOPTAPE=record go test -run '^TestWeather$'", true
 			path := tapeOf(t, c.opts, c.recorded)
 			play := open(t, path, c.opts)
 			last := len(c.asked) - 1
@@ -151,7 +151,7 @@ func TestMiss(t *testing.T) {
 	if !ok {
 		t.Fatal("there is no miss")
 	}
-	want := &cassettes.MissError{File: path, Lane: "x", Request: question{body: `{"b":[1,3]}`}.request(), Nearest: &cassettes.Nearest{
+	want := &cassettes.MissError{File: path, Session: "x", Request: question{body: `{"b":[1,3]}`}.request(), NearestMatch: &cassettes.NearestMatch{
 		Number: 2, Recorded: 2, Used: 1,
 		Differences: []cassettes.Difference{{Where: "lane", Recorded: "absent", Now: `"x"`}, {Where: "/b/1", Recorded: "2", Now: "3"}},
 	}}
@@ -173,8 +173,8 @@ func TestMissInALongCassette(t *testing.T) {
 	play := open(t, tapeOf(t, cassettes.Options{}, list), cassettes.Options{AllowUnused: true})
 	for _, n := range []int{0, 300, 500, 999} {
 		miss, ok := errors.AsType[*cassettes.MissError](question{url: list[n].url, body: chat("", strings.Repeat("a", n), "y")}.ask(t, play))
-		if !ok || miss.Nearest.Number != n+1 || len(miss.Nearest.Differences) != 1 {
-			t.Errorf("interaction %d: the nearest is %+v", n+1, miss.Nearest)
+		if !ok || miss.NearestMatch.Number != n+1 || len(miss.NearestMatch.Differences) != 1 {
+			t.Errorf("interaction %d: the nearest is %+v", n+1, miss.NearestMatch)
 		}
 	}
 	if err := play.Close(); err != nil {

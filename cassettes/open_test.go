@@ -67,12 +67,12 @@ func TestOpenErrors(t *testing.T) {
 		"a mode":   {file("a", ""), "play", nil, `cassettes: "play" is not a mode; there are replay, record and passthrough`},
 		"empty":    {file("empty", ""), "", nil, `empty:1: "" is not the first line of a cassette, such as "looptape-cassette 1"`},
 		"other":    {file("other", "version: 1\n"), "", nil, `other:1: "version: 1" is not the first line of a cassette`},
-		"CR LF":    {file("crlf", strings.ReplaceAll(string(good), "\n", "\r\n")), "", cassettes.ErrChanged, "crlf:1: the cassette is not as it was written: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes"},
+		"CR LF":    {file("crlf", strings.ReplaceAll(string(good), "\n", "\r\n")), "", cassettes.ErrChecksum, "crlf:1: the cassette is not as it was written: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes"},
 		"newer":    {file("newer", strings.Replace(string(good), " 1\n", " 2\n", 1)), "", cassettes.ErrVersion, "newer:1: the version of the format is not known: it is 2, and this program reads 1; use a looptape of the time"},
-		"cut":      {file("cut", string(good[:len(good)-20])), "", cassettes.ErrCut, "the end of the cassette is missing"},
-		"edited":   {file("edited", strings.Replace(string(good), `{"a": 1}`, `{"a": 2}`, 1)), "", cassettes.ErrChanged, "edited:12: the cassette is not as it was written: the body of the request: it is not the one that was written: 7 bytes"},
-		"a header": {file("header", strings.Replace(string(good), "json", "text", 1)), "", cassettes.ErrChanged, "header:5: the cassette is not as it was written: the title, a header or the ending is not the one that was written; see looptape cassette verify --reseal, or record again"},
-		"the head": {file("head", strings.Replace(string(good), "match 2", "match 3", 1)), "", cassettes.ErrChanged, "head:14: the cassette is not as it was written; see looptape cassette verify --reseal, or record again"},
+		"cut":      {file("cut", string(good[:len(good)-20])), "", cassettes.ErrTruncated, "the end of the cassette is missing"},
+		"edited":   {file("edited", strings.Replace(string(good), `{"a": 1}`, `{"a": 2}`, 1)), "", cassettes.ErrChecksum, "edited:12: the cassette is not as it was written: the body of the request: it is not the one that was written: 7 bytes"},
+		"a header": {file("header", strings.Replace(string(good), "json", "text", 1)), "", cassettes.ErrChecksum, "header:5: the cassette is not as it was written: the title, a header or the ending is not the one that was written; see looptape cassette verify --reseal, or record again"},
+		"the head": {file("head", strings.Replace(string(good), "match 2", "match 3", 1)), "", cassettes.ErrChecksum, "head:14: the cassette is not as it was written; see looptape cassette verify --reseal, or record again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := cassettes.Open(c.path, &cassettes.Options{Mode: c.mode})
@@ -114,7 +114,7 @@ func TestBusyAndAbandon(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
-	if _, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record}); !errors.Is(err, cassettes.ErrBusy) || !strings.Contains(err.Error(), path) {
+	if _, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record}); !errors.Is(err, cassettes.ErrLocked) || !strings.Contains(err.Error(), path) {
 		t.Errorf("the second recording: %v", err)
 	}
 	send(t, c, "POST", "http://example.com/", "2")
@@ -145,13 +145,13 @@ func TestOlderCassette(t *testing.T) {
 	next := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 	c := open(t, path, cassettes.Options{})
 	send(t, c, "POST", "http://example.com/", "1")
-	if err := errors.Join(c.Broken(), c.Close()); err != nil {
+	if err := errors.Join(c.Incomplete(), c.Close()); err != nil {
 		t.Error(err)
 	}
 	send(t, next, "POST", "http://example.com/", "2")
 	c = open(t, path, cassettes.Options{})
 	send(t, c, "POST", "http://example.com/", "2")
-	if err := c.Broken(); err == nil {
+	if err := c.Incomplete(); err == nil {
 		t.Error("it is not said that the recording is not closed")
 	}
 	if err := errors.Join(c.Close(), next.Abandon()); err != nil {
@@ -162,7 +162,7 @@ func TestOlderCassette(t *testing.T) {
 func TestPassthrough(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.tape")
 	to := answering(func(r *http.Request) (*http.Response, error) {
-		if lane := r.Header.Values(cassettes.LaneHeader); lane != nil {
+		if lane := r.Header.Values(cassettes.SessionHeader); lane != nil {
 			t.Errorf("the network is told of the lane %q", lane)
 		}
 		return echo{}.RoundTrip(r)
@@ -172,9 +172,9 @@ func TestPassthrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set(cassettes.LaneHeader, "one")
+	req.Header.Set(cassettes.SessionHeader, "one")
 	resp, err := c.RoundTrip(req)
-	if err != nil || req.Header.Get(cassettes.LaneHeader) != "one" {
+	if err != nil || req.Header.Get(cassettes.SessionHeader) != "one" {
 		t.Fatalf("got %v, and the caller's request has %v", err, req.Header)
 	}
 	_ = resp.Body.Close() // it is not looked at
@@ -303,7 +303,7 @@ func TestLanes(t *testing.T) {
 			t.Error(err)
 			return ""
 		}
-		req.Header.Set(cassettes.LaneHeader, lane)
+		req.Header.Set(cassettes.SessionHeader, lane)
 		resp, err := c.RoundTrip(req)
 		if err != nil {
 			t.Error(err)
@@ -365,7 +365,7 @@ func TestFileReplay(t *testing.T) {
 		t.Errorf("got %v, want an error of memory that names two", unused)
 	}
 	var all sync.WaitGroup // each with a matching of its own
-	for _, o := range []cassettes.Options{{Volatile: []string{"/a"}}, {Volatile: []string{"/b"}}, {}} {
+	for _, o := range []cassettes.Options{{Ignore: []string{"/a"}}, {Ignore: []string{"/b"}}, {}} {
 		all.Go(func() {
 			c, err := f.Replay(&o)
 			if err != nil {

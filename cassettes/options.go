@@ -25,15 +25,15 @@ type Options struct {
 	// Transport asks the network; nil is http.DefaultTransport.
 	Transport http.RoundTripper
 	// By says in the file what recorded it.
-	By string
+	Recorder string
 
 	// Lane tells clients that run at once apart: the interactions of a lane are for
-	// it alone. Nil takes the header LaneHeader.
-	Lane func(*http.Request) string
+	// it alone. Nil takes the header SessionHeader.
+	Session func(*http.Request) string
 	// Volatile names what does not count in matching: "/metadata/user" and
 	// "/messages/*/id" lead to a place in a JSON body, "?name" to a field of a query
 	// or a form.
-	Volatile []string
+	Ignore []string
 	// Match, if not nil, makes of a request, which is redacted, what it is known by
 	// beside its lane, method and URL, in place of its body.
 	Match func(*Request) string
@@ -46,15 +46,15 @@ type Options struct {
 	Redact []Redactor
 	// Opaque names, as Secret does, further ones in which what looks like a secret is
 	// none: a signature, say, or an id. See Suspects.
-	Opaque []string
+	NotSecret []string
 
 	// Pace is how many times the recorded time a replay takes: 0 is none, 1 as it was.
-	Pace float64
+	DelayFactor float64
 	// AllowUnused says that Close need not report interactions that nobody asked for.
 	AllowUnused bool
 	// Again is how to record again, a command, say; a miss tells it, and what was not
 	// asked for. It may be empty.
-	Again string
+	RecordCommand string
 
 	// Upstreams are the URLs of the servers that a Proxy stands before, by name; in
 	// a replay, beside those that the cassette tells of.
@@ -64,14 +64,14 @@ type Options struct {
 	Now func() time.Time
 }
 
-// LaneHeader is the header that names a lane. It is not sent to the network.
-const LaneHeader = "Looptape-Lane"
+// SessionHeader is the header that names a lane. It is not sent to the network.
+const SessionHeader = "Looptape-Lane"
 
 func (o *Options) lane(r *http.Request) string {
-	if o.Lane != nil {
-		return o.Lane(r)
+	if o.Session != nil {
+		return o.Session(r)
 	}
-	return r.Header.Get(LaneHeader)
+	return r.Header.Get(SessionHeader)
 }
 
 func (o *Options) now() time.Time {
@@ -89,16 +89,16 @@ func (o *Options) transport() http.RoundTripper {
 }
 
 func (o *Options) matching() matching {
-	return matching{volatile: o.Volatile, secret: o.Secret, own: o.Match, redact: o.Redact}
+	return matching{volatile: o.Ignore, secret: o.Secret, own: o.Match, redact: o.Redact}
 }
 
 // pause waits until a part of the recorded time has passed since a moment. The error is
 // that of a context that has ended meanwhile.
 func (o *Options) pause(ctx context.Context, since time.Time, d time.Duration) error {
-	if o.Pace <= 0 { // there is no clock to look at
+	if o.DelayFactor <= 0 { // there is no clock to look at
 		return nil
 	}
-	d = time.Duration(float64(d)*o.Pace) - time.Since(since) //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
+	d = time.Duration(float64(d)*o.DelayFactor) - time.Since(since) //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
 	if d <= 0 {
 		return context.Cause(ctx)
 	}

@@ -25,10 +25,10 @@ func paced(t *testing.T) (path string) {
 		Request: cassettes.Request{Method: "GET", URL: "http://example.com/"},
 		Response: cassettes.Response{
 			Wait: time.Second, Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}},
-			Body: []byte(first + second), Pieces: []cassettes.Piece{{After: 2 * time.Second, Len: len(first)}, {After: 3 * time.Second, Len: len(second)}},
+			Body: []byte(first + second), Chunks: []cassettes.Chunk{{After: 2 * time.Second, Len: len(first)}, {After: 3 * time.Second, Len: len(second)}},
 		},
 	}
-	if err := cassettes.Write(path, cassettes.Head{}, nil, []*cassettes.Interaction{x}); err != nil {
+	if err := cassettes.Write(path, cassettes.Metadata{}, nil, []*cassettes.Interaction{x}); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -88,7 +88,7 @@ func TestPace(t *testing.T) {
 		{2, 2 * time.Second, 6 * time.Second, 12 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			got := watch(t.Context(), t, open(t, path, cassettes.Options{Pace: c.pace}), nil)
+			got := watch(t.Context(), t, open(t, path, cassettes.Options{DelayFactor: c.pace}), nil)
 			want := []moment{{c.header, "header"}, {c.one, "data: 1\n\n"}, {c.two, "data: 2\n\n"}, {c.two, "EOF"}}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("pace %g (-want +got):\n%s", c.pace, diff)
@@ -120,7 +120,7 @@ func TestPaceLeft(t *testing.T) {
 		t.Run(c.name+" at "+c.at.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, early := c.leave(t.Context(), c.at)
-				got := watch(ctx, t, open(t, path, cassettes.Options{Pace: 1}), early)
+				got := watch(ctx, t, open(t, path, cassettes.Options{DelayFactor: 1}), early)
 				var want []moment
 				for _, m := range []moment{{time.Second, "header"}, {3 * time.Second, "data: 1\n\n"}} {
 					if m.At < c.at {
@@ -203,7 +203,7 @@ func TestCancelledBefore(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancelCause(t.Context())
 			stop(gone)
-			got := watch(ctx, t, open(t, path, cassettes.Options{Pace: pace}), nil)
+			got := watch(ctx, t, open(t, path, cassettes.Options{DelayFactor: pace}), nil)
 			if diff := cmp.Diff([]moment{{0, gone.Error()}}, got); diff != "" {
 				t.Errorf("pace %g (-want +got):\n%s", pace, diff)
 			}

@@ -25,12 +25,12 @@ func TestSimilarRequestsInParallel(t *testing.T) {
 	lane := func(n int) string { return fmt.Sprint("agent-", n%lanes) }
 	list := make([]*cassettes.Interaction, *requests)
 	for n := range list {
-		x := &cassettes.Interaction{Lane: lane(n), Request: question{body: body(n / lanes / same)}.request()}
+		x := &cassettes.Interaction{Session: lane(n), Request: question{body: body(n / lanes / same)}.request()}
 		x.Response = cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: fmt.Append(nil, n)}
 		list[n] = x
 	}
 	path := filepath.Join(t.TempDir(), "p.tape")
-	if err := cassettes.Write(path, cassettes.Head{}, nil, list); err != nil {
+	if err := cassettes.Write(path, cassettes.Metadata{}, nil, list); err != nil {
 		t.Fatal(err)
 	}
 	play := open(t, path, cassettes.Options{})
@@ -71,7 +71,7 @@ func answerTo(t *testing.T, to http.RoundTripper, lane, body string) (string, er
 	if err != nil {
 		return "", err
 	}
-	req.Header.Set(cassettes.LaneHeader, lane)
+	req.Header.Set(cassettes.SessionHeader, lane)
 	resp, err := to.RoundTrip(req)
 	if err != nil {
 		return "", err

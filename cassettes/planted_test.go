@@ -393,10 +393,10 @@ func plantAndReplay(t *testing.T, p plant, secret, other string) {
 		grep(t, "what is encoded", secret, text)
 	}
 	total := 0
-	for _, piece := range on.Response.Pieces {
+	for _, piece := range on.Response.Chunks {
 		total += piece.Len
 	}
-	if on.Response.Pieces != nil && total != len(on.Response.Body) {
+	if on.Response.Chunks != nil && total != len(on.Response.Body) {
 		t.Errorf("the pieces have %d bytes, the body %d", total, len(on.Response.Body))
 	}
 	play, err := Open(path, nil)

@@ -92,7 +92,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := r.Clone(r.Context())
 	out.URL = to
 	if lane != "" {
-		out.Header.Set(LaneHeader, lane)
+		out.Header.Set(SessionHeader, lane)
 	}
 	reverse := p.reverse
 	reverse.ModifyResponse = func(resp *http.Response) error {

@@ -55,7 +55,7 @@ func proxy(t *testing.T, c *cassettes.Cassette) *cassettes.Proxy {
 func TestProxy(t *testing.T) {
 	more := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, name := range []string{"X-Forwarded-For", cassettes.LaneHeader} {
+		for _, name := range []string{"X-Forwarded-For", cassettes.SessionHeader} {
 			if r.Header.Get(name) != "" {
 				t.Errorf("the header %s is sent on", name)
 			}
@@ -137,7 +137,7 @@ func TestProxyHeadSecrets(t *testing.T) {
 	defer upstream.Close()
 	path := filepath.Join(t.TempDir(), "a.tape")
 	to := strings.Replace(upstream.URL, "://", "://me:"+secret+"@", 1) + "/v1"
-	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, By: "agent --api-key=" + secret, Upstreams: map[string]string{"up": to}})
+	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Recorder: "agent --api-key=" + secret, Upstreams: map[string]string{"up": to}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +191,8 @@ func TestProxyLanes(t *testing.T) {
 			t.Fatal(err)
 		}
 		x, err := f.Interaction(f.Len() - 1)
-		if err != nil || x.Lane != want {
-			t.Errorf("the lane of %s is %q, want %q: %v", lane, x.Lane, want, err)
+		if err != nil || x.Session != want {
+			t.Errorf("the lane of %s is %q, want %q: %v", lane, x.Session, want, err)
 		}
 	}
 	if err := c.Close(); err != nil {

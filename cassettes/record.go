@@ -80,13 +80,13 @@ func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
 		return nil, nil, err
 	}
 	out := r.Clone(r.Context())
-	out.Header.Del(LaneHeader)
+	out.Header.Del(SessionHeader)
 	askReadable(out.Header)
 	if r.Body != nil && r.Body != http.NoBody {
 		out.Body = io.NopCloser(bytes.NewReader(body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	rec := &recording{c: c, begun: c.opts.now(), x: &Interaction{Lane: c.opts.lane(r), Request: requestOf(r, body).withOwnHeader()}}
+	rec := &recording{c: c, begun: c.opts.now(), x: &Interaction{Session: c.opts.lane(r), Request: requestOf(r, body).withOwnHeader()}}
 	c.notice(rec.x.Request.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,13 +144,13 @@ func wholeBody(r *http.Request) ([]byte, error) {
 func requestOf(r *http.Request, body []byte) Request {
 	out := Request{Method: cmp.Or(r.Method, http.MethodGet), URL: r.URL.String(), Header: r.Header, Body: body, Trailer: r.Trailer}
 	host, chunked := r.Host != "" && r.Host != r.URL.Host, r.ContentLength <= 0 && len(body) > 0
-	if h := r.Header; h != nil && !host && !chunked && h[LaneHeader] == nil && h["Transfer-Encoding"] == nil && h["Host"] == nil {
+	if h := r.Header; h != nil && !host && !chunked && h[SessionHeader] == nil && h["Transfer-Encoding"] == nil && h["Host"] == nil {
 		return out
 	}
 	if out.Header = r.Header.Clone(); out.Header == nil {
 		out.Header = http.Header{}
 	}
-	out.Header.Del(LaneHeader)
+	out.Header.Del(SessionHeader)
 	out.Header.Del("Transfer-Encoding") // net/http sends neither as it stands here
 	out.Header.Del("Host")
 	if chunked {
@@ -221,7 +221,7 @@ func (rec *recording) over() bool {
 }
 
 // end keeps the interaction, once; later calls return the first one's error.
-func (rec *recording) end(how Ending, because error) error {
+func (rec *recording) end(how Termination, because error) error {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	if rec.ended {
@@ -230,7 +230,7 @@ func (rec *recording) end(how Ending, because error) error {
 	rec.ended = true
 	rec.err = fmt.Errorf("interaction %d is not recorded: Redact or Match of the options has panicked", rec.number) // if it does
 	r := &rec.x.Response
-	if r.Ending = how; because != nil {
+	if r.Termination = how; because != nil {
 		r.Failure = strings.ToValidUTF8(because.Error(), "\uFFFD")
 	}
 	switch {
@@ -240,7 +240,7 @@ func (rec *recording) end(how Ending, because error) error {
 		r.Trailer = rec.live.Trailer.Clone()
 	}
 	r.Body = rec.body.whole()
-	r.Pieces = piecesOf(r, rec.came)
+	r.Chunks = piecesOf(r, rec.came)
 	rec.err = rec.keep()
 	return rec.err
 }
@@ -251,7 +251,7 @@ func (rec *recording) keep() (err error) {
 	x := c.recorded(rec.number, rec.x)
 	suspects := c.opts.suspects(x, c.seen.now())
 	if suspects == nil {
-		err = c.journal.add(rec.number, appendInteraction(nil, rec.number, x, keyText(c.opts.matching().keys(x.Lane, &x.Request))))
+		err = c.journal.add(rec.number, appendInteraction(nil, rec.number, x, keyText(c.opts.matching().keys(x.Session, &x.Request))))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,17 +265,17 @@ func (rec *recording) keep() (err error) {
 
 // piecesOf are the parts in which a body came: of a stream of events, one each, when
 // the last byte of it had come.
-func piecesOf(r *Response, came []arrival) (pieces []Piece) {
+func piecesOf(r *Response, came []arrival) (pieces []Chunk) {
 	at, told, size := 0, time.Duration(0), 0
 	add := func(n int) {
 		for size += n; at < len(came)-1 && came[at].size < size; {
 			at++
 		}
-		pieces = append(pieces, Piece{came[at].at - told, n})
+		pieces = append(pieces, Chunk{came[at].at - told, n})
 		told = came[at].at
 	}
 	if IsEvents(r.Header) && encodingOf(r.Header) == "" {
-		for _, p := range EventPieces(r.Body) {
+		for _, p := range EventChunks(r.Body) {
 			add(p.Len)
 		}
 		return pieces

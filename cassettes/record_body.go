@@ -29,9 +29,9 @@ func (t *tee) Read(p []byte) (int, error) {
 			err = failed
 		}
 	case t.ctx.Err() != nil:
-		err = and(err, t.rec.end(Cancelled, nil))
+		err = and(err, t.rec.end(Canceled, nil))
 	default:
-		err = and(err, t.rec.end(Cut, err))
+		err = and(err, t.rec.end(Truncated, err))
 	}
 	return n, err
 }
@@ -43,7 +43,7 @@ func (t *tee) Close() error {
 		t.rec.take(rest)
 		_ = t.rec.end("", nil) // told below
 	}
-	return and(t.body.Close(), t.rec.end(Cancelled, nil))
+	return and(t.body.Close(), t.rec.end(Canceled, nil))
 }
 
 // What is waited for, and how much of it, when a body is closed before its end.

@@ -86,7 +86,7 @@ func TestOnDiskBeforeEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			x, err := f.Interaction(0)
-			if err != nil || x.Response.Ending != "" || string(x.Response.Body) != c.body || x.Response.Trailer.Get("X-Sum") != c.trailer {
+			if err != nil || x.Response.Termination != "" || string(x.Response.Body) != c.body || x.Response.Trailer.Get("X-Sum") != c.trailer {
 				t.Errorf("recorded %+v, %v", x, err)
 			}
 		})
@@ -106,24 +106,24 @@ func TestCloseBeforeEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		write  func(*io.PipeWriter)
 		body   string
-		ending cassettes.Ending
-		pieces []cassettes.Piece
+		ending cassettes.Termination
+		pieces []cassettes.Chunk
 	}{
-		"the end is near": {ending("data: 1\n\n"), "data: 1\n\n", "", []cassettes.Piece{{Len: 9}}},
-		"and so is more":  {ending("data: 1\n\ndata: 2\n\n"), "data: 1\n\ndata: 2\n\n", "", []cassettes.Piece{{Len: 9}, {After: 20 * time.Millisecond, Len: 9}}},
+		"the end is near": {ending("data: 1\n\n"), "data: 1\n\n", "", []cassettes.Chunk{{Len: 9}}},
+		"and so is more":  {ending("data: 1\n\ndata: 2\n\n"), "data: 1\n\ndata: 2\n\n", "", []cassettes.Chunk{{Len: 9}, {After: 20 * time.Millisecond, Len: 9}}},
 		"more than little": {func(w *io.PipeWriter) {
 			_, _ = io.WriteString(w, "data: 1\n\n"+strings.Repeat(" ", 256<<10))
 			_ = w.Close()
-		}, "data: 1\n\n", cassettes.Cancelled, []cassettes.Piece{{Len: 9}}},
+		}, "data: 1\n\n", cassettes.Canceled, []cassettes.Chunk{{Len: 9}}},
 		"it breaks": {func(w *io.PipeWriter) {
 			_, _ = io.WriteString(w, "data: 1\n\ndata")
 			_ = w.CloseWithError(io.ErrUnexpectedEOF)
-		}, "data: 1\n\n", cassettes.Cancelled, []cassettes.Piece{{Len: 9}}},
+		}, "data: 1\n\n", cassettes.Canceled, []cassettes.Chunk{{Len: 9}}},
 		"it does not come": {func(w *io.PipeWriter) {
 			_, _ = io.WriteString(w, "data: 1\n\n")
 			time.Sleep(time.Second) //nolint:forbidigo // of a bubble
 			_ = w.Close()
-		}, "data: 1\n\n", cassettes.Cancelled, []cassettes.Piece{{Len: 9}}},
+		}, "data: 1\n\n", cassettes.Canceled, []cassettes.Chunk{{Len: 9}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestCloseBeforeEnd(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := cassettes.Response{Status: 200, Header: x.Response.Header, Body: []byte(c.body), Chunked: true, Ending: c.ending, Pieces: c.pieces}
+				want := cassettes.Response{Status: 200, Header: x.Response.Header, Body: []byte(c.body), Chunked: true, Termination: c.ending, Chunks: c.pieces}
 				if diff := cmp.Diff(want, x.Response); diff != "" {
 					t.Errorf("recorded (-want +got):\n%s", diff)
 				}

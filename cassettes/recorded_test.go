@@ -62,7 +62,7 @@ func harmless(t *testing.T, path string, x *Interaction) {
 	if diff := cmp.Diff(x, got, empty); diff != "" {
 		t.Errorf("%s: redacted (-was +is):\n%s", path, diff)
 	}
-	for _, s := range o.Suspects(got) {
+	for _, s := range o.FindSecrets(got) {
 		t.Errorf("%s: %s", path, s)
 	}
 }

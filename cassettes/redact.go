@@ -60,7 +60,7 @@ func (o *Options) redacted(x *Interaction, known bool, before *secrets) (*Intera
 	out.Request.Body = sent.close(out.Request.Header, out.Request.Body)
 	out.Response.Body = got.close(out.Response.Header, out.Response.Body)
 	if !bytes.Equal(out.Response.Body, x.Response.Body) {
-		out.Response.Pieces = refit(&out.Response, len(x.Response.Body))
+		out.Response.Chunks = refit(&out.Response, len(x.Response.Body))
 	}
 	return &out, found
 }
@@ -94,11 +94,11 @@ func copied(h http.Header) http.Header {
 
 // refit is the pieces of a response whose body had a length: of events one each, of
 // other bodies in the same proportions.
-func refit(r *Response, was int) []Piece {
+func refit(r *Response, was int) []Chunk {
 	if was == 0 {
 		return nil
 	}
-	pieces := slices.Clone(r.Pieces)
+	pieces := slices.Clone(r.Chunks)
 	if IsEvents(r.Header) {
 		if events := splitEvents(r.Body); len(events) == len(pieces) {
 			for i, ev := range events {
@@ -124,7 +124,7 @@ func refit(r *Response, was int) []Piece {
 // nothing that helps to find a key, and of a password that can be guessed they leave
 // most guesses possible. There is no salt: one in the file would not keep anybody from
 // guessing, and one that is thrown away would change all marks with each recording.
-func Mark(secret string) string {
+func Placeholder(secret string) string {
 	digits := 4
 	if len(secret) < 2*leastEcho {
 		digits = 2

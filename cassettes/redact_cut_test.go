@@ -33,10 +33,10 @@ func TestNested(t *testing.T) {
 	} {
 		x := &Interaction{Request: Request{Body: []byte(strings.NewReplacer("S", "k3y1s2x", "N", "n3n1n2n").Replace(text))}}
 		got := (&Options{}).Redacted(x)
-		want := strings.NewReplacer("S", Mark("k3y1s2x"), "N", "n3n1n2n").Replace(text)
+		want := strings.NewReplacer("S", Placeholder("k3y1s2x"), "N", "n3n1n2n").Replace(text)
 		if strings.Contains(text, "token") { // half a secret is long
 			x.Request.Body = []byte(strings.ReplaceAll(text, "S", "k3y1s2x4"))
-			got, want = (&Options{}).Redacted(x), strings.ReplaceAll(text, "S", Mark("k3y1s2x4"))
+			got, want = (&Options{}).Redacted(x), strings.ReplaceAll(text, "S", Placeholder("k3y1s2x4"))
 		}
 		if string(got.Request.Body) != want {
 			t.Errorf("%s\nis %s\nwant %s", text, got.Request.Body, want)
@@ -57,11 +57,11 @@ func TestNestedOnce(t *testing.T) {
 func TestCutElements(t *testing.T) {
 	const secret = "k3y1s2x4"
 	for _, c := range [][2]string{
-		{"<a><Password>" + secret, "<a><Password>" + Mark(secret)},
-		{"<w:password type='x'>\n" + secret + " <", "<w:password type='x'>\n" + Mark(secret) + " <"},
-		{"<password>" + secret + "</", "<password>" + Mark(secret) + "</"},
-		{"<password>my own</", "<password>" + Mark("my own") + "</"},
-		{"<token>" + secret, "<token>" + Mark(secret)},
+		{"<a><Password>" + secret, "<a><Password>" + Placeholder(secret)},
+		{"<w:password type='x'>\n" + secret + " <", "<w:password type='x'>\n" + Placeholder(secret) + " <"},
+		{"<password>" + secret + "</", "<password>" + Placeholder(secret) + "</"},
+		{"<password>my own</", "<password>" + Placeholder("my own") + "</"},
+		{"<token>" + secret, "<token>" + Placeholder(secret)},
 		{"<token>abcdefg1", "<token>abcdefg1"},
 		{"<user> <password> as told 1", "<user> <password> as told 1"},
 		{"https://<user>:<password>@host", "https://<user>:<password>@host"},
@@ -77,7 +77,7 @@ func TestCutElements(t *testing.T) {
 // Where an answer ends, the beginning of a secret is redacted, too.
 func TestCutEchoes(t *testing.T) {
 	const secret = "zk1-Aa0Bb1Cc2/Dd3Ee4"
-	mark := Mark(secret)
+	mark := Placeholder(secret)
 	events, lines := "text/event-stream", "application/x-ndjson"
 	for _, c := range []struct{ contentType, in, out string }{
 		{"", "invalid key zk1-Aa0Bb1Cc2/Dd3Ee", "invalid key " + mark},
@@ -106,8 +106,8 @@ func TestCutEchoes(t *testing.T) {
 	if got := (&Options{}).Redacted(x); string(got.Request.Body) != "2345678]" {
 		t.Errorf("with an answer that ends with the same the request is %s", got.Request.Body)
 	}
-	clean, _ := (&Options{}).ScrubbedHead(Head{By: "zk1-Aa0B", Upstreams: map[string]string{"a": "https://" + secret + "@x/"}})
-	if clean.By != "zk1-Aa0B" {
-		t.Errorf("the head is by %s", clean.By)
+	clean, _ := (&Options{}).ScrubbedMetadata(Metadata{Recorder: "zk1-Aa0B", Upstreams: map[string]string{"a": "https://" + secret + "@x/"}})
+	if clean.Recorder != "zk1-Aa0B" {
+		t.Errorf("the head is by %s", clean.Recorder)
 	}
 }

@@ -20,7 +20,7 @@ func (s *secrets) add(secret string) (mark string) {
 	if secret == "" || hasMark(secret) {
 		return ""
 	}
-	mark = Mark(secret)
+	mark = Placeholder(secret)
 	if len(secret) < leastEcho || s.known[secret] {
 		return mark
 	}

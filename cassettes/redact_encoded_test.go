@@ -11,7 +11,7 @@ import (
 func TestRedactEncoded(t *testing.T) {
 	q := url.QueryEscape
 	const secret = "k1y2" // too short to be looked for elsewhere
-	mark := Mark(secret)
+	mark := Placeholder(secret)
 	marked := strings.NewReplacer("S0", mark, "S1", urlMark(mark), "S2", urlMark(urlMark(mark)), "S3", q(urlMark(urlMark(mark))), "S4", q(q(urlMark(urlMark(mark)))))
 	plain := strings.NewReplacer("S0", secret, "S1", secret, "S2", secret, "S3", secret, "S4", secret)
 	for _, in := range []string{
@@ -47,7 +47,7 @@ func TestRedactEncoded(t *testing.T) {
 func TestEncodedValues(t *testing.T) {
 	for _, before := range []string{"https://a.b/k1y2k3y4?key=", "https://a.b/k1y2k3y4%20?key="} {
 		got := (&Options{}).Redacted(&Interaction{Request: Request{URL: before + "k1y2k3y4%26a"}}).Request.URL
-		if want := before + urlMark(Mark("k1y2k3y4&a")); got != want {
+		if want := before + urlMark(Placeholder("k1y2k3y4&a")); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -12,7 +12,7 @@ func TestLongSecret(t *testing.T) {
 	for _, length := range []int{mostEcho, mostEcho + 1, 5 << 20} {
 		secret := randomWord(rand.New(rand.NewPCG(1, 2)), letters+digits, length)
 		x := &Interaction{Request: Request{Body: []byte(`{"password":"` + secret + `","a":["is ` + secret + `"]}`)}}
-		mark := Mark(secret)
+		mark := Placeholder(secret)
 		want := `{"password":"` + mark + `","a":["is ` + mark + secret[mostEcho:] + `"]}`
 		if got := string((&Options{}).Redacted(x).Request.Body); got != want {
 			t.Errorf("of %d bytes: %.200s…, want %.200s…", length, got, want)
@@ -35,7 +35,7 @@ func TestNamesInValues(t *testing.T) {
 		"too long":      {"user:secret=", long + "1", false},
 	} {
 		out := (&Options{}).Redacted(&Interaction{Request: Request{URL: "http://a.b/" + c.inner, Body: []byte("password=" + c.before + c.inner)}})
-		if got, want := string(out.Request.Body), "password="+Mark(c.before+c.inner); got != want {
+		if got, want := string(out.Request.Body), "password="+Placeholder(c.before+c.inner); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 		if found := !strings.Contains(out.Request.URL, inner); found != c.found {

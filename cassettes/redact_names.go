@@ -80,7 +80,7 @@ func (o *Options) secrecy(k kind, name string) secrecy {
 		return secretNever
 	case o.isSecretName(k, plain):
 		return secretAlways
-	case isHalfSecretName(k, plain) && !slices.Contains(opaqueMarks, plain) && !hasName(o.Opaque, plain):
+	case isHalfSecretName(k, plain) && !slices.Contains(opaqueMarks, plain) && !hasName(o.NotSecret, plain):
 		return secretIfRandom
 	}
 	return secretNever

@@ -52,7 +52,7 @@ func TestEchoesEscaped(t *testing.T) {
 		}
 		before := rapid.SampledFrom([]string{"", "_", `_\n`, "_%2", `_\u00`}).Draw(t, "before")
 		spans := s.echoes(before+text+"_", false)
-		if replaced(before+text+"_", spans) != before+Mark(one)+"_" && len(all) == 1 {
+		if replaced(before+text+"_", spans) != before+Placeholder(one)+"_" && len(all) == 1 {
 			t.Fatalf("%q is found in %q at %v", one, before+text+"_", spans)
 		}
 		if left := replaced(before+text+"_", spans); strings.Contains(left, text) {
@@ -79,7 +79,7 @@ func TestManyEchoes(t *testing.T) {
 			Body:   []byte(strings.Repeat("data: {\"t\":\"s3cretS3cret\"}\n\n", n) + strings.Repeat(`data: a\\b%20+v0`+"\n\n", n) + "data: v00000007xQz\n\n"),
 		},
 	})
-	want := strings.Repeat("data: {\"t\":\""+Mark("s3cretS3cret")+"\"}\n\n", n) + strings.Repeat(`data: a\\b%20+v0`+"\n\n", n) + "data: " + Mark("v00000007xQz") + "\n\n"
+	want := strings.Repeat("data: {\"t\":\""+Placeholder("s3cretS3cret")+"\"}\n\n", n) + strings.Repeat(`data: a\\b%20+v0`+"\n\n", n) + "data: " + Placeholder("v00000007xQz") + "\n\n"
 	if string(got.Response.Body) != want {
 		t.Errorf("redacted:\n%s", cmp.Diff(want, string(got.Response.Body)))
 	}

@@ -19,7 +19,7 @@ func TestMark(t *testing.T) {
 		"abcdefghijklmnop":            "[redacted #f39d 16 chars]",
 		strings.Repeat("abcdefg", 10): "[redacted #583a 70 chars]",
 	} {
-		got := Mark(secret)
+		got := Placeholder(secret)
 		if got != want {
 			t.Errorf("the mark of %q is %s, want %s", secret, got, want)
 		}
@@ -42,37 +42,37 @@ func TestRedacted(t *testing.T) {
 		contentType string
 	}{
 		{name: "scheme", header: "Authorization: Bearer " + secret, headerOut: "Authorization: Bearer MARK"},
-		{name: "scheme alone", header: "Authorization: bearer", headerOut: "Authorization: " + Mark("bearer")},
+		{name: "scheme alone", header: "Authorization: bearer", headerOut: "Authorization: " + Placeholder("bearer")},
 		{name: "scheme of old", header: "Authorization: AWS4-HMAC-SHA256 " + secret, headerOut: "Authorization: AWS4-HMAC-SHA256 MARK"},
-		{name: "two words", header: "X-Password: my " + secret, headerOut: "X-Password: " + Mark("my "+secret)},
-		{name: "redacted", header: "Authorization: Bearer " + Mark("x"), headerOut: "Authorization: Bearer " + Mark("x")},
-		{name: "cookies", header: "Cookie: a=" + secret + "; b=" + secret + ";c; d=", headerOut: "Cookie: a=MARK; b=MARK;" + Mark("c") + "; d="},
+		{name: "two words", header: "X-Password: my " + secret, headerOut: "X-Password: " + Placeholder("my "+secret)},
+		{name: "redacted", header: "Authorization: Bearer " + Placeholder("x"), headerOut: "Authorization: Bearer " + Placeholder("x")},
+		{name: "cookies", header: "Cookie: a=" + secret + "; b=" + secret + ";c; d=", headerOut: "Cookie: a=MARK; b=MARK;" + Placeholder("c") + "; d="},
 		{name: "set-cookie", header: "Set-Cookie: a=" + secret + "; Path=/; Expires=x", headerOut: "Set-Cookie: a=MARK; Path=/; Expires=x"},
-		{name: "set-cookie in lines", header: "Set-Cookie: a=k1; Path=/\nb=k2 \r\nk3\n\nc=; Secure\nd=k4=", headerOut: "Set-Cookie: a=" + Mark("k1") + "; Path=/\nb=" + Mark("k2") + " \r\n" + Mark("k3") + "\n\nc=; Secure\nd=" + Mark("k4=")},
-		{name: "set-cookie behind commas", header: "Set-Cookie: a=k1; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/,b=k2, \tc=k3; Max-Age=1, d=\"k4\"", headerOut: "Set-Cookie: a=" + Mark("k1") + "; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/,b=" + Mark("k2") + ", \tc=" + Mark("k3") + "; Max-Age=1, d=" + Mark(`"k4"`)},
-		{name: "set-cookie with commas", header: "Set-Cookie: a=k1,b=k2, k3; Path=/, k4", headerOut: "Set-Cookie: a=" + Mark("k1,b=k2, k3") + "; Path=/, k4"},
+		{name: "set-cookie in lines", header: "Set-Cookie: a=k1; Path=/\nb=k2 \r\nk3\n\nc=; Secure\nd=k4=", headerOut: "Set-Cookie: a=" + Placeholder("k1") + "; Path=/\nb=" + Placeholder("k2") + " \r\n" + Placeholder("k3") + "\n\nc=; Secure\nd=" + Placeholder("k4=")},
+		{name: "set-cookie behind commas", header: "Set-Cookie: a=k1; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/,b=k2, \tc=k3; Max-Age=1, d=\"k4\"", headerOut: "Set-Cookie: a=" + Placeholder("k1") + "; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/,b=" + Placeholder("k2") + ", \tc=" + Placeholder("k3") + "; Max-Age=1, d=" + Placeholder(`"k4"`)},
+		{name: "set-cookie with commas", header: "Set-Cookie: a=k1,b=k2, k3; Path=/, k4", headerOut: "Set-Cookie: a=" + Placeholder("k1,b=k2, k3") + "; Path=/, k4"},
 		{name: "limits", header: "X-Ratelimit-Remaining-Tokens: 12345678", headerOut: "X-Ratelimit-Remaining-Tokens: 12345678"},
 		{name: "tokens", header: "X-Csrf-Token: " + secret, headerOut: "X-Csrf-Token: MARK"},
 		{name: "query", inURL: "https://a.b/c?a=1&key=" + url.QueryEscape(secret) + "&key=&b=%20", outURL: "https://a.b/c?a=1&key=URLMARK&key=&b=%20"},
-		{name: "userinfo", inURL: "https://u:" + url.PathEscape(secret) + "@a.b/c@d", outURL: "https://" + urlMark(Mark("u:"+secret)) + "@a.b/c@d"},
+		{name: "userinfo", inURL: "https://u:" + url.PathEscape(secret) + "@a.b/c@d", outURL: "https://" + urlMark(Placeholder("u:"+secret)) + "@a.b/c@d"},
 		{name: "members", in: `{ "api_key" : "` + secret + `", "apiKey": ["` + secret + `", {"a": 1}], "key": "` + "sort" + `", "max_tokens": 12, "secrets": 1 }`, out: `{ "api_key" : "MARK", "apiKey": ["MARK", {"a": 1}], "key": "sort", "max_tokens": 12, "secrets": 1 }`},
 		{name: "named values", in: `[{"name":"password","value":"hunter two"},{"key":"Authorization","value":"Bearer ` + secret + `"},{"name":"city","value":"Paris"},{"name":"api_key","value":{"value":"k"}},{"name":"max_tokens","value":4096}]`,
-			out: `[{"name":"password","value":"` + Mark("hunter two") + `"},{"key":"Authorization","value":"Bearer MARK"},{"name":"city","value":"Paris"},{"name":"api_key","value":{"value":"k"}},{"name":"max_tokens","value":4096}]`},
+			out: `[{"name":"password","value":"` + Placeholder("hunter two") + `"},{"key":"Authorization","value":"Bearer MARK"},{"name":"city","value":"Paris"},{"name":"api_key","value":{"value":"k"}},{"name":"max_tokens","value":4096}]`},
 		{name: "schema", in: `{"properties":{"password":{"type":"string"}},"required":["password"]}`, out: `{"properties":{"password":{"type":"string"}},"required":["password"]}`},
 		{name: "logprobs", in: `{"token":"Hello there","logprob":-1}`, out: `{"token":"Hello there","logprob":-1}`},
-		{name: "short", in: `{"password":"abc","a":"abc"}`, out: `{"password":"` + Mark("abc") + `","a":"abc"}`},
+		{name: "short", in: `{"password":"abc","a":"abc"}`, out: `{"password":"` + Placeholder("abc") + `","a":"abc"}`},
 		{name: "scheme in JSON", in: `{"headers":{"Authorization":"Bearer ` + secret + `"}}`, out: `{"headers":{"Authorization":"Bearer MARK"}}`},
 		{name: "a word without a digit", in: "password=abcdefgh", out: "password=abcdefgh"},
 		{name: "random under a harmless name", in: `{"key":"` + secret + `","token":["` + secret + `"],"value":"x"}, token=` + secret + ` key: "` + secret + `"`, out: `{"key":"MARK","token":["MARK"],"value":"x"}, token=MARK key: "MARK"`},
 		{name: "harmless under these names", in: `{"key":"ArrowUp","a":{"key":"PROJ-12345"},"b":{"key":"report_v2_2024.pdf"},"c":{"token":"gpt4o-mini"},"d":{"key":"toolu_01A2b3C4d5"},"token":12345678}`, out: `{"key":"ArrowUp","a":{"key":"PROJ-12345"},"b":{"key":"report_v2_2024.pdf"},"c":{"token":"gpt4o-mini"},"d":{"key":"toolu_01A2b3C4d5"},"token":12345678}`},
-		{name: "random in a header", header: "X-Key: 9f86d081884c7d659a2feaa0c55ad015", headerOut: "X-Key: " + Mark("9f86d081884c7d659a2feaa0c55ad015")},
+		{name: "random in a header", header: "X-Key: 9f86d081884c7d659a2feaa0c55ad015", headerOut: "X-Key: " + Placeholder("9f86d081884c7d659a2feaa0c55ad015")},
 		{name: "random signature", header: "X-Signature: " + secret, headerOut: "X-Signature: MARK"},
 		{name: "harmless header", header: "Surrogate-Key: homepage", headerOut: "Surrogate-Key: homepage"},
 		{name: "key of an attempt", header: "Idempotency-Key: " + secret, headerOut: "Idempotency-Key: " + secret},
-		{name: "code", inURL: "https://a.b/?code=" + url.QueryEscape(secret) + "&key=1", outURL: "https://a.b/?code=URLMARK&key=" + urlMark(Mark("1"))},
+		{name: "code", inURL: "https://a.b/?code=" + url.QueryEscape(secret) + "&key=1", outURL: "https://a.b/?code=URLMARK&key=" + urlMark(Placeholder("1"))},
 		{name: "harmless code", inURL: "https://a.b/?code=iso-8859-1", outURL: "https://a.b/?code=iso-8859-1"},
-		{name: "numbers", in: `{"password":1234567890,"a":[-12,1234567890,12345678901,1.5e300],"secret":1}`, out: `{"password":"` + Mark("1234567890") + `","a":[-12,"` + Mark("1234567890") + `","` + Mark("1234567890") + `1",1.5e300],"secret":1}`},
-		{name: "user", header: "Authorization: Basic " + inBytes("s3cretS3cret9:pw"), headerOut: "Authorization: Basic " + Mark(inBytes("s3cretS3cret9:pw")), in: "no user s3cretS3cret9, username", out: "no user " + Mark("s3cretS3cret9") + ", username"},
+		{name: "numbers", in: `{"password":1234567890,"a":[-12,1234567890,12345678901,1.5e300],"secret":1}`, out: `{"password":"` + Placeholder("1234567890") + `","a":[-12,"` + Placeholder("1234567890") + `","` + Placeholder("1234567890") + `1",1.5e300],"secret":1}`},
+		{name: "user", header: "Authorization: Basic " + inBytes("s3cretS3cret9:pw"), headerOut: "Authorization: Basic " + Placeholder(inBytes("s3cretS3cret9:pw")), in: "no user s3cretS3cret9, username", out: "no user " + Placeholder("s3cretS3cret9") + ", username"},
 		{name: "value", in: `{"name":"a","value":"` + secret + `"}`, out: `{"name":"a","value":"` + secret + `"}`},
 		{name: "name", in: `{"password":"` + secret + `","` + secret + `":1}`, out: `{"password":"MARK","MARK":1}`},
 		{name: "prose", in: "password: required. The secret: none. authorization=Bearer", out: "password: required. The secret: none. authorization=Bearer"},
@@ -80,12 +80,12 @@ func TestRedacted(t *testing.T) {
 		{name: "code", in: `x = {\"password\": \"` + secret + `\", \"pin\": 1}, "password": 12, "api_key": null`, out: `x = {\"password\": \"MARK\", \"pin\": 1}, "password": 12, "api_key": null`},
 		{name: "URL in a text", in: `see [it](https://a.b/c?sig=` + url.QueryEscape(secret) + `) or https://a.b/` + url.PathEscape(secret) + ` or ` + secret, out: `see [it](https://a.b/c?sig=URLMARK) or https://a.b/URLMARK or MARK`},
 		{name: "form", contentType: "application/x-www-form-urlencoded", in: "a=%20&token=" + url.QueryEscape(secret) + "&%zz=1&b", out: "a=%20&token=" + url.QueryEscape("MARK") + "&%zz=1&b"},
-		{name: "longer lines", contentType: "text/event-stream", in: "data: x s3cretS3cret\ndata: /s3cret= y\nid: " + secret + "\n\n: " + secret + "\n\n", header: "Api-Key: s3cretS3cret\n/s3cret=", headerOut: "Api-Key: " + Mark("s3cretS3cret\n/s3cret="), out: "data: x " + Mark("s3cretS3cret\n/s3cret=") + " y\nid: " + secret + "\n\n: " + secret + "\n\n"},
+		{name: "longer lines", contentType: "text/event-stream", in: "data: x s3cretS3cret\ndata: /s3cret= y\nid: " + secret + "\n\n: " + secret + "\n\n", header: "Api-Key: s3cretS3cret\n/s3cret=", headerOut: "Api-Key: " + Placeholder("s3cretS3cret\n/s3cret="), out: "data: x " + Placeholder("s3cretS3cret\n/s3cret=") + " y\nid: " + secret + "\n\n: " + secret + "\n\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			marked := strings.NewReplacer("URLMARK", urlMark(Mark(secret)), url.QueryEscape("MARK"), url.QueryEscape(Mark(secret)))
+			marked := strings.NewReplacer("URLMARK", urlMark(Placeholder(secret)), url.QueryEscape("MARK"), url.QueryEscape(Placeholder(secret)))
 			if c.contentType == "" {
-				marked = strings.NewReplacer("URLMARK", urlMark(Mark(secret)), "MARK", Mark(secret))
+				marked = strings.NewReplacer("URLMARK", urlMark(Placeholder(secret)), "MARK", Placeholder(secret))
 			}
 			h := http.Header{}
 			if name, value, ok := strings.Cut(c.header, ": "); ok {
@@ -124,14 +124,14 @@ func TestRedactMore(t *testing.T) {
 		Body:   []byte(gzipped(`{"user":[{"pin":"1234","name":"Ann"}],"pin":"1","echo":"acme corporation"}`)),
 	}})
 	body := decode(got.Request.Header, got.Request.Body)
-	want := `{"user":[{"pin":"` + Mark("1234") + `","name":"NAME"}],"pin":"1","echo":"` + Mark("acme corporation") + `"}`
+	want := `{"user":[{"pin":"` + Placeholder("1234") + `","name":"NAME"}],"pin":"1","echo":"` + Placeholder("acme corporation") + `"}`
 	if diff := cmp.Diff(want, string(body.plain)); diff != "" || !body.whole {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff("https://a.b/?code="+urlMark(Mark("4711")), got.Request.URL); diff != "" {
+	if diff := cmp.Diff("https://a.b/?code="+urlMark(Placeholder("4711")), got.Request.URL); diff != "" {
 		t.Errorf("URL (-want +got):\n%s", diff)
 	}
-	if got := got.Request.Header.Get("X-Tenant"); got != Mark("acme corporation") {
+	if got := got.Request.Header.Get("X-Tenant"); got != Placeholder("acme corporation") {
 		t.Errorf("the header is %q", got)
 	}
 }
@@ -142,15 +142,15 @@ func TestRedactedPieces(t *testing.T) {
 	for _, c := range []struct {
 		header http.Header
 		body   string
-		pieces []Piece
-		want   []Piece
+		pieces []Chunk
+		want   []Chunk
 	}{
-		{http.Header{"Content-Type": {"text/event-stream"}}, "data: " + secret + "\n\ndata: x\n\n", []Piece{{1, 20}, {2, 9}}, []Piece{{1, 31}, {2, 9}}},
-		{http.Header{}, "0123" + secret + "4567", []Piece{{1, 10}, {2, 0}, {3, 10}}, []Piece{{1, 15}, {2, 0}, {3, 16}}},
+		{http.Header{"Content-Type": {"text/event-stream"}}, "data: " + secret + "\n\ndata: x\n\n", []Chunk{{1, 20}, {2, 9}}, []Chunk{{1, 31}, {2, 9}}},
+		{http.Header{}, "0123" + secret + "4567", []Chunk{{1, 10}, {2, 0}, {3, 10}}, []Chunk{{1, 15}, {2, 0}, {3, 16}}},
 	} {
-		x := &Interaction{Request: Request{Header: http.Header{"Api-Key": {secret}}}, Response: Response{Header: c.header, Body: []byte(c.body), Pieces: c.pieces}}
+		x := &Interaction{Request: Request{Header: http.Header{"Api-Key": {secret}}}, Response: Response{Header: c.header, Body: []byte(c.body), Chunks: c.pieces}}
 		got := (&Options{}).Redacted(x)
-		if diff := cmp.Diff(c.want, got.Response.Pieces); diff != "" {
+		if diff := cmp.Diff(c.want, got.Response.Chunks); diff != "" {
 			t.Errorf("pieces of %q (-want +got):\n%s", got.Response.Body, diff)
 		}
 	}
@@ -167,7 +167,7 @@ func TestRedactCutBody(t *testing.T) {
 		x := &Interaction{Request: Request{Header: http.Header{"Api-Key": {secret}}}, Response: Response{Header: http.Header{"Content-Encoding": {with}}, Body: []byte(body[:len(body)-8])}}
 		got := (&Options{}).Redacted(x)
 		c := decode(got.Response.Header, got.Response.Body)
-		if c.whole || c.again == nil || !strings.HasPrefix(string(c.plain), Mark(secret)) {
+		if c.whole || c.again == nil || !strings.HasPrefix(string(c.plain), Placeholder(secret)) {
 			t.Errorf("%s: whole %t, %.80q", with, c.whole, c.plain)
 		}
 	}
@@ -190,10 +190,10 @@ func FuzzRedact(f *testing.F) {
 		h := headerOf(header)
 		h.Set("Content-Type", kinds[uint(kind)%uint(len(kinds))])
 		x := &Interaction{Request: Request{URL: "https://example.com/?" + header, Header: h, Body: []byte(body)}, Response: Response{Header: h, Body: []byte(body), Chunked: true}}
-		x.Response.Pieces = piecesOf(&x.Response, []arrival{{time.Millisecond, len(body) / 3}, {time.Second, len(body)}})
+		x.Response.Chunks = piecesOf(&x.Response, []arrival{{time.Millisecond, len(body) / 3}, {time.Second, len(body)}})
 		o := &Options{}
 		once := o.Redacted(x)
-		_ = o.Suspects(once) // it does not panic
+		_ = o.FindSecrets(once) // it does not panic
 		if diff := cmp.Diff(once, o.Redacted(once), empty); diff != "" {
 			t.Errorf("redacted twice (-once +twice):\n%s", diff)
 		}
@@ -210,10 +210,10 @@ func FuzzRedact(f *testing.F) {
 			}
 		}
 		total := 0
-		for _, p := range once.Response.Pieces {
+		for _, p := range once.Response.Chunks {
 			total += p.Len
 		}
-		if once.Response.Pieces != nil && total != len(once.Response.Body) {
+		if once.Response.Chunks != nil && total != len(once.Response.Body) {
 			t.Errorf("the pieces have %d bytes of %d", total, len(once.Response.Body))
 		}
 	})

@@ -174,14 +174,14 @@ func TestProxyHosts(t *testing.T) {
 // failure of that.
 func TestProxyPlaysFailures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.tape")
-	write := func(method, name string, how cassettes.Ending, failure string) *cassettes.Interaction {
+	write := func(method, name string, how cassettes.Termination, failure string) *cassettes.Interaction {
 		return &cassettes.Interaction{
 			Request:  cassettes.Request{Method: method, URL: "http://one.example/" + name, Header: http.Header{}},
-			Response: cassettes.Response{Ending: how, Failure: failure},
+			Response: cassettes.Response{Termination: how, Failure: failure},
 		}
 	}
-	list := []*cassettes.Interaction{write("GET", "refused", cassettes.Failed, "connection refused"), write("POST", "left", cassettes.Failed, "context canceled"), write("POST", "gone", cassettes.Cancelled, ""), write("GET", "left", cassettes.Cancelled, "")}
-	if err := cassettes.Write(path, cassettes.Head{Upstreams: upstreamsAt("http://one.example")}, nil, list); err != nil {
+	list := []*cassettes.Interaction{write("GET", "refused", cassettes.Failed, "connection refused"), write("POST", "left", cassettes.Failed, "context canceled"), write("POST", "gone", cassettes.Canceled, ""), write("GET", "left", cassettes.Canceled, "")}
+	if err := cassettes.Write(path, cassettes.Metadata{Upstreams: upstreamsAt("http://one.example")}, nil, list); err != nil {
 		t.Fatal(err)
 	}
 	c := open(t, path, cassettes.Options{})

@@ -15,7 +15,7 @@ import (
 // Replace puts a text in the place of a file at once: there is the old one or the new
 // one, whatever breaks off. A file keeps its mode, and where a symbolic link stands, what
 // it leads to is replaced. What is no regular file, such as a pipe, is written to. The
-// error is ErrBusy if a recording of the file is going on.
+// error is ErrLocked if a recording of the file is going on.
 func Replace(path string, text []byte) error {
 	write := func(to io.Writer) error {
 		_, err := to.Write(text)
@@ -31,7 +31,7 @@ func Replace(path string, text []byte) error {
 	if lockfile.Lock(j) == nil {
 		err = replace(path, randomName, write)
 	} else {
-		err = fmt.Errorf("%s: %w", path, ErrBusy)
+		err = fmt.Errorf("%s: %w", path, ErrLocked)
 	}
 	return errors.Join(err, j.Close())
 }

@@ -70,7 +70,7 @@ func newMode(t *testing.T) fs.FileMode {
 func TestReplaceBusy(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, "1")
 	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
-	if err := cassettes.Replace(path, []byte("other")); !errors.Is(err, cassettes.ErrBusy) {
+	if err := cassettes.Replace(path, []byte("other")); !errors.Is(err, cassettes.ErrLocked) {
 		t.Errorf("while it is recorded: %v", err)
 	}
 	if err := c.Abandon(); err != nil {
@@ -106,16 +106,16 @@ func TestLinks(t *testing.T) {
 		link := filepath.Join(links, name)
 		c := open(t, link, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 		for _, other := range []string{file, filepath.Join(links, "one"), filepath.Join(dir, "elsewhere", "abs")} {
-			if _, err := cassettes.Open(other, &cassettes.Options{Mode: cassettes.Record}); !errors.Is(err, cassettes.ErrBusy) {
+			if _, err := cassettes.Open(other, &cassettes.Options{Mode: cassettes.Record}); !errors.Is(err, cassettes.ErrLocked) {
 				t.Errorf("%s while %s is recorded: %v", other, name, err)
 			}
-			if err := cassettes.Replace(other, nil); !errors.Is(err, cassettes.ErrBusy) {
+			if err := cassettes.Replace(other, nil); !errors.Is(err, cassettes.ErrLocked) {
 				t.Errorf("%s is replaced while %s is recorded: %v", other, name, err)
 			}
 		}
 		send(t, c, "POST", "http://example.com/", name)
 		going, err := cassettes.Open(link, &cassettes.Options{AllowUnused: true})
-		if err != nil || going.Broken() == nil {
+		if err != nil || going.Incomplete() == nil {
 			t.Errorf("%s is replayed while it is recorded: %v", name, err)
 		}
 		if err := c.Close(); err != nil {

@@ -46,7 +46,7 @@ func newTape(f *File, o *Options) (*tape, error) {
 			if err != nil {
 				return nil, err
 			}
-			k = m.keys(x.Lane, &o.Redacted(x).Request)
+			k = m.keys(x.Session, &o.Redacted(x).Request)
 			t.entries[i].keys = k
 		}
 		if k.sent != 0 {
@@ -115,7 +115,7 @@ func (t *tape) spent(key uint64) int {
 func (t *tape) unused(again string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := &UnusedError{File: t.file.name, Again: again}
+	e := &UnusedError{File: t.file.name, RecordCommand: again}
 	for i, used := range t.used {
 		if !used {
 			e.Unused = append(e.Unused, strings.TrimPrefix(string(t.file.title(i)), "=== "))
@@ -148,7 +148,7 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.opts.Pace > 0 {
+	if c.opts.DelayFactor > 0 {
 		if from.Wait, err = c.tape.file.wait(i); err != nil {
 			return nil, err
 		}
@@ -204,9 +204,9 @@ var errLeft = &playedError{"the recording ends here, since its client left"}
 // recordedError is the error with which an answer ended when it was recorded.
 func recordedError(r *Response) error {
 	switch {
-	case r.Ending == Cancelled || r.Ending == Failed && r.Failure == context.Canceled.Error():
+	case r.Termination == Canceled || r.Termination == Failed && r.Failure == context.Canceled.Error():
 		return errLeft
-	case r.Ending == Cut && (r.Failure == "" || r.Failure == io.ErrUnexpectedEOF.Error()):
+	case r.Termination == Truncated && (r.Failure == "" || r.Failure == io.ErrUnexpectedEOF.Error()):
 		return io.ErrUnexpectedEOF
 	}
 	return &playedError{"recorded: " + r.Failure}
@@ -228,7 +228,7 @@ func (o *Options) answer(r *http.Request, from *Response, events *stream) *http.
 	}
 	ctx, leave := context.WithCancelCause(r.Context())
 	now := time.Now() //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
-	resp.Body = &playback{ctx: ctx, leave: leave, opts: o, from: from, to: resp, begun: now, events: events, left: from.Body, pieces: from.Pieces}
+	resp.Body = &playback{ctx: ctx, leave: leave, opts: o, from: from, to: resp, begun: now, events: events, left: from.Body, pieces: from.Chunks}
 	return resp
 }
 
@@ -244,7 +244,7 @@ type playback struct {
 	mu     sync.Mutex
 	events *stream // nil if all that is left is at hand
 	left   []byte
-	pieces []Piece       // those that have not begun
+	pieces []Chunk       // those that have not begun
 	due    time.Duration // when the last one that has was due, in recorded time
 	piece  int           // what is left of the one that has
 }
@@ -287,7 +287,7 @@ func (p *playback) begin() error {
 
 // next is the next piece, which is what is left to read, or begins it; behind the last
 // one the error is io.EOF.
-func (p *playback) next() (next Piece, err error) {
+func (p *playback) next() (next Chunk, err error) {
 	switch {
 	case p.events != nil:
 		next.After, p.left, err = p.events.next()
@@ -304,7 +304,7 @@ func (p *playback) next() (next Piece, err error) {
 
 // end is what a body ends with.
 func (p *playback) end() error {
-	if p.from.Ending != "" {
+	if p.from.Termination != "" {
 		return recordedError(p.from)
 	}
 	for name, values := range p.from.Trailer {

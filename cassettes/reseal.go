@@ -12,7 +12,7 @@ import (
 // made anew, and what was changed, a line each, as far as the file tells: there is none if
 // it is as it was written. Bodies may have been laid out in another way; what is not a line
 // of a cassette is an error, a *FormatError.
-func Reseal(name string, text []byte) (sealed []byte, changed []string, err error) {
+func UpdateChecksums(name string, text []byte) (sealed []byte, changed []string, err error) {
 	f := &File{name: name, text: withFoot(text)}
 	if line, err := f.head(); err != nil {
 		return nil, nil, &FormatError{File: name, Line: line, Err: err}
@@ -36,7 +36,7 @@ func Reseal(name string, text []byte) (sealed []byte, changed []string, err erro
 	case n > last:
 		changed = append(changed, gone(last+1, n))
 	}
-	sealed = Encode(f.Head, nil, list)
+	sealed = Encode(f.Metadata, nil, list)
 	if _, err := Parse(name, text); err != nil && len(changed) == 0 {
 		changed = []string{"the head of the cassette, the last line of an interaction, or how a body is laid out"}
 	}

@@ -50,7 +50,7 @@ func TestReseal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			edited := strings.Replace(text, c.old, c.edited, 1)
-			sealed, changed, err := cassettes.Reseal("r.tape", []byte(edited))
+			sealed, changed, err := cassettes.UpdateChecksums("r.tape", []byte(edited))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestReseal(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := cassettes.Reseal("r.tape", []byte(strings.Replace(text, "--- >", "--- ?", 1))); err == nil || !strings.HasPrefix(err.Error(), "r.tape:12: ") {
+	if _, _, err := cassettes.UpdateChecksums("r.tape", []byte(strings.Replace(text, "--- >", "--- ?", 1))); err == nil || !strings.HasPrefix(err.Error(), "r.tape:12: ") {
 		t.Errorf("a line that is none of a cassette: %v", err)
 	}
 }
@@ -83,14 +83,14 @@ func TestReseal(t *testing.T) {
 // The matching is that of the options, or without any that which the head names.
 func TestEncodeMatch(t *testing.T) {
 	for _, c := range []struct {
-		head cassettes.Head
+		head cassettes.Metadata
 		opts *cassettes.Options
 		want string
 	}{
-		{cassettes.Head{}, nil, "\nmatch 2\n"},
-		{cassettes.Head{Match: "1 /a ?b"}, nil, "\nmatch 2 /a ?b\n"},
-		{cassettes.Head{Match: "2 /user%20name"}, nil, "\nmatch 2 /user%20name\n"},
-		{cassettes.Head{Match: "1 /a"}, &cassettes.Options{Volatile: []string{"/b"}}, "\nmatch 2 /b\n"},
+		{cassettes.Metadata{}, nil, "\nmatch 2\n"},
+		{cassettes.Metadata{Match: "1 /a ?b"}, nil, "\nmatch 2 /a ?b\n"},
+		{cassettes.Metadata{Match: "2 /user%20name"}, nil, "\nmatch 2 /user%20name\n"},
+		{cassettes.Metadata{Match: "1 /a"}, &cassettes.Options{Ignore: []string{"/b"}}, "\nmatch 2 /b\n"},
 	} {
 		if got := cassettes.Encode(c.head, c.opts, nil); !strings.Contains(string(got), c.want) {
 			t.Errorf("want %q in\n%s", c.want, got)

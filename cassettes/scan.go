@@ -10,7 +10,7 @@ import (
 
 // Suspect is a place in an interaction where something looks like a secret. It does not
 // hold the secret.
-type Suspect struct {
+type SuspectedSecret struct {
 	// Interaction is its number in the order of the requests, from 1; 0 if it is not
 	// known.
 	Interaction int
@@ -28,7 +28,7 @@ type Suspect struct {
 	Length int
 }
 
-func (s Suspect) String() string {
+func (s SuspectedSecret) String() string {
 	text := fmt.Sprintf("%s, %s: %s", s.Part, s.Place, s.What)
 	if s.Request != "" {
 		text = s.Request + ", " + text
@@ -46,21 +46,21 @@ func (s Suspect) String() string {
 // its redaction looks like a secret. Nothing of the recording is left on disk, and an
 // older cassette is as it was.
 type SecretError struct {
-	File     string
-	Suspects []Suspect
+	File    string
+	Secrets []SuspectedSecret
 }
 
 func (e *SecretError) Error() string {
 	text := e.File + ": nothing was recorded, since this looks like secrets:"
-	for _, s := range e.Suspects {
+	for _, s := range e.Secrets {
 		text += "\n  " + s.String()
 	}
 	return text + "\nName the fields that are secret in Options.Secret (--secret), and those that are not in Options.Opaque (--opaque)"
 }
 
 // secretError is the error of a recording with suspects.
-func secretError(file string, suspects []Suspect) *SecretError {
-	slices.SortStableFunc(suspects, func(a, b Suspect) int { return a.Interaction - b.Interaction })
+func secretError(file string, suspects []SuspectedSecret) *SecretError {
+	slices.SortStableFunc(suspects, func(a, b SuspectedSecret) int { return a.Interaction - b.Interaction })
 	return &SecretError{file, suspects}
 }
 
@@ -70,10 +70,10 @@ func secretError(file string, suspects []Suspect) *SecretError {
 // are none, by their names and those of Opaque; there only what begins like a known key
 // counts. A body whose Content-Encoding cannot be undone is suspect. The lane, the method
 // and the names of headers, which are not redacted, are looked at, too.
-func (o *Options) Suspects(x *Interaction) []Suspect { return o.suspects(x, &secrets{}) }
+func (o *Options) FindSecrets(x *Interaction) []SuspectedSecret { return o.suspects(x, &secrets{}) }
 
 // suspects is Suspects, and tells where secrets stand that are known.
-func (o *Options) suspects(x *Interaction, known *secrets) []Suspect {
+func (o *Options) suspects(x *Interaction, known *secrets) []SuspectedSecret {
 	s := scan{o: o, known: known}
 	s.request = s.veiled(x.Request.Method + " " + x.Request.URL)
 	plain := *x
@@ -97,7 +97,7 @@ func (o *Options) suspects(x *Interaction, known *secrets) []Suspect {
 // fixed are the texts of an interaction that are not redacted.
 func fixed(x *Interaction) []leaf {
 	list := []leaf{
-		{place: place{part: sideRequest, kind: kindLane}, text: x.Lane},
+		{place: place{part: sideRequest, kind: kindLane}, text: x.Session},
 		{place: place{part: sideRequest, kind: kindMethod}, text: x.Request.Method},
 	}
 	add := func(part side, h http.Header) {
@@ -117,11 +117,11 @@ type scan struct {
 	o       *Options
 	known   *secrets
 	request string
-	found   []Suspect
+	found   []SuspectedSecret
 }
 
 func (s *scan) add(p *place, what, text string) {
-	s.found = append(s.found, Suspect{Request: s.request, Part: p.part.String(), Place: s.veiled(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
+	s.found = append(s.found, SuspectedSecret{Request: s.request, Part: p.part.String(), Place: s.veiled(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
 }
 
 // veiled is a text without more than the beginnings of what in it looks like secrets.

@@ -30,7 +30,7 @@ func (o *Options) isOpaque(p *place) bool {
 			return true
 		}
 	}
-	return isID(field) || hasName(o.Opaque, name) || leadsTo(o.Opaque, p)
+	return isID(field) || hasName(o.NotSecret, name) || leadsTo(o.NotSecret, p)
 }
 
 // isID reports whether a name is that of an id: id, item_id, responseId, X-Request-Id.

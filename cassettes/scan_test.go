@@ -85,7 +85,7 @@ func TestHarmless(t *testing.T) {
 		"getUserAccountInformationById2FromDatabase", "2026-11-21T08:33:20.123456789+02:00", "sk-toggleable__label-arrow-parent-of-all", "sk-learn", "ask-1234567890123456789012",
 		"AKIA", "-----BEGIN PUBLIC KEY-----", "data:image/png;base64," + randomWord(rand.New(rand.NewPCG(1, 1)), letters+digits, 300), randomWord(rand.New(rand.NewPCG(1, 1)), letters+digits, 600),
 		"================================================", "aaaaaaaa1aaaaaaaa1aaaaaaaa1aaaaaaaa1", "/domains/root/db/xn--4gbrim-a1b2/c3d4e5",
-		Mark("a secret of some length"), "(request_id=req_011CTx4vT9kQhJ3sYw8nZbLp2RfD)", "chatcmpl-BxYz12AbCdEf34GhIjKl56MnOpQr",
+		Placeholder("a secret of some length"), "(request_id=req_011CTx4vT9kQhJ3sYw8nZbLp2RfD)", "chatcmpl-BxYz12AbCdEf34GhIjKl56MnOpQr",
 	} {
 		if hits := suspicious("see " + text + " there"); hits != nil {
 			t.Errorf("%q: %+v", text, hits)
@@ -134,7 +134,7 @@ func TestSuspects(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x := &Interaction{Request: Request{Method: "POST", URL: c.url, Header: headerOf(c.header), Body: []byte(c.body)}}
 			var got []string
-			for _, s := range (&Options{Opaque: c.opaque}).Suspects(x) {
+			for _, s := range (&Options{NotSecret: c.opaque}).FindSecrets(x) {
 				got = append(got, s.Place+": "+s.What)
 				if s.Part != "request" || strings.Contains(s.String(), random) || len(s.Begins) > 4 {
 					t.Errorf("%+v", s)
@@ -170,7 +170,7 @@ func TestSecretFails(t *testing.T) {
 		t.Errorf("the journal is %q, %v", journal, err)
 	}
 	err = c.Close()
-	want := &SecretError{File: path, Suspects: []Suspect{
+	want := &SecretError{File: path, Secrets: []SuspectedSecret{
 		{1, "POST " + endpoint, "response", "body /found", "a key", "sk-" + key[3:4], 43},
 		{2, "POST " + endpoint, "response", "body /found", "a key", "sk-" + key[3:4], 43},
 	}}

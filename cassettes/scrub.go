@@ -9,7 +9,7 @@ import (
 // Redacted takes out and without the keys and tokens that Suspects knows by their form,
 // and the places where these stood; what Redact of the options takes out is not told.
 // Scrubbed again, nothing is taken out.
-func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []Suspect) {
+func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []SuspectedSecret) {
 	clean, found := o.redacted(x, true, &secrets{})
 	for i := range found.leaves {
 		l := &found.leaves[i]
@@ -17,7 +17,7 @@ func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []Suspect)
 			continue
 		}
 		place := l.place.String()
-		taken = append(taken, Suspect{
+		taken = append(taken, SuspectedSecret{
 			Request: clean.Request.Method + " " + clean.Request.URL, Part: l.part.String(),
 			Place: replaced(place, found.found.echoes(place, false)), What: "a secret",
 		})
@@ -25,11 +25,11 @@ func (o *Options) Scrubbed(x *Interaction) (clean *Interaction, taken []Suspect)
 	return clean, taken
 }
 
-// ScrubbedHead is Scrubbed of what a cassette says of itself: of what recorded it, and of
+// ScrubbedMetadata is Scrubbed of what a cassette says of itself: of what recorded it, and of
 // the URLs of the servers.
-func (o *Options) ScrubbedHead(h Head) (clean Head, taken []Suspect) {
+func (o *Options) ScrubbedMetadata(h Metadata) (clean Metadata, taken []SuspectedSecret) {
 	names := slices.Sorted(maps.Keys(h.Upstreams))
-	r := &redaction{leaves: []leaf{{place: place{part: sideHead, kind: kindBy}, text: h.By}}, spans: map[int][]span{}, before: &secrets{}}
+	r := &redaction{leaves: []leaf{{place: place{part: sideHead, kind: kindBy}, text: h.Recorder}}, spans: map[int][]span{}, before: &secrets{}}
 	for _, name := range names {
 		r.leaves = append(r.leaves, leaf{place: place{part: sideHead, kind: kindURL, name: name}, text: h.Upstreams[name]})
 	}
@@ -43,11 +43,11 @@ func (o *Options) ScrubbedHead(h Head) (clean Head, taken []Suspect) {
 		case text == l.text:
 			continue
 		case i == 0:
-			clean.By = text
+			clean.Recorder = text
 		default:
 			clean.Upstreams[l.name] = text
 		}
-		taken = append(taken, Suspect{Part: l.part.String(), Place: l.place.String(), What: "a secret"})
+		taken = append(taken, SuspectedSecret{Part: l.part.String(), Place: l.place.String(), What: "a secret"})
 	}
 	return clean, taken
 }

@@ -16,7 +16,7 @@ func (x exchange) recordedAs() *Interaction {
 		Response: Response{Status: x.status, Proto: "HTTP/1.1", Header: headerOf(x.gotHeader), Body: []byte(x.gotBody)},
 	}
 	if x.failure != nil {
-		out.Response = Response{Ending: Failed, Failure: x.failure.Error()}
+		out.Response = Response{Termination: Failed, Failure: x.failure.Error()}
 	}
 	return out
 }
@@ -43,7 +43,7 @@ func TestScrubbedForms(t *testing.T) {
 	}{
 		"text":         {exchange{body: "it is " + key}, key, []string{"request, body"}},
 		"JSON":         {exchange{gotHeader: jsonType, gotBody: `{"a":"it is ` + key + `","` + key + `":1}`}, key, []string{"response, body /a", "response, name"}},
-		"below a name": {exchange{gotHeader: jsonType, gotBody: `{"` + key + `":{"password":"a"}}`}, key, []string{"response, name", "response, body /" + Mark(key) + "/password"}},
+		"below a name": {exchange{gotHeader: jsonType, gotBody: `{"` + key + `":{"password":"a"}}`}, key, []string{"response, name", "response, body /" + Placeholder(key) + "/password"}},
 		"signature":    {exchange{gotHeader: jsonType, gotBody: `{"signature":"` + key + `"}`}, key, []string{"response, body /signature"}},
 		"again":        {exchange{body: "it is " + key, gotBody: inBytes("x" + key)}, key, []string{"request, body", "response, body"}},
 		"query":        {exchange{url: endpoint + "?x=" + key}, key, []string{"request, URL"}},
@@ -80,10 +80,10 @@ func TestScrubbedLeaves(t *testing.T) {
 func TestScrubbedHead(t *testing.T) {
 	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), letters+digits, 40)
 	var o Options
-	was := Head{Match: "1", By: "me " + key, Upstreams: map[string]string{"a": "https://a.example/v1?api-key=abc&v=1", "b": "https://u:pw123456@b.example", "c": "http://c.example"}}
-	clean, taken := o.ScrubbedHead(was)
-	want := Head{Match: "1", By: "me " + Mark(key), Upstreams: map[string]string{
-		"a": "https://a.example/v1?api-key=" + urlMark(Mark("abc")) + "&v=1", "b": "https://" + urlMark(Mark("u:pw123456")) + "@b.example", "c": "http://c.example",
+	was := Metadata{Match: "1", Recorder: "me " + key, Upstreams: map[string]string{"a": "https://a.example/v1?api-key=abc&v=1", "b": "https://u:pw123456@b.example", "c": "http://c.example"}}
+	clean, taken := o.ScrubbedMetadata(was)
+	want := Metadata{Match: "1", Recorder: "me " + Placeholder(key), Upstreams: map[string]string{
+		"a": "https://a.example/v1?api-key=" + urlMark(Placeholder("abc")) + "&v=1", "b": "https://" + urlMark(Placeholder("u:pw123456")) + "@b.example", "c": "http://c.example",
 	}}
 	if diff := cmp.Diff(want, clean); diff != "" {
 		t.Errorf("the head (-want +got):\n%s", diff)
@@ -94,13 +94,13 @@ func TestScrubbedHead(t *testing.T) {
 	if was.Upstreams["a"] == clean.Upstreams["a"] {
 		t.Error("the head that was given changed")
 	}
-	if again, more := o.ScrubbedHead(clean); more != nil || !cmp.Equal(again, clean) {
+	if again, more := o.ScrubbedMetadata(clean); more != nil || !cmp.Equal(again, clean) {
 		t.Errorf("scrubbed twice, %v was taken out: %v", more, again)
 	}
 }
 
 // scrubs holds what is scrubbed, and returns what was taken out.
-func scrubs(t *testing.T, x *Interaction, secret string) []Suspect {
+func scrubs(t *testing.T, x *Interaction, secret string) []SuspectedSecret {
 	t.Helper()
 	var o Options
 	clean, taken := o.Scrubbed(x)
@@ -110,7 +110,7 @@ func scrubs(t *testing.T, x *Interaction, secret string) []Suspect {
 	if len(taken) == 0 {
 		t.Error("it is not told that something was taken out")
 	}
-	for _, s := range o.Suspects(clean) {
+	for _, s := range o.FindSecrets(clean) {
 		t.Errorf("left: %v", s)
 	}
 	again, more := o.Scrubbed(clean)

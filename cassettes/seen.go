@@ -122,7 +122,7 @@ func (s *seen) meets(value string) bool {
 }
 
 // late are the places in a recording where a secret stands that was seen only later.
-func (c *Cassette) late() (suspects []Suspect) {
+func (c *Cassette) late() (suspects []SuspectedSecret) {
 	found := c.seen.now()
 	for _, f := range c.journal.frames {
 		if c.seen.knew[f.number] == len(found.known) {

@@ -61,7 +61,7 @@ func TestSecretsAcross(t *testing.T) {
 			}
 			with := other
 			if c.answered {
-				with = Mark(secret)
+				with = Placeholder(secret)
 			}
 			follows(t, path, Replay, c.make(with))
 		})
@@ -109,12 +109,12 @@ func TestSecretKnownLate(t *testing.T) {
 		}, []string{"1 POST " + endpoint + ", request, body /a/0: a secret that is named elsewhere (9f86…, 32 bytes)"}},
 		"URL": {secret, func(s string) []exchange {
 			return []exchange{{}, {url: endpoint + "/" + s}, {gotHeader: jsonType, gotBody: `{"access_token":"` + s + `"}`}}
-		}, []string{"2 POST " + endpoint + "/" + urlMark(Mark(secret)) + ", request, URL: a secret that is named elsewhere (9f86…, 32 bytes)"}},
+		}, []string{"2 POST " + endpoint + "/" + urlMark(Placeholder(secret)) + ", request, URL: a secret that is named elsewhere (9f86…, 32 bytes)"}},
 		"gzip of events": {secret, func(s string) []exchange {
 			return []exchange{{gotHeader: eventsType + "Content-Encoding: gzip\n", gotBody: gzipped(deltas("data: {\"t\":\"TEXT\"}\n\n", s, 20))}, {header: bearer(s)}}
 		}, []string{"1 POST " + endpoint + ", response, event 1 /t: a secret that is named elsewhere, in parts (9f86…, 32 bytes)"}},
 		"lane": {secret, func(s string) []exchange {
-			return []exchange{{header: bearer(s) + LaneHeader + ": " + s + "\n"}}
+			return []exchange{{header: bearer(s) + SessionHeader + ": " + s + "\n"}}
 		}, []string{"1 POST " + endpoint + ", request, lane: a secret that is named elsewhere (9f86…, 32 bytes)"}},
 		"harmless": {"dark-theme", func(s string) []exchange {
 			return []exchange{{header: jsonType, body: `{"a":"` + s + `"}`}, {header: "Cookie: theme=" + s + "\n"}}
@@ -129,7 +129,7 @@ func TestSecretKnownLate(t *testing.T) {
 			for _, x := range c.list(c.secret) {
 				x = plant{make: func(string) exchange { return x }}.with("")
 				sent := x
-				sent.header = strings.ReplaceAll(x.header, LaneHeader+": "+c.secret+"\n", "")
+				sent.header = strings.ReplaceAll(x.header, SessionHeader+": "+c.secret+"\n", "")
 				r.opts.Transport = sent
 				if _, _, err := x.ask(t, r); err != nil {
 					t.Error(err)
@@ -138,7 +138,7 @@ func TestSecretKnownLate(t *testing.T) {
 			var got []string
 			err = r.Close()
 			if e, ok := errors.AsType[*SecretError](err); ok {
-				for _, s := range e.Suspects {
+				for _, s := range e.Secrets {
 					got = append(got, s.String())
 				}
 				if left, _ := filepath.Glob(path + "*"); left != nil {

@@ -66,7 +66,7 @@ func TestSentAgain(t *testing.T) {
 		}
 		live := x.Request
 		live.Body = []byte(body)
-		if got, want := f.entries[i].keys.sent == sentKey(x.Lane, &live), body == plain; got != want {
+		if got, want := f.entries[i].keys.sent == sentKey(x.Session, &live), body == plain; got != want {
 			t.Errorf("interaction %d has the key of what was sent: %t, want %t", i, got, want)
 		}
 	}

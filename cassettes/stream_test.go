@@ -14,8 +14,8 @@ func TestStreamWrong(t *testing.T) {
 		Request:  Request{Method: "GET", URL: "https://example.com/", Header: http.Header{}},
 		Response: Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte("data: 1\n\ndata: 2\n\n"), Chunked: true},
 	}
-	x.Response.Pieces = EventPieces(x.Response.Body)
-	text := string(Encode(Head{}, nil, []*Interaction{x}))
+	x.Response.Chunks = EventChunks(x.Response.Body)
+	text := string(Encode(Metadata{}, nil, []*Interaction{x}))
 	for name, c := range map[string]struct {
 		from, to, read, want string
 	}{

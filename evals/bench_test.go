@@ -20,16 +20,16 @@ func traceRun(t testing.TB) []byte {
 	result := llm.ToolResult{ID: "c", Content: []llm.Part{llm.Text{Text: strings.Repeat("some words of a page ", 20)}}}
 	bodies := []trace.Body{
 		trace.RunStart{},
-		trace.ModelSetup{System: "You are helpful."},
+		trace.ModelConfig{System: "You are helpful."},
 	}
 	next := []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is on page 7?"}}}}
 	for step := range 8 {
-		turn := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{ID: "c", Name: "page", Args: `{"n":7}`}}}
+		turn := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{ID: "c", Name: "page", Arguments: `{"n":7}`}}}
 		bodies = append(bodies,
-			trace.StepStart{}, trace.ModelRequest{Kept: 2 * step, New: next},
-			trace.ModelDelta{What: trace.DeltaCall, Call: "c", Name: "page"}, trace.ModelDelta{What: trace.DeltaArgs, Call: "c", Text: `{"n":7}`},
-			trace.ModelTurn{Message: turn, Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 900, Output: 20}},
-			trace.ToolStart{Call: "c", Name: "page", Args: `{"n":7}`}, trace.ToolEnd{Call: "c", Outcome: trace.OutcomeOK, Result: result}, trace.StepEnd{})
+			trace.StepStart{}, trace.ModelRequest{PrefixMessages: 2 * step, NewMessages: next},
+			trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: "c", Name: "page"}, trace.ModelDelta{Type: trace.DeltaArguments, ToolCallID: "c", Text: `{"n":7}`},
+			trace.ModelResponse{Message: turn, FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 900, OutputTokens: 20}},
+			trace.ToolStart{ToolCallID: "c", Name: "page", Arguments: `{"n":7}`}, trace.ToolEnd{ToolCallID: "c", Outcome: trace.OutcomeOK, Result: result}, trace.StepEnd{})
 		next = []llm.Message{turn, {Role: llm.RoleTool, Parts: []llm.Part{result}}}
 	}
 	text := []byte(traced(t, "run", append(bodies, trace.RunEnd{Steps: 8})...))
@@ -87,7 +87,7 @@ func BenchmarkScoreTauAirline(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r := score(b, evals.Input{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }})
-		if _, err := r.Figures(0); err != nil {
+		if _, err := r.Summary(0); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func BenchmarkFigures(b *testing.B) {
 	r := reread(b, score(b, file("part", manyRows(b))))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.Figures(0); err != nil {
+		if _, err := r.Summary(0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -21,8 +21,8 @@ type Comparison struct {
 	Unreadable []Unreadable `json:"unreadable"` // of both
 	// Spent is what changed by the name of each measure, and Tools by the name of each tool
 	// (the 200 that were called most); those of which no run has anything are left out.
-	Spent map[string]Shift   `json:"spent,omitempty"`
-	Tools map[string]ToolUse `json:"tools,omitempty"`
+	Resources map[string]ResourceChange `json:"spent,omitempty"`
+	Tools     map[string]ToolUse        `json:"tools,omitempty"`
 
 	// Together is how many sets were compared with the base at once; see [CompareAll].
 	Together int `json:"-"`
@@ -43,8 +43,8 @@ type Change struct {
 	// Broke are the cases that failed in the new set and succeeded in the base, Fixed
 	// those the other way round. One with several runs succeeds if more than half of them
 	// do, and fails if fewer do.
-	Broke []string `json:"broke"`
-	Fixed []string `json:"fixed"`
+	Regressed []string `json:"broke"`
+	Fixed     []string `json:"fixed"`
 	// Missing and Errors are as those of Metric, in each set.
 	Missing PerSet `json:"missing"`
 	Errors  PerSet `json:"errors"`
@@ -126,7 +126,7 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 		c.Metrics[metric] = change
 	}
 	var err error
-	if c.Spent, err = shifts(base, other); err != nil {
+	if c.Resources, err = shifts(base, other); err != nil {
 		return nil, err
 	}
 	c.Tools, err = toolUse(base, other)
@@ -177,7 +177,7 @@ func correct(all []*Comparison) error {
 
 // changeOf computes what changed by one metric.
 func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
-	c := Change{Broke: []string{}, Fixed: []string{}}
+	c := Change{Regressed: []string{}, Fixed: []string{}}
 	var rows [2][]stats.Row
 	rows[0], c.Missing.Base, c.Errors.Base = base.scores(metric)
 	rows[1], c.Missing.New, c.Errors.New = other.scores(metric)
@@ -251,18 +251,18 @@ func (c *Change) judge(base, other *stats.Sample) error {
 		const half = 0.5
 		switch {
 		case was.Value > half && now[i].Value < half:
-			c.Broke = append(c.Broke, was.Case)
+			c.Regressed = append(c.Regressed, was.Case)
 		case was.Value < half && now[i].Value > half:
 			c.Fixed = append(c.Fixed, was.Case)
 		}
 	}
-	slices.Sort(c.Broke)
+	slices.Sort(c.Regressed)
 	slices.Sort(c.Fixed)
-	c.Discordant = &Discordant{len(c.Broke), len(c.Fixed)}
+	c.Discordant = &Discordant{len(c.Regressed), len(c.Fixed)}
 	if base.Clusters() < base.Len() || other.Len() > c.Pairs {
 		return nil // McNemar's test takes runs for independent
 	}
-	exact, _, err := stats.McNemar(len(c.Broke), len(c.Fixed))
+	exact, _, err := stats.McNemar(len(c.Regressed), len(c.Fixed))
 	c.P.McNemarExact = &exact
 	return err
 }

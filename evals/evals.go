@@ -2,7 +2,7 @@
 // what changed between two sets of them.
 //
 // A run becomes a [Row]: its case, its epoch and its scores by metric. Rows are what a
-// [Result] keeps and what its file holds; [Result.Figures] and [Compare] compute all
+// [Result] keeps and what its file holds; [Result.Summary] and [Compare] compute all
 // else of them in the end. So results of parts that are put together with [Merge] are,
 // byte for byte, the result of the whole, whatever the order of files and parts.
 //

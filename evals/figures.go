@@ -13,7 +13,7 @@ const level = 0.95
 // Figures are what a result comes to. Its JSON is what `looptape eval score --format
 // json` prints. A figure that the rows do not have, such as the error of a mean of one
 // run, is nil, which is null.
-type Figures struct {
+type Summary struct {
 	Runs   int `json:"runs"`
 	Cases  int `json:"cases"`
 	Epochs int `json:"epochs"` // the most runs that a case has
@@ -22,7 +22,7 @@ type Figures struct {
 	Unreadable []Unreadable      `json:"unreadable"`
 	// Spent is what the runs took, by the name of the measure; those of which they took
 	// nothing are left out.
-	Spent map[string]Amount `json:"spent,omitempty"`
+	Resources map[string]Amount `json:"spent,omitempty"`
 	// Graders is what the models took that graded the runs.
 	Graders llm.Usage `json:"graders,omitzero"`
 }
@@ -67,8 +67,8 @@ type Interval [2]float64
 // Figures computes the figures of a result. What is random starts from the seed; the
 // same result and seed give the same figures. The error is for a case that stands in
 // two clusters.
-func (r *Result) Figures(seed uint64) (*Figures, error) {
-	f := &Figures{Runs: len(r.Rows), Metrics: map[string]Metric{}, Unreadable: append([]Unreadable{}, r.Unreadable...), Spent: r.spent()}
+func (r *Result) Summary(seed uint64) (*Summary, error) {
+	f := &Summary{Runs: len(r.Rows), Metrics: map[string]Metric{}, Unreadable: append([]Unreadable{}, r.Unreadable...), Resources: r.spent()}
 	for _, runs := range r.Cases() {
 		f.Cases++
 		f.Epochs = max(f.Epochs, len(runs))

@@ -49,7 +49,7 @@ func near(t *testing.T, want, got object) {
 // case both succeed in one case and not in the other, so pass^2 has the error ½; of two
 // at least one succeeds in both.
 func TestFiguresByHand(t *testing.T) {
-	f, err := score(t, file("f", runs("a/0=1 a/1=1 b/0=1 b/1=0"))).Figures(0)
+	f, err := score(t, file("f", runs("a/0=1 a/1=1 b/0=1 b/1=0"))).Summary(0)
 	near(t, object{
 		"runs": 4., "cases": 2., "epochs": 2., "unreadable": list{},
 		"metrics": object{"score": object{
@@ -103,11 +103,11 @@ func TestFiguresThatAreNot(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := score(t, file("f", runs(c.runs))).Figures(0)
+			f, err := score(t, file("f", runs(c.runs))).Summary(0)
 			near(t, c.want, shape(t, f, err)["metrics"].(object)["score"].(object))
 		})
 	}
-	f, err := score(t).Figures(0)
+	f, err := score(t).Summary(0)
 	near(t, object{"runs": 0., "cases": 0., "epochs": 0., "metrics": object{}, "unreadable": list{}}, shape(t, f, err))
 }
 
@@ -120,7 +120,7 @@ func TestFiguresOfClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := r.Figures(0)
+	f, err := r.Summary(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestFiguresOfClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Figures(0)
+	_, err = r.Summary(0)
 	fails(t, err, `metric "m"`, `case "a"`, `"x" and "y"`)
 }
 
@@ -138,7 +138,7 @@ func TestFiguresOfClusters(t *testing.T) {
 func TestSeed(t *testing.T) {
 	r := score(t, file("f", runs("a/0=0.1 b/0=0.75 c/0=0.3 d/0=0.9 e/0=0.45 f/0=0.2 g/0=0.6")))
 	drawn := func(seed uint64) evals.Interval {
-		f, err := r.Figures(seed)
+		f, err := r.Summary(seed)
 		if err != nil {
 			t.Fatal(err)
 		}

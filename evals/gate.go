@@ -34,12 +34,12 @@ type Gate struct {
 const InvariantMetric = "invariants"
 
 // Verdict is what a gate says. Its JSON is what `looptape eval gate --format json` prints.
-type Verdict struct {
+type GateResult struct {
 	// Passed says that there is no finding.
 	Passed bool `json:"passed"`
 	// Findings are why the runs failed, by kind, metric and case.
-	Findings []Finding         `json:"findings"`
-	Metrics  map[string]Judged `json:"metrics"` // those that the gate looked at
+	Findings []Finding               `json:"findings"`
+	Metrics  map[string]MetricResult `json:"metrics"` // those that the gate looked at
 	// Cases are those of the baseline and of the runs. NewCases are those that the baseline
 	// lacks, which count for nothing but as must-pass, invariants and errors.
 	Cases      []string     `json:"cases"`
@@ -49,7 +49,7 @@ type Verdict struct {
 
 // Judged is what changed of a metric's mean, of the cases that have it before and now. A
 // figure that the runs do not have is nil.
-type Judged struct {
+type MetricResult struct {
 	Pairs      int      `json:"pairs"`
 	Base       *float64 `json:"base"`
 	New        *float64 `json:"new"`
@@ -91,7 +91,7 @@ type Finding struct {
 
 // Judge holds a result against a baseline. The error is for settings that cannot be, for
 // results of other scorers, and that of [Compare].
-func (g *Gate) Judge(base *Baseline, now *Result) (*Verdict, error) {
+func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (g *Gate) Judge(base *Baseline, now *Result) (*Verdict, error) {
 			return nil, fmt.Errorf("there is no metric %q, only %q", name, names)
 		}
 	}
-	v := &Verdict{Findings: []Finding{}, Metrics: map[string]Judged{}, NewCases: c.OnlyNew, Unreadable: c.Unreadable}
+	v := &GateResult{Findings: []Finding{}, Metrics: map[string]MetricResult{}, NewCases: c.OnlyNew, Unreadable: c.Unreadable}
 	j := judging{g, c, v, base.marked(g.MustPass)}
 	if err := j.drops(names); err != nil {
 		return nil, err

@@ -60,9 +60,9 @@ func baseline(t tb, r *evals.Result, mustPass ...string) *evals.Baseline {
 }
 
 // judge is what a gate says, which may not fail.
-func judge(t tb, g *evals.Gate, base *evals.Baseline, now *evals.Result) *evals.Verdict {
+func judge(t tb, g *evals.Gate, base *evals.Baseline, now *evals.Result) *evals.GateResult {
 	t.Helper()
-	v, err := g.Judge(base, now)
+	v, err := g.Evaluate(base, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +164,8 @@ func TestGateFigures(t *testing.T) {
 	got := judge(t, &evals.Gate{MustPass: []string{"y"}}, base, now)
 	got.Findings = nil
 	x := func(v float64) *float64 { return &v }
-	want := &evals.Verdict{
-		Metrics: map[string]evals.Judged{
+	want := &evals.GateResult{
+		Metrics: map[string]evals.MetricResult{
 			"m": {Pairs: 3, Base: x(1), New: x(1. / 3), Difference: x(-2. / 3), P: x(0.25), Holm: x(0.25)},
 			"n": {Missing: 4},
 		},
@@ -187,14 +187,14 @@ func TestGateErrors(t *testing.T) {
 		`there is no metric "n", only ["m"]`:       {Metrics: []string{"m", "n"}},
 		`there is no metric "steps", only ["m"]`:   {Lower: []string{"steps"}},
 	} {
-		_, err := g.Judge(base, one)
+		_, err := g.Evaluate(base, one)
 		fails(t, err, want)
 	}
 	other := *one
 	other.Scorers = []string{"other"}
-	_, err := new(evals.Gate).Judge(base, &other)
+	_, err := new(evals.Gate).Evaluate(base, &other)
 	fails(t, err, `the baseline is of the scorers ["test"] and the runs of ["other"]`, "--update")
-	_, err = new(evals.Gate).Judge(base, rowsOf(t, "z m=1"))
+	_, err = new(evals.Gate).Evaluate(base, rowsOf(t, "z m=1"))
 	fails(t, err, "none of 1 and 1 cases is in both sets")
 }
 
@@ -244,7 +244,7 @@ func TestGateExplains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := (&evals.Gate{Metrics: []string{"m", "invariants"}, Drop: 1}).Judge(base, rows)
+	v, err := (&evals.Gate{Metrics: []string{"m", "invariants"}, Drop: 1}).Evaluate(base, rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func (f *Finding) line() string {
 
 // GitHub writes the findings as annotations of GitHub Actions, one line each (the command
 // "error" of its "Workflow commands").
-func (v *Verdict) GitHub(w io.Writer) error {
+func (v *GateResult) GitHub(w io.Writer) error {
 	var text strings.Builder
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -40,7 +40,7 @@ func (v *Verdict) GitHub(w io.Writer) error {
 }
 
 // Markdown writes the verdict as GitHub-flavoured Markdown.
-func (v *Verdict) Markdown(w io.Writer) error {
+func (v *GateResult) Markdown(w io.Writer) error {
 	var text strings.Builder
 	verdict := "passed"
 	if !v.Passed {

@@ -13,7 +13,7 @@ import (
 )
 
 // hostile is a verdict of names that mean something in each output.
-func hostile(t *testing.T) *evals.Verdict {
+func hostile(t *testing.T) *evals.GateResult {
 	t.Helper()
 	base := baseline(t, rowsOf(t, each5("m|m=1")...))
 	now := rowsOf(t, append(each5("m|m=0")[1:], "<b>x</b>::%0A,@all m|m=!no", "z m|m=1")...)

@@ -19,8 +19,8 @@ import (
 func TestGradings(t *testing.T) {
 	grader := evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score {
 		return []evals.Score{
-			{Metric: "good", Value: 1, Grading: &evals.Grading{Answers: []string{"yes\xff", "no"}, Usage: llm.Usage{Input: 30, Output: 4}}},
-			{Metric: "bad", Err: errors.New("unreadable"), Grading: &evals.Grading{Answers: []string{"what"}, Usage: llm.Usage{Input: 1, Output: 2, Reasoning: 1}}},
+			{Metric: "good", Value: 1, Grading: &evals.Grading{Answers: []string{"yes\xff", "no"}, Usage: llm.Usage{InputTokens: 30, OutputTokens: 4}}},
+			{Metric: "bad", Err: errors.New("unreadable"), Grading: &evals.Grading{Answers: []string{"what"}, Usage: llm.Usage{InputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1}}},
 			{Metric: "silent", Err: errors.New("no answer"), Grading: &evals.Grading{}},
 			{Metric: "plain", Value: 1},
 		}
@@ -31,22 +31,22 @@ func TestGradings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]evals.Grading{
-		"good": {Answers: []string{"yes\uFFFD", "no"}, Usage: llm.Usage{Input: 30, Output: 4}},
-		"bad":  {Answers: []string{"what"}, Usage: llm.Usage{Input: 1, Output: 2, Reasoning: 1}},
+		"good": {Answers: []string{"yes\uFFFD", "no"}, Usage: llm.Usage{InputTokens: 30, OutputTokens: 4}},
+		"bad":  {Answers: []string{"what"}, Usage: llm.Usage{InputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1}},
 	}
 	for _, row := range r.Rows {
 		if diff := cmp.Diff(evals.NewByName(want), row.Gradings); diff != "" {
 			t.Errorf("the gradings of %s (-want +got):\n%s", row.Case, diff)
 		}
 	}
-	if got := []llm.Usage{r.Rows[0].Usage, r.Rows[1].Usage}; got[0].Input != 5 || got[1].Input != 0 {
+	if got := []llm.Usage{r.Rows[0].Usage, r.Rows[1].Usage}; got[0].InputTokens != 5 || got[1].InputTokens != 0 {
 		t.Errorf("the runs took %v", got)
 	}
-	f, err := r.Figures(0)
+	f, err := r.Summary(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(llm.Usage{Input: 62, Output: 12, Reasoning: 2}, f.Graders); diff != "" {
+	if diff := cmp.Diff(llm.Usage{InputTokens: 62, OutputTokens: 12, ReasoningOutputTokens: 2}, f.Graders); diff != "" {
 		t.Errorf("what the graders took (-want +got):\n%s", diff)
 	}
 	again, err := evals.ReadResult("part", strings.NewReader(written(t, r)))
@@ -62,12 +62,12 @@ func TestGradings(t *testing.T) {
 // figures; what looks on sees the whole rows, and a journal keeps them.
 func TestBrief(t *testing.T) {
 	grader := evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score {
-		return []evals.Score{{Metric: "m", Value: 1, Explanation: "why", Grading: &evals.Grading{Answers: []string{"yes"}, Usage: llm.Usage{Input: 3}}}}
+		return []evals.Score{{Metric: "m", Value: 1, Explanation: "why", Grading: &evals.Grading{Answers: []string{"yes"}, Usage: llm.Usage{InputTokens: 3}}}}
 	})
-	rowAndFigures := func(o *evals.Options) (evals.Row, *evals.Figures) {
+	rowAndFigures := func(o *evals.Options) (evals.Row, *evals.Summary) {
 		o.Scorers = []evals.Scoring{{Name: "g", Scorer: grader}}
 		r := must(evals.ScoreFiles(t.Context(), []evals.Input{again("f", runs("a/0"))}, o))(t)
-		return r.Rows[0], must(r.Figures(0))(t)
+		return r.Rows[0], must(r.Summary(0))(t)
 	}
 	whole, figures := rowAndFigures(&evals.Options{})
 	var seen []string

@@ -15,7 +15,7 @@ type judging struct {
 	*Gate
 
 	change *Comparison
-	v      *Verdict
+	v      *GateResult
 	must   map[string]bool
 }
 
@@ -33,7 +33,7 @@ func (j *judging) drops(names []string) error {
 			continue
 		}
 		c := j.change.Metrics[name]
-		m := Judged{Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference, P: j.worse(name, &c), Missing: c.Missing.New}
+		m := MetricResult{Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference, P: j.worse(name, &c), Missing: c.Missing.New}
 		j.v.Metrics[name] = m
 		if m.P != nil {
 			tested, p = append(tested, name), append(p, *m.P)
@@ -71,7 +71,7 @@ func (j *judging) worse(metric string, c *Change) *float64 {
 }
 
 // drop notes a drop that is large enough and significant.
-func (j *judging) drop(metric string, m *Judged) {
+func (j *judging) drop(metric string, m *MetricResult) {
 	const usual, rounding = 0.05, 1e-9
 	fall := j.fall(metric, *m.Difference)
 	if fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) { // which is 1 where nothing fell

@@ -36,7 +36,7 @@ type (
 // JUnit writes the verdict as JUnit XML: a test for each metric, of the class "metric", and
 // one for each case, of the class "case". A test has one failure at most, or where its first
 // finding is that of a scorer one error, which lists all findings.
-func (v *Verdict) JUnit(w io.Writer) error {
+func (v *GateResult) JUnit(w io.Writer) error {
 	s := junitSuite{Name: "looptape eval gate"}
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
 		s.add("metric", name, v.drops(name))
@@ -53,7 +53,7 @@ func (v *Verdict) JUnit(w io.Writer) error {
 }
 
 // Of returns the findings about a case.
-func (v *Verdict) Of(name string) (found []Finding) {
+func (v *GateResult) Of(name string) (found []Finding) {
 	for _, f := range v.Findings {
 		if f.Case == name && f.Kind != KindDrop {
 			found = append(found, f)
@@ -63,7 +63,7 @@ func (v *Verdict) Of(name string) (found []Finding) {
 }
 
 // drops are the findings about a metric as a whole.
-func (v *Verdict) drops(metric string) (found []Finding) {
+func (v *GateResult) drops(metric string) (found []Finding) {
 	for _, f := range v.Findings {
 		if f.Metric == metric && f.Kind == KindDrop {
 			found = append(found, f)

@@ -10,7 +10,7 @@ import (
 // Needs say how many cases a comparison needs to find a difference of means, and what so
 // many cases as there are find. Its JSON is what `looptape eval power --format json`
 // prints.
-type Needs struct {
+type PowerReport struct {
 	Difference float64         `json:"difference"`
 	Metrics    map[string]Need `json:"metrics"`
 	// Missing and Errors are runs without a score, by any metric, of both sets.
@@ -35,16 +35,16 @@ type Need struct {
 type Sizes struct {
 	Cases int `json:"cases"` // that there are
 	// Find is the smallest difference that they find, nil if they are too few for any.
-	Find *float64 `json:"find"`
+	Detectable *float64 `json:"find"`
 	// Needed are the cases that find the difference; nil stands for more than
 	// stats.MaxCases clusters.
 	Needed *int `json:"needed"`
 }
 
-// NeedsOf says what comparisons need that are like one of these two results, of which other
+// AnalyzePower says what comparisons need that are like one of these two results, of which other
 // may be nil. The error is for a difference or a test that cannot be, for sets without a
 // case in common, and for a case that is not in one cluster.
-func NeedsOf(base, other *Result, difference float64, test stats.Test) (*Needs, error) {
+func AnalyzePower(base, other *Result, difference float64, test stats.Test) (*PowerReport, error) {
 	if !(math.Abs(difference) > 0) || math.IsInf(difference, 0) {
 		return nil, fmt.Errorf("the difference %v: it must be a number, and not 0", difference)
 	}
@@ -52,7 +52,7 @@ func NeedsOf(base, other *Result, difference float64, test stats.Test) (*Needs, 
 	if _, err := stats.CasesNeeded(one, one, test); err != nil {
 		return nil, err
 	}
-	n := &Needs{Difference: difference, Metrics: map[string]Need{}, Unreadable: []Unreadable{}}
+	n := &PowerReport{Difference: difference, Metrics: map[string]Need{}, Unreadable: []Unreadable{}}
 	sets := []*Result{base}
 	if other != nil {
 		sets = append(sets, other)
@@ -80,7 +80,7 @@ func NeedsOf(base, other *Result, difference float64, test stats.Test) (*Needs, 
 }
 
 // of is what comparisons by a metric need. Of a set and itself no case differs.
-func (n *Needs) of(base, other *Result, metric string, test stats.Test) (need Need, err error) {
+func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (need Need, err error) {
 	var rows [2][]stats.Row
 	rows[0], _, _ = base.scores(metric)
 	rows[1], _, _ = other.scores(metric)
@@ -100,7 +100,7 @@ func (n *Needs) of(base, other *Result, metric string, test stats.Test) (need Ne
 
 // sizes are those of cases whose mean has that squared error; nil if it has none. That there
 // are too few, or that too many are needed, is all that can be wrong.
-func (n *Needs) sizes(cases *stats.Sample, square float64, test stats.Test) *Sizes {
+func (n *PowerReport) sizes(cases *stats.Sample, square float64, test stats.Test) *Sizes {
 	if square == 0 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (n *Needs) sizes(cases *stats.Sample, square float64, test stats.Test) *Siz
 	variance := square * float64(clusters)
 	s := &Sizes{Cases: cases.Cases()}
 	if find, err := stats.DetectableDifference(clusters, variance, test); err == nil {
-		s.Find = &find
+		s.Detectable = &find
 	}
 	if needed, err := stats.CasesNeeded(n.Difference, variance, test); err == nil {
 		all := (needed*s.Cases + clusters - 1) / clusters

@@ -64,7 +64,7 @@ var isResult = regexp.MustCompile(`^\s*\{\s*"format"\s*:\s*"` + Format + `"`)
 // begins reports whether a file, which may be compressed, is that of a result, by its
 // first bytes. What is wrong with another one its reader tells.
 func begins(head []byte) bool {
-	plain, err := importer.Plain(bytes.NewReader(head))
+	plain, err := importer.Decompress(bytes.NewReader(head))
 	if err != nil {
 		return false
 	}
@@ -80,7 +80,7 @@ const maxLine = 64 << 20
 // anywhere, or not there to its end, is an *importer.Error with its name: of a part that
 // is not whole no figure would be right.
 func ReadResult(name string, r io.Reader) (*Result, error) {
-	plain, err := importer.Plain(r)
+	plain, err := importer.Decompress(r)
 	if err != nil {
 		return nil, &importer.Error{File: name, Err: err}
 	}

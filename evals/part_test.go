@@ -164,7 +164,7 @@ func FuzzReadResult(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := whole.Figures(0); err != nil {
+		if _, err := whole.Summary(0); err != nil {
 			t.Log(err)
 		}
 	})

@@ -77,8 +77,8 @@ func reread(t tb, r *evals.Result) *evals.Result {
 func TestEpochsGoByContent(t *testing.T) {
 	words := []string{"a=1:x", "a=0:y", "a=0.5:z", "a/1=0.25", "b=1"}
 	lines := func(words []string) string { return runs(strings.Join(words, " ")) }
-	figures := func(r *evals.Result) *evals.Figures {
-		f, err := r.Figures(0)
+	figures := func(r *evals.Result) *evals.Summary {
+		f, err := r.Summary(0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestPassedOver(t *testing.T) {
 	}
 	inputs := []evals.Input{found("words", "hello"), found("f", runs("a=1")), found("broken", "[[7]]"), found("empty", ""), found("more", "words")}
 	var passed []string
-	r, err := evals.ScoreFiles(context.Background(), inputs, &evals.Options{Passed: func(name string) { passed = append(passed, name) }})
+	r, err := evals.ScoreFiles(context.Background(), inputs, &evals.Options{Skipped: func(name string) { passed = append(passed, name) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func CaseOf(run *importer.Run) string {
 // rowOf is the row of a run, without scores. What other rows have, too, may share memory
 // with the run; see texts.
 func rowOf(file string, run *importer.Run) Row {
-	spent, said := run.Spent(), facts.Read(run)
+	spent, said := run.Resources(), facts.Read(run)
 	r := Row{
 		Case: CaseOf(run), Epoch: run.Epoch,
 		Cluster: valid(run.Cluster), Run: kept(run.Name), File: valid(file), Line: run.Line,
@@ -132,7 +132,7 @@ func asked(run *importer.Run) string {
 	messages := run.Messages
 	for _, ev := range run.Events {
 		if req, ok := ev.Body.(trace.ModelRequest); ok {
-			messages = req.New
+			messages = req.NewMessages
 			break
 		}
 	}

@@ -43,7 +43,7 @@ func TestCase(t *testing.T) {
 // What is not UTF-8 is the same through a file and not.
 func TestNotUTF8(t *testing.T) {
 	ask := func(text string) string {
-		return traced(t, "a\xff", trace.RunStart{}, trace.ModelRequest{New: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: text}}}}})
+		return traced(t, "a\xff", trace.RunStart{}, trace.ModelRequest{NewMessages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: text}}}}})
 	}
 	r := score(t, file("f\xff", ask("a\xffb\xfe")), file("g", ask(strings.Repeat("\x80", 300))), file("\xfe", "7"), file("h", ask("\xff")))
 	var got []string
@@ -70,7 +70,7 @@ func TestDigest(t *testing.T) {
 		`{"case":"a","messages":[{"role":"assistant","content":"x"}]}`,
 		`{"case":"a","messages":[{"role":"user","content":"x"},{"role":"user","content":"x"}]}`,
 		traced(t, "a", trace.RunStart{}),
-		traced(t, "a", trace.RunStart{}, trace.ModelTurn{}),
+		traced(t, "a", trace.RunStart{}, trace.ModelResponse{}),
 	} {
 		d := score(t, file("f", run)).Rows[0].Digest
 		if other, ok := digests[d]; ok {
@@ -109,17 +109,19 @@ func traced(t testing.TB, run string, bodies ...trace.Body) string {
 // that a call started counts for the run that called.
 func TestTraceRows(t *testing.T) {
 	ask := func(text string) trace.ModelRequest {
-		return trace.ModelRequest{New: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: text}}}}}
+		return trace.ModelRequest{NewMessages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: text}}}}}
 	}
-	turn := func(in int64) trace.ModelTurn { return trace.ModelTurn{Usage: llm.Usage{Input: in, Output: 1}} }
-	child := func(of string) trace.RunStart { return trace.RunStart{Parent: &trace.Parent{Run: of, Call: "c"}} }
+	turn := func(in int64) trace.ModelResponse {
+		return trace.ModelResponse{Usage: llm.Usage{InputTokens: in, OutputTokens: 1}}
+	}
+	child := func(of string) trace.RunStart { return trace.RunStart{Parent: &trace.Parent{Run: of, ToolCallID: "c"}} }
 	r := score(t, file("f", traced(t, "grandchild", child("child"), ask("deep"), turn(1000), trace.RunEnd{})+
 		traced(t, "child", child("top"), ask("sub"), turn(100), trace.RunEnd{})+
-		traced(t, "top", trace.RunStart{}, ask("Hello"), trace.ModelError{Usage: llm.Usage{Input: 10}}, ask("again"), turn(1), trace.RunEnd{})+
+		traced(t, "top", trace.RunStart{}, ask("Hello"), trace.ModelError{Usage: llm.Usage{InputTokens: 10}}, ask("again"), turn(1), trace.RunEnd{})+
 		traced(t, "other", trace.RunStart{}, ask("Hi"), turn(5))))
 	want := []evals.Row{
-		{Case: "Hello", Epoch: importer.NoEpoch, Run: "top", Usage: llm.Usage{Input: 1111, Output: 3}, Latency: 5 * time.Second},
-		{Case: "Hi", Epoch: importer.NoEpoch, Run: "other", Usage: llm.Usage{Input: 5, Output: 1}, Latency: 2 * time.Second},
+		{Case: "Hello", Epoch: importer.NoEpoch, Run: "top", Usage: llm.Usage{InputTokens: 1111, OutputTokens: 3}, Latency: 5 * time.Second},
+		{Case: "Hi", Epoch: importer.NoEpoch, Run: "other", Usage: llm.Usage{InputTokens: 5, OutputTokens: 1}, Latency: 2 * time.Second},
 	}
 	if diff := cmp.Diff(want, r.Rows, cmpopts.IgnoreUnexported(evals.Row{}), cmpopts.IgnoreFields(evals.Row{}, "File", "Line", "Digest")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
@@ -129,7 +131,7 @@ func TestTraceRows(t *testing.T) {
 // Each run that is read is seen with its row, one that a call started before its caller; a
 // run of which a part is lost is not.
 func TestSeen(t *testing.T) {
-	child := trace.RunStart{Parent: &trace.Parent{Run: "top", Call: "c"}}
+	child := trace.RunStart{Parent: &trace.Parent{Run: "top", ToolCallID: "c"}}
 	text := traced(t, "child", child, trace.RunEnd{}) + traced(t, "top", trace.RunStart{}, trace.RunEnd{}) + traced(t, "cut", trace.RunStart{}, trace.StepStart{}, trace.RunEnd{})
 	var got []string
 	seen := func(row *evals.Row, run *importer.Run) {
@@ -192,7 +194,7 @@ func TestScorers(t *testing.T) {
 // scores depend on it.
 func TestRowsOfAnyShape(t *testing.T) {
 	csv := file("f.csv", "q,n,doc,ok,text,right,said\nx,3,d,yes,Is it?,yes,no\n")
-	rows := &importer.Mapping{Case: "/q", Epoch: "/n", Cluster: "/doc", Prompt: "/text", Want: "/right", Answer: "/said", Scores: map[string]string{"fine": "/ok", "done": "/n"}}
+	rows := &importer.Mapping{Case: "/q", Epoch: "/n", Cluster: "/doc", Prompt: "/text", Expected: "/right", Answer: "/said", Scores: map[string]string{"fine": "/ok", "done": "/n"}}
 	r, err := evals.ScoreFiles(t.Context(), []evals.Input{csv}, &evals.Options{Rows: rows})
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func Run[T Test[T]](t T, s *Suite, folder fs.FS) {
 }
 
 // judge is the verdict on the runs of a suite.
-func (s *Suite) judge(ctx context.Context, folder fs.FS) (*Verdict, error) {
+func (s *Suite) judge(ctx context.Context, folder fs.FS) (*GateResult, error) {
 	if s.Baseline == "" {
 		return nil, errors.New("the suite has no baseline: name one, and write it with looptape eval gate --update")
 	}
@@ -69,5 +69,5 @@ func (s *Suite) judge(ctx context.Context, folder fs.FS) (*Verdict, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	return s.Gate.Judge(base, now)
+	return s.Gate.Evaluate(base, now)
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Names *importer.Naming
 	// Passed is called with the name of each input that is passed over, in order; nil
 	// does nothing.
-	Passed func(name string)
+	Skipped func(name string)
 	// Journal keeps what inputs score, and knows what they have scored; nil does neither.
 	Journal *Journal
 	// Brief leaves out of rows what explains scores, and what models said that graded; not
@@ -75,8 +75,8 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	}
 	results := make([]*Result, len(parts))
 	for i, p := range parts {
-		if p.passed && o.Passed != nil {
-			o.Passed(inputs[i].Name)
+		if p.passed && o.Skipped != nil {
+			o.Skipped(inputs[i].Name)
 		}
 		results[i] = &p.Result
 	}

@@ -50,7 +50,7 @@ func newPart(by []Scoring, o *Options, helpers chan struct{}) *part {
 
 // mapped says what is where in rows, since scores depend on it.
 func mapped(m *importer.Mapping) string {
-	text := "rows" + told([][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster}, {"prompt", m.Prompt}, {"want", m.Want}, {"answer", m.Answer}})
+	text := "rows" + told([][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster}, {"prompt", m.Prompt}, {"want", m.Expected}, {"answer", m.Answer}})
 	for _, name := range slices.Sorted(maps.Keys(m.Scores)) {
 		text += " score " + name + "=" + m.Scores[name]
 	}

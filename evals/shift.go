@@ -9,7 +9,7 @@ import (
 
 // Shift is what changed of something that runs take, of the cases that tell it in both
 // sets, a case with several runs by their mean.
-type Shift struct {
+type ResourceChange struct {
 	Pairs      int       `json:"pairs"`
 	Base       float64   `json:"base"` // mean
 	New        float64   `json:"new"`
@@ -21,14 +21,14 @@ type Shift struct {
 // ToolUse is what changed in the calls of a tool: how many there are in a run, and how many
 // failed in all runs of the cases.
 type ToolUse struct {
-	Shift
+	ResourceChange
 
 	Failed PerSet `json:"failed"`
 }
 
 // shifts is what changed by each measure of which either set has something.
-func shifts(base, other *Result) (map[string]Shift, error) {
-	by := map[string]Shift{}
+func shifts(base, other *Result) (map[string]ResourceChange, error) {
+	by := map[string]ResourceChange{}
 	for _, m := range Measures() {
 		s, err := shiftOf(base, other, m.Of)
 		if err != nil {
@@ -86,13 +86,13 @@ func failures(of, with *Result, tool string) (n int) {
 
 // shiftOf is what changed of what a function tells of runs. It is all 0 where no case tells
 // it in both sets.
-func shiftOf(base, other *Result, of func(*Row) (float64, bool)) (s Shift, err error) {
+func shiftOf(base, other *Result, of func(*Row) (float64, bool)) (s ResourceChange, err error) {
 	rows := [2][]stats.Row{base.values(of), other.values(of)}
 	b, n, difference, err := paired(&rows)
 	if difference == nil {
 		return s, err
 	}
-	return Shift{
+	return ResourceChange{
 		Pairs: difference.Len(), Base: b.CaseMeans().Mean(), New: n.CaseMeans().Mean(), Difference: difference.Mean(),
 		SE: known(se(difference.Cluster())), CI95: known(ends(t(difference.Cluster()))),
 	}, nil

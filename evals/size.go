@@ -14,8 +14,8 @@ func sizeOf(run *importer.Run) int {
 	for i := range run.Events {
 		switch body := run.Events[i].Body.(type) {
 		case trace.ModelRequest:
-			n += sizeOfMessages(body.New)
-		case trace.ModelTurn:
+			n += sizeOfMessages(body.NewMessages)
+		case trace.ModelResponse:
 			n += sizeOfParts(body.Message.Parts)
 		case trace.ModelDelta:
 			n += len(body.Text)
@@ -46,7 +46,7 @@ func sizeOfParts(list []llm.Part) (n int) {
 		case llm.Media:
 			n += len(p.Data)
 		case llm.ToolCall:
-			n += len(p.Args)
+			n += len(p.Arguments)
 		case llm.ToolResult:
 			n += sizeOfParts(p.Content)
 		case llm.Unknown:

@@ -30,12 +30,14 @@ func TestSizeOf(t *testing.T) {
 		"text":      func(text string) *importer.Run { return told(llm.Text{Text: text}) },
 		"reasoning": func(text string) *importer.Run { return told(llm.Reasoning{Text: text}) },
 		"media":     func(text string) *importer.Run { return told(llm.Media{Data: []byte(text)}) },
-		"call":      func(text string) *importer.Run { return told(llm.ToolCall{Args: text}) },
+		"call":      func(text string) *importer.Run { return told(llm.ToolCall{Arguments: text}) },
 		"result":    func(text string) *importer.Run { return told(result(text)) },
 		"unknown":   func(text string) *importer.Run { return told(llm.Unknown{Raw: []byte(text)}) },
-		"request":   func(text string) *importer.Run { return did(trace.ModelRequest{New: []llm.Message{llm.User(text)}}) },
+		"request": func(text string) *importer.Run {
+			return did(trace.ModelRequest{NewMessages: []llm.Message{llm.User(text)}})
+		},
 		"turn": func(text string) *importer.Run {
-			return did(trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: text})})
+			return did(trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: text})})
 		},
 		"delta":   func(text string) *importer.Run { return did(trace.ModelDelta{Text: text}) },
 		"tool":    func(text string) *importer.Run { return did(trace.ToolEnd{Result: result(text)}) },

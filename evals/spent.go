@@ -39,11 +39,11 @@ type Measure struct {
 // answered.
 func Measures() []Measure {
 	return []Measure{
-		tokens("input_tokens", func(u *llm.Usage) int64 { return u.Input }),
-		tokens("output_tokens", func(u *llm.Usage) int64 { return u.Output }),
-		tokens("cached_tokens", func(u *llm.Usage) int64 { return u.Cached }),
-		tokens("cache_write_tokens", func(u *llm.Usage) int64 { return u.CacheWrite }),
-		tokens("reasoning_tokens", func(u *llm.Usage) int64 { return u.Reasoning }),
+		tokens("input_tokens", func(u *llm.Usage) int64 { return u.InputTokens }),
+		tokens("output_tokens", func(u *llm.Usage) int64 { return u.OutputTokens }),
+		tokens("cached_tokens", func(u *llm.Usage) int64 { return u.CacheReadInputTokens }),
+		tokens("cache_write_tokens", func(u *llm.Usage) int64 { return u.CacheCreationInputTokens }),
+		tokens("reasoning_tokens", func(u *llm.Usage) int64 { return u.ReasoningOutputTokens }),
 		{"cost", false, func(r *Row) (float64, bool) { return r.Cost, r.Cost != 0 }},
 		{"latency_ns", true, func(r *Row) (float64, bool) { return float64(r.Latency), r.Latency != 0 }},
 		{"steps", true, func(r *Row) (float64, bool) { return float64(r.Steps), r.Steps > 0 }},

@@ -22,15 +22,15 @@ type calls = map[string]evals.Calls
 func spentSets() (base, other *evals.Result) {
 	none := llm.Usage{}
 	base = &evals.Result{Rows: []evals.Row{
-		took("a", 0, 2, calls{"find": {N: 1}}, llm.Usage{Input: 10}),
+		took("a", 0, 2, calls{"find": {N: 1}}, llm.Usage{InputTokens: 10}),
 		took("a", 1, 4, calls{"find": {N: 3}}, none),
 		took("b", 0, 1, calls{"read": {N: 2, Failed: 1}}, none),
 		took("c", 0, 1, calls{"read": {N: 1, Failed: 1}, "gone": {N: 1}}, none),
 		took("d", 0, 0, nil, none),
 	}}
 	other = &evals.Result{Rows: []evals.Row{
-		took("a", 0, 5, calls{"find": {N: 2}}, llm.Usage{Input: 30}),
-		took("b", 0, 5, calls{"search": {N: 4}}, llm.Usage{Input: 50}),
+		took("a", 0, 5, calls{"find": {N: 2}}, llm.Usage{InputTokens: 30}),
+		took("b", 0, 5, calls{"search": {N: 4}}, llm.Usage{InputTokens: 50}),
 		took("d", 0, 7, nil, none),
 	}}
 	return base, other
@@ -39,7 +39,7 @@ func spentSets() (base, other *evals.Result) {
 func TestSpentByHand(t *testing.T) {
 	base, _ := spentSets()
 	base.Rows[4].Cost, base.Rows[4].Latency = 0.5, 3
-	f, err := base.Figures(0)
+	f, err := base.Summary(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestSpentByHand(t *testing.T) {
 		"steps":        {N: 4, Sum: 8, Mean: 2},
 		"calls":        {N: 4, Sum: 8, Mean: 2},
 		"failed_calls": {N: 4, Sum: 2, Mean: 0.5},
-	}, f.Spent); diff != "" {
+	}, f.Resources); diff != "" {
 		t.Errorf("spent (-want +got):\n%s", diff)
 	}
 }
@@ -119,15 +119,15 @@ func TestShiftErrors(t *testing.T) {
 // What a run did is counted of lists of messages and of traces alike, the same tool by
 // every name that is the same text in the end.
 func TestRowCounts(t *testing.T) {
-	call := func(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: "{}"} }
+	call := func(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Arguments: "{}"} }
 	first := llm.Assistant(call("1", "find"), call("2", "find"), call("3", "re\xff"))
 	results := llm.ToolResults(
 		llm.ToolResult{ID: "1", IsError: true}, llm.ToolResult{ID: "2"}, llm.ToolResult{ID: "3", IsError: true})
-	r := score(t, file("f", traced(t, "r", trace.RunStart{}, trace.ModelTurn{Message: first},
-		trace.ToolEnd{Call: "1", Outcome: trace.OutcomeError, Result: results.Parts[0].(llm.ToolResult)},
-		trace.ToolEnd{Call: "2", Outcome: trace.OutcomeOK, Result: results.Parts[1].(llm.ToolResult)},
-		trace.ToolEnd{Call: "3", Outcome: trace.OutcomeError, Result: results.Parts[2].(llm.ToolResult)},
-		trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "Done."})}, trace.RunEnd{Steps: 2})))
+	r := score(t, file("f", traced(t, "r", trace.RunStart{}, trace.ModelResponse{Message: first},
+		trace.ToolEnd{ToolCallID: "1", Outcome: trace.OutcomeError, Result: results.Parts[0].(llm.ToolResult)},
+		trace.ToolEnd{ToolCallID: "2", Outcome: trace.OutcomeOK, Result: results.Parts[1].(llm.ToolResult)},
+		trace.ToolEnd{ToolCallID: "3", Outcome: trace.OutcomeError, Result: results.Parts[2].(llm.ToolResult)},
+		trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "Done."})}, trace.RunEnd{Steps: 2})))
 	row := r.Rows[0]
 	if diff := cmp.Diff(evals.NewByName(calls{"find": {N: 2, Failed: 1}, "re\uFFFD": {N: 1, Failed: 1}}), row.Calls); diff != "" || row.Steps != 2 {
 		t.Errorf("%d steps, calls (-want +got):\n%s", row.Steps, diff)

@@ -64,7 +64,7 @@ func TestSuite(t *testing.T) {
 		Baseline: "baseline.json",
 		Gate:     evals.Gate{Alpha: 0.01, Metrics: []string{"exact", "polite"}, Lower: []string{"steps"}, MustPass: []string{"book"}, Seed: 7},
 		Options: evals.Options{
-			Rows: &importer.Mapping{Case: "/question", Epoch: "/try", Cluster: "/document", Prompt: "/prompt", Want: "/gold", Answer: "/said", Scores: map[string]string{"right": "/right"}},
+			Rows: &importer.Mapping{Case: "/question", Epoch: "/try", Cluster: "/document", Prompt: "/prompt", Expected: "/gold", Answer: "/said", Scores: map[string]string{"right": "/right"}},
 			Scorers: []evals.Scoring{{Name: "recorded"}, {Name: "exact"},
 				{Name: `polite=contains{"any":["please","1",null,1.5,true],"deep":{"a":[],"b":"<x>"}}`}},
 		},
@@ -119,7 +119,7 @@ func TestSuiteNames(t *testing.T) {
 // nested is the trace of a run that another one started.
 func nested(t *testing.T) string {
 	t.Helper()
-	inner := traced(t, "inner", trace.RunStart{Parent: &trace.Parent{Run: "outer", Call: "c"}}, trace.RunEnd{})
+	inner := traced(t, "inner", trace.RunStart{Parent: &trace.Parent{Run: "outer", ToolCallID: "c"}}, trace.RunEnd{})
 	_, outer, _ := strings.Cut(traced(t, "outer", trace.RunStart{}, trace.RunEnd{}), "\n")
 	return inner + outer
 }

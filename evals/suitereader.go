@@ -58,7 +58,7 @@ func (r *suiteReader) rows() setters {
 	r.s.Rows = m
 	return setters{
 		"case": r.pointer(&m.Case), "epoch": r.pointer(&m.Epoch), "cluster": r.pointer(&m.Cluster),
-		"prompt": r.pointer(&m.Prompt), "want": r.pointer(&m.Want), "answer": r.pointer(&m.Answer),
+		"prompt": r.pointer(&m.Prompt), "want": r.pointer(&m.Expected), "answer": r.pointer(&m.Answer),
 		"scores": func(v fake.Value) {
 			if v.Kind != fake.Map {
 				r.errorf(v.Pos, "expected pointers by the name of a score, found %v", v.Kind)
@@ -169,7 +169,7 @@ func (r *suiteReader) members(options []fake.Option, of string, known setters) {
 			continue
 		}
 		names, hint := slices.Sorted(maps.Keys(known)), ""
-		if near := fake.Nearest(o.Name, names); near != "" {
+		if near := fake.Suggest(o.Name, names); near != "" {
 			hint = fmt.Sprintf("did you mean %q? ", near)
 		}
 		r.errorf(o.Pos, "unknown key %q of %s; %sallowed: %s", o.Name, of, hint, strings.Join(names, ", "))

@@ -16,22 +16,22 @@ import (
 // apartModel answers with two turns of calls, then a text.
 func apartModel() *fake.Model {
 	m := fake.NewModel(
-		fake.Turn{Text: "I will look.", Calls: []fake.Call{{ID: "a", Name: "look", Args: "{}"}}},
-		fake.Turn{Calls: []fake.Call{{ID: "b", Name: "note", Args: "{}"}}},
-		fake.Turn{Text: "Done."},
+		fake.Response{Text: "I will look.", Calls: []fake.Call{{ID: "a", Name: "look", Arguments: "{}"}}},
+		fake.Response{Calls: []fake.Call{{ID: "b", Name: "note", Arguments: "{}"}}},
+		fake.Response{Text: "Done."},
 	)
-	m.Apart = true
+	m.IsolateConversations = true
 	return m
 }
 
 // turnOf asks m in one lane and returns the turn that answered, from 1, and the try.
 func turnOf(t *testing.T, m *fake.Model, messages ...llm.Message) string {
 	t.Helper()
-	_, place, err := m.Answer(context.Background(), &llm.Request{Messages: messages})
+	_, place, err := m.Respond(context.Background(), &llm.Request{Messages: messages})
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%d.%d", place.Turn+1, place.Attempt)
+	return fmt.Sprintf("%d.%d", place.Response+1, place.Attempt)
 }
 
 // Conversations in one lane do not move one another, whatever each has made of its
@@ -41,9 +41,9 @@ func TestApart(t *testing.T) {
 	result := func(id, text string) llm.Message {
 		return llm.ToolResults(llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: text}}})
 	}
-	look := said(llm.Text{Text: "I will look."}, llm.ToolCall{ID: "a", Name: "look", Args: "{}"})
-	note := said(llm.ToolCall{ID: "b", Name: "note", Args: "{}"})
-	minted := said(llm.Text{Text: "I will look."}, llm.ToolCall{ID: "x7", Name: "look", Args: "{}"})
+	look := said(llm.Text{Text: "I will look."}, llm.ToolCall{ID: "a", Name: "look", Arguments: "{}"})
+	note := said(llm.ToolCall{ID: "b", Name: "note", Arguments: "{}"})
+	minted := said(llm.Text{Text: "I will look."}, llm.ToolCall{ID: "x7", Name: "look", Arguments: "{}"})
 	m := apartModel()
 	for i, c := range []struct {
 		messages []llm.Message
@@ -83,8 +83,8 @@ func TestApart(t *testing.T) {
 
 // What one of several tries said is the script's as well.
 func TestApartTries(t *testing.T) {
-	m := fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Text: "one"}, {Text: " two "}}}, fake.Turn{Text: "end"})
-	m.Apart = true
+	m := fake.NewModel(fake.Response{Attempts: []fake.Response{{Text: "one"}, {Text: " two "}}}, fake.Response{Text: "end"})
+	m.IsolateConversations = true
 	if got := turnOf(t, m, llm.User("x"), llm.Assistant(llm.Text{Text: "two"}), llm.User("y")); got != "2.1" {
 		t.Errorf("turn and try are %s", got)
 	}

@@ -27,7 +27,7 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 //  4. If there is none, time moves to the earliest timer, which fires: of two
 //     timers at one instant, the one that was set first.
 //  5. If there is none, nobody can ever go on: every task that waits for a gate
-//     or in Until gets a *StuckError, and if there is none, the main task does.
+//     or in Until gets a *DeadlockError, and if there is none, the main task does.
 //
 // So what happens depends on what the tasks do and on nothing else: not on the
 // number of processors, and not on how fast they are.
@@ -167,7 +167,7 @@ func (c *Clock) Go(f func()) {
 
 // Signal returns a counter to wait on: each call of notify lets one wait
 // through, now or later, the longest waiting first. If nobody can ever notify,
-// wait panics with a *StuckError in the main task: who waits thus has no other
+// wait panics with a *DeadlockError in the main task: who waits thus has no other
 // way to hear of it.
 func (c *Clock) Signal() (wait, notify func()) {
 	s := &signal{}
@@ -182,7 +182,7 @@ func (c *Clock) Live() int {
 }
 
 // Drain is for the main task: it lets all others run to their ends. It returns
-// a *StuckError if there are some that can not end.
+// a *DeadlockError if there are some that can not end.
 func (c *Clock) Drain() error {
 	c.mu.Lock()
 	c.self()

@@ -327,7 +327,7 @@ func TestSignalStuck(t *testing.T) {
 	func() {
 		defer func() {
 			err, _ := recover().(error)
-			if !errors.Is(err, fake.ErrStuck) || !strings.Contains(err.Error(), "a signal") {
+			if !errors.Is(err, fake.ErrDeadlock) || !strings.Contains(err.Error(), "a signal") {
 				t.Errorf("got %v", err)
 			}
 		}()
@@ -372,10 +372,10 @@ func TestStuck(t *testing.T) {
 	c := fake.NewClock()
 	d := newDiary(c)
 	c.OpenInOrder("other")
-	c.Go(func() { d.add("gate: %t", errors.Is(c.Gate("g").Wait(t.Context()), fake.ErrStuck)) })
+	c.Go(func() { d.add("gate: %t", errors.Is(c.Gate("g").Wait(t.Context()), fake.ErrDeadlock)) })
 	c.Go(func() { d.add("slept: %v", c.Sleep(t.Context(), 5)) })
 	err := c.Until(t.Context())
-	if stuck := new(fake.StuckError); !errors.As(err, &stuck) {
+	if stuck := new(fake.DeadlockError); !errors.As(err, &stuck) {
 		t.Fatalf("got %v", err)
 	} else if diff := cmp.Diff([]string{"the end of a context", "gate g"}, stuck.Waiting); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
@@ -393,7 +393,7 @@ func TestDrainStuck(t *testing.T) {
 	wait, notify := c.Signal()
 	c.Go(wait)
 	err := c.Drain()
-	if !errors.Is(err, fake.ErrStuck) || !strings.Contains(err.Error(), "waiting: the end of all tasks, a signal;") {
+	if !errors.Is(err, fake.ErrDeadlock) || !strings.Contains(err.Error(), "waiting: the end of all tasks, a signal;") {
 		t.Errorf("got %v", err)
 	}
 	if n := c.Live(); n != 1 {

@@ -23,8 +23,8 @@ func cloneRequest(r *llm.Request) *llm.Request {
 	out.Settings.Temperature = clonePointer(r.Settings.Temperature)
 	out.Settings.TopP = clonePointer(r.Settings.TopP)
 	out.Settings.Seed = clonePointer(r.Settings.Seed)
-	out.Settings.Stop = slices.Clone(r.Settings.Stop)
-	out.Settings.ParallelCalls = clonePointer(r.Settings.ParallelCalls)
+	out.Settings.StopSequences = slices.Clone(r.Settings.StopSequences)
+	out.Settings.ParallelToolCalls = clonePointer(r.Settings.ParallelToolCalls)
 	out.Settings.OutputSchema = slices.Clone(r.Settings.OutputSchema)
 	out.Extra = maps.Clone(r.Extra)
 	for k, v := range out.Extra {

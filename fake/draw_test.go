@@ -67,11 +67,11 @@ func drawPieces(r *rapid.T, label string) []string {
 
 func drawCall(r *rapid.T) fake.Call {
 	c := fake.Call{
-		ID: drawText(r, "id"), Name: drawText(r, "name"), Index: rapid.IntRange(0, 2).Draw(r, "index"), NoIndex: flag(r, "no_index"),
-		Whole: flag(r, "whole"), NoEnd: flag(r, "no_end"), ProviderExecuted: flag(r, "provider_executed"), Opaque: drawJSON(r, "opaque"),
+		ID: drawText(r, "id"), Name: drawText(r, "name"), Index: rapid.IntRange(0, 2).Draw(r, "index"), OmitIndex: flag(r, "no_index"),
+		SingleChunk: flag(r, "whole"), OmitEnd: flag(r, "no_end"), ProviderExecuted: flag(r, "provider_executed"), Opaque: drawJSON(r, "opaque"),
 	}
-	if c.Args = drawBytes(r, "args"); c.Args == "" {
-		c.Pieces = drawPieces(r, "pieces")
+	if c.Arguments = drawBytes(r, "args"); c.Arguments == "" {
+		c.Chunks = drawPieces(r, "pieces")
 	}
 	return c
 }
@@ -79,19 +79,19 @@ func drawCall(r *rapid.T) fake.Call {
 func drawEvent(r *rapid.T) llm.Event {
 	return rapid.SampledFrom([]llm.Event{
 		llm.TextDelta{Text: "a"}, llm.TextDelta{Text: "a\xff", Refusal: true, Opaque: raw(`{"a":1}`)}, llm.ReasoningDelta{Text: "r"}, llm.ReasoningDelta{Opaque: raw("1")},
-		llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallStart{}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{ID: "a"},
-		llm.PartDone{Part: llm.Media{MediaType: "image/png", Data: []byte{1}}}, llm.Usage{Input: 1}, llm.Usage{Cached: 2}, llm.Warning{Code: "c", Message: "m"},
+		llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallStart{}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{ID: "a"},
+		llm.PartDone{Part: llm.Media{MediaType: "image/png", Data: []byte{1}}}, llm.Usage{InputTokens: 1}, llm.Usage{CacheReadInputTokens: 2}, llm.Warning{Code: "c", Message: "m"},
 		llm.Finish{Reason: llm.FinishStop, Raw: "x"}, llm.Finish{}, llm.Unknown{Kind: "new", Raw: raw(`{"type":"new","x":[1,{"b":2}]}`)},
 	}).Draw(r, "event")
 }
 
-func drawTurn(r *rapid.T) fake.Turn {
-	t := fake.Turn{
-		Delay: drawDuration(r, "delay"), Gate: drawText(r, "gate"), Pace: drawDuration(r, "pace"),
-		Chunk: rapid.IntRange(0, 3).Draw(r, "chunk"), NoFinish: flag(r, "no_finish"), Stall: flag(r, "stall"),
-		Usage:     llm.Usage{Input: rapid.Int64Range(0, 9).Draw(r, "input"), Reasoning: rapid.Int64Range(0, 9).Draw(r, "reasoning")},
-		Finish:    rapid.SampledFrom([]llm.FinishReason{"", llm.FinishStop, llm.FinishLength}).Draw(r, "finish"),
-		RawFinish: drawText(r, "raw_finish"), FinishMessage: drawText(r, "finish_message"), ResponseID: drawText(r, "response_id"), Model: drawText(r, "model"),
+func drawTurn(r *rapid.T) fake.Response {
+	t := fake.Response{
+		Delay: drawDuration(r, "delay"), Gate: drawText(r, "gate"), EventInterval: drawDuration(r, "pace"),
+		ChunkSize: rapid.IntRange(0, 3).Draw(r, "chunk"), OmitFinish: flag(r, "no_finish"), Stall: flag(r, "stall"),
+		Usage:           llm.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(r, "input"), ReasoningOutputTokens: rapid.Int64Range(0, 9).Draw(r, "reasoning")},
+		FinishReason:    rapid.SampledFrom([]llm.FinishReason{"", llm.FinishStop, llm.FinishLength}).Draw(r, "finish"),
+		RawFinishReason: drawText(r, "raw_finish"), FinishMessage: drawText(r, "finish_message"), ResponseID: drawText(r, "response_id"), Model: drawText(r, "model"),
 		Opaque:   drawJSON(r, "opaque"),
 		Warnings: list(r, "warnings", func() llm.Warning { return llm.Warning{Code: drawText(r, "code"), Message: drawText(r, "message")} }),
 		Expect:   maybe(r, "expect", func() fake.Expect { return drawExpect(r) }),
@@ -110,7 +110,7 @@ func drawTurn(r *rapid.T) fake.Turn {
 		t.Reasoning, t.ReasoningOpaque = drawBytes(r, "reasoning"), drawJSON(r, "reasoning_opaque")
 		t.TextOpaque, t.Refusal = drawJSON(r, "text_opaque"), flag(r, "refusal")
 		if t.Text = drawBytes(r, "text"); t.Text == "" {
-			t.Pieces = drawPieces(r, "pieces")
+			t.Chunks = drawPieces(r, "pieces")
 		}
 		t.Calls = list(r, "calls", func() fake.Call { return drawCall(r) })
 	}
@@ -128,8 +128,8 @@ func drawExpect(r *rapid.T) fake.Expect {
 	}
 }
 
-func drawBehaviour(r *rapid.T) fake.Behaviour {
-	b := fake.Behaviour{Delay: drawDuration(r, "delay"), Gate: drawText(r, "gate"), IgnoresCancel: flag(r, "ignores_cancel")}
+func drawBehaviour(r *rapid.T) fake.Behavior {
+	b := fake.Behavior{Delay: drawDuration(r, "delay"), Gate: drawText(r, "gate"), IgnoresCancel: flag(r, "ignores_cancel")}
 	switch rapid.IntRange(0, 6).Draw(r, "end") {
 	case 0:
 		b.Returns = drawJSON(r, "returns")
@@ -155,12 +155,14 @@ func drawTool(r *rapid.T, name string) fake.Tool {
 	if t.Client = flag(r, "client"); t.Client {
 		return t
 	}
-	t.Behaviour = drawBehaviour(r)
+	t.Behavior = drawBehaviour(r)
 	if rapid.Bool().Draw(r, "by_args") {
-		t.ByArgs = list(r, "by_args", func() fake.ArgsCase { return fake.ArgsCase{Args: drawBytes(r, "args"), Behaviour: drawBehaviour(r)} })
+		t.ByArguments = list(r, "by_args", func() fake.ArgumentsCase {
+			return fake.ArgumentsCase{Arguments: drawBytes(r, "args"), Behavior: drawBehaviour(r)}
+		})
 		return t
 	}
-	t.Calls = list(r, "calls", func() fake.Behaviour { return drawBehaviour(r) })
+	t.Calls = list(r, "calls", func() fake.Behavior { return drawBehaviour(r) })
 	return t
 }
 
@@ -168,12 +170,12 @@ func drawTool(r *rapid.T, name string) fake.Tool {
 func drawGates(r *rapid.T, s *fake.Script) []string {
 	var used []string
 	for _, t := range s.Tools {
-		for _, b := range append([]fake.Behaviour{t.Behaviour}, t.Calls...) {
+		for _, b := range append([]fake.Behavior{t.Behavior}, t.Calls...) {
 			used = append(used, b.Gate)
 		}
 	}
 	for _, l := range s.Models {
-		for _, t := range l.Turns {
+		for _, t := range l.Responses {
 			used = append(used, t.Gate)
 		}
 	}
@@ -222,7 +224,7 @@ func drawMessages(r *rapid.T, label string) []llm.Message {
 		return rapid.SampledFrom([]llm.Message{
 			llm.User("hi"), llm.User("\xff"), llm.User(""), {Role: llm.RoleUser}, {Role: llm.RoleUser, Opaque: raw("1"), Parts: []llm.Part{llm.Text{Text: "x"}}},
 			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x", Refusal: true}}}, {Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x", Opaque: raw("1")}}},
-			llm.Assistant(llm.Reasoning{Text: "r"}, llm.ToolCall{ID: "a", Args: "{"}), llm.ToolResults(llm.ToolResult{ID: "a", IsError: true}), llm.User("5"),
+			llm.Assistant(llm.Reasoning{Text: "r"}, llm.ToolCall{ID: "a", Arguments: "{"}), llm.ToolResults(llm.ToolResult{ID: "a", IsError: true}), llm.User("5"),
 			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x"}, llm.Text{Text: "y"}}}, {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "x"}}},
 		}).Draw(r, label)
 	})
@@ -232,7 +234,7 @@ func drawScript(r *rapid.T) *fake.Script {
 	s := &fake.Script{
 		Name: drawText(r, "name"), Doc: drawText(r, "doc"), System: drawText(r, "system"),
 		History: drawMessages(r, "history"), Input: drawMessages(r, "input"),
-		Consumer: maybe(r, "consumer", func() fake.Consumer { return fake.Consumer{LeaveAfter: rapid.IntRange(0, 3).Draw(r, "leave_after")} }),
+		Consumer: maybe(r, "consumer", func() fake.Consumer { return fake.Consumer{StopAfter: rapid.IntRange(0, 3).Draw(r, "leave_after")} }),
 	}
 	if rapid.Bool().Draw(r, "loop") {
 		s.Loop = drawOptions(r, 2)
@@ -241,15 +243,15 @@ func drawScript(r *rapid.T) *fake.Script {
 		s.Tools = append(s.Tools, drawTool(r, name))
 	}
 	for _, name := range drawNames(r, "models") {
-		turns := list(r, "turns", func() fake.Turn {
+		turns := list(r, "turns", func() fake.Response {
 			t := drawTurn(r)
 			if flag(r, "attempts") {
-				t = fake.Turn{Expect: t.Expect, Attempts: list(r, "attempts", func() fake.Turn { return drawTurn(r) })}
+				t = fake.Response{Expect: t.Expect, Attempts: list(r, "attempts", func() fake.Response { return drawTurn(r) })}
 			}
 			t.Repeat = rapid.IntRange(0, 2).Draw(r, "repeat")
 			return t
 		})
-		s.Models = append(s.Models, fake.Lane{Name: name, Turns: append([]fake.Turn{}, turns...)})
+		s.Models = append(s.Models, fake.ModelScript{Name: name, Responses: append([]fake.Response{}, turns...)})
 	}
 	s.Gates = drawGates(r, s)
 	cancels := []*fake.Cancel{nil, {Before: true}, {At: 5}, {AfterEvents: 2}}

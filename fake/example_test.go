@@ -12,9 +12,9 @@ import (
 // A model refuses the first try, and answers the second in pieces.
 func ExampleModel() {
 	clock := fake.NewClock()
-	model := fake.NewModel(fake.Turn{Attempts: []fake.Turn{
+	model := fake.NewModel(fake.Response{Attempts: []fake.Response{
 		{Error: &fake.Failure{Status: 429, RetryAfter: 2 * time.Second}},
-		{Text: "It is 22 degrees.", Chunk: 6, Delay: time.Second},
+		{Text: "It is 22 degrees.", ChunkSize: 6, Delay: time.Second},
 	}})
 	model.Clock = clock
 	start := clock.Now()

@@ -37,19 +37,19 @@ type ExpectResult struct {
 // ScriptError says that a script has no answer to a request or a call, or does
 // not expect it.
 type ScriptError struct {
-	Lane    string // of the model; empty for a tool
-	Tool    string // its name; empty for a model
-	Turn    int    // from 0
-	Attempt int    // from 1; 0 for a tool
-	Problem string
+	Session  string // of the model; empty for a tool
+	Tool     string // its name; empty for a model
+	Response int    // from 0
+	Attempt  int    // from 1; 0 for a tool
+	Problem  string
 	// Diff has a line for each thing that was wanted (-) and that came (+).
 	Diff string
 }
 
 func (e *ScriptError) Error() string {
-	where := fmt.Sprintf("lane %q, turn %d, attempt %d", e.Lane, e.Turn+1, e.Attempt)
+	where := fmt.Sprintf("lane %q, turn %d, attempt %d", e.Session, e.Response+1, e.Attempt)
 	if e.Tool != "" {
-		where = fmt.Sprintf("tool %q, call %d", e.Tool, e.Turn+1)
+		where = fmt.Sprintf("tool %q, call %d", e.Tool, e.Response+1)
 	}
 	return fmt.Sprintf("fake: %s: %s (-want +got):\n%s", where, e.Problem, e.Diff)
 }

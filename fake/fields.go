@@ -21,8 +21,8 @@ func scriptCodec() codec[Script] {
 		member("loop", "The options of the loop, by name.", optionsCodec, func(s *Script) *[]Option { return &s.Loop }),
 		member("tools", "The tools, by name.", byName("tools by name", toolCodec(), func(t *Tool) (*string, *Pos) { return &t.Name, &t.Pos }),
 			func(s *Script) *[]Tool { return &s.Tools }),
-		member("models", "The turns of each model, by the name of its lane.", byName("models by name", laneCodec(), func(l *Lane) (*string, *Pos) { return &l.Name, &l.Pos }),
-			func(s *Script) *[]Lane { return &s.Models }),
+		member("models", "The turns of each model, by the name of its lane.", byName("models by name", laneCodec(), func(l *ModelScript) (*string, *Pos) { return &l.Name, &l.Pos }),
+			func(s *Script) *[]ModelScript { return &s.Models }),
 		member("gates", "The order in which gates open by themselves: whenever all wait, the first of these that somebody waits for.",
 			listOf("gates", textCodec), func(s *Script) *[]string { return &s.Gates }),
 		member("system", "The system prompt.", textCodec, func(s *Script) *string { return &s.System }),
@@ -86,12 +86,12 @@ func gatesOf(s *Script) (names []string) {
 		for _, b := range t.Calls {
 			names = append(names, b.Gate)
 		}
-		for _, c := range t.ByArgs {
+		for _, c := range t.ByArguments {
 			names = append(names, c.Gate)
 		}
 	}
 	for _, l := range s.Models {
-		for _, t := range l.Turns {
+		for _, t := range l.Responses {
 			names = append(names, t.Gate)
 			for _, a := range t.Attempts {
 				names = append(names, a.Gate)
@@ -108,7 +108,7 @@ func oneOfThese(what, name string, known []string) string {
 		return "there is no " + what
 	}
 	hint := ""
-	if near := Nearest(name, known); near != "" {
+	if near := Suggest(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
 	return fmt.Sprintf("%sthere are %q", hint, known)
@@ -124,11 +124,11 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-func laneCodec() codec[Lane] {
+func laneCodec() codec[ModelScript] {
 	turns := listOf("turns", turnCodec())
-	return codec[Lane]{
-		read:   func(r *reader, n *yaml.Node) Lane { return Lane{Turns: turns.read(r, n)} },
-		write:  func(l Lane) *yaml.Node { return turns.write(l.Turns) },
+	return codec[ModelScript]{
+		read:   func(r *reader, n *yaml.Node) ModelScript { return ModelScript{Responses: turns.read(r, n)} },
+		write:  func(l ModelScript) *yaml.Node { return turns.write(l.Responses) },
 		schema: turns.schema,
 	}
 }
@@ -158,7 +158,7 @@ func cancelCodec() codec[Cancel] {
 
 func consumerCodec() codec[Consumer] {
 	return object("consumer", "consumer", []field[Consumer]{
-		member("leave_after", "Leaves after so many events.", countCodec, func(c *Consumer) *int { return &c.LeaveAfter }),
+		member("leave_after", "Leaves after so many events.", countCodec, func(c *Consumer) *int { return &c.StopAfter }),
 	}, nil)
 }
 
@@ -168,14 +168,14 @@ func toolCodec() codec[Tool] {
 		member("description", "What the model is told of it.", textCodec, func(t *Tool) *string { return &t.Description }),
 		parametersField(),
 		member("client", "The caller answers its calls, not the loop.", boolCodec, func(t *Tool) *bool { return &t.Client }),
-	}, behaviourFields(func(t *Tool) *Behaviour { return &t.Behaviour }), []field[Tool]{
+	}, behaviourFields(func(t *Tool) *Behavior { return &t.Behavior }), []field[Tool]{
 		member("calls", "What the first, the second … call does.", listOf("behaviours", object("behaviour", "a behaviour",
-			behaviourFields(func(b *Behaviour) *Behaviour { return b }), checkBehaviour)), func(t *Tool) *[]Behaviour { return &t.Calls }),
-		member("by_args", "What calls with certain arguments do.", listOf("cases", argsCaseCodec()), func(t *Tool) *[]ArgsCase { return &t.ByArgs }),
+			behaviourFields(func(b *Behavior) *Behavior { return b }), checkBehaviour)), func(t *Tool) *[]Behavior { return &t.Calls }),
+		member("by_args", "What calls with certain arguments do.", listOf("cases", argsCaseCodec()), func(t *Tool) *[]ArgumentsCase { return &t.ByArguments }),
 	}), func(r *reader, n *yaml.Node, t *Tool) {
 		checkBehaviour(r, n, t)
 		if t.Client {
-			exclude(r, n, "client", append(keysOf(behaviourFields(func(b *Behaviour) *Behaviour { return b })), "calls", "by_args"))
+			exclude(r, n, "client", append(keysOf(behaviourFields(func(b *Behavior) *Behavior { return b })), "calls", "by_args"))
 		}
 		if t.Calls != nil {
 			exclude(r, n, "calls", []string{"by_args"})
@@ -221,14 +221,14 @@ func checkBehaviour[T any](r *reader, n *yaml.Node, _ *T) {
 	}
 }
 
-func argsCaseCodec() codec[ArgsCase] {
+func argsCaseCodec() codec[ArgumentsCase] {
 	return object("args_case", "a case", slices.Concat(
-		raw("args", "The arguments, as text or as a map.", argsCodec, func(c *ArgsCase) *string { return &c.Args }),
-		behaviourFields(func(c *ArgsCase) *Behaviour { return &c.Behaviour }),
+		raw("args", "The arguments, as text or as a map.", argsCodec, func(c *ArgumentsCase) *string { return &c.Arguments }),
+		behaviourFields(func(c *ArgumentsCase) *Behavior { return &c.Behavior }),
 	), checkBehaviour)
 }
 
-func behaviourFields[T any](in func(*T) *Behaviour) []field[T] {
+func behaviourFields[T any](in func(*T) *Behavior) []field[T] {
 	return slices.Concat(
 		[]field[T]{member("returns", "A value; the result is its JSON.", jsonCodec, func(v *T) *json.RawMessage { return &in(v).Returns })},
 		raw("text", "The result's text.", textCodec, func(v *T) *string { return &in(v).Text }),

@@ -14,7 +14,7 @@ import (
 // lane is a script and how far its conversations have come.
 type lane struct {
 	name  string
-	turns []Turn
+	turns []Response
 	talks []*talk
 	last  int         // the highest turn that was used, or -1
 	tries map[int]int // attempts by turn, the most of any conversation
@@ -103,9 +103,9 @@ func (l *lane) saying(m llm.Message) int {
 	if m.Role != llm.RoleAssistant || m.Text() == "" && len(m.Calls()) == 0 {
 		return -1
 	}
-	return slices.IndexFunc(l.turns, func(t Turn) bool {
-		return slices.ContainsFunc(append([]Turn{t}, t.Attempts...), func(t Turn) bool {
-			said := assemble(t.StreamedEvents()).Message()
+	return slices.IndexFunc(l.turns, func(t Response) bool {
+		return slices.ContainsFunc(append([]Response{t}, t.Attempts...), func(t Response) bool {
+			said := assemble(t.StreamingEvents()).Message()
 			return strings.TrimSpace(said.Text()) == strings.TrimSpace(m.Text()) &&
 				slices.EqualFunc(said.Calls(), m.Calls(), sameCall)
 		})
@@ -115,11 +115,11 @@ func (l *lane) saying(m llm.Message) int {
 // sameCall reports whether a call of the script is the one that was echoed: by its id, or
 // by its arguments if it came without one.
 func sameCall(said, echo llm.ToolCall) bool {
-	if said.Name != echo.Name || !echo.Minted {
+	if said.Name != echo.Name || !echo.IDGenerated {
 		return said.Name == echo.Name && said.ID == echo.ID
 	}
 	var was, is any
-	return json.Unmarshal([]byte(said.Args), &was) == nil && json.Unmarshal([]byte(echo.Args), &is) == nil && reflect.DeepEqual(was, is)
+	return json.Unmarshal([]byte(said.Arguments), &was) == nil && json.Unmarshal([]byte(echo.Arguments), &is) == nil && reflect.DeepEqual(was, is)
 }
 
 // goesOn reports whether a message is what followed these, or the first to do so.

@@ -13,14 +13,14 @@ import (
 func TestContract(t *testing.T) {
 	llmtest.Check(t, llmtest.Suite{
 		New: func(_ testing.TB, s llmtest.Script) llmtest.Subject {
-			m := &fake.Model{Lanes: map[string][]fake.Turn{}}
+			m := &fake.Model{Sessions: map[string][]fake.Response{}}
 			for name, a := range s {
 				// Events that are none are nothing, rather than what other fields say.
-				m.Lanes[name] = []fake.Turn{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err)}}
+				m.Sessions[name] = []fake.Response{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err)}}
 			}
-			return llmtest.Subject{Model: m, Asked: m.Asked}
+			return llmtest.Subject{Model: m, Asked: m.Requests}
 		},
-		Lacks:   []llmtest.Feature{llmtest.Stalls},
-		Private: llmtest.Private{Reasoning: raw(`{"signature":"c2lnbmVk"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},
+		Unsupported: []llmtest.Feature{llmtest.Stalls},
+		Private:     llmtest.Private{Reasoning: raw(`{"signature":"c2lnbmVk"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},
 	})
 }

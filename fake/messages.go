@@ -83,7 +83,7 @@ func (m *messageForm) message(r *reader, n *yaml.Node) llm.Message {
 		}
 		out.Role = llm.RoleAssistant
 		for _, c := range m.Calls {
-			out.Parts = append(out.Parts, llm.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args})
+			out.Parts = append(out.Parts, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Args})
 		}
 	}
 	if m.Results != nil {

@@ -18,7 +18,7 @@ import (
 // Model is a scripted llm.Model. Which turn answers a request depends on the
 // lane and on the conversation so far, not on who asked first:
 //
-//   - The lane is what WithLane put into the context, else the request's Model,
+//   - The lane is what WithSession put into the context, else the request's Model,
 //     else Default. A lane that Lanes does not name has the script Turns, for
 //     itself; without Turns it is an error.
 //   - The first conversation of a lane gets the first turn, whatever history it
@@ -42,16 +42,16 @@ import (
 // by many goroutines at once; with a Clock, by its tasks.
 type Model struct {
 	// Clock is for delays and gates; a script without them needs none.
-	Clock *Clock
-	Turns []Turn
-	Lanes map[string][]Turn
+	Clock     *Clock
+	Responses []Response
+	Sessions  map[string][]Response
 	// Default is the lane of requests that name none.
 	Default string
 	// Apart keeps the conversations of a lane apart.
-	Apart bool
+	IsolateConversations bool
 	// Forget keeps no requests, for long runs; Requests and Changed are then
 	// empty.
-	Forget bool
+	DiscardRequests bool
 
 	mu       sync.Mutex
 	lanes    map[string]*lane
@@ -59,13 +59,13 @@ type Model struct {
 }
 
 // NewModel returns a model that answers with these turns in every lane.
-func NewModel(turns ...Turn) *Model { return &Model{Turns: turns} }
+func NewModel(turns ...Response) *Model { return &Model{Responses: turns} }
 
 // Recorded is a request that a Model got.
 type Recorded struct {
-	Lane    string
-	Turn    int // the turn that answered, from 0
-	Attempt int // from 1
+	Session  string
+	Response int // the turn that answered, from 0
+	Attempt  int // from 1
 	// Request is the request as it was, in a copy of its own.
 	Request *llm.Request
 	// Original is what was handed in.
@@ -74,9 +74,9 @@ type Recorded struct {
 
 // Place is where an answer stands in a script.
 type Place struct {
-	Lane    string
-	Turn    int // from 0
-	Attempt int // from 1
+	Session  string
+	Response int // from 0
+	Attempt  int // from 1
 }
 
 type (
@@ -84,14 +84,14 @@ type (
 	plainKey struct{}
 )
 
-// WithLane puts the requests of a context into a lane.
-func WithLane(ctx context.Context, name string) context.Context {
+// WithSession puts the requests of a context into a lane.
+func WithSession(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, laneKey{}, name)
 }
 
-// WithPlainResults says that the requests of a context cannot tell which results are
+// WithoutErrorFlags says that the requests of a context cannot tell which results are
 // errors, as in OpenAI's protocols: what a turn expects of that is not looked at.
-func WithPlainResults(ctx context.Context) context.Context {
+func WithoutErrorFlags(ctx context.Context) context.Context {
 	return context.WithValue(ctx, plainKey{}, true)
 }
 
@@ -99,20 +99,20 @@ func WithPlainResults(ctx context.Context) context.Context {
 // answer or the request is not the expected one.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		turn, _, err := m.Answer(ctx, req)
+		turn, _, err := m.Respond(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		p := player{ctx: ctx, clock: m.Clock}
-		p.play(turn, req.Delivery, yield)
+		p.play(turn, req.ResponseMode, yield)
 	}
 }
 
 // Answer finds the turn that answers a request, and records the request: for who
 // plays the turn in another way than Stream does. The error is a *ScriptError, unless
 // req is nil. The turn is not to be changed.
-func (m *Model) Answer(ctx context.Context, req *llm.Request) (*Turn, Place, error) {
+func (m *Model) Respond(ctx context.Context, req *llm.Request) (*Response, Place, error) {
 	if req == nil {
 		return nil, Place{}, errNoRequest
 	}
@@ -123,15 +123,15 @@ func (m *Model) Answer(ctx context.Context, req *llm.Request) (*Turn, Place, err
 		name = cmp.Or(req.Model, m.Default)
 	}
 	l := m.lane(name)
-	at := l.find(req.Messages, m.Apart)
-	place := Place{Lane: name, Turn: at.turn, Attempt: at.attempts}
-	if !m.Forget {
+	at := l.find(req.Messages, m.IsolateConversations)
+	place := Place{Session: name, Response: at.turn, Attempt: at.attempts}
+	if !m.DiscardRequests {
 		m.requests = append(m.requests, Recorded{name, at.turn, at.attempts, cloneRequest(req), req})
 	}
-	fail := &ScriptError{Lane: name, Turn: at.turn, Attempt: at.attempts}
-	if _, ok := m.Lanes[name]; !ok && m.Turns == nil && m.Lanes != nil {
+	fail := &ScriptError{Session: name, Response: at.turn, Attempt: at.attempts}
+	if _, ok := m.Sessions[name]; !ok && m.Responses == nil && m.Sessions != nil {
 		fail.Problem = "the script has no such lane"
-		fail.Diff = fmt.Sprintf("- one of %q\n+ %q", slices.Sorted(maps.Keys(m.Lanes)), name)
+		fail.Diff = fmt.Sprintf("- one of %q\n+ %q", slices.Sorted(maps.Keys(m.Sessions)), name)
 		return nil, place, fail
 	}
 	if at.turn >= len(l.turns) {
@@ -161,7 +161,7 @@ func (m *Model) Answer(ctx context.Context, req *llm.Request) (*Turn, Place, err
 
 // Script returns the turns of a lane, every Repeat written out. They are not to be
 // changed.
-func (m *Model) Script(lane string) []Turn {
+func (m *Model) Script(lane string) []Response {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if l := m.lanes[lane]; l != nil {
@@ -170,10 +170,10 @@ func (m *Model) Script(lane string) []Turn {
 	return m.script(lane)
 }
 
-func (m *Model) script(lane string) []Turn {
-	turns, ok := m.Lanes[lane]
+func (m *Model) script(lane string) []Response {
+	turns, ok := m.Sessions[lane]
 	if !ok {
-		turns = m.Turns
+		turns = m.Responses
 	}
 	return expand(turns)
 }
@@ -191,16 +191,16 @@ func (m *Model) lane(name string) *lane {
 }
 
 // Requests returns the requests in the order in which they came.
-func (m *Model) Requests() []Recorded {
+func (m *Model) RecordedRequests() []Recorded {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
 // Asked returns the requests as they were, in the order in which they came.
-func (m *Model) Asked() []*llm.Request {
+func (m *Model) Requests() []*llm.Request {
 	var out []*llm.Request
-	for _, r := range m.Requests() {
+	for _, r := range m.RecordedRequests() {
 		out = append(out, r.Request)
 	}
 	return out
@@ -208,12 +208,12 @@ func (m *Model) Asked() []*llm.Request {
 
 // Changed tells which requests were changed after they were handed in, each as
 // a line; it is empty if all is well.
-func (m *Model) Changed() []string {
+func (m *Model) MutatedRequests() []string {
 	var out []string
-	for i, r := range m.Requests() {
+	for i, r := range m.RecordedRequests() {
 		was, is := r.Request.AppendJSON(nil), r.Original.AppendJSON(nil)
 		if !bytes.Equal(was, is) {
-			out = append(out, fmt.Sprintf("request %d (lane %q, turn %d) was changed afterwards:\n- %s\n+ %s", i, r.Lane, r.Turn+1, was, is))
+			out = append(out, fmt.Sprintf("request %d (lane %q, turn %d) was changed afterwards:\n- %s\n+ %s", i, r.Session, r.Response+1, was, is))
 		}
 	}
 	return out
@@ -226,11 +226,11 @@ func (m *Model) Unused() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []string
-	names := slices.Concat(slices.Collect(maps.Keys(m.lanes)), slices.Collect(maps.Keys(m.Lanes)))
+	names := slices.Concat(slices.Collect(maps.Keys(m.lanes)), slices.Collect(maps.Keys(m.Sessions)))
 	slices.Sort(names)
-	shared := len(m.Turns) > 0 // and no lane has used them yet
+	shared := len(m.Responses) > 0 // and no lane has used them yet
 	for _, name := range slices.Compact(names) {
-		if _, own := m.Lanes[name]; !own {
+		if _, own := m.Sessions[name]; !own {
 			shared = false
 		}
 		l := m.lanes[name]
@@ -259,18 +259,18 @@ var errNoRequest = errors.New("fake: there is no request; pass an *llm.Request")
 
 var errNoClock = errors.New("fake: the script has a delay, a gate or a stall, but there is no Clock to wait on; set the Clock field")
 
-func (p player) play(t *Turn, delivery llm.Delivery, yield func(llm.Event, error) bool) {
+func (p player) play(t *Response, delivery llm.ResponseMode, yield func(llm.Event, error) bool) {
 	if err := p.wait(t.Delay, t.Gate); err != nil {
 		yield(nil, err)
 		return
 	}
-	events := t.StreamedEvents()
-	if delivery == llm.Buffered {
-		events = t.BufferedEvents()
+	events := t.StreamingEvents()
+	if delivery == llm.NonStreaming {
+		events = t.NonStreamingEvents()
 	}
 	for i, ev := range events {
 		if i > 0 {
-			if err := p.wait(t.Pace, ""); err != nil {
+			if err := p.wait(t.EventInterval, ""); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -284,7 +284,7 @@ func (p player) play(t *Turn, delivery llm.Delivery, yield func(llm.Event, error
 	}
 }
 
-func (p player) end(t *Turn) error {
+func (p player) end(t *Response) error {
 	if !t.Stall {
 		return t.err()
 	}

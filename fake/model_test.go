@@ -35,7 +35,7 @@ func check(t *testing.T, what string, want, got any) {
 func said(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }
 
 func TestTurnByConversation(t *testing.T) {
-	m := fake.NewModel(fake.Turn{Text: "0"}, fake.Turn{Text: "1"}, fake.Turn{Text: "2"}, fake.Turn{Text: "3"})
+	m := fake.NewModel(fake.Response{Text: "0"}, fake.Response{Text: "1"}, fake.Response{Text: "2"}, fake.Response{Text: "3"})
 	u, u2 := llm.User("u"), llm.User("u2")
 	check(t, "first", "0", ask(t, m, "", u))
 	check(t, "again", "0", ask(t, m, "", llm.User("u")))
@@ -51,12 +51,12 @@ func TestTurnByConversation(t *testing.T) {
 }
 
 func TestPartsDecideWhatIsTheSame(t *testing.T) {
-	m := fake.NewModel(fake.Turn{Text: "0"}, fake.Turn{Text: "1"}, fake.Turn{Text: "2"})
+	m := fake.NewModel(fake.Response{Text: "0"}, fake.Response{Text: "1"}, fake.Response{Text: "2"})
 	a := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a"}, llm.Text{Text: "b"}}}
 	check(t, "first", "0", ask(t, m, "", a))
 	check(t, "fewer parts of the same array", "1", ask(t, m, "", llm.Message{Role: llm.RoleUser, Parts: a.Parts[:1]}))
 	check(t, "another role, the same parts", "2", ask(t, m, "", llm.Message{Role: llm.RoleTool, Parts: a.Parts}))
-	m = fake.NewModel(fake.Turn{Text: "0"}, fake.Turn{Text: "1"})
+	m = fake.NewModel(fake.Response{Text: "0"}, fake.Response{Text: "1"})
 	check(t, "without parts", "0", ask(t, m, "", llm.Message{Role: llm.RoleUser}))
 	check(t, "without parts, again", "0", ask(t, m, "", llm.Message{Role: llm.RoleUser}))
 	check(t, "without parts, another role", "1", ask(t, m, "", llm.Message{Role: llm.RoleTool}))
@@ -64,8 +64,8 @@ func TestPartsDecideWhatIsTheSame(t *testing.T) {
 
 func TestAttempts(t *testing.T) {
 	m := fake.NewModel(
-		fake.Turn{Attempts: []fake.Turn{{Text: "x", Error: &fake.Failure{Status: 429, RetryAfter: time.Second}}, {Text: "ok"}}},
-		fake.Turn{Text: "end"},
+		fake.Response{Attempts: []fake.Response{{Text: "x", Error: &fake.Failure{Status: 429, RetryAfter: time.Second}}, {Text: "ok"}}},
+		fake.Response{Text: "end"},
 	)
 	u := llm.User("u")
 	check(t, "attempt 1", "x!fake: status 429", ask(t, m, "", u))
@@ -73,23 +73,23 @@ func TestAttempts(t *testing.T) {
 	check(t, "attempt 3", `!fake: lane "", turn 1, attempt 3: the script runs out: the turn has 2 attempts (-want +got):`, ask(t, m, "", u))
 	check(t, "next", "end", ask(t, m, "", u, said("ok")))
 	var got []string
-	for _, r := range m.Requests() {
-		got = append(got, fmt.Sprintf("%s %d %d %d", r.Lane, r.Turn, r.Attempt, len(r.Request.Messages)))
+	for _, r := range m.RecordedRequests() {
+		got = append(got, fmt.Sprintf("%s %d %d %d", r.Session, r.Response, r.Attempt, len(r.Request.Messages)))
 	}
 	check(t, "requests", []string{" 0 1 1", " 0 2 1", " 0 3 1", " 1 1 2"}, got)
 }
 
 func TestLanes(t *testing.T) {
 	m := &fake.Model{
-		Turns: []fake.Turn{{Text: "any"}},
-		Lanes: map[string][]fake.Turn{"a": {{Text: "a0"}, {Attempts: []fake.Turn{{Text: "1"}, {Text: "2"}}}}, "b": nil, "c": {{}}},
+		Responses: []fake.Response{{Text: "any"}},
+		Sessions:  map[string][]fake.Response{"a": {{Text: "a0"}, {Attempts: []fake.Response{{Text: "1"}, {Text: "2"}}}}, "b": nil, "c": {{}}},
 	}
 	u := llm.User("u")
 	check(t, "unused at first", []string{`lane "a": all of it`, `lane "b": all of it`, `lane "c": all of it`, "turns: all of them"}, m.Unused())
 	check(t, "a", "a0", ask(t, m, "a", u))
 	check(t, "b", `!fake: lane "b", turn 1, attempt 1: the script runs out: it has 0 turns (-want +got):`, ask(t, m, "b", u))
 	check(t, "x", "any", ask(t, m, "x", u))
-	turn, err := llm.Collect(m.Stream(fake.WithLane(t.Context(), "a"), &llm.Request{Model: "x", Messages: []llm.Message{u}}))
+	turn, err := llm.Collect(m.Stream(fake.WithSession(t.Context(), "a"), &llm.Request{Model: "x", Messages: []llm.Message{u}}))
 	if err != nil || turn.Text() != "a0" {
 		t.Errorf("WithLane: got %q, %v", turn.Text(), err)
 	}
@@ -102,7 +102,7 @@ func TestLanes(t *testing.T) {
 // The turns of all other lanes are unused until such a lane is asked for.
 func TestUnusedTurns(t *testing.T) {
 	for name, want := range map[string]string{"": "turns: all of them", "main": `lane "main": all of it`} {
-		m := &fake.Model{Turns: []fake.Turn{{Text: "any"}}, Lanes: map[string][]fake.Turn{"a": {{Text: "a0"}}}, Default: name}
+		m := &fake.Model{Responses: []fake.Response{{Text: "any"}}, Sessions: map[string][]fake.Response{"a": {{Text: "a0"}}}, Default: name}
 		check(t, "a", "a0", ask(t, m, "a", llm.User("u")))
 		check(t, "unused", []string{want}, m.Unused())
 		check(t, "x", "any", ask(t, m, "x", llm.User("u")))
@@ -111,10 +111,10 @@ func TestUnusedTurns(t *testing.T) {
 }
 
 func TestRepeat(t *testing.T) {
-	m := fake.NewModel(fake.Turn{Text: "{n}"}, fake.Turn{
-		Repeat: 2, Reasoning: "r{n}", Pieces: []string{"t{n}", "{n}"},
-		Calls: []fake.Call{{ID: "c{n}", Name: "f{n}", Args: `{"n":{n}}`}, {Pieces: []string{"{n}"}, Whole: true}},
-	}, fake.Turn{Repeat: 1, Attempts: []fake.Turn{{Text: "a{n}"}}})
+	m := fake.NewModel(fake.Response{Text: "{n}"}, fake.Response{
+		Repeat: 2, Reasoning: "r{n}", Chunks: []string{"t{n}", "{n}"},
+		Calls: []fake.Call{{ID: "c{n}", Name: "f{n}", Arguments: `{"n":{n}}`}, {Chunks: []string{"{n}"}, SingleChunk: true}},
+	}, fake.Response{Repeat: 1, Attempts: []fake.Response{{Text: "a{n}"}}})
 	u := llm.User("u")
 	check(t, "not repeated", "{n}", ask(t, m, "", u))
 	for n := 1; n <= 2; n++ {
@@ -123,8 +123,8 @@ func TestRepeat(t *testing.T) {
 		check(t, "error", nil, err)
 		want := []llm.Part{
 			llm.Reasoning{Text: fmt.Sprintf("r%d", n)}, llm.Text{Text: fmt.Sprintf("t%d%d", n, n)},
-			llm.ToolCall{ID: fmt.Sprintf("c%d", n), Name: fmt.Sprintf("f%d", n), Args: fmt.Sprintf(`{"n":%d}`, n)},
-			llm.ToolCall{Args: fmt.Sprint(n)},
+			llm.ToolCall{ID: fmt.Sprintf("c%d", n), Name: fmt.Sprintf("f%d", n), Arguments: fmt.Sprintf(`{"n":%d}`, n)},
+			llm.ToolCall{Arguments: fmt.Sprint(n)},
 		}
 		check(t, "parts", want, turn.Parts)
 	}
@@ -170,7 +170,7 @@ func TestExpect(t *testing.T) {
 		{fake.Expect{Request: raw(`no JSON`)}, []string{`- request: "no JSON"`, "+ request: " + llm.Canonical(string(req.AppendJSON(nil)))}},
 		{fake.Expect{Request: raw(`{"tools":[{},{"name":"h"}]}`)}, []string{`- request.tools[1].name: "h"`, `+ request.tools[1].name: "g"`}},
 	} {
-		_, err := llm.Collect(fake.NewModel(fake.Turn{Expect: &c.expect}).Stream(t.Context(), req))
+		_, err := llm.Collect(fake.NewModel(fake.Response{Expect: &c.expect}).Stream(t.Context(), req))
 		if c.want == nil {
 			check(t, "error", nil, err)
 			continue
@@ -183,11 +183,11 @@ func TestExpect(t *testing.T) {
 		check(t, "diff", c.want, strings.Split(script.Diff, "\n"))
 	}
 	plain := fake.Expect{Results: []fake.ExpectResult{{ID: "x"}, {IsError: new(false)}}}
-	_, err := llm.Collect(fake.NewModel(fake.Turn{Expect: &plain}).Stream(fake.WithPlainResults(t.Context()), req))
+	_, err := llm.Collect(fake.NewModel(fake.Response{Expect: &plain}).Stream(fake.WithoutErrorFlags(t.Context()), req))
 	check(t, "plain results", true, strings.HasSuffix(err.Error(), "(-want +got):\n- result 0 answers: x\n+ result 0 answers: a"))
-	_, err = llm.Collect(fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Expect: &fake.Expect{Messages: 1}}}}).Stream(t.Context(), &llm.Request{Model: "m"}))
+	_, err = llm.Collect(fake.NewModel(fake.Response{Attempts: []fake.Response{{Expect: &fake.Expect{Messages: 1}}}}).Stream(t.Context(), &llm.Request{Model: "m"}))
 	check(t, "message", "fake: lane \"m\", turn 1, attempt 1: the request is not the expected one (-want +got):\n- messages: 1\n+ messages: 0", err.Error())
-	_, err = llm.Collect(fake.NewModel(fake.Turn{Expect: &fake.Expect{Role: llm.RoleTool}}).Stream(t.Context(), &llm.Request{Model: "m"}))
+	_, err = llm.Collect(fake.NewModel(fake.Response{Expect: &fake.Expect{Role: llm.RoleTool}}).Stream(t.Context(), &llm.Request{Model: "m"}))
 	check(t, "message", "fake: lane \"m\", turn 1, attempt 1: the request is not the expected one (-want +got):\n- role of the last message: tool\n+ role of the last message: ", err.Error())
 }
 
@@ -202,7 +202,7 @@ func messagesJSON(r *llm.Request) string {
 func TestScriptRunsOut(t *testing.T) {
 	_, err := llm.Collect(fake.NewModel().Stream(t.Context(), &llm.Request{}))
 	check(t, "no messages", "fake: lane \"\", turn 1, attempt 1: the script runs out: it has 0 turns (-want +got):\n- no more requests\n+ a request without messages", err.Error())
-	m := fake.NewModel(fake.Turn{})
+	m := fake.NewModel(fake.Response{})
 	ask(t, m, "")
 	_, err = llm.Collect(m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("u")}}))
 	check(t, "one message", "fake: lane \"\", turn 2, attempt 1: the script runs out: it has 1 turn (-want +got):\n- no more requests\n+ a request of 1 message, the last: "+
@@ -210,25 +210,25 @@ func TestScriptRunsOut(t *testing.T) {
 }
 
 func TestRequestsAreCopies(t *testing.T) {
-	m := fake.NewModel(fake.Turn{})
+	m := fake.NewModel(fake.Response{})
 	req := fullRequest()
 	want := fullRequest()
 	_, _ = llm.Collect(m.Stream(t.Context(), req))
-	check(t, "the copy", want, m.Requests()[0].Request)
-	check(t, "changed", []string(nil), m.Changed())
+	check(t, "the copy", want, m.RecordedRequests()[0].Request)
+	check(t, "changed", []string(nil), m.MutatedRequests())
 	mangle(req)
-	check(t, "the copy after changes", want, m.Requests()[0].Request)
-	if m.Requests()[0].Original != req {
+	check(t, "the copy after changes", want, m.RecordedRequests()[0].Request)
+	if m.RecordedRequests()[0].Original != req {
 		t.Error("the original is another request")
 	}
-	got := m.Changed()
+	got := m.MutatedRequests()
 	if len(got) != 1 || !strings.HasPrefix(got[0], `request 0 (lane "m", turn 1) was changed afterwards:`+"\n- {") {
 		t.Errorf("Changed: got %q", got)
 	}
-	m = fake.NewModel(fake.Turn{})
-	m.Forget = true
+	m = fake.NewModel(fake.Response{})
+	m.DiscardRequests = true
 	check(t, "without memory", "", ask(t, m, "", llm.User("u")))
-	check(t, "requests", 0, len(m.Requests()))
+	check(t, "requests", 0, len(m.RecordedRequests()))
 }
 
 // fullRequest has something in every place that could be shared.
@@ -242,7 +242,7 @@ func fullRequest() *llm.Request {
 		}}},
 		Tools: []llm.Tool{{Parameters: raw("1"), Strict: new(true)}},
 		Settings: llm.Settings{
-			Temperature: new(1.0), TopP: new(1.0), Seed: new(int64(1)), Stop: []string{"1"}, ParallelCalls: new(true), OutputSchema: raw("1"),
+			Temperature: new(1.0), TopP: new(1.0), Seed: new(int64(1)), StopSequences: []string{"1"}, ParallelToolCalls: new(true), OutputSchema: raw("1"),
 		},
 		Extra: map[string]json.RawMessage{"x": raw("1")},
 	}
@@ -276,24 +276,24 @@ func mangle(r *llm.Request) {
 	r.Tools[0].Parameters[0] = '2'
 	*r.Tools[0].Strict = false
 	r.Tools[0] = llm.Tool{}
-	*r.Settings.Temperature, *r.Settings.TopP, *r.Settings.Seed, *r.Settings.ParallelCalls = 2, 2, 2, false
-	r.Settings.Stop[0], r.Settings.OutputSchema[0] = "2", '2'
+	*r.Settings.Temperature, *r.Settings.TopP, *r.Settings.Seed, *r.Settings.ParallelToolCalls = 2, 2, 2, false
+	r.Settings.StopSequences[0], r.Settings.OutputSchema[0] = "2", '2'
 	r.Extra["x"][0] = '2'
 	r.Extra["y"] = nil
 	r.Model = "2"
 }
 
 func TestTiming(t *testing.T) {
-	for _, delivery := range []llm.Delivery{llm.Streamed, llm.Buffered} {
+	for _, delivery := range []llm.ResponseMode{llm.Streaming, llm.NonStreaming} {
 		c := fake.NewClock()
 		c.OpenInOrder("g")
 		d := newDiary(c)
-		m := &fake.Model{Clock: c, Turns: []fake.Turn{{Delay: 5, Gate: "g", Pace: 10, Reasoning: "r", Text: "t"}}}
-		for ev, err := range m.Stream(t.Context(), &llm.Request{Delivery: delivery}) {
+		m := &fake.Model{Clock: c, Responses: []fake.Response{{Delay: 5, Gate: "g", EventInterval: 10, Reasoning: "r", Text: "t"}}}
+		for ev, err := range m.Stream(t.Context(), &llm.Request{ResponseMode: delivery}) {
 			d.add("%T %v", ev, err)
 		}
 		want := []string{"5ns llm.ReasoningDelta <nil>", "15ns llm.TextDelta <nil>", "25ns llm.Finish <nil>"}
-		if delivery == llm.Buffered {
+		if delivery == llm.NonStreaming {
 			want = []string{"5ns llm.PartDone <nil>", "15ns llm.PartDone <nil>", "25ns llm.Finish <nil>"}
 		}
 		d.check(t, want...)
@@ -302,21 +302,21 @@ func TestTiming(t *testing.T) {
 
 func TestStallAndCancel(t *testing.T) {
 	for name, c := range map[string]struct {
-		turn fake.Turn
+		turn fake.Response
 		want []string
 	}{
-		"stall":         {fake.Turn{Text: "a", Stall: true}, []string{"0s llm.TextDelta <nil>", "1s <nil> the cause"}},
-		"delay":         {fake.Turn{Text: "a", Delay: time.Hour}, []string{"1s <nil> the cause"}},
-		"gate":          {fake.Turn{Text: "a", Gate: "shut"}, []string{"1s <nil> the cause"}},
-		"delay in time": {fake.Turn{Delay: time.Second - 1}, []string{"999.999999ms llm.Finish <nil>"}},
-		"between":       {fake.Turn{Pieces: []string{"a", "b"}, Pace: time.Minute}, []string{"0s llm.TextDelta <nil>", "1s <nil> the cause"}},
+		"stall":         {fake.Response{Text: "a", Stall: true}, []string{"0s llm.TextDelta <nil>", "1s <nil> the cause"}},
+		"delay":         {fake.Response{Text: "a", Delay: time.Hour}, []string{"1s <nil> the cause"}},
+		"gate":          {fake.Response{Text: "a", Gate: "shut"}, []string{"1s <nil> the cause"}},
+		"delay in time": {fake.Response{Delay: time.Second - 1}, []string{"999.999999ms llm.Finish <nil>"}},
+		"between":       {fake.Response{Chunks: []string{"a", "b"}, EventInterval: time.Minute}, []string{"0s llm.TextDelta <nil>", "1s <nil> the cause"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := fake.NewClock()
 			d := newDiary(clock)
 			ctx, cancel := clock.WithTimeout(t.Context(), time.Second, errCause)
 			defer cancel()
-			m := &fake.Model{Clock: clock, Turns: []fake.Turn{c.turn}}
+			m := &fake.Model{Clock: clock, Responses: []fake.Response{c.turn}}
 			for ev, err := range m.Stream(ctx, &llm.Request{}) {
 				d.add("%T %v", ev, err)
 			}
@@ -328,7 +328,7 @@ func TestStallAndCancel(t *testing.T) {
 func TestCancelledBeforeAndDuring(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	m := fake.NewModel(fake.Turn{Text: "a"})
+	m := fake.NewModel(fake.Response{Text: "a"})
 	var got []string
 	for ev, err := range m.Stream(ctx, &llm.Request{}) {
 		got = append(got, fmt.Sprintf("%T %v", ev, err))
@@ -340,7 +340,7 @@ func TestCancelledBeforeAndDuring(t *testing.T) {
 }
 
 func TestLeavingEarly(t *testing.T) {
-	m := fake.NewModel(fake.Turn{Pieces: []string{"a", "b"}, Err: io.EOF})
+	m := fake.NewModel(fake.Response{Chunks: []string{"a", "b"}, Err: io.EOF})
 	n := 0
 	for _, err := range m.Stream(t.Context(), &llm.Request{}) {
 		check(t, "error", nil, err)
@@ -354,7 +354,7 @@ func TestLeavingEarly(t *testing.T) {
 }
 
 func TestWithoutClock(t *testing.T) {
-	for _, turn := range []fake.Turn{{Delay: 1}, {Gate: "g"}, {Stall: true}, {Text: "x", Pace: 1}} {
+	for _, turn := range []fake.Response{{Delay: 1}, {Gate: "g"}, {Stall: true}, {Text: "x", EventInterval: 1}} {
 		_, err := llm.Collect(fake.NewModel(turn).Stream(t.Context(), &llm.Request{}))
 		if err == nil || !strings.Contains(err.Error(), "there is no Clock") {
 			t.Errorf("%+v: got %v", turn, err)

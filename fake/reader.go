@@ -112,7 +112,7 @@ func (r *reader) pairs(n *yaml.Node, of string) (keys, values []*yaml.Node) {
 // unknown reports a word that is none of those that are known.
 func (r *reader) unknown(n *yaml.Node, of string, known []string) {
 	hint := ""
-	if near := Nearest(n.Value, known); near != "" {
+	if near := Suggest(n.Value, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
 	r.errorf(n, "unknown %s %q; %sallowed: %s", of, n.Value, hint, strings.Join(known, ", "))
@@ -120,7 +120,7 @@ func (r *reader) unknown(n *yaml.Node, of string, known []string) {
 
 // Nearest returns the known word that differs least, or nothing if all differ
 // in more than a third of their letters.
-func Nearest(word string, known []string) string {
+func Suggest(word string, known []string) string {
 	best, at := "", 0
 	for _, k := range known {
 		if d := distance(word, k); d <= (len(k)+2)/3 && (best == "" || d < at) {

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// ErrStuck says that no task of a Clock could ever go on. See StuckError.
-var ErrStuck = errors.New("fake: nothing can go on")
+// ErrDeadlock says that no task of a Clock could ever go on. See DeadlockError.
+var ErrDeadlock = errors.New("fake: nothing can go on")
 
-// StuckError is ErrStuck with the names of what was waited for.
-type StuckError struct {
+// DeadlockError is ErrDeadlock with the names of what was waited for.
+type DeadlockError struct {
 	// Waiting tells what each task waited for, in the order in which they began.
 	Waiting []string
 }
 
-func (e *StuckError) Error() string {
-	return ErrStuck.Error() + ": no task is ready, no gate is left to open and no timer is set; waiting: " +
+func (e *DeadlockError) Error() string {
+	return ErrDeadlock.Error() + ": no task is ready, no gate is left to open and no timer is set; waiting: " +
 		strings.Join(e.Waiting, ", ") + "; open the gates in order, or end the context"
 }
 
-// Is makes the error an ErrStuck.
-func (e *StuckError) Is(target error) bool { return target == ErrStuck }
+// Is makes the error an ErrDeadlock.
+func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 
 // task is a goroutine that runs only while it has the baton.
 type task struct {
@@ -43,7 +43,7 @@ type wait struct {
 	ctx   context.Context // ends the wait; nil if nothing does
 	on    any             // the *Gate, the *signal, or drain
 	timer *timer          // of a sleep
-	fails bool            // the waiter takes a StuckError
+	fails bool            // the waiter takes a DeadlockError
 }
 
 // drainer is the type of drain, what Drain waits on.
@@ -166,7 +166,7 @@ func (c *Clock) fireNext() bool {
 }
 
 func (c *Clock) unstick() {
-	err := &StuckError{}
+	err := &DeadlockError{}
 	var failing []*task
 	for _, t := range c.parked {
 		err.Waiting = append(err.Waiting, t.wait.what)

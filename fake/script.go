@@ -29,7 +29,7 @@ type Script struct {
 	// Loop are the options of the loop, by name, in order.
 	Loop   []Option
 	Tools  []Tool
-	Models []Lane
+	Models []ModelScript
 	// Gates open by themselves in this order. See Clock.OpenInOrder.
 	Gates   []string
 	System  string
@@ -42,10 +42,10 @@ type Script struct {
 }
 
 // Lane is the script of one model, by the name of its lane.
-type Lane struct {
-	Name  string
-	Pos   Pos // of the name
-	Turns []Turn
+type ModelScript struct {
+	Name      string
+	Pos       Pos // of the name
+	Responses []Response
 }
 
 // Cancel is how a run is cancelled: one of its fields is set.
@@ -58,15 +58,15 @@ type Cancel struct {
 
 // Consumer is how a run is listened to.
 type Consumer struct {
-	LeaveAfter int // leaves after so many events; 0 means at the end
+	StopAfter int // leaves after so many events; 0 means at the end
 }
 
 // NewModel returns the scripted model. Its lanes are the script's models; the
 // first of them answers requests that name no lane.
 func (s *Script) NewModel(clock *Clock) *Model {
-	m := &Model{Clock: clock, Lanes: map[string][]Turn{}}
+	m := &Model{Clock: clock, Sessions: map[string][]Response{}}
 	for _, l := range s.Models {
-		m.Lanes[l.Name] = l.Turns
+		m.Sessions[l.Name] = l.Responses
 	}
 	if len(s.Models) > 0 {
 		m.Default = s.Models[0].Name
@@ -133,8 +133,8 @@ func (r *reader) err() error { return errors.Join(r.errs[:min(len(r.errs), 20)].
 // space, and empty members of llm types as if they were absent.
 func (s *Script) YAML() ([]byte, error) {
 	for _, l := range s.Models {
-		for i, t := range l.Turns {
-			for _, a := range append([]Turn{t}, t.Attempts...) {
+		for i, t := range l.Responses {
+			for _, a := range append([]Response{t}, t.Attempts...) {
 				if a.Err != nil {
 					return nil, fmt.Errorf("fake: turn %d of model %q has an Err, which a file can not hold; use Error", i+1, l.Name)
 				}

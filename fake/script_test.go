@@ -128,35 +128,35 @@ func sampleScript() *fake.Script {
 			{Name: "ratio", Value: fake.Value{Kind: fake.Number, Text: "0.5"}}, {Name: "strict", Value: fake.BoolValue(true)}, {Name: "word", Value: value("5")},
 		},
 		Tools: []fake.Tool{
-			{Name: "f", Description: "does f", Parameters: raw(`{"type":"object"}`), Behaviour: fake.Behaviour{Returns: raw(`{"b":1,"a":["x",1.50,null,true]}`)}},
-			{Name: "g", Calls: []fake.Behaviour{
+			{Name: "f", Description: "does f", Parameters: raw(`{"type":"object"}`), Behavior: fake.Behavior{Returns: raw(`{"b":1,"a":["x",1.50,null,true]}`)}},
+			{Name: "g", Calls: []fake.Behavior{
 				{Error: "oh", Delay: 30 * time.Millisecond, Gate: "one"}, {Panic: "ah"}, {Text: "ok", IgnoresCancel: true}, {Exit: true}, {Stall: true},
 				{Text: odd}, {Returns: raw(`"2001-01-01"`)},
 			}},
-			{Name: "k", Behaviour: fake.Behaviour{Text: "else"}, ByArgs: []fake.ArgsCase{
-				{Args: `{"a":1}`, Behaviour: fake.Behaviour{Text: "one"}}, {Args: "no json", Behaviour: fake.Behaviour{Error: odd}},
+			{Name: "k", Behavior: fake.Behavior{Text: "else"}, ByArguments: []fake.ArgumentsCase{
+				{Arguments: `{"a":1}`, Behavior: fake.Behavior{Text: "one"}}, {Arguments: "no json", Behavior: fake.Behavior{Error: odd}},
 			}},
 			{Name: "h", Client: true},
 		},
-		Models: []fake.Lane{
-			{Name: "main", Turns: []fake.Turn{
+		Models: []fake.ModelScript{
+			{Name: "main", Responses: []fake.Response{
 				{
 					Reasoning: "hm", ReasoningOpaque: raw(`{"sig":"x"}`), Text: "hi", TextOpaque: raw("1"), Refusal: true,
 					Calls: []fake.Call{
-						{ID: "c1", Name: "f", Args: `{"a": 1}`, Index: 2, NoEnd: true, Opaque: raw("[1]")}, {ID: "c2", Name: "f", Args: `{"b":1,"a":"x"}`, Whole: true},
-						{Name: "f", Pieces: []string{"{", "}"}, NoIndex: true}, {Args: odd, ProviderExecuted: true},
+						{ID: "c1", Name: "f", Arguments: `{"a": 1}`, Index: 2, OmitEnd: true, Opaque: raw("[1]")}, {ID: "c2", Name: "f", Arguments: `{"b":1,"a":"x"}`, SingleChunk: true},
+						{Name: "f", Chunks: []string{"{", "}"}, OmitIndex: true}, {Arguments: odd, ProviderExecuted: true},
 					},
-					Chunk: 3, Usage: llm.Usage{Input: 10, Output: 5, Cached: 1, CacheWrite: 2, Reasoning: 3},
-					Finish: llm.FinishStop, RawFinish: "STOP", FinishMessage: "done", ResponseID: "r1", Model: "m1", Opaque: raw("null"),
+					ChunkSize: 3, Usage: llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 1, CacheCreationInputTokens: 2, ReasoningOutputTokens: 3},
+					FinishReason: llm.FinishStop, RawFinishReason: "STOP", FinishMessage: "done", ResponseID: "r1", Model: "m1", Opaque: raw("null"),
 					Warnings: []llm.Warning{{Code: "odd", Message: "very"}},
 				},
-				{Attempts: []fake.Turn{
+				{Attempts: []fake.Response{
 					{
 						Error: &fake.Failure{Status: 429, Code: "slow", Message: "wait", RequestID: "q", RetryAfter: 2 * time.Second, Retryable: new(false), After: 1},
-						Delay: time.Second, Gate: "two", Pace: time.Millisecond,
+						Delay: time.Second, Gate: "two", EventInterval: time.Millisecond,
 					},
 					{Error: &fake.Failure{Connection: fake.ConnectionReset}, Expect: &fake.Expect{Messages: 2}},
-					{Pieces: []string{"a", "b"}},
+					{Chunks: []string{"a", "b"}},
 				}},
 				{
 					Repeat: 2,
@@ -166,26 +166,26 @@ func sampleScript() *fake.Script {
 					},
 					Events: []llm.Event{
 						llm.TextDelta{Text: "1"}, llm.ReasoningDelta{Text: "r", Opaque: raw("{}")}, llm.ToolCallStart{Index: 1, ID: "c9", Name: "f"},
-						llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{}, llm.PartDone{Part: llm.Media{URL: "u"}}, llm.Usage{Input: 1},
+						llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{}, llm.PartDone{Part: llm.Media{URL: "u"}}, llm.Usage{InputTokens: 1},
 						llm.Warning{Code: "c", Message: "m"}, llm.Unknown{Kind: "new_thing", Raw: raw(`{"type":"new_thing","x":1}`)},
 						llm.TextDelta{Text: "t", Refusal: true}, llm.Finish{Reason: llm.FinishStop},
 					},
 				},
 				{Stall: true, Text: odd, Reasoning: odd},
-				{NoFinish: true},
+				{OmitFinish: true},
 			}},
-			{Name: "other", Turns: []fake.Turn{}},
+			{Name: "other", Responses: []fake.Response{}},
 		},
 		Gates: []string{"two", "one"}, System: "be brief",
 		History: []llm.Message{
 			llm.User("hello"), {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "also"}}},
-			llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c0", Name: "f", Args: "{}"}),
+			llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c0", Name: "f", Arguments: "{}"}),
 			{Role: llm.RoleAssistant},
-			{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{ID: "c00", Name: "f", Args: odd}}, Opaque: raw("1")},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{ID: "c00", Name: "f", Arguments: odd}}, Opaque: raw("1")},
 			llm.ToolResults(llm.ToolResult{ID: "c0", Name: "f", IsError: true, Content: []llm.Part{llm.Text{Text: "ok"}}}, llm.ToolResult{ID: "c00", Content: []llm.Part{llm.Text{Text: odd}}}),
 			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x"}, llm.Media{URL: "u"}}},
 		},
-		Input: []llm.Message{llm.User("what now")}, Cancel: &fake.Cancel{At: 30 * time.Millisecond}, Consumer: &fake.Consumer{LeaveAfter: 4},
+		Input: []llm.Message{llm.User("what now")}, Cancel: &fake.Cancel{At: 30 * time.Millisecond}, Consumer: &fake.Consumer{StopAfter: 4},
 	}
 }
 
@@ -240,9 +240,9 @@ func TestYAMLGolden(t *testing.T) {
 }
 
 func TestYAMLRefusesErr(t *testing.T) {
-	turn := fake.Turn{Err: errCause}
-	for _, turn := range []fake.Turn{turn, {Attempts: []fake.Turn{{}, turn}}} {
-		s := &fake.Script{Models: []fake.Lane{{Name: "m", Turns: []fake.Turn{{}, turn}}}}
+	turn := fake.Response{Err: errCause}
+	for _, turn := range []fake.Response{turn, {Attempts: []fake.Response{{}, turn}}} {
+		s := &fake.Script{Models: []fake.ModelScript{{Name: "m", Responses: []fake.Response{{}, turn}}}}
 		_, err := s.YAML()
 		if err == nil || err.Error() != `fake: turn 2 of model "m" has an Err, which a file can not hold; use Error` {
 			t.Errorf("got %v", err)
@@ -253,7 +253,7 @@ func TestYAMLRefusesErr(t *testing.T) {
 // TestHugeNumbers keeps numbers that no float holds.
 func TestHugeNumbers(t *testing.T) {
 	for _, n := range []string{"1e400", "123456789012345678901234567890", "-0"} {
-		s := &fake.Script{Tools: []fake.Tool{{Name: "t", Behaviour: fake.Behaviour{Returns: raw(n)}}}}
+		s := &fake.Script{Tools: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Returns: raw(n)}}}}
 		out, err := s.YAML()
 		check(t, "error", nil, err)
 		check(t, string(out), n, string(parse(t, string(out)).Tools[0].Returns))
@@ -262,7 +262,7 @@ func TestHugeNumbers(t *testing.T) {
 
 // TestNotJSON writes what ought to be JSON and is not as a text.
 func TestNotJSON(t *testing.T) {
-	s := &fake.Script{Tools: []fake.Tool{{Name: "t", Behaviour: fake.Behaviour{Returns: raw("{no")}}}}
+	s := &fake.Script{Tools: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Returns: raw("{no")}}}}
 	out, err := s.YAML()
 	check(t, "error", nil, err)
 	check(t, "read again", `"{no"`, string(parse(t, string(out)).Tools[0].Returns))
@@ -521,10 +521,10 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"inputt": "input", "inpt": "input", "tupni": "", "inzzt": "input", "izzzt": "", "outpt": "output", "": "", "a": "at", "t": "at", "xy": "", "put": "input", "ATT": "",
 	} {
-		check(t, word, want, fake.Nearest(word, known))
+		check(t, word, want, fake.Suggest(word, known))
 	}
-	check(t, "the first of equals", "ab", fake.Nearest("a", []string{"ab", "ac"}))
-	check(t, "the nearer", "ac", fake.Nearest("ac", []string{"ab", "ac"}))
+	check(t, "the first of equals", "ab", fake.Suggest("a", []string{"ab", "ac"}))
+	check(t, "the nearer", "ac", fake.Suggest("ac", []string{"ab", "ac"}))
 }
 
 func TestValueKinds(t *testing.T) {

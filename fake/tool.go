@@ -17,7 +17,7 @@ import (
 // then Gate), and then ends in one way: Stall, Panic, Exit, Error, or a result.
 // The zero value returns an empty text at once. A scenario file that names
 // several ways to end is refused; in Go the first of them in this order counts.
-type Behaviour struct {
+type Behavior struct {
 	// Returns is a JSON value; the result is its text. It goes before Text.
 	Returns json.RawMessage
 	Text    string
@@ -31,10 +31,10 @@ type Behaviour struct {
 	IgnoresCancel bool
 }
 
-// Tool is a scripted tool. A call is answered by the first of ByArgs that fits,
+// Tool is a scripted tool. A call is answered by the first of ByArguments that fits,
 // else by the next of Calls, else by the tool's own Behaviour. When Calls are
 // used up and the own Behaviour is zero, the script has run out. A scenario file
-// has either ByArgs or Calls, and neither they nor a Behaviour for a client's tool.
+// has either ByArguments or Calls, and neither they nor a Behaviour for a client's tool.
 type Tool struct {
 	Name        string
 	Pos         Pos // of the name
@@ -43,26 +43,26 @@ type Tool struct {
 	Parameters    json.RawMessage
 	ParametersPos Pos
 	Client        bool // it has no code: the caller of the loop answers
-	Behaviour
-	Calls  []Behaviour
-	ByArgs []ArgsCase
+	Behavior
+	Calls       []Behavior
+	ByArguments []ArgumentsCase
 }
 
-// ArgsCase is a Behaviour for certain arguments.
-type ArgsCase struct {
+// ArgumentsCase is a Behaviour for certain arguments.
+type ArgumentsCase struct {
 	// Args are compared as JSON, whatever the order of members and the spaces; if
 	// they are not JSON, as text.
-	Args string
-	Behaviour
+	Arguments string
+	Behavior
 }
 
 // ToolEvent is an entry into a tool, or the exit from it.
 type ToolEvent struct {
-	Exit bool
-	Call string // its id
-	Name string
-	Args string
-	At   time.Time // zero without a Clock
+	Exit      bool
+	Call      string // its id
+	Name      string
+	Arguments string
+	At        time.Time // zero without a Clock
 	// Err is what was returned; with Exit alone. A panic or the end of the
 	// goroutine leaves it nil.
 	Err error
@@ -104,8 +104,8 @@ func (ts *Tools) Run(ctx context.Context, callID, name, args string) (content []
 	if err != nil {
 		return nil, err
 	}
-	ts.enter(ToolEvent{Call: callID, Name: name, Args: args})
-	defer func() { ts.leave(ToolEvent{Exit: true, Call: callID, Name: name, Args: args, Err: err}) }()
+	ts.enter(ToolEvent{Call: callID, Name: name, Arguments: args})
+	defer func() { ts.leave(ToolEvent{Exit: true, Call: callID, Name: name, Arguments: args, Err: err}) }()
 	if b.IgnoresCancel {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -127,7 +127,7 @@ func (ts *Tools) Run(ctx context.Context, callID, name, args string) (content []
 	return []llm.Part{llm.Text{Text: text}}, nil
 }
 
-func (b *Behaviour) wait(ctx context.Context, clock *Clock) error {
+func (b *Behavior) wait(ctx context.Context, clock *Clock) error {
 	if clock == nil {
 		if b.Delay > 0 || b.Gate != "" || b.Stall {
 			return errNoClock
@@ -151,15 +151,15 @@ func (b *Behaviour) wait(ctx context.Context, clock *Clock) error {
 }
 
 // behaviour chooses what the next call does. The lock is held.
-func (ts *Tools) behaviour(name, args string) (Behaviour, error) {
+func (ts *Tools) behaviour(name, args string) (Behavior, error) {
 	i := slices.IndexFunc(ts.List, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
-		return Behaviour{}, &ScriptError{Tool: name, Problem: "the script has no such tool", Diff: "- no call\n+ " + args}
+		return Behavior{}, &ScriptError{Tool: name, Problem: "the script has no such tool", Diff: "- no call\n+ " + args}
 	}
 	t := &ts.List[i]
-	for _, c := range t.ByArgs {
-		if llm.Canonical(c.Args) == llm.Canonical(args) {
-			return c.Behaviour, nil
+	for _, c := range t.ByArguments {
+		if llm.Canonical(c.Arguments) == llm.Canonical(args) {
+			return c.Behavior, nil
 		}
 	}
 	if ts.used == nil {
@@ -170,17 +170,17 @@ func (ts *Tools) behaviour(name, args string) (Behaviour, error) {
 	switch {
 	case n < len(t.Calls):
 		return t.Calls[n], nil
-	case (len(t.Calls) > 0 || len(t.ByArgs) > 0) && t.zero():
-		return Behaviour{}, &ScriptError{
-			Tool: name, Turn: n, Problem: fmt.Sprintf("the script runs out: it has %s", count(len(t.Calls), "call")),
+	case (len(t.Calls) > 0 || len(t.ByArguments) > 0) && t.zero():
+		return Behavior{}, &ScriptError{
+			Tool: name, Response: n, Problem: fmt.Sprintf("the script runs out: it has %s", count(len(t.Calls), "call")),
 			Diff: "- no more calls\n+ " + args,
 		}
 	}
-	return t.Behaviour, nil
+	return t.Behavior, nil
 }
 
 // zero reports whether the behaviour says nothing at all.
-func (b *Behaviour) zero() bool {
+func (b *Behavior) zero() bool {
 	return b.Returns == nil && b.Text == "" && b.Error == "" && b.Panic == "" && !b.Exit &&
 		b.Delay == 0 && b.Gate == "" && !b.Stall && !b.IgnoresCancel
 }

@@ -29,15 +29,15 @@ func run(ctx context.Context, ts *fake.Tools, name, args string) (out string) {
 func TestBehaviours(t *testing.T) {
 	ts := fake.NewTools(nil,
 		fake.Tool{Name: "zero"},
-		fake.Tool{Name: "returns", Behaviour: fake.Behaviour{Returns: raw(`{"a":1}`), Text: "not this"}},
-		fake.Tool{Name: "text", Behaviour: fake.Behaviour{Text: "t"}},
-		fake.Tool{Name: "error", Behaviour: fake.Behaviour{Error: "e", Text: "not this"}},
-		fake.Tool{Name: "panic", Behaviour: fake.Behaviour{Panic: "p", Error: "not this"}},
-		fake.Tool{Name: "calls", Calls: []fake.Behaviour{{Error: "first"}, {Text: "second"}}},
-		fake.Tool{Name: "calls and then", Calls: []fake.Behaviour{{Error: "first"}}, Behaviour: fake.Behaviour{Text: "then"}},
-		fake.Tool{Name: "args", ByArgs: []fake.ArgsCase{
-			{`{"a":1,"b":2}`, fake.Behaviour{Text: "by value"}}, {"no json", fake.Behaviour{Text: "by text"}},
-		}, Calls: []fake.Behaviour{{Text: "other"}}},
+		fake.Tool{Name: "returns", Behavior: fake.Behavior{Returns: raw(`{"a":1}`), Text: "not this"}},
+		fake.Tool{Name: "text", Behavior: fake.Behavior{Text: "t"}},
+		fake.Tool{Name: "error", Behavior: fake.Behavior{Error: "e", Text: "not this"}},
+		fake.Tool{Name: "panic", Behavior: fake.Behavior{Panic: "p", Error: "not this"}},
+		fake.Tool{Name: "calls", Calls: []fake.Behavior{{Error: "first"}, {Text: "second"}}},
+		fake.Tool{Name: "calls and then", Calls: []fake.Behavior{{Error: "first"}}, Behavior: fake.Behavior{Text: "then"}},
+		fake.Tool{Name: "args", ByArguments: []fake.ArgumentsCase{
+			{`{"a":1,"b":2}`, fake.Behavior{Text: "by value"}}, {"no json", fake.Behavior{Text: "by text"}},
+		}, Calls: []fake.Behavior{{Text: "other"}}},
 	)
 	for _, c := range []struct{ name, args, want string }{
 		{"zero", "", ""},
@@ -68,14 +68,14 @@ func TestToolsWait(t *testing.T) {
 	c.OpenInOrder("g")
 	d := newDiary(c)
 	ts := fake.NewTools(c,
-		fake.Tool{Name: "delay", Behaviour: fake.Behaviour{Delay: 20}},
-		fake.Tool{Name: "gate", Behaviour: fake.Behaviour{Gate: "g", Delay: 5, Text: "x"}},
-		fake.Tool{Name: "stall", Behaviour: fake.Behaviour{Stall: true}},
-		fake.Tool{Name: "deaf", Behaviour: fake.Behaviour{Delay: 40, Gate: "g", IgnoresCancel: true}},
-		fake.Tool{Name: "shut", Behaviour: fake.Behaviour{Gate: "shut"}},
-		fake.Tool{Name: "deaf and shut", Behaviour: fake.Behaviour{Gate: "shut", IgnoresCancel: true}},
-		fake.Tool{Name: "slow", Behaviour: fake.Behaviour{Delay: 40}},
-		fake.Tool{Name: "exit", Behaviour: fake.Behaviour{Exit: true, Delay: 1}},
+		fake.Tool{Name: "delay", Behavior: fake.Behavior{Delay: 20}},
+		fake.Tool{Name: "gate", Behavior: fake.Behavior{Gate: "g", Delay: 5, Text: "x"}},
+		fake.Tool{Name: "stall", Behavior: fake.Behavior{Stall: true}},
+		fake.Tool{Name: "deaf", Behavior: fake.Behavior{Delay: 40, Gate: "g", IgnoresCancel: true}},
+		fake.Tool{Name: "shut", Behavior: fake.Behavior{Gate: "shut"}},
+		fake.Tool{Name: "deaf and shut", Behavior: fake.Behavior{Gate: "shut", IgnoresCancel: true}},
+		fake.Tool{Name: "slow", Behavior: fake.Behavior{Delay: 40}},
+		fake.Tool{Name: "exit", Behavior: fake.Behavior{Exit: true, Delay: 1}},
 	)
 	ctx, cancel := c.WithTimeout(t.Context(), 30, errCause)
 	defer cancel()
@@ -98,7 +98,7 @@ func TestToolsWait(t *testing.T) {
 
 func TestToolLog(t *testing.T) {
 	c := fake.NewClock()
-	ts := fake.NewTools(c, fake.Tool{Name: "a", Behaviour: fake.Behaviour{Delay: 2, Error: "e"}}, fake.Tool{Name: "b", Behaviour: fake.Behaviour{Delay: 1}})
+	ts := fake.NewTools(c, fake.Tool{Name: "a", Behavior: fake.Behavior{Delay: 2, Error: "e"}}, fake.Tool{Name: "b", Behavior: fake.Behavior{Delay: 1}})
 	start := c.Now()
 	c.Go(func() { _, _ = ts.Run(t.Context(), "1", "a", "x") })
 	c.Go(func() { _, _ = ts.Run(t.Context(), "2", "b", "y") })
@@ -107,29 +107,29 @@ func TestToolLog(t *testing.T) {
 	drain(t, c)
 	var short []string
 	for _, e := range ts.Log() {
-		short = append(short, fmt.Sprintf("%v %s %s %s %v %v", e, e.Call, e.Name, e.Args, e.At.Sub(start), e.Err))
+		short = append(short, fmt.Sprintf("%v %s %s %s %v %v", e, e.Call, e.Name, e.Arguments, e.At.Sub(start), e.Err))
 	}
 	check(t, "log", []string{"x:a 1 a x 0s <nil>", "x:b 2 b y 0s <nil>", "r:b 2 b y 1ns <nil>", "r:a 1 a x 2ns e"}, short)
 }
 
 func TestToolsWithoutClock(t *testing.T) {
-	for _, b := range []fake.Behaviour{{Delay: 1}, {Gate: "g"}, {Stall: true}} {
-		ts := fake.NewTools(nil, fake.Tool{Name: "t", Behaviour: b})
+	for _, b := range []fake.Behavior{{Delay: 1}, {Gate: "g"}, {Stall: true}} {
+		ts := fake.NewTools(nil, fake.Tool{Name: "t", Behavior: b})
 		if got := run(t.Context(), ts, "t", ""); !strings.Contains(got, "there is no Clock") {
 			t.Errorf("%+v: got %s", b, got)
 		}
 	}
-	ts := fake.NewTools(nil, fake.Tool{Name: "t", Behaviour: fake.Behaviour{Text: "x"}})
+	ts := fake.NewTools(nil, fake.Tool{Name: "t", Behavior: fake.Behavior{Text: "x"}})
 	check(t, "no wait", "x", run(t.Context(), ts, "t", ""))
 	check(t, "no time", time.Time{}, ts.Log()[0].At)
 }
 
 // TestZeroBehaviour has every field keep a tool from running out.
 func TestZeroBehaviour(t *testing.T) {
-	for i, b := range []fake.Behaviour{
+	for i, b := range []fake.Behavior{
 		{Returns: raw("1")}, {Text: "x"}, {Error: "x"}, {Panic: "x"}, {Exit: true}, {Delay: 1}, {Gate: "g"}, {Stall: true}, {IgnoresCancel: true},
 	} {
-		ts := fake.NewTools(nil, fake.Tool{Name: "t", Behaviour: b, Calls: []fake.Behaviour{{Text: "x"}}})
+		ts := fake.NewTools(nil, fake.Tool{Name: "t", Behavior: b, Calls: []fake.Behavior{{Text: "x"}}})
 		check(t, "the first", "x", run(t.Context(), ts, "t", ""))
 		done := make(chan string)
 		go func() { // one of them ends its goroutine

@@ -16,7 +16,7 @@ import (
 // Turn is one answer of a scripted model. Its parts are sent in the order
 // reasoning, text, calls; then come warnings, usage and the finish. The zero
 // value is an empty answer that ends with stop.
-type Turn struct {
+type Response struct {
 	// Repeat, if above 0, makes as many turns of this one, and in each of them
 	// {n} in Reasoning, Text, Pieces and Calls stands for its number, from 1.
 	Repeat int
@@ -27,13 +27,13 @@ type Turn struct {
 	Delay time.Duration
 	Gate  string
 	// Pace is the time between one event and the next.
-	Pace time.Duration
+	EventInterval time.Duration
 
 	Reasoning       string
 	ReasoningOpaque json.RawMessage
 	Text            string
 	// Pieces are the text, cut as they are; Text is then empty.
-	Pieces     []string
+	Chunks     []string
 	TextOpaque json.RawMessage
 	Refusal    bool
 	Calls      []Call
@@ -42,19 +42,19 @@ type Turn struct {
 	Events []llm.Event
 	// Chunk cuts reasoning, text and arguments into pieces of so many bytes, or a
 	// few less, since a character stays whole; 0 leaves them in one piece.
-	Chunk    int
-	Warnings []llm.Warning
-	Usage    llm.Usage
+	ChunkSize int
+	Warnings  []llm.Warning
+	Usage     llm.Usage
 
 	// Finish is tool_calls or stop if it is empty, by whether there are calls.
-	Finish        llm.FinishReason
-	RawFinish     string
-	FinishMessage string
-	ResponseID    string
-	Model         string
-	Opaque        json.RawMessage // goes on the assistant message
-	// NoFinish leaves the finish out.
-	NoFinish bool
+	FinishReason    llm.FinishReason
+	RawFinishReason string
+	FinishMessage   string
+	ResponseID      string
+	Model           string
+	Opaque          json.RawMessage // goes on the assistant message
+	// OmitFinish leaves the finish out.
+	OmitFinish bool
 
 	// Error ends the answer instead of a finish.
 	Error *Failure
@@ -66,22 +66,22 @@ type Turn struct {
 	// Attempts are what the first, the second … try of this turn is answered
 	// with; only Repeat and Expect may then be set beside them. Without them all
 	// tries are answered alike.
-	Attempts []Turn
+	Attempts []Response
 }
 
 // Call is a tool call of a Turn. It is sent as a start, the arguments in pieces
 // and an end.
 type Call struct {
-	ID   string // as it is, also if it is empty
-	Name string
-	Args string // the raw text
+	ID        string // as it is, also if it is empty
+	Name      string
+	Arguments string // the raw text
 	// Pieces are the arguments, cut as they are; Args is then empty.
-	Pieces []string
+	Chunks []string
 	// Index is the call's place in the turn, from 1, if it is 0.
-	Index   int
-	NoIndex bool // sends no index
-	Whole   bool // sends the call in one piece
-	NoEnd   bool // leaves the end out
+	Index       int
+	OmitIndex   bool // sends no index
+	SingleChunk bool // sends the call in one piece
+	OmitEnd     bool // leaves the end out
 	// ProviderExecuted marks a call that the provider ran; it is sent whole.
 	ProviderExecuted bool
 	Opaque           json.RawMessage
@@ -153,7 +153,7 @@ func (f *Failure) APIError() *llm.APIError {
 }
 
 // err is what ends the answer in place of a finish, or nil.
-func (t *Turn) err() error {
+func (t *Response) err() error {
 	switch {
 	case t.Err != nil:
 		return t.Err
@@ -163,9 +163,9 @@ func (t *Turn) err() error {
 	return nil
 }
 
-// StreamedEvents returns the events of the turn as they are streamed, without
+// StreamingEvents returns the events of the turn as they are streamed, without
 // what ends it in place of a finish.
-func (t *Turn) StreamedEvents() []llm.Event {
+func (t *Response) StreamingEvents() []llm.Event {
 	events := t.content()
 	for _, w := range t.Warnings {
 		events = append(events, w)
@@ -180,7 +180,7 @@ func (t *Turn) StreamedEvents() []llm.Event {
 		return events
 	}
 	f := llm.Finish{
-		Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage,
+		Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage,
 		ResponseID: t.ResponseID, Model: t.Model, Opaque: t.Opaque,
 	}
 	if f.Reason == "" {
@@ -193,8 +193,8 @@ func (t *Turn) StreamedEvents() []llm.Event {
 }
 
 // finishes reports whether a finish has to be added to the events.
-func (t *Turn) finishes(events []llm.Event) bool {
-	if t.NoFinish || t.Stall || t.err() != nil {
+func (t *Response) finishes(events []llm.Event) bool {
+	if t.OmitFinish || t.Stall || t.err() != nil {
 		return false
 	}
 	for _, ev := range events {
@@ -205,7 +205,7 @@ func (t *Turn) finishes(events []llm.Event) bool {
 	return true
 }
 
-func (t *Turn) content() []llm.Event {
+func (t *Response) content() []llm.Event {
 	if t.Events != nil {
 		return append([]llm.Event(nil), t.Events...)
 	}
@@ -220,8 +220,8 @@ func (t *Turn) content() []llm.Event {
 			events = append(events, ev)
 		}
 	}
-	if t.Text != "" || t.Pieces != nil || t.TextOpaque != nil {
-		pieces := t.cut(t.Pieces, t.Text)
+	if t.Text != "" || t.Chunks != nil || t.TextOpaque != nil {
+		pieces := t.cut(t.Chunks, t.Text)
 		for i, s := range pieces {
 			ev := llm.TextDelta{Text: s, Refusal: t.Refusal}
 			if i == len(pieces)-1 {
@@ -236,39 +236,39 @@ func (t *Turn) content() []llm.Event {
 	return events
 }
 
-func (t *Turn) call(events []llm.Event, c *Call, place int) []llm.Event {
-	if c.Whole || c.ProviderExecuted {
+func (t *Response) call(events []llm.Event, c *Call, place int) []llm.Event {
+	if c.SingleChunk || c.ProviderExecuted {
 		return append(events, llm.PartDone{Part: llm.ToolCall{
-			ID: c.ID, Name: c.Name, Args: c.Args + strings.Join(c.Pieces, ""),
+			ID: c.ID, Name: c.Name, Arguments: c.Arguments + strings.Join(c.Chunks, ""),
 			ProviderExecuted: c.ProviderExecuted, Opaque: c.Opaque,
 		}})
 	}
 	index := place
 	switch {
-	case c.NoIndex:
+	case c.OmitIndex:
 		index = 0
 	case c.Index != 0:
 		index = c.Index
 	}
 	events = append(events, llm.ToolCallStart{Index: index, ID: c.ID, Name: c.Name, Opaque: c.Opaque})
-	if c.Args != "" || c.Pieces != nil {
-		for _, s := range t.cut(c.Pieces, c.Args) {
-			events = append(events, llm.ToolCallDelta{Index: index, ID: c.ID, Args: s})
+	if c.Arguments != "" || c.Chunks != nil {
+		for _, s := range t.cut(c.Chunks, c.Arguments) {
+			events = append(events, llm.ToolCallDelta{Index: index, ID: c.ID, Arguments: s})
 		}
 	}
-	if c.NoEnd {
+	if c.OmitEnd {
 		return events
 	}
 	return append(events, llm.ToolCallEnd{Index: index, ID: c.ID})
 }
 
 // cut returns the pieces, or else the text in pieces of Chunk bytes.
-func (t *Turn) cut(pieces []string, text string) []string {
+func (t *Response) cut(pieces []string, text string) []string {
 	if pieces != nil {
 		return pieces
 	}
-	for t.Chunk > 0 && len(text) > t.Chunk {
-		n := t.Chunk
+	for t.ChunkSize > 0 && len(text) > t.ChunkSize {
+		n := t.ChunkSize
 		for n > 0 && !utf8.RuneStart(text[n]) {
 			n--
 		}
@@ -283,10 +283,10 @@ func (t *Turn) cut(pieces []string, text string) []string {
 	return pieces
 }
 
-// BufferedEvents returns the turn's events as they come in one piece: whole
+// NonStreamingEvents returns the turn's events as they come in one piece: whole
 // parts, and the rest as it is streamed.
-func (t *Turn) BufferedEvents() []llm.Event {
-	streamed := t.StreamedEvents()
+func (t *Response) NonStreamingEvents() []llm.Event {
+	streamed := t.StreamingEvents()
 	var events, rest []llm.Event
 	for _, ev := range streamed {
 		switch ev := ev.(type) {
@@ -301,20 +301,20 @@ func (t *Turn) BufferedEvents() []llm.Event {
 	return append(events, rest...)
 }
 
-func assemble(events []llm.Event) *llm.Turn {
+func assemble(events []llm.Event) *llm.Response {
 	var acc llm.Accumulator
 	for _, ev := range events {
 		acc.Add(ev)
 	}
-	return acc.Turn()
+	return acc.Response()
 }
 
 // expand returns the turns with every Repeat written out: these, if there is none.
-func expand(turns []Turn) []Turn {
-	if !slices.ContainsFunc(turns, func(t Turn) bool { return t.Repeat > 0 }) {
+func expand(turns []Response) []Response {
+	if !slices.ContainsFunc(turns, func(t Response) bool { return t.Repeat > 0 }) {
 		return turns
 	}
-	out := make([]Turn, 0, len(turns))
+	out := make([]Response, 0, len(turns))
 	for _, t := range turns {
 		if t.Repeat <= 0 {
 			out = append(out, t)
@@ -328,7 +328,7 @@ func expand(turns []Turn) []Turn {
 }
 
 // numbered returns the turn with n for {n}.
-func (t Turn) numbered(n string) Turn {
+func (t Response) numbered(n string) Response {
 	put := func(s string) string { return strings.ReplaceAll(s, "{n}", n) }
 	all := func(list []string) []string {
 		if list == nil {
@@ -340,14 +340,14 @@ func (t Turn) numbered(n string) Turn {
 		}
 		return out
 	}
-	t.Reasoning, t.Text, t.Pieces = put(t.Reasoning), put(t.Text), all(t.Pieces)
+	t.Reasoning, t.Text, t.Chunks = put(t.Reasoning), put(t.Text), all(t.Chunks)
 	calls := make([]Call, len(t.Calls))
 	for i, c := range t.Calls {
-		c.ID, c.Name, c.Args, c.Pieces = put(c.ID), put(c.Name), put(c.Args), all(c.Pieces)
+		c.ID, c.Name, c.Arguments, c.Chunks = put(c.ID), put(c.Name), put(c.Arguments), all(c.Chunks)
 		calls[i] = c
 	}
 	t.Calls = calls
-	attempts := make([]Turn, len(t.Attempts))
+	attempts := make([]Response, len(t.Attempts))
 	for i, a := range t.Attempts {
 		attempts[i] = a.numbered(n)
 	}

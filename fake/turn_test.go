@@ -19,69 +19,69 @@ import (
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 func TestStreamedEvents(t *testing.T) {
-	usage := llm.Usage{Input: 3, Output: 4}
+	usage := llm.Usage{InputTokens: 3, OutputTokens: 4}
 	stop := llm.Finish{Reason: llm.FinishStop}
 	calls := llm.Finish{Reason: llm.FinishToolCalls}
 	for _, c := range []struct {
 		name string
-		turn fake.Turn
+		turn fake.Response
 		want []llm.Event
 	}{
-		{"empty", fake.Turn{}, []llm.Event{stop}},
-		{"all", fake.Turn{
-			Text: "hi", Reasoning: "hm", Calls: []fake.Call{{ID: "a", Name: "f", Args: "{}"}}, Usage: usage,
+		{"empty", fake.Response{}, []llm.Event{stop}},
+		{"all", fake.Response{
+			Text: "hi", Reasoning: "hm", Calls: []fake.Call{{ID: "a", Name: "f", Arguments: "{}"}}, Usage: usage,
 			Warnings: []llm.Warning{{Code: "w", Message: "m"}},
 		}, []llm.Event{
 			llm.ReasoningDelta{Text: "hm"}, llm.TextDelta{Text: "hi"},
-			llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallDelta{Index: 1, ID: "a", Args: "{}"}, llm.ToolCallEnd{Index: 1, ID: "a"},
+			llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallDelta{Index: 1, ID: "a", Arguments: "{}"}, llm.ToolCallEnd{Index: 1, ID: "a"},
 			llm.Warning{Code: "w", Message: "m"}, usage, calls,
 		}},
-		{"finish", fake.Turn{
-			Text: "x", Finish: llm.FinishLength, RawFinish: "max", FinishMessage: "m", ResponseID: "r", Model: "mo", Opaque: raw("1"),
+		{"finish", fake.Response{
+			Text: "x", FinishReason: llm.FinishLength, RawFinishReason: "max", FinishMessage: "m", ResponseID: "r", Model: "mo", Opaque: raw("1"),
 		}, []llm.Event{
 			llm.TextDelta{Text: "x"}, llm.Finish{Reason: llm.FinishLength, Raw: "max", Message: "m", ResponseID: "r", Model: "mo", Opaque: raw("1")},
 		}},
-		{"stop with calls", fake.Turn{Calls: []fake.Call{{Whole: true}}, Finish: llm.FinishStop}, []llm.Event{llm.PartDone{Part: llm.ToolCall{}}, stop}},
-		{"no finish", fake.Turn{Text: "x", NoFinish: true}, []llm.Event{llm.TextDelta{Text: "x"}}},
-		{"stall", fake.Turn{Text: "x", Stall: true}, []llm.Event{llm.TextDelta{Text: "x"}}},
-		{"err", fake.Turn{Text: "x", Err: io.EOF}, []llm.Event{llm.TextDelta{Text: "x"}}},
-		{"error", fake.Turn{Text: "x", Usage: usage, Error: &fake.Failure{}}, []llm.Event{llm.TextDelta{Text: "x"}, usage}},
-		{"error after 1", fake.Turn{Pieces: []string{"x", "y"}, Error: &fake.Failure{After: 1}}, []llm.Event{llm.TextDelta{Text: "x"}}},
-		{"error after 2", fake.Turn{Pieces: []string{"x", "y"}, Error: &fake.Failure{After: 2}}, []llm.Event{llm.TextDelta{Text: "x"}, llm.TextDelta{Text: "y"}}},
-		{"error after 3", fake.Turn{Pieces: []string{"x", "y"}, Error: &fake.Failure{After: 3}}, []llm.Event{llm.TextDelta{Text: "x"}, llm.TextDelta{Text: "y"}}},
-		{"events", fake.Turn{Text: "not sent", Events: []llm.Event{llm.TextDelta{Text: "raw"}}, Usage: usage}, []llm.Event{llm.TextDelta{Text: "raw"}, usage, stop}},
-		{"events with a call", fake.Turn{Events: []llm.Event{llm.ToolCallStart{ID: "x"}}}, []llm.Event{llm.ToolCallStart{ID: "x"}, calls}},
-		{"events with a finish", fake.Turn{Events: []llm.Event{llm.Finish{Raw: "x"}}, Finish: llm.FinishStop}, []llm.Event{llm.Finish{Raw: "x"}}},
-		{"refusal", fake.Turn{Text: "no", Refusal: true}, []llm.Event{llm.TextDelta{Text: "no", Refusal: true}, stop}},
-		{"chunks", fake.Turn{Reasoning: "abcd", ReasoningOpaque: raw("1"), Text: "abcde", TextOpaque: raw("2"), Chunk: 2}, []llm.Event{
+		{"stop with calls", fake.Response{Calls: []fake.Call{{SingleChunk: true}}, FinishReason: llm.FinishStop}, []llm.Event{llm.PartDone{Part: llm.ToolCall{}}, stop}},
+		{"no finish", fake.Response{Text: "x", OmitFinish: true}, []llm.Event{llm.TextDelta{Text: "x"}}},
+		{"stall", fake.Response{Text: "x", Stall: true}, []llm.Event{llm.TextDelta{Text: "x"}}},
+		{"err", fake.Response{Text: "x", Err: io.EOF}, []llm.Event{llm.TextDelta{Text: "x"}}},
+		{"error", fake.Response{Text: "x", Usage: usage, Error: &fake.Failure{}}, []llm.Event{llm.TextDelta{Text: "x"}, usage}},
+		{"error after 1", fake.Response{Chunks: []string{"x", "y"}, Error: &fake.Failure{After: 1}}, []llm.Event{llm.TextDelta{Text: "x"}}},
+		{"error after 2", fake.Response{Chunks: []string{"x", "y"}, Error: &fake.Failure{After: 2}}, []llm.Event{llm.TextDelta{Text: "x"}, llm.TextDelta{Text: "y"}}},
+		{"error after 3", fake.Response{Chunks: []string{"x", "y"}, Error: &fake.Failure{After: 3}}, []llm.Event{llm.TextDelta{Text: "x"}, llm.TextDelta{Text: "y"}}},
+		{"events", fake.Response{Text: "not sent", Events: []llm.Event{llm.TextDelta{Text: "raw"}}, Usage: usage}, []llm.Event{llm.TextDelta{Text: "raw"}, usage, stop}},
+		{"events with a call", fake.Response{Events: []llm.Event{llm.ToolCallStart{ID: "x"}}}, []llm.Event{llm.ToolCallStart{ID: "x"}, calls}},
+		{"events with a finish", fake.Response{Events: []llm.Event{llm.Finish{Raw: "x"}}, FinishReason: llm.FinishStop}, []llm.Event{llm.Finish{Raw: "x"}}},
+		{"refusal", fake.Response{Text: "no", Refusal: true}, []llm.Event{llm.TextDelta{Text: "no", Refusal: true}, stop}},
+		{"chunks", fake.Response{Reasoning: "abcd", ReasoningOpaque: raw("1"), Text: "abcde", TextOpaque: raw("2"), ChunkSize: 2}, []llm.Event{
 			llm.ReasoningDelta{Text: "ab"}, llm.ReasoningDelta{Text: "cd", Opaque: raw("1")},
 			llm.TextDelta{Text: "ab"}, llm.TextDelta{Text: "cd"}, llm.TextDelta{Text: "e", Opaque: raw("2")}, stop,
 		}},
-		{"opaque alone", fake.Turn{ReasoningOpaque: raw("1"), TextOpaque: raw("2")}, []llm.Event{
+		{"opaque alone", fake.Response{ReasoningOpaque: raw("1"), TextOpaque: raw("2")}, []llm.Event{
 			llm.ReasoningDelta{Opaque: raw("1")}, llm.TextDelta{Opaque: raw("2")}, stop,
 		}},
-		{"pieces", fake.Turn{Pieces: []string{"abc", "", "d"}, Chunk: 1}, []llm.Event{
+		{"pieces", fake.Response{Chunks: []string{"abc", "", "d"}, ChunkSize: 1}, []llm.Event{
 			llm.TextDelta{Text: "abc"}, llm.TextDelta{}, llm.TextDelta{Text: "d"}, stop,
 		}},
-		{"characters stay whole", fake.Turn{Text: "aäöb€", Chunk: 2}, []llm.Event{
+		{"characters stay whole", fake.Response{Text: "aäöb€", ChunkSize: 2}, []llm.Event{
 			llm.TextDelta{Text: "a"}, llm.TextDelta{Text: "ä"}, llm.TextDelta{Text: "ö"}, llm.TextDelta{Text: "b"}, llm.TextDelta{Text: "€"}, stop,
 		}},
-		{"call in pieces", fake.Turn{Chunk: 1, Calls: []fake.Call{{Name: "f", Args: "{}", Opaque: raw("1"), NoEnd: true}, {Pieces: []string{"{", ""}}}}, []llm.Event{
-			llm.ToolCallStart{Index: 1, Name: "f", Opaque: raw("1")}, llm.ToolCallDelta{Index: 1, Args: "{"}, llm.ToolCallDelta{Index: 1, Args: "}"},
-			llm.ToolCallStart{Index: 2}, llm.ToolCallDelta{Index: 2, Args: "{"}, llm.ToolCallDelta{Index: 2}, llm.ToolCallEnd{Index: 2}, calls,
+		{"call in pieces", fake.Response{ChunkSize: 1, Calls: []fake.Call{{Name: "f", Arguments: "{}", Opaque: raw("1"), OmitEnd: true}, {Chunks: []string{"{", ""}}}}, []llm.Event{
+			llm.ToolCallStart{Index: 1, Name: "f", Opaque: raw("1")}, llm.ToolCallDelta{Index: 1, Arguments: "{"}, llm.ToolCallDelta{Index: 1, Arguments: "}"},
+			llm.ToolCallStart{Index: 2}, llm.ToolCallDelta{Index: 2, Arguments: "{"}, llm.ToolCallDelta{Index: 2}, llm.ToolCallEnd{Index: 2}, calls,
 		}},
-		{"indexes", fake.Turn{Calls: []fake.Call{{Index: 7}, {NoIndex: true, Index: 3}}}, []llm.Event{
+		{"indexes", fake.Response{Calls: []fake.Call{{Index: 7}, {OmitIndex: true, Index: 3}}}, []llm.Event{
 			llm.ToolCallStart{Index: 7}, llm.ToolCallEnd{Index: 7}, llm.ToolCallStart{}, llm.ToolCallEnd{}, calls,
 		}},
-		{"whole", fake.Turn{Chunk: 1, Calls: []fake.Call{{ID: "a", Name: "f", Pieces: []string{"{", "}"}, Whole: true, Opaque: raw("1")}}}, []llm.Event{
-			llm.PartDone{Part: llm.ToolCall{ID: "a", Name: "f", Args: "{}", Opaque: raw("1")}}, calls,
+		{"whole", fake.Response{ChunkSize: 1, Calls: []fake.Call{{ID: "a", Name: "f", Chunks: []string{"{", "}"}, SingleChunk: true, Opaque: raw("1")}}}, []llm.Event{
+			llm.PartDone{Part: llm.ToolCall{ID: "a", Name: "f", Arguments: "{}", Opaque: raw("1")}}, calls,
 		}},
-		{"provider executed", fake.Turn{Calls: []fake.Call{{ID: "a", Args: "{}", ProviderExecuted: true}}}, []llm.Event{
-			llm.PartDone{Part: llm.ToolCall{ID: "a", Args: "{}", ProviderExecuted: true}}, stop,
+		{"provider executed", fake.Response{Calls: []fake.Call{{ID: "a", Arguments: "{}", ProviderExecuted: true}}}, []llm.Event{
+			llm.PartDone{Part: llm.ToolCall{ID: "a", Arguments: "{}", ProviderExecuted: true}}, stop,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, c.turn.StreamedEvents()); diff != "" {
+			if diff := cmp.Diff(c.want, c.turn.StreamingEvents()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -89,22 +89,22 @@ func TestStreamedEvents(t *testing.T) {
 }
 
 func TestBufferedEvents(t *testing.T) {
-	turn := fake.Turn{Chunk: 1, Events: []llm.Event{
-		llm.Usage{Input: 1},
+	turn := fake.Response{ChunkSize: 1, Events: []llm.Event{
+		llm.Usage{InputTokens: 1},
 		llm.TextDelta{Text: "a"}, llm.TextDelta{Text: "b"},
-		llm.ToolCallStart{ID: "x", Name: "f"}, llm.ToolCallDelta{Args: "{"}, llm.ToolCallDelta{Args: "}"},
+		llm.ToolCallStart{ID: "x", Name: "f"}, llm.ToolCallDelta{Arguments: "{"}, llm.ToolCallDelta{Arguments: "}"},
 		llm.Warning{Code: "w"}, llm.ReasoningDelta{Text: "r"},
 		llm.Unknown{Kind: "new", Raw: raw(`{"type":"new"}`)},
 		llm.PartDone{Part: llm.Media{URL: "u"}},
-		llm.Usage{Output: 2},
+		llm.Usage{OutputTokens: 2},
 	}}
 	want := []llm.Event{
-		llm.PartDone{Part: llm.Text{Text: "ab"}}, llm.PartDone{Part: llm.ToolCall{ID: "x", Name: "f", Args: "{}"}},
+		llm.PartDone{Part: llm.Text{Text: "ab"}}, llm.PartDone{Part: llm.ToolCall{ID: "x", Name: "f", Arguments: "{}"}},
 		llm.PartDone{Part: llm.Reasoning{Text: "r"}}, llm.PartDone{Part: llm.Media{URL: "u"}},
-		llm.Usage{Input: 1}, llm.Warning{Code: "w"}, llm.Unknown{Kind: "new", Raw: raw(`{"type":"new"}`)}, llm.Usage{Output: 2},
+		llm.Usage{InputTokens: 1}, llm.Warning{Code: "w"}, llm.Unknown{Kind: "new", Raw: raw(`{"type":"new"}`)}, llm.Usage{OutputTokens: 2},
 		llm.Finish{Reason: llm.FinishToolCalls},
 	}
-	if diff := cmp.Diff(want, turn.BufferedEvents()); diff != "" {
+	if diff := cmp.Diff(want, turn.NonStreamingEvents()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -114,9 +114,9 @@ func TestDeliveriesAgree(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		turn := drawTurn(r)
 		whole := turn
-		whole.Chunk = 0
-		streamed, buffered, cut := assemble(turn.StreamedEvents()), assemble(turn.BufferedEvents()), assemble(whole.StreamedEvents())
-		for _, x := range []*llm.Turn{streamed, buffered, cut} {
+		whole.ChunkSize = 0
+		streamed, buffered, cut := assemble(turn.StreamingEvents()), assemble(turn.NonStreamingEvents()), assemble(whole.StreamingEvents())
+		for _, x := range []*llm.Response{streamed, buffered, cut} {
 			x.Warnings = nil // a missing end is only missed where there are ends
 			x.Parts = append([]llm.Part{}, x.Parts...)
 		}
@@ -131,12 +131,12 @@ func TestDeliveriesAgree(t *testing.T) {
 	})
 }
 
-func assemble(events []llm.Event) *llm.Turn {
+func assemble(events []llm.Event) *llm.Response {
 	var acc llm.Accumulator
 	for _, ev := range events {
 		acc.Add(ev)
 	}
-	return acc.Turn()
+	return acc.Response()
 }
 
 func TestFailure(t *testing.T) {

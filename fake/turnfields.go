@@ -10,14 +10,14 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-func turnCodec() codec[Turn] {
-	expect := member("expect", "What the request must be like.", pointerTo(expectCodec()), func(t *Turn) **Expect { return &t.Expect })
+func turnCodec() codec[Response] {
+	expect := member("expect", "What the request must be like.", pointerTo(expectCodec()), func(t *Response) **Expect { return &t.Expect })
 	attempt := object("attempt", "an attempt", append(answerFields(), expect), checkAnswer)
-	return object("turn", "a turn", slices.Concat([]field[Turn]{
-		member("repeat", "So many turns like this one; {n} in its texts and calls stands for the number, from 1.", repeatCodec, func(t *Turn) *int { return &t.Repeat }),
+	return object("turn", "a turn", slices.Concat([]field[Response]{
+		member("repeat", "So many turns like this one; {n} in its texts and calls stands for the number, from 1.", repeatCodec, func(t *Response) *int { return &t.Repeat }),
 		expect,
-		member("attempts", "What the first, the second … try is answered with.", listOf("attempts", attempt), func(t *Turn) *[]Turn { return &t.Attempts }),
-	}, answerFields()), func(r *reader, n *yaml.Node, t *Turn) {
+		member("attempts", "What the first, the second … try is answered with.", listOf("attempts", attempt), func(t *Response) *[]Response { return &t.Attempts }),
+	}, answerFields()), func(r *reader, n *yaml.Node, t *Response) {
 		checkAnswer(r, n, t)
 		if t.Attempts != nil {
 			exclude(r, n, "attempts", keysOf(answerFields()))
@@ -26,49 +26,49 @@ func turnCodec() codec[Turn] {
 }
 
 // answerFields are those of an answer itself.
-func answerFields() []field[Turn] {
+func answerFields() []field[Response] {
 	return slices.Concat(
-		[]field[Turn]{
-			member("delay", "The virtual time before the first event.", durationCodec, func(t *Turn) *time.Duration { return &t.Delay }),
-			member("gate", "The gate before the first event.", textCodec, func(t *Turn) *string { return &t.Gate }),
-			member("pace", "The virtual time between events.", durationCodec, func(t *Turn) *time.Duration { return &t.Pace }),
+		[]field[Response]{
+			member("delay", "The virtual time before the first event.", durationCodec, func(t *Response) *time.Duration { return &t.Delay }),
+			member("gate", "The gate before the first event.", textCodec, func(t *Response) *string { return &t.Gate }),
+			member("pace", "The virtual time between events.", durationCodec, func(t *Response) *time.Duration { return &t.EventInterval }),
 		},
 		saidFields(),
-		[]field[Turn]{
-			member("events", "The events as they are sent, in place of reasoning, text and calls.", listOf("events", eventCodec), func(t *Turn) *[]llm.Event { return &t.Events }),
-			member("chunk", "Cuts reasoning, text and arguments into pieces of so many bytes.", countCodec, func(t *Turn) *int { return &t.Chunk }),
-			member("warnings", "Warnings of the adapter.", listOf("warnings", warningCodec()), func(t *Turn) *[]llm.Warning { return &t.Warnings }),
-			member("usage", "The tokens of this turn.", usageCodec(), func(t *Turn) *llm.Usage { return &t.Usage }),
-			member("finish", "The finish reason; by default tool_calls or stop, as there are calls or none.", finishCodec, func(t *Turn) *llm.FinishReason { return &t.Finish }),
-			member("raw_finish", "The provider's own word for it.", textCodec, func(t *Turn) *string { return &t.RawFinish }),
-			member("finish_message", "The provider's explanation.", textCodec, func(t *Turn) *string { return &t.FinishMessage }),
-			member("response_id", "What the provider calls the answer.", textCodec, func(t *Turn) *string { return &t.ResponseID }),
-			member("model", "What the model calls itself.", textCodec, func(t *Turn) *string { return &t.Model }),
-			member("opaque", "Private data of the provider, on the message.", jsonCodec, func(t *Turn) *json.RawMessage { return &t.Opaque }),
-			member("no_finish", "Leaves the finish out.", boolCodec, func(t *Turn) *bool { return &t.NoFinish }),
-			member("error", "Ends the answer with an error.", pointerTo(failureCodec()), func(t *Turn) **Failure { return &t.Error }),
-			member("stall", "Never ends: waits until it is cancelled.", boolCodec, func(t *Turn) *bool { return &t.Stall }),
+		[]field[Response]{
+			member("events", "The events as they are sent, in place of reasoning, text and calls.", listOf("events", eventCodec), func(t *Response) *[]llm.Event { return &t.Events }),
+			member("chunk", "Cuts reasoning, text and arguments into pieces of so many bytes.", countCodec, func(t *Response) *int { return &t.ChunkSize }),
+			member("warnings", "Warnings of the adapter.", listOf("warnings", warningCodec()), func(t *Response) *[]llm.Warning { return &t.Warnings }),
+			member("usage", "The tokens of this turn.", usageCodec(), func(t *Response) *llm.Usage { return &t.Usage }),
+			member("finish", "The finish reason; by default tool_calls or stop, as there are calls or none.", finishCodec, func(t *Response) *llm.FinishReason { return &t.FinishReason }),
+			member("raw_finish", "The provider's own word for it.", textCodec, func(t *Response) *string { return &t.RawFinishReason }),
+			member("finish_message", "The provider's explanation.", textCodec, func(t *Response) *string { return &t.FinishMessage }),
+			member("response_id", "What the provider calls the answer.", textCodec, func(t *Response) *string { return &t.ResponseID }),
+			member("model", "What the model calls itself.", textCodec, func(t *Response) *string { return &t.Model }),
+			member("opaque", "Private data of the provider, on the message.", jsonCodec, func(t *Response) *json.RawMessage { return &t.Opaque }),
+			member("no_finish", "Leaves the finish out.", boolCodec, func(t *Response) *bool { return &t.OmitFinish }),
+			member("error", "Ends the answer with an error.", pointerTo(failureCodec()), func(t *Response) **Failure { return &t.Error }),
+			member("stall", "Never ends: waits until it is cancelled.", boolCodec, func(t *Response) *bool { return &t.Stall }),
 		},
 	)
 }
 
 // saidFields are what events stand in place of.
-func saidFields() []field[Turn] {
+func saidFields() []field[Response] {
 	return slices.Concat(
-		raw("reasoning", "What the model thinks.", textCodec, func(t *Turn) *string { return &t.Reasoning }),
-		[]field[Turn]{member("reasoning_opaque", "Private data of the provider, on the reasoning.", jsonCodec, func(t *Turn) *json.RawMessage { return &t.ReasoningOpaque })},
-		raw("text", "What the model says.", textCodec, func(t *Turn) *string { return &t.Text }),
-		[]field[Turn]{
-			member("pieces", "The same, cut as it is.", listOf("texts", textCodec), func(t *Turn) *[]string { return &t.Pieces }),
-			member("text_opaque", "Private data of the provider, on the text.", jsonCodec, func(t *Turn) *json.RawMessage { return &t.TextOpaque }),
-			member("refusal", "The text is a refusal.", boolCodec, func(t *Turn) *bool { return &t.Refusal }),
-			member("calls", "The tool calls.", listOf("calls", callCodec()), func(t *Turn) *[]Call { return &t.Calls }),
+		raw("reasoning", "What the model thinks.", textCodec, func(t *Response) *string { return &t.Reasoning }),
+		[]field[Response]{member("reasoning_opaque", "Private data of the provider, on the reasoning.", jsonCodec, func(t *Response) *json.RawMessage { return &t.ReasoningOpaque })},
+		raw("text", "What the model says.", textCodec, func(t *Response) *string { return &t.Text }),
+		[]field[Response]{
+			member("pieces", "The same, cut as it is.", listOf("texts", textCodec), func(t *Response) *[]string { return &t.Chunks }),
+			member("text_opaque", "Private data of the provider, on the text.", jsonCodec, func(t *Response) *json.RawMessage { return &t.TextOpaque }),
+			member("refusal", "The text is a refusal.", boolCodec, func(t *Response) *bool { return &t.Refusal }),
+			member("calls", "The tool calls.", listOf("calls", callCodec()), func(t *Response) *[]Call { return &t.Calls }),
 		},
 	)
 }
 
-func checkAnswer(r *reader, n *yaml.Node, t *Turn) {
-	if t.Pieces != nil {
+func checkAnswer(r *reader, n *yaml.Node, t *Response) {
+	if t.Chunks != nil {
 		exclude(r, n, "pieces", []string{"text", "text_b64"})
 	}
 	if t.Events != nil {
@@ -99,18 +99,18 @@ func callCodec() codec[Call] {
 			member("id", "The provider's id, as it is sent; may be missing.", textCodec, func(c *Call) *string { return &c.ID }),
 			member("name", "The tool's name.", textCodec, func(c *Call) *string { return &c.Name }),
 		},
-		raw("args", "The arguments: a text as it is sent, or a map.", argsCodec, func(c *Call) *string { return &c.Args }),
+		raw("args", "The arguments: a text as it is sent, or a map.", argsCodec, func(c *Call) *string { return &c.Arguments }),
 		[]field[Call]{
-			member("pieces", "The arguments, cut as they are sent.", listOf("texts", textCodec), func(c *Call) *[]string { return &c.Pieces }),
+			member("pieces", "The arguments, cut as they are sent.", listOf("texts", textCodec), func(c *Call) *[]string { return &c.Chunks }),
 			member("index", "The index, if it is not the place in the turn, from 1.", countCodec, func(c *Call) *int { return &c.Index }),
-			member("no_index", "Sends no index.", boolCodec, func(c *Call) *bool { return &c.NoIndex }),
-			member("whole", "Sends the call in one piece.", boolCodec, func(c *Call) *bool { return &c.Whole }),
-			member("no_end", "Leaves the call's end out.", boolCodec, func(c *Call) *bool { return &c.NoEnd }),
+			member("no_index", "Sends no index.", boolCodec, func(c *Call) *bool { return &c.OmitIndex }),
+			member("whole", "Sends the call in one piece.", boolCodec, func(c *Call) *bool { return &c.SingleChunk }),
+			member("no_end", "Leaves the call's end out.", boolCodec, func(c *Call) *bool { return &c.OmitEnd }),
 			member("provider_executed", "The provider ran it itself.", boolCodec, func(c *Call) *bool { return &c.ProviderExecuted }),
 			member("opaque", "Private data of the provider, on the call.", jsonCodec, func(c *Call) *json.RawMessage { return &c.Opaque }),
 		},
 	), func(r *reader, n *yaml.Node, c *Call) {
-		if c.Pieces != nil {
+		if c.Chunks != nil {
 			exclude(r, n, "pieces", []string{"args", "args_b64"})
 		}
 	})
@@ -130,11 +130,11 @@ func warningCodec() codec[llm.Warning] {
 
 func usageCodec() codec[llm.Usage] {
 	return object("usage", "a usage", []field[llm.Usage]{
-		member("input", "All input tokens.", tokenCodec, func(u *llm.Usage) *int64 { return &u.Input }),
-		member("output", "All output tokens.", tokenCodec, func(u *llm.Usage) *int64 { return &u.Output }),
-		member("cached", "Input tokens read from a cache.", tokenCodec, func(u *llm.Usage) *int64 { return &u.Cached }),
-		member("cache_write", "Input tokens written to a cache.", tokenCodec, func(u *llm.Usage) *int64 { return &u.CacheWrite }),
-		member("reasoning", "Output tokens spent on reasoning.", tokenCodec, func(u *llm.Usage) *int64 { return &u.Reasoning }),
+		member("input", "All input tokens.", tokenCodec, func(u *llm.Usage) *int64 { return &u.InputTokens }),
+		member("output", "All output tokens.", tokenCodec, func(u *llm.Usage) *int64 { return &u.OutputTokens }),
+		member("cached", "Input tokens read from a cache.", tokenCodec, func(u *llm.Usage) *int64 { return &u.CacheReadInputTokens }),
+		member("cache_write", "Input tokens written to a cache.", tokenCodec, func(u *llm.Usage) *int64 { return &u.CacheCreationInputTokens }),
+		member("reasoning", "Output tokens spent on reasoning.", tokenCodec, func(u *llm.Usage) *int64 { return &u.ReasoningOutputTokens }),
 	}, nil)
 }
 

@@ -40,9 +40,9 @@ type ToolCallStart struct {
 // ToolCallDelta is more of a call's arguments. It goes to the open call of its
 // Index, else of its ID, else to the call that was opened last.
 type ToolCallDelta struct {
-	Index int
-	ID    string
-	Args  string // a fragment of the raw text
+	Index     int
+	ID        string
+	Arguments string // a fragment of the raw text
 }
 
 // ToolCallEnd closes the open call of its Index, else of its ID, else the first
@@ -52,8 +52,8 @@ type ToolCallEnd struct {
 	ID    string
 	// Args, if not empty, are the whole arguments, as the provider tells them at
 	// the end; they stand for all that came before them (quirk QR-05).
-	Args   string
-	Opaque json.RawMessage
+	Arguments string
+	Opaque    json.RawMessage
 }
 
 // PartDone is a part that comes whole: media, calls in one piece, calls that the
@@ -111,25 +111,25 @@ const (
 // what is zero in it leaves the earlier count, what is not replaces it
 // (providers send cumulative counts, and leave fields out).
 type Usage struct {
-	Input      int64 // all input tokens, the cached ones included
-	Output     int64 // all output tokens, reasoning included
-	Cached     int64 // input tokens read from a cache
-	CacheWrite int64 // input tokens written to a cache
-	Reasoning  int64 // output tokens spent on reasoning
+	InputTokens              int64 // all input tokens, the cached ones included
+	OutputTokens             int64 // all output tokens, reasoning included
+	CacheReadInputTokens     int64 // input tokens read from a cache
+	CacheCreationInputTokens int64 // input tokens written to a cache
+	ReasoningOutputTokens    int64 // output tokens spent on reasoning
 }
 
 // Add returns the sum, field by field.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached, u.CacheWrite + v.CacheWrite, u.Reasoning + v.Reasoning}
+	return Usage{u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.CacheReadInputTokens + v.CacheReadInputTokens, u.CacheCreationInputTokens + v.CacheCreationInputTokens, u.ReasoningOutputTokens + v.ReasoningOutputTokens}
 }
 
 // Update returns u with the counts that v tells.
 func (u Usage) Update(v Usage) Usage {
 	return Usage{
-		cmp.Or(v.Input, u.Input), cmp.Or(v.Output, u.Output), cmp.Or(v.Cached, u.Cached),
-		cmp.Or(v.CacheWrite, u.CacheWrite), cmp.Or(v.Reasoning, u.Reasoning),
+		cmp.Or(v.InputTokens, u.InputTokens), cmp.Or(v.OutputTokens, u.OutputTokens), cmp.Or(v.CacheReadInputTokens, u.CacheReadInputTokens),
+		cmp.Or(v.CacheCreationInputTokens, u.CacheCreationInputTokens), cmp.Or(v.ReasoningOutputTokens, u.ReasoningOutputTokens),
 	}
 }
 
 // Total is input and output together.
-func (u Usage) Total() int64 { return u.Input + u.Output }
+func (u Usage) Total() int64 { return u.InputTokens + u.OutputTokens }

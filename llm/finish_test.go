@@ -31,7 +31,7 @@ func TestMissingCalls(t *testing.T) {
 				acc.Add(ev)
 			}
 			var got []string
-			for _, w := range acc.Turn().Warnings {
+			for _, w := range acc.Response().Warnings {
 				got = append(got, w.Code)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

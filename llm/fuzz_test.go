@@ -51,7 +51,7 @@ func FuzzAccumulator(f *testing.F) {
 				}
 			}
 		}
-		turn := acc.Turn()
+		turn := acc.Response()
 		if len(turn.Calls()) < starts {
 			t.Fatalf("%d calls of %d whole ones", len(turn.Calls()), starts)
 		}

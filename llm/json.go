@@ -57,8 +57,8 @@ func AppendPart(dst []byte, p Part) []byte {
 		dst = append(dst, `{"type":"tool_call"`...)
 		dst = appendMember(dst, "id", p.ID)
 		dst = appendMember(dst, "name", p.Name)
-		dst = jsonio.AppendText(append(dst, ','), "args", p.Args)
-		if p.Minted {
+		dst = jsonio.AppendText(append(dst, ','), "args", p.Arguments)
+		if p.IDGenerated {
 			dst = append(dst, `,"minted":true`...)
 		}
 		dst = appendOptional(dst, "provider_id", p.ProviderID)
@@ -127,12 +127,12 @@ func appendOpaque(dst []byte, raw json.RawMessage) []byte {
 func (u Usage) AppendJSON(dst []byte) []byte { return append(u.appendMembers(append(dst, '{')), '}') }
 
 func (u Usage) appendMembers(dst []byte) []byte {
-	dst = jsonio.AppendInt(append(dst, `"input":`...), u.Input)
-	dst = jsonio.AppendInt(append(dst, `,"output":`...), u.Output)
+	dst = jsonio.AppendInt(append(dst, `"input":`...), u.InputTokens)
+	dst = jsonio.AppendInt(append(dst, `,"output":`...), u.OutputTokens)
 	for _, m := range [...]struct {
 		key string
 		n   int64
-	}{{`,"cached":`, u.Cached}, {`,"cache_write":`, u.CacheWrite}, {`,"reasoning":`, u.Reasoning}} {
+	}{{`,"cached":`, u.CacheReadInputTokens}, {`,"cache_write":`, u.CacheCreationInputTokens}, {`,"reasoning":`, u.ReasoningOutputTokens}} {
 		if m.n != 0 {
 			dst = jsonio.AppendInt(append(dst, m.key...), m.n)
 		}
@@ -176,7 +176,7 @@ func (r *Request) AppendJSON(dst []byte) []byte {
 	if r.ToolChoice != (ToolChoice{}) {
 		dst = appendMember(dst, "tool_choice", r.ToolChoice.String())
 	}
-	dst = appendOptional(dst, "delivery", string(r.Delivery))
+	dst = appendOptional(dst, "delivery", string(r.ResponseMode))
 	if s := r.Settings.AppendJSON(nil); len(s) > len("{}") {
 		dst = append(append(dst, `,"settings":`...), s...)
 	}
@@ -209,9 +209,9 @@ func (s Settings) AppendJSON(dst []byte) []byte {
 	if s.Seed != nil {
 		dst = jsonio.AppendInt(append(dst, `,"seed":`...), *s.Seed)
 	}
-	if s.Stop != nil {
+	if s.StopSequences != nil {
 		dst = append(dst, `,"stop":[`...)
-		for i, w := range s.Stop {
+		for i, w := range s.StopSequences {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
@@ -219,10 +219,10 @@ func (s Settings) AppendJSON(dst []byte) []byte {
 		}
 		dst = append(dst, ']')
 	}
-	if s.ParallelCalls != nil {
-		dst = strconv.AppendBool(append(dst, `,"parallel_calls":`...), *s.ParallelCalls)
+	if s.ParallelToolCalls != nil {
+		dst = strconv.AppendBool(append(dst, `,"parallel_calls":`...), *s.ParallelToolCalls)
 	}
-	dst = appendOptional(dst, "reasoning", s.Reasoning)
+	dst = appendOptional(dst, "reasoning", s.ReasoningEffort)
 	dst = appendRawMember(dst, "output_schema", s.OutputSchema)
 	if len(dst) > from {
 		dst = append(dst[:from], dst[from+1:]...) // the first comma
@@ -248,10 +248,10 @@ func AppendEvent(dst []byte, ev Event) []byte {
 		dst = appendOpaque(dst, e.Opaque)
 	case ToolCallDelta:
 		dst = appendCallKey(append(dst, `{"type":"tool_call_delta"`...), e.Index, e.ID)
-		dst = appendMember(dst, "args", e.Args)
+		dst = appendMember(dst, "args", e.Arguments)
 	case ToolCallEnd:
 		dst = appendCallKey(append(dst, `{"type":"tool_call_end"`...), e.Index, e.ID)
-		dst = appendOptional(dst, "args", e.Args)
+		dst = appendOptional(dst, "args", e.Arguments)
 		dst = appendOpaque(dst, e.Opaque)
 	case PartDone:
 		dst = AppendPart(append(dst, `{"type":"part","part":`...), e.Part)

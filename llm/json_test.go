@@ -44,7 +44,7 @@ func anyPart(depth int) *rapid.Generator[llm.Part] {
 			return m
 		case 3:
 			return llm.ToolCall{
-				ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Args: text.Draw(t, "args"), Minted: flag.Draw(t, "minted"),
+				ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Arguments: text.Draw(t, "args"), IDGenerated: flag.Draw(t, "minted"),
 				ProviderID: text.Draw(t, "provider id"), ProviderExecuted: flag.Draw(t, "executed"), Opaque: raw.Draw(t, "opaque"),
 			}
 		case 4:
@@ -68,7 +68,7 @@ func anyMessage() *rapid.Generator[llm.Message] {
 func anyUsage() *rapid.Generator[llm.Usage] {
 	n := rapid.OneOf(rapid.Just[int64](0), rapid.Int64())
 	return rapid.Custom(func(t *rapid.T) llm.Usage {
-		return llm.Usage{Input: n.Draw(t, "in"), Output: n.Draw(t, "out"), Cached: n.Draw(t, "cached"), CacheWrite: n.Draw(t, "write"), Reasoning: n.Draw(t, "reasoning")}
+		return llm.Usage{InputTokens: n.Draw(t, "in"), OutputTokens: n.Draw(t, "out"), CacheReadInputTokens: n.Draw(t, "cached"), CacheCreationInputTokens: n.Draw(t, "write"), ReasoningOutputTokens: n.Draw(t, "reasoning")}
 	})
 }
 
@@ -87,7 +87,7 @@ func anySettings() *rapid.Generator[llm.Settings] {
 	return rapid.Custom(func(t *rapid.T) llm.Settings {
 		return llm.Settings{
 			MaxTokens: rapid.IntRange(-1, 9).Draw(t, "max"), Temperature: optional(number).Draw(t, "temperature"), TopP: optional(number).Draw(t, "top p"), Seed: optional(rapid.Int64()).Draw(t, "seed"),
-			Stop: rapid.SliceOfN(utf8Text(), 0, 3).Draw(t, "stop"), ParallelCalls: optional(rapid.Bool()).Draw(t, "parallel"), Reasoning: anyText().Draw(t, "reasoning"), OutputSchema: anyRaw().Draw(t, "schema"),
+			StopSequences: rapid.SliceOfN(utf8Text(), 0, 3).Draw(t, "stop"), ParallelToolCalls: optional(rapid.Bool()).Draw(t, "parallel"), ReasoningEffort: anyText().Draw(t, "reasoning"), OutputSchema: anyRaw().Draw(t, "schema"),
 		}
 	})
 }
@@ -97,7 +97,7 @@ func anyRequest() *rapid.Generator[llm.Request] {
 	return rapid.Custom(func(t *rapid.T) llm.Request {
 		r := llm.Request{
 			Model: anyText().Draw(t, "model"), System: anyText().Draw(t, "system"), Messages: rapid.SliceOfN(anyMessage(), 0, 3).Draw(t, "messages"), Tools: rapid.SliceOfN(anyTool(), 0, 3).Draw(t, "tools"),
-			ToolChoice: rapid.SampledFrom(choices).Draw(t, "choice"), Delivery: rapid.SampledFrom([]llm.Delivery{llm.Streamed, llm.Buffered}).Draw(t, "delivery"), Settings: anySettings().Draw(t, "settings"),
+			ToolChoice: rapid.SampledFrom(choices).Draw(t, "choice"), ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(t, "delivery"), Settings: anySettings().Draw(t, "settings"),
 		}
 		for _, k := range rapid.SliceOfN(utf8Text(), 0, 3).Draw(t, "extra") {
 			if r.Extra == nil {
@@ -120,9 +120,9 @@ func anyEvent() *rapid.Generator[llm.Event] {
 		case 2:
 			return llm.ToolCallStart{Index: index.Draw(t, "index"), ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Opaque: raw.Draw(t, "opaque")}
 		case 3:
-			return llm.ToolCallDelta{Index: index.Draw(t, "index"), ID: text.Draw(t, "id"), Args: text.Draw(t, "args")}
+			return llm.ToolCallDelta{Index: index.Draw(t, "index"), ID: text.Draw(t, "id"), Arguments: text.Draw(t, "args")}
 		case 4:
-			return llm.ToolCallEnd{Index: index.Draw(t, "index"), ID: text.Draw(t, "id"), Args: text.Draw(t, "args"), Opaque: raw.Draw(t, "opaque")}
+			return llm.ToolCallEnd{Index: index.Draw(t, "index"), ID: text.Draw(t, "id"), Arguments: text.Draw(t, "args"), Opaque: raw.Draw(t, "opaque")}
 		case 5:
 			return llm.PartDone{Part: anyPart(1).Draw(t, "part")}
 		case 6:
@@ -232,17 +232,17 @@ func TestJSONForms(t *testing.T) {
 		{"a plain message", llm.User("<é>"), `{"role":"user","parts":[{"type":"text","text":"<é>"}]}`},
 		{"no parts", llm.Message{Role: "tool"}, `{"role":"tool","parts":[]}`},
 		{"a call and a result", llm.Message{Role: "x", Parts: []llm.Part{
-			llm.ToolCall{ID: "a", Args: "{}"}, llm.ToolResult{ID: "a", Content: []llm.Part{llm.Text{}}},
+			llm.ToolCall{ID: "a", Arguments: "{}"}, llm.ToolResult{ID: "a", Content: []llm.Part{llm.Text{}}},
 		}}, `{"role":"x","parts":[{"type":"tool_call","id":"a","name":"","args":"{}"},{"type":"tool_result","id":"a","content":[{"type":"text","text":""}]}]}`},
-		{"arguments that are not UTF-8", llm.Message{Parts: []llm.Part{llm.ToolCall{Args: "\xff"}}}, `{"role":"","parts":[{"type":"tool_call","id":"","name":"","args_b64":"/w=="}]}`},
-		{"usage", llm.Usage{Output: 2, Reasoning: 1}, `{"input":0,"output":2,"reasoning":1}`},
+		{"arguments that are not UTF-8", llm.Message{Parts: []llm.Part{llm.ToolCall{Arguments: "\xff"}}}, `{"role":"","parts":[{"type":"tool_call","id":"","name":"","args_b64":"/w=="}]}`},
+		{"usage", llm.Usage{OutputTokens: 2, ReasoningOutputTokens: 1}, `{"input":0,"output":2,"reasoning":1}`},
 		{"a tool", llm.Tool{Name: "t", Parameters: json.RawMessage(` { "type" : "object" } `), Strict: new(false)}, `{"name":"t","parameters":{"type":"object"},"strict":false}`},
 		{"no settings", llm.Settings{}, `{}`},
-		{"settings", llm.Settings{MaxTokens: 5, Temperature: new(0.0), Stop: []string{"a", "b"}, ParallelCalls: new(true)}, `{"max_tokens":5,"temperature":0,"stop":["a","b"],"parallel_calls":true}`},
+		{"settings", llm.Settings{MaxTokens: 5, Temperature: new(0.0), StopSequences: []string{"a", "b"}, ParallelToolCalls: new(true)}, `{"max_tokens":5,"temperature":0,"stop":["a","b"],"parallel_calls":true}`},
 		{"an empty request", &llm.Request{}, `{"model":"","messages":[]}`},
 		{"a request", &llm.Request{
 			Model: "m", System: "s", Messages: []llm.Message{{Role: "user"}, {Role: "tool"}}, Tools: []llm.Tool{{Name: "t"}, {Name: "u"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "t"},
-			Delivery: llm.Buffered, Settings: llm.Settings{Seed: new(int64(1))}, Extra: map[string]json.RawMessage{"b": nil, "a": json.RawMessage("1")},
+			ResponseMode: llm.NonStreaming, Settings: llm.Settings{Seed: new(int64(1))}, Extra: map[string]json.RawMessage{"b": nil, "a": json.RawMessage("1")},
 		}, `{"model":"m","system":"s","messages":[{"role":"user","parts":[]},{"role":"tool","parts":[]}],"tools":[{"name":"t"},{"name":"u"}],"tool_choice":"tool:t","delivery":"buffered","settings":{"seed":1},"extra":{"a":1,"b":null}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -303,7 +303,7 @@ func TestJSONReading(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	var u llm.Usage
-	if err := json.Unmarshal([]byte(`{"input":1,"other":{},"output":2}`), &u); err != nil || u != (llm.Usage{Input: 1, Output: 2}) {
+	if err := json.Unmarshal([]byte(`{"input":1,"other":{},"output":2}`), &u); err != nil || u != (llm.Usage{InputTokens: 1, OutputTokens: 2}) {
 		t.Errorf("got %+v and %v", u, err)
 	}
 	for text, want := range map[string]llm.ToolChoice{"auto": {}, "none": {Mode: llm.ChooseNone}, "required": {Mode: llm.ChooseRequired}, "tool:x": {Mode: llm.ChooseTool, Name: "x"}, "tool:": {Mode: llm.ChooseTool}} {

@@ -39,15 +39,15 @@ func (f ModelFunc) Stream(ctx context.Context, req *Request) iter.Seq2[Event, er
 
 // Collect reads a whole answer. The Turn is never nil: with an error it holds
 // what came before it, every unended call closed.
-func Collect(events iter.Seq2[Event, error]) (*Turn, error) {
+func Collect(events iter.Seq2[Event, error]) (*Response, error) {
 	var acc Accumulator
 	for ev, err := range events {
 		if err != nil {
-			return acc.Turn(), err
+			return acc.Response(), err
 		}
 		acc.Add(ev)
 	}
-	return acc.Turn(), nil
+	return acc.Response(), nil
 }
 
 // Role says who a message is from.
@@ -134,11 +134,11 @@ type ToolCall struct {
 	ID   string
 	Name string
 	// Args is the raw text that the model sent, not necessarily JSON.
-	Args string
+	Arguments string
 	// Minted says that ID was made by the loop, because the provider gave none
 	// or one that the run had used already. ProviderID is then what it gave.
-	Minted     bool
-	ProviderID string
+	IDGenerated bool
+	ProviderID  string
 	// ProviderExecuted says that the provider ran the call itself (a search on
 	// its side). It is echoed, never run or answered.
 	ProviderExecuted bool
@@ -165,9 +165,9 @@ type Unknown struct {
 	Raw  json.RawMessage
 }
 
-// OpaqueOf returns what a part carries for the provider; for an Unknown that is all of
+// PartOpaque returns what a part carries for the provider; for an Unknown that is all of
 // it.
-func OpaqueOf(p Part) json.RawMessage {
+func PartOpaque(p Part) json.RawMessage {
 	switch p := p.(type) {
 	case Text:
 		return p.Opaque

@@ -78,15 +78,15 @@ func readUsage(d *jsonio.Dec, first bool) (u Usage) {
 		}
 		switch key {
 		case "input":
-			u.Input = d.Int()
+			u.InputTokens = d.Int()
 		case "output":
-			u.Output = d.Int()
+			u.OutputTokens = d.Int()
 		case "cached":
-			u.Cached = d.Int()
+			u.CacheReadInputTokens = d.Int()
 		case "cache_write":
-			u.CacheWrite = d.Int()
+			u.CacheCreationInputTokens = d.Int()
 		case "reasoning":
-			u.Reasoning = d.Int()
+			u.ReasoningOutputTokens = d.Int()
 		default:
 			d.Skip()
 		}
@@ -162,7 +162,7 @@ func ReadRequest(d *jsonio.Dec) (r Request) {
 				d.Fail("tool_choice is none of auto, required, none and tool:NAME")
 			}
 		case "delivery":
-			r.Delivery = Delivery(d.String())
+			r.ResponseMode = ResponseMode(d.String())
 		case "settings":
 			r.Settings = ReadSettings(d)
 		case "extra":
@@ -219,16 +219,16 @@ func ReadSettings(d *jsonio.Dec) (s Settings) {
 		case "seed":
 			s.Seed = new(d.Int())
 		case "stop":
-			s.Stop = []string{}
+			s.StopSequences = []string{}
 			if d.Array() {
 				for first := true; d.More(&first); {
-					s.Stop = append(s.Stop, d.String())
+					s.StopSequences = append(s.StopSequences, d.String())
 				}
 			}
 		case "parallel_calls":
-			s.ParallelCalls = new(d.Bool())
+			s.ParallelToolCalls = new(d.Bool())
 		case "reasoning", "reasoning_b64":
-			s.Reasoning = d.Text(key)
+			s.ReasoningEffort = d.Text(key)
 		case "output_schema":
 			s.OutputSchema = readRaw(d)
 		default:

@@ -101,7 +101,7 @@ func readCallDelta(d *jsonio.Dec, first bool) (e ToolCallDelta) {
 		case "id", "id_b64":
 			e.ID = d.Text(key)
 		case "args", "args_b64":
-			e.Args = d.Text(key)
+			e.Arguments = d.Text(key)
 		default:
 			d.Skip()
 		}
@@ -120,7 +120,7 @@ func readCallEnd(d *jsonio.Dec, first bool) (e ToolCallEnd) {
 		case "id", "id_b64":
 			e.ID = d.Text(key)
 		case "args", "args_b64":
-			e.Args = d.Text(key)
+			e.Arguments = d.Text(key)
 		case "opaque":
 			e.Opaque = readRaw(d)
 		default:

@@ -172,9 +172,9 @@ func readToolCall(d *jsonio.Dec, first bool) (p ToolCall) {
 		case "name", "name_b64":
 			p.Name = d.Text(key)
 		case "args", "args_b64":
-			p.Args = d.Text(key)
+			p.Arguments = d.Text(key)
 		case "minted":
-			p.Minted = d.Bool()
+			p.IDGenerated = d.Bool()
 		case "provider_id", "provider_id_b64":
 			p.ProviderID = d.Text(key)
 		case "provider_executed":

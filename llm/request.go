@@ -11,8 +11,8 @@ type Request struct {
 	// ToolChoice says whether tools may, must or must not be called.
 	ToolChoice ToolChoice
 	// Delivery says which wire form to ask for. The turn is the same either way.
-	Delivery Delivery
-	Settings Settings
+	ResponseMode ResponseMode
+	Settings     Settings
 	// Extra holds what only one provider knows, by its name there; adapters
 	// merge it into the body.
 	Extra map[string]json.RawMessage
@@ -21,13 +21,13 @@ type Request struct {
 // Settings are the usual knobs of a model call; nil and zero mean the
 // provider's default.
 type Settings struct {
-	MaxTokens     int      // of output
-	Temperature   *float64 // 0 … 2
-	TopP          *float64 // 0 … 1
-	Seed          *int64
-	Stop          []string
-	ParallelCalls *bool  // false asks for one call a turn at most
-	Reasoning     string // how hard to think, in the provider's words: low, high …
+	MaxTokens         int      // of output
+	Temperature       *float64 // 0 … 2
+	TopP              *float64 // 0 … 1
+	Seed              *int64
+	StopSequences     []string
+	ParallelToolCalls *bool  // false asks for one call a turn at most
+	ReasoningEffort   string // how hard to think, in the provider's words: low, high …
 	// OutputSchema is the JSON Schema that the answer's text must follow.
 	OutputSchema json.RawMessage
 }
@@ -73,10 +73,10 @@ func (c ToolChoice) String() string {
 }
 
 // Delivery is the wire form of an answer.
-type Delivery string
+type ResponseMode string
 
 // The deliveries.
 const (
-	Streamed Delivery = "" // piece by piece
-	Buffered Delivery = "buffered"
+	Streaming    ResponseMode = "" // piece by piece
+	NonStreaming ResponseMode = "buffered"
 )

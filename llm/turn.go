@@ -10,31 +10,31 @@ import (
 )
 
 // Turn is a whole answer.
-type Turn struct {
+type Response struct {
 	Parts []Part // in the order in which they began
 	// Finish is FinishUnknown where the provider gave no reason.
-	Finish        FinishReason
-	RawFinish     string // see Finish
-	FinishMessage string
-	ResponseID    string
-	Model         string
-	Usage         Usage
-	Warnings      []Warning
-	Opaque        json.RawMessage // goes on the assistant message
+	FinishReason    FinishReason
+	RawFinishReason string // see Finish
+	FinishMessage   string
+	ResponseID      string
+	Model           string
+	Usage           Usage
+	Warnings        []Warning
+	Opaque          json.RawMessage // goes on the assistant message
 	// Others are the events that this version does not know.
-	Others []Unknown
+	UnknownEvents []Unknown
 }
 
 // Message returns the turn as the assistant's message.
-func (t *Turn) Message() Message {
+func (t *Response) Message() Message {
 	return Message{Role: RoleAssistant, Parts: t.Parts, Opaque: t.Opaque}
 }
 
 // Text joins the texts of the turn.
-func (t *Turn) Text() string { return joinText(t.Parts) }
+func (t *Response) Text() string { return joinText(t.Parts) }
 
 // Reasoning joins the reasoning of the turn; ok tells whether there was any.
-func (t *Turn) Reasoning() (text string, ok bool) {
+func (t *Response) Reasoning() (text string, ok bool) {
 	for _, p := range t.Parts {
 		if r, is := p.(Reasoning); is {
 			text, ok = text+r.Text, true
@@ -44,11 +44,11 @@ func (t *Turn) Reasoning() (text string, ok bool) {
 }
 
 // Calls returns the calls that the loop has to answer, in order.
-func (t *Turn) Calls() []ToolCall { return calls(t.Parts) }
+func (t *Response) Calls() []ToolCall { return calls(t.Parts) }
 
 // Refused reports whether the answer is a refusal.
-func (t *Turn) Refused() bool {
-	if t.Finish == FinishRefusal {
+func (t *Response) Refused() bool {
+	if t.FinishReason == FinishRefusal {
 		return true
 	}
 	for _, p := range t.Parts {
@@ -61,11 +61,11 @@ func (t *Turn) Refused() bool {
 
 // The codes of the warnings that an Accumulator gives.
 const (
-	WarnNoFinish     = "no_finish_reason"   // the answer ended without one
-	WarnNoCallEnd    = "missing_call_end"   // a call was closed by the end of the turn
-	WarnRepeatedArgs = "repeated_arguments" // arguments came more than once; one was kept
-	WarnNoCallStart  = "missing_call_start" // a delta or an end for no call; it was dropped
-	WarnNoCalls      = "missing_calls"      // the finish reason is tool_calls, but there is no call (quirk QO-02)
+	WarnNoFinish          = "no_finish_reason"   // the answer ended without one
+	WarnNoCallEnd         = "missing_call_end"   // a call was closed by the end of the turn
+	WarnRepeatedArguments = "repeated_arguments" // arguments came more than once; one was kept
+	WarnNoCallStart       = "missing_call_start" // a delta or an end for no call; it was dropped
+	WarnNoCalls           = "missing_calls"      // the finish reason is tool_calls, but there is no call (quirk QO-02)
 )
 
 // Accumulator turns the events of one answer into a Turn. Its zero value is
@@ -84,9 +84,9 @@ const (
 // it (QO-14). All else stays as it was sent.
 type Accumulator struct {
 	// Mint, if set, gives a call the ID by which it is known from then on.
-	Mint func(providerID string) (id string, minted bool)
+	NewID func(providerID string) (id string, minted bool)
 
-	turn     Turn
+	turn     Response
 	parts    slab.Slab[Part]
 	slots    []slot
 	calls    []OpenCall // one a ToolCallStart, in order
@@ -133,7 +133,7 @@ const (
 
 // Reset forgets everything but Mint. The Turn that was returned stays valid.
 func (a *Accumulator) Reset() {
-	a.turn, a.slots, a.calls, a.many, a.finished = Turn{}, a.slots[:0], a.calls[:0], manyCalls{}, false
+	a.turn, a.slots, a.calls, a.many, a.finished = Response{}, a.slots[:0], a.calls[:0], manyCalls{}, false
 }
 
 // Add takes the next event. For the events of a call it returns that call; the
@@ -156,7 +156,7 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 			a.warn(WarnNoCallStart, "arguments came for no open call and were dropped")
 			return nil
 		}
-		c.add(e.Args)
+		c.add(e.Arguments)
 		return c
 	case ToolCallEnd:
 		c := a.find(e.Index, e.ID, false)
@@ -167,8 +167,8 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 		if e.Opaque != nil {
 			c.opaque = e.Opaque
 		}
-		if e.Args != "" {
-			c.first, c.buf, c.cuts = e.Args, nil, nil
+		if e.Arguments != "" {
+			c.first, c.buf, c.cuts = e.Arguments, nil, nil
 		}
 		c.Closed = true
 		return c
@@ -181,21 +181,21 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 	case Finish:
 		a.finish(e)
 	case Unknown:
-		a.turn.Others = append(a.turn.Others, e)
+		a.turn.UnknownEvents = append(a.turn.UnknownEvents, e)
 	}
 	return nil
 }
 
 // Turn closes what is open and returns the answer. Call it once an answer.
-func (a *Accumulator) Turn() *Turn {
-	t := new(Turn)
-	a.TurnIn(t)
+func (a *Accumulator) Response() *Response {
+	t := new(Response)
+	a.ResponseInto(t)
 	return t
 }
 
-// TurnIn is Turn for a caller that has a place for the answer: it puts it in t,
+// ResponseInto is Turn for a caller that has a place for the answer: it puts it in t,
 // whatever was there.
-func (a *Accumulator) TurnIn(t *Turn) {
+func (a *Accumulator) ResponseInto(t *Response) {
 	*t = a.turn
 	t.Parts = a.parts.Take(len(a.slots))[:0]
 	for i := range a.slots {
@@ -212,13 +212,13 @@ func (a *Accumulator) TurnIn(t *Turn) {
 			}
 			args, repeated := c.arguments()
 			if repeated {
-				t.Warnings = append(t.Warnings, Warning{WarnRepeatedArgs, "the arguments of " + c.ID + " came more than once; one was kept"})
+				t.Warnings = append(t.Warnings, Warning{WarnRepeatedArguments, "the arguments of " + c.ID + " came more than once; one was kept"})
 			}
 			if s.part != nil && c.ID == c.ProviderID && !c.minted && !repeated {
 				t.Parts = append(t.Parts, s.part)
 				continue
 			}
-			call := ToolCall{ID: c.ID, Name: c.Name, Args: args, Minted: c.minted, Opaque: c.opaque}
+			call := ToolCall{ID: c.ID, Name: c.Name, Arguments: args, IDGenerated: c.minted, Opaque: c.opaque}
 			if c.minted {
 				call.ProviderID = c.ProviderID
 			}
@@ -228,12 +228,12 @@ func (a *Accumulator) TurnIn(t *Turn) {
 		}
 	}
 	switch {
-	case t.Finish == "":
-		t.Finish = FinishUnknown
+	case t.FinishReason == "":
+		t.FinishReason = FinishUnknown
 		if !a.finished {
 			t.Warnings = append(t.Warnings, Warning{WarnNoFinish, "the answer ended without a finish reason"})
 		}
-	case t.Finish == FinishToolCalls && len(a.calls) == 0:
+	case t.FinishReason == FinishToolCalls && len(a.calls) == 0:
 		t.Warnings = append(t.Warnings, Warning{WarnNoCalls, "the finish reason speaks of tool calls, but none came"})
 	}
 }
@@ -272,8 +272,8 @@ func (a *Accumulator) start(e ToolCallStart) *OpenCall {
 
 func (a *Accumulator) open(c OpenCall, providerID string) *OpenCall {
 	c.ID, c.ProviderID = providerID, providerID
-	if a.Mint != nil {
-		c.ID, c.minted = a.Mint(providerID)
+	if a.NewID != nil {
+		c.ID, c.minted = a.NewID(providerID)
 	}
 	c.slot = len(a.slots)
 	a.calls = append(a.calls, c)
@@ -288,8 +288,8 @@ func (a *Accumulator) whole(p Part) *OpenCall {
 		a.push(slot{kind: slotWhole, part: p})
 		return nil
 	}
-	open := a.open(OpenCall{Name: c.Name, Closed: true, opaque: c.Opaque, first: c.Args}, c.ID)
-	if !c.Minted && c.ProviderID == "" {
+	open := a.open(OpenCall{Name: c.Name, Closed: true, opaque: c.Opaque, first: c.Arguments}, c.ID)
+	if !c.IDGenerated && c.ProviderID == "" {
 		a.slots[open.slot].part = p
 	}
 	return open
@@ -304,7 +304,7 @@ func (a *Accumulator) finish(e Finish) {
 		}
 	}
 	if e.Reason != "" {
-		t.Finish, t.RawFinish = e.Reason, e.Raw
+		t.FinishReason, t.RawFinishReason = e.Reason, e.Raw
 	}
 	set(&t.FinishMessage, e.Message)
 	set(&t.ResponseID, e.ResponseID)
@@ -352,7 +352,7 @@ func (c *OpenCall) add(args string) {
 }
 
 // Args returns the arguments that have come so far, as they came.
-func (c *OpenCall) Args() string {
+func (c *OpenCall) Arguments() string {
 	if c.buf != nil {
 		return string(c.buf)
 	}
@@ -362,7 +362,7 @@ func (c *OpenCall) Args() string {
 // arguments returns the arguments that were sent, mended where they are
 // repeated beyond doubt.
 func (c *OpenCall) arguments() (args string, mended bool) {
-	args = c.Args()
+	args = c.Arguments()
 	// One piece that is empty, or whose only } is its last byte, repeats nothing: of
 	// two equal values that end in } the first has one as well.
 	if c.buf == nil && (args == "" || strings.HasSuffix(args, "}") && strings.Count(args, "}") == 1) || isJSON(args) {

@@ -14,12 +14,12 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-func turn(events ...llm.Event) *llm.Turn {
+func turn(events ...llm.Event) *llm.Response {
 	var acc llm.Accumulator
 	for _, ev := range events {
 		acc.Add(ev)
 	}
-	return acc.Turn()
+	return acc.Response()
 }
 
 var (
@@ -29,8 +29,10 @@ var (
 )
 
 func start(i int, id, name string) llm.Event { return llm.ToolCallStart{Index: i, ID: id, Name: name} }
-func delta(i int, id, args string) llm.Event { return llm.ToolCallDelta{Index: i, ID: id, Args: args} }
-func end(i int, id string) llm.Event         { return llm.ToolCallEnd{Index: i, ID: id} }
+func delta(i int, id, args string) llm.Event {
+	return llm.ToolCallDelta{Index: i, ID: id, Arguments: args}
+}
+func end(i int, id string) llm.Event { return llm.ToolCallEnd{Index: i, ID: id} }
 
 func TestAccumulatorParts(t *testing.T) {
 	noEnd := func(id string) llm.Warning {
@@ -38,7 +40,7 @@ func TestAccumulatorParts(t *testing.T) {
 	}
 	noArgs := llm.Warning{Code: llm.WarnNoCallStart, Message: "arguments came for no open call and were dropped"}
 	noCall := llm.Warning{Code: llm.WarnNoCallStart, Message: "an end came for no open call and was dropped"}
-	call := func(id, name, args string) llm.Part { return llm.ToolCall{ID: id, Name: name, Args: args} }
+	call := func(id, name, args string) llm.Part { return llm.ToolCall{ID: id, Name: name, Arguments: args} }
 	for _, c := range []struct {
 		name     string
 		events   []llm.Event
@@ -81,9 +83,9 @@ func TestAccumulatorParts(t *testing.T) {
 			[]llm.Part{llm.ToolCall{ID: "x", Opaque: opaque1}, llm.ToolCall{ID: "y", Opaque: opaque2}}, nil},
 		{"opaque data that comes with the name", []llm.Event{llm.ToolCallStart{Index: 1, ID: "x", Opaque: opaque1}, llm.ToolCallStart{Index: 1, Name: "f", Opaque: opaque2}, end(1, ""), llm.ToolCallStart{Index: 1, ID: "y", Opaque: opaque1}, start(1, "", "g"), end(1, "")},
 			[]llm.Part{llm.ToolCall{ID: "x", Name: "f", Opaque: opaque2}, llm.ToolCall{ID: "y", Name: "g", Opaque: opaque1}}, nil},
-		{"an end that tells the arguments", []llm.Event{start(1, "x", "f"), delta(1, "", `{"a"`), delta(1, "", `1}`), start(2, "y", "g"), delta(2, "", "2"), start(3, "z", "h"), llm.ToolCallEnd{Index: 1, Args: `{"a":1}`}, llm.ToolCallEnd{Index: 2}, llm.ToolCallEnd{Index: 3, Args: "3"}},
+		{"an end that tells the arguments", []llm.Event{start(1, "x", "f"), delta(1, "", `{"a"`), delta(1, "", `1}`), start(2, "y", "g"), delta(2, "", "2"), start(3, "z", "h"), llm.ToolCallEnd{Index: 1, Arguments: `{"a":1}`}, llm.ToolCallEnd{Index: 2}, llm.ToolCallEnd{Index: 3, Arguments: "3"}},
 			[]llm.Part{call("x", "f", `{"a":1}`), call("y", "g", "2"), call("z", "h", "3")}, nil},
-		{"an end that tells arguments which are not JSON", []llm.Event{start(1, "x", "f"), delta(1, "", "{"), delta(1, "", `{}`), llm.ToolCallEnd{Index: 1, Args: "oops"}}, []llm.Part{call("x", "f", "oops")}, nil},
+		{"an end that tells arguments which are not JSON", []llm.Event{start(1, "x", "f"), delta(1, "", "{"), delta(1, "", `{}`), llm.ToolCallEnd{Index: 1, Arguments: "oops"}}, []llm.Part{call("x", "f", "oops")}, nil},
 		{"the adapter's warnings", []llm.Event{llm.Warning{Code: "a", Message: "b"}}, nil, []llm.Warning{{Code: "a", Message: "b"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,9 +146,9 @@ func TestAccumulatorArguments(t *testing.T) {
 			got := turn(append(events, end(1, ""), stop)...)
 			var warnings []llm.Warning
 			if c.mended {
-				warnings = []llm.Warning{{Code: llm.WarnRepeatedArgs, Message: "the arguments of x came more than once; one was kept"}}
+				warnings = []llm.Warning{{Code: llm.WarnRepeatedArguments, Message: "the arguments of x came more than once; one was kept"}}
 			}
-			if diff := cmp.Diff([]llm.Part{llm.ToolCall{ID: "x", Name: "f", Args: c.want}}, got.Parts); diff != "" {
+			if diff := cmp.Diff([]llm.Part{llm.ToolCall{ID: "x", Name: "f", Arguments: c.want}}, got.Parts); diff != "" {
 				t.Errorf("parts (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(warnings, got.Warnings); diff != "" {
@@ -161,18 +163,18 @@ func TestAccumulatorFinish(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		events []llm.Event
-		want   llm.Turn
+		want   llm.Response
 	}{
-		{"none", nil, llm.Turn{Finish: llm.FinishUnknown, Warnings: unfinished}},
-		{"without a reason", []llm.Event{llm.Finish{ResponseID: "r"}}, llm.Turn{Finish: llm.FinishUnknown, ResponseID: "r"}},
+		{"none", nil, llm.Response{FinishReason: llm.FinishUnknown, Warnings: unfinished}},
+		{"without a reason", []llm.Event{llm.Finish{ResponseID: "r"}}, llm.Response{FinishReason: llm.FinishUnknown, ResponseID: "r"}},
 		{"all of it", []llm.Event{llm.Finish{Reason: llm.FinishLength, Raw: "MAX", Message: "m", ResponseID: "r", Model: "n", Opaque: opaque1}},
-			llm.Turn{Finish: llm.FinishLength, RawFinish: "MAX", FinishMessage: "m", ResponseID: "r", Model: "n", Opaque: opaque1}},
+			llm.Response{FinishReason: llm.FinishLength, RawFinishReason: "MAX", FinishMessage: "m", ResponseID: "r", Model: "n", Opaque: opaque1}},
 		{"a second that says nothing", []llm.Event{llm.Finish{Reason: llm.FinishLength, Raw: "MAX", Message: "m", ResponseID: "r", Model: "n", Opaque: opaque1}, llm.Finish{Raw: "lost"}},
-			llm.Turn{Finish: llm.FinishLength, RawFinish: "MAX", FinishMessage: "m", ResponseID: "r", Model: "n", Opaque: opaque1}},
+			llm.Response{FinishReason: llm.FinishLength, RawFinishReason: "MAX", FinishMessage: "m", ResponseID: "r", Model: "n", Opaque: opaque1}},
 		{"a second that says all", []llm.Event{llm.Finish{Reason: llm.FinishLength, Raw: "MAX", Message: "m", ResponseID: "r", Model: "n", Opaque: opaque1}, llm.Finish{Reason: llm.FinishStop, Message: "m2", ResponseID: "r2", Model: "n2", Opaque: opaque2}},
-			llm.Turn{Finish: llm.FinishStop, FinishMessage: "m2", ResponseID: "r2", Model: "n2", Opaque: opaque2}},
-		{"usage so far", []llm.Event{llm.Usage{Input: 5, Output: 1, Cached: 2}, llm.Usage{Output: 3, Reasoning: 1}, stop}, llm.Turn{Finish: llm.FinishStop, Usage: llm.Usage{Input: 5, Output: 3, Cached: 2, Reasoning: 1}}},
-		{"events of newer versions", []llm.Event{llm.Unknown{Kind: "x"}, stop}, llm.Turn{Finish: llm.FinishStop, Others: []llm.Unknown{{Kind: "x"}}}},
+			llm.Response{FinishReason: llm.FinishStop, FinishMessage: "m2", ResponseID: "r2", Model: "n2", Opaque: opaque2}},
+		{"usage so far", []llm.Event{llm.Usage{InputTokens: 5, OutputTokens: 1, CacheReadInputTokens: 2}, llm.Usage{OutputTokens: 3, ReasoningOutputTokens: 1}, stop}, llm.Response{FinishReason: llm.FinishStop, Usage: llm.Usage{InputTokens: 5, OutputTokens: 3, CacheReadInputTokens: 2, ReasoningOutputTokens: 1}}},
+		{"events of newer versions", []llm.Event{llm.Unknown{Kind: "x"}, stop}, llm.Response{FinishReason: llm.FinishStop, UnknownEvents: []llm.Unknown{{Kind: "x"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(&c.want, turn(c.events...)); diff != "" {
@@ -184,7 +186,7 @@ func TestAccumulatorFinish(t *testing.T) {
 
 // Add tells which call an event belongs to.
 func TestAccumulatorAdd(t *testing.T) {
-	acc := llm.Accumulator{Mint: func(id string) (string, bool) {
+	acc := llm.Accumulator{NewID: func(id string) (string, bool) {
 		if id == "" {
 			return "m1", true
 		}
@@ -195,7 +197,7 @@ func TestAccumulatorAdd(t *testing.T) {
 		want *llm.OpenCall
 	}
 	for i, r := range []row{
-		{llm.TextDelta{Text: "a"}, nil}, {llm.ReasoningDelta{Text: "a"}, nil}, {llm.Usage{Input: 1}, nil}, {stop, nil}, {llm.Warning{}, nil}, {llm.Unknown{}, nil},
+		{llm.TextDelta{Text: "a"}, nil}, {llm.ReasoningDelta{Text: "a"}, nil}, {llm.Usage{InputTokens: 1}, nil}, {stop, nil}, {llm.Warning{}, nil}, {llm.Unknown{}, nil},
 		{start(1, "", ""), &llm.OpenCall{Index: 1, ID: "m1"}},
 		{start(1, "", "f"), &llm.OpenCall{Index: 1, ID: "m1", Name: "f"}},
 		{start(2, "y", "g"), &llm.OpenCall{Index: 2, ID: "y", ProviderID: "y", Name: "g"}},
@@ -214,26 +216,26 @@ func TestAccumulatorAdd(t *testing.T) {
 
 func TestAccumulatorReset(t *testing.T) {
 	mint := func(id string) (string, bool) { return "m-" + id, true }
-	acc := llm.Accumulator{Mint: mint}
-	for _, ev := range []llm.Event{llm.TextDelta{Text: "a"}, start(1, "x", "f"), end(1, ""), llm.Warning{Code: "w"}, llm.Usage{Input: 5}, llm.Finish{Reason: llm.FinishStop, Model: "m"}} {
+	acc := llm.Accumulator{NewID: mint}
+	for _, ev := range []llm.Event{llm.TextDelta{Text: "a"}, start(1, "x", "f"), end(1, ""), llm.Warning{Code: "w"}, llm.Usage{InputTokens: 5}, llm.Finish{Reason: llm.FinishStop, Model: "m"}} {
 		acc.Add(ev)
 	}
-	first := acc.Turn()
-	want := &llm.Turn{
-		Parts:  []llm.Part{llm.Text{Text: "a"}, llm.ToolCall{ID: "m-x", Name: "f", Minted: true, ProviderID: "x"}},
-		Finish: llm.FinishStop, Model: "m", Usage: llm.Usage{Input: 5}, Warnings: []llm.Warning{{Code: "w"}},
+	first := acc.Response()
+	want := &llm.Response{
+		Parts:        []llm.Part{llm.Text{Text: "a"}, llm.ToolCall{ID: "m-x", Name: "f", IDGenerated: true, ProviderID: "x"}},
+		FinishReason: llm.FinishStop, Model: "m", Usage: llm.Usage{InputTokens: 5}, Warnings: []llm.Warning{{Code: "w"}},
 	}
 	acc.Reset()
 	for _, ev := range []llm.Event{llm.ReasoningDelta{Text: "b"}, start(1, "y", "g"), end(1, ""), llm.Warning{Code: "v"}} {
 		acc.Add(ev)
 	}
-	second := acc.Turn()
+	second := acc.Response()
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Errorf("the first turn, later (-want +got):\n%s", diff)
 	}
-	want = &llm.Turn{
-		Parts:  []llm.Part{llm.Reasoning{Text: "b"}, llm.ToolCall{ID: "m-y", Name: "g", Minted: true, ProviderID: "y"}},
-		Finish: llm.FinishUnknown, Warnings: []llm.Warning{{Code: "v"}, {Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"}},
+	want = &llm.Response{
+		Parts:        []llm.Part{llm.Reasoning{Text: "b"}, llm.ToolCall{ID: "m-y", Name: "g", IDGenerated: true, ProviderID: "y"}},
+		FinishReason: llm.FinishUnknown, Warnings: []llm.Warning{{Code: "v"}, {Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"}},
 	}
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Errorf("the second turn (-want +got):\n%s", diff)
@@ -242,12 +244,12 @@ func TestAccumulatorReset(t *testing.T) {
 
 func TestTurn(t *testing.T) {
 	c1, c2 := llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", ProviderExecuted: true}
-	full := llm.Turn{Parts: []llm.Part{llm.Reasoning{Text: "r1"}, llm.Text{Text: "a"}, c1, llm.Reasoning{Text: "r2"}, c2, llm.Text{Text: "b"}}, Opaque: opaque1}
+	full := llm.Response{Parts: []llm.Part{llm.Reasoning{Text: "r1"}, llm.Text{Text: "a"}, c1, llm.Reasoning{Text: "r2"}, c2, llm.Text{Text: "b"}}, Opaque: opaque1}
 	reasoning, found := full.Reasoning()
 	if full.Text() != "ab" || reasoning != "r1r2" || !found {
 		t.Errorf("got %q, %q, %v", full.Text(), reasoning, found)
 	}
-	if _, found := (&llm.Turn{Parts: []llm.Part{c1}}).Reasoning(); found {
+	if _, found := (&llm.Response{Parts: []llm.Part{c1}}).Reasoning(); found {
 		t.Error("no reasoning, but some was found")
 	}
 	if diff := cmp.Diff([]llm.ToolCall{c1}, full.Calls()); diff != "" {
@@ -256,7 +258,7 @@ func TestTurn(t *testing.T) {
 	if diff := cmp.Diff(llm.Message{Role: llm.RoleAssistant, Parts: full.Parts, Opaque: opaque1}, full.Message()); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
-	if full.Refused() || !(&llm.Turn{Finish: llm.FinishRefusal}).Refused() || !(&llm.Turn{Parts: []llm.Part{llm.Text{}, llm.Text{Refusal: true}}}).Refused() {
+	if full.Refused() || !(&llm.Response{FinishReason: llm.FinishRefusal}).Refused() || !(&llm.Response{Parts: []llm.Part{llm.Text{}, llm.Text{Refusal: true}}}).Refused() {
 		t.Error("Refused is wrong")
 	}
 }
@@ -276,20 +278,20 @@ func TestCollect(t *testing.T) {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
 	got, err = llm.Collect(func(yield func(llm.Event, error) bool) { yield(stop, nil) })
-	if err != nil || got.Finish != llm.FinishStop {
+	if err != nil || got.FinishReason != llm.FinishStop {
 		t.Errorf("got %+v and %v", got, err)
 	}
 }
 
 func TestUsage(t *testing.T) {
-	u := llm.Usage{Input: 1, Output: 2, Cached: 3, CacheWrite: 4, Reasoning: 5}
-	if diff := cmp.Diff(llm.Usage{Input: 11, Output: 22, Cached: 33, CacheWrite: 44, Reasoning: 55}, u.Add(llm.Usage{Input: 10, Output: 20, Cached: 30, CacheWrite: 40, Reasoning: 50})); diff != "" {
+	u := llm.Usage{InputTokens: 1, OutputTokens: 2, CacheReadInputTokens: 3, CacheCreationInputTokens: 4, ReasoningOutputTokens: 5}
+	if diff := cmp.Diff(llm.Usage{InputTokens: 11, OutputTokens: 22, CacheReadInputTokens: 33, CacheCreationInputTokens: 44, ReasoningOutputTokens: 55}, u.Add(llm.Usage{InputTokens: 10, OutputTokens: 20, CacheReadInputTokens: 30, CacheCreationInputTokens: 40, ReasoningOutputTokens: 50})); diff != "" {
 		t.Errorf("Add (-want +got):\n%s", diff)
 	}
 	if got := u.Update(llm.Usage{}); got != u {
 		t.Errorf("Update with nothing: %+v", got)
 	}
-	v := llm.Usage{Input: 6, Output: 7, Cached: 8, CacheWrite: 9, Reasoning: 10}
+	v := llm.Usage{InputTokens: 6, OutputTokens: 7, CacheReadInputTokens: 8, CacheCreationInputTokens: 9, ReasoningOutputTokens: 10}
 	if got := u.Update(v); got != v {
 		t.Errorf("Update with all: %+v", got)
 	}

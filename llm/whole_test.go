@@ -19,27 +19,27 @@ func TestWholeCall(t *testing.T) {
 		in   llm.ToolCall
 		want llm.ToolCall
 	}{
-		"as it came": {nil, llm.ToolCall{ID: "a", Name: "n", Args: `{"x":1}`, Opaque: opaque}, llm.ToolCall{ID: "a", Name: "n", Args: `{"x":1}`, Opaque: opaque}},
-		"not JSON":   {same, llm.ToolCall{ID: "a", Args: `{"x":`}, llm.ToolCall{ID: "a", Args: `{"x":`}},
-		"mended":     {same, llm.ToolCall{ID: "a", Args: `{"x":1}{"x":1}`}, llm.ToolCall{ID: "a", Args: `{"x":1}`}},
+		"as it came": {nil, llm.ToolCall{ID: "a", Name: "n", Arguments: `{"x":1}`, Opaque: opaque}, llm.ToolCall{ID: "a", Name: "n", Arguments: `{"x":1}`, Opaque: opaque}},
+		"not JSON":   {same, llm.ToolCall{ID: "a", Arguments: `{"x":`}, llm.ToolCall{ID: "a", Arguments: `{"x":`}},
+		"mended":     {same, llm.ToolCall{ID: "a", Arguments: `{"x":1}{"x":1}`}, llm.ToolCall{ID: "a", Arguments: `{"x":1}`}},
 		"another id": {func(string) (string, bool) { return "b", false }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b"}},
-		"minted":     {func(string) (string, bool) { return "b", true }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", Minted: true, ProviderID: "a"}},
+		"minted":     {func(string) (string, bool) { return "b", true }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", IDGenerated: true, ProviderID: "a"}},
 		"minted the same": {
-			func(id string) (string, bool) { return id, true }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "a", Minted: true, ProviderID: "a"},
+			func(id string) (string, bool) { return id, true }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "a", IDGenerated: true, ProviderID: "a"},
 		},
-		"of a loop's making":         {same, llm.ToolCall{ID: "a", Minted: true}, llm.ToolCall{ID: "a"}},
+		"of a loop's making":         {same, llm.ToolCall{ID: "a", IDGenerated: true}, llm.ToolCall{ID: "a"}},
 		"with another provider's id": {same, llm.ToolCall{ID: "a", ProviderID: "p"}, llm.ToolCall{ID: "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			acc := llm.Accumulator{Mint: c.mint}
+			acc := llm.Accumulator{NewID: c.mint}
 			acc.Add(llm.PartDone{Part: c.in})
-			turn := acc.Turn()
+			turn := acc.Response()
 			if diff := cmp.Diff([]llm.Part{c.want}, turn.Parts); diff != "" {
 				t.Errorf("parts (-want +got):\n%s", diff)
 			}
 			acc.Reset()
 			acc.Add(llm.TextDelta{Text: "next"})
-			if diff := cmp.Diff([]llm.Part{llm.Text{Text: "next"}}, acc.Turn().Parts); diff != "" {
+			if diff := cmp.Diff([]llm.Part{llm.Text{Text: "next"}}, acc.Response().Parts); diff != "" {
 				t.Errorf("parts of the next turn (-want +got):\n%s", diff)
 			}
 		})
@@ -58,7 +58,7 @@ func TestCalls(t *testing.T) {
 		"some":                {[]llm.Part{theirs, a, llm.Text{Text: "x"}, b, theirs}, []llm.ToolCall{a, b}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			turn := llm.Turn{Parts: c.parts}
+			turn := llm.Response{Parts: c.parts}
 			if diff := cmp.Diff(c.want, turn.Calls()); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}

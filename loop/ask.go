@@ -14,7 +14,7 @@ import (
 )
 
 // ask makes the step's model call.
-func (r *run) ask(s *StepInfo) (turn *llm.Turn, err error) {
+func (r *run) ask(s *StepInfo) (turn *llm.Response, err error) {
 	r.turn, r.given = nil, nil
 	s.call = ModelCall{Request: s.Request, Model: s.Model, Step: r.step, run: r}
 	turn, err = r.wrapped(&s.call)
@@ -29,7 +29,7 @@ func (r *run) ask(s *StepInfo) (turn *llm.Turn, err error) {
 		}
 		return nil, err
 	case turn == nil:
-		return nil, &PolicyError{r.hooks.wrapper(), errors.New("returned neither a turn nor an error")}
+		return nil, &MiddlewareError{r.hooks.wrapper(), errors.New("returned neither a turn nor an error")}
 	case turn != r.given || !sameTurn(turn, r.turn): // a policy's own, or one it changed
 		r.turn = r.ids.adopt(turn, r.turn)
 		mend(r.turn)
@@ -40,13 +40,13 @@ func (r *run) ask(s *StepInfo) (turn *llm.Turn, err error) {
 }
 
 // sameTurn reports whether a turn that policies had in hand is as it was.
-func sameTurn(a, b *llm.Turn) bool {
-	return a == b || a.Finish == b.Finish && a.RawFinish == b.RawFinish && a.FinishMessage == b.FinishMessage &&
+func sameTurn(a, b *llm.Response) bool {
+	return a == b || a.FinishReason == b.FinishReason && a.RawFinishReason == b.RawFinishReason && a.FinishMessage == b.FinishMessage &&
 		a.ResponseID == b.ResponseID && a.Model == b.Model && bytes.Equal(a.Opaque, b.Opaque) && reflect.DeepEqual(a.Parts, b.Parts)
 }
 
 // copyFor is a turn for a policy, which may do with it as it likes.
-func (r *run) copyFor(turn *llm.Turn, own bool) *llm.Turn {
+func (r *run) copyFor(turn *llm.Response, own bool) *llm.Response {
 	if own {
 		return turn
 	}
@@ -55,7 +55,7 @@ func (r *run) copyFor(turn *llm.Turn, own bool) *llm.Turn {
 	return &out
 }
 
-func (r *run) wrapped(call *ModelCall) (turn *llm.Turn, err error) {
+func (r *run) wrapped(call *ModelCall) (turn *llm.Response, err error) {
 	r.gate.set(true)
 	defer r.gate.set(false)
 	var caught error
@@ -64,16 +64,16 @@ func (r *run) wrapped(call *ModelCall) (turn *llm.Turn, err error) {
 		turn, err = r.call(r.ctx, call)
 	}()
 	if caught != nil {
-		return nil, &PolicyError{r.hooks.wrapper(), caught}
+		return nil, &MiddlewareError{r.hooks.wrapper(), caught}
 	}
 	return turn, err
 }
 
 // callModel is the model call itself, within all wraps: one attempt. A policy may
 // have kept it, and call it anywhere.
-func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
+func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Response, error) {
 	if !r.gate.enter() {
-		return nil, &PolicyError{r.hooks.wrapper(), ErrNoCall}
+		return nil, &MiddlewareError{r.hooks.wrapper(), ErrModelCallNotAllowed}
 	}
 	defer r.gate.leave()
 	call.run, call.Step, call.Partial, call.again = r, r.step, false, false
@@ -107,10 +107,10 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 	own := len(r.hooks.wrappers) == 0 && call.Purpose == trace.PurposeAnswer
 	turn := &r.place
 	if !own { // it may still be in use when a policy calls again
-		turn = new(llm.Turn)
+		turn = new(llm.Response)
 	}
-	r.acc.TurnIn(turn)
-	if err == nil && turn.Finish == llm.FinishMalformedCall {
+	r.acc.ResponseInto(turn)
+	if err == nil && turn.FinishReason == llm.FinishMalformedCall {
 		err = &malformedError{turn.FinishMessage}
 	}
 	if err != nil {
@@ -137,10 +137,10 @@ func (r *run) callModel(ctx context.Context, call *ModelCall) (*llm.Turn, error)
 }
 
 // callFailed records that a model call has failed, and what had come of it.
-func (r *run) callFailed(call *ModelCall, turn *llm.Turn, facts trace.Error) {
+func (r *run) callFailed(call *ModelCall, turn *llm.Response, facts trace.Error) {
 	r.asked = nil
 	r.spend(call.Purpose, turn.Usage)
-	r.note(call, trace.ModelError{Error: facts, Partial: call.Partial, Received: turn.Parts, Usage: turn.Usage})
+	r.note(call, trace.ModelError{Error: facts, Partial: call.Partial, PartialContent: turn.Parts, Usage: turn.Usage})
 }
 
 // UnnamedTool stands for the name of a call that came without one: no provider
@@ -156,7 +156,7 @@ const (
 // of calls that the provider ran itself: a turn has no others, and a history
 // that has is one that no provider takes. Parts that are nil it drops without a
 // word. The turn was not handed out yet.
-func mend(turn *llm.Turn) {
+func mend(turn *llm.Response) {
 	kept, ran := turn.Parts[:0], provided{parts: turn.Parts}
 	for _, p := range turn.Parts {
 		switch x := p.(type) {
@@ -259,9 +259,9 @@ func (r *run) addEvent(a *answer, ev llm.Event) {
 	}
 }
 
-func turnEvent(t *llm.Turn, usage llm.Usage) trace.Body {
-	return trace.ModelTurn{
-		Message: t.Message(), Finish: t.Finish, RawFinish: t.RawFinish, FinishMessage: t.FinishMessage,
+func turnEvent(t *llm.Response, usage llm.Usage) trace.Body {
+	return trace.ModelResponse{
+		Message: t.Message(), FinishReason: t.FinishReason, RawFinishReason: t.RawFinishReason, FinishMessage: t.FinishMessage,
 		ResponseID: t.ResponseID, Model: t.Model, Usage: usage,
 	}
 }
@@ -274,8 +274,8 @@ func (r *run) spend(p trace.Purpose, u llm.Usage) {
 	if r.res.UsageBy == nil {
 		before := r.usage
 		before = llm.Usage{
-			Input: before.Input - u.Input, Output: before.Output - u.Output, Cached: before.Cached - u.Cached,
-			CacheWrite: before.CacheWrite - u.CacheWrite, Reasoning: before.Reasoning - u.Reasoning,
+			InputTokens: before.InputTokens - u.InputTokens, OutputTokens: before.OutputTokens - u.OutputTokens, CacheReadInputTokens: before.CacheReadInputTokens - u.CacheReadInputTokens,
+			CacheCreationInputTokens: before.CacheCreationInputTokens - u.CacheCreationInputTokens, ReasoningOutputTokens: before.ReasoningOutputTokens - u.ReasoningOutputTokens,
 		}
 		r.res.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeAnswer: before}
 	}

@@ -73,7 +73,7 @@ func (r *run) retry(ctx context.Context, call *ModelCall, t *try, wait time.Dura
 		return fmt.Errorf("not retried, since the provider asks to wait %v, longer than Retry.MaxWait (%v): %w", t.after, limit, t.err)
 	}
 	call.Attempt = t.n
-	r.note(call, trace.ModelRetry{Wait: max(wait, t.after), Cause: t.cause})
+	r.note(call, trace.ModelRetry{Wait: max(wait, t.after), Reason: t.cause})
 	t.retries++
 	t.err = nil
 	if err := r.cfg.Clock.Sleep(ctx, left); err != nil {
@@ -110,7 +110,7 @@ func (r *run) follow(call *ModelCall) error {
 	if !answer || own && r.strayed == nil || r.strayed != nil && r.strayAt == r.step && sameList(list, *r.strayed) {
 		return nil
 	}
-	r.emit(call.Step, trace.Rewrite{Cause: "middleware", By: r.hooks.wrapper()})
+	r.emit(call.Step, trace.HistoryRewrite{Reason: "middleware", By: r.hooks.wrapper()})
 	r.strayed = nil
 	if !own {
 		other := list // so that list need not be on the heap
@@ -139,7 +139,7 @@ func (r *run) offers(req *llm.Request) error {
 			continue
 		}
 		who := cmp.Or(strings.Join(r.hooks.wrappers, ", "), "(before the step)") // without a wrap, only there
-		return &PolicyError{who, fmt.Errorf("its request cannot be sent: Tools[%d] %s", i, problem)}
+		return &MiddlewareError{who, fmt.Errorf("its request cannot be sent: Tools[%d] %s", i, problem)}
 	}
 	return nil
 }

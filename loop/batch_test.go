@@ -15,8 +15,8 @@ import (
 )
 
 // onBatch is a policy that does something to each call of a step.
-func onBatch(f func(c *loop.Planned)) loop.Policy {
-	return policy("p", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+func onBatch(f func(c *loop.PlannedCall)) loop.Middleware {
+	return policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, c := range calls {
 			f(c)
 		}
@@ -29,7 +29,7 @@ func counter(t *testing.T, got *[]string) loop.Tool {
 	t.Helper()
 	x, err := loop.RawTool("count", "", []byte(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"default":7}},"required":["n"]}`),
 		func(_ context.Context, c loop.Call) (loop.Output, error) {
-			*got = append(*got, c.Args)
+			*got = append(*got, c.Arguments)
 			return loop.TextOutput("counted"), nil
 		})
 	if err != nil {
@@ -43,7 +43,7 @@ type batchCase struct {
 	name   string
 	spec   string // of the one call
 	finish llm.FinishReason
-	do     func(c *loop.Planned)
+	do     func(c *loop.PlannedCall)
 	args   string // what the tool gets; empty if it is not run
 	cause  string // of its args.resolved, or of its tool.skip
 	result string // is part of
@@ -52,20 +52,20 @@ type batchCase struct {
 func (c batchCase) run(t *testing.T) {
 	var got []string
 	turn := calls(c.spec)
-	turn.Finish = c.finish
+	turn.FinishReason = c.finish
 	var mem trace.Memory
 	res, err := held(t, c.name, model(turn, text("done")), loop.Config{
-		Tools: []loop.Tool{counter(t, &got), echo("echo")}, Policies: []loop.Policy{onBatch(c.do)}, Sink: &mem,
+		Tools: []loop.Tool{counter(t, &got), echo("echo")}, Middleware: []loop.Middleware{onBatch(c.do)}, Sink: &mem,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cause := ""
-	for _, r := range of[trace.ArgsResolved](mem.Events()) {
-		cause += r.Cause
+	for _, r := range of[trace.ToolArguments](mem.Events()) {
+		cause += r.Reason
 	}
 	for _, s := range of[trace.ToolSkip](mem.Events()) {
-		cause += s.Cause
+		cause += s.Reason
 	}
 	result := resultTexts(res.Messages)[0]
 	if args := strings.Join(got, " "); args != c.args || cause != c.cause || !strings.Contains(result, c.result) {
@@ -76,11 +76,11 @@ func (c batchCase) run(t *testing.T) {
 // A call that was refused is refused again where a policy takes the answer away
 // and leaves the rest, and looked at anew where it gives other arguments.
 func TestAnswersTakenAway(t *testing.T) {
-	away := func(args ...string) func(*loop.Planned) {
-		return func(c *loop.Planned) {
-			c.Answer, c.Cause = nil, ""
+	away := func(args ...string) func(*loop.PlannedCall) {
+		return func(c *loop.PlannedCall) {
+			c.Output, c.Reason = nil, ""
 			for _, a := range args {
-				c.Args = a
+				c.Arguments = a
 			}
 		}
 	}
@@ -110,17 +110,17 @@ func TestAnswersTakenAway(t *testing.T) {
 // The trace tells why a call was answered or run with other arguments, whatever a
 // policy says of it.
 func TestCausesOfAnswers(t *testing.T) {
-	answer := func(isError bool, cause ...string) func(*loop.Planned) {
-		return func(c *loop.Planned) {
+	answer := func(isError bool, cause ...string) func(*loop.PlannedCall) {
+		return func(c *loop.PlannedCall) {
 			out := loop.TextOutput("mine")
 			out.IsError = isError
-			c.Answer = &out
+			c.Output = &out
 			for _, s := range cause {
-				c.Cause = s
+				c.Reason = s
 			}
 		}
 	}
-	because := func(cause string) func(*loop.Planned) { return func(c *loop.Planned) { c.Cause = cause } }
+	because := func(cause string) func(*loop.PlannedCall) { return func(c *loop.PlannedCall) { c.Reason = cause } }
 	const whole, bad = `count{"m":1,"n":2}`, `count{"n":"x"}`
 	for _, c := range []batchCase{
 		{"answered", whole, "", answer(false), "", "answered", "mine"},
@@ -137,8 +137,8 @@ func TestCausesOfAnswers(t *testing.T) {
 		{"answered as if it were malformed, without an error", whole, "", answer(false, "malformed_args"), "", "answered", "mine"},
 		{"answered as if it were invalid, without an error", whole, "", answer(false, "invalid_args"), "", "answered", "mine"},
 		{"answered as if it were cut, without an error", whole, "", answer(false, "cut"), "", "answered", "mine"},
-		{"refused, in other words", bad, "", func(c *loop.Planned) { c.Answer.Content = loop.TextOutput("mine").Content }, "", "invalid_args", "mine"},
-		{"refused, but without an error", bad, "", func(c *loop.Planned) { c.Answer.IsError = false }, "", "answered", "invalid arguments"},
+		{"refused, in other words", bad, "", func(c *loop.PlannedCall) { c.Output.Content = loop.TextOutput("mine").Content }, "", "invalid_args", "mine"},
+		{"refused, but without an error", bad, "", func(c *loop.PlannedCall) { c.Output.IsError = false }, "", "answered", "invalid arguments"},
 		{"refused without a cause", bad, "", because(""), "", "invalid_args", "invalid arguments"},
 		{"refused with another cause", bad, "", because("denied"), "", "denied", "invalid arguments"},
 		{"run with a cause", whole, "", because("denied"), `{"m":1,"n":2}`, "", "counted"},
@@ -153,28 +153,28 @@ func TestCausesOfAnswers(t *testing.T) {
 func TestCauseWithoutAnswerAndTheGuard(t *testing.T) {
 	bad := tool("bad", func(context.Context) (string, error) { return "", errors.New("no") })
 	res, err := held(t, "guard", model(calls("bad#1"), calls("bad#2"), calls("bad#3"), text("done")), loop.Config{
-		Tools: []loop.Tool{bad}, Policies: []loop.Policy{onBatch(func(c *loop.Planned) { c.Cause = "denied" })},
+		Tools: []loop.Tool{bad}, Middleware: []loop.Middleware{onBatch(func(c *loop.PlannedCall) { c.Reason = "denied" })},
 	})
-	if err != nil || res.Stop != trace.CauseGuard || len(res.Steps) != 3 {
-		t.Errorf("got %v, stop %q after %d steps", err, res.Stop, len(res.Steps))
+	if err != nil || res.StopReason != trace.ReasonRunawayGuard || len(res.Steps) != 3 {
+		t.Errorf("got %v, stop %q after %d steps", err, res.StopReason, len(res.Steps))
 	}
 }
 
 // What a policy does to a Planned after its hook changes nothing.
 func TestPlannedIsChangedLater(t *testing.T) {
-	for name, change := range map[string]func(c *loop.Planned){
-		"arguments": func(c *loop.Planned) { c.Args = `{"n":"rm"}` },
-		"id":        func(c *loop.Planned) { c.Call.ID = "evil" },
-		"call":      func(c *loop.Planned) { c.Call = llm.ToolCall{ID: "evil", Name: "evil", Args: "evil"} },
-		"index":     func(c *loop.Planned) { c.Index = 7 },
-		"answer":    func(c *loop.Planned) { out := loop.TextOutput("evil"); c.Answer, c.Cause = &out, "evil" },
-		"all of it": func(c *loop.Planned) { *c = loop.Planned{} },
+	for name, change := range map[string]func(c *loop.PlannedCall){
+		"arguments": func(c *loop.PlannedCall) { c.Arguments = `{"n":"rm"}` },
+		"id":        func(c *loop.PlannedCall) { c.Call.ID = "evil" },
+		"call":      func(c *loop.PlannedCall) { c.Call = llm.ToolCall{ID: "evil", Name: "evil", Arguments: "evil"} },
+		"index":     func(c *loop.PlannedCall) { c.Index = 7 },
+		"answer":    func(c *loop.PlannedCall) { out := loop.TextOutput("evil"); c.Output, c.Reason = &out, "evil" },
+		"all of it": func(c *loop.PlannedCall) { *c = loop.PlannedCall{} },
 	} {
 		for _, width := range []int{1, 2} {
 			var got []string
-			var kept []*loop.Planned
+			var kept []*loop.PlannedCall
 			p := policy("p", loop.Hooks{
-				Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+				BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 					kept = calls
 					return loop.Decision{}, nil
 				},
@@ -187,7 +187,7 @@ func TestPlannedIsChangedLater(t *testing.T) {
 				},
 			})
 			res, err := held(t, name, model(calls(`count{"n":1,"m":1}`, `count{"n":2,"m":2}`), text("done")), loop.Config{
-				Tools: []loop.Tool{counter(t, &got)}, Policies: []loop.Policy{p}, Concurrency: width, Clock: fake.NewClock(),
+				Tools: []loop.Tool{counter(t, &got)}, Middleware: []loop.Middleware{p}, Concurrency: width, Clock: fake.NewClock(),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -208,8 +208,8 @@ func TestPlannedIsChangedLater(t *testing.T) {
 // they are mended, also where it fills in more. Those that are no better leave the
 // call with what was wrong before; a call that was right is refused for them.
 func TestRepairedCalls(t *testing.T) {
-	mended := func(args string) func(*loop.Planned) {
-		return func(c *loop.Planned) { c.Args, c.Answer, c.Cause = args, nil, loop.CauseRepair }
+	mended := func(args string) func(*loop.PlannedCall) {
+		return func(c *loop.PlannedCall) { c.Arguments, c.Output, c.Reason = args, nil, loop.ReasonRepair }
 	}
 	for _, c := range []batchCase{
 		{name: "mended", spec: `count{"n"`, do: mended(`{"n":1,"m":2}`), args: `{"n":1,"m":2}`, cause: "repair", result: "counted"},
@@ -237,14 +237,14 @@ func TestNobodyIsAskedBesideAClientCall(t *testing.T) {
 		"no tool and the next one": {loop.Config{}, "ghost", "ok ghost"},
 	} {
 		var asked []string
-		c.cfg.Policies = []loop.Policy{policy("asks", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+		c.cfg.Middleware = []loop.Middleware{policy("asks", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 			for _, p := range calls {
 				asked = append(asked, p.Call.Name)
 			}
 			return loop.Decision{}, nil
 		}})}
 		c.cfg.Tools = []loop.Tool{echo("ok"), client}
-		if _, err := newAgent(t, model(calls("ok", c.call), text("x")), c.cfg).Run(t.Context(), loop.Ask("go")); err != nil {
+		if _, err := newAgent(t, model(calls("ok", c.call), text("x")), c.cfg).Run(t.Context(), loop.Prompt("go")); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(asked, " "); got != c.want {

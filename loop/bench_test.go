@@ -33,19 +33,19 @@ func (m *scripted) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, er
 // script is n steps of k calls, then a text. In pieces, each call's arguments
 // come in three.
 func script(n, k int, pieces bool) *scripted {
-	usage := llm.Usage{Input: 100, Output: 20}
+	usage := llm.Usage{InputTokens: 100, OutputTokens: 20}
 	m := &scripted{}
 	for i := range n {
 		var events []llm.Event
 		for j := range k {
 			id, args := fmt.Sprintf("call_%d_%d", i, j), fmt.Sprintf(`{"city":"Oslo","day":%d}`, i*k+j)
 			if !pieces {
-				events = append(events, llm.PartDone{Part: llm.ToolCall{ID: id, Name: "weather", Args: args}})
+				events = append(events, llm.PartDone{Part: llm.ToolCall{ID: id, Name: "weather", Arguments: args}})
 				continue
 			}
 			events = append(events, llm.ToolCallStart{Index: j + 1, ID: id, Name: "weather"},
-				llm.ToolCallDelta{Index: j + 1, Args: args[:5]}, llm.ToolCallDelta{Index: j + 1, Args: args[5:9]},
-				llm.ToolCallDelta{Index: j + 1, Args: args[9:]}, llm.ToolCallEnd{Index: j + 1})
+				llm.ToolCallDelta{Index: j + 1, Arguments: args[:5]}, llm.ToolCallDelta{Index: j + 1, Arguments: args[5:9]},
+				llm.ToolCallDelta{Index: j + 1, Arguments: args[9:]}, llm.ToolCallEnd{Index: j + 1})
 		}
 		m.turns = append(m.turns, append(events, usage, llm.Finish{Reason: llm.FinishToolCalls}))
 	}
@@ -98,11 +98,11 @@ func measureStep(b *testing.B, model *scripted, tool loop.Tool, sink func() trac
 	b.ReportAllocs()
 	for b.Loop() {
 		model.next = 0
-		in := loop.Ask("Find out.")
+		in := loop.Prompt("Find out.")
 		in.Sink = sink()
 		res, err := agent.Run(b.Context(), in)
-		if err != nil || res.Text != "done" || res.ToolRounds != n {
-			b.Fatalf("the run gave %q after %d rounds, %v; want done after %d", res.Text, res.ToolRounds, err, n)
+		if err != nil || res.Text != "done" || res.ToolSteps != n {
+			b.Fatalf("the run gave %q after %d rounds, %v; want done after %d", res.Text, res.ToolSteps, err, n)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")

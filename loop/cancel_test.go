@@ -38,7 +38,7 @@ func TestNothingBeginsAfterACancel(t *testing.T) {
 				var mem trace.Memory
 				cfg := watched(t, e.foreign, note)
 				cfg.Concurrency, cfg.Sink = width, &mem
-				run := newAgent(t, noted(note), cfg).Start(ctx, loop.Ask("go"))
+				run := newAgent(t, noted(note), cfg).Start(ctx, loop.Prompt("go"))
 				seen := 0
 				for ev := range run.Events() { //nolint:errcheck // the run's error is the cancel
 					if seen == at && ev.Body.Kind() != trace.KindRunEnd {
@@ -91,7 +91,7 @@ func watched(t *testing.T, foreign bool, note func(string)) loop.Config {
 		}
 	}
 	hooks := loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 			req := *call.Request
 			req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], llm.User("be brief"))
 			req.System = fmt.Sprint("step ", call.Step)
@@ -102,5 +102,5 @@ func watched(t *testing.T, foreign bool, note func(string)) loop.Config {
 	if foreign {
 		hooks.Start = func(context.Context) (context.Context, error) { return context.Background(), nil }
 	}
-	return loop.Config{Tools: tools, Policies: []loop.Policy{policy("p", hooks)}, Clock: fake.NewClock(), Retry: loop.Retry{Max: 1, Base: time.Second}}
+	return loop.Config{Tools: tools, Middleware: []loop.Middleware{policy("p", hooks)}, Clock: fake.NewClock(), Retry: loop.Retry{Max: 1, Base: time.Second}}
 }

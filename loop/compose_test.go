@@ -24,7 +24,7 @@ type feature struct {
 	row string
 	// turns are what the model says for the feature to act. Tools and ids of calls are
 	// made for each place of the script.
-	turns []fake.Turn
+	turns []fake.Response
 	// on switches the feature on; its turns begin at step at.
 	on func(c *loop.Config, at int)
 	// acted reports whether the trace shows that it acted.
@@ -39,8 +39,8 @@ func emitted[B trace.Body](is func(B) bool) func([]trace.Event) bool {
 }
 
 // ended reports how a run ended.
-func ended(cause trace.Cause) func([]trace.Event) bool {
-	return emitted(func(b trace.RunEnd) bool { return b.Stop == cause })
+func ended(cause trace.Reason) func([]trace.Event) bool {
+	return emitted(func(b trace.RunEnd) bool { return b.StopReason == cause })
 }
 
 func declared(name, value string) func([]trace.Event) bool {
@@ -50,12 +50,12 @@ func declared(name, value string) func([]trace.Event) bool {
 	})
 }
 
-func decidedOn(action trace.Action, cause trace.Cause) func([]trace.Event) bool {
-	return emitted(func(b trace.Decision) bool { return b.Action == action && b.Cause == cause })
+func decidedOn(action trace.Action, cause trace.Reason) func([]trace.Event) bool {
+	return emitted(func(b trace.Decision) bool { return b.Action == action && b.Reason == cause })
 }
 
 func skippedFor(cause string) func([]trace.Event) bool {
-	return emitted(func(b trace.ToolSkip) bool { return b.Cause == cause })
+	return emitted(func(b trace.ToolSkip) bool { return b.Reason == cause })
 }
 
 func customs(name string) func([]trace.Event) bool {
@@ -64,7 +64,7 @@ func customs(name string) func([]trace.Event) bool {
 
 // sentTo reports whether a message of a request is such.
 func sentTo(is func(m llm.Message) bool) func([]trace.Event) bool {
-	return emitted(func(b trace.ModelRequest) bool { return slices.ContainsFunc(b.New, is) })
+	return emitted(func(b trace.ModelRequest) bool { return slices.ContainsFunc(b.NewMessages, is) })
 }
 
 // atOnce is how many tools ran at the same time.
@@ -82,8 +82,8 @@ func atOnce(events []trace.Event) (most int) {
 	return most
 }
 
-func with(p loop.Policy) func(*loop.Config, int) {
-	return func(c *loop.Config, _ int) { c.Policies = append(c.Policies, p) }
+func with(p loop.Middleware) func(*loop.Config, int) {
+	return func(c *loop.Config, _ int) { c.Middleware = append(c.Middleware, p) }
 }
 
 func failed(m llm.Message) bool {
@@ -95,49 +95,49 @@ func failed(m llm.Message) bool {
 
 // features are the options and policies that a composition may have.
 func features() []feature {
-	one := []fake.Turn{calls("ok")}
-	bad := []fake.Turn{calls("bad")}
-	naps := slices.Repeat([]fake.Turn{calls("nap")}, 40) // half an hour and more
-	guard := func(kind middleware.GuardrailKind, tripwire bool) loop.Policy {
-		return middleware.Guardrails([]middleware.Guardrail{{Name: "g", Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+	one := []fake.Response{calls("ok")}
+	bad := []fake.Response{calls("bad")}
+	naps := slices.Repeat([]fake.Response{calls("nap")}, 40) // half an hour and more
+	guard := func(kind middleware.GuardrailKind, tripwire bool) loop.Middleware {
+		return middleware.Guardrails([]middleware.Guardrail{{Name: "g", Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 			if kind == middleware.GuardInput {
 				r, _ := c.Messages[len(c.Messages)-1].Parts[0].(llm.ToolResult)
-				return middleware.GuardrailVerdict{Pass: !strings.HasPrefix(r.Name, "watched"), Tripwire: tripwire, Reason: "seen"}, nil
+				return middleware.GuardrailResult{Pass: !strings.HasPrefix(r.Name, "watched"), Tripwire: tripwire, Reason: "seen"}, nil
 			}
-			return middleware.GuardrailVerdict{Pass: !strings.Contains(c.Turn.Text(), "watched"), Tripwire: tripwire, Reason: "seen"}, nil
+			return middleware.GuardrailResult{Pass: !strings.Contains(c.Response.Text(), "watched"), Tripwire: tripwire, Reason: "seen"}, nil
 		}}}, nil)
 	}
 	return []feature{
-		{"cap at the bottom", "cap", one, func(c *loop.Config, at int) { c.MaxSteps = at + 1 }, ended(trace.CauseCap), true},
-		{"cap at the top", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.CapAt = at+1, loop.CapTop }, ended(trace.CauseCap), true},
-		{"cap with a last answer", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnCap = at+1, loop.CapForceFinal }, decidedOn(trace.ForceFinal, trace.CauseCap), true},
-		{"cap as an error", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnCap = at+1, loop.CapError }, ended(trace.CauseCap), true},
-		{"stop condition", "stop_when", []fake.Turn{calls("finish")}, func(c *loop.Config, _ int) { c.StopWhen = []loop.StopCondition{loop.HasToolCall("finish")} }, ended(trace.CauseStopCondition), true},
-		{"token budget", "token_budget", []fake.Turn{{Calls: calls("ok").Calls, Usage: llm.Usage{Input: 1000}}}, func(c *loop.Config, _ int) { c.TokenBudget = 1000 }, ended(trace.CauseBudget), true},
-		{"deadline", "deadline", naps, func(c *loop.Config, _ int) { c.Deadline = 30 * time.Minute }, ended(trace.CauseDeadline), true},
+		{"cap at the bottom", "cap", one, func(c *loop.Config, at int) { c.MaxSteps = at + 1 }, ended(trace.ReasonMaxSteps), true},
+		{"cap at the top", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.StepLimitCheck = at+1, loop.CheckBeforeStep }, ended(trace.ReasonMaxSteps), true},
+		{"cap with a last answer", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnStepLimit = at+1, loop.StepLimitForceFinal }, decidedOn(trace.ForceFinal, trace.ReasonMaxSteps), true},
+		{"cap as an error", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnStepLimit = at+1, loop.StepLimitError }, ended(trace.ReasonMaxSteps), true},
+		{"stop condition", "stop_when", []fake.Response{calls("finish")}, func(c *loop.Config, _ int) { c.StopWhen = []loop.StopCondition{loop.HasToolCall("finish")} }, ended(trace.ReasonStopCondition), true},
+		{"token budget", "token_budget", []fake.Response{{Calls: calls("ok").Calls, Usage: llm.Usage{InputTokens: 1000}}}, func(c *loop.Config, _ int) { c.TokenBudget = 1000 }, ended(trace.ReasonBudget), true},
+		{"deadline", "deadline", naps, func(c *loop.Config, _ int) { c.Deadline = 30 * time.Minute }, ended(trace.ReasonDeadline), true},
 		{"deadline that returns", "deadline", naps, func(c *loop.Config, _ int) {
 			c.Deadline, c.DeadlineReturns = 30*time.Minute, true
-		}, ended(trace.CauseDeadline), true},
-		{"stall timeout", "stall_timeout", []fake.Turn{{Stall: true}}, func(c *loop.Config, _ int) { c.StallTimeout = 2 * time.Minute },
+		}, ended(trace.ReasonDeadline), true},
+		{"stall timeout", "stall_timeout", []fake.Response{{Stall: true}}, func(c *loop.Config, _ int) { c.StallTimeout = 2 * time.Minute },
 			emitted(func(b trace.ModelError) bool { return strings.Contains(b.Error.Message, "nothing came") }), true},
-		{"tool timeout", "tool_timeout", []fake.Turn{calls("hang")}, func(c *loop.Config, _ int) { c.ToolTimeout = time.Minute },
+		{"tool timeout", "tool_timeout", []fake.Response{calls("hang")}, func(c *loop.Config, _ int) { c.ToolTimeout = time.Minute },
 			emitted(func(b trace.ToolEnd) bool { return b.Outcome == trace.OutcomeTimeout }), false},
-		{"one tool at a time", "concurrency", []fake.Turn{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = 1 },
+		{"one tool at a time", "concurrency", []fake.Response{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = 1 },
 			func(events []trace.Event) bool { return atOnce(events) == 1 }, false},
-		{"any number of tools", "concurrency", []fake.Turn{calls("ok", "ok", "ok", "ok", "ok", "ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = loop.Unbounded },
+		{"any number of tools", "concurrency", []fake.Response{calls("ok", "ok", "ok", "ok", "ok", "ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = loop.Unlimited },
 			func(events []trace.Event) bool { return atOnce(events) == 7 }, false},
-		{"one message a result", "tool_message", []fake.Turn{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.ToolMessage = loop.OnePerCall },
+		{"one message a result", "tool_message", []fake.Response{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.ToolMessage = loop.OnePerCall },
 			emitted(func(b trace.ModelRequest) bool {
-				for i := 1; i < len(b.New); i++ {
-					if b.New[i].Role == llm.RoleTool && b.New[i-1].Role == llm.RoleTool {
+				for i := 1; i < len(b.NewMessages); i++ {
+					if b.NewMessages[i].Role == llm.RoleTool && b.NewMessages[i-1].Role == llm.RoleTool {
 						return true
 					}
 				}
 				return false
 			}), false},
 		{"turn behind its hooks", "assistant_append", one, func(c *loop.Config, _ int) {
-			c.AppendTurn = loop.AppendAfter
-			c.Policies = append(c.Policies, policy("looks", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+			c.AppendResponse = loop.AppendAfter
+			c.Middleware = append(c.Middleware, policy("looks", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 				if list := s.History(); list[len(list)-1].Role == llm.RoleAssistant {
 					return loop.Decision{}, nil // it has the turn
 				}
@@ -150,54 +150,54 @@ func features() []feature {
 			sentTo(func(m llm.Message) bool {
 				return failed(m) && strings.HasPrefix(m.Parts[0].(llm.ToolResult).Text(), "Error: ")
 			}), false},
-		{"errors without a mark", "error_flag", bad, func(c *loop.Config, _ int) { c.PlainErrors = true },
+		{"errors without a mark", "error_flag", bad, func(c *loop.Config, _ int) { c.OmitErrorFlag = true },
 			sentTo(func(m llm.Message) bool { return failed(m) && !m.Parts[0].(llm.ToolResult).IsError }), false},
-		{"empty arguments", "bad_args", []fake.Turn{calls(`ok{"x`)}, func(c *loop.Config, _ int) { c.BadArgs = loop.BadArgsEmpty },
-			emitted(func(b trace.ArgsResolved) bool { return b.Cause == "empty_object" }), false},
-		{"arguments passed on", "bad_args", []fake.Turn{calls(`strict{"x":"y"}`)}, func(c *loop.Config, _ int) { c.BadArgs = loop.BadArgsPass },
-			emitted(func(b trace.ToolStart) bool { return b.Args == `{"x":"y"}` }), false},
-		{"unknown tools end the run", "unknown_tool", []fake.Turn{calls("ghost")}, func(c *loop.Config, _ int) { c.UnknownTool = loop.UnknownBreak }, ended(trace.CauseClientTools), true},
-		{"the rest beside a client tool", "client_tools", []fake.Turn{calls("client", "rest")}, func(c *loop.Config, _ int) { c.ClientCalls = loop.ClientRest },
+		{"empty arguments", "bad_args", []fake.Response{calls(`ok{"x`)}, func(c *loop.Config, _ int) { c.BadArguments = loop.BadArgumentsEmpty },
+			emitted(func(b trace.ToolArguments) bool { return b.Reason == "empty_object" }), false},
+		{"arguments passed on", "bad_args", []fake.Response{calls(`strict{"x":"y"}`)}, func(c *loop.Config, _ int) { c.BadArguments = loop.BadArgumentsPass },
+			emitted(func(b trace.ToolStart) bool { return b.Arguments == `{"x":"y"}` }), false},
+		{"unknown tools end the run", "unknown_tool", []fake.Response{calls("ghost")}, func(c *loop.Config, _ int) { c.UnknownTool = loop.UnknownBreak }, ended(trace.ReasonClientTools), true},
+		{"the rest beside a client tool", "client_tools", []fake.Response{calls("client", "rest")}, func(c *loop.Config, _ int) { c.ClientCalls = loop.ClientRest },
 			emitted(func(b trace.ToolStart) bool { return strings.HasPrefix(b.Name, "rest") }), true},
-		{"runaway guard", "same_tool_error_stop", []fake.Turn{calls("bad"), calls("bad"), calls("bad")}, func(c *loop.Config, _ int) { c.SameToolErrors, c.ResetByAbsence = 3, true }, ended(trace.CauseGuard), true},
-		{"duplicate rounds", "duplicate_round", []fake.Turn{calls("same"), calls("same")}, func(c *loop.Config, _ int) { c.DuplicateRound = loop.DuplicateSkip }, skippedFor("duplicate"), false},
-		{"last answer after duplicates", "duplicate_round", []fake.Turn{calls("same"), calls("same")}, func(c *loop.Config, _ int) {
-			c.DuplicateRound, c.DuplicateRounds = loop.DuplicateSkip, 1
-		}, decidedOn(trace.ForceFinal, trace.CausePolicy), true},
-		{"retry", "retry", []fake.Turn{{Error: &fake.Failure{Status: 429}}, calls("ok")}, func(c *loop.Config, _ int) { c.Retry = loop.Retry{Max: 1, Base: time.Second} },
+		{"runaway guard", "same_tool_error_stop", []fake.Response{calls("bad"), calls("bad"), calls("bad")}, func(c *loop.Config, _ int) { c.MaxConsecutiveToolErrors, c.ResetByAbsence = 3, true }, ended(trace.ReasonRunawayGuard), true},
+		{"duplicate rounds", "duplicate_round", []fake.Response{calls("same"), calls("same")}, func(c *loop.Config, _ int) { c.DuplicateStep = loop.DuplicateSkip }, skippedFor("duplicate"), false},
+		{"last answer after duplicates", "duplicate_round", []fake.Response{calls("same"), calls("same")}, func(c *loop.Config, _ int) {
+			c.DuplicateStep, c.MaxDuplicateSteps = loop.DuplicateSkip, 1
+		}, decidedOn(trace.ForceFinal, trace.ReasonMiddleware), true},
+		{"retry", "retry", []fake.Response{{Error: &fake.Failure{Status: 429}}, calls("ok")}, func(c *loop.Config, _ int) { c.Retry = loop.Retry{Max: 1, Base: time.Second} },
 			emitted(func(trace.ModelRetry) bool { return true }), false},
-		{"continued turn", "continuations", []fake.Turn{{Text: "more to come", Finish: llm.FinishPause}}, func(c *loop.Config, _ int) { c.Continuations = 3 }, decidedOn(trace.GoOn, trace.CauseContinuedTurn), false},
-		{"input guardrail", "guardrails", []fake.Turn{calls("watched")}, with(guard(middleware.GuardInput, false)), customs(middleware.EventGuardrail), false},
-		{"input tripwire", "guardrails", []fake.Turn{calls("watched")}, with(guard(middleware.GuardInput, true)), ended(middleware.CauseGuardrail), true},
-		{"output guardrail", "guardrails", []fake.Turn{{Text: "watched", Calls: calls("ok").Calls}}, with(guard(middleware.GuardOutput, false)), customs(middleware.EventGuardrail), false},
-		{"output tripwire", "guardrails", []fake.Turn{{Text: "watched", Calls: calls("ok").Calls}}, with(guard(middleware.GuardOutput, true)), ended(middleware.CauseGuardrail), true},
-		{"permissions", "permissions", []fake.Turn{calls("forbidden")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+		{"continued turn", "continuations", []fake.Response{{Text: "more to come", FinishReason: llm.FinishPause}}, func(c *loop.Config, _ int) { c.Continuations = 3 }, decidedOn(trace.Continue, trace.ReasonContinuedResponse), false},
+		{"input guardrail", "guardrails", []fake.Response{calls("watched")}, with(guard(middleware.GuardInput, false)), customs(middleware.EventGuardrail), false},
+		{"input tripwire", "guardrails", []fake.Response{calls("watched")}, with(guard(middleware.GuardInput, true)), ended(middleware.ReasonGuardrail), true},
+		{"output guardrail", "guardrails", []fake.Response{{Text: "watched", Calls: calls("ok").Calls}}, with(guard(middleware.GuardOutput, false)), customs(middleware.EventGuardrail), false},
+		{"output tripwire", "guardrails", []fake.Response{{Text: "watched", Calls: calls("ok").Calls}}, with(guard(middleware.GuardOutput, true)), ended(middleware.ReasonGuardrail), true},
+		{"permissions", "permissions", []fake.Response{calls("forbidden")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 			return middleware.Permission{Allow: !strings.HasPrefix(r.Tool, "forbidden")}, nil
-		}), nil)), skippedFor(middleware.CauseDenied), false},
-		{"approval", "approval", []fake.Turn{calls("asked")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+		}), nil)), skippedFor(middleware.ReasonDenied), false},
+		{"approval", "approval", []fake.Response{calls("asked")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 			return middleware.Permission{Allow: true, Ask: strings.HasPrefix(r.Tool, "asked")}, nil
 		}), &middleware.Approvals{Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
-			return middleware.Approval{Verdict: middleware.Approve}, nil
+			return middleware.Approval{Decision: middleware.Approve}, nil
 		}})), customs(middleware.EventApprovalResolved), false},
-		{"suspension", "approval", []fake.Turn{calls("asked")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+		{"suspension", "approval", []fake.Response{calls("asked")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 			return middleware.Permission{Allow: true, Ask: strings.HasPrefix(r.Tool, "asked")}, nil
 		}), &middleware.Approvals{Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
-			return middleware.Approval{Verdict: middleware.Suspend}, nil
-		}})), ended(trace.CauseApproval), true},
-		{"tool hooks", "gates", []fake.Turn{calls("skipped")}, with(middleware.ToolHooks{Start: func(_ context.Context, s *middleware.ToolStarting) error {
+			return middleware.Approval{Decision: middleware.Suspend}, nil
+		}})), ended(trace.ReasonApproval), true},
+		{"tool hooks", "gates", []fake.Response{calls("skipped")}, with(middleware.ToolHooks{Start: func(_ context.Context, s *middleware.ToolStarting) error {
 			s.Skip = strings.HasPrefix(s.Call.Name, "skipped")
 			return nil
-		}}.Policy()), skippedFor(middleware.CauseSkipped), false},
-		{"an error that ends the run", "gates", []fake.Turn{calls("fatal")}, with(middleware.ToolHooks{Failed: func(_ context.Context, f *middleware.ToolFailed) error {
+		}}.Middleware()), skippedFor(middleware.ReasonSkipped), false},
+		{"an error that ends the run", "gates", []fake.Response{calls("fatal")}, with(middleware.ToolHooks{Failed: func(_ context.Context, f *middleware.ToolFailed) error {
 			f.Stop = strings.HasPrefix(f.Call.Name, "fatal")
 			return nil
-		}}.Policy()), ended(middleware.CauseToolError), true},
-		{"short history", "compaction", []fake.Turn{calls("ok"), calls("ok"), calls("ok")}, with(middleware.KeepLast(2, 5)), emitted(func(b trace.Rewrite) bool { return b.Cause == "compaction" }), false},
+		}}.Middleware()), ended(middleware.ReasonToolError), true},
+		{"short history", "compaction", []fake.Response{calls("ok"), calls("ok"), calls("ok")}, with(middleware.KeepLast(2, 5)), emitted(func(b trace.HistoryRewrite) bool { return b.Reason == "compaction" }), false},
 		{"a policy's own model call", "compaction", one, with(policy("summary", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
 			if s.Step != 1 {
 				return loop.Decision{}, nil
 			}
-			_, err := s.Ask(ctx, summary(always("short")))
+			_, err := s.CallModel(ctx, summary(always("short")))
 			if errors.Is(err, loop.ErrBudget) {
 				err = nil
 			}
@@ -208,63 +208,63 @@ func features() []feature {
 		{"summary", "compaction", one, with(summarizes()), func(events []trace.Event) bool {
 			return slices.ContainsFunc(events, func(e trace.Event) bool { return e.Purpose == trace.PurposeSummary })
 		}, false},
-		{"repair", "bad_args", []fake.Turn{calls(`strict{"x":"y"}`)}, with(middleware.Repair(middleware.RepairOptions{Model: always(`{"x":1}`)})),
-			emitted(func(b trace.ArgsResolved) bool { return b.Cause == "repair" }), false},
-		{"hand-off", "prepare_step", []fake.Turn{calls("ok")}, func(c *loop.Config, at int) {
+		{"repair", "bad_args", []fake.Response{calls(`strict{"x":"y"}`)}, with(middleware.Repair(middleware.RepairOptions{Model: always(`{"x":1}`)})),
+			emitted(func(b trace.ToolArguments) bool { return b.Reason == "repair" }), false},
+		{"hand-off", "prepare_step", []fake.Response{calls("ok")}, func(c *loop.Config, at int) {
 			vars := middleware.NewVars(nil)
-			b := &middleware.Member{Name: "b", Instructions: func(middleware.Scope) string { return "You are b." }}
-			p, err := middleware.Handoff(&middleware.Member{Name: "a", Handoffs: []*middleware.Member{b}}, vars)
+			b := &middleware.HandoffAgent{Name: "b", Instructions: func(middleware.Scope) string { return "You are b." }}
+			p, err := middleware.Handoff(&middleware.HandoffAgent{Name: "a", Handoffs: []*middleware.HandoffAgent{b}}, vars)
 			if err != nil {
 				panic(err)
 			}
-			c.Policies = append(c.Policies, middleware.Variables(vars), p, policy("set", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+			c.Middleware = append(c.Middleware, middleware.Variables(vars), p, policy("set", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 				if s.Step == at {
-					middleware.ActiveMember.Set(vars, "b")
+					middleware.ActiveAgent.Set(vars, "b")
 				}
 				return loop.Decision{}, nil
 			}}))
 		}, customs("handoff"), false},
-		{"answer in a form", "output", []fake.Turn{text("not JSON")}, func(c *loop.Config, _ int) {
+		{"answer in a form", "output", []fake.Response{text("not JSON")}, func(c *loop.Config, _ int) {
 			o, err := middleware.NewOutput([]byte(`{}`))
 			if err != nil {
 				panic(err)
 			}
-			c.Policies = append(c.Policies, o.Policy(5))
-		}, decidedOn(trace.GoOn, middleware.CauseOutput), false},
-		{"a person's word", "approval", []fake.Turn{calls("asked")}, func(c *loop.Config, at int) {
-			p, err := middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (middleware.HumanVerdict, error) {
-				return middleware.HumanVerdict{Decision: middleware.HumanReject}, nil
+			c.Middleware = append(c.Middleware, o.Middleware(5))
+		}, decidedOn(trace.Continue, middleware.ReasonOutput), false},
+		{"a person's word", "approval", []fake.Response{calls("asked")}, func(c *loop.Config, at int) {
+			p, err := middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (middleware.HumanResult, error) {
+				return middleware.HumanResult{Decision: middleware.HumanReject}, nil
 			}, map[string]middleware.HumanRule{fmt.Sprintf("asked%d", at): {}})
 			if err != nil {
 				panic(err)
 			}
-			c.Policies = append(c.Policies, p)
+			c.Middleware = append(c.Middleware, p)
 		}, customs(middleware.HumanEvent), false},
-		{"short results", "result_size", []fake.Turn{calls("long")}, with(middleware.CutResults(9)),
+		{"short results", "result_size", []fake.Response{calls("long")}, with(middleware.TruncateResults(9)),
 			emitted(func(b trace.ToolEnd) bool { return strings.Contains(b.Result.Text(), "(cut: ") }), false},
-		{"answer by tool", "output", []fake.Turn{calls("answer")}, func(c *loop.Config, at int) {
+		{"answer by tool", "output", []fake.Response{calls("answer")}, func(c *loop.Config, at int) {
 			p, err := middleware.AnswerTool(fmt.Sprintf("answer%d", at), "", nil)
 			if err != nil {
 				panic(err)
 			}
-			c.Policies = append(c.Policies, p)
+			c.Middleware = append(c.Middleware, p)
 		}, emitted(func(b trace.Decision) bool { return b.Action == trace.Stop && b.By == "answer_tool" }), true},
-		{"leaked calls", "leaked", []fake.Turn{{Text: "<tool_call>", Finish: llm.FinishPause}}, with(middleware.LeakedCalls()),
+		{"leaked calls", "leaked", []fake.Response{{Text: "<tool_call>", FinishReason: llm.FinishPause}}, with(middleware.LeakedCalls()),
 			emitted(func(b trace.Warning) bool { return b.Code == middleware.WarnLeakedCall }), false},
-		{"more behind the end", "end_hook", []fake.Turn{{Text: `"not yet"`}}, with(policy("end", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+		{"more behind the end", "end_hook", []fake.Response{{Text: `"not yet"`}}, with(policy("end", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 			if turn.Text() != `"not yet"` {
 				return loop.Decision{}, nil
 			}
-			return loop.Decision{Action: trace.GoOn, Cause: trace.CauseEndHook, Messages: []llm.Message{llm.User("go on")}}, nil
-		}})), decidedOn(trace.GoOn, trace.CauseEndHook), false},
+			return loop.Decision{Action: trace.Continue, Reason: trace.ReasonEndHook, Messages: []llm.Message{llm.User("go on")}}, nil
+		}})), decidedOn(trace.Continue, trace.ReasonEndHook), false},
 		{"other tools", "prepare_step", one, with(policy("offer", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-			return loop.Decision{}, s.Offer(append(s.Tools(), echo(fmt.Sprintf("more%d", s.Step))))
-		}})), emitted(func(b trace.ModelSetup) bool {
+			return loop.Decision{}, s.SetTools(append(s.Tools(), echo(fmt.Sprintf("more%d", s.Step))))
+		}})), emitted(func(b trace.ModelConfig) bool {
 			return slices.ContainsFunc(b.Tools, func(t llm.Tool) bool { return t.Name == "more1" })
 		}), false},
-		{"cancel", "cancel", []fake.Turn{calls("leave")}, func(c *loop.Config, _ int) {
+		{"cancel", "cancel", []fake.Response{calls("leave")}, func(c *loop.Config, _ int) {
 			var leave context.CancelFunc
-			c.Policies = append(c.Policies, policy("leaves", loop.Hooks{
+			c.Middleware = append(c.Middleware, policy("leaves", loop.Hooks{
 				Start: func(ctx context.Context) (context.Context, error) {
 					ctx, leave = context.WithCancel(ctx)
 					return ctx, nil
@@ -279,15 +279,15 @@ func features() []feature {
 				},
 				End: func(context.Context, *loop.Result) error { leave(); return nil },
 			}))
-		}, ended(trace.CauseCancel), true},
-		{"list of tasks", "todos", []fake.Turn{calls(`write_todos{"todos":["look"]}`)}, func(c *loop.Config, _ int) {
+		}, ended(trace.ReasonCancel), true},
+		{"list of tasks", "todos", []fake.Response{calls(`write_todos{"todos":["look"]}`)}, func(c *loop.Config, _ int) {
 			p, err := middleware.Todos()
 			if err != nil {
 				panic(err)
 			}
-			c.Policies = append(c.Policies, p)
+			c.Middleware = append(c.Middleware, p)
 		}, customs(middleware.TodosEvent), false},
-		{"answers in one piece", "delivery", one, func(c *loop.Config, _ int) { c.Delivery = llm.Buffered }, declared("delivery", "buffered"), false},
+		{"answers in one piece", "delivery", one, func(c *loop.Config, _ int) { c.ResponseMode = llm.NonStreaming }, declared("delivery", "buffered"), false},
 	}
 }
 
@@ -299,20 +299,20 @@ func always(said string) llm.Model {
 }
 
 // summarizes sums up what is longer than a few words.
-func summarizes() loop.Policy {
+func summarizes() loop.Middleware {
 	z, err := middleware.NewSummarizer(&middleware.SummaryConfig{Window: 100, Reserve: 1, Trigger: 0.2, KeepMessages: 1, Model: always("it went on")})
 	if err != nil {
 		panic(err)
 	}
-	return z.Policy()
+	return z.Middleware()
 }
 
 // noise is what goes wrong in every composition before its features act: a finish
 // that denies its calls, a tool that panics, a call of no tool, arguments that break
 // off, and an answer without usage.
-func noise() fake.Turn {
+func noise() fake.Response {
 	t := calls("panics", `ok{"x":1`, "slow")
-	t.Finish, t.RawFinish = llm.FinishStop, "stop"
+	t.FinishReason, t.RawFinishReason = llm.FinishStop, "stop"
 	return t
 }
 
@@ -321,8 +321,8 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 	t.Helper()
 	clock := fake.NewClock()
 	var mem trace.Memory
-	cfg := loop.Config{Clock: clock, MaxSteps: 100, SameToolErrors: loop.Off, Sink: &mem}
-	turns, at := []fake.Turn{noise()}, 1
+	cfg := loop.Config{Clock: clock, MaxSteps: 100, MaxConsecutiveToolErrors: loop.Disabled, Sink: &mem}
+	turns, at := []fake.Response{noise()}, 1
 	addTool := func(name string) { cfg.Tools = append(cfg.Tools, toolOf(t, name, clock)) }
 	for _, name := range []string{"panics", "ok", "slow"} {
 		addTool(name)
@@ -337,8 +337,8 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 				c := &turn.Calls[i]
 				id++
 				c.ID = fmt.Sprintf("id%d", id)
-				if c.Args == "{}" && c.Name != "same" {
-					c.Args = fmt.Sprintf(`{"n":%d}`, id) // or rounds are duplicates
+				if c.Arguments == "{}" && c.Name != "same" {
+					c.Arguments = fmt.Sprintf(`{"n":%d}`, id) // or rounds are duplicates
 				}
 				if c.Name == "write_todos" { // its policy brings it
 					continue
@@ -355,7 +355,7 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 		}
 		at += steps(f)
 	}
-	turns = append(turns, slices.Repeat([]fake.Turn{text(`"done"`)}, 9)...)
+	turns = append(turns, slices.Repeat([]fake.Response{text(`"done"`)}, 9)...)
 	for i := range cfg.StopWhen {
 		cfg.StopWhen[i] = loop.StopFunc(func(_ context.Context, s loop.StopInfo) (bool, error) {
 			return strings.HasPrefix(s.Steps[len(s.Steps)-1].Calls[0].Name, "finish"), nil
@@ -364,9 +364,9 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 	n := 0
 	inTurn := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		n++
-		return (&fake.Model{Clock: clock, Turns: turns[n-1 : n]}).Stream(ctx, req)
+		return (&fake.Model{Clock: clock, Responses: turns[n-1 : n]}).Stream(ctx, req)
 	})
-	_, _ = newAgent(t, inTurn, cfg).Run(t.Context(), loop.Ask("go")) // how it ends is in the trace
+	_, _ = newAgent(t, inTurn, cfg).Run(t.Context(), loop.Prompt("go")) // how it ends is in the trace
 	return mem.Events()
 }
 
@@ -442,7 +442,7 @@ func TestCompositionWithout(t *testing.T) {
 		on := f.on
 		f.on = func(*loop.Config, int) {}
 		if f.row == "continuations" {
-			f.on = func(c *loop.Config, _ int) { c.Continuations = loop.Off }
+			f.on = func(c *loop.Config, _ int) { c.Continuations = loop.Disabled }
 		}
 		events := compose(t, f)
 		holds(t, f.name, events)

@@ -61,10 +61,10 @@ func TestErrorsThatPanic(t *testing.T) {
 			}
 		}
 		p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { return loop.Decision{}, bad }})
-		if _, err := held(t, name, model(text("x")), loop.Config{Policies: []loop.Policy{p}}); err == nil {
+		if _, err := held(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}}); err == nil {
 			t.Errorf("a policy's error, %s: got none", name)
 		}
-		if _, err := held(t, name, model(fake.Turn{Text: "x", Err: bad}), loop.Config{}); err == nil {
+		if _, err := held(t, name, model(fake.Response{Text: "x", Err: bad}), loop.Config{}); err == nil {
 			t.Errorf("a model's error, %s: got none", name)
 		}
 	}
@@ -87,7 +87,7 @@ func TestConsumerPanicsAnywhere(t *testing.T) {
 		},
 	})
 	for n := range 20 {
-		a := newAgent(t, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{wrap}})
+		a := newAgent(t, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{wrap}})
 		func() {
 			defer func() {
 				if v := recover(); v != n && n < 18 {
@@ -95,7 +95,7 @@ func TestConsumerPanicsAnywhere(t *testing.T) {
 				}
 			}()
 			seen := 0
-			for _, err := range a.Start(t.Context(), loop.Ask("go")).Events() {
+			for _, err := range a.Start(t.Context(), loop.Prompt("go")).Events() {
 				if err != nil {
 					t.Error(err)
 				}
@@ -110,24 +110,24 @@ func TestConsumerPanicsAnywhere(t *testing.T) {
 
 // What policies do to what they are given breaks nothing.
 func TestMischievousPolicies(t *testing.T) {
-	batch := func(f func(calls []*loop.Planned)) loop.Policy {
-		return policy("p", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+	batch := func(f func(calls []*loop.PlannedCall)) loop.Middleware {
+		return policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 			f(calls)
 			return loop.Decision{}, nil
 		}})
 	}
-	for name, p := range map[string]loop.Policy{
-		"a call twice":   batch(func(calls []*loop.Planned) { calls[1] = calls[0] }),
-		"calls left out": batch(func(calls []*loop.Planned) { calls[0], calls[1] = nil, nil }),
-		"another id":     batch(func(calls []*loop.Planned) { calls[0].Call.ID = "evil" }),
-		"another tool":   batch(func(calls []*loop.Planned) { calls[0].Call.Name = "nope" }),
-		"another index":  batch(func(calls []*loop.Planned) { calls[0].Index = 7 }),
-		"the turn changed": policy("p", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+	for name, p := range map[string]loop.Middleware{
+		"a call twice":   batch(func(calls []*loop.PlannedCall) { calls[1] = calls[0] }),
+		"calls left out": batch(func(calls []*loop.PlannedCall) { calls[0], calls[1] = nil, nil }),
+		"another id":     batch(func(calls []*loop.PlannedCall) { calls[0].Call.ID = "evil" }),
+		"another tool":   batch(func(calls []*loop.PlannedCall) { calls[0].Call.Name = "nope" }),
+		"another index":  batch(func(calls []*loop.PlannedCall) { calls[0].Index = 7 }),
+		"the turn changed": policy("p", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 			turn.Parts[0] = llm.Text{Text: "changed"}
 			return loop.Decision{}, nil
 		}}),
 	} {
-		res, err := held(t, name, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}})
+		res, err := held(t, name, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}})
 		var got []string
 		for i, c := range res.Steps[0].Calls {
 			got = append(got, c.ID+" "+c.Name+" "+res.Steps[0].Results[i].ID)
@@ -142,7 +142,7 @@ func TestMischievousPolicies(t *testing.T) {
 		}
 		return loop.Decision{}, nil
 	}})
-	_, err := held(t, "a history without results", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{cut}})
+	_, err := held(t, "a history without results", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{cut}})
 	if h := (*loop.HistoryError)(nil); !errors.As(err, &h) {
 		t.Errorf("a history without results: got %v", err)
 	}
@@ -150,9 +150,9 @@ func TestMischievousPolicies(t *testing.T) {
 
 // Many calls without ids in one turn cost no more for each than few.
 func TestManyIDs(t *testing.T) {
-	var turn fake.Turn
+	var turn fake.Response
 	for range 300 {
-		turn.Calls = append(turn.Calls, fake.Call{Name: "a", Args: "{}"}, fake.Call{ID: "same", Name: "a", Args: "{}"})
+		turn.Calls = append(turn.Calls, fake.Call{Name: "a", Arguments: "{}"}, fake.Call{ID: "same", Name: "a", Arguments: "{}"})
 	}
 	res, err := held(t, "many", model(turn, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
 	if err != nil {
@@ -190,21 +190,21 @@ func TestStartGivesAForeignContext(t *testing.T) {
 	}})
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
-		policies []loop.Policy
+		policies []loop.Middleware
 		during   string
 	}{
-		"in a tool":                 {[]loop.Policy{foreign}, "waits"},
-		"in a tool, two policies":   {[]loop.Policy{foreign, child}, "waits"},
-		"in a tool, two that do it": {[]loop.Policy{foreign, foreign}, "waits"},
-		"a child":                   {[]loop.Policy{child}, "waits"},
-		"between tools":             {[]loop.Policy{foreign}, "ends"},
+		"in a tool":                 {[]loop.Middleware{foreign}, "waits"},
+		"in a tool, two policies":   {[]loop.Middleware{foreign, child}, "waits"},
+		"in a tool, two that do it": {[]loop.Middleware{foreign, foreign}, "waits"},
+		"a child":                   {[]loop.Middleware{child}, "waits"},
+		"between tools":             {[]loop.Middleware{foreign}, "ends"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		later := 0
 		var mem trace.Memory
-		in := loop.Ask("go")
+		in := loop.Prompt("go")
 		in.Sink = &mem
-		res, err := newAgent(t, model(calls("waits", "later"), text("no")), loop.Config{Policies: c.policies, Concurrency: 1, Tools: []loop.Tool{
+		res, err := newAgent(t, model(calls("waits", "later"), text("no")), loop.Config{Middleware: c.policies, Concurrency: 1, Tools: []loop.Tool{
 			tool("waits", func(tool context.Context) (string, error) {
 				cancel(boom)
 				if c.during == "waits" {
@@ -214,7 +214,7 @@ func TestStartGivesAForeignContext(t *testing.T) {
 			}),
 			tool("later", func(context.Context) (string, error) { later++; return "", nil }),
 		}}).Run(ctx, in)
-		if !errors.Is(err, boom) || later != 0 || len(res.Steps) != 1 || len(of[trace.Cancelled](mem.Events())) != 1 {
+		if !errors.Is(err, boom) || later != 0 || len(res.Steps) != 1 || len(of[trace.Canceled](mem.Events())) != 1 {
 			t.Errorf("%s: got %v after %d later calls, %s", name, err, later, kinds(mem.Events()))
 		}
 	}
@@ -226,7 +226,7 @@ type foreignKey struct{}
 func TestDeadlineOfAForeignContext(t *testing.T) {
 	clock := fake.NewClock()
 	foreign := policy("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
-	_, err := held(t, "deadline", model(calls("slow"), text("no")), loop.Config{Deadline: time.Second, Clock: clock, Policies: []loop.Policy{foreign}, Tools: []loop.Tool{
+	_, err := held(t, "deadline", model(calls("slow"), text("no")), loop.Config{Deadline: time.Second, Clock: clock, Middleware: []loop.Middleware{foreign}, Tools: []loop.Tool{
 		tool("slow", func(ctx context.Context) (string, error) { return "", clock.Sleep(ctx, 2*time.Second) }),
 	}})
 	if !errors.Is(err, loop.ErrDeadline) {
@@ -242,7 +242,7 @@ func TestStartsContextEndsWithTheRun(t *testing.T) {
 		kept = ctx
 		return loop.Decision{}, nil
 	}})
-	mustRun(t, model(text("x")), loop.Config{Policies: []loop.Policy{p}})
+	mustRun(t, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
 	if kept.Err() == nil {
 		t.Error("the context goes on")
 	}
@@ -254,8 +254,8 @@ func TestResultsInATurn(t *testing.T) {
 	result := func(id string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: "made up"}}}
 	}
-	own := llm.ToolCall{ID: "s1", Name: "search", Args: "{}", ProviderExecuted: true}
-	call := llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}
+	own := llm.ToolCall{ID: "s1", Name: "search", Arguments: "{}", ProviderExecuted: true}
+	call := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}
 	for name, c := range map[string]struct {
 		parts []llm.Part
 		want  []llm.Part
@@ -267,14 +267,14 @@ func TestResultsInATurn(t *testing.T) {
 		"for the provider's call":  {[]llm.Part{own, result("s1"), result("c1"), call}, []llm.Part{own, result("s1"), call}, 1},
 		"before the call":          {[]llm.Part{result("s1"), own, llm.Text{Text: "so"}}, []llm.Part{result("s1"), own, llm.Text{Text: "so"}}, 0},
 	} {
-		turn := fake.Turn{}
+		turn := fake.Response{}
 		for _, p := range c.parts {
 			turn.Events = append(turn.Events, llm.PartDone{Part: p})
 		}
-		mine := around("mine", func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Turn, error) {
-			return &llm.Turn{Finish: llm.FinishStop, Parts: c.parts}, nil
+		mine := around("mine", func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Response, error) {
+			return &llm.Response{FinishReason: llm.FinishStop, Parts: c.parts}, nil
 		})
-		for who, cfg := range map[string]loop.Config{"the model": {}, "a policy": {Policies: []loop.Policy{mine}}} {
+		for who, cfg := range map[string]loop.Config{"the model": {}, "a policy": {Middleware: []loop.Middleware{mine}}} {
 			cfg.Tools, cfg.MaxSteps = []loop.Tool{echo("a")}, 1
 			var warned []trace.Warning
 			cfg.Sink = trace.SinkFunc(func(ev trace.Event) error {
@@ -341,10 +341,10 @@ func TestStepsInHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, cfg := range map[string]loop.Config{
-		"before a step":         {Policies: []loop.Policy{before}},
-		"after a step":          {Policies: []loop.Policy{after}},
+		"before a step":         {Middleware: []loop.Middleware{before}},
+		"after a step":          {Middleware: []loop.Middleware{after}},
 		"a condition":           {StopWhen: []loop.StopCondition{stop}},
-		"before another policy": {Policies: []loop.Policy{before}, StopWhen: []loop.StopCondition{loop.HasToolCall("b")}},
+		"before another policy": {Middleware: []loop.Middleware{before}, StopWhen: []loop.StopCondition{loop.HasToolCall("b")}},
 	} {
 		cfg.Tools = []loop.Tool{echo("a")}
 		res, err := held(t, name, model(calls("a"), calls("a#x"), text("done")), cfg)
@@ -357,9 +357,9 @@ func TestStepsInHand(t *testing.T) {
 // What a policy fills into the result stands there; the trace says how the run
 // ended.
 func TestEndChangesTheResult(t *testing.T) {
-	own := loop.Result{Text: "mine", Stop: "mine", Finish: "mine", Usage: llm.Usage{Input: 99}, ModelCalls: 99, Pending: []llm.ToolCall{{ID: "c9"}}}
-	judged := around("judged", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
-		if _, err := next(ctx, &loop.ModelCall{Request: call.Request, Purpose: trace.PurposeJudge}); err != nil {
+	own := loop.Result{Text: "mine", StopReason: "mine", FinishReason: "mine", Usage: llm.Usage{InputTokens: 99}, ModelCalls: 99, Pending: []llm.ToolCall{{ID: "c9"}}}
+	judged := around("judged", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+		if _, err := next(ctx, &loop.ModelCall{Request: call.Request, Purpose: trace.PurposeGrade}); err != nil {
 			return nil, err
 		}
 		return next(ctx, call)
@@ -369,16 +369,16 @@ func TestEndChangesTheResult(t *testing.T) {
 		*res = own
 		return nil
 	}})
-	said := fake.Turn{Text: "x", Usage: llm.Usage{Input: 3}}
+	said := fake.Response{Text: "x", Usage: llm.Usage{InputTokens: 3}}
 	var mem trace.Memory
-	res, err := held(t, "fill", inTurn(said, said), loop.Config{Policies: []loop.Policy{judged, fill}, Sink: &mem})
+	res, err := held(t, "fill", inTurn(said, said), loop.Config{Middleware: []loop.Middleware{judged, fill}, Sink: &mem})
 	if diff := cmp.Diff(&own, res); diff != "" || err != nil {
 		t.Errorf("%v; result (-want +got):\n%s", err, diff)
 	}
 	want := trace.RunEnd{
-		Stop: trace.CauseNone, Finish: llm.FinishStop, Steps: 1, Calls: 2, Usage: llm.Usage{Input: 6},
-		UsageBy:  map[trace.Purpose]llm.Usage{trace.PurposeAnswer: {Input: 3}, trace.PurposeJudge: {Input: 3}},
-		Appended: []llm.Message{llm.Assistant(llm.Text{Text: "x"})},
+		StopReason: trace.ReasonEndTurn, FinishReason: llm.FinishStop, Steps: 1, ModelCalls: 2, Usage: llm.Usage{InputTokens: 6},
+		UsageBy:          map[trace.Purpose]llm.Usage{trace.PurposeAnswer: {InputTokens: 3}, trace.PurposeGrade: {InputTokens: 3}},
+		AppendedMessages: []llm.Message{llm.Assistant(llm.Text{Text: "x"})},
 	}
 	if diff := cmp.Diff(want, of[trace.RunEnd](mem.Events())[0]); diff != "" {
 		t.Errorf("the trace's end (-want +got):\n%s", diff)

@@ -15,7 +15,7 @@ import (
 )
 
 // deciding are hooks of which one, at a place, gives a decision the n-th time.
-func deciding(place string, n int, d loop.Decision) loop.Policy {
+func deciding(place string, n int, d loop.Decision) loop.Middleware {
 	at := func(here string) (loop.Decision, error) {
 		if here == place {
 			if n--; n == 0 {
@@ -25,34 +25,34 @@ func deciding(place string, n int, d loop.Decision) loop.Policy {
 		return loop.Decision{}, nil
 	}
 	return policy("p", loop.Hooks{
-		BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { return at("before") },
-		AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) { return at("model") },
-		Batch:      func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) { return at("batch") },
-		AfterStep:  func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) { return at("after") },
+		BeforeStep:  func(context.Context, *loop.StepInfo) (loop.Decision, error) { return at("before") },
+		AfterModel:  func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) { return at("model") },
+		BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) { return at("batch") },
+		AfterStep:   func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) { return at("after") },
 	})
 }
 
 // A policy's decision has a cause of its own in the trace and in the result, and
 // never one that only the loop can see. Whatever it says, the trace holds.
 func TestCausesOfDecisions(t *testing.T) {
-	causes := map[trace.Cause]trace.Cause{ // given, and as a stop's cause recorded
+	causes := map[trace.Reason]trace.Reason{ // given, and as a stop's cause recorded
 		"": "policy", "policy": "policy", "own": "own", "budget": "budget", "hand_off": "hand_off", "end_hook": "end_hook", "approval": "approval",
 		"calls": "policy", "none": "policy", "cap": "policy", "stop_condition": "policy", "guard": "policy", "client_tools": "policy",
 		"forced": "policy", "malformed_call": "policy", "cancel": "policy", "deadline": "policy", "error": "policy", "continued_turn": "policy", "stopped": "policy",
 	}
 	for given, want := range causes {
-		for _, action := range []trace.Action{trace.GoOn, trace.Stop, trace.ForceFinal, trace.Suspend} {
+		for _, action := range []trace.Action{trace.Continue, trace.Stop, trace.ForceFinal, trace.Suspend} {
 			if action == trace.Suspend && given == "" {
-				want = trace.CauseApproval
+				want = trace.ReasonApproval
 			}
 			for _, place := range []string{"before", "model", "batch", "after"} {
 				for n, m := range []llm.Model{inTurn(text("1"), text("2"), text("3")), inTurn(calls("a#1"), calls("a#2"), text("3"), text("4"))} {
 					name := fmt.Sprintf("%s %s (%s), time %d", place, action, given, n+1)
-					p := deciding(place, n+1, loop.Decision{Action: action, Cause: given, Note: "me"})
+					p := deciding(place, n+1, loop.Decision{Action: action, Reason: given, Note: "me"})
 					res, events := decided(t, m, p)
 					holds(t, name, events)
-					if stopped := res.Note == "me"; stopped && res.Stop != want {
-						t.Errorf("%s: stop %q, want %q", name, res.Stop, want)
+					if stopped := res.Note == "me"; stopped && res.StopReason != want {
+						t.Errorf("%s: stop %q, want %q", name, res.StopReason, want)
 					}
 				}
 			}
@@ -68,10 +68,10 @@ func TestOtherActions(t *testing.T) {
 			if name == "batch suspend" {
 				continue // which it can
 			}
-			res, events := decided(t, inTurn(calls("a"), text("done")), deciding(place, 1, loop.Decision{Action: action, Cause: "own"}))
+			res, events := decided(t, inTurn(calls("a"), text("done")), deciding(place, 1, loop.Decision{Action: action, Reason: "own"}))
 			holds(t, name, events)
-			if res.Stop != trace.CauseNone || res.Text != "done" {
-				t.Errorf("%s: got %q, stop %q", name, res.Text, res.Stop)
+			if res.StopReason != trace.ReasonEndTurn || res.Text != "done" {
+				t.Errorf("%s: got %q, stop %q", name, res.Text, res.StopReason)
 			}
 		}
 	}
@@ -79,11 +79,11 @@ func TestOtherActions(t *testing.T) {
 
 // decided runs an agent with a policy, without a look at its goroutines, of which
 // there are none: these are many runs.
-func decided(t *testing.T, m llm.Model, p loop.Policy) (*loop.Result, []trace.Event) {
+func decided(t *testing.T, m llm.Model, p loop.Middleware) (*loop.Result, []trace.Event) {
 	t.Helper()
 	var mem trace.Memory
-	a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: 4, Policies: []loop.Policy{p}, Sink: &mem})
-	res, err := a.Run(t.Context(), loop.Ask("go"))
+	a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: 4, Middleware: []loop.Middleware{p}, Sink: &mem})
+	res, err := a.Run(t.Context(), loop.Prompt("go"))
 	if err != nil {
 		t.Error(err)
 	}
@@ -92,15 +92,15 @@ func decided(t *testing.T, m llm.Model, p loop.Policy) (*loop.Result, []trace.Ev
 
 // A turn without calls that a policy goes on from says so with the policy's cause.
 func TestCausesOfGoingOn(t *testing.T) {
-	for given, want := range map[trace.Cause]trace.Cause{
+	for given, want := range map[trace.Reason]trace.Reason{
 		"": "end_hook", "continued_turn": "continued_turn", "own": "own", "hand_off": "hand_off", "none": "policy", "calls": "policy", "guard": "policy",
 	} {
 		var mem trace.Memory
 		_, err := held(t, string(given), inTurn(text("1"), text("2")), loop.Config{
-			Policies: []loop.Policy{deciding("model", 1, loop.Decision{Action: trace.GoOn, Cause: given, Note: "me", Messages: []llm.Message{llm.User("more")}})}, Sink: &mem,
+			Middleware: []loop.Middleware{deciding("model", 1, loop.Decision{Action: trace.Continue, Reason: given, Note: "me", Messages: []llm.Message{llm.User("more")}})}, Sink: &mem,
 		})
 		got := of[trace.Decision](mem.Events())[0]
-		if diff := cmp.Diff(trace.Decision{Action: trace.GoOn, Cause: want, By: "p", Note: "me"}, got); diff != "" || err != nil {
+		if diff := cmp.Diff(trace.Decision{Action: trace.Continue, Reason: want, By: "p", Note: "me"}, got); diff != "" || err != nil {
 			t.Errorf("%q: %v; decision (-want +got):\n%s", given, err, diff)
 		}
 	}
@@ -123,8 +123,8 @@ func TestToolsOfPoliciesAreChecked(t *testing.T) {
 		"a broken schema": {[]llm.Tool{{Name: "a", Parameters: []byte(`{"type"`)}}, "not a JSON object"},
 		"an empty schema": {[]llm.Tool{{Name: "a", Parameters: []byte{}}}, "not a JSON object"},
 	} {
-		wrap := func(purpose trace.Purpose) loop.Policy {
-			return around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		wrap := func(purpose trace.Purpose) loop.Middleware {
+			return around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 				req := *call.Request
 				req.Tools = c.tools
 				return next(ctx, &loop.ModelCall{Request: &req, Purpose: purpose})
@@ -134,14 +134,14 @@ func TestToolsOfPoliciesAreChecked(t *testing.T) {
 			s.Request.Tools = c.tools
 			return loop.Decision{}, nil
 		}})
-		for who, p := range map[string]loop.Policy{"a wrap": wrap(trace.PurposeAnswer), "a judge": wrap(trace.PurposeJudge), "before the step": before} {
-			_, err := held(t, who+", "+name, model(text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
-			var pe *loop.PolicyError
+		for who, p := range map[string]loop.Middleware{"a wrap": wrap(trace.PurposeAnswer), "a judge": wrap(trace.PurposeGrade), "before the step": before} {
+			_, err := held(t, who+", "+name, model(text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
+			var pe *loop.MiddlewareError
 			switch {
 			case c.want == "" && err != nil, c.want != "" && !errors.As(err, &pe):
 				t.Errorf("%s, %s: got %v", who, name, err)
-			case c.want != "" && pe.Policy != "mine" && pe.Policy != "(before the step)":
-				t.Errorf("%s, %s: blamed %s", who, name, pe.Policy)
+			case c.want != "" && pe.Middleware != "mine" && pe.Middleware != "(before the step)":
+				t.Errorf("%s, %s: blamed %s", who, name, pe.Middleware)
 			case c.want != "" && (!strings.Contains(err.Error(), "its request cannot be sent: ") || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("%s, %s: got %v, want %q", who, name, err, c.want)
 			}

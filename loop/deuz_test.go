@@ -61,8 +61,8 @@ func deuz(cfg loop.Config) loop.Config { return preset.Deuz(cfg) }
 func testDeuzNoTools(t *testing.T) {
 	m := model(calls("x"), text("b"))
 	res, _ := mustRun(t, m, deuz(loop.Config{MaxSteps: 5}))
-	if len(m.Requests()) != 1 || res.Steps != nil || len(res.Pending) != 1 {
-		t.Errorf("got %d requests, steps %+v, pending %+v", len(m.Requests()), res.Steps, res.Pending)
+	if len(m.RecordedRequests()) != 1 || res.Steps != nil || len(res.Pending) != 1 {
+		t.Errorf("got %d requests, steps %+v, pending %+v", len(m.RecordedRequests()), res.Steps, res.Pending)
 	}
 }
 
@@ -76,8 +76,8 @@ func testDeuzTwins(t *testing.T) {
 		}
 		want := play(t, f.Script, nil)
 		for name, opts := range map[string]*scenario.Options{
-			"buffered": {Adjust: func(c *loop.Config) { c.Delivery = llm.Buffered }},
-			"streamed": {Adjust: func(c *loop.Config) { c.Delivery = llm.Streamed }},
+			"buffered": {Adjust: func(c *loop.Config) { c.ResponseMode = llm.NonStreaming }},
+			"streamed": {Adjust: func(c *loop.Config) { c.ResponseMode = llm.Streaming }},
 			"chunks":   {Chunk: 1},
 			"seed":     {Seed: 7},
 		} {
@@ -94,17 +94,17 @@ func testDeuzTwins(t *testing.T) {
 }
 
 // twin is what must not depend on the delivery.
-func twin(o *scenario.Outcome) string {
-	r := o.Result
+func twin(o *scenario.Result) string {
+	r := o.Run
 	b, err := json.Marshal(struct {
 		Messages []llm.Message
 		Usage    llm.Usage
-		Stop     trace.Cause
+		Stop     trace.Reason
 		Finish   llm.FinishReason
 		Pending  int
 		Calls    int
 		Err      string
-	}{r.Messages, r.Usage, r.Stop, r.Finish, len(r.Pending), r.ModelCalls, fmt.Sprint(o.Err)})
+	}{r.Messages, r.Usage, r.StopReason, r.FinishReason, len(r.Pending), r.ModelCalls, fmt.Sprint(o.Err)})
 	if err != nil {
 		return err.Error()
 	}
@@ -140,18 +140,18 @@ func testDeuzPredicateCalls(t *testing.T) {
 }
 
 func testDeuzConcurrency(t *testing.T) {
-	for limit, want := range map[int]int{0: 5, 1: 1, 3: 3, loop.Unbounded: 8} {
+	for limit, want := range map[int]int{0: 5, 1: 1, 3: 3, loop.Unlimited: 8} {
 		clock := fake.NewClock()
-		tools := fake.NewTools(clock, fake.Tool{Name: "slow", Behaviour: fake.Behaviour{Delay: 1e6}})
+		tools := fake.NewTools(clock, fake.Tool{Name: "slow", Behavior: fake.Behavior{Delay: 1e6}})
 		slow := loop.Tool{Name: "slow", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
-			parts, err := tools.Run(ctx, c.ID, c.Name, c.Args)
+			parts, err := tools.Run(ctx, c.ID, c.Name, c.Arguments)
 			return loop.Output{Content: parts}, err
 		}}
 		many := make([]string, 8)
 		for i := range many {
 			many[i] = fmt.Sprintf("slow#c%d", i)
 		}
-		mustRun(t, &fake.Model{Clock: clock, Turns: []fake.Turn{calls(many...)}}, deuz(loop.Config{Clock: clock, Concurrency: limit, Tools: []loop.Tool{slow}}))
+		mustRun(t, &fake.Model{Clock: clock, Responses: []fake.Response{calls(many...)}}, deuz(loop.Config{Clock: clock, Concurrency: limit, Tools: []loop.Tool{slow}}))
 		if got := tools.Peak(); got != want {
 			t.Errorf("cap %d: got %d at once, want %d", limit, got, want)
 		}
@@ -179,19 +179,19 @@ func testDeuzOnStep(t *testing.T) {
 }
 
 func testDeuzSteps(t *testing.T) {
-	turns := []fake.Turn{calls("a#1"), calls("b#2"), text("y")}
+	turns := []fake.Response{calls("a#1"), calls("b#2"), text("y")}
 	for i := range turns {
-		turns[i].Usage = llm.Usage{Input: int64(i + 1)}
+		turns[i].Usage = llm.Usage{InputTokens: int64(i + 1)}
 	}
 	res, _ := mustRun(t, model(turns...), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}}))
-	call := func(id, name string) []llm.ToolCall { return []llm.ToolCall{{ID: id, Name: name, Args: "{}"}} }
+	call := func(id, name string) []llm.ToolCall { return []llm.ToolCall{{ID: id, Name: name, Arguments: "{}"}} }
 	result := func(id, name string) []llm.ToolResult {
 		return []llm.ToolResult{{ID: id, Name: name, Content: []llm.Part{llm.Text{Text: "{}"}}}}
 	}
 	want := []*loop.Step{
-		{Index: 0, Type: loop.StepInitial, Calls: call("1", "a"), Results: result("1", "a"), Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 1}},
-		{Index: 1, Type: loop.StepToolResult, Calls: call("2", "b"), Results: result("2", "b"), Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 2}},
-		{Index: 2, Type: loop.StepToolResult, Text: "y", Finish: llm.FinishStop, Usage: llm.Usage{Input: 3}},
+		{Index: 0, Type: loop.StepInitial, Calls: call("1", "a"), Results: result("1", "a"), FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 1}},
+		{Index: 1, Type: loop.StepToolResult, Calls: call("2", "b"), Results: result("2", "b"), FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 2}},
+		{Index: 2, Type: loop.StepToolResult, Text: "y", FinishReason: llm.FinishStop, Usage: llm.Usage{InputTokens: 3}},
 	}
 	if diff := cmp.Diff(want, res.Steps, cmpopts.IgnoreUnexported(loop.Step{}), cmpopts.IgnoreFields(loop.Step{}, "Messages"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
@@ -215,7 +215,7 @@ func testDeuzReasoning(t *testing.T) {
 	x := calls("a")
 	x.Reasoning = "hm"
 	res, _ := mustRun(t, model(x, text("y")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
-	if s := res.Steps; s[0].Reasoning != "hm" || !s[0].Reasoned || s[1].Reasoned || s[1].Reasoning != "" {
+	if s := res.Steps; s[0].Reasoning != "hm" || !s[0].HasReasoning || s[1].HasReasoning || s[1].Reasoning != "" {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -268,7 +268,7 @@ func testDeuzPending(t *testing.T) {
 func testDeuzResume(t *testing.T) {
 	client, _ := loop.ClientTool("c", "", nil)
 	a := newAgent(t, model(calls("c"), text("done")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}))
-	first, err := a.Run(t.Context(), loop.Ask("go"))
+	first, err := a.Run(t.Context(), loop.Prompt("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func testDeuzChain(t *testing.T) {
 	if _, err := a.Run(t.Context(), loop.Input{Messages: history}); err != nil {
 		t.Fatal(err)
 	}
-	last, next := m.Requests()[1].Request.Messages, m.Requests()[2].Request.Messages
+	last, next := m.RecordedRequests()[1].Request.Messages, m.RecordedRequests()[2].Request.Messages
 	if diff := cmp.Diff(last, next[:len(last)]); diff != "" || len(next) != len(last)+2 {
 		t.Errorf("the second run does not go on from the first's last request (-want +got):\n%s", diff)
 	}
@@ -301,14 +301,14 @@ func testDeuzChain(t *testing.T) {
 func testDeuzTextStream(t *testing.T) {
 	x := calls("a")
 	x.Text, x.Reasoning = "a", "hm"
-	s := preset.NewDeuzStream(newAgent(t, model(x, text("b")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Ask("go")))
+	s := preset.NewDeuzStream(newAgent(t, model(x, text("b")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Prompt("go")))
 	if got := slices.Collect(s.Text()); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("got %q", got)
 	}
 }
 
 func testDeuzStreamFails(t *testing.T) {
-	s := preset.NewDeuzStream(newAgent(t, model(fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}), deuz(loop.Config{})).Start(t.Context(), loop.Ask("go")))
+	s := preset.NewDeuzStream(newAgent(t, model(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}), deuz(loop.Config{})).Start(t.Context(), loop.Prompt("go")))
 	var types []string
 	for p := range s.Full() {
 		types = append(types, p.Type)
@@ -327,14 +327,14 @@ func testDeuzStreamFails(t *testing.T) {
 // The handle's usage and reason are there whether or not anybody reads the parts.
 func testDeuzAwaitables(t *testing.T) {
 	one, two := calls("a"), text("x")
-	one.Usage, two.Usage = llm.Usage{Input: 10, Output: 5}, llm.Usage{Input: 20, Output: 7}
+	one.Usage, two.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}
 	for _, read := range []bool{false, true} {
-		s := preset.NewDeuzStream(newAgent(t, model(one, two), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Ask("go")))
+		s := preset.NewDeuzStream(newAgent(t, model(one, two), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Prompt("go")))
 		var wg sync.WaitGroup
 		if read {
 			wg.Go(func() {
 				for p := range s.Full() {
-					if p.Type == "finish" && (p.Usage != llm.Usage{Input: 30, Output: 12}) {
+					if p.Type == "finish" && (p.Usage != llm.Usage{InputTokens: 30, OutputTokens: 12}) {
 						t.Errorf("the finish part has usage %+v", p.Usage)
 					}
 				}
@@ -343,7 +343,7 @@ func testDeuzAwaitables(t *testing.T) {
 		usage, err := s.Usage()
 		reason, err2 := s.FinishReason()
 		wg.Wait()
-		if err != nil || err2 != nil || usage != (llm.Usage{Input: 30, Output: 12}) || reason != llm.FinishStop {
+		if err != nil || err2 != nil || usage != (llm.Usage{InputTokens: 30, OutputTokens: 12}) || reason != llm.FinishStop {
 			t.Errorf("read=%v: got %+v, %q, %v, %v", read, usage, reason, err, err2)
 		}
 	}

@@ -22,7 +22,7 @@ func (r *run) dispatch(plans []*planned) {
 	for _, p := range plans {
 		switch {
 		case p.held:
-		case p.Answer != nil:
+		case p.Output != nil:
 			r.skip(p)
 		default:
 			todo = append(todo, p)
@@ -57,12 +57,12 @@ func (r *run) dispatch(plans []*planned) {
 // enter records that a call's tool is entered, and with which arguments. It reports
 // whether it may be: whoever looks on may end the run at either event.
 func (r *run) enter(p *planned) bool {
-	if p.Args != p.Call.Args {
-		cause := p.Cause
+	if p.Arguments != p.Call.Arguments {
+		cause := p.Reason
 		if cause == "" {
 			cause = causeEdit
 		}
-		r.emit(r.step, trace.ArgsResolved{Call: p.Call.ID, Args: p.Args, Cause: cause})
+		r.emit(r.step, trace.ToolArguments{ToolCallID: p.Call.ID, Arguments: p.Arguments, Reason: cause})
 		if r.ended(r.step) {
 			r.skipCancelled(p)
 			return false
@@ -71,12 +71,12 @@ func (r *run) enter(p *planned) bool {
 	p.ran = true
 	if r.recorded {
 		p.serving = r.serves.One()
-		p.serving.call = trace.Parent{Run: r.in.ID, Call: p.Call.ID}
+		p.serving.call = trace.Parent{Run: r.in.ID, ToolCallID: p.Call.ID}
 	}
 	if r.rec.on() {
-		r.emit(r.step, trace.ToolStart{Call: p.Call.ID, Name: p.Call.Name, Args: p.Args})
+		r.emit(r.step, trace.ToolStart{ToolCallID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments})
 		if r.ended(r.step) {
-			p.outcome, *p.result = trace.OutcomeCancelled, p.resultOf(failed(r.errorText(p.Call.Name, errNotEntered)))
+			p.outcome, *p.result = trace.OutcomeCanceled, p.resultOf(failed(r.errorText(p.Call.Name, errNotEntered)))
 			r.emitEnd(p)
 			return false
 		}
@@ -92,24 +92,24 @@ var errNotEntered = errors.New("not run: the run was cancelled before the tool w
 func (r *run) emitEnd(p *planned) {
 	if p.lost {
 		p.lost = false // so it is recorded once, also if the consumer panics
-		r.emit(r.step, trace.Abandoned{Call: p.Call.ID})
+		r.emit(r.step, trace.Abandoned{ToolCallID: p.Call.ID})
 	}
 	p.told = true
 	if r.rec.on() {
-		r.emit(r.step, trace.ToolEnd{Call: p.Call.ID, Outcome: p.outcome, Result: *p.result})
+		r.emit(r.step, trace.ToolEnd{ToolCallID: p.Call.ID, Outcome: p.outcome, Result: *p.result})
 	}
 }
 
 func (r *run) skipCancelled(p *planned) {
-	r.reject(p, trace.SkipCancelled, errors.New("not run: the run was cancelled"))
+	r.reject(p, trace.SkipCanceled, errors.New("not run: the run was cancelled"))
 	r.skip(p)
 }
 
 // skip gives a call the answer that it has without being run.
 func (r *run) skip(p *planned) {
 	p.told = true
-	p.settle(*p.Answer)
-	r.emit(r.step, trace.ToolSkip{Call: p.Call.ID, Name: p.Call.Name, Cause: p.Cause, Result: *p.result})
+	p.settle(*p.Output)
+	r.emit(r.step, trace.ToolSkip{ToolCallID: p.Call.ID, Name: p.Call.Name, Reason: p.Reason, Result: *p.result})
 }
 
 func (p *planned) settle(out Output) { *p.result = p.resultOf(out) }
@@ -133,7 +133,7 @@ func (r *run) execute1(ctx context.Context, p *planned) (outcome trace.Outcome, 
 			outcome, result = trace.OutcomePanic, p.resultOf(failed(r.errorText(p.Call.Name, errors.New("the tool failed, and its error panics"))))
 		}
 	}()
-	call := Call{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Step: p.step, Index: p.Index, planned: p}
+	call := Call{ID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments, Step: p.step, Index: p.Index, planned: p}
 	out, err := r.guarded(ctx, call)
 	p.entered.Store(true) // a wrap may have kept what runs the tool
 	switch _, panicked := errors.AsType[*PanicError](err); {
@@ -150,7 +150,7 @@ func (r *run) execute1(ctx context.Context, p *planned) (outcome trace.Outcome, 
 		case errors.Is(err, ErrToolTimeout):
 			outcome = trace.OutcomeTimeout
 		case errors.Is(err, errNotEntered), r.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(r.ctx))):
-			outcome = trace.OutcomeCancelled
+			outcome = trace.OutcomeCanceled
 		}
 		return outcome, p.resultOf(out)
 	}
@@ -175,7 +175,7 @@ func (r *run) runTool(ctx context.Context, call Call) (Output, error) {
 	if p == nil {
 		return Output{}, fmt.Errorf("a policy made up a call of the tool %q", call.Name)
 	}
-	call.ID, call.Name, call.Args = p.Call.ID, p.Call.Name, p.Args
+	call.ID, call.Name, call.Arguments = p.Call.ID, p.Call.Name, p.Arguments
 	if r.ctx.Err() != nil {
 		return Output{}, errNotEntered
 	}
@@ -247,7 +247,7 @@ func (b *batch) runAll(todo []*planned) {
 	all, returned := todo, false
 	defer func() {
 		if !returned { // the consumer panicked, or ended the goroutine
-			r.cancel(ErrLeft)
+			r.cancel(ErrIterationStopped)
 		}
 		for b.running > 0 {
 			r.wait()
@@ -395,7 +395,7 @@ func (b *batch) late(todo []*planned) (late []*planned) {
 	}
 	for _, p := range todo {
 		if p.running && p.outcome == "" {
-			p.abandoned, p.lost, p.outcome = true, true, trace.OutcomeCancelled
+			p.abandoned, p.lost, p.outcome = true, true, trace.OutcomeCanceled
 			b.run.lost = true
 			late = append(late, p)
 		}

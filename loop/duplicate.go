@@ -14,20 +14,20 @@ import (
 // calls of the step before once more: the same tools as often with the same arguments,
 // in whatever order. After so many such steps in a row it forces the last answer, if
 // most is above 0.
-func duplicatePolicy(most int) Policy {
-	return Policy{Name: "duplicate_round", New: func(RunInfo) Hooks {
+func duplicatePolicy(most int) Middleware {
+	return Middleware{Name: "duplicate_round", New: func(RunInfo) Hooks {
 		type key struct{ name, args string }
 		var last []key // of the step at, which is any but the one before where that had no calls
 		var at int
 		row := 0 // duplicates on end
-		h := Hooks{Batch: func(_ context.Context, s *StepInfo, calls []*Planned) (Decision, error) {
+		h := Hooks{BeforeTools: func(_ context.Context, s *StepInfo, calls []*PlannedCall) (Decision, error) {
 			if s.Step != at+1 {
 				last = nil
 			}
 			at = s.Step
 			now := make([]key, len(calls))
 			for i, p := range calls {
-				now[i] = key{p.Call.Name, llm.Canonical(p.Call.Args)}
+				now[i] = key{p.Call.Name, llm.Canonical(p.Call.Arguments)}
 			}
 			slices.SortFunc(now, func(a, b key) int {
 				return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.args, b.args))
@@ -36,10 +36,10 @@ func duplicatePolicy(most int) Policy {
 				row = 0
 			} else {
 				for _, p := range calls {
-					if p.Answer == nil {
-						p.Cause = trace.SkipDuplicate
+					if p.Output == nil {
+						p.Reason = trace.SkipDuplicate
 						note := TextOutput("not run: the step before made the same calls with the same arguments; its results stand above")
-						p.Answer = &note
+						p.Output = &note
 					}
 				}
 			}
@@ -51,7 +51,7 @@ func duplicatePolicy(most int) Policy {
 				if row < most {
 					return Decision{}, nil
 				}
-				return Decision{Action: trace.ForceFinal, Cause: trace.CausePolicy, Note: fmt.Sprintf("the same calls %d times in a row", row+1)}, nil
+				return Decision{Action: trace.ForceFinal, Reason: trace.ReasonMiddleware, Note: fmt.Sprintf("the same calls %d times in a row", row+1)}, nil
 			}
 		}
 		return h

@@ -26,7 +26,7 @@ func (e *teller) tell(place string) {
 	if warned := e.s.Warn(place, "odd"); !errors.Is(warned, err) {
 		panic(warned)
 	}
-	if errors.Is(err, loop.ErrNoEvents) {
+	if errors.Is(err, loop.ErrEventNotAllowed) {
 		e.refused = append(e.refused, place)
 	}
 }
@@ -39,17 +39,17 @@ func (e *teller) hooks() loop.Hooks {
 			return loop.Decision{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 				e.tell("call")
 				defer e.tell("called")
 				return next(ctx, call)
 			}
 		},
-		AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
+		AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
 			e.tell("turn")
 			return loop.Decision{}, nil
 		},
-		Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+		BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			e.tell("batch")
 			return loop.Decision{}, nil
 		},
@@ -76,7 +76,7 @@ func TestEventsOfPolicies(t *testing.T) {
 	for _, width := range []int{1, 2} {
 		e := &teller{}
 		_, events := mustRun(t, model(calls("a", "a"), text("done")), loop.Config{
-			Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{policy("p", e.hooks())}, Concurrency: width, Clock: fake.NewClock(),
+			Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{policy("p", e.hooks())}, Concurrency: width, Clock: fake.NewClock(),
 		})
 		holds(t, "told", events)
 		e.tell("afterwards")
@@ -104,7 +104,7 @@ func TestEventsAfterAnAbandonedCall(t *testing.T) {
 	e := &teller{}
 	deaf := tool("deaf", func(context.Context) (string, error) { return "", clock.Sleep(context.Background(), time.Hour) })
 	_, events, err := ran(t, model(calls("deaf", "a"), text("done")), loop.Config{
-		Tools: []loop.Tool{deaf, echo("a")}, Policies: []loop.Policy{policy("p", e.hooks())}, Clock: clock, Deadline: time.Second, Grace: time.Second,
+		Tools: []loop.Tool{deaf, echo("a")}, Middleware: []loop.Middleware{policy("p", e.hooks())}, Clock: clock, Deadline: time.Second, Grace: time.Second,
 	})
 	if derr := clock.Drain(); !errors.Is(err, loop.ErrDeadline) || derr != nil {
 		t.Errorf("got %v, drain %v", err, derr)

@@ -11,7 +11,7 @@ import (
 
 // Facts about how a run ended, for errors.Is.
 var (
-	// ErrMaxSteps: the cap was reached, and OnCap is CapError.
+	// ErrMaxSteps: the cap was reached, and OnStepLimit is StepLimitError.
 	ErrMaxSteps = errors.New("the run reached its cap of steps")
 	// ErrDeadline: the run took longer than Config.Deadline.
 	ErrDeadline = errors.New("the run took longer than its deadline")
@@ -21,17 +21,17 @@ var (
 	ErrStalled = errors.New("nothing came of the model's answer")
 	// ErrToolTimeout: a tool took longer than Config.ToolTimeout.
 	ErrToolTimeout = errors.New("the tool took too long")
-	// ErrNoEvents: a policy wanted to add an event to the trace while tools ran, or
+	// ErrEventNotAllowed: a policy wanted to add an event to the trace while tools ran, or
 	// after the run.
-	ErrNoEvents = errors.New("events of policies are not taken while tools run, nor after the run; add them in AfterStep")
-	// ErrNoCall: a policy wanted a model call when none is taken.
-	ErrNoCall = errors.New("a model call of a policy is taken while its WrapModel goes around the step's call, or by StepInfo.Ask in a hook before or after it, and one at a time; " +
+	ErrEventNotAllowed = errors.New("events of policies are not taken while tools run, nor after the run; add them in AfterStep")
+	// ErrModelCallNotAllowed: a policy wanted a model call when none is taken.
+	ErrModelCallNotAllowed = errors.New("a model call of a policy is taken while its WrapModel goes around the step's call, or by StepInfo.Ask in a hook before or after it, and one at a time; " +
 		"do not keep next beyond that, and wait for one call before you make another")
-	// ErrNoOffer: a policy wanted to change the tools of a step that had begun.
-	ErrNoOffer = errors.New("the tools of a step are offered in BeforeStep, and not when its model call is under way or over")
-	// ErrLeft: the consumer of Events left before the end. It is a cancel:
+	// ErrToolsFixed: a policy wanted to change the tools of a step that had begun.
+	ErrToolsFixed = errors.New("the tools of a step are offered in BeforeStep, and not when its model call is under way or over")
+	// ErrIterationStopped: the consumer of Events left before the end. It is a cancel:
 	// errors.Is(err, context.Canceled) holds as well.
-	ErrLeft = fmt.Errorf("the run's events were left before its end: %w", context.Canceled)
+	ErrIterationStopped = fmt.Errorf("the run's events were left before its end: %w", context.Canceled)
 	// ErrMalformedCall: the provider says that the model made a call that could
 	// not be read, or of a tool that it was not offered.
 	ErrMalformedCall = errors.New("the provider reports a malformed call")
@@ -66,16 +66,16 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// PolicyError is an error that a policy, a stop condition or OnStep returned.
-type PolicyError struct {
-	Policy string
-	Err    error
+// MiddlewareError is an error that a policy, a stop condition or OnStep returned.
+type MiddlewareError struct {
+	Middleware string
+	Err        error
 }
 
-func (e *PolicyError) Error() string { return "the policy " + e.Policy + ": " + errText(e.Err) }
+func (e *MiddlewareError) Error() string { return "the policy " + e.Middleware + ": " + errText(e.Err) }
 
 // Unwrap returns what the policy returned.
-func (e *PolicyError) Unwrap() error { return e.Err }
+func (e *MiddlewareError) Unwrap() error { return e.Err }
 
 // SinkError says that a sink refused an event; the run went on without it.
 type SinkError struct{ Err error }
@@ -96,7 +96,7 @@ func describe(err error) (e trace.Error) {
 	defer func() { _ = recover() }()
 	api, isAPI := errors.AsType[*llm.APIError](err)
 	_, isPanic := errors.AsType[*PanicError](err)
-	_, isPolicy := errors.AsType[*PolicyError](err)
+	_, isPolicy := errors.AsType[*MiddlewareError](err)
 	switch {
 	case isAPI:
 		e.Type, e.Status, e.Code = "api", api.Status, api.Code
@@ -118,32 +118,32 @@ func describe(err error) (e trace.Error) {
 }
 
 // stopCause says why a run that fails with err ends.
-func stopCause(err error) (cause trace.Cause) {
-	cause = trace.CauseError
+func stopCause(err error) (cause trace.Reason) {
+	cause = trace.ReasonError
 	defer func() { _ = recover() }() // as in describe
-	_, isPolicy := errors.AsType[*PolicyError](err)
+	_, isPolicy := errors.AsType[*MiddlewareError](err)
 	switch {
 	case isPolicy:
-		return trace.CausePolicy
+		return trace.ReasonMiddleware
 	case errors.Is(err, ErrBudget):
-		return trace.CauseBudget
+		return trace.ReasonBudget
 	case errors.Is(err, ErrDeadline), errors.Is(err, ErrStalled), errors.Is(err, context.DeadlineExceeded):
-		return trace.CauseDeadline
+		return trace.ReasonDeadline
 	case errors.Is(err, context.Canceled):
-		return trace.CauseCancel
+		return trace.ReasonCancel
 	}
-	return trace.CauseError
+	return trace.ReasonError
 }
 
 // stopCause is stopCause, where the run's context may have been ended with an error of
 // the caller's own, and where a model may have ended one of its own.
-func (r *run) stopCause(err error) trace.Cause {
+func (r *run) stopCause(err error) trace.Reason {
 	cause := stopCause(err)
 	switch {
-	case cause == trace.CauseError && r.ctx.Err() != nil && is(err, context.Cause(r.ctx)):
+	case cause == trace.ReasonError && r.ctx.Err() != nil && is(err, context.Cause(r.ctx)):
 		return stopCause(r.ctx.Err())
-	case r.ctx.Err() == nil && (cause == trace.CauseCancel || cause == trace.CauseDeadline && !is(err, ErrDeadline) && !is(err, ErrStalled)):
-		return trace.CauseError
+	case r.ctx.Err() == nil && (cause == trace.ReasonCancel || cause == trace.ReasonDeadline && !is(err, ErrDeadline) && !is(err, ErrStalled)):
+		return trace.ReasonError
 	}
 	return cause
 }

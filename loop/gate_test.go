@@ -36,11 +36,11 @@ func TestKeptNext(t *testing.T) {
 					use(ctx, "before")
 					return none, nil
 				},
-				AfterModel: func(ctx context.Context, _ *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+				AfterModel: func(ctx context.Context, _ *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 					use(ctx, "after the model")
 					return none, nil
 				},
-				Batch: func(ctx context.Context, _ *loop.StepInfo, _ []*loop.Planned) (loop.Decision, error) {
+				BeforeTools: func(ctx context.Context, _ *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
 					use(ctx, "batch")
 					return none, nil
 				},
@@ -57,7 +57,7 @@ func TestKeptNext(t *testing.T) {
 				End: func(ctx context.Context, _ *loop.Result) error { use(ctx, "end"); return nil },
 			})
 			res, events := mustRun(t, model(calls("a"), text("z")), loop.Config{
-				Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}, OnStep: func(loop.Step) { use(t.Context(), "step") },
+				Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, OnStep: func(loop.Step) { use(t.Context(), "step") },
 			})
 			use(t.Context(), "later")
 			holds(t, name, events)
@@ -68,7 +68,7 @@ func TestKeptNext(t *testing.T) {
 				t.Errorf("%s: it was not called", name)
 			}
 			for _, err := range errs {
-				if p, ok := errors.AsType[*loop.PolicyError](err); !errors.Is(err, loop.ErrNoCall) || !ok || p.Policy != "keeps" {
+				if p, ok := errors.AsType[*loop.MiddlewareError](err); !errors.Is(err, loop.ErrModelCallNotAllowed) || !ok || p.Middleware != "keeps" {
 					t.Errorf("%s: got %v", name, err)
 				}
 			}
@@ -91,7 +91,7 @@ func gated(asked func(), may <-chan struct{}) llm.Model {
 func TestTwoCallsAtOnce(t *testing.T) {
 	asked, may := make(chan struct{}), make(chan struct{})
 	var second error
-	hedge := around("hedge", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (turn *llm.Turn, err error) {
+	hedge := around("hedge", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (turn *llm.Response, err error) {
 		var both sync.WaitGroup
 		both.Go(func() {
 			first := *call
@@ -106,8 +106,8 @@ func TestTwoCallsAtOnce(t *testing.T) {
 		both.Wait()
 		return turn, err
 	})
-	res, err := held(t, "hedge", gated(func() { close(asked) }, may), loop.Config{Policies: []loop.Policy{hedge}})
-	if err != nil || res.Text != "z" || !errors.Is(second, loop.ErrNoCall) {
+	res, err := held(t, "hedge", gated(func() { close(asked) }, may), loop.Config{Middleware: []loop.Middleware{hedge}})
+	if err != nil || res.Text != "z" || !errors.Is(second, loop.ErrModelCallNotAllowed) {
 		t.Errorf("got %+v, %v; the other call got %v", res, err, second)
 	}
 }
@@ -116,14 +116,14 @@ func TestTwoCallsAtOnce(t *testing.T) {
 func TestCallThatIsLeftBehind(t *testing.T) {
 	asked, may := make(chan struct{}), make(chan struct{})
 	var left sync.WaitGroup
-	leaves := around("leaves", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	leaves := around("leaves", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		defer close(may)
 		left.Go(func() { _, _ = next(ctx, call) })
 		<-asked
-		return &llm.Turn{Parts: []llm.Part{llm.Text{Text: "mine"}}, Finish: llm.FinishStop}, nil
+		return &llm.Response{Parts: []llm.Part{llm.Text{Text: "mine"}}, FinishReason: llm.FinishStop}, nil
 	})
 	var mem trace.Memory
-	res, err := newAgent(t, gated(func() { close(asked) }, may), loop.Config{Policies: []loop.Policy{leaves}, Sink: &mem}).Run(t.Context(), loop.Ask("go"))
+	res, err := newAgent(t, gated(func() { close(asked) }, may), loop.Config{Middleware: []loop.Middleware{leaves}, Sink: &mem}).Run(t.Context(), loop.Prompt("go"))
 	left.Wait()
 	if err != nil || res.Text != "mine" {
 		t.Errorf("got %+v, %v", res, err)

@@ -58,7 +58,7 @@ func pinned(t testing.TB, path string) *scenario.File {
 }
 
 // play runs a scenario, which must come to its end as its script says.
-func play(t testing.TB, s *fake.Script, opts *scenario.Options) *scenario.Outcome {
+func play(t testing.TB, s *fake.Script, opts *scenario.Options) *scenario.Result {
 	t.Helper()
 	o, err := scenario.Run(t.Context(), s, opts)
 	if err != nil {
@@ -103,7 +103,7 @@ func TestGoldens(t *testing.T) {
 }
 
 // checkOutcome holds the run against the invariants.
-func checkOutcome(t *testing.T, o *scenario.Outcome) {
+func checkOutcome(t *testing.T, o *scenario.Result) {
 	t.Helper()
 	c := check.New(nil)
 	for _, ev := range o.Events {

@@ -72,7 +72,7 @@ func TestCancelledBeforeEntry(t *testing.T) {
 			return "paid", clock.Sleep(context.Background(), c.stays)
 		})
 		res, events, err := ran(t, model(calls("pay", "pay#x"), text("done")), loop.Config{
-			Clock: clock, Deadline: time.Second, Grace: 2 * time.Second, Tools: []loop.Tool{pay}, Policies: []loop.Policy{wrap},
+			Clock: clock, Deadline: time.Second, Grace: 2 * time.Second, Tools: []loop.Tool{pay}, Middleware: []loop.Middleware{wrap},
 		})
 		if name != "nothing" && !errors.Is(err, loop.ErrDeadline) {
 			t.Errorf("%s: got %v", name, err)
@@ -111,7 +111,7 @@ func TestEntryAfterTheResult(t *testing.T) {
 		},
 	})
 	res, err := held(t, "later", model(calls("a"), text("done")), loop.Config{
-		Policies: []loop.Policy{p}, Tools: []loop.Tool{tool("a", func(context.Context) (string, error) { entered++; return "own", nil })},
+		Middleware: []loop.Middleware{p}, Tools: []loop.Tool{tool("a", func(context.Context) (string, error) { entered++; return "own", nil })},
 	})
 	if diff := cmp.Diff([]string{"mine"}, resultTexts(res.Messages)); diff != "" || entered != 0 || err != nil {
 		t.Errorf("entered %d times, %v; results (-want +got):\n%s", entered, err, diff)
@@ -135,7 +135,7 @@ func TestEntryInTheNextStep(t *testing.T) {
 		}
 	}})
 	res, err := held(t, "next step", model(calls("a"), calls("a"), text("done")), loop.Config{
-		Policies: []loop.Policy{p}, Tools: []loop.Tool{tool("a", func(context.Context) (string, error) { entered++; return "own", nil })},
+		Middleware: []loop.Middleware{p}, Tools: []loop.Tool{tool("a", func(context.Context) (string, error) { entered++; return "own", nil })},
 	})
 	if diff := cmp.Diff([]string{"mine", "own"}, resultTexts(res.Messages)); diff != "" || entered != 1 || err != nil {
 		t.Errorf("entered %d times, %v; results (-want +got):\n%s", entered, err, diff)
@@ -154,7 +154,7 @@ func TestAbandonedCallsShareNothing(t *testing.T) {
 				return "", nil
 			})},
 		})
-		if _, err := a.Run(ctx, loop.Ask("go")); !errors.Is(err, context.Canceled) {
+		if _, err := a.Run(ctx, loop.Prompt("go")); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -167,7 +167,7 @@ func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 		var kept *loop.StepInfo
 		var told []int
 		p := policy("p", loop.Hooks{
-			Batch: func(_ context.Context, s *loop.StepInfo, _ []*loop.Planned) (loop.Decision, error) {
+			BeforeTools: func(_ context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
 				kept = s
 				return loop.Decision{}, nil
 			},
@@ -183,7 +183,7 @@ func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 			return loop.TextOutput(""), nil
 		}}
 		_, events := mustRun(t, model(calls("note", "note"), text("done")), loop.Config{
-			Concurrency: width, Clock: fake.NewClock(), Tools: []loop.Tool{note}, Policies: []loop.Policy{p},
+			Concurrency: width, Clock: fake.NewClock(), Tools: []loop.Tool{note}, Middleware: []loop.Middleware{p},
 		})
 		holds(t, "changed", events)
 		if diff := cmp.Diff([]int{0, 0}, told); diff != "" {
@@ -218,13 +218,13 @@ func TestGraceWithoutAConsumer(t *testing.T) {
 			}
 			var lost []string
 			for _, a := range of[trace.Abandoned](events) {
-				lost = append(lost, a.Call)
+				lost = append(lost, a.ToolCallID)
 			}
 			var want []string
 			for _, r := range of[trace.ToolEnd](events) {
 				switch text := r.Result.Text(); {
 				case strings.Contains(text, "was abandoned"):
-					want = append(want, r.Call)
+					want = append(want, r.ToolCallID)
 				case !strings.HasPrefix(text, "not run: "): // those that were begun, and not entered yet
 					t.Errorf("%s: got %+v", at, r)
 				}

@@ -11,8 +11,8 @@ import (
 // failed in limit consecutive steps. Several failures in one step count once,
 // and a success in a step resets the tool's count, whatever else it did there.
 // With absence, a step that does not call the tool resets it as well.
-func guardPolicy(limit int, absence bool) Policy {
-	return Policy{Name: "same_tool_errors", New: func(RunInfo) Hooks {
+func guardPolicy(limit int, absence bool) Middleware {
+	return Middleware{Name: "same_tool_errors", New: func(RunInfo) Hooks {
 		var rows map[string]row // by tool
 		return Hooks{AfterStep: func(_ context.Context, _ *StepInfo, step *Step) (Decision, error) {
 			if rows == nil && !step.failed {
@@ -44,7 +44,7 @@ func guardPolicy(limit int, absence bool) Policy {
 			if tripped == "" {
 				return Decision{}, nil
 			}
-			return Decision{Action: trace.Stop, Cause: trace.CauseGuard, Note: fmt.Sprintf("%s failed in %d steps in a row", tripped, limit)}, nil
+			return Decision{Action: trace.Stop, Reason: trace.ReasonRunawayGuard, Note: fmt.Sprintf("%s failed in %d steps in a row", tripped, limit)}, nil
 		}}
 	}}
 }

@@ -15,8 +15,8 @@ import (
 
 // calls is a turn that calls tools: "weather", or "weather#id", or
 // "weather#id{…}" with arguments; ids count from c1.
-func calls(specs ...string) fake.Turn {
-	var t fake.Turn
+func calls(specs ...string) fake.Response {
+	var t fake.Response
 	for i, s := range specs {
 		name, args, found := strings.Cut(s, "{")
 		if found {
@@ -28,19 +28,19 @@ func calls(specs ...string) fake.Turn {
 		if id == "" {
 			id = "c" + string(rune('1'+i))
 		}
-		t.Calls = append(t.Calls, fake.Call{ID: id, Name: name, Args: args})
+		t.Calls = append(t.Calls, fake.Call{ID: id, Name: name, Arguments: args})
 	}
 	return t
 }
 
-func model(turns ...fake.Turn) *fake.Model { return fake.NewModel(turns...) }
+func model(turns ...fake.Response) *fake.Model { return fake.NewModel(turns...) }
 
-func text(s string) fake.Turn { return fake.Turn{Text: s} }
+func text(s string) fake.Response { return fake.Response{Text: s} }
 
 // echo is a tool that returns its arguments.
 func echo(name string) loop.Tool {
 	return loop.Tool{Name: name, Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
-		return loop.TextOutput(c.Args), nil
+		return loop.TextOutput(c.Arguments), nil
 	}}
 }
 
@@ -66,7 +66,7 @@ func newAgent(t testing.TB, m llm.Model, cfg loop.Config) *loop.Agent {
 func ran(t testing.TB, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Event, error) {
 	t.Helper()
 	var mem trace.Memory
-	in := loop.Ask("go")
+	in := loop.Prompt("go")
 	in.Sink = &mem
 	res, err := newAgent(t, m, cfg).Run(t.Context(), in)
 	if cfg.Grace == 0 { // else it may abandon tools

@@ -80,7 +80,7 @@ func checkOwnHistory(policy string, messages []llm.Message) error {
 		err = odd
 	}
 	if err != nil {
-		return &PolicyError{policy, fmt.Errorf("its messages cannot be sent: %w", err)}
+		return &MiddlewareError{policy, fmt.Errorf("its messages cannot be sent: %w", err)}
 	}
 	return nil
 }
@@ -221,8 +221,8 @@ func (h *mender) call(i, j int, c llm.ToolCall) {
 	old := c.ID
 	if old == "" || h.seen[old] {
 		c.ID = h.ids.fresh()
-		if !c.Minted {
-			c.Minted, c.ProviderID = true, old
+		if !c.IDGenerated {
+			c.IDGenerated, c.ProviderID = true, old
 		}
 		h.put(i, j, c)
 		h.warn(i, j, fmt.Sprintf("the id %q of the call is none or an earlier call's; it is %s here", old, c.ID))

@@ -22,7 +22,7 @@ import (
 func called(ids ...string) llm.Message {
 	m := llm.Assistant()
 	for _, id := range ids {
-		m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "a", Args: "{}"})
+		m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "a", Arguments: "{}"})
 	}
 	return m
 }
@@ -47,7 +47,7 @@ func parts(role llm.Role, parts ...llm.Part) llm.Message {
 func TestHistoryErrors(t *testing.T) {
 	user := llm.User("hi")
 	no := json.RawMessage("{")
-	own := llm.ToolCall{ID: "s", Name: "search", Args: "{}", ProviderExecuted: true}
+	own := llm.ToolCall{ID: "s", Name: "search", Arguments: "{}", ProviderExecuted: true}
 	for _, c := range []struct {
 		name     string
 		messages []llm.Message
@@ -90,8 +90,8 @@ func TestHistoryErrors(t *testing.T) {
 		_, err := newAgent(t, m, loop.Config{}).Run(t.Context(), loop.Input{Messages: c.messages, Sink: &mem})
 		holds(t, c.name, mem.Events())
 		var h *loop.HistoryError
-		if !errors.As(err, &h) || h.Message != c.at || h.Part != c.part || !strings.Contains(err.Error(), c.want) || len(m.Requests()) != 0 {
-			t.Errorf("%s: got %v after %d requests, want one of message %d, part %d, with %q", c.name, err, len(m.Requests()), c.at, c.part, c.want)
+		if !errors.As(err, &h) || h.Message != c.at || h.Part != c.part || !strings.Contains(err.Error(), c.want) || len(m.RecordedRequests()) != 0 {
+			t.Errorf("%s: got %v after %d requests, want one of message %d, part %d, with %q", c.name, err, len(m.RecordedRequests()), c.at, c.part, c.want)
 		}
 		_, err = ofAPolicy(t, c.name, c.messages)
 		if diff := cmp.Diff(h, historyErrorOf(err)); diff != "" {
@@ -106,7 +106,7 @@ func ofAPolicy(t *testing.T, name string, messages []llm.Message) (*loop.Result,
 	p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
 		return loop.Decision{Messages: messages}, nil
 	}})
-	return held(t, name, model(text("x")), loop.Config{Policies: []loop.Policy{p}})
+	return held(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
 }
 
 func historyErrorOf(err error) *loop.HistoryError {
@@ -117,7 +117,7 @@ func historyErrorOf(err error) *loop.HistoryError {
 // What providers take is sent as it is.
 func TestHistoriesThatAreSent(t *testing.T) {
 	user := llm.User("hi")
-	own := llm.ToolCall{ID: "s", Name: "search", Args: "{}", ProviderExecuted: true}
+	own := llm.ToolCall{ID: "s", Name: "search", Arguments: "{}", ProviderExecuted: true}
 	yes := json.RawMessage(`{"x":1}`)
 	for name, messages := range map[string][]llm.Message{
 		"nothing":                 {},
@@ -140,7 +140,7 @@ func TestHistoriesThatAreSent(t *testing.T) {
 			continue
 		}
 		holds(t, name, mem.Events())
-		if diff := cmp.Diff(messages, m.Requests()[0].Request.Messages); diff != "" {
+		if diff := cmp.Diff(messages, m.RecordedRequests()[0].Request.Messages); diff != "" {
 			t.Errorf("%s: sent (-want +got):\n%s", name, diff)
 		}
 		if w := of[trace.Warning](mem.Events()); len(w) > 0 {
@@ -154,7 +154,7 @@ func TestHistoriesThatAreSent(t *testing.T) {
 func TestHistoriesThatAreMended(t *testing.T) {
 	user := llm.User("hi")
 	renamed := func(id, was string, more ...llm.Part) llm.Message {
-		return llm.Assistant(append([]llm.Part{llm.ToolCall{ID: id, Name: "a", Args: "{}", Minted: true, ProviderID: was}}, more...)...)
+		return llm.Assistant(append([]llm.Part{llm.ToolCall{ID: id, Name: "a", Arguments: "{}", IDGenerated: true, ProviderID: was}}, more...)...)
 	}
 	for _, c := range []struct {
 		name     string
@@ -208,7 +208,7 @@ func TestHistoriesThatAreMended(t *testing.T) {
 			continue
 		}
 		holds(t, c.name, mem.Events())
-		if diff := cmp.Diff(c.want, m.Requests()[0].Request.Messages); diff != "" {
+		if diff := cmp.Diff(c.want, m.RecordedRequests()[0].Request.Messages); diff != "" {
 			t.Errorf("%s: sent (-want +got):\n%s", c.name, diff)
 		}
 		if diff := cmp.Diff(before, c.messages); diff != "" {
@@ -230,7 +230,7 @@ func TestHistoriesThatAreMended(t *testing.T) {
 		again := model(text("x"))
 		if _, err := newAgent(t, again, loop.Config{}).Run(t.Context(), loop.Continue(c.messages, res.Messages...)); err != nil {
 			t.Errorf("%s, continued: %v", c.name, err)
-		} else if diff := cmp.Diff(m.Requests()[1].Request.Messages, again.Requests()[0].Request.Messages[:len(m.Requests()[1].Request.Messages)]); diff != "" {
+		} else if diff := cmp.Diff(m.RecordedRequests()[1].Request.Messages, again.RecordedRequests()[0].Request.Messages[:len(m.RecordedRequests()[1].Request.Messages)]); diff != "" {
 			t.Errorf("%s: continued, it begins otherwise than before (-before +after):\n%s", c.name, diff)
 		}
 		if _, err := ofAPolicy(t, c.name, c.messages); historyErrorOf(err) == nil {
@@ -258,7 +258,7 @@ func TestHistoryOfAPolicyIsNotMended(t *testing.T) {
 
 // Parts that are nil go no further than where they came from.
 func TestNilParts(t *testing.T) {
-	mine := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	mine := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		turn, err := next(ctx, call)
 		if err == nil {
 			turn.Parts = append([]llm.Part{nil}, append(turn.Parts, nil)...)
@@ -271,12 +271,12 @@ func TestNilParts(t *testing.T) {
 	none := loop.Tool{Name: "b", Run: func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.Output{Content: []llm.Part{nil}}, nil
 	}}
-	res, err := held(t, "nil", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{holey, none}, Policies: []loop.Policy{mine}})
+	res, err := held(t, "nil", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{holey, none}, Middleware: []loop.Middleware{mine}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []llm.Message{called("c1", "c2"), told("c1=whole", "c2"), llm.Assistant(llm.Text{Text: "done"})}
-	want[0].Parts[1] = llm.ToolCall{ID: "c2", Name: "b", Args: "{}"}
+	want[0].Parts[1] = llm.ToolCall{ID: "c2", Name: "b", Arguments: "{}"}
 	want[1].Parts[1] = llm.ToolResult{ID: "c2", Name: "b", Content: []llm.Part{llm.Text{}}}
 	if diff := cmp.Diff(want, res.Messages); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
@@ -285,11 +285,11 @@ func TestNilParts(t *testing.T) {
 
 // A turn of empty texts is as empty as one of nothing: it is not sent.
 func TestTurnOfEmptyTexts(t *testing.T) {
-	mine := around("mine", func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Turn, error) {
-		return &llm.Turn{Parts: []llm.Part{llm.Text{}}, Finish: llm.FinishPause}, nil
+	mine := around("mine", func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Response, error) {
+		return &llm.Response{Parts: []llm.Part{llm.Text{}}, FinishReason: llm.FinishPause}, nil
 	})
-	res, err := held(t, "empty", model(), loop.Config{Policies: []loop.Policy{mine}, Continuations: 1})
-	if err != nil || len(res.Messages) != 0 || res.Stop != trace.CauseContinuedTurn {
+	res, err := held(t, "empty", model(), loop.Config{Middleware: []loop.Middleware{mine}, Continuations: 1})
+	if err != nil || len(res.Messages) != 0 || res.StopReason != trace.ReasonContinuedResponse {
 		t.Errorf("got %v, %+v", err, res)
 	}
 }

@@ -84,7 +84,7 @@ func mintedID(n int) string { return "loop_call_" + strconv.Itoa(n) }
 
 // adopt gives the calls of a turn that a policy made unique ids. It comes instead
 // of the model's turn, if there was one, whose ids are free again.
-func (s *idSet) adopt(turn, instead *llm.Turn) *llm.Turn {
+func (s *idSet) adopt(turn, instead *llm.Response) *llm.Response {
 	s.begin()
 	if instead != nil {
 		for _, c := range instead.Calls() {
@@ -97,10 +97,10 @@ func (s *idSet) adopt(turn, instead *llm.Turn) *llm.Turn {
 	for i, p := range turn.Parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
 			id, minted := s.mint(c.ID)
-			if minted && !c.Minted {
+			if minted && !c.IDGenerated {
 				c.ProviderID = c.ID
 			}
-			c.ID, c.Minted = id, c.Minted || minted
+			c.ID, c.IDGenerated = id, c.IDGenerated || minted
 			p = c
 		}
 		out.Parts[i] = p

@@ -21,11 +21,11 @@ import (
 
 // negatives says where the tests are in which an invariant is broken and
 // reported as itself only, by how it is seen, and how an entry begins there.
-var negatives = map[check.Sight][2]string{
-	check.Wire:      {"../trace/check/broken*_test.go", `{"ID", "`},
-	check.OneTrace:  {"../trace/check/broken*_test.go", `{"ID", "`},
-	check.TwoTraces: {"invariants_test.go", `{"ID", check.`},
-	check.Probe:     {"looptest/looptest_test.go", `{"ID", "`},
+var negatives = map[check.Evidence][2]string{
+	check.EvidenceMessages: {"../trace/check/broken*_test.go", `{"ID", "`},
+	check.EvidenceTrace:    {"../trace/check/broken*_test.go", `{"ID", "`},
+	check.EvidencePair:     {"invariants_test.go", `{"ID", check.`},
+	check.EvidenceLiveRun:  {"looptest/looptest_test.go", `{"ID", "`},
 }
 
 // TestEveryInvariantIsHeld asks for each invariant a scenario that shows it
@@ -35,9 +35,9 @@ func TestEveryInvariantIsHeld(t *testing.T) {
 		if len(positives(t, inv.ID)) == 0 {
 			t.Errorf("%s (%s) has no scenario: add testdata/invariants/%[1]s.txtar", inv.ID, inv.Name)
 		}
-		where := negatives[inv.SeenBy]
+		where := negatives[inv.Evidence]
 		if !strings.Contains(sources(t, where[0]), strings.ReplaceAll(where[1], "ID", inv.ID)) {
-			t.Errorf("%s (%s) is seen by %s and has no negative case in %s", inv.ID, inv.Name, inv.SeenBy, where[0])
+			t.Errorf("%s (%s) is seen by %s and has no negative case in %s", inv.ID, inv.Name, inv.Evidence, where[0])
 		}
 		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.id == inv.ID }) {
 			t.Errorf("%s (%s) has no mutant: add one to the table in mutants_test.go", inv.ID, inv.Name)
@@ -85,8 +85,8 @@ func TestPositives(t *testing.T) {
 }
 
 // deliver makes a run ask for this delivery.
-func deliver(d llm.Delivery) *scenario.Options {
-	return &scenario.Options{Adjust: func(c *loop.Config) { c.Delivery = d }}
+func deliver(d llm.ResponseMode) *scenario.Options {
+	return &scenario.Options{Adjust: func(c *loop.Config) { c.ResponseMode = d }}
 }
 
 // broken runs a scenario in all the ways in which it must come to the same, and
@@ -94,10 +94,10 @@ func deliver(d llm.Delivery) *scenario.Options {
 func broken(t testing.TB, path string) []check.Violation {
 	t.Helper()
 	f := parse(t, path)
-	again := func(opts *scenario.Options) *scenario.Outcome {
+	again := func(opts *scenario.Options) *scenario.Result {
 		o, err := scenario.Run(t.Context(), f.Script, opts)
 		if o == nil {
-			return &scenario.Outcome{Err: err}
+			return &scenario.Result{Err: err}
 		}
 		return o
 	}
@@ -106,8 +106,8 @@ func broken(t testing.TB, path string) []check.Violation {
 	for _, n := range []int{1, 3} {
 		found = append(found, check.Pair(first.Events, again(&scenario.Options{Chunk: n}).Events, check.Chunking)...)
 	}
-	streamed := again(deliver(llm.Streamed))
-	found = append(found, check.Pair(streamed.Events, again(deliver(llm.Buffered)).Events, check.Delivery)...)
+	streamed := again(deliver(llm.Streaming))
+	found = append(found, check.Pair(streamed.Events, again(deliver(llm.NonStreaming)).Events, check.ResponseMode)...)
 	for range 10 {
 		found = append(found, check.Pair(first.Events, again(nil).Events, check.Repeat)...)
 	}
@@ -123,7 +123,7 @@ func violations(events []trace.Event) []check.Violation {
 }
 
 // probed is what only the running loop shows.
-func probed(o *scenario.Outcome) (found []check.Violation) {
+func probed(o *scenario.Result) (found []check.Violation) {
 	add := func(id, message string) {
 		found = append(found, check.Violation{Invariant: id, Event: check.NoEvent, Message: message})
 	}
@@ -133,9 +133,9 @@ func probed(o *scenario.Outcome) (found []check.Violation) {
 	if o.Live != len(abandoned(o.Events)) {
 		add("INV-16", "tasks live after the run that were not abandoned")
 	}
-	stuck := errors.Is(o.Err, fake.ErrStuck)
+	stuck := errors.Is(o.Err, fake.ErrDeadlock)
 	for _, e := range o.Tools {
-		stuck = stuck || errors.Is(e.Err, fake.ErrStuck)
+		stuck = stuck || errors.Is(e.Err, fake.ErrDeadlock)
 	}
 	if stuck {
 		add("INV-26", "nothing could ever go on")
@@ -162,19 +162,19 @@ var pairs = []struct {
 	change func(b trace.Body) trace.Body
 }{
 	{"INV-10", check.Chunking, &scenario.Options{Chunk: 1}, func(b trace.Body) trace.Body {
-		turn, ok := b.(trace.ModelTurn)
+		turn, ok := b.(trace.ModelResponse)
 		if !ok {
 			return b
 		}
 		turn.Message.Parts = turn.Message.Parts[:len(turn.Message.Parts)-1]
 		return turn
 	}},
-	{"INV-12", check.Delivery, deliver(llm.Buffered), func(b trace.Body) trace.Body {
+	{"INV-12", check.ResponseMode, deliver(llm.NonStreaming), func(b trace.Body) trace.Body {
 		end, ok := b.(trace.RunEnd)
 		if !ok {
 			return b
 		}
-		end.Usage.Cached = 0
+		end.Usage.CacheReadInputTokens = 0
 		return end
 	}},
 	{"INV-27", check.Repeat, nil, func(b trace.Body) trace.Body {
@@ -217,19 +217,19 @@ func TestChangedRuns(t *testing.T) {
 	for id, change := range map[string]func(trace.Body) trace.Body{
 		"INV-01": func(b trace.Body) trace.Body { // a result is lost
 			r, ok := b.(trace.ModelRequest)
-			if !ok || len(r.New) < 2 {
+			if !ok || len(r.NewMessages) < 2 {
 				return b
 			}
-			r.New = slices.Clone(r.New)
-			r.New[1].Parts = r.New[1].Parts[1:]
+			r.NewMessages = slices.Clone(r.NewMessages)
+			r.NewMessages[1].Parts = r.NewMessages[1].Parts[1:]
 			return r
 		},
 		"INV-09": func(b trace.Body) trace.Body { // the arguments are encoded again
 			s, ok := b.(trace.ToolStart)
-			if !ok || s.Call != "c1" {
+			if !ok || s.ToolCallID != "c1" {
 				return b
 			}
-			s.Args = llm.Canonical(s.Args)
+			s.Arguments = llm.Canonical(s.Arguments)
 			return s
 		},
 	} {

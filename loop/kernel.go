@@ -60,9 +60,9 @@ type run struct {
 	steps   []*Step
 	lent    []*Step // the same as policies and conditions have them in hand
 	usage   llm.Usage
-	place   llm.Turn       // the turn of the last model call, unless a wrap may keep one
-	turn    *llm.Turn      // the step's answer, until the history has it
-	given   *llm.Turn      // the same as policies have it in hand
+	place   llm.Response   // the turn of the last model call, unless a wrap may keep one
+	turn    *llm.Response  // the step's answer, until the history has it
+	given   *llm.Response  // the same as policies have it in hand
 	tries   []try          // of the step's model calls
 	strayed *[]llm.Message // what the last request held, if it was not the history
 	strayAt int            // the step of that request
@@ -129,12 +129,12 @@ func (r *run) start() error {
 	r.begins(odd)
 	r.request = llm.Request{
 		Model: r.cfg.Model, System: r.cfg.System, Tools: r.defs, ToolChoice: r.cfg.ToolChoice,
-		Delivery: r.cfg.Delivery, Settings: r.cfg.Settings,
+		ResponseMode: r.cfg.ResponseMode, Settings: r.cfg.Settings,
 	}
 	if r.in.ToolChoice != nil {
 		r.request.ToolChoice = *r.in.ToolChoice
 	}
-	r.acc.Mint = r.ids.mint
+	r.acc.NewID = r.ids.mint
 	r.call, r.exec = r.callModel, r.runTool
 	for i := len(r.hooks.wrapModel) - 1; i >= 0; i-- {
 		r.call = r.hooks.wrapModel[i](r.call)
@@ -170,11 +170,11 @@ func (r *run) loop() error {
 			return r.fail(n, err)
 		}
 		calls := r.callsOf(turn)
-		if r.cfg.AppendTurn == AppendBefore {
+		if r.cfg.AppendResponse == AppendBefore {
 			r.appendTurn(turn)
 		}
 		next, by, err := r.askAfter(s, turn, calls)
-		if r.cfg.AppendTurn == AppendAfter {
+		if r.cfg.AppendResponse == AppendAfter {
 			r.appendTurn(turn)
 		}
 		var plans []*planned
@@ -197,7 +197,7 @@ func (r *run) loop() error {
 
 // askAfter asks the policies about a turn. The decision is a stop, or that of the
 // first that has more to say behind a turn without calls.
-func (r *run) askAfter(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (more Decision, by string, err error) {
+func (r *run) askAfter(s *StepInfo, turn *llm.Response, calls []llm.ToolCall) (more Decision, by string, err error) {
 	for _, h := range r.hooks.afterModel {
 		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, r.copyFor(turn, h.builtin)) })
 		switch {
@@ -206,7 +206,7 @@ func (r *run) askAfter(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (more 
 		case d.Action == trace.Stop:
 			r.decide(r.step, d, h.policy, h.builtin)
 			return d, "", nil
-		case d.Action == trace.GoOn && len(calls) == 0 && more.Action == "":
+		case d.Action == trace.Continue && len(calls) == 0 && more.Action == "":
 			more, by = d, h.policy
 		}
 	}
@@ -214,30 +214,30 @@ func (r *run) askAfter(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (more 
 }
 
 // judge decides what follows from a turn: from its calls, never from its finish
-// reason. With GoOn and calls, plans are the calls, checked. A policy may have more
+// reason. With ContinueOnUnknown and calls, plans are the calls, checked. A policy may have more
 // to say behind a turn without calls.
-func (r *run) judge(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, more Decision, by string) (d Decision, plans []*planned, err error) {
+func (r *run) judge(s *StepInfo, turn *llm.Response, calls []llm.ToolCall, more Decision, by string) (d Decision, plans []*planned, err error) {
 	decided := func(d Decision) (Decision, []*planned, error) {
 		r.decide(r.step, d, "", true)
 		return d, nil, nil
 	}
 	switch {
 	case r.forced:
-		return decided(Decision{Action: trace.End, Cause: trace.CauseForced})
+		return decided(Decision{Action: trace.End, Reason: trace.ReasonForced})
 	case len(calls) == 0:
 		return r.natural(turn, more, by)
 	case r.cfg.NoTools == NoToolsBreak && len(r.tools.list) == 0 && len(s.Request.Tools) == 0:
-		return decided(Decision{Action: trace.Stop, Cause: trace.CauseClientTools})
+		return decided(Decision{Action: trace.Stop, Reason: trace.ReasonClientTools})
 	}
 	return r.launch(s, turn, calls)
 }
 
-// launch decides whether the calls of a turn are run. With GoOn, plans are the calls,
+// launch decides whether the calls of a turn are run. With ContinueOnUnknown, plans are the calls,
 // checked.
-func (r *run) launch(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decision, plans []*planned, err error) {
+func (r *run) launch(s *StepInfo, turn *llm.Response, calls []llm.ToolCall) (d Decision, plans []*planned, err error) {
 	plans = r.plan(s, turn, calls)
 	wait := func() (Decision, []*planned, error) {
-		d := Decision{Action: trace.Stop, Cause: trace.CauseClientTools}
+		d := Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}
 		r.decide(r.step, d, "", true)
 		return d, nil, nil
 	}
@@ -250,9 +250,9 @@ func (r *run) launch(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decis
 	if held := r.hold(plans); held == len(plans) || held > 0 && r.cfg.ClientCalls == ClientBreak {
 		return wait()
 	}
-	d = Decision{Action: trace.GoOn, Cause: trace.CauseCalls}
+	d = Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls}
 	if r.rec.on() {
-		r.emit(r.step, trace.Decision{Action: d.Action, Cause: d.Cause, Calls: len(calls)})
+		r.emit(r.step, trace.Decision{Action: d.Action, Reason: d.Reason, ToolCalls: len(calls)})
 	}
 	return d, plans, nil
 }
@@ -260,7 +260,7 @@ func (r *run) launch(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) (d Decis
 // hold finds the calls that the caller answers.
 func (r *run) hold(plans []*planned) (held int) {
 	for _, p := range plans {
-		p.held = p.Answer == nil && p.tool.Run == nil || p.Cause == trace.SkipUnknownTool && r.cfg.UnknownTool == UnknownBreak
+		p.held = p.Output == nil && p.tool.Run == nil || p.Reason == trace.SkipUnknownTool && r.cfg.UnknownTool == UnknownBreak
 		if p.held {
 			held++
 		}
@@ -270,24 +270,24 @@ func (r *run) hold(plans []*planned) (held int) {
 
 // natural is what follows a turn without calls: the end, unless the provider
 // paused the turn or a policy has more to say, and the cap admits it.
-func (r *run) natural(turn *llm.Turn, more Decision, by string) (Decision, []*planned, error) {
-	d := Decision{Action: trace.End, Cause: trace.CauseNone}
+func (r *run) natural(turn *llm.Response, more Decision, by string) (Decision, []*planned, error) {
+	d := Decision{Action: trace.End, Reason: trace.ReasonEndTurn}
 	own := true
 	switch {
-	case more.Action == trace.GoOn:
+	case more.Action == trace.Continue:
 		d, own = more, false
-		if d.Cause == "" {
-			d.Cause = trace.CauseEndHook
+		if d.Reason == "" {
+			d.Reason = trace.ReasonEndHook
 		}
-	case turn.Finish == llm.FinishPause && r.contd < r.cfg.Continuations:
+	case turn.FinishReason == llm.FinishPause && r.contd < r.cfg.Continuations:
 		r.contd++
-		d = Decision{Action: trace.GoOn, Cause: trace.CauseContinuedTurn}
-	case turn.Finish == llm.FinishPause:
-		d = Decision{Action: trace.Stop, Cause: trace.CauseContinuedTurn, Note: fmt.Sprintf("continued %d times", r.contd)}
+		d = Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse}
+	case turn.FinishReason == llm.FinishPause:
+		d = Decision{Action: trace.Stop, Reason: trace.ReasonContinuedResponse, Note: fmt.Sprintf("continued %d times", r.contd)}
 	}
-	if d.Action == trace.GoOn && r.step+1 >= r.cfg.MaxSteps {
+	if d.Action == trace.Continue && r.step+1 >= r.cfg.MaxSteps {
 		messages := d.Messages
-		d, own = capDecision(r.cfg.MaxSteps, r.cfg.OnCap), true
+		d, own = capDecision(r.cfg.MaxSteps, r.cfg.OnStepLimit), true
 		if d.Action == trace.ForceFinal {
 			d.Messages = messages
 		}
@@ -298,7 +298,7 @@ func (r *run) natural(turn *llm.Turn, more Decision, by string) (Decision, []*pl
 
 // settle ends a step: results into the history, the step's record, and, if calls
 // were answered, the guard, the cap, the stop conditions and the policies.
-func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []*planned, next Decision) (stop bool, err error) {
+func (r *run) settle(s *StepInfo, turn *llm.Response, calls []llm.ToolCall, plans []*planned, next Decision) (stop bool, err error) {
 	results := r.appendResults(s, plans)
 	for _, m := range next.Messages {
 		r.append(m)
@@ -310,10 +310,10 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 	}
 	if plans == nil {
 		r.forced, r.err = next.Action == trace.ForceFinal, next.Err
-		return !r.forced && next.Action != trace.GoOn, nil
+		return !r.forced && next.Action != trace.Continue, nil
 	}
 	if slices.ContainsFunc(plans, func(p *planned) bool { return p.held }) {
-		r.decide(r.step, Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
+		r.decide(r.step, Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}, "", true)
 		return true, nil
 	}
 	if r.ended(r.step) {
@@ -339,7 +339,7 @@ func (r *run) settle(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall, plans []
 // fail ends the run with an error: its decision, and the step's end if one is
 // open.
 func (r *run) fail(step int, err error) error {
-	d := Decision{Action: trace.Stop, Cause: r.stopCause(err)}
+	d := Decision{Action: trace.Stop, Reason: r.stopCause(err)}
 	r.decide(step, d, "", true)
 	r.closeStep(step)
 	return err
@@ -353,18 +353,18 @@ func (r *run) end(err error) {
 		res.Steps = r.steps
 	}
 	if n := len(r.steps); n > 0 {
-		res.Text, res.Finish = r.steps[n-1].Text, r.steps[n-1].Finish
+		res.Text, res.FinishReason = r.steps[n-1].Text, r.steps[n-1].FinishReason
 	}
 	res.Pending = pendingOf(r.history)
-	if res.Stop == "" {
-		res.Stop = r.stopCause(err)
+	if res.StopReason == "" {
+		res.StopReason = r.stopCause(err)
 	}
 	end := trace.RunEnd{
-		Stop: res.Stop, Finish: res.Finish, Steps: r.begun, Calls: res.ModelCalls, Usage: res.Usage,
-		UsageBy: maps.Clone(res.UsageBy), Appended: r.history[r.shown:],
+		StopReason: res.StopReason, FinishReason: res.FinishReason, Steps: r.begun, ModelCalls: res.ModelCalls, Usage: res.Usage,
+		UsageBy: maps.Clone(res.UsageBy), AppendedMessages: r.history[r.shown:],
 	}
 	if r.unsent != nil {
-		end.Appended = slices.Concat(r.unsent, end.Appended)
+		end.AppendedMessages = slices.Concat(r.unsent, end.AppendedMessages)
 	}
 	for _, c := range res.Pending {
 		end.Pending = append(end.Pending, c.ID)
@@ -381,7 +381,7 @@ func (r *run) end(err error) {
 	r.err, r.finished = err, true
 	if err != nil {
 		e := describe(err)
-		if e.Type == "error" && res.Stop == trace.CauseCancel {
+		if e.Type == "error" && res.StopReason == trace.ReasonCancel {
 			e.Type = "cancelled"
 		}
 		end.Error = &e

@@ -10,8 +10,8 @@ import (
 
 // deadlinePolicy ends the run's context after d; see Config.DeadlineReturns for
 // what becomes of the run.
-func deadlinePolicy(d time.Duration) Policy {
-	return Policy{Name: "deadline", New: func(info RunInfo) Hooks {
+func deadlinePolicy(d time.Duration) Middleware {
+	return Middleware{Name: "deadline", New: func(info RunInfo) Hooks {
 		stop := func() {}
 		return Hooks{
 			Start: func(ctx context.Context) (context.Context, error) {
@@ -28,13 +28,13 @@ func deadlinePolicy(d time.Duration) Policy {
 
 // budgetPolicy stops the run when budget tokens are spent. No last answer is
 // forced: it would cost more.
-func budgetPolicy(budget int64) Policy {
-	return Policy{Name: "token_budget", New: func(RunInfo) Hooks {
+func budgetPolicy(budget int64) Middleware {
+	return Middleware{Name: "token_budget", New: func(RunInfo) Hooks {
 		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (Decision, error) {
 			if !s.run.spent() {
 				return Decision{}, nil
 			}
-			return Decision{Action: trace.Stop, Cause: trace.CauseBudget, Note: fmt.Sprintf("%d of %d tokens", s.Usage.Total(), budget)}, nil
+			return Decision{Action: trace.Stop, Reason: trace.ReasonBudget, Note: fmt.Sprintf("%d of %d tokens", s.Usage.Total(), budget)}, nil
 		}}
 	}}
 }
@@ -43,8 +43,8 @@ func budgetPolicy(budget int64) Policy {
 // start.
 func (r *run) spent() bool { return r.cfg.TokenBudget > 0 && r.usage.Total() >= r.cfg.TokenBudget }
 
-func capTopPolicy(limit int, on OnCap) Policy {
-	return Policy{Name: "max_steps", New: func(RunInfo) Hooks {
+func capTopPolicy(limit int, on OnStepLimit) Middleware {
+	return Middleware{Name: "max_steps", New: func(RunInfo) Hooks {
 		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (Decision, error) {
 			if s.Step < limit {
 				return Decision{}, nil
@@ -54,8 +54,8 @@ func capTopPolicy(limit int, on OnCap) Policy {
 	}}
 }
 
-func capBottomPolicy(limit int, on OnCap) Policy {
-	return Policy{Name: "max_steps", New: func(RunInfo) Hooks {
+func capBottomPolicy(limit int, on OnStepLimit) Middleware {
+	return Middleware{Name: "max_steps", New: func(RunInfo) Hooks {
 		return Hooks{AfterStep: func(_ context.Context, s *StepInfo, _ *Step) (Decision, error) {
 			if s.Step+1 < limit {
 				return Decision{}, nil
@@ -65,14 +65,14 @@ func capBottomPolicy(limit int, on OnCap) Policy {
 	}}
 }
 
-func capDecision(limit int, on OnCap) Decision {
-	d := Decision{Action: trace.Stop, Cause: trace.CauseCap, Note: fmt.Sprintf("max_steps=%d", limit)}
+func capDecision(limit int, on OnStepLimit) Decision {
+	d := Decision{Action: trace.Stop, Reason: trace.ReasonMaxSteps, Note: fmt.Sprintf("max_steps=%d", limit)}
 	switch on {
-	case CapForceFinal:
+	case StepLimitForceFinal:
 		d.Action = trace.ForceFinal
-	case CapError:
+	case StepLimitError:
 		d.Err = fmt.Errorf("%w (max_steps=%d)", ErrMaxSteps, limit)
-	case CapReturn:
+	case StepLimitReturn:
 	}
 	return d
 }

@@ -26,42 +26,42 @@ import (
 
 // The values that zero fields of a Config stand for.
 const (
-	DefaultMaxSteps       = 16
-	DefaultConcurrency    = 5
-	DefaultSameToolErrors = 3
-	DefaultContinuations  = 5
-	DefaultMaxRetryWait   = 2 * time.Minute
+	DefaultMaxSteps                 = 16
+	DefaultConcurrency              = 5
+	DefaultMaxConsecutiveToolErrors = 3
+	DefaultContinuations            = 5
+	DefaultMaxRetryWait             = 2 * time.Minute
 )
 
 // Off switches off an option whose zero value is a default.
-const Off = -1
+const Disabled = -1
 
 // Unbounded lifts a limit whose zero value is a default.
-const Unbounded = -1
+const Unlimited = -1
 
 // Config is how a loop behaves. Its zero value is a loop of at most
 // DefaultMaxSteps steps, five tools at a time, with a runaway guard.
 type Config struct {
 	Preset string // the name of the preset this is; only declared in the trace
 
-	Model      string // the provider's name of the model
-	System     string
-	Settings   llm.Settings
-	Delivery   llm.Delivery
-	ToolChoice llm.ToolChoice // applied on every step
-	Tools      []Tool
+	Model        string // the provider's name of the model
+	System       string
+	Settings     llm.Settings
+	ResponseMode llm.ResponseMode
+	ToolChoice   llm.ToolChoice // applied on every step
+	Tools        []Tool
 
 	// MaxSteps is how many model turns a run may take; 0 means
 	// DefaultMaxSteps, and a negative number a cap of nought.
-	MaxSteps int
-	CapAt    CapAt
-	OnCap    OnCap
+	MaxSteps       int
+	StepLimitCheck StepLimitCheck
+	OnStepLimit    OnStepLimit
 	// Concurrency is how many tools of a step may run at once; 0 means
 	// DefaultConcurrency, Unbounded as many as there are.
 	Concurrency int
-	// SameToolErrors is the number of steps in a row in which a tool may fail
-	// before the run is stopped; 0 means DefaultSameToolErrors, Off no guard.
-	SameToolErrors int
+	// MaxConsecutiveToolErrors is the number of steps in a row in which a tool may fail
+	// before the run is stopped; 0 means DefaultMaxConsecutiveToolErrors, Off no guard.
+	MaxConsecutiveToolErrors int
 	// ResetByAbsence makes a step that does not call the tool break the row as
 	// well; otherwise only a success does.
 	ResetByAbsence bool
@@ -89,31 +89,31 @@ type Config struct {
 	Grace       time.Duration
 	Retry       Retry
 	ToolMessage ToolMessage
-	// AppendTurn is when the history gets a turn: before the AfterModel hooks, or after
+	// AppendResponse is when the history gets a turn: before the AfterModel hooks, or after
 	// them.
-	AppendTurn     AppendTurn
-	BadArgs        BadArgs
+	AppendResponse AppendResponse
+	BadArguments   BadArguments
 	UnknownTool    UnknownTool
 	NoTools        NoTools
 	ClientCalls    ClientCalls
-	DuplicateRound DuplicateRound
-	// DuplicateRounds is how many duplicate rounds in a row a run takes before its last
+	DuplicateStep  DuplicateStep
+	// MaxDuplicateSteps is how many duplicate rounds in a row a run takes before its last
 	// answer is forced; 0 is any number. It needs DuplicateSkip.
-	DuplicateRounds int
+	MaxDuplicateSteps int
 	// Continuations is how often a turn that the provider paused is continued;
 	// 0 means DefaultContinuations, Off never.
 	Continuations int
 	// ErrorText words the error results that the model reads; nil is the
 	// error's own text.
 	ErrorText func(tool string, err error) string
-	// PlainErrors tells the model of a failure by the text of the result alone, and not
+	// OmitErrorFlag tells the model of a failure by the text of the result alone, and not
 	// by llm.ToolResult.IsError. Step.Results have it all the same.
-	PlainErrors bool
+	OmitErrorFlag bool
 
 	// OnStep is called after each step, in order, on the run's goroutine.
 	OnStep func(Step)
 	// Policies go around the kernel; the first is outermost.
-	Policies []Policy
+	Middleware []Middleware
 
 	// Sink gets every event of every run, deltas if Deltas is set. A Sink for
 	// one run alone is in Input. For names where Agents share one see Input.ID.
@@ -123,23 +123,23 @@ type Config struct {
 	Rand   func() float64 // in [0, 1), for jitter; nil is no jitter
 }
 
-// CapAt is where the cap is looked at.
-type CapAt string
+// StepLimitCheck is where the cap is looked at.
+type StepLimitCheck string
 
 // The places of the cap.
 const (
-	CapBottom CapAt = ""    // after a step that ran tools: always one step at least
-	CapTop    CapAt = "top" // before each step
+	CheckAfterStep  StepLimitCheck = ""    // after a step that ran tools: always one step at least
+	CheckBeforeStep StepLimitCheck = "top" // before each step
 )
 
-// OnCap is what a run does when it reaches its cap.
-type OnCap string
+// OnStepLimit is what a run does when it reaches its cap.
+type OnStepLimit string
 
 // The ways to end at a cap.
 const (
-	CapReturn     OnCap = ""            // return what there is
-	CapForceFinal OnCap = "force_final" // one more model call, without tools
-	CapError      OnCap = "error"       // fail with ErrMaxSteps
+	StepLimitReturn     OnStepLimit = ""            // return what there is
+	StepLimitForceFinal OnStepLimit = "force_final" // one more model call, without tools
+	StepLimitError      OnStepLimit = "error"       // fail with ErrMaxSteps
 )
 
 // ToolMessage is how the results of a step become messages.
@@ -151,23 +151,23 @@ const (
 	OnePerCall ToolMessage = "one_per_call"
 )
 
-// AppendTurn is when the history gets a turn.
-type AppendTurn string
+// AppendResponse is when the history gets a turn.
+type AppendResponse string
 
 // The places of the turn.
 const (
-	AppendBefore AppendTurn = ""            // before the AfterModel hooks
-	AppendAfter  AppendTurn = "after_hooks" // behind them, whatever they decide
+	AppendBefore AppendResponse = ""            // before the AfterModel hooks
+	AppendAfter  AppendResponse = "after_hooks" // behind them, whatever they decide
 )
 
-// BadArgs is what happens to a call of a known tool whose arguments cannot be taken.
-type BadArgs string
+// BadArguments is what happens to a call of a known tool whose arguments cannot be taken.
+type BadArguments string
 
 // The ways to treat bad arguments.
 const (
-	BadArgsError BadArgs = ""             // the call gets an error result
-	BadArgsEmpty BadArgs = "empty_object" // what is not a JSON object becomes {}
-	BadArgsPass  BadArgs = "pass"         // an object that the schema does not allow is passed on
+	BadArgumentsError BadArguments = ""             // the call gets an error result
+	BadArgumentsEmpty BadArguments = "empty_object" // what is not a JSON object becomes {}
+	BadArgumentsPass  BadArguments = "pass"         // an object that the schema does not allow is passed on
 )
 
 // UnknownTool is what happens to a call of a tool that the run has not.
@@ -199,14 +199,14 @@ const (
 	ClientRest  ClientCalls = "run_rest_then_break" // the others are run
 )
 
-// DuplicateRound is what happens to a step whose calls equal those of the step
+// DuplicateStep is what happens to a step whose calls equal those of the step
 // before it.
-type DuplicateRound string
+type DuplicateStep string
 
 // The ways to treat a duplicate round.
 const (
-	DuplicateRun  DuplicateRound = ""     // like any other
-	DuplicateSkip DuplicateRound = "skip" // each call gets a note instead
+	DuplicateRun  DuplicateStep = ""     // like any other
+	DuplicateSkip DuplicateStep = "skip" // each call gets a note instead
 )
 
 // Agent is a model with a configuration. It is safe for use by many goroutines;
@@ -287,7 +287,7 @@ type Input struct {
 }
 
 // Ask is an Input of one user message.
-func Ask(text string) Input { return Input{Messages: []llm.Message{llm.User(text)}} }
+func Prompt(text string) Input { return Input{Messages: []llm.Message{llm.User(text)}} }
 
 // Continue is an Input of a conversation so far and what comes next.
 func Continue(history []llm.Message, next ...llm.Message) Input {

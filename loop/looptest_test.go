@@ -11,23 +11,23 @@ import (
 
 // adapted is this loop as the contract suite runs it.
 func adapted(cfg loop.Config) looptest.Loop {
-	return looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Outcome, error) {
+	return looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 		cfg := cfg
 		for _, t := range in.Tools {
 			cfg.Tools = append(cfg.Tools, loop.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters,
 				Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
-					text, err := t.Run(ctx, c.Args)
+					text, err := t.Run(ctx, c.Arguments)
 					return loop.TextOutput(text), err
 				}})
 		}
-		cfg.Delivery = in.Delivery
+		cfg.ResponseMode = in.ResponseMode
 		cfg.OnStep = func(s loop.Step) { in.Step(s.Messages) }
 		agent, err := loop.New(in.Model, &cfg)
 		if err != nil {
 			return nil, err
 		}
 		res, err := agent.Run(ctx, loop.Input{Messages: in.Messages})
-		out := &looptest.Outcome{Messages: res.Messages, Usage: &res.Usage}
+		out := &looptest.Result{Messages: res.Messages, Usage: &res.Usage}
 		for _, c := range res.Pending {
 			out.Pending = append(out.Pending, c.ID)
 		}
@@ -39,7 +39,7 @@ func TestContract(t *testing.T) {
 	for name, cfg := range map[string]loop.Config{
 		"as it is":     {},
 		"one by one":   {Concurrency: 1},
-		"all at once":  {Concurrency: loop.Unbounded},
+		"all at once":  {Concurrency: loop.Unlimited},
 		"one per call": {ToolMessage: loop.OnePerCall},
 		"grace":        {Grace: 2 * time.Hour},
 	} {

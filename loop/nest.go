@@ -24,10 +24,10 @@ func (c *callContext) Value(key any) any {
 
 type callKey struct{}
 
-// CallOf returns the call that a function made a tool by NewTool serves; ok is
+// CallFromContext returns the call that a function made a tool by NewTool serves; ok is
 // false in any other context, that of a run which such a function starts among
 // them.
-func CallOf(ctx context.Context) (call Call, ok bool) {
+func CallFromContext(ctx context.Context) (call Call, ok bool) {
 	c, ok := ctx.Value(callKey{}).(*callContext)
 	if !ok {
 		return Call{}, false
@@ -48,7 +48,7 @@ func (c noCall) Value(key any) any {
 
 // withoutCall is the context for a run that is started with ctx.
 func withoutCall(ctx context.Context) context.Context {
-	if _, within := CallOf(ctx); within {
+	if _, within := CallFromContext(ctx); within {
 		return noCall{ctx}
 	}
 	return ctx
@@ -84,7 +84,7 @@ func (a *Agent) name(ctx context.Context, in Input) Input {
 	case in.Parent == nil:
 		in.ID = "r" + strconv.FormatInt(a.runs.Add(1), 10)
 	default:
-		in.ID = in.Parent.Run + "/" + in.Parent.Call
+		in.ID = in.Parent.Run + "/" + in.Parent.ToolCallID
 		if serves && *in.Parent == s.call {
 			if n := s.runs.Add(1); n > 1 {
 				in.ID += "." + strconv.FormatInt(n, 10)

@@ -32,21 +32,21 @@ func TestNamesOfNestedRuns(t *testing.T) {
 	for _, width := range []int{1, 3} {
 		clock := fake.NewClock()
 		mem := &trace.Memory{}
-		inner := func(turns ...fake.Turn) *loop.Agent {
+		inner := func(turns ...fake.Response) *loop.Agent {
 			return newAgent(t, inTurn(turns...), loop.Config{Tools: []loop.Tool{echo("echo")}, Sink: mem, Clock: clock})
 		}
-		named, of2 := loop.Ask("x"), loop.Ask("x")
-		named.ID, of2.Parent = "mine", &trace.Parent{Run: "other", Call: "c7"}
-		two := tool("two", agentTool(inner(text("a"), text("b"), text("c")), loop.Ask("x"), named, loop.Ask("x")))
-		calls1 := tool("calls", agentTool(inner(calls("echo"), text("d")), loop.Ask("x")))
+		named, of2 := loop.Prompt("x"), loop.Prompt("x")
+		named.ID, of2.Parent = "mine", &trace.Parent{Run: "other", ToolCallID: "c7"}
+		two := tool("two", agentTool(inner(text("a"), text("b"), text("c")), loop.Prompt("x"), named, loop.Prompt("x")))
+		calls1 := tool("calls", agentTool(inner(calls("echo"), text("d")), loop.Prompt("x")))
 		other := tool("other", agentTool(inner(text("e")), of2))
 		deepest := inner(text("f"))
-		deeper := newAgent(t, inTurn(calls("in"), text("g")), loop.Config{Tools: []loop.Tool{tool("in", agentTool(deepest, loop.Ask("x")))}, Sink: mem, Clock: clock})
-		deep := tool("deep", agentTool(deeper, loop.Ask("x")))
+		deeper := newAgent(t, inTurn(calls("in"), text("g")), loop.Config{Tools: []loop.Tool{tool("in", agentTool(deepest, loop.Prompt("x")))}, Sink: mem, Clock: clock})
+		deep := tool("deep", agentTool(deeper, loop.Prompt("x")))
 		outer := newAgent(t, model(calls("two", "calls", "other", "deep"), calls("echo#e"), text("done")), loop.Config{
 			Tools: []loop.Tool{two, calls1, other, deep, echo("echo")}, Sink: mem, Clock: clock, Concurrency: width,
 		})
-		if _, err := outer.Run(t.Context(), loop.Ask("go")); err != nil {
+		if _, err := outer.Run(t.Context(), loop.Prompt("go")); err != nil {
 			t.Fatal(err)
 		}
 		holds(t, "nested", mem.Events())
@@ -59,8 +59,8 @@ func TestNamesOfNestedRuns(t *testing.T) {
 			}
 		}
 		want := map[string]trace.Parent{
-			"r1": {}, "r1/c1": {Run: "r1", Call: "c1"}, "mine": {Run: "r1", Call: "c1"}, "r1/c1.2": {Run: "r1", Call: "c1"}, "r1/c2": {Run: "r1", Call: "c2"},
-			"other/c7": {Run: "other", Call: "c7"}, "r1/c4": {Run: "r1", Call: "c4"}, "r1/c4/c1": {Run: "r1/c4", Call: "c1"},
+			"r1": {}, "r1/c1": {Run: "r1", ToolCallID: "c1"}, "mine": {Run: "r1", ToolCallID: "c1"}, "r1/c1.2": {Run: "r1", ToolCallID: "c1"}, "r1/c2": {Run: "r1", ToolCallID: "c2"},
+			"other/c7": {Run: "other", ToolCallID: "c7"}, "r1/c4": {Run: "r1", ToolCallID: "c4"}, "r1/c4/c1": {Run: "r1/c4", ToolCallID: "c1"},
 		}
 		if diff := cmp.Diff(want, parents); diff != "" {
 			t.Errorf("%d at once: runs and parents (-want +got):\n%s", width, diff)
@@ -72,8 +72,8 @@ func TestNamesOfNestedRuns(t *testing.T) {
 func TestNamesBelowARunUnseen(t *testing.T) {
 	mem := &trace.Memory{}
 	inner := newAgent(t, inTurn(text("a")), loop.Config{Sink: mem})
-	outer := newAgent(t, model(calls("sub"), text("done")), loop.Config{Tools: []loop.Tool{tool("sub", agentTool(inner, loop.Ask("x")))}})
-	if _, err := outer.Run(t.Context(), loop.Ask("go")); err != nil {
+	outer := newAgent(t, model(calls("sub"), text("done")), loop.Config{Tools: []loop.Tool{tool("sub", agentTool(inner, loop.Prompt("x")))}})
+	if _, err := outer.Run(t.Context(), loop.Prompt("go")); err != nil {
 		t.Fatal(err)
 	}
 	if ev := mem.Events()[0]; ev.Run != "r1" || ev.Body.(trace.RunStart).Parent != nil {
@@ -81,12 +81,12 @@ func TestNamesBelowARunUnseen(t *testing.T) {
 	}
 }
 
-// In a run that a tool starts, CallOf knows nothing of the tool's call.
+// In a run that a tool starts, CallFromContext knows nothing of the tool's call.
 func TestCallOfInANestedRun(t *testing.T) {
 	type none struct{}
 	seen := map[string]string{}
 	note := func(place string, ctx context.Context) {
-		c, ok := loop.CallOf(ctx)
+		c, ok := loop.CallFromContext(ctx)
 		if kept := ctx.Value(foreignKey{}); ok != (c.ID != "") || kept != "kept" {
 			t.Errorf("%s: got %+v, %t, and the value %v", place, c, ok, kept)
 		}
@@ -105,13 +105,13 @@ func TestCallOfInANestedRun(t *testing.T) {
 	raw := tool("raw", func(ctx context.Context) (string, error) { note("raw", ctx); return "", nil })
 	inner := newAgent(t, model(calls("raw#i1", "typed#i2"), text("a")), loop.Config{
 		Tools: []loop.Tool{raw, typed("typed", func(context.Context) (string, error) { return "", nil })}, Clock: fake.NewClock(),
-		Policies: []loop.Policy{policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.Decision, error) {
+		Middleware: []loop.Middleware{policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.Decision, error) {
 			note("hook", ctx)
 			return loop.Decision{}, ctx.Err()
 		}})},
 	})
-	outer := newAgent(t, model(calls("outer#o1"), text("done")), loop.Config{Tools: []loop.Tool{typed("outer", agentTool(inner, loop.Ask("x")))}})
-	if _, err := outer.Run(context.WithValue(t.Context(), foreignKey{}, "kept"), loop.Ask("go")); err != nil {
+	outer := newAgent(t, model(calls("outer#o1"), text("done")), loop.Config{Tools: []loop.Tool{typed("outer", agentTool(inner, loop.Prompt("x")))}})
+	if _, err := outer.Run(context.WithValue(t.Context(), foreignKey{}, "kept"), loop.Prompt("go")); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"outer": "o1", "hook": "", "raw": "", "typed": "i2"}, seen); diff != "" {

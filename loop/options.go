@@ -18,8 +18,8 @@ func (c *Config) fill() {
 	if c.Concurrency == 0 {
 		c.Concurrency = DefaultConcurrency
 	}
-	if c.SameToolErrors == 0 {
-		c.SameToolErrors = DefaultSameToolErrors
+	if c.MaxConsecutiveToolErrors == 0 {
+		c.MaxConsecutiveToolErrors = DefaultMaxConsecutiveToolErrors
 	}
 	if c.Continuations == 0 {
 		c.Continuations = DefaultContinuations
@@ -32,28 +32,28 @@ func (c *Config) fill() {
 
 func (c *Config) check() error {
 	switch {
-	case !slices.Contains([]CapAt{CapBottom, CapTop}, c.CapAt):
-		return fmt.Errorf("the CapAt %q is neither CapBottom nor CapTop", c.CapAt)
-	case !slices.Contains([]OnCap{CapReturn, CapForceFinal, CapError}, c.OnCap):
-		return fmt.Errorf("the OnCap %q is none of CapReturn, CapForceFinal and CapError", c.OnCap)
+	case !slices.Contains([]StepLimitCheck{CheckAfterStep, CheckBeforeStep}, c.StepLimitCheck):
+		return fmt.Errorf("the CapAt %q is neither CapBottom nor CapTop", c.StepLimitCheck)
+	case !slices.Contains([]OnStepLimit{StepLimitReturn, StepLimitForceFinal, StepLimitError}, c.OnStepLimit):
+		return fmt.Errorf("the OnCap %q is none of CapReturn, CapForceFinal and CapError", c.OnStepLimit)
 	case c.ToolMessage != OnePerStep && c.ToolMessage != OnePerCall:
 		return fmt.Errorf("the ToolMessage %q is neither OnePerStep nor OnePerCall", c.ToolMessage)
-	case c.AppendTurn != AppendBefore && c.AppendTurn != AppendAfter:
-		return fmt.Errorf("the AppendTurn %q is neither AppendBefore nor AppendAfter", c.AppendTurn)
-	case !slices.Contains([]BadArgs{BadArgsError, BadArgsEmpty, BadArgsPass}, c.BadArgs):
-		return fmt.Errorf("the BadArgs %q are none of BadArgsError, BadArgsEmpty and BadArgsPass", c.BadArgs)
+	case c.AppendResponse != AppendBefore && c.AppendResponse != AppendAfter:
+		return fmt.Errorf("the AppendTurn %q is neither AppendBefore nor AppendAfter", c.AppendResponse)
+	case !slices.Contains([]BadArguments{BadArgumentsError, BadArgumentsEmpty, BadArgumentsPass}, c.BadArguments):
+		return fmt.Errorf("the BadArgs %q are none of BadArgsError, BadArgsEmpty and BadArgsPass", c.BadArguments)
 	case c.UnknownTool != UnknownError && c.UnknownTool != UnknownBreak:
 		return fmt.Errorf("the UnknownTool %q is neither UnknownError nor UnknownBreak", c.UnknownTool)
 	case c.NoTools != NoToolsError && c.NoTools != NoToolsBreak:
 		return fmt.Errorf("the NoTools %q is neither NoToolsError nor NoToolsBreak", c.NoTools)
 	case c.ClientCalls != ClientBreak && c.ClientCalls != ClientRest:
 		return fmt.Errorf("the ClientCalls %q are neither ClientBreak nor ClientRest", c.ClientCalls)
-	case c.DuplicateRound != DuplicateRun && c.DuplicateRound != DuplicateSkip:
-		return fmt.Errorf("the DuplicateRound %q is neither DuplicateRun nor DuplicateSkip", c.DuplicateRound)
-	case c.DuplicateRounds < 0 || c.DuplicateRounds > 0 && c.DuplicateRound != DuplicateSkip:
-		return fmt.Errorf("the DuplicateRounds are %d; they count rounds that were skipped, and need DuplicateSkip", c.DuplicateRounds)
-	case c.Delivery != llm.Streamed && c.Delivery != llm.Buffered:
-		return fmt.Errorf("the Delivery %q is neither llm.Streamed nor llm.Buffered", c.Delivery)
+	case c.DuplicateStep != DuplicateRun && c.DuplicateStep != DuplicateSkip:
+		return fmt.Errorf("the DuplicateRound %q is neither DuplicateRun nor DuplicateSkip", c.DuplicateStep)
+	case c.MaxDuplicateSteps < 0 || c.MaxDuplicateSteps > 0 && c.DuplicateStep != DuplicateSkip:
+		return fmt.Errorf("the DuplicateRounds are %d; they count rounds that were skipped, and need DuplicateSkip", c.MaxDuplicateSteps)
+	case c.ResponseMode != llm.Streaming && c.ResponseMode != llm.NonStreaming:
+		return fmt.Errorf("the Delivery %q is neither llm.Streamed nor llm.Buffered", c.ResponseMode)
 	case c.TokenBudget < 0:
 		return fmt.Errorf("the TokenBudget is %d; it counts tokens, and 0 means none", c.TokenBudget)
 	case c.Deadline < 0 || c.StallTimeout < 0 || c.ToolTimeout < 0 || c.Grace < 0:
@@ -61,7 +61,7 @@ func (c *Config) check() error {
 	case c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }):
 		return fmt.Errorf("the ToolChoice names the tool %q, which is not among Tools", c.ToolChoice.Name)
 	}
-	for i, p := range c.Policies {
+	for i, p := range c.Middleware {
 		if p.New == nil {
 			return fmt.Errorf("the policy Policies[%d] (%q) has no New", i, p.Name)
 		}
@@ -95,17 +95,17 @@ func (c *Config) declare() trace.Options {
 		}
 	}
 	opt("preset", c.Preset)
-	opt("delivery", string(c.Delivery))
+	opt("delivery", string(c.ResponseMode))
 	add("max_steps", strconv.Itoa(c.MaxSteps))
-	opt("cap_at", string(c.CapAt))
-	opt("on_cap", string(c.OnCap))
+	opt("cap_at", string(c.StepLimitCheck))
+	opt("on_cap", string(c.OnStepLimit))
 	opt("stop_when", stopNames(c.StopWhen))
 	if width := c.width(); width < 0 {
 		add("concurrency", "unbounded")
 	} else {
 		add("concurrency", strconv.Itoa(width))
 	}
-	num("same_tool_error_stop", int64(max(c.SameToolErrors, 0)))
+	num("same_tool_error_stop", int64(max(c.MaxConsecutiveToolErrors, 0)))
 	if c.ResetByAbsence {
 		add("reset", "absence")
 	}
@@ -125,20 +125,20 @@ func (c *Config) declare() trace.Options {
 		num("continuations", int64(c.Continuations))
 	}
 	opt("tool_message", string(c.ToolMessage))
-	opt("assistant_append", string(c.AppendTurn))
-	opt("bad_args", string(c.BadArgs))
+	opt("assistant_append", string(c.AppendResponse))
+	opt("bad_args", string(c.BadArguments))
 	opt("unknown_tool", string(c.UnknownTool))
 	if len(c.Tools) == 0 {
 		opt("no_tools", string(c.NoTools))
 	}
 	opt("client_tools", string(c.ClientCalls))
-	if c.PlainErrors {
+	if c.OmitErrorFlag {
 		add("error_flag", "off")
 	}
-	if c.DuplicateRounds > 0 {
-		add("duplicate_round", "force_final_after "+strconv.Itoa(c.DuplicateRounds))
+	if c.MaxDuplicateSteps > 0 {
+		add("duplicate_round", "force_final_after "+strconv.Itoa(c.MaxDuplicateSteps))
 	} else {
-		opt("duplicate_round", string(c.DuplicateRound))
+		opt("duplicate_round", string(c.DuplicateStep))
 	}
 	if c.ToolChoice != (llm.ToolChoice{}) {
 		add("tool_choice", c.ToolChoice.String())
@@ -149,7 +149,7 @@ func (c *Config) declare() trace.Options {
 // width is the concurrency cap, with one at a time where the model was asked
 // for one call a turn: whoever asks so does not want calls to overlap.
 func (c *Config) width() int {
-	if p := c.Settings.ParallelCalls; p != nil && !*p {
+	if p := c.Settings.ParallelToolCalls; p != nil && !*p {
 		return 1
 	}
 	return c.Concurrency

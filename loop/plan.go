@@ -14,7 +14,7 @@ import (
 
 // planned is a call of a step as the kernel has it: nothing of it is handed out.
 type planned struct {
-	Planned
+	PlannedCall
 	step      int
 	cut       bool // the answer was cut off within it
 	held      bool // its caller answers it
@@ -37,13 +37,13 @@ type planned struct {
 // plan checks the calls of a turn, in order: is there such a tool, are the
 // arguments whole, does the schema allow them. A call that fails gets its error
 // result here and is not run.
-func (r *run) plan(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) []*planned {
+func (r *run) plan(s *StepInfo, turn *llm.Response, calls []llm.ToolCall) []*planned {
 	s.results = r.results.Take(len(calls))
 	plans := r.room(len(calls))
 	for i, c := range calls {
 		p := plans[i]
 		p.begin(c, i, r.step, &s.results[i])
-		p.cut = turn.Finish == llm.FinishLength && i == len(calls)-1
+		p.cut = turn.FinishReason == llm.FinishLength && i == len(calls)-1
 		r.check(p)
 	}
 	return plans
@@ -53,7 +53,7 @@ func (r *run) plan(s *StepInfo, turn *llm.Turn, calls []llm.ToolCall) []*planned
 // unless a policy may hold on to what runs a call. (There is no next one after a
 // tool was abandoned.)
 func (r *run) room(n int) []*planned {
-	if n > len(r.plans) || len(r.cfg.Policies) > 0 {
+	if n > len(r.plans) || len(r.cfg.Middleware) > 0 {
 		all := make([]planned, n)
 		r.plans = make([]*planned, n)
 		for i := range all {
@@ -65,7 +65,7 @@ func (r *run) room(n int) []*planned {
 
 // begin makes p the plan of a call, whatever it was before.
 func (p *planned) begin(c llm.ToolCall, index, step int, result *llm.ToolResult) {
-	p.Planned = Planned{Call: c, Index: index, Args: c.Args}
+	p.PlannedCall = PlannedCall{Call: c, Index: index, Arguments: c.Arguments}
 	p.step, p.tool, p.checked, p.outcome, p.result = step, nil, "", "", result
 	p.held, p.ran, p.told, p.running, p.abandoned, p.lost = false, false, false, false, false, false
 	p.entered.Store(false)
@@ -76,9 +76,9 @@ func (r *run) askBatch(s *StepInfo, plans []*planned) (Decision, error) {
 	if len(r.hooks.batch) == 0 {
 		return Decision{}, nil
 	}
-	shown, own := make([]*Planned, len(plans)), make([]Planned, len(plans))
+	shown, own := make([]*PlannedCall, len(plans)), make([]PlannedCall, len(plans))
 	for i, p := range plans {
-		own[i] = p.Planned
+		own[i] = p.PlannedCall
 		shown[i] = &own[i]
 	}
 	for _, h := range r.hooks.batch {
@@ -96,7 +96,7 @@ func (r *run) askBatch(s *StepInfo, plans []*planned) (Decision, error) {
 			return d, err
 		}
 		if d.Action == trace.Suspend {
-			d.Cause = cmp.Or(d.Cause, trace.CauseApproval)
+			d.Reason = cmp.Or(d.Reason, trace.ReasonApproval)
 		}
 		if d.Action == trace.Stop || d.Action == trace.Suspend {
 			r.decide(r.step, d, h.policy, h.builtin)
@@ -104,7 +104,7 @@ func (r *run) askBatch(s *StepInfo, plans []*planned) (Decision, error) {
 		}
 	}
 	for i, p := range plans {
-		p.Planned = *shown[i]
+		p.PlannedCall = *shown[i]
 		r.recheck(p)
 	}
 	return Decision{}, nil
@@ -113,20 +113,20 @@ func (r *run) askBatch(s *StepInfo, plans []*planned) (Decision, error) {
 // recheck makes sure that what policies did to a call can be run, or was an answer,
 // and that the cause tells which.
 func (r *run) recheck(p *planned) {
-	cause := cmp.Or(p.Cause, p.why)
+	cause := cmp.Or(p.Reason, p.why)
 	switch {
-	case p.Answer != nil && p.Answer == p.refusal && p.Answer.IsError:
-		p.Cause = cause
-	case p.Answer != nil && (cause == p.why || isRefusal(cause) && !p.Answer.IsError):
-		p.Cause = causeAnswered
-	case p.Answer != nil:
-	case p.Cause == CauseRepair:
+	case p.Output != nil && p.Output == p.refusal && p.Output.IsError:
+		p.Reason = cause
+	case p.Output != nil && (cause == p.why || isRefusal(cause) && !p.Output.IsError):
+		p.Reason = causeAnswered
+	case p.Output != nil:
+	case p.Reason == ReasonRepair:
 		r.repaired(p)
-	case p.checked == "" || p.Args != p.checked:
-		p.Cause = causeEdit
+	case p.checked == "" || p.Arguments != p.checked:
+		p.Reason = causeEdit
 		r.check(p)
 	default:
-		p.Cause = p.why
+		p.Reason = p.why
 	}
 }
 
@@ -136,25 +136,25 @@ func (r *run) repaired(p *planned) {
 	why, refusal := p.why, p.refusal
 	r.check(p)
 	switch {
-	case p.Answer == nil:
-		p.Cause = CauseRepair
+	case p.Output == nil:
+		p.Reason = ReasonRepair
 	case refusal != nil:
-		p.Cause, p.Answer = why, refusal
+		p.Reason, p.Output = why, refusal
 	}
 }
 
 // isRefusal reports whether a call was not run because it could not be, so that its
 // result is an error.
 func isRefusal(cause string) bool {
-	return cause == trace.SkipUnknownTool || cause == trace.SkipMalformedArgs || cause == trace.SkipInvalidArgs || cause == trace.SkipCut
+	return cause == trace.SkipUnknownTool || cause == trace.SkipMalformedArguments || cause == trace.SkipInvalidArguments || cause == trace.SkipTruncated
 }
 
 // check finds out whether a call can be run, and answers one that cannot.
 func (r *run) check(p *planned) {
 	if r.fit(p) {
-		p.checked = p.Args
+		p.checked = p.Arguments
 	}
-	p.why, p.refusal = p.Cause, p.Answer
+	p.why, p.refusal = p.Reason, p.Output
 }
 
 // fit reports whether a call can be run, with its defaults filled in. One that
@@ -168,45 +168,45 @@ func (r *run) fit(p *planned) bool {
 	case p.tool == nil:
 		r.reject(p, trace.SkipUnknownTool, fmt.Errorf("there is no tool %q; %s", p.Call.Name, r.tools.names()))
 		return false
-	case p.cut && p.Args == p.Call.Args:
-		r.reject(p, trace.SkipCut, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
+	case p.cut && p.Arguments == p.Call.Arguments:
+		r.reject(p, trace.SkipTruncated, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
 		return false
 	}
-	if strings.TrimSpace(p.Args) == "" {
-		p.Args, p.Cause = "{}", causeEmpty
+	if strings.TrimSpace(p.Arguments) == "" {
+		p.Arguments, p.Reason = "{}", causeEmpty
 	}
-	if p.tool.shape != nil && p.tool.shape.accepts(p.Args) {
+	if p.tool.shape != nil && p.tool.shape.accepts(p.Arguments) {
 		return true
 	}
-	if err := checkObject(p.Args); err != nil {
+	if err := checkObject(p.Arguments); err != nil {
 		switch {
-		case r.cfg.BadArgs == BadArgsEmpty:
-			p.Args, p.Cause = "{}", causeEmpty
+		case r.cfg.BadArguments == BadArgumentsEmpty:
+			p.Arguments, p.Reason = "{}", causeEmpty
 		case err.cut:
-			r.reject(p, trace.SkipCut, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
+			r.reject(p, trace.SkipTruncated, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
 			return false
 		default:
-			r.reject(p, trace.SkipMalformedArgs, fmt.Errorf("%w; the call was not run", err))
+			r.reject(p, trace.SkipMalformedArguments, fmt.Errorf("%w; the call was not run", err))
 			return false
 		}
 	}
-	args, changed, err := p.tool.prepare(p.Args)
-	if err != nil && r.cfg.BadArgs == BadArgsPass {
+	args, changed, err := p.tool.prepare(p.Arguments)
+	if err != nil && r.cfg.BadArguments == BadArgumentsPass {
 		return true
 	}
 	if err != nil {
-		r.reject(p, trace.SkipInvalidArgs, err)
+		r.reject(p, trace.SkipInvalidArguments, err)
 		return false
 	}
 	if changed {
-		p.Args, p.Cause = args, causeDefaults
+		p.Arguments, p.Reason = args, causeDefaults
 	}
 	return true
 }
 
-// CauseRepair is the Planned.Cause with which a policy says that it has mended the
+// ReasonRepair is the PlannedCall.Reason with which a policy says that it has mended the
 // Args, and has taken away the Answer with which they were refused.
-const CauseRepair = "repair"
+const ReasonRepair = "repair"
 
 // The causes of arguments that are not those the model sent.
 const (
@@ -220,7 +220,7 @@ const causeAnswered = "answered"
 
 func (r *run) reject(p *planned, cause string, err error) {
 	out := failed(r.errorText(p.Call.Name, err))
-	p.Answer, p.Cause = &out, cause
+	p.Output, p.Reason = &out, cause
 }
 
 // errorText words an error for the model. Whatever goes wrong in that is not to
@@ -243,10 +243,10 @@ func (p *planned) mark() mark {
 	if p.ran {
 		m |= markRan
 	}
-	switch p.Cause {
-	case trace.SkipDenied, trace.SkipDuplicate, trace.SkipCancelled:
+	switch p.Reason {
+	case trace.SkipDenied, trace.SkipDuplicate, trace.SkipCanceled:
 	default:
-		if p.outcome != trace.OutcomeCancelled {
+		if p.outcome != trace.OutcomeCanceled {
 			m |= markCounts
 		}
 	}

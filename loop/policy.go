@@ -14,9 +14,9 @@ import (
 // so that they can keep state without locks.
 //
 // No policy can break what the package promises. One that panics or fails ends
-// the run with a PolicyError; a tool that a policy runs twice is run once; a
+// the run with a MiddlewareError; a tool that a policy runs twice is run once; a
 // decision becomes an event that names the policy.
-type Policy struct {
+type Middleware struct {
 	Name string
 	New  func(RunInfo) Hooks
 }
@@ -51,17 +51,17 @@ type Hooks struct {
 	// trace.PurposeRepair. It may send other messages for this one call; the
 	// history stays as it is, and the trace shows a rewrite on both sides. Called
 	// when the wrap has returned, or while another call is under way, next fails
-	// with ErrNoCall.
+	// with ErrModelCallNotAllowed.
 	WrapModel func(next ModelFunc) ModelFunc
 	// AfterModel is asked when a turn is complete, before its calls are run. It
-	// may end the run; a turn without calls may be continued (GoOn with
-	// CauseContinuedTurn, and Messages that go behind the turn).
-	AfterModel func(ctx context.Context, s *StepInfo, turn *llm.Turn) (Decision, error)
+	// may end the run; a turn without calls may be continued (ContinueOnUnknown with
+	// ReasonContinuedResponse, and Messages that go behind the turn).
+	AfterModel func(ctx context.Context, s *StepInfo, turn *llm.Response) (Decision, error)
 	// Batch sees the calls of a step, checked and in order, before any of them
-	// is run. It may answer calls itself (Planned.Answer), end the run, or suspend it,
+	// is run. It may answer calls itself (PlannedCall.Output), end the run, or suspend it,
 	// with all of these calls pending, until Input.Resume goes on with them. It is not
 	// asked where the step waits for its caller (see ClientBreak): nothing is run then.
-	Batch func(ctx context.Context, s *StepInfo, calls []*Planned) (Decision, error)
+	BeforeTools func(ctx context.Context, s *StepInfo, calls []*PlannedCall) (Decision, error)
 	// WrapTool goes around each tool that is run. The inner function may be
 	// called by several goroutines at once. Once the run was cancelled, next enters
 	// no tool, and fails.
@@ -94,7 +94,7 @@ type StepInfo struct {
 
 // Emit adds an event of the policy's own to the trace; data is JSON. It is for
 // hooks, and for what goes around the model call. While tools run, as in WrapTool,
-// and once the run is over, it adds nothing and returns ErrNoEvents: a policy keeps
+// and once the run is over, it adds nothing and returns ErrEventNotAllowed: a policy keeps
 // what it has to tell until AfterStep.
 func (s *StepInfo) Emit(name string, data []byte) error {
 	return s.add(trace.Custom{Name: name, Data: data})
@@ -107,7 +107,7 @@ func (s *StepInfo) Warn(code, message string) error {
 
 func (s *StepInfo) add(body trace.Body) error {
 	if s.run.shut.Load() {
-		return ErrNoEvents
+		return ErrEventNotAllowed
 	}
 	s.run.emit(s.run.step, body)
 	return nil
@@ -115,14 +115,14 @@ func (s *StepInfo) add(body trace.Body) error {
 
 // Decision is a hook's answer. Its zero value is to go on.
 type Decision struct {
-	// Action is empty or trace.GoOn to go on, trace.Stop or trace.ForceFinal, or
-	// trace.Suspend (Batch), whose cause is trace.CauseApproval unless it says another.
+	// Action is empty or trace.Continue to go on, trace.Stop or trace.ForceFinal, or
+	// trace.Suspend (Batch), whose cause is trace.ReasonApproval unless it says another.
 	Action trace.Action
 	// Cause may be a budget, an approval, a hand-off, an end hook, a continued turn
-	// (with GoOn), or a word of the policy's own. Empty means trace.CausePolicy, and
+	// (with ContinueOnUnknown), or a word of the policy's own. Empty means trace.ReasonMiddleware, and
 	// so does what only the loop can see: calls, none, cap, guard, cancel …
-	Cause trace.Cause
-	Note  string
+	Reason trace.Reason
+	Note   string
 	// Messages replace the history of the run (BeforeStep), or follow the turn
 	// that is continued (AfterModel). The trace shows a rewrite, with Note as
 	// its cause.
@@ -151,22 +151,22 @@ type ModelCall struct {
 }
 
 // ModelFunc makes a model call.
-type ModelFunc func(ctx context.Context, call *ModelCall) (*llm.Turn, error)
+type ModelFunc func(ctx context.Context, call *ModelCall) (*llm.Response, error)
 
 // Planned is a call that is about to be run, or to be answered without. Hooks have
 // a copy in hand, which counts as the last of them leaves it; what is done to it
 // later changes nothing.
-type Planned struct {
+type PlannedCall struct {
 	Call  llm.ToolCall
 	Index int
 	// Args are what the tool will get.
-	Args string
+	Arguments string
 	// Answer, if not nil, is the call's result; the tool is not run. Cause says
 	// why, in a word: that of the loop's own refusal, which is there already, or the
 	// policy's. Left as it was beside another answer, it becomes "answered". Without
-	// an Answer it means nothing, but for CauseRepair.
-	Answer *Output
-	Cause  string
+	// an Answer it means nothing, but for ReasonRepair.
+	Output *Output
+	Reason string
 }
 
 // named is a hook with the policy it belongs to.
@@ -180,8 +180,8 @@ type named[F any] struct {
 type chain struct {
 	start      []named[func(context.Context) (context.Context, error)]
 	before     []named[func(context.Context, *StepInfo) (Decision, error)]
-	afterModel []named[func(context.Context, *StepInfo, *llm.Turn) (Decision, error)]
-	batch      []named[func(context.Context, *StepInfo, []*Planned) (Decision, error)]
+	afterModel []named[func(context.Context, *StepInfo, *llm.Response) (Decision, error)]
+	batch      []named[func(context.Context, *StepInfo, []*PlannedCall) (Decision, error)]
 	after      []named[func(context.Context, *StepInfo, *Step) (Decision, error)]
 	end        []named[func(context.Context, *Result) error]
 	wrapModel  []func(ModelFunc) ModelFunc
@@ -194,7 +194,7 @@ func (c *chain) add(policy string, builtin bool, h Hooks) {
 	c.start = hook(c.start, policy, builtin, h.Start, h.Start != nil)
 	c.before = hook(c.before, policy, builtin, h.BeforeStep, h.BeforeStep != nil)
 	c.afterModel = hook(c.afterModel, policy, builtin, h.AfterModel, h.AfterModel != nil)
-	c.batch = hook(c.batch, policy, builtin, h.Batch, h.Batch != nil)
+	c.batch = hook(c.batch, policy, builtin, h.BeforeTools, h.BeforeTools != nil)
 	c.after = hook(c.after, policy, builtin, h.AfterStep, h.AfterStep != nil)
 	c.end = hook(c.end, policy, builtin, h.End, h.End != nil)
 	c.tools = append(c.tools, h.Tools...)
@@ -216,7 +216,7 @@ func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 		ch.add(p.Name, true, h)
 		own = append(own, h)
 	}
-	for _, p := range c.Policies {
+	for _, p := range c.Middleware {
 		h, err := newHooks(p, info)
 		if err != nil {
 			return chain{}, err
@@ -246,7 +246,7 @@ func (c *chain) wraps(h Hooks) {
 // something cannot be told.
 func (c *chain) wrapper() string { return cmp.Or(strings.Join(c.wrappers, ", "), "(model wrap)") }
 
-func newHooks(p Policy, info RunInfo) (h Hooks, err error) {
+func newHooks(p Middleware, info RunInfo) (h Hooks, err error) {
 	defer contain("the policy ", p.Name, &err)
 	return p.New(info), nil
 }
@@ -255,21 +255,21 @@ func newHooks(p Policy, info RunInfo) (h Hooks, err error) {
 // of the canonical step: what is looked at before a step (deadline, budget, cap
 // at the top), what goes around calls, what is looked at after a step (guard,
 // cap at the bottom, stop conditions).
-func (c *Config) options() []Policy {
-	var list []Policy
-	add := func(on bool, p Policy) {
+func (c *Config) options() []Middleware {
+	var list []Middleware
+	add := func(on bool, p Middleware) {
 		if on {
 			list = append(list, p)
 		}
 	}
 	add(c.Deadline > 0, deadlinePolicy(c.Deadline))
 	add(c.TokenBudget > 0, budgetPolicy(c.TokenBudget))
-	add(c.CapAt == CapTop, capTopPolicy(c.MaxSteps, c.OnCap))
+	add(c.StepLimitCheck == CheckBeforeStep, capTopPolicy(c.MaxSteps, c.OnStepLimit))
 	add(c.Retry.Max > 0, c.Retry.policy())
-	add(c.DuplicateRound == DuplicateSkip, duplicatePolicy(c.DuplicateRounds))
+	add(c.DuplicateStep == DuplicateSkip, duplicatePolicy(c.MaxDuplicateSteps))
 	add(c.ToolTimeout > 0, timeoutPolicy(c.ToolTimeout))
-	add(c.SameToolErrors > 0, guardPolicy(c.SameToolErrors, c.ResetByAbsence))
-	add(c.CapAt == CapBottom, capBottomPolicy(c.MaxSteps, c.OnCap))
+	add(c.MaxConsecutiveToolErrors > 0, guardPolicy(c.MaxConsecutiveToolErrors, c.ResetByAbsence))
+	add(c.StepLimitCheck == CheckAfterStep, capBottomPolicy(c.MaxSteps, c.OnStepLimit))
 	add(len(c.StopWhen) > 0, stopPolicy(c.StopWhen))
 	return list
 }

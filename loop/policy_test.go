@@ -18,8 +18,8 @@ import (
 )
 
 // policy makes hooks a policy.
-func policy(name string, h loop.Hooks) loop.Policy {
-	return loop.Policy{Name: name, New: func(loop.RunInfo) loop.Hooks { return h }}
+func policy(name string, h loop.Hooks) loop.Middleware {
+	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks { return h }}
 }
 
 var none = loop.Decision{}
@@ -29,22 +29,22 @@ var none = loop.Decision{}
 func TestHookOrder(t *testing.T) {
 	var log []string
 	note := func(name, what string) { log = append(log, what+" "+name) }
-	all := func(name string) loop.Policy {
+	all := func(name string) loop.Middleware {
 		return policy(name, loop.Hooks{
 			Start:      func(ctx context.Context) (context.Context, error) { note(name, "start"); return ctx, nil },
 			BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { note(name, "before"); return none, nil },
 			WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-				return func(ctx context.Context, c *loop.ModelCall) (*llm.Turn, error) {
+				return func(ctx context.Context, c *loop.ModelCall) (*llm.Response, error) {
 					note(name, "model>")
 					defer note(name, "model<")
 					return next(ctx, c)
 				}
 			},
-			AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
+			AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
 				note(name, "after-model")
 				return none, nil
 			},
-			Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+			BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 				note(name, "batch")
 				return none, nil
 			},
@@ -62,7 +62,7 @@ func TestHookOrder(t *testing.T) {
 			End: func(context.Context, *loop.Result) error { note(name, "end"); return nil },
 		})
 	}
-	mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{all("p"), all("q")}})
+	mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{all("p"), all("q")}})
 	want := strings.Split("start p,start q,before p,before q,model> p,model> q,model< q,model< p,after-model p,after-model q,batch p,batch q,"+
 		"tool> p,tool> q,tool< q,tool< p,after p,after q,before p,before q,model> p,model> q,model< q,model< p,after-model p,after-model q,end p,end q", ",")
 	if diff := cmp.Diff(want, log); diff != "" {
@@ -78,16 +78,16 @@ func TestHooksFail(t *testing.T) {
 		"before":        {BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { return none, boom }},
 		"before, panic": {BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { panic(boom) }},
 		"model, panic": {WrapModel: func(loop.ModelFunc) loop.ModelFunc {
-			return func(context.Context, *loop.ModelCall) (*llm.Turn, error) { panic(boom) }
+			return func(context.Context, *loop.ModelCall) (*llm.Response, error) { panic(boom) }
 		}},
-		"after model": {AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) { return none, boom }},
-		"batch":       {Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) { return none, boom }},
+		"after model": {AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) { return none, boom }},
+		"batch":       {BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) { return none, boom }},
 		"after":       {AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) { return none, boom }},
 		"end":         {End: func(context.Context, *loop.Result) error { return boom }},
 		"end, panic":  {End: func(context.Context, *loop.Result) error { panic(boom) }},
 	} {
-		res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{policy("p", h)}})
-		var p *loop.PolicyError
+		res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{policy("p", h)}})
+		var p *loop.MiddlewareError
 		if !errors.As(err, &p) || !errors.Is(err, boom) || !strings.HasPrefix(p.Error(), "the policy ") {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -95,7 +95,7 @@ func TestHooksFail(t *testing.T) {
 		if end.Error == nil || end.Error.Type != "policy" {
 			t.Errorf("%s: run.end %+v", name, end)
 		}
-		if d := of[trace.Decision](events); !strings.HasPrefix(name, "end") && d[len(d)-1].Cause != trace.CausePolicy {
+		if d := of[trace.Decision](events); !strings.HasPrefix(name, "end") && d[len(d)-1].Reason != trace.ReasonMiddleware {
 			t.Errorf("%s: decisions %+v", name, d)
 		}
 		if name == "after model" || name == "batch" {
@@ -104,7 +104,7 @@ func TestHooksFail(t *testing.T) {
 			}
 		}
 	}
-	_, _, err := ran(t, model(text("x")), loop.Config{Policies: []loop.Policy{{Name: "p", New: func(loop.RunInfo) loop.Hooks { panic(boom) }}}})
+	_, _, err := ran(t, model(text("x")), loop.Config{Middleware: []loop.Middleware{{Name: "p", New: func(loop.RunInfo) loop.Hooks { panic(boom) }}}})
 	if !errors.Is(err, boom) {
 		t.Errorf("making the hooks: got %v", err)
 	}
@@ -119,7 +119,7 @@ func TestStartGivesContext(t *testing.T) {
 	})
 	keep := policy("q", loop.Hooks{Start: func(context.Context) (context.Context, error) { return nil, nil }}) //nolint:nilnil // nil keeps the context
 	var inTool any
-	mustRun(t, model(calls("a"), text("x")), loop.Config{Policies: []loop.Policy{p, keep}, Tools: []loop.Tool{
+	mustRun(t, model(calls("a"), text("x")), loop.Config{Middleware: []loop.Middleware{p, keep}, Tools: []loop.Tool{
 		tool("a", func(ctx context.Context) (string, error) { inTool = ctx.Value(key{}); return "", nil }),
 	}})
 	if got != 7 || inTool != 7 {
@@ -147,23 +147,23 @@ func TestBeforeStep(t *testing.T) {
 		return none, nil
 	}})
 	one, two := calls("a"), calls("a#x")
-	one.Usage, two.Usage = llm.Usage{Input: 1, Output: 2}, llm.Usage{Input: 3}
+	one.Usage, two.Usage = llm.Usage{InputTokens: 1, OutputTokens: 2}, llm.Usage{InputTokens: 3}
 	m := model(one, two, text("never"))
-	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}, System: "base"})
-	reqs := m.Requests()
+	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, System: "base"})
+	reqs := m.RecordedRequests()
 	if r := reqs[0].Request; r.System != "be brief" || r.Model != "small" {
 		t.Errorf("request 0: %+v", r)
 	}
 	if r := reqs[1].Request; r.System != "base" || r.Model != "" || len(r.Messages) != 1 || r.Messages[0].Text() != "shorter" {
 		t.Errorf("request 1: %+v", r)
 	}
-	if len(reqs) != 2 || res.Stop != trace.CausePolicy || res.Note != "enough" {
-		t.Errorf("got %d requests, stop %q (%s)", len(reqs), res.Stop, res.Note)
+	if len(reqs) != 2 || res.StopReason != trace.ReasonMiddleware || res.Note != "enough" {
+		t.Errorf("got %d requests, stop %q (%s)", len(reqs), res.StopReason, res.Note)
 	}
 	if len(res.Messages) != 4 || len(seen[1]) != 3 || len(seen[2]) != 3 {
 		t.Errorf("messages: result %d, seen %d and %d", len(res.Messages), len(seen[1]), len(seen[2]))
 	}
-	if w := of[trace.Rewrite](events); len(w) != 1 || w[0] != (trace.Rewrite{Cause: "middleware", By: "p"}) {
+	if w := of[trace.HistoryRewrite](events); len(w) != 1 || w[0] != (trace.HistoryRewrite{Reason: "middleware", By: "p"}) {
 		t.Errorf("rewrites: %+v", w)
 	}
 	d := of[trace.Decision](events)
@@ -173,98 +173,98 @@ func TestBeforeStep(t *testing.T) {
 	if c := of[trace.Custom](events); len(c) != 1 || c[0].Name != "mine" || string(c[0].Data) != `{"x":1}` {
 		t.Errorf("custom events: %+v", c)
 	}
-	if n := len(of[trace.ModelSetup](events)); n != 2 {
+	if n := len(of[trace.ModelConfig](events)); n != 2 {
 		t.Errorf("got %d setups, want one for each that is new", n)
 	}
-	if q := of[trace.ModelRequest](events); q[1].Kept != 0 || len(q[1].New) != 1 {
+	if q := of[trace.ModelRequest](events); q[1].PrefixMessages != 0 || len(q[1].NewMessages) != 1 {
 		t.Errorf("request 1 in the trace: %+v", q[1])
 	}
 }
 
 func TestAfterModel(t *testing.T) {
 	failed := errors.New("tripwire")
-	stop := policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+	stop := policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 		return loop.Decision{Action: trace.Stop, Err: failed}, s.Warn("odd", "very")
 	}})
-	res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{stop}})
-	if err != failed || len(res.Pending) != 1 || res.ToolRounds != 0 || len(res.Steps) != 1 {
+	res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{stop}})
+	if err != failed || len(res.Pending) != 1 || res.ToolSteps != 0 || len(res.Steps) != 1 {
 		t.Errorf("stop: got %v, %+v", err, res)
 	}
 	if w := of[trace.Warning](events); len(w) != 1 || w[0] != (trace.Warning{Code: "odd", Message: "very"}) {
 		t.Errorf("warnings: %+v", w)
 	}
-	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 		if s.Step == 1 {
 			return none, nil
 		}
-		return loop.Decision{Action: trace.GoOn, Messages: []llm.Message{llm.User("really?")}}, nil
+		return loop.Decision{Action: trace.Continue, Messages: []llm.Message{llm.User("really?")}}, nil
 	}})
 	m := model(text("yes"), text("sure"))
-	res, events = mustRun(t, m, loop.Config{Policies: []loop.Policy{more}})
-	if got := m.Requests()[1].Request.Messages; len(got) != 3 || got[2].Text() != "really?" || res.Text != "sure" {
+	res, events = mustRun(t, m, loop.Config{Middleware: []loop.Middleware{more}})
+	if got := m.RecordedRequests()[1].Request.Messages; len(got) != 3 || got[2].Text() != "really?" || res.Text != "sure" {
 		t.Errorf("go on: got %+v", got)
 	}
-	if d := of[trace.Decision](events); d[0] != (trace.Decision{Action: trace.GoOn, Cause: trace.CauseEndHook, By: "more"}) {
+	if d := of[trace.Decision](events); d[0] != (trace.Decision{Action: trace.Continue, Reason: trace.ReasonEndHook, By: "more"}) {
 		t.Errorf("go on: decided %+v", d)
 	}
 	// The cap holds for a turn that a policy continues, too.
-	always := policy("always", loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
-		return loop.Decision{Action: trace.GoOn, Cause: trace.CauseHandOff, Messages: []llm.Message{llm.User("more")}}, nil
+	always := policy("always", loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
+		return loop.Decision{Action: trace.Continue, Reason: trace.ReasonHandoff, Messages: []llm.Message{llm.User("more")}}, nil
 	}})
-	res, events = mustRun(t, model(text("1"), text("2"), text("3"), text("4")), loop.Config{Policies: []loop.Policy{always}, MaxSteps: 3})
-	if res.ModelCalls != 3 || res.Stop != trace.CauseCap {
-		t.Errorf("cap: got %d calls, stop %q", res.ModelCalls, res.Stop)
+	res, events = mustRun(t, model(text("1"), text("2"), text("3"), text("4")), loop.Config{Middleware: []loop.Middleware{always}, MaxSteps: 3})
+	if res.ModelCalls != 3 || res.StopReason != trace.ReasonMaxSteps {
+		t.Errorf("cap: got %d calls, stop %q", res.ModelCalls, res.StopReason)
 	}
-	if d := of[trace.Decision](events); d[0].Cause != trace.CauseHandOff {
+	if d := of[trace.Decision](events); d[0].Reason != trace.ReasonHandoff {
 		t.Errorf("cap: decided %+v", d)
 	}
 }
 
 func TestBatch(t *testing.T) {
-	p := policy("p", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+	p := policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		out := loop.TextOutput("from the policy")
-		calls[0].Answer = &out
-		calls[1].Args = `{"edited":true}`
-		calls[2].Answer = nil // as if the unknown tool could be run
-		calls[3].Args = "not JSON"
+		calls[0].Output = &out
+		calls[1].Arguments = `{"edited":true}`
+		calls[2].Output = nil // as if the unknown tool could be run
+		calls[3].Arguments = "not JSON"
 		denied := loop.Output{Content: []llm.Part{llm.Text{Text: "no"}}, IsError: true}
-		calls[4].Answer, calls[4].Cause = &denied, "denied"
+		calls[4].Output, calls[4].Reason = &denied, "denied"
 		return none, nil
 	}})
-	res, events := mustRun(t, model(calls("a", "a", "nope", "a", "a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
+	res, events := mustRun(t, model(calls("a", "a", "nope", "a", "a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 	got := resultTexts(res.Messages)
 	if got[0] != "from the policy" || got[1] != `{"edited":true}` || !strings.Contains(got[2], "there is no tool") || !strings.Contains(got[3], "not JSON") || got[4] != "no" {
 		t.Errorf("results: %q", got)
 	}
 	var causes []string
 	for _, s := range of[trace.ToolSkip](events) {
-		causes = append(causes, s.Call+" "+s.Cause)
+		causes = append(causes, s.ToolCallID+" "+s.Reason)
 	}
 	if diff := cmp.Diff([]string{"c1 answered", "c3 unknown_tool", "c4 malformed_args", "c5 denied"}, causes); diff != "" {
 		t.Errorf("skips (-want +got):\n%s", diff)
 	}
-	if a := of[trace.ArgsResolved](events); len(a) != 1 || a[0] != (trace.ArgsResolved{Call: "c2", Args: `{"edited":true}`, Cause: "edit"}) {
+	if a := of[trace.ToolArguments](events); len(a) != 1 || a[0] != (trace.ToolArguments{ToolCallID: "c2", Arguments: `{"edited":true}`, Reason: "edit"}) {
 		t.Errorf("resolved: %+v", a)
 	}
-	stop := policy("p", loop.Hooks{Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
-		return loop.Decision{Action: trace.Stop, Cause: trace.CauseApproval}, nil
+	stop := policy("p", loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+		return loop.Decision{Action: trace.Stop, Reason: trace.ReasonApproval}, nil
 	}})
-	res, _ = mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{stop}})
-	if res.Stop != trace.CauseApproval || len(res.Pending) != 1 {
+	res, _ = mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{stop}})
+	if res.StopReason != trace.ReasonApproval || len(res.Pending) != 1 {
 		t.Errorf("stop: %+v", res)
 	}
 }
 
 // What a policy was given of a step stays as it is in the next.
 func TestBatchMayBeKept(t *testing.T) {
-	var kept []*loop.Planned
+	var kept []*loop.PlannedCall
 	var infos []*loop.StepInfo
-	p := policy("p", loop.Hooks{Batch: func(_ context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+	p := policy("p", loop.Hooks{BeforeTools: func(_ context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		kept = append(kept, calls...)
 		infos = append(infos, s)
 		return none, nil
 	}})
-	mustRun(t, model(calls("a#1", "b#2"), calls("a#3"), text("x")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}})
+	mustRun(t, model(calls("a#1", "b#2"), calls("a#3"), text("x")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}})
 	var got []string
 	for _, p := range kept {
 		got = append(got, p.Call.ID)
@@ -276,21 +276,21 @@ func TestBatchMayBeKept(t *testing.T) {
 
 // What a wrap does to a call cannot break what the trace says of it.
 func TestWrapToolIsContained(t *testing.T) {
-	wrap := func(f func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error)) loop.Policy {
+	wrap := func(f func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error)) loop.Middleware {
 		return policy("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, c loop.Call) (loop.Output, error) { return f(next, ctx, c) }
 		}})
 	}
 	ran := 0
-	cfg := func(p loop.Policy) loop.Config {
+	cfg := func(p loop.Middleware) loop.Config {
 		ran = 0
-		return loop.Config{Policies: []loop.Policy{p}, Tools: []loop.Tool{{Name: "a", Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
+		return loop.Config{Middleware: []loop.Middleware{p}, Tools: []loop.Tool{{Name: "a", Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
 			ran++
-			return loop.TextOutput(c.Name + c.ID + c.Args), nil
+			return loop.TextOutput(c.Name + c.ID + c.Arguments), nil
 		}}}}
 	}
 	for name, c := range map[string]struct {
-		p    loop.Policy
+		p    loop.Middleware
 		want string
 		ran  int
 	}{
@@ -305,7 +305,7 @@ func TestWrapToolIsContained(t *testing.T) {
 			return next(ctx, loop.Call{Name: "a"})
 		}), `a policy made up a call of the tool "a"`, 0},
 		"changed": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
-			c.Args, c.ID, c.Name = `{"x":1}`, "other", "other"
+			c.Arguments, c.ID, c.Name = `{"x":1}`, "other", "other"
 			return next(ctx, c)
 		}), "ac1{}", 1},
 		"panic": {wrap(func(loop.ToolFunc, context.Context, loop.Call) (loop.Output, error) { panic("no") }), "the tool a panicked: no", 0},
@@ -318,24 +318,24 @@ func TestWrapToolIsContained(t *testing.T) {
 }
 
 func TestWrapModelIsContained(t *testing.T) {
-	wrap := func(turn *llm.Turn) loop.Policy {
+	wrap := func(turn *llm.Response) loop.Middleware {
 		return policy("p", loop.Hooks{WrapModel: func(loop.ModelFunc) loop.ModelFunc {
-			return func(context.Context, *loop.ModelCall) (*llm.Turn, error) { return turn, nil }
+			return func(context.Context, *loop.ModelCall) (*llm.Response, error) { return turn, nil }
 		}})
 	}
-	_, _, err := ran(t, model(), loop.Config{Policies: []loop.Policy{wrap(nil)}})
-	var p *loop.PolicyError
+	_, _, err := ran(t, model(), loop.Config{Middleware: []loop.Middleware{wrap(nil)}})
+	var p *loop.MiddlewareError
 	if !errors.As(err, &p) || !strings.Contains(err.Error(), "neither a turn nor an error") {
 		t.Errorf("neither turn nor error: got %v", err)
 	}
-	made := &llm.Turn{Finish: llm.FinishStop, Parts: []llm.Part{
-		llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "c1", Name: "s", ProviderExecuted: true},
+	made := &llm.Response{FinishReason: llm.FinishStop, Parts: []llm.Part{
+		llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "c1", Name: "s", ProviderExecuted: true},
 	}}
-	res, events := mustRun(t, model(), loop.Config{Policies: []loop.Policy{wrap(made)}, Tools: []loop.Tool{echo("a")}, MaxSteps: 1})
-	if got := res.Steps[0].Calls; len(got) != 2 || got[0].ID != "c1" || got[1].ID != "loop_call_1" || got[1].ProviderID != "c1" || !got[1].Minted {
+	res, events := mustRun(t, model(), loop.Config{Middleware: []loop.Middleware{wrap(made)}, Tools: []loop.Tool{echo("a")}, MaxSteps: 1})
+	if got := res.Steps[0].Calls; len(got) != 2 || got[0].ID != "c1" || got[1].ID != "loop_call_1" || got[1].ProviderID != "c1" || !got[1].IDGenerated {
 		t.Errorf("a made-up turn: %+v", got)
 	}
-	if n := len(of[trace.ModelTurn](events)); n != 1 || res.ModelCalls != 0 {
+	if n := len(of[trace.ModelResponse](events)); n != 1 || res.ModelCalls != 0 {
 		t.Errorf("a made-up turn: %d turns in the trace, %d calls", n, res.ModelCalls)
 	}
 	if made.Parts[1].(llm.ToolCall).ID != "c1" {
@@ -346,7 +346,7 @@ func TestWrapModelIsContained(t *testing.T) {
 // A model call for another purpose is in the trace and in the usage, by purpose.
 func TestPurposes(t *testing.T) {
 	summary := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 			if call.Step == 1 {
 				sub := *call
 				sub.Purpose, sub.Attempt = trace.PurposeSummary, 0
@@ -358,26 +358,26 @@ func TestPurposes(t *testing.T) {
 			return next(ctx, call)
 		}
 	}})
-	use := func(t fake.Turn, n int64) fake.Turn {
-		t.Usage = llm.Usage{Input: n, Output: 1, Cached: 1, CacheWrite: 1, Reasoning: 1}
+	use := func(t fake.Response, n int64) fake.Response {
+		t.Usage = llm.Usage{InputTokens: n, OutputTokens: 1, CacheReadInputTokens: 1, CacheCreationInputTokens: 1, ReasoningOutputTokens: 1}
 		return t
 	}
-	m := &fake.Model{Lanes: map[string][]fake.Turn{"lane": {use(text("short"), 100)}}, Turns: []fake.Turn{use(calls("a"), 1), use(calls("a#x"), 10), use(text("x"), 20)}}
-	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{summary}})
+	m := &fake.Model{Sessions: map[string][]fake.Response{"lane": {use(text("short"), 100)}}, Responses: []fake.Response{use(calls("a"), 1), use(calls("a#x"), 10), use(text("x"), 20)}}
+	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{summary}})
 	want := map[trace.Purpose]llm.Usage{
-		trace.PurposeAnswer:  {Input: 31, Output: 3, Cached: 3, CacheWrite: 3, Reasoning: 3},
-		trace.PurposeSummary: {Input: 100, Output: 1, Cached: 1, CacheWrite: 1, Reasoning: 1},
+		trace.PurposeAnswer:  {InputTokens: 31, OutputTokens: 3, CacheReadInputTokens: 3, CacheCreationInputTokens: 3, ReasoningOutputTokens: 3},
+		trace.PurposeSummary: {InputTokens: 100, OutputTokens: 1, CacheReadInputTokens: 1, CacheCreationInputTokens: 1, ReasoningOutputTokens: 1},
 	}
 	if diff := cmp.Diff(want, res.UsageBy); diff != "" {
 		t.Errorf("usage by purpose (-want +got):\n%s", diff)
 	}
-	if res.Usage != (llm.Usage{Input: 131, Output: 4, Cached: 4, CacheWrite: 4, Reasoning: 4}) || res.ModelCalls != 4 {
+	if res.Usage != (llm.Usage{InputTokens: 131, OutputTokens: 4, CacheReadInputTokens: 4, CacheCreationInputTokens: 4, ReasoningOutputTokens: 4}) || res.ModelCalls != 4 {
 		t.Errorf("usage %+v of %d calls", res.Usage, res.ModelCalls)
 	}
 	var got []string
 	for _, ev := range events {
 		if q, ok := ev.Body.(trace.ModelRequest); ok {
-			got = append(got, fmt.Sprintf("%d/%s.%d kept %d of %d", ev.Step, ev.Purpose, ev.Attempt, q.Kept, q.Kept+len(q.New)))
+			got = append(got, fmt.Sprintf("%d/%s.%d kept %d of %d", ev.Step, ev.Purpose, ev.Attempt, q.PrefixMessages, q.PrefixMessages+len(q.NewMessages)))
 		}
 	}
 	if diff := cmp.Diff([]string{"0/.1 kept 0 of 1", "1/summary.1 kept 0 of 1", "1/.1 kept 1 of 3", "2/.1 kept 3 of 5"}, got); diff != "" {
@@ -388,9 +388,9 @@ func TestPurposes(t *testing.T) {
 // No model call starts once the budget is spent, whoever wants it.
 func TestBudgetOfPolicies(t *testing.T) {
 	twice := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 			judge := *call
-			judge.Purpose = trace.PurposeJudge
+			judge.Purpose = trace.PurposeGrade
 			if _, err := next(ctx, &judge); err != nil {
 				return nil, err
 			}
@@ -398,18 +398,18 @@ func TestBudgetOfPolicies(t *testing.T) {
 		}
 	}})
 	turn := text("x")
-	turn.Usage = llm.Usage{Input: 10}
+	turn.Usage = llm.Usage{InputTokens: 10}
 	m := model(turn, turn)
-	res, _, err := ran(t, m, loop.Config{TokenBudget: 10, Policies: []loop.Policy{twice}})
-	if !errors.Is(err, loop.ErrBudget) || res.Stop != trace.CauseBudget || len(m.Requests()) != 1 {
-		t.Errorf("got %v, stop %q after %d requests", err, res.Stop, len(m.Requests()))
+	res, _, err := ran(t, m, loop.Config{TokenBudget: 10, Middleware: []loop.Middleware{twice}})
+	if !errors.Is(err, loop.ErrBudget) || res.StopReason != trace.ReasonBudget || len(m.RecordedRequests()) != 1 {
+		t.Errorf("got %v, stop %q after %d requests", err, res.StopReason, len(m.RecordedRequests()))
 	}
 }
 
 // A policy that wants the answer mended when the budget is spent gets ErrBudget,
 // and the run stops for it.
 func TestBudgetOfARepair(t *testing.T) {
-	repair := around("repair", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	repair := around("repair", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		if turn, err := next(ctx, call); err != nil {
 			return turn, err
 		}
@@ -420,10 +420,10 @@ func TestBudgetOfARepair(t *testing.T) {
 		pending int
 	}{"an answer": {nil, 0}, "a call": {[]string{"a"}, 1}} {
 		first := calls(turn.specs...)
-		first.Text, first.Usage = "hm", llm.Usage{Input: 10}
-		res, err := held(t, name, inTurn(first), loop.Config{TokenBudget: 10, Policies: []loop.Policy{repair}, Tools: []loop.Tool{echo("a")}})
-		if !errors.Is(err, loop.ErrBudget) || res.Stop != trace.CauseBudget || len(res.Pending) != turn.pending {
-			t.Errorf("%s: got %v, stop %q, pending %v", name, err, res.Stop, res.Pending)
+		first.Text, first.Usage = "hm", llm.Usage{InputTokens: 10}
+		res, err := held(t, name, inTurn(first), loop.Config{TokenBudget: 10, Middleware: []loop.Middleware{repair}, Tools: []loop.Tool{echo("a")}})
+		if !errors.Is(err, loop.ErrBudget) || res.StopReason != trace.ReasonBudget || len(res.Pending) != turn.pending {
+			t.Errorf("%s: got %v, stop %q, pending %v", name, err, res.StopReason, res.Pending)
 		}
 	}
 }
@@ -431,11 +431,11 @@ func TestBudgetOfARepair(t *testing.T) {
 func TestContributedTools(t *testing.T) {
 	p := policy("p", loop.Hooks{Tools: []loop.Tool{echo("b")}})
 	m := model(calls("a", "b"), text("x"))
-	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
-	if res.Steps[0].Results[1].IsError || len(m.Requests()[0].Request.Tools) != 2 || len(of[trace.RunStart](events)[0].Tools) != 2 {
+	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
+	if res.Steps[0].Results[1].IsError || len(m.RecordedRequests()[0].Request.Tools) != 2 || len(of[trace.RunStart](events)[0].Tools) != 2 {
 		t.Errorf("got %+v", res.Steps[0])
 	}
-	_, events, err := ran(t, model(), loop.Config{Tools: []loop.Tool{echo("b")}, Policies: []loop.Policy{p}})
+	_, events, err := ran(t, model(), loop.Config{Tools: []loop.Tool{echo("b")}, Middleware: []loop.Middleware{p}})
 	if err == nil || !strings.Contains(err.Error(), `two tools have the name "b"`) || kinds(events) != "run.start decision run.end" {
 		t.Errorf("a name twice: got %v, %s", err, kinds(events))
 	}
@@ -445,41 +445,41 @@ func TestContributedTools(t *testing.T) {
 }
 
 func TestStopConditions(t *testing.T) {
-	price := func(u llm.Usage) (float64, bool) { return float64(u.Output) / 10, true }
+	price := func(u llm.Usage) (float64, bool) { return float64(u.OutputTokens) / 10, true }
 	unknown := func(llm.Usage) (float64, bool) { return 1000, false }
 	never := loop.StopFunc(func(context.Context, loop.StopInfo) (bool, error) { return false, nil })
 	for _, c := range []struct {
 		name string
 		when []loop.StopCondition
 		want int // model calls
-		stop trace.Cause
+		stop trace.Reason
 	}{
-		{"none", nil, 4, trace.CauseNone},
-		{"never", []loop.StopCondition{never}, 4, trace.CauseNone},
-		{"count 1", []loop.StopCondition{loop.StepCountIs(1)}, 1, trace.CauseStopCondition},
-		{"count 2", []loop.StopCondition{never, loop.StepCountIs(2)}, 2, trace.CauseStopCondition},
-		{"count 4, after the end", []loop.StopCondition{loop.StepCountIs(4)}, 4, trace.CauseNone},
-		{"called b", []loop.StopCondition{loop.HasToolCall("b")}, 2, trace.CauseStopCondition},
-		{"called c", []loop.StopCondition{loop.HasToolCall("c")}, 4, trace.CauseNone},
+		{"none", nil, 4, trace.ReasonEndTurn},
+		{"never", []loop.StopCondition{never}, 4, trace.ReasonEndTurn},
+		{"count 1", []loop.StopCondition{loop.StepCountIs(1)}, 1, trace.ReasonStopCondition},
+		{"count 2", []loop.StopCondition{never, loop.StepCountIs(2)}, 2, trace.ReasonStopCondition},
+		{"count 4, after the end", []loop.StopCondition{loop.StepCountIs(4)}, 4, trace.ReasonEndTurn},
+		{"called b", []loop.StopCondition{loop.HasToolCall("b")}, 2, trace.ReasonStopCondition},
+		{"called c", []loop.StopCondition{loop.HasToolCall("c")}, 4, trace.ReasonEndTurn},
 		{"called a, in the last step alone", []loop.StopCondition{loop.StopFunc(func(ctx context.Context, s loop.StopInfo) (bool, error) {
 			if s.StepCount() < 3 {
 				return false, nil
 			}
 			return loop.HasToolCall("b").Stop(ctx, s)
-		})}, 4, trace.CauseNone},
-		{"60 tokens", []loop.StopCondition{loop.TotalTokensExceed(60)}, 2, trace.CauseStopCondition},
-		{"61 tokens", []loop.StopCondition{loop.TotalTokensExceed(61)}, 3, trace.CauseStopCondition},
-		{"cost 4", []loop.StopCondition{loop.CostExceeds(4, price)}, 2, trace.CauseStopCondition},
-		{"cost 4.1", []loop.StopCondition{loop.CostExceeds(4.1, price)}, 3, trace.CauseStopCondition},
-		{"no price", []loop.StopCondition{loop.CostExceeds(0, nil), loop.CostExceeds(0, unknown)}, 4, trace.CauseNone},
+		})}, 4, trace.ReasonEndTurn},
+		{"60 tokens", []loop.StopCondition{loop.TotalTokensExceed(60)}, 2, trace.ReasonStopCondition},
+		{"61 tokens", []loop.StopCondition{loop.TotalTokensExceed(61)}, 3, trace.ReasonStopCondition},
+		{"cost 4", []loop.StopCondition{loop.CostExceeds(4, price)}, 2, trace.ReasonStopCondition},
+		{"cost 4.1", []loop.StopCondition{loop.CostExceeds(4.1, price)}, 3, trace.ReasonStopCondition},
+		{"no price", []loop.StopCondition{loop.CostExceeds(0, nil), loop.CostExceeds(0, unknown)}, 4, trace.ReasonEndTurn},
 	} {
-		turns := []fake.Turn{calls("a#1"), calls("b#2"), calls("a#3"), text("x")}
+		turns := []fake.Response{calls("a#1"), calls("b#2"), calls("a#3"), text("x")}
 		for i := range turns {
-			turns[i].Usage = llm.Usage{Input: 10, Output: 20}
+			turns[i].Usage = llm.Usage{InputTokens: 10, OutputTokens: 20}
 		}
 		res, _ := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: c.when})
-		if res.ModelCalls != c.want || res.Stop != c.stop {
-			t.Errorf("%s: got %d calls, stop %q; want %d, %q", c.name, res.ModelCalls, res.Stop, c.want, c.stop)
+		if res.ModelCalls != c.want || res.StopReason != c.stop {
+			t.Errorf("%s: got %d calls, stop %q; want %d, %q", c.name, res.ModelCalls, res.StopReason, c.want, c.stop)
 		}
 	}
 	boom := errors.New("boom")
@@ -523,36 +523,36 @@ func TestStopConditionsAreDeclared(t *testing.T) {
 func TestCaps(t *testing.T) {
 	for _, c := range []struct {
 		max           int
-		at            loop.CapAt
-		on            loop.OnCap
+		at            loop.StepLimitCheck
+		on            loop.OnStepLimit
 		calls, rounds int
-		stop          trace.Cause
+		stop          trace.Reason
 		text          string
 		err           error
 	}{
-		{2, loop.CapBottom, loop.CapReturn, 2, 2, trace.CauseCap, "", nil},
-		{2, loop.CapTop, loop.CapReturn, 2, 2, trace.CauseCap, "", nil},
-		{1, loop.CapBottom, loop.CapReturn, 1, 1, trace.CauseCap, "", nil},
-		{-1, loop.CapBottom, loop.CapReturn, 1, 1, trace.CauseCap, "", nil},
-		{-1, loop.CapTop, loop.CapReturn, 0, 0, trace.CauseCap, "", nil},
-		{2, loop.CapBottom, loop.CapForceFinal, 3, 2, trace.CauseForced, "said", nil},
-		{2, loop.CapTop, loop.CapForceFinal, 3, 2, trace.CauseForced, "said", nil},
-		{-1, loop.CapTop, loop.CapForceFinal, 1, 0, trace.CauseForced, "", nil},
-		{2, loop.CapBottom, loop.CapError, 2, 2, trace.CauseCap, "", loop.ErrMaxSteps},
-		{2, loop.CapTop, loop.CapError, 2, 2, trace.CauseCap, "", loop.ErrMaxSteps},
-		{4, loop.CapBottom, loop.CapError, 4, 3, trace.CauseNone, "done", nil},
+		{2, loop.CheckAfterStep, loop.StepLimitReturn, 2, 2, trace.ReasonMaxSteps, "", nil},
+		{2, loop.CheckBeforeStep, loop.StepLimitReturn, 2, 2, trace.ReasonMaxSteps, "", nil},
+		{1, loop.CheckAfterStep, loop.StepLimitReturn, 1, 1, trace.ReasonMaxSteps, "", nil},
+		{-1, loop.CheckAfterStep, loop.StepLimitReturn, 1, 1, trace.ReasonMaxSteps, "", nil},
+		{-1, loop.CheckBeforeStep, loop.StepLimitReturn, 0, 0, trace.ReasonMaxSteps, "", nil},
+		{2, loop.CheckAfterStep, loop.StepLimitForceFinal, 3, 2, trace.ReasonForced, "said", nil},
+		{2, loop.CheckBeforeStep, loop.StepLimitForceFinal, 3, 2, trace.ReasonForced, "said", nil},
+		{-1, loop.CheckBeforeStep, loop.StepLimitForceFinal, 1, 0, trace.ReasonForced, "", nil},
+		{2, loop.CheckAfterStep, loop.StepLimitError, 2, 2, trace.ReasonMaxSteps, "", loop.ErrMaxSteps},
+		{2, loop.CheckBeforeStep, loop.StepLimitError, 2, 2, trace.ReasonMaxSteps, "", loop.ErrMaxSteps},
+		{4, loop.CheckAfterStep, loop.StepLimitError, 4, 3, trace.ReasonEndTurn, "done", nil},
 	} {
 		third := calls("a#3")
 		third.Text = "said"
 		m := model(calls("a#1"), calls("a#2"), third, text("done"))
-		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: c.max, CapAt: c.at, OnCap: c.on, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}})
-		if !errors.Is(err, c.err) || res.ModelCalls != c.calls || res.ToolRounds != c.rounds || res.Stop != c.stop || res.Text != c.text {
-			t.Errorf("%+v: got %d calls, %d rounds, stop %q, text %q, error %v", c, res.ModelCalls, res.ToolRounds, res.Stop, res.Text, err)
+		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: c.max, StepLimitCheck: c.at, OnStepLimit: c.on, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}})
+		if !errors.Is(err, c.err) || res.ModelCalls != c.calls || res.ToolSteps != c.rounds || res.StopReason != c.stop || res.Text != c.text {
+			t.Errorf("%+v: got %d calls, %d rounds, stop %q, text %q, error %v", c, res.ModelCalls, res.ToolSteps, res.StopReason, res.Text, err)
 		}
-		if c.on != loop.CapForceFinal {
+		if c.on != loop.StepLimitForceFinal {
 			continue
 		}
-		last := m.Requests()[len(m.Requests())-1].Request
+		last := m.RecordedRequests()[len(m.RecordedRequests())-1].Request
 		if last.Tools != nil || last.ToolChoice != (llm.ToolChoice{}) {
 			t.Errorf("%+v: the forced answer was asked with tools", c)
 		}
@@ -579,16 +579,16 @@ func TestCaps(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	for budget, want := range map[int64]int{10: 1, 11: 2, 20: 2, 21: 3} {
-		turns := []fake.Turn{calls("a#1"), calls("a#2"), text("done")}
+		turns := []fake.Response{calls("a#1"), calls("a#2"), text("done")}
 		for i := range turns {
-			turns[i].Usage = llm.Usage{Input: 6, Output: 4}
+			turns[i].Usage = llm.Usage{InputTokens: 6, OutputTokens: 4}
 		}
-		res, _ := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a")}, TokenBudget: budget, MaxSteps: 2, OnCap: loop.CapForceFinal})
+		res, _ := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a")}, TokenBudget: budget, MaxSteps: 2, OnStepLimit: loop.StepLimitForceFinal})
 		if res.ModelCalls != want {
-			t.Errorf("budget %d: got %d calls, stop %q; want %d", budget, res.ModelCalls, res.Stop, want)
+			t.Errorf("budget %d: got %d calls, stop %q; want %d", budget, res.ModelCalls, res.StopReason, want)
 		}
-		if want < 3 && (res.Stop != trace.CauseBudget || !strings.Contains(res.Note, "tokens")) {
-			t.Errorf("budget %d: stop %q (%s)", budget, res.Stop, res.Note)
+		if want < 3 && (res.StopReason != trace.ReasonBudget || !strings.Contains(res.Note, "tokens")) {
+			t.Errorf("budget %d: stop %q (%s)", budget, res.StopReason, res.Note)
 		}
 	}
 }
@@ -614,10 +614,10 @@ func TestGuard(t *testing.T) {
 		{"absence in a step without calls", loop.Config{ResetByAbsence: true}, []step{"a!", "", "a!", "", "a!", "a!", "a!", "a!"}, 5},
 		{"absence in the last steps", loop.Config{ResetByAbsence: true}, []step{"a!", "a!", "", "a!", "a!", "a!", "a!"}, 5},
 		{"a step without calls counts on", loop.Config{}, []step{"a!", "", "a!", "a!", "a!"}, 3},
-		{"off", loop.Config{SameToolErrors: loop.Off}, []step{"a!", "a!", "a!", "a!", "a!"}, 5},
-		{"one", loop.Config{SameToolErrors: 1}, []step{"b", "a!", "a!"}, 2},
+		{"off", loop.Config{MaxConsecutiveToolErrors: loop.Disabled}, []step{"a!", "a!", "a!", "a!", "a!"}, 5},
+		{"one", loop.Config{MaxConsecutiveToolErrors: 1}, []step{"b", "a!", "a!"}, 2},
 	} {
-		var turns []fake.Turn
+		var turns []fake.Response
 		for i, s := range c.steps {
 			var specs []string
 			for j, name := range strings.Fields(s) {
@@ -629,7 +629,7 @@ func TestGuard(t *testing.T) {
 			}
 			turn := calls(specs...)
 			if specs == nil {
-				turn = fake.Turn{Text: "hm", Finish: llm.FinishPause}
+				turn = fake.Response{Text: "hm", FinishReason: llm.FinishPause}
 			}
 			turns = append(turns, turn)
 		}
@@ -637,7 +637,7 @@ func TestGuard(t *testing.T) {
 		cfg := c.cfg
 		for _, name := range []string{"a", "b"} {
 			cfg.Tools = append(cfg.Tools, loop.Tool{Name: name, Run: func(_ context.Context, call loop.Call) (loop.Output, error) {
-				if strings.Contains(call.Args, "fail") {
+				if strings.Contains(call.Arguments, "fail") {
 					return loop.Output{}, errors.New("failed")
 				}
 				return loop.TextOutput("fine"), nil
@@ -646,11 +646,11 @@ func TestGuard(t *testing.T) {
 		cfg.MaxSteps = 50
 		res, events := mustRun(t, model(turns...), cfg)
 		holds(t, c.name, events)
-		tripped := c.want < len(c.steps) || res.Stop == trace.CauseGuard
-		if res.ToolRounds != c.want || tripped != (res.Stop == trace.CauseGuard) {
-			t.Errorf("%s: got %d rounds, stop %q (%s); want %d", c.name, res.ToolRounds, res.Stop, res.Note, c.want)
+		tripped := c.want < len(c.steps) || res.StopReason == trace.ReasonRunawayGuard
+		if res.ToolSteps != c.want || tripped != (res.StopReason == trace.ReasonRunawayGuard) {
+			t.Errorf("%s: got %d rounds, stop %q (%s); want %d", c.name, res.ToolSteps, res.StopReason, res.Note, c.want)
 		}
-		if res.Stop == trace.CauseGuard && !strings.HasPrefix(res.Note, "a failed in") {
+		if res.StopReason == trace.ReasonRunawayGuard && !strings.HasPrefix(res.Note, "a failed in") {
 			t.Errorf("%s: note %q", c.name, res.Note)
 		}
 	}
@@ -658,38 +658,38 @@ func TestGuard(t *testing.T) {
 
 // Failures that are not the tool's or the model's do not count for the guard.
 func TestGuardDoesNotCount(t *testing.T) {
-	deny := policy("p", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+	deny := policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, p := range calls {
 			out := loop.Output{Content: []llm.Part{llm.Text{Text: "no"}}, IsError: true}
-			p.Answer, p.Cause = &out, "denied"
+			p.Output, p.Reason = &out, "denied"
 		}
 		return none, nil
 	}})
-	res, _ := mustRun(t, model(calls("a#1"), calls("a#2"), calls("a#3"), calls("a#4"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{deny}})
-	if res.Stop != trace.CauseNone {
-		t.Errorf("denied: stop %q (%s)", res.Stop, res.Note)
+	res, _ := mustRun(t, model(calls("a#1"), calls("a#2"), calls("a#3"), calls("a#4"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{deny}})
+	if res.StopReason != trace.ReasonEndTurn {
+		t.Errorf("denied: stop %q (%s)", res.StopReason, res.Note)
 	}
 	res, _ = mustRun(t, model(calls(`a#1{"x"`), calls(`a#2{"x"`), calls(`a#3{"x"`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}})
-	if res.Stop != trace.CauseGuard {
-		t.Errorf("malformed: stop %q", res.Stop)
+	if res.StopReason != trace.ReasonRunawayGuard {
+		t.Errorf("malformed: stop %q", res.StopReason)
 	}
 	res, _ = mustRun(t, model(calls(`n#1`), calls(`n#2`), calls(`n#3`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}})
-	if res.Stop != trace.CauseGuard || res.Note != "n failed in 3 steps in a row" {
-		t.Errorf("unknown: stop %q (%s)", res.Stop, res.Note)
+	if res.StopReason != trace.ReasonRunawayGuard || res.Note != "n failed in 3 steps in a row" {
+		t.Errorf("unknown: stop %q (%s)", res.StopReason, res.Note)
 	}
 }
 
 func TestDuplicateRound(t *testing.T) {
 	same := model(calls(`a#1{"x":1,"y":2}`), calls(`a#2{"y":2, "x":1}`), calls(`a#3{"x":1}`), calls(`a#4{"x":1}`, `b#5`), calls(`a#6{"x":1}`), text("done"))
-	res, events := mustRun(t, same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateRound: loop.DuplicateSkip})
+	res, events := mustRun(t, same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateStep: loop.DuplicateSkip})
 	got := resultTexts(res.Messages)
 	if !strings.HasPrefix(got[1], "not run: ") || res.Steps[1].Results[0].IsError {
 		t.Errorf("the second round: %q", got[1])
 	}
-	if s := of[trace.ToolSkip](events); len(s) != 1 || s[0].Cause != "duplicate" {
+	if s := of[trace.ToolSkip](events); len(s) != 1 || s[0].Reason != "duplicate" {
 		t.Errorf("skips: %+v", s)
 	}
-	res, _ = mustRun(t, model(calls("nope#1"), calls("nope#2"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateRound: loop.DuplicateSkip})
+	res, _ = mustRun(t, model(calls("nope#1"), calls("nope#2"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateStep: loop.DuplicateSkip})
 	if got := resultTexts(res.Messages)[1]; !strings.HasPrefix(got, "there is no tool") {
 		t.Errorf("a call that has its answer keeps it: %q", got)
 	}
@@ -698,13 +698,13 @@ func TestDuplicateRound(t *testing.T) {
 // Rounds are compared as what they call, however often, in whatever order: less or
 // more of the same is another round.
 func TestDuplicateRoundsAreSets(t *testing.T) {
-	turns := []fake.Turn{
+	turns := []fake.Response{
 		calls(`a#1{"n":1}`, `a#2{"n":2}`, "b#3"), calls("b#4", `a#5{"n":2}`, `a#6{"n":1}`), calls(`a#7{"n":1}`, "b#8"), calls("b#9", "b#10", `a#11{"n":1}`), text("done"),
 	}
-	res, events := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateRound: loop.DuplicateSkip})
+	res, events := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateStep: loop.DuplicateSkip})
 	var skipped []string
 	for _, s := range of[trace.ToolSkip](events) {
-		skipped = append(skipped, s.Call)
+		skipped = append(skipped, s.ToolCallID)
 	}
 	if diff := cmp.Diff([]string{"4", "5", "6"}, skipped); diff != "" || res.Text != "done" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
@@ -713,18 +713,18 @@ func TestDuplicateRoundsAreSets(t *testing.T) {
 
 // RA-25: a step without calls, behind which a policy goes on, parts two rounds.
 func TestDuplicateRoundsAreNextToEachOther(t *testing.T) {
-	more := func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+	more := func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 		if turn.Text() != "which one?" {
 			return loop.Decision{}, nil
 		}
-		return loop.Decision{Action: trace.GoOn, Messages: []llm.Message{llm.User("the same")}}, nil
+		return loop.Decision{Action: trace.Continue, Messages: []llm.Message{llm.User("the same")}}, nil
 	}
-	asks := loop.Policy{Name: "asks", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{AfterModel: more} }}
-	turns := []fake.Turn{calls("a#1"), text("which one?"), calls("a#2"), calls("a#3"), text("done")}
-	_, events := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateRound: loop.DuplicateSkip, Policies: []loop.Policy{asks}})
+	asks := loop.Middleware{Name: "asks", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{AfterModel: more} }}
+	turns := []fake.Response{calls("a#1"), text("which one?"), calls("a#2"), calls("a#3"), text("done")}
+	_, events := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateStep: loop.DuplicateSkip, Middleware: []loop.Middleware{asks}})
 	var skipped []string
 	for _, s := range of[trace.ToolSkip](events) {
-		skipped = append(skipped, s.Call)
+		skipped = append(skipped, s.ToolCallID)
 	}
 	if diff := cmp.Diff([]string{"3"}, skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
@@ -742,52 +742,52 @@ func TestDuplicateRounds(t *testing.T) {
 		if most == 2 {
 			same = model(calls("a#1"), calls("a#2"), calls("b#3"), calls("b#4"), calls("b#5"), text("done"))
 		}
-		res, err := held(t, "duplicates", same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateRound: loop.DuplicateSkip, DuplicateRounds: most})
-		stop := trace.CauseNone
+		res, err := held(t, "duplicates", same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: most})
+		stop := trace.ReasonEndTurn
 		if most == 1 || most == 2 {
-			stop = trace.CauseForced
+			stop = trace.ReasonForced
 		}
-		if err != nil || res.ModelCalls != want || res.Stop != stop || res.Text != "done" {
+		if err != nil || res.ModelCalls != want || res.StopReason != stop || res.Text != "done" {
 			t.Errorf("%d: got %+v, %v", most, res, err)
 		}
 	}
 }
 
 func TestRetries(t *testing.T) {
-	busy := func(after time.Duration) fake.Turn {
-		return fake.Turn{Error: &fake.Failure{Status: 429, RetryAfter: after}}
+	busy := func(after time.Duration) fake.Response {
+		return fake.Response{Error: &fake.Failure{Status: 429, RetryAfter: after}}
 	}
-	half := fake.Turn{Text: "half", Error: &fake.Failure{Status: 529}}
-	fatal := fake.Turn{Error: &fake.Failure{Status: 400}}
-	usage := fake.Turn{Events: []llm.Event{llm.Usage{Input: 3}}, Error: &fake.Failure{Status: 503}}
+	half := fake.Response{Text: "half", Error: &fake.Failure{Status: 529}}
+	fatal := fake.Response{Error: &fake.Failure{Status: 400}}
+	usage := fake.Response{Events: []llm.Event{llm.Usage{InputTokens: 3}}, Error: &fake.Failure{Status: 503}}
 	for _, c := range []struct {
 		name  string
 		retry loop.Retry
 		rand  float64
-		tries []fake.Turn
+		tries []fake.Response
 		waits []time.Duration
 		fails bool
 	}{
-		{"none", loop.Retry{}, 0, []fake.Turn{busy(0)}, nil, true},
-		{"one", loop.Retry{Max: 1}, 0, []fake.Turn{busy(0), text("x")}, []time.Duration{500 * time.Millisecond}, false},
-		{"too few", loop.Retry{Max: 1}, 0, []fake.Turn{busy(0), busy(0), text("x")}, []time.Duration{500 * time.Millisecond}, true},
-		{"back off", loop.Retry{Max: 3, Base: time.Second, Factor: 3}, 0, []fake.Turn{busy(0), busy(0), busy(0), text("x")},
+		{"none", loop.Retry{}, 0, []fake.Response{busy(0)}, nil, true},
+		{"one", loop.Retry{Max: 1}, 0, []fake.Response{busy(0), text("x")}, []time.Duration{500 * time.Millisecond}, false},
+		{"too few", loop.Retry{Max: 1}, 0, []fake.Response{busy(0), busy(0), text("x")}, []time.Duration{500 * time.Millisecond}, true},
+		{"back off", loop.Retry{Max: 3, Base: time.Second, Factor: 3}, 0, []fake.Response{busy(0), busy(0), busy(0), text("x")},
 			[]time.Duration{time.Second, 3 * time.Second, 9 * time.Second}, false},
-		{"retry-after", loop.Retry{Max: 3, Base: time.Second}, 0, []fake.Turn{busy(7 * time.Second), busy(time.Second), text("x")},
+		{"retry-after", loop.Retry{Max: 3, Base: time.Second}, 0, []fake.Response{busy(7 * time.Second), busy(time.Second), text("x")},
 			[]time.Duration{7 * time.Second, 2 * time.Second}, false},
-		{"longer than the limit", loop.Retry{Max: 3, MaxWait: time.Second}, 0, []fake.Turn{busy(time.Second + 1), text("x")}, nil, true},
-		{"just the limit", loop.Retry{Max: 3, MaxWait: time.Second}, 0, []fake.Turn{busy(time.Second), text("x")}, []time.Duration{time.Second}, false},
-		{"back-off at the limit", loop.Retry{Max: 3, Base: time.Second, Factor: 100, MaxWait: 5 * time.Second}, 0, []fake.Turn{busy(0), busy(0), text("x")},
+		{"longer than the limit", loop.Retry{Max: 3, MaxWait: time.Second}, 0, []fake.Response{busy(time.Second + 1), text("x")}, nil, true},
+		{"just the limit", loop.Retry{Max: 3, MaxWait: time.Second}, 0, []fake.Response{busy(time.Second), text("x")}, []time.Duration{time.Second}, false},
+		{"back-off at the limit", loop.Retry{Max: 3, Base: time.Second, Factor: 100, MaxWait: 5 * time.Second}, 0, []fake.Response{busy(0), busy(0), text("x")},
 			[]time.Duration{time.Second, 5 * time.Second}, false},
-		{"jitter", loop.Retry{Max: 3, Base: time.Second, Jitter: 0.5}, 0.5, []fake.Turn{busy(0), text("x")}, []time.Duration{750 * time.Millisecond}, false},
-		{"jitter does not cut what is asked for", loop.Retry{Max: 3, Base: time.Second, Jitter: 1}, 0.9, []fake.Turn{busy(2 * time.Second), text("x")}, []time.Duration{2 * time.Second}, false},
-		{"after a part", loop.Retry{Max: 3}, 0, []fake.Turn{half, text("x")}, nil, true},
-		{"after usage alone", loop.Retry{Max: 3}, 0, []fake.Turn{usage, text("x")}, []time.Duration{500 * time.Millisecond}, false},
-		{"fatal", loop.Retry{Max: 3}, 0, []fake.Turn{fatal, text("x")}, nil, true},
-		{"by choice", loop.Retry{Max: 3, On: func(error) bool { return true }}, 0, []fake.Turn{fatal, text("x")}, []time.Duration{500 * time.Millisecond}, false},
+		{"jitter", loop.Retry{Max: 3, Base: time.Second, Jitter: 0.5}, 0.5, []fake.Response{busy(0), text("x")}, []time.Duration{750 * time.Millisecond}, false},
+		{"jitter does not cut what is asked for", loop.Retry{Max: 3, Base: time.Second, Jitter: 1}, 0.9, []fake.Response{busy(2 * time.Second), text("x")}, []time.Duration{2 * time.Second}, false},
+		{"after a part", loop.Retry{Max: 3}, 0, []fake.Response{half, text("x")}, nil, true},
+		{"after usage alone", loop.Retry{Max: 3}, 0, []fake.Response{usage, text("x")}, []time.Duration{500 * time.Millisecond}, false},
+		{"fatal", loop.Retry{Max: 3}, 0, []fake.Response{fatal, text("x")}, nil, true},
+		{"by choice", loop.Retry{Max: 3, On: func(error) bool { return true }}, 0, []fake.Response{fatal, text("x")}, []time.Duration{500 * time.Millisecond}, false},
 	} {
 		clock := fake.NewClock()
-		m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Attempts: c.tries}}}
+		m := &fake.Model{Clock: clock, Responses: []fake.Response{{Attempts: c.tries}}}
 		cfg := loop.Config{Retry: c.retry, Clock: clock}
 		if c.rand > 0 {
 			cfg.Rand = func() float64 { return c.rand }
@@ -809,7 +809,7 @@ func TestRetries(t *testing.T) {
 		if res.ModelCalls != len(c.waits)+1 {
 			t.Errorf("%s: %d calls, want %d", c.name, res.ModelCalls, len(c.waits)+1)
 		}
-		if c.name == "after usage alone" && res.Usage.Input != 3 {
+		if c.name == "after usage alone" && res.Usage.InputTokens != 3 {
 			t.Errorf("%s: usage %+v", c.name, res.Usage)
 		}
 	}
@@ -818,9 +818,9 @@ func TestRetries(t *testing.T) {
 // A cancel ends the wait before a retry.
 func TestCancelInRetry(t *testing.T) {
 	clock := fake.NewClock()
-	m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Attempts: []fake.Turn{{Error: &fake.Failure{Status: 503}}, text("x")}}}}
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{{Attempts: []fake.Response{{Error: &fake.Failure{Status: 503}}, text("x")}}}}
 	res, events, err := ran(t, m, loop.Config{Retry: loop.Retry{Max: 1, Base: time.Minute}, Deadline: time.Second, Clock: clock})
-	if !errors.Is(err, loop.ErrDeadline) || res.Stop != trace.CauseDeadline || res.ModelCalls != 1 {
+	if !errors.Is(err, loop.ErrDeadline) || res.StopReason != trace.ReasonDeadline || res.ModelCalls != 1 {
 		t.Errorf("got %v, %+v, %s", err, res, kinds(events))
 	}
 }
@@ -828,17 +828,17 @@ func TestCancelInRetry(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	for _, returns := range []bool{false, true} {
 		clock := fake.NewClock()
-		tools := fake.NewTools(clock, fake.Tool{Name: "slow", Behaviour: fake.Behaviour{Delay: time.Second}})
+		tools := fake.NewTools(clock, fake.Tool{Name: "slow", Behavior: fake.Behavior{Delay: time.Second}})
 		slow := loop.Tool{Name: "slow", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
-			parts, err := tools.Run(context.WithoutCancel(ctx), c.ID, c.Name, c.Args)
+			parts, err := tools.Run(context.WithoutCancel(ctx), c.ID, c.Name, c.Arguments)
 			return loop.Output{Content: parts}, err
 		}}
-		m := &fake.Model{Clock: clock, Turns: []fake.Turn{calls("slow#1"), calls("slow#2"), calls("slow#3"), text("x")}}
+		m := &fake.Model{Clock: clock, Responses: []fake.Response{calls("slow#1"), calls("slow#2"), calls("slow#3"), text("x")}}
 		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{slow}, Clock: clock, Deadline: 1500 * time.Millisecond, DeadlineReturns: returns})
-		if errors.Is(err, loop.ErrDeadline) == returns || res.ModelCalls != 2 || res.Stop != trace.CauseDeadline || res.ToolRounds != 2 {
+		if errors.Is(err, loop.ErrDeadline) == returns || res.ModelCalls != 2 || res.StopReason != trace.ReasonDeadline || res.ToolSteps != 2 {
 			t.Errorf("returns=%v: got %v, %+v", returns, err, res)
 		}
-		if c := of[trace.Cancelled](events); len(c) != 1 || c[0].Cause != "deadline" {
+		if c := of[trace.Canceled](events); len(c) != 1 || c[0].Reason != "deadline" {
 			t.Errorf("returns=%v: %s", returns, kinds(events))
 		}
 	}
@@ -847,9 +847,9 @@ func TestDeadline(t *testing.T) {
 // Within a model call the deadline is an error in either mode.
 func TestDeadlineInModel(t *testing.T) {
 	clock := fake.NewClock()
-	m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Stall: true}}}
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{{Stall: true}}}
 	res, _, err := ran(t, m, loop.Config{Clock: clock, Deadline: time.Second, DeadlineReturns: true})
-	if !errors.Is(err, loop.ErrDeadline) || res.Stop != trace.CauseDeadline {
+	if !errors.Is(err, loop.ErrDeadline) || res.StopReason != trace.ReasonDeadline {
 		t.Errorf("got %v, %+v", err, res)
 	}
 }
@@ -857,17 +857,17 @@ func TestDeadlineInModel(t *testing.T) {
 func TestToolTimeout(t *testing.T) {
 	clock := fake.NewClock()
 	tools := fake.NewTools(clock,
-		fake.Tool{Name: "slow", Behaviour: fake.Behaviour{Delay: time.Minute}},
-		fake.Tool{Name: "deaf", Behaviour: fake.Behaviour{Delay: 3 * time.Second, IgnoresCancel: true, Text: "late"}},
-		fake.Tool{Name: "fast", Behaviour: fake.Behaviour{Delay: 999 * time.Millisecond, Text: "in time"}})
+		fake.Tool{Name: "slow", Behavior: fake.Behavior{Delay: time.Minute}},
+		fake.Tool{Name: "deaf", Behavior: fake.Behavior{Delay: 3 * time.Second, IgnoresCancel: true, Text: "late"}},
+		fake.Tool{Name: "fast", Behavior: fake.Behavior{Delay: 999 * time.Millisecond, Text: "in time"}})
 	var list []loop.Tool
 	for _, name := range []string{"slow", "deaf", "fast"} {
 		list = append(list, loop.Tool{Name: name, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
-			parts, err := tools.Run(ctx, c.ID, c.Name, c.Args)
+			parts, err := tools.Run(ctx, c.ID, c.Name, c.Arguments)
 			return loop.Output{Content: parts}, err
 		}})
 	}
-	m := &fake.Model{Clock: clock, Turns: []fake.Turn{calls("slow", "deaf", "fast"), text("x")}}
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{calls("slow", "deaf", "fast"), text("x")}}
 	begun := clock.Now()
 	res, events := mustRun(t, m, loop.Config{Tools: list, Clock: clock, ToolTimeout: time.Second})
 	if diff := cmp.Diff([]string{"the tool took too long (1s)", "the tool took too long (1s)", "in time"}, resultTexts(res.Messages)); diff != "" {
@@ -878,7 +878,7 @@ func TestToolTimeout(t *testing.T) {
 	}
 	outcomes := map[string]trace.Outcome{}
 	for _, e := range of[trace.ToolEnd](events) {
-		outcomes[e.Call] = e.Outcome
+		outcomes[e.ToolCallID] = e.Outcome
 	}
 	if diff := cmp.Diff(map[string]trace.Outcome{"c1": "timeout", "c2": "timeout", "c3": "ok"}, outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
@@ -890,19 +890,19 @@ func TestToolTimeout(t *testing.T) {
 func TestGrace(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		clock := fake.NewClock()
-		deaf := fake.Behaviour{Delay: time.Hour, IgnoresCancel: true, Text: "late"}
-		tools := fake.NewTools(clock, fake.Tool{Name: "deaf", Behaviour: deaf}, fake.Tool{Name: "good", Behaviour: fake.Behaviour{Delay: time.Minute}})
+		deaf := fake.Behavior{Delay: time.Hour, IgnoresCancel: true, Text: "late"}
+		tools := fake.NewTools(clock, fake.Tool{Name: "deaf", Behavior: deaf}, fake.Tool{Name: "good", Behavior: fake.Behavior{Delay: time.Minute}})
 		run := func(ctx context.Context, c loop.Call) (loop.Output, error) {
-			parts, err := tools.Run(ctx, c.ID, c.Name, c.Args)
+			parts, err := tools.Run(ctx, c.ID, c.Name, c.Arguments)
 			return loop.Output{Content: parts}, err
 		}
-		m := &fake.Model{Clock: clock, Turns: []fake.Turn{calls([]string{"deaf", "good"}[:n]...), text("x")}}
+		m := &fake.Model{Clock: clock, Responses: []fake.Response{calls([]string{"deaf", "good"}[:n]...), text("x")}}
 		begun := clock.Now()
 		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{{Name: "deaf", Run: run}, {Name: "good", Run: run}}, Clock: clock, Deadline: time.Second, Grace: 2 * time.Second})
 		if !errors.Is(err, loop.ErrDeadline) || clock.Now().Sub(begun) != 3*time.Second {
 			t.Errorf("%d: got %v after %v", n, err, clock.Now().Sub(begun))
 		}
-		if a := of[trace.Abandoned](events); len(a) != 1 || a[0].Call != "c1" {
+		if a := of[trace.Abandoned](events); len(a) != 1 || a[0].ToolCallID != "c1" {
 			t.Errorf("%d: %s", n, kinds(events))
 		}
 		texts := resultTexts(res.Messages)
@@ -921,7 +921,7 @@ func TestGrace(t *testing.T) {
 // With a grace period and nothing to abandon, nothing is left over.
 func TestGraceUnused(t *testing.T) {
 	clock := fake.NewClock()
-	m := &fake.Model{Clock: clock, Turns: []fake.Turn{calls("a", "a"), calls("a#x"), text("done")}}
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{calls("a", "a"), calls("a#x"), text("done")}}
 	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Clock: clock, Grace: time.Second})
 	if res.Text != "done" || clock.Live() != 0 || len(of[trace.Abandoned](events)) != 0 {
 		t.Errorf("got %q, %d tasks live, %s", res.Text, clock.Live(), kinds(events))
@@ -932,57 +932,57 @@ func TestGraceUnused(t *testing.T) {
 }
 
 func TestPausedTurns(t *testing.T) {
-	pause := func(s string) fake.Turn {
-		return fake.Turn{Text: s, Finish: llm.FinishPause, Opaque: []byte(`{"container":"x"}`)}
+	pause := func(s string) fake.Response {
+		return fake.Response{Text: s, FinishReason: llm.FinishPause, Opaque: []byte(`{"container":"x"}`)}
 	}
 	m := model(pause("one"), pause("two"), text("three"))
 	res, events := mustRun(t, m, loop.Config{})
 	if res.Text != "three" || res.ModelCalls != 3 || len(res.Messages) != 3 || string(res.Messages[0].Opaque) != `{"container":"x"}` {
 		t.Errorf("got %+v", res)
 	}
-	if d := of[trace.Decision](events); d[0] != (trace.Decision{Action: trace.GoOn, Cause: trace.CauseContinuedTurn}) {
+	if d := of[trace.Decision](events); d[0] != (trace.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse}) {
 		t.Errorf("decided %+v", d)
 	}
 	res, _ = mustRun(t, model(pause("1"), pause("2"), pause("3"), text("x")), loop.Config{Continuations: 2})
-	if res.ModelCalls != 3 || res.Stop != trace.CauseContinuedTurn || res.Note != "continued 2 times" {
-		t.Errorf("bounded: %d calls, stop %q (%s)", res.ModelCalls, res.Stop, res.Note)
+	if res.ModelCalls != 3 || res.StopReason != trace.ReasonContinuedResponse || res.Note != "continued 2 times" {
+		t.Errorf("bounded: %d calls, stop %q (%s)", res.ModelCalls, res.StopReason, res.Note)
 	}
-	res, _ = mustRun(t, model(pause("1"), text("x")), loop.Config{Continuations: loop.Off})
-	if res.ModelCalls != 1 || res.Stop != trace.CauseContinuedTurn {
-		t.Errorf("off: %d calls, stop %q", res.ModelCalls, res.Stop)
+	res, _ = mustRun(t, model(pause("1"), text("x")), loop.Config{Continuations: loop.Disabled})
+	if res.ModelCalls != 1 || res.StopReason != trace.ReasonContinuedResponse {
+		t.Errorf("off: %d calls, stop %q", res.ModelCalls, res.StopReason)
 	}
 }
 
 // A turn that is to be continued at the cap is met by what is to be done there.
 func TestCapOfContinuedTurns(t *testing.T) {
-	pause := fake.Turn{Text: "hm", Finish: llm.FinishPause}
-	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
-		return loop.Decision{Action: trace.GoOn, Messages: []llm.Message{llm.User("and?")}}, nil
+	pause := fake.Response{Text: "hm", FinishReason: llm.FinishPause}
+	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+		return loop.Decision{Action: trace.Continue, Messages: []llm.Message{llm.User("and?")}}, nil
 	}})
 	for _, c := range []struct {
-		on    loop.OnCap
-		turns []fake.Turn // the first two are to be continued
-		more  []loop.Policy
-		stop  trace.Cause
+		on    loop.OnStepLimit
+		turns []fake.Response // the first two are to be continued
+		more  []loop.Middleware
+		stop  trace.Reason
 		added int
 		err   error
 	}{
-		{loop.CapReturn, []fake.Turn{pause, pause}, nil, trace.CauseCap, 2, nil},
-		{loop.CapError, []fake.Turn{pause, pause}, nil, trace.CauseCap, 2, loop.ErrMaxSteps},
-		{loop.CapForceFinal, []fake.Turn{pause, pause, text("z")}, nil, trace.CauseForced, 3, nil},
-		{loop.CapForceFinal, []fake.Turn{pause, pause, pause}, nil, trace.CauseForced, 3, nil},
-		{loop.CapReturn, []fake.Turn{text("a"), text("b")}, []loop.Policy{more}, trace.CauseCap, 3, nil},
-		{loop.CapForceFinal, []fake.Turn{text("a"), text("b"), text("z")}, []loop.Policy{more}, trace.CauseForced, 5, nil},
+		{loop.StepLimitReturn, []fake.Response{pause, pause}, nil, trace.ReasonMaxSteps, 2, nil},
+		{loop.StepLimitError, []fake.Response{pause, pause}, nil, trace.ReasonMaxSteps, 2, loop.ErrMaxSteps},
+		{loop.StepLimitForceFinal, []fake.Response{pause, pause, text("z")}, nil, trace.ReasonForced, 3, nil},
+		{loop.StepLimitForceFinal, []fake.Response{pause, pause, pause}, nil, trace.ReasonForced, 3, nil},
+		{loop.StepLimitReturn, []fake.Response{text("a"), text("b")}, []loop.Middleware{more}, trace.ReasonMaxSteps, 3, nil},
+		{loop.StepLimitForceFinal, []fake.Response{text("a"), text("b"), text("z")}, []loop.Middleware{more}, trace.ReasonForced, 5, nil},
 	} {
-		for _, at := range []loop.CapAt{loop.CapBottom, loop.CapTop} {
+		for _, at := range []loop.StepLimitCheck{loop.CheckAfterStep, loop.CheckBeforeStep} {
 			name := fmt.Sprintf("%q at %q, %d policies", c.on, at, len(c.more))
 			m := model(c.turns...)
-			res, err := held(t, name, m, loop.Config{MaxSteps: 2, CapAt: at, OnCap: c.on, Policies: c.more, Tools: []loop.Tool{echo("a")}})
-			if !errors.Is(err, c.err) || res.Stop != c.stop || len(res.Messages) != c.added || len(m.Requests()) != len(c.turns) {
-				t.Errorf("%s: got stop %q, %d messages, %d requests, %v", name, res.Stop, len(res.Messages), len(m.Requests()), err)
+			res, err := held(t, name, m, loop.Config{MaxSteps: 2, StepLimitCheck: at, OnStepLimit: c.on, Middleware: c.more, Tools: []loop.Tool{echo("a")}})
+			if !errors.Is(err, c.err) || res.StopReason != c.stop || len(res.Messages) != c.added || len(m.RecordedRequests()) != len(c.turns) {
+				t.Errorf("%s: got stop %q, %d messages, %d requests, %v", name, res.StopReason, len(res.Messages), len(m.RecordedRequests()), err)
 			}
-			last := m.Requests()[len(m.Requests())-1].Request
-			if offers := len(last.Tools) > 0; offers != (c.on != loop.CapForceFinal) {
+			last := m.RecordedRequests()[len(m.RecordedRequests())-1].Request
+			if offers := len(last.Tools) > 0; offers != (c.on != loop.StepLimitForceFinal) {
 				t.Errorf("%s: the last request offers %d tools", name, len(last.Tools))
 			}
 		}
@@ -1025,10 +1025,10 @@ func TestPlainErrors(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		m := model(calls("bad"), calls("bad#2"), text("x"))
 		var mem trace.Memory
-		res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{bad}, PlainErrors: plain, SameToolErrors: 2, Sink: &mem}).Run(t.Context(), loop.Ask("go"))
+		res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{bad}, OmitErrorFlag: plain, MaxConsecutiveToolErrors: 2, Sink: &mem}).Run(t.Context(), loop.Prompt("go"))
 		holds(t, "plain errors", mem.Events())
 		told := res.Messages[1].Parts[0].(llm.ToolResult)
-		if err != nil || res.Stop != trace.CauseGuard || !res.Steps[0].Results[0].IsError || told.IsError == plain || told.Text() != "boom" {
+		if err != nil || res.StopReason != trace.ReasonRunawayGuard || !res.Steps[0].Results[0].IsError || told.IsError == plain || told.Text() != "boom" {
 			t.Errorf("%v: got %+v, %v; the model is told %+v", plain, res, err, told)
 		}
 	}
@@ -1037,16 +1037,16 @@ func TestPlainErrors(t *testing.T) {
 // The history has a turn before the AfterModel hooks, or behind them: also when one of
 // them stops the run, or fails.
 func TestAppendTurn(t *testing.T) {
-	for _, when := range []loop.AppendTurn{loop.AppendBefore, loop.AppendAfter} {
+	for _, when := range []loop.AppendResponse{loop.AppendBefore, loop.AppendAfter} {
 		for _, d := range []loop.Decision{{}, {Action: trace.Stop}} {
 			for _, fails := range []error{nil, errors.New("boom")} {
 				var seen []int
-				p := policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+				p := policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 					seen = append(seen, len(s.History()))
 					return d, fails
 				}})
-				res, _ := held(t, "append", model(text("x")), loop.Config{AppendTurn: when, Policies: []loop.Policy{p}})
-				want := map[loop.AppendTurn]int{loop.AppendBefore: 2, loop.AppendAfter: 1}[when]
+				res, _ := held(t, "append", model(text("x")), loop.Config{AppendResponse: when, Middleware: []loop.Middleware{p}})
+				want := map[loop.AppendResponse]int{loop.AppendBefore: 2, loop.AppendAfter: 1}[when]
 				if len(seen) != 1 || seen[0] != want || len(res.Messages) != 1 {
 					t.Errorf("%q, %v, %v: the hook saw %v messages, the run added %+v", when, d, fails, seen, res.Messages)
 				}
@@ -1059,7 +1059,7 @@ func TestAppendTurn(t *testing.T) {
 // caller runs.
 func TestUnknownBreak(t *testing.T) {
 	res, err := held(t, "unknown", model(calls("a", "ghost")), loop.Config{Tools: []loop.Tool{echo("a")}, UnknownTool: loop.UnknownBreak})
-	if err != nil || res.Stop != trace.CauseClientTools || len(res.Pending) != 2 || res.ToolRounds != 0 {
+	if err != nil || res.StopReason != trace.ReasonClientTools || len(res.Pending) != 2 || res.ToolSteps != 0 {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
@@ -1067,12 +1067,12 @@ func TestUnknownBreak(t *testing.T) {
 // A tool may get what its schema does not allow, but never what is no object.
 func TestPassBadArgs(t *testing.T) {
 	strict, err := loop.RawTool("a", "", []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`), func(_ context.Context, c loop.Call) (loop.Output, error) {
-		return loop.TextOutput("got " + c.Args), nil
+		return loop.TextOutput("got " + c.Arguments), nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := held(t, "pass", model(calls(`a{"x":"one"}`, `a{"x"`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{strict}, BadArgs: loop.BadArgsPass})
+	res, err := held(t, "pass", model(calls(`a{"x":"one"}`, `a{"x"`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{strict}, BadArguments: loop.BadArgumentsPass})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1083,11 +1083,11 @@ func TestPassBadArgs(t *testing.T) {
 }
 
 func TestEmptyForBadArgs(t *testing.T) {
-	res, events := mustRun(t, model(calls(`a{"x"`, `a{"y":1}}`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, BadArgs: loop.BadArgsEmpty})
+	res, events := mustRun(t, model(calls(`a{"x"`, `a{"y":1}}`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, BadArguments: loop.BadArgumentsEmpty})
 	if diff := cmp.Diff([]string{"{}", "{}", `{"x":1}`}, resultTexts(res.Messages)); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
-	if a := of[trace.ArgsResolved](events); len(a) != 2 || a[0].Cause != "empty_object" || a[1].Call != "c2" {
+	if a := of[trace.ToolArguments](events); len(a) != 2 || a[0].Reason != "empty_object" || a[1].ToolCallID != "c2" {
 		t.Errorf("resolved: %+v", a)
 	}
 }

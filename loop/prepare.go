@@ -30,7 +30,7 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 		return nil, true, err
 	}
 	if s.Step = n; s.Request == nil {
-		return nil, true, r.fail(r.stepNow(), &PolicyError{"(before the step)", errors.New("left no StepInfo.Request; change its fields, or put another in its place")})
+		return nil, true, r.fail(r.stepNow(), &MiddlewareError{"(before the step)", errors.New("left no StepInfo.Request; change its fields, or put another in its place")})
 	}
 	r.tooled = r.tooled || len(s.Request.Tools) > 0
 	r.beginStep(n)
@@ -46,7 +46,7 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 }
 
 // askBefore asks the options and policies about a step, until one ends the run.
-func (r *run) askBefore(s *StepInfo) (rewrites []trace.Rewrite, stop bool, err error) {
+func (r *run) askBefore(s *StepInfo) (rewrites []trace.HistoryRewrite, stop bool, err error) {
 	for _, h := range r.hooks.before {
 		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s) })
 		if err != nil {
@@ -65,7 +65,7 @@ func (r *run) askBefore(s *StepInfo) (rewrites []trace.Rewrite, stop bool, err e
 				return nil, true, r.fail(r.stepNow(), err)
 			}
 			r.rewrite(d.Messages)
-			rewrites = append(rewrites, trace.Rewrite{Cause: cmp.Or(d.Note, "middleware"), By: h.policy})
+			rewrites = append(rewrites, trace.HistoryRewrite{Reason: cmp.Or(d.Note, "middleware"), By: h.policy})
 		}
 	}
 	if r.ended(r.stepNow()) { // a hook may have waited
@@ -98,7 +98,7 @@ func (r *run) beginStep(n int) {
 // frame is where a step's StepInfo stands. Policies of the caller's may keep it,
 // so each step then has its own.
 func (r *run) frame() *StepInfo {
-	if len(r.cfg.Policies) == 0 {
+	if len(r.cfg.Middleware) == 0 {
 		return &r.info
 	}
 	return new(StepInfo)

@@ -29,11 +29,11 @@ func (d *dice) roll(sides int) int {
 }
 
 // drawPolicy returns what makes a policy that does anything at any hook.
-func drawPolicy(t *rapid.T, name string) func() loop.Policy {
+func drawPolicy(t *rapid.T, name string) func() loop.Middleware {
 	throws := rapid.SliceOfN(rapid.IntRange(0, 1000), 1, 40).Draw(t, name)
 	hooks := rapid.IntRange(0, 127).Draw(t, name+"'s hooks")
-	return func() loop.Policy {
-		return loop.Policy{Name: name, New: func(info loop.RunInfo) loop.Hooks {
+	return func() loop.Middleware {
+		return loop.Middleware{Name: name, New: func(info loop.RunInfo) loop.Hooks {
 			d := &dice{throws: throws}
 			var h loop.Hooks
 			for i, add := range []func(*loop.Hooks, loop.Clock){d.before, d.afterModel, d.batch, d.after, d.wrapTool, d.wrapModel, d.start} {
@@ -50,17 +50,17 @@ func drawPolicy(t *rapid.T, name string) func() loop.Policy {
 func (d *dice) decide(messages func() []llm.Message) (loop.Decision, error) {
 	switch d.roll(12) {
 	case 0:
-		return loop.Decision{Action: trace.Stop, Cause: trace.CauseBudget}, nil
+		return loop.Decision{Action: trace.Stop, Reason: trace.ReasonBudget}, nil
 	case 1:
 		return loop.Decision{Action: trace.ForceFinal}, nil
 	case 2:
-		return loop.Decision{Action: trace.GoOn, Messages: messages(), Cause: trace.CauseCap}, nil
+		return loop.Decision{Action: trace.Continue, Messages: messages(), Reason: trace.ReasonMaxSteps}, nil
 	case 3:
 		return loop.Decision{}, errors.New("no")
 	case 4:
 		return loop.Decision{Action: trace.Stop, Err: errors.New("stopped")}, nil
 	case 5:
-		return loop.Decision{Action: trace.GoOn, Cause: trace.CauseEndHook, Messages: messages()}, nil
+		return loop.Decision{Action: trace.Continue, Reason: trace.ReasonEndHook, Messages: messages()}, nil
 	}
 	return loop.Decision{}, nil
 }
@@ -104,17 +104,17 @@ func (d *dice) before(h *loop.Hooks, _ loop.Clock) {
 
 func (d *dice) wrapModel(h *loop.Hooks, clock loop.Clock) {
 	h.WrapModel = func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, c *loop.ModelCall) (*llm.Turn, error) {
+		return func(ctx context.Context, c *loop.ModelCall) (*llm.Response, error) {
 			switch d.roll(12) {
 			case 0:
-				return &llm.Turn{Parts: []llm.Part{llm.Text{Text: "own"}}, Finish: llm.FinishStop}, nil
+				return &llm.Response{Parts: []llm.Part{llm.Text{Text: "own"}}, FinishReason: llm.FinishStop}, nil
 			case 1:
-				return &llm.Turn{Parts: []llm.Part{llm.ToolCall{ID: "c1", Name: "ok", Args: "{}"}, llm.ToolCall{ID: "c1", Name: "slow", Args: "{}"}}}, nil
+				return &llm.Response{Parts: []llm.Part{llm.ToolCall{ID: "c1", Name: "ok", Arguments: "{}"}, llm.ToolCall{ID: "c1", Name: "slow", Arguments: "{}"}}}, nil
 			case 2: // a repair, or a retry
 				_, _ = next(ctx, c)
 			case 3:
 				sub := *c
-				sub.Purpose = trace.PurposeJudge
+				sub.Purpose = trace.PurposeGrade
 				_, _ = next(ctx, &sub)
 			case 4:
 				req := *c.Request
@@ -149,7 +149,7 @@ func (d *dice) wrapModel(h *loop.Hooks, clock loop.Clock) {
 }
 
 func (d *dice) afterModel(h *loop.Hooks, _ loop.Clock) {
-	h.AfterModel = func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
+	h.AfterModel = func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
 		return d.decide(func() []llm.Message {
 			return [][]llm.Message{nil, {llm.User("and?")}, {llm.Assistant(llm.Text{Text: "or rather"}), llm.User("and?")}}[d.roll(3)]
 		})
@@ -157,25 +157,25 @@ func (d *dice) afterModel(h *loop.Hooks, _ loop.Clock) {
 }
 
 func (d *dice) batch(h *loop.Hooks, _ loop.Clock) {
-	h.Batch = func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+	h.BeforeTools = func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, c := range calls {
 			out := loop.TextOutput("mine")
 			switch d.roll(8) {
 			case 0:
-				c.Answer = &out
+				c.Output = &out
 			case 1:
 				out.IsError = true
-				c.Answer, c.Cause = &out, "denied"
+				c.Output, c.Reason = &out, "denied"
 			case 2:
-				c.Answer = nil
+				c.Output = nil
 			case 3:
-				c.Args = `{"n":5}`
+				c.Arguments = `{"n":5}`
 			case 4:
-				c.Args = `{"n":`
+				c.Arguments = `{"n":`
 			}
 		}
 		if d.roll(10) == 0 {
-			return loop.Decision{Action: trace.Stop, Cause: trace.CauseApproval}, nil
+			return loop.Decision{Action: trace.Stop, Reason: trace.ReasonApproval}, nil
 		}
 		return loop.Decision{}, nil
 	}
@@ -214,15 +214,15 @@ func (d *dice) after(h *loop.Hooks, _ loop.Clock) {
 func TestPolicyProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, set := drawScript(t), drawConfig(t)
-		policies := []func() loop.Policy{drawPolicy(t, "p")}
+		policies := []func() loop.Middleware{drawPolicy(t, "p")}
 		if rapid.Bool().Draw(t, "another") {
 			policies = append(policies, drawPolicy(t, "q"))
 		}
-		run := func() *scenario.Outcome {
+		run := func() *scenario.Result {
 			o, err := scenario.Run(t.Context(), s, &scenario.Options{Adjust: func(c *loop.Config) {
 				set(c)
 				for _, p := range policies {
-					c.Policies = append(c.Policies[:len(c.Policies):len(c.Policies)], p())
+					c.Middleware = append(c.Middleware[:len(c.Middleware):len(c.Middleware)], p())
 				}
 			}})
 			if o == nil {
@@ -250,7 +250,7 @@ func TestLeavingProperties(t *testing.T) {
 		drawConfig(t)(&cfg)
 		cfg.Retry, cfg.ToolTimeout, cfg.Deadline, cfg.Grace = loop.Retry{}, 0, 0, 0 // nothing waits
 		if rapid.Bool().Draw(t, "with a policy") {
-			cfg.Policies = append(cfg.Policies[:len(cfg.Policies):len(cfg.Policies)], drawPolicy(t, "p")())
+			cfg.Middleware = append(cfg.Middleware[:len(cfg.Middleware):len(cfg.Middleware)], drawPolicy(t, "p")())
 		}
 		client, err := loop.ClientTool("client", "", nil)
 		if err != nil {
@@ -263,7 +263,7 @@ func TestLeavingProperties(t *testing.T) {
 			tool("panics", func(context.Context) (string, error) { panic("x") }),
 		}
 		at, leaves := rapid.IntRange(0, 60).Draw(t, "at"), rapid.Bool().Draw(t, "leaves")
-		a, err := loop.New(fake.NewModel(s.Models[0].Turns...), &cfg)
+		a, err := loop.New(fake.NewModel(s.Models[0].Responses...), &cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestLeavingProperties(t *testing.T) {
 		for _, v := range violations(mem.Events()) {
 			t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 		}
-		if len(of[trace.Rewrite](mem.Events())) == 0 && len(res.Pending) == 0 {
+		if len(of[trace.HistoryRewrite](mem.Events())) == 0 && len(res.Pending) == 0 {
 			continues(t, loop.Continue(append(s.History, s.Input...), res.Messages...))
 		}
 		if t.Failed() {
@@ -295,7 +295,7 @@ func TestLeavingProperties(t *testing.T) {
 
 // continues checks that a conversation can be sent again with something more.
 func continues(t *rapid.T, in loop.Input) {
-	a, err := loop.New(fake.NewModel(fake.Turn{Text: "x"}), nil)
+	a, err := loop.New(fake.NewModel(fake.Response{Text: "x"}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

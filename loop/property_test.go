@@ -23,38 +23,38 @@ import (
 // there if one comes.
 func drawTools(cancelled bool) []fake.Tool {
 	tools := []fake.Tool{
-		{Name: "ok", Behaviour: fake.Behaviour{Text: "fine"}},
-		{Name: "slow", Behaviour: fake.Behaviour{Text: "late", Delay: 20 * time.Millisecond}},
-		{Name: "slower", Behaviour: fake.Behaviour{Text: "later", Delay: 30 * time.Millisecond, IgnoresCancel: true}},
-		{Name: "fails", Behaviour: fake.Behaviour{Error: "no connection", Delay: 5 * time.Millisecond}},
-		{Name: "panics", Behaviour: fake.Behaviour{Panic: "boom"}},
-		{Name: "strict", Behaviour: fake.Behaviour{Text: "fine"}, Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer","default":7}},"required":["n"]}`)},
+		{Name: "ok", Behavior: fake.Behavior{Text: "fine"}},
+		{Name: "slow", Behavior: fake.Behavior{Text: "late", Delay: 20 * time.Millisecond}},
+		{Name: "slower", Behavior: fake.Behavior{Text: "later", Delay: 30 * time.Millisecond, IgnoresCancel: true}},
+		{Name: "fails", Behavior: fake.Behavior{Error: "no connection", Delay: 5 * time.Millisecond}},
+		{Name: "panics", Behavior: fake.Behavior{Panic: "boom"}},
+		{Name: "strict", Behavior: fake.Behavior{Text: "fine"}, Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer","default":7}},"required":["n"]}`)},
 		{Name: "client", Client: true},
 	}
 	if cancelled {
-		tools = append(tools, fake.Tool{Name: "hangs", Behaviour: fake.Behaviour{Stall: true}})
+		tools = append(tools, fake.Tool{Name: "hangs", Behavior: fake.Behavior{Stall: true}})
 	}
 	return tools
 }
 
 func drawCall(t *rapid.T) fake.Call {
 	return fake.Call{
-		ID:    rapid.SampledFrom([]string{"", "c1", "c2", "c3", "loop_call_1", "x/é"}).Draw(t, "id"),
-		Name:  rapid.SampledFrom([]string{"ok", "ok", "slow", "slower", "fails", "panics", "strict", "hangs", "nowhere", "client", ""}).Draw(t, "name"),
-		Args:  rapid.SampledFrom([]string{"{}", `{"n":1}`, ` { "n" : 2 } `, `{"n":"x"}`, `{"n":`, "no", "", "[1]", `{"n":1}{"n":1}`}).Draw(t, "args"),
-		NoEnd: rapid.Bool().Draw(t, "no end"),
-		Whole: rapid.Bool().Draw(t, "whole"),
+		ID:          rapid.SampledFrom([]string{"", "c1", "c2", "c3", "loop_call_1", "x/é"}).Draw(t, "id"),
+		Name:        rapid.SampledFrom([]string{"ok", "ok", "slow", "slower", "fails", "panics", "strict", "hangs", "nowhere", "client", ""}).Draw(t, "name"),
+		Arguments:   rapid.SampledFrom([]string{"{}", `{"n":1}`, ` { "n" : 2 } `, `{"n":"x"}`, `{"n":`, "no", "", "[1]", `{"n":1}{"n":1}`}).Draw(t, "args"),
+		OmitEnd:     rapid.Bool().Draw(t, "no end"),
+		SingleChunk: rapid.Bool().Draw(t, "whole"),
 	}
 }
 
-func drawTurn(t *rapid.T) fake.Turn {
-	turn := fake.Turn{
-		Reasoning: rapid.SampledFrom([]string{"", "hm, so"}).Draw(t, "reasoning"),
-		Text:      rapid.SampledFrom([]string{"", "Let me  see. ", "Zoë"}).Draw(t, "text"),
-		Calls:     rapid.SliceOfN(rapid.Custom(drawCall), 0, 4).Draw(t, "calls"),
-		Finish:    rapid.SampledFrom([]llm.FinishReason{"", "", llm.FinishStop, llm.FinishToolCalls, llm.FinishLength, llm.FinishPause, llm.FinishMalformedCall}).Draw(t, "finish"),
-		NoFinish:  rapid.Bool().Draw(t, "no finish"),
-		Usage:     llm.Usage{Input: rapid.Int64Range(0, 9).Draw(t, "input"), Output: rapid.Int64Range(0, 9).Draw(t, "output"), Cached: rapid.Int64Range(0, 3).Draw(t, "cached")},
+func drawTurn(t *rapid.T) fake.Response {
+	turn := fake.Response{
+		Reasoning:    rapid.SampledFrom([]string{"", "hm, so"}).Draw(t, "reasoning"),
+		Text:         rapid.SampledFrom([]string{"", "Let me  see. ", "Zoë"}).Draw(t, "text"),
+		Calls:        rapid.SliceOfN(rapid.Custom(drawCall), 0, 4).Draw(t, "calls"),
+		FinishReason: rapid.SampledFrom([]llm.FinishReason{"", "", llm.FinishStop, llm.FinishToolCalls, llm.FinishLength, llm.FinishPause, llm.FinishMalformedCall}).Draw(t, "finish"),
+		OmitFinish:   rapid.Bool().Draw(t, "no finish"),
+		Usage:        llm.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(t, "input"), OutputTokens: rapid.Int64Range(0, 9).Draw(t, "output"), CacheReadInputTokens: rapid.Int64Range(0, 3).Draw(t, "cached")},
 	}
 	if turn.Reasoning != "" && rapid.Bool().Draw(t, "signed") {
 		turn.ReasoningOpaque = []byte(`{"signature":"s"}`)
@@ -63,7 +63,7 @@ func drawTurn(t *rapid.T) fake.Turn {
 	case 0: // in the middle of the answer
 		turn.Error = &fail
 	case 1: // before it, and the next try answers
-		return fake.Turn{Attempts: []fake.Turn{{Error: &fail, Usage: turn.Usage}, turn, {Text: "once more"}, {Text: "and again"}}}
+		return fake.Response{Attempts: []fake.Response{{Error: &fail, Usage: turn.Usage}, turn, {Text: "once more"}, {Text: "and again"}}}
 	}
 	return turn
 }
@@ -71,7 +71,7 @@ func drawTurn(t *rapid.T) fake.Turn {
 func drawScript(t *rapid.T) *fake.Script {
 	s := &fake.Script{File: "drawn", Input: []llm.Message{llm.User("go")}}
 	if rapid.Bool().Draw(t, "history") {
-		s.History = []llm.Message{llm.User("before"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "ok", Args: "{}"}),
+		s.History = []llm.Message{llm.User("before"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "ok", Arguments: "{}"}),
 			llm.ToolResults(llm.ToolResult{ID: "c1", Name: "ok", Content: []llm.Part{llm.Text{Text: "fine"}}}), llm.Assistant(llm.Text{Text: "so"})}
 	}
 	if rapid.Bool().Draw(t, "cancelled") {
@@ -79,7 +79,7 @@ func drawScript(t *rapid.T) *fake.Script {
 	}
 	s.Tools = drawTools(s.Cancel != nil)
 	turns := rapid.SliceOfN(rapid.Custom(drawTurn), 0, 5).Draw(t, "turns")
-	s.Models = []fake.Lane{{Name: "main", Turns: append(turns, fake.Turn{Text: "done"})}}
+	s.Models = []fake.ModelScript{{Name: "main", Responses: append(turns, fake.Response{Text: "done"})}}
 	return s
 }
 
@@ -87,10 +87,10 @@ func drawScript(t *rapid.T) *fake.Script {
 func drawConfig(t *rapid.T) func(*loop.Config) {
 	var c loop.Config
 	c.MaxSteps = rapid.IntRange(-1, 5).Draw(t, "max steps")
-	c.CapAt = rapid.SampledFrom([]loop.CapAt{loop.CapBottom, loop.CapTop}).Draw(t, "cap at")
-	c.OnCap = rapid.SampledFrom([]loop.OnCap{loop.CapReturn, loop.CapForceFinal, loop.CapError}).Draw(t, "on cap")
+	c.StepLimitCheck = rapid.SampledFrom([]loop.StepLimitCheck{loop.CheckAfterStep, loop.CheckBeforeStep}).Draw(t, "cap at")
+	c.OnStepLimit = rapid.SampledFrom([]loop.OnStepLimit{loop.StepLimitReturn, loop.StepLimitForceFinal, loop.StepLimitError}).Draw(t, "on cap")
 	c.Concurrency = rapid.IntRange(-1, 3).Draw(t, "concurrency")
-	c.SameToolErrors = rapid.IntRange(-1, 3).Draw(t, "same tool errors")
+	c.MaxConsecutiveToolErrors = rapid.IntRange(-1, 3).Draw(t, "same tool errors")
 	c.ResetByAbsence = rapid.Bool().Draw(t, "by absence")
 	c.TokenBudget = rapid.SampledFrom([]int64{0, 0, 10, 30}).Draw(t, "budget")
 	c.ToolTimeout = rapid.SampledFrom([]time.Duration{0, 0, 10 * time.Millisecond}).Draw(t, "tool timeout")
@@ -99,25 +99,25 @@ func drawConfig(t *rapid.T) func(*loop.Config) {
 	c.DeadlineReturns = rapid.Bool().Draw(t, "deadline returns")
 	c.Retry.Max = rapid.IntRange(0, 2).Draw(t, "retries")
 	c.ToolMessage = rapid.SampledFrom([]loop.ToolMessage{loop.OnePerStep, loop.OnePerCall}).Draw(t, "tool message")
-	c.BadArgs = rapid.SampledFrom([]loop.BadArgs{loop.BadArgsError, loop.BadArgsEmpty, loop.BadArgsPass}).Draw(t, "bad args")
+	c.BadArguments = rapid.SampledFrom([]loop.BadArguments{loop.BadArgumentsError, loop.BadArgumentsEmpty, loop.BadArgumentsPass}).Draw(t, "bad args")
 	c.UnknownTool = rapid.SampledFrom([]loop.UnknownTool{loop.UnknownError, loop.UnknownError, loop.UnknownBreak}).Draw(t, "unknown tool")
 	c.ClientCalls = rapid.SampledFrom([]loop.ClientCalls{loop.ClientBreak, loop.ClientRest}).Draw(t, "client calls")
-	c.AppendTurn = rapid.SampledFrom([]loop.AppendTurn{loop.AppendBefore, loop.AppendAfter}).Draw(t, "append turn")
-	c.PlainErrors = rapid.Bool().Draw(t, "plain errors")
-	c.DuplicateRound = rapid.SampledFrom([]loop.DuplicateRound{loop.DuplicateRun, loop.DuplicateSkip}).Draw(t, "duplicates")
-	if c.DuplicateRound == loop.DuplicateSkip {
-		c.DuplicateRounds = rapid.IntRange(0, 2).Draw(t, "duplicate rounds")
+	c.AppendResponse = rapid.SampledFrom([]loop.AppendResponse{loop.AppendBefore, loop.AppendAfter}).Draw(t, "append turn")
+	c.OmitErrorFlag = rapid.Bool().Draw(t, "plain errors")
+	c.DuplicateStep = rapid.SampledFrom([]loop.DuplicateStep{loop.DuplicateRun, loop.DuplicateSkip}).Draw(t, "duplicates")
+	if c.DuplicateStep == loop.DuplicateSkip {
+		c.MaxDuplicateSteps = rapid.IntRange(0, 2).Draw(t, "duplicate rounds")
 	}
 	c.Continuations = rapid.IntRange(-1, 2).Draw(t, "continuations")
 	if rapid.Bool().Draw(t, "stop") {
 		c.StopWhen = []loop.StopCondition{loop.HasToolCall("strict"), loop.StepCountIs(3)}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "shortened") == 0 {
-		c.Policies = []loop.Policy{middleware.KeepLast(2, 5)}
+		c.Middleware = []loop.Middleware{middleware.KeepLast(2, 5)}
 	}
 	return func(to *loop.Config) {
 		c := c
-		c.Clock, c.Deltas, c.Tools, c.Delivery = to.Clock, to.Deltas, to.Tools, to.Delivery
+		c.Clock, c.Deltas, c.Tools, c.ResponseMode = to.Clock, to.Deltas, to.Tools, to.ResponseMode
 		*to = c
 	}
 }
@@ -127,21 +127,21 @@ func drawConfig(t *rapid.T) func(*loop.Config) {
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, set := drawScript(t), drawConfig(t)
-		run := func(d llm.Delivery, chunk int) *scenario.Outcome {
+		run := func(d llm.ResponseMode, chunk int) *scenario.Result {
 			o, err := scenario.Run(t.Context(), s, &scenario.Options{Chunk: chunk, Adjust: func(c *loop.Config) {
 				set(c)
-				c.Delivery = d
+				c.ResponseMode = d
 			}})
 			if o == nil {
 				t.Fatal(err)
 			}
 			return o
 		}
-		first := run(llm.Streamed, 0)
+		first := run(llm.Streaming, 0)
 		found := append(violations(first.Events), probed(first)...)
-		found = append(found, check.Pair(first.Events, run(llm.Streamed, 0).Events, check.Repeat)...)
-		found = append(found, check.Pair(first.Events, run(llm.Streamed, rapid.IntRange(1, 4).Draw(t, "chunk")).Events, check.Chunking)...)
-		found = append(found, check.Pair(first.Events, run(llm.Buffered, 0).Events, check.Delivery)...)
+		found = append(found, check.Pair(first.Events, run(llm.Streaming, 0).Events, check.Repeat)...)
+		found = append(found, check.Pair(first.Events, run(llm.Streaming, rapid.IntRange(1, 4).Draw(t, "chunk")).Events, check.Chunking)...)
+		found = append(found, check.Pair(first.Events, run(llm.NonStreaming, 0).Events, check.ResponseMode)...)
 		requests(t, first)
 		for _, v := range found {
 			t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
@@ -155,7 +155,7 @@ func TestProperties(t *testing.T) {
 // requests looks at the requests without the help of package check: the ids of
 // calls and of results are the same in the same order, and each request begins
 // with the one before it, unless the history was shortened.
-func requests(t *rapid.T, o *scenario.Outcome) {
+func requests(t *rapid.T, o *scenario.Result) {
 	var prev []llm.Message
 	for i, r := range o.Requests {
 		var asked, answered []string
@@ -175,7 +175,7 @@ func requests(t *rapid.T, o *scenario.Outcome) {
 		if n := len(slices.Compact(slices.Sorted(slices.Values(asked)))); n != len(asked) {
 			t.Errorf("request %d: an id is there twice: %q", i, asked)
 		}
-		if list := r.Request.Messages; len(list) >= len(prev) && len(of[trace.Rewrite](o.Events)) == 0 && !bytes.Equal(lines(prev), lines(list[:len(prev)])) {
+		if list := r.Request.Messages; len(list) >= len(prev) && len(of[trace.HistoryRewrite](o.Events)) == 0 && !bytes.Equal(lines(prev), lines(list[:len(prev)])) {
 			t.Errorf("request %d does not begin with the one before it", i)
 		}
 		prev = r.Request.Messages

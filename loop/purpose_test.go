@@ -15,9 +15,9 @@ import (
 // What stands outside the messages is told before the first request of each
 // purpose and before each that changes it, whatever other purposes had between.
 func TestSetupsOfPurposes(t *testing.T) {
-	judge := around("judge", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	judge := around("judge", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		sub := *call
-		sub.Purpose = trace.PurposeJudge
+		sub.Purpose = trace.PurposeGrade
 		if _, err := next(ctx, &sub); err != nil {
 			return nil, err
 		}
@@ -25,14 +25,14 @@ func TestSetupsOfPurposes(t *testing.T) {
 	})
 	var mem trace.Memory
 	_, err := held(t, "a judge before a forced answer", inTurn(text("j"), calls("a"), text("j"), calls("a#d"), text("j"), text("z")), loop.Config{
-		Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{judge}, MaxSteps: 2, OnCap: loop.CapForceFinal, Sink: &mem,
+		Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{judge}, MaxSteps: 2, OnStepLimit: loop.StepLimitForceFinal, Sink: &mem,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, ev := range mem.Events() {
-		if b, ok := ev.Body.(trace.ModelSetup); ok {
+		if b, ok := ev.Body.(trace.ModelConfig); ok {
 			got = append(got, fmt.Sprintf("%d/%s %d tools", ev.Step, ev.Purpose, len(b.Tools)))
 		}
 	}

@@ -37,9 +37,9 @@ type shown struct {
 	failed   string // the calls that got an error result, in order
 	requests int    // model calls; 0 means one more than there are tool rounds
 	refused  bool   // the history is, before any model call
-	stop     trace.Cause
+	stop     trace.Reason
 	warnings string // the codes, in order
-	more     func(t *testing.T, o *scenario.Outcome)
+	more     func(t *testing.T, o *scenario.Result)
 }
 
 var quirks = []quirk{
@@ -57,20 +57,20 @@ var quirks = []quirk{
 	{id: "QO-09", shown: []shown{{scenario: "QO-09", ran: "call_0 loop_call_1"}}},
 	{id: "QO-10", test: testLateName, shown: []shown{{scenario: "QO-10", ran: "call_1 call_2"}}},
 	{id: "QO-11", shown: []shown{{scenario: "QO-11", ran: "call_1 call_2", more: entered(`{"x":1}`, `{"x":1}`)}}},
-	{id: "QO-12", shown: []shown{{scenario: "QO-12", ran: "call_1", warnings: llm.WarnRepeatedArgs, more: entered(`{"a":1}`)}}},
-	{id: "QO-13", shown: []shown{{scenario: "QO-13", ran: "call_1", failed: "call_2", warnings: llm.WarnRepeatedArgs, more: entered(`{"a":1}`)}}},
+	{id: "QO-12", shown: []shown{{scenario: "QO-12", ran: "call_1", warnings: llm.WarnRepeatedArguments, more: entered(`{"a":1}`)}}},
+	{id: "QO-13", shown: []shown{{scenario: "QO-13", ran: "call_1", failed: "call_2", warnings: llm.WarnRepeatedArguments, more: entered(`{"a":1}`)}}},
 	{id: "QO-14", shown: []shown{{
 		scenario: "QO-14", ran: "call_1 call_2", failed: "call_3",
-		warnings: strings.Join([]string{llm.WarnNoCallEnd, llm.WarnRepeatedArgs, llm.WarnNoCallEnd, llm.WarnNoCallEnd}, " "),
+		warnings: strings.Join([]string{llm.WarnNoCallEnd, llm.WarnRepeatedArguments, llm.WarnNoCallEnd, llm.WarnNoCallEnd}, " "),
 		more:     entered(`{"a":1}`, "{\"b\":2} \n"),
 	}}},
 	{id: "QO-15", shown: []shown{{scenario: "QO-15", ran: "call_1 call_2", more: entered(`{}`, `{}`)}}},
 	{id: "QO-16", wire: "a codec hands an object over as its text"},
 	{id: "QO-17", wire: "a chunk that says two things becomes two events"},
-	{id: "QO-18", shown: []shown{{scenario: "QO-18", ran: "call_1", more: usage(llm.Usage{Input: 30, Output: 12})}}},
+	{id: "QO-18", shown: []shown{{scenario: "QO-18", ran: "call_1", more: usage(llm.Usage{InputTokens: 30, OutputTokens: 12})}}},
 	{id: "QO-19", wire: "a chunk that says nothing becomes no event"},
-	{id: "QO-20", shown: []shown{{scenario: "QO-20", requests: 1, stop: trace.CauseError, more: both(apiError(200), received("I will look."))}}},
-	{id: "QO-21", shown: []shown{{scenario: "QO-21", requests: 1, stop: trace.CauseError, more: apiError(0)}}},
+	{id: "QO-20", shown: []shown{{scenario: "QO-20", requests: 1, stop: trace.ReasonError, more: both(apiError(200), received("I will look."))}}},
+	{id: "QO-21", shown: []shown{{scenario: "QO-21", requests: 1, stop: trace.ReasonError, more: apiError(0)}}},
 	{id: "QO-22", wire: "a codec ends the answer at its finish"},
 	{id: "QO-23", shown: []shown{{scenario: "QO-23a", warnings: "leaked_call"}, {scenario: "QO-23b", warnings: "leaked_call"}}},
 	{id: "QO-24", shown: []shown{{scenario: "QO-24", requests: 1, more: refuses}}},
@@ -78,7 +78,7 @@ var quirks = []quirk{
 		scenario: "QO-25", ran: "call_1", failed: "call_2", warnings: llm.WarnNoFinish,
 		more: both(skipped("cut"), finishes(llm.FinishUnknown, llm.FinishStop)),
 	}}},
-	{id: "QO-26", shown: []shown{{scenario: "QO-26", ran: "call_1", more: usage(llm.Usage{Input: 30, Output: 12})}}},
+	{id: "QO-26", shown: []shown{{scenario: "QO-26", ran: "call_1", more: usage(llm.Usage{InputTokens: 30, OutputTokens: 12})}}},
 	{id: "QO-27", shown: []shown{{scenario: "QO-27", ran: "call_1 call_2"}}},
 	{id: "QO-28", shown: []shown{{scenario: "QO-28", ran: "call_1"}}},
 	{id: "QO-29", shown: []shown{{scenario: "QO-29", ran: "call_1"}}},
@@ -98,33 +98,33 @@ var quirks = []quirk{
 	{id: "QR-05", shown: []shown{{scenario: "QR-05", failed: "call_1", more: skipped("malformed_args")}}},
 	{id: "QR-06", shown: []shown{{scenario: "QR-06", ran: "call_1 call_2"}}},
 	{id: "QR-07", test: TestHistoryErrors, shown: []shown{
-		{scenario: "QR-07a", refused: true, stop: trace.CauseError, more: historyError(1)},
-		{scenario: "QR-07b", refused: true, stop: trace.CauseError, more: historyError(2)},
+		{scenario: "QR-07a", refused: true, stop: trace.ReasonError, more: historyError(1)},
+		{scenario: "QR-07b", refused: true, stop: trace.ReasonError, more: historyError(2)},
 	}},
-	{id: "QR-08", shown: []shown{{scenario: "QR-08", requests: 1, stop: trace.CauseError, more: both(apiError(200), received("Let me look."))}}},
+	{id: "QR-08", shown: []shown{{scenario: "QR-08", requests: 1, stop: trace.ReasonError, more: both(apiError(200), received("Let me look."))}}},
 	{id: "QR-09", shown: []shown{{scenario: "QR-09", ran: "call_1 call_2", warnings: llm.WarnNoCallEnd}}},
 	{id: "QR-10", wire: "a codec keeps what it streamed"},
 	{id: "the tool parallel", shown: []shown{{
 		scenario: "QR-parallel", ran: "call_3", failed: "call_1 call_2", more: skipped("unknown_tool", "unknown_tool"),
 	}}},
 
-	{id: "QA-01", shown: []shown{{scenario: "QA-01", ran: "toolu_1", warnings: llm.WarnRepeatedArgs, more: entered(`{"city":"Paris"}`)}}},
+	{id: "QA-01", shown: []shown{{scenario: "QA-01", ran: "toolu_1", warnings: llm.WarnRepeatedArguments, more: entered(`{"city":"Paris"}`)}}},
 	{id: "QA-02", shown: []shown{{scenario: "QA-02", ran: "toolu_1", more: entered(`{"city":"Paris"}`)}}},
-	{id: "QA-03", shown: []shown{{scenario: "QA-03", requests: 1, stop: trace.CauseError, more: both(apiError(0), received("I will look."))}}},
+	{id: "QA-03", shown: []shown{{scenario: "QA-03", requests: 1, stop: trace.ReasonError, more: both(apiError(0), received("I will look."))}}},
 	{id: "QA-04", shown: []shown{
 		{scenario: "QA-04a", requests: 2},
-		{scenario: "QA-04b", requests: 1, stop: trace.CauseError, more: both(apiError(200), received("The"))},
+		{scenario: "QA-04b", requests: 1, stop: trace.ReasonError, more: both(apiError(200), received("The"))},
 	}},
 	{id: "QA-05", shown: []shown{{scenario: "QA-05", ran: "toolu_1"}}},
 	{id: "QA-06", shown: []shown{{
 		scenario: "QA-06", ran: "toolu_1",
-		more: usage(llm.Usage{Input: 250, Output: 60, Cached: 150, CacheWrite: 30, Reasoning: 12}),
+		more: usage(llm.Usage{InputTokens: 250, OutputTokens: 60, CacheReadInputTokens: 150, CacheCreationInputTokens: 30, ReasoningOutputTokens: 12}),
 	}}},
-	{id: "QA-07", shown: []shown{{scenario: "QA-07a", requests: 3}, {scenario: "QA-07b", requests: 3, stop: trace.CauseContinuedTurn}}},
+	{id: "QA-07", shown: []shown{{scenario: "QA-07a", requests: 3}, {scenario: "QA-07b", requests: 3, stop: trace.ReasonContinuedResponse}}},
 	{id: "QA-08", shown: []shown{{
 		scenario: "QA-08", ran: "toolu_1", failed: "toolu_2 toolu_3", warnings: llm.WarnNoCallEnd, more: skipped("cut", "cut"),
 	}}},
-	{id: "QA-09", shown: []shown{{scenario: "QR-07a", refused: true, stop: trace.CauseError, more: historyError(1)}}},
+	{id: "QA-09", shown: []shown{{scenario: "QR-07a", refused: true, stop: trace.ReasonError, more: historyError(1)}}},
 	{id: "QA-10", shown: []shown{{scenario: "QA-10", ran: "toolu_1", failed: "toolu_2", more: skipped("malformed_args")}}},
 	{id: "QA-11", shown: []shown{{scenario: "QA-11", ran: "toolu_1 toolu_2", warnings: llm.WarnNoCallEnd}}},
 	{id: "QA-12", shown: []shown{{scenario: "QA-12", ran: "toolu_1 toolu_2"}}},
@@ -137,39 +137,39 @@ var quirks = []quirk{
 	{id: "QG-03", shown: []shown{{scenario: "QG-03", ran: "loop_call_1 loop_call_2 8hd01vsf"}}},
 	{id: "QG-04", shown: []shown{{scenario: "QG-04", ran: "g1 g2 g3"}}},
 	{id: "QG-05", shown: []shown{
-		{scenario: "QR-07a", refused: true, stop: trace.CauseError, more: historyError(1)},
-		{scenario: "QR-07b", refused: true, stop: trace.CauseError, more: historyError(2)},
+		{scenario: "QR-07a", refused: true, stop: trace.ReasonError, more: historyError(1)},
+		{scenario: "QR-07b", refused: true, stop: trace.ReasonError, more: historyError(2)},
 	}},
 	{id: "QG-06", shown: []shown{
-		{scenario: "QG-06a", requests: 1, stop: trace.CauseError, more: malformedCall},
-		{scenario: "QG-06b", requests: 1, stop: trace.CauseError, more: both(malformedCall, received("I will call a."))},
+		{scenario: "QG-06a", requests: 1, stop: trace.ReasonError, more: malformedCall},
+		{scenario: "QG-06b", requests: 1, stop: trace.ReasonError, more: both(malformedCall, received("I will call a."))},
 	}},
 	{id: "QG-07", shown: []shown{{scenario: "QG-07", ran: "g1", more: addsMessages(2)}}},
 	{id: "QG-08", shown: []shown{
 		{scenario: "QG-08a", more: addsMessages(0)},
-		{scenario: "QG-08b", requests: 1, stop: trace.CauseError, more: apiError(200)},
+		{scenario: "QG-08b", requests: 1, stop: trace.ReasonError, more: apiError(200)},
 	}},
-	{id: "QG-09", shown: []shown{{scenario: "QG-09", more: usage(llm.Usage{Input: 30, Output: 9, Reasoning: 2})}}},
+	{id: "QG-09", shown: []shown{{scenario: "QG-09", more: usage(llm.Usage{InputTokens: 30, OutputTokens: 9, ReasoningOutputTokens: 2})}}},
 	{id: "QG-10", wire: "a codec builds the arguments' text; a call without any is QO-15"},
-	{id: "QG-11", shown: []shown{{scenario: "QG-11", requests: 1, stop: trace.CauseError, more: malformedCall}}},
+	{id: "QG-11", shown: []shown{{scenario: "QG-11", requests: 1, stop: trace.ReasonError, more: malformedCall}}},
 	{id: "QG-12", shown: []shown{
 		{scenario: "QG-12a", requests: 2},
-		{scenario: "QG-12b", requests: 1, stop: trace.CauseError, more: both(apiError(503), received("The answer"))},
+		{scenario: "QG-12b", requests: 1, stop: trace.ReasonError, more: both(apiError(503), received("The answer"))},
 	}},
 
 	{id: "QT-01", wire: "the ends of lines"},
 	{id: "QT-02", wire: "the fields of server-sent events"},
 	{id: "QT-03", wire: "the length of lines"},
 	{id: "QT-04", shown: []shown{{scenario: "QT-04", ran: "call_1", more: entered(`{"s":"\u00e9\\n"}`)}}},
-	{id: "QT-05", shown: []shown{{scenario: "QT-05", requests: 1, stop: trace.CauseError, more: apiError(0)}}},
+	{id: "QT-05", shown: []shown{{scenario: "QT-05", requests: 1, stop: trace.ReasonError, more: apiError(0)}}},
 	{id: "QT-06", shown: []shown{
 		{scenario: "QT-06a", requests: 6},
-		{scenario: "QT-06b", requests: 2, stop: trace.CauseError, more: apiError(429)},
-		{scenario: "QT-06c", requests: 2, stop: trace.CauseError, more: apiError(503)},
+		{scenario: "QT-06b", requests: 2, stop: trace.ReasonError, more: apiError(429)},
+		{scenario: "QT-06c", requests: 2, stop: trace.ReasonError, more: apiError(503)},
 	}},
 	{id: "QT-07", test: testNotRetried, shown: []shown{
-		{scenario: "QT-07a", requests: 1, stop: trace.CauseError, more: apiError(400)},
-		{scenario: "QT-07b", requests: 1, stop: trace.CauseError, more: apiError(429)},
+		{scenario: "QT-07a", requests: 1, stop: trace.ReasonError, more: apiError(400)},
+		{scenario: "QT-07b", requests: 1, stop: trace.ReasonError, more: apiError(429)},
 	}},
 	{id: "QT-08", wire: "what a body is; the error that it becomes is QT-07"},
 	{id: "QT-09", test: testDeepArguments, shown: []shown{
@@ -178,11 +178,11 @@ var quirks = []quirk{
 			failed: "call_01 call_02 call_03 call_04 call_05 call_06 call_07 call_08 call_09 call_10 call_11 call_12 call_13 call_14",
 			more:   skipped(slices.Repeat([]string{"malformed_args"}, 14)...),
 		},
-		{scenario: "QT-09b", failed: "call_1 call_2 call_3", requests: 3, stop: trace.CauseGuard},
+		{scenario: "QT-09b", failed: "call_1 call_2 call_3", requests: 3, stop: trace.ReasonRunawayGuard},
 	}},
 	{id: "QT-10", shown: []shown{
-		{scenario: "QT-10a", requests: 1, stop: trace.CauseDeadline, more: both(failsWith(loop.ErrDeadline), received("Let me"))},
-		{scenario: "QT-10b", requests: 1, stop: trace.CauseDeadline, more: failsWith(loop.ErrDeadline)},
+		{scenario: "QT-10a", requests: 1, stop: trace.ReasonDeadline, more: both(failsWith(loop.ErrDeadline), received("Let me"))},
+		{scenario: "QT-10b", requests: 1, stop: trace.ReasonDeadline, more: failsWith(loop.ErrDeadline)},
 	}},
 	{id: "QT-11", wire: "a codec ends the answer at its mark"},
 }
@@ -207,7 +207,7 @@ func TestQuirks(t *testing.T) {
 }
 
 // hold compares what came out with the facts.
-func (s shown) hold(t *testing.T, o *scenario.Outcome) {
+func (s shown) hold(t *testing.T, o *scenario.Result) {
 	t.Helper()
 	if got := strings.Join(enteredCalls(o), " "); got != s.ran {
 		t.Errorf("%s: tools were entered for %q, want %q", s.scenario, got, s.ran)
@@ -224,25 +224,25 @@ func (s shown) hold(t *testing.T, o *scenario.Outcome) {
 	}
 	requests := s.requests
 	if requests == 0 && !s.refused {
-		requests = o.Result.ToolRounds + 1
+		requests = o.Run.ToolSteps + 1
 	}
 	if len(o.Requests) != requests {
 		t.Errorf("%s: %d requests, want %d", s.scenario, len(o.Requests), requests)
 	}
 	stop := s.stop
 	if stop == "" {
-		stop = trace.CauseNone
+		stop = trace.ReasonEndTurn
 	}
-	fails := stop == trace.CauseError || stop == trace.CauseDeadline
-	if o.Result.Stop != stop || fails != (o.Err != nil) {
-		t.Errorf("%s: the run stopped with %q and error %v, want %q", s.scenario, o.Result.Stop, o.Err, stop)
+	fails := stop == trace.ReasonError || stop == trace.ReasonDeadline
+	if o.Run.StopReason != stop || fails != (o.Err != nil) {
+		t.Errorf("%s: the run stopped with %q and error %v, want %q", s.scenario, o.Run.StopReason, o.Err, stop)
 	}
 	if s.more != nil {
 		s.more(t, o)
 	}
 }
 
-func enteredCalls(o *scenario.Outcome) (ids []string) {
+func enteredCalls(o *scenario.Result) (ids []string) {
 	for _, ev := range o.Tools {
 		if !ev.Exit {
 			ids = append(ids, ev.Call)
@@ -252,8 +252,8 @@ func enteredCalls(o *scenario.Outcome) (ids []string) {
 }
 
 // failedCalls are the calls with error results, as the model is told.
-func failedCalls(o *scenario.Outcome) (ids []string) {
-	for _, m := range o.Result.Messages {
+func failedCalls(o *scenario.Result) (ids []string) {
+	for _, m := range o.Run.Messages {
 		for _, p := range m.Parts {
 			if r, ok := p.(llm.ToolResult); ok && r.IsError {
 				ids = append(ids, r.ID)
@@ -263,15 +263,15 @@ func failedCalls(o *scenario.Outcome) (ids []string) {
 	return ids
 }
 
-type fact = func(t *testing.T, o *scenario.Outcome)
+type fact = func(t *testing.T, o *scenario.Result)
 
 func both(a, b fact) fact {
-	return func(t *testing.T, o *scenario.Outcome) { a(t, o); b(t, o) }
+	return func(t *testing.T, o *scenario.Result) { a(t, o); b(t, o) }
 }
 
 // same is a fact: what get returns.
-func same[T any](what string, want T, get func(o *scenario.Outcome) T) fact {
-	return func(t *testing.T, o *scenario.Outcome) {
+func same[T any](what string, want T, get func(o *scenario.Result) T) fact {
+	return func(t *testing.T, o *scenario.Result) {
 		t.Helper()
 		if diff := cmp.Diff(want, get(o)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -280,9 +280,9 @@ func same[T any](what string, want T, get func(o *scenario.Outcome) T) fact {
 }
 
 func finishes(want ...llm.FinishReason) fact {
-	return same("finish reasons", want, func(o *scenario.Outcome) (got []llm.FinishReason) {
-		for _, turn := range of[trace.ModelTurn](o.Events) {
-			got = append(got, turn.Finish)
+	return same("finish reasons", want, func(o *scenario.Result) (got []llm.FinishReason) {
+		for _, turn := range of[trace.ModelResponse](o.Events) {
+			got = append(got, turn.FinishReason)
 		}
 		return got
 	})
@@ -290,9 +290,9 @@ func finishes(want ...llm.FinishReason) fact {
 
 // skipped are the causes for which calls were not run, in the order of the calls.
 func skipped(want ...string) fact {
-	return same("causes of skips", want, func(o *scenario.Outcome) (got []string) {
+	return same("causes of skips", want, func(o *scenario.Result) (got []string) {
 		for _, s := range of[trace.ToolSkip](o.Events) {
-			got = append(got, s.Cause)
+			got = append(got, s.Reason)
 		}
 		return got
 	})
@@ -300,10 +300,10 @@ func skipped(want ...string) fact {
 
 // entered are the arguments that the tools got.
 func entered(want ...string) fact {
-	return same("arguments", want, func(o *scenario.Outcome) (got []string) {
+	return same("arguments", want, func(o *scenario.Result) (got []string) {
 		for _, ev := range o.Tools {
 			if !ev.Exit {
-				got = append(got, ev.Args)
+				got = append(got, ev.Arguments)
 			}
 		}
 		return got
@@ -311,20 +311,20 @@ func entered(want ...string) fact {
 }
 
 func usage(want llm.Usage) fact {
-	return same("usage", want, func(o *scenario.Outcome) llm.Usage { return o.Result.Usage })
+	return same("usage", want, func(o *scenario.Result) llm.Usage { return o.Run.Usage })
 }
 
 func addsMessages(n int) fact {
-	return same("messages that the run added", n, func(o *scenario.Outcome) int { return len(o.Result.Messages) })
+	return same("messages that the run added", n, func(o *scenario.Result) int { return len(o.Run.Messages) })
 }
 
 // received is the text that had come before the answer failed.
 func received(want string) fact {
-	return same("text before the error", want, func(o *scenario.Outcome) string { return o.Result.Partial.Text() })
+	return same("text before the error", want, func(o *scenario.Result) string { return o.Run.Partial.Text() })
 }
 
 func failsWith(want error) fact {
-	return func(t *testing.T, o *scenario.Outcome) {
+	return func(t *testing.T, o *scenario.Result) {
 		if !errors.Is(o.Err, want) {
 			t.Errorf("the run failed with %v, want %v", o.Err, want)
 		}
@@ -334,7 +334,7 @@ func failsWith(want error) fact {
 var malformedCall = failsWith(loop.ErrMalformedCall)
 
 func apiError(status int) fact {
-	return func(t *testing.T, o *scenario.Outcome) {
+	return func(t *testing.T, o *scenario.Result) {
 		api, ok := errors.AsType[*llm.APIError](o.Err)
 		if !ok || api.Status != status {
 			t.Errorf("the run failed with %v, want an API error of status %d", o.Err, status)
@@ -343,7 +343,7 @@ func apiError(status int) fact {
 }
 
 func historyError(message int) fact {
-	return func(t *testing.T, o *scenario.Outcome) {
+	return func(t *testing.T, o *scenario.Result) {
 		h, ok := errors.AsType[*loop.HistoryError](o.Err)
 		if !ok || h.Message != message {
 			t.Errorf("the run failed with %v, want a HistoryError of message %d", o.Err, message)
@@ -351,15 +351,15 @@ func historyError(message int) fact {
 	}
 }
 
-func refuses(t *testing.T, o *scenario.Outcome) {
-	last := o.Result.Messages[len(o.Result.Messages)-1].Parts
+func refuses(t *testing.T, o *scenario.Result) {
+	last := o.Run.Messages[len(o.Run.Messages)-1].Parts
 	if x, ok := last[len(last)-1].(llm.Text); !ok || !x.Refusal {
 		t.Errorf("got %v, want a refusal last", last)
 	}
 }
 
 // oneByOne holds that each tool returned before the next was entered.
-func oneByOne(t *testing.T, o *scenario.Outcome) {
+func oneByOne(t *testing.T, o *scenario.Result) {
 	for i, ev := range o.Tools {
 		if ev.Exit != (i%2 == 1) {
 			t.Fatalf("the tools overlap: %v", o.Tools)
@@ -369,19 +369,19 @@ func oneByOne(t *testing.T, o *scenario.Outcome) {
 
 // A call whose name comes after its id, or after its arguments, is one call.
 func testLateName(t *testing.T) {
-	turn := fake.Turn{Events: []llm.Event{
+	turn := fake.Response{Events: []llm.Event{
 		llm.ToolCallStart{Index: 1, ID: "call_1"},
 		llm.ToolCallStart{Index: 1, ID: "call_1", Name: "a"},
-		llm.ToolCallDelta{Index: 1, Args: `{"x":1}`},
+		llm.ToolCallDelta{Index: 1, Arguments: `{"x":1}`},
 		llm.ToolCallEnd{Index: 1},
 		llm.ToolCallStart{Index: 2, ID: "call_2"},
-		llm.ToolCallDelta{Index: 2, Args: `{"y"`},
-		llm.ToolCallDelta{Index: 2, Args: `:2}`},
+		llm.ToolCallDelta{Index: 2, Arguments: `{"y"`},
+		llm.ToolCallDelta{Index: 2, Arguments: `:2}`},
 		llm.ToolCallStart{Index: 2, Name: "b"},
 		llm.ToolCallEnd{Index: 2},
 	}}
 	res, events := mustRun(t, model(turn, text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}})
-	want := []llm.ToolCall{{ID: "call_1", Name: "a", Args: `{"x":1}`}, {ID: "call_2", Name: "b", Args: `{"y":2}`}}
+	want := []llm.ToolCall{{ID: "call_1", Name: "a", Arguments: `{"x":1}`}, {ID: "call_2", Name: "b", Arguments: `{"y":2}`}}
 	if diff := cmp.Diff(want, res.Messages[0].Calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -418,11 +418,11 @@ func testDeepArguments(t *testing.T) {
 // What a provider refuses for good is asked once.
 func testNotRetried(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 413} {
-		m := model(fake.Turn{Error: &fake.Failure{Status: status, Message: "no"}})
+		m := model(fake.Response{Error: &fake.Failure{Status: status, Message: "no"}})
 		_, _, err := ran(t, m, loop.Config{Retry: loop.Retry{Max: 3}})
 		api, ok := errors.AsType[*llm.APIError](err)
-		if !ok || api.Status != status || len(m.Requests()) != 1 {
-			t.Errorf("status %d: got %v after %d requests, want it after one", status, err, len(m.Requests()))
+		if !ok || api.Status != status || len(m.RecordedRequests()) != 1 {
+			t.Errorf("status %d: got %v after %d requests, want it after one", status, err, len(m.RecordedRequests()))
 		}
 	}
 }
@@ -431,7 +431,7 @@ func testNotRetried(t *testing.T) {
 func TestQuirksBuffered(t *testing.T) {
 	each(t, quirkFiles(t), func(t *testing.T, path string) {
 		s := parse(t, path).Script
-		streamed, buffered := facts(t, s, nil), facts(t, s, deliver(llm.Buffered))
+		streamed, buffered := facts(t, s, nil), facts(t, s, deliver(llm.NonStreaming))
 		if diff := cmp.Diff(streamed, buffered); diff != "" {
 			t.Errorf("(-streamed +buffered):\n%s", diff)
 		}
@@ -442,8 +442,8 @@ func TestQuirksBuffered(t *testing.T) {
 func facts(t *testing.T, s *fake.Script, opts *scenario.Options) []string {
 	t.Helper()
 	o := play(t, s, opts)
-	out := []string{fmt.Sprint(o.Result.Stop, o.Result.Usage, o.Result.Finish, o.Result.ModelCalls, o.Err)}
-	for _, m := range o.Result.Messages {
+	out := []string{fmt.Sprint(o.Run.StopReason, o.Run.Usage, o.Run.FinishReason, o.Run.ModelCalls, o.Err)}
+	for _, m := range o.Run.Messages {
 		out = append(out, string(m.AppendJSON(nil)))
 	}
 	return out

@@ -30,7 +30,7 @@ type recorder struct {
 
 // shown is what the trace has of the last request of a purpose.
 type shown struct {
-	setup    trace.ModelSetup
+	setup    trace.ModelConfig
 	messages []llm.Message
 }
 
@@ -121,7 +121,7 @@ func (r *run) note(call *ModelCall, body trace.Body) {
 func (r *run) record(ev trace.Event, err error) {
 	r.rec.write(ev, err)
 	if r.rec.left {
-		r.cancel(ErrLeft)
+		r.cancel(ErrIterationStopped)
 	}
 }
 
@@ -133,7 +133,7 @@ func (r *run) noteSetup(call *ModelCall) error {
 	if !rec.on() {
 		return nil
 	}
-	setup := trace.ModelSetup{Model: req.Model, System: req.System, Tools: req.Tools, ToolChoice: req.ToolChoice, Settings: req.Settings, Extra: req.Extra}
+	setup := trace.ModelConfig{Model: req.Model, System: req.System, Tools: req.Tools, ToolChoice: req.ToolChoice, Settings: req.Settings, Extra: req.Extra}
 	was := rec.shown[call.Purpose]
 	if was == nil || !sameSetup(&setup, &was.setup) {
 		r.note(call, setup)
@@ -162,11 +162,11 @@ func (r *run) noteRequest(call *ModelCall) {
 	was, list := r.rec.shown[call.Purpose], call.Request.Messages
 	kept := commonPrefix(was.messages, list)
 	was.messages = list
-	r.note(call, trace.ModelRequest{Kept: kept, New: list[kept:]})
+	r.note(call, trace.ModelRequest{PrefixMessages: kept, NewMessages: list[kept:]})
 }
 
 // sameSetup compares by identity where it can.
-func sameSetup(a, b *trace.ModelSetup) bool {
+func sameSetup(a, b *trace.ModelConfig) bool {
 	if len(a.Tools) == len(b.Tools) && (len(a.Tools) == 0 || &a.Tools[0] == &b.Tools[0]) &&
 		a.Model == b.Model && a.System == b.System && a.ToolChoice == b.ToolChoice &&
 		len(a.Extra) == 0 && len(b.Extra) == 0 && sameSettings(&a.Settings, &b.Settings) {
@@ -179,11 +179,11 @@ func sameSetup(a, b *trace.ModelSetup) bool {
 // agent's requests have it.
 func sameSettings(a, b *llm.Settings) bool {
 	return a.MaxTokens == b.MaxTokens && a.Temperature == b.Temperature && a.TopP == b.TopP && a.Seed == b.Seed &&
-		a.ParallelCalls == b.ParallelCalls && a.Reasoning == b.Reasoning && slices.Equal(a.Stop, b.Stop) &&
+		a.ParallelToolCalls == b.ParallelToolCalls && a.ReasoningEffort == b.ReasoningEffort && slices.Equal(a.StopSequences, b.StopSequences) &&
 		bytes.Equal(a.OutputSchema, b.OutputSchema)
 }
 
-func setupJSON(s *trace.ModelSetup) []byte {
+func setupJSON(s *trace.ModelConfig) []byte {
 	req := llm.Request{Model: s.Model, System: s.System, Tools: s.Tools, ToolChoice: s.ToolChoice, Settings: s.Settings, Extra: s.Extra}
 	return req.AppendJSON(nil)
 }
@@ -214,19 +214,19 @@ func (r *run) delta(call *ModelCall, ev llm.Event, c *llm.OpenCall) {
 	var d trace.ModelDelta
 	switch e := ev.(type) {
 	case llm.TextDelta:
-		d = trace.ModelDelta{What: trace.DeltaText, Text: e.Text}
+		d = trace.ModelDelta{Type: trace.DeltaText, Text: e.Text}
 	case llm.ReasoningDelta:
-		d = trace.ModelDelta{What: trace.DeltaReasoning, Text: e.Text}
+		d = trace.ModelDelta{Type: trace.DeltaReasoning, Text: e.Text}
 	case llm.ToolCallStart:
 		if c.Name != "" { // else it is announced when the name comes, or at its end
 			r.announce(call, c)
 		}
 		return
 	case llm.ToolCallDelta:
-		if c == nil || c.Name == "" || e.Args == "" {
+		if c == nil || c.Name == "" || e.Arguments == "" {
 			return
 		}
-		d = trace.ModelDelta{What: trace.DeltaArgs, Call: c.ID, Text: e.Args}
+		d = trace.ModelDelta{Type: trace.DeltaArguments, ToolCallID: c.ID, Text: e.Arguments}
 	case llm.ToolCallEnd:
 		if c == nil {
 			return
@@ -234,14 +234,14 @@ func (r *run) delta(call *ModelCall, ev llm.Event, c *llm.OpenCall) {
 		if c.Name == "" {
 			r.announce(call, c)
 		}
-		d = trace.ModelDelta{What: trace.DeltaCallEnd, Call: c.ID}
+		d = trace.ModelDelta{Type: trace.DeltaCallEnd, ToolCallID: c.ID}
 	case llm.PartDone:
 		r.wholeDelta(call, e.Part, c)
 		return
 	case llm.Usage, llm.Warning, llm.Finish, llm.Unknown:
 		return
 	}
-	if (d.What == trace.DeltaText || d.What == trace.DeltaReasoning) && d.Text == "" {
+	if (d.Type == trace.DeltaText || d.Type == trace.DeltaReasoning) && d.Text == "" {
 		return
 	}
 	r.note(call, d)
@@ -250,9 +250,9 @@ func (r *run) delta(call *ModelCall, ev llm.Event, c *llm.OpenCall) {
 // announce records that a call begins, and what has come of it while it had no
 // name (quirk QO-10).
 func (r *run) announce(call *ModelCall, c *llm.OpenCall) {
-	r.note(call, trace.ModelDelta{What: trace.DeltaCall, Call: c.ID, Name: cmp.Or(c.Name, UnnamedTool)})
-	if args := c.Args(); args != "" {
-		r.note(call, trace.ModelDelta{What: trace.DeltaArgs, Call: c.ID, Text: args})
+	r.note(call, trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: c.ID, Name: cmp.Or(c.Name, UnnamedTool)})
+	if args := c.Arguments(); args != "" {
+		r.note(call, trace.ModelDelta{Type: trace.DeltaArguments, ToolCallID: c.ID, Text: args})
 	}
 }
 
@@ -261,22 +261,22 @@ func (r *run) wholeDelta(call *ModelCall, p llm.Part, c *llm.OpenCall) {
 	switch p := p.(type) {
 	case llm.Text:
 		if p.Text != "" {
-			r.note(call, trace.ModelDelta{What: trace.DeltaText, Text: p.Text})
+			r.note(call, trace.ModelDelta{Type: trace.DeltaText, Text: p.Text})
 		}
 	case llm.Reasoning:
 		if p.Text != "" {
-			r.note(call, trace.ModelDelta{What: trace.DeltaReasoning, Text: p.Text})
+			r.note(call, trace.ModelDelta{Type: trace.DeltaReasoning, Text: p.Text})
 		}
 	case llm.ToolCall:
 		if c == nil {
 			return // the provider ran it itself
 		}
 		id, name := c.ID, c.Name
-		r.note(call, trace.ModelDelta{What: trace.DeltaCall, Call: id, Name: name})
-		if p.Args != "" {
-			r.note(call, trace.ModelDelta{What: trace.DeltaArgs, Call: id, Text: p.Args})
+		r.note(call, trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: id, Name: name})
+		if p.Arguments != "" {
+			r.note(call, trace.ModelDelta{Type: trace.DeltaArguments, ToolCallID: id, Text: p.Arguments})
 		}
-		r.note(call, trace.ModelDelta{What: trace.DeltaCallEnd, Call: id})
+		r.note(call, trace.ModelDelta{Type: trace.DeltaCallEnd, ToolCallID: id})
 	case llm.Media, llm.ToolResult, llm.Unknown:
 	}
 }

@@ -52,19 +52,19 @@ func TestCommonPrefix(t *testing.T) {
 // Whatever stands outside the messages makes another setup, alone.
 func TestSameSetup(t *testing.T) {
 	two := 2.0
-	base := func() trace.ModelSetup {
-		return trace.ModelSetup{Model: "m", System: "s", Tools: []llm.Tool{{Name: "a"}, {Name: "b"}}}
+	base := func() trace.ModelConfig {
+		return trace.ModelConfig{Model: "m", System: "s", Tools: []llm.Tool{{Name: "a"}, {Name: "b"}}}
 	}
 	one := base()
-	for name, change := range map[string]func(*trace.ModelSetup){
-		"model":           func(s *trace.ModelSetup) { s.Model = "n" },
-		"system":          func(s *trace.ModelSetup) { s.System = "t" },
-		"another tool":    func(s *trace.ModelSetup) { s.Tools = []llm.Tool{{Name: "a"}, {Name: "c"}} },
-		"fewer tools":     func(s *trace.ModelSetup) { s.Tools = s.Tools[:1] },
-		"no tools":        func(s *trace.ModelSetup) { s.Tools = nil },
-		"choice":          func(s *trace.ModelSetup) { s.ToolChoice.Mode = llm.ChooseNone },
-		"settings":        func(s *trace.ModelSetup) { s.Settings.Temperature = &two },
-		"something extra": func(s *trace.ModelSetup) { s.Extra = map[string]json.RawMessage{"k": json.RawMessage(`1`)} },
+	for name, change := range map[string]func(*trace.ModelConfig){
+		"model":           func(s *trace.ModelConfig) { s.Model = "n" },
+		"system":          func(s *trace.ModelConfig) { s.System = "t" },
+		"another tool":    func(s *trace.ModelConfig) { s.Tools = []llm.Tool{{Name: "a"}, {Name: "c"}} },
+		"fewer tools":     func(s *trace.ModelConfig) { s.Tools = s.Tools[:1] },
+		"no tools":        func(s *trace.ModelConfig) { s.Tools = nil },
+		"choice":          func(s *trace.ModelConfig) { s.ToolChoice.Mode = llm.ChooseNone },
+		"settings":        func(s *trace.ModelConfig) { s.Settings.Temperature = &two },
+		"something extra": func(s *trace.ModelConfig) { s.Extra = map[string]json.RawMessage{"k": json.RawMessage(`1`)} },
 	} {
 		same := one
 		if !sameSetup(&same, &one) {
@@ -95,10 +95,10 @@ func TestSameSettings(t *testing.T) {
 	one, two, yes, no := 1.0, 2.0, true, false
 	seed, other := int64(1), int64(2)
 	full := llm.Settings{
-		MaxTokens: 1, Temperature: &one, TopP: &one, Seed: &seed, Stop: []string{"a", "b"}, ParallelCalls: &yes,
-		Reasoning: "low", OutputSchema: json.RawMessage(`{}`),
+		MaxTokens: 1, Temperature: &one, TopP: &one, Seed: &seed, StopSequences: []string{"a", "b"}, ParallelToolCalls: &yes,
+		ReasoningEffort: "low", OutputSchema: json.RawMessage(`{}`),
 	}
-	a := trace.ModelSetup{Model: "m", System: "s", Tools: []llm.Tool{{Name: "a"}}, Settings: full}
+	a := trace.ModelConfig{Model: "m", System: "s", Tools: []llm.Tool{{Name: "a"}}, Settings: full}
 	b := a
 	if n := testing.AllocsPerRun(10, func() {
 		if !sameSetup(&a, &b) {
@@ -112,9 +112,9 @@ func TestSameSettings(t *testing.T) {
 		"temperature": func(s *llm.Settings) { s.Temperature = &two },
 		"top p":       func(s *llm.Settings) { s.TopP = &two },
 		"seed":        func(s *llm.Settings) { s.Seed = &other },
-		"stop":        func(s *llm.Settings) { s.Stop = s.Stop[:1] },
-		"parallel":    func(s *llm.Settings) { s.ParallelCalls = &no },
-		"reasoning":   func(s *llm.Settings) { s.Reasoning = "high" },
+		"stop":        func(s *llm.Settings) { s.StopSequences = s.StopSequences[:1] },
+		"parallel":    func(s *llm.Settings) { s.ParallelToolCalls = &no },
+		"reasoning":   func(s *llm.Settings) { s.ReasoningEffort = "high" },
 		"schema":      func(s *llm.Settings) { s.OutputSchema = json.RawMessage(`{"type":"object"}`) },
 	} {
 		b := a

@@ -32,7 +32,7 @@ func (r *run) resume() (stop bool, err error) {
 	r.step = trace.NoStep
 	s := r.frame()
 	s.Step, s.Request, s.run = trace.NoStep, &r.request, r
-	next, plans, err := r.launch(s, &llm.Turn{}, pendingOf(r.history))
+	next, plans, err := r.launch(s, &llm.Response{}, pendingOf(r.history))
 	if err != nil {
 		return true, r.fail(trace.NoStep, err)
 	}
@@ -42,7 +42,7 @@ func (r *run) resume() (stop bool, err error) {
 	r.runCalls(s, plans)
 	r.appendResults(s, plans)
 	if slices.ContainsFunc(plans, func(p *planned) bool { return p.held }) {
-		r.decide(trace.NoStep, Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, "", true)
+		r.decide(trace.NoStep, Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}, "", true)
 		return true, nil
 	}
 	return false, r.goOnWith(in.Then)

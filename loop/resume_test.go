@@ -14,15 +14,15 @@ import (
 )
 
 // waits suspends a run while the call of a name has no decision.
-func waits(name string, decided *string) loop.Policy {
-	return policy("approval", loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+func waits(name string, decided *string) loop.Middleware {
+	return policy("approval", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, p := range calls {
 			switch {
 			case p.Call.Name != name:
 			case *decided == "":
 				return loop.Decision{Action: trace.Suspend}, nil
 			case *decided == "deny":
-				p.Answer, p.Cause = &loop.Output{Content: []llm.Part{llm.Text{Text: "denied"}}, IsError: true}, "denied"
+				p.Output, p.Reason = &loop.Output{Content: []llm.Part{llm.Text{Text: "denied"}}, IsError: true}, "denied"
 			}
 		}
 		return loop.Decision{}, nil
@@ -36,9 +36,9 @@ func TestSuspendAndResume(t *testing.T) {
 		var mem trace.Memory
 		var decided string
 		m := model(calls("a", `b{"x":1}`), text("done"))
-		a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{waits("b", &decided)}, Sink: &mem})
-		first, err := a.Run(t.Context(), loop.Ask("go"))
-		if err != nil || first.Stop != trace.CauseApproval || len(first.Pending) != 2 || first.ToolRounds != 0 {
+		a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{waits("b", &decided)}, Sink: &mem})
+		first, err := a.Run(t.Context(), loop.Prompt("go"))
+		if err != nil || first.StopReason != trace.ReasonApproval || len(first.Pending) != 2 || first.ToolSteps != 0 {
 			t.Fatalf("%s: got %+v, %v", verdict, first, err)
 		}
 		said := of[trace.Suspended](mem.Events())
@@ -56,7 +56,7 @@ func TestSuspendAndResume(t *testing.T) {
 		if diff := cmp.Diff(want, resultTexts(res.Messages)); diff != "" {
 			t.Errorf("%s: results (-want +got):\n%s", verdict, diff)
 		}
-		sent := m.Requests()[1].Request.Messages
+		sent := m.RecordedRequests()[1].Request.Messages
 		if len(sent) != 4 || sent[2].Role != llm.RoleTool || sent[3].Text() != "and then?" {
 			t.Errorf("%s: sent %+v", verdict, sent)
 		}
@@ -75,27 +75,27 @@ func TestResumeStops(t *testing.T) {
 	}
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
-		policy loop.Policy
+		policy loop.Middleware
 		call   string
-		stop   trace.Cause
+		stop   trace.Reason
 		err    error
 	}{
-		"waits again":    {waits("a", &decided), "a", trace.CauseApproval, nil},
-		"for the caller": {policy("p", loop.Hooks{}), "c", trace.CauseClientTools, nil},
-		"fails": {policy("p", loop.Hooks{Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+		"waits again":    {waits("a", &decided), "a", trace.ReasonApproval, nil},
+		"for the caller": {policy("p", loop.Hooks{}), "c", trace.ReasonClientTools, nil},
+		"fails": {policy("p", loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			return loop.Decision{}, boom
-		}}), "a", trace.CausePolicy, boom},
-		"is stopped with an error": {policy("p", loop.Hooks{Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+		}}), "a", trace.ReasonMiddleware, boom},
+		"is stopped with an error": {policy("p", loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			return loop.Decision{Action: trace.Stop, Err: boom}, nil
-		}}), "a", trace.CausePolicy, boom},
+		}}), "a", trace.ReasonMiddleware, boom},
 	} {
 		var mem trace.Memory
-		a := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a"), client}, Policies: []loop.Policy{c.policy}, Sink: &mem})
-		in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(llm.ToolCall{ID: "c1", Name: c.call, Args: "{}"}))
+		a := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a"), client}, Middleware: []loop.Middleware{c.policy}, Sink: &mem})
+		in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(llm.ToolCall{ID: "c1", Name: c.call, Arguments: "{}"}))
 		in.Resume = &loop.Resume{Of: "elsewhere"}
 		res, err := a.Run(t.Context(), in)
 		holds(t, name, mem.Events())
-		if !errors.Is(err, c.err) || res.Stop != c.stop || len(res.Pending) != 1 || res.ModelCalls != 0 {
+		if !errors.Is(err, c.err) || res.StopReason != c.stop || len(res.Pending) != 1 || res.ModelCalls != 0 {
 			t.Errorf("%s: got %+v, %v", name, res, err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestResumeStops(t *testing.T) {
 
 // What cannot be resumed is refused, with what to do.
 func TestResumeErrors(t *testing.T) {
-	call := llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}
+	call := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}
 	asked := llm.Assistant(call)
 	for want, in := range map[string]loop.Input{
 		"loop: Input.Messages[1]: there is no call without a result to resume; leave Input.Resume out": {
@@ -111,7 +111,7 @@ func TestResumeErrors(t *testing.T) {
 		"loop: Input.Messages[3].Parts[0]: the call has the id \"c1\", which is none or an earlier call's; give it one of its own": {
 			Messages: []llm.Message{llm.User("go"), asked, llm.ToolResults(llm.ToolResult{ID: "c1", Name: "a"}), asked}},
 		"loop: Input.Messages[3]: the call \"c2\" has no result directly after it; append a tool message with one result for each call": {
-			Messages: []llm.Message{llm.User("go"), asked}, Resume: &loop.Resume{Then: []llm.Message{llm.Assistant(llm.ToolCall{ID: "c2", Name: "a", Args: "{}"})}}},
+			Messages: []llm.Message{llm.User("go"), asked}, Resume: &loop.Resume{Then: []llm.Message{llm.Assistant(llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"})}}},
 	} {
 		if in.Resume == nil {
 			in.Resume = &loop.Resume{Of: "r1"}
@@ -130,7 +130,7 @@ func TestResumeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var mem trace.Memory
-	in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}))
+	in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}))
 	in.Resume = &loop.Resume{Of: "r1"}
 	res, err := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a")}, Sink: &mem}).Run(ctx, in)
 	holds(t, "cancelled", mem.Events())
@@ -150,8 +150,8 @@ func TestClientRest(t *testing.T) {
 		m := model(calls("c", "a", "a"), text("done"))
 		var mem trace.Memory
 		a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a"), client}, ClientCalls: loop.ClientRest, ToolMessage: form, Sink: &mem})
-		first, err := a.Run(t.Context(), loop.Ask("go"))
-		if err != nil || first.Stop != trace.CauseClientTools || len(first.Pending) != 1 || first.Pending[0].Name != "c" || len(resultTexts(first.Messages)) != 2 {
+		first, err := a.Run(t.Context(), loop.Prompt("go"))
+		if err != nil || first.StopReason != trace.ReasonClientTools || len(first.Pending) != 1 || first.Pending[0].Name != "c" || len(resultTexts(first.Messages)) != 2 {
 			t.Fatalf("%q: got %+v, %v", form, first, err)
 		}
 		in := loop.Continue([]llm.Message{llm.User("go")}, append(first.Messages, llm.ToolResults(llm.ToolResult{ID: "c1", Name: "c", Content: []llm.Part{llm.Text{Text: "C"}}}))...)
@@ -160,7 +160,7 @@ func TestClientRest(t *testing.T) {
 		if err != nil || res.Text != "done" {
 			t.Fatalf("%q: got %+v, %v", form, res, err)
 		}
-		if diff := cmp.Diff([]string{"C", "{}", "{}"}, resultTexts(m.Requests()[1].Request.Messages)); diff != "" {
+		if diff := cmp.Diff([]string{"C", "{}", "{}"}, resultTexts(m.RecordedRequests()[1].Request.Messages)); diff != "" {
 			t.Errorf("%q: results (-want +got):\n%s", form, diff)
 		}
 	}
@@ -169,7 +169,7 @@ func TestClientRest(t *testing.T) {
 // A turn that was answered in part is resumed with the rest, and its results stand in
 // the order of the calls.
 func TestResumeInPart(t *testing.T) {
-	c1, c2 := llm.ToolCall{ID: "c1", Name: "a", Args: `{"x":1}`}, llm.ToolCall{ID: "c2", Name: "a", Args: "{}"}
+	c1, c2 := llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"x":1}`}, llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"}
 	in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(c1, c2), llm.ToolResults(llm.ToolResult{ID: "c2", Name: "a", Content: []llm.Part{llm.Text{Text: "B"}}}))
 	in.Resume = &loop.Resume{Of: "elsewhere"}
 	m := model(text("done"))
@@ -177,7 +177,7 @@ func TestResumeInPart(t *testing.T) {
 	if err != nil || res.Text != "done" {
 		t.Fatalf("got %+v, %v", res, err)
 	}
-	if diff := cmp.Diff([]string{`{"x":1}`, "B"}, resultTexts(m.Requests()[0].Request.Messages)); diff != "" {
+	if diff := cmp.Diff([]string{`{"x":1}`, "B"}, resultTexts(m.RecordedRequests()[0].Request.Messages)); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }

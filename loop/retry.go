@@ -83,15 +83,15 @@ func (r *Retry) may(err error) (retryable bool) {
 	return r.On(err)
 }
 
-func (r Retry) policy() Policy {
-	return Policy{Name: "retry", New: func(info RunInfo) Hooks {
+func (r Retry) policy() Middleware {
+	return Middleware{Name: "retry", New: func(info RunInfo) Hooks {
 		return Hooks{WrapModel: func(next ModelFunc) ModelFunc { return r.around(next, info.Rand) }}
 	}}
 }
 
 // around is a model call that is tried again.
 func (r Retry) around(next ModelFunc, random func() float64) ModelFunc {
-	return func(ctx context.Context, call *ModelCall) (*llm.Turn, error) {
+	return func(ctx context.Context, call *ModelCall) (*llm.Response, error) {
 		for n := 1; ; n++ {
 			turn, err := next(ctx, call)
 			if err == nil || !call.again || ctx.Err() != nil || call.run.spent() {

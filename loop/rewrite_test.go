@@ -20,10 +20,10 @@ func TestSummaryThenAnyEnd(t *testing.T) {
 		return loop.Decision{Messages: []llm.Message{llm.User("all so far")}, Note: "compaction"}, nil
 	}})
 	cfg := loop.Config{
-		Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{summary},
+		Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{summary},
 		Retry: loop.Retry{Max: 1}, Clock: fake.NewClock(),
 	}
-	for name, turns := range map[string][]fake.Turn{
+	for name, turns := range map[string][]fake.Response{
 		"a failure": {calls("a"), {Error: &fake.Failure{Status: 400}}},
 		"a retry":   {calls("a"), busy(0), text("z")},
 		"an answer": {calls("a"), text("z")},
@@ -36,7 +36,7 @@ func TestSummaryThenAnyEnd(t *testing.T) {
 	defer cancel()
 	var mem trace.Memory
 	cfg.Sink = &mem
-	run := newAgent(t, model(calls("a"), text("z")), cfg).Start(ctx, loop.Ask("go"))
+	run := newAgent(t, model(calls("a"), text("z")), cfg).Start(ctx, loop.Prompt("go"))
 	for ev := range run.Events() { //nolint:errcheck // the run's error is the cancel
 		if _, ok := ev.Body.(trace.ModelRequest); ok && ev.Step == 1 {
 			cancel()
@@ -49,18 +49,18 @@ func TestSummaryThenAnyEnd(t *testing.T) {
 // holds that the run began with.
 func TestCacheInAConversation(t *testing.T) {
 	said := llm.Assistant(llm.Text{Text: "so"})
-	cached := &llm.Turn{Parts: []llm.Part{llm.Text{Text: "cached"}}, Finish: llm.FinishStop}
-	call := &llm.Turn{Parts: []llm.Part{llm.ToolCall{ID: "k1", Name: "a", Args: "{}"}}}
+	cached := &llm.Response{Parts: []llm.Part{llm.Text{Text: "cached"}}, FinishReason: llm.FinishStop}
+	call := &llm.Response{Parts: []llm.Part{llm.ToolCall{ID: "k1", Name: "a", Arguments: "{}"}}}
 	for name, c := range map[string]struct {
 		history []llm.Message
-		first   *llm.Turn
+		first   *llm.Response
 	}{
 		"an answer behind calls": {[]llm.Message{llm.User("q"), called("c1"), told("c1"), said}, cached},
 		"an answer behind text":  {[]llm.Message{llm.User("q"), said}, cached},
 		"a call behind text":     {[]llm.Message{llm.User("q"), said}, call},
 		"a call behind calls":    {[]llm.Message{llm.User("q"), called("c1"), told("c1"), said}, call},
 	} {
-		cache := around("cache", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		cache := around("cache", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 			if call.Step == 0 {
 				return c.first, nil
 			}
@@ -69,7 +69,7 @@ func TestCacheInAConversation(t *testing.T) {
 		var mem trace.Memory
 		in := loop.Continue(c.history, llm.User("go"))
 		in.Sink = &mem
-		if _, err := newAgent(t, model(text("z")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{cache}}).Run(t.Context(), in); err != nil {
+		if _, err := newAgent(t, model(text("z")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{cache}}).Run(t.Context(), in); err != nil {
 			t.Errorf("%s: got %v", name, err)
 		}
 		holds(t, name, mem.Events())

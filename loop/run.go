@@ -42,11 +42,11 @@ type Result struct {
 	// them is the whole conversation.
 	Messages []llm.Message
 	// Usage is the sum over all model calls, failed ones included.
-	Usage   llm.Usage
-	UsageBy map[trace.Purpose]llm.Usage // nil where all was for the answer
-	Finish  llm.FinishReason            // of the last turn, as reported
-	// Stop is why the run ended; trace.CauseNone is the natural end.
-	Stop trace.Cause
+	Usage        llm.Usage
+	UsageBy      map[trace.Purpose]llm.Usage // nil where all was for the answer
+	FinishReason llm.FinishReason            // of the last turn, as reported
+	// Stop is why the run ended; trace.ReasonEndTurn is the natural end.
+	StopReason trace.Reason
 	// Note says more about Stop, such as the tool that tripped the guard.
 	Note string
 	// Pending are the calls of the last turn that have no results: of client tools and
@@ -54,9 +54,9 @@ type Result struct {
 	// they were run.
 	Pending    []llm.ToolCall
 	ModelCalls int // retries included
-	ToolRounds int // steps in which calls got results
+	ToolSteps  int // steps in which calls got results
 	// Partial is what had come of the answer when the last model call failed.
-	Partial *llm.Turn
+	Partial *llm.Response
 }
 
 // Step is one model turn with what came of it.
@@ -65,13 +65,13 @@ type Step struct {
 	Type  StepType
 	Text  string
 	// Reasoning is the turn's reasoning; Reasoned tells whether there was any.
-	Reasoning string
-	Reasoned  bool
-	Calls     []llm.ToolCall
+	Reasoning    string
+	HasReasoning bool
+	Calls        []llm.ToolCall
 	// Results stand index by index beside Calls; nil if nothing was run.
-	Results []llm.ToolResult
-	Finish  llm.FinishReason // as reported
-	Usage   llm.Usage        // of this turn
+	Results      []llm.ToolResult
+	FinishReason llm.FinishReason // as reported
+	Usage        llm.Usage        // of this turn
 	// Messages are what this step added to the history.
 	Messages []llm.Message
 
@@ -150,7 +150,7 @@ func (r *Run) Wait() (*Result, error) {
 	return r.res, r.err
 }
 
-// Stop ends the run after the step that is under way, with trace.CauseStopped, or
+// Stop ends the run after the step that is under way, with trace.ReasonStopped, or
 // before its first one. The step's model call and its tools come to their end; a
 // context ends them sooner. It may be called at any time, by anybody.
 func (r *Run) Stop() { r.stop.Store(true) }
@@ -160,7 +160,7 @@ func (r *run) stopAsked(step int) bool {
 	if !r.stop.Load() {
 		return false
 	}
-	r.decide(step, Decision{Action: trace.Stop, Cause: trace.CauseStopped}, "", true)
+	r.decide(step, Decision{Action: trace.Stop, Reason: trace.ReasonStopped}, "", true)
 	return true
 }
 

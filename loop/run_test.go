@@ -30,23 +30,23 @@ func TestNewErrors(t *testing.T) {
 		cfg  loop.Config
 		want string
 	}{
-		{loop.Config{CapAt: "x"}, `CapAt "x"`},
-		{loop.Config{AppendTurn: "x"}, `AppendTurn "x"`},
-		{loop.Config{BadArgs: "x"}, `BadArgs "x"`},
+		{loop.Config{StepLimitCheck: "x"}, `CapAt "x"`},
+		{loop.Config{AppendResponse: "x"}, `AppendTurn "x"`},
+		{loop.Config{BadArguments: "x"}, `BadArgs "x"`},
 		{loop.Config{UnknownTool: "x"}, `UnknownTool "x"`},
 		{loop.Config{ClientCalls: "x"}, `ClientCalls "x"`},
-		{loop.Config{DuplicateRounds: 1}, `DuplicateRounds are 1`},
-		{loop.Config{DuplicateRounds: -1, DuplicateRound: loop.DuplicateSkip}, `DuplicateRounds are -1`},
-		{loop.Config{OnCap: "x"}, `OnCap "x"`},
+		{loop.Config{MaxDuplicateSteps: 1}, `DuplicateRounds are 1`},
+		{loop.Config{MaxDuplicateSteps: -1, DuplicateStep: loop.DuplicateSkip}, `DuplicateRounds are -1`},
+		{loop.Config{OnStepLimit: "x"}, `OnCap "x"`},
 		{loop.Config{ToolMessage: "x"}, `ToolMessage "x"`},
-		{loop.Config{DuplicateRound: "x"}, `DuplicateRound "x"`},
-		{loop.Config{Delivery: "x"}, `Delivery "x"`},
+		{loop.Config{DuplicateStep: "x"}, `DuplicateRound "x"`},
+		{loop.Config{ResponseMode: "x"}, `Delivery "x"`},
 		{loop.Config{TokenBudget: -1}, "TokenBudget is -1"},
 		{loop.Config{Deadline: -1}, "may be negative"},
 		{loop.Config{ToolTimeout: -1}, "may be negative"},
 		{loop.Config{Grace: -1}, "may be negative"},
 		{loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "b"}, Tools: []loop.Tool{echo("a")}}, `the tool "b"`},
-		{loop.Config{Policies: []loop.Policy{{Name: "p"}}}, `Policies[0] ("p") has no New`},
+		{loop.Config{Middleware: []loop.Middleware{{Name: "p"}}}, `Policies[0] ("p") has no New`},
 		{loop.Config{StopWhen: []loop.StopCondition{loop.StepCountIs(1), nil}}, "StopWhen[1] is nil"},
 	} {
 		if _, err := loop.New(model(), &c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -69,16 +69,16 @@ func TestDeclaredOptions(t *testing.T) {
 		want string
 	}{
 		{loop.Config{}, "max_steps=16 concurrency=5 same_tool_error_stop=3"},
-		{loop.Config{MaxSteps: -3, Concurrency: loop.Unbounded, SameToolErrors: loop.Off}, "max_steps=0 concurrency=unbounded"},
-		{loop.Config{Settings: llm.Settings{ParallelCalls: &no}, MaxSteps: 2}, "max_steps=2 concurrency=1 same_tool_error_stop=3"},
-		{loop.Config{Settings: llm.Settings{ParallelCalls: &no}, Concurrency: loop.Unbounded}, "max_steps=16 concurrency=1 same_tool_error_stop=3"},
+		{loop.Config{MaxSteps: -3, Concurrency: loop.Unlimited, MaxConsecutiveToolErrors: loop.Disabled}, "max_steps=0 concurrency=unbounded"},
+		{loop.Config{Settings: llm.Settings{ParallelToolCalls: &no}, MaxSteps: 2}, "max_steps=2 concurrency=1 same_tool_error_stop=3"},
+		{loop.Config{Settings: llm.Settings{ParallelToolCalls: &no}, Concurrency: loop.Unlimited}, "max_steps=16 concurrency=1 same_tool_error_stop=3"},
 		{loop.Config{
-			Preset: "p", Delivery: llm.Buffered, CapAt: loop.CapTop, OnCap: loop.CapForceFinal, ResetByAbsence: true, TokenBudget: 9,
+			Preset: "p", ResponseMode: llm.NonStreaming, StepLimitCheck: loop.CheckBeforeStep, OnStepLimit: loop.StepLimitForceFinal, ResetByAbsence: true, TokenBudget: 9,
 			Deadline: 1500e6, DeadlineReturns: true, ToolTimeout: 1e9, Grace: 2e9, Retry: loop.Retry{Max: 2}, ToolMessage: loop.OnePerCall,
-			BadArgs: loop.BadArgsEmpty, DuplicateRound: loop.DuplicateSkip, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
+			BadArguments: loop.BadArgumentsEmpty, DuplicateStep: loop.DuplicateSkip, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
 		}, "preset=p delivery=buffered max_steps=16 cap_at=top on_cap=force_final concurrency=5 same_tool_error_stop=3 reset=absence token_budget=9 " +
 			"deadline=1.5s deadline_mode=return tool_timeout=1s grace=2s retry_max=2 tool_message=one_per_call bad_args=empty_object duplicate_round=skip tool_choice=required"},
-		{loop.Config{AppendTurn: loop.AppendAfter, BadArgs: loop.BadArgsPass, UnknownTool: loop.UnknownBreak, ClientCalls: loop.ClientRest, PlainErrors: true, DuplicateRound: loop.DuplicateSkip, DuplicateRounds: 2},
+		{loop.Config{AppendResponse: loop.AppendAfter, BadArguments: loop.BadArgumentsPass, UnknownTool: loop.UnknownBreak, ClientCalls: loop.ClientRest, OmitErrorFlag: true, DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: 2},
 			"max_steps=16 concurrency=5 same_tool_error_stop=3 assistant_append=after_hooks bad_args=pass unknown_tool=break client_tools=run_rest_then_break error_flag=off duplicate_round=force_final_after 2"},
 	} {
 		_, events := mustRun(t, model(text("x")), c.cfg)
@@ -105,14 +105,14 @@ func TestEventOrder(t *testing.T) {
 			t.Errorf("event %d: got seq %d of run %q", i, ev.Seq, ev.Run)
 		}
 	}
-	if end := of[trace.RunEnd](events)[0]; end.Steps != 2 || end.Calls != 2 || end.Stop != trace.CauseNone || len(end.Appended) != 1 {
+	if end := of[trace.RunEnd](events)[0]; end.Steps != 2 || end.ModelCalls != 2 || end.StopReason != trace.ReasonEndTurn || len(end.AppendedMessages) != 1 {
 		t.Errorf("run.end: got %+v", end)
 	}
 }
 
 func TestEventsAndWait(t *testing.T) {
 	a := newAgent(t, model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
-	run := a.Start(t.Context(), loop.Ask("go"))
+	run := a.Start(t.Context(), loop.Prompt("go"))
 	var events []trace.Event
 	for ev, err := range run.Events() {
 		if err != nil {
@@ -151,14 +151,14 @@ func TestDeltasOfWholeParts(t *testing.T) {
 	turn.Events = []llm.Event{
 		llm.PartDone{Part: llm.Reasoning{Opaque: []byte(`1`)}}, llm.PartDone{Part: llm.Reasoning{Text: "hm"}},
 		llm.PartDone{Part: llm.Text{Opaque: []byte(`1`)}}, llm.PartDone{Part: llm.Text{Text: "x"}},
-		llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a"}}, llm.PartDone{Part: llm.ToolCall{ID: "c2", Name: "a", Args: "{}"}},
-		llm.PartDone{Part: llm.ToolCall{ID: "s", Name: "search", ProviderExecuted: true}}, llm.TextDelta{}, llm.ReasoningDelta{}, llm.ToolCallDelta{Args: "dropped"},
+		llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a"}}, llm.PartDone{Part: llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"}},
+		llm.PartDone{Part: llm.ToolCall{ID: "s", Name: "search", ProviderExecuted: true}}, llm.TextDelta{}, llm.ReasoningDelta{}, llm.ToolCallDelta{Arguments: "dropped"},
 	}
 	turn.Calls = nil
 	_, events := mustRun(t, model(turn, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Deltas: true})
 	var got []string
 	for _, d := range of[trace.ModelDelta](events) {
-		got = append(got, strings.TrimSpace(fmt.Sprint(d.What, " ", d.Call, d.Name, d.Text)))
+		got = append(got, strings.TrimSpace(fmt.Sprint(d.Type, " ", d.ToolCallID, d.Name, d.Text)))
 	}
 	want := []string{"reasoning hm", "text x", "call c1a", "call_end c1", "call c2a", "args c2{}", "call_end c2", "text done"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -182,7 +182,7 @@ func TestNobodyLooks(t *testing.T) {
 	asked := 0
 	for _, deltas := range []bool{false, true} {
 		a := newAgent(t, model(calls("a", "a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Clock: countingClock{asked: &asked}, Deltas: deltas})
-		if _, err := a.Run(t.Context(), loop.Ask("go")); err != nil || asked != 0 {
+		if _, err := a.Run(t.Context(), loop.Prompt("go")); err != nil || asked != 0 {
 			t.Errorf("deltas=%v: asked %d times, %v", deltas, asked, err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestNobodyLooks(t *testing.T) {
 
 // Several goroutines may wait for one run; all get the same.
 func TestWaitTogether(t *testing.T) {
-	run := newAgent(t, model(text("done")), loop.Config{}).Start(t.Context(), loop.Ask("go"))
+	run := newAgent(t, model(text("done")), loop.Config{}).Start(t.Context(), loop.Prompt("go"))
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -205,15 +205,15 @@ func TestWaitTogether(t *testing.T) {
 // A run that nobody looks at does nothing and leaves nothing behind.
 func TestStartIsLazy(t *testing.T) {
 	m := model(text("x"))
-	newAgent(t, m, loop.Config{}).Start(t.Context(), loop.Ask("go"))
-	if n := len(m.Requests()); n != 0 {
+	newAgent(t, m, loop.Config{}).Start(t.Context(), loop.Prompt("go"))
+	if n := len(m.RecordedRequests()); n != 0 {
 		t.Errorf("got %d requests", n)
 	}
 }
 
 func TestErrorIsReportedOnce(t *testing.T) {
 	boom := &llm.APIError{Status: 500, Message: "boom"}
-	run := newAgent(t, model(calls("a"), fake.Turn{Text: "half", Err: boom}), loop.Config{Tools: []loop.Tool{echo("a")}}).Start(t.Context(), loop.Ask("go"))
+	run := newAgent(t, model(calls("a"), fake.Response{Text: "half", Err: boom}), loop.Config{Tools: []loop.Tool{echo("a")}}).Start(t.Context(), loop.Prompt("go"))
 	var errs []error
 	var last trace.Event
 	for ev, err := range run.Events() {
@@ -226,7 +226,7 @@ func TestErrorIsReportedOnce(t *testing.T) {
 		t.Errorf("got errors %v", errs)
 	}
 	end := last.Body.(trace.RunEnd)
-	if end.Stop != trace.CauseError || end.Error == nil || end.Error.Type != "api" || end.Error.Status != 500 {
+	if end.StopReason != trace.ReasonError || end.Error == nil || end.Error.Type != "api" || end.Error.Status != 500 {
 		t.Errorf("run.end: got %+v, %+v", end, end.Error)
 	}
 	res, err := run.Wait()
@@ -258,7 +258,7 @@ func TestLeavingEarly(t *testing.T) {
 			})
 		}
 		a := newAgent(t, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{slow("a"), slow("b")}, Sink: &mem})
-		run := a.Start(t.Context(), loop.Ask("go"))
+		run := a.Start(t.Context(), loop.Prompt("go"))
 		left := 0
 		for _, err := range run.Events() {
 			if err != nil {
@@ -277,13 +277,13 @@ func TestLeavingEarly(t *testing.T) {
 		if !ok {
 			t.Fatalf("left after %d: the trace ends with %s", n, last.Body.Kind())
 		}
-		if end.Stop == trace.CauseNone && err == nil {
+		if end.StopReason == trace.ReasonEndTurn && err == nil {
 			continue // left after the last turn: nothing was left to cancel
 		}
-		if !errors.Is(err, loop.ErrLeft) || !errors.Is(err, context.Canceled) || end.Stop != trace.CauseCancel || res.Stop != trace.CauseCancel {
-			t.Errorf("left after %d: got %v, stop %q", n, err, end.Stop)
+		if !errors.Is(err, loop.ErrIterationStopped) || !errors.Is(err, context.Canceled) || end.StopReason != trace.ReasonCancel || res.StopReason != trace.ReasonCancel {
+			t.Errorf("left after %d: got %v, stop %q", n, err, end.StopReason)
 		}
-		if len(of[trace.Cancelled](mem.Events())) != 1 {
+		if len(of[trace.Canceled](mem.Events())) != 1 {
 			t.Errorf("left after %d: events %s", n, kinds(mem.Events()))
 		}
 	}
@@ -300,7 +300,7 @@ func TestConsumerPanics(t *testing.T) {
 				t.Errorf("recovered %v", v)
 			}
 		}()
-		for ev, err := range a.Start(t.Context(), loop.Ask("go")).Events() {
+		for ev, err := range a.Start(t.Context(), loop.Prompt("go")).Events() {
 			if err != nil {
 				t.Error(err)
 			}
@@ -320,9 +320,9 @@ func TestCancelBeforeStart(t *testing.T) {
 	cancel(cause)
 	m := model(text("x"))
 	var mem trace.Memory
-	res, err := newAgent(t, m, loop.Config{Sink: &mem}).Run(ctx, loop.Ask("go"))
-	if err != cause || len(m.Requests()) != 0 || res.Stop != trace.CauseCancel {
-		t.Errorf("got %v after %d requests, stop %q", err, len(m.Requests()), res.Stop)
+	res, err := newAgent(t, m, loop.Config{Sink: &mem}).Run(ctx, loop.Prompt("go"))
+	if err != cause || len(m.RecordedRequests()) != 0 || res.StopReason != trace.ReasonCancel {
+		t.Errorf("got %v after %d requests, stop %q", err, len(m.RecordedRequests()), res.StopReason)
 	}
 	if e := of[trace.RunEnd](mem.Events())[0].Error; e.Type != "cancelled" || e.Message != "no more" {
 		t.Errorf("the trace has %+v", e)
@@ -343,18 +343,18 @@ func TestCancelInTool(t *testing.T) {
 	})
 	m := model(calls("stop", "b"), text("x"))
 	var mem trace.Memory
-	res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{stop, echo("b")}, Concurrency: 1, Sink: &mem}).Run(ctx, loop.Ask("go"))
-	if !errors.Is(err, context.Canceled) || !told || res.Stop != trace.CauseCancel || res.ModelCalls != 1 {
+	res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{stop, echo("b")}, Concurrency: 1, Sink: &mem}).Run(ctx, loop.Prompt("go"))
+	if !errors.Is(err, context.Canceled) || !told || res.StopReason != trace.ReasonCancel || res.ModelCalls != 1 {
 		t.Errorf("got %v (told: %v), %+v", err, told, res)
 	}
 	want := "run.start step.start model.setup model.request model.turn decision tool.start tool.end cancelled tool.skip decision step.end run.end"
 	if got := kinds(mem.Events()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if end := of[trace.ToolEnd](mem.Events())[0]; end.Outcome != trace.OutcomeCancelled || !end.Result.IsError {
+	if end := of[trace.ToolEnd](mem.Events())[0]; end.Outcome != trace.OutcomeCanceled || !end.Result.IsError {
 		t.Errorf("tool.end: got %+v", end)
 	}
-	if skip := of[trace.ToolSkip](mem.Events())[0]; skip.Cause != "cancelled" || skip.Call != "c2" {
+	if skip := of[trace.ToolSkip](mem.Events())[0]; skip.Reason != "cancelled" || skip.ToolCallID != "c2" {
 		t.Errorf("tool.skip: got %+v", skip)
 	}
 	if len(res.Messages) != 2 || len(res.Messages[1].Parts) != 2 || res.Pending != nil {
@@ -368,12 +368,12 @@ func TestCancelledForOnesOwnReason(t *testing.T) {
 	own := errors.New("the user went away")
 	for _, c := range []struct {
 		cancel, model error
-		stop          trace.Cause
+		stop          trace.Reason
 		kind          string
 	}{
-		{own, nil, trace.CauseCancel, "cancelled"},
-		{context.DeadlineExceeded, nil, trace.CauseDeadline, "deadline"},
-		{nil, own, trace.CauseError, "error"},
+		{own, nil, trace.ReasonCancel, "cancelled"},
+		{context.DeadlineExceeded, nil, trace.ReasonDeadline, "deadline"},
+		{nil, own, trace.ReasonError, "error"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		leave := tool("leave", func(context.Context) (string, error) {
@@ -383,13 +383,13 @@ func TestCancelledForOnesOwnReason(t *testing.T) {
 			return "", nil
 		})
 		var mem trace.Memory
-		res, err := newAgent(t, model(calls("leave"), fake.Turn{Err: c.model}), loop.Config{Tools: []loop.Tool{leave}, Sink: &mem}).Run(ctx, loop.Ask("go"))
-		if e := of[trace.RunEnd](mem.Events())[0].Error; err == nil || res.Stop != c.stop || e.Type != c.kind {
-			t.Errorf("%v, %v: got %v, stop %q, an error of the type %q", c.cancel, c.model, err, res.Stop, e.Type)
+		res, err := newAgent(t, model(calls("leave"), fake.Response{Err: c.model}), loop.Config{Tools: []loop.Tool{leave}, Sink: &mem}).Run(ctx, loop.Prompt("go"))
+		if e := of[trace.RunEnd](mem.Events())[0].Error; err == nil || res.StopReason != c.stop || e.Type != c.kind {
+			t.Errorf("%v, %v: got %v, stop %q, an error of the type %q", c.cancel, c.model, err, res.StopReason, e.Type)
 		}
-		for _, e := range of[trace.Cancelled](mem.Events()) {
-			if e.Cause != string(c.stop) {
-				t.Errorf("%v: cancelled for %q", c.cancel, e.Cause)
+		for _, e := range of[trace.Canceled](mem.Events()) {
+			if e.Reason != string(c.stop) {
+				t.Errorf("%v: cancelled for %q", c.cancel, e.Reason)
 			}
 		}
 	}
@@ -409,8 +409,8 @@ func TestCancelInModel(t *testing.T) {
 			}
 		}
 	})
-	res, err := newAgent(t, m, loop.Config{}).Run(ctx, loop.Ask("go"))
-	if !errors.Is(err, context.Canceled) || res.Partial.Text() != "ab" || res.Stop != trace.CauseCancel {
+	res, err := newAgent(t, m, loop.Config{}).Run(ctx, loop.Prompt("go"))
+	if !errors.Is(err, context.Canceled) || res.Partial.Text() != "ab" || res.StopReason != trace.ReasonCancel {
 		t.Errorf("got %v, %+v", err, res)
 	}
 }
@@ -425,7 +425,7 @@ func TestCancelCause(t *testing.T) {
 			yield(nil, errors.New("connection closed"))
 		}
 	})
-	if _, err := newAgent(t, m, loop.Config{}).Run(ctx, loop.Ask("go")); err != cause {
+	if _, err := newAgent(t, m, loop.Config{}).Run(ctx, loop.Prompt("go")); err != cause {
 		t.Errorf("got %v, want the cause", err)
 	}
 }
@@ -467,11 +467,11 @@ func TestPanics(t *testing.T) {
 func TestIDs(t *testing.T) {
 	history := []llm.Message{
 		llm.User("hi"),
-		llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "loop_call_1", Name: "a", Args: "{}"}),
+		llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "loop_call_1", Name: "a", Arguments: "{}"}),
 		llm.ToolResults(llm.ToolResult{ID: "c1"}, llm.ToolResult{ID: "loop_call_1"}),
 		llm.User("again"),
 	}
-	m := fake.NewModel(calls("a#c1", "a#x", "a#x"), fake.Turn{Calls: []fake.Call{{Name: "a", Args: "{}"}, {ID: "loop_call_3", Name: "a", Args: "{}"}}}, text("done"))
+	m := fake.NewModel(calls("a#c1", "a#x", "a#x"), fake.Response{Calls: []fake.Call{{Name: "a", Arguments: "{}"}, {ID: "loop_call_3", Name: "a", Arguments: "{}"}}}, text("done"))
 	res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a")}}).Run(t.Context(), loop.Input{Messages: history})
 	if err != nil {
 		t.Fatal(err)
@@ -483,7 +483,7 @@ func TestIDs(t *testing.T) {
 	var got []id
 	for _, s := range res.Steps {
 		for i, c := range s.Calls {
-			got = append(got, id{c.ID, c.ProviderID, c.Minted})
+			got = append(got, id{c.ID, c.ProviderID, c.IDGenerated})
 			if s.Results[i].ID != c.ID {
 				t.Errorf("the result of %s has the id %s", c.ID, s.Results[i].ID)
 			}
@@ -506,7 +506,7 @@ func TestIDsOfARetry(t *testing.T) {
 			turn = text("done")
 		}
 		return func(yield func(llm.Event, error) bool) {
-			for _, ev := range turn.StreamedEvents() {
+			for _, ev := range turn.StreamingEvents() {
 				if !yield(ev, nil) {
 					return
 				}
@@ -517,9 +517,9 @@ func TestIDsOfARetry(t *testing.T) {
 			}
 		}
 	})
-	wrap := loop.Policy{Name: "again", New: func(loop.RunInfo) loop.Hooks {
+	wrap := loop.Middleware{Name: "again", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 				turn, err := next(ctx, call)
 				if err != nil {
 					turn, err = next(ctx, call)
@@ -528,8 +528,8 @@ func TestIDsOfARetry(t *testing.T) {
 			}
 		}}
 	}}
-	res, _ := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{wrap}})
-	if got := res.Steps[0].Calls[0]; got.ID != "c1" || got.Minted {
+	res, _ := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}})
+	if got := res.Steps[0].Calls[0]; got.ID != "c1" || got.IDGenerated {
 		t.Errorf("got %+v, want the id as it was sent", got)
 	}
 }
@@ -543,7 +543,7 @@ func TestSinkFails(t *testing.T) {
 	} {
 		n := 0
 		var mem trace.Memory
-		in := loop.Ask("go")
+		in := loop.Prompt("go")
 		in.Sink = &mem
 		a := newAgent(t, model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Sink: trace.SinkFunc(func(ev trace.Event) error {
 			if n++; ev.Seq == 2 {
@@ -582,7 +582,7 @@ func TestNothingChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Changed(); len(got) > 0 {
+	if got := m.MutatedRequests(); len(got) > 0 {
 		t.Errorf("requests were changed: %q", got)
 	}
 	if extra := history[:2][1]; extra.Parts != nil {
@@ -597,18 +597,18 @@ func TestNothingChanges(t *testing.T) {
 
 func TestOnStepPanics(t *testing.T) {
 	_, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, OnStep: func(loop.Step) { panic("no") }})
-	var p *loop.PolicyError
-	if !errors.As(err, &p) || p.Policy != "OnStep" || p.Error() != "the policy OnStep: OnStep panicked: no" {
+	var p *loop.MiddlewareError
+	if !errors.As(err, &p) || p.Middleware != "OnStep" || p.Error() != "the policy OnStep: OnStep panicked: no" {
 		t.Errorf("got %v", err)
 	}
-	if d := of[trace.Decision](events); d[len(d)-1].Cause != trace.CausePolicy || d[len(d)-1].Action != trace.Stop {
+	if d := of[trace.Decision](events); d[len(d)-1].Reason != trace.ReasonMiddleware || d[len(d)-1].Action != trace.Stop {
 		t.Errorf("decisions: got %+v", d)
 	}
 }
 
 func TestOneEvent(t *testing.T) {
-	in := loop.Ask("go")
-	in.ID, in.Parent = "child", &trace.Parent{Run: "r1", Call: "c1"}
+	in := loop.Prompt("go")
+	in.ID, in.Parent = "child", &trace.Parent{Run: "r1", ToolCallID: "c1"}
 	in.ToolChoice = &llm.ToolChoice{Mode: llm.ChooseNone}
 	var mem trace.Memory
 	m := model(text("x"))
@@ -616,13 +616,13 @@ func TestOneEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := mem.Events()[0].Body.(trace.RunStart)
-	if mem.Events()[0].Run != "child" || start.Parent.Call != "c1" {
+	if mem.Events()[0].Run != "child" || start.Parent.ToolCallID != "c1" {
 		t.Errorf("got %+v", mem.Events()[0])
 	}
 	if v, ok := start.Options.Lookup("tool_choice"); !ok || v != "none" {
 		t.Errorf("declared: got %+v", start.Options)
 	}
-	if got := m.Requests()[0].Request.ToolChoice.Mode; got != llm.ChooseNone {
+	if got := m.RecordedRequests()[0].Request.ToolChoice.Mode; got != llm.ChooseNone {
 		t.Errorf("sent: got %q", got)
 	}
 }
@@ -632,7 +632,7 @@ func TestOneEvent(t *testing.T) {
 // end is missed in either.
 func TestManyCallsWithoutSink(t *testing.T) {
 	for _, width := range []int{2, 3, 8, -1} {
-		var turns []fake.Turn
+		var turns []fake.Response
 		for range 50 {
 			turns = append(turns, calls("a", "b", "a", "b", "a", "b", "a"))
 		}
@@ -646,7 +646,7 @@ func TestManyCallsWithoutSink(t *testing.T) {
 		a := newAgent(t, model(append(turns, text("end"))...), loop.Config{
 			Tools: []loop.Tool{tool("a", count), tool("b", count)}, Concurrency: width, MaxSteps: 100,
 		})
-		res, err := a.Run(t.Context(), loop.Ask("q"))
+		res, err := a.Run(t.Context(), loop.Prompt("q"))
 		if err != nil || res.Text != "end" || ran.Load() != 350 {
 			t.Errorf("width %d: %q, %v; ran %d calls, want 350", width, res.Text, err, ran.Load())
 		}
@@ -669,7 +669,7 @@ func TestModelThatGoesOn(t *testing.T) {
 	})
 	var events []string
 	a := newAgent(t, stubborn, loop.Config{})
-	run := a.Start(t.Context(), loop.Ask("q"))
+	run := a.Start(t.Context(), loop.Prompt("q"))
 	for ev, end := range run.Events() {
 		if d, ok := ev.Body.(trace.ModelDelta); ok && end == nil {
 			events = append(events, d.Text)
@@ -684,14 +684,14 @@ func TestModelThatGoesOn(t *testing.T) {
 // The terminal event is to be had after the run, also of one that nobody looked at.
 func TestTerminalEventAfterwards(t *testing.T) {
 	a := newAgent(t, model(text("hi")), loop.Config{})
-	run := a.Start(t.Context(), loop.Ask("q"))
+	run := a.Start(t.Context(), loop.Prompt("q"))
 	if _, err := run.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
 	for ev, err := range run.Events() {
 		end, ok := ev.Body.(trace.RunEnd)
-		if n++; !ok || err != nil || end.Steps != 1 || end.Calls != 1 || ev.Run != "r1" || ev.Step != trace.NoStep {
+		if n++; !ok || err != nil || end.Steps != 1 || end.ModelCalls != 1 || ev.Run != "r1" || ev.Step != trace.NoStep {
 			t.Errorf("got %+v, %v", ev, err)
 		}
 	}
@@ -718,7 +718,7 @@ func TestFreePlaceWithoutSink(t *testing.T) {
 	}})
 	synctest.Test(t, func(t *testing.T) { // which reports a deadlock
 		started = make(chan struct{})
-		res, err := a.Run(t.Context(), loop.Ask("q"))
+		res, err := a.Run(t.Context(), loop.Prompt("q"))
 		if err != nil || res.Text != "end" || res.Steps[0].Results[1].IsError {
 			t.Errorf("got %q, %v", res.Text, err)
 		}

@@ -15,9 +15,9 @@ import (
 // says goes to the policy alone. The request's messages need not be the history's.
 //
 // It is for BeforeStep, whose step then begins with it, AfterModel, Batch and
-// AfterStep, on their own goroutine. Anywhere else it fails with ErrNoCall; a wrap
+// AfterStep, on their own goroutine. Anywhere else it fails with ErrModelCallNotAllowed; a wrap
 // around the model call has next for that.
-func (s *StepInfo) Ask(ctx context.Context, call ModelCall) (*llm.Turn, error) {
+func (s *StepInfo) CallModel(ctx context.Context, call ModelCall) (*llm.Response, error) {
 	r := s.run
 	switch {
 	case call.Purpose == trace.PurposeAnswer:
@@ -25,7 +25,7 @@ func (s *StepInfo) Ask(ctx context.Context, call ModelCall) (*llm.Turn, error) {
 	case call.Request == nil:
 		return nil, fmt.Errorf("loop: StepInfo.Ask needs a Request")
 	case r.shut.Load() || !r.inStep && !r.preparing || !r.gate.open():
-		return nil, ErrNoCall
+		return nil, ErrModelCallNotAllowed
 	}
 	defer r.gate.set(false)
 	r.beginStep(r.step)
@@ -41,11 +41,11 @@ func (s *StepInfo) Tools() []Tool { return slices.Clone(s.run.tools.list) }
 
 // Offer makes others the tools of the run, from this step on: calls of those that
 // were there before are calls of no tool then. It is for BeforeStep; the errors are
-// those of New, and ErrNoOffer anywhere else.
-func (s *StepInfo) Offer(tools []Tool) error {
+// those of New, and ErrToolsFixed anywhere else.
+func (s *StepInfo) SetTools(tools []Tool) error {
 	r := s.run
 	if !r.preparing {
-		return ErrNoOffer
+		return ErrToolsFixed
 	}
 	set, err := newToolSet(tools)
 	if err != nil {

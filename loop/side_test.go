@@ -24,15 +24,15 @@ func summary(m llm.Model) loop.ModelCall {
 // trace shows it, its usage counts, and the answer is nobody else's.
 func TestAsk(t *testing.T) {
 	for _, where := range []string{"BeforeStep", "AfterModel", "Batch", "AfterStep"} {
-		other := inTurn(fake.Turn{Text: "short", Usage: llm.Usage{Input: 3, Output: 1}}, fake.Turn{Text: "shorter"})
+		other := inTurn(fake.Response{Text: "short", Usage: llm.Usage{InputTokens: 3, OutputTokens: 1}}, fake.Response{Text: "shorter"})
 		var got []string
 		ask := func(at string, ctx context.Context, s *loop.StepInfo) error {
 			if at != where || s.Step > 0 {
 				return nil
 			}
-			var turns [2]*llm.Turn // which the policy may keep
+			var turns [2]*llm.Response // which the policy may keep
 			for i := range turns {
-				turn, err := s.Ask(ctx, summary(other))
+				turn, err := s.CallModel(ctx, summary(other))
 				if err != nil {
 					return err
 				}
@@ -45,11 +45,11 @@ func TestAsk(t *testing.T) {
 			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
 				return loop.Decision{}, ask("BeforeStep", ctx, s)
 			},
-			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 				defer func() { got = append(got, turn.Text()) }()
 				return loop.Decision{}, ask("AfterModel", ctx, s)
 			},
-			Batch: func(ctx context.Context, s *loop.StepInfo, _ []*loop.Planned) (loop.Decision, error) {
+			BeforeTools: func(ctx context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
 				return loop.Decision{}, ask("Batch", ctx, s)
 			},
 			AfterStep: func(ctx context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
@@ -58,12 +58,12 @@ func TestAsk(t *testing.T) {
 		})
 		first := calls("a")
 		first.Text = "let me see"
-		res, err := held(t, where, model(first, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
+		res, err := held(t, where, model(first, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 		want := []string{"let me see", "short", "shorter", "done"}
 		if where == "BeforeStep" || where == "AfterModel" {
 			want = []string{"short", "shorter", "let me see", "done"}
 		}
-		if diff := cmp.Diff(want, got); diff != "" || err != nil || res.ModelCalls != 4 || res.UsageBy[trace.PurposeSummary].Input != 3 || len(res.Messages) != 3 {
+		if diff := cmp.Diff(want, got); diff != "" || err != nil || res.ModelCalls != 4 || res.UsageBy[trace.PurposeSummary].InputTokens != 3 || len(res.Messages) != 3 {
 			t.Errorf("%s: got %+v, %v; texts (-want +got):\n%s", where, res, err, diff)
 		}
 	}
@@ -79,13 +79,13 @@ func TestAskThenStop(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		first := policy("first", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
-			_, err := s.Ask(ctx, summary(model(text("x"))))
+			_, err := s.CallModel(ctx, summary(model(text("x"))))
 			return loop.Decision{}, err
 		}})
 		second := policy("second", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
 			switch name {
 			case "stop":
-				return loop.Decision{Action: trace.Stop, Cause: "enough"}, nil
+				return loop.Decision{Action: trace.Stop, Reason: "enough"}, nil
 			case "error":
 				return loop.Decision{}, errors.New("boom")
 			}
@@ -93,8 +93,8 @@ func TestAskThenStop(t *testing.T) {
 			return loop.Decision{}, nil
 		}})
 		var mem trace.Memory
-		a := newAgent(t, model(), loop.Config{Policies: []loop.Policy{first, second}, Sink: &mem})
-		res, err := a.Run(ctx, loop.Ask("go"))
+		a := newAgent(t, model(), loop.Config{Middleware: []loop.Middleware{first, second}, Sink: &mem})
+		res, err := a.Run(ctx, loop.Prompt("go"))
 		holds(t, name, mem.Events())
 		if got := kinds(mem.Events()); got != want || (err == nil) != (name == "stop") || res.ModelCalls != 1 {
 			t.Errorf("%s: got %s, %+v, %v", name, got, res, err)
@@ -104,17 +104,17 @@ func TestAskThenStop(t *testing.T) {
 
 // A call of a policy's own is tried again as those for the answer are.
 func TestAskRetries(t *testing.T) {
-	passing := fake.Turn{Error: &fake.Failure{Status: 429}}
+	passing := fake.Response{Error: &fake.Failure{Status: 429}}
 	other := inTurn(passing, text("short"))
 	p := policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
-		turn, err := s.Ask(ctx, summary(other))
+		turn, err := s.CallModel(ctx, summary(other))
 		if err == nil && turn.Text() != "short" {
 			err = errors.New(turn.Text())
 		}
 		return loop.Decision{}, err
 	}})
 	clock := fake.NewClock()
-	res, err := held(t, "retry", model(text("done")), loop.Config{Policies: []loop.Policy{p}, Clock: clock, Retry: loop.Retry{Max: 1, Base: time.Second}})
+	res, err := held(t, "retry", model(text("done")), loop.Config{Middleware: []loop.Middleware{p}, Clock: clock, Retry: loop.Retry{Max: 1, Base: time.Second}})
 	if err != nil || res.ModelCalls != 3 {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -124,16 +124,16 @@ func TestAskRetries(t *testing.T) {
 func TestAskWhereNoneIsTaken(t *testing.T) {
 	var s *loop.StepInfo
 	got := map[string]error{}
-	try := func(where string, call loop.ModelCall) { _, got[where] = s.Ask(context.Background(), call) }
+	try := func(where string, call loop.ModelCall) { _, got[where] = s.CallModel(context.Background(), call) }
 	p := policy("p", loop.Hooks{
 		BeforeStep: func(_ context.Context, now *loop.StepInfo) (loop.Decision, error) {
 			s = now
 			try("for the answer", loop.ModelCall{Request: &llm.Request{}})
-			try("of nothing", loop.ModelCall{Purpose: trace.PurposeJudge})
+			try("of nothing", loop.ModelCall{Purpose: trace.PurposeGrade})
 			return loop.Decision{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 				try("around the model call", summary(nil))
 				return next(ctx, call)
 			}
@@ -141,12 +141,12 @@ func TestAskWhereNoneIsTaken(t *testing.T) {
 		End: func(context.Context, *loop.Result) error { try("at the end", summary(nil)); return nil },
 	})
 	during := tool("a", func(context.Context) (string, error) { try("in a tool", summary(nil)); return "", nil })
-	if res, err := held(t, "nowhere", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{during}, Policies: []loop.Policy{p}}); err != nil || res.ModelCalls != 2 {
+	if res, err := held(t, "nowhere", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{during}, Middleware: []loop.Middleware{p}}); err != nil || res.ModelCalls != 2 {
 		t.Errorf("got %+v, %v", res, err)
 	}
 	try("after the run", summary(nil))
 	for _, where := range []string{"around the model call", "in a tool", "at the end", "after the run"} {
-		if !errors.Is(got[where], loop.ErrNoCall) {
+		if !errors.Is(got[where], loop.ErrModelCallNotAllowed) {
 			t.Errorf("%s: got %v", where, got[where])
 		}
 	}
@@ -171,10 +171,10 @@ func TestOtherModel(t *testing.T) {
 			return loop.Decision{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 				if call.Step == 0 {
 					judge := *call
-					judge.Model, judge.Purpose = third, trace.PurposeJudge
+					judge.Model, judge.Purpose = third, trace.PurposeGrade
 					if turn, err := next(ctx, &judge); err != nil || turn.Text() != "third" {
 						return nil, fmt.Errorf("the third said %+v, %w", turn, err)
 					}
@@ -183,7 +183,7 @@ func TestOtherModel(t *testing.T) {
 			}
 		},
 	})
-	res, err := held(t, "others", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}, StallTimeout: time.Second, Clock: fake.NewClock()})
+	res, err := held(t, "others", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, StallTimeout: time.Second, Clock: fake.NewClock()})
 	if err != nil || res.Text != "other" {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -202,15 +202,15 @@ func TestOffer(t *testing.T) {
 			for _, tool := range s.Tools() {
 				kept = append(kept, tool.Name)
 			}
-			return loop.Decision{}, s.Offer([]loop.Tool{echo("b")})
+			return loop.Decision{}, s.SetTools([]loop.Tool{echo("b")})
 		},
 		AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
-			late = s.Offer(nil)
+			late = s.SetTools(nil)
 			return loop.Decision{}, nil
 		},
 	})
 	m := model(calls("a"), calls("a#2", "b#3"), calls("b#4"), text("done"))
-	res, err := held(t, "offer", m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
+	res, err := held(t, "offer", m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,13 +219,13 @@ func TestOffer(t *testing.T) {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	var offered []string
-	for _, r := range m.Requests() {
+	for _, r := range m.RecordedRequests() {
 		offered = append(offered, r.Request.Tools[0].Name)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "b", "b"}, offered); diff != "" || len(kept) != 1 || kept[0] != "a" {
 		t.Errorf("offered (-want +got):\n%s\nbefore: %q", diff, kept)
 	}
-	if !errors.Is(late, loop.ErrNoOffer) {
+	if !errors.Is(late, loop.ErrToolsFixed) {
 		t.Errorf("after the step: got %v", late)
 	}
 }
@@ -237,7 +237,7 @@ func TestOfferedByTheRequestAlone(t *testing.T) {
 		s.Request.Tools = []llm.Tool{{Name: "ghost"}}
 		return loop.Decision{}, nil
 	}})
-	res, _ := mustRun(t, model(calls("ghost"), text("x")), loop.Config{Policies: []loop.Policy{offer}})
+	res, _ := mustRun(t, model(calls("ghost"), text("x")), loop.Config{Middleware: []loop.Middleware{offer}})
 	if res.Text != "x" || len(res.Steps) != 2 || !res.Steps[0].Results[0].IsError {
 		t.Errorf("got %+v", res)
 	}
@@ -247,11 +247,11 @@ func TestOfferedByTheRequestAlone(t *testing.T) {
 func TestOfferNothingMore(t *testing.T) {
 	take := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 		if s.Step > 0 {
-			return loop.Decision{}, s.Offer(nil)
+			return loop.Decision{}, s.SetTools(nil)
 		}
 		return loop.Decision{}, nil
 	}})
-	res, _ := mustRun(t, model(calls("a"), text("x")), loop.Config{Policies: []loop.Policy{take}, Tools: []loop.Tool{echo("a")}})
+	res, _ := mustRun(t, model(calls("a"), text("x")), loop.Config{Middleware: []loop.Middleware{take}, Tools: []loop.Tool{echo("a")}})
 	if len(res.Steps) != 2 {
 		t.Errorf("got %d steps", len(res.Steps))
 	}
@@ -259,9 +259,9 @@ func TestOfferNothingMore(t *testing.T) {
 
 func TestOfferRefuses(t *testing.T) {
 	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-		return loop.Decision{}, s.Offer([]loop.Tool{echo("b"), echo("b")})
+		return loop.Decision{}, s.SetTools([]loop.Tool{echo("b"), echo("b")})
 	}})
-	_, err := held(t, "twice", model(text("x")), loop.Config{Policies: []loop.Policy{p}})
+	_, err := held(t, "twice", model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
 	if fmt.Sprint(err) != `the policy p: loop: StepInfo.Offer: two tools have the name "b"` {
 		t.Errorf("got %v", err)
 	}
@@ -280,7 +280,7 @@ func TestWith(t *testing.T) {
 		agent *loop.Agent
 		steps int
 	}{{a, 4}, {short, 1}} {
-		if res, err := c.agent.Run(t.Context(), loop.Ask("go")); err != nil || len(res.Steps) != c.steps {
+		if res, err := c.agent.Run(t.Context(), loop.Prompt("go")); err != nil || len(res.Steps) != c.steps {
 			t.Errorf("got %+v, %v; want %d steps", res, err, c.steps)
 		}
 	}
@@ -298,9 +298,9 @@ func TestWith(t *testing.T) {
 // A run that is to stop comes to the end of its step first.
 func TestStop(t *testing.T) {
 	for name, want := range map[string]struct {
-		stop  trace.Cause
+		stop  trace.Reason
 		calls int
-	}{"before": {trace.CauseStopped, 0}, "in a tool": {trace.CauseStopped, 1}, "in the last step": {trace.CauseNone, 2}, "at the cap": {trace.CauseCap, 1}} {
+	}{"before": {trace.ReasonStopped, 0}, "in a tool": {trace.ReasonStopped, 1}, "in the last step": {trace.ReasonEndTurn, 2}, "at the cap": {trace.ReasonMaxSteps, 1}} {
 		var run *loop.Run
 		cfg := loop.Config{Tools: []loop.Tool{tool("a", func(context.Context) (string, error) {
 			if name != "in the last step" {
@@ -311,7 +311,7 @@ func TestStop(t *testing.T) {
 		if name == "at the cap" {
 			cfg.MaxSteps = 1
 		}
-		cfg.Policies = []loop.Policy{policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+		cfg.Middleware = []loop.Middleware{policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 			if s.Step == 1 {
 				run.Stop()
 			}
@@ -319,13 +319,13 @@ func TestStop(t *testing.T) {
 		}})}
 		var mem trace.Memory
 		cfg.Sink = &mem
-		run = newAgent(t, model(calls("a"), text("done")), cfg).Start(t.Context(), loop.Ask("go"))
+		run = newAgent(t, model(calls("a"), text("done")), cfg).Start(t.Context(), loop.Prompt("go"))
 		if name == "before" {
 			run.Stop()
 		}
 		res, err := run.Wait()
 		holds(t, name, mem.Events())
-		if err != nil || res.Stop != want.stop || res.ModelCalls != want.calls || want.calls == 1 && len(res.Messages) != 2 {
+		if err != nil || res.StopReason != want.stop || res.ModelCalls != want.calls || want.calls == 1 && len(res.Messages) != 2 {
 			t.Errorf("%s: got %+v, %v", name, res, err)
 		}
 	}

@@ -31,8 +31,8 @@ func patient(t *testing.T, clock *fake.Clock, m llm.Model, cfg loop.Config) (*lo
 
 func stalled(t *testing.T, err error, res *loop.Result) {
 	t.Helper()
-	if !errors.Is(err, loop.ErrStalled) || res.Stop != trace.CauseDeadline {
-		t.Errorf("the run stopped by %s with %v, want %s with %v", res.Stop, err, trace.CauseDeadline, loop.ErrStalled)
+	if !errors.Is(err, loop.ErrStalled) || res.StopReason != trace.ReasonDeadline {
+		t.Errorf("the run stopped by %s with %v, want %s with %v", res.StopReason, err, trace.ReasonDeadline, loop.ErrStalled)
 	}
 	if want := "loop: step 0: nothing came of the model's answer for 10s"; err.Error() != want {
 		t.Errorf("the error is %q, want %q", err, want)
@@ -44,8 +44,8 @@ func stalled(t *testing.T, err error, res *loop.Result) {
 func TestStall(t *testing.T) {
 	clock := fake.NewClock()
 	turn := calls("a")
-	turn.Text, turn.Pace, turn.Stall = "Let me", 9*time.Second, true
-	m := &fake.Model{Clock: clock, Turns: []fake.Turn{turn}}
+	turn.Text, turn.EventInterval, turn.Stall = "Let me", 9*time.Second, true
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{turn}}
 	res, events, took, err := patient(t, clock, m, loop.Config{Tools: []loop.Tool{echo("a")}, Retry: loop.Retry{Max: 3}})
 	stalled(t, err, res)
 	if got := res.Partial.Text(); got != "Let me" || len(of[trace.ToolStart](events)) != 0 {
@@ -59,7 +59,7 @@ func TestStall(t *testing.T) {
 // One of which nothing came is tried again.
 func TestStallRetried(t *testing.T) {
 	clock := fake.NewClock()
-	m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Attempts: []fake.Turn{{Stall: true}, {Delay: 9 * time.Second, Text: "done"}}}}}
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{{Attempts: []fake.Response{{Stall: true}, {Delay: 9 * time.Second, Text: "done"}}}}}
 	res, events, took, err := patient(t, clock, m, loop.Config{Retry: loop.Retry{Max: 1, Base: time.Second}})
 	if err != nil || res.Text != "done" || took != 20*time.Second {
 		t.Errorf("got %q after %v, %v", res.Text, took, err)
@@ -79,7 +79,7 @@ func kindsOf(events []trace.Event) (kinds []string) {
 // The time that a listener takes is not the model's.
 func TestStallListener(t *testing.T) {
 	clock := fake.NewClock()
-	m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Pieces: []string{"o", "ne"}, Pace: 9 * time.Second}}}
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{{Chunks: []string{"o", "ne"}, EventInterval: 9 * time.Second}}}
 	slow := trace.SinkFunc(func(ev trace.Event) error {
 		if _, ok := ev.Body.(trace.ModelDelta); ok {
 			return clock.Sleep(context.Background(), 25*time.Second)
@@ -114,7 +114,7 @@ func TestStallInRealTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock := loop.SystemClock{} // the bubble's
 				begun := clock.Now()
-				res, err := newAgent(t, m, loop.Config{StallTimeout: 10 * time.Second, Tools: []loop.Tool{echo("a")}}).Run(t.Context(), loop.Ask("go"))
+				res, err := newAgent(t, m, loop.Config{StallTimeout: 10 * time.Second, Tools: []loop.Tool{echo("a")}}).Run(t.Context(), loop.Prompt("go"))
 				stalled(t, err, res)
 				if took := clock.Now().Sub(begun); took != 10*time.Second {
 					t.Errorf("took %v", took)
@@ -129,12 +129,12 @@ func TestStallInRealTime(t *testing.T) {
 func TestStallOtherEnds(t *testing.T) {
 	oh := errors.New("oh")
 	clock := fake.NewClock()
-	_, _, _, err := patient(t, clock, &fake.Model{Clock: clock, Turns: []fake.Turn{{Err: oh}}}, loop.Config{})
+	_, _, _, err := patient(t, clock, &fake.Model{Clock: clock, Responses: []fake.Response{{Err: oh}}}, loop.Config{})
 	if !errors.Is(err, oh) || errors.Is(err, loop.ErrStalled) {
 		t.Errorf("got %v", err)
 	}
 	clock = fake.NewClock()
-	_, _, took, err := patient(t, clock, &fake.Model{Clock: clock, Turns: []fake.Turn{{Stall: true}}}, loop.Config{Deadline: time.Second})
+	_, _, took, err := patient(t, clock, &fake.Model{Clock: clock, Responses: []fake.Response{{Stall: true}}}, loop.Config{Deadline: time.Second})
 	if !errors.Is(err, loop.ErrDeadline) || took != time.Second {
 		t.Errorf("got %v after %v", err, took)
 	}

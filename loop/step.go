@@ -23,7 +23,7 @@ func (r *run) ended(step int) bool {
 	}
 	if !r.seen {
 		r.seen = true
-		r.emit(step, trace.Cancelled{Cause: string(r.stopCause(context.Cause(r.ctx)))})
+		r.emit(step, trace.Canceled{Reason: string(r.stopCause(context.Cause(r.ctx)))})
 	}
 	return true
 }
@@ -32,7 +32,7 @@ func (r *run) ended(step int) bool {
 // has ended.
 func (r *run) decideEnd(step int) error {
 	err := context.Cause(r.ctx)
-	r.decide(step, Decision{Action: trace.Stop, Cause: r.stopCause(err)}, "", true)
+	r.decide(step, Decision{Action: trace.Stop, Reason: r.stopCause(err)}, "", true)
 	if r.cfg.DeadlineReturns && errors.Is(err, ErrDeadline) {
 		return nil
 	}
@@ -41,11 +41,11 @@ func (r *run) decideEnd(step int) error {
 
 // decide records a decision, and why the run ends if it does.
 func (r *run) decide(step int, d Decision, policy string, own bool) {
-	if d.Cause == "" || !own && reserved(d) {
-		d.Cause = trace.CausePolicy
+	if d.Reason == "" || !own && reserved(d) {
+		d.Reason = trace.ReasonMiddleware
 	}
 	if r.rec.on() {
-		ev := trace.Decision{Action: d.Action, Cause: d.Cause, Note: d.Note}
+		ev := trace.Decision{Action: d.Action, Reason: d.Reason, Note: d.Note}
 		if !own {
 			ev.By = policy
 		}
@@ -54,18 +54,18 @@ func (r *run) decide(step int, d Decision, policy string, own bool) {
 	if d.Action == trace.Suspend {
 		r.suspend(step)
 	}
-	r.res.Stop, r.res.Note = d.Cause, d.Note // the last decision is the one that ends the run
+	r.res.StopReason, r.res.Note = d.Reason, d.Note // the last decision is the one that ends the run
 }
 
 // reserved reports whether a decision has a cause that is for the loop alone to see.
 func reserved(d Decision) bool {
-	switch d.Cause {
-	case trace.CauseCalls, trace.CauseNone, trace.CauseCap, trace.CauseStopCondition, trace.CauseGuard, trace.CauseClientTools,
-		trace.CauseForced, trace.CauseStopped, trace.CauseMalformed, trace.CauseCancel, trace.CauseDeadline, trace.CauseError:
+	switch d.Reason {
+	case trace.ReasonToolCalls, trace.ReasonEndTurn, trace.ReasonMaxSteps, trace.ReasonStopCondition, trace.ReasonRunawayGuard, trace.ReasonClientTools,
+		trace.ReasonForced, trace.ReasonStopped, trace.ReasonMalformedCall, trace.ReasonCancel, trace.ReasonDeadline, trace.ReasonError:
 		return true
-	case trace.CauseContinuedTurn:
-		return d.Action != trace.GoOn
-	case trace.CauseBudget, trace.CauseHandOff, trace.CauseEndHook, trace.CauseApproval, trace.CausePolicy:
+	case trace.ReasonContinuedResponse:
+		return d.Action != trace.Continue
+	case trace.ReasonBudget, trace.ReasonHandoff, trace.ReasonEndHook, trace.ReasonApproval, trace.ReasonMiddleware:
 	}
 	return false
 }
@@ -80,7 +80,7 @@ func (r *run) closeStep(n int) {
 // appendTurn puts the assistant's message into the history. An empty turn is
 // not put there: no provider takes it back. Of a forced answer, calls are left
 // out: nobody will answer them.
-func (r *run) appendTurn(t *llm.Turn) {
+func (r *run) appendTurn(t *llm.Response) {
 	r.turn = nil
 	m := t.Message()
 	if r.forced {
@@ -102,7 +102,7 @@ func withoutCalls(parts []llm.Part) []llm.Part {
 }
 
 // callsOf returns the calls that the loop has to answer, as Turn.Calls does.
-func (r *run) callsOf(t *llm.Turn) []llm.ToolCall {
+func (r *run) callsOf(t *llm.Response) []llm.ToolCall {
 	var out []llm.ToolCall
 	for i, p := range t.Parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
@@ -160,11 +160,11 @@ func (r *run) appendResults(s *StepInfo, plans []*planned) []llm.ToolResult {
 	if plans == nil {
 		return nil
 	}
-	r.res.ToolRounds++
+	r.res.ToolSteps++
 	results := s.results
 	parts := r.parts.Take(len(results))[:0]
 	for i, res := range results {
-		if res.IsError = res.IsError && !r.cfg.PlainErrors; !plans[i].held {
+		if res.IsError = res.IsError && !r.cfg.OmitErrorFlag; !plans[i].held {
 			parts = append(parts, res)
 		}
 	}
@@ -179,16 +179,16 @@ func (r *run) appendResults(s *StepInfo, plans []*planned) []llm.ToolResult {
 }
 
 // complete makes the record of a step.
-func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results []llm.ToolResult, plans []*planned) *Step {
+func (r *run) complete(s *StepInfo, t *llm.Response, calls []llm.ToolCall, results []llm.ToolResult, plans []*planned) *Step {
 	step := r.kept.One()
-	*step = Step{Index: s.Step, Type: StepInitial, Text: t.Text(), Results: results, Finish: t.Finish, Usage: t.Usage}
+	*step = Step{Index: s.Step, Type: StepInitial, Text: t.Text(), Results: results, FinishReason: t.FinishReason, Usage: t.Usage}
 	if !r.forced {
 		step.Calls = calls
 	}
 	if s.Step > 0 {
 		step.Type = StepToolResult
 	}
-	step.Reasoning, step.Reasoned = t.Reasoning()
+	step.Reasoning, step.HasReasoning = t.Reasoning()
 	if r.sent < len(r.history) {
 		step.Messages = r.history[r.sent:len(r.history):len(r.history)]
 	}
@@ -207,7 +207,7 @@ func (r *run) complete(s *StepInfo, t *llm.Turn, calls []llm.ToolCall, results [
 }
 
 // exposed reports whether somebody else's code sees the steps.
-func (r *run) exposed() bool { return len(r.cfg.Policies)+len(r.cfg.StopWhen) > 0 }
+func (r *run) exposed() bool { return len(r.cfg.Middleware)+len(r.cfg.StopWhen) > 0 }
 
 // inHand are the steps so far for policies and stop conditions: copies, which they
 // cannot do harm with. There is one a step, so that a step costs no more for those
@@ -234,7 +234,7 @@ func (r *run) onStep(step *Step) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = &PolicyError{"OnStep", err}
+			err = &MiddlewareError{"OnStep", err}
 		}
 	}()
 	defer contain("OnStep", "", &err)
@@ -269,7 +269,7 @@ func callHook(policy string, f func() (Decision, error)) (d Decision, err error)
 		d, err = f()
 	}()
 	if err != nil {
-		return Decision{}, &PolicyError{policy, err}
+		return Decision{}, &MiddlewareError{policy, err}
 	}
 	return d, nil
 }

@@ -90,8 +90,8 @@ func CostExceeds(limit float64, price func(llm.Usage) (cost float64, ok bool)) S
 }
 
 // stopPolicy asks the conditions in order, until one is true.
-func stopPolicy(conditions []StopCondition) Policy {
-	return Policy{Name: "stop_when", New: func(RunInfo) Hooks {
+func stopPolicy(conditions []StopCondition) Middleware {
+	return Middleware{Name: "stop_when", New: func(RunInfo) Hooks {
 		return Hooks{AfterStep: func(ctx context.Context, s *StepInfo, _ *Step) (Decision, error) {
 			info := StopInfo{Steps: s.Steps, Usage: s.Usage}
 			for i, cond := range conditions {
@@ -100,7 +100,7 @@ func stopPolicy(conditions []StopCondition) Policy {
 					return Decision{}, fmt.Errorf("StopWhen[%d]: %w", i, err)
 				}
 				if stop {
-					return Decision{Action: trace.Stop, Cause: trace.CauseStopCondition, Note: fmt.Sprintf("condition %d", i)}, nil
+					return Decision{Action: trace.Stop, Reason: trace.ReasonStopCondition, Note: fmt.Sprintf("condition %d", i)}, nil
 				}
 			}
 			return Decision{}, nil

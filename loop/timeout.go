@@ -9,8 +9,8 @@ import (
 // timeoutPolicy ends the context of each tool after d. The tool is told and
 // waited for; what it returns after that is an error result. The time left is
 // not part of the result's text, so that a repeat gives the same one.
-func timeoutPolicy(d time.Duration) Policy {
-	return Policy{Name: "tool_timeout", New: func(info RunInfo) Hooks {
+func timeoutPolicy(d time.Duration) Middleware {
+	return Middleware{Name: "tool_timeout", New: func(info RunInfo) Hooks {
 		return Hooks{WrapTool: func(next ToolFunc) ToolFunc {
 			return func(ctx context.Context, call Call) (Output, error) {
 				ctx, stop := info.Clock.WithTimeout(ctx, d, ErrToolTimeout)

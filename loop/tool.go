@@ -42,8 +42,8 @@ type Call struct {
 	ID   string
 	Name string
 	// Args is a JSON object that the schema allows, with the schema's defaults.
-	Args string
-	Step int // counted from 0; see Resume for -1
+	Arguments string
+	Step      int // counted from 0; see Resume for -1
 	// Index is the call's place among the calls of its turn, from 0.
 	Index int
 
@@ -88,7 +88,7 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 	}
 	fast := newDecoder(reflect.TypeFor[In]())
 	return RawTool(name, description, raw, func(ctx context.Context, call Call) (Output, error) {
-		in, err := decodeArgs[In](fast, call.Args)
+		in, err := decodeArgs[In](fast, call.Arguments)
 		if err != nil {
 			return Output{}, fmt.Errorf("reading the arguments: %w", err)
 		}

@@ -25,7 +25,7 @@ func TestNewTool(t *testing.T) {
 	var call loop.Call
 	w, err := loop.NewTool("weather", "Tells the weather.", func(ctx context.Context, in place) (map[string]any, error) {
 		got = append(got, in)
-		call, _ = loop.CallOf(ctx)
+		call, _ = loop.CallFromContext(ctx)
 		return map[string]any{"sky": "<clear> & blue"}, nil
 	})
 	if err != nil {
@@ -35,14 +35,14 @@ func TestNewTool(t *testing.T) {
 	if diff := cmp.Diff([]place{{"Rome", 2}}, got); diff != "" {
 		t.Errorf("what the function got (-want +got):\n%s", diff)
 	}
-	if call.ID != "c1" || call.Name != "weather" || call.Args != `{"city":"Rome","days":2}` || call.Step != 0 || call.Index != 0 {
+	if call.ID != "c1" || call.Name != "weather" || call.Arguments != `{"city":"Rome","days":2}` || call.Step != 0 || call.Index != 0 {
 		t.Errorf("CallOf: got %+v", call)
 	}
 	texts := resultTexts(res.Messages)
 	if texts[0] != `{"sky":"<clear> & blue"}` || !strings.Contains(texts[1], "invalid arguments") || !strings.Contains(texts[2], "city") {
 		t.Errorf("results: got %q", texts)
 	}
-	setup := of[trace.ModelSetup](events)[0].Tools[0]
+	setup := of[trace.ModelConfig](events)[0].Tools[0]
 	want := llm.Tool{Name: "weather", Description: "Tells the weather.", Parameters: json.RawMessage(
 		`{"type":"object","properties":{"city":{"type":"string","description":"where"},"days":{"type":"integer"}},"required":["city"],"additionalProperties":false}`)}
 	if diff := cmp.Diff(want, setup); diff != "" {
@@ -132,7 +132,7 @@ func TestToolErrors(t *testing.T) {
 	if _, err := loop.ClientTool("x", "", json.RawMessage(`[]`)); err == nil {
 		t.Error("a client tool with a list as schema: got no error")
 	}
-	if _, ok := loop.CallOf(t.Context()); ok {
+	if _, ok := loop.CallFromContext(t.Context()); ok {
 		t.Error("CallOf outside of a tool: got a call")
 	}
 }
@@ -142,7 +142,7 @@ func TestToolsAreCopied(t *testing.T) {
 	tools := []loop.Tool{echo("a")}
 	a := newAgent(t, model(calls("a"), text("")), loop.Config{Tools: tools})
 	tools[0] = loop.Tool{Name: "other"}
-	res, err := a.Run(t.Context(), loop.Ask("go"))
+	res, err := a.Run(t.Context(), loop.Prompt("go"))
 	if err != nil || res.Steps[0].Results[0].IsError {
 		t.Errorf("got %+v, %v", res.Steps, err)
 	}

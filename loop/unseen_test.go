@@ -19,7 +19,7 @@ import (
 // A run whose calls run at once comes to the same whether somebody looks on or not.
 func TestUnseen(t *testing.T) {
 	for name, c := range map[string]struct {
-		turn fake.Turn
+		turn fake.Response
 		want []string // the results of the step
 	}{
 		"all well":    {calls(`echo{"n":1}`, `echo{"n":2}`, `echo{"n":3}`), []string{`{"n":1}`, `{"n":2}`, `{"n":3}`}},
@@ -38,7 +38,7 @@ func TestUnseen(t *testing.T) {
 					cancel()
 					return "cancelled", nil
 				})
-				in := loop.Ask("go")
+				in := loop.Prompt("go")
 				if looks {
 					in.Sink = &trace.Memory{}
 				}
@@ -72,7 +72,7 @@ func TestLimitUnseen(t *testing.T) {
 			return "", nil
 		})
 		a := newAgent(t, model(calls("wait", "wait", "wait", "wait", "wait"), text("done")), loop.Config{Tools: []loop.Tool{wait}, Concurrency: 2})
-		run := a.Start(t.Context(), loop.Ask("go"))
+		run := a.Start(t.Context(), loop.Prompt("go"))
 		go func() { _, _ = run.Wait() }()
 		for ended := range 5 {
 			synctest.Wait()
@@ -93,7 +93,7 @@ func TestGraceUnseen(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			gate := make(chan struct{})
 			deaf := tool("deaf", func(context.Context) (string, error) { <-gate; return "", nil })
-			in := loop.Ask("go")
+			in := loop.Prompt("go")
 			if looks {
 				in.Sink = &trace.Memory{}
 			}

@@ -21,7 +21,7 @@ func (r *run) unwind() {
 		r.begin(r.agent.info)
 	}
 	if r.asked != nil {
-		r.callFailed(r.asked, r.acc.Turn(), describe(errUnwound))
+		r.callFailed(r.asked, r.acc.Response(), describe(errUnwound))
 	}
 	if r.turn != nil {
 		r.appendTurn(r.turn)
@@ -42,7 +42,7 @@ func (r *run) endCalls() {
 	for _, p := range r.open {
 		switch {
 		case p.told, p.held:
-		case p.Answer != nil:
+		case p.Output != nil:
 			r.skip(p)
 		case !p.ran:
 			r.skipCancelled(p)
@@ -61,6 +61,6 @@ func (p *planned) unwound() {
 	case p.entered.Swap(true):
 		p.outcome, *p.result = p.exited()
 	default:
-		p.outcome, *p.result = trace.OutcomeCancelled, p.resultOf(failed("not run: the run was ended"))
+		p.outcome, *p.result = trace.OutcomeCanceled, p.resultOf(failed("not run: the run was ended"))
 	}
 }

@@ -34,7 +34,7 @@ func unwound(t *testing.T, name string, m llm.Model, cfg loop.Config, use func(*
 		events = append(events, ev)
 		return nil
 	})
-	run := newAgent(t, m, cfg).Start(t.Context(), loop.Ask("go"))
+	run := newAgent(t, m, cfg).Start(t.Context(), loop.Prompt("go"))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -71,7 +71,7 @@ func TestGoexit(t *testing.T) {
 	}
 
 	res, events, err := unwound(t, "alone", model(calls("nope", "a", "exit", "a#x", "nope#y")), loop.Config{Tools: []loop.Tool{exit, echo("a")}, Concurrency: 1}, wait)
-	if !strings.Contains(err.Error(), "ended from within: a tool, ") || res.Stop != trace.CauseError || res.Pending != nil || len(res.Steps) != 0 || res.ToolRounds != 1 {
+	if !strings.Contains(err.Error(), "ended from within: a tool, ") || res.StopReason != trace.ReasonError || res.Pending != nil || len(res.Steps) != 0 || res.ToolSteps != 1 {
 		t.Errorf("alone: got %v, %+v", err, res)
 	}
 	want := []string{`there is no tool "nope"; the tools are exit, a`, "{}", loop.ExitedText, "not run: the run was cancelled", `there is no tool "nope"; the tools are exit, a`}
@@ -90,7 +90,7 @@ func TestGoexit(t *testing.T) {
 // it: the call has its result by then, and the tool is not entered any more.
 func TestGoexitInWrap(t *testing.T) {
 	for name, c := range map[string]struct {
-		turn fake.Turn
+		turn fake.Response
 		sink trace.Sink
 		want string // the result of each call
 	}{
@@ -121,7 +121,7 @@ func TestGoexitInWrap(t *testing.T) {
 				return nil
 			},
 		})
-		run := newAgent(t, model(c.turn, text("done")), loop.Config{Tools: []loop.Tool{a}, Policies: []loop.Policy{late}, Sink: c.sink}).Start(t.Context(), loop.Ask("go"))
+		run := newAgent(t, model(c.turn, text("done")), loop.Config{Tools: []loop.Tool{a}, Middleware: []loop.Middleware{late}, Sink: c.sink}).Start(t.Context(), loop.Prompt("go"))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -168,16 +168,16 @@ func TestGoexitAnywhere(t *testing.T) {
 				at("the model")
 				return m.Stream(ctx, req)
 			})
-			p := loop.Policy{Name: "p", New: func(loop.RunInfo) loop.Hooks {
+			p := loop.Middleware{Name: "p", New: func(loop.RunInfo) loop.Hooks {
 				at("a policy's making")
 				return exits(at)
 			}}
 			res, events, err := unwound(t, fmt.Sprint(name, " ", step), stream, loop.Config{
-				Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}, OnStep: func(loop.Step) { at("OnStep") },
+				Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, OnStep: func(loop.Step) { at("OnStep") },
 				StopWhen: []loop.StopCondition{loop.StopFunc(func(context.Context, loop.StopInfo) (bool, error) { at("stop condition"); return false, nil })},
 			}, wait)
-			if !strings.Contains(err.Error(), "ended from within") || res.Stop != trace.CauseError {
-				t.Errorf("%s: got %v, stop %q", name, err, res.Stop)
+			if !strings.Contains(err.Error(), "ended from within") || res.StopReason != trace.ReasonError {
+				t.Errorf("%s: got %v, stop %q", name, err, res.StopReason)
 			}
 			if got := kinds(events); !strings.HasSuffix(got, want) {
 				t.Errorf("%s: the trace is\n%s, want it to end with\n%s", name, got, want)
@@ -195,17 +195,17 @@ func exits(at func(place string)) loop.Hooks {
 			return loop.Decision{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, c *loop.ModelCall) (*llm.Turn, error) {
+			return func(ctx context.Context, c *loop.ModelCall) (*llm.Response, error) {
 				at("wrap model")
 				defer at("wrap model, after")
 				return next(ctx, c)
 			}
 		},
-		AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
+		AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
 			at("after model")
 			return loop.Decision{}, nil
 		},
-		Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+		BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			at("batch")
 			return loop.Decision{}, nil
 		},
@@ -245,7 +245,7 @@ func TestConsumersThatDoNotComeBack(t *testing.T) {
 				if last {
 					break
 				}
-				if got := of[trace.RunEnd](events)[0]; err == nil || got.Error == nil || got.Stop != trace.CauseError {
+				if got := of[trace.RunEnd](events)[0]; err == nil || got.Error == nil || got.StopReason != trace.ReasonError {
 					t.Errorf("%s at event %d: got %+v", name, n, got)
 				}
 			}
@@ -257,7 +257,7 @@ func TestConsumersThatDoNotComeBack(t *testing.T) {
 func defaulted(t *testing.T, name string) loop.Tool {
 	t.Helper()
 	x, err := loop.RawTool(name, "", []byte(`{"type":"object","properties":{"m":{"type":"integer","default":7}}}`), func(_ context.Context, c loop.Call) (loop.Output, error) {
-		return loop.TextOutput(c.Args), nil
+		return loop.TextOutput(c.Arguments), nil
 	})
 	if err != nil {
 		t.Fatal(err)

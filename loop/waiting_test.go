@@ -47,7 +47,7 @@ func TestWaiting(t *testing.T) {
 func turnOf(n int, id func(i int) string, result func(i int) int) []llm.Message {
 	calls, results := llm.Assistant(), llm.ToolResults()
 	for i := range n {
-		calls.Parts = append(calls.Parts, llm.ToolCall{ID: id(i), Name: "a", Args: "{}"})
+		calls.Parts = append(calls.Parts, llm.ToolCall{ID: id(i), Name: "a", Arguments: "{}"})
 		results.Parts = append(results.Parts, llm.ToolResult{ID: id(result(i)), Name: "a"})
 	}
 	return []llm.Message{llm.User("go"), calls, results}
@@ -71,7 +71,7 @@ func TestLargeTurns(t *testing.T) {
 		},
 		"calls that the provider ran": func(n int) func() {
 			parts := providers(n)
-			return func() { mend(&llm.Turn{Parts: slices.Clone(parts)}) }
+			return func() { mend(&llm.Response{Parts: slices.Clone(parts)}) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func mending(messages []llm.Message) func() {
 // providers are n calls that the provider ran itself, and then their results.
 func providers(n int) (parts []llm.Part) {
 	for i := range n {
-		parts = append(parts, llm.ToolCall{ID: fmt.Sprint(i), Name: "search", Args: "{}", ProviderExecuted: true})
+		parts = append(parts, llm.ToolCall{ID: fmt.Sprint(i), Name: "search", Arguments: "{}", ProviderExecuted: true})
 	}
 	for i := range n {
 		parts = append(parts, llm.ToolResult{ID: fmt.Sprint(i)})

@@ -26,36 +26,36 @@ func asked(events []trace.Event) []string {
 		at := fmt.Sprintf("%d/%s.%d ", ev.Step, ev.Purpose, ev.Attempt)
 		switch b := ev.Body.(type) {
 		case trace.ModelRequest:
-			out = append(out, fmt.Sprintf("%srequest %d+%d", at, b.Kept, len(b.New)))
-		case trace.ModelTurn:
+			out = append(out, fmt.Sprintf("%srequest %d+%d", at, b.PrefixMessages, len(b.NewMessages)))
+		case trace.ModelResponse:
 			out = append(out, at+"turn")
 		case trace.ModelError:
 			out = append(out, at+"error")
 		case trace.ModelRetry:
-			out = append(out, fmt.Sprintf("%sretry %v %s", at, b.Wait, b.Cause))
-		case trace.Rewrite:
-			out = append(out, fmt.Sprintf("%d rewrite %s by %s", ev.Step, b.Cause, b.By))
+			out = append(out, fmt.Sprintf("%sretry %v %s", at, b.Wait, b.Reason))
+		case trace.HistoryRewrite:
+			out = append(out, fmt.Sprintf("%d rewrite %s by %s", ev.Step, b.Reason, b.By))
 		}
 	}
 	return out
 }
 
 // around is a policy around the model call.
-func around(name string, f func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error)) loop.Policy {
+func around(name string, f func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error)) loop.Middleware {
 	return policy(name, loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) { return f(ctx, next, call) }
+		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) { return f(ctx, next, call) }
 	}})
 }
 
 // busy is an attempt that fails in a way that may pass, and what the provider
 // asks to wait.
-func busy(after time.Duration) fake.Turn {
-	return fake.Turn{Error: &fake.Failure{Status: 503, Message: "busy", RetryAfter: after}}
+func busy(after time.Duration) fake.Response {
+	return fake.Response{Error: &fake.Failure{Status: 503, Message: "busy", RetryAfter: after}}
 }
 
 // inTurn is a model that answers its n-th request with the n-th turn, whatever it
 // asks.
-func inTurn(turns ...fake.Turn) llm.Model {
+func inTurn(turns ...fake.Response) llm.Model {
 	n := 0
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		n++
@@ -66,26 +66,26 @@ func inTurn(turns ...fake.Turn) llm.Model {
 // A policy may call the model again on its own. What may be retried is recorded
 // as a retry; what may not be is a call for another purpose.
 func TestPolicyRetries(t *testing.T) {
-	again := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	again := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		turn, err := next(ctx, call)
 		for n := 0; n < 3 && err != nil; n++ {
 			turn, err = next(ctx, call)
 		}
 		return turn, err
 	}
-	anew := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	anew := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		if turn, err := next(ctx, &loop.ModelCall{Request: call.Request, Step: 7}); err == nil {
 			return turn, nil
 		}
 		return next(ctx, &loop.ModelCall{Request: call.Request})
 	}
-	twice := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	twice := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		if _, err := next(ctx, call); err != nil {
 			return nil, err
 		}
 		return next(ctx, call)
 	}
-	first := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	first := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		turn, err := next(ctx, call)
 		if err != nil {
 			return nil, err
@@ -93,36 +93,36 @@ func TestPolicyRetries(t *testing.T) {
 		_, err = next(ctx, call)
 		return turn, err
 	}
-	judged := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	judged := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		for range 2 {
-			if _, err := next(ctx, &loop.ModelCall{Request: call.Request, Purpose: trace.PurposeJudge}); err != nil {
+			if _, err := next(ctx, &loop.ModelCall{Request: call.Request, Purpose: trace.PurposeGrade}); err != nil {
 				return nil, err
 			}
 		}
 		return next(ctx, call)
 	}
-	begun := fake.Turn{Text: "I", Error: &fake.Failure{Status: 503}}
-	bad := fake.Turn{Error: &fake.Failure{Status: 400, Message: "no"}}
+	begun := fake.Response{Text: "I", Error: &fake.Failure{Status: 503}}
+	bad := fake.Response{Error: &fake.Failure{Status: 400, Message: "no"}}
 	answer := []string{"1/.1 request 1+2", "1/.1 turn"}
 	// These end with the answer.
-	over := func(turns ...fake.Turn) []fake.Turn { return append(turns, text("done")) }
+	over := func(turns ...fake.Response) []fake.Response { return append(turns, text("done")) }
 	for _, c := range []struct {
 		name     string
-		wrap     func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Turn, error)
-		attempts []fake.Turn
+		wrap     func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Response, error)
+		attempts []fake.Response
 		retry    loop.Retry
 		want     []string
 		rest     []string
 	}{
-		{"a retry", again, []fake.Turn{busy(0), calls("a")}, loop.Retry{},
+		{"a retry", again, []fake.Response{busy(0), calls("a")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 0s fake: status 503: busy", "0/.2 request 1+0", "0/.2 turn"}, answer},
-		{"a made-up call", anew, []fake.Turn{busy(0), calls("a")}, loop.Retry{},
+		{"a made-up call", anew, []fake.Response{busy(0), calls("a")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 0s fake: status 503: busy", "0/.2 request 1+0", "0/.2 turn"}, answer},
-		{"a made-up call, with retries", anew, []fake.Turn{busy(0), calls("a")}, loop.Retry{Max: 1, Base: time.Second},
+		{"a made-up call, with retries", anew, []fake.Response{busy(0), calls("a")}, loop.Retry{Max: 1, Base: time.Second},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 1+0", "0/.2 turn"}, answer},
-		{"as long as the provider asks", again, []fake.Turn{busy(2 * time.Second), busy(0), calls("a")}, loop.Retry{},
+		{"as long as the provider asks", again, []fake.Response{busy(2 * time.Second), busy(0), calls("a")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 2s fake: status 503: busy", "0/.2 request 1+0", "0/.2 error", "0/.2 retry 0s fake: status 503: busy", "0/.3 request 1+0", "0/.3 turn"}, answer},
-		{"longer than is waited for", again, []fake.Turn{busy(time.Hour), calls("a")}, loop.Retry{}, []string{"0/.1 request 0+1", "0/.1 error"}, nil},
+		{"longer than is waited for", again, []fake.Response{busy(time.Hour), calls("a")}, loop.Retry{}, []string{"0/.1 request 0+1", "0/.1 error"}, nil},
 		{"an answer that had begun", again, over(begun), loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/repair.1 request 0+1", "0/repair.1 turn", "0/.0 turn"}, []string{}},
 		{"a failure for good", again, over(bad, bad, busy(0)), loop.Retry{},
@@ -131,21 +131,21 @@ func TestPolicyRetries(t *testing.T) {
 		{"more than Retry.Max", again, over(busy(0), busy(0)), loop.Retry{Max: 1, Base: time.Second},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 1+0", "0/.2 error",
 				"0/repair.1 request 0+1", "0/repair.1 turn", "0/.0 turn"}, []string{}},
-		{"two answers, the second taken", twice, []fake.Turn{calls("a#x"), calls("a")}, loop.Retry{},
+		{"two answers, the second taken", twice, []fake.Response{calls("a#x"), calls("a")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 turn", "0/repair.1 request 0+1", "0/repair.1 turn", "0/.0 turn"},
 			[]string{"1/.1 request 1+2", "1/.1 turn", "1/repair.1 request 1+2", "1/repair.1 turn", "1/.0 turn"}},
-		{"two answers, the first taken", first, []fake.Turn{calls("a"), calls("a#x")}, loop.Retry{},
+		{"two answers, the first taken", first, []fake.Response{calls("a"), calls("a#x")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 turn", "0/repair.1 request 0+1", "0/repair.1 turn"},
 			[]string{"1/.1 request 1+2", "1/.1 turn", "1/repair.1 request 1+2", "1/repair.1 turn"}},
-		{"a judge twice", judged, []fake.Turn{text("no"), text("no"), calls("a")}, loop.Retry{},
+		{"a judge twice", judged, []fake.Response{text("no"), text("no"), calls("a")}, loop.Retry{},
 			[]string{"0/judge.1 request 0+1", "0/judge.1 turn", "0/judge.1 request 1+0", "0/judge.1 turn", "0/.1 request 0+1", "0/.1 turn"},
 			[]string{"1/judge.1 request 1+2", "1/judge.1 turn", "1/judge.1 request 3+0", "1/judge.1 turn", "1/.1 request 1+2", "1/.1 turn"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := model(fake.Turn{Attempts: c.attempts}, text("done"))
+			m := model(fake.Response{Attempts: c.attempts}, text("done"))
 			var mem trace.Memory
 			res, err := held(t, c.name, m, loop.Config{
-				Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{around("mine", c.wrap)}, Retry: c.retry, Clock: fake.NewClock(), Sink: &mem,
+				Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{around("mine", c.wrap)}, Retry: c.retry, Clock: fake.NewClock(), Sink: &mem,
 			})
 			if diff := cmp.Diff(append(c.want, c.rest...), asked(mem.Events())); diff != "" {
 				t.Errorf("model calls (-want +got):\n%s", diff)
@@ -159,7 +159,7 @@ func TestPolicyRetries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := res.Steps[0].Calls; res.Text != "done" || len(c.rest) > 0 && (got[0].ID != "c1" || got[0].Minted) {
+			if got := res.Steps[0].Calls; res.Text != "done" || len(c.rest) > 0 && (got[0].ID != "c1" || got[0].IDGenerated) {
 				t.Errorf("got %q after the calls %+v", res.Text, got)
 			}
 		})
@@ -171,7 +171,7 @@ func TestPolicyRetryWaits(t *testing.T) {
 	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 2 * time.Second: 3 * time.Second, 5 * time.Second: 5 * time.Second} {
 		clock := fake.NewClock()
 		begun := clock.Now()
-		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 			if turn, err := next(ctx, call); err == nil {
 				return turn, nil
 			}
@@ -180,8 +180,8 @@ func TestPolicyRetryWaits(t *testing.T) {
 			}
 			return next(ctx, call)
 		})
-		_, err := held(t, own.String(), model(fake.Turn{Attempts: []fake.Turn{busy(3 * time.Second), text("done")}}),
-			loop.Config{Policies: []loop.Policy{wrap}, Clock: clock})
+		_, err := held(t, own.String(), model(fake.Response{Attempts: []fake.Response{busy(3 * time.Second), text("done")}}),
+			loop.Config{Middleware: []loop.Middleware{wrap}, Clock: clock})
 		if got := clock.Now().Sub(begun); got != want || err != nil {
 			t.Errorf("with %v of its own: waited %v, want %v; %v", own, got, want, err)
 		}
@@ -195,7 +195,7 @@ func TestPolicyRetryIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		clock := fake.NewClock()
 		clock.AfterFunc(time.Second, cancel)
-		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 			if turn, err := next(ctx, call); err == nil {
 				return turn, nil
 			}
@@ -204,11 +204,11 @@ func TestPolicyRetryIsCancelled(t *testing.T) {
 			}
 			return next(ctx, call)
 		})
-		m := model(fake.Turn{Attempts: []fake.Turn{busy(3 * time.Second), text("done")}})
-		a := newAgent(t, m, loop.Config{Policies: []loop.Policy{wrap}, Clock: clock})
-		res, err := a.Run(ctx, loop.Ask("go"))
-		if !errors.Is(err, context.Canceled) || res.Stop != trace.CauseCancel || len(m.Requests()) != 1 {
-			t.Errorf("%s: got %v, stop %q after %d requests", name, err, res.Stop, len(m.Requests()))
+		m := model(fake.Response{Attempts: []fake.Response{busy(3 * time.Second), text("done")}})
+		a := newAgent(t, m, loop.Config{Middleware: []loop.Middleware{wrap}, Clock: clock})
+		res, err := a.Run(ctx, loop.Prompt("go"))
+		if !errors.Is(err, context.Canceled) || res.StopReason != trace.ReasonCancel || len(m.RecordedRequests()) != 1 {
+			t.Errorf("%s: got %v, stop %q after %d requests", name, err, res.StopReason, len(m.RecordedRequests()))
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestPolicyRetryIsCancelled(t *testing.T) {
 // request is made for it; the run is not ended by it.
 func TestPolicyGivesUpWaiting(t *testing.T) {
 	clock, patience := fake.NewClock(), errors.New("out of patience")
-	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		if turn, err := next(ctx, call); err == nil {
 			return turn, nil
 		}
@@ -229,9 +229,9 @@ func TestPolicyGivesUpWaiting(t *testing.T) {
 		}
 		return nil, err
 	})
-	m := model(fake.Turn{Attempts: []fake.Turn{busy(3 * time.Second), text("done")}})
-	if _, err := held(t, "gives up", m, loop.Config{Policies: []loop.Policy{wrap}, Clock: clock}); !errors.Is(err, patience) || len(m.Requests()) != 1 {
-		t.Errorf("got %v after %d requests", err, len(m.Requests()))
+	m := model(fake.Response{Attempts: []fake.Response{busy(3 * time.Second), text("done")}})
+	if _, err := held(t, "gives up", m, loop.Config{Middleware: []loop.Middleware{wrap}, Clock: clock}); !errors.Is(err, patience) || len(m.RecordedRequests()) != 1 {
+		t.Errorf("got %v after %d requests", err, len(m.RecordedRequests()))
 	}
 }
 
@@ -239,8 +239,8 @@ func TestPolicyGivesUpWaiting(t *testing.T) {
 // the requests go back to the history.
 func TestTransientMessages(t *testing.T) {
 	reminder := llm.User("be brief")
-	at := func(name string, steps ...int) loop.Policy {
-		return around(name, func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	at := func(name string, steps ...int) loop.Middleware {
+		return around(name, func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 			if slices.Contains(steps, call.Step) {
 				req := *call.Request
 				req.Messages = append(slices.Clone(req.Messages), reminder)
@@ -249,8 +249,8 @@ func TestTransientMessages(t *testing.T) {
 			return next(ctx, call)
 		})
 	}
-	only := func(name string) loop.Policy {
-		return around(name, func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	only := func(name string) loop.Middleware {
+		return around(name, func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 			req := *call.Request
 			req.Messages = []llm.Message{reminder}
 			call.Request = &req
@@ -260,33 +260,33 @@ func TestTransientMessages(t *testing.T) {
 	mine := "rewrite middleware by mine"
 	for _, c := range []struct {
 		name     string
-		policies []loop.Policy
-		turns    []fake.Turn
+		policies []loop.Middleware
+		turns    []fake.Response
 		want     []string
 	}{
-		{"in no step", []loop.Policy{at("mine")}, nil,
+		{"in no step", []loop.Middleware{at("mine")}, nil,
 			[]string{"0/.1 request 0+1", "0/.1 turn", "1/.1 request 1+2", "1/.1 turn", "2/.1 request 3+2", "2/.1 turn"}},
-		{"in one step", []loop.Policy{at("mine", 1)}, nil,
+		{"in one step", []loop.Middleware{at("mine", 1)}, nil,
 			[]string{"0/.1 request 0+1", "0/.1 turn", "1 " + mine, "1/.1 request 1+3", "1/.1 turn", "2 " + mine, "2/.1 request 3+2", "2/.1 turn"}},
-		{"in the first", []loop.Policy{at("mine", 0)}, nil,
+		{"in the first", []loop.Middleware{at("mine", 0)}, nil,
 			[]string{"0 " + mine, "0/.1 request 0+2", "0/.1 turn", "1 " + mine, "1/.1 request 1+2", "1/.1 turn", "2/.1 request 3+2", "2/.1 turn"}},
-		{"in two steps, one of two", []loop.Policy{at("mine", 1, 2), at("other")}, nil,
+		{"in two steps, one of two", []loop.Middleware{at("mine", 1, 2), at("other")}, nil,
 			[]string{"0/.1 request 0+1", "0/.1 turn", "1 rewrite middleware by mine, other", "1/.1 request 1+3", "1/.1 turn",
 				"2 rewrite middleware by mine, other", "2/.1 request 3+3", "2/.1 turn"}},
-		{"the same in each step", []loop.Policy{only("mine")}, nil,
+		{"the same in each step", []loop.Middleware{only("mine")}, nil,
 			[]string{"0 " + mine, "0/.1 request 0+1", "0/.1 turn", "1 " + mine, "1/.1 request 1+0", "1/.1 turn", "2 " + mine, "2/.1 request 1+0", "2/.1 turn"}},
-		{"the same in each step, retried", []loop.Policy{only("mine")}, []fake.Turn{calls("a#1"), busy(0), text("x")},
+		{"the same in each step, retried", []loop.Middleware{only("mine")}, []fake.Response{calls("a#1"), busy(0), text("x")},
 			[]string{"0 " + mine, "0/.1 request 0+1", "0/.1 turn", "1 " + mine, "1/.1 request 1+0", "1/.1 error", "1/.1 retry 1s fake: status 503: busy", "1/.2 request 1+0", "1/.2 turn"}},
-		{"in a call that is retried", []loop.Policy{at("mine", 0)}, []fake.Turn{busy(0), calls("a#1"), text("x")},
+		{"in a call that is retried", []loop.Middleware{at("mine", 0)}, []fake.Response{busy(0), calls("a#1"), text("x")},
 			[]string{"0 " + mine, "0/.1 request 0+2", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 2+0", "0/.2 turn", "1 " + mine, "1/.1 request 1+2", "1/.1 turn"}},
 	} {
 		turns := c.turns
 		if turns == nil {
-			turns = []fake.Turn{calls("a#1"), calls("a#2"), text("x")}
+			turns = []fake.Response{calls("a#1"), calls("a#2"), text("x")}
 		}
 		var mem trace.Memory
 		res, err := held(t, c.name, inTurn(turns...), loop.Config{
-			Tools: []loop.Tool{echo("a")}, Policies: c.policies, Retry: loop.Retry{Max: 1, Base: time.Second}, Clock: fake.NewClock(), Sink: &mem,
+			Tools: []loop.Tool{echo("a")}, Middleware: c.policies, Retry: loop.Retry{Max: 1, Base: time.Second}, Clock: fake.NewClock(), Sink: &mem,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestTransientMessages(t *testing.T) {
 // Messages that cannot be sent are not, whatever the call is for.
 func TestTransientMessagesAreChecked(t *testing.T) {
 	for _, purpose := range []trace.Purpose{trace.PurposeAnswer, trace.PurposeSummary} {
-		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 			if n := len(call.Request.Messages); n > 1 {
 				req := *call.Request
 				req.Messages = req.Messages[:n-1]
@@ -314,11 +314,11 @@ func TestTransientMessagesAreChecked(t *testing.T) {
 			return next(ctx, call)
 		})
 		m := model(calls("a"), text("x"))
-		_, err := held(t, string(purpose), m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{wrap}})
+		_, err := held(t, string(purpose), m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}})
 		var h *loop.HistoryError
-		var p *loop.PolicyError
-		if !errors.As(err, &h) || !errors.As(err, &p) || p.Policy != "mine" || len(m.Requests()) != 1 {
-			t.Errorf("for %q: got %v after %d requests", purpose, err, len(m.Requests()))
+		var p *loop.MiddlewareError
+		if !errors.As(err, &h) || !errors.As(err, &p) || p.Middleware != "mine" || len(m.RecordedRequests()) != 1 {
+			t.Errorf("for %q: got %v after %d requests", purpose, err, len(m.RecordedRequests()))
 		}
 	}
 }
@@ -326,10 +326,10 @@ func TestTransientMessagesAreChecked(t *testing.T) {
 // Calls that stand only in messages of a policy's own take their ids as well.
 func TestTransientIDs(t *testing.T) {
 	example := []llm.Message{
-		llm.User("like this"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}),
+		llm.User("like this"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}),
 		llm.ToolResults(llm.ToolResult{ID: "c1", Name: "a", Content: []llm.Part{llm.Text{Text: "{}"}}}),
 	}
-	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		req := *call.Request
 		req.Messages = slices.Concat(example, req.Messages)
 		call.Request = &req
@@ -341,8 +341,8 @@ func TestTransientIDs(t *testing.T) {
 		}
 		return loop.Decision{Messages: slices.Concat(example, s.History())}, nil
 	}})
-	for name, p := range map[string]loop.Policy{"a wrap": wrap, "before the step": before} {
-		res, err := held(t, name, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{p}})
+	for name, p := range map[string]loop.Middleware{"a wrap": wrap, "before the step": before} {
+		res, err := held(t, name, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,9 +355,9 @@ func TestTransientIDs(t *testing.T) {
 // What policies do to a turn they have in hand is their own turn, and nobody
 // else's.
 func TestTurnsInHand(t *testing.T) {
-	var kept *llm.Turn
-	change := func(f func(turn *llm.Turn)) loop.Policy {
-		return around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	var kept *llm.Response
+	change := func(f func(turn *llm.Response)) loop.Middleware {
+		return around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 			turn, err := next(ctx, call)
 			if err == nil && call.Step == 0 {
 				f(turn)
@@ -367,29 +367,29 @@ func TestTurnsInHand(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		f     func(turn *llm.Turn)
+		f     func(turn *llm.Response)
 		want  string // the calls with their results
 		turns int    // in the trace
 		more  func(step *loop.Step) bool
 	}{
-		{"left alone", func(*llm.Turn) {}, "c1 a c1, c2 b c2", 2, nil},
-		{"kept, and changed when it was used", func(turn *llm.Turn) { kept = turn }, "c1 a c1, c2 b c2", 2, nil},
-		{"a call twice", func(turn *llm.Turn) { turn.Parts = append(turn.Parts, turn.Parts[0]) }, "c1 a c1, c2 b c2, loop_call_1 a loop_call_1", 3, nil},
-		{"a call in the place of another", func(turn *llm.Turn) { turn.Parts[1] = turn.Parts[0] }, "c1 a c1, loop_call_1 a loop_call_1", 3, nil},
-		{"a call less", func(turn *llm.Turn) { turn.Parts = turn.Parts[:1] }, "c1 a c1", 3, nil},
-		{"a call without a name", func(turn *llm.Turn) { turn.Parts[1] = llm.ToolCall{ID: "c2", Args: "{}"} }, "c1 a c1, c2 unnamed_tool c2", 3, nil},
-		{"another finish", func(turn *llm.Turn) { turn.Finish = llm.FinishStop }, "c1 a c1, c2 b c2", 3,
-			func(s *loop.Step) bool { return s.Finish == llm.FinishStop }},
-		{"another reason", func(turn *llm.Turn) { turn.RawFinish = "STOP" }, "c1 a c1, c2 b c2", 3, nil},
-		{"another message", func(turn *llm.Turn) { turn.FinishMessage = "so" }, "c1 a c1, c2 b c2", 3, nil},
-		{"another response", func(turn *llm.Turn) { turn.ResponseID = "x" }, "c1 a c1, c2 b c2", 3, nil},
-		{"another model", func(turn *llm.Turn) { turn.Model = "x" }, "c1 a c1, c2 b c2", 3, nil},
-		{"private data", func(turn *llm.Turn) { turn.Opaque = []byte("1") }, "c1 a c1, c2 b c2", 3,
+		{"left alone", func(*llm.Response) {}, "c1 a c1, c2 b c2", 2, nil},
+		{"kept, and changed when it was used", func(turn *llm.Response) { kept = turn }, "c1 a c1, c2 b c2", 2, nil},
+		{"a call twice", func(turn *llm.Response) { turn.Parts = append(turn.Parts, turn.Parts[0]) }, "c1 a c1, c2 b c2, loop_call_1 a loop_call_1", 3, nil},
+		{"a call in the place of another", func(turn *llm.Response) { turn.Parts[1] = turn.Parts[0] }, "c1 a c1, loop_call_1 a loop_call_1", 3, nil},
+		{"a call less", func(turn *llm.Response) { turn.Parts = turn.Parts[:1] }, "c1 a c1", 3, nil},
+		{"a call without a name", func(turn *llm.Response) { turn.Parts[1] = llm.ToolCall{ID: "c2", Arguments: "{}"} }, "c1 a c1, c2 unnamed_tool c2", 3, nil},
+		{"another finish", func(turn *llm.Response) { turn.FinishReason = llm.FinishStop }, "c1 a c1, c2 b c2", 3,
+			func(s *loop.Step) bool { return s.FinishReason == llm.FinishStop }},
+		{"another reason", func(turn *llm.Response) { turn.RawFinishReason = "STOP" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another message", func(turn *llm.Response) { turn.FinishMessage = "so" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another response", func(turn *llm.Response) { turn.ResponseID = "x" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another model", func(turn *llm.Response) { turn.Model = "x" }, "c1 a c1, c2 b c2", 3, nil},
+		{"private data", func(turn *llm.Response) { turn.Opaque = []byte("1") }, "c1 a c1, c2 b c2", 3,
 			func(s *loop.Step) bool { return string(s.Messages[0].Opaque) == "1" }},
 	} {
 		var mem trace.Memory
 		res, err := held(t, c.name, model(calls("a", "b"), text("done")), loop.Config{
-			Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{change(c.f)}, Sink: &mem,
+			Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{change(c.f)}, Sink: &mem,
 			OnStep: func(loop.Step) {
 				if kept != nil {
 					kept.Parts[0] = llm.Text{Text: "changed"}
@@ -407,7 +407,7 @@ func TestTurnsInHand(t *testing.T) {
 		if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
-		if n := len(of[trace.ModelTurn](mem.Events())); n != c.turns || c.more != nil && !c.more(res.Steps[0]) {
+		if n := len(of[trace.ModelResponse](mem.Events())); n != c.turns || c.more != nil && !c.more(res.Steps[0]) {
 			t.Errorf("%s: %d turns in the trace, want %d; %+v", c.name, n, c.turns, res.Steps[0])
 		}
 	}
@@ -417,13 +417,13 @@ func TestTurnsInHand(t *testing.T) {
 // calls are pending.
 func TestPolicyFailsAfterTheAnswer(t *testing.T) {
 	boom := errors.New("boom")
-	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		if _, err := next(ctx, call); err != nil {
 			return nil, err
 		}
 		return nil, boom
 	})
-	res, err := held(t, "fails", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{wrap}})
+	res, err := held(t, "fails", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}})
 	if !errors.Is(err, boom) || len(res.Pending) != 1 || res.Pending[0].ID != "c1" || len(res.Messages) != 1 {
 		t.Errorf("got %v, %+v", err, res)
 	}
@@ -432,18 +432,18 @@ func TestPolicyFailsAfterTheAnswer(t *testing.T) {
 // A forced last answer is asked for without tools, whatever a wrap offers.
 func TestWrapOffersToolsInTheEnd(t *testing.T) {
 	tools := []llm.Tool{{Name: "a"}}
-	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		req := *call.Request
 		req.Tools, req.ToolChoice = tools, llm.ToolChoice{Mode: llm.ChooseRequired}
 		call.Request = &req
 		return next(ctx, call)
 	})
 	m := model(calls("a"), text("done"))
-	_, err := held(t, "forced", m, loop.Config{Tools: []loop.Tool{echo("a")}, Policies: []loop.Policy{wrap}, MaxSteps: 1, OnCap: loop.CapForceFinal})
+	_, err := held(t, "forced", m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}, MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, last := m.Requests()[0].Request, m.Requests()[1].Request
+	first, last := m.RecordedRequests()[0].Request, m.RecordedRequests()[1].Request
 	if len(first.Tools) != 1 || len(last.Tools) != 0 || first.ToolChoice.Mode != llm.ChooseRequired || last.ToolChoice != (llm.ToolChoice{}) {
 		t.Errorf("got %+v, then %+v", first, last)
 	}
@@ -466,31 +466,31 @@ func TestNothingIsLostBeforeARequest(t *testing.T) {
 		}
 		return loop.Decision{Action: trace.Stop}, nil
 	}})
-	instead := func(turn *llm.Turn, err error) loop.Policy {
-		return around("instead", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Turn, error) {
+	instead := func(turn *llm.Response, err error) loop.Middleware {
+		return around("instead", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 			if call.Step == 1 {
 				return turn, err
 			}
 			return next(ctx, call)
 		})
 	}
-	cached := &llm.Turn{Finish: llm.FinishStop, Parts: []llm.Part{llm.Text{Text: "cached"}}}
-	more := &llm.Turn{Finish: llm.FinishStop, Parts: []llm.Part{llm.ToolCall{ID: "x", Name: "a", Args: "{}"}}}
+	cached := &llm.Response{FinishReason: llm.FinishStop, Parts: []llm.Part{llm.Text{Text: "cached"}}}
+	more := &llm.Response{FinishReason: llm.FinishStop, Parts: []llm.Part{llm.ToolCall{ID: "x", Name: "a", Arguments: "{}"}}}
 	for name, c := range map[string]struct {
-		policies []loop.Policy
+		policies []loop.Middleware
 		want     string // the texts of the messages that the trace shows, in order
 		err      error
 	}{
-		"an answer from a cache":           {[]loop.Policy{instead(cached, nil)}, "go, c1, result c1, cached", nil},
-		"calls from a cache":               {[]loop.Policy{instead(more, nil)}, "go, c1, result c1, x, result x, loop_call_1, result loop_call_1, done", nil},
-		"a failure":                        {[]loop.Policy{instead(nil, boom)}, "go, c1, result c1", boom},
-		"a rewrite, then a failure":        {[]loop.Policy{rewrite, instead(nil, boom)}, "go, c1, result c1", boom},
-		"a rewrite, then a cached answer":  {[]loop.Policy{rewrite, instead(cached, nil)}, "go, c1, result c1, cached", nil},
-		"a rewrite, then a stop":           {[]loop.Policy{rewrite, stop}, "go, anew, loop_call_1, result loop_call_1", nil},
-		"two rewrites without any request": {[]loop.Policy{rewrite, instead(more, nil), stop}, "go, c1, result c1, x, result x", nil},
+		"an answer from a cache":           {[]loop.Middleware{instead(cached, nil)}, "go, c1, result c1, cached", nil},
+		"calls from a cache":               {[]loop.Middleware{instead(more, nil)}, "go, c1, result c1, x, result x, loop_call_1, result loop_call_1, done", nil},
+		"a failure":                        {[]loop.Middleware{instead(nil, boom)}, "go, c1, result c1", boom},
+		"a rewrite, then a failure":        {[]loop.Middleware{rewrite, instead(nil, boom)}, "go, c1, result c1", boom},
+		"a rewrite, then a cached answer":  {[]loop.Middleware{rewrite, instead(cached, nil)}, "go, c1, result c1, cached", nil},
+		"a rewrite, then a stop":           {[]loop.Middleware{rewrite, stop}, "go, anew, loop_call_1, result loop_call_1", nil},
+		"two rewrites without any request": {[]loop.Middleware{rewrite, instead(more, nil), stop}, "go, c1, result c1, x, result x", nil},
 	} {
 		var mem trace.Memory
-		_, err := held(t, name, inTurn(calls("a"), calls("a#c1"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Policies: c.policies, Sink: &mem})
+		_, err := held(t, name, inTurn(calls("a"), calls("a#c1"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: c.policies, Sink: &mem})
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -506,9 +506,9 @@ func shownTexts(events []trace.Event) (out []string) {
 		var list []llm.Message
 		switch b := ev.Body.(type) {
 		case trace.ModelRequest:
-			list = b.New
+			list = b.NewMessages
 		case trace.RunEnd:
-			list = b.Appended
+			list = b.AppendedMessages
 		}
 		for _, m := range list {
 			for _, p := range m.Parts {
@@ -539,11 +539,11 @@ func TestStepInfoIsAPolicysOwn(t *testing.T) {
 			spoil(ctx, s)
 			return loop.Decision{}, nil
 		},
-		AfterModel: func(ctx context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+		AfterModel: func(ctx context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 			spoil(ctx, s)
 			return loop.Decision{}, nil
 		},
-		Batch: func(ctx context.Context, s *loop.StepInfo, _ []*loop.Planned) (loop.Decision, error) {
+		BeforeTools: func(ctx context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
 			spoil(ctx, s)
 			return loop.Decision{}, nil
 		},
@@ -553,7 +553,7 @@ func TestStepInfoIsAPolicysOwn(t *testing.T) {
 		},
 	})
 	var mem trace.Memory
-	res, err := held(t, "the step's number", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}, Sink: &mem})
+	res, err := held(t, "the step's number", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}, Sink: &mem})
 	if err != nil || res.Text != "done" || res.Steps[1].Index != 1 {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -570,7 +570,7 @@ func TestStepInfoIsAPolicysOwn(t *testing.T) {
 		s.Request = nil
 		return loop.Decision{}, nil
 	}})
-	if _, err := held(t, "no request", model(text("x")), loop.Config{Policies: []loop.Policy{none}}); err == nil || !strings.Contains(err.Error(), "left no StepInfo.Request") {
+	if _, err := held(t, "no request", model(text("x")), loop.Config{Middleware: []loop.Middleware{none}}); err == nil || !strings.Contains(err.Error(), "left no StepInfo.Request") {
 		t.Errorf("no request: got %v", err)
 	}
 }

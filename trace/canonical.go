@@ -78,7 +78,7 @@ func groups(events []Event) (runs []*group, byName map[string]*group) {
 		if b, ok := ev.Body.(RunStart); ok && !g.started {
 			g.parent, g.virtual, g.started = b.Parent, b.Clock == ClockVirtual, true
 		}
-		if b, ok := ev.Body.(ModelTurn); ok {
+		if b, ok := ev.Body.(ModelResponse); ok {
 			number(g.calls, b)
 		}
 		g.events = append(g.events, ev)
@@ -94,7 +94,7 @@ func groups(events []Event) (runs []*group, byName map[string]*group) {
 }
 
 // number gives each call of the turn that is not in calls the next position.
-func number(calls map[string]int, turn ModelTurn) {
+func number(calls map[string]int, turn ModelResponse) {
 	for _, c := range turn.Message.Calls() {
 		if _, ok := calls[c.ID]; !ok {
 			calls[c.ID] = len(calls)
@@ -123,7 +123,7 @@ func ordered(runs []*group, byName map[string]*group) []*group {
 		g.done = true
 		out = append(out, g)
 		slices.SortStableFunc(children[g], func(a, b *group) int {
-			return cmp.Compare(position(g.calls, a.parent.Call), position(g.calls, b.parent.Call))
+			return cmp.Compare(position(g.calls, a.parent.ToolCallID), position(g.calls, b.parent.ToolCallID))
 		})
 		for _, child := range children[g] {
 			visit(child)
@@ -147,7 +147,7 @@ func position(calls map[string]int, id string) int {
 // renamed returns the body with the names of runs that it holds replaced.
 func renamed(body Body, names map[string]string) Body {
 	if b, ok := body.(RunStart); ok && b.Parent != nil {
-		b.Parent = &Parent{Run: reference(b.Parent.Run, names), Call: b.Parent.Call}
+		b.Parent = &Parent{Run: reference(b.Parent.Run, names), ToolCallID: b.Parent.ToolCallID}
 		return b
 	}
 	if b, ok := body.(Resumed); ok {
@@ -167,7 +167,7 @@ func reference(run string, names map[string]string) string {
 func sortBatches(events []Event) {
 	var calls map[string]int
 	for i := 0; i < len(events); {
-		if turn, ok := events[i].Body.(ModelTurn); ok && events[i].Purpose == PurposeAnswer {
+		if turn, ok := events[i].Body.(ModelResponse); ok && events[i].Purpose == PurposeAnswer {
 			calls = map[string]int{}
 			number(calls, turn)
 		}
@@ -192,20 +192,20 @@ func isAboutCall(body Body) bool {
 // callOf returns the call that an event of a batch is about.
 func callOf(body Body) (call string, ok bool) {
 	switch b := body.(type) {
-	case ArgsResolved:
-		return b.Call, true
+	case ToolArguments:
+		return b.ToolCallID, true
 	case ToolStart:
-		return b.Call, true
+		return b.ToolCallID, true
 	case ToolEnd:
-		return b.Call, true
+		return b.ToolCallID, true
 	case ToolSkip:
-		return b.Call, true
+		return b.ToolCallID, true
 	case Abandoned:
-		return b.Call, true
+		return b.ToolCallID, true
 	case Warning:
-		return b.Call, b.Call != ""
-	case RunStart, StepStart, ModelSetup, ModelRequest, ModelDelta, ModelTurn, ModelError, ModelRetry, Decision,
-		StepEnd, Rewrite, Cancelled, Suspended, Resumed, Custom, RunEnd, Unknown:
+		return b.ToolCallID, b.ToolCallID != ""
+	case RunStart, StepStart, ModelConfig, ModelRequest, ModelDelta, ModelResponse, ModelError, ModelRetry, Decision,
+		StepEnd, HistoryRewrite, Canceled, Suspended, Resumed, Custom, RunEnd, Unknown:
 	}
 	return "", false
 }

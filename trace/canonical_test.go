@@ -21,20 +21,20 @@ func outline(evs []trace.Event) string {
 		fmt.Fprintf(&b, "%s %d %s", ev.Run, ev.Seq, ev.Body.Kind())
 		switch x := ev.Body.(type) {
 		case trace.ToolStart:
-			b.WriteString(" " + x.Call)
+			b.WriteString(" " + x.ToolCallID)
 		case trace.ToolEnd:
-			b.WriteString(" " + x.Call)
+			b.WriteString(" " + x.ToolCallID)
 		case trace.ToolSkip:
-			b.WriteString(" " + x.Call)
-		case trace.ArgsResolved:
-			b.WriteString(" " + x.Call)
+			b.WriteString(" " + x.ToolCallID)
+		case trace.ToolArguments:
+			b.WriteString(" " + x.ToolCallID)
 		case trace.Abandoned:
-			b.WriteString(" " + x.Call)
+			b.WriteString(" " + x.ToolCallID)
 		case trace.Warning:
-			b.WriteString(" " + x.Code + x.Call)
+			b.WriteString(" " + x.Code + x.ToolCallID)
 		case trace.RunStart:
 			if x.Parent != nil {
-				b.WriteString(" of " + x.Parent.Run + "/" + x.Parent.Call)
+				b.WriteString(" of " + x.Parent.Run + "/" + x.Parent.ToolCallID)
 			}
 		case trace.Resumed:
 			b.WriteString(" of " + x.Of)
@@ -48,12 +48,12 @@ func outline(evs []trace.Event) string {
 	return b.String()
 }
 
-func turn(ids ...string) trace.ModelTurn {
+func turn(ids ...string) trace.ModelResponse {
 	var parts []llm.Part
 	for _, id := range ids {
 		parts = append(parts, llm.ToolCall{ID: id})
 	}
-	return trace.ModelTurn{Message: llm.Assistant(parts...)}
+	return trace.ModelResponse{Message: llm.Assistant(parts...)}
 }
 
 func in(run string, bodies ...trace.Body) []trace.Event {
@@ -65,17 +65,17 @@ func in(run string, bodies ...trace.Body) []trace.Event {
 }
 
 func TestCanonicalBatches(t *testing.T) {
-	start := func(id string) trace.Body { return trace.ToolStart{Call: id} }
-	end := func(id string) trace.Body { return trace.ToolEnd{Call: id} }
+	start := func(id string) trace.Body { return trace.ToolStart{ToolCallID: id} }
+	end := func(id string) trace.Body { return trace.ToolEnd{ToolCallID: id} }
 	other := turn("b", "a")
 	evs := in("x",
 		trace.RunStart{}, trace.ModelDelta{}, turn("a", "b", "c", "a", "d"),
-		start("b"), trace.ModelDelta{}, start("zz"), end("b"), trace.ToolSkip{Call: "c"}, trace.Warning{Code: "w", Call: "a"}, trace.ArgsResolved{Call: "a"}, start("a"), trace.Abandoned{Call: "a"}, start("d"), start("yy"),
+		start("b"), trace.ModelDelta{}, start("zz"), end("b"), trace.ToolSkip{ToolCallID: "c"}, trace.Warning{Code: "w", ToolCallID: "a"}, trace.ToolArguments{ToolCallID: "a"}, start("a"), trace.Abandoned{ToolCallID: "a"}, start("d"), start("yy"),
 		trace.Warning{Code: "none"}, start("c"), start("b"),
 		trace.StepEnd{}, start("d"), start("c"),
 	)
 	// A turn for another purpose orders nothing; one of the next step does.
-	judge := trace.Event{Run: "x", Purpose: trace.PurposeJudge, Body: turn("d", "c", "b")}
+	judge := trace.Event{Run: "x", Purpose: trace.PurposeGrade, Body: turn("d", "c", "b")}
 	evs = append(evs, judge, trace.Event{Run: "x", Body: end("d")}, trace.Event{Run: "x", Body: end("b")},
 		trace.Event{Run: "x", Step: 1, Body: end("a")},
 		trace.Event{Run: "x", Step: 1, Body: other}, trace.Event{Run: "x", Step: 1, Body: end("a")}, trace.Event{Run: "x", Step: 1, Body: end("b")})
@@ -111,7 +111,9 @@ r1 24 tool.end a
 }
 
 func TestCanonicalRuns(t *testing.T) {
-	child := func(run, call string) trace.Body { return trace.RunStart{Parent: &trace.Parent{Run: run, Call: call}} }
+	child := func(run, call string) trace.Body {
+		return trace.RunStart{Parent: &trace.Parent{Run: run, ToolCallID: call}}
+	}
 	var evs []trace.Event
 	for _, part := range [][]trace.Event{
 		in("orphan", child("gone", "c")), in("deltas", trace.ModelDelta{}),
@@ -192,7 +194,7 @@ func TestCanonicalForgetsTheOrder(t *testing.T) {
 		mixed[i].Run = "some other name"
 		a, aok := mixed[i].Body.(trace.ToolEnd)
 		if i+1 < len(mixed) && aok {
-			if b, ok := mixed[i+1].Body.(trace.ToolEnd); ok && a.Call < b.Call {
+			if b, ok := mixed[i+1].Body.(trace.ToolEnd); ok && a.ToolCallID < b.ToolCallID {
 				mixed[i], mixed[i+1] = mixed[i+1], mixed[i]
 			}
 		}
@@ -212,14 +214,14 @@ func TestProject(t *testing.T) {
 	opaque := json.RawMessage(`{"sig":1}`)
 	all := []llm.Part{
 		llm.Text{Text: "t", Refusal: true, Opaque: opaque}, llm.Reasoning{Text: "r", Opaque: opaque}, llm.Media{MediaType: "m", Opaque: opaque},
-		llm.ToolCall{ID: "toolu_2", Name: "n", Args: "{}", Minted: true, ProviderID: "p", ProviderExecuted: true, Opaque: opaque},
+		llm.ToolCall{ID: "toolu_2", Name: "n", Arguments: "{}", IDGenerated: true, ProviderID: "p", ProviderExecuted: true, Opaque: opaque},
 		llm.ToolResult{ID: "toolu_1", Content: []llm.Part{llm.Text{Text: "x", Opaque: opaque}}, IsError: true, Opaque: opaque},
 		llm.Unknown{Kind: "k", Raw: opaque},
 	}
 	bare := func(call, result string) []llm.Part {
 		return []llm.Part{
 			llm.Text{Text: "t", Refusal: true}, llm.Reasoning{Text: "r"}, llm.Media{MediaType: "m"},
-			llm.ToolCall{ID: call, Name: "n", Args: "{}", ProviderExecuted: true},
+			llm.ToolCall{ID: call, Name: "n", Arguments: "{}", ProviderExecuted: true},
 			llm.ToolResult{ID: result, Content: []llm.Part{llm.Text{Text: "x"}}, IsError: true},
 			llm.Unknown{Kind: "k", Raw: opaque},
 		}
@@ -227,31 +229,31 @@ func TestProject(t *testing.T) {
 	message := func(parts []llm.Part) llm.Message {
 		return llm.Message{Role: llm.RoleAssistant, Parts: parts, Opaque: opaque}
 	}
-	u := llm.Usage{Input: 1}
+	u := llm.Usage{InputTokens: 1}
 	evs := in("x",
-		trace.RunStart{}, trace.ModelSetup{Model: "m", System: "s", Extra: map[string]json.RawMessage{"a": opaque}},
-		trace.ModelRequest{Kept: 1, New: []llm.Message{message(all)}},
-		trace.ModelTurn{Message: message(all), Finish: llm.FinishToolCalls, RawFinish: "STOP", FinishMessage: "why", ResponseID: "id", Model: "m", Usage: u},
-		trace.ModelError{Error: trace.Error{Code: "c"}, Received: all, Usage: u},
-		trace.ArgsResolved{Call: "toolu_3", Args: "{}"}, trace.ToolStart{Call: "toolu_4"}, trace.ToolEnd{Call: "toolu_5", Result: llm.ToolResult{ID: "toolu_5", Opaque: opaque}},
-		trace.ToolSkip{Call: "toolu_6", Result: llm.ToolResult{ID: "toolu_6", Opaque: opaque}}, trace.Abandoned{Call: "toolu_7"}, trace.Warning{Code: "w", Call: "toolu_8"}, trace.Warning{Code: "v"},
+		trace.RunStart{}, trace.ModelConfig{Model: "m", System: "s", Extra: map[string]json.RawMessage{"a": opaque}},
+		trace.ModelRequest{PrefixMessages: 1, NewMessages: []llm.Message{message(all)}},
+		trace.ModelResponse{Message: message(all), FinishReason: llm.FinishToolCalls, RawFinishReason: "STOP", FinishMessage: "why", ResponseID: "id", Model: "m", Usage: u},
+		trace.ModelError{Error: trace.Error{Code: "c"}, PartialContent: all, Usage: u},
+		trace.ToolArguments{ToolCallID: "toolu_3", Arguments: "{}"}, trace.ToolStart{ToolCallID: "toolu_4"}, trace.ToolEnd{ToolCallID: "toolu_5", Result: llm.ToolResult{ID: "toolu_5", Opaque: opaque}},
+		trace.ToolSkip{ToolCallID: "toolu_6", Result: llm.ToolResult{ID: "toolu_6", Opaque: opaque}}, trace.Abandoned{ToolCallID: "toolu_7"}, trace.Warning{Code: "w", ToolCallID: "toolu_8"}, trace.Warning{Code: "v"},
 		trace.Suspended{Pending: []string{"toolu_9", "toolu_1"}},
-		trace.RunEnd{Finish: llm.FinishToolCalls, Pending: []string{"toolu_10"}, Appended: []llm.Message{message(all)}},
+		trace.RunEnd{FinishReason: llm.FinishToolCalls, Pending: []string{"toolu_10"}, AppendedMessages: []llm.Message{message(all)}},
 	)
-	evs = append(evs, in("y", trace.RunStart{Parent: &trace.Parent{Run: "x", Call: "toolu_4"}}, trace.ToolStart{Call: "toolu_4"})...)
+	evs = append(evs, in("y", trace.RunStart{Parent: &trace.Parent{Run: "x", ToolCallID: "toolu_4"}}, trace.ToolStart{ToolCallID: "toolu_4"})...)
 	plain := func(call, result string) llm.Message {
 		return llm.Message{Role: llm.RoleAssistant, Parts: bare(call, result)}
 	}
 	want := []trace.Body{
-		trace.RunStart{}, trace.ModelSetup{System: "s"},
-		trace.ModelRequest{Kept: 1, New: []llm.Message{plain("c1", "c2")}},
-		trace.ModelTurn{Message: plain("c1", "c2"), Finish: llm.FinishStop, Usage: u},
-		trace.ModelError{Error: trace.Error{Code: "c"}, Received: bare("c1", "c2"), Usage: u},
-		trace.ArgsResolved{Call: "c3", Args: "{}"}, trace.ToolStart{Call: "c4"}, trace.ToolEnd{Call: "c5", Result: llm.ToolResult{ID: "c5"}},
-		trace.ToolSkip{Call: "c6", Result: llm.ToolResult{ID: "c6"}}, trace.Abandoned{Call: "c7"}, trace.Warning{Code: "w", Call: "c8"}, trace.Warning{Code: "v"},
+		trace.RunStart{}, trace.ModelConfig{System: "s"},
+		trace.ModelRequest{PrefixMessages: 1, NewMessages: []llm.Message{plain("c1", "c2")}},
+		trace.ModelResponse{Message: plain("c1", "c2"), FinishReason: llm.FinishStop, Usage: u},
+		trace.ModelError{Error: trace.Error{Code: "c"}, PartialContent: bare("c1", "c2"), Usage: u},
+		trace.ToolArguments{ToolCallID: "c3", Arguments: "{}"}, trace.ToolStart{ToolCallID: "c4"}, trace.ToolEnd{ToolCallID: "c5", Result: llm.ToolResult{ID: "c5"}},
+		trace.ToolSkip{ToolCallID: "c6", Result: llm.ToolResult{ID: "c6"}}, trace.Abandoned{ToolCallID: "c7"}, trace.Warning{Code: "w", ToolCallID: "c8"}, trace.Warning{Code: "v"},
 		trace.Suspended{Pending: []string{"c9", "c2"}},
-		trace.RunEnd{Finish: llm.FinishStop, Pending: []string{"c10"}, Appended: []llm.Message{plain("c1", "c2")}},
-		trace.RunStart{Parent: &trace.Parent{Run: "r1", Call: "c4"}}, trace.ToolStart{Call: "c1"},
+		trace.RunEnd{FinishReason: llm.FinishStop, Pending: []string{"c10"}, AppendedMessages: []llm.Message{plain("c1", "c2")}},
+		trace.RunStart{Parent: &trace.Parent{Run: "r1", ToolCallID: "c4"}}, trace.ToolStart{ToolCallID: "c1"},
 	}
 	var got []trace.Body
 	for _, ev := range trace.Project(evs) {

@@ -18,7 +18,7 @@ func TestEventLine(t *testing.T) {
 		ev   trace.Event
 		want string
 	}{
-		{"a plain event", trace.Event{Seq: 3, Run: "r1", Step: 0, Attempt: 1, Purpose: "summary", At: 1500000, Body: trace.ToolStart{Call: "c1", Name: "weather", Args: `{"a":1}`}},
+		{"a plain event", trace.Event{Seq: 3, Run: "r1", Step: 0, Attempt: 1, Purpose: "summary", At: 1500000, Body: trace.ToolStart{ToolCallID: "c1", Name: "weather", Arguments: `{"a":1}`}},
 			`{"seq":3,"run":"r1","step":0,"attempt":1,"purpose":"summary","at":1500000,"kind":"tool.start","call":"c1","name":"weather","args":"{\"a\":1}"}`},
 		{"no step", trace.Event{Step: trace.NoStep, Body: trace.StepEnd{}}, `{"seq":0,"run":"","kind":"step.end"}`},
 		{"options", trace.Event{Step: trace.NoStep, Run: "a", Body: trace.RunStart{Options: trace.Options{
@@ -27,10 +27,10 @@ func TestEventLine(t *testing.T) {
 		{"text that is not UTF-8", trace.Event{Step: 1, Run: "\xff", Body: trace.Suspended{Pending: []string{"a", "\xff"}}},
 			`{"seq":0,"run_b64":"/w==","step":1,"kind":"suspended","pending":["a",{"_b64":"/w=="}]}`},
 		{"no body", trace.Event{Step: 1, Run: "r"}, `{"seq":0,"run":"r","step":1,"kind":""}`},
-		{"nothing to set", trace.Event{Step: 1, Run: "r", Body: trace.ModelSetup{}}, `{"seq":0,"run":"r","step":1,"kind":"model.setup"}`},
-		{"a setting", trace.Event{Step: 1, Run: "r", Body: trace.ModelSetup{Settings: llm.Settings{MaxTokens: 5}}}, `{"seq":0,"run":"r","step":1,"kind":"model.setup","settings":{"max_tokens":5}}`},
+		{"nothing to set", trace.Event{Step: 1, Run: "r", Body: trace.ModelConfig{}}, `{"seq":0,"run":"r","step":1,"kind":"model.setup"}`},
+		{"a setting", trace.Event{Step: 1, Run: "r", Body: trace.ModelConfig{Settings: llm.Settings{MaxTokens: 5}}}, `{"seq":0,"run":"r","step":1,"kind":"model.setup","settings":{"max_tokens":5}}`},
 		{"nothing received", trace.Event{Step: 1, Run: "r", Body: trace.ModelError{}}, `{"seq":0,"run":"r","step":1,"kind":"model.error","error":{"type":"","message":""}}`},
-		{"maps are sorted", trace.Event{Step: 1, Run: "r", Body: trace.RunEnd{UsageBy: map[trace.Purpose]llm.Usage{"b": {Input: 1}, "a": {Output: 2, Reasoning: 1}}}},
+		{"maps are sorted", trace.Event{Step: 1, Run: "r", Body: trace.RunEnd{UsageBy: map[trace.Purpose]llm.Usage{"b": {InputTokens: 1}, "a": {OutputTokens: 2, ReasoningOutputTokens: 1}}}},
 			`{"seq":0,"run":"r","step":1,"kind":"run.end","usage_by":{"a":{"input":0,"output":2,"reasoning":1},"b":{"input":1,"output":0}}}`},
 		{"a newer kind, its envelope aside", trace.Event{Step: 2, Run: "r", Body: trace.Unknown{Name: "tool.progress", Raw: json.RawMessage(`{"seq":9, "done" : 0.50, "kind":"x","s":"\u0041"}`)}},
 			`{"seq":0,"run":"r","step":2,"kind":"tool.progress","done":0.50,"s":"\u0041"}`},
@@ -79,11 +79,11 @@ func TestUnmarshalEvent(t *testing.T) {
 		err        string
 	}{
 		{"kind last", `{"call":"c1","step":1,"name":"n","run":"r","seq":2,"kind":"tool.start"}`,
-			trace.Event{Seq: 2, Run: "r", Step: 1, Body: trace.ToolStart{Call: "c1", Name: "n"}}, ""},
+			trace.Event{Seq: 2, Run: "r", Step: 1, Body: trace.ToolStart{ToolCallID: "c1", Name: "n"}}, ""},
 		{"unknown members", ` { "kind" : "step.end" , "run":"r", "new" : [ {"a":null} ] , "x":1 } `, trace.Event{Run: "r", Step: trace.NoStep, Body: trace.StepEnd{}}, ""},
 		{"unknown members of parts of it", `{"kind":"run.start","parent":{"x":1,"run":"p","call":"c"},"tools":[{"x":[],"name":"t"}],"options":{"a":1.50,"b":null,"c":false,"d":"s"}}`,
 			trace.Event{Step: trace.NoStep, Body: trace.RunStart{
-				Parent: &trace.Parent{Run: "p", Call: "c"}, Tools: []trace.ToolInfo{{Name: "t"}},
+				Parent: &trace.Parent{Run: "p", ToolCallID: "c"}, Tools: []trace.ToolInfo{{Name: "t"}},
 				Options: trace.Options{{"a", "1.50"}, {"b", "null"}, {"c", "false"}, {"d", "s"}},
 			}}, ""},
 		{"unknown members of an error", `{"kind":"model.error","error":{"type":"api","x":{},"status":500}}`, trace.Event{Step: trace.NoStep, Body: trace.ModelError{Error: trace.Error{Type: "api", Status: 500}}}, ""},

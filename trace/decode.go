@@ -33,21 +33,21 @@ type decoder struct {
 
 	runStart     RunStart
 	stepStart    StepStart
-	modelSetup   ModelSetup
+	modelSetup   ModelConfig
 	modelRequest requestReader
 	modelDelta   ModelDelta
-	modelTurn    ModelTurn
+	modelTurn    ModelResponse
 	modelError   ModelError
 	modelRetry   ModelRetry
 	decision     Decision
-	argsResolved ArgsResolved
+	argsResolved ToolArguments
 	toolStart    ToolStart
 	toolEnd      ToolEnd
 	toolSkip     ToolSkip
 	abandoned    Abandoned
 	stepEnd      StepEnd
-	rewrite      Rewrite
-	cancelled    Cancelled
+	rewrite      HistoryRewrite
+	cancelled    Canceled
 	suspended    Suspended
 	resumed      Resumed
 	warning      Warning
@@ -189,14 +189,14 @@ func (x *decoder) begin(kind Kind) bodyReader {
 		return cleared(&x.runStart)
 	case KindStepStart:
 		return &x.stepStart
-	case KindModelSetup:
+	case KindModelConfig:
 		return cleared(&x.modelSetup)
 	case KindModelRequest:
 		x.modelRequest.reset()
 		return &x.modelRequest
 	case KindModelDelta:
 		return cleared(&x.modelDelta)
-	case KindModelTurn:
+	case KindModelResponse:
 		return cleared(&x.modelTurn)
 	case KindModelError:
 		return cleared(&x.modelError)
@@ -204,7 +204,7 @@ func (x *decoder) begin(kind Kind) bodyReader {
 		return cleared(&x.modelRetry)
 	case KindDecision:
 		return cleared(&x.decision)
-	case KindArgsResolved:
+	case KindToolArguments:
 		return cleared(&x.argsResolved)
 	case KindToolStart:
 		return cleared(&x.toolStart)
@@ -216,9 +216,9 @@ func (x *decoder) begin(kind Kind) bodyReader {
 		return cleared(&x.abandoned)
 	case KindStepEnd:
 		return &x.stepEnd
-	case KindRewrite:
+	case KindHistoryRewrite:
 		return cleared(&x.rewrite)
-	case KindCancelled:
+	case KindCanceled:
 		return cleared(&x.cancelled)
 	case KindSuspended:
 		return cleared(&x.suspended)
@@ -258,9 +258,9 @@ func (r *requestReader) body() Body { return r.ModelRequest }
 func (r *requestReader) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "kept":
-		r.Kept = int(d.Int())
+		r.PrefixMessages = int(d.Int())
 	case "new":
-		r.New, r.raw = readMessages(d, r.raw)
+		r.NewMessages, r.raw = readMessages(d, r.raw)
 	case "hash":
 		r.hash = d.String()
 	default:
@@ -316,14 +316,14 @@ var words = func() map[string]string {
 	m := map[string]string{}
 	for _, w := range [...]string{
 		ClockReal, ClockVirtual,
-		string(PurposeRepair), string(PurposeSummary), string(PurposeJudge),
-		string(DeltaText), string(DeltaReasoning), string(DeltaCall), string(DeltaArgs), string(DeltaCallEnd),
-		string(GoOn), string(End), string(Stop), string(ForceFinal), string(Suspend),
-		string(CauseCalls), string(CauseNone), string(CauseCap), string(CauseBudget), string(CauseStopCondition),
-		string(CauseGuard), string(CauseClientTools), string(CauseHandOff), string(CauseEndHook),
-		string(CauseContinuedTurn), string(CauseForced), string(CauseMalformed), string(CauseCancel),
-		string(CauseDeadline), string(CauseError), string(CauseApproval), string(CausePolicy),
-		string(OutcomeOK), string(OutcomeError), string(OutcomePanic), string(OutcomeTimeout), string(OutcomeCancelled),
+		string(PurposeRepair), string(PurposeSummary), string(PurposeGrade),
+		string(DeltaText), string(DeltaReasoning), string(DeltaCall), string(DeltaArguments), string(DeltaCallEnd),
+		string(Continue), string(End), string(Stop), string(ForceFinal), string(Suspend),
+		string(ReasonToolCalls), string(ReasonEndTurn), string(ReasonMaxSteps), string(ReasonBudget), string(ReasonStopCondition),
+		string(ReasonRunawayGuard), string(ReasonClientTools), string(ReasonHandoff), string(ReasonEndHook),
+		string(ReasonContinuedResponse), string(ReasonForced), string(ReasonMalformedCall), string(ReasonCancel),
+		string(ReasonDeadline), string(ReasonError), string(ReasonApproval), string(ReasonMiddleware),
+		string(OutcomeOK), string(OutcomeError), string(OutcomePanic), string(OutcomeTimeout), string(OutcomeCanceled),
 		string(llm.FinishStop), string(llm.FinishToolCalls), string(llm.FinishLength), string(llm.FinishContentFilter),
 		string(llm.FinishRefusal), string(llm.FinishPause), string(llm.FinishMalformedCall), string(llm.FinishUnknown),
 		"empty_object", "defaults", "edit",

@@ -45,7 +45,7 @@ func readParent(d *jsonio.Dec) *Parent {
 		case "run", "run_b64":
 			p.Run = d.Text(key)
 		case "call", "call_b64":
-			p.Call = d.Text(key)
+			p.ToolCallID = d.Text(key)
 		default:
 			d.Skip()
 		}
@@ -74,9 +74,9 @@ func (b *StepStart) body() Body { return *b }
 
 func (b *StepStart) member(*jsonio.Dec, string) bool { return false }
 
-func (b *ModelSetup) body() Body { return *b }
+func (b *ModelConfig) body() Body { return *b }
 
-func (b *ModelSetup) member(d *jsonio.Dec, key string) bool {
+func (b *ModelConfig) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "model", "model_b64":
 		b.Model = d.Text(key)
@@ -104,9 +104,9 @@ func (b *ModelDelta) body() Body { return *b }
 func (b *ModelDelta) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "what", "what_b64":
-		b.What = DeltaKind(word(d.Text(key)))
+		b.Type = DeltaKind(word(d.Text(key)))
 	case "call", "call_b64":
-		b.Call = d.Text(key)
+		b.ToolCallID = d.Text(key)
 	case "name", "name_b64":
 		b.Name = d.Text(key)
 	case "text", "text_b64":
@@ -117,16 +117,16 @@ func (b *ModelDelta) member(d *jsonio.Dec, key string) bool {
 	return true
 }
 
-func (b *ModelTurn) body() Body { return *b }
+func (b *ModelResponse) body() Body { return *b }
 
-func (b *ModelTurn) member(d *jsonio.Dec, key string) bool {
+func (b *ModelResponse) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "message":
 		b.Message = llm.ReadMessage(d)
 	case "finish", "finish_b64":
-		b.Finish = llm.FinishReason(word(d.Text(key)))
+		b.FinishReason = llm.FinishReason(word(d.Text(key)))
 	case "raw_finish", "raw_finish_b64":
-		b.RawFinish = d.Text(key)
+		b.RawFinishReason = d.Text(key)
 	case "finish_message", "finish_message_b64":
 		b.FinishMessage = d.Text(key)
 	case "response_id", "response_id_b64":
@@ -150,7 +150,7 @@ func (b *ModelError) member(d *jsonio.Dec, key string) bool {
 	case "partial":
 		b.Partial = d.Bool()
 	case "received":
-		b.Received = llm.ReadParts(d)
+		b.PartialContent = llm.ReadParts(d)
 	case "usage":
 		b.Usage = llm.ReadUsage(d)
 	default:
@@ -192,7 +192,7 @@ func (b *ModelRetry) member(d *jsonio.Dec, key string) bool {
 	case "wait_ns":
 		b.Wait = time.Duration(d.Int())
 	case "cause", "cause_b64":
-		b.Cause = word(d.Text(key))
+		b.Reason = word(d.Text(key))
 	default:
 		return false
 	}
@@ -206,9 +206,9 @@ func (b *Decision) member(d *jsonio.Dec, key string) bool {
 	case "action", "action_b64":
 		b.Action = Action(word(d.Text(key)))
 	case "cause", "cause_b64":
-		b.Cause = Cause(word(d.Text(key)))
+		b.Reason = Reason(word(d.Text(key)))
 	case "calls":
-		b.Calls = int(d.Int())
+		b.ToolCalls = int(d.Int())
 	case "by", "by_b64":
 		b.By = d.Text(key)
 	case "note", "note_b64":
@@ -219,16 +219,16 @@ func (b *Decision) member(d *jsonio.Dec, key string) bool {
 	return true
 }
 
-func (b *ArgsResolved) body() Body { return *b }
+func (b *ToolArguments) body() Body { return *b }
 
-func (b *ArgsResolved) member(d *jsonio.Dec, key string) bool {
+func (b *ToolArguments) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "call", "call_b64":
-		b.Call = d.Text(key)
+		b.ToolCallID = d.Text(key)
 	case "args", "args_b64":
-		b.Args = d.Text(key)
+		b.Arguments = d.Text(key)
 	case "cause", "cause_b64":
-		b.Cause = word(d.Text(key))
+		b.Reason = word(d.Text(key))
 	default:
 		return false
 	}
@@ -240,11 +240,11 @@ func (b *ToolStart) body() Body { return *b }
 func (b *ToolStart) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "call", "call_b64":
-		b.Call = d.Text(key)
+		b.ToolCallID = d.Text(key)
 	case "name", "name_b64":
 		b.Name = d.Text(key)
 	case "args", "args_b64":
-		b.Args = d.Text(key)
+		b.Arguments = d.Text(key)
 	default:
 		return false
 	}
@@ -256,7 +256,7 @@ func (b *ToolEnd) body() Body { return *b }
 func (b *ToolEnd) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "call", "call_b64":
-		b.Call = d.Text(key)
+		b.ToolCallID = d.Text(key)
 	case "outcome", "outcome_b64":
 		b.Outcome = Outcome(word(d.Text(key)))
 	case "result":
@@ -272,11 +272,11 @@ func (b *ToolSkip) body() Body { return *b }
 func (b *ToolSkip) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "call", "call_b64":
-		b.Call = d.Text(key)
+		b.ToolCallID = d.Text(key)
 	case "name", "name_b64":
 		b.Name = d.Text(key)
 	case "cause", "cause_b64":
-		b.Cause = word(d.Text(key))
+		b.Reason = word(d.Text(key))
 	case "result":
 		b.Result = readResult(d)
 	default:
@@ -290,7 +290,7 @@ func (b *Abandoned) body() Body { return *b }
 func (b *Abandoned) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "call", "call_b64":
-		b.Call = d.Text(key)
+		b.ToolCallID = d.Text(key)
 	default:
 		return false
 	}
@@ -301,12 +301,12 @@ func (b *StepEnd) body() Body { return *b }
 
 func (b *StepEnd) member(*jsonio.Dec, string) bool { return false }
 
-func (b *Rewrite) body() Body { return *b }
+func (b *HistoryRewrite) body() Body { return *b }
 
-func (b *Rewrite) member(d *jsonio.Dec, key string) bool {
+func (b *HistoryRewrite) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "cause", "cause_b64":
-		b.Cause = word(d.Text(key))
+		b.Reason = word(d.Text(key))
 	case "by", "by_b64":
 		b.By = d.Text(key)
 	default:
@@ -315,12 +315,12 @@ func (b *Rewrite) member(d *jsonio.Dec, key string) bool {
 	return true
 }
 
-func (b *Cancelled) body() Body { return *b }
+func (b *Canceled) body() Body { return *b }
 
-func (b *Cancelled) member(d *jsonio.Dec, key string) bool {
+func (b *Canceled) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "cause", "cause_b64":
-		b.Cause = word(d.Text(key))
+		b.Reason = word(d.Text(key))
 	default:
 		return false
 	}
@@ -362,7 +362,7 @@ func (b *Warning) member(d *jsonio.Dec, key string) bool {
 	case "message", "message_b64":
 		b.Message = d.Text(key)
 	case "call", "call_b64":
-		b.Call = d.Text(key)
+		b.ToolCallID = d.Text(key)
 	default:
 		return false
 	}
@@ -388,13 +388,13 @@ func (b *RunEnd) body() Body { return *b }
 func (b *RunEnd) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "stop", "stop_b64":
-		b.Stop = Cause(word(d.Text(key)))
+		b.StopReason = Reason(word(d.Text(key)))
 	case "finish", "finish_b64":
-		b.Finish = llm.FinishReason(word(d.Text(key)))
+		b.FinishReason = llm.FinishReason(word(d.Text(key)))
 	case "steps":
 		b.Steps = int(d.Int())
 	case "calls":
-		b.Calls = int(d.Int())
+		b.ModelCalls = int(d.Int())
 	case "usage":
 		b.Usage = llm.ReadUsage(d)
 	case "usage_by":
@@ -402,7 +402,7 @@ func (b *RunEnd) member(d *jsonio.Dec, key string) bool {
 	case "pending":
 		b.Pending = readStrings(d)
 	case "appended":
-		b.Appended, _ = readMessages(d, nil)
+		b.AppendedMessages, _ = readMessages(d, nil)
 	case "error":
 		e := readError(d)
 		b.Error = &e

@@ -45,57 +45,57 @@ func appendBody(dst []byte, body Body, c *chain) []byte {
 	switch b := body.(type) {
 	case RunStart:
 		return b.append(dst)
-	case ModelSetup:
+	case ModelConfig:
 		return b.append(dst)
 	case ModelRequest:
 		return b.append(dst, c)
 	case ModelDelta:
-		dst = appendText(dst, "what", string(b.What))
-		dst = appendText(dst, "call", b.Call)
+		dst = appendText(dst, "what", string(b.Type))
+		dst = appendText(dst, "call", b.ToolCallID)
 		dst = appendText(dst, "name", b.Name)
 		return appendText(dst, "text", b.Text)
-	case ModelTurn:
+	case ModelResponse:
 		return b.append(dst)
 	case ModelError:
 		dst = b.Error.append(append(dst, `,"error":`...))
 		dst = appendTrue(dst, "partial", b.Partial)
-		if len(b.Received) > 0 {
-			dst = llm.AppendParts(append(dst, `,"received":`...), b.Received)
+		if len(b.PartialContent) > 0 {
+			dst = llm.AppendParts(append(dst, `,"received":`...), b.PartialContent)
 		}
 		return appendUsage(dst, "usage", b.Usage)
 	case ModelRetry:
 		dst = appendInt(dst, "wait_ns", int64(b.Wait))
-		return appendText(dst, "cause", b.Cause)
+		return appendText(dst, "cause", b.Reason)
 	case Decision:
 		dst = appendText(dst, "action", string(b.Action))
-		dst = appendText(dst, "cause", string(b.Cause))
-		dst = appendInt(dst, "calls", int64(b.Calls))
+		dst = appendText(dst, "cause", string(b.Reason))
+		dst = appendInt(dst, "calls", int64(b.ToolCalls))
 		dst = appendText(dst, "by", b.By)
 		return appendText(dst, "note", b.Note)
-	case ArgsResolved:
-		dst = appendText(dst, "call", b.Call)
-		dst = appendText(dst, "args", b.Args)
-		return appendText(dst, "cause", b.Cause)
+	case ToolArguments:
+		dst = appendText(dst, "call", b.ToolCallID)
+		dst = appendText(dst, "args", b.Arguments)
+		return appendText(dst, "cause", b.Reason)
 	case ToolStart:
-		dst = appendText(dst, "call", b.Call)
+		dst = appendText(dst, "call", b.ToolCallID)
 		dst = appendText(dst, "name", b.Name)
-		return appendText(dst, "args", b.Args)
+		return appendText(dst, "args", b.Arguments)
 	case ToolEnd:
-		dst = appendText(dst, "call", b.Call)
+		dst = appendText(dst, "call", b.ToolCallID)
 		dst = appendText(dst, "outcome", string(b.Outcome))
 		return llm.AppendPart(append(dst, `,"result":`...), b.Result)
 	case ToolSkip:
-		dst = appendText(dst, "call", b.Call)
+		dst = appendText(dst, "call", b.ToolCallID)
 		dst = appendText(dst, "name", b.Name)
-		dst = appendText(dst, "cause", b.Cause)
+		dst = appendText(dst, "cause", b.Reason)
 		return llm.AppendPart(append(dst, `,"result":`...), b.Result)
 	case Abandoned:
-		return appendText(dst, "call", b.Call)
-	case Rewrite:
-		dst = appendText(dst, "cause", b.Cause)
+		return appendText(dst, "call", b.ToolCallID)
+	case HistoryRewrite:
+		dst = appendText(dst, "cause", b.Reason)
 		return appendText(dst, "by", b.By)
-	case Cancelled:
-		return appendText(dst, "cause", b.Cause)
+	case Canceled:
+		return appendText(dst, "cause", b.Reason)
 	case Suspended:
 		dst = appendStrings(dst, "pending", b.Pending)
 		return appendText(dst, "digest", b.Digest)
@@ -104,7 +104,7 @@ func appendBody(dst []byte, body Body, c *chain) []byte {
 	case Warning:
 		dst = appendText(dst, "code", b.Code)
 		dst = appendText(dst, "message", b.Message)
-		return appendText(dst, "call", b.Call)
+		return appendText(dst, "call", b.ToolCallID)
 	case Custom:
 		dst = appendText(dst, "name", b.Name)
 		return appendRaw(dst, "data", b.Data)
@@ -120,7 +120,7 @@ func appendBody(dst []byte, body Body, c *chain) []byte {
 func (b *RunStart) append(dst []byte) []byte {
 	if b.Parent != nil {
 		dst = jsonio.AppendText(append(dst, `,"parent":{`...), "run", b.Parent.Run)
-		dst = append(jsonio.AppendText(append(dst, ','), "call", b.Parent.Call), '}')
+		dst = append(jsonio.AppendText(append(dst, ','), "call", b.Parent.ToolCallID), '}')
 	}
 	dst = appendText(dst, "clock", b.Clock)
 	dst = appendOptions(dst, "options", b.Options)
@@ -133,7 +133,7 @@ func (b *RunStart) append(dst []byte) []byte {
 	return appendMap(dst, "suppress", b.Suppress)
 }
 
-func (b *ModelSetup) append(dst []byte) []byte {
+func (b *ModelConfig) append(dst []byte) []byte {
 	dst = appendText(dst, "model", b.Model)
 	dst = appendText(dst, "system", b.System)
 	for i, t := range b.Tools {
@@ -181,17 +181,17 @@ func appendEntry(dst []byte, key string, i int, name string) []byte {
 }
 
 func (b *ModelRequest) append(dst []byte, c *chain) []byte {
-	dst = appendInt(dst, "kept", int64(b.Kept))
-	hashed := c.keep(b.Kept)
-	for i := range b.New {
+	dst = appendInt(dst, "kept", int64(b.PrefixMessages))
+	hashed := c.keep(b.PrefixMessages)
+	for i := range b.NewMessages {
 		dst = append(dst, listStart(i, `,"new":[`)...)
 		from := len(dst)
-		dst = b.New[i].AppendJSON(dst)
+		dst = b.NewMessages[i].AppendJSON(dst)
 		if hashed {
 			c.add(dst[from:])
 		}
 	}
-	dst = listEnd(dst, len(b.New), ']')
+	dst = listEnd(dst, len(b.NewMessages), ']')
 	if hashed {
 		dst = c.appendHash(append(dst, `,"hash":"`...))
 		dst = append(dst, '"')
@@ -199,10 +199,10 @@ func (b *ModelRequest) append(dst []byte, c *chain) []byte {
 	return dst
 }
 
-func (b *ModelTurn) append(dst []byte) []byte {
+func (b *ModelResponse) append(dst []byte) []byte {
 	dst = b.Message.AppendJSON(append(dst, `,"message":`...))
-	dst = appendText(dst, "finish", string(b.Finish))
-	dst = appendText(dst, "raw_finish", b.RawFinish)
+	dst = appendText(dst, "finish", string(b.FinishReason))
+	dst = appendText(dst, "raw_finish", b.RawFinishReason)
 	dst = appendText(dst, "finish_message", b.FinishMessage)
 	dst = appendText(dst, "response_id", b.ResponseID)
 	dst = appendText(dst, "model", b.Model)
@@ -210,10 +210,10 @@ func (b *ModelTurn) append(dst []byte) []byte {
 }
 
 func (b *RunEnd) append(dst []byte) []byte {
-	dst = appendText(dst, "stop", string(b.Stop))
-	dst = appendText(dst, "finish", string(b.Finish))
+	dst = appendText(dst, "stop", string(b.StopReason))
+	dst = appendText(dst, "finish", string(b.FinishReason))
 	dst = appendInt(dst, "steps", int64(b.Steps))
-	dst = appendInt(dst, "calls", int64(b.Calls))
+	dst = appendInt(dst, "calls", int64(b.ModelCalls))
 	dst = appendUsage(dst, "usage", b.Usage)
 	var buf [8]Purpose
 	for i, p := range sortedKeys(buf[:0], b.UsageBy) {
@@ -222,10 +222,10 @@ func (b *RunEnd) append(dst []byte) []byte {
 	}
 	dst = listEnd(dst, len(b.UsageBy), '}')
 	dst = appendStrings(dst, "pending", b.Pending)
-	for i := range b.Appended {
-		dst = b.Appended[i].AppendJSON(append(dst, listStart(i, `,"appended":[`)...))
+	for i := range b.AppendedMessages {
+		dst = b.AppendedMessages[i].AppendJSON(append(dst, listStart(i, `,"appended":[`)...))
 	}
-	dst = listEnd(dst, len(b.Appended), ']')
+	dst = listEnd(dst, len(b.AppendedMessages), ']')
 	if b.Error != nil {
 		dst = b.Error.append(append(dst, `,"error":`...))
 	}

@@ -63,8 +63,8 @@ func chained(evs []trace.Event) {
 		switch b := ev.Body.(type) {
 		case trace.ModelRequest:
 			k := key{ev.Run, ev.Purpose}
-			b.Kept = min(b.Kept, have[k])
-			have[k] = b.Kept + len(b.New)
+			b.PrefixMessages = min(b.PrefixMessages, have[k])
+			have[k] = b.PrefixMessages + len(b.NewMessages)
 			evs[i].Body = b
 		case trace.RunEnd:
 			for k := range have {
@@ -128,9 +128,9 @@ func TestFileBothWays(t *testing.T) {
 }
 
 func request(run string, kept int, texts ...string) trace.Event {
-	b := trace.ModelRequest{Kept: kept}
+	b := trace.ModelRequest{PrefixMessages: kept}
 	for _, s := range texts {
-		b.New = append(b.New, llm.User(s))
+		b.NewMessages = append(b.NewMessages, llm.User(s))
 	}
 	return trace.Event{Run: run, Body: b}
 }
@@ -288,11 +288,11 @@ func TestCutOff(t *testing.T) {
 }
 
 func TestLineLimit(t *testing.T) {
-	ev := trace.Event{Run: "r", Body: trace.Cancelled{Cause: ""}}
+	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: ""}}
 	pad := func(n int) string { // an event's line of n bytes
-		ev.Body = trace.Cancelled{Cause: "x"}
+		ev.Body = trace.Canceled{Reason: "x"}
 		short := len(trace.AppendEvent(nil, &ev))
-		ev.Body = trace.Cancelled{Cause: strings.Repeat("x", n-short+1)}
+		ev.Body = trace.Canceled{Reason: strings.Repeat("x", n-short+1)}
 		return string(trace.AppendEvent(nil, &ev)) + "\n"
 	}
 	for _, limit := range []int{100, 64<<10 - 1, 64 << 10, 64<<10 + 1, 200_000} {
@@ -406,7 +406,7 @@ func (c *counting) Write(b []byte) (int, error) {
 func TestWriterBuffers(t *testing.T) {
 	var c counting
 	w := trace.NewWriter(&c, trace.Header{})
-	ev := trace.Event{Run: "r", Body: trace.Cancelled{Cause: strings.Repeat("x", 1000)}}
+	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: strings.Repeat("x", 1000)}}
 	line := len(trace.AppendEvent(nil, &ev)) + 1
 	n := 0
 	for ; c.writes == 0; n++ {
@@ -425,12 +425,12 @@ func TestWriterBuffers(t *testing.T) {
 // What is buffered is written once it is as much as 32 KiB, and not before.
 func TestWriterFlushesAt(t *testing.T) {
 	const full = 32 << 10
-	ev := trace.Event{Run: "r", Body: trace.Cancelled{Cause: "x"}}
+	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: "x"}}
 	rest := full - len(header) - len(trace.AppendEvent(nil, &ev)) - len("\n") + len("x")
 	for _, c := range []struct{ cause, want int }{{rest - 1, 0}, {rest, full}, {rest + 1, full + 1}} {
 		var to counting
 		w := trace.NewWriter(&to, trace.Header{})
-		ev.Body = trace.Cancelled{Cause: strings.Repeat("x", c.cause)}
+		ev.Body = trace.Canceled{Reason: strings.Repeat("x", c.cause)}
 		if err := w.Write(ev); err != nil {
 			t.Fatal(err)
 		}
@@ -442,7 +442,7 @@ func TestWriterFlushesAt(t *testing.T) {
 
 // A Writer's buffer has all its room from the start: events cost no memory more.
 func TestWriterRoom(t *testing.T) {
-	ev := trace.Event{Run: "r", Body: trace.Cancelled{Cause: strings.Repeat("x", 1000)}}
+	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: strings.Repeat("x", 1000)}}
 	allocations := func(events int) float64 {
 		return testing.AllocsPerRun(10, func() {
 			w := trace.NewWriter(io.Discard, trace.Header{})
@@ -463,7 +463,7 @@ func TestRedact(t *testing.T) {
 	w := trace.NewWriter(&buf, trace.Header{})
 	w.Redact = func(ev trace.Event) trace.Event {
 		if b, ok := ev.Body.(trace.ModelRequest); ok {
-			ev.Body = trace.ModelRequest{Kept: b.Kept, New: []llm.Message{llm.User("[redacted]")}}
+			ev.Body = trace.ModelRequest{PrefixMessages: b.PrefixMessages, NewMessages: []llm.Message{llm.User("[redacted]")}}
 		}
 		return ev
 	}

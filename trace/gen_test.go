@@ -76,8 +76,8 @@ func dict[V any](k *rapid.Generator[string], v *rapid.Generator[V]) *rapid.Gener
 func usage() *rapid.Generator[llm.Usage] {
 	return rapid.OneOf(rapid.Just(llm.Usage{}), rapid.Custom(func(t *rapid.T) llm.Usage {
 		return llm.Usage{
-			Input: count().Draw(t, "in"), Output: count().Draw(t, "out"), Cached: count().Draw(t, "cached"),
-			CacheWrite: count().Draw(t, "write"), Reasoning: count().Draw(t, "reasoning"),
+			InputTokens: count().Draw(t, "in"), OutputTokens: count().Draw(t, "out"), CacheReadInputTokens: count().Draw(t, "cached"),
+			CacheCreationInputTokens: count().Draw(t, "write"), ReasoningOutputTokens: count().Draw(t, "reasoning"),
 		}
 	}))
 }
@@ -113,8 +113,8 @@ func media(t *rapid.T) llm.Part {
 
 func call(t *rapid.T) llm.Part {
 	return llm.ToolCall{
-		ID: text().Draw(t, "id"), Name: text().Draw(t, "name"), Args: text().Draw(t, "args"),
-		Minted: rapid.Bool().Draw(t, "minted"), ProviderID: text().Draw(t, "provider id"),
+		ID: text().Draw(t, "id"), Name: text().Draw(t, "name"), Arguments: text().Draw(t, "args"),
+		IDGenerated: rapid.Bool().Draw(t, "minted"), ProviderID: text().Draw(t, "provider id"),
 		ProviderExecuted: rapid.Bool().Draw(t, "executed"), Opaque: raw().Draw(t, "opaque"),
 	}
 }
@@ -171,16 +171,16 @@ var bodies = map[trace.Kind]func(*rapid.T) trace.Body{
 			b.Tools = append(b.Tools, trace.ToolInfo{Name: text().Draw(t, "tool"), Client: rapid.Bool().Draw(t, "client")})
 		}
 		if rapid.Bool().Draw(t, "child") {
-			b.Parent = &trace.Parent{Run: runName().Draw(t, "parent"), Call: text().Draw(t, "call")}
+			b.Parent = &trace.Parent{Run: runName().Draw(t, "parent"), ToolCallID: text().Draw(t, "call")}
 		}
 		return b
 	},
 	trace.KindStepStart: func(*rapid.T) trace.Body { return trace.StepStart{} },
-	trace.KindModelSetup: func(t *rapid.T) trace.Body {
-		return trace.ModelSetup{
+	trace.KindModelConfig: func(t *rapid.T) trace.Body {
+		return trace.ModelConfig{
 			Model: text().Draw(t, "model"), System: text().Draw(t, "system"), Tools: list(tool()).Draw(t, "tools"),
 			ToolChoice: rapid.SampledFrom([]llm.ToolChoice{{}, {Mode: llm.ChooseNone}, {Mode: llm.ChooseRequired}, {Mode: llm.ChooseTool, Name: "a b"}, {Mode: llm.ChooseTool, Name: "\xff"}}).Draw(t, "choice"),
-			Settings:   rapid.SampledFrom([]llm.Settings{{}, {MaxTokens: 5, Temperature: new(0.5), TopP: new(1.0), Seed: new(int64(3)), Stop: []string{"x"}, ParallelCalls: new(false), Reasoning: "low", OutputSchema: json.RawMessage(`{}`)}}).Draw(t, "settings"),
+			Settings:   rapid.SampledFrom([]llm.Settings{{}, {MaxTokens: 5, Temperature: new(0.5), TopP: new(1.0), Seed: new(int64(3)), StopSequences: []string{"x"}, ParallelToolCalls: new(false), ReasoningEffort: "low", OutputSchema: json.RawMessage(`{}`)}}).Draw(t, "settings"),
 			Extra: rapid.Map(dict(name(), rapid.SampledFrom(rawValues)), func(m map[string]string) map[string]json.RawMessage {
 				out := map[string]json.RawMessage{}
 				for k, v := range m {
@@ -191,58 +191,58 @@ var bodies = map[trace.Kind]func(*rapid.T) trace.Body{
 		}
 	},
 	trace.KindModelRequest: func(t *rapid.T) trace.Body {
-		return trace.ModelRequest{Kept: rapid.IntRange(0, 3).Draw(t, "kept"), New: list(message()).Draw(t, "new")}
+		return trace.ModelRequest{PrefixMessages: rapid.IntRange(0, 3).Draw(t, "kept"), NewMessages: list(message()).Draw(t, "new")}
 	},
 	trace.KindModelDelta: func(t *rapid.T) trace.Body {
-		return trace.ModelDelta{What: trace.DeltaKind(word().Draw(t, "what")), Call: text().Draw(t, "call"), Name: text().Draw(t, "name"), Text: text().Draw(t, "text")}
+		return trace.ModelDelta{Type: trace.DeltaKind(word().Draw(t, "what")), ToolCallID: text().Draw(t, "call"), Name: text().Draw(t, "name"), Text: text().Draw(t, "text")}
 	},
-	trace.KindModelTurn: func(t *rapid.T) trace.Body {
-		return trace.ModelTurn{
-			Message: message().Draw(t, "message"), Finish: llm.FinishReason(word().Draw(t, "finish")), RawFinish: text().Draw(t, "raw"),
+	trace.KindModelResponse: func(t *rapid.T) trace.Body {
+		return trace.ModelResponse{
+			Message: message().Draw(t, "message"), FinishReason: llm.FinishReason(word().Draw(t, "finish")), RawFinishReason: text().Draw(t, "raw"),
 			FinishMessage: text().Draw(t, "words"), ResponseID: text().Draw(t, "response"), Model: text().Draw(t, "model"), Usage: usage().Draw(t, "usage"),
 		}
 	},
 	trace.KindModelError: func(t *rapid.T) trace.Body {
-		return trace.ModelError{Error: failure().Draw(t, "error"), Partial: rapid.Bool().Draw(t, "partial"), Received: list(part()).Draw(t, "received"), Usage: usage().Draw(t, "usage")}
+		return trace.ModelError{Error: failure().Draw(t, "error"), Partial: rapid.Bool().Draw(t, "partial"), PartialContent: list(part()).Draw(t, "received"), Usage: usage().Draw(t, "usage")}
 	},
 	trace.KindModelRetry: func(t *rapid.T) trace.Body {
-		return trace.ModelRetry{Wait: duration().Draw(t, "wait"), Cause: word().Draw(t, "cause")}
+		return trace.ModelRetry{Wait: duration().Draw(t, "wait"), Reason: word().Draw(t, "cause")}
 	},
 	trace.KindDecision: func(t *rapid.T) trace.Body {
-		return trace.Decision{Action: trace.Action(word().Draw(t, "action")), Cause: trace.Cause(word().Draw(t, "cause")), Calls: integer().Draw(t, "calls"), By: text().Draw(t, "by"), Note: text().Draw(t, "note")}
+		return trace.Decision{Action: trace.Action(word().Draw(t, "action")), Reason: trace.Reason(word().Draw(t, "cause")), ToolCalls: integer().Draw(t, "calls"), By: text().Draw(t, "by"), Note: text().Draw(t, "note")}
 	},
-	trace.KindArgsResolved: func(t *rapid.T) trace.Body {
-		return trace.ArgsResolved{Call: text().Draw(t, "call"), Args: text().Draw(t, "args"), Cause: word().Draw(t, "cause")}
+	trace.KindToolArguments: func(t *rapid.T) trace.Body {
+		return trace.ToolArguments{ToolCallID: text().Draw(t, "call"), Arguments: text().Draw(t, "args"), Reason: word().Draw(t, "cause")}
 	},
 	trace.KindToolStart: func(t *rapid.T) trace.Body {
-		return trace.ToolStart{Call: text().Draw(t, "call"), Name: text().Draw(t, "name"), Args: text().Draw(t, "args")}
+		return trace.ToolStart{ToolCallID: text().Draw(t, "call"), Name: text().Draw(t, "name"), Arguments: text().Draw(t, "args")}
 	},
 	trace.KindToolEnd: func(t *rapid.T) trace.Body {
-		return trace.ToolEnd{Call: text().Draw(t, "call"), Outcome: trace.Outcome(word().Draw(t, "outcome")), Result: result().Draw(t, "result")}
+		return trace.ToolEnd{ToolCallID: text().Draw(t, "call"), Outcome: trace.Outcome(word().Draw(t, "outcome")), Result: result().Draw(t, "result")}
 	},
 	trace.KindToolSkip: func(t *rapid.T) trace.Body {
-		return trace.ToolSkip{Call: text().Draw(t, "call"), Name: text().Draw(t, "name"), Cause: word().Draw(t, "cause"), Result: result().Draw(t, "result")}
+		return trace.ToolSkip{ToolCallID: text().Draw(t, "call"), Name: text().Draw(t, "name"), Reason: word().Draw(t, "cause"), Result: result().Draw(t, "result")}
 	},
-	trace.KindAbandoned: func(t *rapid.T) trace.Body { return trace.Abandoned{Call: text().Draw(t, "call")} },
+	trace.KindAbandoned: func(t *rapid.T) trace.Body { return trace.Abandoned{ToolCallID: text().Draw(t, "call")} },
 	trace.KindStepEnd:   func(*rapid.T) trace.Body { return trace.StepEnd{} },
-	trace.KindRewrite: func(t *rapid.T) trace.Body {
-		return trace.Rewrite{Cause: word().Draw(t, "cause"), By: text().Draw(t, "by")}
+	trace.KindHistoryRewrite: func(t *rapid.T) trace.Body {
+		return trace.HistoryRewrite{Reason: word().Draw(t, "cause"), By: text().Draw(t, "by")}
 	},
-	trace.KindCancelled: func(t *rapid.T) trace.Body { return trace.Cancelled{Cause: word().Draw(t, "cause")} },
+	trace.KindCanceled: func(t *rapid.T) trace.Body { return trace.Canceled{Reason: word().Draw(t, "cause")} },
 	trace.KindSuspended: func(t *rapid.T) trace.Body {
 		return trace.Suspended{Pending: strings_().Draw(t, "pending"), Digest: text().Draw(t, "digest")}
 	},
 	trace.KindResumed: func(t *rapid.T) trace.Body { return trace.Resumed{Of: runName().Draw(t, "of")} },
 	trace.KindWarning: func(t *rapid.T) trace.Body {
-		return trace.Warning{Code: text().Draw(t, "code"), Message: text().Draw(t, "message"), Call: text().Draw(t, "call")}
+		return trace.Warning{Code: text().Draw(t, "code"), Message: text().Draw(t, "message"), ToolCallID: text().Draw(t, "call")}
 	},
 	trace.KindCustom: func(t *rapid.T) trace.Body {
 		return trace.Custom{Name: text().Draw(t, "name"), Data: raw().Draw(t, "data")}
 	},
 	trace.KindRunEnd: func(t *rapid.T) trace.Body {
 		b := trace.RunEnd{
-			Stop: trace.Cause(word().Draw(t, "stop")), Finish: llm.FinishReason(word().Draw(t, "finish")), Steps: integer().Draw(t, "steps"), Calls: integer().Draw(t, "calls"),
-			Usage: usage().Draw(t, "usage"), Pending: strings_().Draw(t, "pending"), Appended: list(message()).Draw(t, "appended"),
+			StopReason: trace.Reason(word().Draw(t, "stop")), FinishReason: llm.FinishReason(word().Draw(t, "finish")), Steps: integer().Draw(t, "steps"), ModelCalls: integer().Draw(t, "calls"),
+			Usage: usage().Draw(t, "usage"), Pending: strings_().Draw(t, "pending"), AppendedMessages: list(message()).Draw(t, "appended"),
 		}
 		for p, u := range dict(name(), usage()).Draw(t, "by") {
 			if b.UsageBy == nil {

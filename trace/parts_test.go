@@ -98,7 +98,7 @@ func TestParts(t *testing.T) {
 // Runs that name others mean those of their own part, else those of a part before.
 func TestPartsRefer(t *testing.T) {
 	start := func(run, parent string) trace.Event {
-		return trace.Event{Run: run, Body: trace.RunStart{Parent: &trace.Parent{Run: parent, Call: "c"}}}
+		return trace.Event{Run: run, Body: trace.RunStart{Parent: &trace.Parent{Run: parent, ToolCallID: "c"}}}
 	}
 	resumed := func(run, of string) trace.Event { return trace.Event{Run: run, Seq: 1, Body: trace.Resumed{Of: of}} }
 	file := slices.Concat(
@@ -110,7 +110,7 @@ func TestPartsRefer(t *testing.T) {
 	for _, ev := range evs {
 		switch b := ev.Body.(type) {
 		case trace.RunStart:
-			got = append(got, fmt.Sprintf("%s in %s %s", ev.Run, b.Parent.Run, b.Parent.Call))
+			got = append(got, fmt.Sprintf("%s in %s %s", ev.Run, b.Parent.Run, b.Parent.ToolCallID))
 		case trace.Resumed:
 			got = append(got, ev.Run+" of "+b.Of)
 		}

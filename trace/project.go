@@ -53,50 +53,50 @@ func (p *projector) body(body Body) Body {
 	switch b := body.(type) {
 	case RunStart:
 		if b.Parent != nil {
-			b.Parent = &Parent{Run: b.Parent.Run, Call: renumber(p.of(b.Parent.Run), b.Parent.Call)}
+			b.Parent = &Parent{Run: b.Parent.Run, ToolCallID: renumber(p.of(b.Parent.Run), b.Parent.ToolCallID)}
 		}
 		return b
-	case ModelSetup:
+	case ModelConfig:
 		b.Model, b.Extra = "", nil
 		return b
 	case ModelRequest:
-		b.New = p.messages(b.New)
+		b.NewMessages = p.messages(b.NewMessages)
 		return b
 	case ModelDelta: // Canonical left none
-	case ModelTurn:
+	case ModelResponse:
 		b.Message = p.message(b.Message)
-		b.RawFinish, b.FinishMessage, b.ResponseID, b.Model = "", "", "", ""
-		b.Finish = finish(b.Finish)
+		b.RawFinishReason, b.FinishMessage, b.ResponseID, b.Model = "", "", "", ""
+		b.FinishReason = finish(b.FinishReason)
 		return b
 	case ModelError:
-		b.Received = p.parts(b.Received)
+		b.PartialContent = p.parts(b.PartialContent)
 		return b
-	case ArgsResolved:
-		b.Call = p.call(b.Call)
+	case ToolArguments:
+		b.ToolCallID = p.call(b.ToolCallID)
 		return b
 	case ToolStart:
-		b.Call = p.call(b.Call)
+		b.ToolCallID = p.call(b.ToolCallID)
 		return b
 	case ToolEnd:
-		b.Call, b.Result = p.call(b.Call), p.result(b.Result)
+		b.ToolCallID, b.Result = p.call(b.ToolCallID), p.result(b.Result)
 		return b
 	case ToolSkip:
-		b.Call, b.Result = p.call(b.Call), p.result(b.Result)
+		b.ToolCallID, b.Result = p.call(b.ToolCallID), p.result(b.Result)
 		return b
 	case Abandoned:
-		b.Call = p.call(b.Call)
+		b.ToolCallID = p.call(b.ToolCallID)
 		return b
 	case Suspended:
 		b.Pending, b.Digest = p.pending(b.Pending), "" // of what a provider wants back, too
 		return b
 	case Warning:
-		b.Call = p.call(b.Call)
+		b.ToolCallID = p.call(b.ToolCallID)
 		return b
 	case RunEnd:
-		b.Pending, b.Appended = p.pending(b.Pending), p.messages(b.Appended)
-		b.Finish = finish(b.Finish)
+		b.Pending, b.AppendedMessages = p.pending(b.Pending), p.messages(b.AppendedMessages)
+		b.FinishReason = finish(b.FinishReason)
 		return b
-	case StepStart, ModelRetry, Decision, StepEnd, Rewrite, Cancelled, Resumed, Custom, Unknown:
+	case StepStart, ModelRetry, Decision, StepEnd, HistoryRewrite, Canceled, Resumed, Custom, Unknown:
 	}
 	return body
 }
@@ -149,7 +149,7 @@ func (p *projector) part(part llm.Part) llm.Part {
 		x.Opaque = nil
 		return x
 	case llm.ToolCall:
-		x.ID, x.Minted, x.ProviderID, x.Opaque = p.call(x.ID), false, "", nil
+		x.ID, x.IDGenerated, x.ProviderID, x.Opaque = p.call(x.ID), false, "", nil
 		return x
 	case llm.ToolResult:
 		return p.result(x)

@@ -210,9 +210,9 @@ func (r *Reader) verify(ev *Event) error {
 	req := &r.dec.modelRequest
 	c := r.chains.of(ev)
 	known, lost := len(c.sums), c.lost
-	if !c.keep(req.Kept) {
+	if !c.keep(req.PrefixMessages) {
 		if req.hash != "" && !lost {
-			return fmt.Errorf("run %s: the request keeps %d messages of the %d before it: a line is missing", ev.Run, req.Kept, known)
+			return fmt.Errorf("run %s: the request keeps %d messages of the %d before it: a line is missing", ev.Run, req.PrefixMessages, known)
 		}
 		return nil
 	}

@@ -66,7 +66,7 @@ func (p *parts) rename(ev *Event) {
 	switch b := ev.Body.(type) {
 	case RunStart:
 		if b.Parent != nil {
-			b.Parent = &Parent{Run: p.refer(b.Parent.Run), Call: b.Parent.Call}
+			b.Parent = &Parent{Run: p.refer(b.Parent.Run), ToolCallID: b.Parent.ToolCallID}
 			ev.Body = b
 		}
 	case Resumed:

@@ -24,27 +24,27 @@ func sample(steps int) []trace.Event {
 		add(trace.StepStart{})
 		attempt = 1
 		if i == 0 {
-			add(trace.ModelSetup{Model: "m-large", System: strings.Repeat("You help customers of a shop. ", 20), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
+			add(trace.ModelConfig{Model: "m-large", System: strings.Repeat("You help customers of a shop. ", 20), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
 		}
-		add(trace.ModelRequest{Kept: kept, New: news})
+		add(trace.ModelRequest{PrefixMessages: kept, NewMessages: news})
 		kept += len(news)
 		a, b := fmt.Sprintf("call_%04da", i), fmt.Sprintf("call_%04db", i)
 		args := `{"order_id":"#W12345","reason":"a question of the customer"}`
-		turn := llm.Assistant(llm.Text{Text: "Let me look that up for you."}, llm.ToolCall{ID: a, Name: "get_order", Args: args}, llm.ToolCall{ID: b, Name: "get_order", Args: args})
-		add(trace.ModelTurn{Message: turn, Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 1200, Output: 80, Cached: 1000}})
+		turn := llm.Assistant(llm.Text{Text: "Let me look that up for you."}, llm.ToolCall{ID: a, Name: "get_order", Arguments: args}, llm.ToolCall{ID: b, Name: "get_order", Arguments: args})
+		add(trace.ModelResponse{Message: turn, FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 1200, OutputTokens: 80, CacheReadInputTokens: 1000}})
 		attempt = 0
-		add(trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: 2})
+		add(trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 2})
 		out := llm.Text{Text: `{"status":"pending","items":[` + strings.Repeat(`{"sku":"1008292230","name":"Desk Lamp","price":"153.23"},`, 8) + `{}]}`}
 		ra := llm.ToolResult{ID: a, Name: "get_order", Content: []llm.Part{out}}
 		rb := llm.ToolResult{ID: b, Name: "get_order", Content: []llm.Part{out}}
-		add(trace.ToolStart{Call: a, Name: "get_order", Args: args})
-		add(trace.ToolStart{Call: b, Name: "get_order", Args: args})
-		add(trace.ToolEnd{Call: a, Outcome: trace.OutcomeOK, Result: ra})
-		add(trace.ToolEnd{Call: b, Outcome: trace.OutcomeOK, Result: rb})
+		add(trace.ToolStart{ToolCallID: a, Name: "get_order", Arguments: args})
+		add(trace.ToolStart{ToolCallID: b, Name: "get_order", Arguments: args})
+		add(trace.ToolEnd{ToolCallID: a, Outcome: trace.OutcomeOK, Result: ra})
+		add(trace.ToolEnd{ToolCallID: b, Outcome: trace.OutcomeOK, Result: rb})
 		add(trace.StepEnd{})
 		news = []llm.Message{turn, llm.ToolResults(ra, rb)}
 	}
 	step = trace.NoStep
-	add(trace.RunEnd{Stop: trace.CauseCap, Finish: llm.FinishToolCalls, Steps: steps, Calls: steps, Usage: llm.Usage{Input: int64(1200 * steps), Output: int64(80 * steps)}, Appended: news})
+	add(trace.RunEnd{StopReason: trace.ReasonMaxSteps, FinishReason: llm.FinishToolCalls, Steps: steps, ModelCalls: steps, Usage: llm.Usage{InputTokens: int64(1200 * steps), OutputTokens: int64(80 * steps)}, AppendedMessages: news})
 	return evs
 }

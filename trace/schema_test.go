@@ -19,8 +19,8 @@ import (
 
 // types are all types of Body but Unknown.
 var types = []trace.Body{
-	trace.RunStart{}, trace.StepStart{}, trace.ModelSetup{}, trace.ModelRequest{}, trace.ModelDelta{}, trace.ModelTurn{}, trace.ModelError{}, trace.ModelRetry{},
-	trace.Decision{}, trace.ArgsResolved{}, trace.ToolStart{}, trace.ToolEnd{}, trace.ToolSkip{}, trace.StepEnd{}, trace.Rewrite{}, trace.Cancelled{},
+	trace.RunStart{}, trace.StepStart{}, trace.ModelConfig{}, trace.ModelRequest{}, trace.ModelDelta{}, trace.ModelResponse{}, trace.ModelError{}, trace.ModelRetry{},
+	trace.Decision{}, trace.ToolArguments{}, trace.ToolStart{}, trace.ToolEnd{}, trace.ToolSkip{}, trace.StepEnd{}, trace.HistoryRewrite{}, trace.Canceled{},
 	trace.Abandoned{}, trace.Suspended{}, trace.Resumed{}, trace.Warning{}, trace.Custom{}, trace.RunEnd{},
 }
 
@@ -84,7 +84,7 @@ func full() []trace.Event {
 		body := v.Interface().(trace.Body)
 		if r, ok := body.(trace.ModelRequest); ok {
 			// The first request keeps none, so that there is a hash; the second some.
-			evs = append(evs, trace.Event{Run: "r", Attempt: 1, Purpose: "p", Body: trace.ModelRequest{New: r.New}})
+			evs = append(evs, trace.Event{Run: "r", Attempt: 1, Purpose: "p", Body: trace.ModelRequest{NewMessages: r.NewMessages}})
 		}
 		evs = append(evs, trace.Event{Seq: 1, Run: "r", Step: 1, Attempt: 1, Purpose: "p", At: 1, Body: body})
 	}

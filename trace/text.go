@@ -112,7 +112,7 @@ func (f *formatter) place(ev *Event, kind Kind) {
 // usualAttempt is the attempt that the text form does not show.
 func usualAttempt(kind Kind) int {
 	switch kind {
-	case KindModelSetup, KindModelRequest, KindModelDelta, KindModelTurn, KindModelError, KindModelRetry:
+	case KindModelConfig, KindModelRequest, KindModelDelta, KindModelResponse, KindModelError, KindModelRetry:
 		return 1
 	default:
 		return 0
@@ -270,14 +270,14 @@ func (f *formatter) usageAt(key string, u llm.Usage) {
 
 // usage appends input/output, and the other counts in parentheses.
 func (f *formatter) usage(u llm.Usage) {
-	f.dst = strconv.AppendInt(f.dst, u.Input, 10)
-	f.dst = strconv.AppendInt(append(f.dst, '/'), u.Output, 10)
-	if u.Cached == 0 && u.CacheWrite == 0 && u.Reasoning == 0 {
+	f.dst = strconv.AppendInt(f.dst, u.InputTokens, 10)
+	f.dst = strconv.AppendInt(append(f.dst, '/'), u.OutputTokens, 10)
+	if u.CacheReadInputTokens == 0 && u.CacheCreationInputTokens == 0 && u.ReasoningOutputTokens == 0 {
 		return
 	}
 	f.dst = append(f.dst, '(')
-	f.intAt("cached", u.Cached)
-	f.intAt("cache_write", u.CacheWrite)
-	f.intAt("reasoning", u.Reasoning)
+	f.intAt("cached", u.CacheReadInputTokens)
+	f.intAt("cache_write", u.CacheCreationInputTokens)
+	f.intAt("reasoning", u.ReasoningOutputTokens)
 	f.dst = append(f.dst, ')')
 }

@@ -14,63 +14,63 @@ func (f *formatter) body(body Body) {
 	switch b := body.(type) {
 	case RunStart:
 		f.runStart(b)
-	case ModelSetup:
+	case ModelConfig:
 		f.modelSetup(b)
 	case ModelRequest:
 		f.key("kept")
-		f.dst = strconv.AppendInt(f.dst, int64(b.Kept), 10)
-		f.messages(b.New)
+		f.dst = strconv.AppendInt(f.dst, int64(b.PrefixMessages), 10)
+		f.messages(b.NewMessages)
 	case ModelDelta:
-		f.word(string(b.What))
+		f.word(string(b.Type))
 		if b.Text != "" {
 			f.text(b.Text)
 		}
-		f.wordAt("call", b.Call)
+		f.wordAt("call", b.ToolCallID)
 		f.wordAt("name", b.Name)
-	case ModelTurn:
+	case ModelResponse:
 		f.modelTurn(b)
 	case ModelError:
 		f.failure(b.Error)
 		f.flag("partial", b.Partial)
 		f.usageAt("usage", b.Usage)
-		if len(b.Received) > 0 {
+		if len(b.PartialContent) > 0 {
 			f.flag("received", true)
-			f.list(b.Received, nil)
+			f.list(b.PartialContent, nil)
 		}
 	case ModelRetry:
-		f.word(b.Cause)
+		f.word(b.Reason)
 		if b.Wait != 0 {
 			f.key("wait")
 			f.dst = append(f.dst, b.Wait.String()...)
 		}
 	case Decision:
 		f.decision(b)
-	case ArgsResolved:
-		f.word(b.Call)
-		f.value(b.Args)
-		f.word(b.Cause)
+	case ToolArguments:
+		f.word(b.ToolCallID)
+		f.value(b.Arguments)
+		f.word(b.Reason)
 	case ToolStart:
-		f.names[b.Call] = b.Name
-		f.word(b.Call)
+		f.names[b.ToolCallID] = b.Name
+		f.word(b.ToolCallID)
 		f.word(b.Name)
-		f.value(b.Args)
+		f.value(b.Arguments)
 	case ToolEnd:
-		f.word(b.Call)
+		f.word(b.ToolCallID)
 		f.word(string(b.Outcome))
-		f.outcome(b.Call, b.Result)
+		f.outcome(b.ToolCallID, b.Result)
 	case ToolSkip:
-		f.names[b.Call] = b.Name
-		f.word(b.Call)
+		f.names[b.ToolCallID] = b.Name
+		f.word(b.ToolCallID)
 		f.word(b.Name)
-		f.word(b.Cause)
-		f.outcome(b.Call, b.Result)
+		f.word(b.Reason)
+		f.outcome(b.ToolCallID, b.Result)
 	case Abandoned:
-		f.word(b.Call)
-	case Rewrite:
-		f.word(b.Cause)
+		f.word(b.ToolCallID)
+	case HistoryRewrite:
+		f.word(b.Reason)
 		f.wordAt("by", b.By)
-	case Cancelled:
-		f.word(b.Cause)
+	case Canceled:
+		f.word(b.Reason)
 	case Suspended:
 		f.wordsAt("pending", b.Pending)
 		f.wordAt("digest", b.Digest)
@@ -79,7 +79,7 @@ func (f *formatter) body(body Body) {
 	case Warning:
 		f.word(b.Code)
 		f.text(b.Message)
-		f.wordAt("call", b.Call)
+		f.wordAt("call", b.ToolCallID)
 	case Custom:
 		f.custom(b)
 	case RunEnd:
@@ -108,7 +108,7 @@ func (f *formatter) runStart(b RunStart) {
 		f.key(memberParent)
 		f.bareOrQuoted(b.Parent.Run)
 		f.dst = append(f.dst, '/')
-		f.bareOrQuoted(b.Parent.Call)
+		f.bareOrQuoted(b.Parent.ToolCallID)
 	}
 	f.wordAt(memberClock, b.Clock)
 	for _, o := range b.Options {
@@ -138,7 +138,7 @@ func (f *formatter) runStart(b RunStart) {
 	}
 }
 
-func (f *formatter) modelSetup(b ModelSetup) {
+func (f *formatter) modelSetup(b ModelConfig) {
 	f.wordAt("model", b.Model)
 	f.textAt("system", b.System)
 	if b.ToolChoice != (llm.ToolChoice{}) {
@@ -167,7 +167,7 @@ func (f *formatter) modelSetup(b ModelSetup) {
 	}
 }
 
-func (f *formatter) modelTurn(b ModelTurn) {
+func (f *formatter) modelTurn(b ModelResponse) {
 	for i, p := range b.Message.Parts {
 		if i > 0 {
 			f.dst = append(f.dst, ';')
@@ -180,8 +180,8 @@ func (f *formatter) modelTurn(b ModelTurn) {
 		f.bareOrQuoted(string(b.Message.Role))
 	}
 	f.rawAt("opaque", b.Message.Opaque)
-	f.wordAt("finish", string(b.Finish))
-	f.wordAt("raw_finish", b.RawFinish)
+	f.wordAt("finish", string(b.FinishReason))
+	f.wordAt("raw_finish", b.RawFinishReason)
 	f.textAt("finish_message", b.FinishMessage)
 	f.wordAt("response_id", b.ResponseID)
 	f.wordAt("model", b.Model)
@@ -207,17 +207,17 @@ func (f *formatter) decision(b Decision) {
 	f.word(string(b.Action))
 	f.dst = append(f.dst, ':')
 	switch {
-	case b.Cause == CauseCalls:
-		f.dst = strconv.AppendInt(append(f.dst, ' '), int64(b.Calls), 10)
-		f.flag("call", b.Calls == 1)
-		f.flag("calls", b.Calls != 1)
-	case b.Cause != "" && startsNumber(b.Cause[0]):
-		f.text(string(b.Cause))
+	case b.Reason == ReasonToolCalls:
+		f.dst = strconv.AppendInt(append(f.dst, ' '), int64(b.ToolCalls), 10)
+		f.flag("call", b.ToolCalls == 1)
+		f.flag("calls", b.ToolCalls != 1)
+	case b.Reason != "" && startsNumber(b.Reason[0]):
+		f.text(string(b.Reason))
 	default:
-		f.word(string(b.Cause))
+		f.word(string(b.Reason))
 	}
-	if b.Cause != CauseCalls {
-		f.intAt("calls", int64(b.Calls))
+	if b.Reason != ReasonToolCalls {
+		f.intAt("calls", int64(b.ToolCalls))
 	}
 	f.wordAt("by", b.By)
 	f.textAt("note", b.Note)
@@ -232,10 +232,10 @@ func (f *formatter) custom(b Custom) {
 }
 
 func (f *formatter) runEnd(b RunEnd) {
-	f.word(string(b.Stop))
-	f.wordAt("finish", string(b.Finish))
+	f.word(string(b.StopReason))
+	f.wordAt("finish", string(b.FinishReason))
 	f.intAt("steps", int64(b.Steps))
-	f.intAt("calls", int64(b.Calls))
+	f.intAt("calls", int64(b.ModelCalls))
 	f.usageAt("usage", b.Usage)
 	if len(b.UsageBy) > 0 {
 		f.key("usage_by")
@@ -254,7 +254,7 @@ func (f *formatter) runEnd(b RunEnd) {
 		f.failure(*b.Error)
 		f.dst = append(f.dst, ')')
 	}
-	f.messages(b.Appended)
+	f.messages(b.AppendedMessages)
 }
 
 func (f *formatter) messages(list []llm.Message) {
@@ -330,8 +330,8 @@ func (f *formatter) part(part llm.Part) {
 		f.flag(partCall, true)
 		f.word(p.ID)
 		f.word(p.Name)
-		f.value(p.Args)
-		f.flag("minted", p.Minted)
+		f.value(p.Arguments)
+		f.flag("minted", p.IDGenerated)
 		f.wordAt("provider_id", p.ProviderID)
 		f.flag("provider_executed", p.ProviderExecuted)
 		f.rawAt("opaque", p.Opaque)

@@ -19,10 +19,12 @@ func TestTextLine(t *testing.T) {
 	a := llm.Text{Text: "a"}
 	end := func(r llm.ToolResult) trace.ToolEnd {
 		r.ID = "c1"
-		return trace.ToolEnd{Call: "c1", Outcome: trace.OutcomeOK, Result: r}
+		return trace.ToolEnd{ToolCallID: "c1", Outcome: trace.OutcomeOK, Result: r}
 	}
-	news := func(m ...llm.Message) trace.ModelRequest { return trace.ModelRequest{New: m} }
-	says := func(parts ...llm.Part) trace.ModelTurn { return trace.ModelTurn{Message: llm.Assistant(parts...)} }
+	news := func(m ...llm.Message) trace.ModelRequest { return trace.ModelRequest{NewMessages: m} }
+	says := func(parts ...llm.Part) trace.ModelResponse {
+		return trace.ModelResponse{Message: llm.Assistant(parts...)}
+	}
 	for _, c := range []struct {
 		want string // after the kind and the place
 		body trace.Body
@@ -30,8 +32,8 @@ func TestTextLine(t *testing.T) {
 		{"", trace.RunStart{}},
 		{`n="" "tools"=1 tools=a(client),b`, trace.RunStart{Options: trace.Options{{Name: "n"}, {Name: "tools", Value: "1"}}, Tools: []trace.ToolInfo{{Name: "a", Client: true}, {Name: "b"}}}},
 		{"", trace.StepStart{}},
-		{"", trace.ModelSetup{}},
-		{"tool a {} tool b parameters=[] tool c strict=false", trace.ModelSetup{Tools: []llm.Tool{
+		{"", trace.ModelConfig{}},
+		{"tool a {} tool b parameters=[] tool c strict=false", trace.ModelConfig{Tools: []llm.Tool{
 			{Name: "a", Parameters: json.RawMessage("{}")}, {Name: "b", Parameters: json.RawMessage("[]")}, {Name: "c", Strict: new(false)},
 		}}},
 		{"kept=0", news()},
@@ -43,46 +45,46 @@ func TestTextLine(t *testing.T) {
 			llm.Message{Role: llm.RoleUser, Opaque: opaque}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{a}, Opaque: opaque},
 			llm.Message{Role: llm.RoleUser, Parts: []llm.Part{a, a}}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{Text: "a"}}},
 		)},
-		{"text", trace.ModelDelta{What: trace.DeltaText}},
+		{"text", trace.ModelDelta{Type: trace.DeltaText}},
 		{`text "a"; reasoning "a"`, says(a, llm.Reasoning{Text: "a"})},
-		{`text "a"; finish=stop`, trace.ModelTurn{Message: llm.Assistant(a), Finish: llm.FinishStop}},
-		{"finish=stop usage=90/109", trace.ModelTurn{Message: llm.Assistant(), Finish: llm.FinishStop, Usage: llm.Usage{Input: 90, Output: 109}}},
-		{"role=user usage=0/0(cached=1)", trace.ModelTurn{Message: llm.Message{Role: llm.RoleUser}, Usage: llm.Usage{Cached: 1}}},
-		{"usage=0/0(cache_write=1)", trace.ModelTurn{Message: llm.Assistant(), Usage: llm.Usage{CacheWrite: 1}}},
-		{"usage=-1/0(reasoning=1)", trace.ModelTurn{Message: llm.Assistant(), Usage: llm.Usage{Input: -1, Reasoning: 1}}},
+		{`text "a"; finish=stop`, trace.ModelResponse{Message: llm.Assistant(a), FinishReason: llm.FinishStop}},
+		{"finish=stop usage=90/109", trace.ModelResponse{Message: llm.Assistant(), FinishReason: llm.FinishStop, Usage: llm.Usage{InputTokens: 90, OutputTokens: 109}}},
+		{"role=user usage=0/0(cached=1)", trace.ModelResponse{Message: llm.Message{Role: llm.RoleUser}, Usage: llm.Usage{CacheReadInputTokens: 1}}},
+		{"usage=0/0(cache_write=1)", trace.ModelResponse{Message: llm.Assistant(), Usage: llm.Usage{CacheCreationInputTokens: 1}}},
+		{"usage=-1/0(reasoning=1)", trace.ModelResponse{Message: llm.Assistant(), Usage: llm.Usage{InputTokens: -1, ReasoningOutputTokens: 1}}},
 		{`media m; media m data=b64""; media m size=-1`, says(llm.Media{MediaType: "m"}, llm.Media{MediaType: "m", Data: []byte{}}, llm.Media{MediaType: "m", Size: -1})},
 		{`"call" "a"; c1 "a" name=n; c1 (); c1 (text "a"; text "a") error`, says(
 			llm.ToolResult{ID: "call", Content: []llm.Part{a}}, llm.ToolResult{ID: "c1", Name: "n", Content: []llm.Part{a}},
 			llm.ToolResult{ID: "c1"}, llm.ToolResult{ID: "c1", Content: []llm.Part{a, a}, IsError: true},
 		)},
 		{`x ""`, trace.ModelError{Error: trace.Error{Type: "x"}}},
-		{`x "" received(text "a")`, trace.ModelError{Error: trace.Error{Type: "x"}, Received: []llm.Part{a}}},
-		{"x", trace.ModelRetry{Cause: "x"}},
-		{"x wait=1ns", trace.ModelRetry{Cause: "x", Wait: 1}},
-		{"go_on: 0 calls", trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls}},
-		{"go_on: 1 call", trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: 1}},
-		{"go_on: 2 calls", trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: 2}},
-		{"end: none calls=2", trace.Decision{Action: trace.End, Cause: trace.CauseNone, Calls: 2}},
+		{`x "" received(text "a")`, trace.ModelError{Error: trace.Error{Type: "x"}, PartialContent: []llm.Part{a}}},
+		{"x", trace.ModelRetry{Reason: "x"}},
+		{"x wait=1ns", trace.ModelRetry{Reason: "x", Wait: 1}},
+		{"go_on: 0 calls", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls}},
+		{"go_on: 1 call", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 1}},
+		{"go_on: 2 calls", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 2}},
+		{"end: none calls=2", trace.Decision{Action: trace.End, Reason: trace.ReasonEndTurn, ToolCalls: 2}},
 		{`end: "" by=me`, trace.Decision{Action: trace.End, By: "me"}},
-		{`end: "2x"`, trace.Decision{Action: trace.End, Cause: "2x"}},
-		{`end: "-"`, trace.Decision{Action: trace.End, Cause: "-"}},
+		{`end: "2x"`, trace.Decision{Action: trace.End, Reason: "2x"}},
+		{`end: "-"`, trace.Decision{Action: trace.End, Reason: "-"}},
 		{`c1 ok ""`, end(llm.ToolResult{Content: []llm.Part{llm.Text{}}})},
 		{"c1 ok ()", end(llm.ToolResult{})},
 		{`c1 ok "a" name=n`, end(llm.ToolResult{Name: "n", Content: []llm.Part{a}})},
-		{`c1 ok id=c2 "a" opaque=1`, trace.ToolEnd{Call: "c1", Outcome: trace.OutcomeOK, Result: llm.ToolResult{ID: "c2", Content: []llm.Part{a}, Opaque: opaque}}},
-		{`c1 n {"a":[]}`, trace.ToolStart{Call: "c1", Name: "n", Args: `{"a":[]}`}},
-		{`c1 n ["a"]`, trace.ToolStart{Call: "c1", Name: "n", Args: `["a"]`}},
-		{`c1 n "[ ]"`, trace.ToolStart{Call: "c1", Name: "n", Args: "[ ]"}},
-		{`c1 n "{"`, trace.ToolStart{Call: "c1", Name: "n", Args: "{"}},
-		{`c1 n "5"`, trace.ToolStart{Call: "c1", Name: "n", Args: "5"}},
-		{`c1 n "\"a\""`, trace.ToolStart{Call: "c1", Name: "n", Args: `"a"`}},
-		{`c1 "" x`, trace.ArgsResolved{Call: "c1", Cause: "x"}},
-		{"x", trace.Rewrite{Cause: "x"}},
+		{`c1 ok id=c2 "a" opaque=1`, trace.ToolEnd{ToolCallID: "c1", Outcome: trace.OutcomeOK, Result: llm.ToolResult{ID: "c2", Content: []llm.Part{a}, Opaque: opaque}}},
+		{`c1 n {"a":[]}`, trace.ToolStart{ToolCallID: "c1", Name: "n", Arguments: `{"a":[]}`}},
+		{`c1 n ["a"]`, trace.ToolStart{ToolCallID: "c1", Name: "n", Arguments: `["a"]`}},
+		{`c1 n "[ ]"`, trace.ToolStart{ToolCallID: "c1", Name: "n", Arguments: "[ ]"}},
+		{`c1 n "{"`, trace.ToolStart{ToolCallID: "c1", Name: "n", Arguments: "{"}},
+		{`c1 n "5"`, trace.ToolStart{ToolCallID: "c1", Name: "n", Arguments: "5"}},
+		{`c1 n "\"a\""`, trace.ToolStart{ToolCallID: "c1", Name: "n", Arguments: `"a"`}},
+		{`c1 "" x`, trace.ToolArguments{ToolCallID: "c1", Reason: "x"}},
+		{"x", trace.HistoryRewrite{Reason: "x"}},
 		{"", trace.Suspended{}},
 		{"x", trace.Custom{Name: "x"}},
 		{"x null", trace.Custom{Name: "x", Data: json.RawMessage("null")}},
-		{"none", trace.RunEnd{Stop: trace.CauseNone}},
-		{"none usage_by=(a 0/0, b 1/2)", trace.RunEnd{Stop: trace.CauseNone, UsageBy: map[trace.Purpose]llm.Usage{"b": {Input: 1, Output: 2}, "a": {}}}},
+		{"none", trace.RunEnd{StopReason: trace.ReasonEndTurn}},
+		{"none usage_by=(a 0/0, b 1/2)", trace.RunEnd{StopReason: trace.ReasonEndTurn, UsageBy: map[trace.Purpose]llm.Usage{"b": {InputTokens: 1, OutputTokens: 2}, "a": {}}}},
 		{"{}", trace.Unknown{Name: "new", Raw: json.RawMessage("{}")}},
 		{`{"a":1}`, trace.Unknown{Name: "new", Raw: json.RawMessage(`{"a":1}`)}},
 	} {

@@ -109,40 +109,40 @@ func (p *parser) body(kind Kind) Body {
 	switch kind {
 	case KindRunStart:
 		return p.runStart()
-	case KindModelSetup:
+	case KindModelConfig:
 		return p.modelSetup()
 	case KindModelRequest:
 		var b ModelRequest
 		p.members(func(name string) bool {
 			if name == "kept=" {
-				b.Kept = p.int()
+				b.PrefixMessages = p.int()
 			}
 			return name == "kept="
 		})
-		b.New = p.messages()
+		b.NewMessages = p.messages()
 		return b
 	case KindModelDelta:
 		return p.modelDelta()
-	case KindModelTurn:
+	case KindModelResponse:
 		return p.modelTurn()
 	case KindModelError:
 		return p.modelError()
 	case KindDecision:
 		return p.decision()
-	case KindArgsResolved:
-		return ArgsResolved{Call: p.text(), Args: p.value(), Cause: p.text()}
+	case KindToolArguments:
+		return ToolArguments{ToolCallID: p.text(), Arguments: p.value(), Reason: p.text()}
 	case KindToolStart:
-		b := ToolStart{Call: p.text(), Name: p.text(), Args: p.value()}
-		p.names[b.Call] = b.Name
+		b := ToolStart{ToolCallID: p.text(), Name: p.text(), Arguments: p.value()}
+		p.names[b.ToolCallID] = b.Name
 		return b
 	case KindToolEnd:
-		b := ToolEnd{Call: p.text(), Outcome: Outcome(p.text())}
-		b.Result = p.outcome(b.Call)
+		b := ToolEnd{ToolCallID: p.text(), Outcome: Outcome(p.text())}
+		b.Result = p.outcome(b.ToolCallID)
 		return b
 	case KindToolSkip:
-		b := ToolSkip{Call: p.text(), Name: p.text(), Cause: p.text()}
-		p.names[b.Call] = b.Name
-		b.Result = p.outcome(b.Call)
+		b := ToolSkip{ToolCallID: p.text(), Name: p.text(), Reason: p.text()}
+		p.names[b.ToolCallID] = b.Name
+		b.Result = p.outcome(b.ToolCallID)
 		return b
 	case KindRunEnd:
 		return p.runEnd()
@@ -159,7 +159,7 @@ func (p *parser) body(kind Kind) Body {
 func (p *parser) small(kind Kind) Body {
 	switch kind {
 	case KindModelRetry:
-		b := ModelRetry{Cause: p.text()}
+		b := ModelRetry{Reason: p.text()}
 		p.members(func(name string) bool {
 			if name == "wait=" {
 				b.Wait = p.duration()
@@ -168,13 +168,13 @@ func (p *parser) small(kind Kind) Body {
 		})
 		return b
 	case KindAbandoned:
-		return Abandoned{Call: p.text()}
-	case KindRewrite:
-		b := Rewrite{Cause: p.text()}
+		return Abandoned{ToolCallID: p.text()}
+	case KindHistoryRewrite:
+		b := HistoryRewrite{Reason: p.text()}
 		p.texts(map[string]*string{"by=": &b.By})
 		return b
-	case KindCancelled:
-		return Cancelled{Cause: p.text()}
+	case KindCanceled:
+		return Canceled{Reason: p.text()}
 	case KindSuspended:
 		var b Suspended
 		p.members(func(name string) bool {
@@ -193,7 +193,7 @@ func (p *parser) small(kind Kind) Body {
 		return Resumed{Of: p.text()}
 	case KindWarning:
 		b := Warning{Code: p.text(), Message: p.text()}
-		p.texts(map[string]*string{"call=": &b.Call})
+		p.texts(map[string]*string{"call=": &b.ToolCallID})
 		return b
 	default: // custom
 	}
@@ -227,7 +227,7 @@ func (p *parser) runStart() Body {
 		case name == memberParent:
 			b.Parent = &Parent{Run: p.text()}
 			p.expect('/')
-			b.Parent.Call = p.text()
+			b.Parent.ToolCallID = p.text()
 		case name == memberClock:
 			b.Clock = p.text()
 		case name == memberTools:
@@ -267,7 +267,7 @@ func (p *parser) toolInfos() []ToolInfo {
 }
 
 func (p *parser) modelSetup() Body {
-	var b ModelSetup
+	var b ModelConfig
 	p.members(func(name string) bool {
 		switch name {
 		case "model=":

@@ -9,16 +9,16 @@ import (
 // The bodies that have messages or usage, and what is in them.
 
 func (p *parser) modelDelta() Body {
-	b := ModelDelta{What: DeltaKind(p.text())}
+	b := ModelDelta{Type: DeltaKind(p.text())}
 	if p.isQuoted() {
 		b.Text = p.text()
 	}
-	p.texts(map[string]*string{"call=": &b.Call, "name=": &b.Name})
+	p.texts(map[string]*string{"call=": &b.ToolCallID, "name=": &b.Name})
 	return b
 }
 
 func (p *parser) modelTurn() Body {
-	b := ModelTurn{Message: llm.Message{Role: llm.RoleAssistant}}
+	b := ModelResponse{Message: llm.Message{Role: llm.RoleAssistant}}
 	for more := p.peek() != 0 && !p.atKey(); more; {
 		b.Message.Parts = append(b.Message.Parts, p.part())
 		p.peek()
@@ -31,9 +31,9 @@ func (p *parser) modelTurn() Body {
 		case "opaque=":
 			b.Message.Opaque = p.raw()
 		case "finish=":
-			b.Finish = llm.FinishReason(p.text())
+			b.FinishReason = llm.FinishReason(p.text())
 		case "raw_finish=":
-			b.RawFinish = p.text()
+			b.RawFinishReason = p.text()
 		case "finish_message=":
 			b.FinishMessage = p.text()
 		case "response_id=":
@@ -59,7 +59,7 @@ func (p *parser) modelError() Body {
 		case "usage=":
 			b.Usage = p.usage()
 		case "received":
-			b.Received, _ = p.list()
+			b.PartialContent, _ = p.list()
 		default:
 			return false
 		}
@@ -93,18 +93,18 @@ func (p *parser) decision() Body {
 	b := Decision{Action: Action(p.text())}
 	p.expect(':')
 	if startsNumber(p.peek()) {
-		b.Cause, b.Calls = CauseCalls, p.int()
+		b.Reason, b.ToolCalls = ReasonToolCalls, p.int()
 		if word := p.bare(); word != "call" && word != "calls" {
 			p.fail(p.i, "expected calls")
 		}
 		p.text()
 	} else {
-		b.Cause = Cause(p.text())
+		b.Reason = Reason(p.text())
 	}
 	p.members(func(name string) bool {
 		switch name {
 		case "calls=":
-			b.Calls = p.int()
+			b.ToolCalls = p.int()
 		case "by=":
 			b.By = p.text()
 		case "note=":
@@ -118,15 +118,15 @@ func (p *parser) decision() Body {
 }
 
 func (p *parser) runEnd() Body {
-	b := RunEnd{Stop: Cause(p.text())}
+	b := RunEnd{StopReason: Reason(p.text())}
 	p.members(func(name string) bool {
 		switch name {
 		case "finish=":
-			b.Finish = llm.FinishReason(p.text())
+			b.FinishReason = llm.FinishReason(p.text())
 		case "steps=":
 			b.Steps = p.int()
 		case "calls=":
-			b.Calls = p.int()
+			b.ModelCalls = p.int()
 		case "usage=":
 			b.Usage = p.usage()
 		case "usage_by=":
@@ -142,7 +142,7 @@ func (p *parser) runEnd() Body {
 		}
 		return true
 	})
-	b.Appended = p.messages()
+	b.AppendedMessages = p.messages()
 	return b
 }
 
@@ -250,12 +250,12 @@ func (p *parser) media() llm.Part {
 }
 
 func (p *parser) call() llm.Part {
-	c := llm.ToolCall{ID: p.text(), Name: p.text(), Args: p.value()}
+	c := llm.ToolCall{ID: p.text(), Name: p.text(), Arguments: p.value()}
 	p.names[c.ID] = c.Name
 	p.members(func(name string) bool {
 		switch name {
 		case "minted":
-			c.Minted = true
+			c.IDGenerated = true
 		case "provider_id=":
 			c.ProviderID = p.text()
 		case "provider_executed":

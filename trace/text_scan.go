@@ -198,18 +198,18 @@ func (s *scanner) words() []string {
 }
 
 func (s *scanner) usage() llm.Usage {
-	u := llm.Usage{Input: s.number()}
+	u := llm.Usage{InputTokens: s.number()}
 	s.expect('/')
-	u.Output = s.number()
+	u.OutputTokens = s.number()
 	if s.accept('(') {
 		s.members(func(name string) bool {
 			switch name {
 			case "cached=":
-				u.Cached = s.number()
+				u.CacheReadInputTokens = s.number()
 			case "cache_write=":
-				u.CacheWrite = s.number()
+				u.CacheCreationInputTokens = s.number()
 			case "reasoning=":
-				u.Reasoning = s.number()
+				u.ReasoningOutputTokens = s.number()
 			default:
 				return false
 			}

@@ -56,10 +56,10 @@ func every() []trace.Event {
 			evs = append(evs, trace.Event{Run: "r1", Step: step, Attempt: attempt, Purpose: purpose, Body: b})
 		}
 	}
-	weather := llm.ToolCall{ID: "c1", Name: "weather", Args: `{"city":"Paris"}`}
-	broken := llm.ToolCall{ID: "c2", Name: "weather", Args: `{"city":`, Minted: true, ProviderID: "c1", Opaque: opaque}
+	weather := llm.ToolCall{ID: "c1", Name: "weather", Arguments: `{"city":"Paris"}`}
+	broken := llm.ToolCall{ID: "c2", Name: "weather", Arguments: `{"city":`, IDGenerated: true, ProviderID: "c1", Opaque: opaque}
 	asked := llm.Assistant(llm.Reasoning{Text: "Two tools.", Opaque: opaque}, llm.Text{Text: "Let me see."}, weather, broken,
-		llm.ToolCall{ID: "s1", Name: "search", Args: "{}", ProviderExecuted: true}, llm.Unknown{Kind: "hologram", Raw: json.RawMessage(`{"type":"hologram","depth":3}`)})
+		llm.ToolCall{ID: "s1", Name: "search", Arguments: "{}", ProviderExecuted: true}, llm.Unknown{Kind: "hologram", Raw: json.RawMessage(`{"type":"hologram","depth":3}`)})
 	found := llm.ToolResult{ID: "c1", Name: "weather", Content: []llm.Part{llm.Text{Text: `{"city":"Paris","tempC":22}`}}}
 	failed := llm.ToolResult{ID: "c2", Name: "weather", Content: []llm.Part{llm.Text{Text: "the arguments are not JSON"}}, IsError: true}
 	picture := llm.ToolResult{ID: "text", Name: "draw", Content: []llm.Part{llm.Text{Text: "a map"}, llm.Media{MediaType: "image/png", Name: "map.png", Data: []byte("png"), Size: 3}}, Opaque: opaque}
@@ -68,32 +68,32 @@ func every() []trace.Event {
 		Tools: []trace.ToolInfo{{Name: "weather"}, {Name: "ask me", Client: true}}, Suppress: map[string]string{"INV-04": "the provider repeats ids"},
 	})
 	at(0, 0, "", trace.StepStart{})
-	at(0, 1, "", trace.ModelSetup{
+	at(0, 1, "", trace.ModelConfig{
 		Model: "m-large", System: "Be brief.\nBe kind.", ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "weather"}, Settings: llm.Settings{MaxTokens: 100, Temperature: new(0.0)},
 		Extra: map[string]json.RawMessage{"user": json.RawMessage(`"u1"`)},
 		Tools: []llm.Tool{{Name: "weather", Description: "tells the weather", Parameters: json.RawMessage(`{"type":"object"}`), Strict: new(true)}, {Name: "now"}, {Name: "any", Parameters: json.RawMessage(`true`)}},
-	}, trace.ModelRequest{New: []llm.Message{llm.User("What is the weather in Paris? \"Now\"")}},
-		trace.ModelDelta{What: trace.DeltaText, Text: "Let"}, trace.ModelDelta{What: trace.DeltaCall, Call: "c1", Name: "weather"}, trace.ModelDelta{What: trace.DeltaArgs, Call: "c1", Text: `{"ci`},
-		trace.ModelError{Error: trace.Error{Type: "api", Message: "slow down", Status: 429, Code: "rate_limit_exceeded", RetryAfter: 1500 * time.Millisecond, Retryable: true}, Partial: true, Received: []llm.Part{llm.Text{Text: "Let"}}, Usage: llm.Usage{Input: 10}},
-		trace.ModelRetry{Wait: 1500 * time.Millisecond, Cause: "rate_limit"})
-	at(0, 2, "", trace.ModelRequest{Kept: 1},
-		trace.ModelTurn{Message: asked, Finish: llm.FinishStop, RawFinish: "STOP", FinishMessage: "all said", ResponseID: "resp-1", Model: "m-large-2", Usage: llm.Usage{Input: 10, Output: 5, Cached: 3, CacheWrite: 2, Reasoning: 1}})
-	at(0, 1, trace.PurposeRepair, trace.ModelRequest{New: []llm.Message{llm.User("Repair this.")}}, trace.ModelTurn{Message: llm.Assistant(), Finish: llm.FinishStop})
-	at(0, 0, "", trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: 1},
-		trace.ArgsResolved{Call: "c1", Args: `{"city":"Paris","unit":"C"}`, Cause: "defaults"}, trace.ToolStart{Call: "c1", Name: "weather", Args: `{"city": "Paris"}`},
-		trace.ToolEnd{Call: "c1", Outcome: trace.OutcomeOK, Result: found}, trace.ToolSkip{Call: "c2", Name: "weather", Cause: "malformed_args", Result: failed},
-		trace.ToolEnd{Call: "c3", Outcome: trace.OutcomePanic, Result: picture}, trace.Abandoned{Call: "c4"}, trace.Warning{Code: "leaked_call", Message: "a call stood in the text", Call: "c1"},
+	}, trace.ModelRequest{NewMessages: []llm.Message{llm.User("What is the weather in Paris? \"Now\"")}},
+		trace.ModelDelta{Type: trace.DeltaText, Text: "Let"}, trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: "c1", Name: "weather"}, trace.ModelDelta{Type: trace.DeltaArguments, ToolCallID: "c1", Text: `{"ci`},
+		trace.ModelError{Error: trace.Error{Type: "api", Message: "slow down", Status: 429, Code: "rate_limit_exceeded", RetryAfter: 1500 * time.Millisecond, Retryable: true}, Partial: true, PartialContent: []llm.Part{llm.Text{Text: "Let"}}, Usage: llm.Usage{InputTokens: 10}},
+		trace.ModelRetry{Wait: 1500 * time.Millisecond, Reason: "rate_limit"})
+	at(0, 2, "", trace.ModelRequest{PrefixMessages: 1},
+		trace.ModelResponse{Message: asked, FinishReason: llm.FinishStop, RawFinishReason: "STOP", FinishMessage: "all said", ResponseID: "resp-1", Model: "m-large-2", Usage: llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 3, CacheCreationInputTokens: 2, ReasoningOutputTokens: 1}})
+	at(0, 1, trace.PurposeRepair, trace.ModelRequest{NewMessages: []llm.Message{llm.User("Repair this.")}}, trace.ModelResponse{Message: llm.Assistant(), FinishReason: llm.FinishStop})
+	at(0, 0, "", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 1},
+		trace.ToolArguments{ToolCallID: "c1", Arguments: `{"city":"Paris","unit":"C"}`, Reason: "defaults"}, trace.ToolStart{ToolCallID: "c1", Name: "weather", Arguments: `{"city": "Paris"}`},
+		trace.ToolEnd{ToolCallID: "c1", Outcome: trace.OutcomeOK, Result: found}, trace.ToolSkip{ToolCallID: "c2", Name: "weather", Reason: "malformed_args", Result: failed},
+		trace.ToolEnd{ToolCallID: "c3", Outcome: trace.OutcomePanic, Result: picture}, trace.Abandoned{ToolCallID: "c4"}, trace.Warning{Code: "leaked_call", Message: "a call stood in the text", ToolCallID: "c1"},
 		trace.Custom{Name: "todo", Data: json.RawMessage(`{"open":2}`)}, trace.Unknown{Name: "tool.progress", Raw: json.RawMessage(`{"done":0.5}`)},
-		trace.StepEnd{}, trace.Rewrite{Cause: "compaction", By: "summarizer"})
+		trace.StepEnd{}, trace.HistoryRewrite{Reason: "compaction", By: "summarizer"})
 	evs[len(evs)-1].At = 30 * time.Millisecond
-	at(1, 1, "", trace.ModelRequest{New: []llm.Message{{Role: llm.RoleAssistant, Parts: asked.Parts, Opaque: opaque}, llm.ToolResults(found, failed), {Role: llm.RoleUser}}})
-	at(1, 0, "", trace.Decision{Action: trace.Stop, Cause: trace.CauseGuard, By: "runaway", Note: "weather failed three times"})
-	at(trace.NoStep, 0, "", trace.Cancelled{Cause: "the caller left"}, trace.Suspended{Pending: []string{"c1", "call 2"}, Digest: "ab12"}, trace.Resumed{Of: "r1"},
+	at(1, 1, "", trace.ModelRequest{NewMessages: []llm.Message{{Role: llm.RoleAssistant, Parts: asked.Parts, Opaque: opaque}, llm.ToolResults(found, failed), {Role: llm.RoleUser}}})
+	at(1, 0, "", trace.Decision{Action: trace.Stop, Reason: trace.ReasonRunawayGuard, By: "runaway", Note: "weather failed three times"})
+	at(trace.NoStep, 0, "", trace.Canceled{Reason: "the caller left"}, trace.Suspended{Pending: []string{"c1", "call 2"}, Digest: "ab12"}, trace.Resumed{Of: "r1"},
 		trace.RunEnd{
-			Stop: trace.CauseError, Finish: llm.FinishStop, Steps: 2, Calls: 4, Usage: llm.Usage{Input: 30, Output: 12}, UsageBy: map[trace.Purpose]llm.Usage{"": {Input: 20, Output: 10}, trace.PurposeRepair: {Input: 10, Output: 2, Reasoning: 1}},
-			Pending: []string{"c1"}, Error: &trace.Error{Type: "api", Message: "status 500", Status: 500}, Appended: []llm.Message{llm.ToolResults(found)},
+			StopReason: trace.ReasonError, FinishReason: llm.FinishStop, Steps: 2, ModelCalls: 4, Usage: llm.Usage{InputTokens: 30, OutputTokens: 12}, UsageBy: map[trace.Purpose]llm.Usage{"": {InputTokens: 20, OutputTokens: 10}, trace.PurposeRepair: {InputTokens: 10, OutputTokens: 2, ReasoningOutputTokens: 1}},
+			Pending: []string{"c1"}, Error: &trace.Error{Type: "api", Message: "status 500", Status: 500}, AppendedMessages: []llm.Message{llm.ToolResults(found)},
 		})
-	for _, b := range []trace.Body{trace.RunStart{Parent: &trace.Parent{Run: "r1", Call: "c1"}}, trace.RunEnd{Stop: trace.CauseNone}} {
+	for _, b := range []trace.Body{trace.RunStart{Parent: &trace.Parent{Run: "r1", ToolCallID: "c1"}}, trace.RunEnd{StopReason: trace.ReasonEndTurn}} {
 		evs = append(evs, trace.Event{Run: "r2", Step: trace.NoStep, Body: b})
 	}
 	return append(evs, trace.Event{Run: "r1", Step: 1, Body: trace.StepEnd{}})
@@ -107,7 +107,7 @@ func TestTextGolden(t *testing.T) {
 func TestTextLines(t *testing.T) {
 	evs := every()
 	before := strings.Split(trace.FormatText(evs), "\n")
-	evs[17].Body = trace.ToolStart{Call: "c1", Name: "weather", Args: "{}"}
+	evs[17].Body = trace.ToolStart{ToolCallID: "c1", Name: "weather", Arguments: "{}"}
 	after := strings.Split(trace.FormatText(evs), "\n")
 	var changed []int
 	for i := range before {
@@ -128,7 +128,7 @@ func TestParseTextByHand(t *testing.T) {
 	want := []trace.Event{
 		{Seq: 0, Run: "r1", Step: trace.NoStep, Body: trace.RunStart{Options: trace.Options{{Name: "max_steps", Value: "5"}}}},
 		{Seq: 1, Run: "r1", Body: trace.StepStart{}},
-		{Seq: 2, Run: "r1", Attempt: 1, Body: trace.ModelTurn{Message: llm.Assistant(), Finish: llm.FinishStop}},
+		{Seq: 2, Run: "r1", Attempt: 1, Body: trace.ModelResponse{Message: llm.Assistant(), FinishReason: llm.FinishStop}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -217,7 +217,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("equal runs: %v", d)
 	}
 	changed := sample(2)
-	changed[8].Body = trace.ToolStart{Call: "x", Name: "y", Args: "{}"}
+	changed[8].Body = trace.ToolStart{ToolCallID: "x", Name: "y", Arguments: "{}"}
 	d, found := trace.Diff(evs, changed)
 	if !found || d.Index != 8 || d.A != &evs[8] || d.B != &changed[8] {
 		t.Errorf("got %+v, %v, want event 8", d, found)

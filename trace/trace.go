@@ -42,7 +42,7 @@ const (
 	PurposeAnswer  Purpose = ""
 	PurposeRepair  Purpose = "repair"
 	PurposeSummary Purpose = "summary"
-	PurposeJudge   Purpose = "judge"
+	PurposeGrade   Purpose = "judge"
 )
 
 // Body is what happened. See the types that implement it.
@@ -55,28 +55,28 @@ type Kind string
 
 // The kinds.
 const (
-	KindRunStart     Kind = "run.start"
-	KindStepStart    Kind = "step.start"
-	KindModelSetup   Kind = "model.setup"
-	KindModelRequest Kind = "model.request"
-	KindModelDelta   Kind = "model.delta"
-	KindModelTurn    Kind = "model.turn"
-	KindModelError   Kind = "model.error"
-	KindModelRetry   Kind = "model.retry"
-	KindDecision     Kind = "decision"
-	KindArgsResolved Kind = "args.resolved"
-	KindToolStart    Kind = "tool.start"
-	KindToolEnd      Kind = "tool.end"
-	KindToolSkip     Kind = "tool.skip"
-	KindStepEnd      Kind = "step.end"
-	KindRewrite      Kind = "rewrite"
-	KindCancelled    Kind = "cancelled"
-	KindAbandoned    Kind = "abandoned"
-	KindSuspended    Kind = "suspended"
-	KindResumed      Kind = "resumed"
-	KindWarning      Kind = "warning"
-	KindCustom       Kind = "custom"
-	KindRunEnd       Kind = "run.end"
+	KindRunStart       Kind = "run.start"
+	KindStepStart      Kind = "step.start"
+	KindModelConfig    Kind = "model.setup"
+	KindModelRequest   Kind = "model.request"
+	KindModelDelta     Kind = "model.delta"
+	KindModelResponse  Kind = "model.turn"
+	KindModelError     Kind = "model.error"
+	KindModelRetry     Kind = "model.retry"
+	KindDecision       Kind = "decision"
+	KindToolArguments  Kind = "args.resolved"
+	KindToolStart      Kind = "tool.start"
+	KindToolEnd        Kind = "tool.end"
+	KindToolSkip       Kind = "tool.skip"
+	KindStepEnd        Kind = "step.end"
+	KindHistoryRewrite Kind = "rewrite"
+	KindCanceled       Kind = "cancelled"
+	KindAbandoned      Kind = "abandoned"
+	KindSuspended      Kind = "suspended"
+	KindResumed        Kind = "resumed"
+	KindWarning        Kind = "warning"
+	KindCustom         Kind = "custom"
+	KindRunEnd         Kind = "run.end"
 )
 
 // RunStart is the first event of every run.
@@ -102,7 +102,7 @@ const (
 )
 
 // Parent is the call that started a run of its own.
-type Parent struct{ Run, Call string }
+type Parent struct{ Run, ToolCallID string }
 
 // ToolInfo names a tool and says who runs it.
 type ToolInfo struct {
@@ -119,9 +119,9 @@ type Option struct{ Name, Value string }
 // StepStart begins a step: one model turn and the calls that it asks for.
 type StepStart struct{}
 
-// ModelSetup tells all of a request that stands outside its messages. It comes
+// ModelConfig tells all of a request that stands outside its messages. It comes
 // before the first request of a purpose, and before each that changes it.
-type ModelSetup struct {
+type ModelConfig struct {
 	Model      string
 	System     string
 	Tools      []llm.Tool
@@ -133,16 +133,16 @@ type ModelSetup struct {
 // ModelRequest is a request as it went to the model: the first Kept messages of
 // the request before it (of the same purpose in this run), then New.
 type ModelRequest struct {
-	Kept int
-	New  []llm.Message
+	PrefixMessages int
+	NewMessages    []llm.Message
 }
 
 // ModelDelta is a piece of an answer. Traces may leave deltas out.
 type ModelDelta struct {
-	What DeltaKind
-	Call string // the call's ID in this run; empty for text and reasoning
-	Name string // the tool's; with DeltaCall only
-	Text string // the piece
+	Type       DeltaKind
+	ToolCallID string // the call's ID in this run; empty for text and reasoning
+	Name       string // the tool's; with DeltaCall only
+	Text       string // the piece
 }
 
 // DeltaKind is what a delta is a piece of.
@@ -153,19 +153,19 @@ const (
 	DeltaText      DeltaKind = "text"
 	DeltaReasoning DeltaKind = "reasoning"
 	DeltaCall      DeltaKind = "call"     // a call begins
-	DeltaArgs      DeltaKind = "args"     // a piece of its arguments
+	DeltaArguments DeltaKind = "args"     // a piece of its arguments
 	DeltaCallEnd   DeltaKind = "call_end" // a call ends
 )
 
-// ModelTurn is a whole answer.
-type ModelTurn struct {
-	Message       llm.Message
-	Finish        llm.FinishReason
-	RawFinish     string // the provider's own word, if it is another
-	FinishMessage string
-	ResponseID    string
-	Model         string
-	Usage         llm.Usage // of this call alone
+// ModelResponse is a whole answer.
+type ModelResponse struct {
+	Message         llm.Message
+	FinishReason    llm.FinishReason
+	RawFinishReason string // the provider's own word, if it is another
+	FinishMessage   string
+	ResponseID      string
+	Model           string
+	Usage           llm.Usage // of this call alone
 }
 
 // ModelError is an attempt that failed.
@@ -175,7 +175,7 @@ type ModelError struct {
 	Partial bool
 	// Received is what had come of the answer, unended calls closed. None of it
 	// is in the history, and none of its calls is run.
-	Received []llm.Part
+	PartialContent []llm.Part
 	// Usage is what the provider counted before it failed.
 	Usage llm.Usage
 }
@@ -192,27 +192,27 @@ type Error struct {
 
 // ModelRetry says that the call will be tried again, after a wait.
 type ModelRetry struct {
-	Wait  time.Duration
-	Cause string
+	Wait   time.Duration
+	Reason string
 }
 
 // Decision is what the loop does next, and why.
 type Decision struct {
-	Action Action
-	Cause  Cause
-	Calls  int    // how many calls the turn has, with CauseCalls
-	By     string // the policy that decided, if one did
-	Note   string
+	Action    Action
+	Reason    Reason
+	ToolCalls int    // how many calls the turn has, with ReasonToolCalls
+	By        string // the policy that decided, if one did
+	Note      string
 }
 
 // Action is what was decided.
 type Action string
 
-// The actions. GoOn after a turn means that its calls are run (or, with
-// CauseContinuedTurn, that the model is called again); a step that ends without
+// The actions. ContinueOnUnknown after a turn means that its calls are run (or, with
+// ReasonContinuedResponse, that the model is called again); a step that ends without
 // Stop or ForceFinal is followed by another.
 const (
-	GoOn       Action = "go_on"
+	Continue   Action = "go_on"
 	End        Action = "end"         // the natural end: nothing is left to do
 	Stop       Action = "stop"        // something else ends the run
 	ForceFinal Action = "force_final" // one more model call, without tools
@@ -220,50 +220,50 @@ const (
 )
 
 // Cause is why something was decided, and why a run ended.
-type Cause string
+type Reason string
 
 // The causes.
 const (
-	CauseCalls         Cause = "calls" // the turn has calls
-	CauseNone          Cause = "none"  // the turn has no calls
-	CauseCap           Cause = "cap"   // max_steps is reached
-	CauseBudget        Cause = "budget"
-	CauseStopCondition Cause = "stop_condition"
-	CauseGuard         Cause = "guard" // the runaway guard
-	CauseClientTools   Cause = "client_tools"
-	CauseHandOff       Cause = "hand_off"
-	CauseEndHook       Cause = "end_hook"
-	CauseContinuedTurn Cause = "continued_turn"
-	CauseForced        Cause = "forced"  // the forced last answer was given
-	CauseStopped       Cause = "stopped" // somebody asked for it, after the step
-	CauseMalformed     Cause = "malformed_call"
-	CauseCancel        Cause = "cancel"
-	CauseDeadline      Cause = "deadline"
-	CauseError         Cause = "error"
-	CauseApproval      Cause = "approval"
-	CausePolicy        Cause = "policy" // a policy of the caller's
+	ReasonToolCalls         Reason = "calls" // the turn has calls
+	ReasonEndTurn           Reason = "none"  // the turn has no calls
+	ReasonMaxSteps          Reason = "cap"   // max_steps is reached
+	ReasonBudget            Reason = "budget"
+	ReasonStopCondition     Reason = "stop_condition"
+	ReasonRunawayGuard      Reason = "guard" // the runaway guard
+	ReasonClientTools       Reason = "client_tools"
+	ReasonHandoff           Reason = "hand_off"
+	ReasonEndHook           Reason = "end_hook"
+	ReasonContinuedResponse Reason = "continued_turn"
+	ReasonForced            Reason = "forced"  // the forced last answer was given
+	ReasonStopped           Reason = "stopped" // somebody asked for it, after the step
+	ReasonMalformedCall     Reason = "malformed_call"
+	ReasonCancel            Reason = "cancel"
+	ReasonDeadline          Reason = "deadline"
+	ReasonError             Reason = "error"
+	ReasonApproval          Reason = "approval"
+	ReasonMiddleware        Reason = "policy" // a policy of the caller's
 )
 
-// ArgsResolved says that a call is run with other arguments than those the
+// ToolArguments says that a call is run with other arguments than those the
 // model sent.
-type ArgsResolved struct {
-	Call  string
-	Args  string
-	Cause string // empty_object, defaults, repair, edit
+type ToolArguments struct {
+	ToolCallID string
+	Arguments  string
+	Reason     string // empty_object, defaults, repair, edit
 }
 
 // ToolStart says that a call's tool was entered.
 type ToolStart struct {
-	Call string
-	Name string
-	Args string // what the tool got
+	ToolCallID string
+	Name       string
+	Arguments  string // what the tool got
 }
 
 // ToolEnd says that a call's tool has returned, and with what.
 type ToolEnd struct {
-	Call    string
-	Outcome Outcome
-	Result  llm.ToolResult
+	ToolCallID string
+	Outcome    Outcome
+	Result     llm.ToolResult
 }
 
 // Outcome is how a tool that was run ended.
@@ -271,48 +271,48 @@ type Outcome string
 
 // The outcomes.
 const (
-	OutcomeOK        Outcome = "ok"
-	OutcomeError     Outcome = "error"
-	OutcomePanic     Outcome = "panic"
-	OutcomeTimeout   Outcome = "timeout"
-	OutcomeCancelled Outcome = "cancelled"
+	OutcomeOK       Outcome = "ok"
+	OutcomeError    Outcome = "error"
+	OutcomePanic    Outcome = "panic"
+	OutcomeTimeout  Outcome = "timeout"
+	OutcomeCanceled Outcome = "cancelled"
 )
 
 // ToolSkip says that a call got a result without being run.
 type ToolSkip struct {
-	Call   string
-	Name   string
-	Cause  string // one of those below, or a policy's word
-	Result llm.ToolResult
+	ToolCallID string
+	Name       string
+	Reason     string // one of those below, or a policy's word
+	Result     llm.ToolResult
 }
 
 // The causes for which a loop gives a call a result of its own; those of policies may be
 // other words. The first four are refusals of what cannot be run.
 const (
-	SkipUnknownTool   = "unknown_tool"
-	SkipMalformedArgs = "malformed_args"
-	SkipInvalidArgs   = "invalid_args"
-	SkipCut           = "cut"
-	SkipDenied        = "denied"
-	SkipDuplicate     = "duplicate"
-	SkipCancelled     = "cancelled"
+	SkipUnknownTool        = "unknown_tool"
+	SkipMalformedArguments = "malformed_args"
+	SkipInvalidArguments   = "invalid_args"
+	SkipTruncated          = "cut"
+	SkipDenied             = "denied"
+	SkipDuplicate          = "duplicate"
+	SkipCanceled           = "cancelled"
 )
 
 // Abandoned says that a running tool is not waited for any longer.
-type Abandoned struct{ Call string }
+type Abandoned struct{ ToolCallID string }
 
 // StepEnd ends a step.
 type StepEnd struct{}
 
 // Rewrite says that the messages of the next request do not simply go on from
 // the request before.
-type Rewrite struct {
-	Cause string // compaction, middleware, resume …
-	By    string
+type HistoryRewrite struct {
+	Reason string // compaction, middleware, resume …
+	By     string
 }
 
 // Cancelled says that the loop saw that its context had ended.
-type Cancelled struct{ Cause string }
+type Canceled struct{ Reason string }
 
 // Suspended says that the run waits for somebody outside.
 type Suspended struct {
@@ -325,9 +325,9 @@ type Resumed struct{ Of string }
 
 // Warning is something odd that was mended or passed over.
 type Warning struct {
-	Code    string
-	Message string
-	Call    string // the call it is about, if any
+	Code       string
+	Message    string
+	ToolCallID string // the call it is about, if any
 }
 
 // Custom is a policy's own event.
@@ -338,18 +338,18 @@ type Custom struct {
 
 // RunEnd is the last event of every run.
 type RunEnd struct {
-	// Stop is why the run ended; CauseNone is the natural end.
-	Stop   Cause
-	Finish llm.FinishReason // of the last turn
-	Steps  int              // steps that were begun
-	Calls  int              // model calls, retries included
-	Usage  llm.Usage        // the sum
+	// Stop is why the run ended; ReasonEndTurn is the natural end.
+	StopReason   Reason
+	FinishReason llm.FinishReason // of the last turn
+	Steps        int              // steps that were begun
+	ModelCalls   int              // model calls, retries included
+	Usage        llm.Usage        // the sum
 	// UsageBy is the sum by purpose, where there was another than the answer.
 	UsageBy map[Purpose]llm.Usage
 	Pending []string // calls that are left for somebody else to answer
 	// Appended are the messages that came after the last request.
-	Appended []llm.Message
-	Error    *Error // nil if the run did not fail
+	AppendedMessages []llm.Message
+	Error            *Error // nil if the run did not fail
 }
 
 // Unknown is an event of a kind that this version does not know.
@@ -361,27 +361,27 @@ type Unknown struct {
 // Kind implements Body, and so for all of them.
 func (RunStart) Kind() Kind { return KindRunStart }
 
-func (StepStart) Kind() Kind    { return KindStepStart }
-func (ModelSetup) Kind() Kind   { return KindModelSetup }
-func (ModelRequest) Kind() Kind { return KindModelRequest }
-func (ModelDelta) Kind() Kind   { return KindModelDelta }
-func (ModelTurn) Kind() Kind    { return KindModelTurn }
-func (ModelError) Kind() Kind   { return KindModelError }
-func (ModelRetry) Kind() Kind   { return KindModelRetry }
-func (Decision) Kind() Kind     { return KindDecision }
-func (ArgsResolved) Kind() Kind { return KindArgsResolved }
-func (ToolStart) Kind() Kind    { return KindToolStart }
-func (ToolEnd) Kind() Kind      { return KindToolEnd }
-func (ToolSkip) Kind() Kind     { return KindToolSkip }
-func (Abandoned) Kind() Kind    { return KindAbandoned }
-func (StepEnd) Kind() Kind      { return KindStepEnd }
-func (Rewrite) Kind() Kind      { return KindRewrite }
-func (Cancelled) Kind() Kind    { return KindCancelled }
-func (Suspended) Kind() Kind    { return KindSuspended }
-func (Resumed) Kind() Kind      { return KindResumed }
-func (Warning) Kind() Kind      { return KindWarning }
-func (Custom) Kind() Kind       { return KindCustom }
-func (RunEnd) Kind() Kind       { return KindRunEnd }
+func (StepStart) Kind() Kind      { return KindStepStart }
+func (ModelConfig) Kind() Kind    { return KindModelConfig }
+func (ModelRequest) Kind() Kind   { return KindModelRequest }
+func (ModelDelta) Kind() Kind     { return KindModelDelta }
+func (ModelResponse) Kind() Kind  { return KindModelResponse }
+func (ModelError) Kind() Kind     { return KindModelError }
+func (ModelRetry) Kind() Kind     { return KindModelRetry }
+func (Decision) Kind() Kind       { return KindDecision }
+func (ToolArguments) Kind() Kind  { return KindToolArguments }
+func (ToolStart) Kind() Kind      { return KindToolStart }
+func (ToolEnd) Kind() Kind        { return KindToolEnd }
+func (ToolSkip) Kind() Kind       { return KindToolSkip }
+func (Abandoned) Kind() Kind      { return KindAbandoned }
+func (StepEnd) Kind() Kind        { return KindStepEnd }
+func (HistoryRewrite) Kind() Kind { return KindHistoryRewrite }
+func (Canceled) Kind() Kind       { return KindCanceled }
+func (Suspended) Kind() Kind      { return KindSuspended }
+func (Resumed) Kind() Kind        { return KindResumed }
+func (Warning) Kind() Kind        { return KindWarning }
+func (Custom) Kind() Kind         { return KindCustom }
+func (RunEnd) Kind() Kind         { return KindRunEnd }
 
 // Kind implements Body.
 func (u Unknown) Kind() Kind { return u.Name }

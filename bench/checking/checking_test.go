@@ -157,7 +157,7 @@ func turn(step, calls int) (llm.Message, []llm.ToolResult) {
 	var results []llm.ToolResult
 	for k := range calls {
 		id := fmt.Sprintf("call_%06d_%02d", step, k)
-		parts = append(parts, llm.ToolCall{ID: id, Name: "get_order", Args: args})
+		parts = append(parts, llm.ToolCall{ID: id, Name: "get_order", Arguments: args})
 		results = append(results, llm.ToolResult{ID: id, Name: "get_order", Content: []llm.Part{llm.Text{Text: answer(step)}}})
 	}
 	return llm.Assistant(parts...), results
@@ -179,28 +179,28 @@ func traceFile(tb testing.TB, steps, calls int) []byte {
 	}
 	add(0, trace.RunStart{Clock: trace.ClockReal, Options: trace.Options{{Name: "concurrency", Value: "8"}, {Name: "same_tool_error_stop", Value: "3"}}, Tools: []trace.ToolInfo{{Name: "get_order"}}})
 	messages, kept := []llm.Message{llm.User(prompt)}, 0
-	one := llm.Usage{Input: 1200, Output: 80, Cached: 1000}
+	one := llm.Usage{InputTokens: 1200, OutputTokens: 80, CacheReadInputTokens: 1000}
 	var sum llm.Usage
 	ask := func(m llm.Message, finish llm.FinishReason) {
 		add(0, trace.StepStart{})
 		if kept == 0 {
-			add(1, trace.ModelSetup{Model: "m-large", System: strings.Repeat("You help customers of a shop. ", 20), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
+			add(1, trace.ModelConfig{Model: "m-large", System: strings.Repeat("You help customers of a shop. ", 20), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
 		}
-		add(1, trace.ModelRequest{Kept: kept, New: messages})
+		add(1, trace.ModelRequest{PrefixMessages: kept, NewMessages: messages})
 		kept += len(messages)
-		add(1, trace.ModelTurn{Message: m, Finish: finish, Usage: one})
+		add(1, trace.ModelResponse{Message: m, FinishReason: finish, Usage: one})
 		sum = sum.Add(one)
 	}
 	for step := range steps {
 		ev.Step = step
 		m, results := turn(step, calls)
 		ask(m, llm.FinishToolCalls)
-		add(0, trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: calls})
+		add(0, trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: calls})
 		for _, c := range m.Calls() {
-			add(0, trace.ToolStart{Call: c.ID, Name: c.Name, Args: c.Args})
+			add(0, trace.ToolStart{ToolCallID: c.ID, Name: c.Name, Arguments: c.Arguments})
 		}
 		for _, r := range results {
-			add(0, trace.ToolEnd{Call: r.ID, Outcome: trace.OutcomeOK, Result: r})
+			add(0, trace.ToolEnd{ToolCallID: r.ID, Outcome: trace.OutcomeOK, Result: r})
 		}
 		add(0, trace.StepEnd{})
 		messages = []llm.Message{m, llm.ToolResults(results...)}
@@ -208,10 +208,10 @@ func traceFile(tb testing.TB, steps, calls int) []byte {
 	ev.Step = steps
 	m := llm.Assistant(llm.Text{Text: said})
 	ask(m, llm.FinishStop)
-	add(0, trace.Decision{Action: trace.End, Cause: trace.CauseNone})
+	add(0, trace.Decision{Action: trace.End, Reason: trace.ReasonEndTurn})
 	add(0, trace.StepEnd{})
 	ev.Step = trace.NoStep
-	add(0, trace.RunEnd{Stop: trace.CauseNone, Finish: llm.FinishStop, Steps: steps + 1, Calls: steps + 1, Usage: sum, Appended: []llm.Message{m}})
+	add(0, trace.RunEnd{StopReason: trace.ReasonEndTurn, FinishReason: llm.FinishStop, Steps: steps + 1, ModelCalls: steps + 1, Usage: sum, AppendedMessages: []llm.Message{m}})
 	if err := w.Close(); err != nil {
 		tb.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func messageList(tb testing.TB, steps, calls int) []byte {
 			m, results := turn(step, calls)
 			var asked []object
 			for _, c := range m.Calls() {
-				asked = append(asked, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Args}})
+				asked = append(asked, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Arguments}})
 			}
 			list = append(list, object{"role": "assistant", "content": said, "tool_calls": asked})
 			for _, r := range results {

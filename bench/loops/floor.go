@@ -21,7 +21,7 @@ func newFloor(w *work.Work, o Options) (Run, func() error, error) {
 		model.next = 0
 		messages := []llm.Message{llm.User(work.Prompt)}
 		for {
-			turn := llm.Turn{}
+			turn := llm.Response{}
 			for ev, err := range model.Stream(ctx, &llm.Request{Messages: messages}) {
 				switch e := ev.(type) {
 				case llm.PartDone:
@@ -50,7 +50,7 @@ func newFloor(w *work.Work, o Options) (Run, func() error, error) {
 func floorRun(calls []llm.ToolCall, tool func(string) []llm.Part) ([]llm.Part, error) {
 	results := make([]llm.Part, len(calls))
 	one := func(i int) {
-		results[i] = llm.ToolResult{ID: calls[i].ID, Name: calls[i].Name, Content: tool(calls[i].Args)}
+		results[i] = llm.ToolResult{ID: calls[i].ID, Name: calls[i].Name, Content: tool(calls[i].Arguments)}
 	}
 	if calls[0].Name != work.Tool {
 		return nil, errors.New("loops: the script calls a tool that there is not")

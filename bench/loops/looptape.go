@@ -21,12 +21,12 @@ type looptapeModel struct {
 }
 
 func newLooptapeModel(w *work.Work) *looptapeModel {
-	usage := llm.Usage{Input: work.Input, Output: work.Output}
+	usage := llm.Usage{InputTokens: work.Input, OutputTokens: work.Output}
 	m := &looptapeModel{}
 	for _, calls := range w.Steps {
 		var events []llm.Event
 		for _, c := range calls {
-			events = append(events, llm.PartDone{Part: llm.ToolCall{ID: c.ID, Name: work.Tool, Args: c.Raw}})
+			events = append(events, llm.PartDone{Part: llm.ToolCall{ID: c.ID, Name: work.Tool, Arguments: c.Raw}})
 		}
 		m.turns = append(m.turns, append(events, usage, llm.Finish{Reason: llm.FinishToolCalls}))
 	}
@@ -54,9 +54,9 @@ func newLooptape(w *work.Work, o Options) (Run, func() error, error) {
 	}
 	model := newLooptapeModel(w)
 	agent, err := loop.New(model, &loop.Config{
-		Tools:    []loop.Tool{tool},
-		MaxSteps: len(w.Steps) + 1,
-		Delivery: llm.Buffered,
+		Tools:        []loop.Tool{tool},
+		MaxSteps:     len(w.Steps) + 1,
+		ResponseMode: llm.NonStreaming,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +67,7 @@ func newLooptape(w *work.Work, o Options) (Run, func() error, error) {
 	}
 	return func(ctx context.Context) (string, error) {
 		model.next = 0
-		in := loop.Ask(work.Prompt)
+		in := loop.Prompt(work.Prompt)
 		in.Sink = sink()
 		res, err := agent.Run(ctx, in)
 		if err != nil {
@@ -85,7 +85,7 @@ func looptapeTool(o Options) (loop.Tool, error) {
 		})
 	}
 	return loop.Tool{Name: work.Tool, Description: work.About, Run: func(_ context.Context, call loop.Call) (loop.Output, error) {
-		o.rawCalled(call.Args)
+		o.rawCalled(call.Arguments)
 		return loop.TextOutput(work.Answer), nil
 	}}, nil
 }

@@ -112,15 +112,15 @@ func written(b *testing.B, lines, steps int) (suite string, size int64) {
 func run(b *testing.B, steps int) []byte {
 	b.Helper()
 	result := llm.ToolResult{ID: "c", Content: []llm.Part{llm.Text{Text: strings.Repeat("some words of a page ", 20)}}}
-	bodies := []trace.Body{trace.RunStart{}, trace.ModelSetup{System: "You are helpful."}}
+	bodies := []trace.Body{trace.RunStart{}, trace.ModelConfig{System: "You are helpful."}}
 	next := []llm.Message{llm.User("What is on page 7?")}
 	for step := range steps {
-		turn := llm.Assistant(llm.ToolCall{ID: "c", Name: "page", Args: `{"n":7}`})
+		turn := llm.Assistant(llm.ToolCall{ID: "c", Name: "page", Arguments: `{"n":7}`})
 		bodies = append(bodies,
-			trace.StepStart{}, trace.ModelRequest{Kept: 2 * step, New: next},
-			trace.ModelDelta{What: trace.DeltaCall, Call: "c", Name: "page"}, trace.ModelDelta{What: trace.DeltaArgs, Call: "c", Text: `{"n":7}`},
-			trace.ModelTurn{Message: turn, Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 900, Output: 20}},
-			trace.ToolStart{Call: "c", Name: "page", Args: `{"n":7}`}, trace.ToolEnd{Call: "c", Outcome: trace.OutcomeOK, Result: result}, trace.StepEnd{})
+			trace.StepStart{}, trace.ModelRequest{PrefixMessages: 2 * step, NewMessages: next},
+			trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: "c", Name: "page"}, trace.ModelDelta{Type: trace.DeltaArguments, ToolCallID: "c", Text: `{"n":7}`},
+			trace.ModelResponse{Message: turn, FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 900, OutputTokens: 20}},
+			trace.ToolStart{ToolCallID: "c", Name: "page", Arguments: `{"n":7}`}, trace.ToolEnd{ToolCallID: "c", Outcome: trace.OutcomeOK, Result: result}, trace.StepEnd{})
 		next = []llm.Message{turn, llm.ToolResults(result)}
 	}
 	var text bytes.Buffer

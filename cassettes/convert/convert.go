@@ -35,12 +35,12 @@ var ErrUnknown = errors.New("it is not a recording that can be read; looptape's 
 // Recording is what a file of a recorder says.
 type Recording struct {
 	Interactions []*cassettes.Interaction
-	Head         cassettes.Head
+	Metadata     cassettes.Metadata
 	// Format is the one that the file is in; it is empty for one that is not written.
 	Format Format
 	// Broken says that it is the journal of a recording that was not closed: a
-	// *cassettes.BrokenError, or nil.
-	Broken error
+	// *cassettes.IncompleteError, or nil.
+	Incomplete error
 	// Lines are those of the file on which the interactions begin, counted from 1; nil
 	// if they are not known.
 	Lines []int
@@ -57,8 +57,8 @@ func Parse(name string, src []byte) (*Recording, error) {
 	r := &reader{Recording: Recording{src: src}}
 	err := r.read(name)
 	if err == nil {
-		if r.Head.Recorded.IsZero() {
-			r.Head.Recorded = recordedAt(r.Interactions)
+		if r.Metadata.Recorded.IsZero() {
+			r.Metadata.Recorded = recordedAt(r.Interactions)
 		}
 		return &r.Recording, nil
 	}
@@ -69,12 +69,12 @@ func Parse(name string, src []byte) (*Recording, error) {
 }
 
 // Read is Parse for who needs no more.
-func Read(name string, src []byte) ([]*cassettes.Interaction, cassettes.Head, error) {
+func Read(name string, src []byte) ([]*cassettes.Interaction, cassettes.Metadata, error) {
 	r, err := Parse(name, src)
 	if err != nil {
-		return nil, cassettes.Head{}, err
+		return nil, cassettes.Metadata{}, err
 	}
-	return r.Interactions, r.Head, nil
+	return r.Interactions, r.Metadata, nil
 }
 
 // reader reads a recording.
@@ -104,7 +104,7 @@ func (r *reader) cassette(name string) error {
 	if err != nil {
 		return err
 	}
-	r.Format, r.Head, r.Broken, r.Lines = Cassette, f.Head, f.Broken(), f.Lines()
+	r.Format, r.Metadata, r.Incomplete, r.Lines = Cassette, f.Metadata, f.Incomplete(), f.Lines()
 	for x, err := range f.All() {
 		if err != nil {
 			return err

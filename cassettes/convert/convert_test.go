@@ -41,7 +41,7 @@ var cannot = map[convert.Format][]string{
 func forget(what string, x *cassettes.Interaction) {
 	switch what {
 	case "the lane":
-		x.Lane = ""
+		x.Session = ""
 	case "the spelling of the URL":
 		x.Request.URL = cassettes.EscapedURL(x.Request.URL)
 	case "the Host of the request":
@@ -63,9 +63,9 @@ func forget(what string, x *cassettes.Interaction) {
 	case "the time to the header":
 		x.Response.Wait = 0
 	case "the pieces of the body and their times":
-		x.Response.Pieces = nil
+		x.Response.Chunks = nil
 	case "how the answer ended":
-		x.Response.Ending, x.Response.Failure = "", ""
+		x.Response.Termination, x.Response.Failure = "", ""
 	}
 }
 
@@ -95,7 +95,7 @@ func TestBothWays(t *testing.T) {
 	for _, f := range convert.Formats() {
 		t.Run(string(f), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				head := cassettes.Head{Recorded: time.Unix(1e9, 0).UTC(), By: "looptape 0.3.0"}
+				head := cassettes.Metadata{Recorded: time.Unix(1e9, 0).UTC(), Recorder: "looptape 0.3.0"}
 				head.Upstreams = rapid.SampledFrom([]map[string]string{nil, {"a": "https://example.com"}}).Draw(t, "upstreams")
 				list := rapid.SliceOfN(rapid.Custom(drawInteraction), 1, 3).Draw(t, "list")
 				text, lost, err := convert.Write(f, head, list)
@@ -177,7 +177,7 @@ func drawHeader(t *rapid.T, name string) http.Header {
 
 func drawInteraction(t *rapid.T) *cassettes.Interaction {
 	x := &cassettes.Interaction{
-		Lane: rapid.SampledFrom([]string{"", "writer"}).Draw(t, "lane"),
+		Session: rapid.SampledFrom([]string{"", "writer"}).Draw(t, "lane"),
 		Request: cassettes.Request{
 			Method: rapid.SampledFrom([]string{"GET", "POST"}).Draw(t, "method"),
 			URL:    rapid.SampledFrom([]string{"https://example.com/", "http://127.0.0.1:80/v1?key=%20a&b=c#d", "https://example.com/-%3E/@x", "https://example.com/?q=ä%C3%A4"}).Draw(t, "url"),
@@ -192,8 +192,8 @@ func drawInteraction(t *rapid.T) *cassettes.Interaction {
 	}
 	r := &x.Response
 	r.Wait = time.Duration(rapid.IntRange(0, 100000).Draw(t, "wait")) * time.Millisecond
-	r.Ending = rapid.SampledFrom([]cassettes.Ending{"", "", cassettes.Failed, cassettes.Cut, cassettes.Cancelled}).Draw(t, "ending")
-	if r.Ending == cassettes.Failed {
+	r.Termination = rapid.SampledFrom([]cassettes.Termination{"", "", cassettes.Failed, cassettes.Truncated, cassettes.Canceled}).Draw(t, "ending")
+	if r.Termination == cassettes.Failed {
 		r.Failure = rapid.SampledFrom([]string{"", "EOF", "a \"b\"\nc ☕"}).Draw(t, "failure")
 		return x
 	}
@@ -207,7 +207,7 @@ func drawInteraction(t *rapid.T) *cassettes.Interaction {
 	}
 	r.Chunked, r.Uncompressed = rapid.Bool().Draw(t, "chunked"), rapid.Bool().Draw(t, "uncompressed")
 	if len(r.Body) > 0 && rapid.Bool().Draw(t, "has pieces") {
-		r.Pieces = []cassettes.Piece{{After: 20 * time.Millisecond, Len: len(r.Body)}}
+		r.Chunks = []cassettes.Chunk{{After: 20 * time.Millisecond, Len: len(r.Body)}}
 	}
 	return x
 }

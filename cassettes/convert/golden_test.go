@@ -14,10 +14,10 @@ import (
 )
 
 // sample has what formats differ in.
-func sample() (cassettes.Head, []*cassettes.Interaction) {
+func sample() (cassettes.Metadata, []*cassettes.Interaction) {
 	events := "event: start\ndata: {\"text\":\"☕\"}\n\ndata: [DONE]\n\n"
-	return cassettes.Head{
-			Recorded: time.Unix(1795250000, 0).UTC(), By: "looptape 0.3.0",
+	return cassettes.Metadata{
+			Recorded: time.Unix(1795250000, 0).UTC(), Recorder: "looptape 0.3.0",
 			Upstreams: map[string]string{"example": "https://api.example.com"},
 		}, []*cassettes.Interaction{
 			{
@@ -29,11 +29,11 @@ func sample() (cassettes.Head, []*cassettes.Interaction) {
 				Response: cassettes.Response{
 					Status: 200, Proto: "HTTP/2.0", Chunked: true, Uncompressed: true, Wait: 412 * time.Millisecond,
 					Header: http.Header{"Content-Type": {"text/event-stream"}, "Set-Cookie": {"a=1", "b=2"}}, Body: []byte(events),
-					Pieces: []cassettes.Piece{{After: 38 * time.Millisecond, Len: len(events) - 14}, {After: 12 * time.Millisecond, Len: 14}},
+					Chunks: []cassettes.Chunk{{After: 38 * time.Millisecond, Len: len(events) - 14}, {After: 12 * time.Millisecond, Len: 14}},
 				},
 			},
 			{
-				Lane: "critic",
+				Session: "critic",
 				Request: cassettes.Request{
 					Method: "POST", URL: "http://127.0.0.1:8080/form?q=%20", Body: []byte("a=1&b=%26"),
 					Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Host": {"forms.example.com"}, "Transfer-Encoding": {"chunked"}},
@@ -46,11 +46,11 @@ func sample() (cassettes.Head, []*cassettes.Interaction) {
 			},
 			{
 				Request:  cassettes.Request{Method: "GET", URL: "https://api.example.com/", Header: http.Header{}},
-				Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Header: http.Header{}, Body: []byte("\n\tlines\n"), Ending: cassettes.Cut, Failure: "unexpected EOF"},
+				Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Header: http.Header{}, Body: []byte("\n\tlines\n"), Termination: cassettes.Truncated, Failure: "unexpected EOF"},
 			},
 			{
 				Request:  cassettes.Request{Method: "GET", URL: "https://gone.example.com/", Header: http.Header{}},
-				Response: cassettes.Response{Wait: 3 * time.Second, Ending: cassettes.Failed, Failure: "no such host"},
+				Response: cassettes.Response{Wait: 3 * time.Second, Termination: cassettes.Failed, Failure: "no such host"},
 			},
 		}
 }

@@ -115,7 +115,7 @@ func reasonIn(line text, code int) string {
 	return strings.TrimPrefix(string(line), strconv.Itoa(code))
 }
 
-func writeGoVCR1(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
+func writeGoVCR1(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
 	doc := document[vcr1]{Version: 1, Interactions: []vcr1{}}
 	for i, x := range list {
 		r, err := sentOf(&x.Request)
@@ -138,7 +138,7 @@ func writeGoVCR1(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error
 
 // writeGoVCR2 makes up what a client of Go has and v4 compares: the protocol, the
 // length, the host and the form, query and all.
-func writeGoVCR2(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
+func writeGoVCR2(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
 	doc := document[vcr2]{Version: 2, Interactions: []vcr2{}}
 	for i, x := range list {
 		r, err := sentOf(&x.Request)

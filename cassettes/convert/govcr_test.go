@@ -83,8 +83,8 @@ func TestFromGoVCR1(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, head, err := convert.Read(path, src)
-	if err != nil || head.By != "go-vcr" {
-		t.Fatalf("%v; recorded by %q", err, head.By)
+	if err != nil || head.Recorder != "go-vcr" {
+		t.Fatalf("%v; recorded by %q", err, head.Recorder)
 	}
 	if diff := cmp.Diff(want, replayed(t, list)); diff != "" {
 		t.Errorf("replayed (-want +got):\n%s", diff)
@@ -131,14 +131,14 @@ func TestAnyToGoVCR1(t *testing.T) {
 				want = append(want, exchange{x.Request.Method, x.Request.URL, string(x.Request.Body), x.Response.Status, string(x.Response.Body)})
 			}
 		}
-		if diff := cmp.Diff(want, playedByGoVCR1(rt, path, cassettes.Head{}, kept)); diff != "" {
+		if diff := cmp.Diff(want, playedByGoVCR1(rt, path, cassettes.Metadata{}, kept)); diff != "" {
 			rt.Fatalf("replayed (-want +got):\n%s", diff)
 		}
 	})
 }
 
 // playedByGoVCR1 is what a client gets from the recorder of go-vcr v2.
-func playedByGoVCR1(t tester, path string, head cassettes.Head, list []*cassettes.Interaction) (got []exchange) {
+func playedByGoVCR1(t tester, path string, head cassettes.Metadata, list []*cassettes.Interaction) (got []exchange) {
 	t.Helper()
 	text, _, err := convert.Write(convert.GoVCR1, head, list)
 	if err != nil {

@@ -90,7 +90,7 @@ func (r *reader) har(src []byte) error {
 	if err := json.Unmarshal(src, &log); err != nil {
 		return r.jsonError(err, bytes.Index(r.src, src))
 	}
-	r.Format, r.Head.By = HAR, strings.TrimSpace(log.Creator.Name+" "+log.Creator.Version)
+	r.Format, r.Metadata.Recorder = HAR, strings.TrimSpace(log.Creator.Name+" "+log.Creator.Version)
 	at := 0
 	for _, raw := range log.Entries {
 		at += bytes.Index(r.src[at:], raw)
@@ -106,8 +106,8 @@ func (r *reader) har(src []byte) error {
 		if err := r.add(x); err != nil {
 			return err
 		}
-		if r.Head.Recorded.IsZero() {
-			r.Head.Recorded = startedAt(e.Started)
+		if r.Metadata.Recorded.IsZero() {
+			r.Metadata.Recorded = startedAt(e.Started)
 		}
 		at += len(raw)
 	}
@@ -153,7 +153,7 @@ func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
 	}
 	r := &x.Response
 	if r.Status == 0 {
-		*r = cassettes.Response{Wait: r.Wait, Ending: cassettes.Failed, Failure: e.Response.Failure}
+		*r = cassettes.Response{Wait: r.Wait, Termination: cassettes.Failed, Failure: e.Response.Failure}
 		return x, nil
 	}
 	c := &e.Response.Content
@@ -169,7 +169,7 @@ func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
 		return nil, fmt.Errorf("the body of the response: %w", err)
 	}
 	if e.Response.Failure != "" {
-		r.Ending, r.Failure = cassettes.Cut, e.Response.Failure
+		r.Termination, r.Failure = cassettes.Truncated, e.Response.Failure
 	}
 	decoded(r)
 	r.Chunked = untold(r)

@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-func writeHAR(h cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
-	name, version, _ := strings.Cut(h.By, " ")
+func writeHAR(h cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
+	name, version, _ := strings.Cut(h.Recorder, " ")
 	log := harLog{Version: "1.2", Creator: harCreator{name, version}, Entries: []harEntry{}}
 	for _, x := range list {
 		log.Entries = append(log.Entries, harEntryOf(x, h.Recorded))
@@ -31,7 +31,7 @@ func writeHAR(h cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
 
 func harEntryOf(x *cassettes.Interaction, recorded time.Time) harEntry {
 	var receive time.Duration
-	for _, p := range x.Response.Pieces {
+	for _, p := range x.Response.Chunks {
 		receive += p.After
 	}
 	e := harEntry{

@@ -48,7 +48,7 @@ func finish(x *cassettes.Interaction) error {
 
 func finishResponse(r *cassettes.Response) error {
 	r.Wait = max(r.Wait, 0)
-	if r.Ending == cassettes.Failed {
+	if r.Termination == cassettes.Failed {
 		return nil
 	}
 	if r.Status < 100 || r.Status > 999 {
@@ -64,7 +64,7 @@ func finishResponse(r *cassettes.Response) error {
 		r.Proto = usualProto
 	}
 	if cassettes.IsEvents(r.Header) {
-		r.Pieces = cassettes.EventPieces(r.Body)
+		r.Chunks = cassettes.EventChunks(r.Body)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 const httprrMagic = "httprr trace v1\n"
 
 func (r *reader) httprr() error {
-	r.Head.By = "httprr"
+	r.Metadata.Recorder = "httprr"
 	rest := r.src[len(httprrMagic):]
 	for len(rest) > 0 {
 		r.line = 1 + bytes.Count(r.src[:len(r.src)-len(rest)], []byte("\n"))

@@ -84,7 +84,7 @@ func TestRead(t *testing.T) {
 		"events": {vcrOf("", "    headers: {Content-Type: [text/event-stream]}\n    body: \"data: 1\\r\\n\\r\\ndata\"\n"), answer(func(x *cassettes.Interaction) {
 			body("data: 1\r\n\r\ndata")(x)
 			x.Response.Header.Set("Content-Type", "text/event-stream")
-			x.Response.Pieces = []cassettes.Piece{{Len: 11}, {Len: 4}}
+			x.Response.Chunks = []cassettes.Chunk{{Len: 11}, {Len: 4}}
 		})},
 		"format 2": {strings.Replace(vcrOf("", "    content_length: -1\n    uncompressed: true\n    proto: HTTP/2.0\n    trailer: {x-sum: ['1']}\n"), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) {
 			x.Response.Chunked, x.Response.Uncompressed, x.Response.Proto = true, true, "HTTP/2.0"
@@ -159,11 +159,11 @@ func TestRead(t *testing.T) {
 			x.Response.Header.Set("Content-Encoding", "identity")
 		})},
 		"HAR, no answer": {strings.Replace(harOf("", "", `, "_error": "net::ERR_FAILED"`), "200", "0", 1), har(func(x *cassettes.Interaction) {
-			x.Response = cassettes.Response{Ending: cassettes.Failed, Failure: "net::ERR_FAILED"}
+			x.Response = cassettes.Response{Termination: cassettes.Failed, Failure: "net::ERR_FAILED"}
 		})},
 		"HAR, cut": {harOf("", "", `, "_error": "net::ERR_FAILED", "content": {"text": "x"}`), har(func(x *cassettes.Interaction) {
 			body("x")(x)
-			x.Response.Ending, x.Response.Failure = cassettes.Cut, "net::ERR_FAILED"
+			x.Response.Termination, x.Response.Failure = cassettes.Truncated, "net::ERR_FAILED"
 		})},
 
 		"httprr": {traceOf("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nA: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -190,16 +190,16 @@ func TestRead(t *testing.T) {
 
 // What a file tells of itself is read, or else taken from the first date in it.
 func TestReadHead(t *testing.T) {
-	for src, want := range map[string]cassettes.Head{
-		harOf("a", "", ""): {By: "a", Recorded: time.Date(2026, 1, 2, 2, 4, 5, 678e6, time.UTC)},
-		strings.Replace(harOf("a", "", ""), "2026-", "", 1):                                                  {By: "a"},
-		strings.Replace(harOf("a", "", ""), "2026-", "0000-", 1):                                             {By: "a"},
-		strings.Replace(harOf("a", "", ""), "2026-01-02T03:04:05.678+01:00", "9999-12-31T23:59:59-01:00", 1): {By: "a"},
-		vcrTop + " []": {By: "go-vcr"},
-		vcrOf("", "    headers: {Date: ['Tue, 16 Aug 2022 13:59:35 GMT']}\n"):     {By: "go-vcr", Recorded: time.Date(2022, 8, 16, 13, 59, 35, 0, time.UTC)},
-		vcrpyOf("", "    headers: {Date: [yesterday]}\n    body: {string: ''}\n"): {By: "vcrpy"},
-		"httprr trace v1\n": {By: "httprr"},
-		string(cassettes.Encode(cassettes.Head{By: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, nil, nil)): {Match: "2", By: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+	for src, want := range map[string]cassettes.Metadata{
+		harOf("a", "", ""): {Recorder: "a", Recorded: time.Date(2026, 1, 2, 2, 4, 5, 678e6, time.UTC)},
+		strings.Replace(harOf("a", "", ""), "2026-", "", 1):                                                  {Recorder: "a"},
+		strings.Replace(harOf("a", "", ""), "2026-", "0000-", 1):                                             {Recorder: "a"},
+		strings.Replace(harOf("a", "", ""), "2026-01-02T03:04:05.678+01:00", "9999-12-31T23:59:59-01:00", 1): {Recorder: "a"},
+		vcrTop + " []": {Recorder: "go-vcr"},
+		vcrOf("", "    headers: {Date: ['Tue, 16 Aug 2022 13:59:35 GMT']}\n"):     {Recorder: "go-vcr", Recorded: time.Date(2022, 8, 16, 13, 59, 35, 0, time.UTC)},
+		vcrpyOf("", "    headers: {Date: [yesterday]}\n    body: {string: ''}\n"): {Recorder: "vcrpy"},
+		"httprr trace v1\n": {Recorder: "httprr"},
+		string(cassettes.Encode(cassettes.Metadata{Recorder: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, nil, nil)): {Match: "2", Recorder: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	} {
 		_, got, err := convert.Read("x", []byte(src))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -282,7 +282,7 @@ func TestLengths(t *testing.T) {
 		if do != nil {
 			do(&x.Response)
 		}
-		text, _, err := convert.Write(convert.GoVCR2, cassettes.Head{}, []*cassettes.Interaction{x})
+		text, _, err := convert.Write(convert.GoVCR2, cassettes.Metadata{}, []*cassettes.Interaction{x})
 		_, response, _ := strings.Cut(string(text), "response:\n")
 		_, got, _ := strings.Cut(response, "proto_minor: ")
 		if _, got, _ = strings.Cut(got, "\n"); err != nil || !strings.HasPrefix(strings.TrimSpace(got), want) {
@@ -303,7 +303,7 @@ func TestWriteErrors(t *testing.T) {
 		`what was written cannot be read back: har:9: interaction 1: "A B" is not a method such as POST`:       {convert.HAR, answer(func(x *cassettes.Interaction) { x.Request.Method = "A B" })},
 		"vcrpy cannot hold the method of interaction 1":                                                        {convert.VCRPy, answer(func(x *cassettes.Interaction) { x.Request.Method = "" })},
 	} {
-		_, _, err := convert.Write(c.f, cassettes.Head{}, []*cassettes.Interaction{c.x})
+		_, _, err := convert.Write(c.f, cassettes.Metadata{}, []*cassettes.Interaction{c.x})
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)
 		}

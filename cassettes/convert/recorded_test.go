@@ -109,7 +109,7 @@ func holds(t *testing.T, path string, s *set) int {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 	for i := range want { // the one secret in all of them that a response repeats
-		want[i].Got = strings.ReplaceAll(want[i].Got, "Bearer foo", "Bearer "+cassettes.Mark("foo"))
+		want[i].Got = strings.ReplaceAll(want[i].Got, "Bearer foo", "Bearer "+cassettes.Placeholder("foo"))
 	}
 	if diff := cmp.Diff(want, replayed(t, list)); diff != "" {
 		t.Errorf("%s, replayed (-want +got):\n%s", path, diff)
@@ -121,7 +121,7 @@ func holds(t *testing.T, path string, s *set) int {
 }
 
 // comesBack checks that a recording is the same when it was written and read again.
-func comesBack(t *testing.T, path string, s *set, f convert.Format, head cassettes.Head, list []*cassettes.Interaction) {
+func comesBack(t *testing.T, path string, s *set, f convert.Format, head cassettes.Metadata, list []*cassettes.Interaction) {
 	t.Helper()
 	text, lost, err := convert.Write(f, head, list)
 	if err != nil {
@@ -150,7 +150,7 @@ func replayed(t *testing.T, list []*cassettes.Interaction) (got []exchange) {
 	for i, x := range list {
 		safe[i] = (&cassettes.Options{}).Redacted(x)
 	}
-	if err := cassettes.Write(path, cassettes.Head{}, nil, safe); err != nil {
+	if err := cassettes.Write(path, cassettes.Metadata{}, nil, safe); err != nil {
 		t.Fatal(err)
 	}
 	c, err := cassettes.Open(path, nil)

@@ -23,11 +23,11 @@ func (r *Recording) Rewrite(list []*cassettes.Interaction) ([]byte, error) {
 	if r.Format == "" {
 		return nil, errors.New("its format is not written")
 	}
-	now, _, err := Write(r.Format, r.Head, list)
+	now, _, err := Write(r.Format, r.Metadata, list)
 	if err != nil || r.Format == Cassette {
 		return now, err
 	}
-	was, _, err := Write(r.Format, r.Head, r.Interactions)
+	was, _, err := Write(r.Format, r.Metadata, r.Interactions)
 	if err != nil {
 		return nil, err
 	}

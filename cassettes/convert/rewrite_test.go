@@ -24,7 +24,7 @@ func TestRewrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		rec, err := convert.Parse("x", src)
-		if err != nil || rec.Format != f || rec.Broken != nil {
+		if err != nil || rec.Format != f || rec.Incomplete != nil {
 			t.Fatalf("%s is read as %+v, %v", f, rec, err)
 		}
 		same, err := rec.Rewrite(rec.Interactions)
@@ -121,7 +121,7 @@ interactions:
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	x.Lane = "one"
+	x.Session = "one"
 	if _, err := rec.Rewrite([]*cassettes.Interaction{&x, rec.Interactions[1]}); err == nil || err.Error() != "the lane of interaction 1 cannot be changed in its go-vcr1" {
 		t.Errorf("with a lane: %v", err)
 	}
@@ -151,7 +151,7 @@ func TestRewriteAlias(t *testing.T) {
 // The journal of a recording that goes on is read as far as it came, and told to be one.
 func TestParseJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tape")
-	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, By: "me", Transport: http.NewFileTransportFS(os.DirFS(t.TempDir()))})
+	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Recorder: "me", Transport: http.NewFileTransportFS(os.DirFS(t.TempDir()))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestParseJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(error(&cassettes.BrokenError{File: name, Whole: 1, Lost: 11}), rec.Broken); diff != "" || len(rec.Interactions) != 1 || rec.Head.By != "me" {
+	if diff := cmp.Diff(error(&cassettes.IncompleteError{File: name, Complete: 1, TrailingBytes: 11}), rec.Incomplete); diff != "" || len(rec.Interactions) != 1 || rec.Metadata.Recorder != "me" {
 		t.Errorf("the journal is read as %+v (-want +got):\n%s", rec, diff)
 	}
 	if err := c.Close(); err != nil {

@@ -105,7 +105,7 @@ func readVCRPy(n *yaml.Node) (*cassettes.Interaction, error) {
 }
 
 // writeVCRPy writes URLs as clients of Python spell them.
-func writeVCRPy(_ cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
+func writeVCRPy(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
 	doc := document[vcrpy]{Version: 1, Interactions: []vcrpy{}}
 	for _, x := range list {
 		doc.Interactions = append(doc.Interactions, vcrpy{

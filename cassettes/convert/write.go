@@ -23,7 +23,7 @@ type Loss struct {
 
 // Write writes a recording in a format, and tells what was left out. It is an error if
 // the format cannot hold a request, a status or a body.
-func Write(f Format, h cassettes.Head, list []*cassettes.Interaction) (text []byte, lost []Loss, err error) {
+func Write(f Format, h cassettes.Metadata, list []*cassettes.Interaction) (text []byte, lost []Loss, err error) {
 	write, err := writer(f)
 	if err != nil {
 		return nil, nil, err
@@ -49,7 +49,7 @@ func Write(f Format, h cassettes.Head, list []*cassettes.Interaction) (text []by
 }
 
 // writer returns what writes a format.
-func writer(f Format) (func(cassettes.Head, []*cassettes.Interaction) ([]byte, error), error) {
+func writer(f Format) (func(cassettes.Metadata, []*cassettes.Interaction) ([]byte, error), error) {
 	switch f {
 	case Cassette:
 		return writeCassette, nil
@@ -65,7 +65,7 @@ func writer(f Format) (func(cassettes.Head, []*cassettes.Interaction) ([]byte, e
 	return nil, fmt.Errorf("%q is not a format that recordings are written in; there are %v", f, Formats())
 }
 
-func writeCassette(h cassettes.Head, list []*cassettes.Interaction) ([]byte, error) {
+func writeCassette(h cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
 	return cassettes.Encode(h, nil, list), nil
 }
 
@@ -142,7 +142,7 @@ func facts(x *cassettes.Interaction) []fact {
 	header.Del("Host")
 	header.Del("Transfer-Encoding")
 	return []fact{
-		{"the lane", x.Lane},
+		{"the lane", x.Session},
 		{"the spelling of the URL", spelled(x.Request.URL)},
 		{"the Host of the request", x.Request.OtherHost()},
 		{"whether the length of the request's body was told", x.Request.Header.Get("Transfer-Encoding")},
@@ -155,15 +155,15 @@ func facts(x *cassettes.Interaction) []fact {
 		{"whether the length of the body was told", r.Chunked},
 		{"that a compression was undone", r.Uncompressed},
 		{"the time to the header", r.Wait.Round(time.Millisecond)},
-		{"the pieces of the body and their times", append([]cassettes.Piece{}, r.Pieces...)},
-		{"how the answer ended", [2]string{string(r.Ending), r.Failure}},
+		{"the pieces of the body and their times", append([]cassettes.Chunk{}, r.Chunks...)},
+		{"how the answer ended", [2]string{string(r.Termination), r.Failure}},
 	}
 }
 
-func headFacts(h cassettes.Head) []fact {
+func headFacts(h cassettes.Metadata) []fact {
 	return []fact{
 		{"when it was recorded", h.Recorded.Truncate(time.Second).UTC()},
-		{"what recorded it", h.By},
+		{"what recorded it", h.Recorder},
 		{"the servers of the proxy", len(h.Upstreams)},
 	}
 }

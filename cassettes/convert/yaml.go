@@ -71,13 +71,13 @@ func (r *reader) dialect(doc *document[yaml.Node]) (read func(*yaml.Node) (*cass
 	}
 	switch {
 	case doc.Version == 1 && first.Request.URI != nil:
-		r.Head.By, r.Format = "vcrpy", VCRPy
+		r.Metadata.Recorder, r.Format = "vcrpy", VCRPy
 		return readVCRPy, nil
 	case doc.Version == 1:
-		r.Head.By, r.Format = "go-vcr", GoVCR1
+		r.Metadata.Recorder, r.Format = "go-vcr", GoVCR1
 		return readGoVCR1, nil
 	case doc.Version == 2:
-		r.Head.By, r.Format = "go-vcr", GoVCR2
+		r.Metadata.Recorder, r.Format = "go-vcr", GoVCR2
 		return readGoVCR2, nil
 	}
 	return nil, fmt.Errorf("%w: the version of the cassette is %d; go-vcr has 1 and 2, vcrpy 1", ErrUnknown, doc.Version)

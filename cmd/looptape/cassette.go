@@ -39,8 +39,8 @@ func (w *world) readRecording(name string) (*convert.Recording, error) {
 		return nil, err
 	}
 	rec, err := convert.Parse(name, src)
-	if err == nil && rec.Broken != nil {
-		complain(w, rec.Broken)
+	if err == nil && rec.Incomplete != nil {
+		complain(w, rec.Incomplete)
 	}
 	return rec, err
 }
@@ -77,7 +77,7 @@ func secretFlag(c *cobra.Command, o *cassettes.Options) {
 
 // opaqueFlag gives a command the flag that tells what is no secret.
 func opaqueFlag(c *cobra.Command, o *cassettes.Options) {
-	c.Flags().StringArrayVar(&o.Opaque, "opaque", nil, "the `name` of one in which what looks like a secret is none; may be repeated")
+	c.Flags().StringArrayVar(&o.NotSecret, "opaque", nil, "the `name` of one in which what looks like a secret is none; may be repeated")
 }
 
 // needPaths is the check of the arguments of a command that takes files by name.
@@ -125,26 +125,26 @@ Exit status: 0, or 2 if it cannot be read.`,
 
 // listed is an interaction in a list.
 type listed struct {
-	Number int              `json:"number"`
-	Lane   string           `json:"lane,omitempty"`
-	Method string           `json:"method"`
-	URL    string           `json:"url"`
-	Status int              `json:"status"` // 0 if there was no answer
-	Ending cassettes.Ending `json:"ending,omitempty"`
-	Size   int              `json:"size"`        // bytes of the response's body
-	Took   int64            `json:"duration_ms"` // until it had come
+	Number int                   `json:"number"`
+	Lane   string                `json:"lane,omitempty"`
+	Method string                `json:"method"`
+	URL    string                `json:"url"`
+	Status int                   `json:"status"` // 0 if there was no answer
+	Ending cassettes.Termination `json:"ending,omitempty"`
+	Size   int                   `json:"size"`        // bytes of the response's body
+	Took   int64                 `json:"duration_ms"` // until it had come
 }
 
 func listOf(list []*cassettes.Interaction) []listed {
 	out := []listed{}
 	for i, x := range list {
 		took := x.Response.Wait
-		for _, p := range x.Response.Pieces {
+		for _, p := range x.Response.Chunks {
 			took += p.After
 		}
 		out = append(out, listed{
-			Number: i + 1, Lane: x.Lane, Method: x.Request.Method, URL: x.Request.URL,
-			Status: x.Response.Status, Ending: x.Response.Ending, Size: len(x.Response.Body), Took: took.Round(time.Millisecond).Milliseconds(),
+			Number: i + 1, Lane: x.Session, Method: x.Request.Method, URL: x.Request.URL,
+			Status: x.Response.Status, Ending: x.Response.Termination, Size: len(x.Response.Body), Took: took.Round(time.Millisecond).Milliseconds(),
 		})
 	}
 	return out
@@ -164,11 +164,11 @@ func (w *world) printInteractions(rec *convert.Recording, format string) error {
 		return err
 	}
 	line := count(len(rows), "interaction")
-	if !rec.Head.Recorded.IsZero() {
-		line += ", recorded " + rec.Head.Recorded.Format(time.DateOnly)
+	if !rec.Metadata.Recorded.IsZero() {
+		line += ", recorded " + rec.Metadata.Recorded.Format(time.DateOnly)
 	}
-	if rec.Head.By != "" {
-		line += ", by " + rec.Head.By
+	if rec.Metadata.Recorder != "" {
+		line += ", by " + rec.Metadata.Recorder
 	}
 	_, err := fmt.Fprintln(w.out, line)
 	return err

@@ -60,13 +60,13 @@ func (v *converter) convert(name string) error {
 	}
 	list := rec.Interactions
 	if format == convert.Cassette {
-		rec.Head, _ = v.opts.ScrubbedHead(rec.Head)
+		rec.Metadata, _ = v.opts.ScrubbedMetadata(rec.Metadata)
 		if suspects := v.redact(list); len(suspects) > 0 {
 			v.w.suspect(name, "nothing was written, since this looks like secrets", suspects)
 			return status(statusBroken)
 		}
 	}
-	text, lost, err := convert.Write(format, rec.Head, list)
+	text, lost, err := convert.Write(format, rec.Metadata, list)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -94,7 +94,7 @@ func (v *converter) format() (convert.Format, error) {
 func (v *converter) redact(list []*cassettes.Interaction) (suspects []string) {
 	for i, x := range list {
 		list[i] = v.opts.Redacted(x)
-		suspects = append(suspects, numbered(i+1, v.opts.Suspects(list[i]))...)
+		suspects = append(suspects, numbered(i+1, v.opts.FindSecrets(list[i]))...)
 	}
 	return suspects
 }

@@ -67,13 +67,13 @@ func (v *scrubber) file(name string) (left bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if rec.Broken != nil {
+	if rec.Incomplete != nil {
 		return false, fmt.Errorf("%s: it was not closed, and so it is not changed; looptape cassette convert makes a cassette of it, without secrets", name)
 	}
 	list := slices.Clone(rec.Interactions)
 	var suspects []string
-	head, found := v.opts.ScrubbedHead(rec.Head)
-	rec.Head = head
+	head, found := v.opts.ScrubbedMetadata(rec.Metadata)
+	rec.Metadata = head
 	taken := numbered(0, found)
 	for i, x := range list {
 		clean, found := v.opts.Scrubbed(x)
@@ -81,7 +81,7 @@ func (v *scrubber) file(name string) (left bool, err error) {
 			list[i] = clean
 		}
 		taken = append(taken, numbered(i+1, found)...)
-		suspects = append(suspects, numbered(i+1, v.opts.Suspects(clean))...)
+		suspects = append(suspects, numbered(i+1, v.opts.FindSecrets(clean))...)
 	}
 	if len(taken) > 0 {
 		text, err := rec.Rewrite(list)
@@ -116,7 +116,7 @@ func (v *scrubber) tell(name string, taken []string) error {
 }
 
 // numbered are lines about an interaction with its number.
-func numbered(n int, found []cassettes.Suspect) (lines []string) {
+func numbered(n int, found []cassettes.SuspectedSecret) (lines []string) {
 	for _, s := range found {
 		s.Interaction = n
 		lines = append(lines, s.String())

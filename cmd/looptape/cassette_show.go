@@ -71,8 +71,8 @@ func dialogue(x *cassettes.Interaction) []byte {
 		showLines(&out, "", fmt.Sprintf("%s %d %s", r.Proto, r.Status, r.StatusText()))
 		showMessage(&out, r.Header, r.Body, r.Trailer)
 	}
-	if r.Ending != "" {
-		showLines(&out, "", strings.TrimSuffix("("+string(r.Ending)+": "+r.Failure, ": ")+")")
+	if r.Termination != "" {
+		showLines(&out, "", strings.TrimSuffix("("+string(r.Termination)+": "+r.Failure, ": ")+")")
 	}
 	return out.Bytes()
 }

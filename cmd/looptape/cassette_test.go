@@ -18,7 +18,7 @@ func TestDialogue(t *testing.T) {
 			Method: "GET", URL: "http://a.example/\x1b[2J", Header: http.Header{"A": {"\x1b[2J"}}, Body: []byte("\x1b"),
 			Trailer: http.Header{"B": {"1"}},
 		},
-		Response: cassettes.Response{Status: 599, Reason: "\a", Proto: "HTTP/1.1", Body: []byte(" a\tb\r\n\r\n"), Ending: cassettes.Cancelled},
+		Response: cassettes.Response{Status: 599, Reason: "\a", Proto: "HTTP/1.1", Body: []byte(" a\tb\r\n\r\n"), Termination: cassettes.Canceled},
 	}))
 	want := `"GET http://a.example/\x1b[2J"
 "A: \x1b[2J"

@@ -172,7 +172,7 @@ func (v *verifier) file(name string) error {
 	case ok && v.reseal && cassettes.IsCassette(src):
 		return v.seal(name, src)
 	case ok:
-		_, _, failed := cassettes.Reseal(name, src)
+		_, _, failed := cassettes.UpdateChecksums(name, src)
 		v.broken(name, wrong, failed != nil)
 		return nil
 	}
@@ -187,7 +187,7 @@ func (v *verifier) broken(name string, err *cassettes.FormatError, lost bool) {
 
 // seal seals a cassette that does not load, if it has no secrets.
 func (v *verifier) seal(name string, src []byte) error {
-	text, changed, err := cassettes.Reseal(name, src)
+	text, changed, err := cassettes.UpdateChecksums(name, src)
 	if wrong, ok := errors.AsType[*cassettes.FormatError](err); ok {
 		v.broken(name, wrong, true)
 		return nil
@@ -209,23 +209,23 @@ func (v *verifier) seal(name string, src []byte) error {
 
 // recording verifies what a file says, and reports whether there are secrets in it.
 func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool) {
-	if broken, ok := errors.AsType[*cassettes.BrokenError](rec.Broken); ok {
-		v.add(finding{File: name, Kind: kindJournal, Message: fmt.Sprintf("the recording was not closed; whole: %s, lost behind: %s", count(broken.Whole, "interaction"), count(broken.Lost, "byte"))})
+	if broken, ok := errors.AsType[*cassettes.IncompleteError](rec.Incomplete); ok {
+		v.add(finding{File: name, Kind: kindJournal, Message: fmt.Sprintf("the recording was not closed; whole: %s, lost behind: %s", count(broken.Complete, "interaction"), count(broken.TrailingBytes, "byte"))})
 	}
-	_, found := v.opts.ScrubbedHead(rec.Head)
+	_, found := v.opts.ScrubbedMetadata(rec.Metadata)
 	for _, s := range found {
 		secrets = true
 		v.add(finding{File: name, Kind: kindSecret, Message: s.String()})
 	}
 	for i, x := range rec.Interactions {
 		clean, found := v.opts.Scrubbed(x)
-		for _, s := range append(found, v.opts.Suspects(clean)...) {
+		for _, s := range append(found, v.opts.FindSecrets(clean)...) {
 			secrets = true
 			v.add(finding{File: name, Interaction: i + 1, Kind: kindSecret, Message: s.String()})
 		}
 	}
 	if v.older > 0 {
-		v.age(name, rec.Head)
+		v.age(name, rec.Metadata)
 	}
 	if v.used != nil && rec.Format == convert.Cassette {
 		v.unused(name, rec)
@@ -234,9 +234,9 @@ func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool)
 }
 
 // age notes a recording that is too old, or that does not say how old it is.
-func (v *verifier) age(name string, h cassettes.Head) {
+func (v *verifier) age(name string, h cassettes.Metadata) {
 	stale := finding{File: name, Kind: kindStale}
-	by := strings.TrimSuffix(" by "+h.By, " by ")
+	by := strings.TrimSuffix(" by "+h.Recorder, " by ")
 	switch old := v.w.now().Sub(h.Recorded); {
 	case h.Recorded.IsZero():
 		stale.Message = "it does not say when it was recorded"

@@ -17,16 +17,16 @@ import (
 func TestVerifyStale(t *testing.T) {
 	recorded := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
-		head cassettes.Head
+		head cassettes.Metadata
 		age  time.Duration
 		want []finding
 	}{
-		"young":     {cassettes.Head{Recorded: recorded, By: "me"}, 90 * day, nil},
-		"old":       {cassettes.Head{Recorded: recorded, By: "me"}, 90*day + 1, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, 90 days ago"}}},
-		"by nobody": {cassettes.Head{Recorded: recorded}, 91 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02, 91 days ago"}}},
-		"no time":   {cassettes.Head{}, 91 * day, []finding{{Kind: kindStale, Message: "it does not say when it was recorded"}}},
-		"tomorrow":  {cassettes.Head{Recorded: recorded}, -day, nil},
-		"next year": {cassettes.Head{Recorded: recorded, By: "me"}, -365 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, which lies ahead"}}},
+		"young":     {cassettes.Metadata{Recorded: recorded, Recorder: "me"}, 90 * day, nil},
+		"old":       {cassettes.Metadata{Recorded: recorded, Recorder: "me"}, 90*day + 1, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, 90 days ago"}}},
+		"by nobody": {cassettes.Metadata{Recorded: recorded}, 91 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02, 91 days ago"}}},
+		"no time":   {cassettes.Metadata{}, 91 * day, []finding{{Kind: kindStale, Message: "it does not say when it was recorded"}}},
+		"tomorrow":  {cassettes.Metadata{Recorded: recorded}, -day, nil},
+		"next year": {cassettes.Metadata{Recorded: recorded, Recorder: "me"}, -365 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, which lies ahead"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.tape")
@@ -54,7 +54,7 @@ func TestVerifyStale(t *testing.T) {
 // A secret in the head is found, and taken out.
 func TestVerifyHead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.tape")
-	if err := os.WriteFile(file, cassettes.Encode(cassettes.Head{Upstreams: map[string]string{"a": "https://me:password@a.example"}}, nil, nil), 0o600); err != nil {
+	if err := os.WriteFile(file, cassettes.Encode(cassettes.Metadata{Upstreams: map[string]string{"a": "https://me:password@a.example"}}, nil, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range [][]finding{{{File: file, Kind: kindSecret, Message: "head, URL a: a secret"}}, nil} {
@@ -72,9 +72,9 @@ func TestVerifyHead(t *testing.T) {
 
 // A cassette that is being recorded is neither sealed nor scrubbed.
 func TestCassetteBusy(t *testing.T) {
-	whole := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{{
+	whole := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{{
 		Request:  cassettes.Request{Method: "GET", URL: "https://user:password@a.example/"},
-		Response: cassettes.Response{Ending: cassettes.Failed},
+		Response: cassettes.Response{Termination: cassettes.Failed},
 	}})
 	edited := bytes.ReplaceAll(whole, []byte("user:password@"), nil)
 	for _, c := range []struct {

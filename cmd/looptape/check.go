@@ -120,7 +120,7 @@ func (r *report) trace(src *importer.Source, name, prefix string) {
 		if err != nil {
 			r.unread(name, err)
 			if e, ok := errors.AsType[*importer.Error](err); ok {
-				c.Lost(e.Run, e.Line)
+				c.ReportMissing(e.Run, e.Line)
 			}
 			continue
 		}
@@ -133,9 +133,9 @@ func (r *report) trace(src *importer.Source, name, prefix string) {
 	r.add(prefix, c.Done())
 	for i := range r.Unreadable[before:] {
 		u := &r.Unreadable[before+i]
-		u.Error += cutAt(u.Line, c.Cuts())
+		u.Error += cutAt(u.Line, c.PartialRuns())
 	}
-	for _, cut := range c.Cuts() {
+	for _, cut := range c.PartialRuns() {
 		if cut.Place == 0 { // no line is broken, but one is not there
 			r.unread(name, errors.New(cut.String()))
 		}
@@ -143,7 +143,7 @@ func (r *report) trace(src *importer.Source, name, prefix string) {
 }
 
 // cutAt says which runs were checked up to this line only.
-func cutAt(line int, cuts []check.Cut) string {
+func cutAt(line int, cuts []check.PartialRun) string {
 	const most = 3
 	var names []string
 	for _, c := range cuts {

@@ -48,7 +48,7 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 			skip(x, noModel)
 			continue
 		}
-		found, err := rec.Add(watch.Interaction{Number: x.Number, Lane: x.Lane, Protocol: x.Protocol, Request: x.Request, Answer: x.Answer})
+		found, err := rec.Add(watch.Interaction{Number: x.Number, Session: x.Session, Protocol: x.Protocol, Request: x.Request, Response: x.Response})
 		if err != nil {
 			skip(x, err.Error())
 			continue

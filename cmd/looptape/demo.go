@@ -168,7 +168,7 @@ func (d *demonstration) check() ([]*demoRun, error) {
 func shown() int {
 	n := 0
 	for _, i := range check.Catalogue() {
-		if i.SeenBy == check.Wire || i.SeenBy == check.OneTrace {
+		if i.Evidence == check.EvidenceMessages || i.Evidence == check.EvidenceTrace {
 			n++
 		}
 	}
@@ -189,7 +189,7 @@ func newDemoRun(run importer.Run) *demoRun {
 	for _, ev := range run.Events {
 		c.Add(ev)
 		switch b := ev.Body.(type) {
-		case trace.ModelTurn:
+		case trace.ModelResponse:
 			r.turns++
 			r.calls += len(b.Message.Calls())
 		case trace.ToolEnd:
@@ -197,7 +197,7 @@ func newDemoRun(run importer.Run) *demoRun {
 		case trace.ToolSkip:
 			r.fail(b.Result)
 		case trace.RunEnd:
-			r.end, r.usage = string(b.Stop), b.Usage
+			r.end, r.usage = string(b.StopReason), b.Usage
 		default:
 		}
 	}

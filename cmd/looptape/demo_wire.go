@@ -45,15 +45,15 @@ func adapters() []adapter {
 }
 
 // deliveries are both ways in which each was recorded.
-func deliveries() []llm.Delivery { return []llm.Delivery{llm.Streamed, llm.Buffered} }
+func deliveries() []llm.ResponseMode { return []llm.ResponseMode{llm.Streaming, llm.NonStreaming} }
 
 // traceFile is where the trace of a run stands.
-func (a *adapter) traceFile(d llm.Delivery) string {
+func (a *adapter) traceFile(d llm.ResponseMode) string {
 	return path.Join(wireFolder, a.protocol.Name()+"-"+deliveryName(d)+".trace")
 }
 
-func deliveryName(d llm.Delivery) string {
-	if d == llm.Buffered {
+func deliveryName(d llm.ResponseMode) string {
+	if d == llm.NonStreaming {
 		return "buffered"
 	}
 	return "streamed"
@@ -61,9 +61,9 @@ func deliveryName(d llm.Delivery) string {
 
 // run plays the scenario of the recording, asking the model over HTTP. Reach returns what
 // carries the requests; the script is for a server that plays it.
-func (a *adapter) run(ctx context.Context, s *fake.Script, d llm.Delivery, reach func(script *fake.Model) http.RoundTripper) (*scenario.Outcome, error) {
+func (a *adapter) run(ctx context.Context, s *fake.Script, d llm.ResponseMode, reach func(script *fake.Model) http.RoundTripper) (*scenario.Result, error) {
 	return scenario.Run(ctx, s, &scenario.Options{
-		Adjust: func(c *loop.Config) { c.Model, c.Delivery = a.model, d },
+		Adjust: func(c *loop.Config) { c.Model, c.ResponseMode = a.model, d },
 		Model: func(script *fake.Model) llm.Model {
 			return &protocol.Client{
 				Protocol: a.protocol,

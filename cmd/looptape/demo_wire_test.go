@@ -36,7 +36,7 @@ func TestDemoAdapters(t *testing.T) {
 	to := &faked{}
 	file := filepath.Join(t.TempDir(), path.Base(wireTape))
 	tape, err := cassettes.Open(file, &cassettes.Options{
-		Mode: cassettes.Record, By: "looptape demo", Transport: to,
+		Mode: cassettes.Record, Recorder: "looptape demo", Transport: to,
 		Now: func() time.Time { return time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC) },
 	})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestDemoAdapters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r := to.server.Done(); !r.Held() || len(r.Unused) > 0 {
+			if r := to.server.Done(); !r.OK() || len(r.Unused) > 0 {
 				t.Errorf("%s: the provider has seen %+v", a.traceFile(d), r)
 			}
 			current(t, a.traceFile(d), o.Trace())
@@ -122,10 +122,10 @@ func TestDemoTapeHolds(t *testing.T) {
 	var r watch.Recording
 	n := 0
 	for x, err := range src.Exchanges() {
-		if err != nil || x.Answer == nil {
+		if err != nil || x.Response == nil {
 			t.Fatalf("interaction %d has no answer: %v", x.Number, err)
 		}
-		found, err := r.Add(watch.Interaction{Number: x.Number, Lane: x.Protocol.Name(), Protocol: x.Protocol, Request: x.Request, Answer: x.Answer})
+		found, err := r.Add(watch.Interaction{Number: x.Number, Session: x.Protocol.Name(), Protocol: x.Protocol, Request: x.Request, Response: x.Response})
 		if err != nil {
 			t.Error(err)
 		}
@@ -171,9 +171,9 @@ func TestDemoFails(t *testing.T) {
 		want       string
 	}{
 		"as it is":       {wireTape, string(whole[wireTape].Data), "8 of 8 replays gave the trace of their recording."},
-		"another trace":  {gemini.traceFile(llm.Streamed), "run.start\n", "7 of 8 replays gave the trace of their recording."},
-		"one is missing": {wireTape, string(cassettes.Encode(f.Head, nil, list[1:])), "7 of 8 replays gave the trace of their recording."},
-		"one too many":   {wireTape, string(cassettes.Encode(f.Head, nil, append(list[:1:1], list...))), "7 of 8 replays gave the trace of their recording."},
+		"another trace":  {gemini.traceFile(llm.Streaming), "run.start\n", "7 of 8 replays gave the trace of their recording."},
+		"one is missing": {wireTape, string(cassettes.Encode(f.Metadata, nil, list[1:])), "7 of 8 replays gave the trace of their recording."},
+		"one too many":   {wireTape, string(cassettes.Encode(f.Metadata, nil, append(list[:1:1], list...))), "7 of 8 replays gave the trace of their recording."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := fstest.MapFS{}

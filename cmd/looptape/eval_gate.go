@@ -121,7 +121,7 @@ func (w *world) gate(r *evals.Result, g *gateFlags, format string) error {
 		}
 		return err
 	}
-	v, err := g.Judge(base, r)
+	v, err := g.Evaluate(base, r)
 	if err != nil {
 		tellUnreadable(w, r.Unreadable)
 		return err
@@ -154,7 +154,7 @@ func readBaseline(name string) (*evals.Baseline, error) {
 
 // updateBaseline writes the baseline anew, unless the result is not whole.
 func (w *world) updateBaseline(r *evals.Result, g *gateFlags) error {
-	f, err := r.Figures(g.Seed)
+	f, err := r.Summary(g.Seed)
 	if err != nil {
 		return err
 	}
@@ -179,12 +179,12 @@ func (w *world) updateBaseline(r *evals.Result, g *gateFlags) error {
 	return printVerdict(w, fmt.Sprintf("%s of %s: written to %s", count(f.Runs, "run"), count(f.Cases, "case"), g.baseline), true)
 }
 
-func gateStatus(v *evals.Verdict) error {
+func gateStatus(v *evals.GateResult) error {
 	return scoredStatus(len(v.Findings), v.Unreadable, len(v.Metrics))
 }
 
 // printVerdictOf prints what a gate says.
-func (w *world) printVerdictOf(v *evals.Verdict, format string) error {
+func (w *world) printVerdictOf(v *evals.GateResult, format string) error {
 	switch format {
 	case "json":
 		return printJSON(w.out, v)
@@ -201,7 +201,7 @@ func (w *world) printVerdictOf(v *evals.Verdict, format string) error {
 }
 
 // printGate prints tables of what a gate says.
-func (w *world) printGate(v *evals.Verdict) error {
+func (w *world) printGate(v *evals.GateResult) error {
 	var means, findings [][]string
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
 		m := v.Metrics[name]
@@ -209,7 +209,7 @@ func (w *world) printGate(v *evals.Verdict) error {
 		if len(v.Metrics) > 1 {
 			holm = evalreport.Probability(m.Holm)
 		}
-		means = append(means, []string{name, evalreport.Figure(m.Base), evalreport.Figure(m.New), evalreport.Signed(m.Difference), evalreport.Probability(m.P), holm, evalreport.UnlessZero(m.Missing)})
+		means = append(means, []string{name, evalreport.FormatValue(m.Base), evalreport.FormatValue(m.New), evalreport.Signed(m.Difference), evalreport.Probability(m.P), holm, evalreport.UnlessZero(m.Missing)})
 	}
 	const caseWidth = 60
 	for _, f := range v.Findings {

@@ -67,7 +67,7 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 	x := codecs()[at]
 	base := cmp.Or(s.BaseURL, x.base)
 	key := anyKey
-	opts := &cassettes.Options{AllowUnused: true, Again: g.again}
+	opts := &cassettes.Options{AllowUnused: true, RecordCommand: g.again}
 	if g.record {
 		var err error
 		if key, err = g.live(&x, base, opts); err != nil {
@@ -93,7 +93,7 @@ func (g *graders) script(s *scorers.Grader) (llm.Model, error) {
 		return nil, err
 	}
 	m := script.NewModel(nil)
-	m.Apart, m.Forget = true, true
+	m.IsolateConversations, m.DiscardRequests = true, true
 	return m, nil
 }
 
@@ -105,7 +105,7 @@ func (g *graders) live(x *codec, base string, opts *cassettes.Options) (string, 
 	if key == "" {
 		return "", fmt.Errorf("--record asks %s, which needs a key in the variable %s", base, p.key)
 	}
-	opts.Mode, opts.By, opts.Now = cassettes.Record, "looptape "+version(g.w.versions), g.w.now
+	opts.Mode, opts.Recorder, opts.Now = cassettes.Record, "looptape "+version(g.w.versions), g.w.now
 	if to := g.w.env(p.base); to != "" && base == x.base {
 		opts.Transport = &elsewhere{base, to}
 	}
@@ -121,7 +121,7 @@ func (g *graders) tape(file string, opts *cassettes.Options) (*cassettes.Cassett
 	tape, err := cassettes.Open(file, opts)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%w; record it with %s", err, opts.Again)
+		return nil, fmt.Errorf("%w; record it with %s", err, opts.RecordCommand)
 	case err != nil:
 		return nil, err
 	}

@@ -58,7 +58,7 @@ fewer.
 		if err != nil {
 			return err
 		}
-		n, err := evals.NeedsOf(sets[0], append(sets, nil)[1], *difference, test)
+		n, err := evals.AnalyzePower(sets[0], append(sets, nil)[1], *difference, test)
 		if err != nil {
 			tellUnreadableOf(w, sets)
 			return err
@@ -69,7 +69,7 @@ fewer.
 }
 
 // printNeeds prints how many cases are needed, and returns the exit status.
-func (w *world) printNeeds(n *evals.Needs, format string) error {
+func (w *world) printNeeds(n *evals.PowerReport, format string) error {
 	result := scoredStatus(n.Errors, n.Unreadable, len(n.Metrics))
 	if format == "json" {
 		if err := printJSON(w.out, n); err != nil {
@@ -105,5 +105,5 @@ func sizes(metric, cases string, s *evals.Sizes) []string {
 	if s.Needed != nil {
 		needed = strconv.Itoa(*s.Needed)
 	}
-	return []string{metric, cases, strconv.Itoa(s.Cases), evalreport.Figure(s.Find), needed}
+	return []string{metric, cases, strconv.Itoa(s.Cases), evalreport.FormatValue(s.Detectable), needed}
 }

@@ -152,12 +152,12 @@ func reportStatus(rep *evalreport.Report) error {
 	if rep.Comparison != nil {
 		return comparedStatus(rep.Comparison)
 	}
-	return figuresStatus(rep.Figures)
+	return figuresStatus(rep.Summary)
 }
 
 // printReport prints tables of a report.
 func (w *world) printReport(rep *evalreport.Report, l evalreport.Lists) error {
-	tables := []evalreport.Table{evalreport.Means(rep.Figures), evalreport.Spent(rep.Figures)}
+	tables := []evalreport.Table{evalreport.Means(rep.Summary), evalreport.Resources(rep.Summary)}
 	if rep.Comparison != nil {
 		tables = append(tables, evalreport.Changes(rep.Comparison, l)...)
 	}
@@ -167,7 +167,7 @@ func (w *world) printReport(rep *evalreport.Report, l evalreport.Lists) error {
 	if err := printTables(w, tables...); err != nil {
 		return err
 	}
-	f := rep.Figures
+	f := rep.Summary
 	line := fmt.Sprintf("%s of %s: %s; %s unreadable", count(f.Runs, "run"), count(f.Cases, "case"), cmp.Or(rep.Counts(), "none"), count(len(f.Unreadable), "part"))
 	return printVerdict(w, line, reportStatus(rep) == nil)
 }

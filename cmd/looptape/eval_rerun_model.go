@@ -17,7 +17,7 @@ import (
 
 // other reruns another model, or with another prompt.
 func (v *rerunner) other() (rerunning, error) {
-	o := rerun.ModelOptions{Compare: v.compare, Name: v.client.Model, GoOn: v.unknown == "error"}
+	o := rerun.ModelOptions{Compare: v.compare, Name: v.client.Model, ContinueOnUnknown: v.unknown == "error"}
 	for _, from := range []struct {
 		name string
 		to   *string
@@ -79,11 +79,11 @@ func (v *rerunner) scripted(m *otherModel) error {
 		clock.OpenInOrder(f.Script.Gates...)
 		lane := lanes[0].Name
 		for _, name := range []string{run.Case, run.Name} {
-			if slices.ContainsFunc(lanes, func(l fake.Lane) bool { return l.Name == name }) {
+			if slices.ContainsFunc(lanes, func(l fake.ModelScript) bool { return l.Name == name }) {
 				lane = name
 			}
 		}
-		return fake.WithLane(ctx, lane), f.Script.NewModel(clock), clock
+		return fake.WithSession(ctx, lane), f.Script.NewModel(clock), clock
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (w *world) printToolsReport(r *rerun.ToolsReport, format string) error {
 	if err != nil {
 		return err
 	}
-	return rerunStatus(r.Parts(), len(r.Unreadable), len(r.Runs))
+	return rerunStatus(r.Differs(), len(r.Unreadable), len(r.Runs))
 }
 
 // rerunStatus is the exit status of reruns: of which some may part from the record.
@@ -49,8 +49,8 @@ func (w *world) printToolsTables(r *rerun.ToolsReport) error {
 		}
 		all = all.Plus(l.Counts)
 		for _, c := range l.Calls {
-			for _, text := range c.Says() {
-				rows = append(rows, append(whichRun(&l.Where), strconv.Itoa(c.Step), c.Tool, string(c.Verdict), text))
+			for _, text := range c.Describe() {
+				rows = append(rows, append(whichRun(&l.Where), strconv.Itoa(c.Step), c.Tool, string(c.Status), text))
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (w *world) printToolsTables(r *rerun.ToolsReport) error {
 		return err
 	}
 	line := fmt.Sprintf("%s, %s run: %d differ, %d failed, %d unrecorded; %s unreadable", count(len(r.Runs), "run"), count(all.Run(), "call"), all.Differs, all.Failed, all.Unrecorded, count(len(r.Unreadable), "part"))
-	return printVerdict(w, line, rerunStatus(r.Parts(), len(r.Unreadable), len(r.Runs)) == nil)
+	return printVerdict(w, line, rerunStatus(r.Differs(), len(r.Unreadable), len(r.Runs)) == nil)
 }
 
 // whichRun tells a run in a table: its case and epoch, which is left out if it is 0, or,
@@ -95,7 +95,7 @@ func mostOf(rows [][]string) [][]string {
 // print prints what came of another model, and returns the exit status.
 func (m *otherModel) print(format string) error {
 	r := m.report
-	held := rerunStatus(r.Parts(), len(r.Unreadable), len(r.Runs))
+	held := rerunStatus(r.Diverged(), len(r.Unreadable), len(r.Runs))
 	switch format {
 	case "json":
 		if err := printJSON(m.w.out, r); err != nil {
@@ -114,17 +114,17 @@ func (m *otherModel) print(format string) error {
 		if l.Error != "" {
 			complain(m.w, errors.New(l.Run+": "+l.Error))
 		}
-		if l.Left != nil {
+		if l.Divergence != nil {
 			rows = append(rows,
-				append(whichRun(&l.Where), strconv.Itoa(l.Left.Step), "left", l.Left.Why),
-				[]string{"", "", "", strconv.Itoa(l.Left.RecordedStep), "recorded", l.Left.Recorded.String()},
-				[]string{"", "", "", strconv.Itoa(l.Left.Step), "now", l.Left.Now.String()})
+				append(whichRun(&l.Where), strconv.Itoa(l.Divergence.Step), "left", l.Divergence.Why),
+				[]string{"", "", "", strconv.Itoa(l.Divergence.RecordedStep), "recorded", l.Divergence.Recorded.String()},
+				[]string{"", "", "", strconv.Itoa(l.Divergence.Step), "now", l.Divergence.Now.String()})
 		}
 	}
 	if err := printFilled(m.w, []string{"case", "epoch", "run", "step", "what", "turn"}, mostOf(rows)); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s: %d kept to the path, %d left it, %d failed; %d reworded, %s unreadable", count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathLeft], r.Paths[rerun.PathFailed], reworded, count(len(r.Unreadable), "part"))
+	text := fmt.Sprintf("%s: %d kept to the path, %d left it, %d failed; %d reworded, %s unreadable", count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathDiverged], r.Paths[rerun.PathFailed], reworded, count(len(r.Unreadable), "part"))
 	if err := printVerdict(m.w, text, held == nil); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ file that has changed is scored again.
 
 // printResult prints what runs scored, and returns the exit status.
 func (w *world) printResult(r *evals.Result, format string, seed uint64) error {
-	f, err := r.Figures(seed)
+	f, err := r.Summary(seed)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (w *world) printResult(r *evals.Result, format string, seed uint64) error {
 	return figuresStatus(f)
 }
 
-func figuresStatus(f *evals.Figures) error {
+func figuresStatus(f *evals.Summary) error {
 	failed := 0
 	for _, m := range f.Metrics {
 		failed += m.Errors
@@ -106,12 +106,12 @@ func figuresStatus(f *evals.Figures) error {
 }
 
 // printFigures prints a table of figures.
-func (w *world) printFigures(f *evals.Figures) error {
+func (w *world) printFigures(f *evals.Summary) error {
 	tellUnreadable(w, f.Unreadable)
 	if f.Runs > 0 && len(f.Metrics) == 0 {
 		complain(w, errors.New("no run carries a score, such as a reward beside its messages; --score tells where else one is, and a suite file how to score what runs say"))
 	}
-	if err := printTables(w, evalreport.Means(f), evalreport.Spent(f)); err != nil {
+	if err := printTables(w, evalreport.Means(f), evalreport.Resources(f)); err != nil {
 		return err
 	}
 	line := fmt.Sprintf("%s of %s, up to %s: %s unreadable", count(f.Runs, "run"), count(f.Cases, "case"), count(f.Epochs, "epoch"), count(len(f.Unreadable), "part"))

@@ -113,7 +113,7 @@ func (w *world) inputs(set *runSet) ([]evals.Input, error) {
 	}
 	in.list = slices.DeleteFunc(in.list, func(i evals.Input) bool { return set.graders.tapes[cassettes.FullPath(i.Name)] != nil })
 	in.meter.name = count(len(in.list), "file")
-	set.Passed = func(name string) {
+	set.Skipped = func(name string) {
 		complain(w, fmt.Errorf("%s: passed over, since it is no recording of runs", name))
 	}
 	return in.list, nil

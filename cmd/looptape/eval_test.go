@@ -30,7 +30,7 @@ func sharedData(t *testing.T, path ...string) string {
 // The figures of 50 tasks that an agent did four times each are those that others have
 // computed, to all digits that are known.
 func TestEvalTauAirline(t *testing.T) {
-	var f evals.Figures
+	var f evals.Summary
 	if err := json.Unmarshal([]byte(printed(t, "eval", "score", "--format", "json", sharedData(t, "tau-airline", "gpt-4o-airline.json.gz"))), &f); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestEvalInspect(t *testing.T) {
 		"security-guide.json":        "model_graded_fact 3 1.000000 0.000000",
 	} {
 		t.Run(log, func(t *testing.T) {
-			var f evals.Figures
+			var f evals.Summary
 			if err := json.Unmarshal([]byte(printed(t, "eval", "score", "--format", "json", sharedData(t, "inspect", log))), &f); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestEvalGSM8K(t *testing.T) {
 		"base, new":        fmt.Sprintf("%.4f %.4f", *m.Base, *m.New),
 		"difference":       fmt.Sprintf("%.4f", *m.Difference),
 		"paired, unpaired": fmt.Sprintf("%.5f %.5f", *m.SE.Paired, *m.SE.Unpaired),
-		"discordant":       fmt.Sprint(*m.Discordant, len(m.Broke), len(m.Fixed)),
+		"discordant":       fmt.Sprint(*m.Discordant, len(m.Regressed), len(m.Fixed)),
 	}
 	if diff := cmp.Diff(map[string]string{
 		"pairs":            "1319 0 0 {0 0} {0 0}",

@@ -157,9 +157,9 @@ func (p *player) one(c *cobra.Command, w *world, name string, sink *trace.Writer
 
 // twin holds the run of the file as it is against what the file expects, plays the
 // file again with whole answers, and holds that run against the first.
-func (p *player) twin(c *cobra.Command, w *world, f *scenario.File, o *scenario.Outcome, out *played) (*scenario.Outcome, error) {
+func (p *player) twin(c *cobra.Command, w *world, f *scenario.File, o *scenario.Result, out *played) (*scenario.Result, error) {
 	out.Difference = f.Compare(o)
-	whole, err := scenario.Run(c.Context(), f.Script, &scenario.Options{Adjust: func(cfg *loop.Config) { cfg.Delivery = llm.Buffered }})
+	whole, err := scenario.Run(c.Context(), f.Script, &scenario.Options{Adjust: func(cfg *loop.Config) { cfg.ResponseMode = llm.NonStreaming }})
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (p *player) twin(c *cobra.Command, w *world, f *scenario.File, o *scenario.
 		complain(w, fmt.Errorf("%s: it ends after a number of events, of which a buffered run has others; the two are not compared", f.Name))
 		return whole, nil
 	}
-	out.Violations = reported(check.Pair(o.Events, whole.Events, check.Delivery))
+	out.Violations = reported(check.Pair(o.Events, whole.Events, check.ResponseMode))
 	return whole, nil
 }
 

@@ -103,7 +103,7 @@ func (v *server) serve(args []string) error {
 	s := wire.New(*cfg)
 	failed, err := v.w.serve(ctx, v.addr, s, program{
 		args:  args[1:],
-		greet: func(url string) error { return v.greet(args[0], s.Hello(url)) },
+		greet: func(url string) error { return v.greet(args[0], s.Info(url)) },
 		env:   func(url string) []string { return wire.Env(url, "", cmp.Or(v.key, anyKey)) },
 	})
 	if err != nil {
@@ -153,7 +153,7 @@ func (v *server) list() error {
 	var rows [][]string
 	for _, q := range all {
 		name := strings.TrimSuffix(q.ID+":"+q.Form, ":")
-		rows = append(rows, []string{name, protocols(q.Protocols), q.Says})
+		rows = append(rows, []string{name, protocols(q.Protocols), q.Description})
 	}
 	return printTable(v.w, []string{"quirk", "protocols", "what is on the wire"}, rows)
 }
@@ -174,7 +174,7 @@ func protocols(some []string) string {
 
 // greet says where what is served. With a program, that is for its user, not part
 // of the results.
-func (v *server) greet(name string, h wire.Hello) error {
+func (v *server) greet(name string, h wire.ServerInfo) error {
 	if *v.format == "json" {
 		return printJSON(v.w.out, h)
 	}
@@ -182,7 +182,7 @@ func (v *server) greet(name string, h wire.Hello) error {
 	for _, p := range []wire.Provider{wire.OpenAI, wire.Anthropic, wire.Gemini} {
 		text += fmt.Sprintf("  %-10s %s\n", p, h.BaseURLs[p])
 	}
-	text += fmt.Sprintf("  %-10s %s/openai/v1, and so on\n", "a lane", h.URL+h.Lane)
+	text += fmt.Sprintf("  %-10s %s/openai/v1, and so on\n", "a lane", h.URL+h.Session)
 	if len(h.Quirks) > 0 {
 		text += fmt.Sprintf("  %-10s %s\n", "quirks", strings.Join(h.Quirks, " "))
 	}
@@ -206,7 +206,7 @@ func (v *server) tell(r wire.Report, failed error) error {
 	if failed != nil {
 		complain(v.w, fmt.Errorf("the program ended with %w", failed))
 	}
-	if failed != nil || !r.Held() {
+	if failed != nil || !r.OK() {
 		return status(statusBroken)
 	}
 	return nil

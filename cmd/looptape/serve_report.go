@@ -25,7 +25,7 @@ func (v *server) printReport(r *wire.Report) error {
 			return err
 		}
 	}
-	return printVerdict(v.w, figures(r), r.Held())
+	return printVerdict(v.w, figures(r), r.OK())
 }
 
 // serveTable is a part of the report.
@@ -36,7 +36,7 @@ type serveTable struct {
 
 func strays(r *wire.Report) serveTable {
 	t := serveTable{header: []string{"what is not there", "times", "what is"}}
-	for _, x := range r.Strays {
+	for _, x := range r.UnmatchedRequests {
 		t.rows = append(t.rows, []string{x.Method + " " + x.Path, strconv.Itoa(x.Times), x.Served})
 	}
 	return t
@@ -49,7 +49,7 @@ func brokenInvariants(r *wire.Report) serveTable {
 		if x.Suppressed != "" {
 			what += " (accepted: " + x.Suppressed + ")"
 		}
-		t.rows = append(t.rows, []string{strconv.Itoa(x.Request), x.Lane, x.Invariant, what})
+		t.rows = append(t.rows, []string{strconv.Itoa(x.Request), x.Session, x.Invariant, what})
 	}
 	return t.inLanes(r)
 }
@@ -57,12 +57,12 @@ func brokenInvariants(r *wire.Report) serveTable {
 // refusals has a row for each line of what was said.
 func refusals(r *wire.Report) serveTable {
 	t := serveTable{header: []string{"request", "lane", "protocol", "rule", "status", "why it was refused"}}
-	for _, x := range r.Refusals {
+	for _, x := range r.RejectedRequests {
 		why := x.Message
 		if x.RetryOf > 0 {
 			why = "request " + strconv.Itoa(x.RetryOf) + " again"
 		}
-		row := []string{strconv.Itoa(x.Request), x.Lane, x.Protocol, x.ID, strconv.Itoa(x.Status)}
+		row := []string{strconv.Itoa(x.Request), x.Session, x.Protocol, x.ID, strconv.Itoa(x.Status)}
 		for line := range strings.SplitSeq(why, "\n") {
 			t.rows = append(t.rows, append(row, line))
 			row = make([]string, len(row))
@@ -73,7 +73,7 @@ func refusals(r *wire.Report) serveTable {
 
 // inLanes is the table without its second column if one lane was all there was.
 func (t serveTable) inLanes(r *wire.Report) serveTable {
-	if len(r.Lanes) > 1 {
+	if len(r.Sessions) > 1 {
 		return t
 	}
 	for i, row := range t.rows {
@@ -97,15 +97,15 @@ func figures(r *wire.Report) string {
 	for _, n := range r.Counts {
 		broken += n
 	}
-	for _, x := range r.Refusals {
+	for _, x := range r.RejectedRequests {
 		if x.RetryOf > 0 {
 			again++
 		}
 	}
-	for _, x := range r.Strays {
+	for _, x := range r.UnmatchedRequests {
 		astray += x.Times
 	}
-	line := fmt.Sprintf("%s served: %s, %d refused", count(r.Requests, "request"), count(broken, "violation"), len(r.Refusals))
+	line := fmt.Sprintf("%s served: %s, %d refused", count(r.Requests, "request"), count(broken, "violation"), len(r.RejectedRequests))
 	if again > 0 {
 		line += fmt.Sprintf(" (%d again)", again)
 	}

@@ -55,12 +55,12 @@ func runAgent(args []string) error {
 	if len(args) > 1 {
 		req := &llm.Request{Model: "some-model", Messages: []llm.Message{llm.User("hi")}}
 		if args[1] == "careless" {
-			req.Messages = append(req.Messages, llm.Assistant(llm.ToolCall{ID: "call_1", Name: "weather", Args: "{}"}))
+			req.Messages = append(req.Messages, llm.Assistant(llm.ToolCall{ID: "call_1", Name: "weather", Arguments: "{}"}))
 		}
 		_, err := llm.Collect(c.Stream(context.Background(), req))
 		return err
 	}
-	res, err := a.Run(context.Background(), loop.Ask("How is the weather in Bern?"))
+	res, err := a.Run(context.Background(), loop.Prompt("How is the weather in Bern?"))
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func TestServeUntilStopped(t *testing.T) {
 	args := []string{"serve", weatherFile(t), "--format", "json", "--report", report, "--quirk", "QO-22", "--suppress", "INV-07=one request is enough"}
 	go func() { ended <- execute(args, w) }()
 	lines := bufio.NewReader(hello)
-	var h wire.Hello
+	var h wire.ServerInfo
 	first, err := lines.ReadBytes('\n')
 	if err != nil || json.Unmarshal(first, &h) != nil {
 		t.Fatalf("the hello is %s, %v; %s", first, err, words)
@@ -128,7 +128,7 @@ func TestServeUntilStopped(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal(last, &r)); err != nil || string(written) != string(last) {
 		t.Fatalf("the report is %s, and in the file %s, %v", last, written, err)
 	}
-	if r.Requests != 1 || !r.Held() || len(r.Violations) != 1 || r.Shown["QO-22"] != 1 || len(r.Unused) != 1 {
+	if r.Requests != 1 || !r.OK() || len(r.Violations) != 1 || r.Shown["QO-22"] != 1 || len(r.Unused) != 1 {
 		t.Errorf("the report is %s", last)
 	}
 }

@@ -79,7 +79,7 @@ read or the program could not start.`,
 	v := deck{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Replay}}
 	f := c.Flags()
 	f.StringArrayVar(&v.upstreams, "upstream", nil, "a server, `NAME=URL`, beside those that the cassette tells of; may be repeated")
-	f.Float64Var(&v.opts.Pace, "pace", 0, "how many times the recorded time an answer takes; 0 is none")
+	f.Float64Var(&v.opts.DelayFactor, "pace", 0, "how many times the recorded time an answer takes; 0 is none")
 	f.BoolVar(&v.opts.AllowUnused, "allow-unused", false, "accept that interactions are not asked for")
 	f.StringVar(&v.report, "report", "", "add to a `file` which interactions were used, for looptape cassette verify --used")
 	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen at; port 0 is any that is free")
@@ -95,7 +95,7 @@ read or the program could not start.`,
 
 // volatileFlag gives a command the flag that tells what does not count in matching.
 func volatileFlag(c *cobra.Command, o *cassettes.Options) {
-	c.Flags().StringArrayVar(&o.Volatile, "volatile", nil, "what does not count in a request: `/json/pointer` with * for any, or ?query; may be repeated")
+	c.Flags().StringArrayVar(&o.Ignore, "volatile", nil, "what does not count in a request: `/json/pointer` with * for any, or ?query; may be repeated")
 }
 
 // deck is a command line of record or replay.
@@ -140,7 +140,7 @@ func (v *deck) run(args []string) error {
 	if v.opts.Upstreams, err = v.servers(); err != nil {
 		return err
 	}
-	v.opts.By, v.opts.Now = "looptape "+version(v.w.versions), v.w.now
+	v.opts.Recorder, v.opts.Now = "looptape "+version(v.w.versions), v.w.now
 	c, err := v.open(args)
 	if err != nil {
 		return err

@@ -20,12 +20,12 @@ func (v *deck) open(args []string) (*cassettes.Cassette, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(f.Head.Upstreams)+len(v.opts.Upstreams) == 0 {
+	if len(f.Metadata.Upstreams)+len(v.opts.Upstreams) == 0 {
 		if err := v.guess(f, len(args) > 0); err != nil {
 			return nil, err
 		}
 	}
-	v.opts.Again = v.again(f.Head.Upstreams, args)
+	v.opts.RecordCommand = v.again(f.Metadata.Upstreams, args)
 	return f.Replay(&v.opts)
 }
 
@@ -67,7 +67,7 @@ func (v *deck) again(recorded map[string]string, args []string) string {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		words = append(words, "--upstream", name+"="+servers[name])
 	}
-	for _, place := range v.opts.Volatile {
+	for _, place := range v.opts.Ignore {
 		words = append(words, "--volatile", place)
 	}
 	for _, name := range v.opts.Secret {

@@ -19,12 +19,12 @@ import (
 func TestAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b.tape")
 	recorded := map[string]string{"openai": "https://api.openai.com/v1", "my": "http://localhost:80/v1?a=1&b"}
-	v := deck{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}, Volatile: []string{"?at", "/a"}, Secret: []string{"X-Pin"}}}
+	v := deck{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}, Ignore: []string{"?at", "/a"}, Secret: []string{"X-Pin"}}}
 	want := "looptape record -o '" + path + "' --upstream 'my=http://localhost:80/v1?a=1&b' --upstream other=http://x/ --volatile '?at' --volatile /a --secret X-Pin -- node agent.js '' 'it'\\''s' '$x' 'é=%40'"
 	if got := v.again(recorded, []string{"node", "agent.js", "", "it's", "$x", "é=%40"}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	v.file, v.opts.Volatile, v.opts.Secret = filepath.Join(t.TempDir(), "none.tape"), nil, nil
+	v.file, v.opts.Ignore, v.opts.Secret = filepath.Join(t.TempDir(), "none.tape"), nil, nil
 	if got, want := v.again(nil, nil), "looptape record -o "+v.file+" --upstream other=http://x/"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -49,7 +49,7 @@ func TestGuess(t *testing.T) {
 		for _, u := range c.urls {
 			list = append(list, &cassettes.Interaction{Request: cassettes.Request{Method: "GET", URL: u}, Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1"}})
 		}
-		f, err := cassettes.Parse("x.tape", cassettes.Encode(cassettes.Head{}, nil, list))
+		f, err := cassettes.Parse("x.tape", cassettes.Encode(cassettes.Metadata{}, nil, list))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestOpenJournal(t *testing.T) {
 	}
 	_, err = c.Client().Get("http://new/other") //nolint:bodyclose,noctx // there is none
 	miss, ok := errors.AsType[*cassettes.MissError](err)
-	if want := "looptape record -o " + path + " --upstream new=http://new/ -- agent"; !ok || miss.Again != want || miss.File != path {
+	if want := "looptape record -o " + path + " --upstream new=http://new/ -- agent"; !ok || miss.RecordCommand != want || miss.File != path {
 		t.Errorf("got %v, want a miss in %s with %s", err, path, want)
 	}
 	if err := broken.Abandon(); err != nil {

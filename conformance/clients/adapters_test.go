@@ -47,7 +47,7 @@ func (a adapter) play(t *testing.T, base string, stream bool) (steps []step) {
 		req.Extra = map[string]json.RawMessage{"thinking": json.RawMessage(`{"type":"enabled","budget_tokens":2000}`)}
 	}
 	if !stream {
-		req.Delivery = llm.Buffered
+		req.ResponseMode = llm.NonStreaming
 	}
 	for {
 		turn, err := llm.Collect(client.Stream(t.Context(), req))
@@ -57,12 +57,12 @@ func (a adapter) play(t *testing.T, base string, stream bool) (steps []step) {
 		if len(turn.Warnings) > 0 {
 			t.Errorf("warnings: %v", turn.Warnings)
 		}
-		s := step{Text: turn.Text(), Finish: cmp.Or(turn.RawFinish, string(turn.Finish)), Usage: turn.Usage}
+		s := step{Text: turn.Text(), Finish: cmp.Or(turn.RawFinishReason, string(turn.FinishReason)), Usage: turn.Usage}
 		s.Reasoning, _ = turn.Reasoning()
 		var results []llm.ToolResult
 		for _, c := range turn.Calls() {
-			s.Calls = append(s.Calls, call{c.ID, c.Name, c.Args})
-			results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: told(t, c.Args)}}})
+			s.Calls = append(s.Calls, call{c.ID, c.Name, c.Arguments})
+			results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: told(t, c.Arguments)}}})
 		}
 		req.Messages = append(req.Messages, turn.Message(), llm.ToolResults(results...))
 		if steps = append(steps, s); len(s.Calls) == 0 || len(steps) > 3 {

@@ -61,7 +61,7 @@ func TestAnthropicFull(t *testing.T) {
 	yes, no := true, false
 	mark := `"cache_control":{"ttl":"1h","type":"ephemeral"}`
 	want := &llm.Request{
-		Model: "claude-sonnet-4-5", System: system, Delivery: llm.Buffered,
+		Model: "claude-sonnet-4-5", System: system, ResponseMode: llm.NonStreaming,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				llm.Text{Text: "Look."},
@@ -74,8 +74,8 @@ func TestAnthropicFull(t *testing.T) {
 				llm.Reasoning{Text: "I should look.", Opaque: []byte(`{"signature":"c2lnbmVk"}`)},
 				llm.Reasoning{Opaque: []byte(`{"data":"aGlkZGVu","type":"redacted_thinking"}`)},
 				llm.Text{Text: "I look."},
-				llm.ToolCall{ID: "toolu_1", Name: "weather", Args: `{"city":"Bern"}`},
-				llm.ToolCall{ID: "toolu_2", Name: "weather", Args: `{"city":"Rome"}`},
+				llm.ToolCall{ID: "toolu_1", Name: "weather", Arguments: `{"city":"Bern"}`},
+				llm.ToolCall{ID: "toolu_2", Name: "weather", Arguments: `{"city":"Rome"}`},
 			),
 			llm.ToolResults(llm.ToolResult{ID: "toolu_1", Name: "weather", Opaque: []byte(`{` + mark + `}`), Content: []llm.Part{
 				llm.Text{Text: "a sky"}, llm.Media{MediaType: "image/png", Data: png},
@@ -86,7 +86,7 @@ func TestAnthropicFull(t *testing.T) {
 			{Name: "weather", Description: "the weather of a city", Parameters: marshal(t, weather), Strict: &yes},
 		},
 		Settings: llm.Settings{
-			MaxTokens: 4000, Stop: []string{"END", "STOP"}, ParallelCalls: &no, Reasoning: "low", OutputSchema: marshal(t, verdict),
+			MaxTokens: 4000, StopSequences: []string{"END", "STOP"}, ParallelToolCalls: &no, ReasoningEffort: "low", OutputSchema: marshal(t, verdict),
 		},
 	}
 	extra := []string{"metadata", "service_tier", "system", "thinking", "tools", "top_k"}

@@ -25,9 +25,9 @@ func playAnthropic(t *testing.T, base string, stream bool) (steps []step) {
 		answer := message(t, client, params, stream)
 		u := answer.Usage
 		s := step{Finish: string(answer.StopReason), Usage: llm.Usage{
-			Input:  u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens,
-			Output: u.OutputTokens, Cached: u.CacheReadInputTokens, CacheWrite: u.CacheCreationInputTokens,
-			Reasoning: u.OutputTokensDetails.ThinkingTokens,
+			InputTokens:  u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens,
+			OutputTokens: u.OutputTokens, CacheReadInputTokens: u.CacheReadInputTokens, CacheCreationInputTokens: u.CacheCreationInputTokens,
+			ReasoningOutputTokens: u.OutputTokensDetails.ThinkingTokens,
 		}}
 		var results []anthropic.ContentBlockParamUnion
 		for _, block := range answer.Content {

@@ -28,7 +28,7 @@ const imageURL = "https://images.example/sky.png"
 // codec reads of it. Of what llm has no field for, extra are the names.
 func full(t *testing.T, want *llm.Request, extra []string, send func(t *testing.T, l *lab)) {
 	t.Helper()
-	l := open(t, fake.Turn{Text: "Fine."})
+	l := open(t, fake.Response{Text: "Fine."})
 	send(t, l)
 	l.quiet(t, 1)
 	got := l.asked(t)[0]

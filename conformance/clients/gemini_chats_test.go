@@ -29,7 +29,7 @@ func TestGeminiChatsStreamed(t *testing.T) {
 		err = got
 	}
 	told, ok := errors.AsType[genai.APIError](err)
-	refusals := l.wire.Report().Refusals
+	refusals := l.wire.Report().RejectedRequests
 	if !ok || told.Code != http.StatusBadRequest || told.Status != "INVALID_ARGUMENT" || len(refusals) != 1 || refusals[0].ID != "SG-02" {
 		t.Errorf("the SDK says %v, the server has refused %+v, want SG-02", err, refusals)
 	}

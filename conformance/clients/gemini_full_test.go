@@ -58,7 +58,7 @@ func TestGeminiFull(t *testing.T) {
 	}
 	half, most, seed := 0.5, 0.75, int64(7)
 	want := &llm.Request{
-		Model: "gemini-3-pro-preview", System: system, Delivery: llm.Buffered,
+		Model: "gemini-3-pro-preview", System: system, ResponseMode: llm.NonStreaming,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				llm.Text{Text: "Look."},
@@ -70,9 +70,9 @@ func TestGeminiFull(t *testing.T) {
 			llm.Assistant(
 				llm.Reasoning{Text: "I should look."},
 				llm.Text{Text: "I look.", Opaque: []byte(`{"thoughtSignature":"b2YgdGV4dA=="}`)},
-				llm.ToolCall{ID: "call_1", Name: "weather", Args: `{"city":"Bern"}`, Opaque: []byte(`{"thoughtSignature":"b2YgY2FsbA=="}`)},
-				llm.ToolCall{ID: "call_2", Name: "weather", Args: `{"city":"Rome"}`},
-				llm.ToolCall{ID: "call_3", Name: "weather", Args: `{"city":"Thun"}`},
+				llm.ToolCall{ID: "call_1", Name: "weather", Arguments: `{"city":"Bern"}`, Opaque: []byte(`{"thoughtSignature":"b2YgY2FsbA=="}`)},
+				llm.ToolCall{ID: "call_2", Name: "weather", Arguments: `{"city":"Rome"}`},
+				llm.ToolCall{ID: "call_3", Name: "weather", Arguments: `{"city":"Thun"}`},
 			),
 			llm.ToolResults(
 				llm.ToolResult{ID: "call_1", Name: "weather", Content: []llm.Part{llm.Text{Text: "rain"}}},
@@ -91,7 +91,7 @@ func TestGeminiFull(t *testing.T) {
 		},
 		ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "weather"},
 		Settings: llm.Settings{
-			MaxTokens: 500, Temperature: &half, TopP: &most, Seed: &seed, Stop: []string{"END", "STOP"}, Reasoning: "LOW", OutputSchema: marshal(t, verdict),
+			MaxTokens: 500, Temperature: &half, TopP: &most, Seed: &seed, StopSequences: []string{"END", "STOP"}, ReasoningEffort: "LOW", OutputSchema: marshal(t, verdict),
 		},
 	}
 	extra := []string{"cachedContent", "generationConfig", "safetySettings", "tools"}

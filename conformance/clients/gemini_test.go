@@ -58,8 +58,8 @@ func hear(t *testing.T, answers iter.Seq2[*genai.GenerateContentResponse, error]
 		}
 		if u := answer.UsageMetadata; u != nil {
 			s.Usage = s.Usage.Update(llm.Usage{
-				Input: int64(u.PromptTokenCount), Output: int64(u.CandidatesTokenCount + u.ThoughtsTokenCount),
-				Cached: int64(u.CachedContentTokenCount), Reasoning: int64(u.ThoughtsTokenCount),
+				InputTokens: int64(u.PromptTokenCount), OutputTokens: int64(u.CandidatesTokenCount + u.ThoughtsTokenCount),
+				CacheReadInputTokens: int64(u.CachedContentTokenCount), ReasoningOutputTokens: int64(u.ThoughtsTokenCount),
 			})
 		}
 		c := answer.Candidates[0]

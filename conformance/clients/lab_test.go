@@ -51,7 +51,7 @@ type sent struct {
 }
 
 // open starts a server that plays these turns.
-func open(t testing.TB, turns ...fake.Turn) *lab {
+func open(t testing.TB, turns ...fake.Response) *lab {
 	t.Helper()
 	l := &lab{model: fake.NewModel(turns...)}
 	l.wire = wire.New(wire.Config{Model: l.model, Key: key})
@@ -86,8 +86,8 @@ func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (l *lab) quiet(t *testing.T, requests int) {
 	t.Helper()
 	r := l.wire.Report()
-	if r.Requests != requests || len(r.Refusals) > 0 || len(r.Violations) > 0 {
-		t.Errorf("the server has seen %d requests, want %d; refused %+v; broken %+v", r.Requests, requests, r.Refusals, r.Violations)
+	if r.Requests != requests || len(r.RejectedRequests) > 0 || len(r.Violations) > 0 {
+		t.Errorf("the server has seen %d requests, want %d; refused %+v; broken %+v", r.Requests, requests, r.RejectedRequests, r.Violations)
 	}
 }
 
@@ -108,8 +108,8 @@ func (l *lab) asked(t *testing.T) (requests []*llm.Request) {
 		if diff := cmp.Diff(asks(t, p, s.body), asks(t, p, again.Body)); diff != "" || again.Path != path {
 			t.Errorf("request %d, to %s and %s (-the client's +written again):\n%s", i, path, again.Path, diff)
 		}
-		response, report := strict.Ask(t.Context(), fake.Turn{Text: "Fine."}, p, again)
-		if response.Code != http.StatusOK || !report.Held() {
+		response, report := strict.Ask(t.Context(), fake.Response{Text: "Fine."}, p, again)
+		if response.Code != http.StatusOK || !report.OK() {
 			t.Errorf("request %d, written again: status %d, %+v\n%s", i, response.Code, report, again.Body)
 		}
 		requests = append(requests, req)

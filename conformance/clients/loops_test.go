@@ -35,8 +35,8 @@ func (s script) play(t *testing.T, run loop, stream bool) {
 	if diff := gocmp.Diff(alike(s.signs.history(), s.signs.unnamed), alike(last.Messages, s.signs.unnamed)); diff != "" {
 		t.Errorf("what the loop sent last (-want +got):\n%s", diff)
 	}
-	if last.System != system || len(last.Tools) != 1 || (last.Delivery == llm.Streamed) != stream {
-		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System, len(last.Tools), last.Delivery)
+	if last.System != system || len(last.Tools) != 1 || (last.ResponseMode == llm.Streaming) != stream {
+		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System, len(last.Tools), last.ResponseMode)
 	}
 }
 
@@ -56,7 +56,7 @@ func alike(messages []llm.Message, unnamed bool) []llm.Message {
 			switch p := p.(type) {
 			case llm.ToolCall:
 				if unnamed {
-					p.ID, p.Minted = "", false
+					p.ID, p.IDGenerated = "", false
 					m.Parts[i] = p
 				}
 			case llm.ToolResult:
@@ -76,8 +76,8 @@ func alike(messages []llm.Message, unnamed bool) []llm.Message {
 func (s script) flawed(t *testing.T, run loop, stream bool, refused string, broken ...string) {
 	l, _, err := s.start(t, run, stream)
 	r := l.wire.Report()
-	if (err != nil) != (refused != "") || refused != "" && (len(r.Refusals) != 1 || r.Refusals[0].ID != refused) {
-		t.Errorf("%v; refused %+v, want %q", err, r.Refusals, refused)
+	if (err != nil) != (refused != "") || refused != "" && (len(r.RejectedRequests) != 1 || r.RejectedRequests[0].ID != refused) {
+		t.Errorf("%v; refused %+v, want %q", err, r.RejectedRequests, refused)
 	}
 	if diff := gocmp.Diff(broken, slices.Sorted(maps.Keys(r.Counts))); diff != "" {
 		t.Errorf("the invariants that are broken (-want +got):\n%s", diff)
@@ -98,12 +98,12 @@ func (s script) start(t *testing.T, run loop, stream bool) (l *lab, final string
 		return tell(args)
 	})
 	heard := min(len(l.sent), 2)
-	if r := l.wire.Report(); len(r.Refusals) > 0 {
-		heard = r.Refusals[0].Request - 1
+	if r := l.wire.Report(); len(r.RejectedRequests) > 0 {
+		heard = r.RejectedRequests[0].Request - 1
 	}
 	for _, turn := range s.signs.turns()[:heard] {
 		for _, c := range turn.Calls {
-			want = append(want, respell(c.Args))
+			want = append(want, respell(c.Arguments))
 		}
 	}
 	slices.SortFunc(want, cmp.Compare) // loops run calls at the same time

@@ -55,7 +55,7 @@ func TestOpenAIChatFull(t *testing.T) {
 	}
 	half, most, seed, yes, no := 0.5, 0.9, int64(7), true, false
 	want := &llm.Request{
-		Model: "gpt-5", System: system, Delivery: llm.Buffered,
+		Model: "gpt-5", System: system, ResponseMode: llm.NonStreaming,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				llm.Text{Text: "Look."},
@@ -75,8 +75,8 @@ func TestOpenAIChatFull(t *testing.T) {
 		},
 		ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "weather"},
 		Settings: llm.Settings{
-			MaxTokens: 500, Temperature: &half, TopP: &most, Seed: &seed, Stop: []string{"END", "STOP"}, ParallelCalls: &no,
-			Reasoning: "low", OutputSchema: marshal(t, verdict),
+			MaxTokens: 500, Temperature: &half, TopP: &most, Seed: &seed, StopSequences: []string{"END", "STOP"}, ParallelToolCalls: &no,
+			ReasoningEffort: "low", OutputSchema: marshal(t, verdict),
 		},
 	}
 	extra := []string{
@@ -122,7 +122,7 @@ func TestOpenAIResponsesFull(t *testing.T) {
 	}
 	half, most, yes, no := 0.5, 0.9, true, false
 	want := &llm.Request{
-		Model: "gpt-5", System: system, Delivery: llm.Buffered,
+		Model: "gpt-5", System: system, ResponseMode: llm.NonStreaming,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				llm.Text{Text: "Look."},
@@ -141,7 +141,7 @@ func TestOpenAIResponsesFull(t *testing.T) {
 		},
 		ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "weather"},
 		Settings: llm.Settings{
-			MaxTokens: 500, Temperature: &half, TopP: &most, ParallelCalls: &no, Reasoning: "low", OutputSchema: marshal(t, verdict),
+			MaxTokens: 500, Temperature: &half, TopP: &most, ParallelToolCalls: &no, ReasoningEffort: "low", OutputSchema: marshal(t, verdict),
 		},
 	}
 	extra := []string{

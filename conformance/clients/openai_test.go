@@ -29,9 +29,9 @@ func playChat(t *testing.T, base string, stream bool) (steps []step) {
 		answer := completion(t, client, params, stream)
 		choice := answer.Choices[0]
 		s := step{Text: choice.Message.Content, Finish: choice.FinishReason, Usage: llm.Usage{
-			Input: answer.Usage.PromptTokens, Output: answer.Usage.CompletionTokens,
-			Cached: answer.Usage.PromptTokensDetails.CachedTokens, CacheWrite: answer.Usage.PromptTokensDetails.CacheWriteTokens,
-			Reasoning: answer.Usage.CompletionTokensDetails.ReasoningTokens,
+			InputTokens: answer.Usage.PromptTokens, OutputTokens: answer.Usage.CompletionTokens,
+			CacheReadInputTokens: answer.Usage.PromptTokensDetails.CachedTokens, CacheCreationInputTokens: answer.Usage.PromptTokensDetails.CacheWriteTokens,
+			ReasoningOutputTokens: answer.Usage.CompletionTokensDetails.ReasoningTokens,
 		}}
 		params.Messages = append(params.Messages, choice.Message.ToParam())
 		for _, c := range choice.Message.ToolCalls {
@@ -158,9 +158,9 @@ func responsesParams(input responses.ResponseInputParam) responses.ResponseNewPa
 // stepOf is what the client has read.
 func stepOf(answer responses.Response) step {
 	s := step{Text: answer.OutputText(), Finish: string(answer.Status), Usage: llm.Usage{
-		Input: answer.Usage.InputTokens, Output: answer.Usage.OutputTokens,
-		Cached: answer.Usage.InputTokensDetails.CachedTokens, CacheWrite: answer.Usage.InputTokensDetails.CacheWriteTokens,
-		Reasoning: answer.Usage.OutputTokensDetails.ReasoningTokens,
+		InputTokens: answer.Usage.InputTokens, OutputTokens: answer.Usage.OutputTokens,
+		CacheReadInputTokens: answer.Usage.InputTokensDetails.CachedTokens, CacheCreationInputTokens: answer.Usage.InputTokensDetails.CacheWriteTokens,
+		ReasoningOutputTokens: answer.Usage.OutputTokensDetails.ReasoningTokens,
 	}}
 	for _, item := range answer.Output {
 		switch item := item.AsAny().(type) {

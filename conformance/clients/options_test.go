@@ -20,7 +20,7 @@ import (
 func each[P any](t *testing.T, params func() P, options map[string]func(*P), send func(*testing.T, *lab, P)) {
 	for name, option := range options {
 		t.Run(name, func(t *testing.T) {
-			l := open(t, fake.Turn{Text: "Fine."})
+			l := open(t, fake.Response{Text: "Fine."})
 			p := params()
 			option(&p)
 			send(t, l, p)

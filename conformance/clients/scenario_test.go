@@ -49,17 +49,17 @@ type signs struct {
 }
 
 // turns are the script.
-func (s signs) turns() []fake.Turn {
+func (s signs) turns() []fake.Response {
 	call := func(id, city string) fake.Call {
-		return fake.Call{ID: id, Name: "weather", Args: `{"city": "` + city + `", "at": 8.50}`}
+		return fake.Call{ID: id, Name: "weather", Arguments: `{"city": "` + city + `", "at": 8.50}`}
 	}
-	turns := []fake.Turn{
-		{Text: "I look at both.", Calls: []fake.Call{call("call_1", "Bern"), call("call_2", "Rome 🏛")}, Usage: llm.Usage{Input: 120, Output: 40, Cached: 64}},
-		{Calls: []fake.Call{call("call_3", "Ostia"), call("call_4", "Thun"), call("call_5", "Köniz")}, Usage: llm.Usage{Input: 180, Output: 50, Cached: 128}},
-		{Text: "Rain in Bern, and rain in Rome ☔.", Usage: llm.Usage{Input: 240, Output: 20, Cached: 128}},
+	turns := []fake.Response{
+		{Text: "I look at both.", Calls: []fake.Call{call("call_1", "Bern"), call("call_2", "Rome 🏛")}, Usage: llm.Usage{InputTokens: 120, OutputTokens: 40, CacheReadInputTokens: 64}},
+		{Calls: []fake.Call{call("call_3", "Ostia"), call("call_4", "Thun"), call("call_5", "Köniz")}, Usage: llm.Usage{InputTokens: 180, OutputTokens: 50, CacheReadInputTokens: 128}},
+		{Text: "Rain in Bern, and rain in Rome ☔.", Usage: llm.Usage{InputTokens: 240, OutputTokens: 20, CacheReadInputTokens: 128}},
 	}
 	for i := range turns {
-		turns[i].Chunk = 5
+		turns[i].ChunkSize = 5
 		if len(turns[i].Calls) == 0 {
 			continue
 		}
@@ -74,7 +74,7 @@ func (s signs) turns() []fake.Turn {
 		}
 		if s.reasoning[i] != nil {
 			turns[i].Reasoning, turns[i].ReasoningOpaque = "All the cities at once.", s.reasoning[i]
-			turns[i].Usage.Reasoning = 16
+			turns[i].Usage.ReasoningOutputTokens = 16
 		}
 	}
 	return turns
@@ -107,7 +107,7 @@ func (s signs) steps(finish ...string) (out []step) {
 	for i, t := range s.turns() {
 		st := step{Text: t.Text, Reasoning: t.Reasoning, Finish: finish[i], Usage: t.Usage}
 		for _, c := range t.Calls {
-			st.Calls = append(st.Calls, call{c.ID, c.Name, respell(c.Args)})
+			st.Calls = append(st.Calls, call{c.ID, c.Name, respell(c.Arguments)})
 		}
 		out = append(out, st)
 	}
@@ -127,8 +127,8 @@ func (s signs) history() []llm.Message {
 			parts = append(parts, llm.Text{Text: t.Text})
 		}
 		for _, c := range t.Calls {
-			parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args, Opaque: c.Opaque})
-			said, _ := tell(c.Args) // the arguments are those of the script
+			parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments, Opaque: c.Opaque})
+			said, _ := tell(c.Arguments) // the arguments are those of the script
 			results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: said}}})
 		}
 		out = append(out, llm.Assistant(parts...), llm.ToolResults(results...))
@@ -155,7 +155,7 @@ func spoken(messages []llm.Message) (out []llm.Message) {
 			case llm.Reasoning:
 				parts = append(parts, llm.Reasoning{Text: p.Text, Opaque: signed(p.Opaque)})
 			case llm.ToolCall:
-				p.Opaque, p.Args = signed(p.Opaque), respell(p.Args)
+				p.Opaque, p.Arguments = signed(p.Opaque), respell(p.Arguments)
 				parts = append(parts, p)
 			case llm.ToolResult:
 				parts = append(parts, llm.ToolResult{ID: p.ID, Name: p.Name, IsError: p.IsError, Content: []llm.Part{llm.Text{Text: p.Text()}}})
@@ -236,8 +236,8 @@ func (s script) once(t *testing.T, play playing, stream bool) {
 	if diff := cmp.Diff(spoken(s.signs.history()), spoken(last.Messages)); diff != "" {
 		t.Errorf("what the client sent last (-want +got):\n%s", diff)
 	}
-	if last.System != system || len(last.Tools) != 1 || (last.Delivery == llm.Streamed) != stream {
-		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System, len(last.Tools), last.Delivery)
+	if last.System != system || len(last.Tools) != 1 || (last.ResponseMode == llm.Streaming) != stream {
+		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System, len(last.Tools), last.ResponseMode)
 	}
 }
 

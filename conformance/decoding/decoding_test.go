@@ -34,16 +34,16 @@ var question = &llm.Request{
 }
 
 // answers are what is answered.
-func answers() map[string]fake.Turn {
-	calls := fake.Turn{Text: "I look at all three cities.", Chunk: 12, Usage: llm.Usage{Input: 100, Output: 60}}
+func answers() map[string]fake.Response {
+	calls := fake.Response{Text: "I look at all three cities.", ChunkSize: 12, Usage: llm.Usage{InputTokens: 100, OutputTokens: 60}}
 	for i, city := range []string{"Bern", "Rome", "Lima"} {
-		calls.Calls = append(calls.Calls, fake.Call{ID: fmt.Sprint("call_", i+1), Name: "weather", Args: `{"city":"` + city + `","days":[1,2,3],"unit":"celsius"}`})
+		calls.Calls = append(calls.Calls, fake.Call{ID: fmt.Sprint("call_", i+1), Name: "weather", Arguments: `{"city":"` + city + `","days":[1,2,3],"unit":"celsius"}`})
 	}
-	text := fake.Turn{Usage: llm.Usage{Input: 100, Output: 2000}}
+	text := fake.Response{Usage: llm.Usage{InputTokens: 100, OutputTokens: 2000}}
 	for i := range 2000 {
-		text.Pieces = append(text.Pieces, fmt.Sprintf(" word%d", i%10))
+		text.Chunks = append(text.Chunks, fmt.Sprintf(" word%d", i%10))
 	}
-	return map[string]fake.Turn{"calls=3": calls, "deltas=2000": text}
+	return map[string]fake.Response{"calls=3": calls, "deltas=2000": text}
 }
 
 // contender is a protocol with our adapter and the official SDK.
@@ -63,12 +63,12 @@ var contenders = []contender{
 }
 
 // readers returns what reads one answer by our adapter and by the SDK.
-func (c contender) readers(t testing.TB, turn fake.Turn) (ours, sdk func() error) {
+func (c contender) readers(t testing.TB, turn fake.Response) (ours, sdk func() error) {
 	t.Helper()
 	stream := c.stream(t, turn)
 	client := &http.Client{Transport: canned(stream)}
 	model := &protocol.Client{Protocol: c.protocol, BaseURL: "http://canned.example", HTTP: client}
-	said, calls := turn.Text+strings.Join(turn.Pieces, ""), len(turn.Calls)
+	said, calls := turn.Text+strings.Join(turn.Chunks, ""), len(turn.Calls)
 	ours = func() error {
 		got, err := llm.Collect(model.Stream(context.Background(), question))
 		if err == nil && (got.Text() != said || len(got.Calls()) != calls) {
@@ -79,7 +79,7 @@ func (c contender) readers(t testing.TB, turn fake.Turn) (ours, sdk func() error
 	read := c.open(t, client)
 	sdk = func() error {
 		pieces, err := read()
-		if err == nil && pieces < len(turn.Pieces) {
+		if err == nil && pieces < len(turn.Chunks) {
 			err = fmt.Errorf("%d pieces were read", pieces)
 		}
 		return err
@@ -91,7 +91,7 @@ func (c contender) readers(t testing.TB, turn fake.Turn) (ours, sdk func() error
 }
 
 // stream is the turn as the fake provider streams it.
-func (c contender) stream(t testing.TB, turn fake.Turn) []byte {
+func (c contender) stream(t testing.TB, turn fake.Response) []byte {
 	t.Helper()
 	req, err := c.protocol.EncodeRequest(question)
 	if err != nil {

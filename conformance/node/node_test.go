@@ -97,10 +97,10 @@ func holds(t *testing.T, known refusal, right bool, file string) {
 	case err != nil:
 		t.Error(err)
 	case known == refusal{}:
-		if !right || r.Requests != 3 || !r.Held() {
+		if !right || r.Requests != 3 || !r.OK() {
 			t.Errorf("the answer is right: %t; the report is %s", right, text)
 		}
-	case len(r.Refusals) == 0 || r.Refusals[0].ID != known.rule || right:
+	case len(r.RejectedRequests) == 0 || r.RejectedRequests[0].ID != known.rule || right:
 		t.Errorf("%s was refused by %s; if that is mended, take it off the list; the report is %s", known.why, known.rule, text)
 	}
 }
@@ -116,7 +116,7 @@ func TestWorker(t *testing.T) {
 		}
 	}()
 	var stall atomic.Bool
-	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"})})
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"})})
 	h := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if stall.Load() {
 			<-r.Context().Done()

@@ -74,7 +74,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // answer asks a question by an adapter that gets a recorded answer.
-func answer(t *testing.T, p protocol.Protocol, req *llm.Request, x exchange) (*llm.Turn, error) {
+func answer(t *testing.T, p protocol.Protocol, req *llm.Request, x exchange) (*llm.Response, error) {
 	t.Helper()
 	client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.example", HTTP: &http.Client{Transport: x}}
 	return llm.Collect(client.Stream(t.Context(), req))

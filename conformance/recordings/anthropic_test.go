@@ -39,8 +39,8 @@ func readAnthropic(t *testing.T, docs []any) (s said) {
 		s.add(pieces[i].of(b))
 	}
 	s.Usage = usage{
-		Input:  counts["input_tokens"] + counts["cache_read_input_tokens"] + counts["cache_creation_input_tokens"],
-		Output: counts["output_tokens"], Cached: counts["cache_read_input_tokens"], CacheWrite: counts["cache_creation_input_tokens"],
+		InputTokens:  counts["input_tokens"] + counts["cache_read_input_tokens"] + counts["cache_creation_input_tokens"],
+		OutputTokens: counts["output_tokens"], CacheReadInputTokens: counts["cache_read_input_tokens"], CacheCreationInputTokens: counts["cache_creation_input_tokens"],
 	}
 	s.Finish = map[string]string{"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length", "refusal": "refusal"}[s.Word]
 	return s

@@ -56,15 +56,15 @@ func chatReasoning(m any) string {
 
 func chatUsage(u any) usage {
 	out := usage{
-		Input: number(u, "prompt_tokens"), Output: number(u, "completion_tokens"),
-		Cached: number(u, "prompt_tokens_details", "cached_tokens"), CacheWrite: number(u, "prompt_tokens_details", "cache_write_tokens"),
-		Reasoning: number(u, "completion_tokens_details", "reasoning_tokens"),
+		InputTokens: number(u, "prompt_tokens"), OutputTokens: number(u, "completion_tokens"),
+		CacheReadInputTokens: number(u, "prompt_tokens_details", "cached_tokens"), CacheCreationInputTokens: number(u, "prompt_tokens_details", "cache_write_tokens"),
+		ReasoningOutputTokens: number(u, "completion_tokens_details", "reasoning_tokens"),
 	}
-	if out.CacheWrite == 0 {
-		out.CacheWrite = number(u, "cache_creation_input_tokens") // Vercel's gateway
+	if out.CacheCreationInputTokens == 0 {
+		out.CacheCreationInputTokens = number(u, "cache_creation_input_tokens") // Vercel's gateway
 	}
-	if total := number(u, "total_tokens"); total == out.Input+out.Output+out.Reasoning || out.Reasoning > out.Output {
-		out.Output += out.Reasoning // of a server that does not count it as output
+	if total := number(u, "total_tokens"); total == out.InputTokens+out.OutputTokens+out.ReasoningOutputTokens || out.ReasoningOutputTokens > out.OutputTokens {
+		out.OutputTokens += out.ReasoningOutputTokens // of a server that does not count it as output
 	}
 	return out
 }

@@ -24,11 +24,11 @@ func readGemini(t *testing.T, docs []any) (s said) {
 		}
 	}
 	s.Usage = usage{
-		Input:  counts["promptTokenCount"] + counts["toolUsePromptTokenCount"],
-		Output: counts["candidatesTokenCount"] + counts["thoughtsTokenCount"],
-		Cached: counts["cachedContentTokenCount"], Reasoning: counts["thoughtsTokenCount"],
+		InputTokens:          counts["promptTokenCount"] + counts["toolUsePromptTokenCount"],
+		OutputTokens:         counts["candidatesTokenCount"] + counts["thoughtsTokenCount"],
+		CacheReadInputTokens: counts["cachedContentTokenCount"], ReasoningOutputTokens: counts["thoughtsTokenCount"],
 	}
-	if total := s.Usage.Input + s.Usage.Output; total != counts["totalTokenCount"] {
+	if total := s.Usage.InputTokens + s.Usage.OutputTokens; total != counts["totalTokenCount"] {
 		t.Errorf("the counts are %d in all, the provider says %d", total, counts["totalTokenCount"])
 	}
 	s.Finish = map[string]string{"STOP": "stop", "MAX_TOKENS": "length"}[s.Word]

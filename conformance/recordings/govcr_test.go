@@ -118,7 +118,7 @@ func replayed(t *testing.T, list []*cassettes.Interaction) []played {
 		safe[i] = (&cassettes.Options{}).Redacted(x)
 	}
 	path := filepath.Join(t.TempDir(), "x.tape")
-	if err := cassettes.Write(path, cassettes.Head{}, nil, safe); err != nil {
+	if err := cassettes.Write(path, cassettes.Metadata{}, nil, safe); err != nil {
 		t.Fatal(err)
 	}
 	c, err := cassettes.Open(path, nil)
@@ -133,7 +133,7 @@ func replayed(t *testing.T, list []*cassettes.Interaction) []played {
 }
 
 // replayedByGoVCR is what a client gets from go-vcr v4, which compares all of a request.
-func replayedByGoVCR(t *testing.T, head cassettes.Head, list []*cassettes.Interaction) []played {
+func replayedByGoVCR(t *testing.T, head cassettes.Metadata, list []*cassettes.Interaction) []played {
 	t.Helper()
 	text, _, err := convert.Write(convert.GoVCR2, head, list)
 	if err != nil {

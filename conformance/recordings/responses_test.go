@@ -40,8 +40,8 @@ func joined(reasoning string) string { return strings.ReplaceAll(reasoning, "\n\
 
 func wholeResponse(r any) said {
 	s := said{ID: text(r, "id"), Model: text(r, "model"), Usage: usage{
-		Input: number(r, "usage", "input_tokens"), Output: number(r, "usage", "output_tokens"),
-		Cached: number(r, "usage", "input_tokens_details", "cached_tokens"), Reasoning: number(r, "usage", "output_tokens_details", "reasoning_tokens"),
+		InputTokens: number(r, "usage", "input_tokens"), OutputTokens: number(r, "usage", "output_tokens"),
+		CacheReadInputTokens: number(r, "usage", "input_tokens_details", "cached_tokens"), ReasoningOutputTokens: number(r, "usage", "output_tokens_details", "reasoning_tokens"),
 	}}
 	for _, item := range list(r, "output") {
 		switch text(item, "type") {

@@ -36,7 +36,9 @@ type call struct {
 	Args     any
 }
 
-type usage struct{ Input, Output, Cached, CacheWrite, Reasoning int64 }
+type usage struct {
+	InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens, ReasoningOutputTokens int64
+}
 
 // add joins what was heard of an item with what came before.
 func (s *said) add(more said) {
@@ -48,7 +50,7 @@ func (s *said) add(more said) {
 }
 
 // hold compares what the raw JSON holds with a turn.
-func (s said) hold(t *testing.T, turn *llm.Turn, err error) {
+func (s said) hold(t *testing.T, turn *llm.Response, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -63,11 +65,11 @@ func (s said) hold(t *testing.T, turn *llm.Turn, err error) {
 
 // heard is what a turn holds. Arguments are values where those of the calls alike
 // are.
-func heard(t *testing.T, turn *llm.Turn, alike []call) said {
+func heard(t *testing.T, turn *llm.Response, alike []call) said {
 	t.Helper()
 	s := said{
 		ID: turn.ResponseID, Model: turn.Model, Text: turn.Text(),
-		Word: cmp.Or(turn.RawFinish, string(turn.Finish)), Finish: string(turn.Finish), Usage: usage(turn.Usage),
+		Word: cmp.Or(turn.RawFinishReason, string(turn.FinishReason)), Finish: string(turn.FinishReason), Usage: usage(turn.Usage),
 	}
 	s.Reasoning, _ = turn.Reasoning()
 	for _, p := range turn.Parts {
@@ -82,10 +84,10 @@ func heard(t *testing.T, turn *llm.Turn, alike []call) said {
 				s.Ran = append(s.Ran, p.ID)
 				continue
 			}
-			c := call{p.ID, p.Name, p.Args}
+			c := call{p.ID, p.Name, p.Arguments}
 			if i := len(s.Calls); i < len(alike) {
 				if _, text := alike[i].Args.(string); !text {
-					c.Args = parse(t, []byte(p.Args))
+					c.Args = parse(t, []byte(p.Arguments))
 				}
 			}
 			s.Calls = append(s.Calls, c)

@@ -26,7 +26,7 @@ var urls = map[string]string{
 
 // listen gives a recorded stream to an adapter, and the turn that it makes to the
 // reader that knows nothing of it.
-func listen(t *testing.T, name string, stream []byte) (want said, turn *llm.Turn, err error) {
+func listen(t *testing.T, name string, stream []byte) (want said, turn *llm.Response, err error) {
 	t.Helper()
 	x := exchange{name: name, url: urls[name], kind: "text/event-stream", response: stream}
 	w, _ := dialectOf(t, x.url)

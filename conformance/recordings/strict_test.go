@@ -43,11 +43,11 @@ func TestStrict(t *testing.T) {
 					t.Fatal(err)
 				}
 				broken.Body = unwrapped(t, x.url, broken.Body)
-				response, report := strict.Ask(t.Context(), fake.Turn{Text: "fine"}, w, broken)
-				if response.Code != http.StatusBadRequest || len(report.Refusals) != 1 {
+				response, report := strict.Ask(t.Context(), fake.Response{Text: "fine"}, w, broken)
+				if response.Code != http.StatusBadRequest || len(report.RejectedRequests) != 1 {
 					t.Fatalf("without its last result: status %d, %+v\n%s", response.Code, report, broken.Body)
 				}
-				unanswered[report.Refusals[0].ID]++
+				unanswered[report.RejectedRequests[0].ID]++
 			})
 			if diff := gocmp.Diff(s.unanswered, unanswered); diff != "" {
 				t.Errorf("requests that lack a result, by what they are refused for (-want +got):\n%s", diff)
@@ -59,7 +59,7 @@ func TestStrict(t *testing.T) {
 // take sends a request that has to be taken.
 func take(t *testing.T, p protocol.Protocol, req protocol.Request) {
 	t.Helper()
-	if response, report := strict.Ask(t.Context(), fake.Turn{Text: "fine"}, p, &req); response.Code != http.StatusOK || !report.Held() {
+	if response, report := strict.Ask(t.Context(), fake.Response{Text: "fine"}, p, &req); response.Code != http.StatusOK || !report.OK() {
 		t.Errorf("status %d, %+v\n%s", response.Code, report, req.Body)
 	}
 }

@@ -20,7 +20,7 @@ var bases = map[string]string{
 
 // Ask sends a request to a fake provider of its own, whose script is this turn, with a
 // credential that is right. It returns the response and what the provider has seen.
-func Ask(ctx context.Context, turn fake.Turn, p protocol.Protocol, req *protocol.Request) (*httptest.ResponseRecorder, wire.Report) {
+func Ask(ctx context.Context, turn fake.Response, p protocol.Protocol, req *protocol.Request) (*httptest.ResponseRecorder, wire.Report) {
 	server := wire.New(wire.Config{Model: fake.NewModel(turn)})
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, bases[p.Name()]+req.Path+"?"+req.Query, bytes.NewReader(req.Body))
 	for name, values := range req.Header {

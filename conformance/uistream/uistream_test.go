@@ -61,7 +61,7 @@ func read(t *testing.T, h http.HandlerFunc, args ...string) (m message) {
 }
 
 // serve runs an agent for each request.
-func serve(t *testing.T, opts uistream.Options, cfg loop.Config, turns ...fake.Turn) http.HandlerFunc {
+func serve(t *testing.T, opts uistream.Options, cfg loop.Config, turns ...fake.Response) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
 		agent, err := loop.New(fake.NewModel(turns...), &cfg)
@@ -69,7 +69,7 @@ func serve(t *testing.T, opts uistream.Options, cfg loop.Config, turns ...fake.T
 			t.Error(err)
 			return
 		}
-		if err := uistream.Write(w, uistream.Parts(agent.Start(r.Context(), loop.Ask("go")).Events(), opts)); err != nil && r.Context().Err() == nil {
+		if err := uistream.Write(w, uistream.Parts(agent.Start(r.Context(), loop.Prompt("go")).Events(), opts)); err != nil && r.Context().Err() == nil {
 			t.Error(err)
 		}
 	}
@@ -90,20 +90,20 @@ func tools(t *testing.T) []loop.Tool {
 	return []loop.Tool{city}
 }
 
-var weather = fake.Turn{Reasoning: "hm", Text: "let me see", Chunk: 3, Calls: []fake.Call{
-	{ID: "c1", Name: "weather", Args: `{"city":"Bern"}`}, {ID: "c2", Name: "weather", Args: `{"city":"Rome"}`}, {ID: "c3", Name: "weather", Args: `{"city":7}`}, {ID: "c4", Name: "ghost", Args: `{`},
+var weather = fake.Response{Reasoning: "hm", Text: "let me see", ChunkSize: 3, Calls: []fake.Call{
+	{ID: "c1", Name: "weather", Arguments: `{"city":"Bern"}`}, {ID: "c2", Name: "weather", Arguments: `{"city":"Rome"}`}, {ID: "c3", Name: "weather", Arguments: `{"city":7}`}, {ID: "c4", Name: "ghost", Arguments: `{`},
 }}
 
 // A whole loop: reasoning, text, calls that are answered, fail, and cannot be run, and
 // the metadata of the message.
 func TestLoop(t *testing.T) {
 	opts := uistream.Options{MessageID: "m1", FinishReason: true, Metadata: func(ev trace.Event) json.RawMessage {
-		if turn, ok := ev.Body.(trace.ModelTurn); ok {
+		if turn, ok := ev.Body.(trace.ModelResponse); ok {
 			return json.RawMessage(`{"said":` + string(mustJSON(t, turn.Message.Text())) + `}`)
 		}
 		return nil
 	}}
-	got := read(t, serve(t, opts, loop.Config{Tools: tools(t)}, weather, fake.Turn{Text: "done"}))
+	got := read(t, serve(t, opts, loop.Config{Tools: tools(t)}, weather, fake.Response{Text: "done"}))
 	step := map[string]any{"type": "step-start"}
 	call := func(id, state string, more map[string]any) map[string]any {
 		p := map[string]any{"type": "tool-weather", "toolCallId": id, "state": state}
@@ -152,11 +152,11 @@ func mustJSON(t *testing.T, v any) []byte {
 // came before stays readable.
 func TestEnds(t *testing.T) {
 	fails := func(ctx context.Context) *loop.Run {
-		agent, err := loop.New(fake.NewModel(fake.Turn{Text: "half an answer", Error: &fake.Failure{Status: 500, Message: "boom"}}), nil)
+		agent, err := loop.New(fake.NewModel(fake.Response{Text: "half an answer", Error: &fake.Failure{Status: 500, Message: "boom"}}), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return agent.Start(ctx, loop.Ask("go"))
+		return agent.Start(ctx, loop.Prompt("go"))
 	}
 	said := func(err error) string { return err.Error() }
 	for name, c := range map[string]struct {
@@ -225,9 +225,9 @@ func TestReaderStops(t *testing.T) {
 			return nil
 		}),
 	}
-	got := read(t, serve(t, uistream.Options{}, cfg, fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "wait", Args: "{}"}}}), "5")
-	if end := <-ends; end.Stop != trace.CauseCancel {
-		t.Errorf("the run ended with %q", end.Stop)
+	got := read(t, serve(t, uistream.Options{}, cfg, fake.Response{Calls: []fake.Call{{ID: "c1", Name: "wait", Arguments: "{}"}}}), "5")
+	if end := <-ends; end.StopReason != trace.ReasonCancel {
+		t.Errorf("the run ended with %q", end.StopReason)
 	}
 	if diff := cmp.Diff([]string{"start", "start-step", "tool-input-start", "tool-input-delta", "tool-input-available"}, got.Types); diff != "" {
 		t.Errorf("chunks (-want +got):\n%s", diff)

@@ -34,16 +34,16 @@ type Facts struct {
 
 // Call is a tool call and what came of it.
 type Call struct {
-	ID   string
-	Name string
-	Args string // as the model sent them; see [Call.Arguments]
+	ID           string
+	Name         string
+	RawArguments string // as the model sent them; see [Call.Arguments]
 	// Answered says that there is a result, which is Result; Failed, that it is an error.
 	Answered, Failed bool
 	Result           string
 }
 
 // Arguments returns the arguments as JSON; those that the model left out are {}.
-func (c *Call) Arguments() json.RawMessage { return json.RawMessage(cmp.Or(c.Args, "{}")) }
+func (c *Call) Arguments() json.RawMessage { return json.RawMessage(cmp.Or(c.RawArguments, "{}")) }
 
 // Read returns the facts of a run. Results belong to the first call of their id that has
 // none yet, since ids are used again.
@@ -65,17 +65,17 @@ func Read(run *importer.Run) *Facts {
 
 func (f *Facts) event(ev *trace.Event) {
 	switch body := ev.Body.(type) {
-	case trace.ModelTurn:
+	case trace.ModelResponse:
 		if ev.Purpose == trace.PurposeAnswer {
 			f.message(body.Message)
-			f.Finishes = append(f.Finishes, body.Finish)
+			f.Finishes = append(f.Finishes, body.FinishReason)
 		}
 	case trace.ModelError:
 		f.Errors = append(f.Errors, "model: "+body.Error.Message)
 	case trace.ToolEnd:
-		f.result(body.Call, body.Result)
+		f.result(body.ToolCallID, body.Result)
 	case trace.ToolSkip:
-		f.result(body.Call, body.Result)
+		f.result(body.ToolCallID, body.Result)
 	case trace.RunEnd:
 		if body.Error != nil {
 			f.Errors = append(f.Errors, "run: "+body.Error.Message)
@@ -91,7 +91,7 @@ func (f *Facts) message(m llm.Message) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.ToolCall:
-			f.Calls = append(f.Calls, Call{ID: p.ID, Name: p.Name, Args: p.Args})
+			f.Calls = append(f.Calls, Call{ID: p.ID, Name: p.Name, RawArguments: p.Arguments})
 		case llm.ToolResult:
 			f.result(p.ID, p)
 		case llm.Text:

@@ -14,7 +14,7 @@ import (
 
 // A run says the same as a trace and as a list of messages.
 func TestFacts(t *testing.T) {
-	call := func(id, name, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: args} }
+	call := func(id, name, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Arguments: args} }
 	result := func(id, text string, failed bool) llm.ToolResult {
 		return llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: text}}, IsError: failed}
 	}
@@ -23,30 +23,30 @@ func TestFacts(t *testing.T) {
 	third := llm.Assistant(llm.Text{Text: "I cannot.", Refusal: true})
 	last := llm.Assistant()
 	said := func(m llm.Message, finish llm.FinishReason) trace.Body {
-		return trace.ModelTurn{Message: m, Finish: finish}
+		return trace.ModelResponse{Message: m, FinishReason: finish}
 	}
 	list := &importer.Run{Messages: []llm.Message{
 		llm.User("Go"), first, llm.ToolResults(result("b", "gone", true), result("a", "one", false)), second, llm.ToolResults(result("a", "two", false), result("x", "of none", true)), third, last,
 	}}
 	traced := &importer.Run{Events: []trace.Event{
 		{Body: trace.RunStart{}},
-		{Body: trace.ModelRequest{New: []llm.Message{llm.User("Go")}}},
+		{Body: trace.ModelRequest{NewMessages: []llm.Message{llm.User("Go")}}},
 		{Body: said(first, llm.FinishToolCalls)},
-		{Body: trace.ToolSkip{Call: "b", Result: result("b", "gone", true)}},
-		{Body: trace.ToolEnd{Call: "a", Result: result("a", "one", false)}},
+		{Body: trace.ToolSkip{ToolCallID: "b", Result: result("b", "gone", true)}},
+		{Body: trace.ToolEnd{ToolCallID: "a", Result: result("a", "one", false)}},
 		{Purpose: trace.PurposeSummary, Body: said(llm.Assistant(llm.Text{Text: "a summary"}), llm.FinishStop)},
 		{Body: said(second, llm.FinishStop)},
-		{Body: trace.ToolEnd{Call: "a", Result: result("a", "two", false)}},
-		{Body: trace.ToolEnd{Call: "x", Result: result("x", "of none", true)}},
+		{Body: trace.ToolEnd{ToolCallID: "a", Result: result("a", "two", false)}},
+		{Body: trace.ToolEnd{ToolCallID: "x", Result: result("x", "of none", true)}},
 		{Body: said(third, llm.FinishRefusal)},
 		{Body: said(last, llm.FinishStop)},
 	}}
 	want := &facts.Facts{
 		Answer: "I cannot.", Steps: 4, Refusals: []string{"I cannot."}, Errors: []string{"read: gone"},
 		Calls: []facts.Call{
-			{ID: "a", Name: "find", Args: `{"q":1}`, Answered: true, Result: "one"},
+			{ID: "a", Name: "find", RawArguments: `{"q":1}`, Answered: true, Result: "one"},
 			{ID: "b", Name: "read", Answered: true, Failed: true, Result: "gone"},
-			{ID: "a", Name: "find", Args: `{"q":2}`, Answered: true, Result: "two"},
+			{ID: "a", Name: "find", RawArguments: `{"q":2}`, Answered: true, Result: "two"},
 			{ID: "p", Name: "search", Answered: true, Result: "found"},
 		},
 	}
@@ -72,7 +72,7 @@ func TestFacts(t *testing.T) {
 func TestFactsOfFailures(t *testing.T) {
 	got := facts.Read(&importer.Run{Answer: "named", Events: []trace.Event{
 		{Body: trace.ModelError{Error: trace.Error{Message: "busy"}}},
-		{Body: trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "said"}), Finish: llm.FinishStop}},
+		{Body: trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "said"}), FinishReason: llm.FinishStop}},
 		{Body: trace.RunEnd{Error: &trace.Error{Message: "cut"}}},
 		{Body: trace.RunEnd{}},
 	}})

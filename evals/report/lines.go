@@ -53,12 +53,12 @@ func (r *Report) JSON(w io.Writer) error {
 		Format     string            `json:"format"`
 		Version    int               `json:"version"`
 		Scorers    []string          `json:"scorers"`
-		Figures    *evals.Figures    `json:"figures"`
+		Figures    *evals.Summary    `json:"figures"`
 		Outcomes   map[Outcome]int   `json:"outcomes"`
 		Cases      []Case            `json:"cases"`
 		Runs       []Run             `json:"runs"`
 		Comparison *evals.Comparison `json:"comparison,omitempty"`
-	}{Format, Version, r.Result.Scorers, r.Figures, map[Outcome]int{}, append([]Case{}, r.Cases...), []Run{}, r.Comparison}
+	}{Format, Version, r.Result.Scorers, r.Summary, map[Outcome]int{}, append([]Case{}, r.Cases...), []Run{}, r.Comparison}
 	for _, o := range Outcomes() {
 		document.Outcomes[o] = len(r.Of(o))
 	}

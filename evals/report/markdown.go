@@ -13,10 +13,10 @@ import (
 // nothing but itself in it.
 func (r *Report) Markdown(w io.Writer, l Lists) error {
 	var text strings.Builder
-	f := r.Figures
+	f := r.Summary
 	fmt.Fprintf(&text, "### looptape eval report\n\nRuns: %d, of %d cases, up to %d a case. Cases: %s.\n", f.Runs, f.Cases, f.Epochs, r.Counts())
 	writeTable(&text, Means(f))
-	writeTable(&text, Spent(f))
+	writeTable(&text, Resources(f))
 	if r.Comparison != nil {
 		for _, t := range Changes(r.Comparison, l) {
 			writeTable(&text, t)

@@ -34,7 +34,7 @@ func Outcomes() []Outcome { return []Outcome{Failed, Mixed, NotScored, Passed} }
 // Report is a result with all that its forms show. It is not to be changed.
 type Report struct {
 	Result  *evals.Result
-	Figures *evals.Figures
+	Summary *evals.Summary
 	// Cases are sorted by outcome and then by name.
 	Cases []Case
 
@@ -70,17 +70,17 @@ type Options struct {
 	Seed uint64
 }
 
-// New returns the report of a result. The error is that of [evals.Result.Figures] or of
+// New returns the report of a result. The error is that of [evals.Result.Summary] or of
 // [evals.Compare]. o may be nil.
 func New(r *evals.Result, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	f, err := r.Figures(o.Seed)
+	f, err := r.Summary(o.Seed)
 	if err != nil {
 		return nil, err
 	}
-	rep := &Report{Result: r, Figures: f, Base: o.Base, success: successOf(r, o.Lower)}
+	rep := &Report{Result: r, Summary: f, Base: o.Base, success: successOf(r, o.Lower)}
 	for _, rows := range r.Cases() {
 		rep.Cases = append(rep.Cases, rep.success.ofCase(rows))
 	}
@@ -111,7 +111,7 @@ func (r *Report) Metrics() []string {
 	if r.Comparison != nil {
 		return slices.Sorted(maps.Keys(r.Comparison.Metrics))
 	}
-	return slices.Sorted(maps.Keys(r.Figures.Metrics))
+	return slices.Sorted(maps.Keys(r.Summary.Metrics))
 }
 
 // Tells reports whether a metric is one of success, in the base too if there is one.

@@ -84,7 +84,7 @@ func TestOutcomes(t *testing.T) {
 func hostile(t *testing.T) *evals.Result {
 	a := row("=HYPERLINK(\"x\")", 0, scores{"m|n": 0, "f1": 0.25})
 	a.Explanations = evals.NewByName(map[string]string{"m|n": "expected <b>,\ngot @all #1 " + strings.Repeat("x", 200), "f1": "-half"})
-	a.Usage, a.Cost, a.Latency = llm.Usage{Input: 10, Output: 5, Cached: 3, CacheWrite: 2, Reasoning: 1}, 0.5, 1500*time.Millisecond
+	a.Usage, a.Cost, a.Latency = llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 3, CacheCreationInputTokens: 2, ReasoningOutputTokens: 1}, 0.5, 1500*time.Millisecond
 	a.Steps, a.Calls = 3, evals.NewByName(map[string]evals.Calls{"<find>": {N: 3, Failed: 1}, "read": {N: 1}})
 	b := row("=HYPERLINK(\"x\")", 1, scores{"m|n": 1})
 	b.Cluster = "+k"
@@ -92,10 +92,10 @@ func hostile(t *testing.T) *evals.Result {
 	c := row("| `c` </details>", importer.NoEpoch, scores{}, "m|n")
 	c.Digest, c.Line = "abc", 7
 	d := row("d", 0, scores{"m|n": 1, "f1": 1})
-	d.Usage, d.Latency, d.Steps, d.Calls = llm.Usage{Input: 40, Output: 20}, time.Second/3, 2, a.Calls
+	d.Usage, d.Latency, d.Steps, d.Calls = llm.Usage{InputTokens: 40, OutputTokens: 20}, time.Second/3, 2, a.Calls
 	d.Cost = 12345.6
 	e := row("e", 0, scores{})
-	e.Usage, e.Cost, e.Steps = llm.Usage{Input: 4, Output: 3}, 0.00025, 1
+	e.Usage, e.Cost, e.Steps = llm.Usage{InputTokens: 4, OutputTokens: 3}, 0.00025, 1
 	r := whole(t, a, b, c, d, e)
 	r.Unreadable = []evals.Unreadable{{File: "a*b*.jsonl", Line: 3, Error: "<i>cut</i>"}}
 	return r
@@ -105,9 +105,9 @@ func TestForms(t *testing.T) {
 	lists := report.Lists{Most: 1, All: "ask for all"}
 	before := row("d", 0, scores{"m|n": 0})
 	few := row("e", 0, scores{"m|n": 1})
-	few.Usage, few.Cost, few.Steps, few.Calls = llm.Usage{Input: 3, Output: 1}, 0.000125, 1, evals.NewByName(map[string]evals.Calls{"search": {N: 1}})
+	few.Usage, few.Cost, few.Steps, few.Calls = llm.Usage{InputTokens: 3, OutputTokens: 1}, 0.000125, 1, evals.NewByName(map[string]evals.Calls{"search": {N: 1}})
 	before.Cost = 0.5
-	before.Usage, before.Latency, before.Steps, before.Calls = llm.Usage{Input: 1000, Output: 30}, time.Second, 9, evals.NewByName(map[string]evals.Calls{"search": {N: 7}})
+	before.Usage, before.Latency, before.Steps, before.Calls = llm.Usage{InputTokens: 1000, OutputTokens: 30}, time.Second, 9, evals.NewByName(map[string]evals.Calls{"search": {N: 7}})
 	base := whole(t, before, few, row("g", 0, scores{"m|n": 1}))
 	for name, rep := range map[string]*report.Report{
 		"one": reported(t, hostile(t), nil),
@@ -193,7 +193,7 @@ func TestSays(t *testing.T) {
 	rep := reported(t, whole(t, good, bad, wrong, row("d", 0, scores{}), row("e", 0, scores{}, "n"), row("f", 0, scores{"m": 1}), row("f", 1, scores{})), nil)
 	got := map[string]string{}
 	for _, c := range rep.Cases {
-		got[c.Case] = c.Says()
+		got[c.Case] = c.Description()
 	}
 	if diff := cmp.Diff(map[string]string{
 		"c": "m 0.5 (1 not scored): it is no number",
@@ -212,7 +212,7 @@ func TestSays(t *testing.T) {
 func TestSpentSteps(t *testing.T) {
 	r := row("a", 0, scores{"m": 1})
 	r.Steps = 1
-	if got := report.Spent(reported(t, whole(t, r), nil).Figures).Rows; got != nil {
+	if got := report.Resources(reported(t, whole(t, r), nil).Summary).Rows; got != nil {
 		t.Errorf("got %q, want nothing", got)
 	}
 	c, err := evals.Compare(whole(t, r), whole(t, r), 0)
@@ -224,7 +224,7 @@ func TestSpentSteps(t *testing.T) {
 	}
 	r.Calls = evals.NewByName(map[string]evals.Calls{"find": {N: 1}})
 	want := [][]string{{"steps", "1", "1", "1"}, {"calls", "1", "1", "1"}}
-	if diff := cmp.Diff(want, report.Spent(reported(t, whole(t, r), nil).Figures).Rows); diff != "" {
+	if diff := cmp.Diff(want, report.Resources(reported(t, whole(t, r), nil).Summary).Rows); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -13,13 +13,13 @@ import (
 
 // Spent tells what the runs took. Where that is steps alone, nothing is told: answers that
 // are not known to have cost anything are nothing to know.
-func Spent(f *evals.Figures) Table {
+func Resources(f *evals.Summary) Table {
 	var rows [][]string
-	if stepsAlone(f.Spent) {
+	if stepsAlone(f.Resources) {
 		return Table{}
 	}
 	for _, m := range evals.Measures() {
-		if a, ok := f.Spent[m.Name]; ok {
+		if a, ok := f.Resources[m.Name]; ok {
 			rows = append(rows, []string{measureWords(m.Name), strconv.Itoa(a.N), amount(m.Name, a.Sum), amount(m.Name, a.Mean)})
 		}
 	}
@@ -54,15 +54,15 @@ func amount(name string, x float64) string {
 	return strconv.FormatFloat(x, 'g', digits, 64)
 }
 
-// ChangedSpent tells what changed of what runs took, a run on average, unless that is steps
+// ChangedResources tells what changed of what runs took, a run on average, unless that is steps
 // alone.
-func ChangedSpent(c *evals.Comparison) Table {
+func ChangedResources(c *evals.Comparison) Table {
 	var rows [][]string
-	if stepsAlone(c.Spent) {
+	if stepsAlone(c.Resources) {
 		return Table{}
 	}
 	for _, m := range evals.Measures() {
-		if s, ok := c.Spent[m.Name]; ok {
+		if s, ok := c.Resources[m.Name]; ok {
 			rows = append(rows, append([]string{measureWords(m.Name), strconv.Itoa(s.Pairs)}, shifted(m.Name, s)...))
 		}
 	}
@@ -74,13 +74,13 @@ func ChangedTools(c *evals.Comparison) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
 		use := c.Tools[name]
-		rows = append(rows, append(append([]string{name}, shifted("", use.Shift)...), perSet(use.Failed)))
+		rows = append(rows, append(append([]string{name}, shifted("", use.ResourceChange)...), perSet(use.Failed)))
 	}
 	return Filled([]string{"calls of", "base", "new", "difference", "95 %", "failed"}, rows)
 }
 
 // shifted are the means of a measure, their difference and its interval.
-func shifted(name string, s evals.Shift) []string {
+func shifted(name string, s evals.ResourceChange) []string {
 	sign, in := "", "-"
 	if s.Difference > 0 {
 		sign = "+"

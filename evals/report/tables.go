@@ -33,7 +33,7 @@ func Filled(header []string, rows [][]string) Table {
 
 // Means tells the figures of each metric. The interval is that of ClusterWilson where there
 // is one, else that of T.
-func Means(f *evals.Figures) Table {
+func Means(f *evals.Summary) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(f.Metrics)) {
 		m := f.Metrics[name]
@@ -41,7 +41,7 @@ func Means(f *evals.Figures) Table {
 		if m.CI95.ClusterWilson != nil {
 			in = m.CI95.ClusterWilson
 		}
-		rows = append(rows, []string{name, strconv.Itoa(m.N), UnlessZero(m.Missing), UnlessZero(m.Errors), Figure(m.Mean), Bounds(in), passFigures(m.PassHatK)})
+		rows = append(rows, []string{name, strconv.Itoa(m.N), UnlessZero(m.Missing), UnlessZero(m.Errors), FormatValue(m.Mean), Bounds(in), passFigures(m.PassHatK)})
 	}
 	return Filled([]string{"metric", "n", "missing", "errors", "mean", "95 %", "pass^1…"}, rows)
 }
@@ -62,7 +62,7 @@ func passFigures(list []float64) string {
 			words = append(words, "…")
 			break
 		}
-		words = append(words, Figure(&x))
+		words = append(words, FormatValue(&x))
 	}
 	return strings.Join(words, " ")
 }
@@ -85,9 +85,9 @@ func Changes(c *evals.Comparison, l Lists) []Table {
 		if c.Together*len(c.Metrics) > 1 {
 			holm = Probability(m.P.Holm)
 		}
-		means = append(means, []string{name, Figure(m.Base), Figure(m.New), Signed(m.Difference), Bounds(m.CI95), Probability(m.P.Best()), holm})
-		counts = append(counts, []string{name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Broke)), strconv.Itoa(len(m.Fixed)), perSet(m.Missing), perSet(m.Errors)})
-		cases = append(cases, l.names("broke", name, m.Broke)...)
+		means = append(means, []string{name, FormatValue(m.Base), FormatValue(m.New), Signed(m.Difference), Bounds(m.CI95), Probability(m.P.Best()), holm})
+		counts = append(counts, []string{name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Regressed)), strconv.Itoa(len(m.Fixed)), perSet(m.Missing), perSet(m.Errors)})
+		cases = append(cases, l.names("broke", name, m.Regressed)...)
 		cases = append(cases, l.names("fixed", name, m.Fixed)...)
 	}
 	cases = append(cases, l.names("only in BASE", "", c.OnlyBase)...)
@@ -95,7 +95,7 @@ func Changes(c *evals.Comparison, l Lists) []Table {
 	return []Table{
 		Filled([]string{"metric", "base", "new", "difference", "95 %", "p", "p (Holm)"}, means),
 		Filled([]string{"metric", "pairs", "broke", "fixed", "missing", "errors"}, counts),
-		ChangedSpent(c),
+		ChangedResources(c),
 		ChangedTools(c),
 		Filled([]string{"what", "metric", "case"}, cases),
 	}
@@ -143,7 +143,7 @@ func (r *Report) Listed(o Outcome, l Lists) Table {
 	cases := r.Of(o)
 	t := Table{Header: []string{fmt.Sprintf("%s (%d)", o.Words(), len(cases)), "runs", "scores"}}
 	for _, c := range cases[:l.of(len(cases))] {
-		t.Rows = append(t.Rows, []string{Short(c.Case, width), strconv.Itoa(c.Runs), c.Says()})
+		t.Rows = append(t.Rows, []string{Short(c.Case, width), strconv.Itoa(c.Runs), c.Description()})
 	}
 	if more := l.more(len(cases)); more != "" {
 		t.Rows = append(t.Rows, []string{"…", "", more})

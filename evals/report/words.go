@@ -28,7 +28,7 @@ func (r *Report) Counts() string {
 
 // Says is what the case scored, for people: the mean by each metric, how many runs have no
 // score, and why the first run that did not succeed scored what it did.
-func (c *Case) Says() string {
+func (c *Case) Description() string {
 	names := slices.Collect(maps.Keys(c.Scores))
 	for metric := range c.Errors {
 		if _, ok := c.Scores[metric]; !ok {
@@ -99,7 +99,7 @@ func Short(text string, most int) string {
 
 // Figure is a number for people, with four digits behind the point, or six in all where
 // it is large, and - where there is none.
-func Figure(x *float64) string {
+func FormatValue(x *float64) string {
 	const large = 100
 	switch {
 	case x == nil:
@@ -115,15 +115,15 @@ func Bounds(in *evals.Interval) string {
 	if in == nil {
 		return "-"
 	}
-	return Figure(&in[0]) + " to " + Figure(&in[1])
+	return FormatValue(&in[0]) + " to " + FormatValue(&in[1])
 }
 
 // Signed is a difference for people.
 func Signed(x *float64) string {
 	if x != nil && *x > 0 {
-		return "+" + Figure(x)
+		return "+" + FormatValue(x)
 	}
-	return Figure(x)
+	return FormatValue(x)
 }
 
 // Probability is a p-value for people.
@@ -132,5 +132,5 @@ func Probability(p *float64) string {
 	if p != nil && *p < least {
 		return "<" + fmt.Sprint(least)
 	}
-	return Figure(p)
+	return FormatValue(p)
 }

@@ -45,12 +45,12 @@ func newComparison(o *Options) (*comparison, error) {
 func (c *comparison) call(call *Call, recorded, now *llm.ToolResult, plain bool) {
 	var same bool
 	same, call.Differences = c.same(call.Tool, call.Recorded, call.Now)
-	call.Verdict = Same
+	call.Status = Same
 	if !same {
-		call.Verdict = Differs
+		call.Status = Differs
 	}
 	if now.IsError != recorded.IsError && (recorded.IsError || !plain) {
-		call.Verdict, call.Note = Differs, "the result is now no error"
+		call.Status, call.Note = Differs, "the result is now no error"
 		if now.IsError {
 			call.Note = "the result is now an error"
 		}

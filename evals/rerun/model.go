@@ -27,9 +27,9 @@ type ModelOptions struct {
 	System, Prompt string
 	// Tools take the place of the definitions that the recording has, if not nil.
 	Tools []llm.Tool
-	// GoOn answers a call that is not recorded with an error, so that the model can go on;
+	// ContinueOnUnknown answers a call that is not recorded with an error, so that the model can go on;
 	// otherwise the run ends where it leaves the recorded path.
-	GoOn bool
+	ContinueOnUnknown bool
 	// Clock is that of the run; nil is a new virtual one. A scripted model that waits needs
 	// the same.
 	Clock loop.Clock
@@ -44,7 +44,7 @@ const UnrecordedText = "the result of this call is not known: it was not made in
 // ModelRerun is what came of a run that another model, or with another prompt, has gone.
 type ModelRerun struct {
 	// Left is where the run left the recorded path; nil if it did not.
-	Left *Departure
+	Divergence *Divergence
 	// Steps are the turns of the model, and Reworded of these the answers without calls on
 	// the recorded path whose text is another than that recorded.
 	Steps, Reworded int
@@ -54,32 +54,32 @@ type ModelRerun struct {
 }
 
 // Departure is where a run leaves the recorded path.
-type Departure struct {
+type Divergence struct {
 	// Step is the turn of the rerun, and RecordedStep that of the recording which it is
 	// held against, both from 0.
-	Step         int    `json:"step"`
-	RecordedStep int    `json:"recorded_step"`
-	Why          string `json:"why"` // in words
-	Recorded     Turn   `json:"recorded"`
-	Now          Turn   `json:"now"`
+	Step         int      `json:"step"`
+	RecordedStep int      `json:"recorded_step"`
+	Why          string   `json:"why"` // in words
+	Recorded     Response `json:"recorded"`
+	Now          Response `json:"now"`
 }
 
 // Turn is what a model said.
-type Turn struct {
-	Text  string     `json:"text,omitempty"`
-	Calls []TurnCall `json:"calls,omitempty"`
+type Response struct {
+	Text  string         `json:"text,omitempty"`
+	Calls []ResponseCall `json:"calls,omitempty"`
 }
 
-// TurnCall is a call of a Turn.
-type TurnCall struct {
-	Tool string `json:"tool"`
-	Args string `json:"args"` // as the model sent them
+// ResponseCall is a call of a Turn.
+type ResponseCall struct {
+	Tool      string `json:"tool"`
+	Arguments string `json:"args"` // as the model sent them
 }
 
-func turnCall(c llm.ToolCall) TurnCall { return TurnCall{c.Name, c.Args} }
+func turnCall(c llm.ToolCall) ResponseCall { return ResponseCall{c.Name, c.Arguments} }
 
-func turnOf(text string, calls []llm.ToolCall) Turn {
-	t := Turn{Text: text}
+func turnOf(text string, calls []llm.ToolCall) Response {
+	t := Response{Text: text}
 	for _, c := range calls {
 		t.Calls = append(t.Calls, turnCall(c))
 	}
@@ -87,10 +87,10 @@ func turnOf(text string, calls []llm.ToolCall) Turn {
 }
 
 // String is the call in a line.
-func (c TurnCall) String() string { return strings.TrimSpace(c.Tool + " " + c.Args) }
+func (c ResponseCall) String() string { return strings.TrimSpace(c.Tool + " " + c.Arguments) }
 
 // String is a turn in a line, its text and then its calls.
-func (t Turn) String() string {
+func (t Response) String() string {
 	var words []string
 	if t.Text != "" {
 		words = append(words, fmt.Sprintf("%q", t.Text))
@@ -122,7 +122,7 @@ func Model(ctx context.Context, run *importer.Run, model llm.Model, o *ModelOpti
 	if err != nil {
 		return nil, place(run, err)
 	}
-	x := &modelRerun{path: p, goOn: o.GoOn, stages: p.stages()}
+	x := &modelRerun{path: p, goOn: o.ContinueOnUnknown, stages: p.stages()}
 	if x.compare, err = newComparison(&o.Compare); err != nil {
 		return nil, place(run, err)
 	}

@@ -23,15 +23,15 @@ import (
 func says(turns ...string) *fake.Model {
 	m := fake.NewModel()
 	for i, text := range turns {
-		t := fake.Turn{Text: text}
+		t := fake.Response{Text: text}
 		if strings.Contains(text, "{") {
 			t.Text = ""
 			for j, call := range strings.Split(text, " ") {
 				name, args, _ := strings.Cut(call, "{")
-				t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprintf("n%d.%d", i, j), Name: name, Args: "{" + args})
+				t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprintf("n%d.%d", i, j), Name: name, Arguments: "{" + args})
 			}
 		}
-		m.Turns = append(m.Turns, t)
+		m.Responses = append(m.Responses, t)
 	}
 	return m
 }
@@ -63,7 +63,7 @@ func went(out *rerun.ModelRerun) string {
 	if out.Err != nil {
 		text += ", failed: " + strings.SplitN(out.Err.Error(), "\n", 2)[0]
 	}
-	if l := out.Left; l != nil {
+	if l := out.Divergence; l != nil {
 		text += fmt.Sprintf("; left at %d for %d: %s: was %s, is %s", l.Step, l.RecordedStep, l.Why, l.Recorded, l.Now)
 	}
 	return text
@@ -88,11 +88,11 @@ func TestModel(t *testing.T) {
 		"a second answer": {says("b{} "+a+" "+a, first, "A moment.", "Another."), nil, `4 turns, 0 reworded; left at 3 for 4: it answers, and c {"why":"so"} was called before that then: was c {"why":"so"}, is "Another."`},
 		"no more":         {says(a), nil, `1 turns, 0 reworded, failed: loop: step 1: fake: lane "", turn 2, attempt 1: the script runs out: it has 1 turn (-want +got):`},
 		"going on": {
-			says(a, "d{} b{}", a, "Done."), &rerun.ModelOptions{GoOn: true},
+			says(a, "d{} b{}", a, "Done."), &rerun.ModelOptions{ContinueOnUnknown: true},
 			"4 turns, 0 reworded; left at 1 for 1: it calls d {}, which was not called then, or not so often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}; b {}",
 		},
 		"for ever": {
-			&fake.Model{Turns: []fake.Turn{{Repeat: 100, Calls: []fake.Call{{ID: "x{n}", Name: "d", Args: "{}"}}}}}, &rerun.ModelOptions{GoOn: true},
+			&fake.Model{Responses: []fake.Response{{Repeat: 100, Calls: []fake.Call{{ID: "x{n}", Name: "d", Arguments: "{}"}}}}}, &rerun.ModelOptions{ContinueOnUnknown: true},
 			"22 turns, 0 reworded; left at 0 for 0: it calls d {}, which was not called then, or not so often: was a {\"n\": 1, \"m\": [2.0]}, is d {}",
 		},
 		"arguments that do not count": {
@@ -117,7 +117,7 @@ func TestModel(t *testing.T) {
 func TestModelTrace(t *testing.T) {
 	run := runs(t, oneLine(errands))[0]
 	out, err := rerun.Model(t.Context(), &run, says(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]} x{}`, "d{}", "Ready.", "never said"), &rerun.ModelOptions{
-		Name: "m", System: "Be brief. {recorded} {recorded}", Prompt: "Quick: {recorded}", GoOn: true,
+		Name: "m", System: "Be brief. {recorded} {recorded}", Prompt: "Quick: {recorded}", ContinueOnUnknown: true,
 		Tools: []llm.Tool{{Name: "a", Description: "Does a.", Parameters: []byte(`{"type":"object","required":["z"]}`)}},
 	})
 	if err != nil {
@@ -188,7 +188,7 @@ func TestModelAnswersEarly(t *testing.T) {
 		}
 		said := 0
 		for _, ev := range out.Events {
-			if _, ok := ev.Body.(trace.Rewrite); ok {
+			if _, ok := ev.Body.(trace.HistoryRewrite); ok {
 				said++
 			}
 		}
@@ -213,17 +213,17 @@ func TestReports(t *testing.T) {
 	if diff := cmp.Diff([]string{"same 2 false", "left 1 false", "failed 1 true", "failed 0 true"}, paths); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[rerun.Path]int{rerun.PathSame: 1, rerun.PathLeft: 1, rerun.PathFailed: 2}, m.Paths); diff != "" || !m.Parts() {
+	if diff := cmp.Diff(map[rerun.Path]int{rerun.PathSame: 1, rerun.PathDiverged: 1, rerun.PathFailed: 2}, m.Paths); diff != "" || !m.Diverged() {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
 	r := rerun.NewToolsReport()
 	r.Add(at, must(rerun.Tools(t.Context(), &at.Run, nil)), nil)
-	if r.Parts() || len(r.Runs[0].Calls) > 0 {
+	if r.Differs() || len(r.Runs[0].Calls) > 0 {
 		t.Errorf("of a run without tools: %+v", r)
 	}
 	r.Add(at, nil, errors.New("no"))
 	r.Unread(&importer.Error{File: "g", Line: 7, Err: errors.New("broken")})
-	if !r.Parts() || r.Runs[1].Error != "no" || r.Unreadable[0].File != "g" || r.Unreadable[0].Line != 7 {
+	if !r.Differs() || r.Runs[1].Error != "no" || r.Unreadable[0].File != "g" || r.Unreadable[0].Line != 7 {
 		t.Errorf("of a run that cannot be rerun: %+v", r)
 	}
 }

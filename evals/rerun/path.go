@@ -22,7 +22,7 @@ type path struct {
 
 // turn is a turn of the model with what came of it.
 type turn struct {
-	said    trace.ModelTurn
+	said    trace.ModelResponse
 	calls   []llm.ToolCall
 	results []*llm.ToolResult // beside calls; nil where none is recorded
 	// next are the messages of users that came behind it, before the next turn.
@@ -58,7 +58,7 @@ func (p *path) messages(list []llm.Message) {
 				}
 			}
 		case m.Role == llm.RoleAssistant && (i >= first || len(m.Calls()) > 0):
-			p.turn(trace.ModelTurn{Message: m})
+			p.turn(trace.ModelResponse{Message: m})
 		default:
 			p.heard(m)
 		}
@@ -73,17 +73,17 @@ func (p *path) events(events []trace.Event) {
 			continue
 		}
 		switch body := ev.Body.(type) {
-		case trace.ModelSetup:
+		case trace.ModelConfig:
 			p.model, p.system, p.tools = body.Model, body.System, body.Tools
 		case trace.ModelRequest:
 			p.asked(body, sent)
-			sent = body.Kept + len(body.New)
-		case trace.ModelTurn:
+			sent = body.PrefixMessages + len(body.NewMessages)
+		case trace.ModelResponse:
 			p.turn(body)
 		case trace.ToolEnd:
-			p.result(body.Call, body.Result)
+			p.result(body.ToolCallID, body.Result)
 		case trace.ToolSkip:
-			p.result(body.Call, body.Result)
+			p.result(body.ToolCallID, body.Result)
 		default: // says nothing here
 		}
 	}
@@ -95,9 +95,9 @@ func (p *path) events(events []trace.Event) {
 func (p *path) asked(req trace.ModelRequest, sent int) {
 	switch {
 	case len(p.turns) == 0:
-		p.begin = append(p.begin[:min(req.Kept, len(p.begin))], req.New...)
-	case req.Kept >= sent:
-		for _, m := range req.New {
+		p.begin = append(p.begin[:min(req.PrefixMessages, len(p.begin))], req.NewMessages...)
+	case req.PrefixMessages >= sent:
+		for _, m := range req.NewMessages {
 			if m.Role == llm.RoleUser || m.Role == llm.RoleSystem {
 				p.heard(m)
 			}
@@ -122,7 +122,7 @@ func (p *path) heard(m llm.Message) {
 	}
 }
 
-func (p *path) turn(said trace.ModelTurn) {
+func (p *path) turn(said trace.ModelResponse) {
 	calls := said.Message.Calls()
 	p.turns = append(p.turns, turn{said: said, calls: calls, results: make([]*llm.ToolResult, len(calls))})
 }

@@ -49,13 +49,13 @@ type Program struct {
 
 // ProgramCall is what a program reads of a call.
 type ProgramCall struct {
-	Run   string          `json:"run"`   // the run's name
-	Case  string          `json:"case"`  // as the row of the run has it
-	Epoch int             `json:"epoch"` // -1 if the recording does not say it
-	Step  int             `json:"step"`  // the turn of the model, from 0
-	Index int             `json:"index"` // the place among its calls, from 0
-	Tool  string          `json:"tool"`
-	Args  json.RawMessage `json:"args"` // a JSON object
+	Run       string          `json:"run"`   // the run's name
+	Case      string          `json:"case"`  // as the row of the run has it
+	Epoch     int             `json:"epoch"` // -1 if the recording does not say it
+	Step      int             `json:"step"`  // the turn of the model, from 0
+	Index     int             `json:"index"` // the place among its calls, from 0
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"args"` // a JSON object
 }
 
 // ProgramError says that a program did not answer a call as it should.
@@ -98,7 +98,7 @@ func (p *Process) call(ctx context.Context, c loop.Call) (loop.Output, error) {
 	}
 	a, err := p.ask(ctx, &ProgramCall{
 		Run: p.run.Name, Case: evals.CaseOf(p.run), Epoch: p.run.Epoch,
-		Step: c.Step, Index: c.Index, Tool: c.Name, Args: json.RawMessage(c.Args),
+		Step: c.Step, Index: c.Index, Tool: c.Name, Arguments: json.RawMessage(c.Arguments),
 	})
 	if err != nil {
 		p.broken = p.end(err)

@@ -31,10 +31,10 @@ func unread(err error) evals.Unreadable {
 // ModelLine is what a report says of a run that a model has gone again.
 type ModelLine struct {
 	Where
-	Path     Path       `json:"path"`
-	Steps    int        `json:"steps"`    // turns of the model
-	Reworded int        `json:"reworded"` // answers on the path with another text
-	Left     *Departure `json:"left,omitempty"`
+	Path       Path        `json:"path"`
+	Steps      int         `json:"steps"`    // turns of the model
+	Reworded   int         `json:"reworded"` // answers on the path with another text
+	Divergence *Divergence `json:"left,omitempty"`
 	// Error says why the model failed, or why the run could not be rerun.
 	Error string `json:"error,omitempty"`
 }
@@ -44,9 +44,9 @@ type Path string
 
 // The paths.
 const (
-	PathSame   Path = "same"   // the recorded one to its end
-	PathLeft   Path = "left"   // it left that
-	PathFailed Path = "failed" // the model failed on it, or the run could not be rerun
+	PathSame     Path = "same"   // the recorded one to its end
+	PathDiverged Path = "left"   // it left that
+	PathFailed   Path = "failed" // the model failed on it, or the run could not be rerun
 )
 
 // ModelReport says of many runs what came of having a model go them again.
@@ -58,7 +58,7 @@ type ModelReport struct {
 
 // NewModelReport returns a report of no runs.
 func NewModelReport() *ModelReport {
-	return &ModelReport{Runs: []ModelLine{}, Paths: map[Path]int{PathSame: 0, PathLeft: 0, PathFailed: 0}, Unreadable: []evals.Unreadable{}}
+	return &ModelReport{Runs: []ModelLine{}, Paths: map[Path]int{PathSame: 0, PathDiverged: 0, PathFailed: 0}, Unreadable: []evals.Unreadable{}}
 }
 
 // Add adds what came of a run, and returns its line. Out is nil if the run could not be
@@ -66,12 +66,12 @@ func NewModelReport() *ModelReport {
 func (r *ModelReport) Add(run *Recorded, out *ModelRerun, err error) *ModelLine {
 	l := ModelLine{Where: whereOf(run), Path: PathSame}
 	if out != nil {
-		l.Steps, l.Reworded, l.Left = out.Steps, out.Reworded, out.Left
+		l.Steps, l.Reworded, l.Divergence = out.Steps, out.Reworded, out.Divergence
 		err = errors.Join(err, out.Err)
 	}
 	switch {
-	case l.Left != nil:
-		l.Path = PathLeft
+	case l.Divergence != nil:
+		l.Path = PathDiverged
 	case err != nil:
 		l.Path = PathFailed
 	}
@@ -84,7 +84,7 @@ func (r *ModelReport) Add(run *Recorded, out *ModelRerun, err error) *ModelLine 
 }
 
 // Parts reports whether a run left the recorded path, or failed.
-func (r *ModelReport) Parts() bool { return r.Paths[PathSame] < len(r.Runs) }
+func (r *ModelReport) Diverged() bool { return r.Paths[PathSame] < len(r.Runs) }
 
 // Unread adds what could not be read, an error of [Runs].
 func (r *ModelReport) Unread(err error) { r.Unreadable = append(r.Unreadable, unread(err)) }

@@ -37,9 +37,9 @@ type follower interface {
 // play runs the loop with a model, tools and a follower, and returns its events.
 func play(ctx context.Context, model llm.Model, cfg loop.Config, begin []llm.Message, f follower) ([]trace.Event, error) {
 	var events trace.Memory
-	cfg.CapAt, cfg.Concurrency, cfg.SameToolErrors = loop.CapBottom, 1, loop.Off
-	cfg.Continuations, cfg.Sink = loop.Off, &events
-	cfg.Policies = []loop.Policy{{Name: "rerun", New: func(loop.RunInfo) loop.Hooks { return f.hooks() }}}
+	cfg.StepLimitCheck, cfg.Concurrency, cfg.MaxConsecutiveToolErrors = loop.CheckAfterStep, 1, loop.Disabled
+	cfg.Continuations, cfg.Sink = loop.Disabled, &events
+	cfg.Middleware = []loop.Middleware{{Name: "rerun", New: func(loop.RunInfo) loop.Hooks { return f.hooks() }}}
 	if cfg.Clock == nil {
 		cfg.Clock = fake.NewClock()
 	}
@@ -89,9 +89,9 @@ func notRun(context.Context, loop.Call) (loop.Output, error) { return loop.Outpu
 const causeRecorded = "recorded"
 
 // answer answers a call as recorded.
-func answer(c *loop.Planned, recorded *llm.ToolResult) {
+func answer(c *loop.PlannedCall, recorded *llm.ToolResult) {
 	out := recordedOutput(recorded)
-	c.Answer, c.Cause = &out, causeRecorded
+	c.Output, c.Reason = &out, causeRecorded
 }
 
 // recordedOutput is a recorded result as a tool gives it.
@@ -116,13 +116,13 @@ func (p *path) goOn(step int) loop.Decision {
 	if step == len(p.turns)-1 {
 		return loop.Decision{}
 	}
-	return loop.Decision{Action: trace.GoOn, Cause: trace.CauseContinuedTurn, Messages: p.turns[step].next}
+	return loop.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse, Messages: p.turns[step].next}
 }
 
 // end stops a run whose path is over after calls.
 func (p *path) end(step int) loop.Decision {
 	if step == len(p.turns)-1 {
-		return loop.Decision{Action: trace.Stop, Cause: "end_of_record"}
+		return loop.Decision{Action: trace.Stop, Reason: "end_of_record"}
 	}
 	return loop.Decision{}
 }

@@ -47,8 +47,8 @@ func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(R
 	src, err := importer.OpenRows(in.Name, f, o.Rows)
 	switch {
 	case in.Found && errors.Is(err, importer.ErrFormat):
-		if o.Passed != nil {
-			o.Passed(in.Name)
+		if o.Skipped != nil {
+			o.Skipped(in.Name)
 		}
 		return true
 	case err != nil:

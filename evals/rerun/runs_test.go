@@ -41,7 +41,7 @@ func TestRuns(t *testing.T) {
 	found.Found = true
 	missing := evals.Input{Name: "missing", Open: func() (io.ReadCloser, error) { return nil, errors.New("it is not there") }}
 	var passed []string
-	got := read(t.Context(), &evals.Options{Passed: func(name string) { passed = append(passed, name) }},
+	got := read(t.Context(), &evals.Options{Skipped: func(name string) { passed = append(passed, name) }},
 		input("two", hi+hi), found, input("words", "words"), missing,
 		input("trace", start+end), input("subs", start+sub+end), input("broken", start+"x\n"+end), input("partly", hi+`{"messages":[7]}`+"\n"+hi))
 	want := []string{
@@ -103,7 +103,7 @@ func TestRunsOfHTTP(t *testing.T) {
 	}
 	first := `{"role":"assistant","content":null,` + fmt.Sprintf(call, `{"in": "Bern"}`) + `}`
 	again := `{"role":"assistant","content":"",` + fmt.Sprintf(call, `{"in":"Bern"}`) + `}`
-	file := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{
+	file := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{
 		exchange(user, first),
 		exchange(`{"role":"user","content":"Hello."}`, `{"role":"assistant","content":"Hi."}`),
 		exchange(user+","+again+`,{"role":"tool","tool_call_id":"c1","content":"22"}`, `{"role":"assistant","content":"22 degrees."}`),

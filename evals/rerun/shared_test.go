@@ -45,10 +45,10 @@ func TestAirline(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range out.Calls {
-			got["calls "+string(c.Verdict)]++
+			got["calls "+string(c.Status)]++
 		}
 		path, err := rerun.Model(t.Context(), &run, model, nil)
-		if err != nil || path.Err != nil || path.Left != nil || path.Reworded > 0 {
+		if err != nil || path.Err != nil || path.Divergence != nil || path.Reworded > 0 {
 			t.Errorf("%s: %s, %v", run.Name, went(path), err)
 		}
 		got["turns"] += path.Steps
@@ -60,11 +60,11 @@ func TestAirline(t *testing.T) {
 
 // recordedOf are tools that answer, and a model that says, what a run has in its order.
 func recordedOf(run *importer.Run) (tools []loop.Tool, model *fake.Model) {
-	model = &fake.Model{Forget: true}
+	model = &fake.Model{DiscardRequests: true}
 	var results []string
 	named := map[string]bool{}
 	for i, m := range run.Messages {
-		turn := fake.Turn{Events: []llm.Event{}}
+		turn := fake.Response{Events: []llm.Event{}}
 		for j, part := range m.Parts {
 			switch p := part.(type) {
 			case llm.ToolResult:
@@ -77,7 +77,7 @@ func recordedOf(run *importer.Run) (tools []loop.Tool, model *fake.Model) {
 			turn.Events = append(turn.Events, llm.PartDone{Part: part})
 		}
 		if m.Role == llm.RoleAssistant {
-			model.Turns = append(model.Turns, turn)
+			model.Responses = append(model.Responses, turn)
 		}
 	}
 	for name := range named {

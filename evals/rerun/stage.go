@@ -74,7 +74,7 @@ type modelRerun struct {
 }
 
 func (x *modelRerun) hooks() loop.Hooks {
-	return loop.Hooks{BeforeStep: x.before, AfterModel: x.turn, Batch: x.batch, AfterStep: x.after}
+	return loop.Hooks{BeforeStep: x.before, AfterModel: x.turn, BeforeTools: x.batch, AfterStep: x.after}
 }
 
 // before adds to the history what users said while tools had the word.
@@ -87,7 +87,7 @@ func (x *modelRerun) before(_ context.Context, s *loop.StepInfo) (d loop.Decisio
 }
 
 // turn holds a turn of the model against the record.
-func (x *modelRerun) turn(_ context.Context, s *loop.StepInfo, t *llm.Turn) (loop.Decision, error) {
+func (x *modelRerun) turn(_ context.Context, s *loop.StepInfo, t *llm.Response) (loop.Decision, error) {
 	x.out.Steps++
 	calls := t.Calls()
 	if len(calls) == 0 {
@@ -97,10 +97,10 @@ func (x *modelRerun) turn(_ context.Context, s *loop.StepInfo, t *llm.Turn) (loo
 	for _, c := range calls {
 		x.taken = append(x.taken, x.take(c))
 	}
-	if i := slices.Index(x.taken, nil); x.out.Left == nil && i >= 0 {
+	if i := slices.Index(x.taken, nil); x.out.Divergence == nil && i >= 0 {
 		x.leave(s, t, fmt.Sprintf("it calls %s, which was not called then, or not so often", turnCall(calls[i])))
 		if !x.goOn {
-			return loop.Decision{Action: trace.Stop, Cause: "left_record", Note: x.out.Left.Why}, nil
+			return loop.Decision{Action: trace.Stop, Reason: "left_record", Note: x.out.Divergence.Why}, nil
 		}
 	}
 	return loop.Decision{}, nil
@@ -116,7 +116,7 @@ func (x *modelRerun) take(c llm.ToolCall) *madeCall {
 		if was.made || was.Name != c.Name {
 			continue
 		}
-		if same, _ := x.compare.same(c.Name, cmp.Or(was.Args, none), cmp.Or(c.Args, none)); same {
+		if same, _ := x.compare.same(c.Name, cmp.Or(was.Arguments, none), cmp.Or(c.Arguments, none)); same {
 			was.made = true
 			return was
 		}
@@ -125,20 +125,20 @@ func (x *modelRerun) take(c llm.ToolCall) *madeCall {
 }
 
 // answered is what follows a turn without calls.
-func (x *modelRerun) answered(s *loop.StepInfo, t *llm.Turn) loop.Decision {
+func (x *modelRerun) answered(s *loop.StepInfo, t *llm.Response) loop.Decision {
 	st := x.stages[0]
 	switch open := st.open(); {
-	case x.out.Left != nil:
+	case x.out.Divergence != nil:
 	case open == nil:
 		if was := x.path.turns[st.last]; len(was.calls) == 0 && strings.TrimSpace(was.said.Message.Text()) != strings.TrimSpace(t.Text()) {
 			x.out.Reworded++
 		}
 		if x.advance() {
-			return loop.Decision{Action: trace.GoOn, Cause: trace.CauseContinuedTurn, Messages: st.next}
+			return loop.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse, Messages: st.next}
 		}
 	case x.early < st.early: // as it did then
 		x.early++
-		return loop.Decision{Action: trace.GoOn, Cause: trace.CauseContinuedTurn}
+		return loop.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse}
 	default:
 		x.leave(s, t, fmt.Sprintf("it answers, and %s was called before that then", turnCall(open.ToolCall)))
 	}
@@ -155,20 +155,20 @@ func (x *modelRerun) advance() bool {
 }
 
 // leave notes where the run leaves the recorded path.
-func (x *modelRerun) leave(s *loop.StepInfo, t *llm.Turn, why string) {
+func (x *modelRerun) leave(s *loop.StepInfo, t *llm.Response, why string) {
 	at := x.stages[0].last
 	if open := x.stages[0].open(); open != nil {
 		at = open.turn
 	}
 	was := x.path.turns[at]
-	x.out.Left = &Departure{
+	x.out.Divergence = &Divergence{
 		Step: s.Step, RecordedStep: at, Why: why,
 		Recorded: turnOf(was.said.Message.Text(), was.calls), Now: turnOf(t.Text(), t.Calls()),
 	}
 }
 
 // batch answers the calls of a step.
-func (x *modelRerun) batch(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+func (x *modelRerun) batch(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 	for i, c := range calls {
 		if was := x.taken[i]; was != nil {
 			answer(c, was.result)
@@ -176,7 +176,7 @@ func (x *modelRerun) batch(_ context.Context, _ *loop.StepInfo, calls []*loop.Pl
 		}
 		out := loop.TextOutput(UnrecordedText)
 		out.IsError = true
-		c.Answer, c.Cause = &out, "unrecorded"
+		c.Output, c.Reason = &out, "unrecorded"
 	}
 	return loop.Decision{}, nil
 }
@@ -184,7 +184,7 @@ func (x *modelRerun) batch(_ context.Context, _ *loop.StepInfo, calls []*loop.Pl
 // after ends a stage that ended with calls.
 func (x *modelRerun) after(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) {
 	st := x.stages[0]
-	if x.out.Left != nil || st.open() != nil || len(x.path.turns[st.last].calls) == 0 {
+	if x.out.Divergence != nil || st.open() != nil || len(x.path.turns[st.last].calls) == 0 {
 		return loop.Decision{}, nil
 	}
 	if !x.advance() {

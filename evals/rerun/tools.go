@@ -31,29 +31,29 @@ type Options struct {
 }
 
 // Verdict is what became of a call whose tool was run again, or was not.
-type Verdict string
+type CallStatus string
 
 // The verdicts.
 const (
-	Same       Verdict = "same"       // the result is the recorded one
-	Differs    Verdict = "differs"    // it is another
-	Unrecorded Verdict = "unrecorded" // the recording has no result to hold it against
-	Failed     Verdict = "failed"     // the tool could not be asked
-	AsRecorded Verdict = "recorded"   // the tool was not run
+	Same       CallStatus = "same"       // the result is the recorded one
+	Differs    CallStatus = "differs"    // it is another
+	Unrecorded CallStatus = "unrecorded" // the recording has no result to hold it against
+	Failed     CallStatus = "failed"     // the tool could not be asked
+	AsRecorded CallStatus = "recorded"   // the tool was not run
 )
 
 // Parts reports whether the verdict says that the rerun parts from the record, or that it
 // could not be found out.
-func (v Verdict) Parts() bool { return v == Differs || v == Failed }
+func (v CallStatus) Differs() bool { return v == Differs || v == Failed }
 
 // Call is a recorded call and what came of it now.
 type Call struct {
-	Step    int     `json:"step"`  // the turn of the model, from 0
-	Index   int     `json:"index"` // the place among its calls, from 0
-	ID      string  `json:"id"`    // as recorded
-	Tool    string  `json:"tool"`
-	Args    string  `json:"args"` // as the model sent them
-	Verdict Verdict `json:"verdict"`
+	Step      int        `json:"step"`  // the turn of the model, from 0
+	Index     int        `json:"index"` // the place among its calls, from 0
+	ID        string     `json:"id"`    // as recorded
+	Tool      string     `json:"tool"`
+	Arguments string     `json:"args"` // as the model sent them
+	Status    CallStatus `json:"verdict"`
 	// Recorded and Now are the texts of the results, Recorded "" where there is none;
 	// content that is no text stands as JSON.
 	Recorded string `json:"recorded"`
@@ -99,9 +99,9 @@ func (p *path) playTools(ctx context.Context, o *Options, tools []loop.Tool) (*T
 	for _, t := range tools {
 		x.live = append(x.live, t.Name)
 	}
-	model := &fake.Model{Forget: true}
+	model := &fake.Model{DiscardRequests: true}
 	for _, t := range p.turns {
-		model.Turns = append(model.Turns, scripted(t.said))
+		model.Responses = append(model.Responses, scripted(t.said))
 	}
 	x.out.Events, err = play(ctx, model, loop.Config{
 		Model: p.model, System: p.system, Tools: p.offers(tools), MaxSteps: len(p.turns) + 1,
@@ -114,17 +114,17 @@ func (p *path) playTools(ctx context.Context, o *Options, tools []loop.Tool) (*T
 
 // scripted is a recorded turn as a model says it again. A call that the provider found
 // malformed would end the run here and now.
-func scripted(said trace.ModelTurn) fake.Turn {
-	if said.Finish == llm.FinishMalformedCall {
-		said.Finish = ""
+func scripted(said trace.ModelResponse) fake.Response {
+	if said.FinishReason == llm.FinishMalformedCall {
+		said.FinishReason = ""
 	}
-	t := fake.Turn{
-		Usage: said.Usage, Finish: said.Finish, RawFinish: said.RawFinish, FinishMessage: said.FinishMessage,
+	t := fake.Response{
+		Usage: said.Usage, FinishReason: said.FinishReason, RawFinishReason: said.RawFinishReason, FinishMessage: said.FinishMessage,
 		ResponseID: said.ResponseID, Model: said.Model, Opaque: said.Message.Opaque, Events: []llm.Event{},
 	}
 	for _, part := range said.Message.Parts {
-		if c, ok := part.(llm.ToolCall); ok && c.Minted { // which it will be again
-			c.ID, c.ProviderID, c.Minted = c.ProviderID, "", false
+		if c, ok := part.(llm.ToolCall); ok && c.IDGenerated { // which it will be again
+			c.ID, c.ProviderID, c.IDGenerated = c.ProviderID, "", false
 			part = c
 		}
 		t.Events = append(t.Events, llm.PartDone{Part: part})
@@ -143,22 +143,22 @@ type toolsRerun struct {
 func (x *toolsRerun) hooks() loop.Hooks {
 	return loop.Hooks{
 		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) { return x.path.heardBefore(s), nil },
-		AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+		AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 			return x.path.goOn(s.Step), nil
 		},
-		Batch:     x.batch,
-		WrapTool:  x.wrap,
-		AfterStep: x.after,
+		BeforeTools: x.batch,
+		WrapTool:    x.wrap,
+		AfterStep:   x.after,
 	}
 }
 
 // batch answers the calls whose tools are not run.
-func (x *toolsRerun) batch(_ context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+func (x *toolsRerun) batch(_ context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 	t := x.path.turns[s.Step]
 	for i, c := range calls {
-		call := Call{Step: s.Step, Index: i, ID: t.calls[i].ID, Tool: c.Call.Name, Args: c.Call.Args, Recorded: textOf(t.results[i])}
+		call := Call{Step: s.Step, Index: i, ID: t.calls[i].ID, Tool: c.Call.Name, Arguments: c.Call.Arguments, Recorded: textOf(t.results[i])}
 		if !slices.Contains(x.live, c.Call.Name) {
-			call.Verdict = AsRecorded
+			call.Status = AsRecorded
 			answer(c, t.results[i])
 		}
 		x.out.Calls = append(x.out.Calls, call)
@@ -172,11 +172,11 @@ func (x *toolsRerun) wrap(next loop.ToolFunc) loop.ToolFunc {
 		out, err := next(ctx, c)
 		t, call := x.path.turns[c.Step], x.call(c.Step, c.Index)
 		if errors.Is(err, ErrAsRecorded) {
-			call.Verdict = AsRecorded
+			call.Status = AsRecorded
 			return recordedOutput(t.results[c.Index]), nil
 		}
 		if failed, ok := errors.AsType[*ProgramError](err); ok {
-			call.Verdict, call.Note = Failed, failed.Error()
+			call.Status, call.Note = Failed, failed.Error()
 		}
 		return out, err
 	}
@@ -195,9 +195,9 @@ func (x *toolsRerun) after(_ context.Context, s *loop.StepInfo, step *loop.Step)
 		call := x.call(s.Step, i)
 		call.Now = textOf(&now)
 		switch recorded := t.results[i]; {
-		case call.Verdict != "":
+		case call.Status != "":
 		case recorded == nil:
-			call.Verdict = Unrecorded
+			call.Status = Unrecorded
 		default:
 			x.compare.call(call, recorded, &now, x.path.plain)
 		}

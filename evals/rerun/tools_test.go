@@ -58,13 +58,13 @@ func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "") }
 
 // tool is a tool that answers by its arguments.
 func tool(name string, answer func(args string) (loop.Output, error)) loop.Tool {
-	return loop.Tool{Name: name, Run: func(_ context.Context, c loop.Call) (loop.Output, error) { return answer(c.Args) }}
+	return loop.Tool{Name: name, Run: func(_ context.Context, c loop.Call) (loop.Output, error) { return answer(c.Arguments) }}
 }
 
 // said is what a report says of calls, a line each.
 func said(calls []rerun.Call) (lines []string) {
 	for _, c := range calls {
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d.%d %s %s %s %s", c.Step, c.Index, c.ID, c.Tool, c.Verdict, strings.Join(c.Says(), "; "))))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d.%d %s %s %s %s", c.Step, c.Index, c.ID, c.Tool, c.Status, strings.Join(c.Describe(), "; "))))
 	}
 	return lines
 }
@@ -174,7 +174,7 @@ func TestToolsTrace(t *testing.T) {
 		t.Errorf("the second rerun parts from the first:\n%v", d)
 	}
 	for _, c := range again.Calls {
-		if c.Verdict.Parts() {
+		if c.Status.Differs() {
 			t.Errorf("parts from what it was made of: %+v", c)
 		}
 	}
@@ -269,28 +269,28 @@ func TestToolsErrors(t *testing.T) {
 // are told from results.
 func TestToolsOfTrace(t *testing.T) {
 	ask := func(step, kept int, messages ...llm.Message) trace.Event {
-		return trace.Event{Step: step, Attempt: 1, Body: trace.ModelRequest{Kept: kept, New: messages}}
+		return trace.Event{Step: step, Attempt: 1, Body: trace.ModelRequest{PrefixMessages: kept, NewMessages: messages}}
 	}
 	says := func(step int, finish llm.FinishReason, parts ...llm.Part) trace.Event {
-		return trace.Event{Step: step, Attempt: 1, Body: trace.ModelTurn{Message: llm.Assistant(parts...), Finish: finish}}
+		return trace.Event{Step: step, Attempt: 1, Body: trace.ModelResponse{Message: llm.Assistant(parts...), FinishReason: finish}}
 	}
 	ended := func(step int, id, text string, failed bool) trace.Event {
-		return trace.Event{Step: step, Body: trace.ToolEnd{Call: id, Result: llm.ToolResult{ID: id, Name: "now", Content: []llm.Part{llm.Text{Text: text}}, IsError: failed}}}
+		return trace.Event{Step: step, Body: trace.ToolEnd{ToolCallID: id, Result: llm.ToolResult{ID: id, Name: "now", Content: []llm.Part{llm.Text{Text: text}}, IsError: failed}}}
 	}
 	judge := says(0, llm.FinishStop, llm.Text{Text: "no turn of the run"})
-	judge.Purpose = trace.PurposeJudge
+	judge.Purpose = trace.PurposeGrade
 	events := []trace.Event{
 		{Step: trace.NoStep, Body: trace.RunStart{Options: trace.Options{{Name: "max_steps", Value: "2"}}}},
-		{Body: trace.ModelSetup{Model: "m", System: "s", Tools: []llm.Tool{{Name: "now", Parameters: []byte(`{"type":"array"}`)}, {Name: "now"}}}},
+		{Body: trace.ModelConfig{Model: "m", System: "s", Tools: []llm.Tool{{Name: "now", Parameters: []byte(`{"type":"array"}`)}, {Name: "now"}}}},
 		ask(0, 0, llm.User("old"), llm.Assistant(llm.Text{Text: "history"}), llm.User("go")), judge,
 		{Attempt: 1, Body: trace.ModelError{}}, ask(0, 3),
-		says(0, llm.FinishMalformedCall, llm.ToolCall{ID: "a", Name: "now", Args: "{}"}),
+		says(0, llm.FinishMalformedCall, llm.ToolCall{ID: "a", Name: "now", Arguments: "{}"}),
 		ended(0, "a", "noon", true),
 		ask(1, 1, llm.User("a summary of all")), // of a history that was rewritten
 		says(1, llm.FinishStop, llm.Text{Text: "so it is"}),
 		ask(2, 2, llm.Assistant(llm.Text{Text: "so it is"}), llm.User("again")),
-		says(2, llm.FinishToolCalls, llm.ToolCall{ID: "b", Name: "now", Args: "{}"}),
-		{Step: 2, Body: trace.ToolSkip{Call: "b", Result: llm.ToolResult{ID: "b", Content: []llm.Part{llm.Media{URL: "x"}}}}},
+		says(2, llm.FinishToolCalls, llm.ToolCall{ID: "b", Name: "now", Arguments: "{}"}),
+		{Step: 2, Body: trace.ToolSkip{ToolCallID: "b", Result: llm.ToolResult{ID: "b", Content: []llm.Part{llm.Media{URL: "x"}}}}},
 		{Step: trace.NoStep, Body: trace.RunEnd{}},
 	}
 	out, err := rerun.Tools(t.Context(), &importer.Run{Name: "r", Events: events}, nil, tool("now", func(string) (loop.Output, error) { return loop.TextOutput("noon"), nil }))
@@ -306,7 +306,7 @@ func TestToolsOfTrace(t *testing.T) {
 	}
 	goldie.New(t).Assert(t, "trace", []byte(trace.FormatText(out.Events)))
 	out, err = rerun.Tools(t.Context(), &importer.Run{Name: "r", Events: events}, nil, tool("now", func(string) (loop.Output, error) { return loop.Output{}, errors.New("noon") }))
-	if err != nil || out.Calls[0].Verdict != rerun.Same || out.Calls[1].Note != "the result is now an error" {
+	if err != nil || out.Calls[0].Status != rerun.Same || out.Calls[1].Note != "the result is now an error" {
 		t.Errorf("of errors: got %v, %+v", err, out)
 	}
 }

@@ -28,7 +28,7 @@ func (c Counts) Plus(o Counts) Counts {
 }
 
 // add counts a call.
-func (c *Counts) add(v Verdict) {
+func (c *Counts) add(v CallStatus) {
 	switch v {
 	case Same:
 		c.Same++
@@ -55,17 +55,17 @@ type ToolsLine struct {
 }
 
 // Parts reports whether the run parts from the record, or could not be rerun.
-func (l *ToolsLine) Parts() bool { return l.Error != "" || l.Counts.Differs+l.Counts.Failed > 0 }
+func (l *ToolsLine) Differs() bool { return l.Error != "" || l.Counts.Differs+l.Counts.Failed > 0 }
 
 // Says tells people what the verdict on a call is about, in a line a place.
-func (c *Call) Says() (lines []string) {
+func (c *Call) Describe() (lines []string) {
 	for _, d := range c.Differences {
 		lines = append(lines, fmt.Sprintf("%s: was %s, is %s", cmp.Or(d.At, "all"), d.Want, d.Got))
 	}
 	switch {
-	case c.Verdict == Unrecorded:
+	case c.Status == Unrecorded:
 		lines = append(lines, "now: "+window(c.Now, 0))
-	case c.Verdict != Differs || len(lines) > 0 || c.Now == c.Recorded:
+	case c.Status != Differs || len(lines) > 0 || c.Now == c.Recorded:
 	case squeezed(c.Now) == squeezed(c.Recorded):
 		lines = append(lines, "other white space")
 	default:
@@ -123,9 +123,9 @@ func (r *ToolsReport) Add(run *Recorded, out *ToolsRerun, err error) *ToolsLine 
 	l := ToolsLine{Where: whereOf(run)}
 	if out != nil {
 		for _, c := range out.Calls {
-			l.Counts.add(c.Verdict)
-			r.count(c.Tool, c.Verdict)
-			if c.Verdict != Same && c.Verdict != AsRecorded {
+			l.Counts.add(c.Status)
+			r.count(c.Tool, c.Status)
+			if c.Status != Same && c.Status != AsRecorded {
 				l.Calls = append(l.Calls, c)
 			}
 		}
@@ -137,15 +137,15 @@ func (r *ToolsReport) Add(run *Recorded, out *ToolsRerun, err error) *ToolsLine 
 	return &r.Runs[len(r.Runs)-1]
 }
 
-func (r *ToolsReport) count(tool string, v Verdict) {
+func (r *ToolsReport) count(tool string, v CallStatus) {
 	counts := r.Tools[tool]
 	counts.add(v)
 	r.Tools[tool] = counts
 }
 
 // Parts reports whether a run parts from the record, or could not be rerun.
-func (r *ToolsReport) Parts() bool {
-	return slices.ContainsFunc(r.Runs, func(l ToolsLine) bool { return l.Parts() })
+func (r *ToolsReport) Differs() bool {
+	return slices.ContainsFunc(r.Runs, func(l ToolsLine) bool { return l.Differs() })
 }
 
 // Unread adds what could not be read, an error of [Runs].

@@ -8,7 +8,7 @@ import (
 )
 
 // Write writes the events of a rerun to a trace, with the case, the epoch and the cluster
-// of the run that was rerun, and what was expected of it: see importer.AboutEvent. The
+// of the run that was rerun, and what was expected of it: see importer.CaseEvent. The
 // scores of that run are not written, since the rerun has earned none of them. A sink
 // takes the reruns of one report alone; number tells them apart there.
 func Write(sink trace.Sink, run *Recorded, number int, events []trace.Event) error {

@@ -32,12 +32,12 @@ const sampleRuns = `{"case":"a","epoch":0,"before":{"n":1,"l":[1]},"after":{"n":
 // sampleTrace is a trace of a run.
 func sampleTrace(t *testing.T) string {
 	t.Helper()
-	call := llm.ToolCall{ID: "1", Name: "add", Args: `{"x":3}`}
+	call := llm.ToolCall{ID: "1", Name: "add", Arguments: `{"x":3}`}
 	run := traced(
-		trace.RunStart{}, trace.ModelSetup{Model: "m", Tools: []llm.Tool{{Name: "add", Parameters: json.RawMessage(`{"type":"object"}`)}}},
-		trace.ModelRequest{New: []llm.Message{llm.User("a?")}},
-		trace.ModelTurn{Message: llm.Assistant(call), Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 5, Output: 2}},
-		trace.ToolEnd{Call: "1", Result: llm.ToolResult{ID: "1", Content: []llm.Part{llm.Text{Text: `{"n":3}`}}}},
+		trace.RunStart{}, trace.ModelConfig{Model: "m", Tools: []llm.Tool{{Name: "add", Parameters: json.RawMessage(`{"type":"object"}`)}}},
+		trace.ModelRequest{NewMessages: []llm.Message{llm.User("a?")}},
+		trace.ModelResponse{Message: llm.Assistant(call), FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 5, OutputTokens: 2}},
+		trace.ToolEnd{ToolCallID: "1", Result: llm.ToolResult{ID: "1", Content: []llm.Part{llm.Text{Text: `{"n":3}`}}}},
 		trace.Custom{Name: "state", Data: json.RawMessage(`{"n":3}`)},
 		turn("3", llm.FinishStop), trace.RunEnd{})
 	var out bytes.Buffer

@@ -155,10 +155,10 @@ func answered(want []string, right func(answer, want string) (bool, error)) judg
 // say, or else the recording.
 func expected(run *importer.Run, want []string) (answer string, texts []string, err error) {
 	if len(want) == 0 {
-		want = run.Want.Answers
+		want = run.Expected.Answers
 	}
-	if n := len(run.Want.Replies); len(want) == 0 && n > 0 && run.Want.Replies[n-1] != "" {
-		want = run.Want.Replies[n-1:]
+	if n := len(run.Expected.Replies); len(want) == 0 && n > 0 && run.Expected.Replies[n-1] != "" {
+		want = run.Expected.Replies[n-1:]
 	}
 	if len(want) == 0 {
 		return "", nil, errors.New("nobody says what the answer should be: neither the recording nor the setting want")

@@ -69,7 +69,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		run := answers(c.answer)
 		if c.want != "" {
-			run.Want.Answers = strings.Split(c.want, "|")
+			run.Expected.Answers = strings.Split(c.want, "|")
 		}
 		begin(t, c.kind+" "+c.settings+" "+c.answer, says(t, c.kind, c.settings, run), c.score)
 	}
@@ -141,17 +141,17 @@ func TestNumbersOfJSON(t *testing.T) {
 // What is expected is what the recording says of the last reply, if of nothing else.
 func TestWantOfReplies(t *testing.T) {
 	run := answers("bye")
-	run.Want.Replies = []string{"hi", "bye"}
+	run.Expected.Replies = []string{"hi", "bye"}
 	begin(t, "replies", says(t, "exact", "", run), "1 ")
-	run.Want.Replies = []string{"bye", ""}
+	run.Expected.Replies = []string{"bye", ""}
 	begin(t, "no last reply", says(t, "exact", "", run), "error: nobody says")
-	run.Want.Answers = []string{"no"}
+	run.Expected.Answers = []string{"no"}
 	begin(t, "both", says(t, "exact", "", run), "0 ")
 }
 
 // A recording in which no model said anything has no answer to judge.
 func TestNoAnswer(t *testing.T) {
-	run := &importer.Run{Messages: []llm.Message{llm.User("Well?")}, Want: importer.Want{Answers: []string{"x"}}}
+	run := &importer.Run{Messages: []llm.Message{llm.User("Well?")}, Expected: importer.Expected{Answers: []string{"x"}}}
 	begin(t, "no answer", says(t, "exact", "", run), "error: the recording has no answer of a model")
 	begin(t, "no answer", says(t, "regexp", `{"pattern":"x"}`, run), "error: the recording has no answer of a model")
 	run.Answer = "x"

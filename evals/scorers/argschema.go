@@ -62,7 +62,7 @@ func (s ArgSchema) judge() (judge, error) {
 func declaredSchemas(run *importer.Run) map[string]json.RawMessage {
 	schemas := map[string]json.RawMessage{}
 	for _, ev := range run.Events {
-		setup, ok := ev.Body.(trace.ModelSetup)
+		setup, ok := ev.Body.(trace.ModelConfig)
 		if !ok {
 			continue
 		}

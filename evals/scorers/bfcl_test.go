@@ -161,7 +161,7 @@ func broken(t *testing.T, part llm.Part) map[string]llm.Part {
 	}
 	with := func(change func(args map[string]any)) llm.Part {
 		var args map[string]any
-		if err := json.Unmarshal([]byte(call.Args), &args); err != nil {
+		if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil {
 			t.Fatal(err)
 		}
 		change(args)
@@ -169,12 +169,12 @@ func broken(t *testing.T, part llm.Part) map[string]llm.Part {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return llm.ToolCall{Name: call.Name, Args: string(raw)}
+		return llm.ToolCall{Name: call.Name, Arguments: string(raw)}
 	}
 	all := map[string]llm.Part{
-		"another name":   llm.ToolCall{Name: call.Name + "x", Args: call.Args},
+		"another name":   llm.ToolCall{Name: call.Name + "x", Arguments: call.Arguments},
 		"an unknown one": with(func(args map[string]any) { args["unknown parameter"] = 1 }),
-		"no JSON":        llm.ToolCall{Name: call.Name, Args: call.Args + "}"},
+		"no JSON":        llm.ToolCall{Name: call.Name, Arguments: call.Arguments + "}"},
 	}
 	with(func(args map[string]any) {
 		for name := range args {
@@ -208,7 +208,7 @@ func acceptedCalls(t *testing.T, function, truth json.RawMessage) (calls []llm.P
 			if err != nil {
 				t.Fatal(err)
 			}
-			calls = append(calls, llm.ToolCall{Name: name, Args: string(raw)})
+			calls = append(calls, llm.ToolCall{Name: name, Arguments: string(raw)})
 		}
 	}
 	return calls

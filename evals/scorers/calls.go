@@ -165,7 +165,7 @@ func (s Expected) matcher() (*matcher, error) {
 	if s.Want == nil {
 		return m, nil
 	}
-	_, err := m.wanted(importer.Want{})
+	_, err := m.wanted(importer.Expected{})
 	return m, err
 }
 
@@ -177,14 +177,14 @@ type made struct {
 }
 
 // wanted returns the calls that should be made.
-func (m *matcher) wanted(recorded importer.Want) ([]made, error) {
+func (m *matcher) wanted(recorded importer.Expected) ([]made, error) {
 	list := m.Want
 	if list == nil {
 		if recorded.Calls == nil {
 			return nil, errors.New("nobody says which calls should be made: neither the recording nor the setting want")
 		}
 		for _, c := range recorded.Calls {
-			list = append(list, Want{c.Name, c.Args})
+			list = append(list, Want{c.Name, c.Arguments})
 		}
 	}
 	var calls []made
@@ -228,7 +228,7 @@ func (m *matcher) calls(run *importer.Run) (calls []made) {
 
 // read returns the calls that a run should have made, and those that it made.
 func (m *matcher) read(run *importer.Run) (want, got []made, err error) {
-	want, err = m.wanted(run.Want)
+	want, err = m.wanted(run.Expected)
 	return want, m.calls(run), err
 }
 

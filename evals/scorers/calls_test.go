@@ -18,7 +18,7 @@ func callsOf(text string) *importer.Run {
 	for call := range strings.SplitSeq(text, "; ") {
 		name, args, _ := strings.Cut(call, " ")
 		if name != "" {
-			m.Parts = append(m.Parts, llm.ToolCall{Name: name, Args: args})
+			m.Parts = append(m.Parts, llm.ToolCall{Name: name, Arguments: args})
 		}
 	}
 	return &importer.Run{Messages: []llm.Message{llm.User("Go"), m}}
@@ -26,12 +26,12 @@ func callsOf(text string) *importer.Run {
 
 // should says which calls a run should have made, spelled in the same way.
 func should(run *importer.Run, text string) *importer.Run {
-	run.Want.Calls = []importer.Call{}
+	run.Expected.Calls = []importer.Call{}
 	for _, p := range callsOf(text).Messages[1].Parts {
 		if c, ok := p.(llm.ToolCall); ok {
-			run.Want.Calls = append(run.Want.Calls, importer.Call{Name: c.Name, Args: json.RawMessage(c.Args), Turn: importer.NoTurn})
-			if c.Args == "" {
-				run.Want.Calls[len(run.Want.Calls)-1].Args = nil
+			run.Expected.Calls = append(run.Expected.Calls, importer.Call{Name: c.Name, Arguments: json.RawMessage(c.Arguments), Turn: importer.NoTurn})
+			if c.Arguments == "" {
+				run.Expected.Calls[len(run.Expected.Calls)-1].Arguments = nil
 			}
 		}
 	}
@@ -149,12 +149,12 @@ func TestArgSchema(t *testing.T) {
 		begin(t, c.calls, says(t, "arg_schema", schemas, callsOf(c.calls)), c.want)
 	}
 	traced := &importer.Run{Events: []trace.Event{
-		{Body: trace.ModelSetup{Tools: []llm.Tool{{Name: "a", Parameters: json.RawMessage(`{"required":["y"]}`)}, {Name: "b"}}}},
-		{Body: trace.ModelTurn{Message: callsOf(`a {"x":1}; b {}`).Messages[1]}},
+		{Body: trace.ModelConfig{Tools: []llm.Tool{{Name: "a", Parameters: json.RawMessage(`{"required":["y"]}`)}, {Name: "b"}}}},
+		{Body: trace.ModelResponse{Message: callsOf(`a {"x":1}; b {}`).Messages[1]}},
 	}}
 	begin(t, "of the trace", says(t, "arg_schema", ``, traced), "0 a: validating")
 	begin(t, "of the settings first", says(t, "arg_schema", schemas, traced), "1 1 of 2")
-	traced.Events[0].Body = trace.ModelSetup{Tools: []llm.Tool{{Name: "a", Parameters: json.RawMessage(`{"type":7}`)}}}
+	traced.Events[0].Body = trace.ModelConfig{Tools: []llm.Tool{{Name: "a", Parameters: json.RawMessage(`{"type":7}`)}}}
 	begin(t, "no schema", says(t, "arg_schema", ``, traced), `error: the schema of the tool "a"`)
 }
 
@@ -172,13 +172,13 @@ func TestSetsOfADK(t *testing.T) {
 	cases := 0
 	for _, name := range files {
 		for _, run := range read(t, name) {
-			if len(run.Want.Calls) == 0 {
+			if len(run.Expected.Calls) == 0 {
 				continue
 			}
 			cases++
 			made := llm.Assistant()
-			for _, c := range run.Want.Calls {
-				made.Parts = append(made.Parts, llm.ToolCall{Name: c.Name, Args: string(c.Args)})
+			for _, c := range run.Expected.Calls {
+				made.Parts = append(made.Parts, llm.ToolCall{Name: c.Name, Arguments: string(c.Arguments)})
 			}
 			for _, order := range []string{"exact", "in_order", "any_order", "subset", "unordered"} {
 				run.Messages = []llm.Message{made}

@@ -36,7 +36,7 @@ type documented struct {
 	Cluster  string                     `json:"cluster,omitempty"`
 	Answer   string                     `json:"answer"`
 	Calls    []documentedCall           `json:"calls"`
-	Want     importer.Want              `json:"want"`
+	Want     importer.Expected          `json:"want"`
 	Messages []llm.Message              `json:"messages,omitempty"`
 	Events   []json.RawMessage          `json:"events,omitempty"`
 	Meta     map[string]json.RawMessage `json:"meta,omitempty"`
@@ -44,12 +44,12 @@ type documented struct {
 }
 
 type documentedCall struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Args     string `json:"args"`
-	Answered bool   `json:"answered"`
-	Failed   bool   `json:"failed"`
-	Result   string `json:"result"`
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	RawArguments string `json:"args"`
+	Answered     bool   `json:"answered"`
+	Failed       bool   `json:"failed"`
+	Result       string `json:"result"`
 }
 
 // document is a run as a line of JSON.
@@ -58,7 +58,7 @@ func document(run *importer.Run) ([]byte, error) {
 	d := documented{
 		Format: "looptape-run", Version: 1, Name: run.Name, Case: evals.CaseOf(run), Cluster: run.Cluster,
 		Answer: f.Answer, Calls: []documentedCall{},
-		Want: run.Want, Messages: run.Messages, Meta: run.Meta, Head: run.Head,
+		Want: run.Expected, Messages: run.Messages, Meta: run.Meta, Head: run.Head,
 	}
 	if run.Epoch != importer.NoEpoch {
 		d.Epoch = &run.Epoch

@@ -53,7 +53,7 @@ func FuzzBFCL(f *testing.F) {
 	f.Add(`[{"name":"f.g"}]`, `[{"f.g":{"x":[{"a":["",1e400]}]}}]`, `{"x":{}}`)
 	f.Fuzz(func(t *testing.T, function, truth, args string) {
 		run := bfclRun(function, truth, "")
-		run.Messages = []llm.Message{llm.Assistant(llm.ToolCall{ID: "1", Name: "f.g", Args: args})}
+		run.Messages = []llm.Message{llm.Assistant(llm.ToolCall{ID: "1", Name: "f.g", Arguments: args})}
 		number(t, says(t, "bfcl", "", run), 0, 1)
 	})
 }

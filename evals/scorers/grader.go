@@ -90,15 +90,15 @@ func (a *asker) ask(ctx context.Context, question string, times int) (evals.Grad
 // answer adds one answer.
 func (a *asker) answer(ctx context.Context, question string, to *evals.Grading) error {
 	turn, err := llm.Collect(a.of.LLM.Stream(ctx, &llm.Request{
-		Model: a.of.Model, System: graderSystem, Messages: []llm.Message{llm.User(question)}, Delivery: llm.Buffered,
-		Settings: llm.Settings{Temperature: a.of.Temperature, MaxTokens: a.of.MaxTokens, Reasoning: a.of.Reasoning},
+		Model: a.of.Model, System: graderSystem, Messages: []llm.Message{llm.User(question)}, ResponseMode: llm.NonStreaming,
+		Settings: llm.Settings{Temperature: a.of.Temperature, MaxTokens: a.of.MaxTokens, ReasoningEffort: a.of.Reasoning},
 	}))
 	to.Usage = to.Usage.Add(turn.Usage)
 	if err != nil {
 		return fmt.Errorf("the grader gave no answer: %w", err)
 	}
 	to.Answers = append(to.Answers, turn.Text())
-	if turn.Finish == llm.FinishLength {
+	if turn.FinishReason == llm.FinishLength {
 		return errors.New("the grader's answer is cut off; let max_tokens be more")
 	}
 	return nil

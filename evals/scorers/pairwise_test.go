@@ -38,7 +38,7 @@ func TestPairwise(t *testing.T) {
 		s := scorers.Pairwise{Grader: scorers.Grader{LLM: j}, Criteria: "better", Base: []*importer.Run{of("a", 0, "old")}}
 		got := graded(t, s, of("a", 0, "new"))
 		begin(t, c.first+" "+c.second, told(got), c.want)
-		want := evals.Grading{Answers: j.answers[:len(j.asked)], Usage: llm.Usage{Input: int64(10 * len(j.asked)), Output: int64(len(j.asked))}}
+		want := evals.Grading{Answers: j.answers[:len(j.asked)], Usage: llm.Usage{InputTokens: int64(10 * len(j.asked)), OutputTokens: int64(len(j.asked))}}
 		if diff := cmp.Diff(want, *got[0].Grading); diff != "" {
 			t.Errorf("what was kept (-want +got):\n%s", diff)
 		}

@@ -179,14 +179,14 @@ func resolved(t *testing.T, text []byte) *jsonschema.Resolved {
 // trace.
 func TestProgramDocument(t *testing.T) {
 	list := listed(map[string]string{"reward": "1"},
-		llm.User("Is <it>?"), llm.Assistant(llm.ToolCall{ID: "1", Name: "look", Args: `{"at":1}`}),
+		llm.User("Is <it>?"), llm.Assistant(llm.ToolCall{ID: "1", Name: "look", Arguments: `{"at":1}`}),
 		llm.ToolResults(llm.ToolResult{ID: "1", Content: []llm.Part{llm.Text{Text: "gone"}}, IsError: true}),
 		llm.Assistant(llm.Text{Text: "No."}))
 	list.Case, list.Epoch, list.Cluster = "is it", 3, "its"
-	list.Want = importer.Want{Answers: []string{"No"}, Replies: []string{"", "No"}, Calls: []importer.Call{{Name: "look", Args: json.RawMessage(`{"at":1}`), Turn: 3}, {Name: "see", Turn: importer.NoTurn}}}
+	list.Expected = importer.Expected{Answers: []string{"No"}, Replies: []string{"", "No"}, Calls: []importer.Call{{Name: "look", Arguments: json.RawMessage(`{"at":1}`), Turn: 3}, {Name: "see", Turn: importer.NoTurn}}}
 	list.Head = map[string]json.RawMessage{"version": json.RawMessage("2")}
 	none := traced(turn("Yes.", llm.FinishStop))
-	none.Epoch, none.Want.Calls = importer.NoEpoch, []importer.Call{}
+	none.Epoch, none.Expected.Calls = importer.NoEpoch, []importer.Call{}
 	schema := resolved(t, scorers.RunSchema())
 	for name, c := range map[string]struct {
 		run  *importer.Run

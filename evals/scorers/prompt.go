@@ -42,8 +42,8 @@ func conversation(run *importer.Run) []llm.Message {
 		}
 		switch body := ev.Body.(type) {
 		case trace.ModelRequest:
-			messages = append(messages[:min(body.Kept, len(messages)):min(body.Kept, len(messages))], body.New...)
-		case trace.ModelTurn:
+			messages = append(messages[:min(body.PrefixMessages, len(messages)):min(body.PrefixMessages, len(messages))], body.NewMessages...)
+		case trace.ModelResponse:
 			last = []llm.Message{body.Message}
 		default: // says nothing here
 		}
@@ -63,7 +63,7 @@ func transcript(messages []llm.Message) string {
 				lines = append(lines, string(m.Role)+": "+p.Text)
 			case llm.ToolCall:
 				names[p.ID] = p.Name
-				lines = append(lines, fmt.Sprintf("%s calls %s: %s", m.Role, p.Name, p.Args))
+				lines = append(lines, fmt.Sprintf("%s calls %s: %s", m.Role, p.Name, p.Arguments))
 			case llm.ToolResult:
 				lines = append(lines, fmt.Sprintf("result of %s: %s", names[p.ID], p.Text()))
 			case llm.Media:

@@ -48,7 +48,7 @@ func (j *judge) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Event,
 			yield(nil, errors.New("no network"))
 			return
 		}
-		_ = yield(llm.TextDelta{Text: text}, nil) && yield(llm.Usage{Input: 10, Output: 1}, nil) && yield(llm.Finish{Reason: finish}, nil)
+		_ = yield(llm.TextDelta{Text: text}, nil) && yield(llm.Usage{InputTokens: 10, OutputTokens: 1}, nil) && yield(llm.Finish{Reason: finish}, nil)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestRubricSamples(t *testing.T) {
 		if strings.HasSuffix(c.grades, "!") {
 			read--
 		}
-		want := evals.Grading{Answers: j.answers[:read], Usage: llm.Usage{Input: int64(10 * read), Output: int64(read)}}
+		want := evals.Grading{Answers: j.answers[:read], Usage: llm.Usage{InputTokens: int64(10 * read), OutputTokens: int64(read)}}
 		if diff := cmp.Diff(want, *got[0].Grading); diff != "" {
 			t.Errorf("%s: what was kept (-want +got):\n%s", c.grades, diff)
 		}
@@ -177,7 +177,7 @@ Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, f
 	}
 	begin(t, "the system prompt", req.System, "You grade what an AI system did. ")
 	req.System, req.Messages = "", nil
-	if diff := cmp.Diff(llm.Request{Model: "big", Delivery: llm.Buffered, Settings: llm.Settings{Temperature: &zero, MaxTokens: 99, Reasoning: "low"}}, req); diff != "" {
+	if diff := cmp.Diff(llm.Request{Model: "big", ResponseMode: llm.NonStreaming, Settings: llm.Settings{Temperature: &zero, MaxTokens: 99, ReasoningEffort: "low"}}, req); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
 }
@@ -195,14 +195,14 @@ func asks(t *testing.T, s scorers.Rubric, run *importer.Run) string {
 }
 
 func TestRubricShows(t *testing.T) {
-	call := llm.ToolCall{ID: "1", Name: "look", Args: `{"at":1}`}
+	call := llm.ToolCall{ID: "1", Name: "look", Arguments: `{"at":1}`}
 	gone := llm.ToolResults(llm.ToolResult{ID: "1", Content: []llm.Part{llm.Text{Text: "gone"}}})
 	history := []llm.Message{llm.User("Well?")}
 	list := &importer.Run{Messages: append(history, llm.Assistant(llm.Reasoning{Text: "hm"}, llm.Media{MediaType: "image/png"}, call), gone, llm.Assistant(llm.Text{Text: "Gone."}))}
-	other := trace.Event{Purpose: trace.PurposeSummary, Body: trace.ModelRequest{New: []llm.Message{llm.User("Sum up.")}}}
+	other := trace.Event{Purpose: trace.PurposeSummary, Body: trace.ModelRequest{NewMessages: []llm.Message{llm.User("Sum up.")}}}
 	told := traced(
-		trace.ModelRequest{New: history}, trace.ModelTurn{Message: list.Messages[1]},
-		trace.ModelRequest{Kept: 1, New: list.Messages[1:3]}, trace.ModelTurn{Message: list.Messages[3]})
+		trace.ModelRequest{NewMessages: history}, trace.ModelResponse{Message: list.Messages[1]},
+		trace.ModelRequest{PrefixMessages: 1, NewMessages: list.Messages[1:3]}, trace.ModelResponse{Message: list.Messages[3]})
 	told.Events = append(told.Events, other)
 	for name, run := range map[string]*importer.Run{"a list": list, "a trace": told} {
 		got := asks(t, scorers.Rubric{Criteria: "x", Conversation: true}, run)
@@ -212,8 +212,8 @@ func TestRubricShows(t *testing.T) {
 		}
 		begin(t, name, asks(t, scorers.Rubric{Prompt: "{question} {answer} {format} {x}"}, run), "BEGIN question 8a0a68ff967e4a16\nWell?\n")
 	}
-	rewritten := traced(trace.ModelRequest{New: list.Messages[:3]}, trace.ModelRequest{Kept: 1, New: []llm.Message{llm.User("Go on.")}},
-		turn("Gone.", llm.FinishStop), trace.ModelRequest{Kept: 9})
+	rewritten := traced(trace.ModelRequest{NewMessages: list.Messages[:3]}, trace.ModelRequest{PrefixMessages: 1, NewMessages: []llm.Message{llm.User("Go on.")}},
+		turn("Gone.", llm.FinishStop), trace.ModelRequest{PrefixMessages: 9})
 	if got := asks(t, scorers.Rubric{Criteria: "x", Conversation: true}, rewritten); !strings.Contains(got, "\nuser: Well?\n\nuser: Go on.\n\nassistant: Gone.\n") {
 		t.Errorf("a history that was rewritten: got %s", got)
 	}

@@ -19,8 +19,8 @@ func traced(bodies ...trace.Body) *importer.Run {
 	return run
 }
 
-func turn(text string, finish llm.FinishReason) trace.ModelTurn {
-	return trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: text}), Finish: finish}
+func turn(text string, finish llm.FinishReason) trace.ModelResponse {
+	return trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: text}), FinishReason: finish}
 }
 
 // listed is a list of messages with what stands beside it.
@@ -70,27 +70,27 @@ func TestCounts(t *testing.T) {
 
 func TestCost(t *testing.T) {
 	const prices = `{"prices":{"m":{"input":2,"output":10,"cached":0.5,"cache_write":4,"reasoning":20},"n":{"input":1,"output":3}}}`
-	usage := llm.Usage{Input: 1_000_000, Output: 300_000, Cached: 400_000, CacheWrite: 100_000, Reasoning: 100_000}
-	setup := func(model string) trace.Body { return trace.ModelSetup{Model: model} }
+	usage := llm.Usage{InputTokens: 1_000_000, OutputTokens: 300_000, CacheReadInputTokens: 400_000, CacheCreationInputTokens: 100_000, ReasoningOutputTokens: 100_000}
+	setup := func(model string) trace.Body { return trace.ModelConfig{Model: model} }
 	for _, c := range []struct {
 		name string
 		run  *importer.Run
 		want string
 	}{
 		// 0.5·2 + 0.4·0.5 + 0.1·4 + 0.2·10 + 0.1·20
-		{"each price", traced(trace.ModelTurn{Model: "m", Usage: usage}), "5.6 5.6 in all"},
+		{"each price", traced(trace.ModelResponse{Model: "m", Usage: usage}), "5.6 5.6 in all"},
 		// 1·1 + 0.3·3
-		{"the usual prices", traced(setup("m"), trace.ModelTurn{Model: "n", Usage: usage}), "1.9 1.9 in all"},
-		{"all calls", traced(setup("n"), trace.ModelError{Usage: usage}, setup("m"), trace.ModelTurn{Usage: usage}, trace.ModelTurn{Model: "x"}), "7.5 "},
-		{"no price", traced(trace.ModelTurn{Model: "x", Usage: usage}), `error: there is no price for the model "x"`},
-		{"no usage", traced(trace.ModelTurn{Model: "m"}), "error: the recording does not tell how many tokens"},
+		{"the usual prices", traced(setup("m"), trace.ModelResponse{Model: "n", Usage: usage}), "1.9 1.9 in all"},
+		{"all calls", traced(setup("n"), trace.ModelError{Usage: usage}, setup("m"), trace.ModelResponse{Usage: usage}, trace.ModelResponse{Model: "x"}), "7.5 "},
+		{"no price", traced(trace.ModelResponse{Model: "x", Usage: usage}), `error: there is no price for the model "x"`},
+		{"no usage", traced(trace.ModelResponse{Model: "m"}), "error: the recording does not tell how many tokens"},
 		{"a list", listed(map[string]string{"model": `"n"`, "usage": `{"prompt_tokens":1000000,"completion_tokens":1000000}`}), "4 "},
 		{"a list without model", listed(map[string]string{"usage": `{"prompt_tokens":1}`}), `error: there is no price for the model ""`},
 		{"a list without usage", listed(map[string]string{"model": `"n"`}), `error: the recording does not tell how many tokens`},
 	} {
 		begin(t, c.name, says(t, "cost", prices, c.run), c.want)
 	}
-	other := traced(setup("m"), turn("x", llm.FinishStop), trace.ModelTurn{Usage: llm.Usage{Output: 1e6}})
+	other := traced(setup("m"), turn("x", llm.FinishStop), trace.ModelResponse{Usage: llm.Usage{OutputTokens: 1e6}})
 	other.Events[2].Purpose = trace.PurposeSummary
 	begin(t, "the model of another purpose", says(t, "cost", prices, other), `error: there is no price for the model ""`)
 	other.Events[0].Purpose = trace.PurposeSummary
@@ -102,7 +102,7 @@ func TestInvariants(t *testing.T) {
 	begin(t, "a list that holds", says(t, "invariants", ``, answers("x")), "1 no invariant is broken")
 	begin(t, "a broken list", says(t, "invariants", ``, broken), "0 INV-01: a result is for the call")
 	begin(t, "an ignored one", says(t, "invariants", `{"ignore":["INV-01"]}`, broken), "1 ")
-	whole := traced(trace.RunStart{}, trace.RunEnd{Stop: trace.CauseNone})
+	whole := traced(trace.RunStart{}, trace.RunEnd{StopReason: trace.ReasonEndTurn})
 	begin(t, "a trace that holds", says(t, "invariants", ``, whole), "1 ")
 	begin(t, "a trace without its end", says(t, "invariants", ``, traced(trace.RunStart{})), "0 INV-13: ")
 	begin(t, "a suppressed one", says(t, "invariants", ``, traced(trace.RunStart{Suppress: map[string]string{"INV-13": "killed"}})), "1 ")

@@ -15,7 +15,7 @@ import (
 
 // answers is a run that answered a question, and should have given one of the others.
 func answers(text string, want ...string) *importer.Run {
-	return &importer.Run{Messages: []llm.Message{llm.User("Well?"), llm.Assistant(llm.Text{Text: text})}, Want: importer.Want{Answers: want}}
+	return &importer.Run{Messages: []llm.Message{llm.User("Well?"), llm.Assistant(llm.Text{Text: text})}, Expected: importer.Expected{Answers: want}}
 }
 
 // says is what a scorer says of a run: its value and explanation, or its error.

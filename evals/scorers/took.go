@@ -67,7 +67,7 @@ type Latency struct{ Limit }
 
 func (s Latency) judge() (judge, error) {
 	return s.number("seconds", func(run *importer.Run) (float64, error) {
-		took := run.Spent().Latency
+		took := run.Resources().Latency
 		if took == 0 {
 			return 0, errors.New("the recording does not tell how long the run was")
 		}
@@ -80,7 +80,7 @@ type Tokens struct{ Limit }
 
 func (s Tokens) judge() (judge, error) {
 	return s.number("tokens", func(run *importer.Run) (float64, error) {
-		total := run.Spent().Usage.Total()
+		total := run.Resources().Usage.Total()
 		if total == 0 {
 			return 0, errNoUsage
 		}
@@ -138,11 +138,11 @@ func (p Price) of(u llm.Usage) float64 {
 		return *price
 	}
 	const million = 1e6
-	return (float64(u.Input-u.Cached-u.CacheWrite)*p.Input +
-		float64(u.Cached)*or(p.Cached, p.Input) +
-		float64(u.CacheWrite)*or(p.CacheWrite, p.Input) +
-		float64(u.Output-u.Reasoning)*p.Output +
-		float64(u.Reasoning)*or(p.Reasoning, p.Output)) / million
+	return (float64(u.InputTokens-u.CacheReadInputTokens-u.CacheCreationInputTokens)*p.Input +
+		float64(u.CacheReadInputTokens)*or(p.Cached, p.Input) +
+		float64(u.CacheCreationInputTokens)*or(p.CacheWrite, p.Input) +
+		float64(u.OutputTokens-u.ReasoningOutputTokens)*p.Output +
+		float64(u.ReasoningOutputTokens)*or(p.Reasoning, p.Output)) / million
 }
 
 // modelUsage is what calls of a model took.
@@ -158,9 +158,9 @@ func spentBy(run *importer.Run) (spent []modelUsage) {
 	for _, ev := range run.Events {
 		var part modelUsage
 		switch body := ev.Body.(type) {
-		case trace.ModelSetup:
+		case trace.ModelConfig:
 			setup[ev.Purpose] = body.Model
-		case trace.ModelTurn:
+		case trace.ModelResponse:
 			part = modelUsage{cmp.Or(body.Model, setup[ev.Purpose]), body.Usage}
 		case trace.ModelError:
 			part = modelUsage{setup[ev.Purpose], body.Usage}
@@ -169,7 +169,7 @@ func spentBy(run *importer.Run) (spent []modelUsage) {
 			spent = append(spent, part)
 		}
 	}
-	if usage := run.Spent().Usage; len(run.Events) == 0 && usage != (llm.Usage{}) {
+	if usage := run.Resources().Usage; len(run.Events) == 0 && usage != (llm.Usage{}) {
 		var model string
 		_ = json.Unmarshal(run.Meta["model"], &model) // what is no text is no name
 		spent = append(spent, modelUsage{model, usage})

@@ -15,10 +15,10 @@ import (
 // a lane of its own: loop, codec, HTTP, strict server, script, and back. With -cpu 1,
 // runs/s is what a core does.
 func BenchmarkRuns(b *testing.B) {
-	turns := []fake.Turn{
-		{Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Bern"}`}}, Chunk: 6, Usage: llm.Usage{Input: 20, Output: 12}},
-		{Calls: []fake.Call{{ID: "call_2", Name: "weather", Args: `{"city":"Rome"}`}}, Chunk: 6, Usage: llm.Usage{Input: 40, Output: 12}},
-		{Text: "Rain in Bern, sun in Rome.", Chunk: 6, Usage: llm.Usage{Input: 60, Output: 10}},
+	turns := []fake.Response{
+		{Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{"city":"Bern"}`}}, ChunkSize: 6, Usage: llm.Usage{InputTokens: 20, OutputTokens: 12}},
+		{Calls: []fake.Call{{ID: "call_2", Name: "weather", Arguments: `{"city":"Rome"}`}}, ChunkSize: 6, Usage: llm.Usage{InputTokens: 40, OutputTokens: 12}},
+		{Text: "Rain in Bern, sun in Rome.", ChunkSize: 6, Usage: llm.Usage{InputTokens: 60, OutputTokens: 10}},
 	}
 	tool, err := loop.RawTool("weather", "Says how the weather is.", nil, func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.TextOutput("rain"), nil
@@ -30,24 +30,24 @@ func BenchmarkRuns(b *testing.B) {
 		for _, word := range []string{"streamed", "buffered"} {
 			b.Run(k.name+"/"+word, func(b *testing.B) {
 				model := fake.NewModel(turns...)
-				model.Forget = true
+				model.DiscardRequests = true
 				s := wire.New(wire.Config{Model: model})
 				p := wire.NewPipe(s)
 				defer p.Close()
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
 					c := clientsOf(wire.PipeURL, strconv.Itoa(i), p.Client())[k.name]
-					agent, err := loop.New(c, &loop.Config{Model: "some-model", Delivery: deliveries[word], Tools: []loop.Tool{tool}})
+					agent, err := loop.New(c, &loop.Config{Model: "some-model", ResponseMode: deliveries[word], Tools: []loop.Tool{tool}})
 					if err != nil {
 						b.Fatal(err)
 					}
-					res, err := agent.Run(b.Context(), loop.Ask("How is the weather in Bern and Rome?"))
+					res, err := agent.Run(b.Context(), loop.Prompt("How is the weather in Bern and Rome?"))
 					if err != nil || len(res.Steps) != 3 {
 						b.Fatalf("%d steps, %v", len(res.Steps), err)
 					}
 				}
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
-				if r := s.Report(); !r.Held() {
+				if r := s.Report(); !r.OK() {
 					b.Errorf("the report is %+v", r)
 				}
 			})

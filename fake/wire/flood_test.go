@@ -86,9 +86,9 @@ func askFlood(ctx context.Context, proto string, status int, contentType string,
 		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}}, Body: h, Request: r}, nil
 	})})[proto]
 	if bounds {
-		client.MaxEvent, client.MaxAnswer = floodEvent, floodAnswer
+		client.MaxEvent, client.MaxResponse = floodEvent, floodAnswer
 	}
-	_, err := llm.Collect(client.Stream(ctx, request(llm.Streamed, llm.User("hi"))))
+	_, err := llm.Collect(client.Stream(ctx, request(llm.Streaming, llm.User("hi"))))
 	return err
 }
 
@@ -210,8 +210,8 @@ func TestFloodGzip(t *testing.T) {
 	defer server.Close()
 	for _, k := range kinds {
 		client := clientsOf(server.URL, "", server.Client())[k.name]
-		client.MaxEvent, client.MaxAnswer = floodEvent, floodAnswer
-		if _, err := ask(client, request(llm.Streamed, llm.User("hi"))); !errors.Is(err, protocol.ErrTooLarge) {
+		client.MaxEvent, client.MaxResponse = floodEvent, floodAnswer
+		if _, err := ask(client, request(llm.Streaming, llm.User("hi"))); !errors.Is(err, protocol.ErrTooLarge) {
 			t.Errorf("%s: got %v", k.name, err)
 		}
 	}
@@ -239,7 +239,7 @@ func TestFloodHeaders(t *testing.T) {
 	}()
 	transport := &http.Transport{MaxResponseHeaderBytes: 1 << 20}
 	client := clientsOf("http://"+listener.Addr().String(), "", &http.Client{Transport: transport})["openai-chat"]
-	_, err = ask(client, request(llm.Streamed, llm.User("hi")))
+	_, err = ask(client, request(llm.Streaming, llm.User("hi")))
 	if e, ok := errors.AsType[*llm.APIError](err); !ok || e.Status != 0 {
 		t.Errorf("got %v", err)
 	}

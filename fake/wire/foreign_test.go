@@ -39,18 +39,18 @@ var private = map[string][]string{
 func TestForeignHistories(t *testing.T) {
 	for _, from := range kinds {
 		var acc llm.Accumulator
-		if err := from.proto.DecodeAnswer([]byte(origins[from.name]), func(ev llm.Event) { acc.Add(ev) }); err != nil {
+		if err := from.proto.DecodeResponse([]byte(origins[from.name]), func(ev llm.Event) { acc.Add(ev) }); err != nil {
 			t.Fatal(err)
 		}
-		turn := acc.Turn().Message()
+		turn := acc.Response().Message()
 		history := []llm.Message{llm.User("x"), turn}
 		for _, c := range turn.Calls() {
 			history = append(history, llm.ToolResults(llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "r"}}}))
 		}
 		for _, to := range kinds {
 			t.Run(from.name+" to "+to.name, func(t *testing.T) {
-				s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})}, "")
-				req := request(llm.Buffered, history...)
+				s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})}, "")
+				req := request(llm.NonStreaming, history...)
 				if from.name == "anthropic-messages" && to.name == from.name { // SA-16
 					req.Settings.MaxTokens = 4096
 					req.Extra = map[string]json.RawMessage{"thinking": raw(`{"type":"enabled","budget_tokens":1024}`)}
@@ -89,21 +89,21 @@ func TestForeignParts(t *testing.T) {
 	result := llm.ToolResult{ID: "call_1", Name: "f", Content: []llm.Part{llm.Text{Text: "r"}}}
 	for _, from := range kinds {
 		novelty := novelties[from.name]
-		turn := llm.Assistant(llm.Text{Text: "hi"}, novelty, llm.ToolCall{ID: "call_1", Name: "f", Args: "{}"})
+		turn := llm.Assistant(llm.Text{Text: "hi"}, novelty, llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})
 		tool := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result, novelty}}
 		within := result
 		within.Content = []llm.Part{llm.Text{Text: "r"}, novelty}
 		for _, to := range kinds {
 			t.Run(from.name+" to "+to.name, func(t *testing.T) {
-				asked, err := to.proto.EncodeRequest(request(llm.Buffered, llm.User("x"), turn, llm.ToolResults(result)))
+				asked, err := to.proto.EncodeRequest(request(llm.NonStreaming, llm.User("x"), turn, llm.ToolResults(result)))
 				if err != nil || strings.Contains(string(asked.Body), "7") != (from.name == to.name) {
 					t.Fatalf("error %v, sent: %s", err, asked.Body)
 				}
 				if from.name == to.name {
 					return
 				}
-				s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})}, "")
-				got, err := ask(clients[to.name], request(llm.Buffered, llm.User("x"), turn, tool))
+				s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})}, "")
+				got, err := ask(clients[to.name], request(llm.NonStreaming, llm.User("x"), turn, tool))
 				if v := s.Report().Violations; err != nil || got.Text() != "ok" || len(v) != 0 {
 					t.Errorf("got %q, %v, violations: %v", got.Text(), err, v)
 				}
@@ -111,7 +111,7 @@ func TestForeignParts(t *testing.T) {
 					"messages[0].parts[1]": {{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "x"}, novelty}}},
 					"messages[2].parts[0]": {llm.User("x"), turn, llm.ToolResults(within)},
 				} {
-					if _, err := to.proto.EncodeRequest(request(llm.Buffered, messages...)); err == nil || !strings.HasPrefix(err.Error(), place) {
+					if _, err := to.proto.EncodeRequest(request(llm.NonStreaming, messages...)); err == nil || !strings.HasPrefix(err.Error(), place) {
 						t.Errorf("no error of %s: %v", place, err)
 					}
 				}

@@ -26,7 +26,7 @@ import (
 // played is a scenario that went over the wire: a loop, a codec, HTTP, a server,
 // the script, and back.
 type played struct {
-	*scenario.Outcome
+	*scenario.Result
 	report    wire.Report
 	exchanges []exchanged
 }
@@ -60,7 +60,7 @@ func parse(t testing.TB, path string) *fake.Script {
 }
 
 // over plays a scenario through a protocol.
-func over(t testing.TB, name, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
+func over(t testing.TB, name, protocol string, delivery llm.ResponseMode, quirks ...wire.Quirk) *played {
 	t.Helper()
 	return overIn(t, nil, load(t, name), protocol, delivery, quirks...)
 }
@@ -68,7 +68,7 @@ func over(t testing.TB, name, protocol string, delivery llm.Delivery, quirks ...
 // overIn is over. With a change to the configuration it is live: answers are taken
 // as they come and need not end, and the time is that of the bubble around it. See
 // bubbled.
-func overIn(t testing.TB, live func(*loop.Config), script *fake.Script, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) *played {
+func overIn(t testing.TB, live func(*loop.Config), script *fake.Script, protocol string, delivery llm.ResponseMode, quirks ...wire.Quirk) *played {
 	t.Helper()
 	out := &played{}
 	tape := &recorder{out: out, live: live != nil}
@@ -79,7 +79,7 @@ func overIn(t testing.TB, live func(*loop.Config), script *fake.Script, protocol
 	var server *wire.Server
 	o, err := scenario.Run(t.Context(), script, &scenario.Options{
 		Adjust: func(c *loop.Config) {
-			c.Delivery = delivery
+			c.ResponseMode = delivery
 			c.Model = cmp.Or(c.Model, "some-model")
 			if live != nil {
 				c.Clock = loop.SystemClock{}
@@ -98,7 +98,7 @@ func overIn(t testing.TB, live func(*loop.Config), script *fake.Script, protocol
 	if err != nil {
 		t.Fatal(err)
 	}
-	out.Outcome, out.report = o, server.Report()
+	out.Result, out.report = o, server.Report()
 	return out
 }
 
@@ -184,14 +184,14 @@ func (o *played) problems() (list []string) {
 	for _, v := range o.report.Violations {
 		add("the server saw that request %d breaks %s: %s", v.Request, v.Invariant, v.Message)
 	}
-	for _, r := range o.report.Refusals {
+	for _, r := range o.report.RejectedRequests {
 		add("the server refused request %d by %s: %s", r.Request, r.ID, r.Message)
 	}
 	return list
 }
 
 // deliveries are both, by their names in goldens.
-var deliveries = map[string]llm.Delivery{"streamed": llm.Streamed, "buffered": llm.Buffered}
+var deliveries = map[string]llm.ResponseMode{"streamed": llm.Streaming, "buffered": llm.NonStreaming}
 
 // golden is what goes over the wire and what the loop makes of it. Beside a plain
 // run, it is the lines that differ; the digits of the conversation, which differ in

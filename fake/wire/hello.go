@@ -9,22 +9,22 @@ import (
 )
 
 // Hello is what a Server serves, and where. GET / answers with its JSON form.
-type Hello struct {
+type ServerInfo struct {
 	URL string `json:"url"`
 	// BaseURLs are what the official SDKs take, by provider: openai, anthropic,
 	// gemini.
 	BaseURLs map[Provider]string `json:"base_urls"`
 	// Lane is what a base URL has in front of its provider for a client that is to
 	// be kept apart from others; NAME is any.
-	Lane   string   `json:"lane"`
-	Models []string `json:"models"` // those that there are; empty if any is
-	Quirks []string `json:"quirks"`
+	Session string   `json:"lane"`
+	Models  []string `json:"models"` // those that there are; empty if any is
+	Quirks  []string `json:"quirks"`
 }
 
 // Hello returns what s serves under an address.
-func (s *Server) Hello(url string) Hello {
-	h := Hello{
-		URL: url, BaseURLs: map[Provider]string{}, Lane: "/lane/NAME",
+func (s *Server) Info(url string) ServerInfo {
+	h := ServerInfo{
+		URL: url, BaseURLs: map[Provider]string{}, Session: "/lane/NAME",
 		Models: append([]string{}, s.cfg.Models...), Quirks: []string{},
 	}
 	for _, p := range []Provider{OpenAI, Anthropic, Gemini} {
@@ -38,7 +38,7 @@ func (s *Server) Hello(url string) Hello {
 
 func (s *Server) greet(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	text, err := json.Marshal(s.Hello("http://" + r.Host))
+	text, err := json.Marshal(s.Info("http://" + r.Host))
 	if err == nil { // there is nothing in it that JSON cannot say
 		_, _ = w.Write(append(text, '\n')) // the client may be gone
 	}
@@ -52,12 +52,12 @@ func ModelOf(s *fake.Script) *fake.Model {
 	if len(s.Models) == 0 {
 		return m
 	}
-	m.Turns = s.Models[0].Turns
-	delete(m.Lanes, m.Default)
-	if len(m.Lanes) == 0 {
-		m.Lanes = nil
+	m.Responses = s.Models[0].Responses
+	delete(m.Sessions, m.Default)
+	if len(m.Sessions) == 0 {
+		m.Sessions = nil
 	}
-	m.Forget, m.Apart = true, true
+	m.DiscardRequests, m.IsolateConversations = true, true
 	return m
 }
 

@@ -27,9 +27,9 @@ func TestContract(t *testing.T) {
 func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 	s := limits[name]
 	s.New = func(t testing.TB, script llmtest.Script) llmtest.Subject {
-		m := &fake.Model{Lanes: map[string][]fake.Turn{}}
+		m := &fake.Model{Sessions: map[string][]fake.Response{}}
 		for model, a := range script {
-			m.Lanes[model] = []fake.Turn{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err), Stall: a.Stall}}
+			m.Sessions[model] = []fake.Response{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err), Stall: a.Stall}}
 		}
 		pipe := wire.NewPipe(wire.New(wire.Config{Model: m}))
 		t.Cleanup(pipe.Close)
@@ -39,7 +39,7 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 		}
 		return llmtest.Subject{
 			Model:   clientsOf(wire.PipeURL, "", &h)[name],
-			Asked:   m.Asked,
+			Asked:   m.Requests,
 			Release: pipe.Client().CloseIdleConnections,
 		}
 	}
@@ -49,20 +49,20 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 // limits are what each protocol cannot say, and its private data.
 var limits = map[string]llmtest.Suite{
 	"openai-chat": {
-		Lacks:   []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.ImageResults},
-		Private: llmtest.Private{Reasoning: raw(`{"field":"reasoning_content"}`), Call: raw(`{"extra_content":{"google":{"thought_signature":"c2lnbmVk"}}}`)},
+		Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.ImageResults},
+		Private:     llmtest.Private{Reasoning: raw(`{"field":"reasoning_content"}`), Call: raw(`{"extra_content":{"google":{"thought_signature":"c2lnbmVk"}}}`)},
 	},
 	"openai-responses": {
-		Lacks:   []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.Seed, llmtest.StopSequences},
-		Private: llmtest.Private{Reasoning: raw(`{"id":"rs_1","encrypted_content":"gAAAAABo"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},
+		Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.Seed, llmtest.StopSequences},
+		Private:     llmtest.Private{Reasoning: raw(`{"id":"rs_1","encrypted_content":"gAAAAABo"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},
 	},
 	"anthropic-messages": {
-		Lacks:   []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ContentFilters, llmtest.Seed},
-		Private: llmtest.Private{Reasoning: raw(`{"signature":"EqQBCg=="}`), Text: raw(`{"citations":[{"type":"char_location","cited_text":"sun"}]}`), Call: raw(`{"caller":{"type":"code_execution_20260120"}}`)},
+		Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ContentFilters, llmtest.Seed},
+		Private:     llmtest.Private{Reasoning: raw(`{"signature":"EqQBCg=="}`), Text: raw(`{"citations":[{"type":"char_location","cited_text":"sun"}]}`), Call: raw(`{"caller":{"type":"code_execution_20260120"}}`)},
 	},
 	"gemini": {
-		Lacks:   []llmtest.Feature{llmtest.Refusals, llmtest.CacheWriteUsage, llmtest.SingleCalls, llmtest.FileNames},
-		Private: llmtest.Private{Reasoning: raw(`{"thoughtSignature":"dGhvdWdodA=="}`), Text: raw(`{"thoughtSignature":"dGV4dA=="}`), Call: raw(`{"thoughtSignature":"Y2FsbA=="}`)},
+		Unsupported: []llmtest.Feature{llmtest.Refusals, llmtest.CacheWriteUsage, llmtest.SingleCalls, llmtest.FileNames},
+		Private:     llmtest.Private{Reasoning: raw(`{"thoughtSignature":"dGhvdWdodA=="}`), Text: raw(`{"thoughtSignature":"dGV4dA=="}`), Call: raw(`{"thoughtSignature":"Y2FsbA=="}`)},
 	},
 }
 
@@ -76,7 +76,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, k := range kinds {
 		s := contract(k.name, nil)
-		s.Lacks = nil
+		s.Unsupported = nil
 		var got []string
 		for _, v := range llmtest.Violations(t, s) {
 			got = append(got, v.Case)

@@ -65,7 +65,7 @@ func (c *Config) listed() []string {
 	if len(c.Models) > 0 {
 		return c.Models
 	}
-	names := slices.AppendSeq([]string{c.Model.Default}, maps.Keys(c.Model.Lanes))
+	names := slices.AppendSeq([]string{c.Model.Default}, maps.Keys(c.Model.Sessions))
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }

@@ -36,7 +36,7 @@ func TestModels(t *testing.T) {
 		geminiB    = `{"displayName":"b","inputTokenLimit":1048576,"name":"models/b","outputTokenLimit":65536,"supportedGenerationMethods":["generateContent"],"version":"1"}`
 		geminiList = `{"models":[{"displayName":"a/x","inputTokenLimit":1048576,"name":"models/a/x","outputTokenLimit":65536,"supportedGenerationMethods":["generateContent"],"version":"1"},` + geminiB + `]}`
 	)
-	s := wire.New(wire.Config{Model: &fake.Model{Default: "b", Lanes: map[string][]fake.Turn{"b": nil, "a/x": nil}}})
+	s := wire.New(wire.Config{Model: &fake.Model{Default: "b", Sessions: map[string][]fake.Response{"b": nil, "a/x": nil}}})
 	cases := []struct{ path, want string }{
 		{"/openai/v1/models", openaiList},
 		{"/lane/l/openai/v1/models?limit=1", openaiList},
@@ -54,14 +54,14 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: status %d\n got %s\nwant %s", c.path, status, body, c.want)
 		}
 	}
-	if r := s.Report(); r.Requests != len(cases) || !r.Held() || len(r.Lanes)+len(r.Violations) > 0 {
+	if r := s.Report(); r.Requests != len(cases) || !r.OK() || len(r.Sessions)+len(r.Violations) > 0 {
 		t.Errorf("the report is %+v", r)
 	}
 	for _, path := range []string{"/models", "/v1/models", "/openai/models", "/openai/v1/models/", "/openai/v1/modelsx", "/gemini/v2/models", "/gemini/v1beta/models/b:generateContent"} {
 		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 	}
 	s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodDelete, "/openai/v1/models/b", nil))
-	if r := s.Report(); r.Requests != len(cases) || len(r.Strays) != 8 {
+	if r := s.Report(); r.Requests != len(cases) || len(r.UnmatchedRequests) != 8 {
 		t.Errorf("the report is %+v", r)
 	}
 }
@@ -75,16 +75,16 @@ func TestModelsRefused(t *testing.T) {
 		"/anthropic/v1/models":  {"SA-21", ""},
 		"/gemini/v1beta/models": {"SG-17", "SG-16"},
 	} {
-		before := len(s.Report().Refusals)
+		before := len(s.Report().RejectedRequests)
 		list, all := got(t, s, path, "right")
 		known, _ := got(t, s, path+"/z", "right")
 		wrong, _ := got(t, s, path, "wrong")
 		other, _ := got(t, s, path+"/y", "right")
 		r := s.Report()
-		if list != 200 || !strings.Contains(all, `z"`) || known != 200 || len(r.Refusals) != before+2 {
-			t.Fatalf("%s: status %d with %s, and %d; refused %+v", path, list, all, known, r.Refusals[before:])
+		if list != 200 || !strings.Contains(all, `z"`) || known != 200 || len(r.RejectedRequests) != before+2 {
+			t.Fatalf("%s: status %d with %s, and %d; refused %+v", path, list, all, known, r.RejectedRequests[before:])
 		}
-		refused := r.Refusals[before:]
+		refused := r.RejectedRequests[before:]
 		if diff := cmp.Diff(ids, [2]string{refused[0].ID, refused[1].ID}); diff != "" || refused[0].Status != wrong || refused[1].Status != other || other != 404 {
 			t.Errorf("%s: status %d and %d; refused %+v", path, wrong, other, refused)
 		}
@@ -136,7 +136,7 @@ func TestShare(t *testing.T) {
 			t.Errorf("%s %s from %q: status %d (-want +got):\n%s", c.method, c.path, c.origin, w.Code, diff)
 		}
 	}
-	if r := s.Report(); len(r.Strays) != 1 {
-		t.Errorf("the strays are %+v", r.Strays)
+	if r := s.Report(); len(r.UnmatchedRequests) != 1 {
+		t.Errorf("the strays are %+v", r.UnmatchedRequests)
 	}
 }

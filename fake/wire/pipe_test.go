@@ -38,12 +38,12 @@ func clientsOf(server, lane string, h *http.Client) map[string]*protocol.Client 
 
 // Many at once are served through one pipe.
 func TestPipe(t *testing.T) {
-	_, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "hello", Chunk: 1})}, "")
+	_, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "hello", ChunkSize: 1})}, "")
 	var wg sync.WaitGroup
 	for _, c := range clients {
 		for range 16 {
 			wg.Go(func() {
-				if turn, err := ask(c, request(llm.Streamed, llm.User("hi"))); err != nil || turn.Text() != "hello" {
+				if turn, err := ask(c, request(llm.Streaming, llm.User("hi"))); err != nil || turn.Text() != "hello" {
 					t.Errorf("%s: %v, %v", c.Protocol.Name(), turn, err)
 				}
 			})
@@ -55,12 +55,12 @@ func TestPipe(t *testing.T) {
 // A closed pipe refuses, and ends what hangs; so does a context.
 func TestPipeClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := wire.NewPipe(wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "half", Stall: true})}))
+		p := wire.NewPipe(wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "half", Stall: true})}))
 		c := &protocol.Client{Protocol: openai.Chat{}, BaseURL: wire.BaseURL(wire.PipeURL, "", wire.OpenAI), HTTP: p.Client(), Authorize: openai.Key("k")}
 		ctx, cancel := context.WithCancel(context.Background())
 		hung := make(chan error)
 		go func() {
-			_, err := llm.Collect(c.Stream(ctx, request(llm.Streamed, llm.User("hi"))))
+			_, err := llm.Collect(c.Stream(ctx, request(llm.Streaming, llm.User("hi"))))
 			hung <- err
 		}()
 		synctest.Wait()
@@ -69,7 +69,7 @@ func TestPipeClose(t *testing.T) {
 			t.Error("an answer that never ends came to an end")
 		}
 		go func() {
-			_, err := ask(c, request(llm.Streamed, llm.User("hi")))
+			_, err := ask(c, request(llm.Streaming, llm.User("hi")))
 			hung <- err
 		}()
 		synctest.Wait()
@@ -77,7 +77,7 @@ func TestPipeClose(t *testing.T) {
 		if err := <-hung; err == nil {
 			t.Error("an answer that never ends came to an end")
 		}
-		if _, err := ask(c, request(llm.Streamed, llm.User("hi"))); err == nil {
+		if _, err := ask(c, request(llm.Streaming, llm.User("hi"))); err == nil {
 			t.Error("a closed pipe answers")
 		}
 	})

@@ -22,21 +22,21 @@ type play struct {
 	endpoint
 	place   spot
 	request *llm.Request
-	turn    fake.Turn // as it is encoded
-	last    bool      // the script has no turn after it
-	array   bool      // a stream is one JSON array
-	masked  string    // what may be told of the key
+	turn    fake.Response // as it is encoded
+	last    bool          // the script has no turn after it
+	array   bool          // a stream is one JSON array
+	masked  string        // what may be told of the key
 }
 
 // answer plays a turn of the script.
-func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Turn) {
+func (x *exchange) answer(ctx context.Context, req *llm.Request, t *fake.Response) {
 	p := &play{endpoint: x.endpoint, place: x.place, request: req, turn: *t, array: x.array, masked: x.masked}
-	p.last = x.place.Turn == len(x.server.cfg.Model.Script(x.place.Lane))-1
+	p.last = x.place.Response == len(x.server.cfg.Model.Script(x.place.Session))-1
 	r, shown := p.shows(x.server.cfg.Quirks)
 	x.server.show(shown)
 	r.whole = func() {
 		if said, ok := p.said(r); ok {
-			x.server.watch.Answered(x.talk, said)
+			x.server.watch.AddResponse(x.talk, said)
 		}
 	}
 	if wait := x.server.cfg.Wait; wait != nil {
@@ -87,9 +87,9 @@ const epoch = 946684800 // the first second of 2000
 // render returns the answer as the script has it.
 func (p *play) render() *reply {
 	t := &p.turn
-	r := &reply{status: http.StatusOK, header: http.Header{}, delay: t.Delay, between: t.Pace}
+	r := &reply{status: http.StatusOK, header: http.Header{}, delay: t.Delay, between: t.EventInterval}
 	p.id(r, "")
-	events := t.StreamedEvents()
+	events := t.StreamingEvents()
 	var end *llm.APIError
 	switch {
 	case t.Error != nil:
@@ -102,7 +102,7 @@ func (p *play) render() *reply {
 		r.status = 0
 	case end != nil && len(events) == 0 && end.Status >= http.StatusBadRequest:
 		p.fail(r, end)
-	case p.request.Delivery == llm.Buffered:
+	case p.request.ResponseMode == llm.NonStreaming:
 		p.buffered(r, events, end)
 	default:
 		p.streamed(r, events, end)
@@ -130,8 +130,8 @@ func (p *play) id(r *reply, id string) {
 }
 
 // meta is what the answer says of itself.
-func (p *play) meta() protocol.Answer {
-	a := protocol.Answer{ID: p.turn.ResponseID, Model: p.turn.Model, Created: epoch, Input: p.turn.Usage.Input}
+func (p *play) meta() protocol.ResponseMeta {
+	a := protocol.ResponseMeta{ID: p.turn.ResponseID, Model: p.turn.Model, Created: epoch, Input: p.turn.Usage.InputTokens}
 	if a.Model == "" {
 		a.Model = p.request.Model
 	}
@@ -167,7 +167,7 @@ func (p *play) buffered(r *reply, events []llm.Event, end *llm.APIError) {
 	for _, ev := range events {
 		acc.Add(ev)
 	}
-	body, err := p.proto.EncodeAnswer(nil, p.meta(), acc.Turn())
+	body, err := p.proto.EncodeResponse(nil, p.meta(), acc.Response())
 	if err != nil {
 		p.cannot(r, err)
 		return
@@ -253,10 +253,10 @@ func (p *play) said(r *reply) (m llm.Message, ok bool) {
 	var acc llm.Accumulator
 	add := func(ev llm.Event) { acc.Add(ev) }
 	if len(r.frames) == 0 {
-		if r.status != 200 || p.proto.DecodeAnswer(r.body, add) != nil {
+		if r.status != 200 || p.proto.DecodeResponse(r.body, add) != nil {
 			return m, false
 		}
-		return acc.Turn().Message(), true
+		return acc.Response().Message(), true
 	}
 	dec := p.proto.NewDecoder()
 	for _, f := range r.frames {
@@ -271,5 +271,5 @@ func (p *play) said(r *reply) (m llm.Message, ok bool) {
 	if dec.End(add) != nil {
 		return m, false
 	}
-	return acc.Turn().Message(), true
+	return acc.Response().Message(), true
 }

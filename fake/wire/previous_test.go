@@ -17,8 +17,8 @@ import (
 // requests can come: each gets the answers that it would get alone, to what it said
 // itself.
 func TestPreviousResponsesApart(t *testing.T) {
-	again := fake.Turn{Text: "again"}
-	script := []fake.Turn{{Text: "one"}, {Attempts: []fake.Turn{{Text: "two"}, again}}, {Attempts: []fake.Turn{{Text: "three"}, again}}}
+	again := fake.Response{Text: "again"}
+	script := []fake.Response{{Text: "one"}, {Attempts: []fake.Response{{Text: "two"}, again}}, {Attempts: []fake.Response{{Text: "three"}, again}}}
 	for name, says := range map[string]map[rune][]string{
 		"another first input":  {'a': {"A", "go on", "and on"}, 'b': {"B", "go on", "and on"}},
 		"another second input": {'a': {"hi", "A", "and on"}, 'b': {"hi", "B", "and on"}},
@@ -28,13 +28,13 @@ func TestPreviousResponsesApart(t *testing.T) {
 		for _, lane := range []string{"", "/lane/main"} {
 			for _, order := range merges("aaa", "bbb") {
 				t.Run(name+lane+"/"+order, func(t *testing.T) {
-					model := &fake.Model{Turns: script, Apart: true}
+					model := &fake.Model{Responses: script, IsolateConversations: true}
 					s := wire.New(wire.Config{Model: model})
 					clients := map[rune]*byIDs{'a': {}, 'b': {}}
 					for _, who := range order {
 						c := clients[who]
 						c.say(t, s, lane, says[who][len(c.heard)])
-						asked := model.Asked()
+						asked := model.Requests()
 						if diff := cmp.Diff(says[who][:len(c.heard)], userTexts(asked[len(asked)-1])); diff != "" {
 							t.Errorf("what %c said (-want +got):\n%s", who, diff)
 						}
@@ -44,7 +44,7 @@ func TestPreviousResponsesApart(t *testing.T) {
 							t.Errorf("what %c heard (-want +got):\n%s", who, diff)
 						}
 					}
-					if r := s.Done(); !r.Held() {
+					if r := s.Done(); !r.OK() {
 						t.Errorf("the report is %+v", r)
 					}
 				})
@@ -56,7 +56,7 @@ func TestPreviousResponsesApart(t *testing.T) {
 // The id of an answer is the same each time the conversation is.
 func TestResponseIDs(t *testing.T) {
 	ids := func(lane, first string) [2]string {
-		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"})})
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"})})
 		var c byIDs
 		c.say(t, s, lane, first)
 		one := c.id

@@ -19,13 +19,13 @@ type Quirk struct {
 
 // QuirkForm describes one form of a quirk.
 type QuirkForm struct {
-	ID   string `json:"id"`   // such as QO-03
-	Form string `json:"form"` // what tells it from the quirk's other forms; empty for the usual one
-	Says string `json:"says"` // what is on the wire
+	ID          string `json:"id"`   // such as QO-03
+	Form        string `json:"form"` // what tells it from the quirk's other forms; empty for the usual one
+	Description string `json:"says"` // what is on the wire
 	// Protocols are those that it applies to, by the names of protocol.Protocol.
 	Protocols []string `json:"protocols"`
 	// Streamed says that only streams can show it.
-	Streamed bool `json:"streamed"`
+	Streaming bool `json:"streamed"`
 }
 
 // quirkForm is a form and what shows it. Each of its functions may be nil, and
@@ -34,14 +34,14 @@ type quirkForm struct {
 	QuirkForm
 	// turn changes what the model says, before it is encoded. The turn is a copy
 	// whose slices are shared: they are replaced, never written to.
-	turn func(p *play, t *fake.Turn) bool
+	turn func(p *play, t *fake.Response) bool
 	// reply changes the bytes.
 	reply func(p *play, r *reply) bool
 }
 
 // inTurn is a form that changes what the model says.
-func inTurn(f QuirkForm, change func(t *fake.Turn) bool) quirkForm {
-	return quirkForm{QuirkForm: f, turn: func(_ *play, t *fake.Turn) bool { return change(t) }}
+func inTurn(f QuirkForm, change func(t *fake.Response) bool) quirkForm {
+	return quirkForm{QuirkForm: f, turn: func(_ *play, t *fake.Response) bool { return change(t) }}
 }
 
 // inReply is a form that changes the bytes of an answer.
@@ -118,6 +118,6 @@ func (q Quirk) String() string {
 
 // applies reports whether q is to be shown in an answer.
 func (q Quirk) applies(p *play) bool {
-	return q.form != nil && (q.turn == 0 || q.turn == p.place.Turn+1) &&
-		slices.Contains(q.form.Protocols, p.proto.Name()) && (!q.form.Streamed || p.request.Delivery == llm.Streamed)
+	return q.form != nil && (q.turn == 0 || q.turn == p.place.Response+1) &&
+		slices.Contains(q.form.Protocols, p.proto.Name()) && (!q.form.Streaming || p.request.ResponseMode == llm.Streaming)
 }

@@ -40,7 +40,7 @@ func TestQuirks(t *testing.T) {
 	seen := map[string]bool{}
 	for _, q := range wire.Quirks() {
 		name := q.ID + ":" + q.Form
-		if seen[name] || q.Says == "" || len(q.Protocols) == 0 {
+		if seen[name] || q.Description == "" || len(q.Protocols) == 0 {
 			t.Errorf("%s is not whole, or stands twice: %+v", name, q)
 		}
 		seen[name] = true

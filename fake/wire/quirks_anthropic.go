@@ -2,12 +2,12 @@ package wire
 
 // onMessages describes a form of Anthropic Messages.
 func onMessages(id, form, says string) QuirkForm {
-	return QuirkForm{ID: id, Form: form, Says: says, Protocols: []string{messages}}
+	return QuirkForm{ID: id, Form: form, Description: says, Protocols: []string{messages}}
 }
 
 // inStream says that only streams can show a form.
 func inStream(f QuirkForm) QuirkForm {
-	f.Streamed = true
+	f.Streaming = true
 	return f
 }
 

@@ -13,9 +13,9 @@ var messagesShown = []shown{
 	{quirk: "QA-01@1", same: true},
 	{quirk: "QA-01:stale@1", same: true},
 	{quirk: "QA-02@1", same: true},
-	{quirk: "QA-03@1", requests: 1, stop: trace.CauseError, more: all(cutOff, received("I will look."))},
-	{quirk: "QA-03:call@1", requests: 1, stop: trace.CauseError, more: all(cutOff, received("I will look."))},
-	{quirk: "QA-04@1", requests: 1, stop: trace.CauseError, more: all(fails(200, "overloaded_error"), received("I will"))},
+	{quirk: "QA-03@1", requests: 1, stop: trace.ReasonError, more: all(cutOff, received("I will look."))},
+	{quirk: "QA-03:call@1", requests: 1, stop: trace.ReasonError, more: all(cutOff, received("I will look."))},
+	{quirk: "QA-04@1", requests: 1, stop: trace.ReasonError, more: all(fails(200, "overloaded_error"), received("I will"))},
 	{quirk: "QA-04:first@1", ran: "call_1 call_2 call_3", requests: 4},
 	{quirk: "QA-05:ping@1", same: true},
 	{quirk: "QA-05:event@1", same: true},
@@ -24,13 +24,13 @@ var messagesShown = []shown{
 	{quirk: "QA-06@1", scenario: "anthropic/usage", same: true, more: cachedUsage},
 	{quirk: "QA-06:growing@1", scenario: "anthropic/usage", same: true, more: cachedUsage},
 	{quirk: "QA-07@1", scenario: "anthropic/pause", requests: 2, more: finishes(llm.FinishPause, llm.FinishStop)},
-	{quirk: "QA-07", scenario: "anthropic/pause", requests: 3, stop: trace.CauseContinuedTurn},
+	{quirk: "QA-07", scenario: "anthropic/pause", requests: 3, stop: trace.ReasonContinuedResponse},
 	{quirk: "QA-07:container@1", scenario: "anthropic/pause", requests: 2, more: sends(2, `"container":"container_9"`)},
 	{quirk: "QA-08@1", ran: "call_1 call_3", failed: "call_2", more: skipped("cut")},
 	{quirk: "QA-08:whole@1", ran: "call_1 call_3", failed: "call_2", more: skipped("cut")},
 	{quirk: "QA-08:empty@1", ran: "call_1 call_3", failed: "call_2", more: skipped("cut")},
 	{quirk: "QA-08:context@1", ran: "call_1 call_3", failed: "call_2", more: skipped("cut")},
-	{quirk: "QA-09@2", ran: "call_1 call_2", requests: 2, stop: trace.CauseError, more: fails(400, "invalid_request_error")},
+	{quirk: "QA-09@2", ran: "call_1 call_2", requests: 2, stop: trace.ReasonError, more: fails(400, "invalid_request_error")},
 	{quirk: "QA-10@1", same: true},
 	{quirk: "QA-10:lost@1", ran: "call_2 call_3", failed: "call_1", more: skipped("malformed_args")},
 	{quirk: "QA-11@1", ran: "call_1 call_2 call_3", warnings: llm.WarnNoCallEnd},
@@ -47,7 +47,7 @@ var messagesShown = []shown{
 }
 
 // cachedUsage is what the scenario usage comes to, whatever is left out on the wire.
-var cachedUsage = uses(llm.Usage{Input: 250, Output: 60, Cached: 150, CacheWrite: 30})
+var cachedUsage = uses(llm.Usage{InputTokens: 250, OutputTokens: 60, CacheReadInputTokens: 150, CacheCreationInputTokens: 30})
 
 // echoesThoughts holds that the next request's turn begins with such a block.
 func echoesThoughts(block string) fact {
@@ -57,7 +57,7 @@ func echoesThoughts(block string) fact {
 // cutOff holds that the run failed since an answer broke off.
 func cutOff(t *testing.T, o *played) {
 	t.Helper()
-	if !errors.Is(o.Err, protocol.ErrCutOff) {
-		t.Errorf("the run failed with %v, want %v", o.Err, protocol.ErrCutOff)
+	if !errors.Is(o.Err, protocol.ErrTruncated) {
+		t.Errorf("the run failed with %v, want %v", o.Err, protocol.ErrTruncated)
 	}
 }

@@ -14,12 +14,12 @@ var (
 
 // onAny describes a form that all protocols can show.
 func onAny(id, form, says string) QuirkForm {
-	return QuirkForm{ID: id, Form: form, Says: says, Protocols: every}
+	return QuirkForm{ID: id, Form: form, Description: says, Protocols: every}
 }
 
 // asText describes a form of those that have the arguments of calls as text.
 func asText(id, form, says string) QuirkForm {
-	return QuirkForm{ID: id, Form: form, Says: says, Protocols: []string{chat, responses, messages}}
+	return QuirkForm{ID: id, Form: form, Description: says, Protocols: []string{chat, responses, messages}}
 }
 
 // anyQuirks are those of any protocol.
@@ -93,7 +93,7 @@ var stallQuirks = []quirkForm{
 	{QuirkForm: inStream(onAny("QT-10", "events", "nothing comes after half of the events")), reply: silentHalfway("")},
 	{QuirkForm: inStream(onAny("QT-10", "comments", "nothing but comments comes after half of the events")), reply: silentHalfway(": ping\n\n")},
 	{QuirkForm: inStream(onMessages("QT-10", "pings", "nothing but pings comes after half of the events")), reply: silentHalfway("event: ping\ndata: {\"type\": \"ping\"}\n\n")},
-	{QuirkForm: inStream(QuirkForm{ID: "QT-11", Says: "the connection stays open after the mark that ends the stream", Protocols: marked}), reply: staysOpen},
+	{QuirkForm: inStream(QuirkForm{ID: "QT-11", Description: "the connection stays open after the mark that ends the stream", Protocols: marked}), reply: staysOpen},
 }
 
 func styled(f func(*style)) func(*play, *reply) bool {
@@ -104,11 +104,11 @@ func styled(f func(*style)) func(*play, *reply) bool {
 }
 
 // oddSeparators ends the text with what some take for ends of lines.
-func oddSeparators(_ *play, t *fake.Turn) bool {
+func oddSeparators(_ *play, t *fake.Response) bool {
 	const odd = " A\u2028B\u0085C"
 	switch {
-	case len(t.Pieces) > 0:
-		t.Pieces = append(slices.Clone(t.Pieces), odd)
+	case len(t.Chunks) > 0:
+		t.Chunks = append(slices.Clone(t.Chunks), odd)
 	case t.Text != "":
 		t.Text += odd
 	default:

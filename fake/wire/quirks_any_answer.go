@@ -88,7 +88,7 @@ func otherBody(status int, contentType, body string) func(*play, *reply) bool {
 // unstreamed answers with the turn in one piece.
 func unstreamed(p *play, r *reply) bool {
 	asked := *p.request
-	asked.Delivery = llm.Buffered
+	asked.ResponseMode = llm.NonStreaming
 	whole := *p
 	whole.request, whole.array = &asked, false
 	*r = *whole.render()
@@ -96,11 +96,11 @@ func unstreamed(p *play, r *reply) bool {
 }
 
 // argued gives the first call other arguments. Long ones come in one piece.
-func argued(args string) func(*play, *fake.Turn) bool {
-	return func(_ *play, t *fake.Turn) bool {
+func argued(args string) func(*play, *fake.Response) bool {
+	return func(_ *play, t *fake.Response) bool {
 		return eachCall(t, func(i int, c *fake.Call) {
 			if i == 0 {
-				c.Args, c.Pieces, c.Whole = args, nil, len(args) > 1000
+				c.Arguments, c.Chunks, c.SingleChunk = args, nil, len(args) > 1000
 			}
 		})
 	}

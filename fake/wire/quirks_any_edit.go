@@ -49,7 +49,7 @@ func (p *play) called() (at int, ids []string) {
 }
 
 // eachCall gives a turn other calls, each changed by f.
-func eachCall(t *fake.Turn, f func(i int, c *fake.Call)) bool {
+func eachCall(t *fake.Response, f func(i int, c *fake.Call)) bool {
 	t.Calls = slices.Clone(t.Calls)
 	for i := range t.Calls {
 		f(i, &t.Calls[i])
@@ -58,9 +58,9 @@ func eachCall(t *fake.Turn, f func(i int, c *fake.Call)) bool {
 }
 
 // silence takes all away that a model says in a turn, but for its usage.
-func silence(t *fake.Turn) {
-	*t = fake.Turn{
-		Delay: t.Delay, Pace: t.Pace, Usage: t.Usage, ResponseID: t.ResponseID, Model: t.Model,
-		Finish: llm.FinishStop, Error: t.Error, Err: t.Err, Stall: t.Stall,
+func silence(t *fake.Response) {
+	*t = fake.Response{
+		Delay: t.Delay, EventInterval: t.EventInterval, Usage: t.Usage, ResponseID: t.ResponseID, Model: t.Model,
+		FinishReason: llm.FinishStop, Error: t.Error, Err: t.Err, Stall: t.Stall,
 	}
 }

@@ -11,7 +11,7 @@ var chatQuirks = slices.Concat(chatFinishQuirks, chatCallQuirks, chatArgsQuirks,
 
 // onChat describes a form.
 func onChat(id, form, says string) QuirkForm {
-	return QuirkForm{ID: id, Form: form, Says: says, Protocols: []string{chat}}
+	return QuirkForm{ID: id, Form: form, Description: says, Protocols: []string{chat}}
 }
 
 // inChat is a form that changes the bytes of an answer, streamed or not.

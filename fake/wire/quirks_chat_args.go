@@ -11,8 +11,8 @@ import (
 
 // chatArgsQuirks are about the arguments of calls.
 var chatArgsQuirks = []quirkForm{
-	inTurn(onChat("QO-03", "length", "the answer is cut within the arguments of its last call, and the reason is length"), func(t *fake.Turn) bool { return cutBy(llm.FinishLength, t) }),
-	inTurn(onChat("QO-03", "tool_calls", "the answer is cut within the arguments of its last call, and the reason is tool_calls"), func(t *fake.Turn) bool { return cutBy(llm.FinishToolCalls, t) }),
+	inTurn(onChat("QO-03", "length", "the answer is cut within the arguments of its last call, and the reason is length"), func(t *fake.Response) bool { return cutBy(llm.FinishLength, t) }),
+	inTurn(onChat("QO-03", "tool_calls", "the answer is cut within the arguments of its last call, and the reason is tool_calls"), func(t *fake.Response) bool { return cutBy(llm.FinishToolCalls, t) }),
 	inChat("QO-03", "whole", "the reason is length, and the arguments of the last call look whole", func(r *reply) bool {
 		return len(callPieces(r)) > 0 && finishWith(r, "length")
 	}),
@@ -63,11 +63,11 @@ var chatArgsQuirks = []quirkForm{
 func isWhole(args string) bool { return isObject([]byte(args)) && gjson.Valid(args) }
 
 // cutBy cuts the last call of a turn, and tells a reason for its end.
-func cutBy(reason llm.FinishReason, t *fake.Turn) bool {
+func cutBy(reason llm.FinishReason, t *fake.Response) bool {
 	if !cutLastCall(t) {
 		return false
 	}
-	t.Finish, t.RawFinish = reason, ""
+	t.FinishReason, t.RawFinishReason = reason, ""
 	return true
 }
 
@@ -134,11 +134,11 @@ func half(text string) string {
 }
 
 // emptyArgs leaves arguments that are {} out.
-func emptyArgs(t *fake.Turn) (changed bool) {
+func emptyArgs(t *fake.Response) (changed bool) {
 	calls := scripted(t)
 	for i := range calls {
-		if calls[i].Args == "{}" {
-			calls[i].Args, changed = "", true
+		if calls[i].Arguments == "{}" {
+			calls[i].Arguments, changed = "", true
 		}
 	}
 	t.Calls = calls

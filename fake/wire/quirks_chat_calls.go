@@ -72,8 +72,8 @@ var chatCallQuirks = []quirkForm{
 	})),
 	{
 		QuirkForm: onChat("QO-31", "", "one call a turn was asked for, and two come"),
-		turn: func(p *play, t *fake.Turn) bool {
-			one := p.request.Settings.ParallelCalls
+		turn: func(p *play, t *fake.Response) bool {
+			one := p.request.Settings.ParallelToolCalls
 			return one != nil && !*one && oneMoreCall(t)
 		},
 	},
@@ -153,16 +153,16 @@ func lateNames(without func(piece string) string, behind func(places []piecePlac
 }
 
 // wholeCalls sends each call in one piece.
-func wholeCalls(t *fake.Turn) bool {
+func wholeCalls(t *fake.Response) bool {
 	t.Calls = scripted(t)
 	for i := range t.Calls {
-		t.Calls[i].Whole = true
+		t.Calls[i].SingleChunk = true
 	}
 	return len(t.Calls) > 0
 }
 
 // oneMoreCall says the last call of a turn once more, under another id.
-func oneMoreCall(t *fake.Turn) bool {
+func oneMoreCall(t *fake.Response) bool {
 	calls := scripted(t)
 	if len(calls) == 0 {
 		return false

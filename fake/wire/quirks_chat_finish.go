@@ -63,7 +63,7 @@ var chatFinishQuirks = []quirkForm{
 	inChunks("QO-25", "", "[DONE] comes, and never was there a reason", noReason),
 	{
 		QuirkForm: inStream(onChat("QO-25", "cut", "[DONE] comes within the last call, and never was there a reason")),
-		turn:      func(_ *play, t *fake.Turn) bool { return cutLastCall(t) },
+		turn:      func(_ *play, t *fake.Response) bool { return cutLastCall(t) },
 		reply:     func(_ *play, r *reply) bool { return noReason(r) },
 	},
 	inChunks("QO-26", "", "the chunk of the reason comes twice, the second time with the usage", func(r *reply) bool {

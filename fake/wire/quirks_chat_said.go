@@ -13,22 +13,22 @@ import (
 // chatSaidQuirks are about text, reasoning and what stands beside them.
 var chatSaidQuirks = []quirkForm{
 	inChunks("QO-19", "", "as Azure has it: the first chunk tells of the prompt alone, without an id or a model, and a later choice has no delta", filtered),
-	inTurn(onChat("QO-23", "tags", "calls leak into the text, between <tool_call> and </tool_call>"), func(t *fake.Turn) bool {
-		return leakCalls(t, t.Text+strings.Join(t.Pieces, ""), func(call string) string { return "<tool_call>" + call + "</tool_call>" })
+	inTurn(onChat("QO-23", "tags", "calls leak into the text, between <tool_call> and </tool_call>"), func(t *fake.Response) bool {
+		return leakCalls(t, t.Text+strings.Join(t.Chunks, ""), func(call string) string { return "<tool_call>" + call + "</tool_call>" })
 	}),
-	inTurn(onChat("QO-23", "bare", "calls leak into the text, as JSON, and it is all the text"), func(t *fake.Turn) bool {
+	inTurn(onChat("QO-23", "bare", "calls leak into the text, as JSON, and it is all the text"), func(t *fake.Response) bool {
 		return leakCalls(t, "", func(call string) string { return call })
 	}),
 	inChat("QO-24", "noise", "members come that say nothing, or that nobody knows", func(r *reply) bool { return r.edit(noise) }),
 	inTurn(onChat("QO-24", "refusal", "the model refuses"), refuse),
 	{
 		QuirkForm: onChat("QO-28", "", "as Mistral has it: the content is an array, in which reasoning stands too"),
-		turn:      func(_ *play, t *fake.Turn) bool { return reasonIn(t, `{"field":"content"}`) },
+		turn:      func(_ *play, t *fake.Response) bool { return reasonIn(t, `{"field":"content"}`) },
 		reply:     func(_ *play, r *reply) bool { return r.edit(contentArray) },
 	},
-	inTurn(onChat("QO-29", "reasoning_content", "reasoning stands in reasoning_content"), func(t *fake.Turn) bool { return reasonIn(t, `{"field":"reasoning_content"}`) }),
-	inTurn(onChat("QO-29", "reasoning", "reasoning stands in reasoning"), func(t *fake.Turn) bool { return reasonIn(t, `{"field":"reasoning"}`) }),
-	inTurn(onChat("QO-29", "reasoning_details", "reasoning stands in reasoning_details"), func(t *fake.Turn) bool {
+	inTurn(onChat("QO-29", "reasoning_content", "reasoning stands in reasoning_content"), func(t *fake.Response) bool { return reasonIn(t, `{"field":"reasoning_content"}`) }),
+	inTurn(onChat("QO-29", "reasoning", "reasoning stands in reasoning"), func(t *fake.Response) bool { return reasonIn(t, `{"field":"reasoning"}`) }),
+	inTurn(onChat("QO-29", "reasoning_details", "reasoning stands in reasoning_details"), func(t *fake.Response) bool {
 		return reasonIn(t, `{"reasoning_details":[{"type":"reasoning.text","text":`+quoted(t.Reasoning)+`,"signature":"c2lnbmVk","format":"unknown","index":0}]}`)
 	}),
 }
@@ -50,29 +50,29 @@ func filtered(r *reply) bool {
 }
 
 // leakCalls makes the calls of a turn text behind what was said.
-func leakCalls(t *fake.Turn, said string, mark func(call string) string) bool {
+func leakCalls(t *fake.Response, said string, mark func(call string) string) bool {
 	calls := scripted(t)
 	if len(calls) == 0 {
 		return false
 	}
 	for _, c := range calls {
-		args := c.Args
+		args := c.Arguments
 		if !isWhole(args) {
 			args = "{}"
 		}
 		said += mark(`{"name":` + quoted(c.Name) + `,"arguments":` + args + `}`)
 	}
-	t.Text, t.Pieces, t.Calls, t.Finish, t.RawFinish = said, nil, nil, "", ""
+	t.Text, t.Chunks, t.Calls, t.FinishReason, t.RawFinishReason = said, nil, nil, "", ""
 	return true
 }
 
 // refuse makes a turn a refusal, behind what was said.
-func refuse(t *fake.Turn) bool {
+func refuse(t *fake.Response) bool {
 	if t.Events != nil {
 		return false
 	}
-	t.Text, t.Pieces, t.Calls, t.Refusal = "I cannot help with that.", nil, nil, true
-	t.Finish, t.RawFinish = "", ""
+	t.Text, t.Chunks, t.Calls, t.Refusal = "I cannot help with that.", nil, nil, true
+	t.FinishReason, t.RawFinishReason = "", ""
 	return true
 }
 
@@ -98,7 +98,7 @@ func noise(text string) string {
 }
 
 // reasonIn says how the reasoning of a turn goes over the wire.
-func reasonIn(t *fake.Turn, opaque string) bool {
+func reasonIn(t *fake.Response, opaque string) bool {
 	if t.Reasoning == "" || t.Events != nil {
 		return false
 	}

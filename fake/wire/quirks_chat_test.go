@@ -9,15 +9,15 @@ import (
 
 const (
 	three    = "call_1 call_2 call_3"
-	twoMinds = llm.WarnRepeatedArgs + " " + llm.WarnRepeatedArgs
+	twoMinds = llm.WarnRepeatedArguments + " " + llm.WarnRepeatedArguments
 )
 
 var (
-	usageOfCalls  = uses(llm.Usage{Input: 120, Output: 30})
+	usageOfCalls  = uses(llm.Usage{InputTokens: 120, OutputTokens: 30})
 	argsOfCalls   = entered(`{"city":"Bern"}`, `{"city":"Rome"}`, `{"text":"Bern: rain"}`)
 	firstAnswerID = equals("id and model of the first answer", []string{"chatcmpl-", "some-model"}, func(o *played) []string {
 		for _, ev := range o.Events {
-			if turn, ok := ev.Body.(trace.ModelTurn); ok {
+			if turn, ok := ev.Body.(trace.ModelResponse); ok {
 				return []string{turn.ResponseID[:min(9, len(turn.ResponseID))], turn.Model}
 			}
 		}
@@ -63,10 +63,10 @@ var chatShown = []shown{
 	{quirk: "QO-18:beside@1", same: true, more: usageOfCalls},
 	{quirk: "QO-18:twice@1", same: true, more: usageOfCalls},
 	{quirk: "QO-19@1", same: true, more: firstAnswerID},
-	{quirk: "QO-20:choices@1", requests: 1, stop: trace.CauseError, more: all(fails(502, "502"), received("I will look."))},
-	{quirk: "QO-20:no-choices@1", requests: 1, stop: trace.CauseError, more: all(fails(500, "server_error"), received("I will look."))},
-	{quirk: "QO-20:object@1", requests: 1, stop: trace.CauseError, more: all(fails(400, "BadRequestError"), received("I will look."))},
-	{quirk: "QO-21@1", requests: 1, stop: trace.CauseError, more: all(fails(200, ""), received("I will look."))},
+	{quirk: "QO-20:choices@1", requests: 1, stop: trace.ReasonError, more: all(fails(502, "502"), received("I will look."))},
+	{quirk: "QO-20:no-choices@1", requests: 1, stop: trace.ReasonError, more: all(fails(500, "server_error"), received("I will look."))},
+	{quirk: "QO-20:object@1", requests: 1, stop: trace.ReasonError, more: all(fails(400, "BadRequestError"), received("I will look."))},
+	{quirk: "QO-21@1", requests: 1, stop: trace.ReasonError, more: all(fails(200, ""), received("I will look."))},
 	{quirk: "QO-22@1", same: true},
 	{quirk: "QO-23:tags@1", scenario: "leak", warnings: middleware.WarnLeakedCall},
 	{quirk: "QO-23:bare@1", scenario: "leak", warnings: middleware.WarnLeakedCall},

@@ -39,8 +39,8 @@ func equals[T any](what string, want T, get func(o *played) T) fact {
 func finishes(want ...llm.FinishReason) fact {
 	return equals("finish reasons", want, func(o *played) (got []llm.FinishReason) {
 		for _, ev := range o.Events {
-			if turn, ok := ev.Body.(trace.ModelTurn); ok {
-				got = append(got, turn.Finish)
+			if turn, ok := ev.Body.(trace.ModelResponse); ok {
+				got = append(got, turn.FinishReason)
 			}
 		}
 		return got
@@ -52,7 +52,7 @@ func skipped(want ...string) fact {
 	return equals("causes of skips", want, func(o *played) (got []string) {
 		for _, ev := range o.Events {
 			if skip, ok := ev.Body.(trace.ToolSkip); ok {
-				got = append(got, skip.Cause)
+				got = append(got, skip.Reason)
 			}
 		}
 		return got
@@ -64,7 +64,7 @@ func entered(want ...string) fact {
 	return equals("arguments", want, func(o *played) (got []string) {
 		for _, ev := range o.Tools {
 			if !ev.Exit {
-				got = append(got, ev.Args)
+				got = append(got, ev.Arguments)
 			}
 		}
 		return got
@@ -84,7 +84,7 @@ func oneByOne(t *testing.T, o *played) {
 
 // uses is the usage of the run.
 func uses(want llm.Usage) fact {
-	return equals("usage", want, func(o *played) llm.Usage { return o.Result.Usage })
+	return equals("usage", want, func(o *played) llm.Usage { return o.Run.Usage })
 }
 
 // fails holds that the run ended with an API error of such a status and code.
@@ -100,7 +100,7 @@ func fails(status int, code string) fact {
 
 // received is the text that had come before an answer failed.
 func received(want string) fact {
-	return equals("text before the error", want, func(o *played) string { return o.Result.Partial.Text() })
+	return equals("text before the error", want, func(o *played) string { return o.Run.Partial.Text() })
 }
 
 // sends holds that the n-th request, from 1, has each of these texts.
@@ -132,7 +132,7 @@ func sendsNot(n int, text string) fact {
 // refuses holds that the run's last word is a refusal.
 func refuses(t *testing.T, o *played) {
 	t.Helper()
-	last := o.Result.Messages[len(o.Result.Messages)-1].Parts
+	last := o.Run.Messages[len(o.Run.Messages)-1].Parts
 	if x, ok := last[len(last)-1].(llm.Text); !ok || !x.Refusal {
 		t.Errorf("got %v, want a refusal last", last)
 	}

@@ -91,9 +91,9 @@ func finishWithLast(frames []frame) []frame {
 }
 
 // namesCalls gives each call the id that f has for the turn and the call.
-func namesCalls(f func(turn, call int) string) func(*play, *fake.Turn) bool {
-	return func(p *play, t *fake.Turn) bool {
-		return eachCall(t, func(i int, c *fake.Call) { c.ID = f(p.place.Turn, i) })
+func namesCalls(f func(turn, call int) string) func(*play, *fake.Response) bool {
+	return func(p *play, t *fake.Response) bool {
+		return eachCall(t, func(i int, c *fake.Call) { c.ID = f(p.place.Response, i) })
 	}
 }
 
@@ -149,14 +149,14 @@ func refusesResponses(p *play, r *reply) bool {
 }
 
 // malformed ends a turn with calls, of which only some is left, for such a reason.
-func malformed(word string, leave func(t *fake.Turn)) func(*play, *fake.Turn) bool {
-	return func(_ *play, t *fake.Turn) bool {
+func malformed(word string, leave func(t *fake.Response)) func(*play, *fake.Response) bool {
+	return func(_ *play, t *fake.Response) bool {
 		if len(t.Calls) == 0 {
 			return false
 		}
 		c := t.Calls[0]
 		leave(t)
-		t.Finish, t.RawFinish = llm.FinishMalformedCall, word
+		t.FinishReason, t.RawFinishReason = llm.FinishMalformedCall, word
 		t.FinishMessage = "Malformed function call: print(default_api." + c.Name + "("
 		if word == "UNEXPECTED_TOOL_CALL" {
 			t.FinishMessage = "Unexpected tool call: " + c.Name
@@ -165,7 +165,7 @@ func malformed(word string, leave func(t *fake.Turn)) func(*play, *fake.Turn) bo
 	}
 }
 
-func silent(_ *play, t *fake.Turn) bool {
+func silent(_ *play, t *fake.Response) bool {
 	silence(t)
 	return true
 }

@@ -30,7 +30,7 @@ type shown struct {
 	ran      string // the calls whose tools were entered, in order
 	failed   string // the calls that got an error result, in order
 	requests int    // model calls; 0 means one more than there are tool rounds
-	stop     trace.Cause
+	stop     trace.Reason
 	warnings string // the codes, in order
 	more     func(t *testing.T, o *played)
 }
@@ -56,10 +56,10 @@ func (s shown) test(t *testing.T) {
 	}
 	form := s.form(q)
 	s.scenario = s.name()
-	text := fmt.Sprintf("%s: %s.\nOn scenario %s.\n\n", q, form.Says, s.scenario)
+	text := fmt.Sprintf("%s: %s.\nOn scenario %s.\n\n", q, form.Description, s.scenario)
 	for _, protocol := range form.Protocols {
 		for _, word := range []string{"streamed", "buffered"} {
-			if form.Streamed && word == "buffered" {
+			if form.Streaming && word == "buffered" {
 				continue
 			}
 			title := protocol + " " + word
@@ -109,7 +109,7 @@ func (s shown) facts(t *testing.T, o, plain *played) {
 		s.more(t, o)
 	}
 	if s.same {
-		if diff := cmp.Diff(projected(plain.Outcome), projected(o.Outcome)); diff != "" {
+		if diff := cmp.Diff(projected(plain.Result), projected(o.Result)); diff != "" {
 			t.Errorf("the projected trace (-without +with the quirk):\n%s", diff)
 		}
 		return
@@ -119,14 +119,14 @@ func (s shown) facts(t *testing.T, o, plain *played) {
 	for _, ev := range o.Events {
 		switch b := ev.Body.(type) {
 		case trace.ToolStart:
-			ran = append(ran, b.Call)
+			ran = append(ran, b.ToolCallID)
 		case trace.Warning:
 			warnings = append(warnings, b.Code)
 		case trace.ModelRequest:
 			requests++
 		}
 	}
-	for _, m := range o.Result.Messages {
+	for _, m := range o.Run.Messages {
 		if m.Role == llm.RoleTool {
 			rounds++
 		}
@@ -140,16 +140,16 @@ func (s shown) facts(t *testing.T, o, plain *played) {
 		s.requests = rounds
 	}
 	if s.stop == "" {
-		s.stop = trace.CauseNone
+		s.stop = trace.ReasonEndTurn
 	}
 	want := []any{s.ran, s.failed, s.warnings, s.requests, s.stop}
-	got := []any{strings.Join(ran, " "), strings.Join(failed, " "), strings.Join(warnings, " "), requests, o.Result.Stop}
+	got := []any{strings.Join(ran, " "), strings.Join(failed, " "), strings.Join(warnings, " "), requests, o.Run.StopReason}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tools entered, error results, warnings, requests, stop (-want +got):\n%s", diff)
 	}
 }
 
-func projected(o *scenario.Outcome) string { return trace.FormatText(trace.Project(o.Events)) }
+func projected(o *scenario.Result) string { return trace.FormatText(trace.Project(o.Events)) }
 
 // TestQuirksShown holds that every form is in the table above, and every id of the
 // list of quirks has a form.
@@ -206,7 +206,7 @@ func TestPlain(t *testing.T) {
 					o := over(t, name, k.name, deliveries[word])
 					o.holds(t)
 					title := k.name + " " + word
-					got := projectedAlike(o.Outcome)
+					got := projectedAlike(o.Result)
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Errorf("%s (-in process +on the wire):\n%s", title, diff)
 					}

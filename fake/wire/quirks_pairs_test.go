@@ -37,7 +37,7 @@ func TestQuirkPairs(t *testing.T) {
 func testPair(t *testing.T, protocol, scenario string, a, b wire.QuirkForm) {
 	t.Helper()
 	for _, word := range []string{"streamed", "buffered"} {
-		if word == "buffered" && (a.Streamed || b.Streamed) {
+		if word == "buffered" && (a.Streaming || b.Streaming) {
 			continue
 		}
 		pair := []string{a.ID + ":" + a.Form, b.ID + ":" + b.Form}
@@ -79,7 +79,7 @@ func TestQuirksTogether(t *testing.T) {
 		{"QO-11@1 QO-14:scalar@1", shown{ran: "call_3", failed: "call_1 call_2", more: skipped("malformed_args", "malformed_args")}},
 		{"QO-26@1 QO-22@1 QO-19@1 QO-24:noise@1", shown{same: true, more: all(usageOfCalls, firstAnswerID)}},
 		{"QO-17@1 QO-25@1", shown{ran: three, warnings: llm.WarnNoFinish, more: argsOfCalls}},
-		{"QO-03:length@1 QO-12@1", shown{ran: "call_1 call_3", failed: "call_2", warnings: llm.WarnRepeatedArgs, more: skipped("cut")}},
+		{"QO-03:length@1 QO-12@1", shown{ran: "call_1 call_3", failed: "call_2", warnings: llm.WarnRepeatedArguments, more: skipped("cut")}},
 		{"QR-04@1 QR-10@1", shown{ran: three, warnings: twoUnended, more: argsOfCalls}},
 		{"QR-09:output_index@1 QR-10@1 QR-09:item_id@1", shown{ran: three, warnings: llm.WarnNoCallEnd, more: argsOfCalls}},
 		{"QR-02:encrypted@1 QR-06:item@1 QR-10@1", shown{ran: three, more: argsOfCalls}},
@@ -98,9 +98,9 @@ func TestQuirksTogether(t *testing.T) {
 				quirks = append(quirks, q)
 			}
 			protocol := c.form(quirks[0]).Protocols[0]
-			o := over(t, c.name(), protocol, llm.Streamed, quirks...)
+			o := over(t, c.name(), protocol, llm.Streaming, quirks...)
 			o.holds(t)
-			c.facts(t, o, over(t, c.name(), protocol, llm.Streamed))
+			c.facts(t, o, over(t, c.name(), protocol, llm.Streaming))
 			for _, q := range quirks {
 				if o.report.Shown[q.String()] != 1 {
 					t.Errorf("%s was shown %d times, want once", q, o.report.Shown[q.String()])
@@ -142,7 +142,7 @@ func TestQuirksWithNothingToChange(t *testing.T) {
 					quirks = append(quirks, q)
 				}
 				last := quirks[len(quirks)-1]
-				o := over(t, c.scenario, shown{}.form(last).Protocols[0], llm.Streamed, quirks...)
+				o := over(t, c.scenario, shown{}.form(last).Protocols[0], llm.Streaming, quirks...)
 				want := 0
 				if len(quirks) == 2 && quirks[0].String() == last.String() { // the first one was
 					want = 1

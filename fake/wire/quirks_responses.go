@@ -12,7 +12,7 @@ var responsesQuirks = slices.Concat(responsesItemQuirks, responsesArgsQuirks, re
 
 // onResponses describes a form.
 func onResponses(id, form, says string) QuirkForm {
-	return QuirkForm{ID: id, Form: form, Says: says, Protocols: []string{responses}}
+	return QuirkForm{ID: id, Form: form, Description: says, Protocols: []string{responses}}
 }
 
 // inEvents is a form that only streams show.

@@ -11,12 +11,12 @@ import (
 var responsesArgsQuirks = []quirkForm{
 	{
 		QuirkForm: onResponses("QR-03", "incomplete", "the response is incomplete: its limit came within the arguments of the last call"),
-		turn:      func(_ *play, t *fake.Turn) bool { return cutBy(llm.FinishLength, t) },
+		turn:      func(_ *play, t *fake.Response) bool { return cutBy(llm.FinishLength, t) },
 		reply:     func(_ *play, r *reply) bool { return r.edit(cutItems) },
 	},
 	{
 		QuirkForm: onResponses("QR-03", "completed", "the response is completed, and yet it was cut within the arguments of the last call"),
-		turn:      func(_ *play, t *fake.Turn) bool { return cutBy(llm.FinishStop, t) },
+		turn:      func(_ *play, t *fake.Response) bool { return cutBy(llm.FinishStop, t) },
 		reply:     func(_ *play, r *reply) bool { return r.edit(cutItems) },
 	},
 	inEvents("QR-05", "delta", "the first delta of the arguments of each call is lost", func(r *reply) bool { return r.edit(firstDeltas()) }),

@@ -20,7 +20,7 @@ var responsesItemQuirks = []quirkForm{
 	},
 	{
 		QuirkForm: onResponses("QR-02", "encrypted", "encrypted reasoning with an empty summary comes before each call"),
-		turn: func(p *play, t *fake.Turn) bool {
+		turn: func(p *play, t *fake.Response) bool {
 			return thinkBeforeCalls(t, func(n int) string {
 				return fmt.Sprintf(`{"id":%q,"encrypted_content":"gAAAAAB%d","summary":[]}`, p.ownID("rs", n), n)
 			})
@@ -28,7 +28,7 @@ var responsesItemQuirks = []quirkForm{
 	},
 	{
 		QuirkForm: onResponses("QR-02", "summary", "reasoning that is not encrypted comes before each call, with a summary"),
-		turn: func(p *play, t *fake.Turn) bool {
+		turn: func(p *play, t *fake.Response) bool {
 			return thinkBeforeCalls(t, func(n int) string {
 				return fmt.Sprintf(`{"id":%q,"summary":[{"type":"summary_text","text":"Now the call %d."}]}`, p.ownID("rs", n), n)
 			})
@@ -70,7 +70,7 @@ func (p *play) ownID(prefix string, n int) string {
 }
 
 // ownIDs gives the items of calls ids.
-func ownIDs(p *play, t *fake.Turn) bool {
+func ownIDs(p *play, t *fake.Response) bool {
 	calls := scripted(t)
 	for i := range calls {
 		calls[i].Opaque = json.RawMessage(put("{}", "id", quoted(p.ownID("fc", i))))
@@ -81,12 +81,12 @@ func ownIDs(p *play, t *fake.Turn) bool {
 
 // thinkBeforeCalls puts reasoning before each call of a turn, the n-th, which is then
 // written as events.
-func thinkBeforeCalls(t *fake.Turn, item func(n int) string) bool {
+func thinkBeforeCalls(t *fake.Response, item func(n int) string) bool {
 	if len(scripted(t)) == 0 {
 		return false
 	}
 	content := *t
-	content.Warnings, content.Usage, content.NoFinish = nil, llm.Usage{}, true
+	content.Warnings, content.Usage, content.OmitFinish = nil, llm.Usage{}, true
 	var events []llm.Event
 	n := 0
 	think := func() {
@@ -95,7 +95,7 @@ func thinkBeforeCalls(t *fake.Turn, item func(n int) string) bool {
 		events = append(events, llm.ReasoningDelta{Text: text, Opaque: json.RawMessage(opaque)})
 		n++
 	}
-	for _, ev := range content.StreamedEvents() {
+	for _, ev := range content.StreamingEvents() {
 		switch ev := ev.(type) {
 		case llm.ToolCallStart:
 			think()
@@ -136,20 +136,20 @@ func allAtZero(r *reply) bool {
 func manyInOne(form, tool string) quirkForm {
 	f := onResponses("QR-parallel", form, "all calls of a turn come as one, of the tool "+tool+", which was never declared")
 	f.Protocols = []string{responses, chat}
-	return inTurn(f, func(t *fake.Turn) bool {
+	return inTurn(f, func(t *fake.Response) bool {
 		calls := scripted(t)
 		if len(calls) == 0 {
 			return false
 		}
 		args := `{"tool_uses":[]}`
 		for _, c := range calls {
-			parameters := c.Args
+			parameters := c.Arguments
 			if !isWhole(parameters) {
 				parameters = "{}"
 			}
 			args = put(args, "tool_uses.-1", `{"recipient_name":`+quoted("functions."+c.Name)+`,"parameters":`+parameters+`}`)
 		}
-		t.Calls = []fake.Call{{ID: calls[0].ID, Name: tool, Args: args}}
+		t.Calls = []fake.Call{{ID: calls[0].ID, Name: tool, Arguments: args}}
 		return true
 	})
 }

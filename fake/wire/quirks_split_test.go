@@ -65,7 +65,7 @@ func (x exchanged) reader() io.Reader { return &broken{bytes.NewReader(x.body), 
 
 // outcome is what a client makes of an answer.
 type outcome struct {
-	Turn  *llm.Turn
+	Turn  *llm.Response
 	Error string
 }
 

@@ -21,7 +21,7 @@ const patience = 40 * time.Second
 
 // bubbled plays a scenario whose answers need not end, in a bubble of its own time.
 // It returns once the server has ended them: in a bubble nobody is left behind.
-func bubbled(t *testing.T, script *fake.Script, protocol string, delivery llm.Delivery, quirks ...wire.Quirk) (o *played) {
+func bubbled(t *testing.T, script *fake.Script, protocol string, delivery llm.ResponseMode, quirks ...wire.Quirk) (o *played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		o = overIn(t, func(c *loop.Config) { c.Deadline = patience }, script, protocol, delivery, quirks...)
@@ -51,7 +51,7 @@ func TestStallTimeout(t *testing.T) {
 	for _, form := range wire.Quirks() {
 		for _, protocol := range form.Protocols {
 			for _, word := range []string{"streamed", "buffered"} {
-				if form.ID != "QT-10" || form.Streamed && word == "buffered" {
+				if form.ID != "QT-10" || form.Streaming && word == "buffered" {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s %s %s", form.Form, protocol, word), func(t *testing.T) {
@@ -76,8 +76,8 @@ func testStallTimeout(t *testing.T, form wire.QuirkForm, protocol, word string) 
 	begun := clock.Now()
 	o := overIn(t, func(c *loop.Config) { c.StallTimeout = limit }, load(t, "calls"), protocol, deliveries[word], q)
 	o.holds(t)
-	if got := clock.Now().Sub(begun); got != took || !errors.Is(o.Err, loop.ErrStalled) || o.Result.Stop != trace.CauseDeadline {
-		t.Errorf("after %v the run stopped by %s with %v; want %s with %v after %v", got, o.Result.Stop, o.Err, trace.CauseDeadline, loop.ErrStalled, took)
+	if got := clock.Now().Sub(begun); got != took || !errors.Is(o.Err, loop.ErrStalled) || o.Run.StopReason != trace.ReasonDeadline {
+		t.Errorf("after %v the run stopped by %s with %v; want %s with %v after %v", got, o.Run.StopReason, o.Err, trace.ReasonDeadline, loop.ErrStalled, took)
 	}
 	if len(o.exchanges) != tries || slices.ContainsFunc(o.Events, func(ev trace.Event) bool { _, ok := ev.Body.(trace.ToolStart); return ok }) {
 		t.Errorf("%d requests, want %d, and no tool: %s", len(o.exchanges), tries, o.Trace())

@@ -12,26 +12,26 @@ import (
 // changed.
 
 // scripted returns a copy of the calls of a turn, with their arguments in one piece.
-func scripted(t *fake.Turn) []fake.Call {
+func scripted(t *fake.Response) []fake.Call {
 	if t.Events != nil {
 		return nil
 	}
 	calls := slices.Clone(t.Calls)
 	for i := range calls {
 		c := &calls[i]
-		c.Args, c.Pieces = c.Args+strings.Join(c.Pieces, ""), nil
+		c.Arguments, c.Chunks = c.Arguments+strings.Join(c.Chunks, ""), nil
 	}
 	return calls
 }
 
 // cutLastCall cuts the arguments of the last call near their end.
-func cutLastCall(t *fake.Turn) bool {
+func cutLastCall(t *fake.Response) bool {
 	calls := scripted(t)
 	n := len(calls) - 1
-	if n < 0 || len(calls[n].Args) < 2 {
+	if n < 0 || len(calls[n].Arguments) < 2 {
 		return false
 	}
-	calls[n].Args, calls[n].NoEnd = cutArgs(calls[n].Args), true
+	calls[n].Arguments, calls[n].OmitEnd = cutArgs(calls[n].Arguments), true
 	t.Calls = calls
 	return true
 }

@@ -57,7 +57,7 @@ func (x *exchange) asked(body []byte) map[string]value {
 }
 
 // keep takes note of the input that a turn answers.
-func (x *exchange) keep(body []byte, t *fake.Turn) {
+func (x *exchange) keep(body []byte, t *fake.Response) {
 	if x.proto.Name() != responses {
 		return
 	}

@@ -19,7 +19,7 @@ func TestBasePaths(t *testing.T) {
 		"/gemini/v1beta/models/m:generateContent":               `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
 		"/lane/a/gemini/v1/models/m:streamGenerateContent?alt=": `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
 	} {
-		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "hi"})})
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "hi"})})
 		if w := post(t, s, path, body); w.Code != 200 {
 			t.Errorf("%s: status %d, %s", path, w.Code, w.Body)
 		}
@@ -44,7 +44,7 @@ func TestReference(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := wire.New(wire.Config{Model: fake.NewModel(
-				fake.Turn{Text: `I will "look".`, Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Bern"}`}}}, fake.Turn{Text: "Rain."},
+				fake.Response{Text: `I will "look".`, Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{"city":"Bern"}`}}}, fake.Response{Text: "Rain."},
 			)})
 			const form = `{"model":"m","input":[{"role":"user","content":"How is the weather?"}%s]}`
 			first := post(t, s, "/openai/v1/responses", fmt.Sprintf(form, ""))

@@ -44,8 +44,8 @@ func (x *exchange) refuse(e *refusal) {
 		x.invalid(e)
 	}
 	x.server.mu.Lock()
-	x.server.report.Refusals = append(x.server.report.Refusals, Refusal{
-		Request: x.n, RetryOf: first, Protocol: x.proto.Name(), Lane: x.played, ID: e.id,
+	x.server.report.RejectedRequests = append(x.server.report.RejectedRequests, RejectedRequest{
+		Request: x.n, RetryOf: first, Protocol: x.proto.Name(), Session: x.played, ID: e.id,
 		Status: e.status, Type: e.kind, Param: e.param, Code: e.code, Message: strings.TrimSuffix(e.message, "\n"),
 	})
 	x.server.mu.Unlock()

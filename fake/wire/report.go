@@ -17,29 +17,29 @@ type Report struct {
 	// Refusals are the requests that got an error because of what they were, and
 	// Violations the invariants that they broke, both in the order in which they were
 	// seen.
-	Refusals   []Refusal   `json:"refusals"`
-	Violations []Violation `json:"violations"`
+	RejectedRequests []RejectedRequest `json:"refusals"`
+	Violations       []Violation       `json:"violations"`
 	// Counts are the violations that nobody suppressed, by invariant.
 	Counts map[string]int `json:"counts"`
 	// Shown is in how many answers each quirk was shown, by Quirk.String.
 	Shown map[string]int `json:"quirks"`
 	// Strays are the requests that are none of Requests, in the order in which they
 	// were first seen.
-	Strays []Stray `json:"strays"`
+	UnmatchedRequests []UnmatchedRequest `json:"strays"`
 	// Lanes are those in which there were requests, by name.
-	Lanes []string `json:"lanes"`
+	Sessions []string `json:"lanes"`
 	// Unused are the turns of the script that nobody asked for.
 	Unused []string `json:"unused"`
 }
 
 // Refusal is a request that got an error because of what it was.
-type Refusal struct {
+type RejectedRequest struct {
 	Request int `json:"request"` // counted from 1
 	// RetryOf is the first request that was refused alike and had just the same body;
 	// 0 if this is the first. What the request broke is told there.
 	RetryOf  int    `json:"retry_of,omitempty"`
 	Protocol string `json:"protocol"`
-	Lane     string `json:"lane,omitempty"`
+	Session  string `json:"lane,omitempty"`
 	// ID is that of the rule that the request broke, such as SO-01; empty if it is
 	// none of those.
 	ID      string `json:"id,omitempty"`
@@ -53,7 +53,7 @@ type Refusal struct {
 // Violation is an invariant that a request broke.
 type Violation struct {
 	Request    int    `json:"request"` // counted from 1
-	Lane       string `json:"lane,omitempty"`
+	Session    string `json:"lane,omitempty"`
 	Invariant  string `json:"invariant"`
 	Message    string `json:"message"`
 	Hint       string `json:"hint"`
@@ -62,14 +62,16 @@ type Violation struct {
 
 // Held reports whether every request was one that its provider takes and kept the
 // invariants.
-func (r *Report) Held() bool { return len(r.Refusals)+len(r.Counts)+len(r.Strays) == 0 }
+func (r *Report) OK() bool {
+	return len(r.RejectedRequests)+len(r.Counts)+len(r.UnmatchedRequests) == 0
+}
 
 // Report returns what the Server has seen until now. None of its members is nil.
 func (s *Server) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.report
-	r.Refusals = append([]Refusal{}, r.Refusals...)
+	r.RejectedRequests = append([]RejectedRequest{}, r.RejectedRequests...)
 	r.Violations = append([]Violation{}, r.Violations...)
 	r.Shown = map[string]int{}
 	for _, q := range s.cfg.Quirks {
@@ -77,8 +79,8 @@ func (s *Server) Report() Report {
 	}
 	maps.Copy(r.Shown, s.report.Shown)
 	r.count()
-	r.Strays = append([]Stray{}, r.Strays...)
-	r.Lanes = append([]string{}, s.watch.Lanes()...)
+	r.UnmatchedRequests = append([]UnmatchedRequest{}, r.UnmatchedRequests...)
+	r.Sessions = append([]string{}, s.watch.Sessions()...)
 	r.Unused = append([]string{}, s.cfg.Model.Unused()...)
 	return r
 }
@@ -91,7 +93,7 @@ func (x *exchange) violated(found ...check.Violation) {
 	for _, v := range found {
 		x.broke = true
 		s.report.Violations = append(s.report.Violations, Violation{
-			Request: x.n, Lane: x.played, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant],
+			Request: x.n, Session: x.played, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant],
 		})
 	}
 }
@@ -144,7 +146,7 @@ func (s *Server) Done() Report {
 	for _, p := range s.watch.Pending() {
 		v := check.Broken("INV-07", "", check.NoEvent, "the answer asked for "+names(p.Calls)+", and nobody went on from it")
 		r.Violations = append(r.Violations, Violation{
-			Request: p.Request, Lane: p.Lane, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant],
+			Request: p.Request, Session: p.Session, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant],
 		})
 	}
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.Request, b.Request) })

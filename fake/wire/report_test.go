@@ -17,18 +17,18 @@ import (
 // A history that was shortened breaks INV-05, unless that is suppressed.
 func TestSuppress(t *testing.T) {
 	for _, reason := range []string{"", "it shortens its history"} {
-		cfg := wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"})}
+		cfg := wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"})}
 		if reason != "" {
 			cfg.Suppress = map[string]string{"INV-05": reason}
 		}
 		s, clients := pipe(t, cfg, "")
 		for _, history := range [][]llm.Message{{llm.User("hi")}, {llm.User("hi"), llm.User("a summary of what was said")}} {
-			if _, err := ask(clients["openai-chat"], request(llm.Buffered, history...)); err != nil {
+			if _, err := ask(clients["openai-chat"], request(llm.NonStreaming, history...)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r := s.Report()
-		if len(r.Violations) != 1 || r.Violations[0].Suppressed != reason || r.Held() != (reason != "") || (r.Counts["INV-05"] == 1) != (reason == "") {
+		if len(r.Violations) != 1 || r.Violations[0].Suppressed != reason || r.OK() != (reason != "") || (r.Counts["INV-05"] == 1) != (reason == "") {
 			t.Errorf("suppressed %q: the report is %+v", reason, r)
 		}
 	}
@@ -37,16 +37,16 @@ func TestSuppress(t *testing.T) {
 // What is refused breaks the invariant of the rule, or is not valid (INV-24); a wrong
 // key, an unknown model or a script that runs out are not the loop's fault.
 func TestRefusedIsInvalid(t *testing.T) {
-	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}), Models: []string{"some-model"}}, "")
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"some-model"}}, "")
 	c := clients["openai-chat"]
-	bad := request(llm.Streamed, llm.User("hi"))
+	bad := request(llm.Streaming, llm.User("hi"))
 	bad.Tools[0].Name = "no good"
 	asks := []*llm.Request{
 		bad,
-		request(llm.Streamed, llm.User("hi")),
-		request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.Text{Text: "one"}), llm.User("more")), // beyond the script
+		request(llm.Streaming, llm.User("hi")),
+		request(llm.Streaming, llm.User("hi"), llm.Assistant(llm.Text{Text: "one"}), llm.User("more")), // beyond the script
 		{Model: "another", Messages: []llm.Message{llm.User("hi")}},
-		request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.Text{Text: "one"}), llm.ToolResults(llm.ToolResult{ID: "call_9", Name: "weather", Content: []llm.Part{llm.Text{Text: "x"}}})),
+		request(llm.Streaming, llm.User("hi"), llm.Assistant(llm.Text{Text: "one"}), llm.ToolResults(llm.ToolResult{ID: "call_9", Name: "weather", Content: []llm.Part{llm.Text{Text: "x"}}})),
 	}
 	for i, req := range asks {
 		if _, err := ask(c, req); (err == nil) != (i == 1) {
@@ -57,7 +57,7 @@ func TestRefusedIsInvalid(t *testing.T) {
 	if diff := cmp.Diff([]string{"1 INV-24", "5 INV-01"}, broke(r)); diff != "" {
 		t.Errorf("violations (-want +got):\n%s\n%+v", diff, r)
 	}
-	if r.Held() || len(r.Refusals) != 4 {
+	if r.OK() || len(r.RejectedRequests) != 4 {
 		t.Errorf("the report is %+v", r)
 	}
 }
@@ -77,12 +77,12 @@ func TestRefusedAgain(t *testing.T) {
 		"another protocol": {chat, bad, "/openai/v1/responses", bad, 0},
 		"another model":    {gemini, bad, strings.Replace(gemini, "/m:", "/n:", 1), bad, 0},
 	} {
-		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"})})
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"})})
 		post(t, s, c.path, c.body)
 		post(t, s, c.again, c.againBody)
 		r := s.Report()
-		if len(r.Refusals) != 2 || r.Refusals[0].RetryOf != 0 || r.Refusals[1].RetryOf != c.want || r.Refusals[1].Request != 2 {
-			t.Errorf("%s: the refusals are %+v", name, r.Refusals)
+		if len(r.RejectedRequests) != 2 || r.RejectedRequests[0].RetryOf != 0 || r.RejectedRequests[1].RetryOf != c.want || r.RejectedRequests[1].Request != 2 {
+			t.Errorf("%s: the refusals are %+v", name, r.RejectedRequests)
 		}
 		if len(r.Violations) != 2-c.want {
 			t.Errorf("%s: the violations are %+v", name, r.Violations)
@@ -96,12 +96,12 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 	client, right := clients["openai-chat"], *clients["openai-chat"]
 	right.Authorize = openai.Key("right")
 	for _, c := range []*protocol.Client{client, client, client, &right, &right, client} {
-		if _, err := ask(c, request(llm.Streamed, llm.User("hi"))); err == nil {
+		if _, err := ask(c, request(llm.Streaming, llm.User("hi"))); err == nil {
 			t.Error("there is an answer")
 		}
 	}
 	var got []int
-	for _, x := range s.Report().Refusals {
+	for _, x := range s.Report().RejectedRequests {
 		got = append(got, x.RetryOf)
 	}
 	if diff := cmp.Diff([]int{0, 1, 1, 0, 4, 1}, got); diff != "" {
@@ -116,7 +116,7 @@ func TestRefusedWithoutRule(t *testing.T) {
 		`{"model":"m"`: true,
 		`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":""}]}`: false, // SA-11
 	} {
-		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"})})
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"})})
 		post(t, s, "/anthropic/v1/messages", body)
 		r := s.Report()
 		if diff := cmp.Diff([]string{"1 INV-24"}, broke(r)); diff != "" || strings.HasPrefix(r.Violations[0].Hint, "The words of the refusal say") != fits {
@@ -128,11 +128,11 @@ func TestRefusedWithoutRule(t *testing.T) {
 // A model that there is not is none of the loop's faults, in any protocol.
 func TestUnknownModelIsNoViolation(t *testing.T) {
 	for _, k := range kinds {
-		s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}), Models: []string{"another"}}, "")
-		if _, err := ask(clients[k.name], request(llm.Streamed, llm.User("hi"))); err == nil {
+		s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"another"}}, "")
+		if _, err := ask(clients[k.name], request(llm.Streaming, llm.User("hi"))); err == nil {
 			t.Errorf("%s: there is an answer", k.name)
 		}
-		if r := s.Report(); len(r.Refusals) != 1 || len(r.Violations) > 0 {
+		if r := s.Report(); len(r.RejectedRequests) != 1 || len(r.Violations) > 0 {
 			t.Errorf("%s: the report is %+v", k.name, r)
 		}
 	}
@@ -141,28 +141,28 @@ func TestUnknownModelIsNoViolation(t *testing.T) {
 // Calls that nobody comes back to are a violation once the clients have ended; of two
 // tries, one is enough to go on from.
 func TestDone(t *testing.T) {
-	call := []fake.Call{{ID: "call_1", Name: "weather", Args: `{}`}, {ID: "call_2", Name: "note", Args: `{}`}}
-	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Calls: call}, fake.Turn{Text: "two"})}, "a")
+	call := []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{}`}, {ID: "call_2", Name: "note", Arguments: `{}`}}
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Calls: call}, fake.Response{Text: "two"})}, "a")
 	c := clients["openai-chat"]
 	for range 2 {
-		if _, err := ask(c, request(llm.Streamed, llm.User("hi"))); err != nil {
+		if _, err := ask(c, request(llm.Streaming, llm.User("hi"))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r := s.Report(); !r.Held() {
+	if r := s.Report(); !r.OK() {
 		t.Errorf("the report is %+v", r)
 	}
 	r := s.Done()
-	if len(r.Violations) != 1 || r.Held() || r.Counts["INV-07"] != 1 || r.Violations[0].Lane != "a" || r.Violations[0].Request != 1 ||
+	if len(r.Violations) != 1 || r.OK() || r.Counts["INV-07"] != 1 || r.Violations[0].Session != "a" || r.Violations[0].Request != 1 ||
 		r.Violations[0].Message != "the answer asked for weather, note, and nobody went on from it" || r.Violations[0].Hint == "" {
 		t.Errorf("the report is %+v", r)
 	}
-	turn := llm.Assistant(llm.ToolCall{ID: "call_1", Name: "weather", Args: "{}"}, llm.ToolCall{ID: "call_2", Name: "note", Args: "{}"})
+	turn := llm.Assistant(llm.ToolCall{ID: "call_1", Name: "weather", Arguments: "{}"}, llm.ToolCall{ID: "call_2", Name: "note", Arguments: "{}"})
 	results := llm.ToolResults(llm.ToolResult{ID: "call_1", Content: []llm.Part{llm.Text{Text: "x"}}}, llm.ToolResult{ID: "call_2", Content: []llm.Part{llm.Text{Text: "x"}}})
-	if _, err := ask(c, request(llm.Streamed, llm.User("hi"), turn, results)); err != nil {
+	if _, err := ask(c, request(llm.Streaming, llm.User("hi"), turn, results)); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.Done(); !r.Held() {
+	if r := s.Done(); !r.OK() {
 		t.Errorf("the report is %+v", r)
 	}
 }
@@ -185,8 +185,8 @@ func TestDoneUnreadable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.call.Name, c.call.Args = "weather", "{}"
-			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Calls: []fake.Call{c.call}}, fake.Turn{Text: "two"})})
+			c.call.Name, c.call.Arguments = "weather", "{}"
+			s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Calls: []fake.Call{c.call}}, fake.Response{Text: "two"})})
 			post(t, s, c.path, c.ask)
 			post(t, s, strings.TrimPrefix(c.path, "/lane/a"), c.again)
 			if diff := cmp.Diff(c.want, broke(s.Done())); diff != "" {
@@ -198,7 +198,7 @@ func TestDoneUnreadable(t *testing.T) {
 
 // A lane is that of the URL, or else the model.
 func TestReportLanes(t *testing.T) {
-	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: "{}"}}})})
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: "{}"}}})})
 	const hi, result = `{"role":"user","content":"hi"}`, `{"role":"tool","tool_call_id":"call_1","content":"x"}`
 	body := func(message string) string { return `{"model":"m","messages":[` + message + `]}` }
 	for _, lane := range []string{"", "/lane/b"} {
@@ -208,24 +208,24 @@ func TestReportLanes(t *testing.T) {
 	}
 	r := s.Done()
 	var got []string
-	for _, x := range r.Refusals {
-		got = append(got, x.Lane)
+	for _, x := range r.RejectedRequests {
+		got = append(got, x.Session)
 	}
 	for _, x := range r.Violations {
-		got = append(got, x.Invariant+" "+x.Lane)
+		got = append(got, x.Invariant+" "+x.Session)
 	}
 	want := []string{"m", "", "b", "b", "INV-07 m", "INV-01 m", "INV-24 ", "INV-07 b", "INV-01 b", "INV-24 b"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"b", "m"}, r.Lanes); diff != "" {
+	if diff := cmp.Diff([]string{"b", "m"}, r.Sessions); diff != "" {
 		t.Errorf("all lanes (-want +got):\n%s", diff)
 	}
 }
 
 // The first model's turns are used by whoever plays them.
 func TestUnused(t *testing.T) {
-	models := []fake.Lane{{Name: "main", Turns: []fake.Turn{{Text: "one"}}}, {Name: "helper", Turns: []fake.Turn{{Text: "two"}}}}
+	models := []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "one"}}}, {Name: "helper", Responses: []fake.Response{{Text: "two"}}}}
 	for model, want := range map[string][]string{
 		"gpt-5":  {`lane "helper": all of it`},
 		"main":   {`lane "helper": all of it`},
@@ -247,13 +247,13 @@ func TestReportJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"}), Quirks: []wire.Quirk{q}}, "")
+	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"}), Quirks: []wire.Quirk{q}}, "")
 	text, err := json.Marshal(s.Report())
 	const empty = `{"requests":0,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":0},"strays":[],"lanes":[],"unused":["turns: all of them"]}`
 	if string(text) != empty || err != nil {
 		t.Errorf("an empty report is %s, %v", text, err)
 	}
-	if _, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"))); err != nil {
+	if _, err := ask(clients["openai-chat"], request(llm.Streaming, llm.User("hi"))); err != nil {
 		t.Fatal(err)
 	}
 	text, err = json.Marshal(s.Report())

@@ -4,12 +4,12 @@ import "slices"
 
 // Rule is a way in which a request can be wrong, with the answer that it gets.
 type Rule struct {
-	ID     string // such as SO-01; it stands in Refusal.ID
-	Says   string // what is refused
-	Status int
-	Type   string // Gemini's status word
-	Param  string // n stands for any index; empty where the provider tells none
-	Code   string // empty for null or none; of Gemini the reason in the details
+	ID          string // such as SO-01; it stands in Refusal.ID
+	Description string // what is refused
+	Status      int
+	Type        string // Gemini's status word
+	Param       string // n stands for any index; empty where the provider tells none
+	Code        string // empty for null or none; of Gemini the reason in the details
 }
 
 // Rules lists what a Server refuses as the real providers do: OpenAI Chat

@@ -71,7 +71,7 @@ func TestScenarios(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if diff := cmp.Diff(projectedAlike(in), projectedAlike(o.Outcome)); diff != "" {
+					if diff := cmp.Diff(projectedAlike(in), projectedAlike(o.Result)); diff != "" {
 						t.Errorf("%s %s (-in process +on the wire):\n%s", k.name, word, diff)
 					}
 				}
@@ -92,14 +92,14 @@ func playedFile(t *testing.T, path, protocol, word string) *played {
 
 // neverEnds reports whether the script has an answer that does not end.
 func neverEnds(s *fake.Script) bool {
-	return slices.ContainsFunc(s.Models, func(m fake.Lane) bool {
-		return slices.ContainsFunc(m.Turns, func(turn fake.Turn) bool {
-			return turn.Stall || slices.ContainsFunc(turn.Attempts, func(a fake.Turn) bool { return a.Stall })
+	return slices.ContainsFunc(s.Models, func(m fake.ModelScript) bool {
+		return slices.ContainsFunc(m.Responses, func(turn fake.Response) bool {
+			return turn.Stall || slices.ContainsFunc(turn.Attempts, func(a fake.Response) bool { return a.Stall })
 		})
 	})
 }
 
 // projectedAlike is the projected trace without the delivery.
-func projectedAlike(o *scenario.Outcome) string {
+func projectedAlike(o *scenario.Result) string {
 	return strings.ReplaceAll(projected(o), " delivery=buffered", "")
 }

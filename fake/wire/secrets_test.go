@@ -151,17 +151,17 @@ var carriers = map[string]func(own func(string) func(*http.Request) error, r *ht
 }
 
 // failing is a script of one turn that fails in each way that a script can.
-func failing() fake.Turn {
-	var t fake.Turn
+func failing() fake.Response {
+	var t fake.Response
 	for _, status := range []int{400, 401, 403, 404, 413, 429, 500, 502, 503, 529} {
-		t.Attempts = append(t.Attempts, fake.Turn{Error: &fake.Failure{Status: status, Message: "no"}})
+		t.Attempts = append(t.Attempts, fake.Response{Error: &fake.Failure{Status: status, Message: "no"}})
 	}
-	return fake.Turn{Attempts: append(t.Attempts,
-		fake.Turn{Text: "so far", Error: &fake.Failure{Status: 503, Message: "gone"}},
-		fake.Turn{Text: "so far", Error: &fake.Failure{Connection: fake.ConnectionClosed}},
-		fake.Turn{Text: "so far", Error: &fake.Failure{Connection: fake.ConnectionReset}},
-		fake.Turn{Error: &fake.Failure{Connection: fake.ConnectionReset}},
-		fake.Turn{Text: "at last"},
+	return fake.Response{Attempts: append(t.Attempts,
+		fake.Response{Text: "so far", Error: &fake.Failure{Status: 503, Message: "gone"}},
+		fake.Response{Text: "so far", Error: &fake.Failure{Connection: fake.ConnectionClosed}},
+		fake.Response{Text: "so far", Error: &fake.Failure{Connection: fake.ConnectionReset}},
+		fake.Response{Error: &fake.Failure{Connection: fake.ConnectionReset}},
+		fake.Response{Text: "at last"},
 	)}
 }
 
@@ -181,10 +181,10 @@ func TestKeysAreWrittenNowhere(t *testing.T) {
 					client := behind(t, g, written, k.name)
 					client.Authorize = authorize
 					for range len(failing().Attempts) {
-						_, err := ask(client, request(llm.Streamed, llm.User("hi")))
+						_, err := ask(client, request(llm.Streaming, llm.User("hi")))
 						written.err(manner, err)
 					}
-					_, err := ask(client, request(llm.Buffered, llm.User("hi")))
+					_, err := ask(client, request(llm.NonStreaming, llm.User("hi")))
 					written.err(manner, err)
 					written.json(t, g.server.Report())
 					written.holds(t)
@@ -226,18 +226,18 @@ func TestKeysOfRequestsThatFail(t *testing.T) {
 				"no port":                    {BaseURL: "http://127.0.0.1:0"},
 			} {
 				c.Protocol, c.Authorize = k.proto, authorize
-				_, err := ask(&c, request(llm.Streamed, llm.User("hi")))
+				_, err := ask(&c, request(llm.Streaming, llm.User("hi")))
 				if err == nil {
 					t.Errorf("%s: no error", where)
 				}
 				written.err(k.name+" in "+name+", "+where, err)
 			}
-			_, err := ask(&protocol.Client{Protocol: k.proto, BaseURL: password, HTTP: &http.Client{Transport: talkative{}}}, request(llm.Streamed, llm.User("hi")))
+			_, err := ask(&protocol.Client{Protocol: k.proto, BaseURL: password, HTTP: &http.Client{Transport: talkative{}}}, request(llm.Streaming, llm.User("hi")))
 			written.err("a password alone", err)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(errors.New("too late"))
 			c := &protocol.Client{Protocol: k.proto, Authorize: authorize, BaseURL: "http://127.0.0.1:0"}
-			_, err = llm.Collect(c.Stream(ctx, request(llm.Streamed, llm.User("hi"))))
+			_, err = llm.Collect(c.Stream(ctx, request(llm.Streaming, llm.User("hi"))))
 			written.err("cancelled", err)
 			written.holds(t)
 		}

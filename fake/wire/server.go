@@ -44,7 +44,7 @@ type Config struct {
 type Server struct {
 	cfg Config
 
-	watch watch.Watch
+	watch watch.Monitor
 
 	mu      sync.Mutex
 	report  Report
@@ -56,7 +56,7 @@ type Server struct {
 
 // New returns a Server.
 func New(cfg Config) *Server {
-	return &Server{cfg: cfg, watch: watch.Watch{Rewrites: cfg.Suppress["INV-05"] != ""}}
+	return &Server{cfg: cfg, watch: watch.Monitor{Rewrites: cfg.Suppress["INV-05"] != ""}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -132,7 +132,7 @@ func (x *exchange) serve(r *http.Request) {
 		x.played = cmp.Or(x.lane, req.Model, x.server.cfg.Model.Default)
 		x.check(req)
 	} else {
-		x.server.watch.Glance(x.lane, spelled)
+		x.server.watch.AddUnparsedRequest(x.lane, spelled)
 	}
 	in.req, in.err = req, err
 	if e := strict(in); e != nil {
@@ -141,12 +141,12 @@ func (x *exchange) serve(r *http.Request) {
 	}
 	ctx := r.Context()
 	if x.lane != "" {
-		ctx = fake.WithLane(ctx, x.lane)
+		ctx = fake.WithSession(ctx, x.lane)
 	}
 	if x.provider == OpenAI {
-		ctx = fake.WithPlainResults(ctx)
+		ctx = fake.WithoutErrorFlags(ctx)
 	}
-	turn, place, err := x.server.cfg.Model.Answer(ctx, req)
+	turn, place, err := x.server.cfg.Model.Respond(ctx, req)
 	if err != nil { // the script has no answer: trying again does not help
 		x.w.Header().Set("X-Should-Retry", "false")
 		x.refuse(&refusal{status: http.StatusBadRequest, setup: true, message: err.Error()})
@@ -156,7 +156,7 @@ func (x *exchange) serve(r *http.Request) {
 	if x.proto.Name() == responses {
 		x.place.talk = talkOf(x.talk.Hash())
 	}
-	x.answeredBy(place.Lane)
+	x.answeredBy(place.Session)
 	x.keep(spelled, turn)
 	x.answer(ctx, req, turn)
 }
@@ -164,8 +164,8 @@ func (x *exchange) serve(r *http.Request) {
 // check notes what is wrong with the messages that a client sends.
 func (x *exchange) check(req *llm.Request) {
 	var found []check.Violation
-	x.talk, found, x.broke = x.server.watch.Asked(&watch.Question{
-		Protocol: x.proto, Number: x.n, Lane: x.lane, Model: x.played, Request: req,
+	x.talk, found, x.broke = x.server.watch.AddRequest(&watch.Request{
+		Protocol: x.proto, Number: x.n, Session: x.lane, Model: x.played, Request: req,
 	})
 	x.violated(found...)
 }

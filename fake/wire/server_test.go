@@ -47,11 +47,11 @@ func serve(t *testing.T, cfg wire.Config, lane string) (*wire.Server, map[string
 	return s, clientsOf(h.URL, lane, h.Client())
 }
 
-func request(delivery llm.Delivery, messages ...llm.Message) *llm.Request {
-	return &llm.Request{Model: "some-model", Messages: messages, Delivery: delivery, Tools: []llm.Tool{{Name: "weather", Parameters: []byte(`{"type":"object"}`)}}}
+func request(delivery llm.ResponseMode, messages ...llm.Message) *llm.Request {
+	return &llm.Request{Model: "some-model", Messages: messages, ResponseMode: delivery, Tools: []llm.Tool{{Name: "weather", Parameters: []byte(`{"type":"object"}`)}}}
 }
 
-func ask(c *protocol.Client, req *llm.Request) (*llm.Turn, error) {
+func ask(c *protocol.Client, req *llm.Request) (*llm.Response, error) {
 	return llm.Collect(c.Stream(context.Background(), req))
 }
 
@@ -67,12 +67,12 @@ func apiError(t *testing.T, err error) *llm.APIError {
 // A conversation of two turns, in each protocol and delivery, comes out as the
 // script says.
 func TestConversation(t *testing.T) {
-	script := []fake.Turn{
-		{Text: "I will look.", Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Bern"}`}, {ID: "call_2", Name: "weather", Args: `{"city":"Rome"}`}}, Chunk: 4, Usage: llm.Usage{Input: 11, Output: 7}},
-		{Text: "Rain in Bern, sun in Rome ☀.", Chunk: 5, Usage: llm.Usage{Input: 31, Output: 9}},
+	script := []fake.Response{
+		{Text: "I will look.", Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{"city":"Bern"}`}, {ID: "call_2", Name: "weather", Arguments: `{"city":"Rome"}`}}, ChunkSize: 4, Usage: llm.Usage{InputTokens: 11, OutputTokens: 7}},
+		{Text: "Rain in Bern, sun in Rome ☀.", ChunkSize: 5, Usage: llm.Usage{InputTokens: 31, OutputTokens: 9}},
 	}
 	for _, k := range kinds {
-		for _, delivery := range []llm.Delivery{llm.Streamed, llm.Buffered} {
+		for _, delivery := range []llm.ResponseMode{llm.Streaming, llm.NonStreaming} {
 			t.Run(fmt.Sprintf("%s/%q", k.name, delivery), func(t *testing.T) {
 				s, clients := serve(t, wire.Config{Model: fake.NewModel(script...)}, "")
 				c := clients[k.name]
@@ -83,12 +83,12 @@ func TestConversation(t *testing.T) {
 				}
 				var calls []string
 				for _, call := range turn.Calls() {
-					calls = append(calls, call.ID+" "+call.Name+" "+call.Args)
+					calls = append(calls, call.ID+" "+call.Name+" "+call.Arguments)
 				}
 				if diff := cmp.Diff([]string{`call_1 weather {"city":"Bern"}`, `call_2 weather {"city":"Rome"}`}, calls); diff != "" {
 					t.Errorf("calls (-want +got):\n%s", diff)
 				}
-				if turn.Text() != "I will look." || turn.Usage != (llm.Usage{Input: 11, Output: 7}) || turn.ResponseID == "" || turn.Model != "some-model" {
+				if turn.Text() != "I will look." || turn.Usage != (llm.Usage{InputTokens: 11, OutputTokens: 7}) || turn.ResponseID == "" || turn.Model != "some-model" {
 					t.Errorf("got %+v", turn)
 				}
 				history = append(history, turn.Message(), llm.ToolResults(
@@ -96,10 +96,10 @@ func TestConversation(t *testing.T) {
 					llm.ToolResult{ID: "call_2", Name: "weather", Content: []llm.Part{llm.Text{Text: "sun"}}},
 				))
 				turn, err = ask(c, request(delivery, history...))
-				if err != nil || turn.Text() != "Rain in Bern, sun in Rome ☀." || turn.Finish != llm.FinishStop || len(turn.Warnings) > 0 {
+				if err != nil || turn.Text() != "Rain in Bern, sun in Rome ☀." || turn.FinishReason != llm.FinishStop || len(turn.Warnings) > 0 {
 					t.Errorf("got %+v, %v", turn, err)
 				}
-				if r := s.Report(); r.Requests != 2 || len(r.Refusals) > 0 || len(r.Violations) > 0 {
+				if r := s.Report(); r.Requests != 2 || len(r.RejectedRequests) > 0 || len(r.Violations) > 0 {
 					t.Errorf("the report is %+v", r)
 				}
 			})
@@ -109,7 +109,7 @@ func TestConversation(t *testing.T) {
 
 // Clients at once, each in a lane of its own, get the same answers.
 func TestLanes(t *testing.T) {
-	m := fake.NewModel(fake.Turn{Text: "one"}, fake.Turn{Text: "two"})
+	m := fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"})
 	s := wire.New(wire.Config{Model: m})
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
@@ -119,12 +119,12 @@ func TestLanes(t *testing.T) {
 	for i := range ids {
 		wg.Go(func() {
 			c := &protocol.Client{Protocol: openai.Chat{}, BaseURL: wire.BaseURL(h.URL, fmt.Sprint("lane", i), wire.OpenAI), HTTP: h.Client(), Authorize: openai.Key("secret-key")}
-			first, err := ask(c, request(llm.Streamed, llm.User("hi")))
+			first, err := ask(c, request(llm.Streaming, llm.User("hi")))
 			if err != nil || first.Text() != "one" {
 				t.Errorf("lane %d: %v, %v", i, first, err)
 				return
 			}
-			second, err := ask(c, request(llm.Streamed, llm.User("hi"), first.Message(), llm.User("more")))
+			second, err := ask(c, request(llm.Streaming, llm.User("hi"), first.Message(), llm.User("more")))
 			if err != nil || second.Text() != "two" {
 				t.Errorf("lane %d: %v, %v", i, second, err)
 			}
@@ -146,7 +146,7 @@ func TestErrors(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			_, clients := serve(t, wire.Config{Model: fake.NewModel(
-				fake.Turn{Attempts: []fake.Turn{
+				fake.Response{Attempts: []fake.Response{
 					{Error: &fake.Failure{Status: 429, Message: "slow down", RetryAfter: 2e9}},
 					{Text: "so far", Error: &fake.Failure{Status: 503, Message: "gone"}},
 					{Text: "so far", Error: &fake.Failure{Connection: fake.ConnectionClosed}},
@@ -155,7 +155,7 @@ func TestErrors(t *testing.T) {
 				}},
 			)}, "")
 			c := clients[k.name]
-			req := request(llm.Streamed, llm.User("hi"))
+			req := request(llm.Streaming, llm.User("hi"))
 			_, err := ask(c, req)
 			if e := apiError(t, err); e.Status != 429 || e.Message != "slow down" || e.RetryAfter != 2e9 || !e.Retryable {
 				t.Errorf("first: %+v", e)
@@ -166,7 +166,7 @@ func TestErrors(t *testing.T) {
 			}
 			for _, n := range []string{"third", "fourth"} {
 				turn, err = ask(c, req)
-				if e := apiError(t, err); turn.Text() != "so far" || !e.Retryable || !errors.Is(err, protocol.ErrCutOff) {
+				if e := apiError(t, err); turn.Text() != "so far" || !e.Retryable || !errors.Is(err, protocol.ErrTruncated) {
 					t.Errorf("%s: %q, %+v", n, turn.Text(), e)
 				}
 			}
@@ -180,9 +180,9 @@ func TestErrors(t *testing.T) {
 // A wrong key is refused as the provider does, and stands in no error.
 func TestWrongKey(t *testing.T) {
 	for _, k := range kinds {
-		s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "hi"}), Key: "the-right-key"}, "")
+		s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "hi"}), Key: "the-right-key"}, "")
 		c := clients[k.name]
-		_, err := ask(c, request(llm.Streamed, llm.User("hi")))
+		_, err := ask(c, request(llm.Streaming, llm.User("hi")))
 		status := 401
 		if k.provider == wire.Gemini {
 			status = 400
@@ -191,10 +191,10 @@ func TestWrongKey(t *testing.T) {
 			t.Errorf("%s: %+v", k.name, e)
 		}
 		c.Authorize = k.key("the-right-key")
-		if _, err := ask(c, request(llm.Streamed, llm.User("hi"))); err != nil {
+		if _, err := ask(c, request(llm.Streaming, llm.User("hi"))); err != nil {
 			t.Errorf("%s, with the right key: %v", k.name, err)
 		}
-		if r := s.Report(); len(r.Refusals) != 1 || r.Refusals[0].Status != status || r.Refusals[0].Protocol != k.name {
+		if r := s.Report(); len(r.RejectedRequests) != 1 || r.RejectedRequests[0].Status != status || r.RejectedRequests[0].Protocol != k.name {
 			t.Errorf("%s: the report is %+v", k.name, r)
 		}
 	}
@@ -202,8 +202,8 @@ func TestWrongKey(t *testing.T) {
 
 // What breaks an invariant in a request is in the report, also if it is refused.
 func TestViolations(t *testing.T) {
-	s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Turn{Text: "hi"})}, "a")
-	_, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "weather", Args: "{}"}), llm.User("well?")))
+	s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "hi"})}, "a")
+	_, err := ask(clients["openai-chat"], request(llm.Streaming, llm.User("hi"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), llm.User("well?")))
 	if e := apiError(t, err); e.Status != 400 {
 		t.Errorf("got %+v", e)
 	}
@@ -211,19 +211,19 @@ func TestViolations(t *testing.T) {
 	if len(r.Violations) != 1 || r.Violations[0].Invariant != "INV-01" || r.Violations[0].Request != 1 {
 		t.Errorf("the violations are %+v", r.Violations)
 	}
-	if len(r.Refusals) != 1 || r.Refusals[0].ID != "SO-01" || r.Refusals[0].Request != 1 || r.Refusals[0].Lane != "a" {
-		t.Errorf("the refusals are %+v", r.Refusals)
+	if len(r.RejectedRequests) != 1 || r.RejectedRequests[0].ID != "SO-01" || r.RejectedRequests[0].Request != 1 || r.RejectedRequests[0].Session != "a" {
+		t.Errorf("the refusals are %+v", r.RejectedRequests)
 	}
 }
 
 // A script that has no answer says so at once.
 func TestScriptRunsOut(t *testing.T) {
 	s, clients := serve(t, wire.Config{Model: fake.NewModel()}, "")
-	_, err := ask(clients["anthropic-messages"], request(llm.Streamed, llm.User("hi")))
+	_, err := ask(clients["anthropic-messages"], request(llm.Streaming, llm.User("hi")))
 	if e := apiError(t, err); e.Status != 400 || e.Retryable {
 		t.Errorf("got %+v", e)
 	}
-	if r := s.Report(); len(r.Refusals) != 1 {
+	if r := s.Report(); len(r.RejectedRequests) != 1 {
 		t.Errorf("the report is %+v", r)
 	}
 }
@@ -234,7 +234,7 @@ func TestUsageIfAsked(t *testing.T) {
 		"": false, `,"stream_options":null`: false, `,"stream_options":{"include_usage":false}`: false,
 		`,"stream_options":{"include_usage":true}`: true, `,"stream_options":{"include_usage":true,"include_obfuscation":false}`: true,
 	} {
-		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one", Usage: llm.Usage{Input: 3, Output: 4}})})
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one", Usage: llm.Usage{InputTokens: 3, OutputTokens: 4}})})
 		w := post(t, s, "/openai/v1/chat/completions", `{"model":"m","stream":true`+options+`,"messages":[{"role":"user","content":"hi"}]}`)
 		if w.Code != http.StatusOK || strings.Contains(w.Body.String(), `"usage":{`) != want || !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
 			t.Errorf("with %q got %d %s", options, w.Code, w.Body)

@@ -14,7 +14,7 @@ import (
 
 // sign gives a turn the signatures that the real provider would, where the script
 // has none: Anthropic's of thinking, and Gemini 3's of the first call.
-func (p *play) sign(t *fake.Turn) {
+func (p *play) sign(t *fake.Response) {
 	switch {
 	case t.Events != nil:
 	case p.provider == Anthropic && t.Reasoning != "" && t.ReasoningOpaque == nil:
@@ -22,7 +22,7 @@ func (p *play) sign(t *fake.Turn) {
 	case p.provider == Gemini && gemini.SignsCalls(p.request.Model) && len(t.Calls) > 0 && t.Calls[0].Opaque == nil:
 		t.Calls = slices.Clone(t.Calls)
 		c := &t.Calls[0]
-		c.Opaque = signed("thoughtSignature", c.Name+c.Args+strings.Join(c.Pieces, ""))
+		c.Opaque = signed("thoughtSignature", c.Name+c.Arguments+strings.Join(c.Chunks, ""))
 	}
 }
 

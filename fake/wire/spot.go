@@ -22,8 +22,8 @@ func talkOf(hash uint64) string { return fmt.Sprintf("%08x", uint32(hash^hash>>3
 // from it (see spotOf).
 func (s spot) name() string {
 	h := fnv.New32a()
-	_, _ = fmt.Fprintf(h, "%q %d %d", s.Lane, s.Turn, s.Attempt) // a hash takes all
-	return fmt.Sprintf("%04x%04x%08x%s", s.Turn, s.Attempt, h.Sum32(), s.talk)
+	_, _ = fmt.Fprintf(h, "%q %d %d", s.Session, s.Response, s.Attempt) // a hash takes all
+	return fmt.Sprintf("%04x%04x%08x%s", s.Response, s.Attempt, h.Sum32(), s.talk)
 }
 
 // spotOf returns the spot in a lane of Responses that text is the name of; ok is false
@@ -33,8 +33,8 @@ func spotOf(lane, text string) (s spot, ok bool) {
 	if len(text) != digits+len(talkOf(0)) {
 		return s, false
 	}
-	s.Lane, s.talk = lane, text[digits:]
+	s.Session, s.talk = lane, text[digits:]
 	_, err := strconv.ParseUint(s.talk, 16, 32)
-	n, _ := fmt.Sscanf(text, "%04x%04x", &s.Turn, &s.Attempt)
-	return s, err == nil && n == 2 && s.Turn >= 0 && s.Attempt >= 1 && s.name() == text
+	n, _ := fmt.Sscanf(text, "%04x%04x", &s.Response, &s.Attempt)
+	return s, err == nil && n == 2 && s.Response >= 0 && s.Attempt >= 1 && s.name() == text
 }

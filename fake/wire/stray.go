@@ -12,7 +12,7 @@ import (
 
 // Stray are requests to where no model is: to a path that no provider has, or with
 // another method than POST, unless they ask which models there are. Their commonest cause is a wrong base URL.
-type Stray struct {
+type UnmatchedRequest struct {
 	Method string `json:"method"`
 	Path   string `json:"path"` // without the query, which may hold a key
 	Times  int    `json:"times"`
@@ -70,7 +70,7 @@ func (s *Server) stray(w http.ResponseWriter, r *http.Request, there bool) {
 		served = to.paths
 	}
 	path := r.URL.EscapedPath()
-	s.noteStray(Stray{r.Method, path, 1, served})
+	s.noteStray(UnmatchedRequest{r.Method, path, 1, served})
 	e := &refusal{status: http.StatusNotFound, message: r.Method + " " + path + ": there is no such path; served here: " + served}
 	switch {
 	case there:
@@ -87,17 +87,17 @@ func (s *Server) stray(w http.ResponseWriter, r *http.Request, there bool) {
 	_, _ = w.Write(e.body(to.endpoint, "")) // the client may be gone
 }
 
-func (s *Server) noteStray(x Stray) {
+func (s *Server) noteStray(x UnmatchedRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := x.Method + " " + x.Path
 	if i, known := s.strays[key]; known {
-		s.report.Strays[i].Times++
+		s.report.UnmatchedRequests[i].Times++
 		return
 	}
 	if s.strays == nil {
 		s.strays = map[string]int{}
 	}
-	s.strays[key] = len(s.report.Strays)
-	s.report.Strays = append(s.report.Strays, x)
+	s.strays[key] = len(s.report.UnmatchedRequests)
+	s.report.UnmatchedRequests = append(s.report.UnmatchedRequests, x)
 }

@@ -63,7 +63,7 @@ func TestOtherPathsEnvelope(t *testing.T) {
 // What goes astray is in the report, once for each path and without its query, with
 // what there is for such a client.
 func TestStrays(t *testing.T) {
-	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"})})
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"})})
 	for _, at := range []string{
 		"POST /v1/chat/completions?api_key=some-key", "POST /v1/chat/completions", "GET /v1/chat/completions", "POST /lane/a/responses", "POST /openai/v1/embeddings",
 		"POST /v1/messages", "POST /anthropic/v1/complete", "POST /v1beta/models/m:streamGenerateContent?key=some-key", "POST /models/m:generateContent", "POST /gemini/v2/models/m:generateContent",
@@ -77,7 +77,7 @@ func TestStrays(t *testing.T) {
 		anthropic = "POST /anthropic/v1/messages"
 		gemini    = "POST /gemini/v1beta/models/MODEL:generateContent, :streamGenerateContent"
 	)
-	want := []wire.Stray{
+	want := []wire.UnmatchedRequest{
 		{Method: "POST", Path: "/v1/chat/completions", Times: 2, Served: openAI},
 		{Method: "GET", Path: "/v1/chat/completions", Times: 1, Served: openAI},
 		{Method: "POST", Path: "/lane/a/responses", Times: 1, Served: openAI},
@@ -91,7 +91,7 @@ func TestStrays(t *testing.T) {
 		{Method: "PUT", Path: "/favicon%1B.ico", Times: 1, Served: "base URLs: /openai/v1, /anthropic, /gemini, each with /lane/NAME in front or without"},
 	}
 	r := s.Report()
-	if diff := cmp.Diff(want, r.Strays); diff != "" || r.Requests != 0 || len(r.Refusals)+len(r.Violations) > 0 || r.Held() {
+	if diff := cmp.Diff(want, r.UnmatchedRequests); diff != "" || r.Requests != 0 || len(r.RejectedRequests)+len(r.Violations) > 0 || r.OK() {
 		t.Errorf("the report is %+v; strays (-want +got):\n%s", r, diff)
 	}
 	text, err := json.Marshal(r)

@@ -24,7 +24,7 @@ func TestStrictVersion(t *testing.T) {
 		{"2023-06-01", claudeBody("some-model", claudeUser), http.StatusOK},
 		{"", claudeBody("some-model", claudeUser, `"anthropic_version":"vertex-2023-10-16"`), http.StatusOK},
 	} {
-		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SA"], strings.NewReader(c.body))
 		r.Header.Set("X-Api-Key", "some-key")
 		r.Header.Set("Anthropic-Version", c.header)
@@ -72,16 +72,16 @@ func TestStrictBeside(t *testing.T) {
 		"a schema of another type":           {to: messages, body: claudeBody("some-model", claudeUser, claudeTools(claudeTool("f", `,"input_schema":{}`))), saidInPart: "tools.0.custom.input_schema.type: Input should be 'object'"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"}), Models: []string{"some-model", ""}})
+			s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"}), Models: []string{"some-model", ""}})
 			w := post(t, s, cmp.Or(strictPaths[c.to], c.to), c.body)
 			if w.Code != cmp.Or(c.status, http.StatusBadRequest) {
 				t.Fatalf("%d %s", w.Code, w.Body)
 			}
-			r := s.Report().Refusals
+			r := s.Report().RejectedRequests
 			if len(r) != 1 || !strings.Contains(r[0].Message, c.saidInPart) {
 				t.Fatalf("the report is %+v", r)
 			}
-			want := wire.Refusal{Request: 1, Protocol: r[0].Protocol, Lane: r[0].Lane, Status: w.Code, Type: cmp.Or(c.kind, "invalid_request_error"), Param: c.param, Code: c.code, Message: r[0].Message}
+			want := wire.RejectedRequest{Request: 1, Protocol: r[0].Protocol, Session: r[0].Session, Status: w.Code, Type: cmp.Or(c.kind, "invalid_request_error"), Param: c.param, Code: c.code, Message: r[0].Message}
 			if diff := gocmp.Diff(want, r[0]); diff != "" {
 				t.Errorf("the report (-want +got):\n%s", diff)
 			}

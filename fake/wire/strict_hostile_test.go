@@ -54,12 +54,12 @@ func hostile(size int) map[string]string {
 func TestStrictSurvives(t *testing.T) {
 	for name, body := range hostile(1 << 14) {
 		for _, path := range []string{strictPaths["SO"], strictPaths["SR"], strictPaths["SA"], strictPaths["SG"], "/gemini/v1beta/models/gemini-3-pro:streamGenerateContent"} {
-			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+			s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 			w := post(t, s, path, body)
 			if w.Code != http.StatusOK && (w.Code < 400 || w.Code > 404 || !strings.Contains(w.Body.String(), `"error":{`)) {
 				t.Errorf("%s to %s: %d %.300s", name, path, w.Code, w.Body)
 			}
-			if report := s.Report(); len(report.Refusals) != 1 && w.Code != http.StatusOK {
+			if report := s.Report(); len(report.RejectedRequests) != 1 && w.Code != http.StatusOK {
 				t.Errorf("%s to %s: the report is %+v", name, path, report)
 			}
 		}
@@ -68,7 +68,7 @@ func TestStrictSurvives(t *testing.T) {
 
 // A body may have 64 MiB, and no more.
 func TestStrictLength(t *testing.T) {
-	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 	w := post(t, s, strictPaths["SO"], strings.Repeat(" ", 64<<20+1))
 	if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "the body has more than 67108864 bytes") {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -77,11 +77,11 @@ func TestStrictLength(t *testing.T) {
 
 // A body that breaks off is refused, whatever it is.
 func TestStrictBrokenBody(t *testing.T) {
-	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SO"], iotest.ErrReader(io.ErrUnexpectedEOF))
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
-	if w.Code != http.StatusBadRequest || len(s.Report().Refusals) != 1 {
+	if w.Code != http.StatusBadRequest || len(s.Report().RejectedRequests) != 1 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -16,8 +16,8 @@ import (
 type past struct {
 	inbound
 	lane  string
-	turns map[string][]fake.Turn // of each lane, each Repeat written out; none until they are asked for
-	said  []thought              // nil until it is asked for
+	turns map[string][]fake.Response // of each lane, each Repeat written out; none until they are asked for
+	said  []thought                  // nil until it is asked for
 	sent  map[spot][]object
 }
 
@@ -31,11 +31,11 @@ func (in inbound) past(model string) *past {
 func (p *past) lanes() []string { return append([]string{p.lane}, p.models...) }
 
 // script returns the turns of a lane.
-func (p *past) script(lane string) []fake.Turn {
+func (p *past) script(lane string) []fake.Response {
 	turns, ok := p.turns[lane]
 	if !ok {
 		if p.turns == nil {
-			p.turns = map[string][]fake.Turn{}
+			p.turns = map[string][]fake.Response{}
 		}
 		turns = p.cfg.Model.Script(lane)
 		p.turns[lane] = turns
@@ -44,17 +44,17 @@ func (p *past) script(lane string) []fake.Turn {
 }
 
 // turn returns what answers at a place; ok is false where the script has nothing.
-func (p *past) turn(at fake.Place) (t fake.Turn, ok bool) {
-	turns := p.script(at.Lane)
-	if at.Turn >= len(turns) {
+func (p *past) turn(at fake.Place) (t fake.Response, ok bool) {
+	turns := p.script(at.Session)
+	if at.Response >= len(turns) {
 		return t, false
 	}
-	t = turns[at.Turn]
+	t = turns[at.Response]
 	if t.Attempts == nil {
 		return t, true
 	}
 	if at.Attempt > len(t.Attempts) {
-		return fake.Turn{}, false
+		return fake.Response{}, false
 	}
 	return t.Attempts[at.Attempt-1], true
 }
@@ -82,7 +82,7 @@ func (p *past) rendered(at spot) []object {
 	if !ok {
 		return nil
 	}
-	a := &play{endpoint: p.endpoint, place: at, request: &llm.Request{Delivery: llm.Buffered}, turn: t}
+	a := &play{endpoint: p.endpoint, place: at, request: &llm.Request{ResponseMode: llm.NonStreaming}, turn: t}
 	for _, q := range p.cfg.Quirks {
 		if q.applies(a) && q.form.turn != nil {
 			q.form.turn(a, &a.turn)
@@ -127,7 +127,7 @@ func (p *past) places(lanes ...string) iter.Seq[fake.Place] {
 		for _, lane := range lanes {
 			for i, t := range p.script(lane) {
 				for a := range max(1, len(t.Attempts)) {
-					if !yield(fake.Place{Lane: lane, Turn: i, Attempt: a + 1}) {
+					if !yield(fake.Place{Session: lane, Response: i, Attempt: a + 1}) {
 						return
 					}
 				}
@@ -169,7 +169,7 @@ func find(items []object, id string) (item object, before []object) {
 }
 
 // named reports whether a turn may give its items ids.
-func named(t *fake.Turn) bool {
+func named(t *fake.Response) bool {
 	return t.Events != nil || t.ReasoningOpaque != nil || t.TextOpaque != nil ||
 		slices.ContainsFunc(t.Calls, func(c fake.Call) bool { return c.Opaque != nil })
 }

@@ -26,15 +26,15 @@ const (
 )
 
 // thoughtful is a script whose first turn thinks and calls.
-func thoughtful() []fake.Turn {
-	return []fake.Turn{
-		{Reasoning: "Hm.", Text: "the first turn", Calls: []fake.Call{{ID: "call_1", Name: "f", Args: "{}"}, {ID: "call_2", Name: "f", Args: "{}"}}},
+func thoughtful() []fake.Response {
+	return []fake.Response{
+		{Reasoning: "Hm.", Text: "the first turn", Calls: []fake.Call{{ID: "call_1", Name: "f", Arguments: "{}"}, {ID: "call_2", Name: "f", Arguments: "{}"}}},
 		{Text: "the second turn"},
 	}
 }
 
 // opaque is the same script with ids and encrypted content of its own.
-func opaque() []fake.Turn {
+func opaque() []fake.Response {
 	t := thoughtful()
 	t[0].ResponseID = "resp_mine"
 	t[0].ReasoningOpaque = json.RawMessage(`{"id":"rs_mine","encrypted_content":"gAAAAABmine"}`)
@@ -78,7 +78,7 @@ func responsesPastRows() []strictRow {
 		{id: "SR-10", name: "of a turn that is not there", script: thoughtful(), wrong: talk(itemUser, reference("msg_"+firstAnswer+"_9"), itemSaid), right: talk(itemUser, reference("msg_"+firstAnswer+"_1"))},
 		{id: "SR-11", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_1")), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "Previous response with id 'resp_1' not found."},
 		{id: "SR-11", name: "behind the script", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+thirdAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
-		{id: "SR-11", name: "of an attempt that is not there", script: []fake.Turn{{Attempts: []fake.Turn{{Text: "the first turn"}}}}, wrong: responsesBody(itemUser, previous("resp_"+secondTry)), right: responsesBody(itemUser, previous("resp_"+firstAnswer))},
+		{id: "SR-11", name: "of an attempt that is not there", script: []fake.Response{{Attempts: []fake.Response{{Text: "the first turn"}}}}, wrong: responsesBody(itemUser, previous("resp_"+secondTry)), right: responsesBody(itemUser, previous("resp_"+firstAnswer))},
 		{id: "SR-11", name: "without its conversation", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+firstAnswer[:16])), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
 		{id: "SR-11", name: "of a conversation that cannot be", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+firstAnswer[:23]+"x")), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
 		{id: "SR-11", name: "of another lane", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+otherAnswer)), right: responsesBody(itemUser, `"previous_response_id":null`)},
@@ -105,11 +105,11 @@ func TestPreviousResponse(t *testing.T) {
 	if !strings.Contains(w.Body.String(), "the second turn") {
 		t.Errorf("got %s", w.Body)
 	}
-	if r := s.Report(); len(r.Refusals)+len(r.Violations) > 0 {
+	if r := s.Report(); len(r.RejectedRequests)+len(r.Violations) > 0 {
 		t.Errorf("the report is %+v", r)
 	}
 	var heard []string
-	for _, message := range m.Asked()[1].Messages {
+	for _, message := range m.Requests()[1].Messages {
 		heard = append(heard, string(message.Role))
 	}
 	if diff := cmp.Diff([]string{"user", "assistant", "tool"}, heard); diff != "" {
@@ -123,11 +123,11 @@ func TestPreviousResponse(t *testing.T) {
 
 // A whole loop goes by the ids of answers, a second after it and one of another prompt.
 func TestPreviousResponses(t *testing.T) {
-	turns := []fake.Turn{
-		{Calls: []fake.Call{{ID: "call_1", Name: "f", Args: "{}"}}}, {Calls: []fake.Call{{ID: "call_2", Name: "f", Args: "{}"}}}, {Text: "done"}, {Text: "bye"},
+	turns := []fake.Response{
+		{Calls: []fake.Call{{ID: "call_1", Name: "f", Arguments: "{}"}}}, {Calls: []fake.Call{{ID: "call_2", Name: "f", Arguments: "{}"}}}, {Text: "done"}, {Text: "bye"},
 	}
 	model := fake.NewModel(turns...)
-	model.Apart = true
+	model.IsolateConversations = true
 	s := wire.New(wire.Config{Model: model})
 	for _, prompt := range []string{"one", "one", "another"} {
 		input, before := `"`+prompt+`"`, ""
@@ -144,7 +144,7 @@ func TestPreviousResponses(t *testing.T) {
 			}
 		}
 	}
-	if r := s.Done(); !r.Held() {
+	if r := s.Done(); !r.OK() {
 		t.Errorf("the report is %+v", r)
 	}
 }
@@ -153,7 +153,7 @@ func TestPreviousResponses(t *testing.T) {
 func TestPreviousResponseOfAnotherModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		lane   string
-		script []fake.Turn
+		script []fake.Response
 		before string
 		want   int
 	}{
@@ -163,7 +163,7 @@ func TestPreviousResponseOfAnotherModel(t *testing.T) {
 		"a lane":      {"/lane/main", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &fake.Model{Lanes: map[string][]fake.Turn{"gpt-a": c.script, "gpt-b": {{Text: "as asked"}}, "main": c.script}}
+			m := &fake.Model{Sessions: map[string][]fake.Response{"gpt-a": c.script, "gpt-b": {{Text: "as asked"}}, "main": c.script}}
 			s := wire.New(wire.Config{Model: m})
 			post(t, s, c.lane+"/openai/v1/responses", `{"model":"gpt-a","input":"hi"}`)
 			two := strings.Replace(itemOutput, "_1", "_2", 1)
@@ -171,7 +171,7 @@ func TestPreviousResponseOfAnotherModel(t *testing.T) {
 			if w.Code != c.want || c.want == http.StatusOK && !strings.Contains(w.Body.String(), "as asked") {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
-			if r := s.Report(); c.want == http.StatusOK && !r.Held() {
+			if r := s.Report(); c.want == http.StatusOK && !r.OK() {
 				t.Errorf("the report is %+v", r)
 			}
 		})
@@ -188,7 +188,7 @@ func placeName(lane string, turn, attempt int) string {
 // Names of answers that there cannot be are unknown ones.
 func TestStrictImpossiblePlaces(t *testing.T) {
 	for _, at := range [][2]int{{-1, 1}, {0, 0}, {0, -1}, {-5, -5}, {0, 3}, {1, 1}} {
-		s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Text: "one"}, {Text: "two"}}})})
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Attempts: []fake.Response{{Text: "one"}, {Text: "two"}}})})
 		name := placeName("main", at[0], at[1])
 		w := post(t, s, "/lane/main/openai/v1/responses", responsesBody(itemUser, `"previous_response_id":"resp_`+name+`"`))
 		if w.Code != http.StatusBadRequest {
@@ -203,9 +203,9 @@ func TestStrictImpossiblePlaces(t *testing.T) {
 
 // Nobody can refer to items of an answer that failed.
 func TestStrictFailedAnswer(t *testing.T) {
-	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "hm", Error: &fake.Failure{Status: 500}})})
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "hm", Error: &fake.Failure{Status: 500}})})
 	w := post(t, s, "/lane/main/openai/v1/responses", responsesBody(itemUser+`,{"type":"item_reference","id":"msg_`+firstAnswer+`_0"}`))
-	if w.Code != http.StatusNotFound || s.Report().Refusals[0].ID != "SR-10" {
+	if w.Code != http.StatusNotFound || s.Report().RejectedRequests[0].ID != "SR-10" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

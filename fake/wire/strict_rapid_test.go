@@ -55,7 +55,7 @@ func (d *drawn) turn() []llm.Message {
 	var results []llm.ToolResult
 	for range rapid.IntRange(0, 3).Draw(d.T, "calls") {
 		_, opaque := d.private()
-		c := llm.ToolCall{ID: fmt.Sprint("call_", d.calls), Name: rapid.SampledFrom([]string{"f", "g-1_", "gone", "", "multi_tool_use.parallel"}).Draw(d.T, "name"), Args: rapid.SampledFrom([]string{"{}", `{"a":"\ud83d\ude00"}`, `{"a":"\ud83d"}`, "", `{"a`, "[]"}).Draw(d.T, "args")}
+		c := llm.ToolCall{ID: fmt.Sprint("call_", d.calls), Name: rapid.SampledFrom([]string{"f", "g-1_", "gone", "", "multi_tool_use.parallel"}).Draw(d.T, "name"), Arguments: rapid.SampledFrom([]string{"{}", `{"a":"\ud83d\ude00"}`, `{"a":"\ud83d"}`, "", `{"a`, "[]"}).Draw(d.T, "args")}
 		if d.yes("private") {
 			c.Opaque = opaque
 		}
@@ -74,9 +74,9 @@ func (d *drawn) turn() []llm.Message {
 
 func (d *drawn) request() *llm.Request {
 	req := &llm.Request{
-		Model:    rapid.SampledFrom([]string{"some-model", "gpt-4o", "gpt-5", "o4-mini", "claude-opus-4-6", "claude-sonnet-4-5", "gemini-3-pro", "gemini-2.5-flash", "mistral-large"}).Draw(d.T, "model"),
-		Delivery: rapid.SampledFrom([]llm.Delivery{llm.Streamed, llm.Buffered}).Draw(d.T, "delivery"),
-		Messages: []llm.Message{llm.User("hi" + d.text())},
+		Model:        rapid.SampledFrom([]string{"some-model", "gpt-4o", "gpt-5", "o4-mini", "claude-opus-4-6", "claude-sonnet-4-5", "gemini-3-pro", "gemini-2.5-flash", "mistral-large"}).Draw(d.T, "model"),
+		ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(d.T, "delivery"),
+		Messages:     []llm.Message{llm.User("hi" + d.text())},
 	}
 	d.thinks = d.yes("thinks")
 	if d.thinks && d.protocol == "anthropic-messages" {
@@ -110,7 +110,7 @@ func (d *drawn) tools(req *llm.Request) {
 	}
 	req.ToolChoice = rapid.SampledFrom([]llm.ToolChoice{{}, {Mode: llm.ChooseRequired}, {Mode: llm.ChooseNone}, {Mode: llm.ChooseTool, Name: "f"}}).Draw(d.T, "choice")
 	if d.protocol != "gemini" { // has no such setting
-		req.Settings.ParallelCalls = rapid.SampledFrom([]*bool{nil, new(true), new(false)}).Draw(d.T, "parallel")
+		req.Settings.ParallelToolCalls = rapid.SampledFrom([]*bool{nil, new(true), new(false)}).Draw(d.T, "parallel")
 	}
 }
 
@@ -125,7 +125,7 @@ func TestStrictTakesOwnRequests(t *testing.T) {
 				if err != nil {
 					r.Fatal(err)
 				}
-				s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+				s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 				base := "/" + string(k.provider)
 				switch k.provider {
 				case wire.OpenAI:
@@ -175,8 +175,8 @@ func TestStrictTakesWhatWasSaid(t *testing.T) {
 						req.Messages = append(req.Messages, llm.User("more"))
 					}
 				}
-				if report := s.Report(); len(report.Refusals) > 0 {
-					r.Fatalf("refused: %+v", report.Refusals)
+				if report := s.Report(); len(report.RejectedRequests) > 0 {
+					r.Fatalf("refused: %+v", report.RejectedRequests)
 				}
 			})
 		})
@@ -184,8 +184,8 @@ func TestStrictTakesWhatWasSaid(t *testing.T) {
 }
 
 // script draws the turns of a model.
-func (d *drawn) script() []fake.Turn {
-	turns := make([]fake.Turn, 4)
+func (d *drawn) script() []fake.Response {
+	turns := make([]fake.Response, 4)
 	for i := range turns {
 		t := &turns[i]
 		opaque, _ := d.private()
@@ -198,7 +198,7 @@ func (d *drawn) script() []fake.Turn {
 		t.Text = rapid.SampledFrom([]string{"", "hm"}).Draw(d.T, "says")
 		for range rapid.IntRange(0, 2).Draw(d.T, "calls") {
 			_, opaque := d.private()
-			c := fake.Call{ID: fmt.Sprint("call_", d.calls), Name: "f", Args: "{}", Whole: d.yes("whole")}
+			c := fake.Call{ID: fmt.Sprint("call_", d.calls), Name: "f", Arguments: "{}", SingleChunk: d.yes("whole")}
 			if d.yes("private") {
 				c.Opaque = opaque
 			}

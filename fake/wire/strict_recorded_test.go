@@ -101,7 +101,7 @@ func TestStrictTakesRecordedRequests(t *testing.T) {
 				return err
 			}
 			for i, x := range c.Interactions {
-				s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+				s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 				if w := post(t, s, served(x.Request.URL), x.Request.Body); w.Code != http.StatusOK {
 					t.Errorf("%s, request %d to %s: %d %s\n%s", strings.TrimPrefix(path, dir), i, x.Request.URL, w.Code, w.Body, x.Request.Body)
 				}

@@ -32,15 +32,15 @@ func TestStrictSettings(t *testing.T) {
 		"a content's contents": {generate, `{"contents":[{"content":"x","parts":[{"text":"x"}]}]}`, `{"contents":[{"parts":[{"text":"x"}]}]}`, "", "", `Invalid JSON payload received. Unknown name "content" at 'contents[0]': Cannot find field.`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+			s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 			w := post(t, s, c.to, c.wrong)
-			want := []wire.Refusal{{Request: 1, Status: http.StatusBadRequest, Type: "invalid_request_error", Param: c.param, Code: c.code, Message: c.said}}
+			want := []wire.RejectedRequest{{Request: 1, Status: http.StatusBadRequest, Type: "invalid_request_error", Param: c.param, Code: c.code, Message: c.said}}
 			if strings.HasPrefix(c.to, "/gemini") {
 				want[0].Type = "INVALID_ARGUMENT"
 			}
-			got := s.Report().Refusals
+			got := s.Report().RejectedRequests
 			for i := range got {
-				got[i].Protocol, got[i].Lane = "", ""
+				got[i].Protocol, got[i].Session = "", ""
 			}
 			if diff := gocmp.Diff(want, got); diff != "" || w.Code != http.StatusBadRequest {
 				t.Errorf("%d %s; refusals (-want +got):\n%s", w.Code, w.Body, diff)

@@ -22,7 +22,7 @@ func TestStrictTakes(t *testing.T) {
 		"objects without the brackets around them":      {"SG", `{"contents":{"parts":{"text":"hi"}},"tools":{"function_declarations":{"name":"f","parameters":{"type":"object","properties":{"a":{"anyOf":{"type":"string"}}}}}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+			s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 			if w := post(t, s, strictPaths[c.to], c.body); w.Code != http.StatusOK {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}

@@ -30,7 +30,7 @@ type strictRow struct {
 	code   string // if it is not the rule's
 	said   string // the message, where it is known to be the provider's
 	key    string // of the wrong request, if it is not the right one
-	script []fake.Turn
+	script []fake.Response
 }
 
 // strictPaths are the usual paths, by the beginning of an id.
@@ -98,7 +98,7 @@ func TestStrict(t *testing.T) {
 			}
 			script := row.script
 			if script == nil {
-				script = []fake.Turn{{Text: "the first turn"}, {Text: "the second turn"}}
+				script = []fake.Response{{Text: "the first turn"}, {Text: "the second turn"}}
 			}
 			s := wire.New(wire.Config{Model: fake.NewModel(script...), Key: strictKey, Models: strictModels})
 			path := "/lane/main" + cmp.Or(row.path, strictPaths[row.id[:2]])
@@ -121,12 +121,12 @@ func TestStrict(t *testing.T) {
 			if row.said != "" && got.Error.Message != row.said {
 				t.Errorf("the message is\n%q, want\n%q", got.Error.Message, row.said)
 			}
-			report := s.Report().Refusals
+			report := s.Report().RejectedRequests
 			if len(report) != 1 || report[0].ID != row.id {
 				t.Fatalf("the report is %+v", report)
 			}
-			want := wire.Refusal{
-				Request: 1, Protocol: report[0].Protocol, Lane: "main", ID: row.id, Status: rule.Status,
+			want := wire.RejectedRequest{
+				Request: 1, Protocol: report[0].Protocol, Session: "main", ID: row.id, Status: rule.Status,
 				Type: rule.Type, Param: row.wantParam(rule, report[0].Param), Code: cmp.Or(row.code, rule.Code), Message: strings.TrimSuffix(got.Error.Message, "\n"),
 			}
 			if diff := gocmp.Diff(want, report[0]); diff != "" {

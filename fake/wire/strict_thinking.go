@@ -81,7 +81,7 @@ func (p *past) scripted(b block) bool {
 	if slices.ContainsFunc(p.thoughts(), like) {
 		return true
 	}
-	for lane := range p.cfg.Model.Lanes {
+	for lane := range p.cfg.Model.Sessions {
 		other := past{inbound: p.inbound, lane: lane}
 		if slices.ContainsFunc(other.thoughts(), like) {
 			return true
@@ -167,7 +167,7 @@ func (p *past) answered(at fake.Place) []llm.Part {
 	at.Attempt = max(at.Attempt, 2)
 	asked := &llm.Request{} // not about what was said since
 	if p.req != nil {
-		asked.Model, asked.Delivery = p.req.Model, p.req.Delivery
+		asked.Model, asked.ResponseMode = p.req.Model, p.req.ResponseMode
 	}
 	a := &play{endpoint: p.endpoint, place: spot{Place: at}, request: asked, turn: t}
 	r, _ := a.shows(p.cfg.Quirks)

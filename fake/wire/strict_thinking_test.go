@@ -32,10 +32,10 @@ func thinkingRows() []strictRow {
 		return claudeBody("some-model", claudeUser+","+claudeMessage("assistant", blocks...)+","+claudeResults(claudeOne)+","+claudeSaid+","+claudeUser, mode)
 	}
 	let, text := claudeThought("Let me see.", madeForLet), `{"type":"text","text":"the first turn"}`
-	made := []fake.Turn{{Reasoning: "Let me see.", Text: "the first turn", Calls: []fake.Call{{ID: "toolu_1", Name: "f", Args: "{}"}}}, {Reasoning: "No.", Text: "the second turn"}}
-	given := []fake.Turn{{Reasoning: "Let me see.", ReasoningOpaque: json.RawMessage(`{"signature":"c2ln"}`), Text: "the first turn", Calls: []fake.Call{{ID: "toolu_1", Name: "f", Args: "{}"}}}}
-	given2, letGiven := append(given[:1:1], fake.Turn{Attempts: []fake.Turn{{Text: "no"}, {Reasoning: "No.", ReasoningOpaque: json.RawMessage(`{"signature":"bm8="}`)}}}), claudeThought("Let me see.", "c2ln")
-	between := []fake.Turn{{Events: []llm.Event{
+	made := []fake.Response{{Reasoning: "Let me see.", Text: "the first turn", Calls: []fake.Call{{ID: "toolu_1", Name: "f", Arguments: "{}"}}}, {Reasoning: "No.", Text: "the second turn"}}
+	given := []fake.Response{{Reasoning: "Let me see.", ReasoningOpaque: json.RawMessage(`{"signature":"c2ln"}`), Text: "the first turn", Calls: []fake.Call{{ID: "toolu_1", Name: "f", Arguments: "{}"}}}}
+	given2, letGiven := append(given[:1:1], fake.Response{Attempts: []fake.Response{{Text: "no"}, {Reasoning: "No.", ReasoningOpaque: json.RawMessage(`{"signature":"bm8="}`)}}}), claudeThought("Let me see.", "c2ln")
+	between := []fake.Response{{Events: []llm.Event{
 		llm.PartDone{Part: llm.Text{Text: "the first turn"}},
 		llm.PartDone{Part: llm.Reasoning{Text: "One.", Opaque: json.RawMessage(`{"signature":"b25l"}`)}},
 		llm.PartDone{Part: llm.ToolCall{ID: "srvtoolu_1", Name: "web_search", ProviderExecuted: true}},
@@ -43,7 +43,7 @@ func thinkingRows() []strictRow {
 		llm.PartDone{Part: llm.Unknown{Kind: "web_search_tool_result", Raw: json.RawMessage(claudeFound)}},
 		llm.PartDone{Part: llm.Reasoning{Text: "Three.", Opaque: json.RawMessage(`{"signature":"dGhyZWU="}`)}},
 		llm.PartDone{Part: llm.Reasoning{Opaque: json.RawMessage(claudeRedacted)}},
-		llm.PartDone{Part: llm.ToolCall{ID: "toolu_1", Name: "f", Args: "{}"}},
+		llm.PartDone{Part: llm.ToolCall{ID: "toolu_1", Name: "f", Arguments: "{}"}},
 		llm.PartDone{Part: llm.Reasoning{Text: "Four.", Opaque: json.RawMessage(`{"signature":"Zm91cg=="}`)}},
 	}}}
 	one, two, three, four := claudeThought("One.", "b25l"), claudeThought("Two.", "dHdv"), claudeThought("Three.", "dGhyZWU="), claudeThought("Four.", "Zm91cg==")

@@ -100,9 +100,9 @@ func TestStrictValues(t *testing.T) {
 		"a part with two in one case": {generate, content(`{"text":"x","file_data":{"fileUri":"x"}}`), content(`{"text":"x","thought":true}`), "Invalid value at 'contents[0].parts[0]' (oneof)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+			s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 			w := post(t, s, c.to, c.wrong)
-			got := s.Report().Refusals
+			got := s.Report().RejectedRequests
 			if w.Code != http.StatusBadRequest || len(got) != 1 || got[0].ID != "" || !strings.HasPrefix(got[0].Message, c.said) {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
@@ -140,13 +140,13 @@ func TestStrictFormat(t *testing.T) {
 		"a list in Responses":    {responses(named + strict + `"schema":{"type":"array"}`), responses(named + `"schema":{"type":"array"}`), "text.format.schema", "invalid_json_schema", `Invalid schema for response_format 'x': schema must be a JSON Schema of 'type: "object"', got 'type: "array"'.`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, to := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})}), "/openai/v1/chat/completions"
+			s, to := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})}), "/openai/v1/chat/completions"
 			if strings.Contains(c.wrong, `"input"`) {
 				to = "/openai/v1/responses"
 			}
 			post(t, s, to, c.wrong)
-			want := []wire.Refusal{{Request: 1, Status: http.StatusBadRequest, Type: "invalid_request_error", Param: c.param, Code: c.code, Message: c.said}}
-			if diff := cmp.Diff(want, s.Report().Refusals, cmpopts.IgnoreFields(wire.Refusal{}, "Protocol", "Lane")); diff != "" {
+			want := []wire.RejectedRequest{{Request: 1, Status: http.StatusBadRequest, Type: "invalid_request_error", Param: c.param, Code: c.code, Message: c.said}}
+			if diff := cmp.Diff(want, s.Report().RejectedRequests, cmpopts.IgnoreFields(wire.RejectedRequest{}, "Protocol", "Session")); diff != "" {
 				t.Errorf("refusals (-want +got):\n%s", diff)
 			}
 			if w := post(t, s, to, c.right); w.Code != http.StatusOK {
@@ -161,7 +161,7 @@ const chatCallOne = `{"role":"assistant","content":null,"tool_calls":[{"id":"cal
 
 // Thinking between calls has a budget of the whole turn.
 func TestStrictInterleavedBudget(t *testing.T) {
-	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "ok"})})
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SA"], strings.NewReader(claudeBody("m", claudeUser, `"thinking":{"type":"enabled","budget_tokens":20000}`)))
 	r.Header = http.Header{"X-Api-Key": {"some-key"}, "Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a", "b,interleaved-thinking-2025-05-14"}}
 	w := httptest.NewRecorder()

@@ -20,7 +20,7 @@ func TestWatchInterrupted(t *testing.T) {
 			"left out": {llm.User("No, stop.")}, "cut off": {llm.Assistant(llm.Text{Text: "I will"}), llm.User("No, stop.")},
 		} {
 			t.Run(k.name+"/"+name, func(t *testing.T) {
-				if r := interrupted(t, k.name, behind, true); !r.Held() {
+				if r := interrupted(t, k.name, behind, true); !r.OK() {
 					t.Errorf("the report is %+v", r)
 				}
 			})
@@ -48,21 +48,21 @@ func interrupted(t *testing.T, protocol string, behind []llm.Message, leaves boo
 		}
 		return here.Err()
 	}
-	call := func(id string) []fake.Call { return []fake.Call{{ID: id, Name: "weather", Args: "{}"}} }
-	s, clients := pipe(t, wire.Config{Delays: true, Wait: wait, Model: &fake.Model{Apart: true, Turns: []fake.Turn{
-		{Calls: call("call_1")}, {Text: "I will look again.", Calls: call("call_2"), Pace: time.Second}, {Text: "as you like"},
+	call := func(id string) []fake.Call { return []fake.Call{{ID: id, Name: "weather", Arguments: "{}"}} }
+	s, clients := pipe(t, wire.Config{Delays: true, Wait: wait, Model: &fake.Model{IsolateConversations: true, Responses: []fake.Response{
+		{Calls: call("call_1")}, {Text: "I will look again.", Calls: call("call_2"), EventInterval: time.Second}, {Text: "as you like"},
 	}}}, "a")
 	client := clients[protocol]
 	history := []llm.Message{llm.User("How is the weather?")}
-	first, err := ask(client, request(llm.Streamed, history...))
+	first, err := ask(client, request(llm.Streaming, history...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	history = append(history, first.Message(), llm.ToolResults(llm.ToolResult{ID: "call_1", Name: "weather", Content: []llm.Part{llm.Text{Text: "rain"}}}))
-	if _, err := llm.Collect(client.Stream(ctx, request(llm.Streamed, history...))); (err != nil) != leaves {
+	if _, err := llm.Collect(client.Stream(ctx, request(llm.Streaming, history...))); (err != nil) != leaves {
 		t.Fatalf("the second answer: %v", err)
 	}
-	last, err := ask(client, request(llm.Streamed, append(history, behind...)...))
+	last, err := ask(client, request(llm.Streaming, append(history, behind...)...))
 	if err != nil || last.Text() != "as you like" {
 		t.Fatalf("the last answer is %q, %v", last.Text(), err)
 	}

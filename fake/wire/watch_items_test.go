@@ -18,11 +18,13 @@ func TestWatchItems(t *testing.T) {
 	u := llm.User
 	calls := func(ids ...string) (list []fake.Call) {
 		for _, id := range ids {
-			list = append(list, fake.Call{ID: id, Name: "weather", Args: "{}"})
+			list = append(list, fake.Call{ID: id, Name: "weather", Arguments: "{}"})
 		}
 		return list
 	}
-	call := func(id string) llm.Message { return llm.Assistant(llm.ToolCall{ID: id, Name: "weather", Args: "{}"}) }
+	call := func(id string) llm.Message {
+		return llm.Assistant(llm.ToolCall{ID: id, Name: "weather", Arguments: "{}"})
+	}
 	result := func(id string) llm.Message {
 		return llm.ToolResults(llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "rain"}}})
 	}
@@ -44,11 +46,11 @@ func TestWatchItems(t *testing.T) {
 	} {
 		for _, proto := range append(c.protos, "openai-responses")[:max(1, len(c.protos))] {
 			t.Run(name+"/"+proto, func(t *testing.T) {
-				model := fake.NewModel(fake.Turn{Calls: calls("c1", "c2")}, fake.Turn{Calls: calls("c3", "c4")}, fake.Turn{Text: "Done."})
-				model.Apart = true
+				model := fake.NewModel(fake.Response{Calls: calls("c1", "c2")}, fake.Response{Calls: calls("c3", "c4")}, fake.Response{Text: "Done."})
+				model.IsolateConversations = true
 				s, clients := pipe(t, wire.Config{Model: model}, "")
 				for i, messages := range c.asks {
-					turn, err := ask(clients[proto], request(llm.Buffered, slices.Clone(messages)...))
+					turn, err := ask(clients[proto], request(llm.NonStreaming, slices.Clone(messages)...))
 					switch {
 					case err != nil && c.answers[i] == -1:
 					case err != nil:
@@ -76,10 +78,10 @@ func TestWatchOrder(t *testing.T) {
 		"gemini":             "INV-05 the assistant turn is sent back with its calls in another order",
 	} {
 		t.Run(proto, func(t *testing.T) {
-			model := fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "weather", Args: `{"city":"Bern"}`}, {ID: "c2", Name: "weather", Args: `{ "city":"Rome"}`}}}, fake.Turn{Text: "Done."})
+			model := fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: `{"city":"Bern"}`}, {ID: "c2", Name: "weather", Arguments: `{ "city":"Rome"}`}}}, fake.Response{Text: "Done."})
 			s, clients := pipe(t, wire.Config{Model: model}, "")
 			history := []llm.Message{llm.User("A")}
-			turn, err := ask(clients[proto], request(llm.Buffered, history...))
+			turn, err := ask(clients[proto], request(llm.NonStreaming, history...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,11 +89,11 @@ func TestWatchOrder(t *testing.T) {
 			slices.Reverse(echo.Parts)
 			for i, p := range echo.Parts {
 				c := p.(llm.ToolCall)
-				c.Args = strings.ReplaceAll(c.Args, " ", "")
+				c.Arguments = strings.ReplaceAll(c.Arguments, " ", "")
 				echo.Parts[i] = c
 				results.Parts = append(results.Parts, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "rain"}}})
 			}
-			if turn, err = ask(clients[proto], request(llm.Buffered, append(history, echo, results)...)); err != nil || turn.Text() != "Done." {
+			if turn, err = ask(clients[proto], request(llm.NonStreaming, append(history, echo, results)...)); err != nil || turn.Text() != "Done." {
 				t.Errorf("the second answer is %v, %v", turn, err)
 			}
 			var got []string

@@ -16,18 +16,20 @@ import (
 // calls are answered all the same; a conversation that only begins alike is none.
 func TestWatchRewritten(t *testing.T) {
 	u, text := llm.User, func(s string) llm.Message { return llm.Assistant(llm.Text{Text: s}) }
-	call := func(id, name string) llm.Message { return llm.Assistant(llm.ToolCall{ID: id, Name: name, Args: "{}"}) }
+	call := func(id, name string) llm.Message {
+		return llm.Assistant(llm.ToolCall{ID: id, Name: name, Arguments: "{}"})
+	}
 	result := func(id, s string) llm.Message {
 		return llm.ToolResults(llm.ToolResult{ID: id, Name: "weather", Content: []llm.Part{llm.Text{Text: s}}})
 	}
-	texts := []fake.Turn{{Text: "one"}, {Text: "two"}, {Text: "three"}}
-	calls := []fake.Turn{
-		{Calls: []fake.Call{{ID: "c1", Name: "weather", Args: "{}"}}}, {Calls: []fake.Call{{ID: "c2", Name: "weather", Args: "{}"}}}, {Text: "done"},
+	texts := []fake.Response{{Text: "one"}, {Text: "two"}, {Text: "three"}}
+	calls := []fake.Response{
+		{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: "{}"}}}, {Calls: []fake.Call{{ID: "c2", Name: "weather", Arguments: "{}"}}}, {Text: "done"},
 	}
 	type list = []llm.Message
 	long := list{u("A"), call("c1", "weather"), result("c1", "x"), call("c2", "weather"), result("c2", "y")}
 	for name, c := range map[string]struct {
-		turns   []fake.Turn
+		turns   []fake.Response
 		asks    []list
 		want    []string
 		accept  bool // INV-05
@@ -41,7 +43,7 @@ func TestWatchRewritten(t *testing.T) {
 		"a summary, accepted":       {turns: calls, accept: true, asks: []list{long[:1], long[:3], {u("A"), u("c1 and c2 were x and y")}}, want: []string{"3 INV-05"}, answers: []string{"", "", "done"}},
 		"a summary alone, accepted": {turns: calls, accept: true, asks: []list{long[:1], long[:3], {u("c1 and c2 were x and y"), call("c9", "weather"), result("c9", "z")}}, answers: []string{"", "", ""}},
 		"another that begins alike": {turns: texts, asks: []list{{u("A")}, {u("A"), text("an example of mine"), u("B")}}, answers: []string{"one", "two"}},
-		"wrong twice":               {turns: calls, asks: []list{long[:1], {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Args: "{}"}), long[2]}, {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Args: "{}"}), long[2]}}, want: []string{"2 INV-05"}, answers: []string{"", "", ""}},
+		"wrong twice":               {turns: calls, asks: []list{long[:1], {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), long[2]}, {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), long[2]}}, want: []string{"2 INV-05"}, answers: []string{"", "", ""}},
 		"ids of its own":            {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "weather"), result("mine", "x")}}, answers: []string{"", ""}},
 		"a word behind the results": {turns: calls, asks: []list{long[:1], append(long[:3:3], u("No, stop."))}, answers: []string{"", ""}},
 		"ids of another's":          {turns: calls, asks: []list{long[:1], long[:3], {u("B")}, {u("B"), call("c2", "weather"), result("c2", "x")}}, answers: []string{"", "", "", ""}},
@@ -49,13 +51,13 @@ func TestWatchRewritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := wire.Config{Model: fake.NewModel(c.turns...)}
-			cfg.Model.Apart = true
+			cfg.Model.IsolateConversations = true
 			if c.accept {
 				cfg.Suppress = map[string]string{"INV-05": "it does so"}
 			}
 			s, clients := pipe(t, cfg, "")
 			for i, ask1 := range c.asks {
-				turn, err := ask(clients["openai-chat"], request(llm.Buffered, ask1...))
+				turn, err := ask(clients["openai-chat"], request(llm.NonStreaming, ask1...))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -67,7 +69,7 @@ func TestWatchRewritten(t *testing.T) {
 				t.Errorf("violations (-want +got):\n%s\n%+v", diff, s.Report().Violations)
 			}
 			done := s.Done()
-			if c.accept && name != "a summary alone, accepted" && !done.Held() {
+			if c.accept && name != "a summary alone, accepted" && !done.OK() {
 				t.Errorf("the report is %+v", done)
 			}
 		})
@@ -77,13 +79,13 @@ func TestWatchRewritten(t *testing.T) {
 // Thinking of a turn that is not the last may be left out.
 func TestWatchOldThinking(t *testing.T) {
 	m := fake.NewModel(
-		fake.Turn{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1"}`), Text: "one"}, fake.Turn{Text: "two"}, fake.Turn{Text: "three"},
+		fake.Response{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1"}`), Text: "one"}, fake.Response{Text: "two"}, fake.Response{Text: "three"},
 	)
 	s, clients := pipe(t, wire.Config{Model: m}, "")
 	c := clients["anthropic-messages"]
 	history := []llm.Message{llm.User("A")}
 	for range 3 {
-		turn, err := ask(c, request(llm.Streamed, history...))
+		turn, err := ask(c, request(llm.Streaming, history...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +94,7 @@ func TestWatchOldThinking(t *testing.T) {
 		}
 		history = append(slices.Clone(history), turn.Message(), llm.User("more"))
 	}
-	if r := s.Report(); !r.Held() {
+	if r := s.Report(); !r.OK() {
 		t.Errorf("the report is %+v", r)
 	}
 }
@@ -107,7 +109,7 @@ func TestWatchRanSpelling(t *testing.T) {
 			}
 			t.Fatal(err)
 		}
-		cfg := wire.Config{Model: fake.NewModel(fake.Turn{Text: "I will look.", Calls: []fake.Call{{ID: "toolu_1", Name: "weather", Args: `{"city":"Bern"}`}}}, fake.Turn{Text: "Rain."}), Quirks: []wire.Quirk{q}}
+		cfg := wire.Config{Model: fake.NewModel(fake.Response{Text: "I will look.", Calls: []fake.Call{{ID: "toolu_1", Name: "weather", Arguments: `{"city":"Bern"}`}}}, fake.Response{Text: "Rain."}), Quirks: []wire.Quirk{q}}
 		s := wire.New(cfg)
 		first := post(t, s, "/anthropic/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`)
 		var answer struct{ Content []any }
@@ -119,7 +121,7 @@ func TestWatchRanSpelling(t *testing.T) {
 			t.Fatal(err)
 		}
 		post(t, s, "/anthropic/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":`+string(echo)+`},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"rain"}]}]}`)
-		if r := s.Report(); !r.Held() || r.Shown[q.String()] == 0 {
+		if r := s.Report(); !r.OK() || r.Shown[q.String()] == 0 {
 			t.Errorf("%s: the report is %+v", form, r)
 		}
 	}
@@ -129,11 +131,11 @@ func TestWatchRanSpelling(t *testing.T) {
 // where another says the same in another spelling.
 func TestWatchRanTwice(t *testing.T) {
 	ran := func(id, args string) fake.Call {
-		return fake.Call{ID: id, Name: "web_search", Args: args, ProviderExecuted: true, Opaque: json.RawMessage(`{"type":"server_tool_use"}`)}
+		return fake.Call{ID: id, Name: "web_search", Arguments: args, ProviderExecuted: true, Opaque: json.RawMessage(`{"type":"server_tool_use"}`)}
 	}
-	m := fake.NewModel(fake.Turn{Text: "I look.", Calls: []fake.Call{ran("srvtoolu_1", `{"n":1}`), ran("srvtoolu_2", `{"n":1.0}`)}}, fake.Turn{Text: "Rain."})
+	m := fake.NewModel(fake.Response{Text: "I look.", Calls: []fake.Call{ran("srvtoolu_1", `{"n":1}`), ran("srvtoolu_2", `{"n":1.0}`)}}, fake.Response{Text: "Rain."})
 	s, clients := pipe(t, wire.Config{Model: m}, "")
-	first, err := ask(clients["anthropic-messages"], request(llm.Buffered, llm.User("hi")))
+	first, err := ask(clients["anthropic-messages"], request(llm.NonStreaming, llm.User("hi")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +143,7 @@ func TestWatchRanTwice(t *testing.T) {
 	for _, id := range []string{"srvtoolu_1", "srvtoolu_2"} { // the server wants them, and the script cannot say them
 		echo.Parts = append(echo.Parts, llm.Unknown{Kind: "web_search_tool_result", Raw: json.RawMessage(`{"type":"web_search_tool_result","tool_use_id":"` + id + `","content":[]}`)})
 	}
-	if _, err := ask(clients["anthropic-messages"], request(llm.Buffered, llm.User("hi"), echo, llm.User("well?"))); err != nil {
+	if _, err := ask(clients["anthropic-messages"], request(llm.NonStreaming, llm.User("hi"), echo, llm.User("well?"))); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.Report(); len(r.Violations) > 0 || len(echo.Parts) != 5 {

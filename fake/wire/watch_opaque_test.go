@@ -36,10 +36,10 @@ func TestWatchOpaque(t *testing.T) {
 		{"anthropic-messages", `{"container":{"id":"c"}}`, ``, lost},
 		{"gemini", `{"gemini_answer":{"candidate":{"x":1},"response":{"y":2}}}`, ``, nil},
 	} {
-		for name, delivery := range map[string]llm.Delivery{"streamed": llm.Streamed, "buffered": llm.Buffered} {
+		for name, delivery := range map[string]llm.ResponseMode{"streamed": llm.Streaming, "buffered": llm.NonStreaming} {
 			t.Run(c.kind+" "+name+" "+c.told+c.back, func(t *testing.T) {
-				told := fake.Turn{Events: []llm.Event{llm.TextDelta{Text: "hi"}, llm.Finish{Reason: llm.FinishStop, Opaque: raw(c.told)}}}
-				s, clients := pipe(t, wire.Config{Model: fake.NewModel(told, fake.Turn{Text: "Bye."})}, "")
+				told := fake.Response{Events: []llm.Event{llm.TextDelta{Text: "hi"}, llm.Finish{Reason: llm.FinishStop, Opaque: raw(c.told)}}}
+				s, clients := pipe(t, wire.Config{Model: fake.NewModel(told, fake.Response{Text: "Bye."})}, "")
 				first, err := ask(clients[c.kind], request(delivery, llm.User("x")))
 				if err != nil {
 					t.Fatal(err)

@@ -37,8 +37,8 @@ func swapIDs(turn, results *llm.Message) {
 func TestWatch(t *testing.T) {
 	script := func() *fake.Model {
 		return fake.NewModel(
-			fake.Turn{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1"}`), Text: "I will look.", Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Bern"}`}, {ID: "call_2", Name: "weather", Args: `{"city":"Rome"}`}}},
-			fake.Turn{Text: "Rain."}, fake.Turn{Text: "Bye."},
+			fake.Response{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1"}`), Text: "I will look.", Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{"city":"Bern"}`}, {ID: "call_2", Name: "weather", Arguments: `{"city":"Rome"}`}}},
+			fake.Response{Text: "Rain."}, fake.Response{Text: "Bye."},
 		)
 	}
 	result := func(id string) llm.ToolResult {
@@ -60,7 +60,7 @@ func TestWatch(t *testing.T) {
 			s, clients := pipe(t, wire.Config{Model: script()}, "")
 			client := clients["anthropic-messages"]
 			history := []llm.Message{llm.User("How is the weather?")}
-			first, err := ask(client, request(llm.Streamed, history...))
+			first, err := ask(client, request(llm.Streaming, history...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestWatch(t *testing.T) {
 			turn.Parts = slices.Clone(turn.Parts)
 			c.change(&turn, &results)
 			history = append(history, turn, results)
-			second, err := ask(client, request(llm.Streamed, history...))
+			second, err := ask(client, request(llm.Streaming, history...))
 			if err != nil {
 				if diff := cmp.Diff(c.want, broke(s.Report())); diff != "" || c.want == nil { // it may be refused, too
 					t.Errorf("%v; violations (-want +got):\n%s", err, diff)
@@ -80,15 +80,15 @@ func TestWatch(t *testing.T) {
 				history[2] = llm.ToolResults(result("call_1"), result("call_2"))
 				mark(&history[4])
 			}
-			if third, err := ask(client, request(llm.Streamed, history...)); err != nil || third.Text() != "Bye." {
+			if third, err := ask(client, request(llm.Streaming, history...)); err != nil || third.Text() != "Bye." {
 				t.Errorf("the third answer is %v, %v", third, err)
 			}
 			r := s.Report()
 			if diff := cmp.Diff(c.want, broke(r)); diff != "" {
 				t.Errorf("violations (-want +got):\n%s\n%+v", diff, r.Violations)
 			}
-			if r.Held() != (c.want == nil) {
-				t.Errorf("held is %t", r.Held())
+			if r.OK() != (c.want == nil) {
+				t.Errorf("held is %t", r.OK())
 			}
 		})
 	}
@@ -101,12 +101,12 @@ func TestWatchSpelling(t *testing.T) {
 		for args, want := range map[string][]string{`{"a":"x","b":1.5}`: nil, `{"a":"x","b":2}`: {"2 INV-05"}} {
 			t.Run(k.name+args, func(t *testing.T) {
 				model := fake.NewModel(
-					fake.Turn{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1","summary":[{"type":"summary_text","text":"hm"}]}`), Calls: []fake.Call{{ID: "call_1", Name: "weather", Args: `{"b": 1.50, "a": "x"}`}}},
-					fake.Turn{Text: "Rain."},
+					fake.Response{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1","summary":[{"type":"summary_text","text":"hm"}]}`), Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{"b": 1.50, "a": "x"}`}}},
+					fake.Response{Text: "Rain."},
 				)
 				s, clients := pipe(t, wire.Config{Model: model}, "")
 				history := []llm.Message{llm.User("How is the weather?")}
-				first, err := ask(clients[k.name], request(llm.Streamed, history...))
+				first, err := ask(clients[k.name], request(llm.Streaming, history...))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -118,12 +118,12 @@ func TestWatchSpelling(t *testing.T) {
 						p.Opaque = json.RawMessage(strings.Replace(string(p.Opaque), `{"type":"summary_text","text":"hm"}`, `{ "text":"hm", "type":"summary_text" }`, 1))
 						turn.Parts[i] = p
 					case llm.ToolCall:
-						p.Args = args
+						p.Arguments = args
 						turn.Parts[i] = p
 					}
 				}
 				results := llm.ToolResults(llm.ToolResult{ID: "call_1", Name: "weather", Content: []llm.Part{llm.Text{Text: "rain"}}})
-				if _, err := ask(clients[k.name], request(llm.Streamed, append(history, turn, results)...)); err != nil {
+				if _, err := ask(clients[k.name], request(llm.Streaming, append(history, turn, results)...)); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(want, broke(s.Report())); diff != "" {
@@ -150,26 +150,26 @@ func mark(m *llm.Message) {
 
 // A retry gets another answer than the first try; either may be gone on from.
 func TestWatchTries(t *testing.T) {
-	m := fake.NewModel(fake.Turn{Attempts: []fake.Turn{{Text: "one"}, {Text: "two"}}}, fake.Turn{Text: "end"}, fake.Turn{Text: "end"})
+	m := fake.NewModel(fake.Response{Attempts: []fake.Response{{Text: "one"}, {Text: "two"}}}, fake.Response{Text: "end"}, fake.Response{Text: "end"})
 	s, clients := pipe(t, wire.Config{Model: m}, "")
 	for range 2 {
-		if _, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"))); err != nil {
+		if _, err := ask(clients["openai-chat"], request(llm.Streaming, llm.User("hi"))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, word := range []string{"one", "two"} {
-		if _, err := ask(clients["openai-chat"], request(llm.Streamed, llm.User("hi"), llm.Assistant(llm.Text{Text: word}), llm.User("and?"))); err != nil {
+		if _, err := ask(clients["openai-chat"], request(llm.Streaming, llm.User("hi"), llm.Assistant(llm.Text{Text: word}), llm.User("and?"))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r := s.Report(); !r.Held() {
+	if r := s.Report(); !r.OK() {
 		t.Errorf("the report is %+v", r)
 	}
 }
 
 // The server says what it serves.
 func TestHello(t *testing.T) {
-	s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "one"}), Models: []string{"m"}})
+	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"m"}})
 	p := wire.NewPipe(s)
 	t.Cleanup(p.Close)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, wire.PipeURL+"/", http.NoBody)
@@ -181,12 +181,12 @@ func TestHello(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	var got wire.Hello
+	var got wire.ServerInfo
 	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	want := wire.Hello{
-		URL: wire.PipeURL, Lane: "/lane/NAME", Models: []string{"m"}, Quirks: []string{},
+	want := wire.ServerInfo{
+		URL: wire.PipeURL, Session: "/lane/NAME", Models: []string{"m"}, Quirks: []string{},
 		BaseURLs: map[wire.Provider]string{
 			wire.OpenAI: wire.PipeURL + "/openai/v1", wire.Anthropic: wire.PipeURL + "/anthropic", wire.Gemini: wire.PipeURL + "/gemini",
 		},
@@ -234,7 +234,7 @@ func TestWatchPieces(t *testing.T) {
 	} {
 		for echo, want := range c.echo {
 			t.Run(name+"/"+echo, func(t *testing.T) {
-				s := wire.New(wire.Config{Model: fake.NewModel(fake.Turn{Text: "I will look."}, fake.Turn{Text: "Rain."}), Quirks: quirk(c.quirk)})
+				s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "I will look."}, fake.Response{Text: "Rain."}), Quirks: quirk(c.quirk)})
 				for _, body := range []string{c.ask, fmt.Sprintf(c.again, echo)} {
 					if w := post(t, s, c.path, body); w.Code != http.StatusOK {
 						t.Fatalf("status %d: %s", w.Code, w.Body)

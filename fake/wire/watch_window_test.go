@@ -28,12 +28,12 @@ func TestWatchWindow(t *testing.T) {
 					t.Skip("the provider refuses a conversation that the assistant begins (SA-17, SG-02)")
 				}
 				model := fake.NewModel(
-					fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "weather", Args: `{"city":"Bern"}`}}},
-					fake.Turn{Calls: []fake.Call{{ID: "c2", Name: "weather", Args: `{"city":"Rome"}`}}},
-					fake.Turn{Calls: []fake.Call{{ID: "c3", Name: "weather", Args: `{"city":"Oslo"}`}}},
-					fake.Turn{Text: "Done."},
+					fake.Response{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: `{"city":"Bern"}`}}},
+					fake.Response{Calls: []fake.Call{{ID: "c2", Name: "weather", Arguments: `{"city":"Rome"}`}}},
+					fake.Response{Calls: []fake.Call{{ID: "c3", Name: "weather", Arguments: `{"city":"Oslo"}`}}},
+					fake.Response{Text: "Done."},
 				)
-				model.Apart = true
+				model.IsolateConversations = true
 				s, clients := pipe(t, wire.Config{Model: model, Quirks: c.quirks, Suppress: map[string]string{"INV-05": "a window"}}, "")
 				history := []llm.Message{llm.User("A")}
 				var said string
@@ -42,7 +42,7 @@ func TestWatchWindow(t *testing.T) {
 					if step > 0 {
 						sent = append(history[:c.head:c.head], history[len(history)-2:]...)
 					}
-					turn, err := ask(clients[k.name], request(llm.Buffered, sent...))
+					turn, err := ask(clients[k.name], request(llm.NonStreaming, sent...))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -57,7 +57,7 @@ func TestWatchWindow(t *testing.T) {
 				}
 				report := s.Done()
 				want := []string{"2 INV-05", "3 INV-05", "4 INV-05"}[c.head:]
-				if diff := cmp.Diff(want, broke(report)); diff != "" || !report.Held() {
+				if diff := cmp.Diff(want, broke(report)); diff != "" || !report.OK() {
 					t.Errorf("violations (-want +got):\n%s\n%+v", diff, report.Violations)
 				}
 				behind := "the messages before it are left out"

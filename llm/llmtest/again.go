@@ -46,7 +46,7 @@ func againCases() []*testcase {
 	script := Script{}
 	var names []string
 	for _, city := range []string{"bern", "rome", "oslo", "lima"} {
-		script[city] = speech{parts: []llm.Part{llm.Text{Text: "It rains in " + city + "."}, llm.ToolCall{ID: "call_" + city, Name: weather.Name, Args: `{"city":"` + city + `"}`}}}.answer(3)
+		script[city] = speech{parts: []llm.Part{llm.Text{Text: "It rains in " + city + "."}, llm.ToolCall{ID: "call_" + city, Name: weather.Name, Arguments: `{"city":"` + city + `"}`}}}.answer(3)
 		names = append(names, city)
 	}
 	return []*testcase{

@@ -22,7 +22,7 @@ func askedCases() (all []*testcase) {
 	}
 	add("the model", func(*llm.Request) {}, func(r *llm.Request) string { return r.Model })
 	add("streamed", func(*llm.Request) {}, showDelivery)
-	add("buffered", func(r *llm.Request) { r.Delivery = llm.Buffered }, showDelivery)
+	add("buffered", func(r *llm.Request) { r.ResponseMode = llm.NonStreaming }, showDelivery)
 	add("the system prompt", func(r *llm.Request) { r.System = someText.Text }, func(r *llm.Request) string { return r.System })
 	add("a conversation", say(llm.User("Hi."), llm.Assistant(llm.Text{Text: "What is it?"}), llm.User(someText.Text)), showHistory)
 	add("an image", say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is this?"}, picture}}), showHistory)
@@ -47,9 +47,9 @@ func askedCases() (all []*testcase) {
 	settings("a temperature of zero", llm.Settings{Temperature: new(0.0)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
 	settings("top p", llm.Settings{TopP: new(0.75)}, func(s llm.Settings) llm.Settings { return llm.Settings{TopP: s.TopP} })
 	settings("a seed", llm.Settings{Seed: new(int64(0))}, func(s llm.Settings) llm.Settings { return llm.Settings{Seed: s.Seed} }, Seed)
-	settings("stop sequences", llm.Settings{Stop: []string{"END", "###"}}, func(s llm.Settings) llm.Settings { return llm.Settings{Stop: s.Stop} }, StopSequences)
-	settings("one call at a time", llm.Settings{ParallelCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelCalls: s.ParallelCalls} }, SingleCalls)
-	settings("how hard to think", llm.Settings{Reasoning: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{Reasoning: s.Reasoning} }, Effort)
+	settings("stop sequences", llm.Settings{StopSequences: []string{"END", "###"}}, func(s llm.Settings) llm.Settings { return llm.Settings{StopSequences: s.StopSequences} }, StopSequences)
+	settings("one call at a time", llm.Settings{ParallelToolCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelToolCalls: s.ParallelToolCalls} }, SingleCalls)
+	settings("how hard to think", llm.Settings{ReasoningEffort: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{ReasoningEffort: s.ReasoningEffort} }, Effort)
 	settings("a schema of the answer", llm.Settings{OutputSchema: weather.Parameters}, func(s llm.Settings) llm.Settings {
 		return llm.Settings{OutputSchema: json.RawMessage(llm.Canonical(string(s.OutputSchema)))}
 	})
@@ -75,7 +75,7 @@ func answered(r llm.ToolResult) []llm.Message {
 	return []llm.Message{llm.User("What is the weather?"), llm.Assistant(oneCall), llm.ToolResults(r)}
 }
 
-func showDelivery(r *llm.Request) string { return fmt.Sprintf("%q", r.Delivery) }
+func showDelivery(r *llm.Request) string { return fmt.Sprintf("%q", r.ResponseMode) }
 
 func showHistory(r *llm.Request) string { return history(r.Messages) }
 

@@ -21,19 +21,19 @@ const modelA, modelB = "model-a", "model-b"
 // What is said. The texts have what encodings stumble over.
 var (
 	someText = llm.Text{Text: "Rain in Zürich, sun in Rome ☀: \"20 % < 30 %\" & so on.\nBring an umbrella 😀."}
-	oneCall  = llm.ToolCall{ID: "call_1", Name: weather.Name, Args: `{"city":"Zürich"}`}
+	oneCall  = llm.ToolCall{ID: "call_1", Name: weather.Name, Arguments: `{"city":"Zürich"}`}
 	twoCalls = []llm.Part{
-		llm.ToolCall{ID: "call_1", Name: weather.Name, Args: `{"city":"Zürich"}`},
-		llm.ToolCall{ID: "call_2", Name: weather.Name, Args: `{"city":"Rome <&> \"Ostia\""}`},
+		llm.ToolCall{ID: "call_1", Name: weather.Name, Arguments: `{"city":"Zürich"}`},
+		llm.ToolCall{ID: "call_2", Name: weather.Name, Arguments: `{"city":"Rome <&> \"Ostia\""}`},
 	}
 	picture = llm.Media{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n\x00\xff")}
-	counted = llm.Usage{Input: 100, Output: 50}
+	counted = llm.Usage{InputTokens: 100, OutputTokens: 50}
 )
 
 // rich is an answer of all that has to do with pieces.
 func rich(s *Suite) speech {
 	out := speech{parts: []llm.Part{someText, twoCalls[0], twoCalls[1]}, usage: counted}
-	if !slices.Contains(s.Lacks, Reasoning) {
+	if !slices.Contains(s.Unsupported, Reasoning) {
 		out.parts = slices.Insert(out.parts, 0, s.reasoned())
 	}
 	return out
@@ -59,7 +59,7 @@ func saidCases(s *Suite) (all []*testcase) {
 	add("one call", speech{parts: []llm.Part{oneCall}})
 	add("parallel calls", speech{parts: twoCalls})
 	add("text and calls", speech{parts: []llm.Part{someText, twoCalls[0], twoCalls[1]}})
-	add("a call without arguments", speech{parts: []llm.Part{llm.ToolCall{ID: "call_1", Name: "now", Args: "{}"}}})
+	add("a call without arguments", speech{parts: []llm.Part{llm.ToolCall{ID: "call_1", Name: "now", Arguments: "{}"}}})
 	add("reasoning", speech{parts: []llm.Part{s.reasoned(), someText}}, Reasoning)
 	add("private data", speech{parts: []llm.Part{s.reasoned(), signedText, signedCall}}, Reasoning)
 	add("media", speech{parts: []llm.Part{someText, picture}}, AnsweredMedia)
@@ -68,9 +68,9 @@ func saidCases(s *Suite) (all []*testcase) {
 	add("cut off", speech{parts: []llm.Part{someText}, finish: llm.FinishLength})
 	add("filtered", speech{parts: []llm.Part{someText}, finish: llm.FinishContentFilter}, ContentFilters)
 	add("usage", speech{parts: []llm.Part{someText}, usage: counted})
-	add("cached tokens", speech{parts: []llm.Part{someText}, usage: llm.Usage{Input: 100, Output: 50, Cached: 40}}, CachedUsage)
-	add("written tokens", speech{parts: []llm.Part{someText}, usage: llm.Usage{Input: 100, Output: 50, CacheWrite: 30}}, CacheWriteUsage)
-	add("reasoning tokens", speech{parts: []llm.Part{someText}, usage: llm.Usage{Input: 100, Output: 50, Reasoning: 20}}, ReasoningUsage)
+	add("cached tokens", speech{parts: []llm.Part{someText}, usage: llm.Usage{InputTokens: 100, OutputTokens: 50, CacheReadInputTokens: 40}}, CachedUsage)
+	add("written tokens", speech{parts: []llm.Part{someText}, usage: llm.Usage{InputTokens: 100, OutputTokens: 50, CacheCreationInputTokens: 30}}, CacheWriteUsage)
+	add("reasoning tokens", speech{parts: []llm.Part{someText}, usage: llm.Usage{InputTokens: 100, OutputTokens: 50, ReasoningOutputTokens: 20}}, ReasoningUsage)
 	return all
 }
 
@@ -92,8 +92,8 @@ func says(what speech) func(w *world) {
 		}
 		said := slices.DeleteFunc(slices.Clone(got.Parts), func(p llm.Part) bool { return describePart(p) == "" })
 		for i, p := range want.Parts {
-			if got := llm.OpaqueOf(said[i]); !holds(got, llm.OpaqueOf(p)) {
-				w.report(Said, "the private data of part %d are %s, want %s", i, got, llm.OpaqueOf(p))
+			if got := llm.PartOpaque(said[i]); !holds(got, llm.PartOpaque(p)) {
+				w.report(Said, "the private data of part %d are %s, want %s", i, got, llm.PartOpaque(p))
 			}
 		}
 	}
@@ -122,14 +122,14 @@ func pieceCases(s *Suite) []*testcase {
 				}
 			}
 		}},
-		{law: Deliveries, name: "streamed and buffered", script: Script{modelA: what.answer(4), modelB: speech{}.answer(0)}, play: func(w *world) {
+		{law: ResponseModes, name: "streamed and buffered", script: Script{modelA: what.answer(4), modelB: speech{}.answer(0)}, play: func(w *world) {
 			for _, model := range []string{modelA, modelB} {
 				streamed, buffered := w.whole(w.request(model)), w.whole(w.buffered(model))
 				if streamed == nil || buffered == nil {
 					return
 				}
 				if diff := differ(streamed.String(), buffered.String()); diff != "" {
-					w.report(Deliveries, "the buffered turn is not the streamed one; %s", diff)
+					w.report(ResponseModes, "the buffered turn is not the streamed one; %s", diff)
 				}
 			}
 		}},
@@ -139,7 +139,7 @@ func pieceCases(s *Suite) []*testcase {
 // buffered is a request for an answer in one piece.
 func (w *world) buffered(model string) *llm.Request {
 	req := w.request(model)
-	req.Delivery = llm.Buffered
+	req.ResponseMode = llm.NonStreaming
 	return req
 }
 

@@ -12,12 +12,12 @@ import (
 // providers add of their own (ids of the answer, private data, their words for the
 // finish) is left out, and so is the difference between stop and tool_calls, which
 // they mix up, and that between a refusal by its text and one by its finish.
-func describe(t *llm.Turn) string {
+func describe(t *llm.Response) string {
 	var b strings.Builder
 	for _, p := range t.Parts {
 		b.WriteString(describePart(p))
 	}
-	finish := t.Finish
+	finish := t.FinishReason
 	switch {
 	case t.Refused():
 		finish = llm.FinishRefusal

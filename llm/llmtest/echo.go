@@ -21,12 +21,12 @@ func echoCases(s *Suite) (all []*testcase) {
 	for _, c := range []struct {
 		name     string
 		what     speech
-		delivery llm.Delivery
+		delivery llm.ResponseMode
 	}{
-		{"calls and results", speech{parts: twoCalls}, llm.Streamed},
-		{"calls and results, buffered", speech{parts: twoCalls}, llm.Buffered},
-		{"private data", signed, llm.Streamed},
-		{"private data, buffered", signed, llm.Buffered},
+		{"calls and results", speech{parts: twoCalls}, llm.Streaming},
+		{"calls and results, buffered", speech{parts: twoCalls}, llm.NonStreaming},
+		{"private data", signed, llm.Streaming},
+		{"private data, buffered", signed, llm.NonStreaming},
 	} {
 		all = append(all, &testcase{law: Echo, name: c.name, sees: true, script: Script{modelA: c.what.answer(7), modelB: speech{parts: []llm.Part{someText}}.answer(0)}, play: func(w *world) {
 			w.echo(c.delivery)
@@ -35,9 +35,9 @@ func echoCases(s *Suite) (all []*testcase) {
 	return all
 }
 
-func (w *world) echo(delivery llm.Delivery) {
+func (w *world) echo(delivery llm.ResponseMode) {
 	req := w.request(modelA)
-	req.Delivery = delivery
+	req.ResponseMode = delivery
 	a := w.whole(req)
 	if a == nil {
 		return
@@ -57,7 +57,7 @@ func (w *world) echo(delivery llm.Delivery) {
 }
 
 // goesThrough reports a request that is answered with an error, as what law says.
-func (w *world) goesThrough(law Law, req *llm.Request) bool {
+func (w *world) goesThrough(law Property, req *llm.Request) bool {
 	a := w.ask(context.Background(), req, nil)
 	if a.err != nil {
 		w.report(law, "the request fails: %v", a.err)
@@ -86,7 +86,7 @@ func history(messages []llm.Message) string {
 		}
 		for _, p := range m.Parts {
 			b.WriteString(describePart(p))
-			if raw := llm.OpaqueOf(p); raw != nil {
+			if raw := llm.PartOpaque(p); raw != nil {
 				fmt.Fprintf(&b, "  with %s\n", llm.Canonical(string(raw)))
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 // errorCases are the ways in which an answer fails.
 func errorCases() (all []*testcase) {
-	add := func(name string, a Answer, play func(w *world, a Answer)) {
+	add := func(name string, a Response, play func(w *world, a Response)) {
 		all = append(all, &testcase{law: Errors, name: name, script: Script{modelA: a}, play: func(w *world) { play(w, a) }})
 	}
 	for _, e := range []llm.APIError{
@@ -33,12 +33,12 @@ func errorCases() (all []*testcase) {
 		if e.RetryAfter > 0 {
 			name += " and a wait"
 		}
-		add(name, Answer{Err: &e}, refused)
+		add(name, Response{Err: &e}, refused)
 	}
 	some := []llm.Event{llm.TextDelta{Text: "It "}, llm.TextDelta{Text: "rains"}}
-	add("within the answer", Answer{Events: some, Err: &llm.APIError{Status: http.StatusServiceUnavailable, Message: "come back later", Retryable: true}}, brokenOff)
-	add("a broken connection", Answer{Events: some, Err: &llm.APIError{Err: io.ErrUnexpectedEOF, Retryable: true}}, brokenOff)
-	add("no connection", Answer{Err: &llm.APIError{Err: io.ErrUnexpectedEOF, Retryable: true}}, brokenOff)
+	add("within the answer", Response{Events: some, Err: &llm.APIError{Status: http.StatusServiceUnavailable, Message: "come back later", Retryable: true}}, brokenOff)
+	add("a broken connection", Response{Events: some, Err: &llm.APIError{Err: io.ErrUnexpectedEOF, Retryable: true}}, brokenOff)
+	add("no connection", Response{Err: &llm.APIError{Err: io.ErrUnexpectedEOF, Retryable: true}}, brokenOff)
 	return all
 }
 
@@ -55,7 +55,7 @@ func (w *world) apiError(a *answer) *llm.APIError {
 }
 
 // refused looks at an answer that fails before it begins.
-func refused(w *world, want Answer) {
+func refused(w *world, want Response) {
 	for _, request := range []func(string) *llm.Request{w.simple, w.buffered} {
 		a := w.ask(context.Background(), request(modelA), nil)
 		e := w.apiError(a)
@@ -87,7 +87,7 @@ func (w *world) explains(got, want *llm.APIError) {
 
 // brokenOff looks at an answer that fails when some of it may have come. A stream
 // has passed on what came.
-func brokenOff(w *world, want Answer) {
+func brokenOff(w *world, want Response) {
 	said := (&answer{events: want.Events}).turn().Text()
 	for _, request := range []func(string) *llm.Request{w.simple, w.buffered} {
 		req := request(modelA)
@@ -97,7 +97,7 @@ func brokenOff(w *world, want Answer) {
 			return
 		}
 		w.explains(e, want.Err)
-		if got := a.turn().Text(); req.Delivery == llm.Streamed && got != said {
+		if got := a.turn().Text(); req.ResponseMode == llm.Streaming && got != said {
 			w.report(Errors, "before the error came %q, want %q", got, said)
 		}
 	}

@@ -16,7 +16,7 @@ func ExampleCheck() {
 				m := newOther("", script)
 				return llmtest.Subject{Model: m, Asked: m.seen}
 			},
-			Lacks: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.Seed},
+			Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.Seed},
 		})
 	}
 }

@@ -1,32 +1,32 @@
 package llmtest
 
 // Law is something that holds for every model.
-type Law string
+type Property string
 
 // The laws. See Catalogue for what they say.
 const (
-	Order       Law = "order"
-	OneEnd      Law = "end"
-	Said        Law = "said"
-	Chunking    Law = "chunking"
-	Deliveries  Law = "delivery"
-	Leave       Law = "leave"
-	Leaks       Law = "leak"
-	Liveness    Law = "liveness"
-	Cancel      Law = "cancel"
-	Immutable   Law = "immutable"
-	Lazy        Law = "lazy"
-	Repeat      Law = "repeat"
-	Concurrency Law = "concurrency"
-	Errors      Law = "error"
-	Echo        Law = "echo"
-	Asked       Law = "request"
-	NoPanic     Law = "panic"
+	Order         Property = "order"
+	OneEnd        Property = "end"
+	Said          Property = "said"
+	Chunking      Property = "chunking"
+	ResponseModes Property = "delivery"
+	Leave         Property = "leave"
+	Leaks         Property = "leak"
+	Liveness      Property = "liveness"
+	Cancel        Property = "cancel"
+	Immutable     Property = "immutable"
+	Lazy          Property = "lazy"
+	Repeat        Property = "repeat"
+	Concurrency   Property = "concurrency"
+	Errors        Property = "error"
+	Echo          Property = "echo"
+	Asked         Property = "request"
+	NoPanic       Property = "panic"
 )
 
 // Info tells of one law.
 type Info struct {
-	Law       Law
+	Property  Property
 	What      string // what holds
 	Invariant string // the invariant that it is the model's part in (see trace/check); may be empty
 	Hint      string // what usually breaks it, and what to do
@@ -48,7 +48,7 @@ var catalogue = [...]Info{
 	{Chunking,
 		"The turn is the same however it was cut.", "INV-10",
 		"A piece is dropped, doubled, or taken for a whole."},
-	{Deliveries,
+	{ResponseModes,
 		"The turn is the same streamed and buffered.", "INV-12",
 		"The reader of whole answers and the reader of streams differ. Let both make the same events."},
 	{Leave,
@@ -90,9 +90,9 @@ var catalogue = [...]Info{
 }
 
 // hint is the law's own.
-func (l Law) hint() string {
+func (l Property) hint() string {
 	for _, i := range catalogue {
-		if i.Law == l {
+		if i.Property == l {
 			return i.Hint
 		}
 	}

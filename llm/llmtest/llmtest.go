@@ -30,7 +30,7 @@ type Suite struct {
 	// case's bubble; what it starts has to end with the cleanup of t.
 	New func(t testing.TB, script Script) Subject
 	// Lacks are what the model cannot say. The cases that are about it are skipped.
-	Lacks []Feature
+	Unsupported []Feature
 	// Private is what the model's provider wants back with the parts of an answer.
 	Private Private
 	// Prepare, if set, completes each request before it is asked, with what the
@@ -39,10 +39,10 @@ type Suite struct {
 }
 
 // Script says what is answered to a request, by Request.Model.
-type Script map[string]Answer
+type Script map[string]Response
 
 // Answer is one answer.
-type Answer struct {
+type Response struct {
 	// Events are what is said, in the order in which it is streamed. A buffered
 	// answer says it in one piece.
 	Events []llm.Event
@@ -88,8 +88,8 @@ const (
 const (
 	Seed          Feature = "a seed"
 	StopSequences Feature = "stop sequences"
-	SingleCalls   Feature = "one call at a time" // Settings.ParallelCalls: false
-	Effort        Feature = "how hard to think"  // Settings.Reasoning: low
+	SingleCalls   Feature = "one call at a time" // Settings.ParallelToolCalls: false
+	Effort        Feature = "how hard to think"  // Settings.ReasoningEffort: low
 	Files         Feature = "files"              // a PDF in a message of the user
 	FileNames     Feature = "names of files"
 	ErrorResults  Feature = "results that are errors"
@@ -105,14 +105,14 @@ func features() []Feature {
 
 // Violation is a law that does not hold.
 type Violation struct {
-	Law     Law
-	Case    string
-	Message string
-	Hint    string // what usually breaks it, and what to do
+	Property Property
+	Case     string
+	Message  string
+	Hint     string // what usually breaks it, and what to do
 }
 
 // String is the law, the case and what is wrong.
-func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Law, v.Case, v.Message) }
+func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Property, v.Case, v.Message) }
 
 // Check runs all cases, each as a subtest that begins with the law which it is
 // about, and fails for each law that does not hold, with what usually breaks it. To
@@ -128,7 +128,7 @@ func Check(t *testing.T, s Suite) {
 				t.Skip(skip)
 			}
 			if v != nil {
-				t.Errorf("%s: %s\n%s", v.Law, v.Message, v.Hint)
+				t.Errorf("%s: %s\n%s", v.Property, v.Message, v.Hint)
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func Violations(t *testing.T, s Suite) []Violation {
 // known fails t for a feature that there is not, which would skip nothing.
 func (s *Suite) known(t *testing.T) {
 	t.Helper()
-	for _, f := range s.Lacks {
+	for _, f := range s.Unsupported {
 		if !slices.Contains(features(), f) {
 			t.Fatalf("llmtest: there is no feature %q; see the constants", f)
 		}

@@ -20,14 +20,14 @@ func TestAnotherModel(t *testing.T) { llmtest.Check(t, suite("")) }
 
 // faults names the law that each fault of the other model breaks, and what it does.
 var faults = []struct {
-	law   llmtest.Law
+	law   llmtest.Property
 	fault string
 }{
 	{llmtest.Order, "no finish"}, {llmtest.Order, "two finishes"}, {llmtest.Order, "speaks on"}, {llmtest.Order, "no end"}, {llmtest.Order, "late start"}, {llmtest.Order, "ends twice"},
 	{llmtest.OneEnd, "error twice"}, {llmtest.OneEnd, "beside an event"}, {llmtest.OneEnd, "nil event"}, {llmtest.OneEnd, "goes on"},
 	{llmtest.Said, "plain text"}, {llmtest.Said, "no cached tokens"}, {llmtest.Said, "no private data"},
 	{llmtest.Chunking, "lone letters"},
-	{llmtest.Deliveries, "buffered space"},
+	{llmtest.ResponseModes, "buffered space"},
 	{llmtest.Leave, "rest"},
 	{llmtest.Leaks, "watcher"}, {llmtest.Leaks, "lost on leave"},
 	{llmtest.Liveness, "deaf"},
@@ -51,8 +51,8 @@ func TestFaults(t *testing.T) {
 				t.Errorf("nothing was reported, want %s", f.law)
 			}
 			for _, v := range found {
-				if v.Law != f.law || v.Hint == "" || v.Case == "" {
-					t.Errorf("got %s in %q, want %s:\n%s", v.Law, v.Case, f.law, v.Message)
+				if v.Property != f.law || v.Hint == "" || v.Case == "" {
+					t.Errorf("got %s in %q, want %s:\n%s", v.Property, v.Case, f.law, v.Message)
 				}
 			}
 		})
@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 // What a model cannot say and what cannot be seen is not looked at.
 func TestLacks(t *testing.T) {
 	lacking := suite("no cached tokens")
-	lacking.Lacks = []llmtest.Feature{llmtest.CachedUsage}
+	lacking.Unsupported = []llmtest.Feature{llmtest.CachedUsage}
 	hidden := suite("no tools")
 	hidden.New = func(_ testing.TB, s llmtest.Script) llmtest.Subject {
 		return llmtest.Subject{Model: newOther("no tools", s)}
@@ -88,15 +88,15 @@ func TestPrepare(t *testing.T) {
 
 // Each law has a fault that breaks it, and the catalogue lists it.
 func TestCatalogue(t *testing.T) {
-	broken := map[llmtest.Law]bool{}
+	broken := map[llmtest.Property]bool{}
 	for _, f := range faults {
 		broken[f.law] = true
 	}
 	for _, i := range llmtest.Catalogue() {
-		if !broken[i.Law] || i.What == "" {
-			t.Errorf("the law %q has no fault that breaks it, or says nothing: %q", i.Law, i.What)
+		if !broken[i.Property] || i.What == "" {
+			t.Errorf("the law %q has no fault that breaks it, or says nothing: %q", i.Property, i.What)
 		}
-		delete(broken, i.Law)
+		delete(broken, i.Property)
 	}
 	if len(broken) > 0 {
 		t.Errorf("these laws are not in the catalogue: %v", broken)

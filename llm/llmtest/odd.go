@@ -36,14 +36,14 @@ func oddCases() (all []*testcase) {
 		{"a result that has nil in it", &llm.Request{Model: modelA, Messages: list(llm.ToolResult{ID: "call_1", Content: []llm.Part{nil}})}},
 		{"private data that are not JSON", &llm.Request{Model: modelA, Messages: list(
 			llm.Text{Text: "a", Opaque: notJSON}, llm.Reasoning{Text: "b", Opaque: notJSON}, llm.Media{MediaType: "image/png", Data: []byte{1}, Opaque: notJSON},
-			llm.ToolCall{ID: "call_1", Name: "f", Args: "{", Opaque: notJSON}, llm.ToolResult{ID: "call_1", Opaque: notJSON}, llm.Unknown{Kind: "k", Raw: notJSON},
+			llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{", Opaque: notJSON}, llm.ToolResult{ID: "call_1", Opaque: notJSON}, llm.Unknown{Kind: "k", Raw: notJSON},
 		)}},
-		{"text that is not UTF-8", &llm.Request{Model: modelA, System: "\xff", Messages: list(llm.Text{Text: "\xff"}, llm.ToolCall{ID: "\xff", Name: "\xff", Args: "\xff"})}},
+		{"text that is not UTF-8", &llm.Request{Model: modelA, System: "\xff", Messages: list(llm.Text{Text: "\xff"}, llm.ToolCall{ID: "\xff", Name: "\xff", Arguments: "\xff"})}},
 		{"a role that there is not", &llm.Request{Model: modelA, Messages: []llm.Message{{Role: "nobody", Parts: hi[0].Parts}}}},
 		{"tools that say nothing", &llm.Request{Model: modelA, Messages: hi, Tools: []llm.Tool{{}, {}, {Name: "f", Parameters: notJSON}}}},
 		{"a choice of a tool that there is not", &llm.Request{Model: modelA, Messages: hi, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool}}},
 		{"settings out of range", &llm.Request{Model: modelA, Messages: hi, Settings: llm.Settings{
-			MaxTokens: -1, Temperature: new(math.NaN()), TopP: new(math.Inf(1)), Stop: []string{""}, OutputSchema: notJSON,
+			MaxTokens: -1, Temperature: new(math.NaN()), TopP: new(math.Inf(1)), StopSequences: []string{""}, OutputSchema: notJSON,
 		}}},
 		{"extra that is not JSON", &llm.Request{Model: modelA, Messages: hi, Extra: map[string]json.RawMessage{"": notJSON, "model": nil}}},
 		{"a model that cannot stand in a path", &llm.Request{Model: "a/../b?c=\x00 %zz", Messages: hi}},
@@ -53,7 +53,7 @@ func oddCases() (all []*testcase) {
 			w.ask(context.Background(), odd.req, nil)
 			if odd.req != nil {
 				again := *odd.req
-				again.Delivery = llm.Buffered
+				again.ResponseMode = llm.NonStreaming
 				w.ask(context.Background(), &again, nil)
 			}
 			w.whole(w.request(modelB))

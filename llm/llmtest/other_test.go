@@ -22,10 +22,10 @@ type other struct {
 
 	mu    sync.Mutex
 	asked []*llm.Request
-	times map[asking]int                  // with the fault "counts"
-	kept  map[*llm.Request]llmtest.Answer // with the fault "keeps"
-	rest  []llm.Event                     // with the fault "rest"
-	last  string                          // with the fault "mixes"
+	times map[asking]int                    // with the fault "counts"
+	kept  map[*llm.Request]llmtest.Response // with the fault "keeps"
+	rest  []llm.Event                       // with the fault "rest"
+	last  string                            // with the fault "mixes"
 }
 
 // asking is a question, told from others that say the same.
@@ -35,7 +35,7 @@ type asking struct {
 }
 
 func newOther(fault string, s llmtest.Script) *other {
-	return &other{fault: fault, script: s, times: map[asking]int{}, kept: map[*llm.Request]llmtest.Answer{}}
+	return &other{fault: fault, script: s, times: map[asking]int{}, kept: map[*llm.Request]llmtest.Response{}}
 }
 
 // suite is a suite for other.
@@ -144,7 +144,7 @@ func spoil(fault string, parts []llm.Part) []llm.Part {
 }
 
 // find returns the answer to a request.
-func (m *other) find(req *llm.Request) llmtest.Answer {
+func (m *other) find(req *llm.Request) llmtest.Response {
 	m.mu.Lock()
 	m.last = req.Model
 	m.times[asking{req, req.Model}]++
@@ -177,7 +177,7 @@ type call struct {
 	*other
 	ctx    context.Context
 	req    *llm.Request
-	answer llmtest.Answer
+	answer llmtest.Response
 	yield  func(llm.Event, error) bool
 }
 
@@ -190,7 +190,7 @@ func (c *call) play() {
 	if c.answer.Err != nil {
 		err = c.answer.Err
 	}
-	buffered := c.req.Delivery == llm.Buffered
+	buffered := c.req.ResponseMode == llm.NonStreaming
 	if buffered {
 		events = whole(events)
 		if err != nil {
@@ -342,7 +342,7 @@ func (c *call) garbleEvent(ev llm.Event) llm.Event {
 		return ev
 	case llm.Usage:
 		if c.fault == "no cached tokens" {
-			ev.Cached = 0
+			ev.CacheReadInputTokens = 0
 		}
 		return ev
 	}

@@ -15,7 +15,7 @@ type speech struct {
 
 // answer cuts a speech into events of so many bytes, or a few less, since a
 // character stays whole; 0 leaves each part in one piece.
-func (s speech) answer(size int) Answer {
+func (s speech) answer(size int) Response {
 	var events []llm.Event
 	calls := 0
 	for _, p := range s.parts {
@@ -41,8 +41,8 @@ func (s speech) answer(size int) Answer {
 		case llm.ToolCall:
 			calls++
 			events = append(events, llm.ToolCallStart{Index: calls, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-			for _, piece := range cut(p.Args, size) {
-				events = append(events, llm.ToolCallDelta{Index: calls, ID: p.ID, Args: piece})
+			for _, piece := range cut(p.Arguments, size) {
+				events = append(events, llm.ToolCallDelta{Index: calls, ID: p.ID, Arguments: piece})
 			}
 			events = append(events, llm.ToolCallEnd{Index: calls, ID: p.ID})
 		default:
@@ -60,11 +60,11 @@ func (s speech) answer(size int) Answer {
 	default:
 		finish = llm.FinishStop
 	}
-	return Answer{Events: append(events, llm.Finish{Reason: finish})}
+	return Response{Events: append(events, llm.Finish{Reason: finish})}
 }
 
 // turn is the turn that it makes.
-func (s speech) turn() *llm.Turn { return (&answer{events: s.answer(0).Events}).turn() }
+func (s speech) turn() *llm.Response { return (&answer{events: s.answer(0).Events}).turn() }
 
 // cut returns a text in pieces.
 func cut(text string, size int) (pieces []string) {

@@ -17,7 +17,7 @@ import (
 
 // testcase is a script, and how it is asked for.
 type testcase struct {
-	law    Law // that it is about; others are looked at too
+	law    Property // that it is about; others are looked at too
 	name   string
 	needs  []Feature
 	sees   bool // looks at what was asked
@@ -30,7 +30,7 @@ type testcase struct {
 func (c *testcase) run(t *testing.T, s *Suite) (found *Violation, skip string) {
 	t.Helper()
 	for _, f := range c.needs {
-		if slices.Contains(s.Lacks, f) {
+		if slices.Contains(s.Unsupported, f) {
 			return nil, fmt.Sprintf("the model cannot say this: %s (see Suite.Lacks)", f)
 		}
 	}
@@ -65,7 +65,7 @@ type world struct {
 
 // report notes a violation. Only the first one of a case is told: what comes behind it
 // may follow from it.
-func (w *world) report(law Law, format string, args ...any) {
+func (w *world) report(law Property, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.found == nil {
@@ -103,12 +103,12 @@ type answer struct {
 }
 
 // turn is the answer assembled.
-func (a *answer) turn() *llm.Turn {
+func (a *answer) turn() *llm.Response {
 	var acc llm.Accumulator
 	for _, ev := range a.events {
 		acc.Add(ev)
 	}
-	return acc.Turn()
+	return acc.Response()
 }
 
 // String is the answer as people compare it.

@@ -74,8 +74,8 @@ func (h *History) put(l layers.Layer) { _ = h.layers.Set(l) }
 func (h *History) Append(m llm.Message, meta Meta) Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m.Role == llm.RoleAssistant && meta.Usage.Input > 0 {
-		h.anchor = Anchor{Total: meta.Usage.Input, Index: len(h.entries) - 1}
+	if m.Role == llm.RoleAssistant && meta.Usage.InputTokens > 0 {
+		h.anchor = Anchor{Total: meta.Usage.InputTokens, Index: len(h.entries) - 1}
 	}
 	e := Entry{Index: len(h.entries), Message: m, Meta: meta}
 	h.entries = append(h.entries, e)

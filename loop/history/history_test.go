@@ -24,7 +24,7 @@ func chars(n int) llm.Message { return llm.User(strings.Repeat("é", n)) }
 
 // counted is what is known of an answer to so many input tokens.
 func counted(input int64) history.Meta {
-	return history.Meta{Model: "m", Usage: llm.Usage{Input: input, Output: 3}, Latency: 1234567 * time.Microsecond}
+	return history.Meta{Model: "m", Usage: llm.Usage{InputTokens: input, OutputTokens: 3}, Latency: 1234567 * time.Microsecond}
 }
 
 // reply is an assistant's message of 8 characters, which is 2 tokens.
@@ -49,7 +49,7 @@ func TestAL70EstimateFromScratch(t *testing.T) {
 	}{
 		{llm.Text{}, 0}, {llm.Text{Text: "a"}, 1}, {llm.Text{Text: "abcd"}, 1}, {llm.Text{Text: "abcde"}, 2},
 		{llm.Media{MediaType: "image/png"}, 250}, {llm.Media{MediaType: "audio/wav"}, 250}, {llm.Media{MediaType: "video/mp4"}, 250},
-		{llm.Reasoning{Text: "12345"}, 2}, {llm.ToolCall{Name: "abc", Args: `{"x":1}`}, 3}, {llm.ToolCall{Name: "a", Args: "{}"}, 1},
+		{llm.Reasoning{Text: "12345"}, 2}, {llm.ToolCall{Name: "abc", Arguments: `{"x":1}`}, 3}, {llm.ToolCall{Name: "a", Arguments: "{}"}, 1},
 		{llm.ToolResult{Content: []llm.Part{llm.Text{Text: "12345"}, llm.Media{}}}, 252},
 		{llm.Unknown{Kind: "x", Raw: json.RawMessage(`{"type":"x"}`)}, 0},
 	} {

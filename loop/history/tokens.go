@@ -57,7 +57,7 @@ func Tokens(parts []llm.Part) (n int64) {
 		case llm.Reasoning:
 			n += textTokens(p.Text)
 		case llm.ToolCall:
-			n += textTokens(p.Name + p.Args)
+			n += textTokens(p.Name + p.Arguments)
 		case llm.ToolResult:
 			n += Tokens(p.Content)
 		case llm.Media:

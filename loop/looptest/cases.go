@@ -18,14 +18,14 @@ type testcase struct {
 	id    string // of the invariant it is about; others are looked at too
 	name  string
 	input []llm.Message
-	turns []fake.Turn
+	turns []fake.Response
 	tools []Tool
 	// act is what the tools do. Without it they echo.
 	act func(ctx context.Context, w *world, name, args string) (string, error)
 	// stall is the number of the model call, from 1, that never ends.
 	stall    int
 	when     cancelled
-	delivery llm.Delivery
+	delivery llm.ResponseMode
 	fails    bool // the run may end with an error, and early
 	refuses  bool // some of its calls cannot be run, or fail
 
@@ -62,14 +62,14 @@ func named(names ...string) []Tool {
 func user(text string) []llm.Message { return []llm.Message{llm.User(text)} }
 
 // done is the last turn of most.
-var done = fake.Turn{Text: "done"}
+var done = fake.Response{Text: "done"}
 
 // asks is a turn of calls, each "id name args".
-func asks(specs ...string) fake.Turn {
-	var t fake.Turn
+func asks(specs ...string) fake.Response {
+	var t fake.Response
 	for _, s := range specs {
 		p := strings.SplitN(s, " ", 3)
-		t.Calls = append(t.Calls, fake.Call{ID: p[0], Name: p[1], Args: p[2]})
+		t.Calls = append(t.Calls, fake.Call{ID: p[0], Name: p[1], Arguments: p[2]})
 	}
 	return t
 }
@@ -99,35 +99,35 @@ var errTool = errors.New("no connection")
 // may end the process.
 func cases() []*testcase {
 	all := []*testcase{
-		{id: "INV-01", name: "two calls", turns: []fake.Turn{asks(`c1 a {"n":1}`, `c2 a {"n":2}`), done}, look: resultsTellCalls},
-		{id: "INV-01", name: "refused calls", refuses: true, turns: []fake.Turn{asks(`c1 a {"n":1}`, `c2 nowhere {}`, `c3 a {"n":3`), done}},
-		{id: "INV-02", name: "three steps", turns: []fake.Turn{asks(`c1 a {}`, `c2 b {}`), asks(`c3 a {"n":3}`), done}},
-		{id: "INV-03", name: "the last is fastest", turns: []fake.Turn{asks(`c1 a {"s":3}`, `c2 a {"s":2}`, `c3 a {"s":1}`), done}, act: slowly, look: resultsTellCalls},
-		{id: "INV-04", name: "ids used again", turns: []fake.Turn{asks(`c1 a {"n":1}`, `c1 a {"n":2}`), asks(`c1 a {"n":3}`), done}},
-		{id: "INV-04", name: "ids left out", turns: []fake.Turn{asks(` a {"n":1}`, ` a {"n":2}`), done}},
+		{id: "INV-01", name: "two calls", turns: []fake.Response{asks(`c1 a {"n":1}`, `c2 a {"n":2}`), done}, look: resultsTellCalls},
+		{id: "INV-01", name: "refused calls", refuses: true, turns: []fake.Response{asks(`c1 a {"n":1}`, `c2 nowhere {}`, `c3 a {"n":3`), done}},
+		{id: "INV-02", name: "three steps", turns: []fake.Response{asks(`c1 a {}`, `c2 b {}`), asks(`c3 a {"n":3}`), done}},
+		{id: "INV-03", name: "the last is fastest", turns: []fake.Response{asks(`c1 a {"s":3}`, `c2 a {"s":2}`, `c3 a {"s":1}`), done}, act: slowly, look: resultsTellCalls},
+		{id: "INV-04", name: "ids used again", turns: []fake.Response{asks(`c1 a {"n":1}`, `c1 a {"n":2}`), asks(`c1 a {"n":3}`), done}},
+		{id: "INV-04", name: "ids left out", turns: []fake.Response{asks(` a {"n":1}`, ` a {"n":2}`), done}},
 		{id: "INV-05", name: "a long history", input: []llm.Message{llm.User("hello"), llm.Assistant(llm.Text{Text: "what can I do"}), llm.User("go")},
-			turns: []fake.Turn{asks(`c1 a {"n":1}`), asks(`c2 a {"n":2}`), asks(`c3 a {"n":3}`), done}},
-		{id: "INV-06", name: "handed out", turns: []fake.Turn{asks(`c1 a {"n":1}`, `c2 b {"n":2}`), asks(`c3 a {"n":3}`), done},
+			turns: []fake.Response{asks(`c1 a {"n":1}`), asks(`c2 a {"n":2}`), asks(`c3 a {"n":3}`), done}},
+		{id: "INV-06", name: "handed out", turns: []fake.Response{asks(`c1 a {"n":1}`, `c2 b {"n":2}`), asks(`c3 a {"n":3}`), done},
 			times: 2, vary: spoil, same: "INV-06"},
-		{id: "INV-07", name: "cancel in a batch", turns: []fake.Turn{manyCalls(), done}, when: within, act: cancelInFirst, fails: true},
-		{id: "INV-08", name: "once each", refuses: true, turns: []fake.Turn{asks(`c1 a {"n":1}`, `c2 a {"n":2}`, `c3 nowhere {"n":3}`), asks(`c4 a {"n":4}`), done}, look: onceEach},
-		{id: "INV-09", name: "exact arguments", turns: []fake.Turn{asks(`c1 a { "b" : 12345678901234567890, "a" : 1.0 }`, `c2 a {"x":"\u00e9<&>"}`), done}, look: exactArgs},
-		{id: "INV-09", name: "cut arguments", refuses: true, turns: []fake.Turn{asks(`c1 a {"path":"/`), done}, look: notRun},
-		{id: "INV-11", name: "finish reasons", turns: []fake.Turn{finish(asks(`c1 a {}`), llm.FinishStop), finish(asks(`c2 a {"n":2}`), llm.FinishToolCalls), finish(done, llm.FinishToolCalls)}},
-		{id: "INV-12", name: "both deliveries", turns: []fake.Turn{rich(), done}, times: 2, vary: buffered, same: "INV-12"},
-		{id: "INV-16", name: "a tool that does not stop", turns: []fake.Turn{asks(`c1 a {}`, `c2 b {}`), done}, when: within, act: deaf, fails: true},
-		{id: "INV-16", name: "a natural end", turns: []fake.Turn{asks(`c1 a {"s":1}`, `c2 b {"s":2}`), done}, act: slowly},
-		{id: "INV-17", name: "no call starts", turns: []fake.Turn{manyCalls(), done}, when: within, act: cancelInFirst, fails: true},
-		{id: "INV-17", name: "cancel before the start", turns: []fake.Turn{done}, when: before, fails: true},
-		{id: "INV-18", name: "usage", turns: []fake.Turn{counted(asks(`c1 a {}`)), counted(done)}, look: usageIsSum},
-		{id: "INV-22", name: "private data", turns: []fake.Turn{signed(), done}, look: echoed},
-		{id: "INV-24", name: "an empty turn", turns: []fake.Turn{{}}, times: 2, vary: goOn},
-		{id: "INV-26", name: "a tool waits", turns: []fake.Turn{asks(`c1 a {}`, `c2 b {}`), done}, when: blocked, act: waits, fails: true},
-		{id: "INV-26", name: "the model waits", turns: []fake.Turn{{Text: "It", NoFinish: true}}, stall: 1, when: blocked, fails: true},
-		{id: "INV-27", name: "a repeat", turns: []fake.Turn{asks(` a {"s":1}`, ` b {"s":1}`, ` a {"s":2}`), asks(` a {"s":1}`, ` b {"s":0}`), done},
+		{id: "INV-07", name: "cancel in a batch", turns: []fake.Response{manyCalls(), done}, when: within, act: cancelInFirst, fails: true},
+		{id: "INV-08", name: "once each", refuses: true, turns: []fake.Response{asks(`c1 a {"n":1}`, `c2 a {"n":2}`, `c3 nowhere {"n":3}`), asks(`c4 a {"n":4}`), done}, look: onceEach},
+		{id: "INV-09", name: "exact arguments", turns: []fake.Response{asks(`c1 a { "b" : 12345678901234567890, "a" : 1.0 }`, `c2 a {"x":"\u00e9<&>"}`), done}, look: exactArgs},
+		{id: "INV-09", name: "cut arguments", refuses: true, turns: []fake.Response{asks(`c1 a {"path":"/`), done}, look: notRun},
+		{id: "INV-11", name: "finish reasons", turns: []fake.Response{finish(asks(`c1 a {}`), llm.FinishStop), finish(asks(`c2 a {"n":2}`), llm.FinishToolCalls), finish(done, llm.FinishToolCalls)}},
+		{id: "INV-12", name: "both deliveries", turns: []fake.Response{rich(), done}, times: 2, vary: buffered, same: "INV-12"},
+		{id: "INV-16", name: "a tool that does not stop", turns: []fake.Response{asks(`c1 a {}`, `c2 b {}`), done}, when: within, act: deaf, fails: true},
+		{id: "INV-16", name: "a natural end", turns: []fake.Response{asks(`c1 a {"s":1}`, `c2 b {"s":2}`), done}, act: slowly},
+		{id: "INV-17", name: "no call starts", turns: []fake.Response{manyCalls(), done}, when: within, act: cancelInFirst, fails: true},
+		{id: "INV-17", name: "cancel before the start", turns: []fake.Response{done}, when: before, fails: true},
+		{id: "INV-18", name: "usage", turns: []fake.Response{counted(asks(`c1 a {}`)), counted(done)}, look: usageIsSum},
+		{id: "INV-22", name: "private data", turns: []fake.Response{signed(), done}, look: echoed},
+		{id: "INV-24", name: "an empty turn", turns: []fake.Response{{}}, times: 2, vary: goOn},
+		{id: "INV-26", name: "a tool waits", turns: []fake.Response{asks(`c1 a {}`, `c2 b {}`), done}, when: blocked, act: waits, fails: true},
+		{id: "INV-26", name: "the model waits", turns: []fake.Response{{Text: "It", OmitFinish: true}}, stall: 1, when: blocked, fails: true},
+		{id: "INV-27", name: "a repeat", turns: []fake.Response{asks(` a {"s":1}`, ` b {"s":1}`, ` a {"s":2}`), asks(` a {"s":1}`, ` b {"s":0}`), done},
 			act: slowly, times: 3, same: "INV-27"},
-		{id: "INV-23", name: "errors", refuses: true, turns: []fake.Turn{asks(`c1 a {}`, `c2 nowhere {}`, `c3 b {}`), done}, act: failing, look: contained},
-		{id: "INV-23", name: "panic", refuses: true, turns: []fake.Turn{asks(`c1 a {}`, `c2 b {}`), done}, act: panicking, look: contained},
+		{id: "INV-23", name: "errors", refuses: true, turns: []fake.Response{asks(`c1 a {}`, `c2 nowhere {}`, `c3 b {}`), done}, act: failing, look: contained},
+		{id: "INV-23", name: "panic", refuses: true, turns: []fake.Response{asks(`c1 a {}`, `c2 b {}`), done}, act: panicking, look: contained},
 	}
 	for _, c := range all {
 		c.tools = named("a", "b")
@@ -141,13 +141,13 @@ func cases() []*testcase {
 	return all
 }
 
-func finish(t fake.Turn, f llm.FinishReason) fake.Turn {
-	t.Finish = f
+func finish(t fake.Response, f llm.FinishReason) fake.Response {
+	t.FinishReason = f
 	return t
 }
 
 // manyCalls is a turn of more calls than loops run at once.
-func manyCalls() fake.Turn {
+func manyCalls() fake.Response {
 	return asks(`c1 a {}`, `c2 b {"n":2}`, `c3 b {"n":3}`, `c4 b {"n":4}`, `c5 b {"n":5}`, `c6 b {"n":6}`, `c7 b {"n":7}`, `c8 b {"n":8}`, `c9 b {"n":9}`)
 }
 
@@ -191,34 +191,34 @@ func panicking(ctx context.Context, w *world, name, args string) (string, error)
 }
 
 // rich is a turn of all that a delivery may change.
-func rich() fake.Turn {
+func rich() fake.Response {
 	t := counted(asks(`c1 a {"city":"Zürich"}`, `c2 b {}`))
-	t.Reasoning, t.Text, t.Chunk = "first look, then answer", "Let me see.", 3
-	t.Calls[0].NoEnd = true
+	t.Reasoning, t.Text, t.ChunkSize = "first look, then answer", "Let me see.", 3
+	t.Calls[0].OmitEnd = true
 	return t
 }
 
-func counted(t fake.Turn) fake.Turn {
-	t.Usage = llm.Usage{Input: 10, Output: 5, Cached: 4, CacheWrite: 3, Reasoning: 2}
+func counted(t fake.Response) fake.Response {
+	t.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 4, CacheCreationInputTokens: 3, ReasoningOutputTokens: 2}
 	return t
 }
 
 var secret = json.RawMessage(`{"signature":"c2lnbmVk","n":1.0}`)
 
 // signed is a turn with data that is private to the provider.
-func signed() fake.Turn {
+func signed() fake.Response {
 	t := asks(`c1 a {}`)
 	t.Reasoning, t.ReasoningOpaque = "I should look.", secret
 	t.Calls[0].Opaque = json.RawMessage(`{"item":"fc_1"}`)
 	return t
 }
 
-func buffered(c *testcase, _ *world) { c.delivery = llm.Buffered }
+func buffered(c *testcase, _ *world) { c.delivery = llm.NonStreaming }
 
 // goOn makes the next run go on from what came of the one before it.
 func goOn(c *testcase, prev *world) {
 	c.input = slices.Concat(c.input, prev.out.Messages, user("and?"))
-	c.turns = []fake.Turn{done}
+	c.turns = []fake.Response{done}
 }
 
 // spoil changes all that the run before it was given and gave away, which must
@@ -228,7 +228,7 @@ func spoil(_ *testcase, prev *world) {
 	for _, h := range prev.steps {
 		lists = append(lists, h.messages)
 	}
-	for _, r := range prev.model.Requests() {
+	for _, r := range prev.model.RecordedRequests() {
 		lists = append(lists, r.Original.Messages)
 	}
 	for _, list := range lists {

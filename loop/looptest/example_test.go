@@ -9,12 +9,12 @@ import (
 )
 
 // oneAnswer is a very small loop: it asks once and runs no tools.
-func oneAnswer(ctx context.Context, in *looptest.Input) (*looptest.Outcome, error) {
-	turn, err := llm.Collect(in.Model.Stream(ctx, &llm.Request{Messages: in.Messages, Delivery: in.Delivery}))
+func oneAnswer(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+	turn, err := llm.Collect(in.Model.Stream(ctx, &llm.Request{Messages: in.Messages, ResponseMode: in.ResponseMode}))
 	if err != nil {
 		return nil, err
 	}
-	return &looptest.Outcome{Messages: []llm.Message{turn.Message()}, Usage: &turn.Usage}, nil
+	return &looptest.Result{Messages: []llm.Message{turn.Message()}, Usage: &turn.Usage}, nil
 }
 
 // A test of a loop is an adapter and one line.

@@ -34,7 +34,7 @@ func (w *world) look() {
 
 // unchanged is INV-06: what was handed in and out is as it was.
 func (w *world) unchanged() {
-	for _, line := range w.model.Changed() {
+	for _, line := range w.model.MutatedRequests() {
 		w.report("INV-06", "%s", line)
 	}
 	for i, h := range w.steps {
@@ -56,7 +56,7 @@ func (w *world) unchanged() {
 // wire holds the requests against what messages alone can show.
 func (w *world) wire() {
 	var prev []llm.Message
-	for i, r := range w.model.Requests() {
+	for i, r := range w.model.RecordedRequests() {
 		m := r.Request.Messages
 		if n := len(prev); n > len(m) || !same(prev, m[:n]) {
 			w.report("INV-05", "request %d does not begin with the messages of the request before it (-before +request):\n%s",
@@ -134,7 +134,7 @@ func resultsIn(m llm.Message) []llm.ToolResult {
 
 // sent are the messages of the last request.
 func (w *world) sent() []llm.Message {
-	all := w.model.Requests()
+	all := w.model.RecordedRequests()
 	if len(all) == 0 {
 		return nil
 	}
@@ -155,8 +155,8 @@ func resultsTellCalls(w *world) {
 	calls, results := w.results()
 	for _, c := range calls {
 		for _, r := range results {
-			if r.ID == c.ID && !strings.Contains(r.Text(), c.Args) {
-				w.report("INV-01", "the result of the call %q is not that of its tool: %q has no %s", c.ID, r.Text(), c.Args)
+			if r.ID == c.ID && !strings.Contains(r.Text(), c.Arguments) {
+				w.report("INV-01", "the result of the call %q is not that of its tool: %q has no %s", c.ID, r.Text(), c.Arguments)
 			}
 		}
 	}
@@ -180,11 +180,11 @@ func onceEach(w *world) {
 func exactArgs(w *world) {
 	want := map[string]bool{}
 	for _, c := range w.c.turns[0].Calls {
-		want[c.Args] = true
+		want[c.Arguments] = true
 	}
 	for _, e := range w.entries {
 		if !want[e.args] {
-			w.report("INV-09", "the tool %s was run with %s, which no call has; the arguments that were sent are %q", e.name, e.args, w.c.turns[0].Calls[0].Args)
+			w.report("INV-09", "the tool %s was run with %s, which no call has; the arguments that were sent are %q", e.name, e.args, w.c.turns[0].Calls[0].Arguments)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func exactArgs(w *world) {
 // notRun looks for a run of a call that could not be run.
 func notRun(w *world) {
 	for _, e := range w.entries {
-		w.report("INV-09", "the tool %s was run with %q, though the arguments %q are no JSON", e.name, e.args, w.c.turns[0].Calls[0].Args)
+		w.report("INV-09", "the tool %s was run with %q, though the arguments %q are no JSON", e.name, e.args, w.c.turns[0].Calls[0].Arguments)
 	}
 	if _, results := w.results(); len(w.entries) == 0 && len(results) == 1 && !results[0].IsError {
 		w.report("INV-23", "the call with broken arguments has a result that is not marked as an error")
@@ -216,7 +216,7 @@ func echoed(w *world) {
 		if m.Role != llm.RoleAssistant {
 			continue
 		}
-		want := []llm.Part{llm.Reasoning{Text: "I should look.", Opaque: secret}, llm.ToolCall{ID: "c1", Name: "a", Args: "{}", Opaque: []byte(`{"item":"fc_1"}`)}}
+		want := []llm.Part{llm.Reasoning{Text: "I should look.", Opaque: secret}, llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}", Opaque: []byte(`{"item":"fc_1"}`)}}
 		if got := llm.AppendParts(nil, m.Parts); !bytes.Equal(got, llm.AppendParts(nil, want)) {
 			w.report("INV-22", "the assistant turn is sent back as %s, want %s", got, llm.AppendParts(nil, want))
 		}
@@ -248,7 +248,7 @@ func (w *world) compare(prev *world) {
 
 func (w *world) summary() []string {
 	var out []string
-	for _, r := range w.model.Requests() {
+	for _, r := range w.model.RecordedRequests() {
 		out = append(out, lines(r.Request.Messages)...)
 	}
 	out = append(append(out, "end"), lines(w.out.Messages)...)

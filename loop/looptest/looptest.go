@@ -35,21 +35,21 @@ type Loop interface {
 	//
 	// Run is called many times, one run after another. It must admit five steps
 	// at least and must not end a run because a tool fails once.
-	Run(ctx context.Context, in *Input) (*Outcome, error)
+	Run(ctx context.Context, in *Input) (*Result, error)
 }
 
 // LoopFunc makes a function a Loop.
-type LoopFunc func(ctx context.Context, in *Input) (*Outcome, error)
+type LoopFunc func(ctx context.Context, in *Input) (*Result, error)
 
 // Run calls f.
-func (f LoopFunc) Run(ctx context.Context, in *Input) (*Outcome, error) { return f(ctx, in) }
+func (f LoopFunc) Run(ctx context.Context, in *Input) (*Result, error) { return f(ctx, in) }
 
 // Input is what a run starts from.
 type Input struct {
-	Model    llm.Model
-	Tools    []Tool
-	Messages []llm.Message // the conversation so far; the loop must not change it
-	Delivery llm.Delivery  // to be asked for in each request; a loop with one form leaves it
+	Model        llm.Model
+	Tools        []Tool
+	Messages     []llm.Message    // the conversation so far; the loop must not change it
+	ResponseMode llm.ResponseMode // to be asked for in each request; a loop with one form leaves it
 	// Step takes what the loop hands out while it runs: the messages of a step,
 	// the history so far. A loop that hands out nothing need not call it. It may
 	// be called from any goroutine of the run.
@@ -67,7 +67,7 @@ type Tool struct {
 }
 
 // Outcome is what came of a run.
-type Outcome struct {
+type Result struct {
 	// Messages are those that the run added to the Input's, in order.
 	Messages []llm.Message
 	Usage    *llm.Usage // the sum of the run; nil if the loop counts none

@@ -32,7 +32,7 @@ type conversation struct {
 	scratch []llm.Message
 }
 
-func (o *other) Run(ctx context.Context, in *looptest.Input) (*looptest.Outcome, error) {
+func (o *other) Run(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 	c := &conversation{other: o, in: in, ctx: ctx, used: map[string]bool{}}
 	c.history = slices.Clone(in.Messages)
 	switch o.fault {
@@ -48,18 +48,18 @@ func (o *other) Run(ctx context.Context, in *looptest.Input) (*looptest.Outcome,
 		}
 		c.history = slices.Clone(o.cache[key])
 	case "watcher": // in one case, or the many slow the tests down
-		if in.Delivery == llm.Buffered {
+		if in.ResponseMode == llm.NonStreaming {
 			go watch()
 		}
 	case "stuck":
-		if in.Delivery == llm.Buffered {
+		if in.ResponseMode == llm.NonStreaming {
 			watch()
 		}
 	case "panics":
 		panic("boom")
 	}
 	pending, err := c.steps()
-	out := &looptest.Outcome{Messages: c.history[len(in.Messages):], Usage: &c.usage, Pending: pending}
+	out := &looptest.Result{Messages: c.history[len(in.Messages):], Usage: &c.usage, Pending: pending}
 	if o.fault == "no wait" && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -90,12 +90,12 @@ func (c *conversation) steps() (pending []string, err error) {
 		calls := c.take(turn)
 		goOn := len(calls) > 0
 		switch {
-		case c.fault == "finish stop" && turn.Finish == llm.FinishStop:
+		case c.fault == "finish stop" && turn.FinishReason == llm.FinishStop:
 			for _, call := range calls {
 				pending = append(pending, call.ID)
 			}
 			return pending, nil
-		case c.fault == "finish calls" && turn.Finish == llm.FinishToolCalls:
+		case c.fault == "finish calls" && turn.FinishReason == llm.FinishToolCalls:
 			goOn = true
 		}
 		if !goOn {
@@ -118,8 +118,8 @@ func (c *conversation) handOut(step []llm.Message) {
 	c.in.Step(step)
 }
 
-func (c *conversation) ask() (*llm.Turn, error) {
-	ctx, req := c.ctx, &llm.Request{Messages: slices.Clone(c.history), Delivery: c.in.Delivery}
+func (c *conversation) ask() (*llm.Response, error) {
+	ctx, req := c.ctx, &llm.Request{Messages: slices.Clone(c.history), ResponseMode: c.in.ResponseMode}
 	switch {
 	case c.fault == "deaf model":
 		ctx = context.WithoutCancel(ctx)
@@ -138,7 +138,7 @@ func (c *conversation) ask() (*llm.Turn, error) {
 }
 
 // take puts a turn into the history and returns its calls.
-func (c *conversation) take(turn *llm.Turn) []llm.ToolCall {
+func (c *conversation) take(turn *llm.Response) []llm.ToolCall {
 	m := turn.Message()
 	m.Parts = slices.Clone(m.Parts)
 	for i, p := range m.Parts {
@@ -154,7 +154,7 @@ func (c *conversation) take(turn *llm.Turn) []llm.ToolCall {
 				m.Parts[i] = llm.Reasoning{Text: p.Text}
 			}
 		case llm.Text:
-			if c.fault == "buffered" && c.in.Delivery == llm.Buffered {
+			if c.fault == "buffered" && c.in.ResponseMode == llm.NonStreaming {
 				m.Parts[i] = llm.Text{Text: p.Text + " "}
 			}
 		}
@@ -258,7 +258,7 @@ func (c *conversation) run(call llm.ToolCall) (r llm.ToolResult, ok bool) {
 			fail(v)
 		}
 	}()
-	ctx, args := c.ctx, call.Args
+	ctx, args := c.ctx, call.Arguments
 	if ctx.Err() != nil && c.fault != "starts on" {
 		fail("not run")
 		return r, c.fault != "unanswered"

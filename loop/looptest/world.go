@@ -38,7 +38,7 @@ type world struct {
 
 	given  []llm.Message // the input, within a larger array
 	before []byte        // the input's JSON at first
-	out    *Outcome
+	out    *Result
 	err    error
 	panics any      // what the loop panicked with
 	said   []string // what was sent and what came out, as it was at the end
@@ -56,7 +56,7 @@ type handOut struct {
 var errReleased = errors.New("looptest: the loop hung and was let go")
 
 func newWorld(ctx context.Context, c *testcase) *world {
-	w := &world{c: c, model: fake.NewModel(c.turns...), release: make(chan struct{}), out: &Outcome{}}
+	w := &world{c: c, model: fake.NewModel(c.turns...), release: make(chan struct{}), out: &Result{}}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.given = append(make([]llm.Message, 0, len(c.input)+8), clone(c.input)...)
 	w.before = jsonOf(w.given)
@@ -101,7 +101,7 @@ func (w *world) letGo() {
 func (w *world) call(loop Loop) {
 	defer func() { w.panics = recover() }()
 	out, err := loop.Run(w.ctx, &Input{
-		Model: w, Tools: w.tools(), Messages: w.given, Delivery: w.c.delivery, Step: w.step,
+		Model: w, Tools: w.tools(), Messages: w.given, ResponseMode: w.c.delivery, Step: w.step,
 	})
 	if w.err = err; out != nil {
 		w.out = out

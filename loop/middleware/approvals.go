@@ -19,23 +19,23 @@ const (
 	EventApprovalResolved  = "approval.resolved"
 )
 
-// The Causes of calls that were decided without being run; see CauseDenied, too.
+// The Causes of calls that were decided without being run; see ReasonDenied, too.
 const (
-	CauseSkipped  = "skipped"
-	CauseOverride = "override"
+	ReasonSkipped  = "skipped"
+	ReasonOverride = "override"
 )
 
 // Approvals is where calls wait until somebody has decided about them.
 //
 // For each call, in order: its request is pending, Requested is told, and
 // Checkpoint saves whatever has to outlive the process. Then the decision is
-// awaited: one that was given before (Desk.Resume), else Approve's, else Deny. The
+// awaited: one that was given before (ApprovalStore.Resolve), else Approve's, else Deny. The
 // request is pending no longer, and Resolved is told. An approved call is run, or
 // gets the Override; a skipped or denied one gets a result that says so. Calls of
 // one step are awaited at the same time.
 //
 // A decision of Suspend leaves its request pending and ends the run with
-// trace.CauseApproval; what was decided about other calls of the step is kept for
+// trace.ReasonApproval; what was decided about other calls of the step is kept for
 // the next run.
 type Approvals struct {
 	// Approve decides; nil denies. Its error, or a panic, denies as well. It may be
@@ -47,19 +47,19 @@ type Approvals struct {
 	Resolved   func(ctx context.Context, req ApprovalRequest, a Approval) error
 	Checkpoint func(ctx context.Context) error
 	// Desk keeps what is pending; nil is one for each step.
-	Desk *Desk
+	Store *ApprovalStore
 	// OneByOne awaits the calls of a step one after another.
 	OneByOne bool
 }
 
 // decide waits for the decisions about calls and puts them into effect.
-func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
-	w := &waitingRoom{Approvals: a, desk: a.Desk, info: info, step: s}
+func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	w := &waitingRoom{Approvals: a, desk: a.Store, info: info, step: s}
 	if w.desk == nil {
-		w.desk = new(Desk)
+		w.desk = new(ApprovalStore)
 	}
 	for _, p := range calls {
-		w.all = append(w.all, &petition{plan: p, req: ApprovalRequest{info.ID, s.Step, p.Call, p.Args}})
+		w.all = append(w.all, &petition{plan: p, req: ApprovalRequest{info.ID, s.Step, p.Call, p.Arguments}})
 	}
 	groups := [][]*petition{w.all}
 	if a.OneByOne {
@@ -79,7 +79,7 @@ func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepI
 // waitingRoom holds the calls of a step that somebody decides about.
 type waitingRoom struct {
 	*Approvals
-	desk *Desk
+	desk *ApprovalStore
 	info loop.RunInfo
 	step *loop.StepInfo
 	all  []*petition
@@ -90,7 +90,7 @@ type waitingRoom struct {
 
 // petition is one call.
 type petition struct {
-	plan *loop.Planned
+	plan *loop.PlannedCall
 	req  ApprovalRequest
 	got  Approval
 }
@@ -115,10 +115,10 @@ func (w *waitingRoom) await(ctx context.Context, group []*petition) error {
 		failed = errors.Join(failed, w.close(ctx, w.take()))
 	}
 	for _, p := range group {
-		if p.got.Verdict == Suspend {
+		if p.got.Decision == Suspend {
 			continue
 		}
-		if err := w.emit(EventApprovalResolved, p.req.Call.ID, p.got.Verdict); err != nil {
+		if err := w.emit(EventApprovalResolved, p.req.Call.ID, p.got.Decision); err != nil {
 			return err
 		}
 	}
@@ -143,10 +143,10 @@ func (w *waitingRoom) open(ctx context.Context, p *petition) error {
 
 // ask finds the decision about a call, on a goroutine of its own.
 func (w *waitingRoom) ask(ctx context.Context, p *petition) {
-	got := Approval{Verdict: Deny, Reason: "nobody was there to approve it"}
+	got := Approval{Decision: Deny, Reason: "nobody was there to approve it"}
 	defer func() {
 		if v := recover(); v != nil {
-			got = Approval{Verdict: Deny, Reason: fmt.Sprintf("the approver panicked: %v", v)}
+			got = Approval{Decision: Deny, Reason: fmt.Sprintf("the approver panicked: %v", v)}
 		}
 		w.mu.Lock()
 		p.got = got
@@ -160,7 +160,7 @@ func (w *waitingRoom) ask(ctx context.Context, p *petition) {
 	case w.Approve != nil:
 		a, err := w.Approve(ctx, p.req)
 		if err != nil {
-			a = Approval{Verdict: Deny, Reason: fmt.Sprintf("the approver failed: %v", err)}
+			a = Approval{Decision: Deny, Reason: fmt.Sprintf("the approver failed: %v", err)}
 		}
 		got = a
 	}
@@ -177,7 +177,7 @@ func (w *waitingRoom) take() *petition {
 
 // close ends the wait of a call that was decided.
 func (w *waitingRoom) close(ctx context.Context, p *petition) error {
-	if p.got.Verdict == Suspend {
+	if p.got.Decision == Suspend {
 		return nil
 	}
 	w.desk.decided(p.req.Call.ID)
@@ -191,13 +191,13 @@ func (w *waitingRoom) close(ctx context.Context, p *petition) error {
 func (w *waitingRoom) settle() (loop.Decision, error) {
 	suspended := ""
 	for _, p := range w.all {
-		if p.got.Verdict == Suspend {
+		if p.got.Decision == Suspend {
 			suspended = p.req.Call.Name
 		}
 	}
 	for _, p := range w.all {
 		switch {
-		case p.got.Verdict == Suspend:
+		case p.got.Decision == Suspend:
 		case suspended != "":
 			w.desk.keep(p.req.Call.ID, p.got)
 		default:
@@ -206,26 +206,26 @@ func (w *waitingRoom) settle() (loop.Decision, error) {
 		}
 	}
 	if suspended != "" {
-		return loop.Decision{Action: trace.Suspend, Cause: trace.CauseApproval, Note: "waiting for a decision about " + suspended}, nil
+		return loop.Decision{Action: trace.Suspend, Reason: trace.ReasonApproval, Note: "waiting for a decision about " + suspended}, nil
 	}
 	return loop.Decision{}, nil
 }
 
 func (p *petition) settle() {
 	switch a := p.got; {
-	case a.Verdict == Approve && a.Override != nil:
-		p.plan.Answer, p.plan.Cause = a.Override, CauseOverride
-	case a.Verdict == Approve:
-	case a.Verdict == Skip:
-		answer(p.plan, CauseSkipped, false, cmp.Or(a.Reason, "skipped: the call was not run"))
+	case a.Decision == Approve && a.Override != nil:
+		p.plan.Output, p.plan.Reason = a.Override, ReasonOverride
+	case a.Decision == Approve:
+	case a.Decision == Skip:
+		answer(p.plan, ReasonSkipped, false, cmp.Or(a.Reason, "skipped: the call was not run"))
 	default:
-		answer(p.plan, CauseDenied, true, cmp.Or(a.Reason, "the call was not approved, and not run"))
+		answer(p.plan, ReasonDenied, true, cmp.Or(a.Reason, "the call was not approved, and not run"))
 	}
 }
 
-func (w *waitingRoom) emit(name, call string, v Verdict) error {
+func (w *waitingRoom) emit(name, call string, v ApprovalDecision) error {
 	return emitJSON(w.step, name, struct {
-		Call    string  `json:"call"`
-		Verdict Verdict `json:"verdict,omitempty"`
+		Call    string           `json:"call"`
+		Verdict ApprovalDecision `json:"verdict,omitempty"`
 	}{call, v})
 }

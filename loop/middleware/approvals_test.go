@@ -17,8 +17,8 @@ import (
 )
 
 // askAll leaves every call to approvals.
-func askAll(a *middleware.Approvals) []loop.Policy {
-	return []loop.Policy{middleware.Permissions(middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
+func askAll(a *middleware.Approvals) []loop.Middleware {
+	return []loop.Middleware{middleware.Permissions(middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
 		return middleware.Permission{Ask: true}, nil
 	}), a)}
 }
@@ -26,18 +26,18 @@ func askAll(a *middleware.Approvals) []loop.Policy {
 // logged are approvals that write down what is told of them, with what is pending
 // then, and the time.
 func logged(clock *fake.Clock, log *[]string, approve middleware.Approver) *middleware.Approvals {
-	a := &middleware.Approvals{Approve: approve, Desk: new(middleware.Desk)}
+	a := &middleware.Approvals{Approve: approve, Store: new(middleware.ApprovalStore)}
 	begin := clock.Now()
 	note := func(what string, call string) {
 		var ids []string
-		for _, r := range a.Desk.Pending() {
+		for _, r := range a.Store.Pending() {
 			ids = append(ids, r.Call.ID)
 		}
 		*log = append(*log, fmt.Sprintf("%v %s %s, pending %s", clock.Now().Sub(begin), what, call, strings.Join(ids, " ")))
 	}
 	a.Requested = func(_ context.Context, r middleware.ApprovalRequest) error { note("requested", r.Call.ID); return nil }
 	a.Resolved = func(_ context.Context, r middleware.ApprovalRequest, got middleware.Approval) error {
-		note(string(got.Verdict), r.Call.ID)
+		note(string(got.Decision), r.Call.ID)
 		return nil
 	}
 	a.Checkpoint = func(context.Context) error { note("checkpoint", ""); return nil }
@@ -57,7 +57,7 @@ func byTool(clock *fake.Clock, by map[string]middleware.Approval, after map[stri
 func TestAL61AL66TwoCallsAtOnce(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
-	a := logged(clock, &log, byTool(clock, map[string]middleware.Approval{"a": {Verdict: middleware.Approve}, "slow": {Verdict: middleware.Approve}},
+	a := logged(clock, &log, byTool(clock, map[string]middleware.Approval{"a": {Decision: middleware.Approve}, "slow": {Decision: middleware.Approve}},
 		map[string]time.Duration{"a": 20 * time.Millisecond, "slow": 10 * time.Millisecond}))
 	p := gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
 	same(t, "what was told", []string{
@@ -75,7 +75,7 @@ func TestAL61AL66TwoCallsAtOnce(t *testing.T) {
 func TestApprovalsOneByOne(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
-	a := logged(clock, &log, byTool(clock, map[string]middleware.Approval{"a": {Verdict: middleware.Deny}, "slow": {Verdict: middleware.Approve}},
+	a := logged(clock, &log, byTool(clock, map[string]middleware.Approval{"a": {Decision: middleware.Deny}, "slow": {Decision: middleware.Approve}},
 		map[string]time.Duration{"a": 20 * time.Millisecond, "slow": 10 * time.Millisecond}))
 	a.OneByOne = true
 	gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
@@ -95,15 +95,15 @@ func TestAL62AL64Verdicts(t *testing.T) {
 		approve middleware.Approver
 		want    []string
 	}{
-		"approve":      {approve(middleware.Approval{Verdict: middleware.Approve}, nil), []string{`tool.start 0   c-a a {}`, `tool.end 0   c-a ok "A"`}},
-		"override":     {approve(middleware.Approval{Verdict: middleware.Approve, Override: &override}, nil), []string{`tool.skip 0   c-a a override "instead"`}},
-		"skip":         {approve(middleware.Approval{Verdict: middleware.Skip}, nil), []string{`tool.skip 0   c-a a skipped "skipped: the call was not run"`}},
-		"skip, reason": {approve(middleware.Approval{Verdict: middleware.Skip, Reason: "later"}, nil), []string{`tool.skip 0   c-a a skipped "later"`}},
-		"deny":         {approve(middleware.Approval{Verdict: middleware.Deny}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
-		"deny, reason": {approve(middleware.Approval{Verdict: middleware.Deny, Reason: "no"}, nil), []string{`tool.skip 0   c-a a denied "no" error`}},
+		"approve":      {approve(middleware.Approval{Decision: middleware.Approve}, nil), []string{`tool.start 0   c-a a {}`, `tool.end 0   c-a ok "A"`}},
+		"override":     {approve(middleware.Approval{Decision: middleware.Approve, Override: &override}, nil), []string{`tool.skip 0   c-a a override "instead"`}},
+		"skip":         {approve(middleware.Approval{Decision: middleware.Skip}, nil), []string{`tool.skip 0   c-a a skipped "skipped: the call was not run"`}},
+		"skip, reason": {approve(middleware.Approval{Decision: middleware.Skip, Reason: "later"}, nil), []string{`tool.skip 0   c-a a skipped "later"`}},
+		"deny":         {approve(middleware.Approval{Decision: middleware.Deny}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
+		"deny, reason": {approve(middleware.Approval{Decision: middleware.Deny, Reason: "no"}, nil), []string{`tool.skip 0   c-a a denied "no" error`}},
 		"no verdict":   {approve(middleware.Approval{Override: &override}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
 		"nobody":       {nil, []string{`tool.skip 0   c-a a denied "nobody was there to approve it" error`}},
-		"it fails":     {approve(middleware.Approval{Verdict: middleware.Approve}, errors.New("boom")), []string{`tool.skip 0   c-a a denied "the approver failed: boom" error`}},
+		"it fails":     {approve(middleware.Approval{Decision: middleware.Approve}, errors.New("boom")), []string{`tool.skip 0   c-a a denied "the approver failed: boom" error`}},
 		"it panics":    {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) { panic("oh") }, []string{`tool.skip 0   c-a a denied "the approver panicked: oh" error`}},
 		"its goroutine": {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 			runtime.Goexit()
@@ -127,19 +127,19 @@ func TestAL62AL68GivenBefore(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
 	a := logged(clock, &log, nil)
-	if a.Desk.Resume("c-a", middleware.Approval{Verdict: middleware.Approve}) {
+	if a.Store.Resolve("c-a", middleware.Approval{Decision: middleware.Approve}) {
 		t.Error("took a decision about a call that is not pending")
 	}
-	a.Desk.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}, {Call: llm.ToolCall{ID: "c-slow"}}})
-	if !a.Desk.Resume("c-a", middleware.Approval{Verdict: middleware.Approve}) || len(a.Desk.Pending()) != 1 {
-		t.Errorf("pending: %v", a.Desk.Pending())
+	a.Store.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}, {Call: llm.ToolCall{ID: "c-slow"}}})
+	if !a.Store.Resolve("c-a", middleware.Approval{Decision: middleware.Approve}) || len(a.Store.Pending()) != 1 {
+		t.Errorf("pending: %v", a.Store.Pending())
 	}
-	agent, err := loop.New(&fake.Model{Turns: []fake.Turn{asks("c-", "a"), done(), asks("c-", "a"), done()}}, &loop.Config{Tools: gatedTools(clock), Policies: askAll(a), Clock: clock})
+	agent, err := loop.New(&fake.Model{Responses: []fake.Response{asks("c-", "a"), done(), asks("c-", "a"), done()}}, &loop.Config{Tools: gatedTools(clock), Middleware: askAll(a), Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for run, want := range []string{"A", "nobody was there to approve it"} {
-		res, err := agent.Run(t.Context(), loop.Ask(fmt.Sprint("go ", run)))
+		res, err := agent.Run(t.Context(), loop.Prompt(fmt.Sprint("go ", run)))
 		if err != nil || res.Steps[0].Results[0].Text() != want {
 			t.Errorf("run %d: got %+v, %v; want %q", run, res.Steps, err, want)
 		}
@@ -160,13 +160,13 @@ func TestSuspend(t *testing.T) {
 	a := logged(clock, &log, func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
 		asked++
 		if r.Call.Name == "slow" {
-			return middleware.Approval{Verdict: verdict}, nil
+			return middleware.Approval{Decision: verdict}, nil
 		}
-		return middleware.Approval{Verdict: middleware.Approve}, nil
+		return middleware.Approval{Decision: middleware.Approve}, nil
 	})
 	p := gated(t, clock, askAll(a), asks("c-", "a", "slow"))
-	if p.res.Stop != trace.CauseApproval || p.res.Note != "waiting for a decision about slow" || len(p.res.Pending) != 2 || p.err != nil {
-		t.Errorf("stop %q (%s), pending %v, %v", p.res.Stop, p.res.Note, p.res.Pending, p.err)
+	if p.res.StopReason != trace.ReasonApproval || p.res.Note != "waiting for a decision about slow" || len(p.res.Pending) != 2 || p.err != nil {
+		t.Errorf("stop %q (%s), pending %v, %v", p.res.StopReason, p.res.Note, p.res.Pending, p.err)
 	}
 	same(t, "what was told", []string{
 		"0s requested c-a, pending c-a", "0s checkpoint , pending c-a", "0s requested c-slow, pending c-a c-slow", "0s checkpoint , pending c-a c-slow",
@@ -176,10 +176,10 @@ func TestSuspend(t *testing.T) {
 		`custom 0   approval.requested {"call":"c-a"}`, `custom 0   approval.requested {"call":"c-slow"}`, `custom 0   approval.resolved {"call":"c-a","verdict":"approve"}`,
 	}, p.lines(trace.KindCustom))
 	log, asked = nil, 0
-	a.Desk.Resume("c-slow", middleware.Approval{Verdict: middleware.Approve})
+	a.Store.Resolve("c-slow", middleware.Approval{Decision: middleware.Approve})
 	p = gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
-	if p.res.Text != "done" || asked != 0 || len(a.Desk.Pending()) != 0 {
-		t.Errorf("the next run: %q, asked %d times, pending %v", p.res.Text, asked, a.Desk.Pending())
+	if p.res.Text != "done" || asked != 0 || len(a.Store.Pending()) != 0 {
+		t.Errorf("the next run: %q, asked %d times, pending %v", p.res.Text, asked, a.Store.Pending())
 	}
 }
 
@@ -207,7 +207,7 @@ func TestPendingOnce(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
 	a := logged(clock, &log, nil)
-	a.Desk.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}, {Call: llm.ToolCall{ID: "other"}}})
+	a.Store.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}, {Call: llm.ToolCall{ID: "other"}}})
 	gated(t, clock, askAll(a), asks("c-", "a"), done())
 	same(t, "what was told", []string{"0s requested c-a, pending other c-a", "0s checkpoint , pending other c-a", "0s deny c-a, pending other"}, log)
 }
@@ -220,26 +220,26 @@ func TestDeskOpen(t *testing.T) {
 	verdict := middleware.Suspend
 	a := logged(clock, &log, func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
 		if r.Call.Name == "slow" {
-			return middleware.Approval{Verdict: verdict}, nil
+			return middleware.Approval{Decision: verdict}, nil
 		}
-		return middleware.Approval{Verdict: middleware.Approve}, nil
+		return middleware.Approval{Decision: middleware.Approve}, nil
 	})
 	a.OneByOne = true
 	a.Checkpoint = func(context.Context) error {
 		ids := ""
-		for _, r := range a.Desk.Open() {
+		for _, r := range a.Store.Unresolved() {
 			ids += " " + r.Call.ID
 		}
 		open = append(open, ids)
 		return nil
 	}
 	gated(t, clock, askAll(a), asks("c-", "a", "slow"))
-	if got := a.Desk.Open(); len(got) != 2 || got[0].Call.ID != "c-a" || len(a.Desk.Pending()) != 1 {
-		t.Errorf("after the suspension %v is open, %v pending", got, a.Desk.Pending())
+	if got := a.Store.Unresolved(); len(got) != 2 || got[0].Call.ID != "c-a" || len(a.Store.Pending()) != 1 {
+		t.Errorf("after the suspension %v is open, %v pending", got, a.Store.Pending())
 	}
 	verdict = middleware.Deny
 	gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
-	if got := a.Desk.Open(); len(got) != 0 || a.Desk.Knows("c-a") {
+	if got := a.Store.Unresolved(); len(got) != 0 || a.Store.Has("c-a") {
 		t.Errorf("in the end %v is open", got)
 	}
 	same(t, "what each checkpoint could keep", []string{" c-a", " c-a c-slow", " c-slow c-a", " c-a c-slow"}, open)
@@ -253,20 +253,20 @@ func TestDecisionIsAboutItsCall(t *testing.T) {
 		was  middleware.ApprovalRequest
 		runs bool
 	}{
-		{"the same", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Args: `{}`}, true},
-		{"the same, written otherwise", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Args: "{ }"}, true},
+		{"the same", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Arguments: `{}`}, true},
+		{"the same, written otherwise", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Arguments: "{ }"}, true},
 		{"an id alone", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a"}}, true},
-		{"another tool", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "b"}, Args: `{}`}, false},
-		{"other arguments", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Args: `{"path":"tmp"}`}, false},
-		{"no arguments at all", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Args: `{`}, false},
+		{"another tool", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "b"}, Arguments: `{}`}, false},
+		{"other arguments", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Arguments: `{"path":"tmp"}`}, false},
+		{"no arguments at all", middleware.ApprovalRequest{Call: llm.ToolCall{ID: "c-a", Name: "a"}, Arguments: `{`}, false},
 	} {
-		a := &middleware.Approvals{Desk: new(middleware.Desk)}
-		a.Desk.Restore([]middleware.ApprovalRequest{c.was})
-		if !a.Desk.Resume("c-a", middleware.Approval{Verdict: middleware.Approve}) || a.Desk.Resume("c-a", middleware.Approval{}) {
+		a := &middleware.Approvals{Store: new(middleware.ApprovalStore)}
+		a.Store.Restore([]middleware.ApprovalRequest{c.was})
+		if !a.Store.Resolve("c-a", middleware.Approval{Decision: middleware.Approve}) || a.Store.Resolve("c-a", middleware.Approval{}) {
 			t.Errorf("%s: a call is pending until it is decided, once", c.name)
 		}
 		p := gated(t, fake.NewClock(), askAll(a), asks("c-", "a"), done())
-		if got := len(p.lines(trace.KindToolStart)) == 1; got != c.runs || len(a.Desk.Open()) != 0 {
+		if got := len(p.lines(trace.KindToolStart)) == 1; got != c.runs || len(a.Store.Unresolved()) != 0 {
 			t.Errorf("%s: the tool ran: %v, want %v", c.name, got, c.runs)
 		}
 	}

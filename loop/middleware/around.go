@@ -24,8 +24,8 @@ type Action struct {
 	Model *loop.ModelCall // model_call
 	// Turn is the model's answer, once next has returned; what is there when the
 	// function returns is the answer.
-	Turn *llm.Turn
-	Tool loop.Call // tool_call; a copy
+	Response *llm.Response
+	Tool     loop.Call // tool_call; a copy
 	// Output is what the tool has given back, once next has returned; what is there
 	// when the function returns is the output.
 	Output loop.Output
@@ -39,21 +39,21 @@ type Action struct {
 // outermost around models and tools, and the first to be told of the start and the
 // end, where next does nothing. For tools it may be called by several goroutines at
 // once. It has no state of its own from one run to the next.
-func Around(name string, f func(ctx context.Context, a *Action, next func(context.Context) error) error) loop.Policy {
+func Wrap(name string, f func(ctx context.Context, a *Action, next func(context.Context) error) error) loop.Middleware {
 	nothing := func(context.Context) error { return nil }
-	return loop.Policy{Name: name, New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
 			Start: func(ctx context.Context) (context.Context, error) {
 				return ctx, f(ctx, &Action{Kind: ActionStart}, nothing)
 			},
 			WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-				return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+				return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 					a := &Action{Kind: ActionModel, Model: call}
 					err := f(ctx, a, func(ctx context.Context) (err error) {
-						a.Turn, err = next(ctx, call)
+						a.Response, err = next(ctx, call)
 						return err
 					})
-					return a.Turn, err
+					return a.Response, err
 				}
 			},
 			WrapTool: func(next loop.ToolFunc) loop.ToolFunc {

@@ -38,13 +38,13 @@ func TestAround(t *testing.T) {
 		"nothing changed": {kind("", nil), "done", "A", ""},
 		"the model's answer is changed": {kind(middleware.ActionModel, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 			err := next(ctx)
-			if len(a.Turn.Calls()) == 0 {
-				a.Turn.Parts = []llm.Part{llm.Text{Text: a.Turn.Text() + "!"}}
+			if len(a.Response.Calls()) == 0 {
+				a.Response.Parts = []llm.Part{llm.Text{Text: a.Response.Text() + "!"}}
 			}
 			return err
 		}), "done!", "A", ""},
 		"the model is answered for": {kind(middleware.ActionModel, func(_ context.Context, a *middleware.Action, _ func(context.Context) error) error {
-			a.Turn = &llm.Turn{Parts: []llm.Part{llm.Text{Text: "mine to " + a.Model.Request.Messages[0].Text()}}, Finish: llm.FinishStop}
+			a.Response = &llm.Response{Parts: []llm.Part{llm.Text{Text: "mine to " + a.Model.Request.Messages[0].Text()}}, FinishReason: llm.FinishStop}
 			return nil
 		}), "mine to go", "", ""},
 		"the model is kept from": {kind(middleware.ActionModel, fails), "", "", "no"},
@@ -61,11 +61,11 @@ func TestAround(t *testing.T) {
 			return nil
 		}), "done", "A", ""},
 	} {
-		agent, err := loop.New(fake.NewModel(call("1"), fake.Turn{Text: "done"}), &loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{middleware.Around("p", c.f)}})
+		agent, err := loop.New(fake.NewModel(call("1"), fake.Response{Text: "done"}), &loop.Config{Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{middleware.Wrap("p", c.f)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := agent.Run(t.Context(), loop.Ask("go"))
+		res, err := agent.Run(t.Context(), loop.Prompt("go"))
 		result := ""
 		if len(res.Steps) > 0 && len(res.Steps[0].Results) > 0 {
 			result = res.Steps[0].Results[0].Text()
@@ -90,14 +90,14 @@ func TestAroundContext(t *testing.T) {
 		seen = append(seen, ctx.Value(key{}))
 		return loop.Output{}, nil
 	}}
-	p := middleware.Around("p", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+	p := middleware.Wrap("p", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 		return next(context.WithValue(ctx, key{}, a.Kind))
 	})
-	agent, err := loop.New(fake.NewModel(call("1"), fake.Turn{Text: "done"}), &loop.Config{Tools: []loop.Tool{spy}, Policies: []loop.Policy{p}})
+	agent, err := loop.New(fake.NewModel(call("1"), fake.Response{Text: "done"}), &loop.Config{Tools: []loop.Tool{spy}, Middleware: []loop.Middleware{p}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := agent.Run(t.Context(), loop.Ask("go")); err != nil {
+	if _, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]any{middleware.ActionTool}, seen); diff != "" {

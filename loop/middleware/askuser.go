@@ -35,9 +35,9 @@ type AskUserFunc func(ctx context.Context, questions []Question) (answers []stri
 
 // AskUser offers ask_user, by which a model asks a person: the run goes on with the
 // answers. The result says each question and its answer again.
-func AskUser(ask AskUserFunc) (loop.Policy, error) {
+func AskUser(ask AskUserFunc) (loop.Middleware, error) {
 	if ask == nil {
-		return loop.Policy{}, errors.New("middleware: AskUser needs a function that asks, got nil")
+		return loop.Middleware{}, errors.New("middleware: AskUser needs a function that asks, got nil")
 	}
 	tools, err := toolsOf(loop.Tool{
 		Name:        "ask_user",
@@ -47,15 +47,15 @@ func AskUser(ask AskUserFunc) (loop.Policy, error) {
 			`"options":{"type":"array","items":{"type":"string"}}},"required":["question"]}}},"required":["questions"]}`),
 	})
 	if err != nil {
-		return loop.Policy{}, fmt.Errorf("middleware: AskUser: %w", err)
+		return loop.Middleware{}, fmt.Errorf("middleware: AskUser: %w", err)
 	}
-	return loop.Policy{Name: "ask_user", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "ask_user", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{Tools: running(tools, ask.run)}
 	}}, nil
 }
 
 func (ask AskUserFunc) run(ctx context.Context, call loop.Call) (loop.Output, error) {
-	questions, err := readQuestions(call.Args)
+	questions, err := readQuestions(call.Arguments)
 	if err != nil {
 		return loop.Output{}, err
 	}

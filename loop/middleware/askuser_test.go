@@ -36,7 +36,7 @@ func TestAskUser(t *testing.T) {
 	}
 	three := `{"questions":[{"question":"Name?"},{"question":"Which?","type":"multiple_choice","options":["red","blue"]},{"question":"What?","type":"multi_select","options":["a","b","c"]}]}`
 	one := `{"questions":[{"question":"And?","type":"text"}]}`
-	o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{p}, Clock: clock}, loop.Ask("go"),
+	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{p}, Clock: clock}, loop.Prompt("go"),
 		calling("ask_user", three), calling("ask_user", one), calling("ask_user", one),
 		calling("ask_user", `{"questions":[{"question":"Which?","type":"multiple_choice"}]}`), calling("ask_user", `{"questions":[]}`), text("done"))
 	got := o.results()

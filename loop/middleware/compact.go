@@ -12,7 +12,7 @@ import (
 )
 
 // AskModel makes a model call.
-type AskModel func(ctx context.Context, req *llm.Request) (*llm.Turn, error)
+type AskModel func(ctx context.Context, req *llm.Request) (*llm.Response, error)
 
 // Compaction is what summing a conversation up has come to.
 type Compaction struct {
@@ -135,7 +135,7 @@ func transcript(messages []llm.Message) string {
 			case llm.Text:
 				fmt.Fprintf(&b, "%s: %s\n", m.Role, cut(p.Text, limit))
 			case llm.ToolCall:
-				fmt.Fprintf(&b, "%s calls %s: %s\n", m.Role, p.Name, cut(p.Args, limit))
+				fmt.Fprintf(&b, "%s calls %s: %s\n", m.Role, p.Name, cut(p.Arguments, limit))
 			case llm.ToolResult:
 				fmt.Fprintf(&b, "%s returns: %s\n", p.Name, cut(p.Text(), limit))
 			case llm.Media:

@@ -8,10 +8,10 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// CutResults cuts each text that a tool returns to its first limit characters, and
+// TruncateResults cuts each text that a tool returns to its first limit characters, and
 // says so behind them. The answers that policies give in a tool's place are not cut.
-func CutResults(limit int) loop.Policy {
-	return loop.Policy{Name: "cut_results", New: func(loop.RunInfo) loop.Hooks {
+func TruncateResults(limit int) loop.Middleware {
+	return loop.Middleware{Name: "cut_results", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 				out, err := next(ctx, call)

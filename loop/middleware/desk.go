@@ -14,28 +14,28 @@ import (
 
 // ApprovalRequest asks whether a call may be run.
 type ApprovalRequest struct {
-	Run  string
-	Step int
-	Call llm.ToolCall
-	Args string // what the tool would get
+	Run       string
+	Step      int
+	Call      llm.ToolCall
+	Arguments string // what the tool would get
 }
 
 // Verdict is what was decided about a call.
-type Verdict string
+type ApprovalDecision string
 
 // The verdicts. Any other refuses.
 const (
-	Approve Verdict = "approve"
-	Skip    Verdict = "skip" // not run, and no error
-	Deny    Verdict = "deny"
+	Approve ApprovalDecision = "approve"
+	Skip    ApprovalDecision = "skip" // not run, and no error
+	Deny    ApprovalDecision = "deny"
 	// Suspend puts the decision off: the run ends with its calls pending.
-	Suspend Verdict = "suspend"
+	Suspend ApprovalDecision = "suspend"
 )
 
 // Approval is a decision about a call.
 type Approval struct {
-	Verdict Verdict
-	Reason  string // for the model to read, of Skip and Deny
+	Decision ApprovalDecision
+	Reason   string // for the model to read, of Skip and Deny
 	// Override is the result of an approved call, which then is not run.
 	Override *loop.Output
 }
@@ -46,7 +46,7 @@ type Approver func(ctx context.Context, req ApprovalRequest) (Approval, error)
 // Desk keeps the requests that nobody has decided, and decisions that were given
 // before they are asked for. It may outlive runs, and its zero value is ready. It
 // may be used by many goroutines at once.
-type Desk struct {
+type ApprovalStore struct {
 	mu      sync.Mutex
 	matters []matter
 }
@@ -59,16 +59,18 @@ type matter struct {
 }
 
 // Pending are the requests that nobody has decided, in the order in which they came.
-func (d *Desk) Pending() []ApprovalRequest {
+func (d *ApprovalStore) Pending() []ApprovalRequest {
 	return d.list(func(m matter) bool { return m.pending })
 }
 
 // Open are the requests that were not acted on: the pending ones, and those whose
 // decision waits for the others of their step. Whoever keeps a desk for another process
 // keeps these, which are asked about again there: no decision outlives its process.
-func (d *Desk) Open() []ApprovalRequest { return d.list(func(matter) bool { return true }) }
+func (d *ApprovalStore) Unresolved() []ApprovalRequest {
+	return d.list(func(matter) bool { return true })
+}
 
-func (d *Desk) list(is func(matter) bool) (list []ApprovalRequest) {
+func (d *ApprovalStore) list(is func(matter) bool) (list []ApprovalRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, m := range d.matters {
@@ -80,7 +82,7 @@ func (d *Desk) list(is func(matter) bool) (list []ApprovalRequest) {
 }
 
 // Restore makes the requests of a suspended run those that are pending.
-func (d *Desk) Restore(pending []ApprovalRequest) {
+func (d *ApprovalStore) Restore(pending []ApprovalRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.matters = nil
@@ -93,7 +95,7 @@ func (d *Desk) Restore(pending []ApprovalRequest) {
 // that it is asked for, and takes it off the pending ones. Without one it keeps
 // nothing and returns false. The decision is about the call as the request tells it:
 // one of another tool or with other arguments that comes under the id is asked about.
-func (d *Desk) Resume(callID string, a Approval) bool {
+func (d *ApprovalStore) Resolve(callID string, a Approval) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := d.find(callID)
@@ -105,20 +107,20 @@ func (d *Desk) Resume(callID string, a Approval) bool {
 }
 
 // Knows reports whether a call is open.
-func (d *Desk) Knows(callID string) bool {
+func (d *ApprovalStore) Has(callID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.find(callID) != nil
 }
 
 // Forget drops a call, and what was decided about it.
-func (d *Desk) Forget(callID string) {
+func (d *ApprovalStore) Delete(callID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.remove(callID)
 }
 
-func (d *Desk) find(callID string) *matter {
+func (d *ApprovalStore) find(callID string) *matter {
 	i := slices.IndexFunc(d.matters, func(m matter) bool { return m.req.Call.ID == callID })
 	if i < 0 {
 		return nil
@@ -126,19 +128,19 @@ func (d *Desk) find(callID string) *matter {
 	return &d.matters[i]
 }
 
-func (d *Desk) remove(callID string) {
+func (d *ApprovalStore) remove(callID string) {
 	d.matters = slices.DeleteFunc(d.matters, func(m matter) bool { return m.req.Call.ID == callID })
 }
 
 // put puts a matter behind the others, in the place of that of its call.
-func (d *Desk) put(m matter) {
+func (d *ApprovalStore) put(m matter) {
 	d.remove(m.req.Call.ID)
 	d.matters = append(d.matters, m)
 }
 
 // ask makes a request pending. One of the same call, from a run that was suspended,
 // gives way to it; what was decided about that counts if it is the same.
-func (d *Desk) ask(req ApprovalRequest) {
+func (d *ApprovalStore) ask(req ApprovalRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := matter{req: req, pending: true}
@@ -150,7 +152,7 @@ func (d *Desk) ask(req ApprovalRequest) {
 
 // decided takes a call that was decided off the pending ones. It is open until it is
 // settled.
-func (d *Desk) decided(callID string) {
+func (d *ApprovalStore) decided(callID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if m := d.find(callID); m != nil {
@@ -159,7 +161,7 @@ func (d *Desk) decided(callID string) {
 }
 
 // keep gives back a decision that was not acted on.
-func (d *Desk) keep(callID string, a Approval) {
+func (d *ApprovalStore) keep(callID string, a Approval) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if m := d.find(callID); m != nil {
@@ -168,10 +170,10 @@ func (d *Desk) keep(callID string, a Approval) {
 }
 
 // settle ends what is known of a call.
-func (d *Desk) settle(callID string) { d.Forget(callID) }
+func (d *ApprovalStore) settle(callID string) { d.Delete(callID) }
 
 // take returns the decision that was given before, once.
-func (d *Desk) take(callID string) (a Approval, ok bool) {
+func (d *ApprovalStore) take(callID string) (a Approval, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := d.find(callID)
@@ -184,7 +186,7 @@ func (d *Desk) take(callID string) (a Approval, ok bool) {
 
 // alike reports whether another request is about the same, as far as this one tells.
 func (r ApprovalRequest) alike(other ApprovalRequest) bool {
-	return (r.Call.Name == "" || r.Call.Name == other.Call.Name) && (r.Args == "" || sameJSON(r.Args, other.Args))
+	return (r.Call.Name == "" || r.Call.Name == other.Call.Name) && (r.Arguments == "" || sameJSON(r.Arguments, other.Arguments))
 }
 
 // sameJSON reports whether two texts are the same, or are JSON of the same value.

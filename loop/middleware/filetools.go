@@ -22,19 +22,19 @@ const ReadLines = 2000
 // with files of its own, and hand them back, it returns a files.Memory of a state;
 // one Backend for all runs is shared by them. Calls of one step run at once, so that
 // on a real clock it is open which of them sees what another has done.
-func Files(open func(loop.RunInfo) files.Backend) (loop.Policy, error) {
+func Files(open func(loop.RunInfo) files.Backend) (loop.Middleware, error) {
 	if open == nil {
-		return loop.Policy{}, errors.New("middleware: Files needs a function that returns the files of a run, got nil")
+		return loop.Middleware{}, errors.New("middleware: Files needs a function that returns the files of a run, got nil")
 	}
 	tools, err := toolsOf(fileTools...)
 	if err != nil {
-		return loop.Policy{}, fmt.Errorf("middleware: Files: %w", err)
+		return loop.Middleware{}, fmt.Errorf("middleware: Files: %w", err)
 	}
-	return loop.Policy{Name: "files", New: func(info loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "files", New: func(info loop.RunInfo) loop.Hooks {
 		b := open(info)
 		return loop.Hooks{Tools: running(tools, func(_ context.Context, call loop.Call) (loop.Output, error) {
 			var a fileArgs
-			if err := json.Unmarshal([]byte(call.Args), &a); err != nil {
+			if err := json.Unmarshal([]byte(call.Arguments), &a); err != nil {
 				return loop.Output{}, err
 			}
 			text, err := a.run(b, call.Name)
@@ -43,8 +43,8 @@ func Files(open func(loop.RunInfo) files.Backend) (loop.Policy, error) {
 	}}, nil
 }
 
-// OneBackend makes all runs work on the same files.
-func OneBackend(b files.Backend) func(loop.RunInfo) files.Backend {
+// SharedBackend makes all runs work on the same files.
+func SharedBackend(b files.Backend) func(loop.RunInfo) files.Backend {
 	return func(loop.RunInfo) files.Backend { return b }
 }
 

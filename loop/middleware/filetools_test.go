@@ -16,7 +16,7 @@ import (
 // once, or all of them where it is told to.
 func TestFileTools(t *testing.T) {
 	b := &files.Memory{}
-	p, err := middleware.Files(middleware.OneBackend(b))
+	p, err := middleware.Files(middleware.SharedBackend(b))
 	steps := []struct{ tool, args, want string }{
 		{"ls", `{}`, "nothing is there"},
 		{"write_file", `{"path":"/n/a.md","content":"one two two\n"}`, `wrote 12 bytes to "/n/a.md"`},
@@ -64,7 +64,7 @@ func TestEditsThatGrow(t *testing.T) {
 	if err := b.Write("f", strings.Repeat("a", files.MaxFile)); err != nil {
 		t.Fatal(err)
 	}
-	p, err := middleware.Files(middleware.OneBackend(b))
+	p, err := middleware.Files(middleware.SharedBackend(b))
 	edit := func(piece string) string {
 		return fmt.Sprintf(`{"path":"f","old_string":"a","new_string":%q,"replace_all":true}`, piece)
 	}
@@ -85,7 +85,7 @@ func TestReadingLongFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := middleware.Files(middleware.OneBackend(m))
+	p, err := middleware.Files(middleware.SharedBackend(m))
 	got := with(t, p, err, calling("read_file", `{"path":"long"}`, "read_file", `{"path":"fits"}`), text("done")).results()
 	if !strings.HasSuffix(got[0], "\n2000\n(lines 1 to 2000 of 2001)") || !strings.HasSuffix(got[1], "\n2000\n") {
 		t.Errorf("got …%q and …%q", got[0][len(got[0])-50:], got[1][len(got[1])-20:])

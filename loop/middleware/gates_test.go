@@ -44,18 +44,18 @@ func (p played) lines(kinds ...trace.Kind) (out []string) {
 
 // gated runs turns under policies, with the tools a, slow (30 ms), bad and panics;
 // the trace is held against the invariants.
-func gated(t *testing.T, clock *fake.Clock, policies []loop.Policy, turns ...fake.Turn) played {
+func gated(t *testing.T, clock *fake.Clock, policies []loop.Middleware, turns ...fake.Response) played {
 	t.Helper()
-	m := &fake.Model{Clock: clock, Turns: turns}
+	m := &fake.Model{Clock: clock, Responses: turns}
 	var mem trace.Memory
 	agent, err := loop.New(m, &loop.Config{
-		Tools: gatedTools(clock), Policies: policies, Sink: &mem, Clock: clock, Concurrency: loop.Unbounded, SameToolErrors: loop.Off,
+		Tools: gatedTools(clock), Middleware: policies, Sink: &mem, Clock: clock, Concurrency: loop.Unlimited, MaxConsecutiveToolErrors: loop.Disabled,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := played{model: m}
-	p.res, p.err = agent.Run(t.Context(), loop.Ask("go"))
+	p.res, p.err = agent.Run(t.Context(), loop.Prompt("go"))
 	p.events = mem.Events()
 	c := check.New(nil)
 	for _, ev := range p.events {
@@ -84,15 +84,15 @@ func gatedTools(clock *fake.Clock) []loop.Tool {
 
 // asks is a turn that calls tools by their names; a call's id is the name with the
 // given prefix.
-func asks(prefix string, names ...string) fake.Turn {
-	var t fake.Turn
+func asks(prefix string, names ...string) fake.Response {
+	var t fake.Response
 	for _, n := range names {
-		t.Calls = append(t.Calls, fake.Call{ID: prefix + n, Name: n, Args: "{}"})
+		t.Calls = append(t.Calls, fake.Call{ID: prefix + n, Name: n, Arguments: "{}"})
 	}
 	return t
 }
 
-func done() fake.Turn { return fake.Turn{Text: "done"} }
+func done() fake.Response { return fake.Response{Text: "done"} }
 
 func same(t *testing.T, what string, want, got []string) {
 	t.Helper()
@@ -101,11 +101,11 @@ func same(t *testing.T, what string, want, got []string) {
 	}
 }
 
-func guard(name string, kind middleware.GuardrailKind, log *[]string, v middleware.GuardrailVerdict) middleware.Guardrail {
-	return middleware.Guardrail{Name: name, Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+func guard(name string, kind middleware.GuardrailKind, log *[]string, v middleware.GuardrailResult) middleware.Guardrail {
+	return middleware.Guardrail{Name: name, Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		answer := "none"
-		if c.Turn != nil {
-			answer = fmt.Sprint(c.Turn.Text(), len(c.Turn.Calls()))
+		if c.Response != nil {
+			answer = fmt.Sprint(c.Response.Text(), len(c.Response.Calls()))
 		}
 		*log = append(*log, fmt.Sprintf("%s step %d, %d messages, answer %s", name, c.Step, len(c.Messages), answer))
 		return v, nil
@@ -116,16 +116,16 @@ func guard(name string, kind middleware.GuardrailKind, log *[]string, v middlewa
 // guardrails after each, in their order.
 func TestAL55AL56GuardrailsLookEachTime(t *testing.T) {
 	var log []string
-	pass := middleware.GuardrailVerdict{Pass: true, Tripwire: true}
-	p := gated(t, fake.NewClock(), []loop.Policy{middleware.Guardrails([]middleware.Guardrail{
+	pass := middleware.GuardrailResult{Pass: true, Tripwire: true}
+	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{
 		guard("out", middleware.GuardOutput, &log, pass), guard("in1", middleware.GuardInput, &log, pass), guard("in2", middleware.GuardInput, &log, pass),
 	}, nil)}, asks("", "a"), done())
 	same(t, "checks", []string{
 		"in1 step 0, 1 messages, answer none", "in2 step 0, 1 messages, answer none", "out step 0, 1 messages, answer 1",
 		"in1 step 1, 3 messages, answer none", "in2 step 1, 3 messages, answer none", "out step 1, 3 messages, answer done0",
 	}, log)
-	if p.res.Stop != trace.CauseNone || len(p.lines(trace.KindCustom)) != 0 {
-		t.Errorf("a passed check with a tripwire: stop %q, events %q", p.res.Stop, p.lines(trace.KindCustom))
+	if p.res.StopReason != trace.ReasonEndTurn || len(p.lines(trace.KindCustom)) != 0 {
+		t.Errorf("a passed check with a tripwire: stop %q, events %q", p.res.StopReason, p.lines(trace.KindCustom))
 	}
 }
 
@@ -133,10 +133,10 @@ func TestAL55AL56GuardrailsLookEachTime(t *testing.T) {
 // calls of the answer are run, however bad the others were; each failed check is told.
 func TestAL57OutputTripwire(t *testing.T) {
 	var log, told []string
-	p := gated(t, fake.NewClock(), []loop.Policy{middleware.Guardrails([]middleware.Guardrail{
-		guard("g1", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Reason: "odd", Severity: middleware.SeverityCritical}),
-		guard("g2", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Tripwire: true, Reason: "secret", Severity: middleware.SeverityLow}),
-		guard("g3", middleware.GuardOutput, &log, middleware.GuardrailVerdict{Tripwire: true}),
+	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{
+		guard("g1", middleware.GuardOutput, &log, middleware.GuardrailResult{Reason: "odd", Severity: middleware.SeverityCritical}),
+		guard("g2", middleware.GuardOutput, &log, middleware.GuardrailResult{Tripwire: true, Reason: "secret", Severity: middleware.SeverityLow}),
+		guard("g3", middleware.GuardOutput, &log, middleware.GuardrailResult{Tripwire: true}),
 	}, func(_ context.Context, g middleware.GuardrailTrigger) error {
 		told = append(told, fmt.Sprint(g.Guardrail, " ", g.Kind, " ", g.Step, " ", g.Tripwire, " ", g.Reason, " ", g.Severity))
 		return nil
@@ -148,19 +148,19 @@ func TestAL57OutputTripwire(t *testing.T) {
 		`custom 0   guardrail {"guardrail":"g2","kind":"output","step":0,"tripwire":true,"reason":"secret","severity":"low"}`,
 		`decision 0   stop: guardrail by=guardrails note="secret"`,
 	}, p.lines(trace.KindCustom, trace.KindDecision, trace.KindToolStart))
-	if p.res.Stop != middleware.CauseGuardrail || p.res.Note != "secret" || len(p.res.Pending) != 1 || p.err != nil {
-		t.Errorf("stop %q (%s), pending %v, error %v", p.res.Stop, p.res.Note, p.res.Pending, p.err)
+	if p.res.StopReason != middleware.ReasonGuardrail || p.res.Note != "secret" || len(p.res.Pending) != 1 || p.err != nil {
+		t.Errorf("stop %q (%s), pending %v, error %v", p.res.StopReason, p.res.Note, p.res.Pending, p.err)
 	}
 }
 
 // AL-58: a tripped input guardrail leaves the model uncalled.
 func TestAL58InputTripwire(t *testing.T) {
 	var log []string
-	p := gated(t, fake.NewClock(), []loop.Policy{middleware.Guardrails([]middleware.Guardrail{
-		guard("g", middleware.GuardInput, &log, middleware.GuardrailVerdict{Tripwire: true}),
+	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{
+		guard("g", middleware.GuardInput, &log, middleware.GuardrailResult{Tripwire: true}),
 	}, nil)}, done())
-	if len(p.model.Requests()) != 0 || p.res.Stop != middleware.CauseGuardrail || p.res.ModelCalls != 0 {
-		t.Errorf("%d requests, stop %q", len(p.model.Requests()), p.res.Stop)
+	if len(p.model.RecordedRequests()) != 0 || p.res.StopReason != middleware.ReasonGuardrail || p.res.ModelCalls != 0 {
+		t.Errorf("%d requests, stop %q", len(p.model.RecordedRequests()), p.res.StopReason)
 	}
 }
 
@@ -168,14 +168,14 @@ func TestAL58InputTripwire(t *testing.T) {
 func TestGuardrailsThatCannotLook(t *testing.T) {
 	var log []string
 	for want, g := range map[string]middleware.Guardrail{
-		`policy guardrails: middleware: the guardrail "g" has the Kind ""; it is GuardInput or GuardOutput`:       guard("g", "", &log, middleware.GuardrailVerdict{}),
-		`policy guardrails: middleware: the guardrail "g" has the Kind "Output"; it is GuardInput or GuardOutput`: guard("g", "Output", &log, middleware.GuardrailVerdict{}),
+		`policy guardrails: middleware: the guardrail "g" has the Kind ""; it is GuardInput or GuardOutput`:       guard("g", "", &log, middleware.GuardrailResult{}),
+		`policy guardrails: middleware: the guardrail "g" has the Kind "Output"; it is GuardInput or GuardOutput`: guard("g", "Output", &log, middleware.GuardrailResult{}),
 		`policy guardrails: middleware: the Check of the guardrail "g" is nil`:                                    {Name: "g", Kind: middleware.GuardInput},
 	} {
-		fine := guard("fine", middleware.GuardInput, &log, middleware.GuardrailVerdict{Pass: true})
-		p := gated(t, fake.NewClock(), []loop.Policy{middleware.Guardrails([]middleware.Guardrail{fine, g, fine}, nil)}, done())
-		if p.err == nil || !strings.Contains(p.err.Error(), want) || len(p.model.Requests()) != 0 || log != nil {
-			t.Errorf("got %v, want %s; %d requests, asked %v", p.err, want, len(p.model.Requests()), log)
+		fine := guard("fine", middleware.GuardInput, &log, middleware.GuardrailResult{Pass: true})
+		p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{fine, g, fine}, nil)}, done())
+		if p.err == nil || !strings.Contains(p.err.Error(), want) || len(p.model.RecordedRequests()) != 0 || log != nil {
+			t.Errorf("got %v, want %s; %d requests, asked %v", p.err, want, len(p.model.RecordedRequests()), log)
 		}
 	}
 }
@@ -184,14 +184,14 @@ func TestGuardrailsThatCannotLook(t *testing.T) {
 func TestGuardrailFails(t *testing.T) {
 	boom := errors.New("boom")
 	var log []string
-	for name, p := range map[string]loop.Policy{
-		"check": middleware.Guardrails([]middleware.Guardrail{{Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
-			return middleware.GuardrailVerdict{Pass: true}, boom
+	for name, p := range map[string]loop.Middleware{
+		"check": middleware.Guardrails([]middleware.Guardrail{{Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+			return middleware.GuardrailResult{Pass: true}, boom
 		}}}, nil),
-		"told": middleware.Guardrails([]middleware.Guardrail{guard("g", middleware.GuardInput, &log, middleware.GuardrailVerdict{})},
+		"told": middleware.Guardrails([]middleware.Guardrail{guard("g", middleware.GuardInput, &log, middleware.GuardrailResult{})},
 			func(context.Context, middleware.GuardrailTrigger) error { return boom }),
 	} {
-		if got := gated(t, fake.NewClock(), []loop.Policy{p}, done()); !errors.Is(got.err, boom) {
+		if got := gated(t, fake.NewClock(), []loop.Middleware{p}, done()); !errors.Is(got.err, boom) {
 			t.Errorf("%s: got %v", name, got.err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestGuardrailFails(t *testing.T) {
 // permit answers by the name of the tool.
 func permit(log *[]string, by map[string]middleware.Permission) middleware.PermissionPolicy {
 	return middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
-		*log = append(*log, fmt.Sprint(r.Subject, " ", r.Kind, " ", r.Tool, " ", r.Action, " ", r.Call.ID, " ", r.Args))
+		*log = append(*log, fmt.Sprint(r.Subject, " ", r.Kind, " ", r.Tool, " ", r.Action, " ", r.Call.ID, " ", r.Arguments))
 		return by[r.Tool], nil
 	})
 }
@@ -209,7 +209,7 @@ func permit(log *[]string, by map[string]middleware.Permission) middleware.Permi
 // error result; asking wins over allowing, and nobody there means no.
 func TestAL45AL46Permissions(t *testing.T) {
 	var log []string
-	p := gated(t, fake.NewClock(), []loop.Policy{middleware.Permissions(permit(&log, map[string]middleware.Permission{
+	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Permissions(permit(&log, map[string]middleware.Permission{
 		"a": {Allow: true}, "slow": {Reason: "too slow"}, "panics": {Allow: true, Ask: true},
 	}), nil)}, asks("c-", "a", "slow", "bad", "ghost", "panics"), done())
 	same(t, "asked", []string{
@@ -225,7 +225,7 @@ func TestAL45AL46Permissions(t *testing.T) {
 	fails := middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
 		return middleware.Permission{Allow: true}, boom
 	})
-	if got := gated(t, fake.NewClock(), []loop.Policy{middleware.Permissions(fails, nil)}, asks("", "a")); !errors.Is(got.err, boom) {
+	if got := gated(t, fake.NewClock(), []loop.Middleware{middleware.Permissions(fails, nil)}, asks("", "a")); !errors.Is(got.err, boom) {
 		t.Errorf("a policy that fails: got %v", got.err)
 	}
 }
@@ -240,7 +240,7 @@ func TestKeptCalls(t *testing.T) {
 		ran.Add(1)
 		return loop.TextOutput("A"), nil
 	}}
-	keeps := loop.Policy{Name: "keeps", New: func(loop.RunInfo) loop.Hooks {
+	keeps := loop.Middleware{Name: "keeps", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 				out, err := next(ctx, call)
@@ -263,12 +263,12 @@ func TestKeptCalls(t *testing.T) {
 		return middleware.Permission{Allow: true}, nil
 	})
 	agent, err := loop.New(fake.NewModel(asks("1", "a", "nope"), asks("2", "a", "nope"), done()), &loop.Config{
-		Tools: []loop.Tool{counts}, Policies: []loop.Policy{keeps, middleware.ToolHooks{Failed: failed}.Policy(), middleware.Permissions(allow, nil)},
+		Tools: []loop.Tool{counts}, Middleware: []loop.Middleware{keeps, middleware.ToolHooks{Failed: failed}.Middleware(), middleware.Permissions(allow, nil)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := agent.Run(t.Context(), loop.Ask("go"))
+	res, err := agent.Run(t.Context(), loop.Prompt("go"))
 	kept.Wait()
 	if err != nil || res.Text != "done" || ran.Load() != 2 {
 		t.Errorf("got %q, %v; the tool was run %d times, want once for each of its calls", res.Text, err, ran.Load())

@@ -10,9 +10,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// CauseGuardrail is why a run ends whose guardrail has tripped; its Note is the
+// ReasonGuardrail is why a run ends whose guardrail has tripped; its Note is the
 // guardrail's reason.
-const CauseGuardrail trace.Cause = "guardrail"
+const ReasonGuardrail trace.Reason = "guardrail"
 
 // EventGuardrail is the name of the event of a check that did not pass. Its data
 // is a GuardrailTrigger.
@@ -43,7 +43,7 @@ type Guardrail struct {
 	Name string
 	Kind GuardrailKind
 	// Check must not change what it is shown. An error of it ends the run.
-	Check func(ctx context.Context, c GuardrailCheck) (GuardrailVerdict, error)
+	Check func(ctx context.Context, c GuardrailCheck) (GuardrailResult, error)
 }
 
 // Valid returns what is wrong with a guardrail: one of another kind than those two would
@@ -63,11 +63,11 @@ type GuardrailCheck struct {
 	Step     int // counted from 0
 	System   string
 	Messages []llm.Message // as they will be sent, or were
-	Turn     *llm.Turn     // the answer; nil for GuardInput
+	Response *llm.Response // the answer; nil for GuardInput
 }
 
-// GuardrailVerdict is what a guardrail says.
-type GuardrailVerdict struct {
+// GuardrailResult is what a guardrail says.
+type GuardrailResult struct {
 	Pass bool
 	// Tripwire ends the run if the check did not pass. It means nothing if it did.
 	Tripwire bool
@@ -91,13 +91,13 @@ type GuardrailTrigger struct {
 // tripped an output guardrail stays in the history with its calls pending, and what of it
 // was streamed had been passed on before. With a guardrail that is not Valid a run fails
 // before its first step.
-func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigger) error) loop.Policy {
+func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigger) error) loop.Middleware {
 	g := guardrails{list, triggered}
 	var odd error
 	for _, rail := range list {
 		odd = cmp.Or(odd, rail.Valid())
 	}
-	return loop.Policy{Name: "guardrails", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "guardrails", New: func(loop.RunInfo) loop.Hooks {
 		if odd != nil {
 			return loop.Hooks{Start: func(ctx context.Context) (context.Context, error) { return ctx, odd }}
 		}
@@ -105,7 +105,7 @@ func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigg
 			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
 				return g.ask(ctx, s, GuardInput, GuardrailCheck{s.Step, s.Request.System, s.History(), nil})
 			},
-			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 				return g.ask(ctx, s, GuardOutput, GuardrailCheck{s.Step, s.Request.System, s.Request.Messages, turn})
 			},
 		}
@@ -133,7 +133,7 @@ func (g guardrails) ask(ctx context.Context, s *loop.StepInfo, kind GuardrailKin
 			return loop.Decision{}, err
 		}
 		if v.Tripwire {
-			return loop.Decision{Action: trace.Stop, Cause: CauseGuardrail, Note: v.Reason}, nil
+			return loop.Decision{Action: trace.Stop, Reason: ReasonGuardrail, Note: v.Reason}, nil
 		}
 	}
 	return loop.Decision{}, nil

@@ -14,7 +14,7 @@ import (
 )
 
 // Member is an agent among others that hand a conversation to each other.
-type Member struct {
+type HandoffAgent struct {
 	// Name is unique among those that can be reached from one another. Providers
 	// have to take it within the name of a tool.
 	Name string
@@ -28,38 +28,38 @@ type Member struct {
 	Model     llm.Model
 	ModelName string
 	// Handoffs are the members that it may hand over to; they may lead back to it.
-	Handoffs []*Member
+	Handoffs []*HandoffAgent
 }
 
-// ActiveMember is the variable that names the member whose turn it is. Without a
+// ActiveAgent is the variable that names the member whose turn it is. Without a
 // value it is the root's.
-const ActiveMember Var[string] = "currentActiveAgent"
+const ActiveAgent Var[string] = "currentActiveAgent"
 
 // TransferPrefix stands before a member's name in the name of the tool that hands
 // over to it.
 const TransferPrefix = "transfer_to_"
 
-// WarnNoMember is the code of the warning that ActiveMember names nobody. The member
+// WarnUnknownAgent is the code of the warning that ActiveAgent names nobody. The member
 // that was active goes on.
-const WarnNoMember = "unknown_agent"
+const WarnUnknownAgent = "unknown_agent"
 
-// Handoff prepares each step for the member that ActiveMember names: its
+// Handoff prepares each step for the member that ActiveAgent names: its
 // instructions, its tools and a transfer tool for each member that it may hand over
 // to, its model. The history stays as it is, the step limits too. Other tools of the
 // run, of its Config and its other policies, are everybody's.
 //
-// A transfer tool does nothing but to set ActiveMember, so the other calls of its
+// A transfer tool does nothing but to set ActiveAgent, so the other calls of its
 // step are run, and where a step has several of them the last one counts. It needs
 // the policy Variables with the same vars. A step that another member takes than the
 // one before begins with the event "handoff".
 //
 // The error tells of members that cannot be told apart, or not be handed over to.
-func Handoff(root *Member, vars Scope) (loop.Policy, error) {
+func Handoff(root *HandoffAgent, vars Scope) (loop.Middleware, error) {
 	members, err := reach(root)
 	if err != nil {
-		return loop.Policy{}, fmt.Errorf("middleware: Handoff: %w", err)
+		return loop.Middleware{}, fmt.Errorf("middleware: Handoff: %w", err)
 	}
-	return loop.Policy{Name: "handoff", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "handoff", New: func(loop.RunInfo) loop.Hooks {
 		h := &handoff{root: root, members: members, vars: vars}
 		return loop.Hooks{BeforeStep: h.before}
 	}}, nil
@@ -69,11 +69,11 @@ func Handoff(root *Member, vars Scope) (loop.Policy, error) {
 var memberName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,52}$`)
 
 // reach returns the members that root can lead to, itself first.
-func reach(root *Member) ([]*Member, error) {
+func reach(root *HandoffAgent) ([]*HandoffAgent, error) {
 	if root == nil {
 		return nil, errors.New("there is no root, the member that begins")
 	}
-	members := []*Member{root}
+	members := []*HandoffAgent{root}
 	for i := 0; i < len(members); i++ {
 		m := members[i]
 		if !memberName.MatchString(m.Name) {
@@ -94,8 +94,8 @@ func reach(root *Member) ([]*Member, error) {
 	return members, nil
 }
 
-func find(members []*Member, name string) *Member {
-	if i := slices.IndexFunc(members, func(m *Member) bool { return m.Name == name }); i >= 0 {
+func find(members []*HandoffAgent, name string) *HandoffAgent {
+	if i := slices.IndexFunc(members, func(m *HandoffAgent) bool { return m.Name == name }); i >= 0 {
 		return members[i]
 	}
 	return nil
@@ -103,12 +103,12 @@ func find(members []*Member, name string) *Member {
 
 // handoff is the state of one run.
 type handoff struct {
-	root    *Member
-	members []*Member
+	root    *HandoffAgent
+	members []*HandoffAgent
 	vars    Scope
-	common  []loop.Tool // everybody's
-	active  *Member     // of the step before; nil in the first
-	missing string      // the name of nobody that was warned of
+	common  []loop.Tool   // everybody's
+	active  *HandoffAgent // of the step before; nil in the first
+	missing string        // the name of nobody that was warned of
 }
 
 func (h *handoff) before(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
@@ -131,8 +131,8 @@ func (h *handoff) before(_ context.Context, s *loop.StepInfo) (loop.Decision, er
 }
 
 // next is the member whose turn it is.
-func (h *handoff) next(s *loop.StepInfo) (*Member, error) {
-	name, _ := ActiveMember.Get(h.vars)
+func (h *handoff) next(s *loop.StepInfo) (*HandoffAgent, error) {
+	name, _ := ActiveAgent.Get(h.vars)
 	if name == "" {
 		return h.root, nil
 	}
@@ -147,11 +147,11 @@ func (h *handoff) next(s *loop.StepInfo) (*Member, error) {
 		return m, nil
 	}
 	h.missing = name
-	return m, s.Warn(WarnNoMember, fmt.Sprintf("the variable %s names the agent %q, which nobody hands over to; %s goes on", ActiveMember, name, m.Name))
+	return m, s.Warn(WarnUnknownAgent, fmt.Sprintf("the variable %s names the agent %q, which nobody hands over to; %s goes on", ActiveAgent, name, m.Name))
 }
 
 // offer makes the member's tools those of the run, if it was not active before.
-func (h *handoff) offer(s *loop.StepInfo, m *Member) error {
+func (h *handoff) offer(s *loop.StepInfo, m *HandoffAgent) error {
 	switch h.active {
 	case m:
 		return nil
@@ -167,21 +167,21 @@ func (h *handoff) offer(s *loop.StepInfo, m *Member) error {
 	for _, to := range m.Handoffs {
 		tools = append(tools, transferTo(to))
 	}
-	return s.Offer(tools)
+	return s.SetTools(tools)
 }
 
 // transferTo is the tool that hands over to a member.
-func transferTo(m *Member) loop.Tool {
+func transferTo(m *HandoffAgent) loop.Tool {
 	about := "Hands the conversation over to " + m.Name + "."
 	if m.Description != "" {
 		about += " " + m.Description
 	}
 	return loop.Tool{Name: TransferPrefix + m.Name, Description: about, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
-		vars, ok := VarsIn(ctx)
+		vars, ok := VarsFromContext(ctx)
 		if !ok {
 			return loop.Output{}, errors.New("there are no variables that tell who is active; put middleware.Variables among the policies")
 		}
-		ActiveMember.Set(vars, m.Name)
+		ActiveAgent.Set(vars, m.Name)
 		return loop.TextOutput("transferred to " + m.Name), nil
 	}}
 }
@@ -189,12 +189,12 @@ func transferTo(m *Member) loop.Tool {
 // Ended is a turn that a hand-off's run would end with.
 type Ended struct {
 	// By is the member that it is of.
-	By *Member
+	By *HandoffAgent
 	// Turn is the answer, and History what stands before it. They are not to be
 	// changed.
-	Turn    *llm.Turn
-	History []llm.Message
-	Vars    Scope
+	Response *llm.Response
+	History  []llm.Message
+	Vars     Scope
 }
 
 // EndHook is asked at such an end what comes behind it; nothing lets it end.
@@ -208,33 +208,33 @@ const DefaultReturns = 5
 // on with them in the same run. After it has done so limit times the hook is not
 // asked any more; 0 is DefaultReturns. The step limits count on. It stands beside
 // Handoff, with the same root and vars.
-func PrepareEnd(root *Member, vars Scope, hook EndHook, limit int) (loop.Policy, error) {
+func PrepareEnd(root *HandoffAgent, vars Scope, hook EndHook, limit int) (loop.Middleware, error) {
 	members, err := reach(root)
 	switch {
 	case err != nil:
-		return loop.Policy{}, fmt.Errorf("middleware: PrepareEnd: %w", err)
+		return loop.Middleware{}, fmt.Errorf("middleware: PrepareEnd: %w", err)
 	case hook == nil:
-		return loop.Policy{}, errors.New("middleware: PrepareEnd needs a hook, got nil")
+		return loop.Middleware{}, errors.New("middleware: PrepareEnd needs a hook, got nil")
 	case limit < 0:
-		return loop.Policy{}, fmt.Errorf("middleware: PrepareEnd: the limit is %d; it counts returns to the root, and 0 means %d", limit, DefaultReturns)
+		return loop.Middleware{}, fmt.Errorf("middleware: PrepareEnd: the limit is %d; it counts returns to the root, and 0 means %d", limit, DefaultReturns)
 	case limit == 0:
 		limit = DefaultReturns
 	}
-	return loop.Policy{Name: "prepare_end", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "prepare_end", New: func(loop.RunInfo) loop.Hooks {
 		left := limit
-		return loop.Hooks{AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
-			name, _ := ActiveMember.Get(vars)
+		return loop.Hooks{AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
+			name, _ := ActiveAgent.Get(vars)
 			by := find(members, name)
 			if len(turn.Calls()) > 0 || by == nil || by == root || left == 0 {
 				return loop.Decision{}, nil
 			}
-			next, err := hook(ctx, Ended{By: by, Turn: turn, History: s.Request.Messages, Vars: vars})
+			next, err := hook(ctx, Ended{By: by, Response: turn, History: s.Request.Messages, Vars: vars})
 			if err != nil || len(next) == 0 {
 				return loop.Decision{}, err
 			}
 			left--
-			ActiveMember.Set(vars, root.Name)
-			return loop.Decision{Action: trace.GoOn, Cause: trace.CauseEndHook, Messages: next, Note: "back to " + root.Name}, nil
+			ActiveAgent.Set(vars, root.Name)
+			return loop.Decision{Action: trace.Continue, Reason: trace.ReasonEndHook, Messages: next, Note: "back to " + root.Name}, nil
 		}}
 	}}, nil
 }

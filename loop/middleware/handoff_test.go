@@ -18,30 +18,30 @@ import (
 )
 
 // member is one whose prompt is its name, and whose tool t_NAME tells it.
-func member(id string, to ...*middleware.Member) *middleware.Member {
-	return &middleware.Member{
+func member(id string, to ...*middleware.HandoffAgent) *middleware.HandoffAgent {
+	return &middleware.HandoffAgent{
 		Name: id, Handoffs: to,
 		Instructions: func(vars middleware.Scope) string {
 			n, _ := total.Get(vars)
 			return fmt.Sprint("I am ", id, n)
 		},
 		Tools: []loop.Tool{{Name: "t_" + id, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
-			vars, _ := middleware.VarsIn(ctx)
+			vars, _ := middleware.VarsFromContext(ctx)
 			total.Update(vars, func(n int) int { return n + 1 })
 			return loop.TextOutput("by " + id), nil
 		}}},
 	}
 }
 
-func turn(names ...string) fake.Turn {
-	var t fake.Turn
+func turn(names ...string) fake.Response {
+	var t fake.Response
 	for _, n := range names {
-		t.Calls = append(t.Calls, fake.Call{Name: n, Args: "{}"})
+		t.Calls = append(t.Calls, fake.Call{Name: n, Arguments: "{}"})
 	}
 	return t
 }
 
-func mustHandoff(t *testing.T, root *middleware.Member, vars middleware.Scope) loop.Policy {
+func mustHandoff(t *testing.T, root *middleware.HandoffAgent, vars middleware.Scope) loop.Middleware {
 	t.Helper()
 	p, err := middleware.Handoff(root, vars)
 	if err != nil {
@@ -52,17 +52,17 @@ func mustHandoff(t *testing.T, root *middleware.Member, vars middleware.Scope) l
 
 // handOver runs the turns among members and returns what each request looked like:
 // the system prompt, and the tools without their transfer_to_.
-func handOver(t *testing.T, root *middleware.Member, vars *middleware.Vars, cfg loop.Config, turns ...fake.Turn) (requests []string, res *loop.Result, events []trace.Event) {
+func handOver(t *testing.T, root *middleware.HandoffAgent, vars *middleware.Vars, cfg loop.Config, turns ...fake.Response) (requests []string, res *loop.Result, events []trace.Event) {
 	t.Helper()
 	var mem trace.Memory
 	cfg.Sink = &mem
-	cfg.Policies = append([]loop.Policy{middleware.Variables(vars), mustHandoff(t, root, vars)}, cfg.Policies...)
+	cfg.Middleware = append([]loop.Middleware{middleware.Variables(vars), mustHandoff(t, root, vars)}, cfg.Middleware...)
 	m := fake.NewModel(turns...)
 	agent, err := loop.New(m, &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res, err = agent.Run(t.Context(), loop.Ask("go")); err != nil {
+	if res, err = agent.Run(t.Context(), loop.Prompt("go")); err != nil {
 		t.Fatal(err)
 	}
 	c := check.New(nil)
@@ -72,16 +72,16 @@ func handOver(t *testing.T, root *middleware.Member, vars *middleware.Vars, cfg 
 	for _, v := range c.Done() {
 		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 	}
-	for _, r := range m.Requests() {
+	for _, r := range m.RecordedRequests() {
 		requests = append(requests, r.Request.System+": "+strings.ReplaceAll(toolNames(r.Request.Tools), middleware.TransferPrefix, ">"))
 	}
 	return requests, res, mem.Events()
 }
 
 // circle is root -> b -> c -> root, and back from each.
-func circle() *middleware.Member {
+func circle() *middleware.HandoffAgent {
 	root, b, c := member("root"), member("b"), member("c")
-	root.Handoffs, b.Handoffs, c.Handoffs = []*middleware.Member{b}, []*middleware.Member{c, root}, []*middleware.Member{root, b}
+	root.Handoffs, b.Handoffs, c.Handoffs = []*middleware.HandoffAgent{b}, []*middleware.HandoffAgent{c, root}, []*middleware.HandoffAgent{root, b}
 	return root
 }
 
@@ -90,18 +90,18 @@ func TestHandoff(t *testing.T) {
 	const root, b, c = "I am root0: t_root >b", "I am b0: t_b >c >root", "I am c0: t_c >root >b"
 	for name, x := range map[string]struct {
 		active string
-		turns  []fake.Turn
+		turns  []fake.Response
 		want   []string
 		events []string
 	}{
-		"DA-15 nobody":            {"", []fake.Turn{turn("t_root"), {Text: "x"}}, []string{root, "I am root1: t_root >b"}, nil},
-		"DA-15 from the start":    {"c", []fake.Turn{{Text: "x"}}, []string{c}, nil},
-		"DA-16":                   {"", []fake.Turn{turn("transfer_to_b"), {Text: "x"}}, []string{root, b}, []string{`1 {"from":"root","to":"b"}`}},
-		"DA-17 not in the middle": {"", []fake.Turn{turn("transfer_to_b", "t_root"), turn("t_root", "t_b"), {Text: "x"}}, []string{root, "I am b1: t_b >c >root", "I am b2: t_b >c >root"}, []string{`1 {"from":"root","to":"b"}`}},
-		"DA-18 the last counts":   {"b", []fake.Turn{turn("transfer_to_root", "transfer_to_c"), {Text: "x"}}, []string{b, c}, []string{`1 {"from":"b","to":"c"}`}},
-		"DA-19 nobody's name":     {"ghost", []fake.Turn{turn("transfer_to_b"), turn("t_b"), {Text: "x"}}, []string{root, b, "I am b1: t_b >c >root"}, []string{`1 {"from":"root","to":"b"}`}},
-		"DA-22 deeper":            {"", []fake.Turn{turn("transfer_to_b"), turn("transfer_to_c"), {Text: "x"}}, []string{root, b, c}, []string{`1 {"from":"root","to":"b"}`, `2 {"from":"b","to":"c"}`}},
-		"DA-23 back":              {"b", []fake.Turn{turn("transfer_to_root"), {Text: "x"}}, []string{b, root}, []string{`1 {"from":"b","to":"root"}`}},
+		"DA-15 nobody":            {"", []fake.Response{turn("t_root"), {Text: "x"}}, []string{root, "I am root1: t_root >b"}, nil},
+		"DA-15 from the start":    {"c", []fake.Response{{Text: "x"}}, []string{c}, nil},
+		"DA-16":                   {"", []fake.Response{turn("transfer_to_b"), {Text: "x"}}, []string{root, b}, []string{`1 {"from":"root","to":"b"}`}},
+		"DA-17 not in the middle": {"", []fake.Response{turn("transfer_to_b", "t_root"), turn("t_root", "t_b"), {Text: "x"}}, []string{root, "I am b1: t_b >c >root", "I am b2: t_b >c >root"}, []string{`1 {"from":"root","to":"b"}`}},
+		"DA-18 the last counts":   {"b", []fake.Response{turn("transfer_to_root", "transfer_to_c"), {Text: "x"}}, []string{b, c}, []string{`1 {"from":"b","to":"c"}`}},
+		"DA-19 nobody's name":     {"ghost", []fake.Response{turn("transfer_to_b"), turn("t_b"), {Text: "x"}}, []string{root, b, "I am b1: t_b >c >root"}, []string{`1 {"from":"root","to":"b"}`}},
+		"DA-22 deeper":            {"", []fake.Response{turn("transfer_to_b"), turn("transfer_to_c"), {Text: "x"}}, []string{root, b, c}, []string{`1 {"from":"root","to":"b"}`, `2 {"from":"b","to":"c"}`}},
+		"DA-23 back":              {"b", []fake.Response{turn("transfer_to_root"), {Text: "x"}}, []string{b, root}, []string{`1 {"from":"b","to":"root"}`}},
 	} {
 		vars := middleware.NewVars(map[string]any{"currentActiveAgent": x.active})
 		got, res, events := handOver(t, circle(), vars, loop.Config{}, x.turns...)
@@ -126,11 +126,11 @@ func TestHandoff(t *testing.T) {
 func TestHandoffToNobody(t *testing.T) {
 	root := circle()
 	root.Handoffs[0].Tools = []loop.Tool{{Name: "lose", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
-		vars, _ := middleware.VarsIn(ctx)
-		middleware.ActiveMember.Set(vars, "ghost")
+		vars, _ := middleware.VarsFromContext(ctx)
+		middleware.ActiveAgent.Set(vars, "ghost")
 		return loop.TextOutput("lost"), nil
 	}}}
-	got, _, events := handOver(t, root, &middleware.Vars{}, loop.Config{}, turn("transfer_to_b"), turn("lose"), turn("lose"), fake.Turn{Text: "x"})
+	got, _, events := handOver(t, root, &middleware.Vars{}, loop.Config{}, turn("transfer_to_b"), turn("lose"), turn("lose"), fake.Response{Text: "x"})
 	const b = "I am b0: lose >c >root"
 	if diff := cmp.Diff([]string{"I am root0: t_root >b", b, b, b}, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
@@ -150,24 +150,24 @@ func TestHandoffToNobody(t *testing.T) {
 // DA-24: a member answers with its own model, if it has one, under the name it gives;
 // what it has not is the run's, and so are the tools of the run.
 func TestHandoffModels(t *testing.T) {
-	own, named, plain := member("own"), member("named"), &middleware.Member{Name: "plain"}
+	own, named, plain := member("own"), member("named"), &middleware.HandoffAgent{Name: "plain"}
 	other := fake.NewModel(turn("transfer_to_named"))
-	own.Model, own.Handoffs = other, []*middleware.Member{named}
-	named.ModelName, named.Handoffs = "small", []*middleware.Member{plain}
-	main := &fake.Model{Lanes: map[string][]fake.Turn{"small": {turn("transfer_to_plain")}, "big": {{Text: "done"}}}}
+	own.Model, own.Handoffs = other, []*middleware.HandoffAgent{named}
+	named.ModelName, named.Handoffs = "small", []*middleware.HandoffAgent{plain}
+	main := &fake.Model{Sessions: map[string][]fake.Response{"small": {turn("transfer_to_plain")}, "big": {{Text: "done"}}}}
 	vars := &middleware.Vars{}
 	agent, err := loop.New(main, &loop.Config{
 		Model: "big", System: "everybody", Tools: []loop.Tool{tool},
-		Policies: []loop.Policy{middleware.Variables(vars), mustHandoff(t, own, vars)},
+		Middleware: []loop.Middleware{middleware.Variables(vars), mustHandoff(t, own, vars)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res, err := agent.Run(t.Context(), loop.Ask("go")); err != nil || res.Text != "done" {
+	if res, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil || res.Text != "done" {
 		t.Fatalf("got %+v, %v", res, err)
 	}
 	var got []string
-	for _, r := range append(other.Requests(), main.Requests()...) {
+	for _, r := range append(other.RecordedRequests(), main.RecordedRequests()...) {
 		got = append(got, fmt.Sprintf("%s/%s/%s", r.Request.Model, r.Request.System, toolNames(r.Request.Tools)))
 	}
 	if diff := cmp.Diff([]string{"/I am own0/t_own a transfer_to_named", "small/I am named0/t_named a transfer_to_plain", "big/everybody/a"}, got); diff != "" {
@@ -177,9 +177,9 @@ func TestHandoffModels(t *testing.T) {
 
 // DA-20: a hand-off does not begin the count of steps anew.
 func TestHandoffKeepsTheCap(t *testing.T) {
-	got, res, _ := handOver(t, circle(), &middleware.Vars{}, loop.Config{MaxSteps: 2}, turn("transfer_to_b"), turn("t_b"), fake.Turn{Text: "never"})
-	if len(got) != 2 || res.Stop != trace.CauseCap {
-		t.Errorf("got %q, %q", got, res.Stop)
+	got, res, _ := handOver(t, circle(), &middleware.Vars{}, loop.Config{MaxSteps: 2}, turn("transfer_to_b"), turn("t_b"), fake.Response{Text: "never"})
+	if len(got) != 2 || res.StopReason != trace.ReasonMaxSteps {
+		t.Errorf("got %q, %q", got, res.StopReason)
 	}
 }
 
@@ -187,17 +187,17 @@ func TestHandoffKeepsTheCap(t *testing.T) {
 func TestTransferTools(t *testing.T) {
 	b := member("b")
 	b.Description = "Knows the weather."
-	m := fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "transfer_to_b", Args: "{}"}}}, fake.Turn{Text: "x"})
-	agent, err := loop.New(m, &loop.Config{Policies: []loop.Policy{mustHandoff(t, member("root", b, member("c")), &middleware.Vars{})}})
+	m := fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "c1", Name: "transfer_to_b", Arguments: "{}"}}}, fake.Response{Text: "x"})
+	agent, err := loop.New(m, &loop.Config{Middleware: []loop.Middleware{mustHandoff(t, member("root", b, member("c")), &middleware.Vars{})}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := agent.Run(t.Context(), loop.Ask("go"))
+	res, err := agent.Run(t.Context(), loop.Prompt("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, tool := range m.Requests()[0].Request.Tools {
+	for _, tool := range m.RecordedRequests()[0].Request.Tools {
 		got = append(got, tool.Name+": "+tool.Description+" "+string(tool.Parameters))
 	}
 	want := []string{
@@ -215,7 +215,7 @@ func TestTransferTools(t *testing.T) {
 }
 
 func TestHandoffRefuses(t *testing.T) {
-	for want, root := range map[string]*middleware.Member{
+	for want, root := range map[string]*middleware.HandoffAgent{
 		`middleware: Handoff: there is no root, the member that begins`:                                                                               nil,
 		`middleware: Handoff: the name "a b" of a member: use letters, digits, _ and -, 52 characters at most, since it stands in the name of a tool`: member("a b"),
 		`middleware: Handoff: the name "" of a member: use letters, digits, _ and -, 52 characters at most, since it stands in the name of a tool`:    member("x", member("")),
@@ -254,11 +254,11 @@ func TestHandoffRefuses(t *testing.T) {
 // A tool that a member shares with the run cannot be offered twice.
 func TestHandoffToolsTwice(t *testing.T) {
 	vars := &middleware.Vars{}
-	agent, err := loop.New(fake.NewModel(), &loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{mustHandoff(t, &middleware.Member{Name: "r", Tools: []loop.Tool{tool}}, vars)}})
+	agent, err := loop.New(fake.NewModel(), &loop.Config{Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{mustHandoff(t, &middleware.HandoffAgent{Name: "r", Tools: []loop.Tool{tool}}, vars)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := agent.Run(t.Context(), loop.Ask("go")); err == nil || err.Error() != `the policy handoff: loop: StepInfo.Offer: two tools have the name "a"` {
+	if _, err := agent.Run(t.Context(), loop.Prompt("go")); err == nil || err.Error() != `the policy handoff: loop: StepInfo.Offer: two tools have the name "a"` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -278,27 +278,27 @@ func TestPrepareEnd(t *testing.T) {
 	forever := func(int) ([]llm.Message, error) { return []llm.Message{llm.User("more")}, nil }
 	there := turn("transfer_to_b")
 	for name, x := range map[string]struct {
-		turns []fake.Turn
+		turns []fake.Response
 		hook  func(n int) ([]llm.Message, error)
 		limit int
 		asked []string
 		text  string
-		stop  trace.Cause
+		stop  trace.Reason
 	}{
-		"never transferred": {[]fake.Turn{{Text: "r"}}, forever, 0, nil, "r", trace.CauseNone},
-		"nothing to say":    {[]fake.Turn{there, {Text: "b"}}, again(), 0, []string{"b: b after 3"}, "b", trace.CauseNone},
-		"back to the root":  {[]fake.Turn{there, {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 3"}, "sum", trace.CauseNone},
-		"not with calls":    {[]fake.Turn{there, turn("t_b"), {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 5"}, "sum", trace.CauseNone},
-		"transferred twice": {[]fake.Turn{there, {Text: "b"}, there, {Text: "b2"}}, again("on"), 0, []string{"b: b after 3", "b: b2 after 7"}, "b2", trace.CauseNone},
-		"limit":             {[]fake.Turn{there, {Text: "b"}, there, {Text: "b2"}}, forever, 1, []string{"b: b after 3"}, "b2", trace.CauseNone},
-		"the usual limit": {[]fake.Turn{there, {Text: "1"}, there, {Text: "2"}, there, {Text: "3"}, there, {Text: "4"}, there, {Text: "5"}, there, {Text: "6"}}, forever, 0,
-			[]string{"b: 1 after 3", "b: 2 after 7", "b: 3 after 11", "b: 4 after 15", "b: 5 after 19"}, "6", trace.CauseNone},
-		"fails": {[]fake.Turn{there, {Text: "b"}}, func(int) ([]llm.Message, error) { return nil, boom }, 0, []string{"b: b after 3"}, "", trace.CausePolicy},
+		"never transferred": {[]fake.Response{{Text: "r"}}, forever, 0, nil, "r", trace.ReasonEndTurn},
+		"nothing to say":    {[]fake.Response{there, {Text: "b"}}, again(), 0, []string{"b: b after 3"}, "b", trace.ReasonEndTurn},
+		"back to the root":  {[]fake.Response{there, {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 3"}, "sum", trace.ReasonEndTurn},
+		"not with calls":    {[]fake.Response{there, turn("t_b"), {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 5"}, "sum", trace.ReasonEndTurn},
+		"transferred twice": {[]fake.Response{there, {Text: "b"}, there, {Text: "b2"}}, again("on"), 0, []string{"b: b after 3", "b: b2 after 7"}, "b2", trace.ReasonEndTurn},
+		"limit":             {[]fake.Response{there, {Text: "b"}, there, {Text: "b2"}}, forever, 1, []string{"b: b after 3"}, "b2", trace.ReasonEndTurn},
+		"the usual limit": {[]fake.Response{there, {Text: "1"}, there, {Text: "2"}, there, {Text: "3"}, there, {Text: "4"}, there, {Text: "5"}, there, {Text: "6"}}, forever, 0,
+			[]string{"b: 1 after 3", "b: 2 after 7", "b: 3 after 11", "b: 4 after 15", "b: 5 after 19"}, "6", trace.ReasonEndTurn},
+		"fails": {[]fake.Response{there, {Text: "b"}}, func(int) ([]llm.Message, error) { return nil, boom }, 0, []string{"b: b after 3"}, "", trace.ReasonMiddleware},
 	} {
 		root, vars := circle(), &middleware.Vars{}
 		var asked []string
 		end, err := middleware.PrepareEnd(root, vars, func(_ context.Context, e middleware.Ended) ([]llm.Message, error) {
-			asked = append(asked, fmt.Sprintf("%s: %s after %d", e.By.Name, e.Turn.Text(), len(e.History)))
+			asked = append(asked, fmt.Sprintf("%s: %s after %d", e.By.Name, e.Response.Text(), len(e.History)))
 			if e.Vars != vars {
 				t.Error("other variables")
 			}
@@ -307,13 +307,13 @@ func TestPrepareEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		agent, err := loop.New(fake.NewModel(x.turns...), &loop.Config{Policies: []loop.Policy{middleware.Variables(vars), mustHandoff(t, root, vars), end}})
+		agent, err := loop.New(fake.NewModel(x.turns...), &loop.Config{Middleware: []loop.Middleware{middleware.Variables(vars), mustHandoff(t, root, vars), end}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := agent.Run(t.Context(), loop.Ask("go"))
-		if errors.Is(err, boom) != (name == "fails") || res.Text != x.text || res.Stop != x.stop {
-			t.Errorf("%s: got %q, %q, %v", name, res.Text, res.Stop, err)
+		res, err := agent.Run(t.Context(), loop.Prompt("go"))
+		if errors.Is(err, boom) != (name == "fails") || res.Text != x.text || res.StopReason != x.stop {
+			t.Errorf("%s: got %q, %q, %v", name, res.Text, res.StopReason, err)
 		}
 		if diff := cmp.Diff(x.asked, asked); diff != "" {
 			t.Errorf("%s: asked (-want +got):\n%s", name, diff)

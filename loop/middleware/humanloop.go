@@ -23,25 +23,25 @@ const (
 
 // HumanReview is a call that a person is asked about.
 type HumanReview struct {
-	Run      string // the name of the run, which may be that of a sub-agent
-	ID, Name string // of the call and its tool
-	Args     string // a JSON object that the tool takes
+	Run       string // the name of the run, which may be that of a sub-agent
+	ID, Name  string // of the call and its tool
+	Arguments string // a JSON object that the tool takes
 	// Description is that of the rule.
 	Description string
 	// Allowed are the decisions that there are.
 	Allowed []HumanDecision
 }
 
-// HumanVerdict is a person's decision.
-type HumanVerdict struct {
-	Decision HumanDecision
-	Args     string // of an edit: the whole arguments, a JSON object
-	Message  string // of a rejection the reason, which may be empty; of a response the result
+// HumanResult is a person's decision.
+type HumanResult struct {
+	Decision  HumanDecision
+	Arguments string // of an edit: the whole arguments, a JSON object
+	Message   string // of a rejection the reason, which may be empty; of a response the result
 }
 
 // HumanFunc asks a person about a call and waits. An error means that the call is not
 // run. It has to heed its context.
-type HumanFunc func(ctx context.Context, call HumanReview) (HumanVerdict, error)
+type HumanFunc func(ctx context.Context, call HumanReview) (HumanResult, error)
 
 // HumanRule says how calls of a tool are asked about.
 type HumanRule struct {
@@ -64,20 +64,20 @@ const HumanEvent = "human_decision"
 // edit are held against the tool's schema like a model's own. Policies that change what
 // is run, such as Repair, belong in front: a call that could not be run when it would
 // have been asked about, and can be now, is not run.
-func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Policy, error) {
+func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Middleware, error) {
 	if ask == nil {
-		return loop.Policy{}, errors.New("middleware: HumanInTheLoop needs a function that asks, got nil")
+		return loop.Middleware{}, errors.New("middleware: HumanInTheLoop needs a function that asks, got nil")
 	}
-	return loop.Policy{Name: "human_in_the_loop", New: func(info loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "human_in_the_loop", New: func(info loop.RunInfo) loop.Hooks {
 		var passed passes
-		return loop.Hooks{WrapTool: passed.wrap, Batch: func(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+		return loop.Hooks{WrapTool: passed.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 			passed.begin()
 			for _, p := range calls {
 				rule, listed := on[p.Call.Name]
 				if len(on) > 0 && !listed {
 					continue
 				}
-				if p.Answer != nil {
+				if p.Output != nil {
 					passed.stop(p)
 					continue
 				}
@@ -107,16 +107,16 @@ const causeResponded = "respond"
 
 // decide asks about a call and does what is decided; the decision is empty if there
 // was none that counts.
-func (ask HumanFunc) decide(ctx context.Context, run string, p *loop.Planned, rule HumanRule) HumanDecision {
+func (ask HumanFunc) decide(ctx context.Context, run string, p *loop.PlannedCall, rule HumanRule) HumanDecision {
 	allowed := rule.Allowed
 	if allowed == nil {
 		allowed = []HumanDecision{HumanApprove, HumanReject}
 	}
-	v, err := ask(ctx, HumanReview{Run: run, ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Description: rule.Description, Allowed: slices.Clone(allowed)})
+	v, err := ask(ctx, HumanReview{Run: run, ID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments, Description: rule.Description, Allowed: slices.Clone(allowed)})
 	deny := func(text string) {
 		out := loop.TextOutput(text)
 		out.IsError = true
-		p.Answer, p.Cause = &out, CauseDenied
+		p.Output, p.Reason = &out, ReasonDenied
 	}
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ func (ask HumanFunc) decide(ctx context.Context, run string, p *loop.Planned, ru
 	switch v.Decision {
 	case HumanApprove:
 	case HumanEdit:
-		p.Args = v.Args
+		p.Arguments = v.Arguments
 	case HumanReject:
 		text := "not run: the user rejected the call"
 		if v.Message != "" {
@@ -138,7 +138,7 @@ func (ask HumanFunc) decide(ctx context.Context, run string, p *loop.Planned, ru
 		deny(text)
 	case HumanRespond:
 		out := loop.TextOutput(v.Message)
-		p.Answer, p.Cause = &out, causeResponded
+		p.Output, p.Reason = &out, causeResponded
 	}
 	return v.Decision
 }

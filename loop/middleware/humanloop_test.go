@@ -18,7 +18,7 @@ import (
 // echo returns its arguments.
 func echo(name string) loop.Tool {
 	t, err := loop.RawTool(name, "", []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`), func(_ context.Context, c loop.Call) (loop.Output, error) {
-		return loop.TextOutput(c.Args), nil
+		return loop.TextOutput(c.Arguments), nil
 	})
 	if err != nil {
 		panic(err)
@@ -27,19 +27,19 @@ func echo(name string) loop.Tool {
 }
 
 // human plays a run of calls under a person's decisions, one after another.
-func human(t *testing.T, on map[string]middleware.HumanRule, verdicts []middleware.HumanVerdict, turns ...fake.Turn) (o outcome, asked []middleware.HumanReview) {
+func human(t *testing.T, on map[string]middleware.HumanRule, verdicts []middleware.HumanResult, turns ...fake.Response) (o outcome, asked []middleware.HumanReview) {
 	t.Helper()
-	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
 		asked = append(asked, call)
 		if len(verdicts) < len(asked) {
-			return middleware.HumanVerdict{}, errors.New("nobody is there")
+			return middleware.HumanResult{}, errors.New("nobody is there")
 		}
 		return verdicts[len(asked)-1], nil
 	}, on)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o = play(t.Context(), t, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Policies: []loop.Policy{p}}, loop.Ask("go"), turns...)
+	o = play(t.Context(), t, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}}, loop.Prompt("go"), turns...)
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
@@ -52,15 +52,15 @@ func TestHumanInTheLoop(t *testing.T) {
 	all := middleware.HumanRule{Allowed: []middleware.HumanDecision{
 		middleware.HumanApprove, middleware.HumanEdit, middleware.HumanReject, middleware.HumanRespond,
 	}, Description: "may it?"}
-	o, asked := human(t, map[string]middleware.HumanRule{"a": all, "b": {}}, []middleware.HumanVerdict{
+	o, asked := human(t, map[string]middleware.HumanRule{"a": all, "b": {}}, []middleware.HumanResult{
 		{Decision: middleware.HumanApprove},
-		{Decision: middleware.HumanEdit, Args: `{"n":20}`},
+		{Decision: middleware.HumanEdit, Arguments: `{"n":20}`},
 		{Decision: middleware.HumanReject},
 		{Decision: middleware.HumanReject, Message: "too many"},
 		{Decision: middleware.HumanRespond, Message: "take 7"},
-		{Decision: middleware.HumanEdit, Args: `{"n":"x"}`},
+		{Decision: middleware.HumanEdit, Arguments: `{"n":"x"}`},
 		{Decision: "perhaps"},
-		{Decision: middleware.HumanEdit, Args: `{"n":1}`},
+		{Decision: middleware.HumanEdit, Arguments: `{"n":1}`},
 		{Decision: middleware.HumanReject, Message: "not b"},
 	},
 		calling("a", `{"n":1}`, "a", `{"n":2}`, "a", `{"n":3}`, "a", `{"n":4}`, "a", `{"n":5}`, "a", `{"n":6}`, "a", `{"n":7}`, "b", `{"n":8}`, "b", `{"n":9}`, "b", `{"n":10}`, "c", `{}`, "a", `{`),
@@ -79,18 +79,18 @@ func TestHumanInTheLoop(t *testing.T) {
 	if len(asked) != 10 {
 		t.Errorf("asked %d times", len(asked))
 	}
-	first := middleware.HumanReview{Run: "r1", ID: "loop_call_1", Name: "a", Args: `{"n":1}`, Description: "may it?", Allowed: all.Allowed}
+	first := middleware.HumanReview{Run: "r1", ID: "loop_call_1", Name: "a", Arguments: `{"n":1}`, Description: "may it?", Allowed: all.Allowed}
 	if diff := cmp.Diff(first, asked[0]); diff != "" {
 		t.Errorf("asked first (-want +got):\n%s", diff)
 	}
 	var skips []string
 	for _, s := range of[trace.ToolSkip](o.events) {
-		skips = append(skips, s.Call[len("loop_call_"):]+" "+s.Cause)
+		skips = append(skips, s.ToolCallID[len("loop_call_"):]+" "+s.Reason)
 	}
 	if diff := cmp.Diff([]string{"3 denied", "4 denied", "5 respond", "6 invalid_args", "7 denied", "8 denied", "9 denied", "10 denied", "11 unknown_tool", "12 cut"}, skips); diff != "" {
 		t.Errorf("not run (-want +got):\n%s", diff)
 	}
-	if r := of[trace.ArgsResolved](o.events); len(r) != 1 || r[0] != (trace.ArgsResolved{Call: "loop_call_2", Args: `{"n":20}`, Cause: "edit"}) {
+	if r := of[trace.ToolArguments](o.events); len(r) != 1 || r[0] != (trace.ToolArguments{ToolCallID: "loop_call_2", Arguments: `{"n":20}`, Reason: "edit"}) {
 		t.Errorf("other arguments: %+v", r)
 	}
 	events := o.custom(middleware.HumanEvent)
@@ -109,8 +109,8 @@ func TestHumanRules(t *testing.T) {
 		{map[string]middleware.HumanRule{}, []string{"a", "b"}},
 		{map[string]middleware.HumanRule{"b": {}}, []string{"b"}},
 	} {
-		yes := middleware.HumanVerdict{Decision: middleware.HumanApprove}
-		o, asked := human(t, c.on, []middleware.HumanVerdict{yes, yes}, calling("a", "{}", "b", "{}"), text("done"))
+		yes := middleware.HumanResult{Decision: middleware.HumanApprove}
+		o, asked := human(t, c.on, []middleware.HumanResult{yes, yes}, calling("a", "{}", "b", "{}"), text("done"))
 		var got []string
 		for _, r := range asked {
 			got = append(got, r.Name)
@@ -125,15 +125,15 @@ func TestHumanRules(t *testing.T) {
 func TestHumanAskedAtTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	p, err := middleware.HumanInTheLoop(func(ctx context.Context, _ middleware.HumanReview) (middleware.HumanVerdict, error) {
+	p, err := middleware.HumanInTheLoop(func(ctx context.Context, _ middleware.HumanReview) (middleware.HumanResult, error) {
 		n++
 		cancel()
-		return middleware.HumanVerdict{}, ctx.Err()
+		return middleware.HumanResult{}, ctx.Err()
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := play(ctx, t, loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{p}}, loop.Ask("go"), call("1", "2"))
+	o := play(ctx, t, loop.Config{Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{p}}, loop.Prompt("go"), call("1", "2"))
 	if !errors.Is(o.err, context.Canceled) || n != 1 || len(of[trace.ToolStart](o.events)) != 0 || len(o.custom(middleware.HumanEvent)) != 0 {
 		t.Errorf("got %v, asked %d times", o.err, n)
 	}
@@ -143,21 +143,21 @@ func TestHumanAskedAtTheEnd(t *testing.T) {
 // the loop itself does not run is not asked about.
 func TestHumanIsInside(t *testing.T) {
 	var order []string
-	outer := loop.Policy{Name: "outer", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+	outer := loop.Middleware{Name: "outer", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 			for _, c := range calls {
 				order = append(order, "outer "+c.Call.ID)
 				if c.Call.ID == "2" {
 					out := loop.TextOutput("known")
-					c.Answer = &out
+					c.Output = &out
 				}
 			}
 			return loop.Decision{}, nil
 		}}
 	}}
-	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
 		order = append(order, "human "+call.ID)
-		return middleware.HumanVerdict{Decision: middleware.HumanApprove}, nil
+		return middleware.HumanResult{Decision: middleware.HumanApprove}, nil
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestHumanIsInside(t *testing.T) {
 		order = append(order, "runs "+c.ID)
 		return loop.TextOutput("A"), clock.Sleep(ctx, time.Second)
 	}}
-	o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{slow}, Policies: []loop.Policy{outer, p}, Clock: clock}, loop.Ask("go"), call("1", "2", "3"), text("done"))
+	o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{slow}, Middleware: []loop.Middleware{outer, p}, Clock: clock}, loop.Prompt("go"), call("1", "2", "3"), text("done"))
 	want := "[outer 1 outer 2 outer 3 human 1 human 3 runs 1 runs 3]"
 	if fmt.Sprint(order) != want || fmt.Sprint(o.results()) != "[A known A]" {
 		t.Errorf("got %v, %q, want %s", order, o.results(), want)

@@ -29,16 +29,16 @@ func (f MessageLogFunc) Log(m llm.Message) error { return f(m) }
 // order, once: what the run begins with behind the last message of an assistant, and
 // what it adds, step by step. A log that fails, or panics, changes nothing in the run,
 // and is told the next message all the same.
-func LogMessages(log MessageLog) loop.Policy { return logMessages(log, newIn) }
+func LogMessages(log MessageLog) loop.Middleware { return logMessages(log, newIn) }
 
-// LogMessagesBehind is LogMessages for runs of which it is known how many messages of
+// LogMessagesFrom is LogMessages for runs of which it is known how many messages of
 // their input the log was told before: it is told all behind these.
-func LogMessagesBehind(known int, log MessageLog) loop.Policy {
+func LogMessagesFrom(known int, log MessageLog) loop.Middleware {
 	return logMessages(log, func(list []llm.Message) []llm.Message { return list[min(known, len(list)):] })
 }
 
-func logMessages(log MessageLog, isNew func(in []llm.Message) []llm.Message) loop.Policy {
-	return loop.Policy{Name: "message_log", New: func(info loop.RunInfo) loop.Hooks {
+func logMessages(log MessageLog, isNew func(in []llm.Message) []llm.Message) loop.Middleware {
+	return loop.Middleware{Name: "message_log", New: func(info loop.RunInfo) loop.Hooks {
 		told, steps := 0, 0 // of what the run added
 		tell := func(list []llm.Message) {
 			for _, m := range list {

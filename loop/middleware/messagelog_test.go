@@ -49,18 +49,18 @@ func TestLogMessages(t *testing.T) {
 		return nil
 	}))
 	onward := 0
-	more := loop.Policy{Name: "more", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Turn) (loop.Decision, error) {
+	more := loop.Middleware{Name: "more", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
 			if onward++; onward > 1 {
 				return loop.Decision{}, nil
 			}
-			return loop.Decision{Action: trace.GoOn, Messages: []llm.Message{llm.User("more")}}, nil
+			return loop.Decision{Action: trace.Continue, Messages: []llm.Message{llm.User("more")}}, nil
 		}}
 	}}
 	in := loop.Continue([]llm.Message{llm.User("before"), llm.Assistant(llm.Text{Text: "old"})}, llm.User("one"), llm.User("two"))
 	cfg := loop.Config{
-		Tools: []loop.Tool{tool}, Policies: []loop.Policy{log, more, middleware.KeepLast(2, 4)}, MaxSteps: 4, CapAt: loop.CapTop, OnCap: loop.CapForceFinal,
-		ToolMessage: loop.OnePerCall, DuplicateRound: loop.DuplicateSkip,
+		Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{log, more, middleware.KeepLast(2, 4)}, MaxSteps: 4, StepLimitCheck: loop.CheckBeforeStep, OnStepLimit: loop.StepLimitForceFinal,
+		ToolMessage: loop.OnePerCall, DuplicateStep: loop.DuplicateSkip,
 	}
 	o := play(t.Context(), t, cfg, in, text("part"), call("1", "2"), call("3", "4"), text(""), text("forced"))
 	if o.err != nil {
@@ -73,7 +73,7 @@ func TestLogMessages(t *testing.T) {
 	}
 	got, onward = nil, 1
 	cfg.MaxSteps = 1
-	play(t.Context(), t, cfg, loop.Ask("go"), call("1"), text("forced"))
+	play(t.Context(), t, cfg, loop.Prompt("go"), call("1"), text("forced"))
 	if diff := cmp.Diff([]string{"user go", "assistant a", "tool A", "assistant forced"}, short(got)); diff != "" {
 		t.Errorf("logged of a forced answer (-want +got):\n%s", diff)
 	}

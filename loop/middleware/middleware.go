@@ -1,5 +1,5 @@
 // Package middleware holds policies for loops that not everybody wants. Each is
-// a loop.Policy and sees the loop only through its hooks.
+// a loop.Middleware and sees the loop only through its hooks.
 package middleware
 
 import (
@@ -20,9 +20,9 @@ import (
 //
 // It counts messages and summarises nothing. A limit that is not above keep is
 // taken as keep+1.
-func KeepLast(keep, limit int) loop.Policy {
+func KeepLast(keep, limit int) loop.Middleware {
 	limit = max(limit, keep+1)
-	return loop.Policy{Name: "keep_last", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "keep_last", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 			history := s.History()
 			if len(history) <= limit {
@@ -54,9 +54,9 @@ const WarnLeakedCall = "leaked_call"
 // LeakedCalls warns when a turn without calls has the text of one in it, as
 // <tool_call>…</tool_call> or as a bare object with a tool's name (quirk QO-23).
 // The text stays text; nothing is run.
-func LeakedCalls() loop.Policy {
-	return loop.Policy{Name: "leaked_calls", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+func LeakedCalls() loop.Middleware {
+	return loop.Middleware{Name: "leaked_calls", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 			if len(turn.Calls()) == 0 && leaked(turn.Text(), s.Request.Tools) {
 				return loop.Decision{}, s.Warn(WarnLeakedCall, "the text looks like a tool call that the server did not parse; it was not run")
 			}
@@ -91,20 +91,20 @@ func leaked(text string, tools []llm.Tool) bool {
 // given schema, and ends the run after the step in which it was called with
 // arguments that the schema allows. The arguments are the answer: the last of
 // res.Steps[…].Calls of that name.
-func AnswerTool(name, description string, schema json.RawMessage) (loop.Policy, error) {
+func AnswerTool(name, description string, schema json.RawMessage) (loop.Middleware, error) {
 	tool, err := loop.RawTool(name, description, schema, func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.TextOutput("the answer was taken"), nil
 	})
 	if err != nil {
-		return loop.Policy{}, fmt.Errorf("middleware: AnswerTool: %w", err)
+		return loop.Middleware{}, fmt.Errorf("middleware: AnswerTool: %w", err)
 	}
-	return loop.Policy{Name: "answer_tool", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "answer_tool", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
 			Tools: []loop.Tool{tool},
 			AfterStep: func(_ context.Context, _ *loop.StepInfo, step *loop.Step) (loop.Decision, error) {
 				for i, c := range step.Calls {
 					if c.Name == name && !step.Results[i].IsError {
-						return loop.Decision{Action: trace.Stop, Cause: trace.CausePolicy, Note: "the answer was given"}, nil
+						return loop.Decision{Action: trace.Stop, Reason: trace.ReasonMiddleware, Note: "the answer was given"}, nil
 					}
 				}
 				return loop.Decision{}, nil

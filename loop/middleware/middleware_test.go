@@ -20,15 +20,15 @@ import (
 var tool = loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("A"), nil }}
 
 // run runs the turns under a policy; the trace is held against the invariants.
-func run(t *testing.T, p loop.Policy, turns ...fake.Turn) (*loop.Result, *fake.Model, []trace.Event) {
+func run(t *testing.T, p loop.Middleware, turns ...fake.Response) (*loop.Result, *fake.Model, []trace.Event) {
 	t.Helper()
 	m := fake.NewModel(turns...)
 	var mem trace.Memory
-	agent, err := loop.New(m, &loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{p}, Sink: &mem})
+	agent, err := loop.New(m, &loop.Config{Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{p}, Sink: &mem})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := agent.Run(t.Context(), loop.Ask("go"))
+	res, err := agent.Run(t.Context(), loop.Prompt("go"))
 	goleak.VerifyNone(t)
 	if err != nil {
 		t.Fatal(err)
@@ -43,18 +43,18 @@ func run(t *testing.T, p loop.Policy, turns ...fake.Turn) (*loop.Result, *fake.M
 	return res, m, mem.Events()
 }
 
-func call(id string, more ...string) fake.Turn {
-	t := fake.Turn{Calls: []fake.Call{{ID: id, Name: "a", Args: "{}"}}}
+func call(id string, more ...string) fake.Response {
+	t := fake.Response{Calls: []fake.Call{{ID: id, Name: "a", Arguments: "{}"}}}
 	for _, id := range more {
-		t.Calls = append(t.Calls, fake.Call{ID: id, Name: "a", Args: "{}"})
+		t.Calls = append(t.Calls, fake.Call{ID: id, Name: "a", Arguments: "{}"})
 	}
 	return t
 }
 
 func TestKeepLast(t *testing.T) {
-	_, m, events := run(t, middleware.KeepLast(2, 4), call("1"), call("2"), call("3"), call("4"), fake.Turn{Text: "done"})
+	_, m, events := run(t, middleware.KeepLast(2, 4), call("1"), call("2"), call("3"), call("4"), fake.Response{Text: "done"})
 	var got []string
-	for _, r := range m.Requests() {
+	for _, r := range m.RecordedRequests() {
 		var roles []string
 		for _, msg := range r.Request.Messages {
 			roles = append(roles, string(msg.Role[0]))
@@ -67,9 +67,9 @@ func TestKeepLast(t *testing.T) {
 	}
 	n := 0
 	for _, ev := range events {
-		if r, ok := ev.Body.(trace.Rewrite); ok {
+		if r, ok := ev.Body.(trace.HistoryRewrite); ok {
 			n++
-			if r != (trace.Rewrite{Cause: "compaction", By: "keep_last"}) {
+			if r != (trace.HistoryRewrite{Reason: "compaction", By: "keep_last"}) {
 				t.Errorf("rewrite: %+v", r)
 			}
 		}
@@ -82,8 +82,8 @@ func TestKeepLast(t *testing.T) {
 // A call is not parted from its results, even if that keeps more than asked for.
 func TestKeepLastKeepsPairs(t *testing.T) {
 	for keep, want := range map[int]string{1: "uat", 2: "uat", 3: "uatat"} {
-		_, m, _ := run(t, middleware.KeepLast(keep, 0), call("1"), call("2"), fake.Turn{Text: "done"})
-		last := m.Requests()[2].Request.Messages
+		_, m, _ := run(t, middleware.KeepLast(keep, 0), call("1"), call("2"), fake.Response{Text: "done"})
+		last := m.RecordedRequests()[2].Request.Messages
 		var got string
 		for _, msg := range last {
 			got += string(msg.Role[0])
@@ -106,20 +106,20 @@ func TestLeakedCalls(t *testing.T) {
 		``:                                                   false,
 		`plain`:                                              false,
 	} {
-		res, _, events := run(t, middleware.LeakedCalls(), fake.Turn{Text: text})
+		res, _, events := run(t, middleware.LeakedCalls(), fake.Response{Text: text})
 		got := false
 		for _, ev := range events {
 			if w, ok := ev.Body.(trace.Warning); ok && w.Code == middleware.WarnLeakedCall {
 				got = true
 			}
 		}
-		if got != want || res.Text != text || res.ToolRounds != 0 {
+		if got != want || res.Text != text || res.ToolSteps != 0 {
 			t.Errorf("%q: warned %v, want %v", text, got, want)
 		}
 	}
 	withCall := call("1")
 	withCall.Text = "<tool_call>"
-	_, _, events := run(t, middleware.LeakedCalls(), withCall, fake.Turn{Text: "done"})
+	_, _, events := run(t, middleware.LeakedCalls(), withCall, fake.Response{Text: "done"})
 	for _, ev := range events {
 		if w, ok := ev.Body.(trace.Warning); ok {
 			t.Errorf("warned beside a real call: %+v", w)
@@ -132,15 +132,15 @@ func TestAnswerTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := func(id, args string) fake.Turn {
-		return fake.Turn{Calls: []fake.Call{{ID: id, Name: "answer", Args: args}}}
+	answer := func(id, args string) fake.Response {
+		return fake.Response{Calls: []fake.Call{{ID: id, Name: "answer", Arguments: args}}}
 	}
-	res, m, _ := run(t, p, call("1"), answer("2", `{"n":"x"}`), answer("3", `{"n":42}`), fake.Turn{Text: "never"})
+	res, m, _ := run(t, p, call("1"), answer("2", `{"n":"x"}`), answer("3", `{"n":42}`), fake.Response{Text: "never"})
 	last := res.Steps[len(res.Steps)-1].Calls[0]
-	if res.Stop != trace.CausePolicy || res.Note != "the answer was given" || last.Args != `{"n":42}` || len(m.Requests()) != 3 {
-		t.Errorf("got stop %q (%s) after %d requests, last call %+v", res.Stop, res.Note, len(m.Requests()), last)
+	if res.StopReason != trace.ReasonMiddleware || res.Note != "the answer was given" || last.Arguments != `{"n":42}` || len(m.RecordedRequests()) != 3 {
+		t.Errorf("got stop %q (%s) after %d requests, last call %+v", res.StopReason, res.Note, len(m.RecordedRequests()), last)
 	}
-	if got := toolNames(m.Requests()[0].Request.Tools); got != "a answer" {
+	if got := toolNames(m.RecordedRequests()[0].Request.Tools); got != "a answer" {
 		t.Errorf("offered %q", got)
 	}
 	if _, err := middleware.AnswerTool("answer", "", []byte(`{"type":"string"}`)); err == nil || !strings.HasPrefix(err.Error(), "middleware: AnswerTool: ") {

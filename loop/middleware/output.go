@@ -15,9 +15,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// CauseOutput is the cause of the decisions of Output's policy: the answer is not as
+// ReasonOutput is the cause of the decisions of Output's policy: the answer is not as
 // it should be, so it is asked for again, or the run stops.
-const CauseOutput trace.Cause = "output"
+const ReasonOutput trace.Reason = "output"
 
 // Output is the shape that the answer of a run has to have. It is safe for use by
 // many goroutines.
@@ -125,16 +125,16 @@ const fence = "```"
 // in a run at most, with what is wrong and the schema; then the run fails with an
 // *OutputError. A run that ends at a limit before that returns what it has, unless its
 // last answer was forced: that has to have the shape, too.
-func (o *Output) Policy(reAsks int) loop.Policy {
-	return loop.Policy{Name: "output", New: func(loop.RunInfo) loop.Hooks {
+func (o *Output) Middleware(reAsks int) loop.Middleware {
+	return loop.Middleware{Name: "output", New: func(loop.RunInfo) loop.Hooks {
 		left := reAsks
 		return loop.Hooks{
 			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 				s.Request.Settings.OutputSchema = o.schema
 				return loop.Decision{}, nil
 			},
-			AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
-				if len(turn.Calls()) > 0 || turn.Finish == llm.FinishPause {
+			AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
+				if len(turn.Calls()) > 0 || turn.FinishReason == llm.FinishPause {
 					return loop.Decision{}, nil
 				}
 				d := o.judge(turn.Text(), left)
@@ -142,7 +142,7 @@ func (o *Output) Policy(reAsks int) loop.Policy {
 				return d, nil
 			},
 			End: func(_ context.Context, res *loop.Result) error {
-				if res.Stop != trace.CauseForced {
+				if res.StopReason != trace.ReasonForced {
 					return nil
 				}
 				_, err := o.Read(res.Text)
@@ -159,8 +159,8 @@ func (o *Output) judge(text string, left int) loop.Decision {
 	case err == nil:
 		return loop.Decision{}
 	case left > 0:
-		return loop.Decision{Action: trace.GoOn, Cause: CauseOutput, Messages: []llm.Message{llm.User(fmt.Sprintf(
+		return loop.Decision{Action: trace.Continue, Reason: ReasonOutput, Messages: []llm.Message{llm.User(fmt.Sprintf(
 			"Your last answer cannot be taken: %v. Answer again, with JSON alone that follows this schema: %s", errors.Unwrap(err), o.schema))}}
 	}
-	return loop.Decision{Action: trace.Stop, Cause: CauseOutput, Err: err}
+	return loop.Decision{Action: trace.Stop, Reason: ReasonOutput, Err: err}
 }

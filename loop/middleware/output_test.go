@@ -98,67 +98,67 @@ func TestNewOutput(t *testing.T) {
 }
 
 // ends runs an agent whose answers have to be counts, and tells how it ended.
-func ends(t *testing.T, cfg loop.Config, reAsks int, turns ...fake.Turn) (*loop.Result, *fake.Model, error) {
+func ends(t *testing.T, cfg loop.Config, reAsks int, turns ...fake.Response) (*loop.Result, *fake.Model, error) {
 	t.Helper()
 	m := fake.NewModel(turns...)
-	cfg.Tools, cfg.Policies = []loop.Tool{tool}, []loop.Policy{outputOf[count](t).Policy(reAsks)}
+	cfg.Tools, cfg.Middleware = []loop.Tool{tool}, []loop.Middleware{outputOf[count](t).Middleware(reAsks)}
 	agent, err := loop.New(m, &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := agent.Run(t.Context(), loop.Ask("go"))
+	res, err := agent.Run(t.Context(), loop.Prompt("go"))
 	return res, m, err
 }
 
 func TestOutputPolicy(t *testing.T) {
-	good, bad := fake.Turn{Text: `{"n":1}`}, fake.Turn{Text: "nope"}
+	good, bad := fake.Response{Text: `{"n":1}`}, fake.Response{Text: "nope"}
 	talk := call("1")
 	talk.Text = "nope, not yet"
-	paused := fake.Turn{Text: "nope", Finish: llm.FinishPause}
+	paused := fake.Response{Text: "nope", FinishReason: llm.FinishPause}
 	for name, c := range map[string]struct {
 		cfg    loop.Config
 		reAsks int
-		turns  []fake.Turn
-		stop   trace.Cause
+		turns  []fake.Response
+		stop   trace.Reason
 		fails  string // the text that the error keeps
 		calls  int
 	}{
-		"at once":                              {turns: []fake.Turn{good}, stop: trace.CauseNone, calls: 1},
-		"after tools":                          {turns: []fake.Turn{talk, good}, stop: trace.CauseNone, calls: 2},
-		"after a paused turn":                  {turns: []fake.Turn{paused, good}, stop: trace.CauseNone, calls: 2},
-		"not asked again":                      {turns: []fake.Turn{bad}, stop: middleware.CauseOutput, fails: "nope", calls: 1},
-		"asked again":                          {reAsks: 1, turns: []fake.Turn{bad, good}, stop: trace.CauseNone, calls: 2},
-		"asked again in vain":                  {reAsks: 2, turns: []fake.Turn{bad, bad, {Text: "never"}}, stop: middleware.CauseOutput, fails: "never", calls: 3},
-		"asked again, with tools between":      {reAsks: 1, turns: []fake.Turn{bad, call("1"), {Text: "again"}}, stop: middleware.CauseOutput, fails: "again", calls: 3},
-		"the cap comes first":                  {cfg: loop.Config{MaxSteps: 1}, reAsks: 1, turns: []fake.Turn{bad}, stop: trace.CauseCap, calls: 1},
-		"a forced answer":                      {cfg: loop.Config{MaxSteps: 1, OnCap: loop.CapForceFinal}, reAsks: 1, turns: []fake.Turn{talk, good}, stop: trace.CauseForced, calls: 2},
-		"a bad forced answer":                  {cfg: loop.Config{MaxSteps: 1, OnCap: loop.CapForceFinal}, reAsks: 1, turns: []fake.Turn{talk, bad}, stop: trace.CauseForced, fails: "nope", calls: 2},
-		"a bad forced answer, not asked again": {cfg: loop.Config{MaxSteps: 1, OnCap: loop.CapForceFinal}, turns: []fake.Turn{talk, bad}, stop: middleware.CauseOutput, fails: "nope", calls: 2},
+		"at once":                              {turns: []fake.Response{good}, stop: trace.ReasonEndTurn, calls: 1},
+		"after tools":                          {turns: []fake.Response{talk, good}, stop: trace.ReasonEndTurn, calls: 2},
+		"after a paused turn":                  {turns: []fake.Response{paused, good}, stop: trace.ReasonEndTurn, calls: 2},
+		"not asked again":                      {turns: []fake.Response{bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 1},
+		"asked again":                          {reAsks: 1, turns: []fake.Response{bad, good}, stop: trace.ReasonEndTurn, calls: 2},
+		"asked again in vain":                  {reAsks: 2, turns: []fake.Response{bad, bad, {Text: "never"}}, stop: middleware.ReasonOutput, fails: "never", calls: 3},
+		"asked again, with tools between":      {reAsks: 1, turns: []fake.Response{bad, call("1"), {Text: "again"}}, stop: middleware.ReasonOutput, fails: "again", calls: 3},
+		"the cap comes first":                  {cfg: loop.Config{MaxSteps: 1}, reAsks: 1, turns: []fake.Response{bad}, stop: trace.ReasonMaxSteps, calls: 1},
+		"a forced answer":                      {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, reAsks: 1, turns: []fake.Response{talk, good}, stop: trace.ReasonForced, calls: 2},
+		"a bad forced answer":                  {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, reAsks: 1, turns: []fake.Response{talk, bad}, stop: trace.ReasonForced, fails: "nope", calls: 2},
+		"a bad forced answer, not asked again": {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, turns: []fake.Response{talk, bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 2},
 	} {
 		res, m, err := ends(t, c.cfg, c.reAsks, c.turns...)
 		text := ""
 		if e, ok := errors.AsType[*middleware.OutputError](err); ok {
 			text = e.Text
 		}
-		if res.Stop != c.stop || text != c.fails || (err == nil) != (c.fails == "") || len(m.Requests()) != c.calls {
-			t.Errorf("%s: got stop %q, error %v, %d calls", name, res.Stop, err, len(m.Requests()))
+		if res.StopReason != c.stop || text != c.fails || (err == nil) != (c.fails == "") || len(m.RecordedRequests()) != c.calls {
+			t.Errorf("%s: got stop %q, error %v, %d calls", name, res.StopReason, err, len(m.RecordedRequests()))
 		}
 	}
 }
 
 // The provider is told the schema with each request, and the model what was wrong.
 func TestOutputIsAskedFor(t *testing.T) {
-	_, m, err := ends(t, loop.Config{System: "Count."}, 1, call("1"), fake.Turn{Text: "nope"}, fake.Turn{Text: `{"n":1}`})
+	_, m, err := ends(t, loop.Config{System: "Count."}, 1, call("1"), fake.Response{Text: "nope"}, fake.Response{Text: `{"n":1}`})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
-	for i, r := range m.Requests() {
+	for i, r := range m.RecordedRequests() {
 		if diff := cmp.Diff(schema, string(r.Request.Settings.OutputSchema)); diff != "" || r.Request.System != "Count." {
 			t.Errorf("request %d, its schema (-want +got):\n%s", i, diff)
 		}
 	}
-	last := m.Requests()[2].Request.Messages
+	last := m.RecordedRequests()[2].Request.Messages
 	want := "Your last answer cannot be taken: invalid character 'o' in literal null (expecting 'u'). " +
 		"Answer again, with JSON alone that follows this schema: " + schema
 	if diff := cmp.Diff(want, last[len(last)-1].Text()); diff != "" || last[len(last)-1].Role != llm.RoleUser || last[len(last)-2].Text() != "nope" {

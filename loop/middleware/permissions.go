@@ -18,17 +18,17 @@ const (
 	ActionExecute = "execute"
 )
 
-// CauseDenied is the Cause of a call that a policy or a person refused.
-const CauseDenied = trace.SkipDenied
+// ReasonDenied is the Cause of a call that a policy or a person refused.
+const ReasonDenied = trace.SkipDenied
 
 // PermissionRequest asks whether a subject may do something.
 type PermissionRequest struct {
-	Subject string // SubjectAgent
-	Kind    string // KindTool
-	Tool    string // its name
-	Action  string // ActionExecute
-	Call    llm.ToolCall
-	Args    string // what the tool would get
+	Subject   string // SubjectAgent
+	Kind      string // KindTool
+	Tool      string // its name
+	Action    string // ActionExecute
+	Call      llm.ToolCall
+	Arguments string // what the tool would get
 }
 
 // Permission is the answer. Its zero value refuses.
@@ -59,28 +59,28 @@ func (f PermissionFunc) Check(ctx context.Context, req PermissionRequest) (Permi
 //
 // Policies that change what is run, such as Repair, belong in front of it: a call that
 // could not be run when the policy was asked, and can be now, is not run.
-func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Policy {
+func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware {
 	if approvals == nil {
 		approvals = new(Approvals)
 	}
-	return loop.Policy{Name: "permissions", New: func(info loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "permissions", New: func(info loop.RunInfo) loop.Hooks {
 		var passed passes
-		return loop.Hooks{WrapTool: passed.wrap, Batch: func(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
-			var ask []*loop.Planned
+		return loop.Hooks{WrapTool: passed.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+			var ask []*loop.PlannedCall
 			passed.begin()
 			for _, p := range calls {
-				if p.Answer != nil {
+				if p.Output != nil {
 					passed.stop(p)
 					continue
 				}
-				v, err := policy.Check(ctx, PermissionRequest{SubjectAgent, KindTool, p.Call.Name, ActionExecute, p.Call, p.Args})
+				v, err := policy.Check(ctx, PermissionRequest{SubjectAgent, KindTool, p.Call.Name, ActionExecute, p.Call, p.Arguments})
 				switch {
 				case err != nil:
 					return loop.Decision{}, err
 				case v.Ask:
 					ask = append(ask, p)
 				case !v.Allow:
-					answer(p, CauseDenied, true, cmp.Or(v.Reason, "the permission policy does not allow it"))
+					answer(p, ReasonDenied, true, cmp.Or(v.Reason, "the permission policy does not allow it"))
 				}
 			}
 			return approvals.decide(ctx, info, s, ask)
@@ -102,7 +102,7 @@ func (p *passes) begin() {
 	p.unseen = nil
 }
 
-func (p *passes) stop(call *loop.Planned) {
+func (p *passes) stop(call *loop.PlannedCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.unseen == nil {
@@ -126,8 +126,8 @@ func (p *passes) wrap(next loop.ToolFunc) loop.ToolFunc {
 }
 
 // answer gives a call a result instead of running it.
-func answer(p *loop.Planned, cause string, isError bool, text string) {
+func answer(p *loop.PlannedCall, cause string, isError bool, text string) {
 	out := loop.TextOutput(text)
 	out.IsError = isError
-	p.Answer, p.Cause = &out, cause
+	p.Output, p.Reason = &out, cause
 }

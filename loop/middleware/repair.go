@@ -37,13 +37,13 @@ const WarnRepair = "repair_failed"
 // Never mended are calls of a tool that there is not, and a call within which the
 // answer was cut off at its length limit: nobody knows what was to come. A question
 // is no step; its usage counts, by its purpose.
-func Repair(opts RepairOptions) loop.Policy {
+func Repair(opts RepairOptions) loop.Middleware {
 	if opts.Prompt == nil {
 		opts.Prompt = RepairPrompt
 	}
-	return loop.Policy{Name: "repair", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "repair", New: func(loop.RunInfo) loop.Hooks {
 		r := repairer{RepairOptions: opts}
-		return loop.Hooks{AfterModel: r.note, Batch: r.batch}
+		return loop.Hooks{AfterModel: r.note, BeforeTools: r.batch}
 	}}
 }
 
@@ -51,9 +51,9 @@ func Repair(opts RepairOptions) loop.Policy {
 // arguments, the schema, what to do, each on lines of their own. Arguments that are
 // not JSON stand as a JSON string.
 func RepairPrompt(call llm.ToolCall, schema json.RawMessage) string {
-	args := []byte(call.Args)
+	args := []byte(call.Arguments)
 	if !jsonio.Valid(args) {
-		args = jsonio.AppendString(nil, call.Args)
+		args = jsonio.AppendString(nil, call.Arguments)
 	}
 	return strings.Join([]string{
 		fmt.Sprintf("A model called the tool %q with these arguments, which it does not take:", call.Name),
@@ -69,15 +69,15 @@ type repairer struct {
 	finish llm.FinishReason // of the turn whose calls come next
 }
 
-func (r *repairer) note(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
-	r.finish = turn.Finish
+func (r *repairer) note(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
+	r.finish = turn.FinishReason
 	return loop.Decision{}, nil
 }
 
-func (r *repairer) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+func (r *repairer) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 	for i, p := range calls {
 		switch {
-		case p.Answer == nil || !slices.Contains([]string{trace.SkipMalformedArgs, trace.SkipInvalidArgs, trace.SkipCut}, p.Cause):
+		case p.Output == nil || !slices.Contains([]string{trace.SkipMalformedArguments, trace.SkipInvalidArguments, trace.SkipTruncated}, p.Reason):
 		case i == len(calls)-1 && r.finish == llm.FinishLength:
 		default:
 			if err := r.mend(ctx, s, p); err != nil {
@@ -90,7 +90,7 @@ func (r *repairer) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.Pl
 
 // mend asks for the arguments of a call that was refused. That there is none is no
 // failure of the run.
-func (r *repairer) mend(ctx context.Context, s *loop.StepInfo, p *loop.Planned) error {
+func (r *repairer) mend(ctx context.Context, s *loop.StepInfo, p *loop.PlannedCall) error {
 	schema := schemaOf(s.Tools(), p.Call.Name)
 	req := &llm.Request{
 		Model: r.ModelName, Messages: []llm.Message{llm.User(r.Prompt(p.Call, schema))},
@@ -103,12 +103,12 @@ func (r *repairer) mend(ctx context.Context, s *loop.StepInfo, p *loop.Planned) 
 	if r.Model == nil && r.ModelName == "" {
 		req.Model = s.Request.Model
 	}
-	turn, err := s.Ask(ctx, loop.ModelCall{Purpose: trace.PurposeRepair, Model: model, Request: req})
+	turn, err := s.CallModel(ctx, loop.ModelCall{Purpose: trace.PurposeRepair, Model: model, Request: req})
 	if err != nil {
 		return s.Warn(WarnRepair, fmt.Sprintf("the arguments of the call %s were not mended: %v", p.Call.ID, err))
 	}
 	if args := unfenced(turn.Text()); args != "" {
-		p.Args, p.Answer, p.Cause = args, nil, loop.CauseRepair
+		p.Arguments, p.Output, p.Reason = args, nil, loop.ReasonRepair
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ const cities = `{"type":"object","properties":{"city":{"type":"string"},"days":{
 func weather(t *testing.T) loop.Tool {
 	t.Helper()
 	w, err := loop.RawTool("weather", "", json.RawMessage(cities), func(_ context.Context, c loop.Call) (loop.Output, error) {
-		return loop.TextOutput(c.Args), nil
+		return loop.TextOutput(c.Arguments), nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -31,23 +31,23 @@ func weather(t *testing.T) loop.Tool {
 	return w
 }
 
-func badCall(name, args string) fake.Turn {
-	return fake.Turn{Calls: []fake.Call{{ID: "c1", Name: name, Args: args}}}
+func badCall(name, args string) fake.Response {
+	return fake.Response{Calls: []fake.Call{{ID: "c1", Name: name, Arguments: args}}}
 }
 
 // repairs runs a turn and an answer under Repair with a model that mends.
-func repairs(t *testing.T, first fake.Turn, mender *fake.Model) (res *loop.Result, events []trace.Event) {
+func repairs(t *testing.T, first fake.Response, mender *fake.Model) (res *loop.Result, events []trace.Event) {
 	t.Helper()
 	var mem trace.Memory
 	cfg := loop.Config{
 		Tools: []loop.Tool{weather(t), tool}, Sink: &mem,
-		Policies: []loop.Policy{middleware.Repair(middleware.RepairOptions{Model: mender, ModelName: "small"})},
+		Middleware: []loop.Middleware{middleware.Repair(middleware.RepairOptions{Model: mender, ModelName: "small"})},
 	}
-	agent, err := loop.New(fake.NewModel(first, fake.Turn{Text: "done"}), &cfg)
+	agent, err := loop.New(fake.NewModel(first, fake.Response{Text: "done"}), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res, err = agent.Run(t.Context(), loop.Ask("go")); err != nil {
+	if res, err = agent.Run(t.Context(), loop.Prompt("go")); err != nil {
 		t.Fatal(err)
 	}
 	return res, mem.Events()
@@ -56,41 +56,41 @@ func repairs(t *testing.T, first fake.Turn, mender *fake.Model) (res *loop.Resul
 // What can be mended runs once with what the other model said, and only then; the
 // model's own message stays as it was (DA-25, DA-26, DA-29, DA-30).
 func TestRepair(t *testing.T) {
-	says := func(text string) fake.Turn { return fake.Turn{Text: text} }
+	says := func(text string) fake.Response { return fake.Response{Text: text} }
 	long := badCall("weather", `{"city":"Ber`)
-	long.Finish = llm.FinishLength
+	long.FinishReason = llm.FinishLength
 	for name, c := range map[string]struct {
-		first  fake.Turn
-		mender []fake.Turn
+		first  fake.Response
+		mender []fake.Response
 		result string
 		failed bool
 		asked  int
 	}{
-		"invalid":               {badCall("weather", `{"city":7}`), []fake.Turn{says(` {"city":"Bern","days":1} `)}, `{"city":"Bern","days":1}`, false, 1},
-		"malformed":             {badCall("weather", `{city}`), []fake.Turn{says("Here:\n```json\n{\"city\":\"Bern\",\"days\":1}\n```")}, `{"city":"Bern","days":1}`, false, 1},
-		"not whole":             {badCall("weather", `{"city":"Bern"`), []fake.Turn{says(`{"city":"Bern"}`)}, `{"city":"Bern","days":3}`, false, 1},
-		"without a schema":      {badCall("a", `[]`), []fake.Turn{says(`{}`)}, `A`, false, 1},
+		"invalid":               {badCall("weather", `{"city":7}`), []fake.Response{says(` {"city":"Bern","days":1} `)}, `{"city":"Bern","days":1}`, false, 1},
+		"malformed":             {badCall("weather", `{city}`), []fake.Response{says("Here:\n```json\n{\"city\":\"Bern\",\"days\":1}\n```")}, `{"city":"Bern","days":1}`, false, 1},
+		"not whole":             {badCall("weather", `{"city":"Bern"`), []fake.Response{says(`{"city":"Bern"}`)}, `{"city":"Bern","days":3}`, false, 1},
+		"without a schema":      {badCall("a", `[]`), []fake.Response{says(`{}`)}, `A`, false, 1},
 		"right":                 {badCall("weather", `{"city":"Bern"}`), nil, `{"city":"Bern","days":3}`, false, 0},
 		"no such tool":          {badCall("ghost", `{"city":7}`), nil, `there is no tool "ghost"; the tools are weather, a`, true, 0},
 		"cut off at its length": {long, nil, `the answer was cut off at its length limit within this call, which was not run; make it again, shorter`, true, 0},
-		"still invalid":         {badCall("weather", `[1]`), []fake.Turn{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
-		"nothing said":          {badCall("weather", `[1]`), []fake.Turn{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
-		"the other fails":       {badCall("weather", `[1]`), []fake.Turn{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"still invalid":         {badCall("weather", `[1]`), []fake.Response{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"nothing said":          {badCall("weather", `[1]`), []fake.Response{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"the other fails":       {badCall("weather", `[1]`), []fake.Response{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 	} {
 		mender := fake.NewModel(c.mender...)
 		res, events := repairs(t, c.first, mender)
 		got := res.Steps[0].Results[0]
-		if got.ID != "c1" || got.IsError != c.failed || got.Text() != c.result || len(mender.Requests()) != c.asked || res.Text != "done" {
-			t.Errorf("%s: got %+v after %d questions", name, got, len(mender.Requests()))
+		if got.ID != "c1" || got.IsError != c.failed || got.Text() != c.result || len(mender.RecordedRequests()) != c.asked || res.Text != "done" {
+			t.Errorf("%s: got %+v after %d questions", name, got, len(mender.RecordedRequests()))
 		}
-		if sent := res.Messages[0].Calls()[0]; sent.Args != c.first.Calls[0].Args {
-			t.Errorf("%s: the model's message has %q", name, sent.Args)
+		if sent := res.Messages[0].Calls()[0]; sent.Arguments != c.first.Calls[0].Arguments {
+			t.Errorf("%s: the model's message has %q", name, sent.Arguments)
 		}
 		var resolved, warned string
 		for _, ev := range events {
 			switch b := ev.Body.(type) {
-			case trace.ArgsResolved:
-				resolved = b.Cause
+			case trace.ToolArguments:
+				resolved = b.Reason
 			case trace.Warning:
 				warned += b.Code + ": " + b.Message
 			}
@@ -106,8 +106,8 @@ func TestRepair(t *testing.T) {
 
 // Each call of a step is mended by itself, also behind one that was not.
 func TestRepairOfSeveralCalls(t *testing.T) {
-	first := fake.Turn{Calls: []fake.Call{{Name: "weather", Args: `1`}, {Name: "weather", Args: `2`}, {Name: "weather", Args: `3`}}}
-	mender := fake.NewModel(fake.Turn{Text: "no"}, fake.Turn{Text: `{"city":"Bern"}`}, fake.Turn{Text: `{"city":"Graz"}`})
+	first := fake.Response{Calls: []fake.Call{{Name: "weather", Arguments: `1`}, {Name: "weather", Arguments: `2`}, {Name: "weather", Arguments: `3`}}}
+	mender := fake.NewModel(fake.Response{Text: "no"}, fake.Response{Text: `{"city":"Bern"}`}, fake.Response{Text: `{"city":"Graz"}`})
 	res, _ := repairs(t, first, mender)
 	var got []string
 	for _, r := range res.Steps[0].Results {
@@ -122,9 +122,9 @@ func TestRepairOfSeveralCalls(t *testing.T) {
 // The question has the tool, the arguments and the schema, in this order, and the
 // schema for the answer. It is no step, and its usage is told apart (DA-25, 27, 28).
 func TestRepairQuestion(t *testing.T) {
-	mender := fake.NewModel(fake.Turn{Text: `{"city":"Bern"}`, Usage: llm.Usage{Input: 7}})
+	mender := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`, Usage: llm.Usage{InputTokens: 7}})
 	res, events := repairs(t, badCall("weather", `{"city":`), mender)
-	req := mender.Requests()[0].Request
+	req := mender.RecordedRequests()[0].Request
 	want := "A model called the tool \"weather\" with these arguments, which it does not take:\n" + `"{\"city\":"` + "\n" +
 		"The arguments have to follow this JSON Schema:\n" + cities + "\nAnswer with the arguments as the model meant them, mended, and with nothing else."
 	if diff := cmp.Diff(want, req.Messages[0].Text()); diff != "" || len(req.Messages) != 1 {
@@ -133,7 +133,7 @@ func TestRepairQuestion(t *testing.T) {
 	if string(req.Settings.OutputSchema) != cities || req.Model != "small" || len(req.Tools) != 0 {
 		t.Errorf("the request is %+v", req)
 	}
-	if len(res.Steps) != 2 || res.ModelCalls != 3 || res.UsageBy[trace.PurposeRepair].Input != 7 {
+	if len(res.Steps) != 2 || res.ModelCalls != 3 || res.UsageBy[trace.PurposeRepair].InputTokens != 7 {
 		t.Errorf("got %+v", res)
 	}
 	var asked int
@@ -150,7 +150,7 @@ func TestRepairQuestion(t *testing.T) {
 // asked is a model that answers its n-th request with the n-th turn, whatever it
 // asks, and keeps the requests.
 type asked struct {
-	turns    []fake.Turn
+	turns    []fake.Response
 	requests []*llm.Request
 }
 
@@ -164,8 +164,8 @@ func (a *asked) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 // the question as they are.
 func TestRepairByTheStepsModel(t *testing.T) {
 	for name, want := range map[string]string{"": "own own own", "small": "own small own"} {
-		m := &asked{turns: []fake.Turn{badCall("weather", `{"city":7}`), {Text: `{"city":"Bern"}`}, {Text: "done"}}}
-		switching := loop.Policy{Name: "switch", New: func(loop.RunInfo) loop.Hooks {
+		m := &asked{turns: []fake.Response{badCall("weather", `{"city":7}`), {Text: `{"city":"Bern"}`}, {Text: "done"}}}
+		switching := loop.Middleware{Name: "switch", New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 				s.Model = m
 				return loop.Decision{}, nil
@@ -174,11 +174,11 @@ func TestRepairByTheStepsModel(t *testing.T) {
 		repair := middleware.Repair(middleware.RepairOptions{ModelName: name, Prompt: func(call llm.ToolCall, schema json.RawMessage) string {
 			return fmt.Sprint(call.Name, len(schema)) + strings.Split(middleware.RepairPrompt(call, schema), "\n")[1]
 		}})
-		agent, err := loop.New(fake.NewModel(), &loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Policies: []loop.Policy{switching, repair}})
+		agent, err := loop.New(fake.NewModel(), &loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Middleware: []loop.Middleware{switching, repair}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res, err := agent.Run(t.Context(), loop.Ask("go")); err != nil || res.Text != "done" {
+		if res, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil || res.Text != "done" {
 			t.Fatalf("got %+v, %v", res, err)
 		}
 		var models []string
@@ -196,14 +196,14 @@ func TestRepairByTheStepsModel(t *testing.T) {
 
 // A model of its own that has no name is asked under none.
 func TestRepairByAModelWithoutAName(t *testing.T) {
-	mender := fake.NewModel(fake.Turn{Text: `{"city":"Bern"}`})
-	cfg := loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Policies: []loop.Policy{middleware.Repair(middleware.RepairOptions{Model: mender})}}
-	agent, err := loop.New(fake.NewModel(badCall("weather", `[]`), fake.Turn{Text: "done"}), &cfg)
+	mender := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`})
+	cfg := loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Middleware: []loop.Middleware{middleware.Repair(middleware.RepairOptions{Model: mender})}}
+	agent, err := loop.New(fake.NewModel(badCall("weather", `[]`), fake.Response{Text: "done"}), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := agent.Run(t.Context(), loop.Ask("go")); err != nil || mender.Requests()[0].Request.Model != "" {
-		t.Errorf("got %+v, %v", mender.Requests(), err)
+	if _, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil || mender.RecordedRequests()[0].Request.Model != "" {
+		t.Errorf("got %+v, %v", mender.RecordedRequests(), err)
 	}
 }
 
@@ -215,9 +215,9 @@ func TestRepairAndGates(t *testing.T) {
 		asked++
 		return middleware.Permission{Allow: req.Tool != "weather", Reason: "not there"}, nil
 	})
-	person, err := middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (middleware.HumanVerdict, error) {
+	person, err := middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (middleware.HumanResult, error) {
 		asked++
-		return middleware.HumanVerdict{Decision: middleware.HumanReject, Message: "not there"}, nil
+		return middleware.HumanResult{Decision: middleware.HumanReject, Message: "not there"}, nil
 	}, map[string]middleware.HumanRule{"weather": {}})
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestRepairAndGates(t *testing.T) {
 	unseen := "not run: the call was mended after it could have been asked about"
 	for _, c := range []struct {
 		name  string
-		gate  loop.Policy
+		gate  loop.Middleware
 		first bool // the gate stands before Repair
 		asked int
 		want  string
@@ -236,21 +236,21 @@ func TestRepairAndGates(t *testing.T) {
 		{"a person before", person, true, 0, unseen},
 	} {
 		asked = 0
-		mender := &fake.Model{Turns: []fake.Turn{{Text: `{"city":"Bern"}`}}}
-		list := []loop.Policy{middleware.Repair(middleware.RepairOptions{Model: mender}), c.gate}
+		mender := &fake.Model{Responses: []fake.Response{{Text: `{"city":"Bern"}`}}}
+		list := []loop.Middleware{middleware.Repair(middleware.RepairOptions{Model: mender}), c.gate}
 		if c.first {
 			list[0], list[1] = list[1], list[0]
 		}
 		ran := 0
 		w := weather(t)
 		w.Run = func(context.Context, loop.Call) (loop.Output, error) { ran++; return loop.TextOutput("rain"), nil }
-		o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{w, tool}, Policies: list}, loop.Ask("go"),
-			badCall("weather", `{"town":"Bern"}`), fake.Turn{Calls: []fake.Call{{ID: "c2", Name: "a", Args: "{}"}}}, fake.Turn{Text: "done"})
+		o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{w, tool}, Middleware: list}, loop.Prompt("go"),
+			badCall("weather", `{"town":"Bern"}`), fake.Response{Calls: []fake.Call{{ID: "c2", Name: "a", Arguments: "{}"}}}, fake.Response{Text: "done"})
 		if o.err != nil {
 			t.Fatal(o.err)
 		}
 		res := o.res.Steps[0].Results[0]
-		if ran != 0 || !res.IsError || res.Text() != c.want || len(mender.Requests()) != 1 {
+		if ran != 0 || !res.IsError || res.Text() != c.want || len(mender.RecordedRequests()) != 1 {
 			t.Errorf("%s: the tool ran %d times, the result is %q, want %q", c.name, ran, res.Text(), c.want)
 		}
 		if o.res.Steps[1].Results[0].IsError {

@@ -11,14 +11,14 @@ import (
 // ErrRunning is what a run fails with that is begun while another one is under way.
 var ErrRunning = errors.New("another run of the agent is under way")
 
-// RunningGuard admits one run at a time. A run that begins while another is under way
+// SingleRun admits one run at a time. A run that begins while another is under way
 // fails at once with ErrRunning, before it asks the model, and does nothing to the other.
 //
 // All runs that have this policy count, those of agents that were made of it by
 // loop.Agent.With among them; two agents that may run at the same time need one each.
-func RunningGuard() loop.Policy {
+func SingleRun() loop.Middleware {
 	var busy atomic.Bool
-	return loop.Policy{Name: "running_guard", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "running_guard", New: func(loop.RunInfo) loop.Hooks {
 		mine := false
 		return loop.Hooks{
 			Start: func(ctx context.Context) (context.Context, error) {

@@ -27,24 +27,24 @@ type SubAgent struct {
 // Its run is there for the call: it is recorded below it, in the sink of the outer
 // run's Input, and in its own Config's. An agent that is to have no tasks of its own
 // to give gets no such policy. Without agents there is no tool.
-func SubAgents(list ...SubAgent) (loop.Policy, error) {
+func SubAgents(list ...SubAgent) (loop.Middleware, error) {
 	byName := map[string]*loop.Agent{}
 	var names, about []string
 	for i, a := range list {
 		switch {
 		case a.Name == "":
-			return loop.Policy{}, fmt.Errorf("middleware: SubAgents: agent %d has no name", i+1)
+			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: agent %d has no name", i+1)
 		case a.Agent == nil:
-			return loop.Policy{}, fmt.Errorf("middleware: SubAgents: the Agent of %q is nil", a.Name)
+			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: the Agent of %q is nil", a.Name)
 		case byName[a.Name] != nil:
-			return loop.Policy{}, fmt.Errorf("middleware: SubAgents: two agents have the name %q", a.Name)
+			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: two agents have the name %q", a.Name)
 		}
 		byName[a.Name] = a.Agent
 		names = append(names, a.Name)
 		about = append(about, "\n- "+a.Name+": "+a.Description)
 	}
 	if len(list) == 0 {
-		return loop.Policy{Name: "subagents", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{} }}, nil
+		return loop.Middleware{Name: "subagents", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{} }}, nil
 	}
 	tools, err := toolsOf(loop.Tool{
 		Name: "task",
@@ -54,15 +54,15 @@ func SubAgents(list ...SubAgent) (loop.Policy, error) {
 			`"subagent_type":{"type":"string","description":"the name of the agent"}},"required":["description","subagent_type"]}`),
 	})
 	if err != nil {
-		return loop.Policy{}, fmt.Errorf("middleware: SubAgents: %w", err)
+		return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: %w", err)
 	}
-	return loop.Policy{Name: "subagents", New: func(info loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "subagents", New: func(info loop.RunInfo) loop.Hooks {
 		return loop.Hooks{Tools: running(tools, func(ctx context.Context, call loop.Call) (loop.Output, error) {
 			var in struct {
 				Description string `json:"description"`
 				Agent       string `json:"subagent_type"`
 			}
-			if err := json.Unmarshal([]byte(call.Args), &in); err != nil {
+			if err := json.Unmarshal([]byte(call.Arguments), &in); err != nil {
 				return loop.Output{}, err
 			}
 			agent := byName[in.Agent]
@@ -80,7 +80,7 @@ func giveTask(ctx context.Context, agent *loop.Agent, in loop.Input) (string, er
 	if err != nil {
 		return "", fmt.Errorf("the agent failed: %w", err)
 	}
-	text, err := Said(res)
+	text, err := FinalText(res)
 	if err == nil && text == "" {
 		err = errors.New("the agent ended without a text")
 	}
@@ -90,12 +90,12 @@ func giveTask(ctx context.Context, agent *loop.Agent, in loop.Input) (string, er
 // Said returns the text that a run has for others, such as the agent that gave it a
 // task. There is none, but an error, of a run that a guardrail ended, since its text
 // may be what the guardrail found, and of one whose last calls have no results.
-func Said(res *loop.Result) (string, error) {
+func FinalText(res *loop.Result) (string, error) {
 	switch {
-	case res.Stop == CauseGuardrail:
+	case res.StopReason == ReasonGuardrail:
 		return "", fmt.Errorf("a guardrail ended the agent's run: %s", cmp.Or(res.Note, "it gave no reason"))
 	case len(res.Pending) > 0:
-		return "", fmt.Errorf("the agent's run ended (%s) before its call of %s had a result", res.Stop, res.Pending[0].Name)
+		return "", fmt.Errorf("the agent's run ended (%s) before its call of %s had a result", res.StopReason, res.Pending[0].Name)
 	}
 	return res.Text, nil
 }

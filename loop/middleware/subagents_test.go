@@ -14,9 +14,9 @@ import (
 )
 
 // sub is an agent with a script of its own.
-func sub(t *testing.T, clock *fake.Clock, turns ...fake.Turn) (*loop.Agent, *fake.Model) {
+func sub(t *testing.T, clock *fake.Clock, turns ...fake.Response) (*loop.Agent, *fake.Model) {
 	t.Helper()
-	m := &fake.Model{Turns: turns, Clock: clock}
+	m := &fake.Model{Responses: turns, Clock: clock}
 	a, err := loop.New(m, &loop.Config{Clock: clock, Tools: []loop.Tool{tool}})
 	if err != nil {
 		t.Fatal(err)
@@ -28,9 +28,9 @@ func sub(t *testing.T, clock *fake.Clock, turns ...fake.Turn) (*loop.Agent, *fak
 // description alone, and the caller its last text alone.
 func TestSubAgents(t *testing.T) {
 	clock := fake.NewClock()
-	reader, readerModel := sub(t, clock, fake.Turn{Text: "let me see", Calls: []fake.Call{{Name: "a", Args: "{}"}}}, text("it says A"))
-	broken, _ := sub(t, clock, fake.Turn{Err: errors.New("boom")})
-	silent, _ := sub(t, clock, fake.Turn{})
+	reader, readerModel := sub(t, clock, fake.Response{Text: "let me see", Calls: []fake.Call{{Name: "a", Arguments: "{}"}}}, text("it says A"))
+	broken, _ := sub(t, clock, fake.Response{Err: errors.New("boom")})
+	silent, _ := sub(t, clock, fake.Response{})
 	p, err := middleware.SubAgents(
 		middleware.SubAgent{Name: "reader", Description: "reads", Agent: reader},
 		middleware.SubAgent{Name: "broken", Description: "breaks", Agent: broken},
@@ -40,7 +40,7 @@ func TestSubAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := func(name string) string { return args(t, "description", "read it", "subagent_type", name) }
-	o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{p}, Clock: clock}, loop.Ask("go"),
+	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{p}, Clock: clock}, loop.Prompt("go"),
 		calling("task", task("reader"), "task", task("broken"), "task", task("silent"), "task", task("nobody")), text("done"))
 	want := []string{
 		"it says A", "! the agent failed: loop: step 0: boom", "! the agent ended without a text", "! there is no agent \"nobody\"; the agents are reader, broken, silent",
@@ -48,7 +48,7 @@ func TestSubAgents(t *testing.T) {
 	if diff := cmp.Diff(want, o.results()); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
-	first := readerModel.Requests()[0].Request
+	first := readerModel.RecordedRequests()[0].Request
 	if diff := cmp.Diff([]llm.Message{llm.User("read it")}, first.Messages); diff != "" || len(first.Tools) != 1 {
 		t.Errorf("the agent has the tools %v and sees (-want +got):\n%s", first.Tools, diff)
 	}
@@ -58,7 +58,7 @@ func TestSubAgents(t *testing.T) {
 			parents[ev.Run] = b.Parent
 		}
 	}
-	below := func(call string) *trace.Parent { return &trace.Parent{Run: "r1", Call: call} }
+	below := func(call string) *trace.Parent { return &trace.Parent{Run: "r1", ToolCallID: call} }
 	wantRuns := map[string]*trace.Parent{
 		"r1": nil, "r1/loop_call_1": below("loop_call_1"), "r1/loop_call_2": below("loop_call_2"), "r1/loop_call_3": below("loop_call_3"),
 	}
@@ -67,7 +67,7 @@ func TestSubAgents(t *testing.T) {
 	}
 	wantTool := "Gives a task to another agent and returns what it says in the end. It knows nothing of this conversation: " +
 		"the description has to say all that it needs. The agents are:\n- reader: reads\n- broken: breaks\n- silent: says nothing"
-	if got := o.model.Requests()[0].Request.Tools[0]; got.Name != "task" || got.Description != wantTool {
+	if got := o.model.RecordedRequests()[0].Request.Tools[0]; got.Name != "task" || got.Description != wantTool {
 		t.Errorf("the tool is %+v", got)
 	}
 }
@@ -76,7 +76,7 @@ func TestSubAgents(t *testing.T) {
 func TestNoSubAgents(t *testing.T) {
 	p, err := middleware.SubAgents()
 	o := with(t, p, err, text("done"))
-	if tools := o.model.Requests()[0].Request.Tools; len(tools) != 1 {
+	if tools := o.model.RecordedRequests()[0].Request.Tools; len(tools) != 1 {
 		t.Errorf("got %v", tools)
 	}
 }
@@ -91,19 +91,19 @@ func TestNothingSaid(t *testing.T) {
 	}
 	guarded := func(reason string, kind middleware.GuardrailKind) *loop.Agent {
 		var log []string
-		g := guard("g", kind, &log, middleware.GuardrailVerdict{Tripwire: true, Reason: reason})
-		return made(t, clock, loop.Config{Policies: []loop.Policy{middleware.Guardrails([]middleware.Guardrail{g}, nil)}}, text("the secret"))
+		g := guard("g", kind, &log, middleware.GuardrailResult{Tripwire: true, Reason: reason})
+		return made(t, clock, loop.Config{Middleware: []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{g}, nil)}}, text("the secret"))
 	}
 	p, err := middleware.SubAgents(
 		middleware.SubAgent{Name: "out", Agent: guarded("not for you", middleware.GuardOutput)},
 		middleware.SubAgent{Name: "in", Agent: guarded("", middleware.GuardInput)},
-		middleware.SubAgent{Name: "waits", Agent: made(t, clock, loop.Config{Tools: []loop.Tool{buy}}, fake.Turn{Text: "I bought it", Calls: []fake.Call{{Name: "buy", Args: "{}"}}})},
+		middleware.SubAgent{Name: "waits", Agent: made(t, clock, loop.Config{Tools: []loop.Tool{buy}}, fake.Response{Text: "I bought it", Calls: []fake.Call{{Name: "buy", Arguments: "{}"}}})},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	task := func(name string) string { return args(t, "description", "do", "subagent_type", name) }
-	o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{p}, Clock: clock}, loop.Ask("go"),
+	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{p}, Clock: clock}, loop.Prompt("go"),
 		calling("task", task("out"), "task", task("in"), "task", task("waits")), text("done"))
 	want := []string{
 		"! a guardrail ended the agent's run: not for you", "! a guardrail ended the agent's run: it gave no reason",
@@ -115,10 +115,10 @@ func TestNothingSaid(t *testing.T) {
 }
 
 // made is an agent of a configuration with a script of its own.
-func made(t *testing.T, clock *fake.Clock, cfg loop.Config, turns ...fake.Turn) *loop.Agent {
+func made(t *testing.T, clock *fake.Clock, cfg loop.Config, turns ...fake.Response) *loop.Agent {
 	t.Helper()
 	cfg.Clock = clock
-	a, err := loop.New(&fake.Model{Turns: turns, Clock: clock}, &cfg)
+	a, err := loop.New(&fake.Model{Responses: turns, Clock: clock}, &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,8 +97,8 @@ const WarnSummary = "summary"
 // Policy sums up the conversation of a run before a model call that would be over the
 // limit: a call for trace.PurposeSummary, and then a rewrite with the cause
 // "compaction". Where that fails the run goes on with all messages and a warning.
-func (z *Summarizer) Policy() loop.Policy {
-	return loop.Policy{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
+func (z *Summarizer) Middleware() loop.Middleware {
+	return loop.Middleware{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
 		var count tokenCount
 		var setup setupCount
 		return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
@@ -106,11 +106,11 @@ func (z *Summarizer) Policy() loop.Policy {
 			if float64(count.of(messages)+setup.of(s.Request)) <= z.limit() {
 				return loop.Decision{}, nil
 			}
-			ask := func(ctx context.Context, req *llm.Request) (*llm.Turn, error) {
+			ask := func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 				if req.Model == "" {
 					req.Model = s.Request.Model
 				}
-				return s.Ask(ctx, loop.ModelCall{Purpose: trace.PurposeSummary, Model: z.cfg.Model, Request: req})
+				return s.CallModel(ctx, loop.ModelCall{Purpose: trace.PurposeSummary, Model: z.cfg.Model, Request: req})
 			}
 			done, err := z.sumUp(ctx, messages, z.cut(messages), ask)
 			if err != nil && !over(ctx) { // what ended the run is for the loop to say

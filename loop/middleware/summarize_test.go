@@ -41,16 +41,16 @@ func says(role llm.Role, n int) llm.Message {
 // round is a call and its result, of n tokens together.
 func round(id string, n int) []llm.Message {
 	return []llm.Message{
-		llm.Assistant(llm.ToolCall{ID: id, Name: "a", Args: `{}`}),
+		llm.Assistant(llm.ToolCall{ID: id, Name: "a", Arguments: `{}`}),
 		llm.ToolResults(llm.ToolResult{ID: id, Name: "a", Content: says("", n-1).Parts}),
 	}
 }
 
 // answers is a model that says one thing, and counts how often it was asked.
 func answers(text string, n *int) middleware.AskModel {
-	return func(context.Context, *llm.Request) (*llm.Turn, error) {
+	return func(context.Context, *llm.Request) (*llm.Response, error) {
 		*n++
-		return &llm.Turn{Parts: []llm.Part{llm.Text{Text: text}}}, nil
+		return &llm.Response{Parts: []llm.Part{llm.Text{Text: text}}}, nil
 	}
 }
 
@@ -154,12 +154,12 @@ func TestSummarize(t *testing.T) {
 		return nil
 	}})
 	in := loop.Continue([]llm.Message{says(llm.RoleUser, 80), says(llm.RoleAssistant, 80)}, llm.User("and now?"))
-	o := play(t.Context(), t, loop.Config{Model: "m", System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{z.Policy()}}, in,
-		call("1"), fake.Turn{Text: " they talked ", Usage: llm.Usage{Input: 5, Output: 2}}, text("done"))
-	if o.err != nil || o.res.Text != "done" || o.res.UsageBy[trace.PurposeSummary].Input != 5 {
+	o := play(t.Context(), t, loop.Config{Model: "m", System: "be brief", Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{z.Middleware()}}, in,
+		call("1"), fake.Response{Text: " they talked ", Usage: llm.Usage{InputTokens: 5, OutputTokens: 2}}, text("done"))
+	if o.err != nil || o.res.Text != "done" || o.res.UsageBy[trace.PurposeSummary].InputTokens != 5 {
 		t.Fatalf("got %+v, %v", o.res, o.err)
 	}
-	requests := o.model.Requests()
+	requests := o.model.RecordedRequests()
 	if len(requests) != 3 {
 		t.Fatalf("got %d requests", len(requests))
 	}
@@ -177,7 +177,7 @@ func TestSummarize(t *testing.T) {
 	if len(archived) != 3 {
 		t.Errorf("archived %v", short(archived))
 	}
-	if r := of[trace.Rewrite](o.events); len(r) != 1 || r[0] != (trace.Rewrite{Cause: "compaction", By: "summarize"}) {
+	if r := of[trace.HistoryRewrite](o.events); len(r) != 1 || r[0] != (trace.HistoryRewrite{Reason: "compaction", By: "summarize"}) {
 		t.Errorf("rewrites: %+v", r)
 	}
 	if diff := cmp.Diff([]string{"assistant a", "tool A", "assistant done"}, short(o.res.Messages)); diff != "" {
@@ -205,7 +205,7 @@ func TestSummaryLimit(t *testing.T) {
 			z := summarizer(t, c.cfg)
 			first := says(llm.RoleUser, c.limit-base-2-1+over) // the system prompt has 2 tokens, the last message 1
 			in := loop.Continue([]llm.Message{first}, llm.User("go"))
-			o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{z.Policy()}}, in, text("x"), text("y"))
+			o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{z.Middleware()}}, in, text("x"), text("y"))
 			if got := o.res.ModelCalls - 1; got != over {
 				t.Errorf("%s, %d over %d tokens: %d summaries", name, over, c.limit, got)
 			}
@@ -214,8 +214,8 @@ func TestSummaryLimit(t *testing.T) {
 }
 
 // before is a policy that does something before each step.
-func before(f func(s *loop.StepInfo) error) loop.Policy {
-	return loop.Policy{Name: "before", New: func(loop.RunInfo) loop.Hooks {
+func before(f func(s *loop.StepInfo) error) loop.Middleware {
+	return loop.Middleware{Name: "before", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) { return loop.Decision{}, f(s) }}
 	}}
 }
@@ -237,9 +237,9 @@ func TestSummaryCountsAnew(t *testing.T) {
 			n++
 			return loop.Output{Content: says("", c.sizes(n)).Parts}, nil
 		}}
-		rounds := fake.Turn{Repeat: 20, Calls: []fake.Call{{ID: "c{n}", Name: "a", Args: "{}"}}}
-		z := summarizer(t, middleware.SummaryConfig{Window: 400, Model: fake.NewModel(fake.Turn{Repeat: 20, Text: "short"})})
-		o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{big}, MaxSteps: 30, Policies: []loop.Policy{middleware.KeepLast(c.keep, c.limit), z.Policy()}}, loop.Ask("go"), rounds, text("done"))
+		rounds := fake.Response{Repeat: 20, Calls: []fake.Call{{ID: "c{n}", Name: "a", Arguments: "{}"}}}
+		z := summarizer(t, middleware.SummaryConfig{Window: 400, Model: fake.NewModel(fake.Response{Repeat: 20, Text: "short"})})
+		o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{big}, MaxSteps: 30, Middleware: []loop.Middleware{middleware.KeepLast(c.keep, c.limit), z.Middleware()}}, loop.Prompt("go"), rounds, text("done"))
 		if got := o.res.ModelCalls > 21; got != c.summaries || o.err != nil {
 			t.Errorf("%s: %d model calls, %v", name, o.res.ModelCalls, o.err)
 		}
@@ -258,18 +258,18 @@ func TestSummaryCountsAnew(t *testing.T) {
 			}
 			more := tool
 			more.Description = long
-			return s.Offer([]loop.Tool{more})
+			return s.SetTools([]loop.Tool{more})
 		},
 		"more tools": func(s *loop.StepInfo) error {
 			if s.Step != 1 {
 				return nil
 			}
-			return s.Offer([]loop.Tool{tool, {Name: "b", Description: long, Run: tool.Run}})
+			return s.SetTools([]loop.Tool{tool, {Name: "b", Description: long, Run: tool.Run}})
 		},
 	} {
 		z := summarizer(t, middleware.SummaryConfig{Window: 340, KeepMessages: 1})
-		o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Policies: []loop.Policy{before(change), z.Policy()}}, loop.Ask("go"), call("1"), text("short"), text("done"))
-		if r := of[trace.Rewrite](o.events); len(r) != 1 || o.err != nil {
+		o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{before(change), z.Middleware()}}, loop.Prompt("go"), call("1"), text("short"), text("done"))
+		if r := of[trace.HistoryRewrite](o.events); len(r) != 1 || o.err != nil {
 			t.Errorf("%s: got %d summaries, %v", name, len(r), o.err)
 		}
 	}
@@ -280,18 +280,18 @@ func TestSummaryCountsAnew(t *testing.T) {
 func TestSummaryFails(t *testing.T) {
 	in := loop.Continue([]llm.Message{says(llm.RoleUser, 100), says(llm.RoleAssistant, 100)}, llm.User("go"))
 	for want, c := range map[string]struct {
-		summary fake.Turn
+		summary fake.Response
 		archive error
 	}{
-		"the conversation could not be summed up: boom":                                   {fake.Turn{Err: errors.New("boom")}, nil},
+		"the conversation could not be summed up: boom":                                   {fake.Response{Err: errors.New("boom")}, nil},
 		"the conversation could not be summed up: the summary is empty":                   {text(" "), nil},
 		"the conversation could not be summed up: archiving what it stands for: no space": {text("short"), errors.New("no space")},
 	} {
 		writer := fake.NewModel(c.summary)
 		z := summarizer(t, middleware.SummaryConfig{Window: 200, Model: writer, ModelName: "small", Prompt: "sum up", Archive: func(context.Context, []llm.Message) error { return c.archive }})
-		o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{z.Policy()}}, in, text("done"))
-		req := writer.Requests()[0].Request
-		if o.err != nil || len(o.model.Requests()[0].Request.Messages) != 3 || req.Model != "small" || req.System != "sum up" {
+		o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{z.Middleware()}}, in, text("done"))
+		req := writer.RecordedRequests()[0].Request
+		if o.err != nil || len(o.model.RecordedRequests()[0].Request.Messages) != 3 || req.Model != "small" || req.System != "sum up" {
 			t.Errorf("got %v, %+v", o.err, req)
 		}
 		if w := of[trace.Warning](o.events); len(w) != 1 || w[0] != (trace.Warning{Code: middleware.WarnSummary, Message: want}) {
@@ -310,8 +310,8 @@ func TestSummaryCancelled(t *testing.T) {
 		}
 	})
 	z := summarizer(t, middleware.SummaryConfig{Window: 200, Model: writer})
-	o := play(ctx, t, loop.Config{Policies: []loop.Policy{z.Policy()}}, loop.Continue([]llm.Message{says(llm.RoleUser, 200)}, llm.User("go")))
-	if !errors.Is(o.err, context.Canceled) || o.res.Stop != trace.CauseCancel || len(of[trace.Warning](o.events)) != 0 {
+	o := play(ctx, t, loop.Config{Middleware: []loop.Middleware{z.Middleware()}}, loop.Continue([]llm.Message{says(llm.RoleUser, 200)}, llm.User("go")))
+	if !errors.Is(o.err, context.Canceled) || o.res.StopReason != trace.ReasonCancel || len(of[trace.Warning](o.events)) != 0 {
 		t.Errorf("got %v, %+v", o.err, o.res)
 	}
 }
@@ -320,7 +320,7 @@ func TestSummaryCancelled(t *testing.T) {
 func TestNoSummaryOfASummary(t *testing.T) {
 	z := summarizer(t, middleware.SummaryConfig{Window: 200, KeepMessages: 2})
 	in := loop.Continue([]llm.Message{llm.User(summaryHead + strings.Repeat("abc ", 170)), llm.Assistant(llm.Text{Text: taken})}, llm.User("go"))
-	o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{z.Policy()}}, in, text("done"))
+	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{z.Middleware()}}, in, text("done"))
 	if o.res.ModelCalls != 1 || len(of[trace.Warning](o.events)) != 0 {
 		t.Errorf("got %+v", o.res)
 	}
@@ -333,12 +333,12 @@ func TestTranscript(t *testing.T) {
 	old := summaryHead + strings.Repeat("y", 5000)
 	messages := []llm.Message{
 		llm.User(old),
-		llm.Assistant(llm.Reasoning{Text: "hm"}, llm.Text{Text: "look"}, llm.ToolCall{ID: "1", Name: "see", Args: `{"n":1}`}),
+		llm.Assistant(llm.Reasoning{Text: "hm"}, llm.Text{Text: "look"}, llm.ToolCall{ID: "1", Name: "see", Arguments: `{"n":1}`}),
 		llm.ToolResults(llm.ToolResult{ID: "1", Name: "see", Content: []llm.Part{llm.Text{Text: long}}}),
 		{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{MediaType: "image/png"}}},
 	}
 	var asked string
-	_, err := summarizer(t, middleware.SummaryConfig{}).Compact(t.Context(), messages, func(_ context.Context, req *llm.Request) (*llm.Turn, error) {
+	_, err := summarizer(t, middleware.SummaryConfig{}).Compact(t.Context(), messages, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		asked = req.Messages[0].Text()
 		return nil, errors.New("enough")
 	})

@@ -39,7 +39,7 @@ const TodosEvent = "todos"
 //
 // The list of a run is in its trace: after each step that wrote it, an event of the
 // name TodosEvent. Of several calls in a step the last counts.
-func Todos() (loop.Policy, error) {
+func Todos() (loop.Middleware, error) {
 	tools, err := toolsOf(loop.Tool{
 		Name: "write_todos",
 		Description: "Replaces your list of tasks. Use it to plan work of several steps: write all tasks down first, have one in progress at a time, " +
@@ -47,9 +47,9 @@ func Todos() (loop.Policy, error) {
 		Parameters: todosSchema,
 	})
 	if err != nil {
-		return loop.Policy{}, fmt.Errorf("middleware: Todos: %w", err)
+		return loop.Middleware{}, fmt.Errorf("middleware: Todos: %w", err)
 	}
-	return loop.Policy{Name: "todos", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: "todos", New: func(loop.RunInfo) loop.Hooks {
 		l := &todoList{index: -1}
 		return loop.Hooks{Tools: running(tools, l.write), AfterStep: l.tell}
 	}}, nil
@@ -68,7 +68,7 @@ type todoList struct {
 }
 
 func (l *todoList) write(_ context.Context, call loop.Call) (loop.Output, error) {
-	list, err := readTodos(call.Args)
+	list, err := readTodos(call.Arguments)
 	if err != nil {
 		return loop.Output{}, err
 	}

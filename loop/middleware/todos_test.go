@@ -69,7 +69,7 @@ func TestTodos(t *testing.T) {
 // Of several calls in a step the last in their order counts, whichever is done last.
 func TestTodosInCallOrder(t *testing.T) {
 	clock := fake.NewClock()
-	slow := loop.Policy{Name: "slow", New: func(loop.RunInfo) loop.Hooks {
+	slow := loop.Middleware{Name: "slow", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 				if err := clock.Sleep(ctx, time.Duration(3-call.Index)*time.Second); err != nil {
@@ -83,7 +83,7 @@ func TestTodosInCallOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := play(t.Context(), t, loop.Config{Policies: []loop.Policy{slow, p}, Clock: clock}, loop.Ask("go"),
+	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{slow, p}, Clock: clock}, loop.Prompt("go"),
 		calling("write_todos", `{"todos":"first"}`, "write_todos", `{"todos":"last"}`), text("done"))
 	if diff := cmp.Diff([]string{`[{"content":"last","status":"pending"}]`}, o.custom(middleware.TodosEvent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

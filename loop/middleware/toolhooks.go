@@ -14,8 +14,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// CauseToolError is why a run ends that ToolFailed.Stop has ended.
-const CauseToolError trace.Cause = "tool_error"
+// ReasonToolError is why a run ends that ToolFailed.Stop has ended.
+const ReasonToolError trace.Reason = "tool_error"
 
 // WarnToolNotFound is the code of the warning of a call of an unknown tool.
 const WarnToolNotFound = "tool_not_found"
@@ -70,12 +70,12 @@ type ToolFailed struct {
 
 // Policy makes the hooks a policy. It should be the first of those with a Batch
 // hook: what a hook answers is not asked about further.
-func (h ToolHooks) Policy() loop.Policy {
-	return loop.Policy{Name: "tool_hooks", New: func(info loop.RunInfo) loop.Hooks {
+func (h ToolHooks) Middleware() loop.Middleware {
+	return loop.Middleware{Name: "tool_hooks", New: func(info loop.RunInfo) loop.Hooks {
 		t := &toolHooks{ToolHooks: h, clock: info.Clock}
 		return loop.Hooks{
-			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) { return t.after(s) },
-			Batch:      t.batch, WrapTool: t.wrap, End: t.end,
+			BeforeStep:  func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) { return t.after(s) },
+			BeforeTools: t.batch, WrapTool: t.wrap, End: t.end,
 			AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) { return t.after(s) },
 		}
 	}}
@@ -97,7 +97,7 @@ type fatal struct {
 }
 
 // batch is asked before any call is run.
-func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
+func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 	for _, p := range calls {
 		if t.Start != nil {
 			start := &ToolStarting{Step: s.Step, Index: p.Index, Call: p.Call}
@@ -108,7 +108,7 @@ func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.P
 				continue
 			}
 		}
-		if p.Answer != nil && p.Answer.IsError {
+		if p.Output != nil && p.Output.IsError {
 			if err := t.refused(ctx, s, p); err != nil {
 				return loop.Decision{}, err
 			}
@@ -118,14 +118,14 @@ func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.P
 }
 
 // settle puts into effect what a hook said, and reports whether the call is answered.
-func (t *ToolStarting) settle(p *loop.Planned) bool {
+func (t *ToolStarting) settle(p *loop.PlannedCall) bool {
 	switch {
 	case t.Skip && t.Override == nil:
-		answer(p, CauseSkipped, false, "skipped: the call was not run")
+		answer(p, ReasonSkipped, false, "skipped: the call was not run")
 	case t.Skip:
-		p.Answer, p.Cause = &loop.Output{Content: t.Override.Content}, CauseSkipped
+		p.Output, p.Reason = &loop.Output{Content: t.Override.Content}, ReasonSkipped
 	case t.Override != nil:
-		p.Answer, p.Cause = t.Override, CauseOverride
+		p.Output, p.Reason = t.Override, ReasonOverride
 	default:
 		return false
 	}
@@ -133,11 +133,11 @@ func (t *ToolStarting) settle(p *loop.Planned) bool {
 }
 
 // refused tells of a call that the loop does not run.
-func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p *loop.Planned) error {
-	text := llm.ToolResult{Content: p.Answer.Content}.Text()
+func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p *loop.PlannedCall) error {
+	text := llm.ToolResult{Content: p.Output.Content}.Text()
 	f := &ToolFailed{
-		ToolDone: ToolDone{Call: loop.Call{ID: p.Call.ID, Name: p.Call.Name, Args: p.Args, Step: s.Step, Index: p.Index}, Output: *p.Answer},
-		Err:      errors.New(text), Unknown: p.Cause == trace.SkipUnknownTool,
+		ToolDone: ToolDone{Call: loop.Call{ID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments, Step: s.Step, Index: p.Index}, Output: *p.Output},
+		Err:      errors.New(text), Unknown: p.Reason == trace.SkipUnknownTool,
 	}
 	if f.Unknown {
 		if err := s.Warn(WarnToolNotFound, text); err != nil {
@@ -146,7 +146,7 @@ func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p *loop.Plann
 	}
 	out, err := t.failed(ctx, f)
 	if f.Fallback != nil {
-		p.Answer, p.Cause = &out, "fallback"
+		p.Output, p.Reason = &out, "fallback"
 	}
 	return err
 }
@@ -240,7 +240,7 @@ func (t *toolHooks) after(s *loop.StepInfo) (loop.Decision, error) {
 	}
 	d := loop.Decision{Err: t.first()}
 	if d.Err != nil {
-		d.Action, d.Cause, d.Note = trace.Stop, CauseToolError, d.Err.Error()
+		d.Action, d.Reason, d.Note = trace.Stop, ReasonToolError, d.Err.Error()
 	}
 	return d, nil
 }

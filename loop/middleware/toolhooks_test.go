@@ -17,7 +17,7 @@ import (
 
 // spied are tool hooks that write down what they are told, and do as start and failed
 // say, which may be nil.
-func spied(log *[]string, start func(*middleware.ToolStarting), failed func(*middleware.ToolFailed)) loop.Policy {
+func spied(log *[]string, start func(*middleware.ToolStarting), failed func(*middleware.ToolFailed)) loop.Middleware {
 	return middleware.ToolHooks{
 		Start: func(_ context.Context, s *middleware.ToolStarting) error {
 			*log = append(*log, fmt.Sprintf("start %s %d/%d", s.Call.ID, s.Step, s.Index))
@@ -37,7 +37,7 @@ func spied(log *[]string, start func(*middleware.ToolStarting), failed func(*mid
 			}
 			return nil
 		},
-	}.Policy()
+	}.Middleware()
 }
 
 // calls are what became of the calls of a run.
@@ -49,7 +49,7 @@ func (p played) calls() []string {
 // what it took and what it measured, or failed.
 func TestAL41AL48ToolHooks(t *testing.T) {
 	var log []string
-	p := gated(t, fake.NewClock(), []loop.Policy{spied(&log, nil, nil)}, asks("c-", "slow", "a", "bad", "says_bad", "panics"), done())
+	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, nil)}, asks("c-", "slow", "a", "bad", "says_bad", "panics"), done())
 	same(t, "what was told", []string{
 		"start c-slow 0/0", "start c-a 0/1", "start c-bad 0/2", "start c-says_bad 0/3", "start c-panics 0/4",
 		"done c-a A 0s map[]", "failed c-bad no luck unknown=false", "failed c-says_bad not today unknown=false",
@@ -83,7 +83,7 @@ func TestAL42AL43SkipAndOverride(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log, asked []string
-			p := gated(t, fake.NewClock(), []loop.Policy{
+			p := gated(t, fake.NewClock(), []loop.Middleware{
 				spied(&log, func(s *middleware.ToolStarting) { s.Skip, s.Override = c.skip, c.override }, nil),
 				middleware.Permissions(permit(&asked, nil), nil),
 			}, asks("", "a", "ghost"), done())
@@ -101,8 +101,8 @@ func TestAL42AL43SkipAndOverride(t *testing.T) {
 func TestAL44UnknownTool(t *testing.T) {
 	var log []string
 	turn := asks("", "ghost", "a")
-	turn.Calls[1].Args = `{"x":`
-	p := gated(t, fake.NewClock(), []loop.Policy{spied(&log, nil, nil)}, turn, done())
+	turn.Calls[1].Arguments = `{"x":`
+	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, nil)}, turn, done())
 	unknown := `there is no tool "ghost"; the tools are a, slow, bad, says_bad, panics`
 	if !slices.Contains(log, "failed ghost "+unknown+" unknown=true") || len(log) != 4 || !strings.HasPrefix(log[3], "failed a ") || !strings.HasSuffix(log[3], "unknown=false") {
 		t.Errorf("what was told: %q", log)
@@ -116,7 +116,7 @@ func TestAL44UnknownTool(t *testing.T) {
 // AL-48: a hook gives a failed call another result, which stays an error.
 func TestAL48Fallback(t *testing.T) {
 	var log []string
-	p := gated(t, fake.NewClock(), []loop.Policy{spied(&log, nil, func(f *middleware.ToolFailed) {
+	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) {
 		f.Fallback = []llm.Part{llm.Text{Text: "x" + f.Call.ID}}
 	})}, asks("", "bad", "ghost", "says_bad", "panics", "a"), done())
 	same(t, "calls", []string{
@@ -131,7 +131,7 @@ func TestAL48Fallback(t *testing.T) {
 	if len(log) != 10 {
 		t.Errorf("told: %q", log)
 	}
-	p = gated(t, fake.NewClock(), []loop.Policy{spied(&log, nil, func(f *middleware.ToolFailed) { f.Fallback = []llm.Part{} })}, asks("0", "bad"), asks("1", "a"), done())
+	p = gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) { f.Fallback = []llm.Part{} })}, asks("0", "bad"), asks("1", "a"), done())
 	same(t, "of two steps, the first with a fallback", []string{`custom 0   tool.fallback {"call":"0bad"}`}, p.lines(trace.KindCustom))
 	if got := p.res.Steps[0].Results[0]; got.Text() != "" || !got.IsError {
 		t.Errorf("a fallback of nothing: %+v", got)
@@ -142,13 +142,13 @@ func TestAL48Fallback(t *testing.T) {
 func TestAnsweredIsNoFailure(t *testing.T) {
 	var log []string
 	out := loop.TextOutput("cached")
-	cache := loop.Policy{Name: "cache", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{Batch: func(_ context.Context, _ *loop.StepInfo, calls []*loop.Planned) (loop.Decision, error) {
-			calls[0].Answer = &out
+	cache := loop.Middleware{Name: "cache", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+			calls[0].Output = &out
 			return loop.Decision{}, nil
 		}}
 	}}
-	gated(t, fake.NewClock(), []loop.Policy{cache, spied(&log, nil, nil)}, asks("", "a"), done())
+	gated(t, fake.NewClock(), []loop.Middleware{cache, spied(&log, nil, nil)}, asks("", "a"), done())
 	same(t, "what was told", []string{"start a 0/0"}, log)
 }
 
@@ -156,17 +156,17 @@ func TestAnsweredIsNoFailure(t *testing.T) {
 // where there are several; each call has its result.
 func TestAL49StopOnError(t *testing.T) {
 	var log []string
-	p := gated(t, fake.NewClock(), []loop.Policy{spied(&log, nil, func(f *middleware.ToolFailed) { f.Stop = true })}, asks("", "slow", "says_bad", "bad"))
-	if p.err == nil || p.err.Error() != "not today" || p.res.Stop != middleware.CauseToolError || len(p.res.Pending) != 0 {
-		t.Errorf("got %v, stop %q, pending %v", p.err, p.res.Stop, p.res.Pending)
+	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) { f.Stop = true })}, asks("", "slow", "says_bad", "bad"))
+	if p.err == nil || p.err.Error() != "not today" || p.res.StopReason != middleware.ReasonToolError || len(p.res.Pending) != 0 {
+		t.Errorf("got %v, stop %q, pending %v", p.err, p.res.StopReason, p.res.Pending)
 	}
 	same(t, "decisions", []string{`decision 0   go_on: 3 calls`, `decision 0   @30ms stop: tool_error by=tool_hooks note="not today"`}, p.lines(trace.KindDecision))
 	if len(p.res.Messages) != 2 || len(p.res.Messages[1].Parts) != 3 {
 		t.Errorf("the history: %+v", p.res.Messages)
 	}
-	p = gated(t, fake.NewClock(), []loop.Policy{spied(&log, nil, func(f *middleware.ToolFailed) { f.Stop = f.Unknown })}, asks("", "bad"), asks("", "ghost"))
-	if p.res.Stop != middleware.CauseToolError || len(p.res.Steps) != 2 {
-		t.Errorf("an unknown tool: stop %q after %d steps", p.res.Stop, len(p.res.Steps))
+	p = gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) { f.Stop = f.Unknown })}, asks("", "bad"), asks("", "ghost"))
+	if p.res.StopReason != middleware.ReasonToolError || len(p.res.Steps) != 2 {
+		t.Errorf("an unknown tool: stop %q after %d steps", p.res.StopReason, len(p.res.Steps))
 	}
 }
 
@@ -174,13 +174,13 @@ func TestAL49StopOnError(t *testing.T) {
 func TestStopAtTheCap(t *testing.T) {
 	var log []string
 	agent, err := loop.New(fake.NewModel(asks("", "bad")), &loop.Config{
-		Tools: gatedTools(fake.NewClock()), MaxSteps: 1, Policies: []loop.Policy{spied(&log, nil, func(f *middleware.ToolFailed) { f.Stop = true })},
+		Tools: gatedTools(fake.NewClock()), MaxSteps: 1, Middleware: []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) { f.Stop = true })},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res, err := agent.Run(t.Context(), loop.Ask("go")); err == nil || !strings.HasSuffix(err.Error(), "no luck") || res.Stop != trace.CauseCap {
-		t.Errorf("got %v, stop %q", err, res.Stop)
+	if res, err := agent.Run(t.Context(), loop.Prompt("go")); err == nil || !strings.HasSuffix(err.Error(), "no luck") || res.StopReason != trace.ReasonMaxSteps {
+		t.Errorf("got %v, stop %q", err, res.StopReason)
 	}
 }
 
@@ -198,12 +198,12 @@ func TestToolHooksFail(t *testing.T) {
 			return nil
 		}},
 	} {
-		p := gated(t, fake.NewClock(), []loop.Policy{h.Policy()}, asks("", "a", "bad", "ghost"), done())
+		p := gated(t, fake.NewClock(), []loop.Middleware{h.Middleware()}, asks("", "a", "bad", "ghost"), done())
 		if !errors.Is(p.err, boom) || p.res.ModelCalls != 1 {
 			t.Errorf("%s: got %v after %d calls", name, p.err, p.res.ModelCalls)
 		}
 	}
-	if p := gated(t, fake.NewClock(), []loop.Policy{middleware.ToolHooks{}.Policy()}, asks("", "a", "bad", "ghost"), done()); p.err != nil || p.res.Text != "done" {
+	if p := gated(t, fake.NewClock(), []loop.Middleware{middleware.ToolHooks{}.Middleware()}, asks("", "a", "bad", "ghost"), done()); p.err != nil || p.res.Text != "done" {
 		t.Errorf("without hooks: %q, %v", p.res.Text, p.err)
 	}
 }

@@ -26,15 +26,15 @@ type outcome struct {
 
 // play runs the turns under a configuration on a virtual clock; the trace is held
 // against the invariants.
-func play(ctx context.Context, t *testing.T, cfg loop.Config, in loop.Input, turns ...fake.Turn) outcome {
+func play(ctx context.Context, t *testing.T, cfg loop.Config, in loop.Input, turns ...fake.Response) outcome {
 	t.Helper()
 	clock, _ := cfg.Clock.(*fake.Clock)
 	if clock == nil {
 		clock = fake.NewClock()
 	}
-	m := &fake.Model{Turns: turns, Clock: clock}
+	m := &fake.Model{Responses: turns, Clock: clock}
 	var mem trace.Memory
-	cfg.Clock, cfg.SameToolErrors = clock, loop.Off
+	cfg.Clock, cfg.MaxConsecutiveToolErrors = clock, loop.Disabled
 	agent, err := loop.New(m, &cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -49,19 +49,19 @@ func play(ctx context.Context, t *testing.T, cfg loop.Config, in loop.Input, tur
 	for _, v := range c.Done() {
 		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 	}
-	if changed := m.Changed(); changed != nil {
+	if changed := m.MutatedRequests(); changed != nil {
 		t.Errorf("requests changed: %q", changed)
 	}
 	return outcome{res, err, m, mem.Events()}
 }
 
 // with is play for one policy, or the error of making it.
-func with(t *testing.T, p loop.Policy, err error, turns ...fake.Turn) outcome {
+func with(t *testing.T, p loop.Middleware, err error, turns ...fake.Response) outcome {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{tool}, Policies: []loop.Policy{p}}, loop.Ask("go"), turns...)
+	o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{p}}, loop.Prompt("go"), turns...)
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
@@ -69,15 +69,15 @@ func with(t *testing.T, p loop.Policy, err error, turns ...fake.Turn) outcome {
 }
 
 // calling is a turn of calls, each a name and its arguments.
-func calling(namesAndArgs ...string) fake.Turn {
-	var t fake.Turn
+func calling(namesAndArgs ...string) fake.Response {
+	var t fake.Response
 	for i := 0; i < len(namesAndArgs); i += 2 {
-		t.Calls = append(t.Calls, fake.Call{Name: namesAndArgs[i], Args: namesAndArgs[i+1]})
+		t.Calls = append(t.Calls, fake.Call{Name: namesAndArgs[i], Arguments: namesAndArgs[i+1]})
 	}
 	return t
 }
 
-func text(s string) fake.Turn { return fake.Turn{Text: s} }
+func text(s string) fake.Response { return fake.Response{Text: s} }
 
 // results are the results of all steps, an error with a mark before it.
 func (o outcome) results() []string {
@@ -164,7 +164,7 @@ func TestCutResults(t *testing.T) {
 		}},
 		{Name: "fails", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("boom boom") }},
 	}
-	o := play(t.Context(), t, loop.Config{Tools: tools, Policies: []loop.Policy{middleware.CutResults(3)}}, loop.Ask("go"), calling("long", "{}", "fails", "{}"), text("done"))
+	o := play(t.Context(), t, loop.Config{Tools: tools, Middleware: []loop.Middleware{middleware.TruncateResults(3)}}, loop.Prompt("go"), calling("long", "{}", "fails", "{}"), text("done"))
 	results := o.res.Steps[0].Results
 	want := "äää\n(cut: the first 3 characters of a longer text)äää"
 	if got := results[0].Text(); got != want || len(results[0].Content) != 3 || results[1].Text() != "boom boom" || !results[1].IsError {

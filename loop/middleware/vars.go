@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// Scope is where variables are: a Vars, or what a tool has of one (VarsIn).
+// Scope is where variables are: a Vars, or what a tool has of one (VarsFromContext).
 type Scope interface {
 	load(name string) (any, bool)
 	update(name string, f func(old any) any)
@@ -80,7 +80,7 @@ func (v Var[T]) Update(s Scope, f func(old T) T) {
 // Apart is the scope s but for the variables of these names, which it has for itself.
 // A nested run gets such a one where what is active in it is not what is active
 // around it.
-func Apart(s Scope, names ...string) Scope {
+func Isolate(s Scope, names ...string) Scope {
 	own := map[string]bool{}
 	for _, n := range names {
 		own[n] = true
@@ -105,7 +105,7 @@ func (a *apart) of(name string) Scope {
 	return a.Scope
 }
 
-// Variables lets tools read and write variables; see VarsIn. What the tools of a
+// Variables lets tools read and write variables; see VarsFromContext. What the tools of a
 // step write is there when the step is over, in the order of their calls and not in
 // that in which they happened to finish: a tool reads what was there before the step
 // and what it wrote itself. A step that wrote something, and did not end the run,
@@ -114,17 +114,17 @@ func (a *apart) of(name string) Scope {
 // stands as the name of its type.
 //
 // A nested run is given the Scope of the tool that it serves.
-func Variables(scope Scope) loop.Policy {
-	return loop.Policy{Name: "variables", New: func(loop.RunInfo) loop.Hooks {
+func Variables(scope Scope) loop.Middleware {
+	return loop.Middleware{Name: "variables", New: func(loop.RunInfo) loop.Hooks {
 		p := &variables{scope: scope}
 		return loop.Hooks{WrapTool: p.wrap, AfterStep: p.after, End: p.end}
 	}}
 }
 
-// VarsIn returns the variables that a tool has, by the context that it was called
+// VarsFromContext returns the variables that a tool has, by the context that it was called
 // with; ok is false where there is no policy Variables. What it returns is good
 // until the tool has returned.
-func VarsIn(ctx context.Context) (s Scope, ok bool) {
+func VarsFromContext(ctx context.Context) (s Scope, ok bool) {
 	s, ok = ctx.Value(varsKey{}).(Scope)
 	return s, ok
 }

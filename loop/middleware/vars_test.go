@@ -25,12 +25,12 @@ const (
 // says first, and again in the end.
 func inTool(tool string, clock loop.Clock, f func(s middleware.Scope, id string) string) loop.Tool {
 	return loop.Tool{Name: tool, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
-		vars, ok := middleware.VarsIn(ctx)
+		vars, ok := middleware.VarsFromContext(ctx)
 		if !ok {
 			return loop.TextOutput("no variables"), nil
 		}
 		var wait time.Duration
-		if _, err := fmt.Sscanf(c.Args, `{"wait":%d}`, &wait); err != nil {
+		if _, err := fmt.Sscanf(c.Arguments, `{"wait":%d}`, &wait); err != nil {
 			return loop.Output{}, err
 		}
 		if err := clock.Sleep(ctx, wait); err != nil {
@@ -41,10 +41,10 @@ func inTool(tool string, clock loop.Clock, f func(s middleware.Scope, id string)
 	}}
 }
 
-func waiting(tool string, waits ...int) fake.Turn {
-	var t fake.Turn
+func waiting(tool string, waits ...int) fake.Response {
+	var t fake.Response
 	for i, w := range waits {
-		t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprint("c", i+1), Name: tool, Args: fmt.Sprintf(`{"wait":%d}`, w)})
+		t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprint("c", i+1), Name: tool, Arguments: fmt.Sprintf(`{"wait":%d}`, w)})
 	}
 	return t
 }
@@ -65,13 +65,13 @@ func TestVariables(t *testing.T) {
 			return fmt.Sprint(before, ">", after, n)
 		})
 		var mem trace.Memory
-		agent, err := loop.New(fake.NewModel(waiting("write", waits...), waiting("write", 1), fake.Turn{Text: "done"}), &loop.Config{
-			Clock: clock, Tools: []loop.Tool{write}, Policies: []loop.Policy{middleware.Variables(vars)}, Sink: &mem,
+		agent, err := loop.New(fake.NewModel(waiting("write", waits...), waiting("write", 1), fake.Response{Text: "done"}), &loop.Config{
+			Clock: clock, Tools: []loop.Tool{write}, Middleware: []loop.Middleware{middleware.Variables(vars)}, Sink: &mem,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := agent.Run(t.Context(), loop.Ask("go"))
+		res, err := agent.Run(t.Context(), loop.Prompt("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,13 +114,13 @@ func TestVariablesOfTheLastStep(t *testing.T) {
 			return ""
 		})
 		var mem trace.Memory
-		agent, err := loop.New(fake.NewModel(waiting("odd", 1), fake.Turn{Text: "done"}), &loop.Config{
-			Clock: clock, Tools: []loop.Tool{odd}, MaxSteps: steps, Policies: []loop.Policy{middleware.Variables(vars)}, Sink: &mem,
+		agent, err := loop.New(fake.NewModel(waiting("odd", 1), fake.Response{Text: "done"}), &loop.Config{
+			Clock: clock, Tools: []loop.Tool{odd}, MaxSteps: steps, Middleware: []loop.Middleware{middleware.Variables(vars)}, Sink: &mem,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := agent.Run(t.Context(), loop.Ask("go")); err != nil {
+		if _, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(map[string]any{"name": math.Inf(1)}, vars.Values()); diff != "" {
@@ -146,13 +146,13 @@ func TestVariablesUnused(t *testing.T) {
 		_, ok := word.Get(s)
 		return fmt.Sprint(ok)
 	})
-	for _, policies := range [][]loop.Policy{{middleware.Variables(vars)}, nil} {
+	for _, policies := range [][]loop.Middleware{{middleware.Variables(vars)}, nil} {
 		var mem trace.Memory
-		agent, err := loop.New(fake.NewModel(waiting("read", 1), fake.Turn{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{read}, Policies: policies, Sink: &mem})
+		agent, err := loop.New(fake.NewModel(waiting("read", 1), fake.Response{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{read}, Middleware: policies, Sink: &mem})
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := agent.Run(t.Context(), loop.Ask("go"))
+		res, err := agent.Run(t.Context(), loop.Prompt("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,26 +180,26 @@ func TestVariablesOfNestedRuns(t *testing.T) {
 		return ""
 	})
 	nest := loop.Tool{Name: "nest", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
-		mine, _ := middleware.VarsIn(ctx)
+		mine, _ := middleware.VarsFromContext(ctx)
 		if c.Index == 0 {
 			if err := clock.Sleep(ctx, time.Second); err != nil {
 				return loop.Output{}, err
 			}
 		}
-		inner, err := loop.New(fake.NewModel(waiting("add", 1), fake.Turn{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{add}, Policies: []loop.Policy{middleware.Variables(mine)}})
+		inner, err := loop.New(fake.NewModel(waiting("add", 1), fake.Response{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{add}, Middleware: []loop.Middleware{middleware.Variables(mine)}})
 		if err != nil {
 			return loop.Output{}, err
 		}
-		_, err = inner.Run(ctx, loop.Ask("go"))
+		_, err = inner.Run(ctx, loop.Prompt("go"))
 		word.Update(mine, func(old string) string { return old + "-" + c.ID })
 		got, _ := word.Get(mine)
 		return loop.TextOutput(got), err
 	}}
-	agent, err := loop.New(fake.NewModel(waiting("nest", 1, 2), fake.Turn{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{nest}, Policies: []loop.Policy{middleware.Variables(vars)}})
+	agent, err := loop.New(fake.NewModel(waiting("nest", 1, 2), fake.Response{Text: "done"}), &loop.Config{Clock: clock, Tools: []loop.Tool{nest}, Middleware: []loop.Middleware{middleware.Variables(vars)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := agent.Run(t.Context(), loop.Ask("go"))
+	res, err := agent.Run(t.Context(), loop.Prompt("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestVariablesOfNestedRuns(t *testing.T) {
 // What is apart is nobody else's, and all else is everybody's.
 func TestApart(t *testing.T) {
 	vars := middleware.NewVars(map[string]any{"name": "x", "count": 1})
-	s := middleware.Apart(vars, "name")
+	s := middleware.Isolate(vars, "name")
 	if got, ok := word.Get(s); ok {
 		t.Errorf("got %q of another scope", got)
 	}

@@ -63,7 +63,7 @@ func brief(agent *loop.Agent, text string) (*loop.Agent, error) {
 // Chain gives a task to several agents, one after another: each has in its system
 // prompt, as context, what the one before it said. It returns the results of those
 // that were run. The first run that fails, or that has nothing for the next agent (see
-// middleware.Said), ends it, and the error says which it was.
+// middleware.FinalText), ends it, and the error says which it was.
 func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Result, error) {
 	var results []*loop.Result
 	said := ""
@@ -72,12 +72,12 @@ func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Res
 		if err != nil {
 			return results, err
 		}
-		res, err := briefed.Run(ctx, loop.Ask(task))
+		res, err := briefed.Run(ctx, loop.Prompt(task))
 		results = append(results, res)
 		if err != nil {
 			return results, fmt.Errorf("orchestrate: Chain: agent %d of %d: %w", i+1, len(agents), err)
 		}
-		if said, err = middleware.Said(res); err != nil {
+		if said, err = middleware.FinalText(res); err != nil {
 			return results, fmt.Errorf("orchestrate: Chain: agent %d of %d: %w", i+1, len(agents), err)
 		}
 	}
@@ -87,7 +87,7 @@ func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Res
 // Contribution is what one of several has come to.
 type Contribution struct {
 	Name string // who it is from
-	Text string // middleware.Said has that of a run
+	Text string // middleware.FinalText has that of a run
 	Err  error  // why there is none
 }
 
@@ -104,5 +104,5 @@ func Consolidate(ctx context.Context, agent *loop.Agent, task string, list []Con
 		}
 		fmt.Fprintf(&b, ":\n%s", c.Text)
 	}
-	return agent.Run(ctx, loop.Ask(b.String()))
+	return agent.Run(ctx, loop.Prompt(b.String()))
 }

@@ -38,11 +38,11 @@ func agent(t *testing.T, m llm.Model, cfg loop.Config) *loop.Agent {
 	return a
 }
 
-func says(text string) fake.Turn { return fake.Turn{Text: text} }
+func says(text string) fake.Response { return fake.Response{Text: text} }
 
 var errBoom = errors.New("boom")
 
-func fails() fake.Turn { return fake.Turn{Err: errBoom} }
+func fails() fake.Response { return fake.Response{Err: errBoom} }
 
 func same(t *testing.T, what string, want, got any) {
 	t.Helper()
@@ -75,7 +75,7 @@ func TestAL94Delegate(t *testing.T) {
 			t.Fatalf("got %+v, %v", res, err)
 		}
 		same(t, "the parent's history", before, h.Export())
-		req := m.Asked()[0]
+		req := m.Requests()[0]
 		if len(req.Messages) != 3 || req.Messages[2].Text() != "do it" || req.System != c.want {
 			t.Errorf("the request: %d messages, system %q, want %q", len(req.Messages), req.System, c.want)
 		}
@@ -87,7 +87,7 @@ func TestAL94Delegate(t *testing.T) {
 		t.Errorf("from a history of nothing: %v", err)
 	}
 	partly := parent(t)
-	partly.Append(llm.Assistant(llm.ToolCall{ID: "1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "2", Name: "a", Args: "{}"}), history.Meta{})
+	partly.Append(llm.Assistant(llm.ToolCall{ID: "1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "2", Name: "a", Arguments: "{}"}), history.Meta{})
 	partly.Append(llm.ToolResults(llm.ToolResult{ID: "1", Name: "a"}), history.Meta{})
 	if _, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(says("r")), loop.Config{}), partly, "do it"); err != nil || fork.Len() != 4 {
 		t.Errorf("from a turn of which a part is answered: %v, the fork has %d messages", err, fork.Len())
@@ -108,20 +108,20 @@ func TestAL94DelegateInATool(t *testing.T) {
 	sink := trace.SinkFunc(func(ev trace.Event) error { mem = append(mem, ev); return nil })
 	child := agent(t, m, loop.Config{Sink: sink})
 	tool, err := loop.NewTool("ask_child", "", func(ctx context.Context, _ struct{}) (string, error) {
-		call, _ := loop.CallOf(ctx)
-		h.Append(llm.Assistant(llm.ToolCall{ID: call.ID, Name: "ask_child", Args: "{}"}), history.Meta{})
+		call, _ := loop.CallFromContext(ctx)
+		h.Append(llm.Assistant(llm.ToolCall{ID: call.ID, Name: "ask_child", Arguments: "{}"}), history.Meta{})
 		res, _, err := orchestrate.Delegate(ctx, child, h, "do it")
 		return res.Text, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	top := agent(t, fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "ask_child", Args: "{}"}}}, says("done")), loop.Config{Tools: []loop.Tool{tool}, Sink: sink})
-	res, err := top.Run(t.Context(), loop.Ask("go"))
+	top := agent(t, fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "c1", Name: "ask_child", Arguments: "{}"}}}, says("done")), loop.Config{Tools: []loop.Tool{tool}, Sink: sink})
+	res, err := top.Run(t.Context(), loop.Prompt("go"))
 	if err != nil || res.Steps[0].Results[0].Text() != "r" {
 		t.Fatalf("got %+v, %v", res, err)
 	}
-	if got := m.Asked()[0].Messages; len(got) != 3 || got[2].Text() != "do it" || h.Len() != 3 {
+	if got := m.Requests()[0].Messages; len(got) != 3 || got[2].Text() != "do it" || h.Len() != 3 {
 		t.Errorf("the child was asked with %d messages", len(got))
 	}
 	if !slices.ContainsFunc(mem, func(ev trace.Event) bool { return ev.Run == "r1/c1" }) {
@@ -142,22 +142,22 @@ func TestAL95Chain(t *testing.T) {
 	}
 	var got []string
 	for _, m := range models {
-		got = append(got, m.Asked()[0].System+": "+m.Asked()[0].Messages[0].Text())
+		got = append(got, m.Requests()[0].System+": "+m.Requests()[0].Messages[0].Text())
 	}
 	same(t, "what each was asked", []string{"role 0: the task", "role 1\n\none: the task", "role 2\n\ntwo: the task"}, got)
 
 	last := fake.NewModel(says("never"))
 	results, err = orchestrate.Chain(t.Context(), "t", agent(t, fake.NewModel(says("one")), loop.Config{}), agent(t, fake.NewModel(fails()), loop.Config{}), agent(t, last, loop.Config{}))
-	if !errors.Is(err, errBoom) || !strings.HasPrefix(err.Error(), "orchestrate: Chain: agent 2 of 3: ") || len(results) != 2 || len(last.Requests()) != 0 {
+	if !errors.Is(err, errBoom) || !strings.HasPrefix(err.Error(), "orchestrate: Chain: agent 2 of 3: ") || len(results) != 2 || len(last.RecordedRequests()) != 0 {
 		t.Errorf("a failure within: %d results, %v", len(results), err)
 	}
 
-	found := middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
-		return middleware.GuardrailVerdict{Tripwire: true, Reason: "not for others"}, nil
+	found := middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+		return middleware.GuardrailResult{Tripwire: true, Reason: "not for others"}, nil
 	}}
-	guarded := loop.Config{Policies: []loop.Policy{middleware.Guardrails([]middleware.Guardrail{found}, nil)}}
+	guarded := loop.Config{Middleware: []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{found}, nil)}}
 	results, err = orchestrate.Chain(t.Context(), "t", agent(t, fake.NewModel(says("secret")), guarded), agent(t, last, loop.Config{}))
-	if err == nil || err.Error() != "orchestrate: Chain: agent 1 of 2: a guardrail ended the agent's run: not for others" || len(results) != 1 || len(last.Requests()) != 0 {
+	if err == nil || err.Error() != "orchestrate: Chain: agent 1 of 2: a guardrail ended the agent's run: not for others" || len(results) != 1 || len(last.RecordedRequests()) != 0 {
 		t.Errorf("a guardrail within: %d results, %v", len(results), err)
 	}
 }
@@ -166,24 +166,24 @@ func TestAL95Chain(t *testing.T) {
 func TestAL96Consolidate(t *testing.T) {
 	m := fake.NewModel(says("all in all"))
 	res, err := orchestrate.Consolidate(t.Context(), agent(t, m, loop.Config{}), "Sum up.", []orchestrate.Contribution{{Name: "a", Text: "one"}, {Name: "b", Err: errBoom}, {Name: "c", Text: "three"}})
-	if err != nil || res.Text != "all in all" || len(m.Requests()) != 1 {
+	if err != nil || res.Text != "all in all" || len(m.RecordedRequests()) != 1 {
 		t.Fatalf("got %+v, %v", res, err)
 	}
-	same(t, "what it was asked", "Sum up.\n\n[1] a:\none\n\n[2] b failed: boom\n\n[3] c:\nthree", m.Asked()[0].Messages[0].Text())
+	same(t, "what it was asked", "Sum up.\n\n[1] a:\none\n\n[2] b failed: boom\n\n[3] c:\nthree", m.Requests()[0].Messages[0].Text())
 }
 
 // DA-47: several runs at once share nothing, and what came of them stands in the order
 // of what went in.
 func TestDA47Parallel(t *testing.T) {
 	clock := fake.NewClock()
-	lanes := map[string][]fake.Turn{}
+	lanes := map[string][]fake.Response{}
 	for i, delay := range []time.Duration{30, 10, 20} {
-		lanes[fmt.Sprint("m", i)] = []fake.Turn{{Delay: delay * time.Millisecond, Text: fmt.Sprint("answer ", i)}}
+		lanes[fmt.Sprint("m", i)] = []fake.Response{{Delay: delay * time.Millisecond, Text: fmt.Sprint("answer ", i)}}
 	}
-	m := &fake.Model{Clock: clock, Lanes: lanes}
+	m := &fake.Model{Clock: clock, Sessions: lanes}
 	var ended []string
 	ask := func(ctx context.Context, i int) (string, error) {
-		res, err := agent(t, m, loop.Config{Model: fmt.Sprint("m", i), Clock: clock}).Run(ctx, loop.Ask("go"))
+		res, err := agent(t, m, loop.Config{Model: fmt.Sprint("m", i), Clock: clock}).Run(ctx, loop.Prompt("go"))
 		ended = append(ended, res.Text)
 		return res.Text, err
 	}
@@ -195,7 +195,7 @@ func TestDA47Parallel(t *testing.T) {
 	same(t, "in order", []string{"answer 0", "answer 1", "answer 2"}, got)
 	same(t, "as they ended", []string{"answer 1", "answer 2", "answer 0"}, ended)
 	for i := range 3 {
-		if req := m.Asked()[i]; len(req.Messages) != 1 {
+		if req := m.Requests()[i]; len(req.Messages) != 1 {
 			t.Errorf("a request has %d messages", len(req.Messages))
 		}
 	}
@@ -235,7 +235,7 @@ func TestDA48Pipeline(t *testing.T) {
 	}
 	ask := func(name, answer string) orchestrate.Step[string, string] {
 		return func(ctx context.Context, question string) (string, error) {
-			res, err := worker(name, answer).Run(ctx, loop.Ask(question))
+			res, err := worker(name, answer).Run(ctx, loop.Prompt(question))
 			return question + ">" + res.Text, err
 		}
 	}
@@ -259,7 +259,7 @@ func TestDA48Pipeline(t *testing.T) {
 }
 
 func llmFunc(clock *fake.Clock, name, answer string, order *[]string) llm.Model {
-	m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Text: answer, Delay: time.Millisecond}}}
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{{Text: answer, Delay: time.Millisecond}}}
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		*order = append(*order, name)
 		return m.Stream(ctx, req)

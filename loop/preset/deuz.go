@@ -62,7 +62,7 @@ func (s *DeuzStream) Usage() (llm.Usage, error) {
 // reason.
 func (s *DeuzStream) FinishReason() (llm.FinishReason, error) {
 	res, err := s.run.Wait()
-	return res.Finish, err
+	return res.FinishReason, err
 }
 
 // Full yields the parts of all model calls of the run: step-start first; finish
@@ -91,7 +91,7 @@ func DeuzParts(events iter.Seq2[trace.Event, error]) iter.Seq[DeuzPart] {
 // deuz is the state of the projection: the step's turn until something is decided
 // about it, its calls, and the results that wait for those before them.
 type deuz struct {
-	turn    *trace.ModelTurn
+	turn    *trace.ModelResponse
 	usage   llm.Usage // of the step
 	calls   []llm.ToolCall
 	results map[string]llm.ToolResult
@@ -106,13 +106,13 @@ func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
 		d.turn, d.calls, d.usage = nil, nil, llm.Usage{}
 		return []DeuzPart{{Type: "step-start", StepIndex: ev.Step}}
 	case trace.ModelRequest:
-		return d.left(b.New)
+		return d.left(b.NewMessages)
 	case trace.ModelDelta:
 		return deuzDelta(b)
-	case trace.ModelTurn:
+	case trace.ModelResponse:
 		d.turn, d.calls, d.usage = &b, b.Message.Calls(), d.usage.Add(b.Usage)
 	case trace.Decision:
-		return d.decided(ev.Step, b.Cause)
+		return d.decided(ev.Step, b.Reason)
 	case trace.ToolEnd:
 		return d.result(b.Result)
 	case trace.ToolSkip:
@@ -121,9 +121,9 @@ func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
 		return d.rest()
 	case trace.RunEnd:
 		if err = dialect.Failure(err, b); err != nil {
-			return append(d.left(b.Appended), DeuzPart{Type: "error", Err: err})
+			return append(d.left(b.AppendedMessages), DeuzPart{Type: "error", Err: err})
 		}
-		return append(d.left(b.Appended), DeuzPart{Type: "finish", FinishReason: b.Finish, Usage: b.Usage})
+		return append(d.left(b.AppendedMessages), DeuzPart{Type: "finish", FinishReason: b.FinishReason, Usage: b.Usage})
 	default:
 	}
 	return nil
@@ -131,29 +131,29 @@ func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
 
 // decided ends the turn, once; policies may have had a say in it until then. Its calls
 // are told but where it is an answer that was to have none.
-func (d *deuz) decided(step int, cause trace.Cause) []DeuzPart {
+func (d *deuz) decided(step int, cause trace.Reason) []DeuzPart {
 	if d.turn == nil {
 		return nil
 	}
-	parts := []DeuzPart{{Type: "step-finish", StepIndex: step, FinishReason: d.turn.Finish, Usage: d.usage}}
+	parts := []DeuzPart{{Type: "step-finish", StepIndex: step, FinishReason: d.turn.FinishReason, Usage: d.usage}}
 	d.turn = nil
-	if cause == trace.CauseForced {
+	if cause == trace.ReasonForced {
 		return parts
 	}
 	for _, c := range d.calls {
-		parts = append(parts, DeuzPart{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: dialect.Value(c.Args, "{}")})
+		parts = append(parts, DeuzPart{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: dialect.Value(c.Arguments, "{}")})
 	}
 	return parts
 }
 
 func deuzDelta(b trace.ModelDelta) []DeuzPart {
-	switch b.What {
+	switch b.Type {
 	case trace.DeltaText:
 		return []DeuzPart{{Type: "text-delta", Text: b.Text}}
 	case trace.DeltaReasoning:
 		return []DeuzPart{{Type: "reasoning-delta", Text: b.Text}}
-	case trace.DeltaArgs:
-		return []DeuzPart{{Type: "tool-call-delta", ToolCallID: b.Call, Text: b.Text}}
+	case trace.DeltaArguments:
+		return []DeuzPart{{Type: "tool-call-delta", ToolCallID: b.ToolCallID, Text: b.Text}}
 	case trace.DeltaCall, trace.DeltaCallEnd:
 	}
 	return nil
@@ -248,5 +248,5 @@ func deuzUsage(u llm.Usage) any {
 		Total     int64 `json:"totalTokens"`
 		Cached    int64 `json:"cachedInputTokens,omitempty"`
 		Reasoning int64 `json:"reasoningTokens,omitempty"`
-	}{u.Input, u.Output, u.Total(), u.Cached, u.Reasoning}
+	}{u.InputTokens, u.OutputTokens, u.Total(), u.CacheReadInputTokens, u.ReasoningOutputTokens}
 }

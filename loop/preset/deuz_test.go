@@ -33,7 +33,7 @@ func TestApply(t *testing.T) {
 
 // Each type of part has its own members in JSON, and no others.
 func TestPartJSON(t *testing.T) {
-	u := llm.Usage{Input: 10, Output: 5}
+	u := llm.Usage{InputTokens: 10, OutputTokens: 5}
 	for _, c := range []struct {
 		part preset.DeuzPart
 		want string
@@ -71,14 +71,14 @@ func seq(bodies ...trace.Body) iter.Seq2[trace.Event, error] {
 
 // Arguments and results that are not JSON are JSON strings in the parts.
 func TestPartsOfOddCalls(t *testing.T) {
-	calls := llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"})
+	calls := llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"})
 	result := func(id, text string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: text}}}
 	}
 	var got []string
 	for p := range preset.DeuzParts(seq(
-		trace.StepStart{}, trace.ModelTurn{Message: calls}, trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls, Calls: 2},
-		trace.ToolEnd{Call: "c2", Result: result("c2", "")}, trace.ToolSkip{Call: "c1", Result: result("c1", "say \"no\"")},
+		trace.StepStart{}, trace.ModelResponse{Message: calls}, trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 2},
+		trace.ToolEnd{ToolCallID: "c2", Result: result("c2", "")}, trace.ToolSkip{ToolCallID: "c1", Result: result("c1", "say \"no\"")},
 		trace.RunEnd{Error: &trace.Error{Message: "boom"}},
 	)) {
 		line, err := json.Marshal(p)
@@ -104,10 +104,10 @@ func TestPartsOfOddCalls(t *testing.T) {
 // Calls are told once it is decided what becomes of them: that they are run, or left to
 // the caller.
 func TestPartsOfLeftCalls(t *testing.T) {
-	for _, cause := range []trace.Cause{trace.CauseCalls, trace.CauseClientTools} {
+	for _, cause := range []trace.Reason{trace.ReasonToolCalls, trace.ReasonClientTools} {
 		n := 0
-		turn := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "a"})}
-		for p := range preset.DeuzParts(seq(trace.StepStart{}, turn, trace.Decision{Action: trace.Stop, Cause: cause})) {
+		turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "a"})}
+		for p := range preset.DeuzParts(seq(trace.StepStart{}, turn, trace.Decision{Action: trace.Stop, Reason: cause})) {
 			if p.Type == "tool-call" {
 				n++
 			}

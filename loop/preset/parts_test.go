@@ -16,25 +16,25 @@ import (
 )
 
 // waits suspends a run with all calls of a step.
-var waits = loop.Policy{Name: "waits", New: func(loop.RunInfo) loop.Hooks {
-	return loop.Hooks{Batch: func(context.Context, *loop.StepInfo, []*loop.Planned) (loop.Decision, error) {
+var waits = loop.Middleware{Name: "waits", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 		return loop.Decision{Action: trace.Suspend}, nil
 	}}
 }}
 
 // asks asks a model something of its own before the first step.
-var asks = loop.Policy{Name: "asks", New: func(loop.RunInfo) loop.Hooks {
+var asks = loop.Middleware{Name: "asks", New: func(loop.RunInfo) loop.Hooks {
 	return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
-		side := fake.NewModel(fake.Turn{Text: "aside", Reasoning: "hm", Usage: llm.Usage{Input: 100}})
-		_, err := s.Ask(ctx, loop.ModelCall{Model: side, Purpose: trace.PurposeSummary, Request: &llm.Request{Messages: []llm.Message{llm.User("?")}}})
+		side := fake.NewModel(fake.Response{Text: "aside", Reasoning: "hm", Usage: llm.Usage{InputTokens: 100}})
+		_, err := s.CallModel(ctx, loop.ModelCall{Model: side, Purpose: trace.PurposeSummary, Request: &llm.Request{Messages: []llm.Message{llm.User("?")}}})
 		return loop.Decision{}, err
 	}}
 }}
 
 // words puts another text in the place of the model's.
-var words = loop.Policy{Name: "words", New: func(loop.RunInfo) loop.Hooks {
+var words = loop.Middleware{Name: "words", New: func(loop.RunInfo) loop.Hooks {
 	return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 			turn, err := next(ctx, call)
 			if err == nil {
 				turn.Parts = []llm.Part{llm.Text{Text: "other words"}}
@@ -49,19 +49,19 @@ var words = loop.Policy{Name: "words", New: func(loop.RunInfo) loop.Hooks {
 func TestPartsOfOtherPolicies(t *testing.T) {
 	client := loop.Tool{Name: "client"}
 	server := loop.Tool{Name: "server", Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
-		return loop.TextOutput(c.Args), nil
+		return loop.TextOutput(c.Arguments), nil
 	}}
-	left := llm.Assistant(llm.ToolCall{ID: "c1", Name: "server", Args: "[1]"}, llm.ToolCall{ID: "c2", Name: "server", Args: `{"n":2}`})
+	left := llm.Assistant(llm.ToolCall{ID: "c1", Name: "server", Arguments: "[1]"}, llm.ToolCall{ID: "c2", Name: "server", Arguments: `{"n":2}`})
 	for _, c := range []struct {
 		name  string
 		cfg   loop.Config
 		in    loop.Input
-		turns []fake.Turn
+		turns []fake.Response
 		want  map[string][]string
 	}{
 		{
 			name: "calls that an earlier run has left", in: loop.Input{Messages: []llm.Message{llm.User("go"), left}, Resume: &loop.Resume{Of: "r0"}},
-			turns: []fake.Turn{{Text: "x"}},
+			turns: []fake.Response{{Text: "x"}},
 			want: map[string][]string{
 				"deuz":       {"step-start", "tool-result c1!", "tool-result c2", "text-delta", "step-finish", "finish"},
 				"agentier":   {"onToolCall", "onToolResult", "onComplete"},
@@ -71,7 +71,7 @@ func TestPartsOfOtherPolicies(t *testing.T) {
 			},
 		},
 		{
-			name: "the rest of a client tool's step", cfg: loop.Config{ClientCalls: loop.ClientRest}, turns: []fake.Turn{call("client{1}", "server{2}", "ghost{3}")},
+			name: "the rest of a client tool's step", cfg: loop.Config{ClientCalls: loop.ClientRest}, turns: []fake.Response{call("client{1}", "server{2}", "ghost{3}")},
 			want: map[string][]string{
 				"deuz": {
 					"step-start", "tool-call-delta client1_0", "tool-call-delta server2_1", "tool-call-delta ghost3_2", "step-finish",
@@ -87,7 +87,7 @@ func TestPartsOfOtherPolicies(t *testing.T) {
 			},
 		},
 		{
-			name: "calls that wait", cfg: loop.Config{Policies: []loop.Policy{waits}}, turns: []fake.Turn{call("server{1}")},
+			name: "calls that wait", cfg: loop.Config{Middleware: []loop.Middleware{waits}}, turns: []fake.Response{call("server{1}")},
 			want: map[string][]string{
 				"deuz":       {"step-start", "tool-call-delta server1_0", "step-finish", "tool-call server1_0", "finish"},
 				"agentier":   {"onComplete"},
@@ -97,7 +97,7 @@ func TestPartsOfOtherPolicies(t *testing.T) {
 			},
 		},
 		{
-			name: "a policy's own question", cfg: loop.Config{Policies: []loop.Policy{asks}}, turns: []fake.Turn{{Text: "x"}},
+			name: "a policy's own question", cfg: loop.Config{Middleware: []loop.Middleware{asks}}, turns: []fake.Response{{Text: "x"}},
 			want: map[string][]string{
 				"deuz":       {"step-start", "text-delta", "step-finish", "finish"},
 				"agentier":   {"onComplete"},
@@ -107,7 +107,7 @@ func TestPartsOfOtherPolicies(t *testing.T) {
 			},
 		},
 		{
-			name: "other words", cfg: loop.Config{Policies: []loop.Policy{words}}, turns: []fake.Turn{{Text: "x"}},
+			name: "other words", cfg: loop.Config{Middleware: []loop.Middleware{words}}, turns: []fake.Response{{Text: "x"}},
 			want: map[string][]string{
 				"deuz":       {"step-start", "text-delta", "step-finish", "finish"},
 				"agentier":   {"onComplete"},
@@ -129,7 +129,7 @@ func TestPartsOfOtherPolicies(t *testing.T) {
 			}
 			in := c.in
 			if in.Messages == nil {
-				in = loop.Ask("go")
+				in = loop.Prompt("go")
 			}
 			p, err := preset.Lookup(name)
 			if err != nil {
@@ -172,13 +172,13 @@ func brief(t *testing.T, part any) string {
 
 // A step's usage is that of its answer, whatever policies made of that.
 func TestUsageOfOtherWords(t *testing.T) {
-	cfg := preset.Deuz(loop.Config{Policies: []loop.Policy{words}})
-	a, err := loop.New(fake.NewModel(fake.Turn{Text: "x", Usage: llm.Usage{Input: 10, Output: 5}}), &cfg)
+	cfg := preset.Deuz(loop.Config{Middleware: []loop.Middleware{words}})
+	a, err := loop.New(fake.NewModel(fake.Response{Text: "x", Usage: llm.Usage{InputTokens: 10, OutputTokens: 5}}), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for part := range preset.DeuzParts(a.Start(t.Context(), loop.Ask("go")).Events()) {
-		if part.Type == "step-finish" && fmt.Sprint(part.Usage.Input, part.Usage.Output) != "10 5" {
+	for part := range preset.DeuzParts(a.Start(t.Context(), loop.Prompt("go")).Events()) {
+		if part.Type == "step-finish" && fmt.Sprint(part.Usage.InputTokens, part.Usage.OutputTokens) != "10 5" {
 			t.Errorf("got %+v", part.Usage)
 		}
 	}

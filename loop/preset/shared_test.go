@@ -23,29 +23,29 @@ import (
 // configuration has there.
 var rows = map[string]func(loop.Config) string{
 	"max_steps":            func(c loop.Config) string { return fmt.Sprint(c.MaxSteps) },
-	"cap_at":               func(c loop.Config) string { return string(c.CapAt) },
-	"on_cap":               func(c loop.Config) string { return string(c.OnCap) },
+	"cap_at":               func(c loop.Config) string { return string(c.StepLimitCheck) },
+	"on_cap":               func(c loop.Config) string { return string(c.OnStepLimit) },
 	"deadline":             func(c loop.Config) string { return fmt.Sprint(c.Deadline, c.DeadlineReturns) },
 	"tool_timeout":         func(c loop.Config) string { return fmt.Sprint(c.ToolTimeout) },
 	"concurrency":          func(c loop.Config) string { return fmt.Sprint(c.Concurrency) },
 	"tool_message":         func(c loop.Config) string { return string(c.ToolMessage) },
-	"assistant_append":     func(c loop.Config) string { return string(c.AppendTurn) },
-	"error_flag":           func(c loop.Config) string { return fmt.Sprint(c.PlainErrors) },
+	"assistant_append":     func(c loop.Config) string { return string(c.AppendResponse) },
+	"error_flag":           func(c loop.Config) string { return fmt.Sprint(c.OmitErrorFlag) },
 	"error_text":           errorText,
 	"bad_args":             badArgs,
 	"unknown_tool":         func(c loop.Config) string { return string(c.UnknownTool) },
-	"same_tool_error_stop": func(c loop.Config) string { return fmt.Sprint(c.SameToolErrors, c.ResetByAbsence) },
-	"duplicate_round":      func(c loop.Config) string { return fmt.Sprint(c.DuplicateRound, c.DuplicateRounds) },
+	"same_tool_error_stop": func(c loop.Config) string { return fmt.Sprint(c.MaxConsecutiveToolErrors, c.ResetByAbsence) },
+	"duplicate_round":      func(c loop.Config) string { return fmt.Sprint(c.DuplicateStep, c.MaxDuplicateSteps) },
 	"client_tools":         func(c loop.Config) string { return string(c.ClientCalls) },
 	"grace":                func(c loop.Config) string { return fmt.Sprint(c.Grace) },
 }
 
 // badArgs is repair where that policy is on.
 func badArgs(c loop.Config) string {
-	if slices.ContainsFunc(c.Policies, func(p loop.Policy) bool { return p.Name == "repair" }) {
+	if slices.ContainsFunc(c.Middleware, func(p loop.Middleware) bool { return p.Name == "repair" }) {
 		return "repair"
 	}
-	return string(c.BadArgs)
+	return string(c.BadArguments)
 }
 
 func errorText(c loop.Config) string {
@@ -58,7 +58,7 @@ func errorText(c loop.Config) string {
 // script is what a model says, and the rows that can change what comes of it.
 type script struct {
 	name  string
-	turns []fake.Turn
+	turns []fake.Response
 	rows  []string
 }
 
@@ -66,45 +66,45 @@ type script struct {
 // has room for twelve steps; one that is about assistant_append has a hook that tells
 // how many messages it sees.
 var shared = []script{
-	{"a text", []fake.Turn{{Text: "x"}}, nil},
-	{"one call", []fake.Turn{call("ok{1}"), {Text: "x"}}, nil},
-	{"reasoning, a text and a call", []fake.Turn{{Reasoning: "hm", Text: "let me see", Calls: call("ok{1}").Calls}, {Text: "x"}}, nil},
-	{"a lying finish", []fake.Turn{{Calls: call("ok{1}").Calls, Finish: llm.FinishStop}, {Text: "x"}}, nil},
-	{"two calls", []fake.Turn{call("ok{1}", "ok{2}"), {Text: "x"}}, []string{"tool_message"}},
-	{"eight slow calls", []fake.Turn{call(strings.Fields(strings.Repeat("slow{} ", 8))...), {Text: "x"}}, []string{"tool_message", "concurrency"}},
-	{"what hooks see", []fake.Turn{call("ok{1}"), {Text: "x"}}, []string{"assistant_append"}},
-	{"a failing tool", []fake.Turn{call("bad{}"), {Text: "x"}}, []string{"error_flag", "error_text"}},
+	{"a text", []fake.Response{{Text: "x"}}, nil},
+	{"one call", []fake.Response{call("ok{1}"), {Text: "x"}}, nil},
+	{"reasoning, a text and a call", []fake.Response{{Reasoning: "hm", Text: "let me see", Calls: call("ok{1}").Calls}, {Text: "x"}}, nil},
+	{"a lying finish", []fake.Response{{Calls: call("ok{1}").Calls, FinishReason: llm.FinishStop}, {Text: "x"}}, nil},
+	{"two calls", []fake.Response{call("ok{1}", "ok{2}"), {Text: "x"}}, []string{"tool_message"}},
+	{"eight slow calls", []fake.Response{call(strings.Fields(strings.Repeat("slow{} ", 8))...), {Text: "x"}}, []string{"tool_message", "concurrency"}},
+	{"what hooks see", []fake.Response{call("ok{1}"), {Text: "x"}}, []string{"assistant_append"}},
+	{"a failing tool", []fake.Response{call("bad{}"), {Text: "x"}}, []string{"error_flag", "error_text"}},
 	{"a tool that fails on and on", turns(8, "bad{%d}"), []string{"error_flag", "error_text", "same_tool_error_stop"}},
 	{"no end", turns(40, "ok{%d}"), []string{"max_steps", "cap_at", "on_cap"}},
-	{"a round again", []fake.Turn{call("ok{1}"), call("ok{1}"), {Text: "x"}}, []string{"duplicate_round"}},
-	{"broken arguments", []fake.Turn{{Calls: []fake.Call{{ID: "c1", Name: "ok", Args: `{"n":`}}}, {Text: "x"}}, []string{"bad_args", "error_flag", "error_text"}},
-	{"no such tool", []fake.Turn{call("ghost{}"), {Text: "x"}}, []string{"unknown_tool", "error_flag", "error_text"}},
-	{"a tool that hangs", []fake.Turn{call("hang{}"), {Text: "x"}}, []string{"tool_timeout", "deadline", "error_flag", "error_text", "grace"}},
-	{"a failing model", []fake.Turn{{Error: &fake.Failure{Status: 500}}}, nil},
-	{"a paused turn", []fake.Turn{{Text: "to be", Finish: llm.FinishPause}, {Text: "continued"}}, nil},
+	{"a round again", []fake.Response{call("ok{1}"), call("ok{1}"), {Text: "x"}}, []string{"duplicate_round"}},
+	{"broken arguments", []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "ok", Arguments: `{"n":`}}}, {Text: "x"}}, []string{"bad_args", "error_flag", "error_text"}},
+	{"no such tool", []fake.Response{call("ghost{}"), {Text: "x"}}, []string{"unknown_tool", "error_flag", "error_text"}},
+	{"a tool that hangs", []fake.Response{call("hang{}"), {Text: "x"}}, []string{"tool_timeout", "deadline", "error_flag", "error_text", "grace"}},
+	{"a failing model", []fake.Response{{Error: &fake.Failure{Status: 500}}}, nil},
+	{"a paused turn", []fake.Response{{Text: "to be", FinishReason: llm.FinishPause}, {Text: "continued"}}, nil},
 }
 
 // call is a turn with calls, such as ok{1}: a tool and a number for it.
-func call(specs ...string) fake.Turn {
-	var t fake.Turn
+func call(specs ...string) fake.Response {
+	var t fake.Response
 	for i, s := range specs {
 		name, n, _ := strings.Cut(strings.TrimSuffix(s, "}"), "{")
-		t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprintf("%s%s_%d", name, n, i), Name: name, Args: `{"n":"` + n + `"}`})
+		t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprintf("%s%s_%d", name, n, i), Name: name, Arguments: `{"n":"` + n + `"}`})
 	}
 	return t
 }
 
-func turns(n int, spec string) []fake.Turn {
-	var list []fake.Turn
+func turns(n int, spec string) []fake.Response {
+	var list []fake.Response
 	for i := range n {
 		list = append(list, call(fmt.Sprintf(spec, i)))
 	}
-	return append(list, fake.Turn{Text: "x"})
+	return append(list, fake.Response{Text: "x"})
 }
 
 // looks tells how many messages a hook behind the model sees.
-var looks = loop.Policy{Name: "looks", New: func(loop.RunInfo) loop.Hooks {
-	return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+var looks = loop.Middleware{Name: "looks", New: func(loop.RunInfo) loop.Hooks {
+	return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 		return loop.Decision{}, s.Emit("seen", fmt.Append(nil, len(s.History())))
 	}}
 }}
@@ -113,7 +113,7 @@ var looks = loop.Policy{Name: "looks", New: func(loop.RunInfo) loop.Hooks {
 func played(t *testing.T, cfg loop.Config, s script) []trace.Event {
 	t.Helper()
 	if slices.Contains(s.rows, "assistant_append") {
-		cfg.Policies = append(slices.Clone(cfg.Policies), looks)
+		cfg.Middleware = append(slices.Clone(cfg.Middleware), looks)
 	}
 	clock := fake.NewClock()
 	var mem trace.Memory
@@ -124,12 +124,12 @@ func played(t *testing.T, cfg loop.Config, s script) []trace.Event {
 		tool("slow", func(ctx context.Context) error { return clock.Sleep(ctx, time.Second) }),
 		tool("hang", func(ctx context.Context) error { return clock.Sleep(ctx, time.Hour) }),
 	}
-	cfg.Delivery = llm.Streamed // which changes nothing: see the twins of the contracts
-	a, err := loop.New(&fake.Model{Clock: clock, Turns: s.turns}, &cfg)
+	cfg.ResponseMode = llm.Streaming // which changes nothing: see the twins of the contracts
+	a, err := loop.New(&fake.Model{Clock: clock, Responses: s.turns}, &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = a.Run(t.Context(), loop.Ask("go")) // how it ends is in the trace
+	_, _ = a.Run(t.Context(), loop.Prompt("go")) // how it ends is in the trace
 	events := trace.Canonical(mem.Events())
 	start := events[0].Body.(trace.RunStart)
 	start.Options = nil
@@ -207,7 +207,7 @@ func TestCapExample(t *testing.T) {
 		{-1, map[string]end{"deuz": {1, 1, "1"}, "agentier": {0, 0, ""}, "deepagents": {1, 1, "1"}, "reactagent": {1, 0, "1"}}},
 	} {
 		for name, want := range c.want {
-			var script []fake.Turn
+			var script []fake.Response
 			for i := range 4 {
 				turn := call(fmt.Sprintf("ok{%d}", i+1))
 				turn.Text = fmt.Sprint(i + 1)
@@ -223,12 +223,12 @@ func TestCapExample(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := a.Run(t.Context(), loop.Ask("go"))
-			got := end{res.ModelCalls, res.ToolRounds, res.Text}
+			res, err := a.Run(t.Context(), loop.Prompt("go"))
+			got := end{res.ModelCalls, res.ToolSteps, res.Text}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(end{})); diff != "" || err != nil {
 				t.Errorf("%s, a cap of %d: %v (-want +got):\n%s", name, c.limit, err, diff)
 			}
-			for i, r := range m.Requests() {
+			for i, r := range m.RecordedRequests() {
 				if forced := i >= max(c.limit, 0) && name == "reactagent"; forced != (len(r.Request.Tools) == 0) {
 					t.Errorf("%s, a cap of %d: request %d offers %d tools", name, c.limit, i, len(r.Request.Tools))
 				}
@@ -245,16 +245,16 @@ func TestNoTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := loop.New(fake.NewModel(call("ghost{}"), fake.Turn{Text: "x"}), &cfg)
+		a, err := loop.New(fake.NewModel(call("ghost{}"), fake.Response{Text: "x"}), &cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := a.Run(t.Context(), loop.Ask("go"))
+		res, err := a.Run(t.Context(), loop.Prompt("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if name == preset.DeuzName {
-			if res.ModelCalls != 1 || len(res.Pending) != 1 || res.Steps != nil || res.Stop != trace.CauseClientTools {
+			if res.ModelCalls != 1 || len(res.Pending) != 1 || res.Steps != nil || res.StopReason != trace.ReasonClientTools {
 				t.Errorf("%s: got %+v", name, res)
 			}
 			continue
@@ -285,20 +285,20 @@ func TestPresetIsItsRows(t *testing.T) {
 func TestSharedRowsCount(t *testing.T) {
 	set := map[string]func(to *loop.Config, from loop.Config){
 		"max_steps": func(to *loop.Config, from loop.Config) { to.MaxSteps = from.MaxSteps },
-		"cap_at":    func(to *loop.Config, from loop.Config) { to.CapAt = from.CapAt },
-		"on_cap":    func(to *loop.Config, from loop.Config) { to.OnCap = from.OnCap },
+		"cap_at":    func(to *loop.Config, from loop.Config) { to.StepLimitCheck = from.StepLimitCheck },
+		"on_cap":    func(to *loop.Config, from loop.Config) { to.OnStepLimit = from.OnStepLimit },
 		"deadline": func(to *loop.Config, from loop.Config) {
 			to.Deadline, to.DeadlineReturns = from.Deadline, from.DeadlineReturns
 		},
 		"tool_timeout":         func(to *loop.Config, from loop.Config) { to.ToolTimeout = from.ToolTimeout },
 		"concurrency":          func(to *loop.Config, from loop.Config) { to.Concurrency = from.Concurrency },
 		"tool_message":         func(to *loop.Config, from loop.Config) { to.ToolMessage = from.ToolMessage },
-		"assistant_append":     func(to *loop.Config, from loop.Config) { to.AppendTurn = from.AppendTurn },
-		"error_flag":           func(to *loop.Config, from loop.Config) { to.PlainErrors = from.PlainErrors },
+		"assistant_append":     func(to *loop.Config, from loop.Config) { to.AppendResponse = from.AppendResponse },
+		"error_flag":           func(to *loop.Config, from loop.Config) { to.OmitErrorFlag = from.OmitErrorFlag },
 		"error_text":           func(to *loop.Config, from loop.Config) { to.ErrorText = from.ErrorText },
-		"bad_args":             func(to *loop.Config, from loop.Config) { to.BadArgs = from.BadArgs },
-		"same_tool_error_stop": func(to *loop.Config, from loop.Config) { to.SameToolErrors = from.SameToolErrors },
-		"duplicate_round":      func(to *loop.Config, from loop.Config) { to.DuplicateRound = from.DuplicateRound },
+		"bad_args":             func(to *loop.Config, from loop.Config) { to.BadArguments = from.BadArguments },
+		"same_tool_error_stop": func(to *loop.Config, from loop.Config) { to.MaxConsecutiveToolErrors = from.MaxConsecutiveToolErrors },
+		"duplicate_round":      func(to *loop.Config, from loop.Config) { to.DuplicateStep = from.DuplicateStep },
 	}
 	counted := map[string]bool{}
 	for _, s := range shared {
@@ -341,10 +341,10 @@ func alike(t *testing.T) (names []string) {
 // A preset fills what the caller left at zero, and nothing else.
 func TestFillKeeps(t *testing.T) {
 	own := loop.Config{
-		Delivery: llm.Buffered, MaxSteps: 3, CapAt: loop.CapTop, OnCap: loop.CapError, Concurrency: 2, SameToolErrors: 2, ResetByAbsence: true,
+		ResponseMode: llm.NonStreaming, MaxSteps: 3, StepLimitCheck: loop.CheckBeforeStep, OnStepLimit: loop.StepLimitError, Concurrency: 2, MaxConsecutiveToolErrors: 2, ResetByAbsence: true,
 		TokenBudget: 4, Deadline: 5, DeadlineReturns: true, StallTimeout: 6, ToolTimeout: 7, Grace: 8, Continuations: 9,
-		ToolMessage: loop.OnePerCall, AppendTurn: loop.AppendAfter, BadArgs: loop.BadArgsPass, UnknownTool: loop.UnknownBreak,
-		ClientCalls: loop.ClientRest, DuplicateRound: loop.DuplicateSkip, DuplicateRounds: 2, PlainErrors: true,
+		ToolMessage: loop.OnePerCall, AppendResponse: loop.AppendAfter, BadArguments: loop.BadArgumentsPass, UnknownTool: loop.UnknownBreak,
+		ClientCalls: loop.ClientRest, DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: 2, OmitErrorFlag: true,
 	}
 	for _, name := range preset.Names() {
 		cfg, err := preset.Apply(name, own)

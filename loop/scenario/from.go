@@ -84,7 +84,7 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 		switch m.Role {
 		case llm.RoleAssistant:
 			answers++
-			b.turns = append(b.turns, turnOf(m, trace.ModelTurn{Message: m}))
+			b.turns = append(b.turns, turnOf(m, trace.ModelResponse{Message: m}))
 			for _, c := range m.Calls() {
 				b.tool(c.Name)
 			}
@@ -131,8 +131,8 @@ type builder struct {
 	order   []string // of the tools
 	tools   map[string]*fake.Tool
 	results map[string]llm.ToolResult
-	turns   []fake.Turn
-	tries   []fake.Turn // the failed attempts of the turn that is to come
+	turns   []fake.Response
+	tries   []fake.Response // the failed attempts of the turn that is to come
 	asked   time.Duration
 	running map[string]entry // the calls whose tools have not returned
 	ended   []entry          // those whose tools have
@@ -180,7 +180,7 @@ func (b *builder) options() {
 	if name, is := b.start.Options.Lookup("preset"); is {
 		b.filled, _ = preset.Apply(name, loop.Config{})
 	}
-	if b.filled.Delivery == llm.Buffered { // and streamed is not declared
+	if b.filled.ResponseMode == llm.NonStreaming { // and streamed is not declared
 		b.option("delivery", fake.TextValue("streamed"))
 	}
 	for _, t := range b.start.Tools {
@@ -246,17 +246,17 @@ func (b *builder) event(ev trace.Event) {
 		return
 	}
 	switch e := ev.Body.(type) {
-	case trace.ModelSetup:
+	case trace.ModelConfig:
 		b.setup(e)
 	case trace.ModelRequest:
 		if !b.first {
 			b.first = true
-			b.script.Input = e.New
-		} else if len(e.New) == 0 && len(b.tries) == 0 {
+			b.script.Input = e.NewMessages
+		} else if len(e.NewMessages) == 0 && len(b.tries) == 0 {
 			b.reopen()
 		}
 		b.asked = ev.At
-	case trace.ModelTurn:
+	case trace.ModelResponse:
 		t := turnOf(e.Message, e)
 		t.Delay = b.since(ev.At, b.asked)
 		b.tries = append(b.tries, t)
@@ -268,20 +268,20 @@ func (b *builder) event(ev trace.Event) {
 	case trace.ToolStart:
 		b.enter(e, ev.At)
 	case trace.Abandoned:
-		b.abandon(e.Call, ev.At)
+		b.abandon(e.ToolCallID, ev.At)
 	case trace.ToolEnd:
 		b.leave(e, ev.At)
-	case trace.Rewrite:
+	case trace.HistoryRewrite:
 		b.lose("the rewrite by " + e.By)
 	case trace.Decision:
-		if _, told := b.start.Options.Lookup("stop_when"); e.By != "" || e.Cause == trace.CauseStopCondition && !told {
-			b.lose(fmt.Sprintf("what decided to %s (%s)", e.Action, cmp.Or(e.By, string(e.Cause))))
+		if _, told := b.start.Options.Lookup("stop_when"); e.By != "" || e.Reason == trace.ReasonStopCondition && !told {
+			b.lose(fmt.Sprintf("what decided to %s (%s)", e.Action, cmp.Or(e.By, string(e.Reason))))
 		}
 	case trace.Custom:
 		b.lose("the event " + e.Name)
-	case trace.Cancelled:
+	case trace.Canceled:
 		b.cancelled(ev.At)
-		if e.Cause == string(trace.CauseCancel) {
+		if e.Reason == string(trace.ReasonCancel) {
 			b.script.Cancel = &fake.Cancel{At: ev.At, Before: ev.At == 0}
 			if ev.At == 0 && b.first {
 				b.script.Cancel = nil
@@ -300,16 +300,16 @@ func (b *builder) since(at, from time.Duration) time.Duration {
 	return at - from
 }
 
-func (b *builder) setup(e trace.ModelSetup) {
+func (b *builder) setup(e trace.ModelConfig) {
 	b.script.System = e.System
 	if e.Model != "" {
 		b.lane = e.Model
 		b.option("model", fake.TextValue(e.Model))
 	}
 	rest := e.Settings
-	if p := rest.ParallelCalls; p != nil {
+	if p := rest.ParallelToolCalls; p != nil {
 		b.option("parallel_calls", fake.BoolValue(*p))
-		rest.ParallelCalls = nil
+		rest.ParallelToolCalls = nil
 	}
 	if string(rest.AppendJSON(nil)) != "{}" || len(e.Extra) > 0 {
 		b.lose("the model's settings")
@@ -326,7 +326,7 @@ func (b *builder) setup(e trace.ModelSetup) {
 // warning takes back what an Accumulator warned about, and the adapter's own
 // warnings as they are.
 func (b *builder) warning(w trace.Warning) {
-	if len(b.turns) == 0 || w.Call != "" {
+	if len(b.turns) == 0 || w.ToolCallID != "" {
 		return
 	}
 	t := &b.turns[len(b.turns)-1]
@@ -335,19 +335,19 @@ func (b *builder) warning(w trace.Warning) {
 	}
 	switch w.Code {
 	case llm.WarnNoFinish:
-		t.NoFinish = true
+		t.OmitFinish = true
 	case llm.WarnNoCallEnd:
 		found := false
 		for i, c := range t.Calls {
 			if strings.Contains(w.Message, "the call "+c.ID+" ") {
-				t.Calls[i].NoEnd, found = true, true
+				t.Calls[i].OmitEnd, found = true, true
 			}
 		}
 		if !found {
 			b.lose("which call was not ended by the provider")
 		}
 	case llm.WarnNoCalls, loop.WarnNoName: // follow from the turn
-	case llm.WarnRepeatedArgs, llm.WarnNoCallStart:
+	case llm.WarnRepeatedArguments, llm.WarnNoCallStart:
 		b.lose("how the provider sent the arguments (" + w.Code + ")")
 	default:
 		t.Warnings = append(t.Warnings, llm.Warning{Code: w.Code, Message: w.Message})
@@ -361,7 +361,7 @@ func (b *builder) flush() {
 	case 1:
 		b.turns = append(b.turns, b.tries[0])
 	default:
-		b.turns = append(b.turns, fake.Turn{Attempts: b.tries})
+		b.turns = append(b.turns, fake.Response{Attempts: b.tries})
 	}
 	b.tries = nil
 }
@@ -373,7 +373,7 @@ func (b *builder) reopen() {
 	b.turns = b.turns[:n]
 	b.tries = last.Attempts
 	if b.tries == nil {
-		b.tries = []fake.Turn{last}
+		b.tries = []fake.Response{last}
 	}
 }
 
@@ -397,7 +397,7 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 	for _, name := range b.order {
 		b.script.Tools = append(b.script.Tools, *b.tools[name])
 	}
-	b.script.Models = []fake.Lane{{Name: cmp.Or(b.lane, "main"), Turns: b.turns}}
+	b.script.Models = []fake.ModelScript{{Name: cmp.Or(b.lane, "main"), Responses: b.turns}}
 	expected = b.try(expected)
 	yaml, err := b.script.YAML()
 	if err != nil {

@@ -26,24 +26,24 @@ func (b *builder) enter(e trace.ToolStart, at time.Duration) {
 		b.running = map[string]entry{}
 	}
 	t := b.tool(e.Name)
-	b.running[e.Call] = entry{e.Name, len(t.Calls), at}
-	t.Calls = append(t.Calls, fake.Behaviour{})
+	b.running[e.ToolCallID] = entry{e.Name, len(t.Calls), at}
+	t.Calls = append(t.Calls, fake.Behavior{})
 }
 
 // leave makes what a tool gave back the behaviour of its call.
 func (b *builder) leave(e trace.ToolEnd, at time.Duration) {
-	in, ok := b.running[e.Call]
+	in, ok := b.running[e.ToolCallID]
 	if !ok {
 		return // it was abandoned before
 	}
-	delete(b.running, e.Call)
+	delete(b.running, e.ToolCallID)
 	took := b.since(at, in.at)
 	x := b.behaviour(in.tool, e.Outcome, e.Result)
 	switch {
 	case !x.Stall:
 		x.Delay, x.IgnoresCancel = took, took > 0 && b.over
 	case e.Outcome == trace.OutcomeTimeout && took > b.timeout:
-		x = fake.Behaviour{Delay: took, IgnoresCancel: true}
+		x = fake.Behavior{Delay: took, IgnoresCancel: true}
 	}
 	b.tool(in.tool).Calls[in.n] = x
 	in.at = at
@@ -73,11 +73,11 @@ func (b *builder) abandon(call string, at time.Duration) {
 		return
 	}
 	delete(b.running, call)
-	b.tool(in.tool).Calls[in.n] = fake.Behaviour{Delay: b.since(at, in.at) + abandonedFor, IgnoresCancel: true}
+	b.tool(in.tool).Calls[in.n] = fake.Behavior{Delay: b.since(at, in.at) + abandonedFor, IgnoresCancel: true}
 }
 
 // behaviour is what a tool does that gave this back, but for its time.
-func (b *builder) behaviour(name string, outcome trace.Outcome, r llm.ToolResult) (x fake.Behaviour) {
+func (b *builder) behaviour(name string, outcome trace.Outcome, r llm.ToolResult) (x fake.Behavior) {
 	text := r.Text()
 	if r.IsError {
 		text = b.unworded(name, text)
@@ -87,7 +87,7 @@ func (b *builder) behaviour(name string, outcome trace.Outcome, r llm.ToolResult
 		x.Exit = true
 	case outcome == trace.OutcomePanic:
 		x.Panic = strings.TrimPrefix(text, "the tool "+name+" panicked: ")
-	case outcome == trace.OutcomeTimeout, outcome == trace.OutcomeCancelled:
+	case outcome == trace.OutcomeTimeout, outcome == trace.OutcomeCanceled:
 		x.Stall = true
 	case r.IsError:
 		x.Error = text

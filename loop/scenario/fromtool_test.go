@@ -13,7 +13,7 @@ import (
 )
 
 // record runs a scenario without its version and input.
-func record(t *testing.T, src string) *scenario.Outcome {
+func record(t *testing.T, src string) *scenario.Result {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f.yaml")
 	if err := os.WriteFile(path, []byte("version: 1\ninput: go\n"+src+"\n"), 0o600); err != nil {

@@ -12,9 +12,9 @@ import (
 )
 
 // turnOf is an assistant's message as a script sends it.
-func turnOf(m llm.Message, e trace.ModelTurn) fake.Turn {
-	t := fake.Turn{
-		Usage: e.Usage, Finish: e.Finish, RawFinish: e.RawFinish, FinishMessage: e.FinishMessage,
+func turnOf(m llm.Message, e trace.ModelResponse) fake.Response {
+	t := fake.Response{
+		Usage: e.Usage, FinishReason: e.FinishReason, RawFinishReason: e.RawFinishReason, FinishMessage: e.FinishMessage,
 		ResponseID: e.ResponseID, Model: e.Model, Opaque: m.Opaque,
 	}
 	if simple(m.Parts, &t) {
@@ -34,15 +34,15 @@ func asSent(c llm.ToolCall) llm.ToolCall {
 	if c.Name == loop.UnnamedTool {
 		c.Name = ""
 	}
-	if c.Minted {
-		c.ID, c.ProviderID, c.Minted = c.ProviderID, "", false
+	if c.IDGenerated {
+		c.ID, c.ProviderID, c.IDGenerated = c.ProviderID, "", false
 	}
 	return c
 }
 
 // simple fills the turn if the parts are what a script's own fields say: one
 // reasoning, one text, calls, in this order.
-func simple(parts []llm.Part, t *fake.Turn) bool {
+func simple(parts []llm.Part, t *fake.Response) bool {
 	stage := 0
 	for _, p := range parts {
 		ok := false
@@ -57,7 +57,7 @@ func simple(parts []llm.Part, t *fake.Turn) bool {
 			stage = 2
 		case llm.ToolCall:
 			p = asSent(p)
-			t.Calls = append(t.Calls, fake.Call{ID: p.ID, Name: p.Name, Args: p.Args, Opaque: p.Opaque, ProviderExecuted: p.ProviderExecuted})
+			t.Calls = append(t.Calls, fake.Call{ID: p.ID, Name: p.Name, Arguments: p.Arguments, Opaque: p.Opaque, ProviderExecuted: p.ProviderExecuted})
 			ok, stage = true, 3
 		case llm.Media, llm.ToolResult, llm.Unknown:
 		}
@@ -68,12 +68,12 @@ func simple(parts []llm.Part, t *fake.Turn) bool {
 	return true
 }
 
-func failedTurn(e trace.ModelError, delay time.Duration) fake.Turn {
-	t := turnOf(llm.Message{Parts: e.Received}, trace.ModelTurn{Usage: e.Usage})
+func failedTurn(e trace.ModelError, delay time.Duration) fake.Response {
+	t := turnOf(llm.Message{Parts: e.PartialContent}, trace.ModelResponse{Usage: e.Usage})
 	t.Delay = delay
 	switch e.Error.Type {
 	case "malformed_call":
-		t.Finish = llm.FinishMalformedCall
+		t.FinishReason = llm.FinishMalformedCall
 		_, t.FinishMessage, _ = strings.Cut(e.Error.Message, ": ")
 	case "deadline", "cancelled":
 		t.Stall, t.Delay = true, 0

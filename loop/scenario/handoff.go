@@ -16,8 +16,8 @@ import (
 // team is what a script says of agents that hand over to each other.
 type team struct {
 	vars  *middleware.Vars
-	root  *middleware.Member
-	tools map[*middleware.Member][]string
+	root  *middleware.HandoffAgent
+	tools map[*middleware.HandoffAgent][]string
 }
 
 // shared returns the variables of the script.
@@ -28,7 +28,7 @@ func (r *reader) shared() *middleware.Vars {
 	return r.team.vars
 }
 
-func repair(r *reader, arg fake.Value) (loop.Policy, error) {
+func repair(r *reader, arg fake.Value) (loop.Middleware, error) {
 	var opts middleware.RepairOptions
 	if arg.Kind == fake.Null {
 		return middleware.Repair(opts), nil
@@ -42,13 +42,13 @@ func repair(r *reader, arg fake.Value) (loop.Policy, error) {
 	return middleware.Repair(opts), at(arg.Pos, err)
 }
 
-func variables(r *reader, arg fake.Value) (loop.Policy, error) {
+func variables(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if arg.Kind != fake.Null && arg.Kind != fake.Map {
-		return loop.Policy{}, at(arg.Pos, kind(arg, fake.Map))
+		return loop.Middleware{}, at(arg.Pos, kind(arg, fake.Map))
 	}
 	for _, f := range arg.Fields {
 		if err := kind(f.Value, fake.Text); err != nil {
-			return loop.Policy{}, at(f.Value.Pos, fmt.Errorf("%s: %w", f.Name, err))
+			return loop.Middleware{}, at(f.Value.Pos, fmt.Errorf("%s: %w", f.Name, err))
 		}
 		middleware.Var[string](f.Name).Set(r.shared(), f.Value.Text)
 	}
@@ -56,20 +56,20 @@ func variables(r *reader, arg fake.Value) (loop.Policy, error) {
 }
 
 // handoff reads the agents, the first of which is the root.
-func handoff(r *reader, arg fake.Value) (loop.Policy, error) {
+func handoff(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if err := kind(arg, fake.Map); err != nil {
-		return loop.Policy{}, at(arg.Pos, err)
+		return loop.Middleware{}, at(arg.Pos, err)
 	}
 	var names []string
-	members := map[string]*middleware.Member{}
+	members := map[string]*middleware.HandoffAgent{}
 	for _, f := range arg.Fields {
 		names = append(names, f.Name)
-		members[f.Name] = &middleware.Member{Name: f.Name}
+		members[f.Name] = &middleware.HandoffAgent{Name: f.Name}
 	}
 	if names == nil {
-		return loop.Policy{}, at(arg.Pos, errors.New("there are no agents; name at least the one that begins"))
+		return loop.Middleware{}, at(arg.Pos, errors.New("there are no agents; name at least the one that begins"))
 	}
-	r.team.root, r.team.tools = members[names[0]], map[*middleware.Member][]string{}
+	r.team.root, r.team.tools = members[names[0]], map[*middleware.HandoffAgent][]string{}
 	for _, f := range arg.Fields {
 		m := members[f.Name]
 		err := fields(f.Value, map[string]func(fake.Value) error{
@@ -92,12 +92,12 @@ func handoff(r *reader, arg fake.Value) (loop.Policy, error) {
 			},
 		})
 		if err := at(f.Value.Pos, err); err != nil {
-			return loop.Policy{}, fmt.Errorf("%s: %w", f.Name, err)
+			return loop.Middleware{}, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
 	p, err := middleware.Handoff(r.team.root, r.shared())
 	if err != nil {
-		return loop.Policy{}, at(arg.Pos, errors.New(unprefixed(err)))
+		return loop.Middleware{}, at(arg.Pos, errors.New(unprefixed(err)))
 	}
 	return r.team.policy(p), nil
 }
@@ -130,12 +130,12 @@ func worded(text string) func(middleware.Scope) string {
 
 // policy gives the agents their tools before p prepares the first step: there are none
 // before a run.
-func (t *team) policy(p loop.Policy) loop.Policy {
-	return loop.Policy{Name: p.Name, New: func(info loop.RunInfo) loop.Hooks {
+func (t *team) policy(p loop.Middleware) loop.Middleware {
+	return loop.Middleware{Name: p.Name, New: func(info loop.RunInfo) loop.Hooks {
 		prepare := p.New(info).BeforeStep
 		return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
 			if s.Step == 0 {
-				if err := s.Offer(t.share(s.Tools())); err != nil {
+				if err := s.SetTools(t.share(s.Tools())); err != nil {
 					return loop.Decision{}, err
 				}
 			}
@@ -164,19 +164,19 @@ func (t *team) share(tools []loop.Tool) (common []loop.Tool) {
 }
 
 // prepareEnd reads what is said behind the answers of others than the root.
-func prepareEnd(r *reader, arg fake.Value) (loop.Policy, error) {
+func prepareEnd(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if r.team.root == nil {
-		return loop.Policy{}, at(arg.Pos, errors.New("there are no agents; put handoff before it"))
+		return loop.Middleware{}, at(arg.Pos, errors.New("there are no agents; put handoff before it"))
 	}
 	if err := kind(arg, fake.List); err != nil {
-		return loop.Policy{}, at(arg.Pos, err)
+		return loop.Middleware{}, at(arg.Pos, err)
 	}
 	if len(arg.Items) == 0 {
-		return loop.Policy{}, at(arg.Pos, errors.New("there is nothing to say; give a text for each time that the root goes on"))
+		return loop.Middleware{}, at(arg.Pos, errors.New("there is nothing to say; give a text for each time that the root goes on"))
 	}
 	for _, item := range arg.Items {
 		if err := at(item.Pos, kind(item, fake.Text)); err != nil {
-			return loop.Policy{}, err
+			return loop.Middleware{}, err
 		}
 	}
 	left := arg.Items

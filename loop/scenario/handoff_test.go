@@ -67,7 +67,7 @@ input: go
 	}
 	for range 2 { // each run is one of its own
 		o, err := scenario.Run(t.Context(), f.Script, nil)
-		if err != nil || o.Err != nil || o.Result.Text != "b again" || len(o.Unused) > 0 {
+		if err != nil || o.Err != nil || o.Run.Text != "b again" || len(o.Unused) > 0 {
 			t.Errorf("got %+v, %v", o, err)
 		}
 	}
@@ -80,8 +80,8 @@ func TestPolicyOfThePreset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cfg, err := scenario.Config(f.Script); err != nil || len(cfg.Policies) != want {
-			t.Errorf("%s: got %d policies, %v", policies, len(cfg.Policies), err)
+		if cfg, err := scenario.Config(f.Script); err != nil || len(cfg.Middleware) != want {
+			t.Errorf("%s: got %d policies, %v", policies, len(cfg.Middleware), err)
 		}
 	}
 }

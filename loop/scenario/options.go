@@ -54,12 +54,12 @@ func options() []option {
 			return err
 		}},
 		{"cap_at", "bottom or top", func(r *reader, v fake.Value) error {
-			r.cfg.CapAt = loop.CapAt(unless(v.Text, "bottom"))
-			return oneOf(v, "bottom", string(loop.CapTop))
+			r.cfg.StepLimitCheck = loop.StepLimitCheck(unless(v.Text, "bottom"))
+			return oneOf(v, "bottom", string(loop.CheckBeforeStep))
 		}},
 		{"on_cap", "return, force_final or error", func(r *reader, v fake.Value) error {
-			r.cfg.OnCap = loop.OnCap(unless(v.Text, "return"))
-			return oneOf(v, "return", string(loop.CapForceFinal), string(loop.CapError))
+			r.cfg.OnStepLimit = loop.OnStepLimit(unless(v.Text, "return"))
+			return oneOf(v, "return", string(loop.StepLimitForceFinal), string(loop.StepLimitError))
 		}},
 		{"stop_when", "a list of never, step_count: N, has_tool_call: NAME, total_tokens: N, cost: {limit, input, output}", stopWhen},
 		{"token_budget", "a number of tokens", func(r *reader, v fake.Value) error {
@@ -77,7 +77,7 @@ func options() []option {
 		{"grace", "a duration", func(r *reader, v fake.Value) (err error) { r.cfg.Grace, err = duration(v); return err }},
 		{"concurrency", "a number, or unbounded", func(r *reader, v fake.Value) (err error) {
 			if v.Text == "unbounded" {
-				r.cfg.Concurrency = loop.Unbounded
+				r.cfg.Concurrency = loop.Unlimited
 				return nil
 			}
 			r.cfg.Concurrency, err = integer(v, 1)
@@ -92,12 +92,12 @@ func options() []option {
 			return kind(v, fake.Text)
 		}},
 		{"error_flag", "on or off", func(r *reader, v fake.Value) error {
-			r.cfg.PlainErrors = v.Text == "off"
+			r.cfg.OmitErrorFlag = v.Text == "off"
 			return oneOf(v, "on", "off")
 		}},
 		{"bad_args", "error_result, empty_object or pass", func(r *reader, v fake.Value) error {
-			r.cfg.BadArgs = loop.BadArgs(unless(v.Text, "error_result"))
-			return oneOf(v, "error_result", string(loop.BadArgsEmpty), string(loop.BadArgsPass))
+			r.cfg.BadArguments = loop.BadArguments(unless(v.Text, "error_result"))
+			return oneOf(v, "error_result", string(loop.BadArgumentsEmpty), string(loop.BadArgumentsPass))
 		}},
 		{"unknown_tool", "error_result or break", func(r *reader, v fake.Value) error {
 			r.cfg.UnknownTool = loop.UnknownTool(unless(v.Text, "error_result"))
@@ -112,12 +112,12 @@ func options() []option {
 			return oneOf(v, "break_batch", string(loop.ClientRest))
 		}},
 		{"assistant_append", "before_hooks or after_hooks", func(r *reader, v fake.Value) error {
-			r.cfg.AppendTurn = loop.AppendTurn(unless(v.Text, "before_hooks"))
+			r.cfg.AppendResponse = loop.AppendResponse(unless(v.Text, "before_hooks"))
 			return oneOf(v, "before_hooks", string(loop.AppendAfter))
 		}},
 		{"same_tool_error_stop", "a number of steps; 0 is no guard", func(r *reader, v fake.Value) (err error) {
-			if r.cfg.SameToolErrors, err = integer(v, 0); r.cfg.SameToolErrors == 0 {
-				r.cfg.SameToolErrors = loop.Off
+			if r.cfg.MaxConsecutiveToolErrors, err = integer(v, 0); r.cfg.MaxConsecutiveToolErrors == 0 {
+				r.cfg.MaxConsecutiveToolErrors = loop.Disabled
 			}
 			return err
 		}},
@@ -129,13 +129,13 @@ func options() []option {
 		{"retry", "a map of max, base, factor, max_wait", retry},
 		{"continuations", "how often a paused turn is continued; 0 is never", func(r *reader, v fake.Value) (err error) {
 			if r.cfg.Continuations, err = integer(v, 0); r.cfg.Continuations == 0 {
-				r.cfg.Continuations = loop.Off
+				r.cfg.Continuations = loop.Disabled
 			}
 			return err
 		}},
 		{"delivery", "streamed or buffered", func(r *reader, v fake.Value) error {
-			r.cfg.Delivery = llm.Delivery(unless(v.Text, "streamed"))
-			return oneOf(v, "streamed", string(llm.Buffered))
+			r.cfg.ResponseMode = llm.ResponseMode(unless(v.Text, "streamed"))
+			return oneOf(v, "streamed", string(llm.NonStreaming))
 		}},
 		{"tool_choice", "auto, required, none or tool:NAME", func(r *reader, v fake.Value) error {
 			c, ok := llm.ReadToolChoice(v.Text)
@@ -150,7 +150,7 @@ func options() []option {
 		}},
 		{"parallel_calls", "true or false", func(r *reader, v fake.Value) error {
 			on := v.Text == "true"
-			r.cfg.Settings.ParallelCalls = &on
+			r.cfg.Settings.ParallelToolCalls = &on
 			return kind(v, fake.Bool)
 		}},
 		{"model", "the model's name, which is also its lane", func(r *reader, v fake.Value) error {
@@ -186,7 +186,7 @@ func Config(s *fake.Script) (loop.Config, error) {
 				names[j] = x.name
 			}
 			hint := ""
-			if near := fake.Nearest(o.Name, names); near != "" {
+			if near := fake.Suggest(o.Name, names); near != "" {
 				hint = fmt.Sprintf(" (did you mean %q?)", near)
 			}
 			errs = append(errs, s.Errorf(o.Pos, "there is no loop option %q%s; the options are %s", o.Name, hint, strings.Join(names, ", ")))
@@ -353,7 +353,7 @@ func condition(item fake.Value) (loop.StopCondition, error) {
 			"output": func(v fake.Value) (err error) { out, err = number(v); return err },
 		})
 		return loop.CostExceeds(limit, func(u llm.Usage) (float64, bool) {
-			return float64(u.Input)*in + float64(u.Output)*out, true
+			return float64(u.InputTokens)*in + float64(u.OutputTokens)*out, true
 		}), err
 	}
 	return nil, fmt.Errorf("there is no stop condition %q; there are never, step_count, has_tool_call, total_tokens, cost", name)
@@ -363,14 +363,14 @@ func condition(item fake.Value) (loop.StopCondition, error) {
 func duplicates(r *reader, v fake.Value) error {
 	word, n, forced := strings.Cut(v.Text, " ")
 	rounds, err := strconv.Atoi(n)
-	switch r.cfg.DuplicateRound = loop.DuplicateSkip; {
+	switch r.cfg.DuplicateStep = loop.DuplicateSkip; {
 	case v.Text == string(loop.DuplicateSkip):
 		return nil
 	case word == "force_final_after" && err == nil && rounds > 0:
-		r.cfg.DuplicateRounds = rounds
+		r.cfg.MaxDuplicateSteps = rounds
 		return nil
 	case word == "off" && !forced && v.Kind == fake.Text:
-		r.cfg.DuplicateRound = loop.DuplicateRun
+		r.cfg.DuplicateStep = loop.DuplicateRun
 		return nil
 	}
 	return fmt.Errorf("expected off, skip, or force_final_after N, where N is 1 or more")

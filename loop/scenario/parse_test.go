@@ -200,10 +200,10 @@ func TestOptions(t *testing.T) {
 		`max_steps: 3`:                         {MaxSteps: 3},
 		`max_steps: 0`:                         {MaxSteps: -1},
 		`max_steps: -2`:                        {MaxSteps: -1},
-		`cap_at: top`:                          {CapAt: loop.CapTop},
+		`cap_at: top`:                          {StepLimitCheck: loop.CheckBeforeStep},
 		`cap_at: bottom`:                       {},
 		`on_cap: return`:                       {},
-		`on_cap: error`:                        {OnCap: loop.CapError},
+		`on_cap: error`:                        {OnStepLimit: loop.StepLimitError},
 		`token_budget: 9`:                      {TokenBudget: 9},
 		`deadline: 1s`:                         {Deadline: 1e9},
 		`deadline_mode: return`:                {DeadlineReturns: true},
@@ -211,37 +211,37 @@ func TestOptions(t *testing.T) {
 		`stall_timeout: 1s`:                    {StallTimeout: 1e9},
 		`tool_timeout: 1s`:                     {ToolTimeout: 1e9},
 		`grace: 1s`:                            {Grace: 1e9},
-		`concurrency: unbounded`:               {Concurrency: loop.Unbounded},
+		`concurrency: unbounded`:               {Concurrency: loop.Unlimited},
 		`concurrency: 7`:                       {Concurrency: 7},
 		`tool_message: one_per_step`:           {},
 		`tool_message: one_per_call`:           {ToolMessage: loop.OnePerCall},
-		`bad_args: empty_object`:               {BadArgs: loop.BadArgsEmpty},
+		`bad_args: empty_object`:               {BadArguments: loop.BadArgumentsEmpty},
 		`bad_args: error_result`:               {},
-		`bad_args: pass`:                       {BadArgs: loop.BadArgsPass},
+		`bad_args: pass`:                       {BadArguments: loop.BadArgumentsPass},
 		`unknown_tool: break`:                  {UnknownTool: loop.UnknownBreak},
 		`client_tools: run_rest_then_break`:    {ClientCalls: loop.ClientRest},
 		`client_tools: break_batch`:            {},
 		`unknown_tool: error_result`:           {},
 		`no_tools: one_turn`:                   {NoTools: loop.NoToolsBreak},
 		`no_tools: error_result`:               {},
-		`error_flag: off`:                      {PlainErrors: true},
+		`error_flag: off`:                      {OmitErrorFlag: true},
 		`error_flag: on`:                       {},
-		`assistant_append: after_hooks`:        {AppendTurn: loop.AppendAfter},
+		`assistant_append: after_hooks`:        {AppendResponse: loop.AppendAfter},
 		`assistant_append: before_hooks`:       {},
-		`duplicate_round: force_final_after 2`: {DuplicateRound: loop.DuplicateSkip, DuplicateRounds: 2},
-		`same_tool_error_stop: 0`:              {SameToolErrors: loop.Off},
-		`same_tool_error_stop: 4`:              {SameToolErrors: 4},
+		`duplicate_round: force_final_after 2`: {DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: 2},
+		`same_tool_error_stop: 0`:              {MaxConsecutiveToolErrors: loop.Disabled},
+		`same_tool_error_stop: 4`:              {MaxConsecutiveToolErrors: 4},
 		`reset: absence`:                       {ResetByAbsence: true},
 		`reset: success`:                       {},
-		`duplicate_round: skip`:                {DuplicateRound: loop.DuplicateSkip},
+		`duplicate_round: skip`:                {DuplicateStep: loop.DuplicateSkip},
 		`duplicate_round: off`:                 {},
 		`retry: {max: 2, base: 1s, factor: 1.5, max_wait: 9s}`: {Retry: loop.Retry{Max: 2, Base: 1e9, Factor: 1.5, MaxWait: 9e9}},
-		`continuations: 0`:           {Continuations: loop.Off},
+		`continuations: 0`:           {Continuations: loop.Disabled},
 		`continuations: 2`:           {Continuations: 2},
-		`delivery: buffered`:         {Delivery: llm.Buffered},
+		`delivery: buffered`:         {ResponseMode: llm.NonStreaming},
 		`delivery: streamed`:         {},
 		`tool_choice: none`:          {ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}},
-		`parallel_calls: true`:       {Settings: llm.Settings{ParallelCalls: &yes}},
+		`parallel_calls: true`:       {Settings: llm.Settings{ParallelToolCalls: &yes}},
 		`model: main`:                {Model: "main"},
 		`tool_choice: "tool:t"`:      {ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "t"}},
 		`token_budget: 0`:            {},
@@ -384,7 +384,7 @@ func TestFromMessages(t *testing.T) {
 	made, err := scenario.FromMessages("chat", []llm.Message{
 		{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "Be kind."}}},
 		llm.User("hello"), llm.Assistant(llm.Text{Text: "hi"}), llm.User("the weather?"),
-		llm.Assistant(llm.ToolCall{ID: "c1", Name: "weather", Args: `{"city":"Rome"}`}),
+		llm.Assistant(llm.ToolCall{ID: "c1", Name: "weather", Arguments: `{"city":"Rome"}`}),
 		llm.ToolResults(llm.ToolResult{ID: "c1", Content: []llm.Part{llm.Text{Text: "sunny"}}}),
 		llm.Assistant(llm.Text{Text: "Sunny."}),
 	})
@@ -400,8 +400,8 @@ func TestFromMessages(t *testing.T) {
 		t.Fatalf("%v\n%s", err, made)
 	}
 	first := o.Requests[0].Request
-	if o.Result.Text != "Sunny." || first.System != "Be kind." || len(first.Messages) != 3 || o.Result.Steps[0].Results[0].Text() != "sunny" {
-		t.Errorf("got %+v\n%s", o.Result, made)
+	if o.Run.Text != "Sunny." || first.System != "Be kind." || len(first.Messages) != 3 || o.Run.Steps[0].Results[0].Text() != "sunny" {
+		t.Errorf("got %+v\n%s", o.Run, made)
 	}
 	if _, err := scenario.FromMessages("empty", []llm.Message{llm.User("hello")}); err == nil {
 		t.Error("no answer to repeat: got no error")
@@ -413,7 +413,7 @@ func TestFromMessages(t *testing.T) {
 
 // What keeps the script of a message list from playing is in the comment.
 func TestFromMessagesThatDoNotPlay(t *testing.T) {
-	call := func(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: "{}"} }
+	call := func(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Arguments: "{}"} }
 	result := func(id string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "ok"}}}
 	}
@@ -459,7 +459,7 @@ func TestFromMessagesThatDoNotPlay(t *testing.T) {
 
 // Turns are written as a script says them where it can, else part by part.
 func TestFromMessagesTurns(t *testing.T) {
-	call, other := llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}, llm.ToolCall{ID: "c2", Name: "a", Args: "{}"}
+	call, other := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"}
 	for _, c := range []struct {
 		name   string
 		parts  []llm.Part
@@ -533,7 +533,7 @@ func TestFromMessagesTurns(t *testing.T) {
 			continue
 		}
 		for _, ev := range o.Events {
-			if turn, ok := ev.Body.(trace.ModelTurn); ok && (!cmp.Equal(said, turn.Message, cmpopts.EquateEmpty()) || turn.Finish != c.finish) {
+			if turn, ok := ev.Body.(trace.ModelResponse); ok && (!cmp.Equal(said, turn.Message, cmpopts.EquateEmpty()) || turn.FinishReason != c.finish) {
 				t.Errorf("%s: said again as %+v", c.name, turn)
 			}
 		}

@@ -15,15 +15,15 @@ import (
 type policyKind struct {
 	name string
 	arg  string // what its value is; empty if it has none
-	make func(r *reader, arg fake.Value) (loop.Policy, error)
+	make func(r *reader, arg fake.Value) (loop.Middleware, error)
 }
 
 func policyKinds() []policyKind {
 	return append([]policyKind{
-		{"leaked_calls", "", func(*reader, fake.Value) (loop.Policy, error) { return middleware.LeakedCalls(), nil }},
-		{"keep_last", "{keep, limit}", func(_ *reader, arg fake.Value) (loop.Policy, error) { return keepLast(arg) }},
+		{"leaked_calls", "", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.LeakedCalls(), nil }},
+		{"keep_last", "{keep, limit}", func(_ *reader, arg fake.Value) (loop.Middleware, error) { return keepLast(arg) }},
 		{"answer_tool", "NAME", answerTool},
-		{"output", "{schema, re_asks}", func(_ *reader, arg fake.Value) (loop.Policy, error) { return output(arg) }},
+		{"output", "{schema, re_asks}", func(_ *reader, arg fake.Value) (loop.Middleware, error) { return output(arg) }},
 		{"repair", "{model}", repair},
 		{"variables", "{NAME: TEXT}", variables},
 		{"handoff", "{AGENT: {instructions, tools, to, model, description}}", handoff},
@@ -47,26 +47,26 @@ func policies(r *reader, v fake.Value) error {
 	if err := kind(v, fake.List); err != nil {
 		return err
 	}
-	presets := r.cfg.Policies
+	presets := r.cfg.Middleware
 	for i, item := range v.Items {
 		p, err := policy(r, item)
 		if err := at(item.Pos, err); err != nil {
 			return fmt.Errorf("item %d: %w", i+1, err)
 		}
-		same := func(other loop.Policy) bool { return other.Name == p.Name }
+		same := func(other loop.Middleware) bool { return other.Name == p.Name }
 		if n := slices.IndexFunc(presets, same); n >= 0 {
-			r.cfg.Policies[n] = p // instead of the preset's
+			r.cfg.Middleware[n] = p // instead of the preset's
 		} else {
-			r.cfg.Policies = append(r.cfg.Policies, p)
+			r.cfg.Middleware = append(r.cfg.Middleware, p)
 		}
 	}
 	return nil
 }
 
-func policy(r *reader, item fake.Value) (loop.Policy, error) {
+func policy(r *reader, item fake.Value) (loop.Middleware, error) {
 	name, arg, err := single(item)
 	if err != nil {
-		return loop.Policy{}, err
+		return loop.Middleware{}, err
 	}
 	var names []string
 	for _, k := range policyKinds() {
@@ -75,15 +75,15 @@ func policy(r *reader, item fake.Value) (loop.Policy, error) {
 		}
 		names = append(names, k.name)
 	}
-	return loop.Policy{}, fmt.Errorf("there is no policy %q; there are %s", name, strings.Join(names, ", "))
+	return loop.Middleware{}, fmt.Errorf("there is no policy %q; there are %s", name, strings.Join(names, ", "))
 }
 
-func answerTool(r *reader, arg fake.Value) (loop.Policy, error) {
+func answerTool(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if err := kind(arg, fake.Text); err != nil {
-		return loop.Policy{}, at(arg.Pos, err)
+		return loop.Middleware{}, at(arg.Pos, err)
 	}
 	if slices.Contains(r.tools, arg.Text) {
-		return loop.Policy{}, at(arg.Pos, fmt.Errorf("there is a tool %q already; name the answer's otherwise", arg.Text))
+		return loop.Middleware{}, at(arg.Pos, fmt.Errorf("there is a tool %q already; name the answer's otherwise", arg.Text))
 	}
 	p, err := middleware.AnswerTool(arg.Text, "", []byte(`{"type":"object"}`))
 	if err != nil {
@@ -92,7 +92,7 @@ func answerTool(r *reader, arg fake.Value) (loop.Policy, error) {
 	return p, err
 }
 
-func keepLast(arg fake.Value) (loop.Policy, error) {
+func keepLast(arg fake.Value) (loop.Middleware, error) {
 	var keep, limit int
 	limitPos := arg.Pos
 	err := fields(arg, map[string]func(fake.Value) error{
@@ -113,7 +113,7 @@ func keepLast(arg fake.Value) (loop.Policy, error) {
 	return middleware.KeepLast(keep, limit), at(arg.Pos, err)
 }
 
-func output(arg fake.Value) (loop.Policy, error) {
+func output(arg fake.Value) (loop.Middleware, error) {
 	var o *middleware.Output
 	var reAsks int
 	err := fields(arg, map[string]func(fake.Value) error{
@@ -129,7 +129,7 @@ func output(arg fake.Value) (loop.Policy, error) {
 		err = errors.New("schema is missing: the JSON Schema of the answer, as a text")
 	}
 	if err != nil {
-		return loop.Policy{}, at(arg.Pos, err)
+		return loop.Middleware{}, at(arg.Pos, err)
 	}
-	return o.Policy(reAsks), nil
+	return o.Middleware(reAsks), nil
 }

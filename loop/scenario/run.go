@@ -16,11 +16,11 @@ import (
 )
 
 // Outcome is what came of a scenario.
-type Outcome struct {
+type Result struct {
 	// Events are the run's events in the order in which they happened, deltas
 	// included.
 	Events []trace.Event
-	Result *loop.Result
+	Run    *loop.Result
 	// Err is the run's own error, which a scenario may well expect.
 	Err error
 	// Unused names the turns that no request asked for.
@@ -37,11 +37,11 @@ type Outcome struct {
 }
 
 // Trace is the canonical trace in its text form.
-func (o *Outcome) Trace() string { return trace.FormatText(trace.Canonical(o.Events)) }
+func (o *Result) Trace() string { return trace.FormatText(trace.Canonical(o.Events)) }
 
 // Parts are the parts of the run's preset, one JSON a line; of a run without a
 // preset there are none.
-func (o *Outcome) Parts() string {
+func (o *Result) Parts() string {
 	if len(o.Events) == 0 {
 		return ""
 	}
@@ -62,7 +62,7 @@ func (o *Outcome) Parts() string {
 	return b.String()
 }
 
-func (o *Outcome) all() func(yield func(trace.Event, error) bool) {
+func (o *Result) all() func(yield func(trace.Event, error) bool) {
 	return func(yield func(trace.Event, error) bool) {
 		for _, ev := range o.Events {
 			if !yield(ev, nil) {
@@ -88,7 +88,7 @@ type Options struct {
 // Run runs a script; opts may be nil. The error says that the scenario itself
 // does not hold: an option that does not exist, a request or a call that the
 // script does not expect, a run that can never end.
-func Run(ctx context.Context, s *fake.Script, opts *Options) (*Outcome, error) {
+func Run(ctx context.Context, s *fake.Script, opts *Options) (*Result, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -126,10 +126,10 @@ func Run(ctx context.Context, s *fake.Script, opts *Options) (*Outcome, error) {
 func rechunked(s *fake.Script, n int) *fake.Script {
 	out := *s
 	out.Models = nil
-	var cut func(t fake.Turn) fake.Turn
-	cut = func(t fake.Turn) fake.Turn {
+	var cut func(t fake.Response) fake.Response
+	cut = func(t fake.Response) fake.Response {
 		if len(t.Events) == 0 {
-			t.Chunk = n
+			t.ChunkSize = n
 		}
 		t.Attempts = slices.Clone(t.Attempts)
 		for i, a := range t.Attempts {
@@ -138,9 +138,9 @@ func rechunked(s *fake.Script, n int) *fake.Script {
 		return t
 	}
 	for _, l := range s.Models {
-		l.Turns = slices.Clone(l.Turns)
-		for i, t := range l.Turns {
-			l.Turns[i] = cut(t)
+		l.Responses = slices.Clone(l.Responses)
+		for i, t := range l.Responses {
+			l.Responses[i] = cut(t)
 		}
 		out.Models = append(out.Models, l)
 	}
@@ -173,17 +173,17 @@ func (x *execution) runTool(ctx context.Context, c loop.Call) (loop.Output, erro
 	if k := x.script.Cancel; k != nil && k.InTool == c.Name {
 		x.cancel()
 	}
-	parts, err := x.tools.Run(ctx, c.ID, c.Name, c.Args)
+	parts, err := x.tools.Run(ctx, c.ID, c.Name, c.Arguments)
 	if e := unforeseen(err); e != nil {
 		x.errs = append(x.errs, e) // tools run one at a time on a virtual clock
 	}
 	return loop.Output{Content: parts}, err
 }
 
-func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Outcome, err error) {
+func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			stuck, ok := v.(*fake.StuckError)
+			stuck, ok := v.(*fake.DeadlockError)
 			if !ok {
 				panic(v)
 			}
@@ -193,7 +193,7 @@ func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Outcome, err
 	ctx, x.cancel = context.WithCancel(ctx)
 	defer x.cancel()
 	cancelAfter := x.armCancel()
-	o = &Outcome{}
+	o = &Result{}
 	in := loop.Continue(x.script.History, x.script.Input...)
 	in.Sink = trace.SinkFunc(func(ev trace.Event) error { // sees what comes after the consumer has left
 		o.Events = append(o.Events, ev)
@@ -209,13 +209,13 @@ func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Outcome, err
 		if n == cancelAfter {
 			x.cancel()
 		}
-		if c := x.script.Consumer; c != nil && n == c.LeaveAfter {
+		if c := x.script.Consumer; c != nil && n == c.StopAfter {
 			break
 		}
 	}
-	o.Result, o.Err = run.Wait()
+	o.Run, o.Err = run.Wait()
 	o.Live = x.clock.Live()
-	o.Requests, o.Tools, o.Changed = x.model.Requests(), x.tools.Log(), x.model.Changed()
+	o.Requests, o.Tools, o.Changed = x.model.RecordedRequests(), x.tools.Log(), x.model.MutatedRequests()
 	o.Unused = x.model.Unused()
 	_ = x.clock.Drain() // tools that were abandoned end here, or are stuck and end with that error
 	return o, x.scriptError(o)
@@ -239,14 +239,14 @@ func unforeseen(err error) error {
 	if e, ok := errors.AsType[*fake.ScriptError](err); ok {
 		return e
 	}
-	if e, ok := errors.AsType[*fake.StuckError](err); ok {
+	if e, ok := errors.AsType[*fake.DeadlockError](err); ok {
 		return e
 	}
 	return nil
 }
 
 // scriptError returns what the script did not expect, if anything.
-func (x *execution) scriptError(o *Outcome) error {
+func (x *execution) scriptError(o *Result) error {
 	errs := x.errs
 	if e := unforeseen(o.Err); e != nil {
 		errs = append(errs, e)

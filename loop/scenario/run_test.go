@@ -14,7 +14,7 @@ import (
 func kinds(events []trace.Event) string {
 	var list []string
 	for _, ev := range events {
-		if ev.Body.Kind() == trace.KindCancelled {
+		if ev.Body.Kind() == trace.KindCanceled {
 			break
 		}
 		list = append(list, string(ev.Body.Kind()))
@@ -71,7 +71,7 @@ func TestStopAtCost(t *testing.T) {
 	const turn = "{calls: [{id: c1, name: t, args: {}}], usage: {input: 5, output: 7}}" // costs 31
 	for limit, want := range map[string]int{"31": 1, "31.5": 2, "62": 2, "62.5": 3} {
 		o := record(t, "loop: {max_steps: 3, stop_when: [{cost: {limit: "+limit+", input: 2, output: 3}}]}\ntools: {t: {text: a}}\nmodels: {main: ["+turn+", "+turn+", "+turn+"]}")
-		if got := len(o.Result.Steps); got != want {
+		if got := len(o.Run.Steps); got != want {
 			t.Errorf("limit %s: got %d steps, want %d", limit, got, want)
 		}
 	}
@@ -89,7 +89,7 @@ func TestHumanDecisions(t *testing.T) {
 	} {
 		o := record(t, twice+"loop: {policies: [human_in_the_loop: "+decisions+"]}\ntools: {t: {text: ran}}")
 		var got []string
-		for _, r := range o.Result.Steps[0].Results {
+		for _, r := range o.Run.Steps[0].Results {
 			got = append(got, r.Text())
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -97,7 +97,7 @@ func (f *File) parseScript(line int, src []byte) (err error) {
 
 // With returns the file's text with what came out as what is expected. All else
 // stays as it was, byte for byte.
-func (f *File) With(o *Outcome) []byte {
+func (f *File) With(o *Result) []byte {
 	a := txtar.Archive{Comment: []byte("\n")}
 	if f.archive == nil {
 		a.Files = []txtar.File{{Name: ScriptSection, Data: f.src}}
@@ -121,7 +121,7 @@ func (f *File) With(o *Outcome) []byte {
 
 // Compare tells how what came out differs from what the file expects; empty if
 // it does not, or if the file expects nothing.
-func (f *File) Compare(o *Outcome) string {
+func (f *File) Compare(o *Result) string {
 	var out string
 	if f.HasTrace {
 		out = lineDiff(TraceSection, f.Trace, o.Trace())

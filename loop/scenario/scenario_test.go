@@ -103,7 +103,7 @@ func TestFromTrace(t *testing.T) {
 }
 
 // played is what comes of a scenario file.
-func played(t *testing.T, path string) *scenario.Outcome {
+func played(t *testing.T, path string) *scenario.Result {
 	t.Helper()
 	src, err := os.ReadFile(path)
 	if err != nil {

@@ -58,7 +58,7 @@ func refers(what string, v fake.Value, name string, known []string) error {
 		return nil
 	}
 	hint := ""
-	if near := fake.Nearest(name, known); near != "" {
+	if near := fake.Suggest(name, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return at(v.Pos, fmt.Errorf("there is no %s %q%s", what, name, hint))

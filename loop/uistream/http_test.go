@@ -51,12 +51,12 @@ func TestWriteAsItComes(t *testing.T) {
 			}
 			return nil
 		})
-		agent, err := loop.New(fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "slow", Args: "{}"}}}), &loop.Config{Tools: []loop.Tool{slow}, Clock: clock, Sink: sink})
+		agent, err := loop.New(fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "c1", Name: "slow", Arguments: "{}"}}}), &loop.Config{Tools: []loop.Tool{slow}, Clock: clock, Sink: sink})
 		if err != nil {
 			left <- err
 			return
 		}
-		_ = uistream.Write(w, uistream.Parts(agent.Start(r.Context(), loop.Ask("go")).Events(), uistream.Options{})) // its error may come too late
+		_ = uistream.Write(w, uistream.Parts(agent.Start(r.Context(), loop.Prompt("go")).Events(), uistream.Options{})) // its error may come too late
 		left <- nil
 	}))
 	defer h.Close()
@@ -79,8 +79,8 @@ func TestWriteAsItComes(t *testing.T) {
 	if err := <-left; err != nil {
 		t.Fatal(err)
 	}
-	if ends.Stop != trace.CauseCancel {
-		t.Errorf("the run ended with %q", ends.Stop)
+	if ends.StopReason != trace.ReasonCancel {
+		t.Errorf("the run ended with %q", ends.StopReason)
 	}
 }
 

@@ -17,18 +17,18 @@ import (
 )
 
 // drawTurn is an answer with whatever may be wrong with it.
-func drawTurn(t *rapid.T, n int) fake.Turn {
-	turn := fake.Turn{
-		Text:      rapid.SampledFrom([]string{"", "a", "some text"}).Draw(t, "text"),
-		Reasoning: rapid.SampledFrom([]string{"", "hm"}).Draw(t, "reasoning"),
-		Chunk:     rapid.IntRange(0, 3).Draw(t, "chunk"),
-		Finish:    rapid.SampledFrom([]llm.FinishReason{"", llm.FinishStop, llm.FinishLength}).Draw(t, "finish"),
+func drawTurn(t *rapid.T, n int) fake.Response {
+	turn := fake.Response{
+		Text:         rapid.SampledFrom([]string{"", "a", "some text"}).Draw(t, "text"),
+		Reasoning:    rapid.SampledFrom([]string{"", "hm"}).Draw(t, "reasoning"),
+		ChunkSize:    rapid.IntRange(0, 3).Draw(t, "chunk"),
+		FinishReason: rapid.SampledFrom([]llm.FinishReason{"", llm.FinishStop, llm.FinishLength}).Draw(t, "finish"),
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "calls") {
 		turn.Calls = append(turn.Calls, fake.Call{
-			ID:   fmt.Sprintf("c%d-%d", n, i),
-			Name: rapid.SampledFrom([]string{"ok", "bad", "ghost", "client"}).Draw(t, "tool"),
-			Args: rapid.SampledFrom([]string{"{}", `{"n":1}`, `{"n":`, "x", ""}).Draw(t, "args"),
+			ID:        fmt.Sprintf("c%d-%d", n, i),
+			Name:      rapid.SampledFrom([]string{"ok", "bad", "ghost", "client"}).Draw(t, "tool"),
+			Arguments: rapid.SampledFrom([]string{"{}", `{"n":1}`, `{"n":`, "x", ""}).Draw(t, "args"),
 		})
 	}
 	if rapid.IntRange(0, 9).Draw(t, "fails") == 0 {
@@ -43,15 +43,15 @@ func TestAnyRun(t *testing.T) {
 	bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { panic("oh") }}
 	ok := loop.Tool{Name: "ok", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("fine"), nil }}
 	rapid.Check(t, func(t *rapid.T) {
-		var turns []fake.Turn
+		var turns []fake.Response
 		for n := range rapid.IntRange(1, 4).Draw(t, "turns") {
 			turns = append(turns, drawTurn(t, n))
 		}
 		cfg := loop.Config{
-			Tools: []loop.Tool{ok, bad, {Name: "client"}}, MaxSteps: len(turns), OnCap: rapid.SampledFrom([]loop.OnCap{loop.CapReturn, loop.CapForceFinal, loop.CapError}).Draw(t, "cap"),
+			Tools: []loop.Tool{ok, bad, {Name: "client"}}, MaxSteps: len(turns), OnStepLimit: rapid.SampledFrom([]loop.OnStepLimit{loop.StepLimitReturn, loop.StepLimitForceFinal, loop.StepLimitError}).Draw(t, "cap"),
 			ClientCalls: rapid.SampledFrom([]loop.ClientCalls{loop.ClientBreak, loop.ClientRest}).Draw(t, "client calls"),
 		}
-		turns = append(turns, fake.Turn{Text: "forced", Calls: drawTurn(t, 9).Calls})
+		turns = append(turns, fake.Response{Text: "forced", Calls: drawTurn(t, 9).Calls})
 		cancelAt, cutAt := rapid.IntRange(0, 60).Draw(t, "cancel"), rapid.IntRange(0, 120).Draw(t, "cut")
 		tell := func() (lines []string, r reader) {
 			cfg.Clock = fake.NewClock()
@@ -63,7 +63,7 @@ func TestAnyRun(t *testing.T) {
 			}
 			n, cut := 0, false
 			events := func(yield func(trace.Event, error) bool) {
-				for ev, err := range agent.Start(ctx, loop.Ask("go")).Events() {
+				for ev, err := range agent.Start(ctx, loop.Prompt("go")).Events() {
 					if n++; n == cancelAt {
 						cancel()
 					}

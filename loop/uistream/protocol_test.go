@@ -109,8 +109,8 @@ func TestProtocol(t *testing.T) {
 			if r.problems != nil || r.ends != 1 {
 				t.Errorf("%s, %s: %d ends; %s", file, name, r.ends, strings.Join(r.problems, "; "))
 			}
-			if o.Result != nil && o.Err == nil && !strings.HasSuffix(text.String(), o.Result.Text) {
-				t.Errorf("%s, %s: got the text %q, which does not end with %q", file, name, text.String(), o.Result.Text)
+			if o.Run != nil && o.Err == nil && !strings.HasSuffix(text.String(), o.Run.Text) {
+				t.Errorf("%s, %s: got the text %q, which does not end with %q", file, name, text.String(), o.Run.Text)
 			}
 		}
 	}

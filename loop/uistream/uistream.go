@@ -41,8 +41,8 @@ type Options struct {
 // MaskedError stands for an error whose text is not told.
 const MaskedError = "An error occurred."
 
-// CutOff is the text of the error part of a run whose events end before it does.
-const CutOff = "the run was cut off"
+// Truncated is the text of the error part of a run whose events end before it does.
+const Truncated = "the run was cut off"
 
 // Parts projects the events of a run, its model's answers piece by piece where there
 // are deltas and whole where there are none. Other runs among the events are passed
@@ -61,7 +61,7 @@ func Parts(events iter.Seq2[trace.Event, error], opts Options) iter.Seq[Part] {
 		}
 		if s.begun && !s.ended {
 			s.close()
-			s.put(Part{Type: "error", ErrorText: CutOff})
+			s.put(Part{Type: "error", ErrorText: Truncated})
 		}
 	}
 }
@@ -84,7 +84,7 @@ type stream struct {
 	text  []byte // of the step, as it was told
 
 	calls []call // of the step
-	stop  trace.Cause
+	stop  trace.Reason
 }
 
 // call is a call of a step, as far as it was told.
@@ -135,18 +135,18 @@ func (s *stream) step(ev trace.Event) {
 	case trace.ModelDelta:
 		s.shown = true
 		s.delta(b)
-	case trace.ModelTurn:
+	case trace.ModelResponse:
 		s.turn(b.Message)
 	case trace.Decision:
-		s.stop = b.Cause
+		s.stop = b.Reason
 	case trace.ToolStart:
-		s.available(b.Call, b.Name, b.Args, false)
+		s.available(b.ToolCallID, b.Name, b.Arguments, false)
 	case trace.ToolEnd:
 		s.output(b.Result, false)
 	case trace.ToolSkip:
 		s.skipped(b)
-	case trace.Cancelled:
-		s.cancelled = b.Cause != string(trace.CauseDeadline)
+	case trace.Canceled:
+		s.cancelled = b.Reason != string(trace.ReasonDeadline)
 	case trace.StepEnd:
 		s.close()
 		s.leftOver()
@@ -156,15 +156,15 @@ func (s *stream) step(ev trace.Event) {
 }
 
 func (s *stream) delta(b trace.ModelDelta) {
-	switch b.What {
+	switch b.Type {
 	case trace.DeltaText:
 		s.piece("text", b.Text)
 	case trace.DeltaReasoning:
 		s.piece("reasoning", b.Text)
 	case trace.DeltaCall:
-		s.begin(b.Call, b.Name)
-	case trace.DeltaArgs:
-		s.put(Part{Type: "tool-input-delta", ToolCallID: b.Call, Delta: b.Text})
+		s.begin(b.ToolCallID, b.Name)
+	case trace.DeltaArguments:
+		s.put(Part{Type: "tool-input-delta", ToolCallID: b.ToolCallID, Delta: b.Text})
 	case trace.DeltaCallEnd:
 	}
 }
@@ -228,7 +228,7 @@ func (s *stream) tell(p llm.Part) {
 	case llm.Media:
 		s.file(p)
 	case llm.ToolCall:
-		s.available(p.ID, p.Name, p.Args, true)
+		s.available(p.ID, p.Name, p.Arguments, true)
 	case llm.ToolResult:
 		s.output(p, true)
 	case llm.Unknown:
@@ -259,7 +259,7 @@ func (s *stream) called(c llm.ToolCall) {
 		i = len(s.calls)
 		s.calls = append(s.calls, call{id: c.ID, name: c.Name})
 	}
-	s.calls[i].args = c.Args
+	s.calls[i].args = c.Arguments
 }
 
 // find returns the place of a call among those of the step, or -1.
@@ -296,14 +296,14 @@ func (s *stream) output(r llm.ToolResult, provider bool) {
 // be run, that its input is bad; of any other its input and the result.
 func (s *stream) skipped(b trace.ToolSkip) {
 	var args string
-	if i := s.find(b.Call); i >= 0 {
+	if i := s.find(b.ToolCallID); i >= 0 {
 		args = s.calls[i].args
 	}
-	switch b.Cause {
-	case trace.SkipUnknownTool, trace.SkipMalformedArgs, trace.SkipInvalidArgs, trace.SkipCut:
-		s.refused(b.Call, b.Name, args, b.Result.Text())
+	switch b.Reason {
+	case trace.SkipUnknownTool, trace.SkipMalformedArguments, trace.SkipInvalidArguments, trace.SkipTruncated:
+		s.refused(b.ToolCallID, b.Name, args, b.Result.Text())
 	default:
-		s.available(b.Call, b.Name, args, false)
+		s.available(b.ToolCallID, b.Name, args, false)
 		s.output(b.Result, false)
 	}
 }
@@ -322,7 +322,7 @@ func (s *stream) leftOver() {
 	for _, c := range s.calls {
 		switch {
 		case c.answered:
-		case s.stop == trace.CauseClientTools || s.stop == trace.CauseApproval:
+		case s.stop == trace.ReasonClientTools || s.stop == trace.ReasonApproval:
 			s.available(c.id, c.name, c.args, false)
 		default:
 			s.refused(c.id, c.name, c.args, NotRun)
@@ -335,13 +335,13 @@ func (s *stream) end(b trace.RunEnd, err error, metadata json.RawMessage) {
 	s.close()
 	s.ended = true
 	err = dialect.Failure(err, b)
-	if s.cancelled || b.Stop == trace.CauseCancel {
+	if s.cancelled || b.StopReason == trace.ReasonCancel {
 		s.put(Part{Type: "abort"})
 		return
 	}
 	finish := Part{Type: "finish", Metadata: metadata}
 	if s.opts.FinishReason {
-		finish.FinishReason = cmp.Or(finishReasons[b.Finish], "other")
+		finish.FinishReason = cmp.Or(finishReasons[b.FinishReason], "other")
 	}
 	if err != nil {
 		text := MaskedError

@@ -25,7 +25,7 @@ func run(ends trace.RunEnd, err error, bodies ...trace.Body) iter.Seq2[trace.Eve
 				return
 			}
 		}
-		if ends.Stop != "" {
+		if ends.StopReason != "" {
 			yield(trace.Event{Run: "r1", Body: ends}, err)
 		}
 	}
@@ -44,21 +44,23 @@ func lines(t *testing.T, parts iter.Seq[uistream.Part]) []string {
 	return out
 }
 
-func call(id, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: "a", Args: args} }
+func call(id, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: "a", Arguments: args} }
 
 func result(id, text string, failed bool) llm.ToolResult {
 	return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: text}}, IsError: failed}
 }
 
 func delta(what trace.DeltaKind, text string) trace.Body {
-	return trace.ModelDelta{What: what, Text: text}
+	return trace.ModelDelta{Type: what, Text: text}
 }
 
-func answer(parts ...llm.Part) trace.Body { return trace.ModelTurn{Message: llm.Assistant(parts...)} }
+func answer(parts ...llm.Part) trace.Body {
+	return trace.ModelResponse{Message: llm.Assistant(parts...)}
+}
 
 var (
-	natural = trace.RunEnd{Stop: trace.CauseNone, Finish: llm.FinishStop}
-	goOn    = trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls}
+	natural = trace.RunEnd{StopReason: trace.ReasonEndTurn, FinishReason: llm.FinishStop}
+	goOn    = trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls}
 )
 
 const (
@@ -87,10 +89,10 @@ func TestParts(t *testing.T) {
 			},
 		},
 		"a call": {
-			run(natural, nil, trace.StepStart{}, delta(trace.DeltaText, "a"), trace.ModelDelta{What: trace.DeltaCall, Call: "c1", Name: "a"},
-				trace.ModelDelta{What: trace.DeltaArgs, Call: "c1", Text: `{"x":`}, trace.ModelDelta{What: trace.DeltaCallEnd, Call: "c1"},
-				answer(llm.Text{Text: "a"}, call("c1", `{"x":`)), goOn, trace.ToolStart{Call: "c1", Name: "a", Args: `{"x":1}`},
-				trace.ToolEnd{Call: "c1", Result: result("c1", `{"y": 2}`, false)}, trace.StepEnd{}, trace.StepStart{}, trace.StepEnd{}),
+			run(natural, nil, trace.StepStart{}, delta(trace.DeltaText, "a"), trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: "c1", Name: "a"},
+				trace.ModelDelta{Type: trace.DeltaArguments, ToolCallID: "c1", Text: `{"x":`}, trace.ModelDelta{Type: trace.DeltaCallEnd, ToolCallID: "c1"},
+				answer(llm.Text{Text: "a"}, call("c1", `{"x":`)), goOn, trace.ToolStart{ToolCallID: "c1", Name: "a", Arguments: `{"x":1}`},
+				trace.ToolEnd{ToolCallID: "c1", Result: result("c1", `{"y": 2}`, false)}, trace.StepEnd{}, trace.StepStart{}, trace.StepEnd{}),
 			uistream.Options{},
 			[]string{
 				start, startStep, `{"type":"text-start","id":"1"}`, `{"type":"text-delta","id":"1","delta":"a"}`, `{"type":"text-end","id":"1"}`,
@@ -101,12 +103,12 @@ func TestParts(t *testing.T) {
 		},
 		"whole answers, results of all kinds": {
 			run(natural, nil, trace.StepStart{}, answer(llm.Reasoning{Text: "hm"}, llm.Text{}, llm.Text{Text: "a"}, call("c1", ``), call("c2", `x`), call("c3", `{}`), call("c4", `{}`), call("c5", `[`), call("c6", `{"z":1}`)), goOn,
-				trace.ToolStart{Call: "c1", Name: "a"}, trace.ToolEnd{Call: "c1", Result: result("c1", "", false)},
-				trace.ToolSkip{Call: "c2", Name: "a", Cause: "malformed_args", Result: result("c2", "not JSON", true)},
-				trace.ToolSkip{Call: "c3", Name: "a", Cause: "denied", Result: result("c3", "no", true)},
-				trace.ToolSkip{Call: "c4", Name: "a", Cause: "cached", Result: result("c4", "plain", false)},
-				trace.ToolSkip{Call: "c5", Name: "a", Cause: "cut", Result: result("c5", "cut off", true)},
-				trace.ToolSkip{Call: "c6", Name: "a", Cause: "unknown_tool", Result: result("c6", "no tool", true)},
+				trace.ToolStart{ToolCallID: "c1", Name: "a"}, trace.ToolEnd{ToolCallID: "c1", Result: result("c1", "", false)},
+				trace.ToolSkip{ToolCallID: "c2", Name: "a", Reason: "malformed_args", Result: result("c2", "not JSON", true)},
+				trace.ToolSkip{ToolCallID: "c3", Name: "a", Reason: "denied", Result: result("c3", "no", true)},
+				trace.ToolSkip{ToolCallID: "c4", Name: "a", Reason: "cached", Result: result("c4", "plain", false)},
+				trace.ToolSkip{ToolCallID: "c5", Name: "a", Reason: "cut", Result: result("c5", "cut off", true)},
+				trace.ToolSkip{ToolCallID: "c6", Name: "a", Reason: "unknown_tool", Result: result("c6", "no tool", true)},
 				answer(llm.Text{Text: "a policy's"}), trace.StepEnd{}),
 			uistream.Options{},
 			[]string{
@@ -134,14 +136,14 @@ func TestParts(t *testing.T) {
 		},
 		"a call that is refused, the first one": {
 			run(natural, nil, trace.StepStart{}, answer(call("c1", `{"z":1}`)), goOn,
-				trace.ToolSkip{Call: "c1", Name: "a", Cause: "unknown_tool", Result: result("c1", "no tool", true)}, trace.StepEnd{}),
+				trace.ToolSkip{ToolCallID: "c1", Name: "a", Reason: "unknown_tool", Result: result("c1", "no tool", true)}, trace.StepEnd{}),
 			uistream.Options{},
 			[]string{
 				start, startStep, `{"type":"tool-input-error","toolCallId":"c1","toolName":"a","input":{"z":1},"errorText":"no tool"}`, finishStep, finish,
 			},
 		},
 		"what the provider did": {
-			run(natural, nil, trace.StepStart{}, delta(trace.DeltaText, "a"), answer(llm.Text{Text: "a"}, llm.ToolCall{ID: "p1", Name: "search", Args: `{"q":1}`, ProviderExecuted: true}, result("p1", "found", false),
+			run(natural, nil, trace.StepStart{}, delta(trace.DeltaText, "a"), answer(llm.Text{Text: "a"}, llm.ToolCall{ID: "p1", Name: "search", Arguments: `{"q":1}`, ProviderExecuted: true}, result("p1", "found", false),
 				llm.Media{MediaType: "image/png", Data: []byte("abc")}, llm.Media{MediaType: "image/png", URL: "http://x"}, llm.Media{MediaType: "image/png", Digest: "sha256:0"}), trace.StepEnd{}),
 			uistream.Options{},
 			[]string{
@@ -152,22 +154,22 @@ func TestParts(t *testing.T) {
 			},
 		},
 		"calls for the client": {
-			run(trace.RunEnd{Stop: trace.CauseClientTools, Finish: llm.FinishToolCalls}, nil, trace.StepStart{}, answer(call("c1", `{"x":1}`)), trace.Decision{Action: trace.Stop, Cause: trace.CauseClientTools}, trace.StepEnd{}),
+			run(trace.RunEnd{StopReason: trace.ReasonClientTools, FinishReason: llm.FinishToolCalls}, nil, trace.StepStart{}, answer(call("c1", `{"x":1}`)), trace.Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}, trace.StepEnd{}),
 			uistream.Options{FinishReason: true},
 			[]string{start, startStep, `{"type":"tool-input-available","toolCallId":"c1","toolName":"a","input":{"x":1}}`, finishStep, `{"type":"finish","finishReason":"tool-calls"}`},
 		},
 		"calls that wait for a person": {
-			run(trace.RunEnd{Stop: trace.CauseApproval}, nil, trace.StepStart{}, answer(call("c1", `{}`)), trace.Decision{Action: trace.Stop, Cause: trace.CauseApproval}, trace.StepEnd{}),
+			run(trace.RunEnd{StopReason: trace.ReasonApproval}, nil, trace.StepStart{}, answer(call("c1", `{}`)), trace.Decision{Action: trace.Stop, Reason: trace.ReasonApproval}, trace.StepEnd{}),
 			uistream.Options{FinishReason: true},
 			[]string{start, startStep, `{"type":"tool-input-available","toolCallId":"c1","toolName":"a","input":{}}`, finishStep, `{"type":"finish","finishReason":"other"}`},
 		},
 		"calls that nobody answers": {
-			run(natural, nil, trace.StepStart{}, answer(call("c1", `{}`)), trace.Decision{Action: trace.End, Cause: trace.CauseForced}, trace.StepEnd{}, trace.StepStart{}, trace.StepEnd{}),
+			run(natural, nil, trace.StepStart{}, answer(call("c1", `{}`)), trace.Decision{Action: trace.End, Reason: trace.ReasonForced}, trace.StepEnd{}, trace.StepStart{}, trace.StepEnd{}),
 			uistream.Options{},
 			[]string{start, startStep, `{"type":"tool-input-error","toolCallId":"c1","toolName":"a","input":{},"errorText":"the call was not run"}`, finishStep, startStep, finishStep, finish},
 		},
 		"an error": {
-			run(trace.RunEnd{Stop: trace.CauseError}, errors.New("secret"), trace.StepStart{}, delta(trace.DeltaText, "a"), trace.StepEnd{}),
+			run(trace.RunEnd{StopReason: trace.ReasonError}, errors.New("secret"), trace.StepStart{}, delta(trace.DeltaText, "a"), trace.StepEnd{}),
 			uistream.Options{FinishReason: true},
 			[]string{
 				start, startStep, `{"type":"text-start","id":"1"}`, `{"type":"text-delta","id":"1","delta":"a"}`, `{"type":"text-end","id":"1"}`, finishStep,
@@ -175,20 +177,20 @@ func TestParts(t *testing.T) {
 			},
 		},
 		"an error that was read, in words": {
-			run(trace.RunEnd{Stop: trace.CauseError, Error: &trace.Error{Message: "boom"}}, nil),
+			run(trace.RunEnd{StopReason: trace.ReasonError, Error: &trace.Error{Message: "boom"}}, nil),
 			uistream.Options{ErrorText: func(err error) string { return "it says " + err.Error() }},
 			[]string{start, `{"type":"error","errorText":"it says boom"}`, finish},
 		},
 		"cancelled": {
-			run(trace.RunEnd{Stop: trace.CauseCancel}, context.Canceled, trace.StepStart{}, delta(trace.DeltaText, "a"), trace.ModelDelta{What: trace.DeltaCall, Call: "c1", Name: "a"}, trace.StepEnd{}),
+			run(trace.RunEnd{StopReason: trace.ReasonCancel}, context.Canceled, trace.StepStart{}, delta(trace.DeltaText, "a"), trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: "c1", Name: "a"}, trace.StepEnd{}),
 			uistream.Options{},
 			[]string{
 				start, startStep, `{"type":"text-start","id":"1"}`, `{"type":"text-delta","id":"1","delta":"a"}`, `{"type":"text-end","id":"1"}`, `{"type":"tool-input-start","toolCallId":"c1","toolName":"a"}`,
 				`{"type":"tool-input-error","toolCallId":"c1","toolName":"a","input":"","errorText":"the call was not run"}`, finishStep, `{"type":"abort"}`,
 			},
 		},
-		"cancelled for a reason of its own": {run(trace.RunEnd{Stop: trace.CauseError}, errors.New("enough"), trace.Cancelled{Cause: "error"}), uistream.Options{}, []string{start, `{"type":"abort"}`}},
-		"over its deadline":                 {run(trace.RunEnd{Stop: trace.CauseDeadline}, errors.New("late"), trace.Cancelled{Cause: "deadline"}), uistream.Options{}, []string{start, `{"type":"error","errorText":"An error occurred."}`, finish}},
+		"cancelled for a reason of its own": {run(trace.RunEnd{StopReason: trace.ReasonError}, errors.New("enough"), trace.Canceled{Reason: "error"}), uistream.Options{}, []string{start, `{"type":"abort"}`}},
+		"over its deadline":                 {run(trace.RunEnd{StopReason: trace.ReasonDeadline}, errors.New("late"), trace.Canceled{Reason: "deadline"}), uistream.Options{}, []string{start, `{"type":"error","errorText":"An error occurred."}`, finish}},
 		"cut off": {
 			run(trace.RunEnd{}, nil, trace.StepStart{}, delta(trace.DeltaText, "a")),
 			uistream.Options{},
@@ -217,10 +219,10 @@ func TestPartsOfOneRun(t *testing.T) {
 	events := func(yield func(trace.Event, error) bool) {
 		for _, ev := range []trace.Event{
 			{Run: "r0", Body: trace.StepStart{}},
-			{Run: "r1", Body: trace.RunStart{Parent: &trace.Parent{Run: "r0", Call: "c"}}},
+			{Run: "r1", Body: trace.RunStart{Parent: &trace.Parent{Run: "r0", ToolCallID: "c"}}},
 			{Run: "r2", Body: trace.RunStart{}},
 			{Run: "r2", Body: trace.StepStart{}},
-			{Run: "r1", Body: trace.ModelDelta{What: trace.DeltaText, Text: "mend"}, Purpose: trace.PurposeRepair},
+			{Run: "r1", Body: trace.ModelDelta{Type: trace.DeltaText, Text: "mend"}, Purpose: trace.PurposeRepair},
 			{Run: "r2", Body: trace.RunEnd{}},
 			{Run: "r1", Body: natural},
 		} {
@@ -237,7 +239,7 @@ func TestPartsOfOneRun(t *testing.T) {
 func TestFinishReasons(t *testing.T) {
 	var got []string
 	for _, f := range []llm.FinishReason{llm.FinishStop, llm.FinishLength, llm.FinishContentFilter, llm.FinishRefusal, llm.FinishToolCalls, llm.FinishError, llm.FinishMalformedCall, llm.FinishPause, llm.FinishUnknown, ""} {
-		for p := range uistream.Parts(run(trace.RunEnd{Stop: trace.CauseNone, Finish: f}, nil), uistream.Options{FinishReason: true}) {
+		for p := range uistream.Parts(run(trace.RunEnd{StopReason: trace.ReasonEndTurn, FinishReason: f}, nil), uistream.Options{FinishReason: true}) {
 			got = append(got, p.FinishReason)
 		}
 	}

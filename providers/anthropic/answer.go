@@ -8,26 +8,26 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// DecodeAnswer implements protocol.Protocol.
-func (Messages) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+// DecodeResponse implements protocol.Protocol.
+func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !jsonio.ValidUTF8(body) {
-		return protocol.NotAnswer(body)
+		return protocol.UnexpectedBody(body)
 	}
 	d := jsonio.NewDec(string(body))
 	if d.Peek() != '{' {
-		return protocol.NotAnswer(body)
+		return protocol.UnexpectedBody(body)
 	}
 	var s decoder
 	var ev event
 	s.readAnswer(&d, &ev)
 	switch err := d.End(); {
 	case err != nil:
-		return fmt.Errorf("%w: %w", protocol.NotAnswer(body), err)
+		return fmt.Errorf("%w: %w", protocol.UnexpectedBody(body), err)
 	case ev.kind == eventError || ev.error:
 		e, _ := readError(body)
 		return e
 	case ev.kind != "message":
-		return protocol.NotAnswer(body)
+		return protocol.UnexpectedBody(body)
 	}
 	for _, p := range ev.parts {
 		s.a.block(p, emit)
@@ -58,9 +58,9 @@ func (s *decoder) readAnswer(d *jsonio.Dec, ev *event) {
 	}
 }
 
-// EncodeAnswer implements protocol.Protocol. Arguments that are no JSON, which this
+// EncodeResponse implements protocol.Protocol. Arguments that are no JSON, which this
 // form of an answer cannot say otherwise, are a string (see appendInput).
-func (Messages) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, error) {
+func (Messages) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	w := newWriter(append(dst, '{'))
 	w.answerHead(a)
 	for i, p := range t.Parts {
@@ -71,7 +71,7 @@ func (Messages) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte
 		w.answerBlock(p)
 	}
 	w.dst = append(w.dst, "],"...)
-	w.dst = appendEnding(w.dst, llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage, Opaque: t.Opaque})
+	w.dst = appendEnding(w.dst, llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque})
 	w.dst = appendUsage(append(w.dst, `,"usage":`...), usageOf(a, t.Usage))
 	w.dst = appendAnswer(w.dst, t.Opaque)
 	return append(w.dst, '}'), w.err

@@ -10,16 +10,16 @@ import (
 
 // answerHead writes the members of an answer up to its content, whose array it
 // opens.
-func (w *writer) answerHead(a protocol.Answer) {
+func (w *writer) answerHead(a protocol.ResponseMeta) {
 	w.dst = jsonio.AppendString(append(w.dst, `"model":`...), a.Model)
 	w.dst = jsonio.AppendString(append(w.dst, `,"id":`...), a.ID)
 	w.dst = append(w.dst, `,"type":"message","role":"assistant","content":[`...)
 }
 
 // usageOf is the usage of an answer: what the turn counted, or the input alone.
-func usageOf(a protocol.Answer, u llm.Usage) llm.Usage {
-	if u.Input == 0 {
-		u.Input = a.Input
+func usageOf(a protocol.ResponseMeta, u llm.Usage) llm.Usage {
+	if u.InputTokens == 0 {
+		u.InputTokens = a.Input
 	}
 	return u
 }
@@ -32,7 +32,7 @@ func (w *writer) answerBlock(part llm.Part) {
 	case llm.Reasoning:
 		w.thinking(p)
 	case llm.ToolCall:
-		w.call(withCaller(p), p.Name, appendInput(nil, p.Args))
+		w.call(withCaller(p), p.Name, appendInput(nil, p.Arguments))
 	case llm.Unknown:
 		w.unknown(p)
 	case llm.Media:

@@ -14,7 +14,7 @@
 // that those of other providers are not sent. A redacted_thinking block is Reasoning with the whole block as Opaque. A
 // call that Anthropic ran itself is a ToolCall that says so; its result, and every
 // block of a type that is not known here, is llm.Unknown (for those of other providers
-// see protocol.LeftOut). The container of an
+// see protocol.Omits). The container of an
 // answer is in the Opaque of its message, and the last one of a history is sent
 // back with the request; its stop sequence and members of it that are not known are
 // there too, and are not sent back.

@@ -167,7 +167,7 @@ func (a *assembler) input(b *openBlock, piece string, emit func(llm.Event)) {
 	case piece == "":
 	case b.kind == blockToolUse:
 		b.pieces = true
-		emit(llm.ToolCallDelta{Index: b.callIndex, Args: piece})
+		emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: piece})
 	case b.kind == blockServer:
 		b.pieces, b.args = true, append(b.args, piece...)
 	}
@@ -214,12 +214,12 @@ func (a *assembler) end(b *openBlock, emit func(llm.Event)) {
 			emit(llm.ReasoningDelta{Opaque: opaque})
 		}
 	case blockToolUse:
-		if !b.pieces && b.call.Args != "" {
-			emit(llm.ToolCallDelta{Index: b.callIndex, Args: b.call.Args})
+		if !b.pieces && b.call.Arguments != "" {
+			emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: b.call.Arguments})
 		}
 	case blockServer:
 		if b.pieces {
-			b.call.Args = string(b.args)
+			b.call.Arguments = string(b.args)
 		}
 		a.whole(b.call, emit)
 	case blockUnknown:

@@ -146,7 +146,7 @@ func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 		case "name":
 			p.Name = text(d)
 		case "input":
-			p.Args = readInput(d)
+			p.Arguments = readInput(d)
 		case "caller":
 			if ahead := *d; !directCaller(&ahead) {
 				rest.read(d, key)

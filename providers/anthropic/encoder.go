@@ -11,10 +11,10 @@ import (
 
 // NewEncoder implements protocol.Protocol. The message_start tells the input tokens
 // of a; what a Usage event counts stands in message_delta, at the end.
-func (Messages) NewEncoder(a protocol.Answer) protocol.Encoder { return &encoder{answer: a} }
+func (Messages) NewEncoder(a protocol.ResponseMeta) protocol.Encoder { return &encoder{answer: a} }
 
 type encoder struct {
-	answer  protocol.Answer
+	answer  protocol.ResponseMeta
 	write   func(name string, data []byte)
 	buf     []byte
 	blocks  int  // how many began
@@ -98,8 +98,8 @@ func (e *encoder) begin(ev llm.Event) {
 		u = told
 	}
 	u = usageOf(e.answer, u)
-	if u.Input > 0 && u.Output == 0 {
-		u.Output = 1 // what is counted when the first word has come
+	if u.InputTokens > 0 && u.OutputTokens == 0 {
+		u.OutputTokens = 1 // what is counted when the first word has come
 	}
 	e.event(eventStart, func(dst []byte) []byte {
 		w := newWriter(append(dst, `{"type":"message_start","message":{`...))
@@ -282,8 +282,8 @@ func (e *encoder) find(index int, id string, last bool) int {
 func (e *encoder) callDelta(ev llm.ToolCallDelta) {
 	if i := e.find(ev.Index, ev.ID, true); i >= 0 {
 		c := &e.calls[i]
-		c.sent += ev.Args
-		e.input(c.block, ev.Args)
+		c.sent += ev.Arguments
+		e.input(c.block, ev.Arguments)
 	}
 }
 
@@ -293,9 +293,9 @@ func (e *encoder) callEnd(ev llm.ToolCallEnd) {
 		return
 	}
 	c := e.calls[i]
-	rest, ok := strings.CutPrefix(ev.Args, c.sent)
+	rest, ok := strings.CutPrefix(ev.Arguments, c.sent)
 	switch {
-	case ev.Args == "":
+	case ev.Arguments == "":
 	case !ok:
 		e.fail(fmt.Errorf("the call %q: its end tells other arguments than came before it, which Anthropic Messages cannot say", c.id))
 	case rest != "":
@@ -319,8 +319,8 @@ func (e *encoder) whole(part llm.Part) {
 	case llm.ToolCall:
 		block := e.start(func(w *writer) { w.call(withCaller(p), p.Name, []byte("{}")) })
 		e.input(block, "")
-		if p.Args != "" {
-			e.input(block, p.Args)
+		if p.Arguments != "" {
+			e.input(block, p.Arguments)
 		}
 		e.stop(block)
 	case llm.Unknown, llm.Media, llm.ToolResult:

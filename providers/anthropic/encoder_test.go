@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-var answer = protocol.Answer{ID: "msg_1", Model: "claude-sonnet-4-20250514", Created: 1, Input: 100}
+var answer = protocol.ResponseMeta{ID: "msg_1", Model: "claude-sonnet-4-20250514", Created: 1, Input: 100}
 
 // script is an answer with each kind of block, as a scenario plays it.
 var script = []llm.Event{
@@ -20,15 +20,15 @@ var script = []llm.Event{
 	llm.ReasoningDelta{Opaque: raw(`{"type":"redacted_thinking","data":"EmwK"}`)},
 	llm.TextDelta{}, llm.TextDelta{Text: "I look <up> "}, llm.TextDelta{Text: "x\u2028."},
 	llm.Warning{Code: "w"},
-	llm.PartDone{Part: llm.ToolCall{ID: "srvtoolu_1", Name: "web_search", Args: `{"query":"x"}`, ProviderExecuted: true}},
+	llm.PartDone{Part: llm.ToolCall{ID: "srvtoolu_1", Name: "web_search", Arguments: `{"query":"x"}`, ProviderExecuted: true}},
 	llm.PartDone{Part: llm.Unknown{Kind: "web_search_tool_result", Raw: raw(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`)}},
 	llm.TextDelta{Text: "It is x.", Opaque: raw(`{"citations":[{"url":"u"},{"url":"v"}]}`)},
 	llm.ToolCallStart{Index: 1, ID: "toolu_1", Name: "a"}, llm.ToolCallStart{Index: 2, ID: "toolu_2", Name: "b", Opaque: raw(`{"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}}`)},
-	llm.ToolCallDelta{Index: 1, Args: `{"n":`}, llm.ToolCallDelta{Index: 2, Args: `{}`}, llm.ToolCallDelta{Index: 1, Args: `1}`},
-	llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2, Args: `{}`},
+	llm.ToolCallDelta{Index: 1, Arguments: `{"n":`}, llm.ToolCallDelta{Index: 2, Arguments: `{}`}, llm.ToolCallDelta{Index: 1, Arguments: `1}`},
+	llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2, Arguments: `{}`},
 	llm.Unknown{Kind: "novelty", Raw: raw(`{"type":"novelty"}`)},
 	llm.Finish{Reason: llm.FinishToolCalls, Opaque: raw(`{"container":{"id":"container_9"}}`)},
-	llm.Usage{Input: 100, Output: 50, Cached: 60, CacheWrite: 30, Reasoning: 9},
+	llm.Usage{InputTokens: 100, OutputTokens: 50, CacheReadInputTokens: 60, CacheCreationInputTokens: 30, ReasoningOutputTokens: 9},
 }
 
 // TestEncoderShape pins what a streamed and a buffered answer look like.
@@ -41,7 +41,7 @@ func TestEncoderShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := anthropic.Messages{}.EncodeAnswer(nil, answer, turn)
+	body, err := anthropic.Messages{}.EncodeResponse(nil, answer, turn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,42 +54,42 @@ func TestEncoderShape(t *testing.T) {
 func TestEncoderEvents(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		answer protocol.Answer
+		answer protocol.ResponseMeta
 		events []llm.Event
 		has    []string
 		hasNot []string
 	}{
-		{"nothing", protocol.Answer{}, nil, []string{
+		{"nothing", protocol.ResponseMeta{}, nil, []string{
 			`"output_tokens":0,`, `{"type": "ping"}`, `{"type":"message_delta","delta":{"stop_reason":null,"stop_sequence":null},"usage":{"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}}`,
 			`{"type":"message_stop"}`,
 		}, []string{"content_block"}},
-		{"input alone", protocol.Answer{Input: 7}, nil, []string{`"usage":{"input_tokens":7,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":1,`}, nil},
-		{"usage first", protocol.Answer{Input: 7}, []llm.Event{llm.Usage{Input: 9, Output: 3, Cached: 2}}, []string{`"usage":{"input_tokens":7,"cache_creation_input_tokens":0,"cache_read_input_tokens":2,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":3,`}, nil},
-		{"a text with a mark", protocol.Answer{}, []llm.Event{llm.TextDelta{Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)}}, []string{`{"type":"text","text":"","cache_control":{"type":"ephemeral"}}`, "content_block_stop"}, []string{"text_delta"}},
-		{"calls by id, the last and the first", protocol.Answer{}, []llm.Event{
+		{"input alone", protocol.ResponseMeta{Input: 7}, nil, []string{`"usage":{"input_tokens":7,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":1,`}, nil},
+		{"usage first", protocol.ResponseMeta{Input: 7}, []llm.Event{llm.Usage{InputTokens: 9, OutputTokens: 3, CacheReadInputTokens: 2}}, []string{`"usage":{"input_tokens":7,"cache_creation_input_tokens":0,"cache_read_input_tokens":2,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":3,`}, nil},
+		{"a text with a mark", protocol.ResponseMeta{}, []llm.Event{llm.TextDelta{Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)}}, []string{`{"type":"text","text":"","cache_control":{"type":"ephemeral"}}`, "content_block_stop"}, []string{"text_delta"}},
+		{"calls by id, the last and the first", protocol.ResponseMeta{}, []llm.Event{
 			llm.ToolCallStart{ID: "a", Name: "f"}, llm.ToolCallStart{ID: "b", Name: "g"}, llm.ToolCallStart{ID: "c", Name: "h"},
-			llm.ToolCallDelta{Args: "C"}, llm.ToolCallDelta{ID: "b", Args: "B"}, llm.ToolCallEnd{}, llm.ToolCallEnd{ID: "c"},
+			llm.ToolCallDelta{Arguments: "C"}, llm.ToolCallDelta{ID: "b", Arguments: "B"}, llm.ToolCallEnd{}, llm.ToolCallEnd{ID: "c"},
 		}, []string{
 			`"index":2,"delta":{"type":"input_json_delta","partial_json":"C"}`, `"index":1,"delta":{"type":"input_json_delta","partial_json":"B"}`,
 			"{\"type\":\"content_block_stop\",\"index\":0}\n\nevent: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":2}",
 		}, []string{`{"type":"content_block_stop","index":1}`}},
-		{"the first of two, by id and by index", protocol.Answer{}, []llm.Event{
-			llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallStart{Index: 2, ID: "b", Name: "g"}, llm.ToolCallDelta{ID: "a", Args: "A"}, llm.ToolCallDelta{Index: 1, Args: "1"},
+		{"the first of two, by id and by index", protocol.ResponseMeta{}, []llm.Event{
+			llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallStart{Index: 2, ID: "b", Name: "g"}, llm.ToolCallDelta{ID: "a", Arguments: "A"}, llm.ToolCallDelta{Index: 1, Arguments: "1"},
 		}, []string{`"index":0,"delta":{"type":"input_json_delta","partial_json":"A"}`, `"index":0,"delta":{"type":"input_json_delta","partial_json":"1"}`}, nil},
-		{"a call of MCP has no caller", protocol.Answer{}, []llm.Event{llm.PartDone{Part: llm.ToolCall{ID: "a", Name: "f", ProviderExecuted: true, Opaque: raw(`{"type":"mcp_tool_use"}`)}}},
+		{"a call of MCP has no caller", protocol.ResponseMeta{}, []llm.Event{llm.PartDone{Part: llm.ToolCall{ID: "a", Name: "f", ProviderExecuted: true, Opaque: raw(`{"type":"mcp_tool_use"}`)}}},
 			[]string{`{"type":"mcp_tool_use","id":"a","name":"f","input":{}}`}, nil},
-		{"an index used again", protocol.Answer{}, []llm.Event{llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallStart{Index: 1, ID: "b", Name: "g"}, llm.ToolCallDelta{Index: 1, Args: "B"}},
+		{"an index used again", protocol.ResponseMeta{}, []llm.Event{llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallStart{Index: 1, ID: "b", Name: "g"}, llm.ToolCallDelta{Index: 1, Arguments: "B"}},
 			[]string{`"index":1,"delta":{"type":"input_json_delta","partial_json":"B"}`}, nil},
-		{"arguments at the end", protocol.Answer{}, []llm.Event{llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: `{"a"`}, llm.ToolCallEnd{Index: 1, Args: `{"a":1}`}},
+		{"arguments at the end", protocol.ResponseMeta{}, []llm.Event{llm.ToolCallStart{Index: 1, ID: "a", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: `{"a"`}, llm.ToolCallEnd{Index: 1, Arguments: `{"a":1}`}},
 			[]string{`"partial_json":":1}"`}, nil},
-		{"a finish that has no word", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishError, Raw: "end_turn"}}, []string{`"stop_reason":null`}, nil},
-		{"a finish of another protocol", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}}, []string{`"stop_reason":"end_turn"`}, nil},
-		{"a pause", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishPause}}, []string{`"stop_reason":"pause_turn"`}, nil},
-		{"a limit", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishLength, Raw: "MAX_TOKENS"}}, []string{`"stop_reason":"max_tokens"`}, nil},
-		{"calls", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishToolCalls, Raw: "tool_calls"}}, []string{`"stop_reason":"tool_use"`}, nil},
-		{"a redacted thought with a text", protocol.Answer{}, []llm.Event{llm.ReasoningDelta{Text: "a", Opaque: raw(`{"type":"redacted_thinking","data":"d"}`)}},
+		{"a finish that has no word", protocol.ResponseMeta{}, []llm.Event{llm.Finish{Reason: llm.FinishError, Raw: "end_turn"}}, []string{`"stop_reason":null`}, nil},
+		{"a finish of another protocol", protocol.ResponseMeta{}, []llm.Event{llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}}, []string{`"stop_reason":"end_turn"`}, nil},
+		{"a pause", protocol.ResponseMeta{}, []llm.Event{llm.Finish{Reason: llm.FinishPause}}, []string{`"stop_reason":"pause_turn"`}, nil},
+		{"a limit", protocol.ResponseMeta{}, []llm.Event{llm.Finish{Reason: llm.FinishLength, Raw: "MAX_TOKENS"}}, []string{`"stop_reason":"max_tokens"`}, nil},
+		{"calls", protocol.ResponseMeta{}, []llm.Event{llm.Finish{Reason: llm.FinishToolCalls, Raw: "tool_calls"}}, []string{`"stop_reason":"tool_use"`}, nil},
+		{"a redacted thought with a text", protocol.ResponseMeta{}, []llm.Event{llm.ReasoningDelta{Text: "a", Opaque: raw(`{"type":"redacted_thinking","data":"d"}`)}},
 			[]string{`{"type":"thinking_delta","thinking":"a"}}`, `"index":1,"content_block":{"type":"redacted_thinking","data":"d"}`}, nil},
-		{"a filter", protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishContentFilter, Message: "why"}}, []string{`"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":null,"explanation":"why"}`}, nil},
+		{"a filter", protocol.ResponseMeta{}, []llm.Event{llm.Finish{Reason: llm.FinishContentFilter, Message: "why"}}, []string{`"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":null,"explanation":"why"}`}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			wire, err := encodeStream(c.answer, c.events)
@@ -122,7 +122,7 @@ func TestEncoderErrors(t *testing.T) {
 		{[]llm.Event{llm.ToolCallDelta{Index: 1, ID: "a"}}, `an event of the call "a" (index 1), but no call is open`},
 		{[]llm.Event{start, llm.ToolCallEnd{}, llm.ToolCallEnd{ID: "b"}}, `an event of the call "b" (index 0), but no call is open`},
 		{[]llm.Event{llm.ToolCallStart{Index: 1, ID: "a"}, llm.ToolCallStart{Index: 1, Name: "f"}}, `the call "a": Anthropic Messages tells the name of a call at its start, not later`},
-		{[]llm.Event{start, llm.ToolCallDelta{Args: "x"}, llm.ToolCallEnd{Args: "y"}}, `the call "a": its end tells other arguments than came before it, which Anthropic Messages cannot say`},
+		{[]llm.Event{start, llm.ToolCallDelta{Arguments: "x"}, llm.ToolCallEnd{Arguments: "y"}}, `the call "a": its end tells other arguments than came before it, which Anthropic Messages cannot say`},
 		{[]llm.Event{llm.PartDone{Part: llm.Media{MediaType: "image/png"}}}, "parts: an answer of Anthropic Messages holds no image/png"},
 		{[]llm.Event{llm.PartDone{Part: llm.ToolResult{}}}, "parts: an answer of Anthropic Messages holds no result of a tool; write a result of the provider's own as llm.Unknown"},
 		{[]llm.Event{llm.PartDone{Part: llm.Unknown{Kind: "x", Raw: raw(`1`)}}}, `parts: the part of the kind "x" is not a JSON object; give it whole`},
@@ -131,7 +131,7 @@ func TestEncoderErrors(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
-	_, err := anthropic.Messages{}.EncodeAnswer(nil, answer, &llm.Turn{Parts: []llm.Part{llm.Text{Text: "x"}, llm.Media{MediaType: "image/png"}}})
+	_, err := anthropic.Messages{}.EncodeResponse(nil, answer, &llm.Response{Parts: []llm.Part{llm.Text{Text: "x"}, llm.Media{MediaType: "image/png"}}})
 	if want := "parts[1]: an answer of Anthropic Messages holds no image/png"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -143,7 +143,7 @@ func TestEncodeAnswerInput(t *testing.T) {
 	for args, want := range map[string]string{
 		"": `{}`, " \t": `{}`, "\r\n{\"a\": 1} ": `{"a": 1}`, `"s"`: `"\"s\""`, `{"a":`: `"{\"a\":"`, deep: `"` + deep + `"`, deep[1:1001]: deep[1:1001], "7": "7",
 	} {
-		body, err := anthropic.Messages{}.EncodeAnswer(nil, answer, &llm.Turn{Parts: []llm.Part{call("a", "f", args)}})
+		body, err := anthropic.Messages{}.EncodeResponse(nil, answer, &llm.Response{Parts: []llm.Part{call("a", "f", args)}})
 		if err != nil || !strings.Contains(string(body), `"name":"f","input":`+want+`,"caller":{"type":"direct"}}`) {
 			t.Errorf("arguments %.40q: error %v, %.400s", args, err, body)
 		}
@@ -185,7 +185,7 @@ func TestStreamOddities(t *testing.T) {
 		{"a signature in the start and after it", []string{begin, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"a","signature":"A","more":1}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"B"}}`, endTurn, msgStop}, text(llm.Reasoning{Text: "a", Opaque: raw(`{"signature":"B","anthropic":{"more":1}}`)}), ""},
 		{"a search that was not ended", []string{begin, `{"type":"content_block_start","index":3,"content_block":{"type":"server_tool_use","id":"s","name":"n","input":{"a":1}}}`, endTurn, msgStop},
-			text(llm.ToolCall{ID: "s", Name: "n", Args: `{"a":1}`, ProviderExecuted: true}), ""},
+			text(llm.ToolCall{ID: "s", Name: "n", Arguments: `{"a":1}`, ProviderExecuted: true}), ""},
 		{"content in message_start", []string{`{"type":"message_start","message":{"id":"x","content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"error":null},"error":null}`, `{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`, msgStop},
 			text(call("a", "f", "{}")), ""},
 		{"compaction", []string{begin, `{"type":"content_block_start","index":0,"content_block":{"type":"compaction","content":null,"n":1}}`,
@@ -225,8 +225,8 @@ func TestStreamEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []llm.Event{
-		llm.Usage{Input: 10, Output: 1}, llm.ToolCallStart{Index: 1, ID: "toolu_1", Name: "weather"}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{Index: 1},
-		llm.Usage{Input: 10, Output: 5}, llm.Finish{Reason: llm.FinishToolCalls, Raw: "tool_use", ResponseID: "msg_1", Model: "m"},
+		llm.Usage{InputTokens: 10, OutputTokens: 1}, llm.ToolCallStart{Index: 1, ID: "toolu_1", Name: "weather"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1},
+		llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Finish{Reason: llm.FinishToolCalls, Raw: "tool_use", ResponseID: "msg_1", Model: "m"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -242,8 +242,8 @@ func TestStreamErrors(t *testing.T) {
 		{"event: error\ndata: {\"error\":\"busy\"}\n\n", "no response: busy"},
 		{"event: error\ndata: {\"message\":\"busy\"}\n\n", "no response: busy"},
 		{"data: {\"error\":{\"type\":\"api_error\",\"message\":\"busy\"}}\n\n", "no response api_error: busy"},
-		{"", protocol.ErrCutOff.Error()},
-		{stream(begin, "[DONE]"), protocol.ErrCutOff.Error()},
+		{"", protocol.ErrTruncated.Error()},
+		{stream(begin, "[DONE]"), protocol.ErrTruncated.Error()},
 		{"event: message_stop\ndata: x\n\n", `the event "message_stop": expected an object (byte 1)`},
 	} {
 		if _, err := decode(strings.NewReader(c.wire)); err == nil || err.Error() != c.want {

@@ -28,20 +28,20 @@ func TestAnswerMembers(t *testing.T) {
 		t.Errorf("streamed: error %v (-want +got):\n%s", err, diff)
 	}
 
-	body, err := anthropic.Messages{}.EncodeAnswer(nil, protocol.Answer{}, buffered)
+	body, err := anthropic.Messages{}.EncodeResponse(nil, protocol.ResponseMeta{}, buffered)
 	for _, m := range []string{`"stop_sequence":"END","container":{"id":"c"},"usage":{`, `},` + kept + `}`} {
 		if !strings.Contains(string(body), m) || err != nil {
 			t.Errorf("error %v, no %s in %s", err, m, body)
 		}
 	}
-	wire, err := encodeStream(protocol.Answer{}, []llm.Event{llm.Finish{Reason: llm.FinishStop, Raw: "stop_sequence", Opaque: want}})
+	wire, err := encodeStream(protocol.ResponseMeta{}, []llm.Event{llm.Finish{Reason: llm.FinishStop, Raw: "stop_sequence", Opaque: want}})
 	for _, m := range []string{`"stop_sequence":"END","container":{"id":"c"}},"usage":{`, `},` + kept + "}\n\n"} {
 		if !strings.Contains(wire, m) || err != nil {
 			t.Errorf("error %v, no %s in %s", err, m, wire)
 		}
 	}
 
-	again := encodeRequest(t, &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("hi"), buffered.Message()}})
+	again := encodeRequest(t, &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("hi"), buffered.Message()}})
 	if diff := cmp.Diff(`{"max_tokens":4096,"messages":[`+userHi+`,{"role":"assistant","content":[{"type":"text","text":"hi"}]}],"container":"c"}`, again); diff != "" {
 		t.Errorf("sent back (-want +got):\n%s", diff)
 	}

@@ -26,7 +26,7 @@ func TestEncodeForeign(t *testing.T) {
 		{"a call of Chat", assistantSays(llm.ToolCall{ID: "a", Name: "f", Opaque: raw(`{"extra_content":{"google":{}}}`)}), replied(`{"type":"tool_use","id":"a","name":"f","input":{}}`)},
 		{"reasoning of the others", assistantSays(llm.Reasoning{Text: "T", Opaque: raw(`{"field":"reasoning"}`)}, llm.Reasoning{Opaque: raw(`{"id":"rs_1","encrypted_content":"E"}`)}, llm.Text{Text: "hi"}), replied(hi)},
 		{"an image of Chat", userSays(llm.Media{MediaType: "image/png", URL: "u", Opaque: raw(`{"detail":"low"}`)}), said(`{"type":"image","source":{"type":"url","url":"u"}}`)},
-		{"a message of Chat", &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "hi"}}, Opaque: raw(`{"id":"msg_7","name":"bob"}`)}}}, said(hi)},
+		{"a message of Chat", &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "hi"}}, Opaque: raw(`{"id":"msg_7","name":"bob"}`)}}}, said(hi)},
 		{"a result of Chat", answers(llm.ToolResult{ID: "a", Opaque: raw(`{"name":"f"}`)}), said3(`{"type":"tool_result","tool_use_id":"a"}`)},
 		{"a search of Responses", assistantSays(hosted(`{"type":"web_search_call"}`), llm.Text{Text: "hi"}), replied(hi)},
 		{"code that Gemini ran", assistantSays(hosted(`{"executableCode":{"code":"1"}}`), unknown("gemini_part", `{"type":"gemini_part","part":{"codeExecutionResult":{}}}`), llm.Text{Text: "hi"}), replied(hi)},
@@ -37,7 +37,7 @@ func TestEncodeForeign(t *testing.T) {
 		{"a part of Gemini", assistantSays(unknown("gemini_part", `{"type":"gemini_part","part":{"new":1}}`), llm.Text{Text: "hi"}), replied(hi)},
 		{"compaction of its own", assistantSays(unknown("compaction", `{"type":"compaction","content":"S"}`)), replied(`{"type":"compaction","content":"S"}`)},
 		{"a search of its own", assistantSays(llm.ToolCall{ID: "a", Name: "web_search", ProviderExecuted: true}), replied(`{"type":"server_tool_use","id":"a","name":"web_search","input":{}}`)},
-		{"an id of others", &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("hi"), llm.Assistant(call("functions.f:0", "f", "{}")), llm.ToolResults(llm.ToolResult{ID: "functions.f:0"})}},
+		{"an id of others", &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("hi"), llm.Assistant(call("functions.f:0", "f", "{}")), llm.ToolResults(llm.ToolResult{ID: "functions.f:0"})}},
 			`{"max_tokens":4096,"messages":[` + userHi + `,{"role":"assistant","content":[{"type":"tool_use","id":"functions_f_0_4be0e962e9dcd7b8","name":"f","input":{}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_f_0_4be0e962e9dcd7b8"}]}]}`},
 		{"an image of an error", answers(llm.ToolResult{ID: "a", IsError: true, Content: []llm.Part{llm.Text{Text: "x"}, llm.Media{MediaType: "image/png", URL: "u"}}}),

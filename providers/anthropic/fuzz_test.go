@@ -70,7 +70,7 @@ func FuzzStream(f *testing.F) {
 
 // sameAgain writes and reads a turn: once to bring it in the form of the wire, and
 // again to see that it stays so.
-func sameAgain(t *testing.T, turn *llm.Turn) {
+func sameAgain(t *testing.T, turn *llm.Response) {
 	t.Helper()
 	for _, p := range turn.Parts {
 		switch p.(type) {
@@ -85,7 +85,7 @@ func sameAgain(t *testing.T, turn *llm.Turn) {
 	if first.Text() != turn.Text() || len(first.Calls()) != len(turn.Calls()) {
 		t.Fatalf("text %q and %d calls became %q and %d", turn.Text(), len(turn.Calls()), first.Text(), len(first.Calls()))
 	}
-	ignore := cmpopts.IgnoreFields(llm.Turn{}, "Warnings")
+	ignore := cmpopts.IgnoreFields(llm.Response{}, "Warnings")
 	if diff := cmp.Diff(first, written(t, first), ignore); diff != "" {
 		t.Fatalf("written and read again (-first +second):\n%s", diff)
 	}
@@ -93,8 +93,8 @@ func sameAgain(t *testing.T, turn *llm.Turn) {
 	for _, p := range first.Parts {
 		events = append(events, llm.PartDone{Part: p})
 	}
-	events = append(events, first.Usage, llm.Finish{Reason: first.Finish, Raw: first.RawFinish, Message: first.FinishMessage, Opaque: first.Opaque})
-	wire, err := encodeStream(protocol.Answer{ID: first.ResponseID, Model: first.Model}, events)
+	events = append(events, first.Usage, llm.Finish{Reason: first.FinishReason, Raw: first.RawFinishReason, Message: first.FinishMessage, Opaque: first.Opaque})
+	wire, err := encodeStream(protocol.ResponseMeta{ID: first.ResponseID, Model: first.Model}, events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +104,9 @@ func sameAgain(t *testing.T, turn *llm.Turn) {
 	}
 }
 
-func written(t *testing.T, turn *llm.Turn) *llm.Turn {
+func written(t *testing.T, turn *llm.Response) *llm.Response {
 	t.Helper()
-	body, err := anthropic.Messages{}.EncodeAnswer(nil, protocol.Answer{ID: turn.ResponseID, Model: turn.Model}, turn)
+	body, err := anthropic.Messages{}.EncodeResponse(nil, protocol.ResponseMeta{ID: turn.ResponseID, Model: turn.Model}, turn)
 	if err != nil {
 		return nil // a block that nests too deeply
 	}

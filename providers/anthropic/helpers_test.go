@@ -16,7 +16,7 @@ import (
 )
 
 // decode reads a streamed answer, as protocol.Client does.
-func decode(from io.Reader) (*llm.Turn, error) {
+func decode(from io.Reader) (*llm.Response, error) {
 	var acc llm.Accumulator
 	emit := func(ev llm.Event) { acc.Add(ev) }
 	events := sse.NewReader(from, 8<<20)
@@ -25,26 +25,26 @@ func decode(from io.Reader) (*llm.Turn, error) {
 		ev, err := events.Next()
 		if errors.Is(err, io.EOF) {
 			err = dec.End(emit)
-			return acc.Turn(), err
+			return acc.Response(), err
 		}
 		if err != nil {
-			return acc.Turn(), err
+			return acc.Response(), err
 		}
 		done, err := dec.Event(ev.Name, ev.Data, emit)
 		if err == nil && done {
 			err = dec.End(emit)
 		}
 		if err != nil || done {
-			return acc.Turn(), err
+			return acc.Response(), err
 		}
 	}
 }
 
 // decodeBuffered reads an answer in one piece.
-func decodeBuffered(body string) (*llm.Turn, error) {
+func decodeBuffered(body string) (*llm.Response, error) {
 	var acc llm.Accumulator
-	err := anthropic.Messages{}.DecodeAnswer([]byte(body), func(ev llm.Event) { acc.Add(ev) })
-	return acc.Turn(), err
+	err := anthropic.Messages{}.DecodeResponse([]byte(body), func(ev llm.Event) { acc.Add(ev) })
+	return acc.Response(), err
 }
 
 // stream is the server-sent events of these data, each with the name that its type
@@ -62,7 +62,7 @@ func stream(data ...string) string {
 }
 
 // encodeStream writes events as a streamed answer.
-func encodeStream(a protocol.Answer, events []llm.Event) (string, error) {
+func encodeStream(a protocol.ResponseMeta, events []llm.Event) (string, error) {
 	var out []byte
 	write := func(name string, data []byte) { out = sse.Append(out, name, data) }
 	enc := anthropic.Messages{}.NewEncoder(a)
@@ -75,7 +75,7 @@ func encodeStream(a protocol.Answer, events []llm.Event) (string, error) {
 	return string(out), err
 }
 
-func codes(t *llm.Turn) string {
+func codes(t *llm.Response) string {
 	var all []string
 	for _, w := range t.Warnings {
 		all = append(all, w.Code)

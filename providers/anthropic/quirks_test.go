@@ -22,7 +22,7 @@ type quirk struct {
 	id       string
 	wire     string // server-sent events
 	buffered string // the same in one piece, where there is such a form
-	want     llm.Turn
+	want     llm.Response
 	warnings string
 	err      func(error) bool
 	test     func(*testing.T) // where bytes of an answer cannot show it
@@ -50,24 +50,26 @@ func says(text string) string {
 }
 
 // turn is an answer that ended with tool_use, unless the raw reason is another.
-func turn(parts ...llm.Part) llm.Turn {
-	return llm.Turn{
-		Parts: parts, Finish: llm.FinishToolCalls, RawFinish: "tool_use", ResponseID: "msg_1", Model: "m",
-		Usage: llm.Usage{Input: 10, Output: 5},
+func turn(parts ...llm.Part) llm.Response {
+	return llm.Response{
+		Parts: parts, FinishReason: llm.FinishToolCalls, RawFinishReason: "tool_use", ResponseID: "msg_1", Model: "m",
+		Usage: llm.Usage{InputTokens: 10, OutputTokens: 5},
 	}
 }
 
-func ended(finish llm.FinishReason, rawFinish string, parts ...llm.Part) llm.Turn {
+func ended(finish llm.FinishReason, rawFinish string, parts ...llm.Part) llm.Response {
 	t := turn(parts...)
-	t.Finish, t.RawFinish = finish, rawFinish
+	t.FinishReason, t.RawFinishReason = finish, rawFinish
 	return t
 }
 
-func partial(parts ...llm.Part) llm.Turn {
-	return llm.Turn{Parts: parts, Finish: llm.FinishUnknown, Usage: llm.Usage{Input: 10, Output: 1}}
+func partial(parts ...llm.Part) llm.Response {
+	return llm.Response{Parts: parts, FinishReason: llm.FinishUnknown, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}
 }
 
-func call(id, name, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: args} }
+func call(id, name, args string) llm.ToolCall {
+	return llm.ToolCall{ID: id, Name: name, Arguments: args}
+}
 
 func is(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
 
@@ -90,7 +92,7 @@ var quirks = []quirk{
 		wire:     stream(begin, weather, input("0", `"{\"city\":\"Paris\"}"`), stop0),
 		want:     partial(call("toolu_1", "weather", `{"city":"Paris"}`)),
 		warnings: llm.WarnNoFinish,
-		err:      is(protocol.ErrCutOff),
+		err:      is(protocol.ErrTruncated),
 	},
 	{
 		id:       "QA-04",
@@ -113,9 +115,9 @@ var quirks = []quirk{
 			`{"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_tokens":15}}`,
 			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":12,"cache_read_input_tokens":null,"output_tokens":40,"output_tokens_details":{"thinking_tokens":9}}}`, msgStop),
 		buffered: `{"type":"message","id":"msg_1","model":"m","content":[],"stop_reason":"end_turn","usage":{"input_tokens":12,"cache_read_input_tokens":60,"cache_creation_input_tokens":30,"output_tokens":40,"output_tokens_details":{"thinking_tokens":9}}}`,
-		want: func() llm.Turn {
+		want: func() llm.Response {
 			t := ended(llm.FinishStop, "end_turn")
-			t.Usage = llm.Usage{Input: 102, Output: 40, Cached: 60, CacheWrite: 30, Reasoning: 9}
+			t.Usage = llm.Usage{InputTokens: 102, OutputTokens: 40, CacheReadInputTokens: 60, CacheCreationInputTokens: 30, ReasoningOutputTokens: 9}
 			return t
 		}(),
 	},
@@ -124,7 +126,7 @@ var quirks = []quirk{
 		wire: stream(begin, textStart, says(`"Searching."`), stop0,
 			`{"type":"message_delta","delta":{"stop_reason":"pause_turn","container":{"id":"container_9","expires_at":"2026-03-03T19:38:14Z"}},"usage":{"output_tokens":5}}`, msgStop),
 		buffered: head + `{"type":"text","text":"Searching."}],"container":{"id":"container_9","expires_at":"2026-03-03T19:38:14Z"},"stop_reason":"pause_turn","usage":{"input_tokens":10,"output_tokens":5}}`,
-		want: func() llm.Turn {
+		want: func() llm.Response {
 			t := ended(llm.FinishPause, "pause_turn", llm.Text{Text: "Searching."})
 			t.Opaque = raw(`{"container":{"id":"container_9","expires_at":"2026-03-03T19:38:14Z"}}`)
 			return t
@@ -203,20 +205,20 @@ var quirks = []quirk{
 			`{"type":"text","text":"So: "},{"type":"text","text":"It is x.","citations":[{"url":"https://example.com"},{"url":"b"}]},{"type":"mcp_tool_use","id":"mcptoolu_1","name":"echo","server_name":"s","input":{"a":1}},` +
 			`{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[]},{"type":"tool_use","id":"toolu_1","name":"a","input":{"n":1},"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}}` + tail,
 		want: turn(
-			llm.ToolCall{ID: "srvtoolu_1", Name: "web_search", Args: `{"query":"x"}`, ProviderExecuted: true},
+			llm.ToolCall{ID: "srvtoolu_1", Name: "web_search", Arguments: `{"query":"x"}`, ProviderExecuted: true},
 			llm.Unknown{Kind: "web_search_tool_result", Raw: raw(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"url":"https://example.com","encrypted_content":"EpQB"}]}`)},
 			llm.Text{Text: "So: ", Opaque: raw(`{}`)},
 			llm.Text{Text: "It is x.", Opaque: raw(`{"citations":[{"url":"https://example.com"},{"url":"b"}]}`)},
-			llm.ToolCall{ID: "mcptoolu_1", Name: "echo", Args: `{"a":1}`, ProviderExecuted: true, Opaque: raw(`{"type":"mcp_tool_use","server_name":"s"}`)},
+			llm.ToolCall{ID: "mcptoolu_1", Name: "echo", Arguments: `{"a":1}`, ProviderExecuted: true, Opaque: raw(`{"type":"mcp_tool_use","server_name":"s"}`)},
 			llm.Unknown{Kind: "mcp_tool_result", Raw: raw(`{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[]}`)},
-			llm.ToolCall{ID: "toolu_1", Name: "a", Args: `{"n":1}`, Opaque: raw(`{"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}}`)},
+			llm.ToolCall{ID: "toolu_1", Name: "a", Arguments: `{"n":1}`, Opaque: raw(`{"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}}`)},
 		),
 	},
 	{
 		id:       "refusal",
 		wire:     stream(begin, `{"type":"ping"}`, `{"type":"message_delta","delta":{"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":"cyber","explanation":"Not this."}},"usage":{"output_tokens":5}}`, msgStop),
 		buffered: `{"type":"message","id":"msg_1","model":"m","content":[],"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"Not this."},"usage":{"input_tokens":10,"output_tokens":5}}`,
-		want: func() llm.Turn {
+		want: func() llm.Response {
 			t := ended(llm.FinishRefusal, "")
 			t.FinishMessage = "Not this."
 			return t
@@ -277,9 +279,9 @@ func TestQuirks(t *testing.T) {
 	}
 }
 
-func (q quirk) hold(t *testing.T, form string, got *llm.Turn, err error) {
+func (q quirk) hold(t *testing.T, form string, got *llm.Response, err error) {
 	t.Helper()
-	if diff := cmp.Diff(q.want, *got, cmpopts.IgnoreFields(llm.Turn{}, "Warnings")); diff != "" {
+	if diff := cmp.Diff(q.want, *got, cmpopts.IgnoreFields(llm.Response{}, "Warnings")); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", form, diff)
 	}
 	if codes := codes(got); codes != q.warnings {
@@ -329,15 +331,15 @@ func TestCuts(t *testing.T) {
 func testReset(t *testing.T) {
 	half := stream(begin, weather, input("0", `"{}"`))
 	got, err := decode(io.MultiReader(strings.NewReader(half), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	if !errors.Is(err, io.ErrUnexpectedEOF) || got.Finish != llm.FinishUnknown {
-		t.Errorf("finish %q, error %v", got.Finish, err)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || got.FinishReason != llm.FinishUnknown {
+		t.Errorf("finish %q, error %v", got.FinishReason, err)
 	}
 }
 
 // testPings shows that pings say nothing, so that they do not count as progress.
 func testPings(t *testing.T) {
 	got, err := decode(strings.NewReader(strings.Repeat(stream(`{"type":"ping"}`), 100)))
-	if !errors.Is(err, protocol.ErrCutOff) || len(got.Parts) > 0 {
+	if !errors.Is(err, protocol.ErrTruncated) || len(got.Parts) > 0 {
 		t.Errorf("parts %v, error %v", got.Parts, err)
 	}
 }
@@ -346,7 +348,7 @@ func testPings(t *testing.T) {
 func testMark(t *testing.T) {
 	after := iotest.ErrReader(errors.New("the connection was read after the mark"))
 	got, err := decode(io.MultiReader(bytes.NewReader([]byte(stream(begin, endTurn, msgStop))), after))
-	if err != nil || got.Finish != llm.FinishStop {
-		t.Errorf("finish %q, error %v", got.Finish, err)
+	if err != nil || got.FinishReason != llm.FinishStop {
+		t.Errorf("finish %q, error %v", got.FinishReason, err)
 	}
 }

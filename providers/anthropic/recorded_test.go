@@ -134,7 +134,7 @@ func readEvents(t *testing.T, data [][]byte) (f facts) {
 }
 
 // factsOf are the facts of a turn.
-func factsOf(turn *llm.Turn, usage map[string]int64) (f facts) {
+func factsOf(turn *llm.Response, usage map[string]int64) (f facts) {
 	f.Text = turn.Text()
 	f.Thinking, _ = turn.Reasoning()
 	for _, p := range turn.Parts {
@@ -145,20 +145,20 @@ func factsOf(turn *llm.Turn, usage map[string]int64) (f facts) {
 			f.Signatures = append(f.Signatures, o.Signature)
 		case llm.ToolCall:
 			if p.ProviderExecuted {
-				f.Server = append(f.Server, fact{p.ID, p.Name, p.Args})
+				f.Server = append(f.Server, fact{p.ID, p.Name, p.Arguments})
 			} else {
-				f.Calls = append(f.Calls, fact{p.ID, p.Name, p.Args})
+				f.Calls = append(f.Calls, fact{p.ID, p.Name, p.Arguments})
 			}
 		}
 	}
-	f.Finish, f.ID, f.Model = turn.RawFinish, turn.ResponseID, turn.Model
-	if turn.Finish == llm.FinishRefusal {
+	f.Finish, f.ID, f.Model = turn.RawFinishReason, turn.ResponseID, turn.Model
+	if turn.FinishReason == llm.FinishRefusal {
 		f.Finish = "refusal"
 	}
 	f.Usage = map[string]int64{}
 	for k, n := range map[string]int64{
-		"input_tokens":            turn.Usage.Input - turn.Usage.Cached - turn.Usage.CacheWrite,
-		"cache_read_input_tokens": turn.Usage.Cached, "cache_creation_input_tokens": turn.Usage.CacheWrite, "output_tokens": turn.Usage.Output,
+		"input_tokens":            turn.Usage.InputTokens - turn.Usage.CacheReadInputTokens - turn.Usage.CacheCreationInputTokens,
+		"cache_read_input_tokens": turn.Usage.CacheReadInputTokens, "cache_creation_input_tokens": turn.Usage.CacheCreationInputTokens, "output_tokens": turn.Usage.OutputTokens,
 	} {
 		if _, told := usage[k]; told || n != 0 {
 			f.Usage[k] = n
@@ -167,7 +167,7 @@ func factsOf(turn *llm.Turn, usage map[string]int64) (f facts) {
 	return f
 }
 
-func sameFacts(t *testing.T, want facts, turn *llm.Turn, err error) {
+func sameFacts(t *testing.T, want facts, turn *llm.Response, err error) {
 	t.Helper()
 	for i := range want.Calls {
 		want.Calls[i].Args = orEmpty(want.Calls[i].Args)
@@ -253,12 +253,12 @@ func TestRecordedStreams(t *testing.T) {
 			g := want["anthropic-messages/"+filepath.Base(file)]
 			sum := sha256.Sum256([]byte(turn.Text()))
 			thought, _ := turn.Reasoning()
-			if turn.RawFinish != g.Finish || hex.EncodeToString(sum[:]) != g.TextSHA256 || len([]rune(thought)) != g.ReasoningChars {
-				t.Errorf("finish %q, text %q, %d characters of reasoning; the golden is %+v", turn.RawFinish, turn.Text(), len([]rune(thought)), g)
+			if turn.RawFinishReason != g.Finish || hex.EncodeToString(sum[:]) != g.TextSHA256 || len([]rune(thought)) != g.ReasoningChars {
+				t.Errorf("finish %q, text %q, %d characters of reasoning; the golden is %+v", turn.RawFinishReason, turn.Text(), len([]rune(thought)), g)
 			}
 			got := slices.Collect(func(yield func(struct{ ID, Name, Arguments string }) bool) {
 				for _, c := range turn.Calls() {
-					if !yield(struct{ ID, Name, Arguments string }{c.ID, c.Name, c.Args}) {
+					if !yield(struct{ ID, Name, Arguments string }{c.ID, c.Name, c.Arguments}) {
 						return
 					}
 				}

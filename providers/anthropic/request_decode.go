@@ -28,7 +28,7 @@ func (Messages) DecodeRequest(_ string, raw []byte) (*llm.Request, error) {
 		return nil, errors.New("the request body is not UTF-8")
 	}
 	d := jsonio.NewDec(string(raw))
-	req := &llm.Request{Delivery: llm.Buffered}
+	req := &llm.Request{ResponseMode: llm.NonStreaming}
 	if d.Object() {
 		for first := true; ; {
 			key, ok := d.Key(&first)
@@ -59,10 +59,10 @@ func readMember(d *jsonio.Dec, req *llm.Request, key string) {
 	case "top_p":
 		s.TopP = readFloat(d)
 	case "stop_sequences":
-		s.Stop = readStop(d)
+		s.StopSequences = readStop(d)
 	case "stream":
 		if !d.Null() && d.Bool() {
-			req.Delivery = llm.Streamed
+			req.ResponseMode = llm.Streaming
 		}
 	case "system":
 		keepWhole(d, req, key, readSystem)

@@ -15,7 +15,7 @@ func decodeRequest(body string) (*llm.Request, error) {
 }
 
 func buffered(r llm.Request) *llm.Request {
-	r.Delivery = llm.Buffered
+	r.ResponseMode = llm.NonStreaming
 	return &r
 }
 
@@ -49,17 +49,17 @@ func TestDecodeRequest(t *testing.T) {
 			buffered(llm.Request{Tools: []llm.Tool{{Name: "a"}}, Extra: extra("tools", `[{"name":"a"},{"type":"web_search_20250305","name":"web_search"}]`)})},
 		{"tools with more", `{"tools":[{"defer_loading":true,"cache_control":null,"name":"a"},{"name":"b"}]}`,
 			buffered(llm.Request{Tools: []llm.Tool{{Name: "a"}, {Name: "b"}}, Extra: extra("tools", `[{"defer_loading":true,"cache_control":null,"name":"a"},{"name":"b"}]`)})},
-		{"choice", `{"tool_choice":{"type":"any","disable_parallel_tool_use":true}}`, buffered(llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Settings: llm.Settings{ParallelCalls: new(false)}})},
+		{"choice", `{"tool_choice":{"type":"any","disable_parallel_tool_use":true}}`, buffered(llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Settings: llm.Settings{ParallelToolCalls: new(false)}})},
 		{"choice, one tool", `{"tool_choice":{"name":"f","disable_parallel_tool_use":null,"type":"tool"}}`, buffered(llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "f"}})},
 		{"choice, none", `{"tool_choice":{"type":"none"}}`, buffered(llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}})},
-		{"choice, auto", `{"tool_choice":{"type":"auto","disable_parallel_tool_use":false}}`, buffered(llm.Request{Settings: llm.Settings{ParallelCalls: new(true)}})},
+		{"choice, auto", `{"tool_choice":{"type":"auto","disable_parallel_tool_use":false}}`, buffered(llm.Request{Settings: llm.Settings{ParallelToolCalls: new(true)}})},
 		{"choice, novel", `{"tool_choice":{"type":"novel"}}`, buffered(llm.Request{Extra: extra("tool_choice", `{"type":"novel"}`)})},
 		{"choice, with more", `{"tool_choice":{"type":"any","x":1}}`, buffered(llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Extra: extra("tool_choice", `{"type":"any","x":1}`)})},
-		{"output", `{"output_config":{"effort":"low","format":{"schema":{"a": 1},"type":"json_schema"},"task_budget":null}}`, buffered(llm.Request{Settings: llm.Settings{Reasoning: "low", OutputSchema: raw(`{"a":1}`)}})},
+		{"output", `{"output_config":{"effort":"low","format":{"schema":{"a": 1},"type":"json_schema"},"task_budget":null}}`, buffered(llm.Request{Settings: llm.Settings{ReasoningEffort: "low", OutputSchema: raw(`{"a":1}`)}})},
 		{"output without a format", `{"output_config":{"format":null}}`, buffered(llm.Request{})},
 		{"output, novel", `{"output_config":{"format":{"type":"grammar","schema":{}}}}`, buffered(llm.Request{Extra: extra("output_config", `{"format":{"type":"grammar","schema":{}}}`)})},
 		{"output, a format with more", `{"output_config":{"format":{"type":"json_schema","schema":{},"name":"n"},"effort":"low"}}`,
-			buffered(llm.Request{Settings: llm.Settings{Reasoning: "low", OutputSchema: raw(`{}`)}, Extra: extra("output_config", `{"format":{"type":"json_schema","schema":{},"name":"n"},"effort":"low"}`)})},
+			buffered(llm.Request{Settings: llm.Settings{ReasoningEffort: "low", OutputSchema: raw(`{}`)}, Extra: extra("output_config", `{"format":{"type":"json_schema","schema":{},"name":"n"},"effort":"low"}`)})},
 		{"output, with more", `{"output_config":{"task_budget":{"total":1}}}`, buffered(llm.Request{Extra: extra("output_config", `{"task_budget":{"total":1}}`)})},
 		{"texts", `{"messages":[{"content":"hi","role":"user"},{"role":"assistant","content":""},{"role":"user","content":null},{"role":"system","content":"s","x":1,"y":null}]}`,
 			buffered(llm.Request{Messages: []llm.Message{llm.User("hi"), {Role: llm.RoleAssistant}, {Role: llm.RoleUser}, {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "s"}}, Opaque: raw(`{"anthropic":{"x":1}}`)}}})},
@@ -85,8 +85,8 @@ func TestDecodeRequest(t *testing.T) {
 			}}}})},
 		{"calls", `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f"},{"type":"tool_use","id":"b","name":"f","input":null,"caller":null},{"type":"tool_use","id":"c","name":"f","input":"x","caller":{"type":"direct","y":1}},` +
 			`{"type":"tool_use","id":"d","name":"f","input":[1, 2],"caller":{ "type" : "direct" },"cache_control":{}},{"type":"tool_use","id":"e","name":"f","caller":"direct"},{"type":"thinking","thinking":"t"},{"type":"text","text":"x","citations":[]}]}]}`,
-			buffered(llm.Request{Messages: []llm.Message{llm.Assistant(call("a", "f", ""), call("b", "f", ""), llm.ToolCall{ID: "c", Name: "f", Args: "x", Opaque: raw(`{"caller":{"type":"direct","y":1}}`)},
-				llm.ToolCall{ID: "d", Name: "f", Args: "[1, 2]", Opaque: raw(`{"cache_control":{}}`)}, llm.ToolCall{ID: "e", Name: "f", Opaque: raw(`{"caller":"direct"}`)},
+			buffered(llm.Request{Messages: []llm.Message{llm.Assistant(call("a", "f", ""), call("b", "f", ""), llm.ToolCall{ID: "c", Name: "f", Arguments: "x", Opaque: raw(`{"caller":{"type":"direct","y":1}}`)},
+				llm.ToolCall{ID: "d", Name: "f", Arguments: "[1, 2]", Opaque: raw(`{"cache_control":{}}`)}, llm.ToolCall{ID: "e", Name: "f", Opaque: raw(`{"caller":"direct"}`)},
 				llm.Reasoning{Text: "t"}, llm.Text{Text: "x"})}})},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ import (
 //     they were left out.
 //   - Without tools, what is said of their choice and of parallel calls is left out.
 //
-// Settings.Reasoning is the effort (low, medium, high and so on); whether the model
+// Settings.ReasoningEffort is the effort (low, medium, high and so on); whether the model
 // thinks at all is thinking in Extra. What Extra holds stands in the body as it is,
 // instead of what would stand there: to mark the system prompt or a tool with
 // cache_control, or to add one of Anthropic's own tools, give system or tools there,
@@ -78,16 +78,16 @@ func (b *body) write() {
 	if s.Seed != nil {
 		b.fail("settings.seed: Anthropic Messages has no seed; leave it out")
 	}
-	if len(s.Stop) > 0 && b.key("stop_sequences") {
-		b.stop(s.Stop)
+	if len(s.StopSequences) > 0 && b.key("stop_sequences") {
+		b.stop(s.StopSequences)
 	}
-	if (s.Reasoning != "" || s.OutputSchema != nil) && b.key("output_config") {
+	if (s.ReasoningEffort != "" || s.OutputSchema != nil) && b.key("output_config") {
 		b.outputConfig()
 	}
 	if id := container(req.Messages); id != "" && b.key("container") {
 		b.dst = jsonio.AppendString(b.dst, id)
 	}
-	if req.Delivery == llm.Streamed && b.key("stream") {
+	if req.ResponseMode == llm.Streaming && b.key("stream") {
 		b.dst = append(b.dst, "true"...)
 	}
 	b.extra()
@@ -140,8 +140,8 @@ func (b *body) stop(words []string) {
 
 func (b *body) outputConfig() {
 	s, sep := &b.req.Settings, byte('{')
-	if s.Reasoning != "" {
-		b.dst = jsonio.AppendString(append(append(b.dst, sep), `"effort":`...), s.Reasoning)
+	if s.ReasoningEffort != "" {
+		b.dst = jsonio.AppendString(append(append(b.dst, sep), `"effort":`...), s.ReasoningEffort)
 		sep = ','
 	}
 	if s.OutputSchema != nil {

@@ -15,23 +15,23 @@ import (
 func hello(more ...llm.Message) []llm.Message { return append([]llm.Message{llm.User("hi")}, more...) }
 
 func userSays(parts ...llm.Part) *llm.Request {
-	return &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{{Role: llm.RoleUser, Parts: parts}}}
+	return &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleUser, Parts: parts}}}
 }
 
 func assistantSays(parts ...llm.Part) *llm.Request {
-	return &llm.Request{Delivery: llm.Buffered, Messages: hello(llm.Assistant(parts...))}
+	return &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(llm.Assistant(parts...))}
 }
 
 func answers(results ...llm.ToolResult) *llm.Request {
-	return &llm.Request{Delivery: llm.Buffered, Messages: hello(llm.ToolResults(results...))}
+	return &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(llm.ToolResults(results...))}
 }
 
 func settings(s llm.Settings) *llm.Request {
-	return &llm.Request{Delivery: llm.Buffered, Messages: hello(), Settings: s}
+	return &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(), Settings: s}
 }
 
 func tools(tools ...llm.Tool) *llm.Request {
-	return &llm.Request{Delivery: llm.Buffered, Messages: hello(), Tools: tools}
+	return &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(), Tools: tools}
 }
 
 const userHi = `{"role":"user","content":[{"type":"text","text":"hi"}]}`
@@ -47,35 +47,35 @@ func TestEncodeRequest(t *testing.T) {
 	}{
 		{"nothing but a question", settings(llm.Settings{}), `{` + hi + `}`},
 		{"a stream", &llm.Request{Model: "m", Messages: hello()}, `{"model":"m",` + hi + `,"stream":true}`},
-		{"settings", settings(llm.Settings{MaxTokens: 1, Temperature: new(0.0), TopP: new(1.0), Stop: []string{"a", "b"}, Reasoning: "high", OutputSchema: raw(`{"type": "object"}`)}),
+		{"settings", settings(llm.Settings{MaxTokens: 1, Temperature: new(0.0), TopP: new(1.0), StopSequences: []string{"a", "b"}, ReasoningEffort: "high", OutputSchema: raw(`{"type": "object"}`)}),
 			`{"max_tokens":1,"messages":[` + userHi + `],"temperature":0,"top_p":1,"stop_sequences":["a","b"],"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}}}`},
 		{"a schema alone", settings(llm.Settings{OutputSchema: raw(`{}`)}), `{` + hi + `,"output_config":{"format":{"type":"json_schema","schema":{}}}}`},
-		{"what goes with tools, without any", &llm.Request{Delivery: llm.Buffered, Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelCalls: new(false), Stop: []string{}}}, `{` + hi + `}`},
-		{"no choice of tools", &llm.Request{Delivery: llm.Buffered, Messages: hello(), Tools: []llm.Tool{{Name: name128}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelCalls: new(true)}},
+		{"what goes with tools, without any", &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelToolCalls: new(false), StopSequences: []string{}}}, `{` + hi + `}`},
+		{"no choice of tools", &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(), Tools: []llm.Tool{{Name: name128}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelToolCalls: new(true)}},
 			`{` + hi + `,"tools":[{"name":"` + name128 + `","input_schema":{"type":"object"}}],"tool_choice":{"type":"none"}}`},
-		{"one call at a time", &llm.Request{Delivery: llm.Buffered, Messages: hello(), Tools: []llm.Tool{{Name: "zZ09_-", Parameters: raw(`{}`)}}, Settings: llm.Settings{ParallelCalls: new(false)}},
+		{"one call at a time", &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(), Tools: []llm.Tool{{Name: "zZ09_-", Parameters: raw(`{}`)}}, Settings: llm.Settings{ParallelToolCalls: new(false)}},
 			`{` + hi + `,"tools":[{"name":"zZ09_-","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`},
 		{"a schema without a type", tools(llm.Tool{Name: "f", Description: "d", Parameters: raw(`{"properties":{"oneOf":{}}}`), Strict: new(true)}),
 			`{` + hi + `,"tools":[{"name":"f","description":"d","input_schema":{"type":"object","properties":{"oneOf":{}}},"strict":true}]}`},
-		{"system messages that come first", &llm.Request{Delivery: llm.Buffered, System: "A", Messages: []llm.Message{
+		{"system messages that come first", &llm.Request{ResponseMode: llm.NonStreaming, System: "A", Messages: []llm.Message{
 			{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "B"}}}, {Role: llm.RoleSystem}, llm.User("hi"), {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "C"}}}}},
 			`{"max_tokens":4096,"system":"A\n\nB","messages":[` + userHi + `,{"role":"system","content":[{"type":"text","text":"C"}]}]}`},
-		{"a system message alone", &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "B"}}}, llm.User("hi")}},
+		{"a system message alone", &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "B"}}}, llm.User("hi")}},
 			`{"max_tokens":4096,"system":"B","messages":[` + userHi + `]}`},
-		{"a system prompt of space", &llm.Request{Delivery: llm.Buffered, System: " \n", Messages: hello()}, `{` + hi + `}`},
+		{"a system prompt of space", &llm.Request{ResponseMode: llm.NonStreaming, System: " \n", Messages: hello()}, `{` + hi + `}`},
 		{"what Extra has", &llm.Request{Model: "m", System: "s", Messages: hello(), Tools: []llm.Tool{{Name: "f"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
-			Settings: llm.Settings{MaxTokens: 5, Temperature: new(0.5), TopP: new(0.5), Stop: []string{"x"}, Reasoning: "low"},
+			Settings: llm.Settings{MaxTokens: 5, Temperature: new(0.5), TopP: new(0.5), StopSequences: []string{"x"}, ReasoningEffort: "low"},
 			Extra: map[string]json.RawMessage{"model": raw(`"n"`), "max_tokens": raw(`9`), "system": raw(`[ ]`), "messages": raw(`[]`), "tools": raw(`[]`), "tool_choice": raw(`{}`), "temperature": raw(`1`),
 				"top_p": raw(`1`), "stop_sequences": raw(`[]`), "output_config": raw(`{"s":"\ud83d"}`), "stream": raw(`false`), "container": raw(`"c"`), "x\"": nil}},
 			`{"container":"c","max_tokens":9,"messages":[],"model":"n","output_config":{"s":"\ufffd"},"stop_sequences":[],"stream":false,"system":[],"temperature":1,"tool_choice":{},"tools":[],"top_p":1,"x\"":null}`},
-		{"a choice of tools that Extra has", &llm.Request{Delivery: llm.Buffered, Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Extra: map[string]json.RawMessage{"tools": raw(`[{"type":"x"}]`)}},
+		{"a choice of tools that Extra has", &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Extra: map[string]json.RawMessage{"tools": raw(`[{"type":"x"}]`)}},
 			`{` + hi + `,"tool_choice":{"type":"any"},"tools":[{"type":"x"}]}`},
 
 		{"texts without a word, beside others", userSays(llm.Text{}, llm.Text{Text: "hi"}, llm.Text{Text: " "}), said(`{"type":"text","text":"hi"}`)},
 		{"texts without a word, alone", assistantSays(llm.Text{Text: "\n"}, call("t", "f", "{}")), replied(`{"type":"tool_use","id":"t","name":"f","input":{}}`)},
 		{"an answer with nothing in it", assistantSays(llm.Text{Text: "\n"}, llm.Reasoning{Text: "hm"}, llm.Reasoning{Opaque: raw(`{"thoughtSignature":"x"}`)}), `{` + hi + `}`},
 		{"results of nothing", answers(), `{` + hi + `}`},
-		{"an empty answer first", &llm.Request{Delivery: llm.Buffered, Messages: append([]llm.Message{llm.Assistant()}, hello()...)}, `{` + hi + `}`},
+		{"an empty answer first", &llm.Request{ResponseMode: llm.NonStreaming, Messages: append([]llm.Message{llm.Assistant()}, hello()...)}, `{` + hi + `}`},
 		{"text that is not UTF-8", userSays(llm.Text{Text: "a\xffb"}), said("{\"type\":\"text\",\"text\":\"a\ufffdb\"}")},
 		{"opaque data", userSays(llm.Text{Text: "hi", Opaque: raw(`{"type":"x","text":"y","cache_control":{"type":"ephemeral"},"b":1,"anthropic":{"a":"\ud83d"}}`)}), said(`{"type":"text","text":"hi","cache_control":{"type":"ephemeral"},"a":"\ufffd"}`)},
 		{"opaque data of others", assistantSays(llm.Text{Text: "hi", Opaque: raw(`{"thoughtSignature":"x"}`)}, llm.Text{Text: "hi", Opaque: raw(`[1]`)}, llm.Text{Text: "hi", Opaque: raw(`{`)}), replied(`{"type":"text","text":"hi"},{"type":"text","text":"hi"},{"type":"text","text":"hi"}`)},
@@ -83,7 +83,7 @@ func TestEncodeRequest(t *testing.T) {
 		{"a signature that is empty", assistantSays(llm.Reasoning{Text: "a", Opaque: raw(`{"signature":"","anthropic":{"x":1}}`)}), replied(`{"type":"thinking","thinking":"a","signature":"","x":1}`)},
 		{"names of calls", assistantSays(call("a", "", "{}"), call("b", "x.y:é", "{}"), call("c", name128+"n", "{}"), call("d", name128, "{}")),
 			replied(`{"type":"tool_use","id":"a","name":"unnamed","input":{}},{"type":"tool_use","id":"b","name":"x_y___","input":{}},{"type":"tool_use","id":"c","name":"` + name128 + `","input":{}},{"type":"tool_use","id":"d","name":"` + name128 + `","input":{}}`)},
-		{"a call whose id the loop made", assistantSays(llm.ToolCall{ID: "loop_1", ProviderID: "x", Minted: true, Name: "f"}), replied(`{"type":"tool_use","id":"loop_1","name":"f","input":{}}`)},
+		{"a call whose id the loop made", assistantSays(llm.ToolCall{ID: "loop_1", ProviderID: "x", IDGenerated: true, Name: "f"}), replied(`{"type":"tool_use","id":"loop_1","name":"f","input":{}}`)},
 		{"an opaque type of an ordinary call", assistantSays(llm.ToolCall{ID: "a", Name: "f", Opaque: raw(`{"type":"function_call"}`)}), replied(`{"type":"tool_use","id":"a","name":"f","input":{}}`)},
 		{"results", answers(llm.ToolResult{ID: "a"}, llm.ToolResult{ID: "b", IsError: true, Content: []llm.Part{llm.Text{Text: " "}}}, llm.ToolResult{ID: "c", Content: []llm.Part{llm.Text{}, llm.Text{Text: "x"}, llm.Unknown{Raw: raw(` {"type": "y"}`)}}}),
 			said3(`{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"The tool failed without a message."}],"is_error":true},` +
@@ -91,7 +91,7 @@ func TestEncodeRequest(t *testing.T) {
 		{"media", userSays(llm.Media{MediaType: "image/gif", Data: []byte{1}}, llm.Media{MediaType: "image/jpeg", Data: []byte{}, Name: "n"}, llm.Media{MediaType: "image/webp", URL: "u", Data: []byte{2}}, llm.Media{MediaType: "image/tiff", URL: "u"}),
 			said(`{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"AQ=="}},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":""}},` +
 				`{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"Ag=="}},{"type":"image","source":{"type":"url","url":"u"}}`)},
-		{"a container by its id", &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("hi"), {Role: llm.RoleAssistant, Opaque: raw(`{"container":"c1"}`)}, {Role: llm.RoleAssistant, Opaque: raw(`{"container":{"id":7}}`)}}},
+		{"a container by its id", &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("hi"), {Role: llm.RoleAssistant, Opaque: raw(`{"container":"c1"}`)}, {Role: llm.RoleAssistant, Opaque: raw(`{"container":{"id":7}}`)}}},
 			`{` + hi + `,"container":"c1"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestEncodeRequestErrors(t *testing.T) {
 		{"temperature", settings(llm.Settings{Temperature: new(math.NaN())}), "settings.temperature: Anthropic Messages takes 0 to 1, not NaN"},
 		{"top_p", settings(llm.Settings{TopP: new(-0.1)}), "settings.top_p: Anthropic Messages takes 0 to 1, not -0.1"},
 		{"seed", settings(llm.Settings{Seed: new(int64(0))}), "settings.seed: Anthropic Messages has no seed; leave it out"},
-		{"stop", settings(llm.Settings{Stop: []string{"a", "\n"}}), "settings.stop[1]: Anthropic Messages takes no stop sequence of space alone"},
+		{"stop", settings(llm.Settings{StopSequences: []string{"a", "\n"}}), "settings.stop[1]: Anthropic Messages takes no stop sequence of space alone"},
 		{"schema", settings(llm.Settings{OutputSchema: raw(`[]`)}), "settings.output_schema: it has to be a JSON object, nested 500 deep at most"},
 		{"schema", settings(llm.Settings{OutputSchema: deep}), "settings.output_schema: it has to be a JSON object, nested 500 deep at most"},
 		{"extra", &llm.Request{Messages: hello(), Extra: map[string]json.RawMessage{"a": raw(`{`)}}, "extra.a: it is not JSON, or nests more than 500 deep"},

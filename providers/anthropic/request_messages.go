@@ -61,7 +61,7 @@ func wireRole(r llm.Role) string {
 func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 	for i, part := range parts {
 		w.part = i
-		if leftOut(part) || protocol.LeftOut(name, role, part) {
+		if leftOut(part) || protocol.Omits(name, role, part) {
 			continue
 		}
 		if n++; n > 1 {
@@ -120,7 +120,7 @@ func (w *writer) block(role llm.Role, part llm.Part) {
 // echo writes a call of the history.
 func (w *writer) echo(p llm.ToolCall) {
 	input := []byte("{}")
-	if args := []byte(p.Args); sane(args) && isObject(args) {
+	if args := []byte(p.Arguments); sane(args) && isObject(args) {
 		input = appendRaw(nil, args)
 	}
 	p.ID = w.id(p.ID)

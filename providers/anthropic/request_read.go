@@ -168,7 +168,7 @@ func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
 			name = text(d)
 		case "disable_parallel_tool_use":
 			if !d.Null() {
-				req.Settings.ParallelCalls = new(!d.Bool())
+				req.Settings.ParallelToolCalls = new(!d.Bool())
 			}
 		default:
 			whole = false
@@ -202,7 +202,7 @@ func readOutputConfig(d *jsonio.Dec, req *llm.Request) (whole bool) {
 		}
 		switch {
 		case key == "effort":
-			req.Settings.Reasoning = text(d)
+			req.Settings.ReasoningEffort = text(d)
 		case key == "format" && d.Peek() == '{':
 			whole = readFormat(d, req) && whole
 		case d.Null():

@@ -76,7 +76,7 @@ func (b *body) schema(i int, t llm.Tool) {
 
 // toolChoice writes what is said of the choice of tools, if there are any.
 func (b *body) toolChoice(tools bool) {
-	c, parallel := b.req.ToolChoice, b.req.Settings.ParallelCalls
+	c, parallel := b.req.ToolChoice, b.req.Settings.ParallelToolCalls
 	if c == (llm.ToolChoice{}) && parallel == nil {
 		return
 	}

@@ -48,16 +48,16 @@ var opaques = []json.RawMessage{nil, nil, raw(`{"cache_control":{"type":"ephemer
 
 func anyRequest(t *rapid.T) *llm.Request {
 	req := &llm.Request{
-		Model:    rapid.String().Draw(t, "model"),
-		System:   pick(t, "system", "", "Be brief.\n<&>\u2028"),
-		Delivery: pick(t, "delivery", llm.Streamed, llm.Buffered),
+		Model:        rapid.String().Draw(t, "model"),
+		System:       pick(t, "system", "", "Be brief.\n<&>\u2028"),
+		ResponseMode: pick(t, "delivery", llm.Streaming, llm.NonStreaming),
 		Settings: llm.Settings{
-			MaxTokens:    rapid.IntRange(1, 1<<40).Draw(t, "max_tokens"),
-			Temperature:  pick(t, "temperature", nil, new(0.0), new(0.3), new(1.0)),
-			TopP:         pick(t, "top_p", nil, new(0.95), new(1e-9)),
-			Stop:         pick(t, "stop", nil, []string{"END"}, []string{"a\n", "\"b"}),
-			Reasoning:    pick(t, "effort", "", "low", "max"),
-			OutputSchema: pick(t, "schema", nil, raw(`{"type":"object","properties":{},"additionalProperties":false}`)),
+			MaxTokens:       rapid.IntRange(1, 1<<40).Draw(t, "max_tokens"),
+			Temperature:     pick(t, "temperature", nil, new(0.0), new(0.3), new(1.0)),
+			TopP:            pick(t, "top_p", nil, new(0.95), new(1e-9)),
+			StopSequences:   pick(t, "stop", nil, []string{"END"}, []string{"a\n", "\"b"}),
+			ReasoningEffort: pick(t, "effort", "", "low", "max"),
+			OutputSchema:    pick(t, "schema", nil, raw(`{"type":"object","properties":{},"additionalProperties":false}`)),
 		},
 		Extra: pick(t, "extra", nil, map[string]json.RawMessage{"metadata": raw(`{"user_id":"u"}`), "top_k": raw(`5`)},
 			map[string]json.RawMessage{"thinking": raw(`{"type":"enabled","budget_tokens":1024}`)}),
@@ -72,7 +72,7 @@ func anyRequest(t *rapid.T) *llm.Request {
 	if len(req.Tools) > 0 {
 		req.ToolChoice = pick(t, "choice", llm.ToolChoice{}, llm.ToolChoice{Mode: llm.ChooseRequired}, llm.ToolChoice{Mode: llm.ChooseNone}, llm.ToolChoice{Mode: llm.ChooseTool, Name: "tool_0-A"})
 		if req.ToolChoice.Mode != llm.ChooseNone {
-			req.Settings.ParallelCalls = pick(t, "parallel", nil, new(true), new(false))
+			req.Settings.ParallelToolCalls = pick(t, "parallel", nil, new(true), new(false))
 		}
 	}
 	req.Messages = anyMessages(t)
@@ -138,10 +138,10 @@ func anyAssistantPart(t *rapid.T, ids *int) llm.Part {
 		llm.Text{Text: words(t, "cited"), Opaque: raw(`{"citations":[{"url":"u","x":1}]}`)},
 		llm.Reasoning{Text: rapid.String().Draw(t, "thought"), Opaque: raw(`{"signature":"EqQB/+="}`)},
 		llm.Reasoning{Opaque: raw(`{"type":"redacted_thinking","data":"EmwK"}`)},
-		llm.ToolCall{ID: fmt.Sprintf("toolu_%d", *ids), Name: "tool_0-A", Args: pick(t, "args", `{}`, `{"a":"é\u00e9\n","n":1e400}`), Opaque: opaque},
-		llm.ToolCall{ID: fmt.Sprintf("toolu_%d", *ids), Name: "tool_1-A", Args: `{}`, Opaque: raw(`{"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}}`)},
-		llm.ToolCall{ID: fmt.Sprintf("srvtoolu_%d", *ids), Name: "web_search", Args: `{"query":"x"}`, ProviderExecuted: true},
-		llm.ToolCall{ID: fmt.Sprintf("mcptoolu_%d", *ids), Name: "echo", Args: `{}`, ProviderExecuted: true, Opaque: raw(`{"type":"mcp_tool_use","server_name":"s"}`)},
+		llm.ToolCall{ID: fmt.Sprintf("toolu_%d", *ids), Name: "tool_0-A", Arguments: pick(t, "args", `{}`, `{"a":"é\u00e9\n","n":1e400}`), Opaque: opaque},
+		llm.ToolCall{ID: fmt.Sprintf("toolu_%d", *ids), Name: "tool_1-A", Arguments: `{}`, Opaque: raw(`{"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}}`)},
+		llm.ToolCall{ID: fmt.Sprintf("srvtoolu_%d", *ids), Name: "web_search", Arguments: `{"query":"x"}`, ProviderExecuted: true},
+		llm.ToolCall{ID: fmt.Sprintf("mcptoolu_%d", *ids), Name: "echo", Arguments: `{}`, ProviderExecuted: true, Opaque: raw(`{"type":"mcp_tool_use","server_name":"s"}`)},
 		llm.Unknown{Kind: "web_search_tool_result", Raw: raw(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"encrypted_content":"E"}]}`)},
 	)
 }
@@ -162,8 +162,8 @@ func anyResult(t *rapid.T, c llm.ToolCall) llm.ToolResult {
 func TestAnswerRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := anyTurn(t)
-		a := protocol.Answer{ID: want.ResponseID, Model: want.Model, Input: want.Usage.Input}
-		body, err := anthropic.Messages{}.EncodeAnswer([]byte(" "), a, want)
+		a := protocol.ResponseMeta{ID: want.ResponseID, Model: want.Model, Input: want.Usage.InputTokens}
+		body, err := anthropic.Messages{}.EncodeResponse([]byte(" "), a, want)
 		if err != nil || !json.Valid(body) {
 			t.Fatalf("error %v, %s", err, body)
 		}
@@ -183,19 +183,19 @@ func TestAnswerRoundTrip(t *testing.T) {
 }
 
 // anyTurn is an answer in the form that a decoder gives.
-func anyTurn(t *rapid.T) *llm.Turn {
-	turn := &llm.Turn{ResponseID: rapid.String().Draw(t, "id"), Model: "claude", Usage: llm.Usage{Input: 100, Output: 7}}
+func anyTurn(t *rapid.T) *llm.Response {
+	turn := &llm.Response{ResponseID: rapid.String().Draw(t, "id"), Model: "claude", Usage: llm.Usage{InputTokens: 100, OutputTokens: 7}}
 	switch rapid.IntRange(0, 2).Draw(t, "usage") {
 	case 1:
-		turn.Usage = llm.Usage{Input: 100, Output: 7, Cached: 60, CacheWrite: 30, Reasoning: 3}
+		turn.Usage = llm.Usage{InputTokens: 100, OutputTokens: 7, CacheReadInputTokens: 60, CacheCreationInputTokens: 30, ReasoningOutputTokens: 3}
 	case 2:
-		turn.Usage = llm.Usage{Input: 60, Output: 1, Cached: 60}
+		turn.Usage = llm.Usage{InputTokens: 60, OutputTokens: 1, CacheReadInputTokens: 60}
 	}
 	f := pick(t, "finish", llm.Finish{Reason: llm.FinishStop, Raw: "end_turn"}, llm.Finish{Reason: llm.FinishStop, Raw: "stop_sequence"},
 		llm.Finish{Reason: llm.FinishToolCalls, Raw: "tool_use"}, llm.Finish{Reason: llm.FinishLength, Raw: "max_tokens"},
 		llm.Finish{Reason: llm.FinishLength, Raw: "model_context_window_exceeded"}, llm.Finish{Reason: llm.FinishPause, Raw: "pause_turn"}, llm.Finish{Reason: llm.FinishPause, Raw: "compaction"},
 		llm.Finish{Reason: llm.FinishRefusal, Message: "no"}, llm.Finish{Reason: llm.FinishUnknown, Raw: "novel"})
-	turn.Finish, turn.RawFinish, turn.FinishMessage = f.Reason, f.Raw, f.Message
+	turn.FinishReason, turn.RawFinishReason, turn.FinishMessage = f.Reason, f.Raw, f.Message
 	turn.Opaque = pick(t, "container", nil, raw(`{"container":{"id":"c"}}`))
 	ids := 0
 	for range rapid.IntRange(0, 5).Draw(t, "parts") {
@@ -218,7 +218,7 @@ func anyTurn(t *rapid.T) *llm.Turn {
 			}
 		}
 	}
-	if turn.Finish == llm.FinishToolCalls && len(turn.Calls()) == 0 {
+	if turn.FinishReason == llm.FinishToolCalls && len(turn.Calls()) == 0 {
 		turn.Parts = append(turn.Parts, call("toolu_x", "f", "{}"))
 	}
 	return turn
@@ -236,17 +236,17 @@ func anyAnswerPart(t *rapid.T, ids *int) llm.Part {
 		llm.Reasoning{Opaque: raw(`{"signature":"EqQB"}`)},
 		llm.Reasoning{Opaque: raw(`{"type":"redacted_thinking","data":"EmwK"}`)},
 		call(id, "f", pick(t, "args", `{}`, `{"a": "é\ud83d", "n":1}`, `[1, 2]`, `7`, `null x`, `"s"`, `{"city":`, `{"a":1} z`)),
-		llm.ToolCall{ID: id, Name: "g", Args: `{}`, Opaque: raw(`{"caller":{"type":"code_execution_20260120"}}`)},
-		llm.ToolCall{ID: "srv" + id, Name: "web_search", Args: `{"q": "x"}`, ProviderExecuted: true},
-		llm.ToolCall{ID: "mcp" + id, Name: "echo", Args: `{}`, ProviderExecuted: true, Opaque: raw(`{"type":"mcp_tool_use","server_name":"s"}`)},
+		llm.ToolCall{ID: id, Name: "g", Arguments: `{}`, Opaque: raw(`{"caller":{"type":"code_execution_20260120"}}`)},
+		llm.ToolCall{ID: "srv" + id, Name: "web_search", Arguments: `{"q": "x"}`, ProviderExecuted: true},
+		llm.ToolCall{ID: "mcp" + id, Name: "echo", Arguments: `{}`, ProviderExecuted: true, Opaque: raw(`{"type":"mcp_tool_use","server_name":"s"}`)},
 		llm.Unknown{Kind: "novel", Raw: raw(`{"type":"novel","x":[]}`)},
 	)
 }
 
 // anyEvents are events that make the turn, in any pieces.
-func anyEvents(t *rapid.T, turn *llm.Turn) (events []llm.Event) {
+func anyEvents(t *rapid.T, turn *llm.Response) (events []llm.Event) {
 	if rapid.Bool().Draw(t, "early usage") {
-		events = append(events, llm.Usage{Input: turn.Usage.Input})
+		events = append(events, llm.Usage{InputTokens: turn.Usage.InputTokens})
 	}
 	for i, p := range turn.Parts {
 		if rapid.Bool().Draw(t, "whole") {
@@ -274,15 +274,15 @@ func anyEvents(t *rapid.T, turn *llm.Turn) (events []llm.Event) {
 				continue
 			}
 			events = append(events, llm.ToolCallStart{Index: i + 1, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-			for _, piece := range pieces(t, p.Args) {
-				events = append(events, llm.ToolCallDelta{Index: i + 1, Args: piece})
+			for _, piece := range pieces(t, p.Arguments) {
+				events = append(events, llm.ToolCallDelta{Index: i + 1, Arguments: piece})
 			}
-			events = append(events, llm.ToolCallEnd{Index: i + 1, Args: pick(t, "told", "", p.Args)})
+			events = append(events, llm.ToolCallEnd{Index: i + 1, Arguments: pick(t, "told", "", p.Arguments)})
 		default:
 			events = append(events, llm.PartDone{Part: p})
 		}
 	}
-	finish := llm.Finish{Reason: turn.Finish, Raw: turn.RawFinish, Message: turn.FinishMessage, Opaque: turn.Opaque}
+	finish := llm.Finish{Reason: turn.FinishReason, Raw: turn.RawFinishReason, Message: turn.FinishMessage, Opaque: turn.Opaque}
 	return append(events, finish, turn.Usage)
 }
 

@@ -120,7 +120,7 @@ func (s *decoder) take(ev *event, data []byte, emit func(llm.Event)) (done bool,
 func (s *decoder) End(emit func(llm.Event)) error {
 	if !s.stopped {
 		if s.ending.stop == "" {
-			return protocol.ErrCutOff
+			return protocol.ErrTruncated
 		}
 		emit(llm.Warning{Code: WarnNoMessageStop, Message: "the stream ended after its stop reason without message_stop"})
 	}

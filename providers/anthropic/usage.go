@@ -68,15 +68,15 @@ func keep(to *int64, d *jsonio.Dec) {
 // usage is what the counts mean.
 func (c *counts) usage() llm.Usage {
 	return llm.Usage{
-		Input:  c.input + c.cacheRead + c.cacheWrite,
-		Output: c.output, Cached: c.cacheRead, CacheWrite: c.cacheWrite, Reasoning: c.thinking,
+		InputTokens:  c.input + c.cacheRead + c.cacheWrite,
+		OutputTokens: c.output, CacheReadInputTokens: c.cacheRead, CacheCreationInputTokens: c.cacheWrite, ReasoningOutputTokens: c.thinking,
 	}
 }
 
 // appendUsage appends the whole usage, as an answer and message_start have it.
 func appendUsage(dst []byte, u llm.Usage) []byte {
 	dst = appendInputTokens(append(dst, '{'), u)
-	dst = jsonio.AppendInt(append(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`...), u.CacheWrite)
+	dst = jsonio.AppendInt(append(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`...), u.CacheCreationInputTokens)
 	dst = append(dst, `,"ephemeral_1h_input_tokens":0}`...)
 	dst = appendOutputTokens(dst, u)
 	return append(dst, `,"service_tier":"standard","inference_geo":"not_available"}`...)
@@ -88,16 +88,16 @@ func appendDeltaUsage(dst []byte, u llm.Usage) []byte {
 }
 
 func appendInputTokens(dst []byte, u llm.Usage) []byte {
-	dst = jsonio.AppendInt(append(dst, `"input_tokens":`...), u.Input-u.Cached-u.CacheWrite)
-	dst = jsonio.AppendInt(append(dst, `,"cache_creation_input_tokens":`...), u.CacheWrite)
-	return jsonio.AppendInt(append(dst, `,"cache_read_input_tokens":`...), u.Cached)
+	dst = jsonio.AppendInt(append(dst, `"input_tokens":`...), u.InputTokens-u.CacheReadInputTokens-u.CacheCreationInputTokens)
+	dst = jsonio.AppendInt(append(dst, `,"cache_creation_input_tokens":`...), u.CacheCreationInputTokens)
+	return jsonio.AppendInt(append(dst, `,"cache_read_input_tokens":`...), u.CacheReadInputTokens)
 }
 
 func appendOutputTokens(dst []byte, u llm.Usage) []byte {
-	dst = jsonio.AppendInt(append(dst, `,"output_tokens":`...), u.Output)
-	if u.Reasoning == 0 {
+	dst = jsonio.AppendInt(append(dst, `,"output_tokens":`...), u.OutputTokens)
+	if u.ReasoningOutputTokens == 0 {
 		return dst
 	}
-	dst = jsonio.AppendInt(append(dst, `,"output_tokens_details":{"thinking_tokens":`...), u.Reasoning)
+	dst = jsonio.AppendInt(append(dst, `,"output_tokens_details":{"thinking_tokens":`...), u.ReasoningOutputTokens)
 	return append(dst, '}')
 }

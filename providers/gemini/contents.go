@@ -83,7 +83,7 @@ func (e *requestEncoder) parts(i int) error {
 			called = called || sign
 			e.dst, err = appendCall(e.dst, &p, sign)
 		case llm.Unknown:
-			if !protocol.LeftOut(name, e.req.Messages[i].Role, p) {
+			if !protocol.Omits(name, e.req.Messages[i].Role, p) {
 				e.dst, err = appendUnknown(e.dst, p)
 			}
 		case llm.Reasoning:
@@ -249,8 +249,8 @@ func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
 		dst = appendMember(dst, "id", id)
 	}
 	dst = appendKey(appendMember(dst, "name", callName(c.Name)), "args")
-	if fits(c.Args, maxArgs) {
-		dst = appendValue(dst, c.Args)
+	if fits(c.Arguments, maxArgs) {
+		dst = appendValue(dst, c.Arguments)
 	} else {
 		dst = append(dst, "{}"...)
 	}
@@ -263,7 +263,7 @@ func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
 
 // wireID is what the provider calls a call; it may be empty.
 func wireID(c *llm.ToolCall) string {
-	if c.Minted {
+	if c.IDGenerated {
 		return c.ProviderID
 	}
 	return c.ID

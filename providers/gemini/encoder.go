@@ -14,7 +14,7 @@ import (
 // arguments are no object when the answer ends is written as Vertex AI would
 // leave it, to be continued.
 type encoder struct {
-	answer  protocol.Answer
+	answer  protocol.ResponseMeta
 	usage   llm.Usage
 	written llm.Usage
 	waiting llm.Accumulator // what came since a call was opened
@@ -24,8 +24,8 @@ type encoder struct {
 	buf     []byte
 }
 
-func newEncoder(a protocol.Answer) *encoder {
-	return &encoder{answer: a, usage: llm.Usage{Input: a.Input}}
+func newEncoder(a protocol.ResponseMeta) *encoder {
+	return &encoder{answer: a, usage: llm.Usage{InputTokens: a.Input}}
 }
 
 // Event implements protocol.Encoder.
@@ -107,7 +107,7 @@ func (e *encoder) call(ev llm.Event, write func(name string, data []byte)) error
 
 // flush writes what waits.
 func (e *encoder) flush(write func(name string, data []byte)) error {
-	t := e.waiting.Turn()
+	t := e.waiting.Response()
 	e.waiting.Reset()
 	e.open, e.unnamed = 0, e.unnamed[:0]
 	for _, p := range t.Parts {
@@ -151,8 +151,8 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	return nil
 }
 
-// EncodeAnswer implements protocol.Protocol.
-func (GenerateContent) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, error) {
+// EncodeResponse implements protocol.Protocol.
+func (GenerateContent) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	content := []byte(`{"parts":[`)
 	from := len(content)
 	for _, p := range t.Parts {
@@ -166,8 +166,8 @@ func (GenerateContent) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) 
 	} else {
 		content = append(content, `],"role":"model"}`...)
 	}
-	u := llm.Usage{Input: a.Input}.Update(t.Usage)
-	finish := &llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage, Opaque: t.Opaque}
+	u := llm.Usage{InputTokens: a.Input}.Update(t.Usage)
+	finish := &llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque}
 	return appendChunk(dst, a, string(content), finish, u), nil
 }
 
@@ -185,9 +185,9 @@ func appendSaid(dst []byte, p llm.Part) ([]byte, error) {
 	}
 	dst = appendMember(dst, "name", wireName(c.Name))
 	switch {
-	case c.Args == "":
-	case jsonio.Valid([]byte(c.Args)) && c.Args[0] != '"':
-		dst = appendCompact(appendKey(dst, "args"), c.Args, false)
+	case c.Arguments == "":
+	case jsonio.Valid([]byte(c.Arguments)) && c.Arguments[0] != '"':
+		dst = appendCompact(appendKey(dst, "args"), c.Arguments, false)
 	default:
 		dst = append(dst, `,"willContinue":true`...)
 	}
@@ -196,7 +196,7 @@ func appendSaid(dst []byte, p llm.Part) ([]byte, error) {
 }
 
 // appendChunk appends an answer, or a chunk of one.
-func appendChunk(dst []byte, a protocol.Answer, content string, finish *llm.Finish, u llm.Usage) []byte {
+func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *llm.Finish, u llm.Usage) []byte {
 	dst = append(dst, '{')
 	if content != "" || finish != nil {
 		dst = append(dst, `"candidates":[{`...)

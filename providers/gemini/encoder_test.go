@@ -12,12 +12,12 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-func answerOf(t *llm.Turn) protocol.Answer {
-	return protocol.Answer{ID: t.ResponseID, Model: t.Model, Input: t.Usage.Input}
+func answerOf(t *llm.Response) protocol.ResponseMeta {
+	return protocol.ResponseMeta{ID: t.ResponseID, Model: t.Model, Input: t.Usage.InputTokens}
 }
 
 // written is the stream that the encoder makes of events.
-func written(t *testing.T, a protocol.Answer, events []llm.Event) string {
+func written(t *testing.T, a protocol.ResponseMeta, events []llm.Event) string {
 	t.Helper()
 	body, err := write(a, events)
 	if err != nil {
@@ -26,7 +26,7 @@ func written(t *testing.T, a protocol.Answer, events []llm.Event) string {
 	return body
 }
 
-func write(a protocol.Answer, events []llm.Event) (string, error) {
+func write(a protocol.ResponseMeta, events []llm.Event) (string, error) {
 	var out []byte
 	to := func(name string, data []byte) { out = sse.Append(out, name, data) }
 	enc := codec.NewEncoder(a)
@@ -43,7 +43,7 @@ func start(index int, id, name string) llm.Event {
 	return llm.ToolCallStart{Index: index, ID: id, Name: name}
 }
 
-func delta(index int, args string) llm.Event { return llm.ToolCallDelta{Index: index, Args: args} }
+func delta(index int, args string) llm.Event { return llm.ToolCallDelta{Index: index, Arguments: args} }
 
 func end(index int) llm.Event { return llm.ToolCallEnd{Index: index} }
 
@@ -66,7 +66,7 @@ func TestEncoderChunks(t *testing.T) {
 		want   string
 	}{
 		"text": {
-			[]llm.Event{llm.TextDelta{Text: "<a"}, llm.TextDelta{}, llm.Usage{Input: 5, Output: 7, Reasoning: 3, Cached: 2}, llm.ReasoningDelta{Text: "b", Opaque: opaque(`{"thoughtSignature":"s"}`)}, finish, llm.Warning{}, llm.Unknown{}},
+			[]llm.Event{llm.TextDelta{Text: "<a"}, llm.TextDelta{}, llm.Usage{InputTokens: 5, OutputTokens: 7, ReasoningOutputTokens: 3, CacheReadInputTokens: 2}, llm.ReasoningDelta{Text: "b", Opaque: opaque(`{"thoughtSignature":"s"}`)}, finish, llm.Warning{}, llm.Unknown{}},
 			chunk(`{"text":"<a"}`, four) +
 				chunk(`{"text":"b","thought":true,"thoughtSignature":"s"}`, usage("5", `,"cachedContentTokenCount":2,"candidatesTokenCount":4,"totalTokenCount":12`)+`,"thoughtsTokenCount":3}`) +
 				ended(usage("5", `,"cachedContentTokenCount":2,"candidatesTokenCount":4,"totalTokenCount":12`)+`,"thoughtsTokenCount":3}`),
@@ -96,7 +96,7 @@ func TestEncoderChunks(t *testing.T) {
 			chunk(`{"functionCall":{"name":"a","args":[1]}}`, four) + chunk(`{"functionCall":{"name":"b","willContinue":true}}`, four) + chunk(`{"functionCall":{"name":"c","args":{"s":"\ud83d"}}}`, four),
 		},
 		"an end without content": {
-			[]llm.Event{llm.Finish{Reason: llm.FinishLength}, llm.Finish{Message: "long"}, llm.Usage{Output: 1, CacheWrite: 3}},
+			[]llm.Event{llm.Finish{Reason: llm.FinishLength}, llm.Finish{Message: "long"}, llm.Usage{OutputTokens: 1, CacheCreationInputTokens: 3}},
 			`data: {"candidates":[{"finishReason":"MAX_TOKENS","index":0,"finishMessage":"long"}]` + usage("4", `,"candidatesTokenCount":1,"totalTokenCount":5`) + "}" + tail + "\n\n",
 		},
 		"a second finish": {
@@ -104,12 +104,12 @@ func TestEncoderChunks(t *testing.T) {
 			`data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0,"finishMessage":"long"}]` + four + tail + "\n\n",
 		},
 		"usage and no finish": {
-			[]llm.Event{llm.TextDelta{Text: "a"}, llm.Usage{Output: 1}},
+			[]llm.Event{llm.TextDelta{Text: "a"}, llm.Usage{OutputTokens: 1}},
 			chunk(`{"text":"a"}`, four) + `data: {` + usage("4", `,"candidatesTokenCount":1,"totalTokenCount":5`)[1:] + "}" + tail + "\n\n",
 		},
 		"no finish": {[]llm.Event{llm.TextDelta{Text: "a"}}, chunk(`{"text":"a"}`, four)},
 	} {
-		got := written(t, protocol.Answer{ID: "r", Model: "m", Input: 4}, c.events)
+		got := written(t, protocol.ResponseMeta{ID: "r", Model: "m", Input: 4}, c.events)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -126,27 +126,27 @@ func TestEncoderErrors(t *testing.T) {
 		`the call "a" was run by another provider`:                      {llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}},
 		`the call "a" was run by another provider `:                     {start(1, "", "a"), llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}, finish},
 	} {
-		if _, err := write(protocol.Answer{}, events); message(err) != strings.TrimSpace(want) {
+		if _, err := write(protocol.ResponseMeta{}, events); message(err) != strings.TrimSpace(want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if _, err := codec.EncodeAnswer(nil, protocol.Answer{}, &llm.Turn{Parts: []llm.Part{llm.Media{}}}); message(err) != "the media has neither data nor a URL" {
+	if _, err := codec.EncodeResponse(nil, protocol.ResponseMeta{}, &llm.Response{Parts: []llm.Part{llm.Media{}}}); message(err) != "the media has neither data nor a URL" {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestEncodeAnswer(t *testing.T) {
-	turn := &llm.Turn{
+	turn := &llm.Response{
 		Parts: []llm.Part{
 			llm.Reasoning{Text: "hm"}, text("a"), text(""),
-			llm.ToolCall{ID: "loop_call_1", Name: "f", Args: "{}", Minted: true}, llm.ToolCall{ID: "loop_call_2", Name: "f", Minted: true, ProviderID: "x"},
-			llm.ToolCall{Name: "code_execution", Args: "{}", ProviderExecuted: true, Opaque: opaque(`{"executableCode":{}}`)},
+			llm.ToolCall{ID: "loop_call_1", Name: "f", Arguments: "{}", IDGenerated: true}, llm.ToolCall{ID: "loop_call_2", Name: "f", IDGenerated: true, ProviderID: "x"},
+			llm.ToolCall{Name: "code_execution", Arguments: "{}", ProviderExecuted: true, Opaque: opaque(`{"executableCode":{}}`)},
 			llm.Media{MediaType: "image/png", Data: []byte{7}, Opaque: opaque(`{"thought":true}`)},
 		},
-		Finish: llm.FinishContentFilter, RawFinish: "SPII", FinishMessage: "no",
-		Usage: llm.Usage{Output: 2},
+		FinishReason: llm.FinishContentFilter, RawFinishReason: "SPII", FinishMessage: "no",
+		Usage: llm.Usage{OutputTokens: 2},
 	}
-	got, err := codec.EncodeAnswer([]byte("x"), protocol.Answer{ID: "r", Model: "m", Input: 3}, turn)
+	got, err := codec.EncodeResponse([]byte("x"), protocol.ResponseMeta{ID: "r", Model: "m", Input: 3}, turn)
 	want := `x{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"a"},{"functionCall":{"name":"f","args":{}}},{"functionCall":{"id":"x","name":"f"}},{"executableCode":{}},` +
 		`{"inlineData":{"mimeType":"image/png","data":"Bw=="},"thought":true}],"role":"model"},"finishReason":"SPII","index":0,"finishMessage":"no"}],` +
 		`"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5,"promptTokensDetails":[{"modality":"TEXT","tokenCount":3}]},"modelVersion":"m","responseId":"r"}`
@@ -154,12 +154,12 @@ func TestEncodeAnswer(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	back, err := whole(got[1:])
-	turn.ResponseID, turn.Model, turn.Usage.Input = "r", "m", 3
+	turn.ResponseID, turn.Model, turn.Usage.InputTokens = "r", "m", 3
 	turn.Parts = append(turn.Parts[:2:2], call("", "f", "{}"), call("x", "f", "{}"), turn.Parts[5], turn.Parts[6])
 	if diff := cmp.Diff(turn, back, cmpopts.EquateEmpty()); diff != "" || err != nil {
 		t.Errorf("read again: %v (-want +got):\n%s", err, diff)
 	}
-	got, err = codec.EncodeAnswer(nil, protocol.Answer{}, &llm.Turn{})
+	got, err = codec.EncodeResponse(nil, protocol.ResponseMeta{}, &llm.Response{})
 	if want := `{"candidates":[{"finishReason":"OTHER","index":0}],"usageMetadata":{"promptTokenCount":0,"totalTokenCount":0,"promptTokensDetails":[{"modality":"TEXT","tokenCount":0}]}}`; string(got) != want || err != nil {
 		t.Errorf("an empty turn: %s, %v", got, err)
 	}
@@ -174,8 +174,8 @@ func TestFinishReasons(t *testing.T) {
 		"MALFORMED_RESPONSE": llm.FinishError, "MISSING_THOUGHT_SIGNATURE": llm.FinishError,
 		"OTHER": llm.FinishUnknown, "LANGUAGE": llm.FinishUnknown,
 	}
-	encode := func(reason llm.FinishReason, raw string) *llm.Turn {
-		body, err := codec.EncodeAnswer(nil, protocol.Answer{}, &llm.Turn{Finish: reason, RawFinish: raw})
+	encode := func(reason llm.FinishReason, raw string) *llm.Response {
+		body, err := codec.EncodeResponse(nil, protocol.ResponseMeta{}, &llm.Response{FinishReason: reason, RawFinishReason: raw})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,16 +187,16 @@ func TestFinishReasons(t *testing.T) {
 	}
 	for word, want := range words {
 		got, err := whole([]byte(`{"candidates":[{"finishReason":"` + word + `"}]}`))
-		if err != nil || got.Finish != want || got.RawFinish != word {
-			t.Errorf("%s: %s, %v", word, got.Finish, err)
+		if err != nil || got.FinishReason != want || got.RawFinishReason != word {
+			t.Errorf("%s: %s, %v", word, got.FinishReason, err)
 		}
-		if got := encode(want, word); got.RawFinish != word {
-			t.Errorf("%s is written as %s", word, got.RawFinish)
+		if got := encode(want, word); got.RawFinishReason != word {
+			t.Errorf("%s is written as %s", word, got.RawFinishReason)
 		}
 	}
 	const unspecified = "FINISH_REASON_UNSPECIFIED"
-	if got := encode(llm.FinishUnknown, unspecified); got.RawFinish != "OTHER" {
-		t.Errorf("%s is written as %s", unspecified, got.RawFinish)
+	if got := encode(llm.FinishUnknown, unspecified); got.RawFinishReason != "OTHER" {
+		t.Errorf("%s is written as %s", unspecified, got.RawFinishReason)
 	}
 	for reason, word := range map[llm.FinishReason]string{
 		llm.FinishStop: "STOP", llm.FinishToolCalls: "STOP", llm.FinishLength: "MAX_TOKENS", llm.FinishContentFilter: "SAFETY", llm.FinishRefusal: "SAFETY",
@@ -210,8 +210,8 @@ func TestFinishReasons(t *testing.T) {
 			if raw == "end_turn" && (reason == llm.FinishUnknown) {
 				want = raw // as unknown as ours
 			}
-			if got := encode(reason, raw); got.RawFinish != want {
-				t.Errorf("%s (%s) is written as %s, want %s", reason, raw, got.RawFinish, want)
+			if got := encode(reason, raw); got.RawFinishReason != want {
+				t.Errorf("%s (%s) is written as %s, want %s", reason, raw, got.RawFinishReason, want)
 			}
 		}
 	}

@@ -106,8 +106,8 @@ func TestClient(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	c := &protocol.Client{Protocol: codec, BaseURL: s.URL + "/v1beta", HTTP: s.Client(), Authorize: gemini.Key(key)}
-	for delivery, want := range map[llm.Delivery]string{llm.Streamed: "streamed", llm.Buffered: "whole"} {
-		turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: "m", Delivery: delivery, Messages: []llm.Message{llm.User("hi")}}))
+	for delivery, want := range map[llm.ResponseMode]string{llm.Streaming: "streamed", llm.NonStreaming: "whole"} {
+		turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: "m", ResponseMode: delivery, Messages: []llm.Message{llm.User("hi")}}))
 		if err != nil || turn.Text() != want {
 			t.Errorf("%q, %v", turn.Text(), err)
 		}

@@ -99,24 +99,24 @@ func (c *counts) read(d *jsonio.Dec) {
 // usage returns the counts as they are told elsewhere: the results of the
 // provider's own tools are input, thoughts are output.
 func (c *counts) usage() llm.Usage {
-	return llm.Usage{Input: c.prompt + c.tools, Output: c.candidates + c.thoughts, Cached: c.cached, Reasoning: c.thoughts}
+	return llm.Usage{InputTokens: c.prompt + c.tools, OutputTokens: c.candidates + c.thoughts, CacheReadInputTokens: c.cached, ReasoningOutputTokens: c.thoughts}
 }
 
 // appendUsage appends a usageMetadata. What was written to a cache has no place
 // in it.
 func appendUsage(dst []byte, u llm.Usage) []byte {
-	dst = jsonio.AppendInt(append(dst, `{"promptTokenCount":`...), u.Input)
-	if u.Cached != 0 {
-		dst = jsonio.AppendInt(append(dst, `,"cachedContentTokenCount":`...), u.Cached)
+	dst = jsonio.AppendInt(append(dst, `{"promptTokenCount":`...), u.InputTokens)
+	if u.CacheReadInputTokens != 0 {
+		dst = jsonio.AppendInt(append(dst, `,"cachedContentTokenCount":`...), u.CacheReadInputTokens)
 	}
-	if n := u.Output - u.Reasoning; n > 0 {
+	if n := u.OutputTokens - u.ReasoningOutputTokens; n > 0 {
 		dst = jsonio.AppendInt(append(dst, `,"candidatesTokenCount":`...), n)
 	}
 	dst = jsonio.AppendInt(append(dst, `,"totalTokenCount":`...), u.Total())
-	dst = jsonio.AppendInt(append(dst, `,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`...), u.Input)
+	dst = jsonio.AppendInt(append(dst, `,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`...), u.InputTokens)
 	dst = append(dst, `}]`...)
-	if u.Reasoning != 0 {
-		dst = jsonio.AppendInt(append(dst, `,"thoughtsTokenCount":`...), u.Reasoning)
+	if u.ReasoningOutputTokens != 0 {
+		dst = jsonio.AppendInt(append(dst, `,"thoughtsTokenCount":`...), u.ReasoningOutputTokens)
 	}
 	return append(dst, '}')
 }

@@ -15,8 +15,8 @@ import (
 
 // sameTurn compares turns but for what an encoder may not say: which warnings
 // there were, and cache writes.
-func sameTurn(want, got *llm.Turn) string {
-	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(llm.Turn{}, "Warnings"))
+func sameTurn(want, got *llm.Response) string {
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(llm.Response{}, "Warnings"))
 }
 
 func FuzzRequest(f *testing.F) {
@@ -55,7 +55,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := codec.EncodeAnswer(nil, answerOf(turn), turn)
+		again, err := codec.EncodeResponse(nil, answerOf(turn), turn)
 		if err != nil {
 			return
 		}
@@ -148,7 +148,7 @@ func BenchmarkEncodeStream(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		enc := codec.NewEncoder(protocol.Answer{ID: "r", Model: "m"})
+		enc := codec.NewEncoder(protocol.ResponseMeta{ID: "r", Model: "m"})
 		for _, ev := range all {
 			if err := enc.Event(ev, func(string, []byte) {}); err != nil {
 				b.Fatal(err)

@@ -17,7 +17,7 @@
 //     responseJsonSchema; a schema in Gemini's own form (type: "STRING",
 //     nullable) is read as JSON Schema. If a tool is strict and the choice of
 //     tools is free, the mode is VALIDATED, which holds for all of them.
-//   - Settings.Reasoning is the thinkingLevel, or the thinkingBudget if it is a
+//   - Settings.ReasoningEffort is the thinkingLevel, or the thinkingBudget if it is a
 //     whole number.
 //   - Request.Extra goes into the body. Its generationConfig and toolConfig are
 //     joined with what the request says, member by member, and win; its tools
@@ -40,7 +40,7 @@
 // Opaque data of a part: thoughtSignature, thought, videoMetadata,
 // mediaResolution and partMetadata under their own names, and what else this
 // package does not know within a member "gemini". Members of other providers are
-// not sent, and neither are their parts (see protocol.LeftOut) and reasoning that
+// not sent, and neither are their parts (see protocol.Omits) and reasoning that
 // carries such members. What it does not know of an answer and its candidate, such as
 // groundingMetadata, is in the opaque data of the message, within a member
 // "gemini_answer", and is not sent back.
@@ -69,7 +69,7 @@ const name = "gemini"
 func (GenerateContent) NewDecoder() protocol.Decoder { return &decoder{} }
 
 // NewEncoder implements protocol.Protocol.
-func (GenerateContent) NewEncoder(a protocol.Answer) protocol.Encoder { return newEncoder(a) }
+func (GenerateContent) NewEncoder(a protocol.ResponseMeta) protocol.Encoder { return newEncoder(a) }
 
 // Key returns an authorizer that sends an API key in the header that the Gemini
 // API reads.

@@ -21,7 +21,7 @@ import (
 var codec gemini.GenerateContent
 
 // stream reads a body of server-sent events as the client does.
-func stream(from io.Reader) (*llm.Turn, []llm.Event, error) {
+func stream(from io.Reader) (*llm.Response, []llm.Event, error) {
 	var acc llm.Accumulator
 	var all []llm.Event
 	emit := func(ev llm.Event) {
@@ -29,7 +29,7 @@ func stream(from io.Reader) (*llm.Turn, []llm.Event, error) {
 		acc.Add(ev)
 	}
 	err := read(from, emit)
-	return acc.Turn(), all, err
+	return acc.Response(), all, err
 }
 
 func read(from io.Reader, emit func(llm.Event)) error {
@@ -58,10 +58,10 @@ func read(from io.Reader, emit func(llm.Event)) error {
 }
 
 // whole reads a buffered body.
-func whole(body []byte) (*llm.Turn, error) {
+func whole(body []byte) (*llm.Response, error) {
 	var acc llm.Accumulator
-	err := codec.DecodeAnswer(body, func(ev llm.Event) { acc.Add(ev) })
-	return acc.Turn(), err
+	err := codec.DecodeResponse(body, func(ev llm.Event) { acc.Add(ev) })
+	return acc.Response(), err
 }
 
 // cuts reads the body cut at each place and one byte at a time, and compares the

@@ -28,8 +28,8 @@ func TestAnswerMembers(t *testing.T) {
 		"behind the finish": chunks(`{"candidates":[{`+text+`,"finishReason":"STOP"}]}`, `{"candidates":[{`+grounded+`}]}`, `{`+dated+`}`),
 	} {
 		turn, _, err := stream(strings.NewReader(body))
-		if diff := cmp.Diff(want, turn.Opaque); diff != "" || err != nil || turn.Finish != llm.FinishStop || turn.Text() != "hi" {
-			t.Errorf("%s: %v, %q, %q (-want +got):\n%s", name, err, turn.Finish, turn.Text(), diff)
+		if diff := cmp.Diff(want, turn.Opaque); diff != "" || err != nil || turn.FinishReason != llm.FinishStop || turn.Text() != "hi" {
+			t.Errorf("%s: %v, %q, %q (-want +got):\n%s", name, err, turn.FinishReason, turn.Text(), diff)
 		}
 	}
 
@@ -39,14 +39,14 @@ func TestAnswerMembers(t *testing.T) {
 		t.Errorf("without a finish: %v (-want +got):\n%s", err, diff)
 	}
 
-	turn.Finish = llm.FinishStop
+	turn.FinishReason = llm.FinishStop
 	tail := `"finishReason":"STOP","index":0,` + grounded + `}],"usageMetadata":{"promptTokenCount":0,"totalTokenCount":0,"promptTokensDetails":[{"modality":"TEXT","tokenCount":0}]},` + dated + `}`
-	body, err := codec.EncodeAnswer(nil, protocol.Answer{}, turn)
+	body, err := codec.EncodeResponse(nil, protocol.ResponseMeta{}, turn)
 	if diff := cmp.Diff(`{"candidates":[{`+text+`,`+tail, string(body)); diff != "" || err != nil {
 		t.Errorf("written: %v (-want +got):\n%s", err, diff)
 	}
 	var last string
-	enc := gemini.GenerateContent{}.NewEncoder(protocol.Answer{})
+	enc := gemini.GenerateContent{}.NewEncoder(protocol.ResponseMeta{})
 	write := func(_ string, data []byte) { last = string(data) }
 	for _, f := range []llm.Finish{{Reason: llm.FinishStop, Opaque: want}, {Message: "m"}} {
 		if err := enc.Event(f, write); err != nil {

@@ -35,17 +35,17 @@ func requestPath(req *llm.Request) (path, query string, err error) {
 		parts[i] = url.PathEscape(p)
 	}
 	path = "/" + strings.Join(parts, "/") + ":"
-	switch req.Delivery {
-	case llm.Streamed:
+	switch req.ResponseMode {
+	case llm.Streaming:
 		return path + methodStream, "alt=sse", nil
-	case llm.Buffered:
+	case llm.NonStreaming:
 		return path + methodWhole, "", nil
 	}
-	return "", "", fmt.Errorf("delivery: %q is none that is known; use %q or %q", req.Delivery, llm.Streamed, llm.Buffered)
+	return "", "", fmt.Errorf("delivery: %q is none that is known; use %q or %q", req.ResponseMode, llm.Streaming, llm.NonStreaming)
 }
 
 // readPath reads what requestPath writes.
-func readPath(path string) (model string, delivery llm.Delivery, err error) {
+func readPath(path string) (model string, delivery llm.ResponseMode, err error) {
 	rest, absolute := strings.CutPrefix(path, "/")
 	colon := strings.LastIndexByte(rest, ':')
 	if !absolute || colon < 0 {
@@ -54,7 +54,7 @@ func readPath(path string) (model string, delivery llm.Delivery, err error) {
 	switch method := rest[colon+1:]; method {
 	case methodStream:
 	case methodWhole:
-		delivery = llm.Buffered
+		delivery = llm.NonStreaming
 	default:
 		return "", "", fmt.Errorf("the path %q asks for the method %q; there are %s and %s", path, method, methodWhole, methodStream)
 	}

@@ -183,7 +183,7 @@ func (m *media) read(d *jsonio.Dec) {
 func (p *part) content() llm.Part {
 	switch p.data {
 	case keyCall:
-		return llm.ToolCall{ID: p.call.id, Name: p.call.name, Args: p.call.arguments(), Opaque: p.opaque(p.call.rest)}
+		return llm.ToolCall{ID: p.call.id, Name: p.call.name, Arguments: p.call.arguments(), Opaque: p.opaque(p.call.rest)}
 	case keyInline, keyFile:
 		return llm.Media{
 			MediaType: p.media.kind, Name: displayName(p.media.rest), Data: p.media.data, URL: p.media.url,
@@ -243,12 +243,12 @@ func orObject(raw string) string {
 // executed returns a call that the provider ran itself.
 func (p *part) executed() llm.ToolCall {
 	value := membersOf(json.RawMessage(p.value))
-	c := llm.ToolCall{Name: "code_execution", Args: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw))}
+	c := llm.ToolCall{Name: "code_execution", Arguments: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw))}
 	if id := find(value, "id"); id != "" {
 		c.ID = valueText(id)
 	}
 	if p.data == keyToolCall {
-		c.Name, c.Args = valueText(orText(find(value, "toolType"))), compact(orObject(find(value, "args")))
+		c.Name, c.Arguments = valueText(orText(find(value, "toolType"))), compact(orObject(find(value, "args")))
 	}
 	return c
 }

@@ -83,7 +83,7 @@ func (c *decoder) piece() {
 }
 
 func (c *decoder) end(args string, end llm.ToolCallEnd) {
-	c.out = append(c.out, llm.ToolCallDelta{Index: end.Index, Args: args}, end)
+	c.out = append(c.out, llm.ToolCallDelta{Index: end.Index, Arguments: args}, end)
 	c.open = nil
 }
 

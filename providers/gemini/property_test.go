@@ -63,7 +63,7 @@ var said = rapid.Custom(func(t *rapid.T) llm.Part {
 	case 1:
 		return llm.Reasoning{Text: someWords.Draw(t, "text"), Opaque: signatures.Draw(t, "opaque")}
 	case 2:
-		return llm.ToolCall{Name: "code_execution", Args: `{"code":"1"}`, ProviderExecuted: true, Opaque: opaque(`{"executableCode":{"code":"1"}}`)}
+		return llm.ToolCall{Name: "code_execution", Arguments: `{"code":"1"}`, ProviderExecuted: true, Opaque: opaque(`{"executableCode":{"code":"1"}}`)}
 	case 3:
 		return llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part","part":{"codeExecutionResult":{"output":"1"}}}`)}
 	}
@@ -83,10 +83,10 @@ func conversation(t *rapid.T) []llm.Message {
 		turn := llm.Message{Role: llm.RoleAssistant, Parts: rapid.SliceOfN(said, 1, 3).Draw(t, "said")}
 		results := llm.Message{Role: llm.RoleTool}
 		for range rapid.IntRange(0, 3).Draw(t, "calls") {
-			c := llm.ToolCall{ID: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "id"), Name: toolNames.Draw(t, "name"), Args: arguments.Draw(t, "args"), Opaque: signatures.Draw(t, "opaque")}
+			c := llm.ToolCall{ID: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "id"), Name: toolNames.Draw(t, "name"), Arguments: arguments.Draw(t, "args"), Opaque: signatures.Draw(t, "opaque")}
 			for given := c.ID; c.ID == "" || used[c.ID]; {
 				minted++
-				c.ID, c.Minted, c.ProviderID = "loop_call_"+string(rune('0'+minted/10))+string(rune('0'+minted%10)), true, given
+				c.ID, c.IDGenerated, c.ProviderID = "loop_call_"+string(rune('0'+minted/10))+string(rune('0'+minted%10)), true, given
 				if minted < 10 {
 					c.ID = "loop_call_" + string(rune('0'+minted))
 				}
@@ -111,7 +111,7 @@ func conversation(t *rapid.T) []llm.Message {
 func request(t *rapid.T) *llm.Request {
 	r := &llm.Request{
 		Model: rapid.SampledFrom([]string{"gemini-2.5-pro", "gemini-3-pro-preview", "tunedModels/x y", "publishers/google/models/m"}).Draw(t, "model"), System: words.Draw(t, "system"), Messages: conversation(t),
-		Delivery: rapid.SampledFrom([]llm.Delivery{llm.Streamed, llm.Buffered}).Draw(t, "delivery"),
+		ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(t, "delivery"),
 	}
 	strict := rapid.Bool().Draw(t, "strict")
 	for _, name := range rapid.SliceOfNDistinct(toolNames, 0, 3, rapid.ID).Draw(t, "tools") {
@@ -132,8 +132,8 @@ func request(t *rapid.T) *llm.Request {
 	s.Temperature = rapid.Ptr(rapid.Float64Range(0, 2), true).Draw(t, "temperature")
 	s.TopP = rapid.Ptr(rapid.Float64Range(0, 1), true).Draw(t, "top p")
 	s.Seed = rapid.Ptr(rapid.Int64Range(math.MinInt32, math.MaxInt32), true).Draw(t, "seed")
-	s.Stop = rapid.SliceOfN(words, 0, 2).Draw(t, "stop")
-	s.Reasoning = rapid.SampledFrom([]string{"", "LOW", "HIGH", "-1", "0", "2048", "01", "1.5"}).Draw(t, "reasoning")
+	s.StopSequences = rapid.SliceOfN(words, 0, 2).Draw(t, "stop")
+	s.ReasoningEffort = rapid.SampledFrom([]string{"", "LOW", "HIGH", "-1", "0", "2048", "01", "1.5"}).Draw(t, "reasoning")
 	s.OutputSchema = schemas.Draw(t, "output")
 	if rapid.Bool().Draw(t, "extra") {
 		r.Extra = map[string]json.RawMessage{"safetySettings": opaque(`[]`), "generationConfig": opaque(`{"topK":1}`), "tools": opaque(`[{"googleSearch":{}}]`)}
@@ -159,33 +159,33 @@ func TestRequestsComeBack(t *testing.T) {
 	})
 }
 
-func turn(t *rapid.T) *llm.Turn {
-	out := &llm.Turn{ResponseID: someWords.Draw(t, "id"), Model: someWords.Draw(t, "model"), FinishMessage: words.Draw(t, "message")}
+func turn(t *rapid.T) *llm.Response {
+	out := &llm.Response{ResponseID: someWords.Draw(t, "id"), Model: someWords.Draw(t, "model"), FinishMessage: words.Draw(t, "message")}
 	for range rapid.IntRange(0, 6).Draw(t, "parts") {
 		p := said.Draw(t, "part")
 		if rapid.Bool().Draw(t, "call") {
-			p = llm.ToolCall{ID: words.Draw(t, "id"), Name: someWords.Draw(t, "name"), Args: arguments.Draw(t, "args"), Opaque: signatures.Draw(t, "opaque")}
+			p = llm.ToolCall{ID: words.Draw(t, "id"), Name: someWords.Draw(t, "name"), Arguments: arguments.Draw(t, "args"), Opaque: signatures.Draw(t, "opaque")}
 		}
 		// Texts in a row would be one.
 		if n := len(out.Parts); n == 0 || reflect.TypeOf(out.Parts[n-1]) != reflect.TypeOf(p) {
 			out.Parts = append(out.Parts, p)
 		}
 	}
-	out.RawFinish = rapid.SampledFrom([]string{"STOP", "MAX_TOKENS", "SAFETY", "MALFORMED_FUNCTION_CALL", "OTHER"}).Draw(t, "finish")
-	out.Finish = map[string]llm.FinishReason{
+	out.RawFinishReason = rapid.SampledFrom([]string{"STOP", "MAX_TOKENS", "SAFETY", "MALFORMED_FUNCTION_CALL", "OTHER"}).Draw(t, "finish")
+	out.FinishReason = map[string]llm.FinishReason{
 		"STOP": llm.FinishStop, "MAX_TOKENS": llm.FinishLength, "SAFETY": llm.FinishContentFilter,
 		"MALFORMED_FUNCTION_CALL": llm.FinishMalformedCall, "OTHER": llm.FinishUnknown,
-	}[out.RawFinish]
+	}[out.RawFinishReason]
 	n := rapid.Int64Range(0, 1000)
-	out.Usage = llm.Usage{Input: n.Draw(t, "input"), Cached: n.Draw(t, "cached"), Reasoning: n.Draw(t, "reasoning")}
-	out.Usage.Output = out.Usage.Reasoning + n.Draw(t, "output")
+	out.Usage = llm.Usage{InputTokens: n.Draw(t, "input"), CacheReadInputTokens: n.Draw(t, "cached"), ReasoningOutputTokens: n.Draw(t, "reasoning")}
+	out.Usage.OutputTokens = out.Usage.ReasoningOutputTokens + n.Draw(t, "output")
 	return out
 }
 
 func TestAnswersComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := turn(t)
-		body, err := codec.EncodeAnswer(nil, answerOf(want), want)
+		body, err := codec.EncodeResponse(nil, answerOf(want), want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestAnswersComeBack(t *testing.T) {
 
 // pieces draws events that say what a turn does: texts and calls in pieces, calls
 // that are open at once, ends anywhere behind.
-func pieces(t *rapid.T, turn *llm.Turn) (out []llm.Event) {
+func pieces(t *rapid.T, turn *llm.Response) (out []llm.Event) {
 	var ends []llm.Event
 	index := 0
 	for _, p := range turn.Parts {
@@ -228,22 +228,22 @@ func pieces(t *rapid.T, turn *llm.Turn) (out []llm.Event) {
 				continue
 			}
 			index++
-			cut := rapid.IntRange(0, len(p.Args)).Draw(t, "cut")
-			out = append(out, llm.ToolCallStart{Index: index, ID: p.ID, Name: p.Name}, llm.ToolCallDelta{Index: index, Args: p.Args[:cut]}, llm.ToolCallDelta{Index: index, Args: p.Args[cut:]})
+			cut := rapid.IntRange(0, len(p.Arguments)).Draw(t, "cut")
+			out = append(out, llm.ToolCallStart{Index: index, ID: p.ID, Name: p.Name}, llm.ToolCallDelta{Index: index, Arguments: p.Arguments[:cut]}, llm.ToolCallDelta{Index: index, Arguments: p.Arguments[cut:]})
 			ends = append(ends, llm.ToolCallEnd{Index: index, Opaque: p.Opaque})
 		default:
 			out = append(out, llm.PartDone{Part: p})
 		}
 	}
 	out = append(out, ends...)
-	return append(out, turn.Usage, llm.Finish{Reason: turn.Finish, Raw: turn.RawFinish, Message: turn.FinishMessage})
+	return append(out, turn.Usage, llm.Finish{Reason: turn.FinishReason, Raw: turn.RawFinishReason, Message: turn.FinishMessage})
 }
 
 // Any cut of any stream gives the same.
 func TestCutsGiveTheSame(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := turn(rt)
-		body, err := write(protocol.Answer{ID: "r"}, pieces(rt, want))
+		body, err := write(protocol.ResponseMeta{ID: "r"}, pieces(rt, want))
 		if err != nil {
 			rt.Fatal(err)
 		}

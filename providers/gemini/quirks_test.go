@@ -36,17 +36,19 @@ const stop = `,"finishReason":"STOP"`
 
 func opaque(s string) json.RawMessage { return json.RawMessage(s) }
 
-func done(reason llm.FinishReason, raw string, parts ...llm.Part) *llm.Turn {
-	return &llm.Turn{Parts: parts, Finish: reason, RawFinish: raw}
+func done(reason llm.FinishReason, raw string, parts ...llm.Part) *llm.Response {
+	return &llm.Response{Parts: parts, FinishReason: reason, RawFinishReason: raw}
 }
 
-func stopped(parts ...llm.Part) *llm.Turn { return done(llm.FinishStop, "STOP", parts...) }
+func stopped(parts ...llm.Part) *llm.Response { return done(llm.FinishStop, "STOP", parts...) }
 
 func text(s string) llm.Text { return llm.Text{Text: s} }
 
-func call(id, name, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: args} }
+func call(id, name, args string) llm.ToolCall {
+	return llm.ToolCall{ID: id, Name: name, Arguments: args}
+}
 
-func warned(t *llm.Turn, codes ...string) *llm.Turn {
+func warned(t *llm.Response, codes ...string) *llm.Response {
 	for _, c := range codes {
 		t.Warnings = append(t.Warnings, llm.Warning{Code: c})
 	}
@@ -56,11 +58,11 @@ func warned(t *llm.Turn, codes ...string) *llm.Turn {
 // quirk is what the wire shows of a row of the list of quirks.
 type quirk struct {
 	id   string
-	wire string    // a stream
-	body string    // the same in one piece, where that can be
-	turn *llm.Turn // what comes out, or came before the error
-	err  error     // an *llm.APIError is compared
-	why  string    // why there is nothing to show
+	wire string        // a stream
+	body string        // the same in one piece, where that can be
+	turn *llm.Response // what comes out, or came before the error
+	err  error         // an *llm.APIError is compared
+	why  string        // why there is nothing to show
 	test func(*testing.T)
 }
 
@@ -92,7 +94,7 @@ var quirks = []quirk{
 		body: say(`{"text":"Once more.","thoughtSignature":"CpcB2"},{"functionCall":{"name":"a","args":{}},"thoughtSignature":"CpcB3"},{"functionCall":{"name":"b"}}`, stop),
 		turn: stopped(
 			llm.Text{Text: "Once more.", Opaque: opaque(`{"thoughtSignature":"CpcB2"}`)},
-			llm.ToolCall{Name: "a", Args: "{}", Opaque: opaque(`{"thoughtSignature":"CpcB3"}`)}, call("", "b", "{}"),
+			llm.ToolCall{Name: "a", Arguments: "{}", Opaque: opaque(`{"thoughtSignature":"CpcB3"}`)}, call("", "b", "{}"),
 		),
 		test: testSignatures,
 	},
@@ -101,7 +103,7 @@ var quirks = []quirk{
 		id:   "QG-06",
 		wire: chunks(say(`{"text":"I will call a."}`, ""), `{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: print(","index":0}]}`),
 		body: say(`{"text":"I will call a."}`, `,"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: print("`),
-		turn: func() *llm.Turn {
+		turn: func() *llm.Response {
 			t := done(llm.FinishMalformedCall, "MALFORMED_FUNCTION_CALL", text("I will call a."))
 			t.FinishMessage = "Malformed function call: print("
 			return t
@@ -122,12 +124,12 @@ var quirks = []quirk{
 		id:   "QG-08",
 		wire: chunks(`{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":7}}`),
 		body: `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":7}}`,
-		turn: warned(&llm.Turn{Finish: llm.FinishUnknown, Usage: llm.Usage{Input: 7}}, llm.WarnNoFinish),
+		turn: warned(&llm.Response{FinishReason: llm.FinishUnknown, Usage: llm.Usage{InputTokens: 7}}, llm.WarnNoFinish),
 		err:  &llm.APIError{Code: "PROHIBITED_CONTENT", Message: "the prompt was blocked"},
 	},
 	{
 		id: "QG-08", body: `{"usageMetadata":{"promptTokenCount":7}}`,
-		turn: warned(&llm.Turn{Finish: llm.FinishUnknown, Usage: llm.Usage{Input: 7}}, llm.WarnNoFinish),
+		turn: warned(&llm.Response{FinishReason: llm.FinishUnknown, Usage: llm.Usage{InputTokens: 7}}, llm.WarnNoFinish),
 	},
 	{
 		id: "QG-09",
@@ -137,15 +139,15 @@ var quirks = []quirk{
 			`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":30,"candidatesTokenCount":7}}`,
 			`{"usageMetadata":{"promptTokenCount":30}}`,
 		),
-		turn: func() *llm.Turn {
+		turn: func() *llm.Response {
 			t := stopped(text("One, two."))
-			t.Usage = llm.Usage{Input: 33, Output: 9, Cached: 5, Reasoning: 2}
+			t.Usage = llm.Usage{InputTokens: 33, OutputTokens: 9, CacheReadInputTokens: 5, ReasoningOutputTokens: 2}
 			return t
 		}(),
 	},
 	{
 		id: "QG-09", wire: chunks(say(`{"text":"One, "}`, ""), say(`{"functionCall":{"name":"a"}}`, "")),
-		turn: warned(done(llm.FinishUnknown, "", text("One, "), call("", "a", "{}")), llm.WarnNoFinish), err: protocol.ErrCutOff,
+		turn: warned(done(llm.FinishUnknown, "", text("One, "), call("", "a", "{}")), llm.WarnNoFinish), err: protocol.ErrTruncated,
 	},
 	{
 		id: "QG-10",
@@ -159,14 +161,14 @@ var quirks = []quirk{
 			say(`{"text":""}`, stop),
 		),
 		turn: stopped(
-			llm.ToolCall{Name: "read", Args: `{"q":"abc","n":1.5,"a":{"b":[true,null]}}`, Opaque: opaque(`{"thoughtSignature":"Cg"}`)},
+			llm.ToolCall{Name: "read", Arguments: `{"q":"abc","n":1.5,"a":{"b":[true,null]}}`, Opaque: opaque(`{"thoughtSignature":"Cg"}`)},
 			call("", "theme", "{}"),
 		),
 	},
 	{
 		id: "QG-11", wire: chunks(say(`{"functionCall":{"name":"a"}}`, `,"finishReason":"UNEXPECTED_TOOL_CALL","finishMessage":"Unexpected tool call: a"`)),
 		body: say(`{"functionCall":{"name":"a"}}`, `,"finishReason":"UNEXPECTED_TOOL_CALL","finishMessage":"Unexpected tool call: a"`),
-		turn: func() *llm.Turn {
+		turn: func() *llm.Response {
 			t := done(llm.FinishMalformedCall, "UNEXPECTED_TOOL_CALL", call("", "a", "{}"))
 			t.FinishMessage = "Unexpected tool call: a"
 			return t
@@ -241,7 +243,7 @@ func TestQuirks(t *testing.T) {
 	}
 }
 
-func (q *quirk) hold(t *testing.T, got *llm.Turn, err error) {
+func (q *quirk) hold(t *testing.T, got *llm.Response, err error) {
 	t.Helper()
 	if diff := cmp.Diff(q.turn, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(llm.Warning{}, "Message")); diff != "" {
 		t.Errorf("the turn (-want +got):\n%s", diff)
@@ -326,12 +328,12 @@ func testBodies(t *testing.T) {
 	answer := say(`{"text":"hello"}`, stop)
 	for _, body := range []string{answer, "[" + say(`{"text":"hel"}`, "") + ",\r\n" + say(`{"text":"lo"}`, stop) + "]"} {
 		got, err := whole([]byte(body))
-		if err != nil || got.Text() != "hello" || got.Finish != llm.FinishStop {
+		if err != nil || got.Text() != "hello" || got.FinishReason != llm.FinishStop {
 			t.Errorf("%s: %+v, %v", body, got, err)
 		}
 	}
 	for _, body := range []string{"", "<html>520</html>", `"text"`, `{}`, `{"text":"x"}`, "[]"} {
-		if _, err := whole([]byte(body)); message(err) != protocol.NotAnswer([]byte(body)).Error() {
+		if _, err := whole([]byte(body)); message(err) != protocol.UnexpectedBody([]byte(body)).Error() {
 			t.Errorf("%q: %v", body, err)
 		}
 	}
@@ -339,10 +341,10 @@ func testBodies(t *testing.T) {
 	if diff := cmp.Diff(&llm.APIError{Code: "overloaded", Message: "too many"}, apiError(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := whole([]byte(answer[:40])); !errors.Is(err, protocol.ErrCutOff) {
+	if _, err := whole([]byte(answer[:40])); !errors.Is(err, protocol.ErrTruncated) {
 		t.Errorf("half an answer: %v", err)
 	}
-	if _, err := whole([]byte(answer + "x")); err == nil || errors.Is(err, protocol.ErrCutOff) {
+	if _, err := whole([]byte(answer + "x")); err == nil || errors.Is(err, protocol.ErrTruncated) {
 		t.Errorf("rubbish behind an answer: %v", err)
 	}
 	e := codec.DecodeError(520, nil, []byte("<html>520</html>"))
@@ -369,8 +371,8 @@ func contents(t *testing.T, model string, messages ...llm.Message) string {
 }
 
 func testIDs(t *testing.T) {
-	minted := llm.ToolCall{ID: "loop_call_1", Name: "a", Args: "{}", Minted: true}
-	again := llm.ToolCall{ID: "loop_call_2", Name: "b", Args: "{}", Minted: true, ProviderID: "x"}
+	minted := llm.ToolCall{ID: "loop_call_1", Name: "a", Arguments: "{}", IDGenerated: true}
+	again := llm.ToolCall{ID: "loop_call_2", Name: "b", Arguments: "{}", IDGenerated: true, ProviderID: "x"}
 	got := contents(t, "gemini-2.5-pro",
 		llm.Assistant(minted, again, call("x", "c", "{}")),
 		llm.ToolResults(llm.ToolResult{ID: "loop_call_1", Name: "a", Content: []llm.Part{text("A")}}),
@@ -389,7 +391,7 @@ func testSignatures(t *testing.T) {
 		llm.Assistant(
 			llm.Reasoning{Text: "hm", Opaque: opaque(`{"signature":"of another","encrypted_content":"e"}`)},
 			llm.Text{Text: "Once more.", Opaque: opaque(`{"thoughtSignature":"CpcB2"}`)},
-			llm.ToolCall{ID: "1", Name: "a", Args: "{}", Opaque: opaque(`{"thoughtSignature":"CpcB3"}`)}, call("2", "b", "{}"),
+			llm.ToolCall{ID: "1", Name: "a", Arguments: "{}", Opaque: opaque(`{"thoughtSignature":"CpcB3"}`)}, call("2", "b", "{}"),
 		),
 	}
 	want := `[{"parts":[{"text":"go"}],"role":"user"},{"parts":[{"text":"Once more.","thoughtSignature":"CpcB2"},` +

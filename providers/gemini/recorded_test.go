@@ -93,14 +93,14 @@ func hear(t *testing.T, chunks ...[]byte) heard {
 }
 
 // hold compares a turn with what was heard.
-func (h heard) hold(t *testing.T, got *llm.Turn) {
+func (h heard) hold(t *testing.T, got *llm.Response) {
 	t.Helper()
-	is := heard{Text: got.Text(), Finish: got.RawFinish, ID: got.ResponseID, Model: got.Model, Usage: h.Usage}
+	is := heard{Text: got.Text(), Finish: got.RawFinishReason, ID: got.ResponseID, Model: got.Model, Usage: h.Usage}
 	is.Reasoning, _ = got.Reasoning()
 	for _, c := range got.Calls() {
 		var args any
-		if err := json.Unmarshal([]byte(c.Args), &args); err != nil {
-			t.Errorf("the arguments %s: %v", c.Args, err)
+		if err := json.Unmarshal([]byte(c.Arguments), &args); err != nil {
+			t.Errorf("the arguments %s: %v", c.Arguments, err)
 		}
 		var o struct{ ThoughtSignature string }
 		if c.Opaque != nil {
@@ -114,9 +114,9 @@ func (h heard) hold(t *testing.T, got *llm.Turn) {
 		t.Errorf("(-heard +decoded):\n%s", diff)
 	}
 	u := llm.Usage{
-		Input:  h.Usage["promptTokenCount"] + h.Usage["toolUsePromptTokenCount"],
-		Output: h.Usage["candidatesTokenCount"] + h.Usage["thoughtsTokenCount"],
-		Cached: h.Usage["cachedContentTokenCount"], Reasoning: h.Usage["thoughtsTokenCount"],
+		InputTokens:          h.Usage["promptTokenCount"] + h.Usage["toolUsePromptTokenCount"],
+		OutputTokens:         h.Usage["candidatesTokenCount"] + h.Usage["thoughtsTokenCount"],
+		CacheReadInputTokens: h.Usage["cachedContentTokenCount"], ReasoningOutputTokens: h.Usage["thoughtsTokenCount"],
 	}
 	if diff := cmp.Diff(u, got.Usage); diff != "" {
 		t.Errorf("usage (-heard +decoded):\n%s", diff)
@@ -124,8 +124,8 @@ func (h heard) hold(t *testing.T, got *llm.Turn) {
 	if total := h.Usage["totalTokenCount"]; total != got.Usage.Total() {
 		t.Errorf("the provider counts %d tokens in all, we %d", total, got.Usage.Total())
 	}
-	if want := map[string]llm.FinishReason{"STOP": llm.FinishStop, "UNEXPECTED_TOOL_CALL": llm.FinishMalformedCall}[h.Finish]; got.Finish != want {
-		t.Errorf("the finish is %q, want %q", got.Finish, want)
+	if want := map[string]llm.FinishReason{"STOP": llm.FinishStop, "UNEXPECTED_TOOL_CALL": llm.FinishMalformedCall}[h.Finish]; got.FinishReason != want {
+		t.Errorf("the finish is %q, want %q", got.FinishReason, want)
 	}
 }
 
@@ -140,7 +140,7 @@ func events(body []byte) (out [][]byte) {
 }
 
 // holdStream decodes a recorded stream, whole and in pieces.
-func holdStream(t *testing.T, body []byte) *llm.Turn {
+func holdStream(t *testing.T, body []byte) *llm.Response {
 	t.Helper()
 	got, _, err := stream(bytes.NewReader(body))
 	if err != nil {
@@ -191,12 +191,12 @@ func TestRecordedStreams(t *testing.T) {
 			if hex.EncodeToString(sum[:]) != want.TextSHA256 || utf8.RuneCountInString(got.Text()) != want.Chars || utf8.RuneCountInString(thought) != want.ReasoningChars {
 				t.Errorf("the text %q and the reasoning %q are not the golden's", got.Text(), thought)
 			}
-			if len(got.Calls()) != len(want.Calls) || got.RawFinish != want.Finish {
-				t.Fatalf("got %d calls and %s, want %d and %s", len(got.Calls()), got.RawFinish, len(want.Calls), want.Finish)
+			if len(got.Calls()) != len(want.Calls) || got.RawFinishReason != want.Finish {
+				t.Fatalf("got %d calls and %s, want %d and %s", len(got.Calls()), got.RawFinishReason, len(want.Calls), want.Finish)
 			}
 			for i, c := range got.Calls() {
 				var args any
-				_ = json.Unmarshal([]byte(c.Args), &args)
+				_ = json.Unmarshal([]byte(c.Arguments), &args)
 				if diff := cmp.Diff(want.Calls[i].Arguments, args); diff != "" || c.Name != want.Calls[i].Name {
 					t.Errorf("call %d: %s (-want +got):\n%s", i, c.Name, diff)
 				}
@@ -228,9 +228,9 @@ func TestRecordedPieces(t *testing.T) {
 		got, _, err := stream(strings.NewReader(body))
 		var calls []string
 		for _, c := range got.Calls() {
-			calls = append(calls, c.Name+" "+c.Args)
+			calls = append(calls, c.Name+" "+c.Arguments)
 		}
-		if diff := cmp.Diff(want, calls); diff != "" || err != nil || got.Finish != llm.FinishStop || len(got.Warnings) > 0 {
+		if diff := cmp.Diff(want, calls); diff != "" || err != nil || got.FinishReason != llm.FinishStop || len(got.Warnings) > 0 {
 			t.Errorf("%s: %v, %v (-want +got):\n%s", name, err, got.Warnings, diff)
 		}
 	}

@@ -23,7 +23,7 @@ func (GenerateContent) DecodeRequest(path string, body []byte) (*llm.Request, er
 	if !jsonio.ValidUTF8(body) {
 		return nil, errors.New("the request's body is not UTF-8")
 	}
-	r := requestReader{req: &llm.Request{Model: model, Delivery: delivery}, d: jsonio.NewDec(string(body))}
+	r := requestReader{req: &llm.Request{Model: model, ResponseMode: delivery}, d: jsonio.NewDec(string(body))}
 	r.ids.used = map[string]bool{}
 	r.body()
 	if err := r.d.End(); err != nil {
@@ -229,7 +229,7 @@ func (s *ids) call(c llm.ToolCall, first bool) llm.ToolCall {
 	given := c.ID
 	for c.ID == "" || s.used[c.ID] {
 		s.minted++
-		c.ID, c.Minted, c.ProviderID = "loop_call_"+strconv.Itoa(s.minted), true, given
+		c.ID, c.IDGenerated, c.ProviderID = "loop_call_"+strconv.Itoa(s.minted), true, given
 	}
 	s.used[c.ID] = true
 	s.open = append(s.open, c)

@@ -137,18 +137,18 @@ func settings(s *llm.Settings) (own []member, err error) {
 	if s.Seed != nil {
 		whole("seed", "seed", *s.Seed)
 	}
-	if len(s.Stop) > 0 {
+	if len(s.StopSequences) > 0 {
 		raw := []byte{'['}
-		for _, w := range s.Stop {
+		for _, w := range s.StopSequences {
 			raw = jsonio.AppendString(appendComma(raw), w)
 		}
 		own = append(own, member{"stopSequences", string(append(raw, ']'))})
 	}
-	if s.ParallelCalls != nil && !*s.ParallelCalls {
+	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls {
 		return nil, errors.New("settings.parallel_calls: Gemini cannot be asked for one call a turn at most; leave it nil")
 	}
-	if s.Reasoning != "" {
-		own = append(own, member{"thinkingConfig", thinking(s.Reasoning)})
+	if s.ReasoningEffort != "" {
+		own = append(own, member{"thinkingConfig", thinking(s.ReasoningEffort)})
 	}
 	if s.OutputSchema != nil {
 		if !jsonio.Valid(s.OutputSchema) {

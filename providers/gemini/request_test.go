@@ -32,12 +32,12 @@ func everything() *llm.Request {
 				llm.Reasoning{Text: "hm"},
 				llm.Text{Text: "Let me see.", Opaque: opaque(`{"thoughtSignature":"A"}`)},
 				llm.ToolCall{
-					Name: "code_execution", Args: `{"language":"PYTHON","code":"1"}`, ProviderExecuted: true,
+					Name: "code_execution", Arguments: `{"language":"PYTHON","code":"1"}`, ProviderExecuted: true,
 					Opaque: opaque(`{"executableCode":{"language":"PYTHON","code":"1"},"thoughtSignature":"B"}`),
 				},
 				llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part","part":{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}}}`)},
-				llm.ToolCall{ID: "c1", Name: "look", Args: `{"q":"<b>","n":1.50}`, Opaque: opaque(`{"thoughtSignature":"C"}`)},
-				llm.ToolCall{ID: "loop_call_1", Name: "9lives", Args: `{}`, Minted: true},
+				llm.ToolCall{ID: "c1", Name: "look", Arguments: `{"q":"<b>","n":1.50}`, Opaque: opaque(`{"thoughtSignature":"C"}`)},
+				llm.ToolCall{ID: "loop_call_1", Name: "9lives", Arguments: `{}`, IDGenerated: true},
 			}},
 			{Role: llm.RoleTool, Parts: []llm.Part{
 				llm.ToolResult{ID: "c1", Name: "look", Content: []llm.Part{text("a cat"), llm.Media{MediaType: "image/png", Data: []byte{7}}}},
@@ -50,8 +50,8 @@ func everything() *llm.Request {
 			{Name: "9lives", Strict: ptr(true)},
 		},
 		Settings: llm.Settings{
-			MaxTokens: 100, Temperature: ptr(0.5), TopP: ptr(1.0), Seed: ptr(int64(-7)), Stop: []string{"END", "\n"},
-			Reasoning: "HIGH", OutputSchema: opaque(`{"type":"object","$ref":"#/$defs/a"}`),
+			MaxTokens: 100, Temperature: ptr(0.5), TopP: ptr(1.0), Seed: ptr(int64(-7)), StopSequences: []string{"END", "\n"},
+			ReasoningEffort: "HIGH", OutputSchema: opaque(`{"type":"object","$ref":"#/$defs/a"}`),
 		},
 		Extra: map[string]json.RawMessage{
 			"safetySettings":   opaque(`[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"OFF"}]`),
@@ -119,7 +119,7 @@ func TestRequestErrors(t *testing.T) {
 		`model: "a/../b" cannot stand in a path`:                       func(r *llm.Request) { r.Model = "a/../b" },
 		`model: "a//b" cannot stand in a path`:                         func(r *llm.Request) { r.Model = "a//b" },
 		`model: "." cannot stand in a path`:                            func(r *llm.Request) { r.Model = "." },
-		`delivery: "slow" is none that is known; use "" or "buffered"`: func(r *llm.Request) { r.Delivery = "slow" },
+		`delivery: "slow" is none that is known; use "" or "buffered"`: func(r *llm.Request) { r.ResponseMode = "slow" },
 		"messages: there is none with content, and Gemini wants one":   func(r *llm.Request) { r.Messages = []llm.Message{llm.User("")} },
 		"messages[2]: there is no system message within a conversation with Gemini; put its text into Request.System": func(r *llm.Request) {
 			r.Messages = append([]llm.Message{{Role: llm.RoleSystem}}, append(r.Messages, llm.Message{Role: llm.RoleSystem})...)
@@ -148,7 +148,7 @@ func TestRequestErrors(t *testing.T) {
 		"settings.topP: json: unsupported value: +Inf":                                              func(r *llm.Request) { r.Settings.TopP = ptr(math.Inf(1)) },
 		"settings.seed: 2147483648 has more than the 32 bits that Gemini reads":                     func(r *llm.Request) { r.Settings.Seed = ptr(int64(1 << 31)) },
 		"settings.max_tokens: 4294967296 has more than the 32 bits that Gemini reads":               func(r *llm.Request) { r.Settings.MaxTokens = 1 << 32; r.Settings.Temperature = ptr(math.NaN()) },
-		"settings.parallel_calls: Gemini cannot be asked for one call a turn at most; leave it nil": func(r *llm.Request) { r.Settings.ParallelCalls = ptr(false) },
+		"settings.parallel_calls: Gemini cannot be asked for one call a turn at most; leave it nil": func(r *llm.Request) { r.Settings.ParallelToolCalls = ptr(false) },
 		"settings.output_schema: not JSON":                                                          func(r *llm.Request) { r.Settings.OutputSchema = opaque("{") },
 		"extra.x: not JSON":                                                                         extra("x", "{\xff}"),
 		"extra.generationConfig: expected an object":                                                extra("generationConfig", "[]"),
@@ -170,9 +170,9 @@ func TestRequestSettings(t *testing.T) {
 		back llm.Request
 	}{
 		"nothing":   {},
-		"parallel":  {req: llm.Request{Settings: llm.Settings{ParallelCalls: ptr(true)}}},
-		"a budget":  {req: llm.Request{Settings: llm.Settings{Reasoning: "-1"}}, want: `,"generationConfig":{"thinkingConfig":{"thinkingBudget":-1}}`, back: llm.Request{Settings: llm.Settings{Reasoning: "-1"}}},
-		"a level":   {req: llm.Request{Settings: llm.Settings{Reasoning: "007"}}, want: `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"007"}}`, back: llm.Request{Settings: llm.Settings{Reasoning: "007"}}},
+		"parallel":  {req: llm.Request{Settings: llm.Settings{ParallelToolCalls: ptr(true)}}},
+		"a budget":  {req: llm.Request{Settings: llm.Settings{ReasoningEffort: "-1"}}, want: `,"generationConfig":{"thinkingConfig":{"thinkingBudget":-1}}`, back: llm.Request{Settings: llm.Settings{ReasoningEffort: "-1"}}},
+		"a level":   {req: llm.Request{Settings: llm.Settings{ReasoningEffort: "007"}}, want: `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"007"}}`, back: llm.Request{Settings: llm.Settings{ReasoningEffort: "007"}}},
 		"most seed": {req: llm.Request{Settings: llm.Settings{Seed: ptr(int64(math.MaxInt32))}}, want: `,"generationConfig":{"seed":2147483647}`, back: llm.Request{Settings: llm.Settings{Seed: ptr(int64(math.MaxInt32))}}},
 		"none, no tools": {
 			req: llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}},
@@ -212,21 +212,21 @@ func TestRequestSettings(t *testing.T) {
 			}},
 		},
 		"Extra wins": {
-			req: llm.Request{System: "mine", Settings: llm.Settings{MaxTokens: 5, Reasoning: "LOW"}, Extra: map[string]json.RawMessage{
+			req: llm.Request{System: "mine", Settings: llm.Settings{MaxTokens: 5, ReasoningEffort: "LOW"}, Extra: map[string]json.RawMessage{
 				"systemInstruction": opaque(`{"parts":[{"text":"yours"}]}`),
 				"generationConfig":  opaque(`{"maxOutputTokens":6, "thinkingConfig":{"thinkingLevel":"HIGH"}}`),
 				"toolConfig":        opaque(`{}`),
 			}},
 			want: `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH"},"maxOutputTokens":6},"systemInstruction":{"parts":[{"text":"yours"}]}`,
-			back: llm.Request{System: "yours", Settings: llm.Settings{MaxTokens: 6, Reasoning: "HIGH"}},
+			back: llm.Request{System: "yours", Settings: llm.Settings{MaxTokens: 6, ReasoningEffort: "HIGH"}},
 		},
 		"Extra wins over an object": {
-			req:  llm.Request{Settings: llm.Settings{Reasoning: "LOW"}, Extra: map[string]json.RawMessage{"generationConfig": opaque(`{"thinkingConfig":7}`)}},
+			req:  llm.Request{Settings: llm.Settings{ReasoningEffort: "LOW"}, Extra: map[string]json.RawMessage{"generationConfig": opaque(`{"thinkingConfig":7}`)}},
 			want: `,"generationConfig":{"thinkingConfig":7}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.req.Model, c.req.Delivery, c.req.Messages = "tunedModels/a b", llm.Buffered, []llm.Message{llm.User("hi")}
+			c.req.Model, c.req.ResponseMode, c.req.Messages = "tunedModels/a b", llm.NonStreaming, []llm.Message{llm.User("hi")}
 			got, err := codec.EncodeRequest(&c.req)
 			if err != nil {
 				t.Fatal(err)
@@ -245,7 +245,7 @@ func TestRequestSettings(t *testing.T) {
 				}
 				return
 			}
-			c.back.Model, c.back.Delivery, c.back.Messages = c.req.Model, c.req.Delivery, c.req.Messages
+			c.back.Model, c.back.ResponseMode, c.back.Messages = c.req.Model, c.req.ResponseMode, c.req.Messages
 			if diff := cmp.Diff(&c.back, back); diff != "" || err != nil {
 				t.Errorf("read again: %v (-want +got):\n%s", err, diff)
 			}
@@ -255,7 +255,7 @@ func TestRequestSettings(t *testing.T) {
 
 func TestRequestContents(t *testing.T) {
 	result := llm.ToolResult{ID: "1", Name: "a", Content: []llm.Part{text("x"), llm.Media{MediaType: "image/png", Data: []byte{7}}, text("y")}}
-	asked := llm.Assistant(llm.ToolCall{ID: "1", Name: "a", Args: "{}", Opaque: opaque(`{"thoughtSignature":"s"}`)})
+	asked := llm.Assistant(llm.ToolCall{ID: "1", Name: "a", Arguments: "{}", Opaque: opaque(`{"thoughtSignature":"s"}`)})
 	const askedWire = `{"parts":[{"functionCall":{"id":"1","name":"a","args":{}},"thoughtSignature":"s"}],"role":"model"}`
 	for name, c := range map[string]struct {
 		model    string
@@ -336,14 +336,14 @@ func TestDecodeForeignRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &llm.Request{
-		Model: "publishers/google/models/gemini-2.5-pro", Delivery: llm.Buffered, System: "Be brief.",
+		Model: "publishers/google/models/gemini-2.5-pro", ResponseMode: llm.NonStreaming, System: "Be brief.",
 		Messages: []llm.Message{
 			llm.User("hi"),
 			{Role: llm.RoleAssistant, Parts: []llm.Part{
-				llm.ToolCall{ID: "loop_call_1", Name: "a", Args: `{"x":1}`, Minted: true, Opaque: opaque(`{"thoughtSignature":"s","gemini":{"newField":{"b":[1,2]}}}`)},
-				llm.ToolCall{ID: "i", Name: "b", Args: `{}`, Opaque: opaque(`{"gemini":{"functionCall":{"willContinue":false}}}`)},
-				llm.ToolCall{ID: "loop_call_2", Name: "a", Args: `{}`, Minted: true},
-				llm.ToolCall{ID: "t1", Name: "GOOGLE_SEARCH_WEB", Args: `{"q":1}`, ProviderExecuted: true, Opaque: opaque(`{"toolCall":{"id":"t1","toolType":"GOOGLE_SEARCH_WEB","args":{"q":1}}}`)},
+				llm.ToolCall{ID: "loop_call_1", Name: "a", Arguments: `{"x":1}`, IDGenerated: true, Opaque: opaque(`{"thoughtSignature":"s","gemini":{"newField":{"b":[1,2]}}}`)},
+				llm.ToolCall{ID: "i", Name: "b", Arguments: `{}`, Opaque: opaque(`{"gemini":{"functionCall":{"willContinue":false}}}`)},
+				llm.ToolCall{ID: "loop_call_2", Name: "a", Arguments: `{}`, IDGenerated: true},
+				llm.ToolCall{ID: "t1", Name: "GOOGLE_SEARCH_WEB", Arguments: `{"q":1}`, ProviderExecuted: true, Opaque: opaque(`{"toolCall":{"id":"t1","toolType":"GOOGLE_SEARCH_WEB","args":{"q":1}}}`)},
 				llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part","part":{"toolResponse":{"id":"t1","response":{}}}}`)},
 				llm.Media{MediaType: "image/png", Data: []byte{255}, Name: "x.png", Opaque: opaque(`{"thought":true,"gemini":{"inlineData":{"displayName":"x.png"}}}`)},
 			}, Opaque: opaque(`{"gemini":{"newToo":true}}`)},
@@ -362,7 +362,7 @@ func TestDecodeForeignRequest(t *testing.T) {
 		Tools: []llm.Tool{{Name: "a", Parameters: opaque(`{"properties":{"type":{"enum":["x"],"type":["string","null"]},` +
 			`"l":{"minItems":1,"items":{"anyOf":[{"type":"integer"},{"type":"null"}]},"type":"array"},"n":{}},"required":["type"],"type":"object"}`)}},
 		ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
-		Settings:   llm.Settings{Reasoning: "128", OutputSchema: opaque(`{"type":"string"}`)},
+		Settings:   llm.Settings{ReasoningEffort: "128", OutputSchema: opaque(`{"type":"string"}`)},
 		Extra: map[string]json.RawMessage{
 			"cached_content":    opaque(`"cachedContents/x"`),
 			"systemInstruction": opaque(`{"role": "user", "parts": [{"text": "Be "}, {"text": "brief."}]}`),

@@ -68,7 +68,7 @@ func textOfBytes(b []byte) string {
 // End implements protocol.Decoder.
 func (c *decoder) End(emit func(llm.Event)) error {
 	if c.last.reason == "" {
-		return protocol.ErrCutOff
+		return protocol.ErrTruncated
 	}
 	c.finish(emit)
 	return nil
@@ -281,9 +281,9 @@ func (c *decoder) say() {
 	}
 }
 
-// DecodeAnswer implements protocol.Protocol. A stream in one array, as it comes
+// DecodeResponse implements protocol.Protocol. A stream in one array, as it comes
 // without alt=sse, is read too.
-func (GenerateContent) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	d := jsonio.NewDec(textOfBytes(body))
 	c := &decoder{}
 	var err error
@@ -296,18 +296,18 @@ func (GenerateContent) DecodeAnswer(body []byte, emit func(llm.Event)) error {
 			err = c.chunk(&d, emit)
 		}
 	default:
-		return protocol.NotAnswer(body)
+		return protocol.UnexpectedBody(body)
 	}
 	if _, told := errors.AsType[*llm.APIError](err); told {
 		return err
 	}
 	if bad := d.End(); bad != nil && d.Short() {
-		return fmt.Errorf("%w: %w", protocol.ErrCutOff, bad)
+		return fmt.Errorf("%w: %w", protocol.ErrTruncated, bad)
 	} else if bad != nil {
 		return fmt.Errorf("the answer: %w", bad)
 	}
 	if !c.known {
-		return protocol.NotAnswer(body)
+		return protocol.UnexpectedBody(body)
 	}
 	c.finish(emit)
 	return nil

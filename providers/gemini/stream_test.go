@@ -22,7 +22,7 @@ func TestDecoderEvents(t *testing.T) {
 		"a chunk": {
 			chunks(strings.Replace(sum, `"index":0}]`, `"index":0}],"responseId":"r","usageMetadata":{"promptTokenCount":3}`, 1), `{"candidates":[{"finishReason":"STOP"}],"modelVersion":"m","usageMetadata":{"promptTokenCount":3}}`),
 			[]llm.Event{
-				llm.TextDelta{Text: "a"}, llm.ReasoningDelta{Text: "b", Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.Usage{Input: 3},
+				llm.TextDelta{Text: "a"}, llm.ReasoningDelta{Text: "b", Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.Usage{InputTokens: 3},
 				llm.Finish{Reason: llm.FinishStop, Raw: "STOP", ResponseID: "r", Model: "m"},
 			},
 		},
@@ -42,7 +42,7 @@ func TestDecoderEvents(t *testing.T) {
 			chunks(`{"new":[1],"candidates":[{"new":{},"content":{"new":1,"parts":[{"new":{}},{"text":"a","new":1,"partMetadata":{}},{},{"text":null},{"functionCall":{"name":"f","new":1}}]},"safetyRatings":[]}],"promptFeedback":{"safetyRatings":[]},"usageMetadata":{"trafficType":"ON_DEMAND","promptTokenCount":null,"candidatesTokenCount":"x","thoughtsTokenCount":-3,"cachedContentTokenCount":9007199254740994}}`, `{"usageMetadata":{"toolUsePromptTokenCount":9007199254740992}}`, `{"candidates":null}`, `{"candidates":[],"candidates":[{"finishReason":null,"content":null}]}`, `{"candidates":[{"finishReason":"STOP"}]}`),
 			[]llm.Event{
 				llm.PartDone{Part: llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part","part":{"new":{}}}`)}}, llm.TextDelta{Text: "a"}, llm.PartDone{Part: call("", "f", "{}")},
-				llm.Usage{Input: 9007199254740992},
+				llm.Usage{InputTokens: 9007199254740992},
 				llm.Finish{Reason: llm.FinishStop, Raw: "STOP", Opaque: opaque(`{"gemini_answer":{"candidate":{"new":{},"safetyRatings":[]},"response":{"new":[1]}}}`)},
 			},
 		},
@@ -50,8 +50,8 @@ func TestDecoderEvents(t *testing.T) {
 			chunks(say(`{"inlineData":{"mime_type":"image/png","data":"Bw"},"thought":true},{"fileData":{"mimeType":"a/b","fileUri":"u"}},{"executableCode":{"id":"e","language":"PYTHON"}},{"toolCall":{}},{"functionResponse":{"name":"f"}}`, stop)),
 			[]llm.Event{
 				llm.PartDone{Part: llm.Media{MediaType: "image/png", Data: []byte{7}, Opaque: opaque(`{"thought":true}`)}}, llm.PartDone{Part: llm.Media{MediaType: "a/b", URL: "u"}},
-				llm.PartDone{Part: llm.ToolCall{ID: "e", Name: "code_execution", Args: `{"id":"e","language":"PYTHON"}`, ProviderExecuted: true, Opaque: opaque(`{"executableCode":{"id":"e","language":"PYTHON"}}`)}},
-				llm.PartDone{Part: llm.ToolCall{Args: `{}`, ProviderExecuted: true, Opaque: opaque(`{"toolCall":{}}`)}},
+				llm.PartDone{Part: llm.ToolCall{ID: "e", Name: "code_execution", Arguments: `{"id":"e","language":"PYTHON"}`, ProviderExecuted: true, Opaque: opaque(`{"executableCode":{"id":"e","language":"PYTHON"}}`)}},
+				llm.PartDone{Part: llm.ToolCall{Arguments: `{}`, ProviderExecuted: true, Opaque: opaque(`{"toolCall":{}}`)}},
 				llm.PartDone{Part: llm.ToolResult{Name: "f", Content: []llm.Part{text("{}")}, Opaque: opaque(`{"gemini":{"functionResponse":{"response":{}}}}`)}},
 				llm.Finish{Reason: llm.FinishStop, Raw: "STOP"},
 			},
@@ -67,7 +67,7 @@ func TestDecoderEvents(t *testing.T) {
 		"signatures and usage behind the finish": {
 			chunks(say(`{"text":"a"}`, stop), say(`{"text":"","thoughtSignature":"s"}`, ""), `{"usageMetadata":{"promptTokenCount":3},"new":1}`),
 			[]llm.Event{
-				llm.TextDelta{Text: "a"}, llm.TextDelta{Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.Usage{Input: 3},
+				llm.TextDelta{Text: "a"}, llm.TextDelta{Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.Usage{InputTokens: 3},
 				llm.Finish{Reason: llm.FinishStop, Raw: "STOP", Opaque: opaque(`{"gemini_answer":{"response":{"new":1}}}`)},
 			},
 		},
@@ -103,15 +103,15 @@ func TestDecoderErrors(t *testing.T) {
 		"usage of a type":          {chunks(hello, `{"usageMetadata":1}`), "a chunk of the answer: expected an object at usageMetadata (byte 18)", "a"},
 		"rubbish behind":           {chunks(hello, hello+"x"), "an event of the stream: something follows the JSON value (byte 79)", "aa"},
 		"cut within":               {chunks(hello, hello[:50]), "a chunk of the answer: expected a member's name in double quotes at candidates[0].content.parts (byte 51)", "a"},
-		"text behind a finish":     {chunks(say(`{"text":"a"}`, stop), hello), protocol.ErrCutOff.Error(), "aa"},
-		"a call behind a finish":   {chunks(say(`{"text":"a"}`, stop), say(`{"functionCall":{"name":"f"}}`, "")), protocol.ErrCutOff.Error(), "a"},
-		"a finish of no reason":    {chunks(say(`{"text":"a"}`, `,"finishReason":"FINISH_REASON_UNSPECIFIED"`)), protocol.ErrCutOff.Error(), "a"},
-		"no finish":                {chunks(hello), protocol.ErrCutOff.Error(), "a"},
-		"nothing":                  {"", protocol.ErrCutOff.Error(), ""},
-		"a mark and no finish":     {chunks(hello, "[DONE]"), protocol.ErrCutOff.Error(), "a"},
+		"text behind a finish":     {chunks(say(`{"text":"a"}`, stop), hello), protocol.ErrTruncated.Error(), "aa"},
+		"a call behind a finish":   {chunks(say(`{"text":"a"}`, stop), say(`{"functionCall":{"name":"f"}}`, "")), protocol.ErrTruncated.Error(), "a"},
+		"a finish of no reason":    {chunks(say(`{"text":"a"}`, `,"finishReason":"FINISH_REASON_UNSPECIFIED"`)), protocol.ErrTruncated.Error(), "a"},
+		"no finish":                {chunks(hello), protocol.ErrTruncated.Error(), "a"},
+		"nothing":                  {"", protocol.ErrTruncated.Error(), ""},
+		"a mark and no finish":     {chunks(hello, "[DONE]"), protocol.ErrTruncated.Error(), "a"},
 		"an error with candidates": {chunks(`{"error":{"message":"no"},` + hello[1:]), "no response: no", "a"},
 		"blocked":                  {chunks(`{"promptFeedback":{"blockReason":"SAFETY","blockReasonMessage":"bad"}}`), "no response SAFETY: bad", ""},
-		"blocked too late":         {chunks(hello, `{"promptFeedback":{"blockReason":"SAFETY"}}`), protocol.ErrCutOff.Error(), "a"},
+		"blocked too late":         {chunks(hello, `{"promptFeedback":{"blockReason":"SAFETY"}}`), protocol.ErrTruncated.Error(), "a"},
 	} {
 		got, _, err := stream(strings.NewReader(c.wire))
 		if !strings.HasPrefix(message(err), c.want) || got.Text() != c.text {
@@ -121,7 +121,7 @@ func TestDecoderErrors(t *testing.T) {
 	if _, err := whole([]byte(hello + "]")); message(err) != "the answer: something follows the JSON value (byte 79)" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := whole([]byte("[" + hello)); !errors.Is(err, protocol.ErrCutOff) {
+	if _, err := whole([]byte("[" + hello)); !errors.Is(err, protocol.ErrTruncated) {
 		t.Errorf("half an array: %v", err)
 	}
 	if _, err := whole([]byte("[" + hello + ",1]")); message(err) != "the answer: expected an object at [1] (byte 81)" {
@@ -132,7 +132,7 @@ func TestDecoderErrors(t *testing.T) {
 		t.Errorf("an error in an array: %q, %+v", got.Text(), e)
 	}
 	for _, known := range []string{`{"candidates":[]}`, `{"usageMetadata":{}}`} {
-		if got, err := whole([]byte(known)); err != nil || got.Finish != llm.FinishUnknown || len(got.Warnings) != 1 {
+		if got, err := whole([]byte(known)); err != nil || got.FinishReason != llm.FinishUnknown || len(got.Warnings) != 1 {
 			t.Errorf("%s: %+v, %v", known, got, err)
 		}
 	}
@@ -204,7 +204,7 @@ func TestPartialArguments(t *testing.T) {
 	}
 	for n, whole := range map[int]bool{4096: true, 4097: false} {
 		got, _, err := stream(strings.NewReader(chunks(say(`{"functionCall":{"name":"f","partialArgs":[`+strings.Join(many[:n], ",")+`]}}`, stop))))
-		if is := strings.HasSuffix(got.Calls()[0].Args, "}"); is != whole || err != nil {
+		if is := strings.HasSuffix(got.Calls()[0].Arguments, "}"); is != whole || err != nil {
 			t.Errorf("%d members: whole %t, %v", n, is, err)
 		}
 	}
@@ -214,10 +214,10 @@ func TestPartialCalls(t *testing.T) {
 	begin := `{"functionCall":{"name":"f","willContinue":true}}`
 	one := `{"functionCall":{"partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}`
 	last := `{"functionCall":{"partialArgs":[{"jsonPath":"$.b","numberValue":2}]}}`
-	cut := func(p ...llm.Part) *llm.Turn { return warned(stopped(p...), llm.WarnNoCallEnd) }
+	cut := func(p ...llm.Part) *llm.Response { return warned(stopped(p...), llm.WarnNoCallEnd) }
 	for name, c := range map[string]struct {
 		parts []string
-		want  *llm.Turn
+		want  *llm.Response
 	}{
 		"no end":                 {[]string{begin, one}, cut(call("", "f", `{"a":1`))},
 		"another begins":         {[]string{begin, one, begin, last}, cut(call("", "f", `{"a":1`), call("", "f", `{"b":2}`))},
@@ -226,7 +226,7 @@ func TestPartialCalls(t *testing.T) {
 		"the last piece ends":    {[]string{begin, one, last}, stopped(call("", "f", `{"a":1,"b":2}`))},
 		"whole arguments":        {[]string{begin, one, `{"functionCall":{"args":{"z":1}}}`}, stopped(call("", "f", `{"z":1}`))},
 		"whole ones, mended":     {[]string{begin, `{"functionCall":{"partialArgs":[{"jsonPath":"x","numberValue":1}],"args":{"z":1}}}`}, stopped(call("", "f", `{"z":1}`))},
-		"a signature at the end": {[]string{begin, `{"functionCall":{},"thoughtSignature":"s"}`}, stopped(llm.ToolCall{Name: "f", Args: "{}", Opaque: opaque(`{"thoughtSignature":"s"}`)})},
+		"a signature at the end": {[]string{begin, `{"functionCall":{},"thoughtSignature":"s"}`}, stopped(llm.ToolCall{Name: "f", Arguments: "{}", Opaque: opaque(`{"thoughtSignature":"s"}`)})},
 		"no name":                {[]string{one, last}, stopped(call("", "", `{"a":1,"b":2}`))},
 		"no name, whole":         {[]string{`{"functionCall":{"args":{"a":1}}}`}, stopped(call("", "", `{"a":1}`))},
 		"an end of nothing":      {[]string{`{"functionCall":{}}`}, warned(stopped(), llm.WarnNoCallStart)},

@@ -132,7 +132,7 @@ func (r *requestReader) config() (rest []member) {
 			n := d.Int()
 			s.Seed = &n
 		case "stopSequences":
-			eachElement(d, func() { s.Stop = append(s.Stop, d.String()) })
+			eachElement(d, func() { s.StopSequences = append(s.StopSequences, d.String()) })
 		case "thinkingConfig":
 			if more := r.thinking(); more != nil {
 				rest = append(rest, member{"thinkingConfig", string(objectOf(more))})
@@ -169,10 +169,10 @@ func (r *requestReader) thinking() (rest []member) {
 		}
 	})
 	if level == "" {
-		r.req.Settings.Reasoning = budget.raw
+		r.req.Settings.ReasoningEffort = budget.raw
 		return rest
 	}
-	r.req.Settings.Reasoning = level
+	r.req.Settings.ReasoningEffort = level
 	if budget.raw != "" {
 		rest = append(rest, budget)
 	}

@@ -42,13 +42,13 @@ func TestVertex(t *testing.T) {
 	}
 	const path, body = "/v1/projects/my-project/locations/us-central1/publishers/google/models/gemini-2.5-flash", `{"contents":[{"parts":[{"text":"hello"}],"role":"user"}]}`
 	for _, x := range []struct {
-		delivery llm.Delivery
+		delivery llm.ResponseMode
 		want     asked
 	}{
-		{llm.Streamed, asked{URL: path + ":streamGenerateContent?alt=sse", Authorization: "Bearer ya29.first", Body: body}},
-		{llm.Buffered, asked{URL: path + ":generateContent", Authorization: "Bearer ya29.second", Body: body}},
+		{llm.Streaming, asked{URL: path + ":streamGenerateContent?alt=sse", Authorization: "Bearer ya29.first", Body: body}},
+		{llm.NonStreaming, asked{URL: path + ":generateContent", Authorization: "Bearer ya29.second", Body: body}},
 	} {
-		turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: "gemini-2.5-flash", Messages: []llm.Message{llm.User("hello")}, Delivery: x.delivery}))
+		turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: "gemini-2.5-flash", Messages: []llm.Message{llm.User("hello")}, ResponseMode: x.delivery}))
 		if err != nil || turn.Text() != "hi" {
 			t.Errorf("%q: got %q, %v", x.delivery, turn.Text(), err)
 		}

@@ -56,7 +56,7 @@ func TestAzure(t *testing.T) {
 		},
 	} {
 		c := &protocol.Client{Protocol: x.proto, BaseURL: s.URL + x.base, HTTP: s.Client(), Authorize: x.authorize}
-		turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: x.model, Messages: []llm.Message{llm.User("hello")}, Delivery: llm.Buffered}))
+		turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: x.model, Messages: []llm.Message{llm.User("hello")}, ResponseMode: llm.NonStreaming}))
 		if err != nil || turn.Text() != "hi" {
 			t.Errorf("%s: got %q, %v", x.name, turn.Text(), err)
 		}

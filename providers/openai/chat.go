@@ -33,7 +33,7 @@ import (
 //
 // A history may have begun with another provider. What is that one's alone is not
 // sent: members of opaque data, reasoning, parts of a kind that is not known (see
-// protocol.LeftOut), calls that it ran itself with their results; and neither is a
+// protocol.Omits), calls that it ran itself with their results; and neither is a
 // message of the assistant of which nothing is left.
 //
 // Reasoning is none of OpenAI's protocol, but of its imitators'. The Opaque of
@@ -73,11 +73,11 @@ func (Chat) EncodeError(e *llm.APIError) []byte { return encodeError(e) }
 // NewDecoder implements protocol.Protocol.
 func (Chat) NewDecoder() protocol.Decoder { return &chatDecoder{} }
 
-// DecodeAnswer implements protocol.Protocol: an answer in one piece is read like
+// DecodeResponse implements protocol.Protocol: an answer in one piece is read like
 // the one chunk of a stream.
-func (Chat) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+func (Chat) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !isChatAnswer(body) {
-		return protocol.NotAnswer(body)
+		return protocol.UnexpectedBody(body)
 	}
 	d := &chatDecoder{done: true, reasoning: chatReasoning{whole: true}}
 	if err := d.chunk(string(body), emit); err != nil {

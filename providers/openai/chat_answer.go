@@ -8,10 +8,10 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// EncodeAnswer implements protocol.Protocol. Reasoning comes before text, text
+// EncodeResponse implements protocol.Protocol. Reasoning comes before text, text
 // before calls. Opaque data of texts, and usage that is not told, do not stand
 // in an answer.
-func (c Chat) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, error) {
+func (c Chat) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	w := chatWriter{chat: c, buf: append(dst, '{')}
 	w.answer(a, "chat.completion")
 	w.raw("choices", `[{"index":0,"message":{`)
@@ -19,7 +19,7 @@ func (c Chat) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, 
 	if err := w.assistant(&m); err != nil {
 		return nil, fmt.Errorf("answer%w", err)
 	}
-	w.ending(llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Opaque: t.Opaque})
+	w.ending(llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Opaque: t.Opaque})
 	w.buf = append(w.buf, '}', ']')
 	w.usage(t.Usage)
 	w.raw("service_tier", `"default"`)
@@ -28,7 +28,7 @@ func (c Chat) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, 
 }
 
 // answer writes what an answer says of itself.
-func (w *chatWriter) answer(a protocol.Answer, object string) {
+func (w *chatWriter) answer(a protocol.ResponseMeta, object string) {
 	w.text("id", a.ID)
 	w.text("object", object)
 	w.number("created", a.Created)
@@ -52,18 +52,18 @@ func (w *chatWriter) finish(reason llm.FinishReason, raw string) {
 // usage writes the counts. Only some servers tell of what was written to a cache.
 func (w *chatWriter) usage(u llm.Usage) {
 	w.raw("usage", "{")
-	w.number("prompt_tokens", u.Input)
-	w.number("completion_tokens", u.Output)
+	w.number("prompt_tokens", u.InputTokens)
+	w.number("completion_tokens", u.OutputTokens)
 	w.number("total_tokens", u.Total())
 	w.raw("prompt_tokens_details", "{")
-	w.number("cached_tokens", u.Cached)
+	w.number("cached_tokens", u.CacheReadInputTokens)
 	w.number("audio_tokens", 0)
-	if u.CacheWrite != 0 {
-		w.number("cache_write_tokens", u.CacheWrite)
+	if u.CacheCreationInputTokens != 0 {
+		w.number("cache_write_tokens", u.CacheCreationInputTokens)
 	}
 	w.buf = append(w.buf, '}')
 	w.raw("completion_tokens_details", "{")
-	w.number("reasoning_tokens", u.Reasoning)
+	w.number("reasoning_tokens", u.ReasoningOutputTokens)
 	w.raw("audio_tokens", "0")
 	w.raw("accepted_prediction_tokens", "0")
 	w.raw("rejected_prediction_tokens", "0")

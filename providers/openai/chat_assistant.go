@@ -61,7 +61,7 @@ func (w *chatWriter) said(parts []llm.Part) (calls bool, err error) {
 				others++
 			}
 		case llm.Unknown:
-			if protocol.LeftOut(chatName, llm.RoleAssistant, p) {
+			if protocol.Omits(chatName, llm.RoleAssistant, p) {
 				continue
 			}
 			if err := protocol.CheckUnknown(chatName, p); err != nil {
@@ -109,7 +109,7 @@ func (w *chatWriter) saidArray(parts []llm.Part) {
 				w.buf = appendThinking(w.buf, p.Text)
 			}
 		case llm.Unknown:
-			if !protocol.LeftOut(chatName, llm.RoleAssistant, p) {
+			if !protocol.Omits(chatName, llm.RoleAssistant, p) {
 				w.comma()
 				w.buf = jsonio.AppendRaw(w.buf, p.Raw)
 			}
@@ -189,7 +189,7 @@ func (w *chatWriter) call(c llm.ToolCall) {
 	w.text("type", kind)
 	w.raw(kind, "{")
 	w.text("name", w.callName(c.Name))
-	w.text(args, w.arguments(c.Args))
+	w.text(args, w.arguments(c.Arguments))
 	w.buf = append(appendMembers(w.buf, member(c.Opaque, kind), "name", args), '}')
 	w.buf = append(w.appendOwn(c.Opaque, "id", "type", kind, "index"), '}')
 }

@@ -82,7 +82,7 @@ func (d *chatDecoder) call(e *callDelta, emit func(llm.Event)) {
 	switch {
 	case e.args == "":
 	case n < d.calls.started:
-		emit(llm.ToolCallDelta{Index: n + 1, Args: e.args})
+		emit(llm.ToolCallDelta{Index: n + 1, Arguments: e.args})
 	default:
 		c.held = append(c.held, e.args...)
 	}
@@ -129,7 +129,7 @@ func (d *chatDecoder) start(name string, emit func(llm.Event)) {
 	c.named, c.late = name != "", false
 	emit(llm.ToolCallStart{Index: d.calls.started, ID: c.id, Name: name, Opaque: c.opaque})
 	if c.held != nil {
-		emit(llm.ToolCallDelta{Index: d.calls.started, Args: string(c.held)})
+		emit(llm.ToolCallDelta{Index: d.calls.started, Arguments: string(c.held)})
 	}
 }
 

@@ -40,7 +40,7 @@ func (d *chatDecoder) Event(_ string, data []byte, emit func(llm.Event)) (done b
 // came, or the mark (quirks QO-21, QO-22, QO-25).
 func (d *chatDecoder) End(emit func(llm.Event)) error {
 	if d.finish == "" && !d.done {
-		return protocol.ErrCutOff
+		return protocol.ErrTruncated
 	}
 	d.endReasoning(emit)
 	d.endCalls(emit)

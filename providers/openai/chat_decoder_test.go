@@ -63,11 +63,11 @@ func TestChatEvents(t *testing.T) {
 		},
 		{
 			"an empty field of reasoning goes back with a call", []string{chatSays(`"reasoning_content":""`), chatCalls(chatCall1), chatSays("", "stop")},
-			[]llm.Event{chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
+			[]llm.Event{chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
 			"a custom call of no name beside a call", []string{chatCalls(`{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"custom":{"name":"","input":""}}`), chatSays("", "stop")},
-			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "c", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
+			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "c", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
 			"but not without, nor another one, nor twice", []string{chatSays(`"reasoning_content":""`), chatSays(`"content":"a"`), chatSays("", "stop")},
@@ -75,20 +75,20 @@ func TestChatEvents(t *testing.T) {
 		},
 		{
 			"nor another one", []string{chatSays(`"reasoning":""`), chatCalls(chatCall1), chatSays("", "stop")},
-			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
+			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
 			"nor one that had text", []string{chatSays(`"reasoning_content":"a"`), chatSays(`"reasoning_content":""`), chatCalls(chatCall1), chatCalls(chatCall2), chatSays("", "stop")},
 			[]llm.Event{
-				llm.ReasoningDelta{Text: "a"}, chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{}"},
-				llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Args: `{"a":1}`}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
+				llm.ReasoningDelta{Text: "a"}, chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"},
+				llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Arguments: `{"a":1}`}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
 			},
 		},
 		{
 			"an empty field once", []string{chatSays(`"reasoning_content":""`), chatCalls(chatCall1 + "," + chatCall2), chatSays("", "stop")},
 			[]llm.Event{
-				chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{}"},
-				llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Args: `{"a":1}`}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
+				chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"},
+				llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Arguments: `{"a":1}`}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
 			},
 		},
 		{
@@ -129,7 +129,7 @@ func TestChatEvents(t *testing.T) {
 				chatCalls(chatCall1), chatSays(`"reasoning_details":[]`), chatSays(`"reasoning_details":[{"type":"reasoning.encrypted","data":"x","id":"call_1"}]`), chatSays("", "stop"),
 			},
 			[]llm.Event{
-				llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{}"}, chatReason(`{"reasoning_details":[{"type":"reasoning.encrypted","data":"x","id":"call_1"}]}`), llm.ToolCallEnd{Index: 1}, stop,
+				llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, chatReason(`{"reasoning_details":[{"type":"reasoning.encrypted","data":"x","id":"call_1"}]}`), llm.ToolCallEnd{Index: 1}, stop,
 			},
 		},
 		{
@@ -148,7 +148,7 @@ func TestChatEvents(t *testing.T) {
 			},
 			[]llm.Event{
 				llm.ToolCallStart{Index: 1, ID: "1", Name: "f", Opaque: chatOpaque(`{"extra_content":{"a":1}}`)}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"},
-				llm.ToolCallStart{Index: 3, ID: "3", Name: "sh", Opaque: chatOpaque(`{"type":"custom"}`)}, llm.ToolCallDelta{Index: 3, Args: "ls"},
+				llm.ToolCallStart{Index: 3, ID: "3", Name: "sh", Opaque: chatOpaque(`{"type":"custom"}`)}, llm.ToolCallDelta{Index: 3, Arguments: "ls"},
 				llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2, Opaque: chatOpaque(`{"chat:y":"z"}`)}, llm.ToolCallEnd{Index: 3}, stop,
 			},
 		},
@@ -157,20 +157,20 @@ func TestChatEvents(t *testing.T) {
 				chatCalls(`{"index":0,"function":{"arguments":"{"}}`), chatCalls(chatCall2), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatSays("", "stop"),
 			},
 			[]llm.Event{
-				llm.ToolCallStart{Index: 1}, llm.ToolCallDelta{Index: 1, Args: "{"}, llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Args: `{"a":1}`},
-				llm.ToolCallDelta{Index: 1, Args: "}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
+				llm.ToolCallStart{Index: 1}, llm.ToolCallDelta{Index: 1, Arguments: "{"}, llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Arguments: `{"a":1}`},
+				llm.ToolCallDelta{Index: 1, Arguments: "}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
 			},
 		},
 		{
 			"a call that nobody ever names", []string{chatCalls(`{"index":0,"function":{"arguments":"{"}}`), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatSays("", "stop")},
-			[]llm.Event{llm.ToolCallStart{Index: 1}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
+			[]llm.Event{llm.ToolCallStart{Index: 1}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
 			"an id that comes after the name, and then another", []string{
 				chatCalls(`{"index":0,"function":{"name":"f"}}`), chatCalls(`{"index":0,"id":"1","function":{"arguments":"{}"}}`), chatCalls(`{"index":0,"id":"2","function":{"name":"g"}}`), chatSays("", "stop"),
 			},
 			[]llm.Event{
-				llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{}"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
+				llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
 			},
 		},
 		{
@@ -184,7 +184,7 @@ func TestChatEvents(t *testing.T) {
 		{
 			"all indexes of one digit", []string{chatCalls(`{"index":9,"id":"1","function":{"name":"f","arguments":"{"}}`), chatCalls(`{"index":8,"id":"2","function":{"name":"g"}}`), chatCalls(`{"index":9,"function":{"arguments":"}"}}`), chatSays("", "stop")},
 			[]llm.Event{
-				llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"}, llm.ToolCallDelta{Index: 1, Args: "}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
+				llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"}, llm.ToolCallDelta{Index: 1, Arguments: "}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
 			},
 		},
 		{
@@ -193,7 +193,7 @@ func TestChatEvents(t *testing.T) {
 		},
 		{
 			"a function call as it was before there were several", []string{chatSays(`"function_call":{"name":"f","arguments":"{"}`), chatSays(`"function_call":{"arguments":"}"}`, "stop")},
-			[]llm.Event{llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "{"}, llm.ToolCallDelta{Index: 1, Args: "}"}, llm.ToolCallEnd{Index: 1}, stop},
+			[]llm.Event{llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{"}, llm.ToolCallDelta{Index: 1, Arguments: "}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
 			"a spoken answer", []string{chatSays(`"audio":{"id":"audio_1","transcript":"Hel"}`), chatSays(`"audio":{"transcript":"lo","data":"AA"}`), chatSays("", "stop")},
@@ -212,14 +212,14 @@ func TestChatEvents(t *testing.T) {
 				`{"usage":7}`,
 			},
 			append([]llm.Event{
-				llm.Usage{Input: 1}, llm.Usage{Cached: 3, CacheWrite: 4}, llm.Usage{Cached: 5, CacheWrite: 6, Output: 1 << 53},
-				llm.Usage{Input: 1, Output: 11, Reasoning: 6}, llm.Usage{Input: 1, Output: 10, Reasoning: 5}, llm.Usage{Input: 1, Output: 5, Reasoning: 5}, llm.Usage{Input: 1, Output: 2, Cached: 1, Reasoning: 1},
-				llm.Usage{Input: 13, Output: 9, Reasoning: 5},
+				llm.Usage{InputTokens: 1}, llm.Usage{CacheReadInputTokens: 3, CacheCreationInputTokens: 4}, llm.Usage{CacheReadInputTokens: 5, CacheCreationInputTokens: 6, OutputTokens: 1 << 53},
+				llm.Usage{InputTokens: 1, OutputTokens: 11, ReasoningOutputTokens: 6}, llm.Usage{InputTokens: 1, OutputTokens: 10, ReasoningOutputTokens: 5}, llm.Usage{InputTokens: 1, OutputTokens: 5, ReasoningOutputTokens: 5}, llm.Usage{InputTokens: 1, OutputTokens: 2, CacheReadInputTokens: 1, ReasoningOutputTokens: 1},
+				llm.Usage{InputTokens: 13, OutputTokens: 9, ReasoningOutputTokens: 5},
 			}, unknown...),
 		},
 		{
 			"text that is not UTF-8, in arguments", []string{chatCalls("{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"f\",\"arguments\":\"\xff\"}}"), chatSays("", "stop")},
-			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: "\xff"}, llm.ToolCallEnd{Index: 1}, stop},
+			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "\xff"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 	} {
 		if diff := cmp.Diff(c.want, chatEvents(t, c.data...)); diff != "" {

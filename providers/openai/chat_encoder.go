@@ -16,7 +16,7 @@ import (
 // the wire cannot say is an error: parts other than text, reasoning and calls, and
 // arguments at a call's end that are not those before it. The Opaque of a text is
 // left out.
-func (c Chat) NewEncoder(a protocol.Answer) protocol.Encoder {
+func (c Chat) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
 	e := &chatEncoder{w: chatWriter{chat: c, buf: []byte{'{'}}}
 	e.w.answer(a, "chat.completion.chunk")
 	e.w.raw("service_tier", `"default"`)
@@ -48,8 +48,8 @@ func (e *chatEncoder) Event(ev llm.Event, write func(name string, data []byte)) 
 	case llm.ToolCallStart:
 		e.start(ev, write)
 	case llm.ToolCallDelta:
-		if c := e.find(ev.Index, ev.ID, true); c != nil && ev.Args != "" {
-			e.callChunk(c, callChunk{args: ev.Args}, write)
+		if c := e.find(ev.Index, ev.ID, true); c != nil && ev.Arguments != "" {
+			e.callChunk(c, callChunk{args: ev.Arguments}, write)
 		}
 	case llm.ToolCallEnd:
 		return e.endCall(ev, write)

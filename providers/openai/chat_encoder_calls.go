@@ -81,7 +81,7 @@ func (e *chatEncoder) whole(p llm.ToolCall, write writeEvent) {
 	e.begin(false, write)
 	c := e.newCall(0, p.ID, p.Name, p.Opaque)
 	c.closed = true
-	e.callChunk(c, callChunk{first: true, name: p.Name, args: p.Args, opaque: p.Opaque}, write)
+	e.callChunk(c, callChunk{first: true, name: p.Name, args: p.Arguments, opaque: p.Opaque}, write)
 }
 
 // endCall writes what a call's end tells beside the end, which is none of this
@@ -93,9 +93,9 @@ func (e *chatEncoder) endCall(ev llm.ToolCallEnd, write writeEvent) error {
 	}
 	c.closed = true
 	rest := ""
-	if ev.Args != "" {
+	if ev.Arguments != "" {
 		var ok bool
-		if rest, ok = strings.CutPrefix(ev.Args, string(c.args)); !ok {
+		if rest, ok = strings.CutPrefix(ev.Arguments, string(c.args)); !ok {
 			return fmt.Errorf("the end of the call %s tells other arguments than came before it, which Chat Completions cannot say", c.id)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-var chatAnswered = protocol.Answer{ID: "chatcmpl-1", Model: "gpt-4o", Created: 1700000000}
+var chatAnswered = protocol.ResponseMeta{ID: "chatcmpl-1", Model: "gpt-4o", Created: 1700000000}
 
 // chatWritten is the stream of such events.
 func chatWritten(t interface{ Fatal(...any) }, events ...llm.Event) (data []string) {
@@ -63,7 +63,7 @@ func TestChatStreamsWritten(t *testing.T) {
 	}{
 		{"nothing", nil, []string{"[DONE]"}},
 		{
-			"text", []llm.Event{llm.TextDelta{}, llm.TextDelta{Text: "a"}, llm.Usage{Input: 5, Output: 1}, llm.TextDelta{Text: "b"}, llm.Warning{Code: "x"}, llm.Unknown{Kind: "x"}, llm.Usage{Output: 3, Cached: 2, CacheWrite: 4, Reasoning: 1}, llm.Finish{Reason: llm.FinishStop}},
+			"text", []llm.Event{llm.TextDelta{}, llm.TextDelta{Text: "a"}, llm.Usage{InputTokens: 5, OutputTokens: 1}, llm.TextDelta{Text: "b"}, llm.Warning{Code: "x"}, llm.Unknown{Kind: "x"}, llm.Usage{OutputTokens: 3, CacheReadInputTokens: 2, CacheCreationInputTokens: 4, ReasoningOutputTokens: 1}, llm.Finish{Reason: llm.FinishStop}},
 			[]string{
 				roleOfText, `{"content":"a"}`, `{"content":"b"}`, `{}:"stop"}]}`,
 				`],"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8,"prompt_tokens_details":{"cached_tokens":2,"audio_tokens":0,"cache_write_tokens":4},"completion_tokens_details":{"reasoning_tokens":1,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}`,
@@ -93,8 +93,8 @@ func TestChatStreamsWritten(t *testing.T) {
 		},
 		{
 			"calls by turns", []llm.Event{
-				llm.ToolCallStart{Index: 1, ID: "1"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g", Opaque: chatOpaque(`{"chat:x":1,"chat:id":"no"}`)}, llm.ToolCallDelta{Index: 1, Args: "{"}, llm.ToolCallStart{Index: 1, Name: "f", Opaque: chatOpaque(`{"chat:y":1}`)}, llm.ToolCallDelta{ID: "1", Args: ""},
-				llm.ToolCallDelta{ID: "1", Args: "}"}, llm.ToolCallDelta{Args: "{}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Opaque: chatOpaque(`{"chat:z":1}`)}, llm.ToolCallDelta{Args: "dropped"}, llm.ToolCallEnd{ID: "1"},
+				llm.ToolCallStart{Index: 1, ID: "1"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g", Opaque: chatOpaque(`{"chat:x":1,"chat:id":"no"}`)}, llm.ToolCallDelta{Index: 1, Arguments: "{"}, llm.ToolCallStart{Index: 1, Name: "f", Opaque: chatOpaque(`{"chat:y":1}`)}, llm.ToolCallDelta{ID: "1", Arguments: ""},
+				llm.ToolCallDelta{ID: "1", Arguments: "}"}, llm.ToolCallDelta{Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Opaque: chatOpaque(`{"chat:z":1}`)}, llm.ToolCallDelta{Arguments: "dropped"}, llm.ToolCallEnd{ID: "1"},
 			},
 			[]string{
 				role, `{"tool_calls":[{"index":0,"id":"1","type":"function","function":{"arguments":""}}]}`, `{"tool_calls":[{"index":1,"id":"2","type":"function","function":{"name":"g","arguments":""},"x":1}]}`,
@@ -114,7 +114,7 @@ func TestChatStreamsWritten(t *testing.T) {
 		},
 		{
 			"ends that tell the arguments", []llm.Event{
-				llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: `{"a"`}, llm.ToolCallEnd{Index: 1, Args: `{"a":1}`}, llm.ToolCallStart{Index: 2, ID: "2", Name: "f"}, llm.ToolCallEnd{Index: 2, Args: `{}`}, llm.ToolCallStart{Index: 3, ID: "3", Name: "f"}, llm.ToolCallDelta{Index: 3, Args: `{}`}, llm.ToolCallEnd{Index: 3, Args: `{}`},
+				llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: `{"a"`}, llm.ToolCallEnd{Index: 1, Arguments: `{"a":1}`}, llm.ToolCallStart{Index: 2, ID: "2", Name: "f"}, llm.ToolCallEnd{Index: 2, Arguments: `{}`}, llm.ToolCallStart{Index: 3, ID: "3", Name: "f"}, llm.ToolCallDelta{Index: 3, Arguments: `{}`}, llm.ToolCallEnd{Index: 3, Arguments: `{}`},
 			},
 			[]string{
 				role, `{"tool_calls":[{"index":0,"id":"1","type":"function","function":{"name":"f","arguments":""}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`,
@@ -123,8 +123,8 @@ func TestChatStreamsWritten(t *testing.T) {
 		},
 		{
 			"whole parts", []llm.Event{
-				llm.PartDone{Part: chatText("a")}, llm.PartDone{Part: llm.Reasoning{Text: "b"}}, llm.PartDone{Part: llm.Reasoning{Text: "c"}}, llm.PartDone{Part: chatCallOf("1", "f", "{}")}, llm.ToolCallDelta{Args: "dropped"},
-				llm.PartDone{Part: llm.ToolCall{ID: "2", Name: "sh", Args: "ls", Opaque: chatOpaque(`{"type":"custom"}`)}}, llm.ToolCallStart{ID: "3", Name: "sh", Opaque: chatOpaque(`{"type":"custom"}`)}, llm.ToolCallDelta{Args: "ls"},
+				llm.PartDone{Part: chatText("a")}, llm.PartDone{Part: llm.Reasoning{Text: "b"}}, llm.PartDone{Part: llm.Reasoning{Text: "c"}}, llm.PartDone{Part: chatCallOf("1", "f", "{}")}, llm.ToolCallDelta{Arguments: "dropped"},
+				llm.PartDone{Part: llm.ToolCall{ID: "2", Name: "sh", Arguments: "ls", Opaque: chatOpaque(`{"type":"custom"}`)}}, llm.ToolCallStart{ID: "3", Name: "sh", Opaque: chatOpaque(`{"type":"custom"}`)}, llm.ToolCallDelta{Arguments: "ls"},
 			},
 			[]string{
 				roleOfText, `{"content":"a"}`, `{"reasoning_content":"b"}`, `{"reasoning_content":"c"}`, `{"tool_calls":[{"index":0,"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, `{"tool_calls":[{"index":1,"id":"2","type":"custom","custom":{"name":"sh","input":"ls"}}]}`,
@@ -146,11 +146,11 @@ func TestChatCannotStream(t *testing.T) {
 		"a Chat Completions answer cannot hold a part of the type x":                                         llm.PartDone{Part: llm.Unknown{Kind: "x"}},
 		"a Chat Completions answer cannot hold a call that a provider ran":                                   llm.PartDone{Part: llm.ToolCall{ProviderExecuted: true}},
 		"a Chat Completions answer cannot hold nothing":                                                      llm.PartDone{},
-		"the end of the call 1 tells other arguments than came before it, which Chat Completions cannot say": llm.ToolCallEnd{Args: "{}"},
+		"the end of the call 1 tells other arguments than came before it, which Chat Completions cannot say": llm.ToolCallEnd{Arguments: "{}"},
 	} {
 		enc := openai.Chat{}.NewEncoder(chatAnswered)
 		write := func(string, []byte) {}
-		for _, before := range []llm.Event{llm.ToolCallStart{ID: "1"}, llm.ToolCallDelta{Args: "x"}} {
+		for _, before := range []llm.Event{llm.ToolCallStart{ID: "1"}, llm.ToolCallDelta{Arguments: "x"}} {
 			if err := enc.Event(before, write); err != nil {
 				t.Fatal(err)
 			}
@@ -165,32 +165,32 @@ func TestChatAnswersWritten(t *testing.T) {
 	const usage = `"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8,"prompt_tokens_details":{"cached_tokens":2,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":1,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"service_tier":"default","system_fingerprint":null}`
 	for _, c := range []struct {
 		name string
-		turn llm.Turn
+		turn llm.Response
 		want string
 	}{
 		{
-			"text", llm.Turn{Parts: chatParts(chatText("a")), Finish: llm.FinishStop, RawFinish: "eos", Opaque: chatOpaque(`{"chat:x":1}`)},
+			"text", llm.Response{Parts: chatParts(chatText("a")), FinishReason: llm.FinishStop, RawFinishReason: "eos", Opaque: chatOpaque(`{"chat:x":1}`)},
 			`{"role":"assistant","content":"a","refusal":null,"x":1},"logprobs":null,"finish_reason":"eos"}]`,
 		},
 		{
-			"calls", llm.Turn{Parts: chatParts(llm.Reasoning{Text: "r"}, chatCallOf(strings.Repeat("i", 50), "", "{\"a\":\"\\ud83d\"}")), Finish: llm.FinishToolCalls},
+			"calls", llm.Response{Parts: chatParts(llm.Reasoning{Text: "r"}, chatCallOf(strings.Repeat("i", 50), "", "{\"a\":\"\\ud83d\"}")), FinishReason: llm.FinishToolCalls},
 			`{"role":"assistant","content":null,"refusal":null,"reasoning_content":"r","tool_calls":[{"id":"` + strings.Repeat("i", 50) + `","type":"function","function":{"name":"","arguments":"{\"a\":\"\\ud83d\"}"}}]},"logprobs":null,"finish_reason":"tool_calls"}]`,
 		},
 		{
-			"a refusal", llm.Turn{Parts: chatParts(llm.Text{Text: "no", Refusal: true}), Finish: llm.FinishRefusal},
+			"a refusal", llm.Response{Parts: chatParts(llm.Text{Text: "no", Refusal: true}), FinishReason: llm.FinishRefusal},
 			`{"role":"assistant","content":null,"refusal":"no"},"logprobs":null,"finish_reason":"stop"}]`,
 		},
-		{"nothing", llm.Turn{Finish: llm.FinishUnknown}, `{"role":"assistant","content":null,"refusal":null},"logprobs":null,"finish_reason":null}]`},
-		{"not even a reason", llm.Turn{}, `{"role":"assistant","content":null,"refusal":null},"logprobs":null,"finish_reason":null}]`},
+		{"nothing", llm.Response{FinishReason: llm.FinishUnknown}, `{"role":"assistant","content":null,"refusal":null},"logprobs":null,"finish_reason":null}]`},
+		{"not even a reason", llm.Response{}, `{"role":"assistant","content":null,"refusal":null},"logprobs":null,"finish_reason":null}]`},
 	} {
-		c.turn.Usage = llm.Usage{Input: 5, Output: 3, Cached: 2, Reasoning: 1}
-		got, err := openai.Chat{}.EncodeAnswer([]byte("before "), chatAnswered, &c.turn)
+		c.turn.Usage = llm.Usage{InputTokens: 5, OutputTokens: 3, CacheReadInputTokens: 2, ReasoningOutputTokens: 1}
+		got, err := openai.Chat{}.EncodeResponse([]byte("before "), chatAnswered, &c.turn)
 		want := `before {"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"gpt-4o","choices":[{"index":0,"message":` + c.want + "," + usage
 		if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
 		}
 	}
-	_, err := openai.Chat{}.EncodeAnswer(nil, chatAnswered, &llm.Turn{Parts: chatParts(llm.Media{MediaType: "image/png"})})
+	_, err := openai.Chat{}.EncodeResponse(nil, chatAnswered, &llm.Response{Parts: chatParts(llm.Media{MediaType: "image/png"})})
 	if err == nil || err.Error() != "answer.parts[0]: a Chat Completions assistant message cannot hold image/png" {
 		t.Errorf("got %v", err)
 	}

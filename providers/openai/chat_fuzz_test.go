@@ -68,10 +68,10 @@ func FuzzChatAnswer(f *testing.F) {
 	})
 }
 
-func chatAgain(t *testing.T, turn *llm.Turn) string {
+func chatAgain(t *testing.T, turn *llm.Response) string {
 	t.Helper()
 	turn.Usage = llm.Usage{} // huge counts do not add up
-	body, err := openai.Chat{}.EncodeAnswer(nil, chatAnswered, turn)
+	body, err := openai.Chat{}.EncodeResponse(nil, chatAnswered, turn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func FuzzChatStream(f *testing.F) {
 }
 
 // chatListen is chatTurn with the events.
-func chatListen(wire string) (*llm.Turn, []llm.Event, error) {
+func chatListen(wire string) (*llm.Response, []llm.Event, error) {
 	var events []llm.Event
 	var acc llm.Accumulator
 	dec := openai.Chat{}.NewDecoder()
@@ -131,7 +131,7 @@ func chatListen(wire string) (*llm.Turn, []llm.Event, error) {
 		}
 	}
 	err := dec.End(emit)
-	return acc.Turn(), events, err
+	return acc.Response(), events, err
 }
 
 // FuzzChatError reads an error, which always is one, and writes it.
@@ -163,9 +163,9 @@ func BenchmarkDecodeStream(b *testing.B) {
 	}
 	events = append(events, llm.ToolCallStart{Index: 1, ID: "call_abcdefghijklmnopqrstuvwx", Name: "weather"})
 	for range 50 {
-		events = append(events, llm.ToolCallDelta{Index: 1, Args: `"a":1,`})
+		events = append(events, llm.ToolCallDelta{Index: 1, Arguments: `"a":1,`})
 	}
-	events = append(events, llm.Usage{Input: 10, Output: 250}, llm.Finish{Reason: llm.FinishToolCalls})
+	events = append(events, llm.Usage{InputTokens: 10, OutputTokens: 250}, llm.Finish{Reason: llm.FinishToolCalls})
 	streams := map[string][]string{"written": chatWritten(b, events...)}
 	if dir := os.Getenv("LOOPTAPE_SHARED"); dir != "" {
 		wire, err := os.ReadFile(filepath.Join(dir, "data", "wire", "openai-chat", "TestOpenRouterThinking__anthropic__thinking-streaming.0.sse"))

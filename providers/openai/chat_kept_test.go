@@ -40,8 +40,8 @@ func TestChatAnswerMembers(t *testing.T) {
 		chunk(`"citations":["u"],`, `"logprobs":null,`, `"annotations":[{"type":"file","file":{"hash":"h"}}],"audio":{"data":"BB","expires_at":7},"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"},"index":0}],"word":"last","list":[2],"novel":{"x":1},"extra_content":{"google":{"thought_signature":"c2ln"}}`),
 		chunk(``, `"finish_reason":"stop","matched_stop":2,`, `"audio":{"id":null},"word":null`),
 	)
-	want := &llm.Turn{
-		Parts: chatParts(chatText(`Hel"lo`)), Finish: llm.FinishStop, ResponseID: "c1", Model: "m", Opaque: chatOpaque(chatTold),
+	want := &llm.Response{
+		Parts: chatParts(chatText(`Hel"lo`)), FinishReason: llm.FinishStop, ResponseID: "c1", Model: "m", Opaque: chatOpaque(chatTold),
 	}
 	got, err := chatAnswer(whole)
 	chatSameTurn(t, "buffered", want, got, err)
@@ -51,10 +51,10 @@ func TestChatAnswerMembers(t *testing.T) {
 
 // TestChatAnswerMembersAgain shows that what was kept is written again in an answer.
 func TestChatAnswerMembersAgain(t *testing.T) {
-	want := &llm.Turn{
-		Parts: chatParts(chatText(`Hel"lo`)), Finish: llm.FinishStop, ResponseID: chatAnswered.ID, Model: chatAnswered.Model, Opaque: chatOpaque(chatTold),
+	want := &llm.Response{
+		Parts: chatParts(chatText(`Hel"lo`)), FinishReason: llm.FinishStop, ResponseID: chatAnswered.ID, Model: chatAnswered.Model, Opaque: chatOpaque(chatTold),
 	}
-	body, err := openai.Chat{}.EncodeAnswer(nil, chatAnswered, want)
+	body, err := openai.Chat{}.EncodeResponse(nil, chatAnswered, want)
 	if err != nil {
 		t.Fatal(err)
 	}

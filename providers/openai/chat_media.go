@@ -132,7 +132,7 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 // pass for another's without it.
 func unknownPart(kind, raw string) llm.Part {
 	u := llm.Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(raw))}
-	if protocol.LeftOut(chatName, llm.RoleAssistant, u) {
+	if protocol.Omits(chatName, llm.RoleAssistant, u) {
 		u.Kind = protocol.ChatMark + u.Kind
 	}
 	return u

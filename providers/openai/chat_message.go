@@ -97,7 +97,7 @@ func (w *chatWriter) end(opaque json.RawMessage, own ...string) {
 // stands on the last one, unless that has something of its own.
 func (w *chatWriter) results(m *llm.Message) error {
 	for i, p := range m.Parts {
-		if protocol.LeftOut(chatName, m.Role, p) {
+		if protocol.Omits(chatName, m.Role, p) {
 			continue
 		}
 		r, ok := p.(llm.ToolResult)

@@ -138,7 +138,7 @@ func (m *wireMessage) callFunction(at int) {
 	if m.function == "" {
 		return
 	}
-	c := llm.ToolCall{ID: functionCall + "_" + strconv.Itoa(at), Minted: true}
+	c := llm.ToolCall{ID: functionCall + "_" + strconv.Itoa(at), IDGenerated: true}
 	r := chatReader{Dec: jsonio.NewDec(m.function)}
 	var rest members
 	rest.addObject("function", r.called(&c))
@@ -154,7 +154,7 @@ func (m *wireMessage) callFunction(at int) {
 func (r *chatReader) openFunction() string {
 	for _, m := range r.req.Messages[max(0, len(r.req.Messages)-1):] {
 		for _, c := range m.Calls() {
-			if c.Minted {
+			if c.IDGenerated {
 				return c.ID
 			}
 		}
@@ -326,7 +326,7 @@ func (r *chatReader) called(c *llm.ToolCall) (rest members) {
 		case "name":
 			c.Name = r.String()
 		case "arguments", "input":
-			c.Args = anyText(&r.Dec)
+			c.Arguments = anyText(&r.Dec)
 		default:
 			rest.add(&r.Dec, key)
 		}

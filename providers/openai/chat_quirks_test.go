@@ -20,7 +20,7 @@ import (
 )
 
 // chatTurn reads a stream as the client does.
-func chatTurn(from io.Reader) (*llm.Turn, error) {
+func chatTurn(from io.Reader) (*llm.Response, error) {
 	var acc llm.Accumulator
 	emit := func(ev llm.Event) { acc.Add(ev) }
 	events := sse.NewReader(from, 8<<20)
@@ -31,11 +31,11 @@ func chatTurn(from io.Reader) (*llm.Turn, error) {
 			return chatEnded(&acc, dec.End(emit))
 		}
 		if err != nil {
-			return acc.Turn(), err
+			return acc.Response(), err
 		}
 		done, err := dec.Event(ev.Name, ev.Data, emit)
 		if err != nil {
-			return acc.Turn(), err
+			return acc.Response(), err
 		}
 		if done {
 			return chatEnded(&acc, dec.End(emit))
@@ -43,13 +43,13 @@ func chatTurn(from io.Reader) (*llm.Turn, error) {
 	}
 }
 
-func chatEnded(acc *llm.Accumulator, err error) (*llm.Turn, error) { return acc.Turn(), err }
+func chatEnded(acc *llm.Accumulator, err error) (*llm.Response, error) { return acc.Response(), err }
 
 // chatAnswer reads a buffered answer.
-func chatAnswer(body string) (*llm.Turn, error) {
+func chatAnswer(body string) (*llm.Response, error) {
 	var acc llm.Accumulator
-	err := openai.Chat{}.DecodeAnswer([]byte(body), func(ev llm.Event) { acc.Add(ev) })
-	return acc.Turn(), err
+	err := openai.Chat{}.DecodeResponse([]byte(body), func(ev llm.Event) { acc.Add(ev) })
+	return acc.Response(), err
 }
 
 // chatWant is what a row must come to. The error is its text.
@@ -62,9 +62,9 @@ type chatWant struct {
 	err      string
 }
 
-func (want chatWant) hold(t *testing.T, name string, turn *llm.Turn, err error) {
+func (want chatWant) hold(t *testing.T, name string, turn *llm.Response, err error) {
 	t.Helper()
-	got := chatWant{parts: turn.Parts, finish: turn.Finish, raw: turn.RawFinish, usage: turn.Usage}
+	got := chatWant{parts: turn.Parts, finish: turn.FinishReason, raw: turn.RawFinishReason, usage: turn.Usage}
 	for _, w := range turn.Warnings {
 		got.warnings = strings.TrimSpace(got.warnings + " " + w.Code)
 	}
@@ -108,7 +108,7 @@ func chatWhole(message, finish string) string {
 }
 
 func chatCallOf(id, name, args string) llm.ToolCall {
-	return llm.ToolCall{ID: id, Name: name, Args: args}
+	return llm.ToolCall{ID: id, Name: name, Arguments: args}
 }
 
 func chatParts(p ...llm.Part) []llm.Part { return p }
@@ -221,13 +221,13 @@ var chatQuirks = []struct {
 		id: "QO-12",
 		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"a"}}`), chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1"}}`),
 			chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls"))},
-		want: chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArgs},
+		want: chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArguments},
 	},
 	{
 		id: "QO-13",
 		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"a\""}}`), chatCalls(`{"index":0,"function":{"arguments":":1}"}}`),
 			chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls"))},
-		want: chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArgs},
+		want: chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArguments},
 	},
 	{
 		id: "QO-14",
@@ -236,7 +236,7 @@ var chatQuirks = []struct {
 			chatCalls(`{"index":2,"id":"call_3","function":{"name":"f","arguments":"1"}}`), chatCalls(`{"index":2,"function":{"arguments":"2"}}`), chatSays("", "tool_calls"))},
 		want: chatWant{
 			parts:  chatParts(chatCallOf("call_1", "f", `{"a":1}`), chatCallOf("call_2", "f", "{\"b\":2} \n"), chatCallOf("call_3", "f", "12")),
-			finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArgs,
+			finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArguments,
 		},
 	},
 	{
@@ -272,7 +272,7 @@ var chatQuirks = []struct {
 				`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":5}}}`, `{"choices":[],"usage":null}`),
 		},
 		bodies: []string{`{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":30,"completion_tokens":12,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":5}}}`},
-		want:   chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishStop, usage: llm.Usage{Input: 30, Output: 12, Cached: 4, Reasoning: 5}},
+		want:   chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishStop, usage: llm.Usage{InputTokens: 30, OutputTokens: 12, CacheReadInputTokens: 4, ReasoningOutputTokens: 5}},
 	},
 	{
 		id: "QO-19", // see TestChatAzure for the id
@@ -292,7 +292,7 @@ var chatQuirks = []struct {
 	{
 		id:    "QO-21",
 		wires: []string{chatCut(chatSays(`"content":"Hi"`), chatCalls(chatCall1))},
-		want:  chatWant{parts: chatParts(chatText("Hi"), chatCallOf("call_1", "f", "{}")), err: protocol.ErrCutOff.Error()},
+		want:  chatWant{parts: chatParts(chatText("Hi"), chatCallOf("call_1", "f", "{}")), err: protocol.ErrTruncated.Error()},
 	},
 	{
 		id:    "QO-22",
@@ -324,7 +324,7 @@ var chatQuirks = []struct {
 		id: "QO-26",
 		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatSays(`"content":""`, "tool_calls"),
 			`{"id":"c1","choices":[{"index":0,"delta":{"content":"","role":"assistant"},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42}}`)},
-		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls, usage: llm.Usage{Input: 30, Output: 12}},
+		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls, usage: llm.Usage{InputTokens: 30, OutputTokens: 12}},
 	},
 	{
 		id: "QO-27",
@@ -511,7 +511,7 @@ func TestChatNotAnAnswer(t *testing.T) {
 		`{"object":"error","message":"bad","code":400}`:  "status 400 400: bad",
 	} {
 		var got []llm.Event
-		err := openai.Chat{}.DecodeAnswer([]byte(body), func(ev llm.Event) { got = append(got, ev) })
+		err := openai.Chat{}.DecodeResponse([]byte(body), func(ev llm.Event) { got = append(got, ev) })
 		if err == nil || err.Error() != want || got != nil {
 			t.Errorf("%q: got %v and %v, want %s", body, got, err, want)
 		}

@@ -51,7 +51,7 @@ func chatDrawCalls(r *rapid.T, prefix string) (calls []llm.Part) {
 	for i := range rapid.IntRange(0, 3).Draw(r, "calls") {
 		calls = append(calls, llm.ToolCall{
 			ID: fmt.Sprint(prefix, i), Name: rapid.StringMatching(`[a-zA-Z0-9_-]{1,9}`).Draw(r, "name"),
-			Args: rapid.OneOf(rapid.Just(`{"a":1}`), rapid.Just(""), rapid.Just(`{"a":"\ufffd \ud83d\ude00"}`), rapid.StringMatching(`[^\\]*`)).Draw(r, "args"), Opaque: chatDrawOpaque(r),
+			Arguments: rapid.OneOf(rapid.Just(`{"a":1}`), rapid.Just(""), rapid.Just(`{"a":"\ufffd \ud83d\ude00"}`), rapid.StringMatching(`[^\\]*`)).Draw(r, "args"), Opaque: chatDrawOpaque(r),
 		})
 	}
 	return calls
@@ -101,20 +101,20 @@ func chatDrawConversation(r *rapid.T) (messages []llm.Message) {
 func chatDrawRequest(r *rapid.T) *llm.Request {
 	req := &llm.Request{
 		Model: chatWords.Draw(r, "model"), System: rapid.OneOf(rapid.Just(""), chatWords).Draw(r, "system"), Messages: chatDrawConversation(r),
-		Delivery: rapid.SampledFrom([]llm.Delivery{llm.Streamed, llm.Buffered}).Draw(r, "delivery"),
+		ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(r, "delivery"),
 	}
 	s := &req.Settings
 	s.MaxTokens = rapid.IntRange(0, 1000).Draw(r, "max")
 	if rapid.Bool().Draw(r, "knobs") {
 		s.Temperature, s.TopP, s.Seed = new(rapid.Float64Range(0, 2).Draw(r, "t")), new(rapid.Float64Range(0, 1).Draw(r, "p")), new(rapid.Int64().Draw(r, "seed"))
-		s.Stop, s.Reasoning = rapid.SliceOfN(chatWords, 1, 3).Draw(r, "stop"), chatWords.Draw(r, "effort")
+		s.StopSequences, s.ReasoningEffort = rapid.SliceOfN(chatWords, 1, 3).Draw(r, "stop"), chatWords.Draw(r, "effort")
 		s.OutputSchema = rapid.SampledFrom([]json.RawMessage{nil, chatOpaque(`{"type":"object"}`), chatOpaque(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}).Draw(r, "schema")
 		req.Extra = map[string]json.RawMessage{"user": chatOpaque(`"u"`)}
 	}
 	if rapid.Bool().Draw(r, "tools") {
 		req.Tools = []llm.Tool{{Name: "f", Description: chatWords.Draw(r, "description"), Parameters: chatOpaque(`{"type":"object","properties":{}}`), Strict: new(rapid.Bool().Draw(r, "strict"))}, {Name: "g"}}
 		req.ToolChoice = rapid.SampledFrom([]llm.ToolChoice{{}, {Mode: llm.ChooseRequired}, {Mode: llm.ChooseNone}, {Mode: llm.ChooseTool, Name: "g"}}).Draw(r, "choice")
-		s.ParallelCalls = rapid.SampledFrom([]*bool{nil, new(true), new(false)}).Draw(r, "parallel")
+		s.ParallelToolCalls = rapid.SampledFrom([]*bool{nil, new(true), new(false)}).Draw(r, "parallel")
 	}
 	return req
 }
@@ -138,8 +138,8 @@ func TestChatRequestsComeBack(t *testing.T) {
 }
 
 // chatDrawAnswer draws a turn with one reasoning, one text, one refusal at most.
-func chatDrawAnswer(r *rapid.T) *llm.Turn {
-	t := &llm.Turn{ResponseID: chatAnswered.ID, Model: chatAnswered.Model, Usage: llm.Usage{Input: 7, Output: 5, Cached: 3, Reasoning: 2}}
+func chatDrawAnswer(r *rapid.T) *llm.Response {
+	t := &llm.Response{ResponseID: chatAnswered.ID, Model: chatAnswered.Model, Usage: llm.Usage{InputTokens: 7, OutputTokens: 5, CacheReadInputTokens: 3, ReasoningOutputTokens: 2}}
 	if rapid.Bool().Draw(r, "reasons") {
 		t.Parts = append(t.Parts, chatDrawReasoning(r))
 	}
@@ -150,9 +150,9 @@ func chatDrawAnswer(r *rapid.T) *llm.Turn {
 		t.Parts = append(t.Parts, llm.Text{Text: chatWords.Draw(r, "refusal"), Refusal: true})
 	}
 	t.Parts = append(t.Parts, chatDrawCalls(r, "call_")...)
-	t.Finish = rapid.SampledFrom([]llm.FinishReason{llm.FinishStop, llm.FinishToolCalls, llm.FinishLength, llm.FinishContentFilter, llm.FinishUnknown}).Draw(r, "finish")
-	if t.Finish == llm.FinishUnknown {
-		t.RawFinish = "new"
+	t.FinishReason = rapid.SampledFrom([]llm.FinishReason{llm.FinishStop, llm.FinishToolCalls, llm.FinishLength, llm.FinishContentFilter, llm.FinishUnknown}).Draw(r, "finish")
+	if t.FinishReason == llm.FinishUnknown {
+		t.RawFinishReason = "new"
 	}
 	t.Opaque = rapid.SampledFrom([]json.RawMessage{
 		nil, chatOpaque(`{"audio":{"id":"a"}}`), chatOpaque(`{"images":[1],"logprobs":{"content":[2]},"chat_answer":{"message":{"x":1},"choice":{"y":2},"response":{"z":3}}}`),
@@ -161,7 +161,7 @@ func chatDrawAnswer(r *rapid.T) *llm.Turn {
 }
 
 // chatPlayed are events of a turn, its texts in pieces and its calls by turns.
-func chatPlayed(r *rapid.T, t *llm.Turn) (events []llm.Event) {
+func chatPlayed(r *rapid.T, t *llm.Response) (events []llm.Event) {
 	var starts, pieces, ends []llm.Event
 	for _, p := range t.Parts {
 		switch p := p.(type) {
@@ -177,8 +177,8 @@ func chatPlayed(r *rapid.T, t *llm.Turn) (events []llm.Event) {
 		case llm.ToolCall:
 			n := len(starts) + 1
 			starts = append(starts, llm.ToolCallStart{Index: n, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-			for _, s := range chatPieces(r, p.Args) {
-				pieces = append(pieces, llm.ToolCallDelta{Index: n, Args: s})
+			for _, s := range chatPieces(r, p.Arguments) {
+				pieces = append(pieces, llm.ToolCallDelta{Index: n, Arguments: s})
 			}
 			ends = append(ends, llm.ToolCallEnd{Index: n})
 		}
@@ -186,7 +186,7 @@ func chatPlayed(r *rapid.T, t *llm.Turn) (events []llm.Event) {
 	for _, list := range [][]llm.Event{starts, pieces, ends} {
 		events = append(events, list...)
 	}
-	return append(events, t.Usage, llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Opaque: t.Opaque})
+	return append(events, t.Usage, llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Opaque: t.Opaque})
 }
 
 func chatPieces(r *rapid.T, text string) []string {
@@ -200,7 +200,7 @@ func chatPieces(r *rapid.T, text string) []string {
 func TestChatAnswersComeBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		want := chatDrawAnswer(r)
-		body, err := openai.Chat{}.EncodeAnswer(nil, chatAnswered, want)
+		body, err := openai.Chat{}.EncodeResponse(nil, chatAnswered, want)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestChatAnswersComeBack(t *testing.T) {
 	})
 }
 
-func chatSameTurn(r rapid.TB, wire string, want, got *llm.Turn, err error) {
+func chatSameTurn(r rapid.TB, wire string, want, got *llm.Response, err error) {
 	if err != nil {
 		r.Fatalf("%v: %s", err, wire)
 	}

@@ -114,23 +114,23 @@ func (f *chatFacts) add(t *testing.T, data string, whole bool) {
 		}
 	}
 	if u := raw.Usage; u != nil {
-		f.Usage = llm.Usage{Input: u.Prompt, Output: u.Completion, Cached: u.In.Cached, CacheWrite: cmp.Or(u.In.Write, u.Created), Reasoning: u.Out.Reasoning}
+		f.Usage = llm.Usage{InputTokens: u.Prompt, OutputTokens: u.Completion, CacheReadInputTokens: u.In.Cached, CacheCreationInputTokens: cmp.Or(u.In.Write, u.Created), ReasoningOutputTokens: u.Out.Reasoning}
 		if u.Out.Reasoning > u.Completion || u.Total == u.Prompt+u.Completion+u.Out.Reasoning {
-			f.Usage.Output += u.Out.Reasoning
+			f.Usage.OutputTokens += u.Out.Reasoning
 		}
 	}
 }
 
 // hold compares the facts with a turn.
-func (f *chatFacts) hold(t *testing.T, turn *llm.Turn, err error) {
+func (f *chatFacts) hold(t *testing.T, turn *llm.Response, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	reasoning, _ := turn.Reasoning()
-	got := chatFacts{Text: turn.Text(), Reasoning: reasoning, Finish: cmp.Or(turn.RawFinish, string(turn.Finish)), Usage: turn.Usage}
+	got := chatFacts{Text: turn.Text(), Reasoning: reasoning, Finish: cmp.Or(turn.RawFinishReason, string(turn.FinishReason)), Usage: turn.Usage}
 	for _, c := range turn.Calls() {
-		got.Calls = append(got.Calls, chatFactCall{c.ID, c.Name, c.Args})
+		got.Calls = append(got.Calls, chatFactCall{c.ID, c.Name, c.Arguments})
 	}
 	if diff := gocmp.Diff(*f, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -191,7 +191,7 @@ func TestChatRecordedStreams(t *testing.T) {
 			facts.hold(t, turn, err)
 			got := chatGolden{File: want.File, Protocol: want.Protocol, Finish: facts.Finish, TextSum: fmt.Sprintf("%x", sha256.Sum256([]byte(turn.Text())))}
 			for _, c := range turn.Calls() {
-				got.Calls = append(got.Calls, chatRawCalls{c.ID, c.Name, c.Args})
+				got.Calls = append(got.Calls, chatRawCalls{c.ID, c.Name, c.Arguments})
 			}
 			if diff := gocmp.Diff(want, got, gocmp.Transformer("none", func(c []chatRawCalls) string { return fmt.Sprint(c) })); diff != "" {
 				t.Errorf("golden.jsonl (-want +got):\n%s", diff)

@@ -101,7 +101,7 @@ func (w *chatWriter) tools() error {
 		}
 		return fmt.Errorf("tool_choice: %s cannot be asked for without tools", w.req.ToolChoice)
 	}
-	if p := w.req.Settings.ParallelCalls; p != nil && w.asks("parallel_tool_calls") {
+	if p := w.req.Settings.ParallelToolCalls; p != nil && w.asks("parallel_tool_calls") {
 		w.raw("parallel_tool_calls", strconv.FormatBool(*p))
 	}
 	if w.asks("tool_choice") {
@@ -162,16 +162,16 @@ func (w *chatWriter) settings() error {
 	if s.Seed != nil && w.asks("seed") {
 		w.raw("seed", strconv.FormatInt(*s.Seed, 10))
 	}
-	if len(s.Stop) > 0 && w.asks("stop") {
+	if len(s.StopSequences) > 0 && w.asks("stop") {
 		w.raw("stop", "[")
-		for _, word := range s.Stop {
+		for _, word := range s.StopSequences {
 			w.comma()
 			w.buf = jsonio.AppendString(w.buf, word)
 		}
 		w.buf = append(w.buf, ']')
 	}
-	if s.Reasoning != "" && w.asks("reasoning_effort") {
-		w.text("reasoning_effort", s.Reasoning)
+	if s.ReasoningEffort != "" && w.asks("reasoning_effort") {
+		w.text("reasoning_effort", s.ReasoningEffort)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (w *chatWriter) output() error {
 		w.name("response_format")
 		w.buf = appendFormat(w.buf, schema)
 	}
-	if w.req.Delivery != llm.Streamed {
+	if w.req.ResponseMode != llm.Streaming {
 		return nil
 	}
 	if w.asks("stream") {

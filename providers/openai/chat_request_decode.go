@@ -30,7 +30,7 @@ func (c Chat) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 	if !jsonio.ValidUTF8(body) {
 		return nil, errors.New("the request is not UTF-8")
 	}
-	r := chatReader{Dec: jsonio.NewDec(string(body)), chat: c, req: &llm.Request{Delivery: llm.Buffered}}
+	r := chatReader{Dec: jsonio.NewDec(string(body)), chat: c, req: &llm.Request{ResponseMode: llm.NonStreaming}}
 	r.request()
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("the request is none of Chat Completions: %w", err)
@@ -103,12 +103,12 @@ func (r *chatReader) member(key string) {
 	case "stop":
 		r.stop()
 	case "reasoning_effort":
-		s.Reasoning = r.String()
+		s.ReasoningEffort = r.String()
 	case "response_format":
 		r.format()
 	case "stream":
 		if r.Bool() {
-			r.req.Delivery = llm.Streamed
+			r.req.ResponseMode = llm.Streaming
 		}
 	case "stream_options":
 		r.options = r.Raw()
@@ -119,12 +119,12 @@ func (r *chatReader) member(key string) {
 
 func (r *chatReader) stop() {
 	if r.Peek() == '"' {
-		r.req.Settings.Stop = []string{r.String()}
+		r.req.Settings.StopSequences = []string{r.String()}
 		return
 	}
 	r.Array()
 	for first := true; r.More(&first); {
-		r.req.Settings.Stop = append(r.req.Settings.Stop, r.String())
+		r.req.Settings.StopSequences = append(r.req.Settings.StopSequences, r.String())
 	}
 }
 
@@ -225,7 +225,7 @@ func (r *chatReader) settle() {
 	if r.parallel != "" {
 		switch {
 		case tools && r.parallel == "true", tools && r.parallel == "false":
-			s.ParallelCalls = new(r.parallel == "true")
+			s.ParallelToolCalls = new(r.parallel == "true")
 		default:
 			r.keep("parallel_tool_calls", r.parallel)
 		}
@@ -238,7 +238,7 @@ func (r *chatReader) settle() {
 			r.keep("tool_choice", r.choice)
 		}
 	}
-	streamed := r.req.Delivery == llm.Streamed
+	streamed := r.req.ResponseMode == llm.Streaming
 	switch {
 	case streamed && r.options == "":
 		r.keep("stream_options", "null")

@@ -57,12 +57,12 @@ var chatBodies = []struct {
 	{
 		name: "developer and max_tokens",
 		chat: openai.Chat{Developer: true, MaxTokens: true},
-		req:  llm.Request{System: "Be brief.", Messages: []llm.Message{llm.User("Hi"), {Role: llm.RoleSystem, Parts: chatParts(chatText("Now."))}}, Delivery: llm.Buffered, Settings: llm.Settings{MaxTokens: 9}},
+		req:  llm.Request{System: "Be brief.", Messages: []llm.Message{llm.User("Hi"), {Role: llm.RoleSystem, Parts: chatParts(chatText("Now."))}}, ResponseMode: llm.NonStreaming, Settings: llm.Settings{MaxTokens: 9}},
 		want: `{"messages":[{"role":"developer","content":"Be brief."},{"role":"user","content":"Hi"},{"role":"developer","content":"Now."}],"max_tokens":9}`,
 	},
 	{
 		name: "roles of their own",
-		req: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			{Role: llm.RoleSystem, Parts: chatParts(chatText("a")), Opaque: chatOpaque(`{"role":"developer"}`)},
 			{Role: llm.RoleSystem, Parts: chatParts(chatText("b")), Opaque: chatOpaque(`{"cache_control":{"type":"ephemeral"}}`)},
 			{Role: "function", Parts: chatParts(chatText("c")), Opaque: chatOpaque(`{"name":"f"}`)},
@@ -71,8 +71,8 @@ var chatBodies = []struct {
 	},
 	{
 		name: "settings",
-		req: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("Hi")}, Tools: chatTools("f"), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Settings: llm.Settings{
-			MaxTokens: 100, Temperature: new(0.5), TopP: new(1e-7), Seed: new(int64(-3)), Stop: []string{"a", "b"}, ParallelCalls: new(false), Reasoning: "low", OutputSchema: json.RawMessage(`{"type":"object"}`),
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("Hi")}, Tools: chatTools("f"), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Settings: llm.Settings{
+			MaxTokens: 100, Temperature: new(0.5), TopP: new(1e-7), Seed: new(int64(-3)), StopSequences: []string{"a", "b"}, ParallelToolCalls: new(false), ReasoningEffort: "low", OutputSchema: json.RawMessage(`{"type":"object"}`),
 		}},
 		want: `{"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f"}}],"parallel_tool_calls":false,"tool_choice":"required",` +
 			`"max_completion_tokens":100,"temperature":0.5,"top_p":1e-07,"seed":-3,"stop":["a","b"],"reasoning_effort":"low",` +
@@ -80,12 +80,12 @@ var chatBodies = []struct {
 	},
 	{
 		name: "a strict schema",
-		req:  llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("Hi")}, Settings: llm.Settings{OutputSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)}},
+		req:  llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("Hi")}, Settings: llm.Settings{OutputSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)}},
 		want: `{"messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object","properties":{},"additionalProperties":false}}}}`,
 	},
 	{
 		name: "tools",
-		req: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("Hi")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "g"}, Settings: llm.Settings{ParallelCalls: new(true)}, Tools: []llm.Tool{
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("Hi")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "g"}, Settings: llm.Settings{ParallelToolCalls: new(true)}, Tools: []llm.Tool{
 			{Name: "f", Description: "does", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{}}}`), Strict: new(true)},
 			{Name: "g", Strict: new(false)},
 		}},
@@ -94,7 +94,7 @@ var chatBodies = []struct {
 	},
 	{
 		name: "schemas that lack what OpenAI wants (SO-11)",
-		req: llm.Request{Delivery: llm.Buffered, Tools: []llm.Tool{
+		req: llm.Request{ResponseMode: llm.NonStreaming, Tools: []llm.Tool{
 			{Name: "a", Parameters: json.RawMessage(`{ }`)}, {Name: "b", Parameters: json.RawMessage(`{"type":"object"}`)},
 			{Name: "c", Parameters: json.RawMessage(`{"properties":{}}`)}, {Name: "d", Parameters: json.RawMessage(`{"type":"string"}`)}, {Name: "e", Parameters: json.RawMessage(`true`)},
 			{Name: "f", Parameters: json.RawMessage(`{"title":"T"}`)},
@@ -102,7 +102,7 @@ var chatBodies = []struct {
 		want: `{"messages":[],"tools":[{"type":"function","function":{"name":"a","parameters":{"type":"object","properties":{}}}},{"type":"function","function":{"name":"b","parameters":{"type":"object","properties":{}}}},` +
 			`{"type":"function","function":{"name":"c","parameters":{"properties":{},"type":"object"}}},{"type":"function","function":{"name":"d","parameters":{"type":"string"}}},{"type":"function","function":{"name":"e","parameters":true}},` +
 			`{"type":"function","function":{"name":"f","parameters":{"title":"T","type":"object","properties":{}}}}],"tool_choice":"none"}`,
-		back: &llm.Request{Delivery: llm.Buffered, Tools: []llm.Tool{
+		back: &llm.Request{ResponseMode: llm.NonStreaming, Tools: []llm.Tool{
 			{Name: "a", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}, {Name: "b", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)},
 			{Name: "c", Parameters: json.RawMessage(`{"properties":{},"type":"object"}`)}, {Name: "d", Parameters: json.RawMessage(`{"type":"string"}`)}, {Name: "e", Parameters: json.RawMessage(`true`)},
 			{Name: "f", Parameters: json.RawMessage(`{"title":"T","type":"object","properties":{}}`)},
@@ -110,15 +110,15 @@ var chatBodies = []struct {
 	},
 	{
 		name: "nothing of tools without tools (SO-12, SO-18)",
-		req:  llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("Hi")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelCalls: new(true)}},
+		req:  llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("Hi")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelToolCalls: new(true)}},
 		want: `{"messages":[{"role":"user","content":"Hi"}]}`,
-		back: &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.User("Hi")}},
+		back: &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("Hi")}},
 	},
 	{
 		name: "a round of calls",
-		req: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			llm.User("Hi"),
-			llm.Assistant(chatText("Let me see."), chatCallOf("call_1", "f", `{"a":1}`), llm.ToolCall{ID: "call_2", Name: "g", Args: "", Opaque: chatOpaque(`{"extra_content":{"google":{"thought_signature":"s"}}}`)}),
+			llm.Assistant(chatText("Let me see."), chatCallOf("call_1", "f", `{"a":1}`), llm.ToolCall{ID: "call_2", Name: "g", Arguments: "", Opaque: chatOpaque(`{"extra_content":{"google":{"thought_signature":"s"}}}`)}),
 			llm.ToolResults(llm.ToolResult{ID: "call_1", Name: "f", Content: chatParts(chatText("one"))}, llm.ToolResult{ID: "call_2", Name: "g", Content: chatParts(chatText("two"), chatText("three")), Opaque: chatOpaque(`{"cache_control":{}}`)}),
 			llm.Assistant(chatText("Done."), llm.Text{Text: "Not that.", Refusal: true}),
 			llm.Assistant(chatCallOf("call_3", "f", "rubbish")),
@@ -131,7 +131,7 @@ var chatBodies = []struct {
 	},
 	{
 		name: "assistant texts",
-		req: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			llm.Assistant(chatText("a"), chatText("b")),
 			llm.Assistant(llm.Text{Text: "no", Refusal: true}),
 			llm.Assistant(llm.Text{Text: "no", Refusal: true}, chatText("a")),
@@ -145,7 +145,7 @@ var chatBodies = []struct {
 	},
 	{
 		name: "reasoning goes back where it came from (QO-29)",
-		req: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			llm.Assistant(llm.Reasoning{Text: "a", Opaque: chatOpaque(`{"field":"reasoning_content"}`)}, chatText("t"), chatCallOf("1", "f", "{}")),
 			llm.Assistant(llm.Reasoning{Text: "a", Opaque: chatOpaque(`{"field":"reasoning","reasoning_details":[{"type":"reasoning.text","text":"a","signature":"s"}]}`)}, chatCallOf("2", "f", "{}")),
 			llm.Assistant(llm.Reasoning{Text: "a", Opaque: chatOpaque(`{"reasoning_details":[{"type":"reasoning.text","text":"a"},{"type":"reasoning.encrypted","data":"d"}]}`)}, chatText("t")),
@@ -160,19 +160,19 @@ var chatBodies = []struct {
 	},
 	{
 		name: "reasoning in pieces, and that of others",
-		req: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			llm.Assistant(llm.Reasoning{Text: "a", Opaque: chatOpaque(`{"field":"reasoning","reasoning_details":[1]}`)}, chatText("t"), llm.Reasoning{Text: "b", Opaque: chatOpaque(`{"field":"reasoning","reasoning_details":[2]}`)}),
 			llm.Assistant(llm.Reasoning{Text: "x"}, llm.Reasoning{Text: "y", Opaque: chatOpaque(`{"signature":"s"}`)}, llm.Reasoning{Text: "z", Opaque: chatOpaque(`{"field":"other"}`)}, chatText("t")),
 		}},
 		want: `{"messages":[{"role":"assistant","content":"t","reasoning":"ab","reasoning_details":[1,2]},{"role":"assistant","content":"t"}]}`,
-		back: &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+		back: &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			llm.Assistant(llm.Reasoning{Text: "ab", Opaque: chatOpaque(`{"field":"reasoning","reasoning_details":[1,2]}`)}, chatText("t")),
 			llm.Assistant(chatText("t")),
 		}},
 	},
 	{
 		name: "media",
-		req: llm.Request{Delivery: llm.Buffered, Messages: chatUser(
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: chatUser(
 			chatText("Look:"),
 			llm.Media{MediaType: "image/png", Data: []byte("png")},
 			llm.Media{MediaType: "image/*", URL: "https://example.org/a", Opaque: chatOpaque(`{"cache_control":{},"image_url":{"detail":"low"}}`)},
@@ -187,18 +187,18 @@ var chatBodies = []struct {
 	},
 	{
 		name: "media by other names",
-		req: llm.Request{Delivery: llm.Buffered, Messages: chatUser(
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: chatUser(
 			llm.Media{URL: "https://example.org/a"}, llm.Media{MediaType: "audio/x-wav", Data: []byte{}}, llm.Media{MediaType: "audio/mp3", Data: []byte("a")}, llm.Media{MediaType: "text/plain", Data: []byte("a")},
 		)},
 		want: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/a"}},{"type":"input_audio","input_audio":{"data":"","format":"wav"}},` +
 			`{"type":"input_audio","input_audio":{"data":"YQ==","format":"mp3"}},{"type":"file","file":{"filename":"file","file_data":"data:text/plain;base64,YQ=="}}]}]}`,
-		back: &llm.Request{Delivery: llm.Buffered, Messages: chatUser(
+		back: &llm.Request{ResponseMode: llm.NonStreaming, Messages: chatUser(
 			llm.Media{MediaType: "image/*", URL: "https://example.org/a"}, llm.Media{MediaType: "audio/wav", Data: []byte{}}, llm.Media{MediaType: "audio/mpeg", Data: []byte("a")}, llm.Media{MediaType: "text/plain", Name: "file", Data: []byte("a")},
 		)},
 	},
 	{
 		name: "empty texts are left out, opaque members of others too",
-		req: llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: chatParts(chatText(""), chatText("a"), chatText(""))},
 			{Role: llm.RoleUser, Parts: chatParts(chatText("")), Opaque: chatOpaque(`{"name":"bob","container":"c","role":"x","content":1}`)},
 			{Role: llm.RoleUser, Parts: chatParts(llm.Text{Opaque: chatOpaque(`{"signature":"s"}`)}, chatText(""))},
@@ -210,7 +210,7 @@ var chatBodies = []struct {
 		want: `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"","name":"bob"},{"role":"user","content":""},{"role":"user","content":[{"type":"text","text":"b","k":1}]},` +
 			`{"role":"tool","tool_call_id":"1","content":"bad"},{"role":"tool","tool_call_id":"2","content":""},{"role":"tool","tool_call_id":"3","content":"","cache_control":{}},` +
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"4","type":"function","function":{"name":"f","arguments":"","k":1}}]}]}`,
-		back: &llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{
+		back: &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			llm.User("a"),
 			{Role: llm.RoleUser, Opaque: chatOpaque(`{"name":"bob"}`)},
 			{Role: llm.RoleUser},
@@ -221,7 +221,7 @@ var chatBodies = []struct {
 	},
 	{
 		name: "names and ids that OpenAI refuses (SO-09, SO-10)",
-		req: llm.Request{Delivery: llm.Buffered, Tools: chatTools("a.b"), Messages: []llm.Message{
+		req: llm.Request{ResponseMode: llm.NonStreaming, Tools: chatTools("a.b"), Messages: []llm.Message{
 			llm.Assistant(
 				chatCallOf("1", "", "{}"), chatCallOf("2", "functions.f é", "{}"), chatCallOf("3", "a.b", "{}"), chatCallOf("4", "azAZ09_-", "{}"),
 				chatCallOf(strings.Repeat("i", 40), "f", "{}"), chatCallOf(strings.Repeat("i", 41), "f", "{}"),
@@ -231,7 +231,7 @@ var chatBodies = []struct {
 		want: `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"unnamed_tool","arguments":"{}"}},{"id":"2","type":"function","function":{"name":"functions_f__","arguments":"{}"}},` +
 			`{"id":"3","type":"function","function":{"name":"a.b","arguments":"{}"}},{"id":"4","type":"function","function":{"name":"azAZ09_-","arguments":"{}"}},{"id":"iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii","type":"function","function":{"name":"f","arguments":"{}"}},` +
 			`{"id":"iiiiiiiiiiiiiiiiiiiiiii_1a85197c153f039c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"iiiiiiiiiiiiiiiiiiiiiii_1a85197c153f039c","content":""}],"tools":[{"type":"function","function":{"name":"a.b"}}]}`,
-		back: &llm.Request{Delivery: llm.Buffered, Tools: chatTools("a.b"), Messages: []llm.Message{
+		back: &llm.Request{ResponseMode: llm.NonStreaming, Tools: chatTools("a.b"), Messages: []llm.Message{
 			llm.Assistant(
 				chatCallOf("1", "unnamed_tool", "{}"), chatCallOf("2", "functions_f__", "{}"), chatCallOf("3", "a.b", "{}"), chatCallOf("4", "azAZ09_-", "{}"),
 				chatCallOf(strings.Repeat("i", 40), "f", "{}"), chatCallOf(strings.Repeat("i", 23)+"_1a85197c153f039c", "f", "{}"),
@@ -242,33 +242,33 @@ var chatBodies = []struct {
 	{
 		name: "long ids for those who give them",
 		chat: openai.Chat{LongIDs: true},
-		req:  llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.ToolResults(llm.ToolResult{ID: strings.Repeat("i", 41)})}},
+		req:  llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.ToolResults(llm.ToolResult{ID: strings.Repeat("i", 41)})}},
 		want: `{"messages":[{"role":"tool","tool_call_id":"` + strings.Repeat("i", 41) + `","content":""}]}`,
 	},
 	{
 		name: "a custom tool's call",
-		req:  llm.Request{Delivery: llm.Buffered, Messages: []llm.Message{llm.Assistant(llm.ToolCall{ID: "1", Name: "sh", Args: "ls -l", Opaque: chatOpaque(`{"type":"custom"}`)})}},
+		req:  llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.Assistant(llm.ToolCall{ID: "1", Name: "sh", Arguments: "ls -l", Opaque: chatOpaque(`{"type":"custom"}`)})}},
 		want: `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"custom","custom":{"name":"sh","input":"ls -l"}}]}]}`,
 	},
 	{
 		name: "lone surrogates and bytes that are no text (QT-09)",
 		req: llm.Request{
-			Delivery: llm.Buffered,
-			Messages: []llm.Message{llm.User("a\xffb"), llm.Assistant(chatCallOf("1", "f", `{"a":"\ud83d","b":"\ud83d\ude00","c":"\\ud83d"`+"\xff"))},
-			Extra:    map[string]json.RawMessage{"x": json.RawMessage(`"\udc00 \ud83d\ude00"`)},
+			ResponseMode: llm.NonStreaming,
+			Messages:     []llm.Message{llm.User("a\xffb"), llm.Assistant(chatCallOf("1", "f", `{"a":"\ud83d","b":"\ud83d\ude00","c":"\\ud83d"`+"\xff"))},
+			Extra:        map[string]json.RawMessage{"x": json.RawMessage(`"\udc00 \ud83d\ude00"`)},
 		},
 		want: `{"messages":[{"role":"user","content":"a` + "\ufffd" + `b"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":\"\\ufffd\",\"b\":\"\\ud83d\\ude00\",\"c\":\"\\\\ud83d\"` + "\ufffd" + `"}}]}],"x":"\ufffd \ud83d\ude00"}`,
 		back: &llm.Request{
-			Delivery: llm.Buffered,
-			Messages: []llm.Message{llm.User("a\ufffdb"), llm.Assistant(chatCallOf("1", "f", `{"a":"\ufffd","b":"\ud83d\ude00","c":"\\ud83d"`+"\ufffd"))},
-			Extra:    map[string]json.RawMessage{"x": json.RawMessage(`"\ufffd \ud83d\ude00"`)},
+			ResponseMode: llm.NonStreaming,
+			Messages:     []llm.Message{llm.User("a\ufffdb"), llm.Assistant(chatCallOf("1", "f", `{"a":"\ufffd","b":"\ud83d\ude00","c":"\\ud83d"`+"\ufffd"))},
+			Extra:        map[string]json.RawMessage{"x": json.RawMessage(`"\ufffd \ud83d\ude00"`)},
 		},
 	},
 	{
 		name: "extra wins, null leaves out",
 		req: llm.Request{
 			Model: "m", System: "s", Messages: []llm.Message{llm.User("Hi")}, Tools: chatTools("f"), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
-			Settings: llm.Settings{MaxTokens: 1, Temperature: new(1.0), TopP: new(1.0), Seed: new(int64(1)), Stop: []string{"a"}, Reasoning: "low", ParallelCalls: new(true), OutputSchema: json.RawMessage(`{}`)},
+			Settings: llm.Settings{MaxTokens: 1, Temperature: new(1.0), TopP: new(1.0), Seed: new(int64(1)), StopSequences: []string{"a"}, ReasoningEffort: "low", ParallelToolCalls: new(true), OutputSchema: json.RawMessage(`{}`)},
 			Extra: map[string]json.RawMessage{
 				"model": json.RawMessage(`"n"`), "messages": json.RawMessage(`[ ]`), "tools": json.RawMessage(`[1]`), "tool_choice": json.RawMessage(`2`), "parallel_tool_calls": json.RawMessage(`3`), "max_tokens": json.RawMessage(`4`),
 				"temperature": json.RawMessage(`5`), "top_p": json.RawMessage(`6`), "seed": json.RawMessage(`7`), "stop": json.RawMessage(`8`), "reasoning_effort": json.RawMessage(`9`), "response_format": json.RawMessage(`10`),
@@ -281,7 +281,7 @@ var chatBodies = []struct {
 	{
 		name: "the bound of the output by either name in extra",
 		req: llm.Request{
-			Delivery: llm.Buffered, Settings: llm.Settings{MaxTokens: 1}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
+			ResponseMode: llm.NonStreaming, Settings: llm.Settings{MaxTokens: 1}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
 			Extra: map[string]json.RawMessage{"max_completion_tokens": json.RawMessage(`4`), "tools": json.RawMessage(`[1]`)},
 		},
 		want: `{"messages":[],"tool_choice":"required","max_completion_tokens":4,"tools":[1]}`,

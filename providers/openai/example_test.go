@@ -29,6 +29,6 @@ func ExampleChat() {
 		Model:    "gpt-5-mini",
 		Messages: []llm.Message{llm.User("Say hello.")},
 	}))
-	fmt.Println(turn.Text(), turn.Finish, err)
+	fmt.Println(turn.Text(), turn.FinishReason, err)
 	// Output: Hello stop <nil>
 }

@@ -16,19 +16,19 @@ import (
 var foreignTurns = map[string]llm.Message{
 	"anthropic": llm.Assistant(
 		llm.Reasoning{Text: "T", Opaque: raw(`{"signature":"S"}`)},
-		llm.ToolCall{ID: "srvtoolu_1", Name: "web_search", Args: "{}", ProviderExecuted: true, Opaque: raw(`{"type":"server_tool_use"}`)},
+		llm.ToolCall{ID: "srvtoolu_1", Name: "web_search", Arguments: "{}", ProviderExecuted: true, Opaque: raw(`{"type":"server_tool_use"}`)},
 		llm.Unknown{Kind: "web_search_tool_result", Raw: raw(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`)},
 		llm.Unknown{Kind: "compaction", Raw: raw(`{"type":"compaction","content":"C"}`)},
 		llm.Unknown{Kind: "novel", Raw: raw(`{"type":"novel","id":"nov_1"}`)},
 		llm.Text{Text: "hi", Opaque: raw(`{"citations":[{"url":"u"}]}`)},
-		llm.ToolCall{ID: "call_1", Name: "f", Args: "{}", Opaque: raw(`{"caller":{"type":"direct"}}`)},
+		llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{}", Opaque: raw(`{"caller":{"type":"direct"}}`)},
 	),
 	"gemini": llm.Assistant(
 		llm.ToolCall{Name: "code_execution", ProviderExecuted: true, Opaque: raw(`{"executableCode":{"code":"1"}}`)},
 		llm.ToolResult{Name: "code_execution", Opaque: raw(`{"codeExecutionResult":{"output":"1"}}`)},
 		llm.Unknown{Kind: "gemini_part", Raw: raw(`{"type":"gemini_part","part":{"new":1}}`)},
 		llm.Text{Text: "hi", Opaque: raw(`{"thoughtSignature":"S"}`)},
-		llm.ToolCall{ID: "call_1", Name: "f", Args: "{}", Opaque: raw(`{"thoughtSignature":"S","gemini":{"x":1}}`)},
+		llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{}", Opaque: raw(`{"thoughtSignature":"S","gemini":{"x":1}}`)},
 	),
 	"chat": {
 		Role: llm.RoleAssistant,
@@ -36,7 +36,7 @@ var foreignTurns = map[string]llm.Message{
 			llm.Reasoning{Text: "T", Opaque: raw(`{"field":"reasoning_content"}`)},
 			llm.Unknown{Kind: "reference", Raw: raw(`{"type":"reference","reference_ids":[1]}`)},
 			llm.Text{Text: "hi", Opaque: raw(`{"chat:x":1}`)},
-			llm.ToolCall{ID: "call_1", Name: "f", Args: "{}", Opaque: raw(`{"extra_content":{"google":{"thought_signature":"S"}}}`)},
+			llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{}", Opaque: raw(`{"extra_content":{"google":{"thought_signature":"S"}}}`)},
 		},
 		Opaque: raw(chatTold),
 	},
@@ -47,7 +47,7 @@ var foreignTurns = map[string]llm.Message{
 			llm.ToolCall{ID: "ws_1", Name: "web_search", ProviderExecuted: true, Opaque: raw(`{"type":"web_search_call","id":"ws_1"}`)},
 			llm.Unknown{Kind: "compaction", Raw: raw(`{"type":"compaction","id":"cmp_1","encrypted_content":"E"}`)},
 			llm.Text{Text: "hi", Opaque: raw(`{"id":"msg_1","phase":"commentary","annotations":[{"url":"u"}]}`)},
-			llm.ToolCall{ID: "call_1", Name: "f", Args: "{}", Opaque: raw(`{"id":"fc_1","namespace":"n"}`)},
+			llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{}", Opaque: raw(`{"id":"fc_1","namespace":"n"}`)},
 		},
 		Opaque: raw(responsesTold),
 	},
@@ -122,7 +122,7 @@ func TestEmptyTurns(t *testing.T) {
 // An id that is too long is cut, in the call and in its result, to what fits (SR-15).
 func TestResponsesLongIDs(t *testing.T) {
 	turn := func(id string) string {
-		return said(t, openai.Responses{}, "input", llm.Assistant(llm.ToolCall{ID: id, Name: "f", Args: "{}"}), llm.ToolResults(llm.ToolResult{ID: id, Name: "f"}))
+		return said(t, openai.Responses{}, "input", llm.Assistant(llm.ToolCall{ID: id, Name: "f", Arguments: "{}"}), llm.ToolResults(llm.ToolResult{ID: id, Name: "f"}))
 	}
 	for id, want := range map[string]string{
 		strings.Repeat("i", 64): strings.Repeat("i", 64),

@@ -148,7 +148,7 @@ func TestResponsesItemsFoundAgain(t *testing.T) {
 		}
 		got := turn.Text() + " ["
 		for _, call := range turn.Calls() {
-			got += call.ID + " " + call.Name + " " + call.Args
+			got += call.ID + " " + call.Name + " " + call.Arguments
 		}
 		if got += "]"; got != c.want {
 			t.Errorf("%s: got %q, want %q", added, got, c.want)
@@ -159,10 +159,10 @@ func TestResponsesItemsFoundAgain(t *testing.T) {
 // Of an answer's members that are not known, so many are kept.
 func TestKeptNames(t *testing.T) {
 	var turn llm.Accumulator
-	if err := (openai.Chat{}).DecodeAnswer([]byte(`{"choices":[{"message":{},"finish_reason":"stop"}],`+many(5000, `"k%d":1`)+`,"k0":2}`), func(ev llm.Event) { turn.Add(ev) }); err != nil {
+	if err := (openai.Chat{}).DecodeResponse([]byte(`{"choices":[{"message":{},"finish_reason":"stop"}],`+many(5000, `"k%d":1`)+`,"k0":2}`), func(ev llm.Event) { turn.Add(ev) }); err != nil {
 		t.Fatal(err)
 	}
-	opaque := string(turn.Turn().Opaque)
+	opaque := string(turn.Response().Opaque)
 	if n := strings.Count(opaque, `"k`); n != 4096 || !strings.Contains(opaque, `"k0":2`) {
 		t.Errorf("%d members are kept, want 4096: %.100s", n, opaque)
 	}

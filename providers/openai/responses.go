@@ -22,7 +22,7 @@ import (
 // is neither WAV nor MP3, media from an assistant. What it has no word for and can do
 // without is left out: that a result is an error (its text says so), empty text, and
 // what is another provider's alone: members of opaque data, reasoning, parts of a kind
-// that is not known (see protocol.LeftOut), calls that it ran itself with their results.
+// that is not known (see protocol.Omits), calls that it ran itself with their results.
 //
 // A call id of over 64 characters, which the provider refuses, is sent as its
 // beginning and a digest.
@@ -53,7 +53,7 @@ import (
 // application/pdf by its name; a tool that leaves Strict open and whose schema does not
 // keep the rules of it is not strict (the provider would take it for strict, and refuse
 // it); a schema without properties has an empty list of them; raw JSON is compact; the
-// tool choice and ParallelCalls go where there are no tools; names of calls have only
+// tool choice and ParallelToolCalls go where there are no tools; names of calls have only
 // the characters that the provider allows.
 type Responses struct{}
 

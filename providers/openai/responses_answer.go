@@ -19,14 +19,14 @@ func (Responses) DecodeError(status int, _ http.Header, body []byte) *llm.APIErr
 // EncodeError implements protocol.Protocol.
 func (Responses) EncodeError(e *llm.APIError) []byte { return encodeError(e) }
 
-// DecodeAnswer implements protocol.Protocol.
-func (Responses) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+// DecodeResponse implements protocol.Protocol.
+func (Responses) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !jsonio.Valid(body) {
-		return protocol.NotAnswer(body)
+		return protocol.UnexpectedBody(body)
 	}
 	d := jsonio.NewDec(string(body))
 	if d.Peek() != '{' {
-		return protocol.NotAnswer(body)
+		return protocol.UnexpectedBody(body)
 	}
 	s := responsesDecoder{emit: emit}
 	r, err := readResponse(&d)
@@ -37,7 +37,7 @@ func (Responses) DecodeAnswer(body []byte, emit func(llm.Event)) error {
 		if t, ok := readTold(string(body)); ok && t.message != "" {
 			return t.apiError(0)
 		}
-		return protocol.NotAnswer(body)
+		return protocol.UnexpectedBody(body)
 	}
 	if r.failure != nil {
 		return r.failure
@@ -163,7 +163,7 @@ func (s *responsesDecoder) unended(it *item) {
 	s.calls++
 	c := it.call()
 	s.emit(llm.ToolCallStart{Index: s.calls, ID: c.ID, Name: c.Name, Opaque: c.Opaque})
-	s.emit(llm.ToolCallDelta{Index: s.calls, Args: c.Args})
+	s.emit(llm.ToolCallDelta{Index: s.calls, Arguments: c.Arguments})
 }
 
 // finish emits what a response says of itself at its end.
@@ -189,5 +189,5 @@ func (s *responsesDecoder) finish(r *response) {
 	s.emit(f)
 }
 
-// errNoTerminal is ErrCutOff with what did not come.
+// errNoTerminal is ErrTruncated with what did not come.
 var errNoTerminal = errors.New("no response.completed came")

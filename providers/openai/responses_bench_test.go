@@ -40,7 +40,7 @@ func BenchmarkResponsesDecodeStream(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				if acc.Turn().RawFinish != "completed" {
+				if acc.Response().RawFinishReason != "completed" {
 					b.Fatal("the stream did not end")
 				}
 			}

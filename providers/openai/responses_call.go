@@ -43,7 +43,7 @@ func (s *responsesDecoder) show(it *openItem) {
 	if c.index == 0 || c.shown == len(c.joined) {
 		return
 	}
-	s.emit(llm.ToolCallDelta{Index: c.index, Args: string(c.joined[c.shown:])})
+	s.emit(llm.ToolCallDelta{Index: c.index, Arguments: string(c.joined[c.shown:])})
 	c.shown = len(c.joined)
 }
 
@@ -54,7 +54,7 @@ func (s *responsesDecoder) args(ev *event, kind string) {
 	if it.call.index == 0 || ev.delta == "" {
 		return
 	}
-	s.emit(llm.ToolCallDelta{Index: it.call.index, Args: ev.delta})
+	s.emit(llm.ToolCallDelta{Index: it.call.index, Arguments: ev.delta})
 	it.call.shown = len(it.call.joined)
 }
 
@@ -95,10 +95,10 @@ func (s *responsesDecoder) endCall(it *openItem) {
 	}
 	end := llm.ToolCallEnd{Index: c.index}
 	if best != string(c.joined) {
-		end.Args = best
+		end.Arguments = best
 		s.emit(llm.Warning{Code: WarnArguments, Message: "the arguments of " + c.id + " came in several forms that differ; the last whole one was kept"})
 	}
-	if it.finished || end.Args != "" {
+	if it.finished || end.Arguments != "" {
 		s.emit(end)
 	}
 }

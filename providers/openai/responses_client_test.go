@@ -36,14 +36,14 @@ func ExampleResponses() {
 		Authorize: openai.Key("sk-example"),
 	}
 	turn, err := llm.Collect(model.Stream(context.Background(), &llm.Request{Model: "gpt-5", Messages: []llm.Message{llm.User("hi")}}))
-	fmt.Println(turn.Text(), turn.Finish, err)
+	fmt.Println(turn.Text(), turn.FinishReason, err)
 	// Output: Hello! stop <nil>
 }
 
 // The same turn comes over HTTP in both forms, and no error has the key.
 func TestResponsesOverHTTP(t *testing.T) {
 	const key = "sk-planted-0123456789"
-	ask := func(status int, contentType, body string) (*llm.Turn, error) {
+	ask := func(status int, contentType, body string) (*llm.Response, error) {
 		server := serve(status, contentType, body)
 		defer server.Close()
 		model := &protocol.Client{Protocol: openai.Responses{}, BaseURL: server.URL, Authorize: openai.Key(key)}

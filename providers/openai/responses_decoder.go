@@ -287,7 +287,7 @@ func (s *responsesDecoder) terminal(ev *event) (bool, error) {
 func (s *responsesDecoder) End(emit func(llm.Event)) error {
 	s.emit = emit
 	if !s.ended {
-		return fmt.Errorf("%w: %w", protocol.ErrCutOff, errNoTerminal)
+		return fmt.Errorf("%w: %w", protocol.ErrTruncated, errNoTerminal)
 	}
 	return nil
 }

@@ -18,10 +18,12 @@ import (
 // Items without an id get one that is made from the answer's and their place. A call
 // without an end gets no output_item.done, and an answer without a Finish ends with
 // [DONE] alone.
-func (Responses) NewEncoder(a protocol.Answer) protocol.Encoder { return &responsesEncoder{answer: a} }
+func (Responses) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
+	return &responsesEncoder{answer: a}
+}
 
-// EncodeAnswer implements protocol.Protocol.
-func (Responses) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byte, error) {
+// EncodeResponse implements protocol.Protocol.
+func (Responses) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	e := responsesEncoder{answer: a}
 	for i, p := range t.Parts {
 		if err := e.Event(llm.PartDone{Part: p}, nil); err != nil {
@@ -30,13 +32,13 @@ func (Responses) EncodeAnswer(dst []byte, a protocol.Answer, t *llm.Turn) ([]byt
 	}
 	e.closeTexts()
 	e.usage = t.Usage
-	e.finish = llm.Finish{Reason: t.Finish, Raw: t.RawFinish, Message: t.FinishMessage, Opaque: t.Opaque}
+	e.finish = llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque}
 	return e.appendResponse(dst, e.status()), nil
 }
 
 // responsesEncoder writes a streamed answer, or without a write only gathers it.
 type responsesEncoder struct {
-	answer   protocol.Answer
+	answer   protocol.ResponseMeta
 	write    func(name string, data []byte)
 	sequence int64
 	items    []*outItem
@@ -79,7 +81,7 @@ func (e *responsesEncoder) Event(ev llm.Event, write func(name string, data []by
 		e.call(ev)
 	case llm.ToolCallDelta:
 		if it := e.find(ev.Index, ev.ID, true); it != nil {
-			e.args(it, ev.Args)
+			e.args(it, ev.Arguments)
 		}
 	case llm.ToolCallEnd:
 		if it := e.find(ev.Index, ev.ID, false); it != nil {
@@ -264,13 +266,13 @@ func (e *responsesEncoder) reason() string {
 }
 
 func appendUsage(dst []byte, u llm.Usage) []byte {
-	dst = jsonio.AppendInt(append(dst, `{"input_tokens":`...), u.Input)
-	dst = jsonio.AppendInt(append(dst, `,"input_tokens_details":{"cached_tokens":`...), u.Cached)
-	if u.CacheWrite != 0 {
-		dst = appendInt(dst, "cache_write_tokens", u.CacheWrite)
+	dst = jsonio.AppendInt(append(dst, `{"input_tokens":`...), u.InputTokens)
+	dst = jsonio.AppendInt(append(dst, `,"input_tokens_details":{"cached_tokens":`...), u.CacheReadInputTokens)
+	if u.CacheCreationInputTokens != 0 {
+		dst = appendInt(dst, "cache_write_tokens", u.CacheCreationInputTokens)
 	}
-	dst = jsonio.AppendInt(append(dst, `},"output_tokens":`...), u.Output)
-	dst = jsonio.AppendInt(append(dst, `,"output_tokens_details":{"reasoning_tokens":`...), u.Reasoning)
+	dst = jsonio.AppendInt(append(dst, `},"output_tokens":`...), u.OutputTokens)
+	dst = jsonio.AppendInt(append(dst, `,"output_tokens_details":{"reasoning_tokens":`...), u.ReasoningOutputTokens)
 	return append(jsonio.AppendInt(append(dst, `},"total_tokens":`...), u.Total()), '}')
 }
 

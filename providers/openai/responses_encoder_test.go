@@ -17,11 +17,11 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-var answer = protocol.Answer{ID: "resp_1", Model: "gpt-5", Created: 1700000000}
+var answer = protocol.ResponseMeta{ID: "resp_1", Model: "gpt-5", Created: 1700000000}
 
 // encodeAnswer returns the buffered answer of a turn.
-func encodeAnswer(t rapidOrTest, turn *llm.Turn) string {
-	body, err := openai.Responses{}.EncodeAnswer([]byte("x"), answer, turn)
+func encodeAnswer(t rapidOrTest, turn *llm.Response) string {
+	body, err := openai.Responses{}.EncodeResponse([]byte("x"), answer, turn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ type rapidOrTest interface {
 }
 
 // events returns the events of a turn whose texts come in pieces of n bytes.
-func turnEvents(turn *llm.Turn, n int) (events []llm.Event) {
+func turnEvents(turn *llm.Response, n int) (events []llm.Event) {
 	cut := func(s string, f func(s string, last bool)) {
 		for len(s) > n {
 			at := n
@@ -76,17 +76,17 @@ func turnEvents(turn *llm.Turn, n int) (events []llm.Event) {
 				continue
 			}
 			events = append(events, llm.ToolCallStart{Index: i + 1, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-			cut(p.Args, func(s string, _ bool) { events = append(events, llm.ToolCallDelta{Index: i + 1, Args: s}) })
+			cut(p.Arguments, func(s string, _ bool) { events = append(events, llm.ToolCallDelta{Index: i + 1, Arguments: s}) })
 			events = append(events, llm.ToolCallEnd{Index: i + 1})
 		default:
 			events = append(events, llm.PartDone{Part: p})
 		}
 	}
-	return append(events, turn.Usage, llm.Finish{Reason: turn.Finish, Raw: turn.RawFinish, Opaque: turn.Opaque})
+	return append(events, turn.Usage, llm.Finish{Reason: turn.FinishReason, Raw: turn.RawFinishReason, Opaque: turn.Opaque})
 }
 
 // holdEncoded checks that a turn is the same when it was encoded and decoded, streamed and not.
-func holdEncoded(t *testing.T, turn *llm.Turn) {
+func holdEncoded(t *testing.T, turn *llm.Response) {
 	t.Helper()
 	want := *turn
 	want.ResponseID, want.Model = answer.ID, answer.Model
@@ -109,8 +109,8 @@ func holdEncoded(t *testing.T, turn *llm.Turn) {
 }
 
 // drawTurn draws a turn as this protocol can give it.
-func drawTurn(t *rapid.T) *llm.Turn {
-	turn := &llm.Turn{ResponseID: answer.ID, Model: answer.Model, Finish: llm.FinishStop, RawFinish: "completed"}
+func drawTurn(t *rapid.T) *llm.Response {
+	turn := &llm.Response{ResponseID: answer.ID, Model: answer.Model, FinishReason: llm.FinishStop, RawFinishReason: "completed"}
 	turn.Opaque = rapid.SampledFrom([]json.RawMessage{nil, raw(responsesTold)}).Draw(t, "opaque")
 	text := rapid.SampledFrom([]string{"", "a", "Hello, wörld.\n", `"\` + "\u2028", strings.Repeat("x", 40)})
 	quote := func(s string) string { return string(jsonio.AppendString(nil, s)) }
@@ -127,24 +127,24 @@ func drawTurn(t *rapid.T) *llm.Turn {
 			}
 			turn.Parts = append(turn.Parts, llm.Reasoning{Text: thought, Opaque: raw(fmt.Sprintf(`{"id":"rs_%d","encrypted_content":"gAAAA","summary":%s}`, i, summary))})
 		case 3:
-			turn.Finish = llm.FinishToolCalls
+			turn.FinishReason = llm.FinishToolCalls
 			args := rapid.SampledFrom([]string{"", "{}", `{"a":[1,"é\n"]}`, "oops", `{"a`}).Draw(t, "args")
-			turn.Parts = append(turn.Parts, llm.ToolCall{ID: rapid.SampledFrom([]string{"", "call_1", "call_2"}).Draw(t, "id"), Name: rapid.SampledFrom([]string{"", "f"}).Draw(t, "name"), Args: args, Opaque: raw(fmt.Sprintf(`{"id":"fc_%d"}`, i))})
+			turn.Parts = append(turn.Parts, llm.ToolCall{ID: rapid.SampledFrom([]string{"", "call_1", "call_2"}).Draw(t, "id"), Name: rapid.SampledFrom([]string{"", "f"}).Draw(t, "name"), Arguments: args, Opaque: raw(fmt.Sprintf(`{"id":"fc_%d"}`, i))})
 		case 4:
-			turn.Parts = append(turn.Parts, llm.ToolCall{ID: "ws_1", Name: "web_search", Args: `{"type":"search"}`, ProviderExecuted: true, Opaque: raw(`{"id":"ws_1","type":"web_search_call","action":{"type":"search"}}`)})
+			turn.Parts = append(turn.Parts, llm.ToolCall{ID: "ws_1", Name: "web_search", Arguments: `{"type":"search"}`, ProviderExecuted: true, Opaque: raw(`{"id":"ws_1","type":"web_search_call","action":{"type":"search"}}`)})
 		case 5:
 			turn.Parts = append(turn.Parts, llm.Unknown{Kind: "mcp_approval_request", Raw: raw(`{"id":"mcpr_1","type":"mcp_approval_request"}`)})
 		}
 	}
 	switch rapid.IntRange(0, 4).Draw(t, "finish") {
 	case 0:
-		turn.Finish, turn.RawFinish = llm.FinishLength, "max_output_tokens"
+		turn.FinishReason, turn.RawFinishReason = llm.FinishLength, "max_output_tokens"
 	case 1:
-		turn.Finish, turn.RawFinish = llm.FinishContentFilter, ""
+		turn.FinishReason, turn.RawFinishReason = llm.FinishContentFilter, ""
 	case 2:
-		turn.Finish, turn.RawFinish = llm.FinishUnknown, "because"
+		turn.FinishReason, turn.RawFinishReason = llm.FinishUnknown, "because"
 	}
-	turn.Usage = llm.Usage{Input: rapid.Int64Range(0, 99).Draw(t, "input"), Output: rapid.Int64Range(30, 99).Draw(t, "output"), Cached: rapid.Int64Range(0, 20).Draw(t, "cached"), Reasoning: rapid.Int64Range(0, 20).Draw(t, "reasoning"), CacheWrite: rapid.Int64Range(0, 9).Draw(t, "written")}
+	turn.Usage = llm.Usage{InputTokens: rapid.Int64Range(0, 99).Draw(t, "input"), OutputTokens: rapid.Int64Range(30, 99).Draw(t, "output"), CacheReadInputTokens: rapid.Int64Range(0, 20).Draw(t, "cached"), ReasoningOutputTokens: rapid.Int64Range(0, 20).Draw(t, "reasoning"), CacheCreationInputTokens: rapid.Int64Range(0, 9).Draw(t, "written")}
 	return turn
 }
 
@@ -189,12 +189,12 @@ func TestResponsesGoldens(t *testing.T) {
 	events := []llm.Event{
 		llm.ReasoningDelta{Text: "Hm"}, llm.ReasoningDelta{Text: "m."},
 		llm.TextDelta{Text: "Hel"}, llm.TextDelta{Text: "lo"}, llm.TextDelta{Text: "No", Refusal: true},
-		llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: `{"a"`},
-		llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Args: "{}"}, llm.ToolCallDelta{Index: 1, Args: `:1}`},
+		llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: `{"a"`},
+		llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Arguments: "{}"}, llm.ToolCallDelta{Index: 1, Arguments: `:1}`},
 		llm.ToolCallEnd{Index: 2}, llm.ToolCallEnd{Index: 1},
-		llm.PartDone{Part: llm.ToolCall{ID: "ws_1", Name: "web_search", Args: `{"query":"x"}`, ProviderExecuted: true}},
-		llm.PartDone{Part: llm.ToolCall{ID: "call_3", Name: "h", Args: "SELECT 1", Opaque: raw(`{"type":"custom_tool_call","id":"ctc_1"}`)}},
-		llm.Usage{Input: 12, Output: 8, Cached: 4, Reasoning: 3}, llm.Warning{Code: "x"}, llm.Unknown{Kind: "x"},
+		llm.PartDone{Part: llm.ToolCall{ID: "ws_1", Name: "web_search", Arguments: `{"query":"x"}`, ProviderExecuted: true}},
+		llm.PartDone{Part: llm.ToolCall{ID: "call_3", Name: "h", Arguments: "SELECT 1", Opaque: raw(`{"type":"custom_tool_call","id":"ctc_1"}`)}},
+		llm.Usage{InputTokens: 12, OutputTokens: 8, CacheReadInputTokens: 4, ReasoningOutputTokens: 3}, llm.Warning{Code: "x"}, llm.Unknown{Kind: "x"},
 		llm.Finish{Reason: llm.FinishToolCalls}, llm.Finish{},
 	}
 	g := goldie.New(t, goldie.WithFixtureDir("testdata/responses"), goldie.WithNameSuffix(".txt"))
@@ -203,8 +203,8 @@ func TestResponsesGoldens(t *testing.T) {
 	for _, ev := range events {
 		acc.Add(ev)
 	}
-	g.Assert(t, "answer", []byte(encodeAnswer(t, acc.Turn())+"\n"))
-	g.Assert(t, "incomplete", []byte(writeStream(t, answer, llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Args: `{"a`}, llm.Finish{Reason: llm.FinishLength})))
+	g.Assert(t, "answer", []byte(encodeAnswer(t, acc.Response())+"\n"))
+	g.Assert(t, "incomplete", []byte(writeStream(t, answer, llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: `{"a`}, llm.Finish{Reason: llm.FinishLength})))
 	g.Assert(t, "failed", []byte(writeStream(t, answer, llm.TextDelta{Text: "Hel"}, llm.Finish{Reason: llm.FinishError, Message: "Sorry."})))
 }
 
@@ -225,7 +225,7 @@ func TestResponsesEncoderFindsCalls(t *testing.T) {
 		"a second name":             {start(1, "a", "f"), start(1, "b", "g"), piece(1, "", "1"), end(1, ""), end(1, "")},
 		"a late name with its data": {llm.ToolCallStart{Index: 1, ID: "a"}, llm.ToolCallStart{Index: 1, Name: "f", Opaque: raw(`{"id":"fc_9"}`)}, end(1, "")},
 		"no end":                    {start(1, "a", "f"), piece(1, "", "{}"), start(2, "b", "g"), end(2, "")},
-		"arguments at the end":      {start(1, "a", "f"), piece(1, "", "{"), llm.ToolCallEnd{Index: 1, Args: `{"a":1}`}},
+		"arguments at the end":      {start(1, "a", "f"), piece(1, "", "{"), llm.ToolCallEnd{Index: 1, Arguments: `{"a":1}`}},
 		"data at the end":           {start(1, "a", "f"), llm.ToolCallEnd{Index: 1, Opaque: raw(`{"id":"fc_9"}`)}},
 		"text between":              {start(1, "a", "f"), llm.TextDelta{Text: "x"}, piece(1, "", "{}"), llm.TextDelta{Text: "y"}, end(1, ""), llm.TextDelta{}, llm.ReasoningDelta{}, llm.TextDelta{Text: "z", Refusal: true}},
 	} {
@@ -239,7 +239,7 @@ func TestResponsesEncoderFindsCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(bare(acc.Turn()), bare(got)); diff != "" {
+			if diff := cmp.Diff(bare(acc.Response()), bare(got)); diff != "" {
 				t.Errorf("(-events +stream):\n%s", diff)
 			}
 		})
@@ -247,11 +247,13 @@ func TestResponsesEncoderFindsCalls(t *testing.T) {
 }
 
 func start(i int, id, name string) llm.Event { return llm.ToolCallStart{Index: i, ID: id, Name: name} }
-func piece(i int, id, args string) llm.Event { return llm.ToolCallDelta{Index: i, ID: id, Args: args} }
-func end(i int, id string) llm.Event         { return llm.ToolCallEnd{Index: i, ID: id} }
+func piece(i int, id, args string) llm.Event {
+	return llm.ToolCallDelta{Index: i, ID: id, Arguments: args}
+}
+func end(i int, id string) llm.Event { return llm.ToolCallEnd{Index: i, ID: id} }
 
 // bare returns the parts of a turn without opaque data, in texts.
-func bare(turn *llm.Turn) (out []string) {
+func bare(turn *llm.Response) (out []string) {
 	for _, p := range turn.Parts {
 		switch q := p.(type) {
 		case llm.Text:
@@ -288,7 +290,7 @@ func TestResponsesEncoderRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		_, err = openai.Responses{}.EncodeAnswer(nil, answer, &llm.Turn{Parts: []llm.Part{llm.Text{}, p}})
+		_, err = openai.Responses{}.EncodeResponse(nil, answer, &llm.Response{Parts: []llm.Part{llm.Text{}, p}})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "parts[1]: ") {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -313,13 +315,13 @@ func TestResponsesHostedCalls(t *testing.T) {
 		call llm.ToolCall
 		want string
 	}{
-		{llm.ToolCall{ID: "ws_1", Name: "web_search", Args: `{"q":1}`}, `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"q":1}}`},
-		{llm.ToolCall{ID: "ws_1", Name: "file_search", Args: ``}, `{"type":"file_search_call","id":"ws_1","status":"completed"}`},
-		{llm.ToolCall{ID: "m1", Name: "f", Args: `{"q":1}`}, `{"type":"mcp_call","id":"m1","name":"f","arguments":"{\"q\":1}","server_label":"server","status":"completed"}`},
-		{llm.ToolCall{ID: "m1", Name: "mcp", Args: ``}, `{"type":"mcp_call","id":"m1","name":"mcp","arguments":"","server_label":"server","status":"completed"}`},
+		{llm.ToolCall{ID: "ws_1", Name: "web_search", Arguments: `{"q":1}`}, `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"q":1}}`},
+		{llm.ToolCall{ID: "ws_1", Name: "file_search", Arguments: ``}, `{"type":"file_search_call","id":"ws_1","status":"completed"}`},
+		{llm.ToolCall{ID: "m1", Name: "f", Arguments: `{"q":1}`}, `{"type":"mcp_call","id":"m1","name":"f","arguments":"{\"q\":1}","server_label":"server","status":"completed"}`},
+		{llm.ToolCall{ID: "m1", Name: "mcp", Arguments: ``}, `{"type":"mcp_call","id":"m1","name":"mcp","arguments":"","server_label":"server","status":"completed"}`},
 	} {
 		c.call.ProviderExecuted = true
-		turn, err := readAnswer(encodeAnswer(t, &llm.Turn{Finish: llm.FinishStop, Parts: []llm.Part{c.call}}))
+		turn, err := readAnswer(encodeAnswer(t, &llm.Response{FinishReason: llm.FinishStop, Parts: []llm.Part{c.call}}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,8 +330,8 @@ func TestResponsesHostedCalls(t *testing.T) {
 		if diff := cmp.Diff([]llm.Part{want}, turn.Parts); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if turn.Finish != llm.FinishStop {
-			t.Errorf("got finish %s", turn.Finish)
+		if turn.FinishReason != llm.FinishStop {
+			t.Errorf("got finish %s", turn.FinishReason)
 		}
 	}
 }

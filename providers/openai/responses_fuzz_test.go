@@ -91,9 +91,9 @@ func FuzzResponsesStream(f *testing.F) {
 
 // fixed checks that what was read once is stable from then on: written and read, and
 // again, it stays as it is.
-func fixed(t *testing.T, turn *llm.Turn) {
+func fixed(t *testing.T, turn *llm.Response) {
 	t.Helper()
-	body, err := openai.Responses{}.EncodeAnswer(nil, answer, turn)
+	body, err := openai.Responses{}.EncodeResponse(nil, answer, turn)
 	if err != nil {
 		return
 	}
@@ -102,7 +102,7 @@ func fixed(t *testing.T, turn *llm.Turn) {
 	}
 	once, err := readAnswer(string(body))
 	if err != nil {
-		if turn.Finish == llm.FinishError {
+		if turn.FinishReason == llm.FinishError {
 			return
 		}
 		t.Fatalf("%v: %s", err, body)

@@ -25,7 +25,7 @@ func stream(events ...string) string {
 }
 
 // readStream decodes a stream as a protocol.Client does.
-func readStream(from io.Reader) (*llm.Turn, error) {
+func readStream(from io.Reader) (*llm.Response, error) {
 	var acc llm.Accumulator
 	emit := func(ev llm.Event) { acc.Add(ev) }
 	events := sse.NewReader(from, 32<<20)
@@ -34,10 +34,10 @@ func readStream(from io.Reader) (*llm.Turn, error) {
 		ev, err := events.Next()
 		if errors.Is(err, io.EOF) {
 			err = dec.End(emit)
-			return acc.Turn(), err
+			return acc.Response(), err
 		}
 		if err != nil {
-			return acc.Turn(), err
+			return acc.Response(), err
 		}
 		done, err := dec.Event(ev.Name, ev.Data, emit)
 		for i := range ev.Data {
@@ -48,19 +48,19 @@ func readStream(from io.Reader) (*llm.Turn, error) {
 		} else if err == nil {
 			continue
 		}
-		return acc.Turn(), err
+		return acc.Response(), err
 	}
 }
 
 // readAnswer decodes a buffered answer.
-func readAnswer(body string) (*llm.Turn, error) {
+func readAnswer(body string) (*llm.Response, error) {
 	var acc llm.Accumulator
-	err := openai.Responses{}.DecodeAnswer([]byte(body), func(ev llm.Event) { acc.Add(ev) })
-	return acc.Turn(), err
+	err := openai.Responses{}.DecodeResponse([]byte(body), func(ev llm.Event) { acc.Add(ev) })
+	return acc.Response(), err
 }
 
 // writeStream returns the bytes of the stream that these events make.
-func writeStream(t testing.TB, a protocol.Answer, events ...llm.Event) string {
+func writeStream(t testing.TB, a protocol.ResponseMeta, events ...llm.Event) string {
 	t.Helper()
 	var b []byte
 	write := func(name string, data []byte) { b = sse.Append(b, name, data) }

@@ -41,7 +41,7 @@ func (w *inputWriter) message(m *llm.Message) error {
 		return w.assistant(m.Parts)
 	case llm.RoleTool:
 		for i, p := range m.Parts {
-			if protocol.LeftOut(responsesName, m.Role, p) {
+			if protocol.Omits(responsesName, m.Role, p) {
 				continue
 			}
 			if err := w.toolPart(p); err != nil {

@@ -98,7 +98,7 @@ func (it *item) member(d *jsonio.Dec, key string) {
 
 // call returns the call that the item is.
 func (it *item) call() llm.ToolCall {
-	c := llm.ToolCall{ID: it.callID, Name: it.name, Args: it.args, Opaque: it.opaque.object()}
+	c := llm.ToolCall{ID: it.callID, Name: it.name, Arguments: it.args, Opaque: it.opaque.object()}
 	if it.kind == kindCustomCall {
 		c.Opaque = joined(members(`{"type":"custom_tool_call"`), it.opaque)
 	}
@@ -162,12 +162,12 @@ func (it *item) ranItself() (llm.ToolCall, bool) {
 	default:
 		return llm.ToolCall{}, false
 	}
-	c := llm.ToolCall{ID: it.id, Name: it.name, Args: it.args, ProviderExecuted: true, Opaque: compact(it.raw)}
+	c := llm.ToolCall{ID: it.id, Name: it.name, Arguments: it.args, ProviderExecuted: true, Opaque: compact(it.raw)}
 	if c.Name == "" {
 		c.Name = strings.TrimSuffix(it.kind, "_call")
 	}
 	if !it.has.args {
-		c.Args = string(member(it.opaque.object(), "action"))
+		c.Arguments = string(member(it.opaque.object(), "action"))
 	}
 	return c, true
 }
@@ -180,7 +180,7 @@ func (it *item) unknown() llm.Part {
 // marked returns a part of an unknown kind with the mark of the protocol, if it would
 // pass for another's without it. Other parts stay as they are.
 func marked(p llm.Part) llm.Part {
-	if u, ok := p.(llm.Unknown); ok && protocol.LeftOut(responsesName, llm.RoleAssistant, u) {
+	if u, ok := p.(llm.Unknown); ok && protocol.Omits(responsesName, llm.RoleAssistant, u) {
 		u.Kind = protocol.ResponsesMark + u.Kind
 		return u
 	}

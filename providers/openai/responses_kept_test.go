@@ -22,9 +22,9 @@ var responsesMembers = `"novel":2,"metadata":{"k":"v"},"store":true,"content_fil
 // TestResponsesMembers shows what is kept of a response beside what llm has fields for:
 // the same of a stream as of an answer in one piece, and so when it was written again.
 func TestResponsesMembers(t *testing.T) {
-	for status, want := range map[string]llm.Turn{
-		"completed":  {Finish: llm.FinishStop, RawFinish: "completed"},
-		"incomplete": {Finish: llm.FinishLength, RawFinish: "max_output_tokens"},
+	for status, want := range map[string]llm.Response{
+		"completed":  {FinishReason: llm.FinishStop, RawFinishReason: "completed"},
+		"incomplete": {FinishReason: llm.FinishLength, RawFinishReason: "max_output_tokens"},
 	} {
 		t.Run(status, func(t *testing.T) {
 			want.ResponseID, want.Model, want.Opaque = answer.ID, answer.Model, raw(responsesTold)
@@ -95,7 +95,7 @@ func TestResponsesPlaces(t *testing.T) {
 func TestResponsesOwnMembers(t *testing.T) {
 	text := llm.Text{Text: "a", Opaque: raw(`{"responses_content:text":"b","responses:role":"user"}`)}
 	for place, got := range map[string]string{
-		"a request": said(t, openai.Responses{}, "input", llm.Assistant(text)), "an answer": encodeAnswer(t, &llm.Turn{Parts: []llm.Part{text}, Finish: llm.FinishStop}),
+		"a request": said(t, openai.Responses{}, "input", llm.Assistant(text)), "an answer": encodeAnswer(t, &llm.Response{Parts: []llm.Part{text}, FinishReason: llm.FinishStop}),
 	} {
 		if strings.Contains(got, `"b"`) || strings.Contains(got, `"role":"user"`) {
 			t.Errorf("%s: %s", place, got)

@@ -39,9 +39,9 @@ func TestResponsesOddStreams(t *testing.T) {
 		{id: "reasoning that says nothing", wire: stream(created, `{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning"}}`, completed)},
 		{id: "reasoning that only the last event ends", wire: stream(created, `{"type":"response.reasoning_text.delta","delta":"Hm"}`, completedWith(rs1)), want: []llm.Part{llm.Reasoning{Text: "Hm", Opaque: raw(`{"id":"rs_1","encrypted_content":"gAAAA1","summary":[]}`)}}},
 		{id: "an item of the provider that nothing ends", wire: stream(created, `{"type":"response.output_item.added","output_index":0,"item":`+search+`}`, completed), want: []llm.Part{searched}},
-		{id: "an item of the provider that only the last event ends", wire: stream(created, `{"type":"response.output_item.added","output_index":0,"item":`+search+`}`, completedWith(`{"id":"ws_1","type":"web_search_call","action":{"q":1}}`)), want: []llm.Part{llm.ToolCall{ID: "ws_1", Name: "web_search", Args: `{"q":1}`, ProviderExecuted: true, Opaque: raw(`{"id":"ws_1","type":"web_search_call","action":{"q":1}}`)}}},
+		{id: "an item of the provider that only the last event ends", wire: stream(created, `{"type":"response.output_item.added","output_index":0,"item":`+search+`}`, completedWith(`{"id":"ws_1","type":"web_search_call","action":{"q":1}}`)), want: []llm.Part{llm.ToolCall{ID: "ws_1", Name: "web_search", Arguments: `{"q":1}`, ProviderExecuted: true, Opaque: raw(`{"id":"ws_1","type":"web_search_call","action":{"q":1}}`)}}},
 		{id: "two items of the provider", wire: stream(created, `{"type":"response.output_item.done","output_index":0,"item":`+search+`}`, `{"type":"response.output_item.done","output_index":1,"item":`+search+`}`, completedWith(search+`,`+search)), want: []llm.Part{searched, searched}},
-		{id: "a call without a word of what it is", wire: stream(created, delta(0, `{"a":`), delta(0, `1}`), completed), want: []llm.Part{llm.ToolCall{Args: whole}}, finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd},
+		{id: "a call without a word of what it is", wire: stream(created, delta(0, `{"a":`), delta(0, `1}`), completed), want: []llm.Part{llm.ToolCall{Arguments: whole}}, finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd},
 		{id: "a call that only the last event names", wire: stream(created, delta(0, whole), completedWith(item1(whole))), want: []llm.Part{call("call_1", whole, fcOpaque)}, finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd},
 		{id: "a call that output_item.done names", wire: stream(created, delta(0, `{"a"`), delta(0, `:1}`), itemDone(0, fc1, whole), completed), want: []llm.Part{call("call_1", whole, fcOpaque)}, finish: llm.FinishToolCalls},
 		{id: "a call whose name comes last", wire: stream(created, added(0, `"id":"fc_1","call_id":"call_1"`), delta(0, whole), itemDone(0, fc1, whole), completed), want: []llm.Part{call("call_1", whole, fcOpaque)}, finish: llm.FinishToolCalls},
@@ -49,18 +49,18 @@ func TestResponsesOddStreams(t *testing.T) {
 		{id: "ids that come twice", wire: stream(created, added(0, fc1), added(1, fc1), delta(0, `{"a":1`), delta(1, `{"b":2`), itemDone(1, fc1, `{"b":2}`), itemDone(0, fc1, whole), completedWith(item1(whole)+","+item1(`{"b":2}`))), want: []llm.Part{call("call_1", whole, fcOpaque), call("call_1", `{"b":2}`, fcOpaque)}, finish: llm.FinishToolCalls},
 		{id: "an end at another index", wire: stream(created, added(0, fc1), added(1, fc2), itemDone(0, fc2, `{"b":2}`), itemDone(0, fc1, whole), completed), want: []llm.Part{call("call_1", whole, fcOpaque), call("call_2", `{"b":2}`, `{"id":"fc_2"}`)}, finish: llm.FinishToolCalls},
 		{id: "a custom call", wire: stream(created, `{"type":"response.output_item.added","output_index":0,"item":{"type":"custom_tool_call","id":"ctc_1","call_id":"call_1","name":"f","input":""}}`, `{"type":"response.custom_tool_call_input.delta","output_index":0,"delta":"SELECT"}`, `{"type":"response.custom_tool_call_input.done","output_index":0,"input":"SELECT 1"}`, completed), want: []llm.Part{call("call_1", "SELECT 1", `{"type":"custom_tool_call","id":"ctc_1"}`)}, finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd},
-		{id: "a custom call without a word of what it is", wire: stream(created, `{"type":"response.custom_tool_call_input.delta","output_index":0,"delta":"x"}`, completed), want: []llm.Part{llm.ToolCall{Args: "x", Opaque: raw(`{"type":"custom_tool_call"}`)}}, finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd},
+		{id: "a custom call without a word of what it is", wire: stream(created, `{"type":"response.custom_tool_call_input.delta","output_index":0,"delta":"x"}`, completed), want: []llm.Part{llm.ToolCall{Arguments: "x", Opaque: raw(`{"type":"custom_tool_call"}`)}}, finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd},
 		{id: "events that say nothing", wire: stream(created, `{"type":"response.output_item.added"}`, `{"type":"response.output_item.done","item":1}`, `{"type":"error.not","error":null}`, `{"error":null}`, `{"type":"response.in_progress","response":null}`, `{"type":"response.function_call_arguments.delta","delta":null,"output_index":"x","x":[1]}`, strings.Replace(completed, `"output":[]`, `"output":null`, 1)), want: []llm.Part{llm.ToolCall{}}, finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd},
-		{id: "another reason", wire: stream(created, `{"type":"response.incomplete","response":{"status":"completed","incomplete_details":{"reason":"content_filter"},"usage":{"input_tokens":1}}}`), finish: llm.FinishContentFilter, raw: "-", usage: llm.Usage{Input: 1}},
-		{id: "an old name of the limit", wire: stream(created, `{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_tokens"},"usage":{"input_tokens":1}}}`), finish: llm.FinishLength, raw: "max_tokens", usage: llm.Usage{Input: 1}},
-		{id: "no reason", wire: stream(created, `{"type":"response.incomplete","response":{"usage":{"input_tokens":1}}}`), finish: llm.FinishUnknown, raw: "incomplete", usage: llm.Usage{Input: 1}},
-		{id: "given up", wire: stream(created, `{"type":"response.cancelled","response":{"usage":{"input_tokens":1}}}`), finish: llm.FinishUnknown, raw: "cancelled", usage: llm.Usage{Input: 1}},
-		{id: "a status of its own", wire: stream(created, `{"type":"response.completed","response":{"status":"queued","usage":{"input_tokens":1}}}`), finish: llm.FinishUnknown, raw: "queued", usage: llm.Usage{Input: 1}},
+		{id: "another reason", wire: stream(created, `{"type":"response.incomplete","response":{"status":"completed","incomplete_details":{"reason":"content_filter"},"usage":{"input_tokens":1}}}`), finish: llm.FinishContentFilter, raw: "-", usage: llm.Usage{InputTokens: 1}},
+		{id: "an old name of the limit", wire: stream(created, `{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_tokens"},"usage":{"input_tokens":1}}}`), finish: llm.FinishLength, raw: "max_tokens", usage: llm.Usage{InputTokens: 1}},
+		{id: "no reason", wire: stream(created, `{"type":"response.incomplete","response":{"usage":{"input_tokens":1}}}`), finish: llm.FinishUnknown, raw: "incomplete", usage: llm.Usage{InputTokens: 1}},
+		{id: "given up", wire: stream(created, `{"type":"response.cancelled","response":{"usage":{"input_tokens":1}}}`), finish: llm.FinishUnknown, raw: "cancelled", usage: llm.Usage{InputTokens: 1}},
+		{id: "a status of its own", wire: stream(created, `{"type":"response.completed","response":{"status":"queued","usage":{"input_tokens":1}}}`), finish: llm.FinishUnknown, raw: "queued", usage: llm.Usage{InputTokens: 1}},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			turn, err := readStream(strings.NewReader(c.wire))
 			if c.raw == "-" {
-				c.raw, turn.RawFinish = "none", turn.RawFinish+"none"
+				c.raw, turn.RawFinishReason = "none", turn.RawFinishReason+"none"
 			}
 			c.hold(t, turn, err)
 		})
@@ -73,7 +73,7 @@ func TestResponsesBareStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&llm.Turn{Finish: llm.FinishStop, RawFinish: "completed"}, turn); diff != "" {
+	if diff := cmp.Diff(&llm.Response{FinishReason: llm.FinishStop, RawFinishReason: "completed"}, turn); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	turn, err = readStream(strings.NewReader(stream(added(0, fc1), delta(0, cut), "[DONE]")))
@@ -129,7 +129,7 @@ func TestResponsesBrokenAnswers(t *testing.T) {
 		}
 	}
 	turn, err := readAnswer(`{"output":null}`)
-	if err != nil || turn.Finish != llm.FinishUnknown || turn.RawFinish != "" {
+	if err != nil || turn.FinishReason != llm.FinishUnknown || turn.RawFinishReason != "" {
 		t.Errorf("got %+v, %v", turn, err)
 	}
 	turn, err = readAnswer(`{"status":"completed","output":[{"type":"message","content":[{"type":"output_audio","x":1},{"type":"output_text","text":"a"}]}]}`)
@@ -145,8 +145,8 @@ func TestResponsesWholeParts(t *testing.T) {
 	for _, p := range parts {
 		events = append(events, llm.PartDone{Part: p})
 	}
-	want := &llm.Turn{Parts: parts}
-	for i, wire := range []string{writeStream(t, answer, append(events, llm.PartDone{Part: llm.ToolResult{ID: "x", Opaque: raw(`{"type":"mcp_list_tools"}`)}}, llm.Finish{Reason: llm.FinishStop})...), encodeAnswer(t, &llm.Turn{Finish: llm.FinishStop, Parts: append(parts, llm.ToolResult{ID: "x", Opaque: raw(`{"type":"mcp_list_tools"}`)})})} {
+	want := &llm.Response{Parts: parts}
+	for i, wire := range []string{writeStream(t, answer, append(events, llm.PartDone{Part: llm.ToolResult{ID: "x", Opaque: raw(`{"type":"mcp_list_tools"}`)}}, llm.Finish{Reason: llm.FinishStop})...), encodeAnswer(t, &llm.Response{FinishReason: llm.FinishStop, Parts: append(parts, llm.ToolResult{ID: "x", Opaque: raw(`{"type":"mcp_list_tools"}`)})})} {
 		got, err := readStream(strings.NewReader(wire))
 		if i == 1 {
 			got, err = readAnswer(wire)

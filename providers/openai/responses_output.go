@@ -144,8 +144,8 @@ func (it *outItem) argsName() string {
 
 // endCall ends a call.
 func (e *responsesEncoder) endCall(it *outItem, ev llm.ToolCallEnd) {
-	if ev.Args != "" {
-		it.text = append(it.text[:0], ev.Args...)
+	if ev.Arguments != "" {
+		it.text = append(it.text[:0], ev.Arguments...)
 	}
 	if ev.Opaque != nil {
 		it.opaque = ev.Opaque
@@ -185,7 +185,7 @@ func (e *responsesEncoder) part(p llm.Part) error {
 			return nil
 		}
 		it := e.call(llm.ToolCallStart{ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-		e.args(it, p.Args)
+		e.args(it, p.Arguments)
 		e.endCall(it, llm.ToolCallEnd{})
 	case llm.ToolResult:
 		if memberText(p.Opaque, "type") == "" {
@@ -222,13 +222,13 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 	like := item{kind: c.Name + "_call"}
 	if _, known := like.ranItself(); known && c.Name != "mcp" {
 		dst := append(appendWord(appendFirst(nil, "type", like.kind), "id", c.ID), `,"status":"completed"`...)
-		if jsonio.IsObject(c.Args) {
-			dst = appendSound(dst, "action", []byte(c.Args))
+		if jsonio.IsObject(c.Arguments) {
+			dst = appendSound(dst, "action", []byte(c.Arguments))
 		}
 		return append(dst, '}')
 	}
 	dst := appendWord(appendFirst(nil, "type", "mcp_call"), "id", c.ID)
-	dst = appendWord(appendWord(dst, "name", c.Name), "arguments", c.Args)
+	dst = appendWord(appendWord(dst, "name", c.Name), "arguments", c.Arguments)
 	return append(dst, `,"server_label":"server","status":"completed"}`...)
 }
 

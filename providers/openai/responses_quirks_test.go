@@ -23,7 +23,7 @@ const (
 	completed = `{"type":"response.completed","response":{"id":"resp_1","status":"completed","model":"gpt-5-2025-08-07","output":[],"error":null,"incomplete_details":null,"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":7,"output_tokens_details":{"reasoning_tokens":3},"total_tokens":17}}}`
 )
 
-var usage = llm.Usage{Input: 10, Output: 7, Cached: 4, Reasoning: 3}
+var usage = llm.Usage{InputTokens: 10, OutputTokens: 7, CacheReadInputTokens: 4, ReasoningOutputTokens: 3}
 
 // completedWith is the last event with these items in its output.
 func completedWith(items string) string {
@@ -46,7 +46,7 @@ type responsesQuirk struct {
 }
 
 func call(id, args, opaque string) llm.ToolCall {
-	c := llm.ToolCall{ID: id, Name: "f", Args: args}
+	c := llm.ToolCall{ID: id, Name: "f", Arguments: args}
 	if opaque != "" {
 		c.Opaque = raw(opaque)
 	}
@@ -140,7 +140,7 @@ var responsesQuirks = []responsesQuirk{
 		wire:   stream(created, added(0, fc1), delta(0, cut), `{"type":"response.incomplete","response":{"id":"resp_1","model":"gpt-5-2025-08-07","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":10,"output_tokens":7}}}`),
 		want:   []llm.Part{call("call_1", cut, fcOpaque)},
 		finish: llm.FinishLength, raw: "max_output_tokens",
-		usage: llm.Usage{Input: 10, Output: 7}, warnings: llm.WarnNoCallEnd,
+		usage: llm.Usage{InputTokens: 10, OutputTokens: 7}, warnings: llm.WarnNoCallEnd,
 	},
 	{
 		id:     "QR-03 said to be completed",
@@ -152,13 +152,13 @@ var responsesQuirks = []responsesQuirk{
 		id:     "QR-03 buffered",
 		body:   `{"id":"resp_1","model":"gpt-5-2025-08-07","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + item1(cut) + `],"usage":{"input_tokens":10,"output_tokens":7}}`,
 		want:   []llm.Part{call("call_1", cut, fcOpaque)},
-		finish: llm.FinishLength, raw: "max_output_tokens", usage: llm.Usage{Input: 10, Output: 7},
+		finish: llm.FinishLength, raw: "max_output_tokens", usage: llm.Usage{InputTokens: 10, OutputTokens: 7},
 	},
 	{
 		id:     "QR-03 buffered, and the item says so",
 		body:   `{"id":"resp_1","model":"gpt-5-2025-08-07","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + unended(item1(whole)) + `,` + unended(strings.ReplaceAll(item1(cut), "_1", "_2")) + `],"usage":{"input_tokens":10,"output_tokens":7}}`,
 		want:   []llm.Part{call("call_1", whole, fcOpaque), call("call_2", cut, `{"id":"fc_2"}`)},
-		finish: llm.FinishLength, raw: "max_output_tokens", usage: llm.Usage{Input: 10, Output: 7},
+		finish: llm.FinishLength, raw: "max_output_tokens", usage: llm.Usage{InputTokens: 10, OutputTokens: 7},
 		warnings: llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd,
 	},
 	{
@@ -335,7 +335,7 @@ var responsesQuirks = []responsesQuirk{
 	{
 		id:     "the tool parallel",
 		wire:   stream(created, added(0, `"id":"fc_1","call_id":"call_1","name":"multi_tool_use.parallel"`), itemDone(0, `"id":"fc_1","call_id":"call_1","name":"multi_tool_use.parallel"`, `{"tool_uses":[{"recipient_name":"functions.f","parameters":{}}]}`), completed),
-		want:   []llm.Part{llm.ToolCall{ID: "call_1", Name: "multi_tool_use.parallel", Args: `{"tool_uses":[{"recipient_name":"functions.f","parameters":{}}]}`, Opaque: raw(fcOpaque)}},
+		want:   []llm.Part{llm.ToolCall{ID: "call_1", Name: "multi_tool_use.parallel", Arguments: `{"tool_uses":[{"recipient_name":"functions.f","parameters":{}}]}`, Opaque: raw(fcOpaque)}},
 		finish: llm.FinishToolCalls,
 	},
 
@@ -372,9 +372,9 @@ var responsesQuirks = []responsesQuirk{
 		id:     "QT-05 between events",
 		wire:   stream(created, messageAdded, textDelta(0, "Hel")),
 		want:   []llm.Part{llm.Text{Text: "Hel"}},
-		broken: protocol.ErrCutOff,
+		broken: protocol.ErrTruncated,
 	},
-	{id: "QT-05 before the first event", wire: "", broken: protocol.ErrCutOff},
+	{id: "QT-05 before the first event", wire: "", broken: protocol.ErrTruncated},
 	{id: "QT-06", test: testStatusRetried},
 	{id: "QT-07", test: testStatusFinal},
 	{id: "QT-08 an answer that is none", body: "<html>520</html>", broken: errAny},
@@ -427,7 +427,7 @@ func TestResponsesQuirks(t *testing.T) {
 				q.test(t)
 				return
 			}
-			var turn *llm.Turn
+			var turn *llm.Response
 			var err error
 			if q.body != "" {
 				turn, err = readAnswer(q.body)
@@ -439,7 +439,7 @@ func TestResponsesQuirks(t *testing.T) {
 	}
 }
 
-func (q *responsesQuirk) hold(t *testing.T, turn *llm.Turn, err error) {
+func (q *responsesQuirk) hold(t *testing.T, turn *llm.Response, err error) {
 	t.Helper()
 	if diff := cmp.Diff(q.want, turn.Parts); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
@@ -460,17 +460,17 @@ func (q *responsesQuirk) hold(t *testing.T, turn *llm.Turn, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := llm.Turn{Finish: q.finish, RawFinish: q.raw, ResponseID: "resp_1", Model: "gpt-5-2025-08-07", Usage: q.usage}
-	if want.Finish == "" {
-		want.Finish = llm.FinishStop
+	want := llm.Response{FinishReason: q.finish, RawFinishReason: q.raw, ResponseID: "resp_1", Model: "gpt-5-2025-08-07", Usage: q.usage}
+	if want.FinishReason == "" {
+		want.FinishReason = llm.FinishStop
 	}
-	if want.RawFinish == "" {
-		want.RawFinish = "completed"
+	if want.RawFinishReason == "" {
+		want.RawFinishReason = "completed"
 	}
 	if want.Usage == (llm.Usage{}) {
 		want.Usage = usage
 	}
-	got := llm.Turn{Finish: turn.Finish, RawFinish: turn.RawFinish, ResponseID: turn.ResponseID, Model: turn.Model, Usage: turn.Usage}
+	got := llm.Response{FinishReason: turn.FinishReason, RawFinishReason: turn.RawFinishReason, ResponseID: turn.ResponseID, Model: turn.Model, Usage: turn.Usage}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("turn (-want +got):\n%s", diff)
 	}

@@ -68,7 +68,7 @@ func (r *wireResponse) facts() (f facts) {
 			f.Calls = append(f.Calls, it.CallID+" "+it.Name+" "+it.Arguments)
 		}
 	}
-	f.Usage = llm.Usage{Input: r.Usage.Input, Output: r.Usage.Output, Cached: r.Usage.In.Cached, Reasoning: r.Usage.Out.Reasoning}
+	f.Usage = llm.Usage{InputTokens: r.Usage.Input, OutputTokens: r.Usage.Output, CacheReadInputTokens: r.Usage.In.Cached, ReasoningOutputTokens: r.Usage.Out.Reasoning}
 	f.Finish = r.Status
 	return f
 }
@@ -114,7 +114,7 @@ func rawFacts(t *testing.T, body string) facts {
 }
 
 // turnFacts are what a turn says.
-func turnFacts(turn *llm.Turn) (f facts) {
+func turnFacts(turn *llm.Response) (f facts) {
 	for _, p := range turn.Parts {
 		kind, opaque := "", json.RawMessage(nil)
 		switch p := p.(type) {
@@ -126,7 +126,7 @@ func turnFacts(turn *llm.Turn) (f facts) {
 			kind, opaque = "reasoning", p.Opaque
 		case llm.ToolCall:
 			if !p.ProviderExecuted {
-				f.Calls = append(f.Calls, p.ID+" "+p.Name+" "+p.Args)
+				f.Calls = append(f.Calls, p.ID+" "+p.Name+" "+p.Arguments)
 			}
 			kind, opaque = "function_call", p.Opaque
 		case llm.Unknown:
@@ -139,15 +139,15 @@ func turnFacts(turn *llm.Turn) (f facts) {
 		}
 		f.Items = append(f.Items, kind+" "+o.ID)
 	}
-	f.Usage, f.Finish = turn.Usage, turn.RawFinish
+	f.Usage, f.Finish = turn.Usage, turn.RawFinishReason
 	return f
 }
 
 // holdRecorded checks that a recorded answer gives what it holds, and that its
 // encoded form does again.
-func holdRecorded(t *testing.T, body string) *llm.Turn {
+func holdRecorded(t *testing.T, body string) *llm.Response {
 	t.Helper()
-	var turn *llm.Turn
+	var turn *llm.Response
 	var err error
 	if strings.Contains(body, "data: ") {
 		turn, err = readStream(strings.NewReader(body))
@@ -201,9 +201,9 @@ func TestResponsesRecordedStreams(t *testing.T) {
 			turn := holdRecorded(t, string(body))
 			thought, _ := turn.Reasoning()
 			sum := sha256.Sum256([]byte(turn.Text()))
-			got := golden{File: g.File, Protocol: g.Protocol, Finish: turn.RawFinish, TextChars: utf8.RuneCountInString(turn.Text()), TextSHA: hex.EncodeToString(sum[:]), ReasoningChars: utf8.RuneCountInString(thought), Usage: g.Usage}
+			got := golden{File: g.File, Protocol: g.Protocol, Finish: turn.RawFinishReason, TextChars: utf8.RuneCountInString(turn.Text()), TextSHA: hex.EncodeToString(sum[:]), ReasoningChars: utf8.RuneCountInString(thought), Usage: g.Usage}
 			for _, c := range turn.Calls() {
-				got.Calls = append(got.Calls, struct{ ID, Name, Arguments string }{c.ID, c.Name, c.Args})
+				got.Calls = append(got.Calls, struct{ ID, Name, Arguments string }{c.ID, c.Name, c.Arguments})
 			}
 			if g.Calls = g.Calls[:len(g.Calls):len(g.Calls)]; len(g.Calls) == 0 {
 				g.Calls = nil
@@ -211,7 +211,7 @@ func TestResponsesRecordedStreams(t *testing.T) {
 			if diff := cmp.Diff(g, got); diff != "" {
 				t.Errorf("(-golden.jsonl +ours):\n%s", diff)
 			}
-			if want := (llm.Usage{Input: g.Usage.Input, Output: g.Usage.Output, Cached: g.Usage.In.Cached, Reasoning: g.Usage.Out.Reasoning}); turn.Usage != want {
+			if want := (llm.Usage{InputTokens: g.Usage.Input, OutputTokens: g.Usage.Output, CacheReadInputTokens: g.Usage.In.Cached, ReasoningOutputTokens: g.Usage.Out.Reasoning}); turn.Usage != want {
 				t.Errorf("got usage %+v, want %+v", turn.Usage, want)
 			}
 		})
@@ -224,7 +224,7 @@ func TestResponsesRecordedStreams(t *testing.T) {
 // Streams of another project's tests, one event's data a line.
 func TestResponsesForeignStreams(t *testing.T) {
 	dir := filepath.Join(sharedData(t, "wire"), "openai-responses", "vercel-ai")
-	read := func(t *testing.T, name string) (*llm.Turn, error) {
+	read := func(t *testing.T, name string) (*llm.Response, error) {
 		body, err := os.ReadFile(filepath.Join(dir, name+".1.chunks.txt"))
 		if err != nil {
 			t.Fatal(err)
@@ -250,8 +250,8 @@ func TestResponsesForeignStreams(t *testing.T) {
 			if got := strings.Join(kinds, " "); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
-			if len(turn.Warnings) > 0 || turn.RawFinish != "completed" {
-				t.Errorf("got %v and %s", turn.Warnings, turn.RawFinish)
+			if len(turn.Warnings) > 0 || turn.RawFinishReason != "completed" {
+				t.Errorf("got %v and %s", turn.Warnings, turn.RawFinishReason)
 			}
 		})
 	}

@@ -51,7 +51,7 @@ func (Responses) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	}
 	b.put("store", []byte("false"))
 	b.put("include", []byte(wantsEncrypted))
-	if req.Delivery == llm.Streamed {
+	if req.ResponseMode == llm.Streaming {
 		b.put("stream", []byte("true"))
 	}
 	return &protocol.Request{Path: "/responses", Body: b.end()}, nil
@@ -130,7 +130,7 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 	if s.Seed != nil {
 		return errors.New("settings.seed: the Responses API has no seed; leave it out")
 	}
-	if len(s.Stop) > 0 {
+	if len(s.StopSequences) > 0 {
 		return errors.New("settings.stop: the Responses API has no stop sequences; leave them out")
 	}
 	if s.MaxTokens != 0 {
@@ -149,8 +149,8 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 		}
 		b.put(k.key, n)
 	}
-	if s.Reasoning != "" {
-		b.join("reasoning", append(appendFirst(nil, "effort", s.Reasoning), '}'), 0)
+	if s.ReasoningEffort != "" {
+		b.join("reasoning", append(appendFirst(nil, "effort", s.ReasoningEffort), '}'), 0)
 	}
 	if s.OutputSchema == nil {
 		return nil
@@ -200,8 +200,8 @@ func (b *bodyWriter) tools(req *llm.Request) error {
 	default:
 		return fmt.Errorf("tool_choice: unknown mode %q", choice.Mode)
 	}
-	if req.Settings.ParallelCalls != nil {
-		b.put("parallel_tool_calls", strconv.AppendBool(nil, *req.Settings.ParallelCalls))
+	if req.Settings.ParallelToolCalls != nil {
+		b.put("parallel_tool_calls", strconv.AppendBool(nil, *req.Settings.ParallelToolCalls))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func (Responses) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("openai-responses: the request: %w", err)
 	}
-	r := requestReader{req: &llm.Request{Delivery: llm.Buffered}}
+	r := requestReader{req: &llm.Request{ResponseMode: llm.NonStreaming}}
 	// What stands in a body of ours always, and says something where it does not.
 	r.extra("store", "null")
 	r.extra("include", "null")
@@ -71,7 +71,7 @@ func (r *requestReader) member(d *jsonio.Dec, key string) {
 	case "tool_choice":
 		r.toolChoice(d)
 	case "parallel_tool_calls":
-		s.ParallelCalls = new(d.Bool())
+		s.ParallelToolCalls = new(d.Bool())
 	case "max_output_tokens":
 		s.MaxTokens = int(d.Int())
 	case "temperature":
@@ -80,7 +80,7 @@ func (r *requestReader) member(d *jsonio.Dec, key string) {
 		s.TopP = new(d.Float())
 	case "stream":
 		if d.Bool() {
-			r.req.Delivery = llm.Streamed
+			r.req.ResponseMode = llm.Streaming
 		}
 	case "reasoning":
 		r.reasoning(d)
@@ -133,7 +133,7 @@ func (r *requestReader) reasoning(d *jsonio.Dec) {
 			break
 		}
 		if key == "effort" && d.Peek() == '"' {
-			r.req.Settings.Reasoning = d.String()
+			r.req.Settings.ReasoningEffort = d.String()
 			continue
 		}
 		rest.add(d, key)

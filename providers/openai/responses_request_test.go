@@ -57,7 +57,7 @@ func TestResponsesRequests(t *testing.T) {
 	result := func(id string, parts ...llm.Part) llm.ToolResult {
 		return llm.ToolResult{ID: id, Name: "f", Content: parts}
 	}
-	asked := llm.Assistant(llm.ToolCall{ID: "call_1", Name: "f", Args: "{}"})
+	asked := llm.Assistant(llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})
 	askedWire := `{"type":"function_call","call_id":"call_1","name":"f","arguments":"{}"}`
 	for _, c := range []struct {
 		name string
@@ -65,7 +65,7 @@ func TestResponsesRequests(t *testing.T) {
 		want string
 	}{
 		{"nothing", llm.Request{}, `{"input":[],` + standing + `,"stream":true}`},
-		{"a model and a system prompt, buffered", llm.Request{Model: "gpt-5", System: "Be brief.", Delivery: llm.Buffered}, `{"model":"gpt-5","instructions":"Be brief.","input":[],` + standing + `}`},
+		{"a model and a system prompt, buffered", llm.Request{Model: "gpt-5", System: "Be brief.", ResponseMode: llm.NonStreaming}, `{"model":"gpt-5","instructions":"Be brief.","input":[],` + standing + `}`},
 		{"messages", llm.Request{Messages: []llm.Message{
 			system("", llm.Text{Text: "s"}), system(`{"role":"developer"}`, llm.Text{Text: "d"}), llm.User("hi"), user(),
 			user(llm.Text{Text: "a"}, llm.Text{Text: "b", Opaque: raw(`{"responses_content:x":1}`)}), user(llm.Text{Text: "c", Opaque: raw(`{"responses_content:x":1}`)}),
@@ -84,7 +84,7 @@ func TestResponsesRequests(t *testing.T) {
 			`{"type":"input_file","file_id":"file-2"},{"type":"input_file","filename":"file","file_data":"data:application/zip;base64,emlw"},` +
 			`{"type":"input_audio","input_audio":{"data":"d2F2","format":"wav"}},{"type":"input_audio","input_audio":{"data":"bXAz","format":"mp3"}},` +
 			`{"type":"input_video","x":1}]}],` + standing + `,"stream":true}`},
-		{"results", llm.Request{Messages: []llm.Message{asked, llm.ToolResults(result("call_1", llm.Text{Text: "ok"})), llm.Assistant(llm.ToolCall{ID: "call_2", Name: "f", Args: "oops"}, llm.ToolCall{ID: "call_3", Name: "f"}, llm.ToolCall{ID: "call_4", Name: "f", Args: "{}"}),
+		{"results", llm.Request{Messages: []llm.Message{asked, llm.ToolResults(result("call_1", llm.Text{Text: "ok"})), llm.Assistant(llm.ToolCall{ID: "call_2", Name: "f", Arguments: "oops"}, llm.ToolCall{ID: "call_3", Name: "f"}, llm.ToolCall{ID: "call_4", Name: "f", Arguments: "{}"}),
 			llm.ToolResults(result("call_2"), result("call_3", llm.Text{Text: "a"}, llm.Media{MediaType: "image/png", Data: []byte("png")}), llm.ToolResult{ID: "call_4", Name: "f", Content: []llm.Part{llm.Text{Text: "b"}, llm.Text{Text: "c"}}, Opaque: raw(`{"id":"fco_1","responses:x":1}`)}),
 		}}, `{"input":[` + askedWire + `,{"type":"function_call_output","call_id":"call_1","output":"ok"},{"type":"function_call","call_id":"call_2","name":"f","arguments":"oops"},{"type":"function_call","call_id":"call_3","name":"f","arguments":""},{"type":"function_call","call_id":"call_4","name":"f","arguments":"{}"},` +
 			`{"type":"function_call_output","call_id":"call_2","output":""},{"type":"function_call_output","call_id":"call_3","output":[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:image/png;base64,cG5n"}]},` +
@@ -92,10 +92,10 @@ func TestResponsesRequests(t *testing.T) {
 		{"an assistant's turn", llm.Request{Messages: []llm.Message{llm.Assistant(
 			llm.Reasoning{Text: "One.", Opaque: raw(`{"id":"rs_1","encrypted_content":"gA","summary":[{"type":"summary_text","text":"One."}]}`)},
 			llm.Text{Text: "a", Opaque: raw(`{"id":"msg_1","phase":"commentary"}`)}, llm.Text{Text: "b", Opaque: raw(`{"id":"msg_1","phase":"commentary","annotations":[{"type":"x"}]}`)}, llm.Text{Text: "no", Refusal: true, Opaque: raw(`{"id":"msg_2"}`)}, llm.Text{Text: "c"}, llm.Text{Text: "d"},
-			llm.ToolCall{ID: "ws_1", Name: "web_search", Args: `{"q":1}`, ProviderExecuted: true, Opaque: raw(`{"id":"ws_1","type":"web_search_call","action":{"q":1}}`)},
+			llm.ToolCall{ID: "ws_1", Name: "web_search", Arguments: `{"q":1}`, ProviderExecuted: true, Opaque: raw(`{"id":"ws_1","type":"web_search_call","action":{"q":1}}`)},
 			llm.Unknown{Kind: "compaction", Raw: raw(`{"type":"compaction","encrypted_content":"x"}`)},
-			llm.ToolCall{ID: "call_1", Name: "f", Args: `{"a":1}`, Opaque: raw(`{"id":"fc_1","namespace":"n"}`)},
-			llm.ToolCall{ID: "call_2", Name: "sql", Args: `SELECT 1`, Opaque: raw(`{"type":"custom_tool_call","id":"ctc_1"}`)},
+			llm.ToolCall{ID: "call_1", Name: "f", Arguments: `{"a":1}`, Opaque: raw(`{"id":"fc_1","namespace":"n"}`)},
+			llm.ToolCall{ID: "call_2", Name: "sql", Arguments: `SELECT 1`, Opaque: raw(`{"type":"custom_tool_call","id":"ctc_1"}`)},
 		), llm.ToolResults(result("call_1", llm.Text{Text: "ok"}), llm.ToolResult{ID: "call_2", Name: "sql", Content: []llm.Part{llm.Text{Text: "1"}}}, llm.ToolResult{ID: "call_0", Opaque: raw(`{"type":"custom_tool_call_output"}`)})}},
 			`{"input":[{"type":"reasoning","id":"rs_1","encrypted_content":"gA","summary":[{"type":"summary_text","text":"One."}]},` +
 				`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b","annotations":[{"type":"x"}]}],"id":"msg_1","phase":"commentary"},` +
@@ -108,16 +108,16 @@ func TestResponsesRequests(t *testing.T) {
 		{"tools and settings", llm.Request{
 			Tools:      []llm.Tool{{Name: "f", Description: "does", Parameters: raw(strictSchema)}, {Name: "g", Parameters: raw(looseSchema), Strict: new(false)}, {Name: "h", Parameters: raw(looseSchema), Strict: new(true)}},
 			ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "g"},
-			Settings:   llm.Settings{MaxTokens: 100, Temperature: new(0.5), TopP: new(1.0), ParallelCalls: new(false), Reasoning: "high", OutputSchema: raw(strictSchema)},
+			Settings:   llm.Settings{MaxTokens: 100, Temperature: new(0.5), TopP: new(1.0), ParallelToolCalls: new(false), ReasoningEffort: "high", OutputSchema: raw(strictSchema)},
 		}, `{"input":[],"tools":[{"type":"function","name":"f","description":"does","parameters":` + strictSchema + `},{"type":"function","name":"g","parameters":` + looseSchema + `,"strict":false},{"type":"function","name":"h","parameters":` + looseSchema + `,"strict":true}],` +
 			`"tool_choice":{"type":"function","name":"g"},"parallel_tool_calls":false,"max_output_tokens":100,"temperature":0.5,"top_p":1,"reasoning":{"effort":"high"},"text":{"format":{"type":"json_schema","name":"answer","schema":` + strictSchema + `,"strict":true}},` + standing + `,"stream":true}`},
 		{"required, and a schema that is not strict", llm.Request{
 			Tools: []llm.Tool{{Name: "f", Parameters: raw(strictSchema)}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
-			Settings: llm.Settings{ParallelCalls: new(true), OutputSchema: raw(looseSchema)},
+			Settings: llm.Settings{ParallelToolCalls: new(true), OutputSchema: raw(looseSchema)},
 		}, `{"input":[],"tools":[{"type":"function","name":"f","parameters":` + strictSchema + `}],"tool_choice":"required","parallel_tool_calls":true,"text":{"format":{"type":"json_schema","name":"answer","schema":` + looseSchema + `}},` + standing + `,"stream":true}`},
 		{"extra", llm.Request{
 			Tools: []llm.Tool{{Name: "f", Parameters: raw(strictSchema)}, {Name: "g", Parameters: raw(strictSchema)}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone},
-			Settings: llm.Settings{Reasoning: "low", OutputSchema: raw(strictSchema)},
+			Settings: llm.Settings{ReasoningEffort: "low", OutputSchema: raw(strictSchema)},
 			Extra: map[string]json.RawMessage{
 				"store": raw(`true`), "include": raw(`[]`), "metadata": raw(`{"k":"v"}`), "reasoning": raw(`{"summary":"auto"}`), "service_tier": raw(`"flex"`),
 				"text": raw(`{"format":{"name":"Book","strict":false},"verbosity":"low"}`), "tools": raw(`[{"type":"web_search"},{"type":"function","name":"g","parameters":` + strictSchema + `,"defer_loading":true}]`),
@@ -164,14 +164,14 @@ func TestResponsesRequestsMended(t *testing.T) {
 		{"empty text that is an item", "input", `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":""}],"id":"msg_1"}]`, llm.Request{Messages: asked(llm.Text{Opaque: raw(`{"id":"msg_1"}`)})}},
 		{"no message at all", "input", `[]`, llm.Request{Messages: asked(llm.Text{}, llm.Text{Opaque: raw(`{"signature":"s"}`)})}},
 		{"texts of one item, apart", "input", `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}],"id":"msg_1"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"b"}]}]`,
-			llm.Request{Messages: asked(llm.Text{Text: "a", Opaque: raw(`{"id":"msg_1"}`)}, llm.ToolCall{ID: "c", Name: "f", Args: "{}"}, llm.Text{Text: "b", Opaque: raw(`{"id":"msg_1","status":"completed"}`)})}},
+			llm.Request{Messages: asked(llm.Text{Text: "a", Opaque: raw(`{"id":"msg_1"}`)}, llm.ToolCall{ID: "c", Name: "f", Arguments: "{}"}, llm.Text{Text: "b", Opaque: raw(`{"id":"msg_1","status":"completed"}`)})}},
 		{"ids that are none of calls (SR-05, SR-06)", "input", `[{"type":"function_call","call_id":"call_1","name":"f","arguments":""},{"type":"function_call","call_id":"call_2","name":"f","arguments":""},{"type":"custom_tool_call","call_id":"call_3","name":"f","input":""}]`,
 			llm.Request{Messages: asked(llm.ToolCall{ID: "call_1", Name: "f", Opaque: raw(`{"id":"call_1","status":"completed","thoughtSignature":"x"}`)}, llm.ToolCall{ID: "call_2", Name: "f", Opaque: raw(`{"id":""}`)}, llm.ToolCall{ID: "call_3", Name: "f", Opaque: raw(`{"id":"fc_1","type":"custom_tool_call"}`)})}},
 		{"ids of servers that imitate (SR-05)", "input", `[{"role":"user","content":"q"},{"type":"reasoning","summary":[1]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}]`,
 			llm.Request{Messages: append([]llm.Message{{Role: llm.RoleUser, Opaque: raw(`{"id":"item_0"}`), Parts: []llm.Part{llm.Text{Text: "q"}}}},
 				asked(rs(`{"id":"item_1","summary":[1]}`), llm.Text{Text: "a", Opaque: raw(`{"id":"item_2"}`)}, llm.Text{Text: "b", Opaque: raw(`{"id":"item_2"}`)}, llm.Text{Opaque: raw(`{"id":"item_3"}`)})...)}},
 		{"names (SR-14)", "input", `[{"type":"function_call","call_id":"1","name":"multi_tool_use_parallel","arguments":"{}"},{"type":"function_call","call_id":"2","name":"unnamed_tool","arguments":""},{"type":"function_call","call_id":"3","name":"az-AZ_09__","arguments":""}]`,
-			llm.Request{Messages: asked(llm.ToolCall{ID: "1", Name: "multi_tool_use.parallel", Args: "{}"}, llm.ToolCall{ID: "2"}, llm.ToolCall{ID: "3", Name: "az-AZ_09\xff "})}},
+			llm.Request{Messages: asked(llm.ToolCall{ID: "1", Name: "multi_tool_use.parallel", Arguments: "{}"}, llm.ToolCall{ID: "2"}, llm.ToolCall{ID: "3", Name: "az-AZ_09\xff "})}},
 		{"items twice (SR-04)", "input", `[{"id":"ws_1","type":"web_search_call"},{"type":"x","id":"x_1"},{"type":"mcp_call","name":"n"}]`,
 			llm.Request{Messages: asked(llm.ToolCall{ProviderExecuted: true, Opaque: raw(`{"id":"ws_1","type":"web_search_call"}`)}, llm.ToolCall{ProviderExecuted: true, Opaque: raw(`{"id":"ws_1","type":"web_search_call"}`)}, llm.Unknown{Raw: raw(`{"type":"x","id":"x_1"}`)}, llm.Unknown{Raw: raw(`{"type":"x","id":"x_1"}`)}, llm.ToolResult{Opaque: raw(`{"type":"mcp_call","name":"n"}`)})}},
 		{"marks of other protocols", "input", `[{"role":"user","content":[{"type":"input_text","text":"x"}]}]`, llm.Request{Messages: []llm.Message{user(llm.Text{Text: "x", Opaque: raw(`{"cache_control":{"type":"ephemeral"},"type":"y","text":"z"}`)})}}},
@@ -179,18 +179,18 @@ func TestResponsesRequestsMended(t *testing.T) {
 		{"an item in a tool message", "input", `[{"type":"mcp_approval_response","approve":true}]`, llm.Request{Messages: []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{llm.Unknown{Raw: raw(`{"type":"mcp_approval_response","approve":true}`)}}}}}},
 		{"other names of sound", "input", `[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"eA==","format":"wav"}},{"type":"input_audio","input_audio":{"data":"eA==","format":"mp3"}}]}]`, llm.Request{Messages: []llm.Message{user(llm.Media{MediaType: "audio/x-wav", Data: []byte("x")}, llm.Media{MediaType: "audio/mp3", Data: []byte("x")})}}},
 		{"text that is not UTF-8, and lone surrogates (QT-09)", "input", `[{"role":"user","content":[{"type":"input_text","text":"a` + "\ufffd" + `","x":"\ufffd\ud83d\ude00"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{\"s\":\"\\ud83d` + "\ufffd" + `\"}"}]`,
-			llm.Request{Messages: []llm.Message{user(llm.Text{Text: "a\xff", Opaque: raw(`{"responses_content:x":"\ud83d\ud83d\ude00"}`)}), llm.Assistant(llm.ToolCall{ID: "c", Name: "f", Args: "{\"s\":\"\\ud83d\xff\"}"})}}},
+			llm.Request{Messages: []llm.Message{user(llm.Text{Text: "a\xff", Opaque: raw(`{"responses_content:x":"\ud83d\ud83d\ude00"}`)}), llm.Assistant(llm.ToolCall{ID: "c", Name: "f", Arguments: "{\"s\":\"\\ud83d\xff\"}"})}}},
 		{"surrogates in a schema", "tools", `[{"type":"function","name":"f","parameters":{"type":"object","properties":{"\ufffd":{}}},"strict":false}]`, llm.Request{Tools: []llm.Tool{{Name: "f", Parameters: raw(`{"type":"object","properties":{"\udc00":{}}}`)}}}},
 		{"surrogates in extra", "metadata", `{"a":"\ufffd"}`, llm.Request{Extra: map[string]json.RawMessage{"metadata": raw(`{"a": "\ud83d"}`)}}},
 		{"surrogates in tools of extra", "tools", `[{"a":"\ufffd"}]`, llm.Request{Extra: map[string]json.RawMessage{"tools": raw(`[ {"a": "\ud83d"} ]`)}}},
 		{"a tool without a schema (SR-16)", "tools", `[{"type":"function","name":"f","parameters":{"type":"object","properties":{}},"strict":false}]`, llm.Request{Tools: []llm.Tool{{Name: "f"}}}},
-		{"no tools (SO-12, SO-18)", "tool_choice", "", llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelCalls: new(true)}}},
-		{"no tools (SO-12, SO-18)", "parallel_tool_calls", "", llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelCalls: new(true)}}},
+		{"no tools (SO-12, SO-18)", "tool_choice", "", llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelToolCalls: new(true)}}},
+		{"no tools (SO-12, SO-18)", "parallel_tool_calls", "", llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}, Settings: llm.Settings{ParallelToolCalls: new(true)}}},
 		{"tools that are taken away", "tools", "", llm.Request{Tools: []llm.Tool{{Name: "f"}}, Extra: map[string]json.RawMessage{"tools": raw(` null`)}}},
 		{"a tool choice of extra's tools", "tool_choice", `{"type":"function","name":"f"}`, llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "f"}, Extra: map[string]json.RawMessage{"tools": raw(`[{"type":"function","name":"f"}]`)}}},
 		{"extra over the model", "model", `"b"`, llm.Request{Model: "a", Extra: map[string]json.RawMessage{"model": raw(`"b"`)}}},
-		{"extra over reasoning", "reasoning", `{"effort":"low","summary":"auto"}`, llm.Request{Settings: llm.Settings{Reasoning: "high"}, Extra: map[string]json.RawMessage{"reasoning": raw(`{"effort":"low","summary":"auto"}`)}}},
-		{"extra that takes reasoning away", "reasoning", "", llm.Request{Settings: llm.Settings{Reasoning: "high"}, Extra: map[string]json.RawMessage{"reasoning": raw(`null`)}}},
+		{"extra over reasoning", "reasoning", `{"effort":"low","summary":"auto"}`, llm.Request{Settings: llm.Settings{ReasoningEffort: "high"}, Extra: map[string]json.RawMessage{"reasoning": raw(`{"effort":"low","summary":"auto"}`)}}},
+		{"extra that takes reasoning away", "reasoning", "", llm.Request{Settings: llm.Settings{ReasoningEffort: "high"}, Extra: map[string]json.RawMessage{"reasoning": raw(`null`)}}},
 		{"a schema is not joined", "text", `{"format":{"type":"json_schema","name":"answer","schema":{"a":1},"strict":true}}`, llm.Request{Settings: llm.Settings{OutputSchema: raw(strictSchema)}, Extra: map[string]json.RawMessage{"text": raw(`{"format":{"schema":{"a":1}}}`)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestResponsesRequestsRefused(t *testing.T) {
 		`tool_choice: there is no tool named "g"`:                                                                                                         {Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "g"}},
 		`tool_choice: unknown mode "x"`:                                                 {Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: "x"}},
 		`settings.seed: the Responses API has no seed; leave it out`:                    {Settings: llm.Settings{Seed: new(int64(1))}},
-		`settings.stop: the Responses API has no stop sequences; leave them out`:        {Settings: llm.Settings{Stop: []string{"x"}}},
+		`settings.stop: the Responses API has no stop sequences; leave them out`:        {Settings: llm.Settings{StopSequences: []string{"x"}}},
 		`settings.temperature: NaN is not a number that JSON has`:                       {Settings: llm.Settings{Temperature: new(nan())}},
 		`settings.output_schema: not a JSON object; give the JSON Schema of the answer`: {Settings: llm.Settings{OutputSchema: raw(`[]`)}},
 		`extra.x: not JSON; give a JSON value`:                                          {Extra: map[string]json.RawMessage{"x": raw(`{`)}},
@@ -261,10 +261,10 @@ func TestResponsesRequestsRead(t *testing.T) {
 	}{
 		{"one text", `{"input":"hi"` + rest, read(llm.User("hi"))},
 		{"nulls", `{"model":null,"instructions":null,"input":null,"tools":null,"temperature":null,"text":null,"x":null` + rest, read()},
-		{"no stream", `{"input":[],"store":false,"include":["reasoning.encrypted_content"],"stream":false}`, &llm.Request{Delivery: llm.Buffered}},
+		{"no stream", `{"input":[],"store":false,"include":["reasoning.encrypted_content"],"stream":false}`, &llm.Request{ResponseMode: llm.NonStreaming}},
 		{"the provider's defaults", `{"input":[],"stream":true}`, &llm.Request{Extra: map[string]json.RawMessage{"store": raw("null"), "include": raw("null")}}},
 		{"a type that comes last", `{"input":[{"arguments":"{}","id":"fc_1","call_id":"c","name":"f","type":"function_call"},{"output":[],"call_id":"c","status":"completed","type":"function_call_output"},{"summary":[],"id":"rs_1","status":null,"type":"reasoning"}]` + rest,
-			read(llm.Assistant(llm.ToolCall{ID: "c", Name: "f", Args: "{}", Opaque: raw(`{"id":"fc_1"}`)}), llm.ToolResults(llm.ToolResult{ID: "c", Name: "f"}), llm.Assistant(llm.Reasoning{Opaque: raw(`{"id":"rs_1","summary":[]}`)}))},
+			read(llm.Assistant(llm.ToolCall{ID: "c", Name: "f", Arguments: "{}", Opaque: raw(`{"id":"fc_1"}`)}), llm.ToolResults(llm.ToolResult{ID: "c", Name: "f"}), llm.Assistant(llm.Reasoning{Opaque: raw(`{"id":"rs_1","summary":[]}`)}))},
 		{"an assistant's text as a text", `{"input":[{"role":"assistant","content":"hi"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a","annotations":[],"logprobs":null}],"id":null}]` + rest, read(llm.Assistant(llm.Text{Text: "hi"}, llm.Text{Text: "a"}))},
 		{"no content", `{"input":[{"role":"user"},{"role":"user","content":null}]` + rest, read(user(), user())},
 		{"open reasoning", `{"input":[{"type":"reasoning","id":"rs_1","content":[{"type":"reasoning_text","text":"a"},{"type":"reasoning_text","text":"b"}]},{"type":"reasoning","summary":[{"text":"s"}],"content":[{"text":"c"}]}]` + rest,
@@ -272,12 +272,12 @@ func TestResponsesRequestsRead(t *testing.T) {
 		{"outputs of the client's own tools", `{"input":[{"type":"shell_call","id":"sh_1"},{"type":"shell_call_output","call_id":"x"},{"type":"computer_call_output"},{"type":"item_reference","id":"msg_1"}]` + rest,
 			read(llm.Assistant(llm.Unknown{Kind: "shell_call", Raw: raw(`{"type":"shell_call","id":"sh_1"}`)}), llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Unknown{Kind: "shell_call_output", Raw: raw(`{"type":"shell_call_output","call_id":"x"}`)}, llm.Unknown{Kind: "computer_call_output", Raw: raw(`{"type":"computer_call_output"}`)}}}, llm.Assistant(llm.Unknown{Kind: "item_reference", Raw: raw(`{"type":"item_reference","id":"msg_1"}`)}))},
 		{"calls that the provider ran", `{"input":[{"type":"mcp_call","id":"mcp_1","name":"f","arguments":"{}","output":"x"},{"type":"code_interpreter_call","id":"ci_1","code":"1"}]` + rest,
-			read(llm.Assistant(llm.ToolCall{ID: "mcp_1", Name: "f", Args: "{}", ProviderExecuted: true, Opaque: raw(`{"type":"mcp_call","id":"mcp_1","name":"f","arguments":"{}","output":"x"}`)}, llm.ToolCall{ID: "ci_1", Name: "code_interpreter", ProviderExecuted: true, Opaque: raw(`{"type":"code_interpreter_call","id":"ci_1","code":"1"}`)}))},
+			read(llm.Assistant(llm.ToolCall{ID: "mcp_1", Name: "f", Arguments: "{}", ProviderExecuted: true, Opaque: raw(`{"type":"mcp_call","id":"mcp_1","name":"f","arguments":"{}","output":"x"}`)}, llm.ToolCall{ID: "ci_1", Name: "code_interpreter", ProviderExecuted: true, Opaque: raw(`{"type":"code_interpreter_call","id":"ci_1","code":"1"}`)}))},
 		{"pieces that no field takes", `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png,x"},{"type":"input_image"},{"type":"input_image","image_url":"data:;base64,eA=="},{"type":"input_image","image_url":"data:image/png;base64,%"},{"type":"input_file","file_data":"eA==","filename":"a"},{"type":"input_file","file_data":"data:a/b;base64,eA==","file_url":"u"},{"type":"input_audio","input_audio":{"data":"eA==","format":"flac"}},{"type":"input_audio","input_audio":{"data":"%","format":"wav"}},{"type":"input_audio","input_audio":{"data":"","format":"wav"}},{"type":"input_audio","input_audio":1}]}]` + rest,
 			read(user(unknown("input_image", `{"type":"input_image","image_url":"data:image/png,x"}`), unknown("input_image", `{"type":"input_image"}`), unknown("input_image", `{"type":"input_image","image_url":"data:;base64,eA=="}`), unknown("input_image", `{"type":"input_image","image_url":"data:image/png;base64,%"}`),
 				unknown("input_file", `{"type":"input_file","file_data":"eA==","filename":"a"}`), unknown("input_file", `{"type":"input_file","file_data":"data:a/b;base64,eA==","file_url":"u"}`), unknown("input_audio", `{"type":"input_audio","input_audio":{"data":"eA==","format":"flac"}}`), unknown("input_audio", `{"type":"input_audio","input_audio":{"data":"%","format":"wav"}}`), unknown("input_audio", `{"type":"input_audio","input_audio":{"data":"","format":"wav"}}`), unknown("input_audio", `{"type":"input_audio","input_audio":1}`)))},
 		{"tools", `{"tools":[{"type":"function","name":"f"},{"type":"function","name":"g","description":null,"parameters":null,"strict":null,"x":null},{"type":"function","name":"h","parameters":true},{"type":"function"},{"type":"custom","name":"c"}],"tool_choice":"auto","parallel_tool_calls":true` + rest,
-			&llm.Request{Tools: []llm.Tool{{Name: "f"}, {Name: "g"}, {Name: "h"}}, Settings: llm.Settings{ParallelCalls: new(true)}, Extra: map[string]json.RawMessage{"tools": raw(`[{"type":"function","name":"h","parameters":true},{"type":"function"},{"type":"custom","name":"c"}]`)}}},
+			&llm.Request{Tools: []llm.Tool{{Name: "f"}, {Name: "g"}, {Name: "h"}}, Settings: llm.Settings{ParallelToolCalls: new(true)}, Extra: map[string]json.RawMessage{"tools": raw(`[{"type":"function","name":"h","parameters":true},{"type":"function"},{"type":"custom","name":"c"}]`)}}},
 		{"formats", `{"text":{"format":{"type":"json_schema","name":"answer","schema":` + strictSchema + `},"verbosity":"low"},"reasoning":{"effort":null},"tool_choice":{"type":"function"}` + rest,
 			&llm.Request{Settings: llm.Settings{OutputSchema: raw(strictSchema)}, Extra: map[string]json.RawMessage{"text": raw(`{"format":{"strict":false},"verbosity":"low"}`), "tool_choice": raw(`{"type":"function"}`)}}},
 		{"a format without a schema", `{"text":{"format":{"type":"json_schema","name":"answer"}}` + rest, &llm.Request{Extra: map[string]json.RawMessage{"text": raw(`{"format":{"type":"json_schema","name":"answer"}}`)}}},
@@ -328,7 +328,7 @@ func TestResponsesBadRequests(t *testing.T) {
 // drawRequest draws a request that comes back as it is.
 func drawRequest(t *rapid.T) *llm.Request {
 	word := rapid.SampledFrom([]string{"a", "Hello, wörld.\n", `"\` + "\u2028\x00", "{}", "😀"})
-	req := &llm.Request{Model: rapid.SampledFrom([]string{"", "gpt-5"}).Draw(t, "model"), System: rapid.SampledFrom([]string{"", "s"}).Draw(t, "system"), Delivery: rapid.SampledFrom([]llm.Delivery{llm.Streamed, llm.Buffered}).Draw(t, "delivery")}
+	req := &llm.Request{Model: rapid.SampledFrom([]string{"", "gpt-5"}).Draw(t, "model"), System: rapid.SampledFrom([]string{"", "s"}).Draw(t, "system"), ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(t, "delivery")}
 	calls := 0
 	for i := range rapid.IntRange(0, 4).Draw(t, "rounds") {
 		var parts []llm.Part
@@ -365,11 +365,11 @@ func drawRequest(t *rapid.T) *llm.Request {
 	if rapid.Bool().Draw(t, "tools") {
 		req.Tools = []llm.Tool{{Name: "f", Description: word.Draw(t, "description"), Parameters: raw(rapid.SampledFrom([]string{strictSchema, looseSchema}).Draw(t, "schema")), Strict: new(rapid.Bool().Draw(t, "strict"))}}
 		req.ToolChoice = rapid.SampledFrom([]llm.ToolChoice{{}, {Mode: llm.ChooseNone}, {Mode: llm.ChooseRequired}, {Mode: llm.ChooseTool, Name: "f"}}).Draw(t, "choice")
-		req.Settings.ParallelCalls = rapid.SampledFrom([]*bool{nil, new(true), new(false)}).Draw(t, "parallel")
+		req.Settings.ParallelToolCalls = rapid.SampledFrom([]*bool{nil, new(true), new(false)}).Draw(t, "parallel")
 	}
 	req.Settings.MaxTokens = rapid.IntRange(0, 100).Draw(t, "max")
 	req.Settings.Temperature = rapid.SampledFrom([]*float64{nil, new(0.0), new(1e-7), new(1e21)}).Draw(t, "temperature")
-	req.Settings.Reasoning = rapid.SampledFrom([]string{"", "low"}).Draw(t, "reasoning")
+	req.Settings.ReasoningEffort = rapid.SampledFrom([]string{"", "low"}).Draw(t, "reasoning")
 	req.Settings.OutputSchema = rapid.SampledFrom([]json.RawMessage{nil, raw(strictSchema), raw(looseSchema)}).Draw(t, "output")
 	req.Extra = rapid.SampledFrom([]map[string]json.RawMessage{nil, {"store": raw("true")}, {"metadata": raw(`{"a":1}`), "text": raw(`{"verbosity":"low"}`)}}).Draw(t, "extra")
 	return req

@@ -75,7 +75,7 @@ func withoutForeign(parts []llm.Part) []llm.Part {
 		case llm.ToolResult:
 			return !isHosted(p.Opaque)
 		case llm.Unknown:
-			return protocol.LeftOut(responsesName, llm.RoleAssistant, p)
+			return protocol.Omits(responsesName, llm.RoleAssistant, p)
 		case llm.Text, llm.Reasoning, llm.Media:
 		}
 		return false
@@ -187,7 +187,7 @@ func (w *inputWriter) call(c *llm.ToolCall) error {
 	w.itemID(c.Opaque, prefix)
 	w.dst = appendWord(w.dst, "call_id", id)
 	w.dst = appendWord(w.dst, "name", echoName(c.Name))
-	w.dst = appendWord(w.dst, args, c.Args)
+	w.dst = appendWord(w.dst, args, c.Arguments)
 	w.dst = append(responsesOwn.append(w.dst, c.Opaque, ownItem), '}')
 	return nil
 }

@@ -22,15 +22,15 @@ func readUsage(d *jsonio.Dec) (u llm.Usage) {
 		}
 		switch key {
 		case "prompt_tokens", "input_tokens":
-			u.Input = cmp.Or(count(d), u.Input)
+			u.InputTokens = cmp.Or(count(d), u.InputTokens)
 		case "completion_tokens", "output_tokens":
-			u.Output = cmp.Or(count(d), u.Output)
+			u.OutputTokens = cmp.Or(count(d), u.OutputTokens)
 		case "total_tokens":
 			total = count(d)
 		case "prompt_cache_hit_tokens": // DeepSeek
-			u.Cached = cmp.Or(u.Cached, count(d))
+			u.CacheReadInputTokens = cmp.Or(u.CacheReadInputTokens, count(d))
 		case "cache_creation_input_tokens": // Vercel's gateway
-			u.CacheWrite = cmp.Or(u.CacheWrite, count(d))
+			u.CacheCreationInputTokens = cmp.Or(u.CacheCreationInputTokens, count(d))
 		case "prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details":
 			readUsageDetails(d, &u)
 		default:
@@ -38,8 +38,8 @@ func readUsage(d *jsonio.Dec) (u llm.Usage) {
 		}
 	}
 	// xAI, and Vercel's gateway for Gemini, leave the reasoning out of the output.
-	if u.Reasoning > u.Output || total == u.Input+u.Output+u.Reasoning {
-		u.Output += u.Reasoning
+	if u.ReasoningOutputTokens > u.OutputTokens || total == u.InputTokens+u.OutputTokens+u.ReasoningOutputTokens {
+		u.OutputTokens += u.ReasoningOutputTokens
 	}
 	return u
 }
@@ -55,11 +55,11 @@ func readUsageDetails(d *jsonio.Dec, u *llm.Usage) {
 		}
 		switch key {
 		case "cached_tokens":
-			u.Cached = cmp.Or(count(d), u.Cached)
+			u.CacheReadInputTokens = cmp.Or(count(d), u.CacheReadInputTokens)
 		case "cache_write_tokens": // OpenRouter
-			u.CacheWrite = cmp.Or(count(d), u.CacheWrite)
+			u.CacheCreationInputTokens = cmp.Or(count(d), u.CacheCreationInputTokens)
 		case "reasoning_tokens":
-			u.Reasoning = cmp.Or(count(d), u.Reasoning)
+			u.ReasoningOutputTokens = cmp.Or(count(d), u.ReasoningOutputTokens)
 		default:
 			d.Skip()
 		}

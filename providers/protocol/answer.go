@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// NotAnswer is the error of a body that is none of the protocol's: an error page
+// UnexpectedBody is the error of a body that is none of the protocol's: an error page
 // of a proxy, nothing at all.
-func NotAnswer(body []byte) error {
+func UnexpectedBody(body []byte) error {
 	if len(strings.TrimSpace(string(body))) == 0 {
 		return fmt.Errorf("the answer is empty")
 	}

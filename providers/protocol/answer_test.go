@@ -16,7 +16,7 @@ func TestNotAnswer(t *testing.T) {
 		strings.Repeat("ä", 101):       `the answer is none that the protocol knows; it begins with "` + strings.Repeat("ä", 100) + `…"`,
 		"x" + strings.Repeat("ä", 101): `the answer is none that the protocol knows; it begins with "x` + strings.Repeat("ä", 99) + `…"`,
 	} {
-		if got := protocol.NotAnswer([]byte(body)).Error(); got != want {
+		if got := protocol.UnexpectedBody([]byte(body)).Error(); got != want {
 			t.Errorf("%q: %s", body, got)
 		}
 	}

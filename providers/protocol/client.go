@@ -41,24 +41,24 @@ type Client struct {
 	// X-Goog-Api-Key in it, in any case, are kept out of every error as those of
 	// Authorize are; others are not.
 	Header http.Header
-	// MaxEvent and MaxAnswer bound the bytes of one event of a stream and of a
+	// MaxEvent and MaxResponse bound the bytes of one event of a stream and of a
 	// whole answer, both after decompression. 0 is DefaultMaxEvent and
-	// DefaultMaxAnswer.
-	MaxEvent, MaxAnswer int
+	// DefaultMaxResponse.
+	MaxEvent, MaxResponse int
 }
 
 // The bounds of a Client that sets none.
 const (
-	DefaultMaxEvent  = 32 << 20
-	DefaultMaxAnswer = 256 << 20
+	DefaultMaxEvent    = 32 << 20
+	DefaultMaxResponse = 256 << 20
 )
 
 // maxError is how much of an error's body is read.
 const maxError = 64 << 10
 
 var (
-	// ErrCutOff is the error of an answer that ends before it is complete.
-	ErrCutOff = errors.New("the answer broke off before its end")
+	// ErrTruncated is the error of an answer that ends before it is complete.
+	ErrTruncated = errors.New("the answer broke off before its end")
 	// ErrTooLarge is the error of an answer beyond the bounds of the Client.
 	ErrTooLarge = errors.New("the answer is too large")
 )
@@ -110,7 +110,7 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 		return a.broken(ctx, 0, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body := &bounded{from: resp.Body, left: orDefault(a.client.MaxAnswer, DefaultMaxAnswer)}
+	body := &bounded{from: resp.Body, left: orDefault(a.client.MaxResponse, DefaultMaxResponse)}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return a.refusal(ctx, resp, body)
 	}
@@ -232,7 +232,7 @@ func (a *answer) buffered(body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return a.client.Protocol.DecodeAnswer(data, a.emit)
+	return a.client.Protocol.DecodeResponse(data, a.emit)
 }
 
 // readAll reads what there is of a body, without the mark that may stand before its text.
@@ -282,7 +282,7 @@ func (a *answer) told(resp *http.Response, e *llm.APIError) *llm.APIError {
 // broken is the error of an answer that did not come whole.
 func (a *answer) broken(ctx context.Context, status int, err error) *llm.APIError {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%w: %w", ErrCutOff, err)
+		err = fmt.Errorf("%w: %w", ErrTruncated, err)
 	}
 	for _, why := range []error{context.Cause(ctx), ctx.Err()} {
 		if why != nil && !errors.Is(err, why) {

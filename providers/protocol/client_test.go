@@ -34,7 +34,7 @@ func (plain) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	return &protocol.Request{Path: "/say", Query: "v=1", Header: http.Header{"X-Plain": {"1"}}, Body: []byte(req.Messages[0].Text())}, nil
 }
 
-func (plain) DecodeAnswer(body []byte, emit func(llm.Event)) error {
+func (plain) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	_, err := (&plainDecoder{}).Event("", body, emit)
 	return err
 }
@@ -59,7 +59,7 @@ func (d *plainDecoder) Event(_ string, data []byte, emit func(llm.Event)) (done 
 
 func (d *plainDecoder) End(func(llm.Event)) error {
 	if !d.ended {
-		return protocol.ErrCutOff
+		return protocol.ErrTruncated
 	}
 	return nil
 }
@@ -197,14 +197,14 @@ func TestClientErrors(t *testing.T) {
 		},
 		"a cut stream": {
 			serve: func(w http.ResponseWriter, _ *http.Request) { stream(w, "so far") },
-			text:  "so far", status: 200, retryable: true, is: protocol.ErrCutOff,
+			text:  "so far", status: 200, retryable: true, is: protocol.ErrTruncated,
 		},
 		"a broken connection": {
 			serve: func(w http.ResponseWriter, _ *http.Request) {
 				stream(w, "so far")
 				_ = http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)
-			}, text: "so far", status: 200, retryable: true, is: protocol.ErrCutOff,
+			}, text: "so far", status: 200, retryable: true, is: protocol.ErrTruncated,
 		},
 		"no answer": {
 			serve:     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -228,7 +228,7 @@ func TestClientErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := client(t, c.serve)
-			cl.MaxEvent, cl.MaxAnswer = 1000, 5000
+			cl.MaxEvent, cl.MaxResponse = 1000, 5000
 			text, err := ask(cl)
 			e := apiError(t, err)
 			if text != c.text || e.Status != c.status || e.Retryable != c.retryable || e.RetryAfter != c.wait || e.Provider != "plain" {
@@ -347,7 +347,7 @@ func TestClientErrorWithMark(t *testing.T) {
 // Just as much as the bounds allow is no error.
 func TestClientBounds(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 5000)) })
-	c.MaxAnswer = 5000
+	c.MaxResponse = 5000
 	if got, err := ask(c); len(got) != 5000 || err != nil {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
@@ -444,7 +444,7 @@ func TestClientCutRefusal(t *testing.T) {
 		_, _ = io.WriteString(w, "slow do")
 	})
 	_, err := ask(c)
-	if e := apiError(t, err); !e.Retryable || e.Message != "slow do" || !errors.Is(err, protocol.ErrCutOff) {
+	if e := apiError(t, err); !e.Retryable || e.Message != "slow do" || !errors.Is(err, protocol.ErrTruncated) {
 		t.Errorf("got %v (retryable: %t)", err, e.Retryable)
 	}
 }
@@ -567,7 +567,7 @@ func TestClientGzipBomb(t *testing.T) {
 		}
 		_ = z.Close()
 	})
-	c.MaxAnswer = 50_000
+	c.MaxResponse = 50_000
 	if _, err := ask(c); !errors.Is(err, protocol.ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}

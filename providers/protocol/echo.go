@@ -6,11 +6,11 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// SentBack returns what comes back of the opaque data of an answer's message, in a
+// ReturnedOpaque returns what comes back of the opaque data of an answer's message, in a
 // request of the protocol, where that request's message has it. The rest tells of the
 // answer alone (what is not known of it, why it ended, its logprobs), or has its place
 // elsewhere in a request, as a container of Anthropic's. It is nil if nothing comes back.
-func SentBack(p Protocol, opaque json.RawMessage) json.RawMessage {
+func ReturnedOpaque(p Protocol, opaque json.RawMessage) json.RawMessage {
 	if opaque == nil {
 		return nil
 	}

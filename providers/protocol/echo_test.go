@@ -39,11 +39,11 @@ func TestSentBack(t *testing.T) {
 		"not read":   {echoing{read: oops}, ""},
 		"no message": {echoing{empty: true}, ""},
 	} {
-		if got := string(protocol.SentBack(c.p, json.RawMessage("{}"))); got != c.want {
+		if got := string(protocol.ReturnedOpaque(c.p, json.RawMessage("{}"))); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
-	if got := protocol.SentBack(echoing{}, nil); got != nil {
+	if got := protocol.ReturnedOpaque(echoing{}, nil); got != nil {
 		t.Errorf("of nothing %q comes back", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // it and means nothing to any other. Since a conversation has to go on where it is
 // handed to another provider, there is one rule for all codecs:
 //
-//   - In a message of the assistant or of tools such a part is left out (see LeftOut):
+//   - In a message of the assistant or of tools such a part is left out (see Omits):
 //     it tells of what a provider did on its own. The history keeps it, and it is
 //     sent again where the conversation comes back to that provider.
 //   - Everywhere else, in what the user said and in the content of a tool's result, it
@@ -34,9 +34,9 @@ const (
 	ChatMark      = "chat:"
 )
 
-// LeftOut reports whether a request of the protocol of this name leaves a part out of a
+// Omits reports whether a request of the protocol of this name leaves a part out of a
 // message of such a role, because it is another protocol's.
-func LeftOut(name string, role llm.Role, p llm.Part) bool {
+func Omits(name string, role llm.Role, p llm.Part) bool {
 	u, ok := p.(llm.Unknown)
 	if !ok || role != llm.RoleAssistant && role != llm.RoleTool {
 		return false

@@ -62,7 +62,7 @@ func TestForeignParts(t *testing.T) {
 		for mark, name := range names {
 			own := strings.Contains(c.want, mark)
 			for role, want := range map[llm.Role]bool{llm.RoleAssistant: !own, llm.RoleTool: !own, llm.RoleUser: false, llm.RoleSystem: false} {
-				if got := protocol.LeftOut(name, role, p); got != want {
+				if got := protocol.Omits(name, role, p); got != want {
 					t.Errorf("%s is left out of a message of the %s to %s: %t, want %t", p.Raw, role, name, got, want)
 				}
 			}
@@ -90,7 +90,7 @@ func or(err error) string {
 func TestForeignPartsOdd(t *testing.T) {
 	for _, raw := range []string{``, `null`, `[]`, `1`, `{`} {
 		p := llm.Unknown{Kind: "reference", Raw: json.RawMessage(raw)}
-		if protocol.LeftOut("gemini", llm.RoleAssistant, p) {
+		if protocol.Omits("gemini", llm.RoleAssistant, p) {
 			t.Errorf("%s is left out", raw)
 		}
 		const want = `the part of the kind "reference" is not a JSON object; give it whole`
@@ -98,7 +98,7 @@ func TestForeignPartsOdd(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}
 	}
-	if protocol.LeftOut("gemini", llm.RoleAssistant, llm.Text{Text: "a"}) {
+	if protocol.Omits("gemini", llm.RoleAssistant, llm.Text{Text: "a"}) {
 		t.Error("a text is left out")
 	}
 }

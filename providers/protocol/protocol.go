@@ -19,23 +19,23 @@ type Protocol interface {
 
 	// EncodeRequest returns what asks the question. It fails for what the
 	// protocol cannot say, such as a part of a kind that it does not have; what
-	// another provider has left in the history is left out (see LeftOut).
+	// another provider has left in the history is left out (see Omits).
 	EncodeRequest(req *llm.Request) (*Request, error)
 	// DecodeRequest reads what a client sent. Path is the one behind the base
 	// URL. What the protocol knows and llm.Request does not goes to Extra.
 	DecodeRequest(path string, body []byte) (*llm.Request, error)
 
-	// DecodeAnswer reads a buffered answer. An error that the provider tells with
+	// DecodeResponse reads a buffered answer. An error that the provider tells with
 	// a status of success is an *llm.APIError; for what is no answer at all see
-	// NotAnswer.
-	DecodeAnswer(body []byte, emit func(llm.Event)) error
-	// EncodeAnswer appends the buffered answer of a turn.
-	EncodeAnswer(dst []byte, a Answer, t *llm.Turn) ([]byte, error)
+	// UnexpectedBody.
+	DecodeResponse(body []byte, emit func(llm.Event)) error
+	// EncodeResponse appends the buffered answer of a turn.
+	EncodeResponse(dst []byte, a ResponseMeta, t *llm.Response) ([]byte, error)
 
 	// NewDecoder returns what reads one streamed answer.
 	NewDecoder() Decoder
 	// NewEncoder returns what writes one streamed answer.
-	NewEncoder(a Answer) Encoder
+	NewEncoder(a ResponseMeta) Encoder
 
 	// DecodeError reads the error that a response with such a status tells. It
 	// is never nil: of a body that is not the protocol's it has the beginning.
@@ -60,7 +60,7 @@ type Decoder interface {
 	// if the provider told it. Data may be used again when Event has returned.
 	Event(name string, data []byte, emit func(llm.Event)) (done bool, err error)
 	// End takes the end of the stream. It fails if the answer is not complete
-	// (ErrCutOff).
+	// (ErrTruncated).
 	End(emit func(llm.Event)) error
 }
 
@@ -74,7 +74,7 @@ type Encoder interface {
 }
 
 // Answer is what an answer on the wire says of itself, beside what the model said.
-type Answer struct {
+type ResponseMeta struct {
 	ID      string // of the response
 	Model   string
 	Created int64 // seconds since 1970

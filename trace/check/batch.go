@@ -62,7 +62,7 @@ func (r *run) begin(parts []llm.Part) {
 	*b = batch{turn: b.turn + 1, calls: b.calls[:0], own: true}
 	for _, p := range parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
-			r.register(c.ID, c.Name, c.Args)
+			r.register(c.ID, c.Name, c.Arguments)
 		}
 	}
 }
@@ -211,17 +211,17 @@ func (r *run) resume(b trace.Resumed) {
 }
 
 // resolve takes the word that a call runs with other arguments.
-func (r *run) resolve(ev *trace.Event, b trace.ArgsResolved) {
-	c := r.adopt(b.Call, "", b.Args, callAsked)
+func (r *run) resolve(ev *trace.Event, b trace.ToolArguments) {
+	c := r.adopt(b.ToolCallID, "", b.Arguments, callAsked)
 	if c == nil || c.state != callAsked {
-		r.report(invFraming, "the arguments of the call %q are resolved when it is not waiting to run", b.Call)
+		r.report(invFraming, "the arguments of the call %q are resolved when it is not waiting to run", b.ToolCallID)
 		return
 	}
 	r.mustHaveDecided()
-	if b.Cause == "" {
-		r.report(invExactArgs, "the call %q runs with other arguments for no cause", b.Call)
+	if b.Reason == "" {
+		r.report(invExactArgs, "the call %q runs with other arguments for no cause", b.ToolCallID)
 	}
-	c.args, c.resolved = b.Args, b.Cause
+	c.args, c.resolved = b.Arguments, b.Reason
 	r.inStep(ev)
 }
 
@@ -237,7 +237,7 @@ func (r *run) inStep(ev *trace.Event) {
 func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
 	r.mustHaveDecided()
 	r.tools.told = true
-	c := r.adopt(b.Call, b.Name, b.Args, callAsked)
+	c := r.adopt(b.ToolCallID, b.Name, b.Arguments, callAsked)
 	r.mayStart(c, b)
 	r.inStep(ev)
 	if c == nil || c.state == callRunning {
@@ -252,21 +252,21 @@ func (r *run) mayStart(c *call, b *trace.ToolStart) {
 	reason := r.tools.refuse(b.Name)
 	switch {
 	case r.cancelled:
-		r.report(invCancellation, "the call %q starts although the run was cancelled", b.Call)
+		r.report(invCancellation, "the call %q starts although the run was cancelled", b.ToolCallID)
 	case c == nil:
-		r.report(invFraming, "the call %q starts, but the last turn did not ask for it", b.Call)
+		r.report(invFraming, "the call %q starts, but the last turn did not ask for it", b.ToolCallID)
 	case c.state == callSkipped:
-		r.report(invAtMostOnce, "the call %q starts although it was skipped", b.Call)
+		r.report(invAtMostOnce, "the call %q starts although it was skipped", b.ToolCallID)
 	case c.state != callAsked:
-		r.report(invAtMostOnce, "the call %q starts a second time", b.Call)
+		r.report(invAtMostOnce, "the call %q starts a second time", b.ToolCallID)
 	case reason != "":
-		r.report(invAtMostOnce, "the call %q is executed, but the tool %q %s", b.Call, b.Name, reason)
+		r.report(invAtMostOnce, "the call %q is executed, but the tool %q %s", b.ToolCallID, b.Name, reason)
 	case r.control.forced == forceAsked:
-		r.report(invContinuation, "the call %q starts after the forced last answer", b.Call)
+		r.report(invContinuation, "the call %q starts after the forced last answer", b.ToolCallID)
 	case c.name != "" && c.name != b.Name:
-		r.report(invExactArgs, "the call %q is of %q, but %q was run", b.Call, c.name, b.Name)
-	case c.args != b.Args:
-		r.report(invExactArgs, "the call %q was run with %s, but its arguments are %s", b.Call, clip(b.Args), clip(c.args))
+		r.report(invExactArgs, "the call %q is of %q, but %q was run", b.ToolCallID, c.name, b.Name)
+	case c.args != b.Arguments:
+		r.report(invExactArgs, "the call %q was run with %s, but its arguments are %s", b.ToolCallID, clip(b.Arguments), clip(c.args))
 	default:
 		r.mayJoin(c)
 	}
@@ -288,9 +288,9 @@ func (r *run) mayJoin(c *call) {
 // toolEnd takes the return of a tool.
 func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 	r.busy = ev.At
-	c := r.call(b.Call, callRunning)
+	c := r.call(b.ToolCallID, callRunning)
 	if c == nil || c.state != callRunning {
-		r.report(invFraming, "the call %q ends, but it is not running", b.Call)
+		r.report(invFraming, "the call %q ends, but it is not running", b.ToolCallID)
 		if c != nil {
 			c.blamed = true
 		}
@@ -301,33 +301,33 @@ func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 	r.batch.running--
 	c.state = callEnded
 	r.result(c, b.Result, b.Outcome != trace.OutcomeOK)
-	r.tally(c.name, b.Outcome != trace.OutcomeOK || b.Result.IsError, b.Outcome == trace.OutcomeCancelled)
+	r.tally(c.name, b.Outcome != trace.OutcomeOK || b.Result.IsError, b.Outcome == trace.OutcomeCanceled)
 }
 
 // toolSkip takes the word that a call gets a result without being run.
 func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
 	r.mustHaveDecided()
 	r.tools.told = true
-	c := r.adopt(b.Call, b.Name, "", callAsked)
+	c := r.adopt(b.ToolCallID, b.Name, "", callAsked)
 	switch {
 	case c == nil:
-		r.report(invFraming, "the call %q is skipped, but the last turn did not ask for it", b.Call)
+		r.report(invFraming, "the call %q is skipped, but the last turn did not ask for it", b.ToolCallID)
 		return
 	case c.state == callSkipped:
-		r.report(invFraming, "the call %q is skipped twice", b.Call)
+		r.report(invFraming, "the call %q is skipped twice", b.ToolCallID)
 		return
 	case c.state != callAsked:
-		r.report(invAtMostOnce, "the call %q is skipped although it has started", b.Call)
+		r.report(invAtMostOnce, "the call %q is skipped although it has started", b.ToolCallID)
 		return
 	}
 	r.inStep(ev)
 	if c.name != "" && b.Name != "" && c.name != b.Name {
-		r.report(invExactArgs, "the call %q is of %q, but one of %q was skipped", b.Call, c.name, b.Name)
+		r.report(invExactArgs, "the call %q is of %q, but one of %q was skipped", b.ToolCallID, c.name, b.Name)
 	}
 	c.state = callSkipped
-	r.result(c, b.Result, b.Result.IsError || mustFail(b.Cause))
+	r.result(c, b.Result, b.Result.IsError || mustFail(b.Reason))
 	if b.Result.IsError {
-		r.tally(b.Name, true, b.Cause == trace.SkipDenied || b.Cause == trace.SkipCancelled || b.Cause == trace.SkipDuplicate)
+		r.tally(b.Name, true, b.Reason == trace.SkipDenied || b.Reason == trace.SkipCanceled || b.Reason == trace.SkipDuplicate)
 	}
 }
 
@@ -335,7 +335,7 @@ func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
 // what a policy chose to answer need not.
 func mustFail(cause string) bool {
 	switch cause {
-	case trace.SkipUnknownTool, trace.SkipMalformedArgs, trace.SkipInvalidArgs, trace.SkipCut:
+	case trace.SkipUnknownTool, trace.SkipMalformedArguments, trace.SkipInvalidArguments, trace.SkipTruncated:
 		return true
 	}
 	return false
@@ -423,9 +423,9 @@ func sameContent(a, b llm.Part) bool {
 
 // abandon takes the word that a running tool is not waited for.
 func (r *run) abandon(b trace.Abandoned) {
-	c := r.call(b.Call, callRunning)
+	c := r.call(b.ToolCallID, callRunning)
 	if c == nil {
-		r.report(invFraming, "the call %q is abandoned, but the last turn did not ask for it", b.Call)
+		r.report(invFraming, "the call %q is abandoned, but the last turn did not ask for it", b.ToolCallID)
 		return
 	}
 	c.abandoned = true

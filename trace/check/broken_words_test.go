@@ -13,7 +13,7 @@ var brokenWords = []brokenRun{
 		change(t, s, 0, func(b *trace.ToolSkip) { b.Name = "g" })
 	}},
 	{"INV-11", "plain", "goes on for the cap", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.Decision) { b.Cause, b.Calls = trace.CauseCap, 0 })
+		change(t, s, 0, func(b *trace.Decision) { b.Reason, b.ToolCalls = trace.ReasonMaxSteps, 0 })
 	}},
 	{"INV-11", "cap at the top with a forced answer", "ordered twice", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindDecision, 1)
@@ -21,7 +21,7 @@ var brokenWords = []brokenRun{
 	}},
 	{"INV-11", "cap at the top with a forced answer", "ordered again behind it", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindDecision, 2)
-		s.insert(i+1, trace.Decision{Action: trace.ForceFinal, Cause: trace.CauseCap}).insert(i+2, s.events[i].Body)
+		s.insert(i+1, trace.Decision{Action: trace.ForceFinal, Reason: trace.ReasonMaxSteps}).insert(i+2, s.events[i].Body)
 	}},
 	{"INV-11", "cap at the top with a forced answer", "ordered while a call runs", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindDecision, 1)
@@ -29,10 +29,10 @@ var brokenWords = []brokenRun{
 		s.remove(t, trace.KindDecision, 1).insert(s.index(t, trace.KindToolEnd, 0), order)
 	}},
 	{"INV-11", "plain", "another finish at the end", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Finish = llm.FinishLength })
+		change(t, s, 0, func(b *trace.RunEnd) { b.FinishReason = llm.FinishLength })
 	}},
 	{"INV-14", "plain", "an answer of another attempt", func(t *testing.T, s *script) {
-		s.events[s.index(t, trace.KindModelTurn, 1)].Attempt = 2
+		s.events[s.index(t, trace.KindModelResponse, 1)].Attempt = 2
 	}},
 	{"INV-14", "retry", "a failure of another attempt", func(t *testing.T, s *script) {
 		s.events[s.index(t, trace.KindModelError, 1)].Attempt = 1
@@ -57,22 +57,22 @@ var cleanWords = map[string]func() *script{
 		s := begin("r1", declared).ask().turn(c1, c2)
 		ok, no := good("c1"), bad("c2")
 		ok.Name, no.Name = "f", "g"
-		s.starts(c1).ends(ok).add(trace.ToolSkip{Call: "c2", Cause: "denied", Result: no}).results(ok, no).done()
-		return s.ask().turn(text("a")).done().end(trace.CauseNone)
+		s.starts(c1).ends(ok).add(trace.ToolSkip{ToolCallID: "c2", Reason: "denied", Result: no}).results(ok, no).done()
+		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
 	"a call without a name": func() *script {
 		s := begin("r1", declared).ask().turn(call("c1", ""))
 		no := bad("c1")
 		no.Name = "unnamed"
-		s.add(trace.ToolSkip{Call: "c1", Name: "unnamed", Cause: "unknown_tool", Result: no})
+		s.add(trace.ToolSkip{ToolCallID: "c1", Name: "unnamed", Reason: "unknown_tool", Result: no})
 		s.history[1] = llm.Assistant(call("c1", "unnamed"))
-		return s.results(no).done().ask().turn(text("a")).done().end(trace.CauseNone)
+		return s.results(no).done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
 	"attempts and steps that are not told": func() *script {
 		s := plain()
 		for i := range s.events {
 			switch s.events[i].Body.(type) {
-			case trace.ModelTurn:
+			case trace.ModelResponse:
 				s.events[i].Attempt = 0
 			case trace.Decision:
 				s.events[i].Step = trace.NoStep
@@ -86,31 +86,31 @@ var cleanWords = map[string]func() *script{
 		s.step = 0
 		s.add(trace.StepStart{}).request(0)
 		s.try = 1
-		return s.turn(text("a")).done().end(trace.CauseNone)
+		return s.turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
 	"no finish": func() *script {
 		s := plain()
 		b := s.events[len(s.events)-1].Body.(trace.RunEnd)
-		b.Finish = ""
+		b.FinishReason = ""
 		s.events[len(s.events)-1].Body = b
 		return s
 	},
 	"the finish of a turn before one that failed": func() *script {
 		s := begin("r1", declared).ask().turn(text("a"))
-		e := s.runEnd(trace.CausePolicy)
-		e.Finish, e.Error = llm.FinishToolCalls, &trace.Error{Type: "policy"}
-		return s.decide(trace.Stop, trace.CausePolicy, 0).done().add(e)
+		e := s.runEnd(trace.ReasonMiddleware)
+		e.FinishReason, e.Error = llm.FinishToolCalls, &trace.Error{Type: "policy"}
+		return s.decide(trace.Stop, trace.ReasonMiddleware, 0).done().add(e)
 	},
 	"a forced answer after a tool that is not waited for": func() *script {
-		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).ask().turn(c1).starts(c1).add(trace.Abandoned{Call: "c1"})
-		s.results(bad("c1")).decide(trace.ForceFinal, trace.CauseCap, 0).done()
+		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).ask().turn(c1).starts(c1).add(trace.Abandoned{ToolCallID: "c1"})
+		s.results(bad("c1")).decide(trace.ForceFinal, trace.ReasonMaxSteps, 0).done()
 		s.step++
-		s.add(trace.StepStart{}).add(trace.ModelSetup{}).request(1).reply(llm.Assistant(text("so")))
-		return s.decide(trace.Stop, trace.CauseForced, 0).done().end(trace.CauseForced)
+		s.add(trace.StepStart{}).add(trace.ModelConfig{}).request(1).reply(llm.Assistant(text("so")))
+		return s.decide(trace.Stop, trace.ReasonForced, 0).done().end(trace.ReasonForced)
 	},
 	"an end hook fails after a tool did": func() *script {
-		s := begin("r1", declared).round(c1, bad("c1")).decide(trace.Stop, trace.CausePolicy, 0).done()
-		e := s.runEnd(trace.CausePolicy)
+		s := begin("r1", declared).round(c1, bad("c1")).decide(trace.Stop, trace.ReasonMiddleware, 0).done()
+		e := s.runEnd(trace.ReasonMiddleware)
 		e.Error = &trace.Error{Type: "panic"}
 		return s.add(e)
 	},

@@ -9,7 +9,7 @@
 // budget, a guard, a concurrency or a number of retries is only checked where
 // trace.RunStart names it, and decisions are only missed where a run declares
 // anything at all. It changes nothing that it is given and runs nothing: the
-// invariants that only a running loop can show (SeenBy is Probe) are listed
+// invariants that only a running loop can show (Evidence is Probe) are listed
 // here and checked by a contract suite.
 //
 // What it cannot see, it does not judge: a run of which an event is missing, going
@@ -114,7 +114,7 @@ type Checker struct {
 	found     []Violation
 	lost      bool // an event was
 	gap       int  // the place of the last event that was lost and may be anybody's; 0 if none was
-	cuts      []Cut
+	cuts      []PartialRun
 }
 
 // New returns a Checker; opts may be nil.
@@ -142,7 +142,7 @@ func (c *Checker) Add(ev trace.Event) {
 		r = c.again(r, &ev)
 	case ev.Seq == r.top+1 && r.hole == 0:
 	case r.lacks(&ev):
-		c.cut(r, Cut{Event: r.hole})
+		c.cut(r, PartialRun{Event: r.hole})
 	}
 	if r.trust == whole || c.pass(r, &ev) {
 		r.numbered(ev.Seq)
@@ -201,7 +201,7 @@ func (c *Checker) Done() []Violation {
 			continue
 		}
 		if r.trust != whole {
-			c.cut(r, Cut{Place: r.gap})
+			c.cut(r, PartialRun{Place: r.gap})
 			continue
 		}
 		r.event = NoEvent

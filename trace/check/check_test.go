@@ -44,19 +44,19 @@ func TestEveryInvariantIsBroken(t *testing.T) {
 		seen[b.id] = true
 	}
 	for _, x := range check.Catalogue() {
-		want := x.SeenBy == check.Wire || x.SeenBy == check.OneTrace
+		want := x.Evidence == check.EvidenceMessages || x.Evidence == check.EvidenceTrace
 		if seen[x.ID] != want {
-			t.Errorf("%s (%s) has a broken run: %v", x.ID, x.SeenBy, seen[x.ID])
+			t.Errorf("%s (%s) has a broken run: %v", x.ID, x.Evidence, seen[x.ID])
 		}
 	}
 	var pairs, probes []string
 	for _, x := range check.Catalogue() {
-		switch x.SeenBy {
-		case check.TwoTraces:
+		switch x.Evidence {
+		case check.EvidencePair:
 			pairs = append(pairs, x.ID)
-		case check.Probe:
+		case check.EvidenceLiveRun:
 			probes = append(probes, x.ID)
-		case check.Wire, check.OneTrace:
+		case check.EvidenceMessages, check.EvidenceTrace:
 		}
 	}
 	if diff := cmp.Diff([]string{"INV-10", "INV-12", "INV-27"}, pairs); diff != "" {
@@ -82,7 +82,7 @@ func sequence(events []trace.Event, last error) iter.Seq2[trace.Event, error] {
 
 func TestTrace(t *testing.T) {
 	s := plain()
-	change(t, s, 0, func(b *trace.ToolStart) { b.Args = "{}" })
+	change(t, s, 0, func(b *trace.ToolStart) { b.Arguments = "{}" })
 	vs, err := check.Trace(sequence(s.events, nil), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestCanonicalForm(t *testing.T) {
 
 func TestSuppressed(t *testing.T) {
 	s := plain()
-	change(t, s, 0, func(b *trace.ToolStart) { b.Args = "{}" })
+	change(t, s, 0, func(b *trace.ToolStart) { b.Arguments = "{}" })
 	change(t, s, 0, func(b *trace.RunStart) { b.Suppress = map[string]string{"INV-09": "known"} })
 	vs := s.check()
 	wantOne(t, vs, "INV-09")
@@ -123,7 +123,7 @@ func TestSuppressed(t *testing.T) {
 
 func TestPlaceOfAViolation(t *testing.T) {
 	s := plain()
-	change(t, s, 0, func(b *trace.ToolStart) { b.Args = "{}" })
+	change(t, s, 0, func(b *trace.ToolStart) { b.Arguments = "{}" })
 	vs := s.check()
 	if want := s.index(t, trace.KindToolStart, 0); vs[0].Event != want || vs[0].Run != "r1" {
 		t.Errorf("got %+v, want event %d of r1", vs[0], want)
@@ -148,16 +148,16 @@ func TestWords(t *testing.T) {
 			s.events[s.index(t, trace.KindModelRequest, 2)].At--
 		}},
 		{"usage by purpose", `{"input":1,"output":0} for judge, but its model calls add up to {"input":2,"output":0}`, func(s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeJudge] = llm.Usage{Input: 1} })
+			change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeGrade] = llm.Usage{InputTokens: 1} })
 		}},
 		{"usage by purpose", `{"input":1,"output":0} for the answer, but`, func(s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeAnswer] = llm.Usage{Input: 1} })
+			change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeAnswer] = llm.Usage{InputTokens: 1} })
 		}},
 		{"plain", strings.Repeat("x", 80) + `", but`, func(s *script) {
-			change(t, s, 0, func(b *trace.ToolStart) { b.Args = strings.Repeat("x", 80) })
+			change(t, s, 0, func(b *trace.ToolStart) { b.Arguments = strings.Repeat("x", 80) })
 		}},
 		{"plain", strings.Repeat("x", 80) + `" …, but`, func(s *script) {
-			change(t, s, 0, func(b *trace.ToolStart) { b.Args = strings.Repeat("x", 81) })
+			change(t, s, 0, func(b *trace.ToolStart) { b.Arguments = strings.Repeat("x", 81) })
 		}},
 	} {
 		s := clean[x.clean]()
@@ -176,8 +176,8 @@ func TestRunsAreTakenInOrder(t *testing.T) {
 	for _, run := range []string{"b", "a", "c"} {
 		c.Add(trace.Event{Run: run, Body: trace.RunStart{}})
 	}
-	c.Add(trace.Event{Run: "a", Seq: 1, Body: trace.Decision{Action: trace.Stop, Cause: trace.CausePolicy}})
-	c.Add(trace.Event{Run: "a", Seq: 2, Body: trace.RunEnd{Stop: trace.CausePolicy}})
+	c.Add(trace.Event{Run: "a", Seq: 1, Body: trace.Decision{Action: trace.Stop, Reason: trace.ReasonMiddleware}})
+	c.Add(trace.Event{Run: "a", Seq: 2, Body: trace.RunEnd{StopReason: trace.ReasonMiddleware}})
 	c.Add(trace.Event{Run: "a", Seq: 3})
 	c.Add(trace.Event{Run: "a", Seq: 4})
 	var got []string
@@ -205,5 +205,5 @@ func TestForeignRuns(t *testing.T) {
 		}
 	}
 	s := begin("r1", nil).add(trace.Warning{}).ask().reply(llm.Assistant(c1)).starts(c1).ends(good("c1")).results(good("c1")).done()
-	wantNone(t, s.add(trace.RunEnd{Stop: trace.CauseCap, Usage: s.used, Appended: s.history[1:]}).check())
+	wantNone(t, s.add(trace.RunEnd{StopReason: trace.ReasonMaxSteps, Usage: s.used, AppendedMessages: s.history[1:]}).check())
 }

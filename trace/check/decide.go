@@ -9,8 +9,8 @@ import (
 
 // control is what the run has decided.
 type control struct {
-	awaited bool        // a turn has come, its decision has not
-	stop    trace.Cause // of the decision that ended the run, until one goes on
+	awaited bool         // a turn has come, its decision has not
+	stop    trace.Reason // of the decision that ended the run, until one goes on
 	forced  force
 }
 
@@ -58,22 +58,22 @@ func (r *run) decide(ev *trace.Event, b *trace.Decision) {
 	}
 	c.awaited = false
 	if wrong != "" {
-		r.report(invContinuation, "the decision %s (%s) %s", b.Action, b.Cause, wrong)
+		r.report(invContinuation, "the decision %s (%s) %s", b.Action, b.Reason, wrong)
 	}
 	switch b.Action {
-	case trace.GoOn:
+	case trace.Continue:
 		c.stop = ""
-		if b.Cause == trace.CauseCalls {
+		if b.Reason == trace.ReasonToolCalls {
 			r.step.ran, r.step.spent = true, r.used.Total()
 		}
 	case trace.ForceFinal:
 		c.stop, c.forced = "", forceOrdered
 	case trace.End, trace.Stop, trace.Suspend:
-		c.stop = b.Cause
+		c.stop = b.Reason
 	default:
 		r.report(invContinuation, "the action %q is none of those that a decision has", b.Action)
 	}
-	if b.Cause == trace.CauseStopCondition {
+	if b.Reason == trace.ReasonStopCondition {
 		r.condition(b)
 	}
 }
@@ -83,25 +83,25 @@ func (r *run) decide(ev *trace.Event, b *trace.Decision) {
 func (r *run) afterTurn(b *trace.Decision) string {
 	n := len(r.batch.calls)
 	if r.control.forced == forceAsked {
-		if b.Action == trace.GoOn || b.Action == trace.ForceFinal {
+		if b.Action == trace.Continue || b.Action == trace.ForceFinal {
 			return "goes on after the forced last answer"
 		}
 		return ""
 	}
 	switch b.Action {
-	case trace.GoOn:
+	case trace.Continue:
 		return goingOn(b, n)
 	case trace.End:
 		if n > 0 {
 			return "ends the run, but the turn has calls"
 		}
-		if b.Cause != trace.CauseNone {
+		if b.Reason != trace.ReasonEndTurn {
 			return "is no natural end"
 		}
 	case trace.Stop:
 		return r.stopping(b, n)
 	case trace.ForceFinal, trace.Suspend:
-		if b.Cause == trace.CauseNone || b.Cause == trace.CauseCalls {
+		if b.Reason == trace.ReasonEndTurn || b.Reason == trace.ReasonToolCalls {
 			return "has no cause of its own"
 		}
 	}
@@ -109,21 +109,21 @@ func (r *run) afterTurn(b *trace.Decision) string {
 }
 
 func goingOn(b *trace.Decision, n int) string {
-	switch b.Cause {
-	case trace.CauseCalls:
-		if b.Calls != n || n == 0 {
+	switch b.Reason {
+	case trace.ReasonToolCalls:
+		if b.ToolCalls != n || n == 0 {
 			return "counts other calls than the turn has"
 		}
-	case trace.CauseContinuedTurn, trace.CauseEndHook:
+	case trace.ReasonContinuedResponse, trace.ReasonEndHook:
 		if n > 0 {
 			return "leaves the calls of the turn aside"
 		}
-	case trace.CauseNone:
+	case trace.ReasonEndTurn:
 		return "goes on without a cause"
-	case trace.CauseCap, trace.CauseGuard, trace.CauseStopCondition, trace.CauseForced, trace.CauseCancel, trace.CauseDeadline:
+	case trace.ReasonMaxSteps, trace.ReasonRunawayGuard, trace.ReasonStopCondition, trace.ReasonForced, trace.ReasonCancel, trace.ReasonDeadline:
 		return "goes on for what a run stops for"
 	default:
-		if n == 0 && b.By == "" && b.Cause != trace.CauseHandOff && b.Cause != trace.CauseMalformed {
+		if n == 0 && b.By == "" && b.Reason != trace.ReasonHandoff && b.Reason != trace.ReasonMalformedCall {
 			return "goes on, but the turn has no calls and no policy asked for more"
 		}
 	}
@@ -134,23 +134,23 @@ func goingOn(b *trace.Decision, n int) string {
 // calls may have been one to continue, had the cap or the number of
 // continuations allowed it.
 func (r *run) stopping(b *trace.Decision, n int) string {
-	switch b.Cause {
-	case trace.CauseNone, trace.CauseCalls:
+	switch b.Reason {
+	case trace.ReasonEndTurn, trace.ReasonToolCalls:
 		return "stops without a cause"
-	case trace.CauseClientTools:
+	case trace.ReasonClientTools:
 		if n == 0 {
 			return "waits for calls, but the turn has none"
 		}
-	case trace.CauseContinuedTurn:
+	case trace.ReasonContinuedResponse:
 		if n > 0 {
 			return "leaves the calls of the turn aside"
 		}
-	case trace.CauseCap:
+	case trace.ReasonMaxSteps:
 		if b.By == "" && (n > 0 || r.step.begun < r.promise.steps) {
 			return "stops before the cap is reached and the turn's calls are run"
 		}
-	case trace.CauseBudget, trace.CauseHandOff, trace.CauseEndHook:
-		spent := b.Cause == trace.CauseBudget && r.used.Total() >= r.promise.budget // for another model call
+	case trace.ReasonBudget, trace.ReasonHandoff, trace.ReasonEndHook:
+		spent := b.Reason == trace.ReasonBudget && r.used.Total() >= r.promise.budget // for another model call
 		if b.By == "" && !spent {
 			return "stops before the turn's calls are looked at"
 		}
@@ -164,12 +164,12 @@ func (r *run) later(b *trace.Decision) string {
 	switch b.Action {
 	case trace.End:
 		return "is a natural end, but follows no turn"
-	case trace.GoOn:
-		if b.Cause == trace.CauseCalls && (!r.resumed || r.step.begun > 0) {
+	case trace.Continue:
+		if b.Reason == trace.ReasonToolCalls && (!r.resumed || r.step.begun > 0) {
 			return "counts calls, but follows no turn"
 		}
 	case trace.Stop:
-		if b.Cause == trace.CauseNone || b.Cause == trace.CauseCalls {
+		if b.Reason == trace.ReasonEndTurn || b.Reason == trace.ReasonToolCalls {
 			return "stops without a cause"
 		}
 	case trace.ForceFinal:
@@ -264,7 +264,7 @@ func (r *run) count() {
 func (r *run) guardBroken() bool {
 	c := &r.control
 	if c.stop != "" {
-		return c.stop == trace.CauseGuard && r.promise.guard > 0
+		return c.stop == trace.ReasonRunawayGuard && r.promise.guard > 0
 	}
 	return r.tripped && c.forced == forceNone
 }

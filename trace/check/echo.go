@@ -34,7 +34,7 @@ func isCall(p llm.Part) bool {
 
 func carries(m llm.Message) bool {
 	for _, p := range m.Parts {
-		if llm.OpaqueOf(p) != nil {
+		if llm.PartOpaque(p) != nil {
 			return true
 		}
 	}
@@ -121,7 +121,7 @@ func unlike(turn, echo *llm.Message, sameWords bool) string {
 	}
 	want, got := fixed(turn.Parts), fixed(echo.Parts)
 	for i, p := range want {
-		if i >= len(got) || !samePart(p.part, got[i].part) || sameWords && llm.OpaqueOf(p.part) != nil && p.behind != got[i].behind {
+		if i >= len(got) || !samePart(p.part, got[i].part) || sameWords && llm.PartOpaque(p.part) != nil && p.behind != got[i].behind {
 			return "the part " + partName(p.part) + " changed, moved or left out"
 		}
 	}
@@ -142,7 +142,7 @@ func fixed(parts []llm.Part) []standing {
 	var out []standing
 	behind := 0
 	for _, p := range parts {
-		if _, ok := p.(llm.ToolCall); ok || llm.OpaqueOf(p) != nil {
+		if _, ok := p.(llm.ToolCall); ok || llm.PartOpaque(p) != nil {
 			out = append(out, standing{p, behind})
 		}
 		if t, ok := p.(llm.Text); ok {
@@ -157,7 +157,7 @@ func fixed(parts []llm.Part) []standing {
 // samePart compares opaque data, and of reasoning the text as well: it is what
 // the signature signs. Of a call only its id matters here, see INV-09.
 func samePart(a, b llm.Part) bool {
-	if !bytes.Equal(llm.OpaqueOf(a), llm.OpaqueOf(b)) {
+	if !bytes.Equal(llm.PartOpaque(a), llm.PartOpaque(b)) {
 		return false
 	}
 	switch a := a.(type) {
@@ -269,7 +269,7 @@ func retold(turn, echo []llm.Part) (found int, wrong string) {
 				wrong = "the call " + quoted(was.ID) + " of another tool"
 			case cmp.Or(now.ProviderID, now.ID) != cmp.Or(was.ProviderID, was.ID):
 				wrong = "another id of the provider's for the call " + quoted(was.ID)
-			case now.Args != was.Args && jsonio.IsObject(was.Args):
+			case now.Arguments != was.Arguments && jsonio.IsObject(was.Arguments):
 				wrong = "other arguments of the call " + quoted(was.ID)
 			case e.next <= before:
 				wrong = "its calls in another order"

@@ -43,12 +43,12 @@ func (r *run) closed() {
 func (r *run) stopped(b *trace.RunEnd) {
 	c := &r.control
 	switch {
-	case c.stop == trace.CauseGuard && !r.tripped && r.promise.guard > 0 && !r.promise.rounds:
+	case c.stop == trace.ReasonRunawayGuard && !r.tripped && r.promise.guard > 0 && !r.promise.rounds:
 		r.report(invRunaway, "the guard stops the run, but no tool has failed in %d steps on end", r.promise.guard)
 	case c.stop == "" && r.promise.any:
-		r.report(invContinuation, "the run ends (%s) without a decision to stop", b.Stop)
-	case c.stop != "" && c.stop != b.Stop:
-		r.report(invContinuation, "the run ends with %s, but had decided to stop because of %s", b.Stop, c.stop)
+		r.report(invContinuation, "the run ends (%s) without a decision to stop", b.StopReason)
+	case c.stop != "" && c.stop != b.StopReason:
+		r.report(invContinuation, "the run ends with %s, but had decided to stop because of %s", b.StopReason, c.stop)
 	case r.escaped(b):
 		r.report(invContainedTools, "the run fails because a tool did: %s", b.Error.Message)
 	}
@@ -57,7 +57,7 @@ func (r *run) stopped(b *trace.RunEnd) {
 // escaped reports whether a run's error is a tool's, or one of its last tools'.
 func (r *run) escaped(b *trace.RunEnd) bool {
 	e := b.Error
-	return e != nil && (e.Type == "tool" || e.Type == "panic" && b.Stop == trace.CauseError && r.batch.failures > 0)
+	return e != nil && (e.Type == "tool" || e.Type == "panic" && b.StopReason == trace.ReasonError && r.batch.failures > 0)
 }
 
 // complete holds the messages after the last request against the calls.
@@ -68,10 +68,10 @@ func (r *run) complete(b *trace.RunEnd) {
 		pending.list = r.suspended
 	}
 	if !x.rewritten {
-		same = r.echo(b.Appended)
-		r.told(b.Appended, &pending)
+		same = r.echo(b.AppendedMessages)
+		r.told(b.AppendedMessages, &pending)
 	}
-	r.append(&x.list, b.Appended)
+	r.append(&x.list, b.AppendedMessages)
 	if same {
 		r.unanswered(&pending)
 	}
@@ -136,14 +136,14 @@ func (r *run) counts(b *trace.RunEnd) {
 	if r.cancelled || b.Error != nil {
 		return
 	}
-	if b.Finish != "" && r.finish != "" && b.Finish != r.finish {
-		r.hold(invContinuation, "the run says that its last turn finished with %s, but it did with %s", b.Finish, r.finish)
+	if b.FinishReason != "" && r.finish != "" && b.FinishReason != r.finish {
+		r.hold(invContinuation, "the run says that its last turn finished with %s, but it did with %s", b.FinishReason, r.finish)
 	}
 	if b.Steps != 0 && b.Steps != r.step.begun {
 		r.hold(invUsage, "the run says that it has begun %d steps, but %d are there", b.Steps, r.step.begun)
 	}
-	if b.Calls != 0 && b.Calls != r.asked {
-		r.hold(invUsage, "the run says that it has made %d model calls, but %d are there", b.Calls, r.asked)
+	if b.ModelCalls != 0 && b.ModelCalls != r.asked {
+		r.hold(invUsage, "the run says that it has made %d model calls, but %d are there", b.ModelCalls, r.asked)
 	}
 }
 

@@ -81,7 +81,7 @@ func (r *run) mayAsk(ev *trace.Event, x *exchange) {
 		r.report(invRetries, "the model is asked again %s after the failure, but the provider asked for %s", ev.At-f.at, f.after)
 	case goesOn && c.forced == forceAsked:
 		r.report(invContinuation, "the model is asked again after the forced last answer")
-	case goesOn && c.stop == trace.CauseGuard && r.promise.guard > 0:
+	case goesOn && c.stop == trace.ReasonRunawayGuard && r.promise.guard > 0:
 		r.report(invRunaway, "the model is asked although the guard had stopped the run")
 	case goesOn && c.stop != "":
 		r.report(invContinuation, "the model is asked although the run had decided to stop (%s)", c.stop)
@@ -97,18 +97,18 @@ func (r *run) mayAsk(ev *trace.Event, x *exchange) {
 func (r *run) messages(x *exchange, b trace.ModelRequest) {
 	l := &x.list
 	switch {
-	case b.Kept > l.n || b.Kept < l.n && x == &r.answer && !x.rewritten:
-		r.report(invAppendOnly, "the request keeps %d messages of the %d of the request before it, without a rewrite event", b.Kept, l.n)
+	case b.PrefixMessages > l.n || b.PrefixMessages < l.n && x == &r.answer && !x.rewritten:
+		r.report(invAppendOnly, "the request keeps %d messages of the %d of the request before it, without a rewrite event", b.PrefixMessages, l.n)
 	case x == &r.answer && !x.rewritten:
-		r.echo(b.New)
-		r.told(b.New, &names{list: r.suspended})
+		r.echo(b.NewMessages)
+		r.told(b.NewMessages, &names{list: r.suspended})
 	}
-	if kept := max(0, b.Kept); kept < l.n {
+	if kept := max(0, b.PrefixMessages); kept < l.n {
 		l.cut(kept)
 	}
 	r.batch.gone = r.batch.gone || x == &r.answer && x.rewritten
 	x.said.there, x.rewritten = false, false
-	r.append(l, b.New)
+	r.append(l, b.NewMessages)
 	l.sent(&r.sink, false)
 }
 
@@ -130,19 +130,19 @@ func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
 		r.within(ev)
 	}
 	x.began = true
-	if b.What == trace.DeltaText || b.What == trace.DeltaReasoning {
+	if b.Type == trace.DeltaText || b.Type == trace.DeltaReasoning {
 		return
 	}
-	if b.What == trace.DeltaCall {
-		x.deltas.begin(b.Call, ev.Seq)
+	if b.Type == trace.DeltaCall {
+		x.deltas.begin(b.ToolCallID, ev.Seq)
 		return
 	}
-	switch i := x.deltas.find(b.Call); {
+	switch i := x.deltas.find(b.ToolCallID); {
 	case i < 0:
-		r.report(invFraming, "a piece of the call %q comes before the call begins", b.Call)
+		r.report(invFraming, "a piece of the call %q comes before the call begins", b.ToolCallID)
 	case x.deltas.calls[i].ended:
-		r.report(invFraming, "a piece of the call %q comes after the call has ended", b.Call)
-	case b.What == trace.DeltaCallEnd:
+		r.report(invFraming, "a piece of the call %q comes after the call has ended", b.ToolCallID)
+	case b.Type == trace.DeltaCallEnd:
 		x.deltas.end(i)
 	}
 }
@@ -193,7 +193,7 @@ func (r *run) answered(ev *trace.Event, x *exchange, parts []llm.Part, u llm.Usa
 // nothing, and comes before the step's decision. It is also the step's answer
 // where an attempt has failed, or where the forced last answer was asked for
 // another purpose.
-func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
+func (r *run) turn(ev *trace.Event, b *trace.ModelResponse) {
 	x := r.exchange(ev.Purpose)
 	c := &r.control
 	instead := !x.asked && r.step.open && !r.step.decided && ev.Attempt == 0 && b.Usage == llm.Usage{}
@@ -209,7 +209,7 @@ func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
 	if x != &r.answer {
 		return
 	}
-	x.fault, r.finish = fault{}, b.Finish
+	x.fault, r.finish = fault{}, b.FinishReason
 	if c.forced == forceOrdered {
 		c.forced = forceAsked
 	}
@@ -227,7 +227,7 @@ func (r *run) turn(ev *trace.Event, b *trace.ModelTurn) {
 func (r *run) failure(ev *trace.Event, b *trace.ModelError) {
 	x := r.exchange(ev.Purpose)
 	began := x.began
-	r.answered(ev, x, b.Received, b.Usage)
+	r.answered(ev, x, b.PartialContent, b.Usage)
 	x.fault = fault{failed: true, after: b.Error.RetryAfter, at: ev.At}
 	switch {
 	case !b.Error.Retryable:

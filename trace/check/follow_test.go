@@ -11,8 +11,8 @@ import (
 
 func TestFollow(t *testing.T) {
 	sig := json.RawMessage(`{"signature":"s"}`)
-	call := llm.ToolCall{ID: "call_1", Name: "a", Args: `{"x":1}`}
-	other := llm.ToolCall{ID: "call_2", Name: "a", Args: `{"x":2}`}
+	call := llm.ToolCall{ID: "call_1", Name: "a", Arguments: `{"x":1}`}
+	other := llm.ToolCall{ID: "call_2", Name: "a", Arguments: `{"x":2}`}
 	text := llm.Text{Text: "I will look."}
 	thought := llm.Reasoning{Text: "hm", Opaque: sig}
 	says := func(parts ...llm.Part) llm.Message { return llm.Message{Role: llm.RoleAssistant, Parts: parts} }
@@ -26,16 +26,16 @@ func TestFollow(t *testing.T) {
 		"echoed":            {says(thought, text, call), []llm.Message{says(thought, text, call), results}, ""},
 		"empty":             {says(llm.Text{}), []llm.Message{llm.User("more")}, ""},
 		"spaces":            {says(text), []llm.Message{says(llm.Text{Text: " I will look.\n"}), llm.User("more")}, ""},
-		"arguments mended":  {says(llm.ToolCall{ID: "call_1", Name: "a", Args: `{"x`}), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "a", Args: "{}"})}, ""},
-		"name mended":       {says(llm.ToolCall{ID: "call_1", Args: `{}`}), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "unknown", Args: "{}"})}, ""},
+		"arguments mended":  {says(llm.ToolCall{ID: "call_1", Name: "a", Arguments: `{"x`}), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "a", Arguments: "{}"})}, ""},
+		"name mended":       {says(llm.ToolCall{ID: "call_1", Arguments: `{}`}), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "unknown", Arguments: "{}"})}, ""},
 		"thoughts left out": {says(llm.Reasoning{Text: "hm"}, text), []llm.Message{says(text)}, ""},
 		"nothing":           {says(text), nil, `INV-05 the assistant turn is left out, and it said "I will look."`},
 		"not echoed":        {says(llm.Text{}, call), []llm.Message{results}, `INV-05 the assistant turn is left out, and it said the call "call_1"`},
 		"only thoughts":     {says(thought), []llm.Message{llm.User("x")}, "INV-05 the assistant turn is left out, and it said something"},
 		"call left out":     {says(text, call), []llm.Message{says(text)}, "INV-01 the assistant turn is sent back with 0 of its 1 calls"},
 		"call added":        {says(text), []llm.Message{says(text, call)}, "INV-01 the assistant turn is sent back with 1 calls, and the model made 0"},
-		"call renamed":      {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "b", Args: `{"x":1}`})}, `INV-05 the assistant turn is sent back with the call "call_1" of another tool`},
-		"other arguments":   {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "a", Args: `{"x":2}`})}, `INV-05 the assistant turn is sent back with other arguments of the call "call_1"`},
+		"call renamed":      {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "b", Arguments: `{"x":1}`})}, `INV-05 the assistant turn is sent back with the call "call_1" of another tool`},
+		"other arguments":   {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "a", Arguments: `{"x":2}`})}, `INV-05 the assistant turn is sent back with other arguments of the call "call_1"`},
 		"another order":     {says(call, text, other), []llm.Message{says(text, other, call)}, "INV-05 the assistant turn is sent back with its calls in another order"},
 		"words moved":       {says(call, text, other), []llm.Message{says(text, call, other)}, ""},
 		"other text":        {says(text, call), []llm.Message{says(llm.Text{Text: "I"}, call)}, "INV-05 the assistant turn is sent back with another text"},

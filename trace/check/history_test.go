@@ -18,8 +18,8 @@ func rewritten(history []llm.Message, k int, more ...llm.Message) *script {
 	s.history = history
 	s.ask().reply(llm.Assistant(text("so"))).done()
 	s.history, s.sent = append(history[:k:k], more...), k
-	s.add(trace.Rewrite{Cause: "compaction"}).ask().reply(llm.Assistant(text("a"))).done()
-	return s.end(trace.CauseNone)
+	s.add(trace.HistoryRewrite{Reason: "compaction"}).ask().reply(llm.Assistant(text("a"))).done()
+	return s.end(trace.ReasonEndTurn)
 }
 
 // TestRewrites checks what is known of a history after it was cut.
@@ -96,9 +96,9 @@ func TestListWords(t *testing.T) {
 // left pending: those that a message has.
 func TestPendingOfTheHistory(t *testing.T) {
 	s := begin("r1", nil)
-	wantNone(t, s.add(trace.RunEnd{Pending: []string{"c1"}, Appended: []llm.Message{llm.Assistant(c1)}}).check())
+	wantNone(t, s.add(trace.RunEnd{Pending: []string{"c1"}, AppendedMessages: []llm.Message{llm.Assistant(c1)}}).check())
 	s = begin("r1", nil)
-	wantOne(t, s.add(trace.RunEnd{Pending: []string{"c2", "c1"}, Appended: []llm.Message{llm.Assistant(c1)}}).check(), "INV-07")
+	wantOne(t, s.add(trace.RunEnd{Pending: []string{"c2", "c1"}, AppendedMessages: []llm.Message{llm.Assistant(c1)}}).check(), "INV-07")
 	s = rewritten([]llm.Message{llm.User("go"), llm.Assistant(c1), llm.ToolResults(good("c1"))}, 1, llm.User("so"))
 	change(t, s, 0, func(b *trace.RunEnd) { b.Pending = []string{"c1"} })
 	wantOne(t, s.check(), "INV-07")
@@ -111,10 +111,10 @@ func TestResumedTurns(t *testing.T) {
 	s := begin("r2", declared)
 	s.add(trace.Resumed{Of: "r1"}).starts(c2).ends(good("c2"))
 	s.history = append(first.history[:3:3], llm.ToolResults(good("c2")))
-	s.add(trace.Rewrite{Cause: "resume"}).round(c3, good("c3"))
-	s.decide(trace.Stop, trace.CauseCap, 0).done().end(trace.CauseCap)
+	s.add(trace.HistoryRewrite{Reason: "resume"}).round(c3, good("c3"))
+	s.decide(trace.Stop, trace.ReasonMaxSteps, 0).done().end(trace.ReasonMaxSteps)
 	wantNone(t, (&script{events: append(first.events, s.events...)}).check())
-	change(t, s, 0, func(b *trace.RunEnd) { b.Appended = nil })
+	change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = nil })
 	wantOne(t, (&script{events: append(first.events, s.events...)}).check(), "INV-07")
 }
 
@@ -124,13 +124,13 @@ func TestResumedDecisions(t *testing.T) {
 	first := clean["suspended"]()
 	resume := func(later bool) []trace.Event {
 		s := begin("r2", declared)
-		s.add(trace.Resumed{Of: "r1"}).decide(trace.GoOn, trace.CauseCalls, 1).starts(c2).ends(good("c2"))
+		s.add(trace.Resumed{Of: "r1"}).decide(trace.Continue, trace.ReasonToolCalls, 1).starts(c2).ends(good("c2"))
 		s.history = append(first.history[:3:3], llm.ToolResults(good("c2")))
-		s.add(trace.Rewrite{Cause: "resume"}).round(c3, good("c3"))
+		s.add(trace.HistoryRewrite{Reason: "resume"}).round(c3, good("c3"))
 		if later {
-			s.decide(trace.GoOn, trace.CauseCalls, 1)
+			s.decide(trace.Continue, trace.ReasonToolCalls, 1)
 		}
-		s.done().ask().turn(text("a")).done().end(trace.CauseNone)
+		s.done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 		return append(first.events[:len(first.events):len(first.events)], s.events...)
 	}
 	wantNone(t, (&script{events: resume(false)}).check())
@@ -144,7 +144,7 @@ func TestFirstIDAgain(t *testing.T) {
 	s := begin("r1", declared)
 	s.history = append(s.history, llm.Assistant(h), llm.ToolResults(good("h1")), llm.User("again"))
 	s.ask().turn(c1, c2, h).starts(c1).starts(h).ends(good("h1")).starts(c2).ends(good("c2")).ends(good("c1"))
-	s.results(good("c1"), good("c2"), good("h1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+	s.results(good("c1"), good("c2"), good("h1")).done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	wantOne(t, s.check(), "INV-04")
 }
 
@@ -152,12 +152,12 @@ func TestFirstIDAgain(t *testing.T) {
 // the run may have to do with before its first turn.
 func TestToolsBeforeTheFirstTurn(t *testing.T) {
 	for _, b := range []trace.Body{
-		trace.ToolStart{Call: "c1", Name: "f", Args: c1.Args}, trace.ToolEnd{Call: "c1", Outcome: trace.OutcomeOK, Result: good("c1")},
-		trace.ToolSkip{Call: "c1"}, trace.ArgsResolved{Call: "c1"}, trace.Abandoned{Call: "c1"},
+		trace.ToolStart{ToolCallID: "c1", Name: "f", Arguments: c1.Arguments}, trace.ToolEnd{ToolCallID: "c1", Outcome: trace.OutcomeOK, Result: good("c1")},
+		trace.ToolSkip{ToolCallID: "c1"}, trace.ToolArguments{ToolCallID: "c1"}, trace.Abandoned{ToolCallID: "c1"},
 	} {
 		s := begin("r1", nil)
 		s.history = []llm.Message{llm.User("go"), llm.Assistant(c1), llm.ToolResults(good("c1"))}
-		s.ask().add(b).reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		s.ask().add(b).reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 		wantOne(t, s.check(), "INV-14")
 	}
 }

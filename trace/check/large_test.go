@@ -25,7 +25,7 @@ func ids(n int, same bool) []string {
 func callsOf(ids []string) llm.Message {
 	m := llm.Assistant()
 	for _, id := range ids {
-		m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "f", Args: "{}"})
+		m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "f", Arguments: "{}"})
 	}
 	return m
 }
@@ -48,9 +48,9 @@ func reversed(ids []string) []string {
 var large = map[string]func(n int) []trace.Event{
 	"pieces of calls of one id": func(n int) []trace.Event {
 		s := begin("r1", nil).ask()
-		for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArgs, trace.DeltaCallEnd} {
+		for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 			for range n / 3 {
-				s.add(trace.ModelDelta{What: what, Call: "c"})
+				s.add(trace.ModelDelta{Type: what, ToolCallID: "c"})
 			}
 		}
 		return s.reply(llm.Assistant(text("a"))).events
@@ -58,17 +58,17 @@ var large = map[string]func(n int) []trace.Event{
 	"pieces of many calls": func(n int) []trace.Event {
 		s := begin("r1", nil).ask()
 		for _, id := range ids(n, false) {
-			s.add(trace.ModelDelta{What: trace.DeltaCall, Call: id})
+			s.add(trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: id})
 		}
 		for _, id := range ids(n, false) {
-			s.add(trace.ModelDelta{What: trace.DeltaCallEnd, Call: id})
+			s.add(trace.ModelDelta{Type: trace.DeltaCallEnd, ToolCallID: id})
 		}
 		return s.reply(llm.Assistant(text("a"))).events
 	},
 	"calls of one id": func(n int) []trace.Event {
 		s := begin("r1", nil).ask().reply(callsOf(ids(n, true)))
 		for range n {
-			s.add(trace.ToolStart{Name: "f", Args: "{}"})
+			s.add(trace.ToolStart{Name: "f", Arguments: "{}"})
 		}
 		for range n {
 			s.add(trace.ToolEnd{Outcome: trace.OutcomeOK})
@@ -111,8 +111,8 @@ var large = map[string]func(n int) []trace.Event{
 		return rewritten([]llm.Message{llm.User("go"), callsOf(ids(n, false)), resultsOf(ids(n, false))}, 2, llm.User("so?")).events
 	},
 	"pending calls": func(n int) []trace.Event {
-		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).decide(trace.Stop, trace.CauseClientTools, 0).done()
-		return s.end(trace.CauseClientTools, reversed(ids(n, false))...).events
+		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).decide(trace.Stop, trace.ReasonClientTools, 0).done()
+		return s.end(trace.ReasonClientTools, reversed(ids(n, false))...).events
 	},
 	"calls that the provider ran": func(n int) []trace.Event {
 		m := callsOf(ids(n, false))
@@ -127,7 +127,7 @@ var large = map[string]func(n int) []trace.Event{
 	"tools that fail": func(n int) []trace.Event {
 		s := begin("r1", declared).ask().reply(callsOf(ids(n, false)))
 		for _, id := range ids(n, false) {
-			s.add(trace.ToolSkip{Call: id, Name: id, Cause: "unknown_tool", Result: bad(id)})
+			s.add(trace.ToolSkip{ToolCallID: id, Name: id, Reason: "unknown_tool", Result: bad(id)})
 		}
 		return s.events
 	},
@@ -141,10 +141,10 @@ var large = map[string]func(n int) []trace.Event{
 	"answers for many purposes, whose pieces are left out": func(n int) []trace.Event {
 		s := begin("r1", nil)
 		for _, id := range ids(n, false) {
-			s.purpose(trace.Purpose(id), trace.ModelRequest{New: []llm.Message{llm.User("go")}})
+			s.purpose(trace.Purpose(id), trace.ModelRequest{NewMessages: []llm.Message{llm.User("go")}})
 		}
 		for i, id := range ids(n, false) {
-			s.purpose(trace.Purpose(id), trace.ModelTurn{Message: llm.Assistant(text("a"))})
+			s.purpose(trace.Purpose(id), trace.ModelResponse{Message: llm.Assistant(text("a"))})
 			s.events[len(s.events)-1].Seq += i + 1
 		}
 		return s.events

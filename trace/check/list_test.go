@@ -153,7 +153,7 @@ func (m openAIMessage) message() llm.Message {
 		return llm.ToolResults(llm.ToolResult{ID: m.CallID, Name: m.Name, Content: parts})
 	}
 	for _, c := range m.ToolCalls {
-		parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments})
+		parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
 	}
 	return llm.Message{Role: llm.Role(m.Role), Parts: parts}
 }
@@ -193,7 +193,7 @@ func TestSent(t *testing.T) {
 		"between results":   {[]llm.Message{llm.User("a"), llm.Assistant(c1, c2), llm.ToolResults(good("c2"))}, []string{`INV-01 1 the request was sent without a result of the call "c1"`}},
 		"no messages":       {nil, []string{"INV-24 -1 there are no messages; no provider takes an empty list"}},
 		"goes on":           {[]llm.Message{llm.User("a"), llm.Assistant(c1), llm.User("b")}, []string{`INV-01 1 the call "c1" has no result, and other messages follow`}},
-		"of the provider's": {[]llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "x", Name: "web", Args: "{}", ProviderExecuted: true})}, nil},
+		"of the provider's": {[]llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "x", Name: "web", Arguments: "{}", ProviderExecuted: true})}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

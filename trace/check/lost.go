@@ -19,7 +19,7 @@ const (
 
 // Cut is a run that was checked up to a place only, because an event was lost
 // there that was the run's, or may have been.
-type Cut struct {
+type PartialRun struct {
 	Run   string
 	Place int // as it was given to Lost; 0 if nobody did, and the numbers tell
 	// Event is the number of the event before which others are missing, if Place
@@ -28,7 +28,7 @@ type Cut struct {
 }
 
 // String says it in words for people.
-func (c Cut) String() string {
+func (c PartialRun) String() string {
 	if c.Place > 0 {
 		return fmt.Sprintf("an event was lost at %d; the run %q is checked up to there only", c.Place, c.Run)
 	}
@@ -45,10 +45,10 @@ func (c Cut) String() string {
 // is not numbered as the next, or that has no next one. A run.start with the
 // number 0 that follows begins another run, also where it has the name of one
 // before: what was lost may be the header of another trace.
-func (c *Checker) Lost(run string, place int) {
+func (c *Checker) ReportMissing(run string, place int) {
 	c.lost = true
 	if r, ok := c.runs[run]; ok {
-		c.cut(r, Cut{Place: place})
+		c.cut(r, PartialRun{Place: place})
 		return
 	}
 	c.gap = place
@@ -61,10 +61,10 @@ func (c *Checker) Lost(run string, place int) {
 
 // Cuts returns the runs that were checked in part only, in the order in which
 // that was found. It is complete after Done; the slice is the caller's.
-func (c *Checker) Cuts() []Cut { return append([]Cut(nil), c.cuts...) }
+func (c *Checker) PartialRuns() []PartialRun { return append([]PartialRun(nil), c.cuts...) }
 
 // cut says no more of a run.
-func (c *Checker) cut(r *run, at Cut) {
+func (c *Checker) cut(r *run, at PartialRun) {
 	if r.trust != broken {
 		r.trust = broken
 		at.Run = strings.Clone(r.run)
@@ -84,7 +84,7 @@ func (c *Checker) again(r *run, ev *trace.Event) *run {
 	if !r.begun || !begins(ev) {
 		return r
 	}
-	c.cut(r, Cut{Place: r.gap})
+	c.cut(r, PartialRun{Place: r.gap})
 	c.end(r)
 	c.last = c.open(ev.Run)
 	return c.last
@@ -99,7 +99,7 @@ func (c *Checker) pass(r *run, ev *trace.Event) bool {
 			r.trust = whole
 			return true
 		}
-		c.cut(r, Cut{Place: r.gap})
+		c.cut(r, PartialRun{Place: r.gap})
 	}
 	if ev.Seq < r.hole { // it is not lost, but out of its place
 		r.event = ev.Seq
@@ -123,7 +123,7 @@ func (r *run) lacks(ev *trace.Event) bool {
 	}
 	x, own, others := r.exchange(ev.Purpose), r.answer.asked, r.awaited.others > 0
 	switch ev.Body.(type) {
-	case trace.ModelTurn, trace.ModelError:
+	case trace.ModelResponse, trace.ModelError:
 		if !x.asked || x.began || x.attempt != ev.Attempt {
 			return true
 		}
@@ -134,9 +134,9 @@ func (r *run) lacks(ev *trace.Event) bool {
 		return r.begun
 	case trace.ModelDelta, trace.RunEnd:
 		return true
-	case trace.ModelSetup, trace.ModelRequest:
+	case trace.ModelConfig, trace.ModelRequest:
 		return x.asked || !own && !others
-	case trace.StepStart, trace.StepEnd, trace.Decision, trace.ArgsResolved, trace.ToolStart, trace.ToolEnd, trace.ToolSkip, trace.Abandoned, trace.ModelRetry:
+	case trace.StepStart, trace.StepEnd, trace.Decision, trace.ToolArguments, trace.ToolStart, trace.ToolEnd, trace.ToolSkip, trace.Abandoned, trace.ModelRetry:
 		return own || !others
 	default: // may come at any time
 		return !own && !others

@@ -19,7 +19,7 @@ func lose(events []trace.Event, whose func(i int) (run string, ok bool)) (*check
 	c := check.New(nil)
 	for i, ev := range events {
 		if run, ok := whose(i); ok {
-			c.Lost(run, i+1)
+			c.ReportMissing(run, i+1)
 		} else {
 			c.Add(ev)
 		}
@@ -29,7 +29,7 @@ func lose(events []trace.Event, whose func(i int) (run string, ok bool)) (*check
 
 func cuts(c *check.Checker) []string {
 	out := []string{}
-	for _, x := range c.Cuts() {
+	for _, x := range c.PartialRuns() {
 		out = append(out, fmt.Sprint(x.Run, " ", x.Place))
 	}
 	return out
@@ -57,8 +57,8 @@ func TestEachEventIsLost(t *testing.T) {
 // mayBePieces are the events whose numbers may be those of an answer's pieces, by
 // the clean run.
 var mayBePieces = map[string]trace.Kind{
-	"pieces of a judge's answer": trace.KindModelDelta, "cancel within a model call": trace.KindCancelled,
-	"a cancel of an answer that takes its time": trace.KindCancelled,
+	"pieces of a judge's answer": trace.KindModelDelta, "cancel within a model call": trace.KindCanceled,
+	"a cancel of an answer that takes its time": trace.KindCanceled,
 }
 
 // TestEachEventIsMissing does the same without a word that an event is lost: its
@@ -99,7 +99,7 @@ func TestPiecesAreLeftOut(t *testing.T) {
 			switch ev.Body.(type) {
 			case trace.ModelDelta:
 				continue
-			case trace.ModelTurn, trace.ModelError, trace.Cancelled:
+			case trace.ModelResponse, trace.ModelError, trace.Canceled:
 				if n := len(events); ev.Attempt > 0 || ev.Purpose != "" || events[n-1].Body.Kind() == trace.KindModelRequest {
 					numbers += 7
 				}
@@ -117,8 +117,8 @@ func TestPiecesAreLeftOut(t *testing.T) {
 					c.Add(ev)
 				}
 			}
-			if vs := c.Done(); len(vs) > 0 || len(c.Cuts()) != 1 && mayBePieces[name] != events[i].Body.Kind() {
-				t.Errorf("%s without event %d (%s): %q, cuts %v", name, i, events[i].Body.Kind(), brief(vs), c.Cuts())
+			if vs := c.Done(); len(vs) > 0 || len(c.PartialRuns()) != 1 && mayBePieces[name] != events[i].Body.Kind() {
+				t.Errorf("%s without event %d (%s): %q, cuts %v", name, i, events[i].Body.Kind(), brief(vs), c.PartialRuns())
 			}
 		}
 	}
@@ -130,10 +130,10 @@ func TestPiecesWhileOthersGoOn(t *testing.T) {
 	const asked, started, answered, ended = 5, 6, 7, 8 // the events' places
 	for at, want := range map[int]int{asked: 1, started: 0, answered: 0, ended: 1} {
 		s := begin("r1", declared).ask().turn(c1)
-		s.purpose(trace.PurposeJudge, trace.ModelRequest{New: []llm.Message{llm.User("good?")}})
+		s.purpose(trace.PurposeGrade, trace.ModelRequest{NewMessages: []llm.Message{llm.User("good?")}})
 		s.starts(c1)
-		s.purpose(trace.PurposeJudge, trace.ModelTurn{Message: llm.Assistant(text("yes"))})
-		s.ends(good("c1")).results(good("c1")).done().ask().turn(text("a")).done().end(trace.CauseNone)
+		s.purpose(trace.PurposeGrade, trace.ModelResponse{Message: llm.Assistant(text("yes"))})
+		s.ends(good("c1")).results(good("c1")).done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 		for i := at; i < len(s.events); i++ {
 			s.events[i].Seq += 3
 		}
@@ -141,8 +141,8 @@ func TestPiecesWhileOthersGoOn(t *testing.T) {
 		for _, ev := range s.events {
 			c.Add(ev)
 		}
-		if vs := c.Done(); len(vs) > 0 || len(c.Cuts()) != want {
-			t.Errorf("numbers left out before %s: %q, cuts %v, want %d", s.events[at].Body.Kind(), brief(vs), c.Cuts(), want)
+		if vs := c.Done(); len(vs) > 0 || len(c.PartialRuns()) != want {
+			t.Errorf("numbers left out before %s: %q, cuts %v, want %d", s.events[at].Body.Kind(), brief(vs), c.PartialRuns(), want)
 		}
 	}
 }
@@ -157,8 +157,8 @@ func TestFoundAroundALostEvent(t *testing.T) {
 			s.events[i].Run = s.run
 		}
 	}
-	change(t, a, 0, func(b *trace.ToolStart) { b.Args = "{}" })
-	change(t, b, 3, func(b *trace.ToolStart) { b.Args = "{}" })
+	change(t, a, 0, func(b *trace.ToolStart) { b.Arguments = "{}" })
+	change(t, b, 3, func(b *trace.ToolStart) { b.Arguments = "{}" })
 	var events []trace.Event
 	for i := range a.events {
 		events = append(events, a.events[i], b.events[i])
@@ -205,7 +205,7 @@ func TestCutRunEnds(t *testing.T) {
 	c := check.New(nil)
 	for i, ev := range s.events {
 		if i == 3 {
-			c.Lost("r1", 4)
+			c.ReportMissing("r1", 4)
 		}
 		c.Add(ev)
 	}
@@ -213,16 +213,16 @@ func TestCutRunEnds(t *testing.T) {
 	r := begin("r2", declared)
 	r.add(trace.Resumed{Of: "r1"}).starts(c2).ends(good("c2"))
 	r.history = append(s.history[:3:3], llm.ToolResults(good("c2")))
-	r.add(trace.Rewrite{Cause: "resume"}).ask().turn(text("a")).done().end(trace.CauseNone)
+	r.add(trace.HistoryRewrite{Reason: "resume"}).ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	for _, ev := range r.events {
 		c.Add(ev)
 	}
-	c.Lost("", 100) // by nobody: all have ended
+	c.ReportMissing("", 100) // by nobody: all have ended
 	wantNone(t, c.Done())
 	if diff := cmp.Diff([]string{"r1 4"}, cuts(c)); diff != "" {
 		t.Errorf("cuts (-want +got):\n%s", diff)
 	}
-	c.Cuts()[0].Run = "changed"
+	c.PartialRuns()[0].Run = "changed"
 	if diff := cmp.Diff([]string{"r1 4"}, cuts(c)); diff != "" {
 		t.Errorf("the cuts can be changed by their callers:\n%s", diff)
 	}
@@ -236,7 +236,7 @@ func TestRunsAfterALostEvent(t *testing.T) {
 		want []string
 	}{{0, []string{}}, {1, []string{"r1 7"}}} {
 		c := check.New(nil)
-		c.Lost("", 7)
+		c.ReportMissing("", 7)
 		s := plain()
 		s.events = s.events[x.drop:]
 		s.number(0)
@@ -251,7 +251,7 @@ func TestRunsAfterALostEvent(t *testing.T) {
 	// A run.start that comes again is none that begins the run.
 	c, s := check.New(nil), plain()
 	c.Add(s.events[0])
-	c.Lost("", 2)
+	c.ReportMissing("", 2)
 	c.Add(trace.Event{Run: "r1", Seq: 9, Body: trace.RunStart{}})
 	wantNone(t, c.Done())
 	if diff := cmp.Diff([]string{"r1 2"}, cuts(c)); diff != "" {
@@ -264,19 +264,19 @@ func TestRunsAfterALostEvent(t *testing.T) {
 func TestRunsThatBeginAgain(t *testing.T) {
 	whole := func() []trace.Event {
 		s := plain()
-		change(t, s, 0, func(b *trace.ToolStart) { b.Args = "{}" })
+		change(t, s, 0, func(b *trace.ToolStart) { b.Arguments = "{}" })
 		return s.events
 	}
-	at := func(n int) func(c *check.Checker) { return func(c *check.Checker) { c.Lost("", n) } }
+	at := func(n int) func(c *check.Checker) { return func(c *check.Checker) { c.ReportMissing("", n) } }
 	for name, x := range map[string]struct {
 		before     []trace.Event
 		lost       func(c *check.Checker)
 		want, cuts []string
 	}{
 		"within a run":              {plain().events[:9], at(10), []string{"INV-09"}, []string{"r1 10"}},
-		"of the run":                {plain().events[:9], func(c *check.Checker) { c.Lost("r1", 10) }, []string{"INV-09"}, []string{"r1 10"}},
+		"of the run":                {plain().events[:9], func(c *check.Checker) { c.ReportMissing("r1", 10) }, []string{"INV-09"}, []string{"r1 10"}},
 		"at a run's end":            {whole(), at(31), []string{"INV-09", "INV-09"}, []string{}},
-		"at the end of another":     {whole(), func(c *check.Checker) { c.Lost("r2", 31) }, []string{"INV-09", "INV-09"}, []string{}},
+		"at the end of another":     {whole(), func(c *check.Checker) { c.ReportMissing("r2", 31) }, []string{"INV-09", "INV-09"}, []string{}},
 		"an event is missing":       {append(whole()[:3:3], whole()[4:9]...), func(*check.Checker) {}, []string{"INV-09"}, []string{"r1 0"}},
 		"nothing is lost, in a run": {plain().events[:9], func(*check.Checker) {}, []string{"INV-14"}, []string{}},
 		"nothing is lost, behind":   {plain().events, func(*check.Checker) {}, []string{"INV-13"}, []string{}},
@@ -318,7 +318,7 @@ func TestTraceOfRunsThatLackEvents(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	c, _ := lose(plain().events, func(i int) (string, bool) { return "", i == 4 })
-	if got, want := c.Cuts()[0].String(), `an event was lost at 5; the run "r1" is checked up to there only`; got != want {
+	if got, want := c.PartialRuns()[0].String(), `an event was lost at 5; the run "r1" is checked up to there only`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -337,9 +337,9 @@ func TestAnyEventsAreLost(t *testing.T) {
 				begun[ev.Run]++ // it may begin another run of this name
 			}
 		}
-		for _, x := range c.Cuts() {
+		for _, x := range c.PartialRuns() {
 			if x.Place > len(events) || x.Place > 0 && lost[x.Place-1] == "no" || runs[x.Run] > begun[x.Run] {
-				t.Fatalf("cuts %v", c.Cuts())
+				t.Fatalf("cuts %v", c.PartialRuns())
 			}
 			runs[x.Run]++
 		}

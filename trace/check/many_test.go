@@ -40,22 +40,22 @@ func always(ids ...string) func(int) []string {
 func ran(n int, change func(s *script)) *script {
 	s := begin("r1", nil).ask().reply(callsOf(ids(n, false)))
 	for _, id := range ids(n, false) {
-		s.add(trace.ToolStart{Call: id, Name: "f", Args: "{}"})
+		s.add(trace.ToolStart{ToolCallID: id, Name: "f", Arguments: "{}"})
 	}
 	for _, id := range reversed(ids(n, false)) {
-		s.add(trace.ToolEnd{Call: id, Outcome: trace.OutcomeOK, Result: llm.ToolResult{ID: id}})
+		s.add(trace.ToolEnd{ToolCallID: id, Outcome: trace.OutcomeOK, Result: llm.ToolResult{ID: id}})
 	}
 	s.history = append(s.history, resultsOf(ids(n, false)))
 	change(s)
-	return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+	return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 }
 
 // pieces is an answer of n calls, or of n times one, of which these deltas come.
 func pieces(n int, same bool, deltas func(add func(what trace.DeltaKind, id string))) *script {
 	s := bare("r1").ask()
-	deltas(func(what trace.DeltaKind, id string) { s.add(trace.ModelDelta{What: what, Call: id}) })
+	deltas(func(what trace.DeltaKind, id string) { s.add(trace.ModelDelta{Type: what, ToolCallID: id}) })
 	s.reply(callsOf(ids(n, same))).history = append(s.history, resultsOf(ids(n, same)))
-	return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+	return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 }
 
 var manyCalls = []struct {
@@ -83,7 +83,7 @@ var manyCalls = []struct {
 	{"the echo has other arguments, in reverse", func(n int) *script {
 		return ran(n, func(s *script) {
 			s.history[1], s.history[2] = callsOf(reversed(ids(n, false))), resultsOf(reversed(ids(n, false)))
-			s.history[1].Parts[n/2] = llm.ToolCall{ID: ids(n, false)[n-1-n/2], Name: "f", Args: `{"a":1}`}
+			s.history[1].Parts[n/2] = llm.ToolCall{ID: ids(n, false)[n-1-n/2], Name: "f", Arguments: `{"a":1}`}
 		})
 	}, always("INV-05")},
 	{"an echo of texts between", func(n int) *script {
@@ -116,70 +116,70 @@ var manyCalls = []struct {
 		s.events = slices.DeleteFunc(s.events, func(ev trace.Event) bool {
 			b, ok := ev.Body.(trace.ToolStart)
 			e, ended := ev.Body.(trace.ToolEnd)
-			return ok && b.Call == "30" || ended && e.Call == "30"
+			return ok && b.ToolCallID == "30" || ended && e.ToolCallID == "30"
 		})
 		return s.number(0)
 	}, always("INV-09")},
 	{"one that has not run waits", func(n int) *script {
 		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).add(trace.Suspended{Pending: ids(n-1, false)})
 		s.history = append(s.history, resultsOf(ids(n, false)))
-		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 	}, always("INV-09")},
 	{"calls of one id", func(n int) *script {
 		s := begin("r1", nil).ask().reply(callsOf(ids(n, true)))
 		for range n {
-			s.add(trace.ToolStart{Name: "f", Args: "{}"}).add(trace.ToolEnd{Outcome: trace.OutcomeOK})
+			s.add(trace.ToolStart{Name: "f", Arguments: "{}"}).add(trace.ToolEnd{Outcome: trace.OutcomeOK})
 		}
 		s.history = append(s.history, resultsOf(ids(n, true)))
-		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 	}, always("INV-04")},
 	{"calls of one id, side by side", func(n int) *script {
 		s := begin("r1", nil).ask().reply(callsOf(ids(n, true)))
 		for range n - 1 {
-			s.add(trace.ToolStart{Name: "f", Args: "{}"})
+			s.add(trace.ToolStart{Name: "f", Arguments: "{}"})
 		}
-		s.add(trace.ToolEnd{Outcome: trace.OutcomeOK}).add(trace.ToolStart{Name: "f", Args: "{}"})
+		s.add(trace.ToolEnd{Outcome: trace.OutcomeOK}).add(trace.ToolStart{Name: "f", Arguments: "{}"})
 		for range n - 1 {
 			s.add(trace.ToolEnd{Outcome: trace.OutcomeOK})
 		}
 		s.history = append(s.history, resultsOf(ids(n, true)))
-		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 	}, always("INV-04")},
 	{"calls of one id, one too often", func(n int) *script {
 		s := begin("r1", nil).ask().reply(callsOf(ids(n, true)))
 		for range n + 1 {
-			s.add(trace.ToolStart{Name: "f", Args: "{}"}).add(trace.ToolEnd{Outcome: trace.OutcomeOK})
+			s.add(trace.ToolStart{Name: "f", Arguments: "{}"}).add(trace.ToolEnd{Outcome: trace.OutcomeOK})
 		}
 		s.history = append(s.history, resultsOf(ids(n, true)))
-		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 	}, always("INV-04", "INV-08")},
 	{"calls of one id, an end too many", func(n int) *script {
-		s := begin("r1", nil).ask().reply(callsOf(ids(n, true))).add(trace.ToolStart{Name: "f", Args: "{}"})
+		s := begin("r1", nil).ask().reply(callsOf(ids(n, true))).add(trace.ToolStart{Name: "f", Arguments: "{}"})
 		s.add(trace.ToolEnd{Outcome: trace.OutcomeOK}).add(trace.ToolEnd{Outcome: trace.OutcomeOK})
 		for range n - 1 {
-			s.add(trace.ToolSkip{Name: "f", Cause: "denied"})
+			s.add(trace.ToolSkip{Name: "f", Reason: "denied"})
 		}
 		s.history = append(s.history, resultsOf(ids(n, true)))
-		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 	}, always("INV-04", "INV-14")},
 	{"calls of two ids, another is told", func(n int) *script {
 		m := callsOf(append(ids(n-1, false), "0"))
-		s := begin("r1", nil).ask().reply(m).add(trace.ToolStart{Call: "x", Name: "f", Args: "{}"})
+		s := begin("r1", nil).ask().reply(m).add(trace.ToolStart{ToolCallID: "x", Name: "f", Arguments: "{}"})
 		s.history = append(s.history, resultsOf(append(ids(n-1, false), "0")))
-		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 	}, always("INV-04", "INV-14")},
 	{"pending calls", func(n int) *script {
-		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).decide(trace.Stop, trace.CauseClientTools, 0).done()
-		return s.end(trace.CauseClientTools, reversed(ids(n, false))...)
+		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).decide(trace.Stop, trace.ReasonClientTools, 0).done()
+		return s.end(trace.ReasonClientTools, reversed(ids(n, false))...)
 	}, always()},
 	{"pending calls but for one, which is left out", func(n int) *script {
-		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).decide(trace.Stop, trace.CauseClientTools, 0).done()
+		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).decide(trace.Stop, trace.ReasonClientTools, 0).done()
 		s.history[1] = callsOf(ids(n, false)[1:])
-		return s.end(trace.CauseClientTools, ids(n, false)[1:]...)
+		return s.end(trace.ReasonClientTools, ids(n, false)[1:]...)
 	}, always("INV-07")},
 	{"pieces of all", func(n int) *script {
 		return pieces(n, false, func(add func(trace.DeltaKind, string)) {
-			for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArgs, trace.DeltaCallEnd} {
+			for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 				for _, id := range ids(n, false) {
 					add(what, id)
 				}
@@ -192,7 +192,7 @@ var manyCalls = []struct {
 				add(trace.DeltaCall, id)
 				add(trace.DeltaCallEnd, id)
 			}
-			add(trace.DeltaArgs, "0")
+			add(trace.DeltaArguments, "0")
 		})
 	}, always("INV-14")},
 	{"pieces of none", func(n int) *script {
@@ -200,7 +200,7 @@ var manyCalls = []struct {
 			for _, id := range ids(n, false) {
 				add(trace.DeltaCall, id)
 			}
-			add(trace.DeltaArgs, "x")
+			add(trace.DeltaArguments, "x")
 		})
 	}, always("INV-14")},
 	{"one begins twice", func(n int) *script {
@@ -212,7 +212,7 @@ var manyCalls = []struct {
 	}, always("INV-14")},
 	{"pieces of calls of one id", func(n int) *script {
 		return pieces(n, true, func(add func(trace.DeltaKind, string)) {
-			for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArgs, trace.DeltaCallEnd} {
+			for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 				for range n {
 					add(what, "")
 				}
@@ -242,7 +242,7 @@ var manyCalls = []struct {
 		for _, id := range ids(n, false) {
 			m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "f", ProviderExecuted: true}, llm.ToolResult{ID: id})
 		}
-		return bare("r1").ask().reply(m).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		return bare("r1").ask().reply(m).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 	}, always()},
 	{"calls that the provider ran, and a result of none", func(n int) *script {
 		m := llm.Assistant()
@@ -250,7 +250,7 @@ var manyCalls = []struct {
 			m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "f", ProviderExecuted: true}, llm.ToolResult{ID: id})
 		}
 		m.Parts = append(m.Parts, llm.ToolResult{ID: "x"})
-		return bare("r1").ask().reply(m).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		return bare("r1").ask().reply(m).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 	}, always("INV-24", "INV-01")},
 }
 
@@ -270,7 +270,7 @@ func failing(n int, first, then []string) *script {
 		s.history = append(s.history, results)
 		s.done()
 	}
-	return s.ask().turn(text("a")).done().end(trace.CauseNone)
+	return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 }
 
 // TestCallsBehindACut checks how the calls of a turn are told apart when the

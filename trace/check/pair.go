@@ -14,9 +14,9 @@ type PairKind int
 
 // The kinds of pair.
 const (
-	Chunking PairKind = iota // the transport's bytes were cut elsewhere: INV-10
-	Delivery                 // one was streamed and the other buffered: INV-12
-	Repeat                   // nothing: INV-27
+	Chunking     PairKind = iota // the transport's bytes were cut elsewhere: INV-10
+	ResponseMode                 // one was streamed and the other buffered: INV-12
+	Repeat                       // nothing: INV-27
 )
 
 // Pair compares the events of two recordings of the same scenario, which may
@@ -47,7 +47,7 @@ func (k PairKind) invariant() invariant {
 	switch k {
 	case Chunking:
 		return invChunking
-	case Delivery:
+	case ResponseMode:
 		return invOneBehaviour
 	case Repeat:
 	}
@@ -109,30 +109,30 @@ func view(events []trace.Event, kind PairKind) []fact {
 	for i := range events {
 		ev := &events[i]
 		add := func(what string, text []byte) { out = append(out, fact{ev.Seq, what, text}) }
-		if kind != Chunking && kind != Delivery {
+		if kind != Chunking && kind != ResponseMode {
 			add(string(kindName(ev.Body)), trace.AppendEvent(nil, ev))
 			continue
 		}
 		switch b := ev.Body.(type) {
-		case trace.ModelTurn:
+		case trace.ModelResponse:
 			add("turn", answer(b))
 		case trace.ModelError:
-			add("failure", b.Usage.AppendJSON(llm.AppendParts(nil, b.Received)))
+			add("failure", b.Usage.AppendJSON(llm.AppendParts(nil, b.PartialContent)))
 		case trace.ModelRequest:
-			if kind == Delivery {
-				add("request", messages(strconv.AppendInt(nil, int64(b.Kept), 10), b.New))
+			if kind == ResponseMode {
+				add("request", messages(strconv.AppendInt(nil, int64(b.PrefixMessages), 10), b.NewMessages))
 			}
 		case trace.ToolEnd:
-			if kind == Delivery {
+			if kind == ResponseMode {
 				add("result", llm.AppendPart(nil, b.Result))
 			}
 		case trace.ToolSkip:
-			if kind == Delivery {
+			if kind == ResponseMode {
 				add("result", llm.AppendPart(nil, b.Result))
 			}
 		case trace.RunEnd:
-			if kind == Delivery {
-				add("end", messages(b.Usage.AppendJSON([]byte(string(b.Stop)+" "+string(b.Finish))), b.Appended))
+			if kind == ResponseMode {
+				add("end", messages(b.Usage.AppendJSON([]byte(string(b.StopReason)+" "+string(b.FinishReason))), b.AppendedMessages))
 			}
 		default:
 		}
@@ -141,8 +141,8 @@ func view(events []trace.Event, kind PairKind) []fact {
 }
 
 // answer is all of a turn that the provider's bytes decide.
-func answer(b trace.ModelTurn) []byte {
-	return b.Usage.AppendJSON(append(b.Message.AppendJSON(nil), " "+string(b.Finish)+" "...))
+func answer(b trace.ModelResponse) []byte {
+	return b.Usage.AppendJSON(append(b.Message.AppendJSON(nil), " "+string(b.FinishReason)+" "...))
 }
 
 func messages(dst []byte, list []llm.Message) []byte {

@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-var kinds = map[check.PairKind]string{check.Chunking: "INV-10", check.Delivery: "INV-12", check.Repeat: "INV-27"}
+var kinds = map[check.PairKind]string{check.Chunking: "INV-10", check.ResponseMode: "INV-12", check.Repeat: "INV-27"}
 
 func TestPairsThatAgree(t *testing.T) {
 	same := map[string]func(t *testing.T, s *script){
@@ -45,36 +45,36 @@ func TestPairsThatPart(t *testing.T) {
 		seen   []string
 	}{
 		{"a turn", func(t *testing.T, s *script) {
-			change(t, s, 1, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text("other"), c4) })
+			change(t, s, 1, func(b *trace.ModelResponse) { b.Message = llm.Assistant(text("other"), c4) })
 		}, []string{"INV-10", "INV-12", "INV-27"}},
 		{"a finish reason", func(t *testing.T, s *script) {
-			change(t, s, 1, func(b *trace.ModelTurn) { b.Finish = llm.FinishLength })
+			change(t, s, 1, func(b *trace.ModelResponse) { b.FinishReason = llm.FinishLength })
 		}, []string{"INV-10", "INV-12", "INV-27"}},
 		{"a turn's usage", func(t *testing.T, s *script) {
-			change(t, s, 2, func(b *trace.ModelTurn) { b.Usage.Input++ })
+			change(t, s, 2, func(b *trace.ModelResponse) { b.Usage.InputTokens++ })
 		}, []string{"INV-10", "INV-12", "INV-27"}},
-		{"a turn is missing", func(t *testing.T, s *script) { s.remove(t, trace.KindModelTurn, 2) }, []string{"INV-10", "INV-12", "INV-27"}},
+		{"a turn is missing", func(t *testing.T, s *script) { s.remove(t, trace.KindModelResponse, 2) }, []string{"INV-10", "INV-12", "INV-27"}},
 		{"a request", func(t *testing.T, s *script) {
 			request(t, s, 1, func(m []llm.Message) { m[1] = llm.User("x") })
 		}, []string{"INV-12", "INV-27"}},
 		{"what is kept", func(t *testing.T, s *script) {
-			change(t, s, 1, func(b *trace.ModelRequest) { b.Kept++ })
+			change(t, s, 1, func(b *trace.ModelRequest) { b.PrefixMessages++ })
 		}, []string{"INV-12", "INV-27"}},
 		{"a result", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.ToolEnd) { b.Result.IsError = true })
 		}, []string{"INV-12", "INV-27"}},
 		{"the stop reason", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Stop = trace.CauseCap })
+			change(t, s, 0, func(b *trace.RunEnd) { b.StopReason = trace.ReasonMaxSteps })
 		}, []string{"INV-12", "INV-27"}},
 		{"the sum", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Usage.Output++ })
+			change(t, s, 0, func(b *trace.RunEnd) { b.Usage.OutputTokens++ })
 		}, []string{"INV-12", "INV-27"}},
 		{"the last messages", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Appended = nil })
+			change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = nil })
 		}, []string{"INV-12", "INV-27"}},
 		{"a time", func(t *testing.T, s *script) { s.events[5].At = time.Second }, nil},
 		{"a time on the virtual clock", func(t *testing.T, s *script) {
-			s.events[s.index(t, trace.KindModelTurn, 0)].At = time.Second
+			s.events[s.index(t, trace.KindModelResponse, 0)].At = time.Second
 		}, []string{"INV-27"}},
 		{"a decision's note", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.Decision) { b.Note = "x" })
@@ -102,13 +102,13 @@ func TestPairsThatPart(t *testing.T) {
 
 func TestPairOfFailures(t *testing.T) {
 	a, b := clean["retry"](), clean["retry"]()
-	change(t, b, 1, func(b *trace.ModelError) { b.Received = []llm.Part{text("x")} })
+	change(t, b, 1, func(b *trace.ModelError) { b.PartialContent = []llm.Part{text("x")} })
 	wantOne(t, check.Pair(a.events, b.events, check.Chunking), "INV-10")
 	a, b = clean["skips"](), clean["skips"]()
 	change(t, b, 1, func(b *trace.ToolSkip) { b.Result.Content = nil })
-	wantOne(t, check.Pair(a.events, b.events, check.Delivery), "INV-12")
+	wantOne(t, check.Pair(a.events, b.events, check.ResponseMode), "INV-12")
 	change(t, b, 0, func(b *trace.RunStart) { b.Suppress = map[string]string{"INV-12": "known"} })
-	if vs := check.Pair(a.events, b.events, check.Delivery); len(vs) != 1 || vs[0].Suppressed != "known" {
+	if vs := check.Pair(a.events, b.events, check.ResponseMode); len(vs) != 1 || vs[0].Suppressed != "known" {
 		t.Errorf("got %+v, want one that is suppressed", vs)
 	}
 	wantNone(t, check.Pair(nil, nil, check.Repeat))
@@ -124,7 +124,7 @@ func TestPairOfTwoRuns(t *testing.T) {
 		}
 		return slices.Concat(a.events, b.events)
 	}
-	stop := func(s *script) { change(t, s, 0, func(b *trace.RunEnd) { b.Stop = trace.CauseCap }) }
+	stop := func(s *script) { change(t, s, 0, func(b *trace.RunEnd) { b.StopReason = trace.ReasonMaxSteps }) }
 	same := two(func(_, _ *script) {})
 	for want, changed := range map[string][]trace.Event{
 		"": same, "r1": two(func(a, _ *script) { stop(a) }), "r2": two(func(_, b *script) { stop(b) }),
@@ -145,7 +145,7 @@ func TestPairShowsTheDifference(t *testing.T) {
 	long := strings.Repeat("0123456789", 20)
 	turn := func(words string) []trace.Event {
 		s := clean["no tools"]()
-		change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text(words)) })
+		change(t, s, 0, func(b *trace.ModelResponse) { b.Message = llm.Assistant(text(words)) })
 		return s.events
 	}
 	vs := check.Pair(turn(long), turn(long[:50]+"x"+long), check.Chunking)
@@ -163,7 +163,7 @@ func TestPairShowsTheDifference(t *testing.T) {
 
 func TestPairSaysWhere(t *testing.T) {
 	s := plain()
-	change(t, s, 1, func(b *trace.Decision) { b.Calls = 7 })
+	change(t, s, 1, func(b *trace.Decision) { b.ToolCalls = 7 })
 	vs := check.Pair(plain().events, s.events, check.Repeat)
 	wantOne(t, vs, "INV-27")
 	canonical := trace.Canonical(s.events)

@@ -26,7 +26,7 @@ var (
 
 func drawCall(t *rapid.T) llm.ToolCall {
 	return llm.ToolCall{
-		ID: drawID.Draw(t, "id"), Name: drawName.Draw(t, "name"), Args: drawArgs.Draw(t, "args"),
+		ID: drawID.Draw(t, "id"), Name: drawName.Draw(t, "name"), Arguments: drawArgs.Draw(t, "args"),
 		ProviderExecuted: rapid.Bool().Draw(t, "provider"), Opaque: drawRaw.Draw(t, "opaque"),
 	}
 }
@@ -63,7 +63,7 @@ var drawMessage = rapid.Custom(func(t *rapid.T) llm.Message {
 var drawMessages = rapid.SliceOfN(drawMessage, 0, 3)
 
 var drawBody = rapid.Custom(func(t *rapid.T) trace.Body {
-	u := llm.Usage{Input: int64(drawN.Draw(t, "input"))}
+	u := llm.Usage{InputTokens: int64(drawN.Draw(t, "input"))}
 	switch rapid.IntRange(0, 22).Draw(t, "kind") {
 	case 0:
 		o := trace.Options{}
@@ -74,46 +74,46 @@ var drawBody = rapid.Custom(func(t *rapid.T) trace.Body {
 	case 1:
 		return trace.StepStart{}
 	case 2:
-		return trace.ModelSetup{Tools: []llm.Tool{{Name: drawName.Draw(t, "name"), Parameters: drawRaw.Draw(t, "schema")}}, Extra: map[string]json.RawMessage{"x": drawRaw.Draw(t, "extra")}}
+		return trace.ModelConfig{Tools: []llm.Tool{{Name: drawName.Draw(t, "name"), Parameters: drawRaw.Draw(t, "schema")}}, Extra: map[string]json.RawMessage{"x": drawRaw.Draw(t, "extra")}}
 	case 3, 4:
-		return trace.ModelRequest{Kept: drawN.Draw(t, "kept"), New: drawMessages.Draw(t, "new")}
+		return trace.ModelRequest{PrefixMessages: drawN.Draw(t, "kept"), NewMessages: drawMessages.Draw(t, "new")}
 	case 5:
-		return trace.ModelDelta{What: rapid.SampledFrom([]trace.DeltaKind{trace.DeltaText, trace.DeltaCall, trace.DeltaArgs, trace.DeltaCallEnd, "x"}).Draw(t, "what"), Call: drawID.Draw(t, "call")}
+		return trace.ModelDelta{Type: rapid.SampledFrom([]trace.DeltaKind{trace.DeltaText, trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd, "x"}).Draw(t, "what"), ToolCallID: drawID.Draw(t, "call")}
 	case 6, 7:
-		return trace.ModelTurn{Message: drawMessage.Draw(t, "message"), Usage: u}
+		return trace.ModelResponse{Message: drawMessage.Draw(t, "message"), Usage: u}
 	case 8:
 		return trace.ModelError{Error: trace.Error{Retryable: rapid.Bool().Draw(t, "retryable"), RetryAfter: time.Duration(drawN.Draw(t, "after"))}, Usage: u}
 	case 9:
 		return trace.ModelRetry{Wait: time.Duration(drawN.Draw(t, "wait"))}
 	case 10:
 		return trace.Decision{
-			Action: rapid.SampledFrom([]trace.Action{trace.GoOn, trace.End, trace.Stop, trace.ForceFinal, trace.Suspend, "x"}).Draw(t, "action"),
-			Cause: rapid.SampledFrom([]trace.Cause{trace.CauseCalls, trace.CauseNone, trace.CauseCap, trace.CauseBudget, trace.CauseStopCondition, trace.CauseGuard,
-				trace.CauseClientTools, trace.CauseHandOff, trace.CauseEndHook, trace.CauseContinuedTurn, trace.CauseForced, trace.CauseMalformed, trace.CauseCancel}).Draw(t, "cause"),
-			Calls: drawN.Draw(t, "calls"),
+			Action: rapid.SampledFrom([]trace.Action{trace.Continue, trace.End, trace.Stop, trace.ForceFinal, trace.Suspend, "x"}).Draw(t, "action"),
+			Reason: rapid.SampledFrom([]trace.Reason{trace.ReasonToolCalls, trace.ReasonEndTurn, trace.ReasonMaxSteps, trace.ReasonBudget, trace.ReasonStopCondition, trace.ReasonRunawayGuard,
+				trace.ReasonClientTools, trace.ReasonHandoff, trace.ReasonEndHook, trace.ReasonContinuedResponse, trace.ReasonForced, trace.ReasonMalformedCall, trace.ReasonCancel}).Draw(t, "cause"),
+			ToolCalls: drawN.Draw(t, "calls"),
 		}
 	case 11:
-		return trace.ArgsResolved{Call: drawID.Draw(t, "call"), Args: drawArgs.Draw(t, "args")}
+		return trace.ToolArguments{ToolCallID: drawID.Draw(t, "call"), Arguments: drawArgs.Draw(t, "args")}
 	case 12:
-		return trace.ToolStart{Call: drawID.Draw(t, "call"), Name: drawName.Draw(t, "name"), Args: drawArgs.Draw(t, "args")}
+		return trace.ToolStart{ToolCallID: drawID.Draw(t, "call"), Name: drawName.Draw(t, "name"), Arguments: drawArgs.Draw(t, "args")}
 	case 13:
-		return trace.ToolEnd{Call: drawID.Draw(t, "call"), Outcome: rapid.SampledFrom([]trace.Outcome{trace.OutcomeOK, trace.OutcomeError, trace.OutcomeCancelled}).Draw(t, "outcome"), Result: drawResult(t)}
+		return trace.ToolEnd{ToolCallID: drawID.Draw(t, "call"), Outcome: rapid.SampledFrom([]trace.Outcome{trace.OutcomeOK, trace.OutcomeError, trace.OutcomeCanceled}).Draw(t, "outcome"), Result: drawResult(t)}
 	case 14:
-		return trace.ToolSkip{Call: drawID.Draw(t, "call"), Name: drawName.Draw(t, "name"), Cause: rapid.SampledFrom([]string{"denied", "unknown_tool", "x"}).Draw(t, "cause"), Result: drawResult(t)}
+		return trace.ToolSkip{ToolCallID: drawID.Draw(t, "call"), Name: drawName.Draw(t, "name"), Reason: rapid.SampledFrom([]string{"denied", "unknown_tool", "x"}).Draw(t, "cause"), Result: drawResult(t)}
 	case 15:
 		return trace.StepEnd{}
 	case 16:
-		return trace.Rewrite{}
+		return trace.HistoryRewrite{}
 	case 17:
-		return trace.Cancelled{}
+		return trace.Canceled{}
 	case 18:
-		return trace.Abandoned{Call: drawID.Draw(t, "call")}
+		return trace.Abandoned{ToolCallID: drawID.Draw(t, "call")}
 	case 19:
 		return trace.Suspended{Pending: []string{drawID.Draw(t, "call")}}
 	case 20:
 		return trace.Resumed{Of: drawRun.Draw(t, "of")}
 	case 21:
-		return trace.RunEnd{Stop: trace.CauseNone, Usage: u, Pending: []string{drawID.Draw(t, "pending")}, Appended: drawMessages.Draw(t, "appended")}
+		return trace.RunEnd{StopReason: trace.ReasonEndTurn, Usage: u, Pending: []string{drawID.Draw(t, "pending")}, AppendedMessages: drawMessages.Draw(t, "appended")}
 	}
 	return nil
 })
@@ -123,7 +123,7 @@ var drawRun = rapid.SampledFrom([]string{"r1", "r2"})
 var drawEvents = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) trace.Event {
 	return trace.Event{
 		Run: drawRun.Draw(t, "run"), Step: drawN.Draw(t, "step"), Attempt: drawN.Draw(t, "attempt"), Seq: drawN.Draw(t, "seq"),
-		Purpose: rapid.SampledFrom([]trace.Purpose{trace.PurposeAnswer, trace.PurposeAnswer, trace.PurposeJudge}).Draw(t, "purpose"),
+		Purpose: rapid.SampledFrom([]trace.Purpose{trace.PurposeAnswer, trace.PurposeAnswer, trace.PurposeGrade}).Draw(t, "purpose"),
 		Body:    drawBody.Draw(t, "body"),
 	}
 }), 0, 60)

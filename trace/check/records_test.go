@@ -48,7 +48,7 @@ var brokenRecords = []brokenRun{
 		})
 	}},
 	{"INV-01", "cap", "a result is told otherwise at the end", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Appended[1] = llm.ToolResults(said("c1", "x")) })
+		change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages[1] = llm.ToolResults(said("c1", "x")) })
 	}},
 	{"INV-01", "a policy answers a call", "the answer is told otherwise", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(said("c1", "x")) })
@@ -58,7 +58,7 @@ var brokenRecords = []brokenRun{
 		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(good("c1"), bad("c2"), good("c3")) })
 	}},
 	{"INV-23", "cap", "a result is told as an error at the end", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Appended[1] = llm.ToolResults(bad("c1")) })
+		change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages[1] = llm.ToolResults(bad("c1")) })
 	}},
 	{"INV-23", "cap", "an error of a tool that returned is told as none", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.ToolEnd) { b.Result.IsError = true })
@@ -79,14 +79,16 @@ var brokenRecords = []brokenRun{
 		})
 	}},
 	{"INV-01", "cap", "a call has another id at the end", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(c2), llm.ToolResults(good("c2"))} })
+		change(t, s, 0, func(b *trace.RunEnd) {
+			b.AppendedMessages = []llm.Message{llm.Assistant(c2), llm.ToolResults(good("c2"))}
+		})
 	}},
 	{"INV-01", "no tools", "a call is made up at the end", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(text("hi"), c1)} })
+		change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = []llm.Message{llm.Assistant(text("hi"), c1)} })
 	}},
 	// INV-07: the same at the end of a run.
 	{"INV-07", "client tools", "a pending call is left out, and another is not", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Pending, b.Appended = b.Pending[:1], []llm.Message{llm.Assistant(c1)} })
+		change(t, s, 0, func(b *trace.RunEnd) { b.Pending, b.AppendedMessages = b.Pending[:1], []llm.Message{llm.Assistant(c1)} })
 	}},
 	// INV-05: the history grows by what was said.
 	{"INV-05", "plain", "other words are sent back", func(t *testing.T, s *script) {
@@ -99,65 +101,71 @@ var brokenRecords = []brokenRun{
 		request(t, s, 1, func(m []llm.Message) { m[0].Parts[1] = llm.Text{Text: "thinking", Refusal: true} })
 	}},
 	{"INV-05", "plain", "other words at the end", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(text("undone"))} })
+		change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = []llm.Message{llm.Assistant(text("undone"))} })
 	}},
 	{"INV-05", "plain", "spaces in the arguments that are sent back", func(t *testing.T, s *script) {
-		request(t, s, 1, func(m []llm.Message) { m[0].Parts[3] = llm.ToolCall{ID: "c2", Name: "g", Args: `{"id": "c2"}`} })
+		request(t, s, 1, func(m []llm.Message) { m[0].Parts[3] = llm.ToolCall{ID: "c2", Name: "g", Arguments: `{"id": "c2"}`} })
 	}},
 	{"INV-05", "plain", "another tool is sent back", func(t *testing.T, s *script) {
-		request(t, s, 1, func(m []llm.Message) { m[0].Parts[4] = llm.ToolCall{ID: "c3", Name: "g", Args: c3.Args} })
+		request(t, s, 1, func(m []llm.Message) { m[0].Parts[4] = llm.ToolCall{ID: "c3", Name: "g", Arguments: c3.Arguments} })
 	}},
 	{"INV-05", "plain", "other words twice are said once", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[0].Parts[1] = text("thought") })
-		change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(text("undone"))} })
+		change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = []llm.Message{llm.Assistant(text("undone"))} })
 	}},
 	{"INV-05", "a policy answers two steps", "other words of the last", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[2].Parts[0] = text("y") })
 	}},
 	{"INV-05", "a policy changes the turn", "other words of it", func(t *testing.T, s *script) {
-		change(t, s, 1, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text("y"), c2) })
+		change(t, s, 1, func(b *trace.ModelResponse) { b.Message = llm.Assistant(text("y"), c2) })
 	}},
 	{"INV-01", "a policy answers two steps", "another result of the last", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[3] = llm.ToolResults(said("c2", "y")) })
 	}},
 	{"INV-05", "plain", "words for none", func(t *testing.T, s *script) {
-		change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text(" "), llm.Text{Text: "no", Refusal: true}) })
+		change(t, s, 2, func(b *trace.ModelResponse) {
+			b.Message = llm.Assistant(text(" "), llm.Text{Text: "no", Refusal: true})
+		})
 	}},
 	{"INV-05", "cap", "words beside a call that had none", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(text("x"), c1), b.Appended[1]} })
+		change(t, s, 0, func(b *trace.RunEnd) {
+			b.AppendedMessages = []llm.Message{llm.Assistant(text("x"), c1), b.AppendedMessages[1]}
+		})
 	}},
 	{"INV-05", "plain", "reasoning that is not signed is left out", func(t *testing.T, s *script) {
-		change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Reasoning{Text: "hm"}, text("done")) })
+		change(t, s, 2, func(b *trace.ModelResponse) { b.Message = llm.Assistant(llm.Reasoning{Text: "hm"}, text("done")) })
 	}},
 	{"INV-05", "one at a time", "reasoning before the calls is changed", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Reasoning{Text: "hm"}, c1, c2) })
+		change(t, s, 0, func(b *trace.ModelResponse) { b.Message = llm.Assistant(llm.Reasoning{Text: "hm"}, c1, c2) })
 		request(t, s, 1, func(m []llm.Message) { m[0] = llm.Assistant(llm.Reasoning{Text: "hmm"}, c1, c2) })
 	}},
 	{"INV-05", "cap", "a call that the provider ran is left out", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(ranThere, c1) })
+		change(t, s, 0, func(b *trace.ModelResponse) { b.Message = llm.Assistant(ranThere, c1) })
 	}},
 	{"INV-05", "calls that the provider ran", "one more is sent back", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Appended[0].Parts = append(slices.Clone(b.Appended[0].Parts), ranThere) })
+		change(t, s, 0, func(b *trace.RunEnd) {
+			b.AppendedMessages[0].Parts = append(slices.Clone(b.AppendedMessages[0].Parts), ranThere)
+		})
 	}},
 	{"INV-05", "calls that the provider ran", "the result is changed", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) {
-			p := b.Appended[0].Parts
-			b.Appended[0].Parts = []llm.Part{p[0], said("srv", "x"), p[2]}
+			p := b.AppendedMessages[0].Parts
+			b.AppendedMessages[0].Parts = []llm.Part{p[0], said("srv", "x"), p[2]}
 		})
 	}},
 	{"INV-05", "calls that the provider ran", "its arguments are changed", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) {
-			p := b.Appended[0].Parts
-			b.Appended[0].Parts = []llm.Part{llm.ToolCall{ID: "srv", Name: "search", Args: `{"a":1}`, ProviderExecuted: true}, p[1], p[2]}
+			p := b.AppendedMessages[0].Parts
+			b.AppendedMessages[0].Parts = []llm.Part{llm.ToolCall{ID: "srv", Name: "search", Arguments: `{"a":1}`, ProviderExecuted: true}, p[1], p[2]}
 		})
 	}},
 	{"INV-05", "plain", "a picture is left out", func(t *testing.T, s *script) {
-		change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Media{URL: "a"}, text("done")) })
+		change(t, s, 2, func(b *trace.ModelResponse) { b.Message = llm.Assistant(llm.Media{URL: "a"}, text("done")) })
 	}},
 	{"INV-05", "cap", "another id of the provider's", func(t *testing.T, s *script) {
 		c := c1
-		c.ProviderID, c.Minted = "p1", true
-		change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(c) })
+		c.ProviderID, c.IDGenerated = "p1", true
+		change(t, s, 0, func(b *trace.ModelResponse) { b.Message = llm.Assistant(c) })
 	}},
 	// INV-18: what a run says of itself is the sum of its parts.
 	{"INV-18", "plain", "a step too many", func(t *testing.T, s *script) {
@@ -167,13 +175,13 @@ var brokenRecords = []brokenRun{
 		change(t, s, 0, func(b *trace.RunEnd) { b.Steps-- })
 	}},
 	{"INV-18", "retry", "retries do not count as model calls", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Calls = 1 })
+		change(t, s, 0, func(b *trace.RunEnd) { b.ModelCalls = 1 })
 	}},
 	{"INV-18", "usage by purpose", "only a judge's calls count", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Calls = 2 })
+		change(t, s, 0, func(b *trace.RunEnd) { b.ModelCalls = 2 })
 	}},
 	{"INV-18", "plain", "two counts are said as one", func(t *testing.T, s *script) {
-		change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.Calls = 7, 7 })
+		change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.ModelCalls = 7, 7 })
 	}},
 	// INV-14: events are in order.
 	{"INV-14", "plain", "a number comes twice", func(_ *testing.T, s *script) { misnumber(s, 5, 4) }},
@@ -215,7 +223,7 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 		change      func(t *testing.T, s *script)
 	}{
 		{"plain", "nothing is counted", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.Calls = 0, 0 })
+			change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.ModelCalls = 0, 0 })
 		}},
 		{"plain", "no event is numbered", func(_ *testing.T, s *script) {
 			for i := range s.events {
@@ -228,64 +236,66 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 			}
 		}},
 		{"plain", "space around the words", func(t *testing.T, s *script) {
-			change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text("\ndone "), text(" ")) })
+			change(t, s, 2, func(b *trace.ModelResponse) { b.Message = llm.Assistant(text("\ndone "), text(" ")) })
 		}},
 		{"plain", "the words in pieces", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(text("do"), text("ne"))} })
+			change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = []llm.Message{llm.Assistant(text("do"), text("ne"))} })
 		}},
 		{"plain", "space for none, beside a refusal", func(t *testing.T, s *script) {
 			refusal := llm.Text{Text: "no", Refusal: true}
-			change(t, s, 2, func(b *trace.ModelTurn) { b.Message = llm.Assistant(text(" "), refusal) })
-			change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(refusal)} })
+			change(t, s, 2, func(b *trace.ModelResponse) { b.Message = llm.Assistant(text(" "), refusal) })
+			change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = []llm.Message{llm.Assistant(refusal)} })
 		}},
 		{"plain", "reasoning in pieces, with space", func(t *testing.T, s *script) {
-			change(t, s, 2, func(b *trace.ModelTurn) {
+			change(t, s, 2, func(b *trace.ModelResponse) {
 				b.Message = llm.Assistant(llm.Reasoning{Text: "h"}, llm.Reasoning{}, llm.Reasoning{Text: "m\n"}, llm.Reasoning{Text: "m"}, text("done"))
 			})
 			change(t, s, 0, func(b *trace.RunEnd) {
-				b.Appended = []llm.Message{llm.Assistant(llm.Reasoning{Text: " hm\nm"}, text("done"))}
+				b.AppendedMessages = []llm.Message{llm.Assistant(llm.Reasoning{Text: " hm\nm"}, text("done"))}
 			})
 		}},
 		{"plain", "the words before a signature in pieces, with space", func(t *testing.T, s *script) {
-			change(t, s, 2, func(b *trace.ModelTurn) {
+			change(t, s, 2, func(b *trace.ModelResponse) {
 				b.Message = llm.Assistant(text(" all"), text(" is"), llm.Reasoning{Opaque: secret}, text(" done "))
 			})
 			change(t, s, 0, func(b *trace.RunEnd) {
-				b.Appended = []llm.Message{llm.Assistant(text("all is"), llm.Reasoning{Opaque: secret}, text(" done"))}
+				b.AppendedMessages = []llm.Message{llm.Assistant(text("all is"), llm.Reasoning{Opaque: secret}, text(" done"))}
 			})
 		}},
 		{"cap", "words move around a call, in a turn with a signature", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.Reasoning{Opaque: secret}, text("so"), c1) })
+			change(t, s, 0, func(b *trace.ModelResponse) { b.Message = llm.Assistant(llm.Reasoning{Opaque: secret}, text("so"), c1) })
 			change(t, s, 0, func(b *trace.RunEnd) {
-				b.Appended = []llm.Message{llm.Assistant(llm.Reasoning{Opaque: secret}, c1, text("so")), b.Appended[1]}
+				b.AppendedMessages = []llm.Message{llm.Assistant(llm.Reasoning{Opaque: secret}, c1, text("so")), b.AppendedMessages[1]}
 			})
 		}},
 		{"plain", "a picture of the model's", func(t *testing.T, s *script) {
 			m := llm.Assistant(llm.Media{URL: "a"}, text("done"))
-			change(t, s, 2, func(b *trace.ModelTurn) { b.Message = m })
-			change(t, s, 0, func(b *trace.RunEnd) { b.Appended = []llm.Message{llm.Assistant(m.Parts[1], m.Parts[0])} })
+			change(t, s, 2, func(b *trace.ModelResponse) { b.Message = m })
+			change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = []llm.Message{llm.Assistant(m.Parts[1], m.Parts[0])} })
 		}},
 		{"cap", "the provider's id is the call's", func(t *testing.T, s *script) {
 			c := c1
 			c.ProviderID = c.ID
-			change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(c) })
+			change(t, s, 0, func(b *trace.ModelResponse) { b.Message = llm.Assistant(c) })
 		}},
 		{"cap", "a call without a name gets one", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant(llm.ToolCall{ID: "c1", Args: c1.Args}) })
+			change(t, s, 0, func(b *trace.ModelResponse) {
+				b.Message = llm.Assistant(llm.ToolCall{ID: "c1", Arguments: c1.Arguments})
+			})
 		}},
 		{"plain", "a rewrite changes the results and the words", func(t *testing.T, s *script) {
 			request(t, s, 1, func(m []llm.Message) {
 				m[0].Parts[1] = text("thought")
 				m[1] = llm.ToolResults(said("c1", "x"), bad("c2"), good("c3"))
 			})
-			s.insert(s.index(t, trace.KindModelRequest, 1), trace.Rewrite{Cause: "middleware"})
+			s.insert(s.index(t, trace.KindModelRequest, 1), trace.HistoryRewrite{Reason: "middleware"})
 			s.number(0)
 		}},
 		{"cap", "a rewrite before the end", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) {
-				b.Appended = []llm.Message{llm.Assistant(text("x"), c1), llm.ToolResults(bad("c1"))}
+				b.AppendedMessages = []llm.Message{llm.Assistant(text("x"), c1), llm.ToolResults(bad("c1"))}
 			})
-			s.insert(s.index(t, trace.KindRunEnd, 0), trace.Rewrite{Cause: "middleware"})
+			s.insert(s.index(t, trace.KindRunEnd, 0), trace.HistoryRewrite{Reason: "middleware"})
 			s.number(0)
 		}},
 		{"failures without a flag", "an error is told by its text alone", func(t *testing.T, s *script) {
@@ -302,22 +312,22 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 			request(t, s, 1, func(m []llm.Message) { m[1].Parts[0] = llm.ToolResult{ID: "c1"} })
 		}},
 		{"no tools", "the last turn is not appended", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Appended = nil })
+			change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = nil })
 		}},
 		{"client tools", "a pending call's turn is not appended", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Appended = nil })
+			change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = nil })
 		}},
 		{"a policy changes the turn", "an empty one", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.ModelTurn) { b.Message = llm.Assistant() })
+			change(t, s, 0, func(b *trace.ModelResponse) { b.Message = llm.Assistant() })
 		}},
 		{"cancel", "a count of what was not recorded", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.Calls = 7, 7 })
+			change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.ModelCalls = 7, 7 })
 		}},
 		{"model failure", "a count of what was not recorded", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.Calls = 7, 7 })
+			change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.ModelCalls = 7, 7 })
 		}},
 		{"a policy answers itself", "counts of nothing", func(t *testing.T, s *script) {
-			change(t, s, 0, func(b *trace.RunEnd) { b.Calls = 0 })
+			change(t, s, 0, func(b *trace.RunEnd) { b.ModelCalls = 0 })
 		}},
 	} {
 		t.Run(x.clean+": "+x.what, func(t *testing.T) {
@@ -332,9 +342,9 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 // back must be sent back as they were.
 func TestArgumentsThatAreMended(t *testing.T) {
 	for args, want := range map[string]bool{`{"a":1`: true, `[]`: true, "": true, `"x"`: true, `{"a": 1}`: false} {
-		s := bare("r1").ask().reply(llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Args: args}))
-		s.history[1] = llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Args: "{}"})
-		s.results(good("c1")).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+		s := bare("r1").ask().reply(llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Arguments: args}))
+		s.history[1] = llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Arguments: "{}"})
+		s.results(good("c1")).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 		if got := len(s.check()) == 0; got != want {
 			t.Errorf("%s: mended without a word: %v, want %v", args, got, want)
 		}
@@ -345,8 +355,8 @@ func TestArgumentsThatAreMended(t *testing.T) {
 // reported beside it.
 func TestFaintFindings(t *testing.T) {
 	s := plain()
-	change(t, s, 0, func(b *trace.ToolStart) { b.Args = "{}" })
-	change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.Calls = 7, 7 })
+	change(t, s, 0, func(b *trace.ToolStart) { b.Arguments = "{}" })
+	change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.ModelCalls = 7, 7 })
 	request(t, s, 1, func(m []llm.Message) { m[0].Parts[1] = text("thought") })
 	misnumber(s, 5, 0)
 	wantOne(t, s.check(), "INV-09")
@@ -377,7 +387,7 @@ func TestIDsThatAreMended(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := bare("r1").ask().reply(llm.Assistant(c3)).results(good("c3")).done().ask().reply(llm.Assistant(made...))
 			s.history[len(s.history)-1] = llm.Assistant(call("m1", "f"), call("m2", "g"))
-			s.results(good("m1"), good("m2")).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+			s.results(good("m1"), good("m2")).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 			vs := s.check()
 			for _, v := range vs {
 				if v.Invariant != "INV-04" && !strings.Contains(v.Message, `"c2"`) && !strings.Contains(v.Message, `"c1"`) {
@@ -394,8 +404,8 @@ func TestIDsThatAreMended(t *testing.T) {
 // TestOneIDTwiceInAnAnswer checks that two calls of one id in one answer are
 // INV-04's alone, however their pieces came.
 func TestOneIDTwiceInAnAnswer(t *testing.T) {
-	one := func(what trace.DeltaKind) trace.ModelDelta { return trace.ModelDelta{What: what, Call: "c1"} }
-	begins, args, ends := one(trace.DeltaCall), one(trace.DeltaArgs), one(trace.DeltaCallEnd)
+	one := func(what trace.DeltaKind) trace.ModelDelta { return trace.ModelDelta{Type: what, ToolCallID: "c1"} }
+	begins, args, ends := one(trace.DeltaCall), one(trace.DeltaArguments), one(trace.DeltaCallEnd)
 	for name, x := range map[string]struct {
 		deltas []trace.ModelDelta
 		calls  int
@@ -425,7 +435,7 @@ func TestOneIDTwiceInAnAnswer(t *testing.T) {
 			if x.calls == 0 {
 				s.history = s.history[:2]
 			}
-			s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.CauseNone)
+			s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 			var got []string
 			for _, v := range s.check() {
 				got = append(got, fmt.Sprint(v.Invariant, " ", v.Event))
@@ -442,9 +452,9 @@ func TestOneIDTwiceInAFailedAnswer(t *testing.T) {
 	for calls, want := range []string{"INV-14", "INV-14", ""} {
 		s := begin("r1", nil).ask()
 		for range 2 {
-			s.attempt(1, trace.ModelDelta{What: trace.DeltaCall, Call: "c1"})
+			s.attempt(1, trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: "c1"})
 		}
-		s.attempt(1, trace.ModelError{Received: slices.Repeat([]llm.Part{c1}, calls)}).done().end(trace.CauseError)
+		s.attempt(1, trace.ModelError{PartialContent: slices.Repeat([]llm.Part{c1}, calls)}).done().end(trace.ReasonError)
 		vs := s.check()
 		if want == "" {
 			wantNone(t, vs)

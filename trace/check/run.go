@@ -185,7 +185,7 @@ func (r *run) add(ev *trace.Event) {
 		return
 	case trace.ModelDelta:
 		r.delta(ev, &b)
-	case trace.ModelTurn:
+	case trace.ModelResponse:
 		r.turn(ev, &b)
 	case trace.ModelRequest:
 		r.request(ev, b)
@@ -195,7 +195,7 @@ func (r *run) add(ev *trace.Event) {
 		r.toolEnd(ev, &b)
 	case trace.ToolSkip:
 		r.toolSkip(ev, &b)
-	case trace.ArgsResolved:
+	case trace.ToolArguments:
 		r.resolve(ev, b)
 	case trace.Abandoned:
 		r.abandon(b)
@@ -206,15 +206,15 @@ func (r *run) add(ev *trace.Event) {
 		r.stepEnd(ev)
 	case trace.Decision:
 		r.decide(ev, &b)
-	case trace.ModelSetup:
+	case trace.ModelConfig:
 		r.setup(ev, b)
 	case trace.ModelError:
 		r.failure(ev, &b)
 	case trace.ModelRetry:
 		r.retry(ev, b)
-	case trace.Rewrite:
+	case trace.HistoryRewrite:
 		r.exchange(ev.Purpose).rewritten = true
-	case trace.Cancelled:
+	case trace.Canceled:
 		r.cancelled, r.busy = true, ev.At
 	case trace.Suspended:
 		r.suspended = b.Pending

@@ -74,42 +74,42 @@ func (s *script) ask() *script {
 }
 
 func (s *script) request(attempt int) *script {
-	s.attempt(attempt, trace.ModelRequest{Kept: s.sent, New: slices.Clone(s.history[s.sent:])})
+	s.attempt(attempt, trace.ModelRequest{PrefixMessages: s.sent, NewMessages: slices.Clone(s.history[s.sent:])})
 	s.sent, s.try = len(s.history), attempt
 	return s
 }
 
-var perTurn = llm.Usage{Input: 10, Output: 5, Cached: 2, Reasoning: 1}
+var perTurn = llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 2, ReasoningOutputTokens: 1}
 
 // turn answers with these parts, and decides by the calls.
 func (s *script) turn(parts ...llm.Part) *script {
 	m := llm.Assistant(parts...)
 	s.reply(m)
 	if n := len(m.Calls()); n > 0 {
-		return s.decide(trace.GoOn, trace.CauseCalls, n)
+		return s.decide(trace.Continue, trace.ReasonToolCalls, n)
 	}
-	return s.decide(trace.End, trace.CauseNone, 0)
+	return s.decide(trace.End, trace.ReasonEndTurn, 0)
 }
 
 func (s *script) reply(m llm.Message) *script {
 	s.history = append(s.history, m)
 	s.used = s.used.Add(perTurn)
-	return s.attempt(s.try, trace.ModelTurn{Message: m, Finish: llm.FinishStop, Usage: perTurn})
+	return s.attempt(s.try, trace.ModelResponse{Message: m, FinishReason: llm.FinishStop, Usage: perTurn})
 }
 
 // instead is a turn that a policy gives in place of a model call or its answer.
 func (s *script) instead(parts ...llm.Part) *script {
 	m := llm.Assistant(parts...)
 	s.history = append(s.history, m)
-	return s.add(trace.ModelTurn{Message: m, Finish: llm.FinishStop})
+	return s.add(trace.ModelResponse{Message: m, FinishReason: llm.FinishStop})
 }
 
-func (s *script) decide(a trace.Action, c trace.Cause, calls int) *script {
-	return s.add(trace.Decision{Action: a, Cause: c, Calls: calls})
+func (s *script) decide(a trace.Action, c trace.Reason, calls int) *script {
+	return s.add(trace.Decision{Action: a, Reason: c, ToolCalls: calls})
 }
 
 func call(id, name string) llm.ToolCall {
-	return llm.ToolCall{ID: id, Name: name, Args: `{"id":"` + id + `"}`}
+	return llm.ToolCall{ID: id, Name: name, Arguments: `{"id":"` + id + `"}`}
 }
 
 func good(id string) llm.ToolResult {
@@ -121,7 +121,7 @@ func bad(id string) llm.ToolResult {
 }
 
 func (s *script) starts(c llm.ToolCall) *script {
-	return s.add(trace.ToolStart{Call: c.ID, Name: c.Name, Args: c.Args})
+	return s.add(trace.ToolStart{ToolCallID: c.ID, Name: c.Name, Arguments: c.Arguments})
 }
 
 func (s *script) ends(r llm.ToolResult) *script {
@@ -129,11 +129,11 @@ func (s *script) ends(r llm.ToolResult) *script {
 	if r.IsError {
 		o = trace.OutcomeError
 	}
-	return s.add(trace.ToolEnd{Call: r.ID, Outcome: o, Result: r})
+	return s.add(trace.ToolEnd{ToolCallID: r.ID, Outcome: o, Result: r})
 }
 
 func (s *script) skips(c llm.ToolCall, cause string) *script {
-	return s.add(trace.ToolSkip{Call: c.ID, Name: c.Name, Cause: cause, Result: bad(c.ID)})
+	return s.add(trace.ToolSkip{ToolCallID: c.ID, Name: c.Name, Reason: cause, Result: bad(c.ID)})
 }
 
 // results appends the results to the history and ends the step.
@@ -149,11 +149,11 @@ func (s *script) round(c llm.ToolCall, r llm.ToolResult) *script {
 	return s.ask().turn(c).starts(c).ends(r).results(r)
 }
 
-func (s *script) end(stop trace.Cause, pending ...string) *script {
+func (s *script) end(stop trace.Reason, pending ...string) *script {
 	return s.add(s.runEnd(stop, pending...))
 }
 
-func (s *script) runEnd(stop trace.Cause, pending ...string) trace.RunEnd {
+func (s *script) runEnd(stop trace.Reason, pending ...string) trace.RunEnd {
 	steps, calls := 0, 0
 	for _, ev := range s.events {
 		switch ev.Body.(type) {
@@ -165,8 +165,8 @@ func (s *script) runEnd(stop trace.Cause, pending ...string) trace.RunEnd {
 		}
 	}
 	return trace.RunEnd{
-		Stop: stop, Finish: llm.FinishStop, Steps: steps, Calls: calls, Usage: s.used,
-		Pending: pending, Appended: slices.Clone(s.history[s.sent:]),
+		StopReason: stop, FinishReason: llm.FinishStop, Steps: steps, ModelCalls: calls, Usage: s.used,
+		Pending: pending, AppendedMessages: slices.Clone(s.history[s.sent:]),
 	}
 }
 
@@ -182,17 +182,17 @@ func text(s string) llm.Text { return llm.Text{Text: s} }
 func plain() *script {
 	s := begin("r1", declared)
 	s.step = 0
-	s.add(trace.StepStart{}).add(trace.ModelSetup{System: "be brief", Tools: []llm.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "g"}, {Name: "ask"}}})
+	s.add(trace.StepStart{}).add(trace.ModelConfig{System: "be brief", Tools: []llm.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "g"}, {Name: "ask"}}})
 	s.request(1)
-	s.add(trace.ModelDelta{What: trace.DeltaText, Text: "thinking"})
-	s.add(trace.ModelDelta{What: trace.DeltaCall, Call: "c1", Name: "f"})
-	s.add(trace.ModelDelta{What: trace.DeltaArgs, Call: "c1", Text: c1.Args})
-	s.add(trace.ModelDelta{What: trace.DeltaCallEnd, Call: "c1"})
+	s.add(trace.ModelDelta{Type: trace.DeltaText, Text: "thinking"})
+	s.add(trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: "c1", Name: "f"})
+	s.add(trace.ModelDelta{Type: trace.DeltaArguments, ToolCallID: "c1", Text: c1.Arguments})
+	s.add(trace.ModelDelta{Type: trace.DeltaCallEnd, ToolCallID: "c1"})
 	s.turn(llm.Reasoning{Text: "hm", Opaque: secret}, text("thinking"), c1, c2, c3)
 	s.starts(c1).starts(c2).ends(good("c2")).starts(c3).ends(good("c1")).ends(good("c3"))
 	s.results(good("c1"), good("c2"), good("c3")).done()
 	s.round(c4, bad("c4")).done()
-	return s.ask().turn(text("done")).done().end(trace.CauseNone)
+	return s.ask().turn(text("done")).done().end(trace.ReasonEndTurn)
 }
 
 func (s *script) check() []check.Violation {

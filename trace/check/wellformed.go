@@ -43,7 +43,7 @@ func malformed(m llm.Message) string {
 		if unnamed(p) {
 			return fmt.Sprintf("has a call on part %d without the name of a tool", i)
 		}
-		if o := llm.OpaqueOf(p); o != nil && !jsonio.Valid(o) {
+		if o := llm.PartOpaque(p); o != nil && !jsonio.Valid(o) {
 			return fmt.Sprintf("has opaque data on part %d that is not JSON", i)
 		}
 	}
@@ -103,7 +103,7 @@ func partName(p llm.Part) string {
 }
 
 // setup holds what stands outside the messages against INV-24.
-func (r *run) setup(ev *trace.Event, b trace.ModelSetup) {
+func (r *run) setup(ev *trace.Event, b trace.ModelConfig) {
 	x := r.exchange(ev.Purpose)
 	x.offers = len(b.Tools) > 0 && b.ToolChoice.Mode != llm.ChooseNone
 	names := make(map[string]bool, len(b.Tools))

@@ -7,16 +7,16 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// AboutEvent is the name of the custom event of a trace that tells what a run is about:
+// CaseEvent is the name of the custom event of a trace that tells what a run is about:
 // its case, epoch and cluster, and what should come of it.
-const AboutEvent = "looptape.about"
+const CaseEvent = "looptape.about"
 
-// about is the data of an AboutEvent.
+// about is the data of an CaseEvent.
 type about struct {
-	Case    string `json:"case,omitempty"`
-	Epoch   *int   `json:"epoch,omitempty"` // nil if it is not said
-	Cluster string `json:"cluster,omitempty"`
-	Want    *Want  `json:"want,omitempty"` // nil if it says nothing
+	Case    string    `json:"case,omitempty"`
+	Epoch   *int      `json:"epoch,omitempty"` // nil if it is not said
+	Cluster string    `json:"cluster,omitempty"`
+	Want    *Expected `json:"want,omitempty"` // nil if it says nothing
 }
 
 // About is the event that tells what the run is about: for another trace of the same case.
@@ -25,17 +25,17 @@ func (r *Run) About() trace.Custom {
 	if r.Epoch != NoEpoch {
 		a.Epoch = &r.Epoch
 	}
-	if !reflect.ValueOf(r.Want).IsZero() {
-		a.Want = &r.Want
+	if !reflect.ValueOf(r.Expected).IsZero() {
+		a.Want = &r.Expected
 	}
 	data, _ := json.Marshal(a) // texts, numbers, and JSON that was read
-	return trace.Custom{Name: AboutEvent, Data: data}
+	return trace.Custom{Name: CaseEvent, Data: data}
 }
 
-// told takes what an AboutEvent tells. One that cannot be read tells nothing.
+// told takes what an CaseEvent tells. One that cannot be read tells nothing.
 func (r *Run) told(ev trace.Custom) {
 	var a about
-	if ev.Name != AboutEvent || json.Unmarshal(ev.Data, &a) != nil {
+	if ev.Name != CaseEvent || json.Unmarshal(ev.Data, &a) != nil {
 		return
 	}
 	r.Case, r.Cluster = a.Case, a.Cluster
@@ -43,6 +43,6 @@ func (r *Run) told(ev trace.Custom) {
 		r.Epoch = *a.Epoch
 	}
 	if a.Want != nil {
-		r.Want = *a.Want
+		r.Expected = *a.Want
 	}
 }

@@ -40,18 +40,18 @@ func TestAbout(t *testing.T) {
 	plain := importer.Run{Name: "r", Line: 2, Epoch: importer.NoEpoch}
 	whole := plain
 	whole.Case, whole.Epoch, whole.Cluster = "a<b", 0, "c"
-	whole.Want = importer.Want{
+	whole.Expected = importer.Expected{
 		Answers: []string{"x"}, Replies: []string{"", "y"},
-		Calls: []importer.Call{{Name: "f", Args: json.RawMessage(`{"n":1.0}`), Turn: 0}, {Name: "g", Turn: importer.NoTurn}},
+		Calls: []importer.Call{{Name: "f", Arguments: json.RawMessage(`{"n":1.0}`), Turn: 0}, {Name: "g", Turn: importer.NoTurn}},
 	}
 	none := plain
-	none.Want.Calls = []importer.Call{}
+	none.Expected.Calls = []importer.Call{}
 	for data, want := range map[string]importer.Run{
 		`{}`: plain,
 		`{"case":"a\u003cb","epoch":0,"cluster":"c","want":{"answers":["x"],"replies":["","y"],"calls":[{"name":"f","args":{"n":1.0},"turn":0},{"name":"g"}]}}`: whole,
 		`{"want":{"calls":[]}}`: none,
 	} {
-		got := aboutRun(t, importer.AboutEvent, data)
+		got := aboutRun(t, importer.CaseEvent, data)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", data, diff)
 		}
@@ -59,7 +59,7 @@ func TestAbout(t *testing.T) {
 			t.Errorf("written again (-want +got):\n%s", diff)
 		}
 	}
-	for _, odd := range [][2]string{{"other", `{"case":"a"}`}, {importer.AboutEvent, `7`}, {importer.AboutEvent, `{"case":7}`}, {importer.AboutEvent, `{"epoch":-2}`}} {
+	for _, odd := range [][2]string{{"other", `{"case":"a"}`}, {importer.CaseEvent, `7`}, {importer.CaseEvent, `{"case":7}`}, {importer.CaseEvent, `{"epoch":-2}`}} {
 		if diff := cmp.Diff(plain, aboutRun(t, odd[0], odd[1])); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", odd, diff)
 		}

@@ -33,7 +33,7 @@ func evalCase(d *jsonio.Dec, run *Run) {
 	for _, invocation := range elementsOf(field(raw, "conversation")) {
 		t.add(invocation)
 	}
-	run.Messages, run.Want = t.asked, t.want()
+	run.Messages, run.Expected = t.asked, t.want()
 }
 
 // caseResult reads an EvalCaseResult.
@@ -45,7 +45,7 @@ func caseResult(d *jsonio.Dec, run *Run) {
 		happened.add(field(pair, "actual_invocation"))
 		should.add(field(pair, "expected_invocation"))
 	}
-	run.Messages, run.Want = happened.said, should.want()
+	run.Messages, run.Expected = happened.said, should.want()
 	if n := len(happened.replies); n > 0 {
 		run.Answer = happened.replies[n-1]
 	}
@@ -113,7 +113,7 @@ func (t *turns) add(invocation json.RawMessage) {
 	reply := ""
 	for _, m := range did {
 		for _, call := range m.Calls() {
-			t.calls = append(t.calls, Call{call.Name, json.RawMessage(call.Args), len(t.replies)})
+			t.calls = append(t.calls, Call{call.Name, json.RawMessage(call.Arguments), len(t.replies)})
 		}
 		if m.Role == llm.RoleAssistant && m.Text() != "" {
 			reply = m.Text()
@@ -156,8 +156,8 @@ func (t *turns) addOld(turn json.RawMessage) {
 }
 
 // want is what should come, if the turns tell that.
-func (t *turns) want() Want {
-	w := Want{Replies: t.replies, Calls: t.calls}
+func (t *turns) want() Expected {
+	w := Expected{Replies: t.replies, Calls: t.calls}
 	if n := len(t.replies); n > 0 && t.replies[n-1] != "" {
 		w.Answers = t.replies[n-1:]
 	}

@@ -92,7 +92,7 @@ func sdkPart(part json.RawMessage) llm.Part {
 		return llm.Reasoning{Text: text, Opaque: rest}
 	case kind == "tool-call":
 		own := string(memberOf(part, "providerExecuted")) == "true"
-		return llm.ToolCall{ID: id, Name: name, Args: asText(either(part, "input", "args")), ProviderExecuted: own, Opaque: rest}
+		return llm.ToolCall{ID: id, Name: name, Arguments: asText(either(part, "input", "args")), ProviderExecuted: own, Opaque: rest}
 	case kind == "tool-result":
 		return llm.ToolResult{ID: id, Name: name, Content: texts(either(part, "output", "result")), IsError: string(memberOf(part, "isError")) == "true", Opaque: rest}
 	case kind == "tool-error":

@@ -157,7 +157,7 @@ func uiPart(part json.RawMessage) []llm.Part {
 func invocation(raw json.RawMessage, name string) []llm.Part {
 	id := scalar(memberOf(raw, "toolCallId"))
 	call := llm.ToolCall{
-		ID: id, Name: name, Args: asText(either(raw, "input", "rawInput", "args")),
+		ID: id, Name: name, Arguments: asText(either(raw, "input", "rawInput", "args")),
 		ProviderExecuted: string(memberOf(raw, "providerExecuted")) == "true",
 		Opaque:           without(raw, "type", "toolCallId", "toolName", "input", "rawInput", "args", "output", "result", "errorText", "providerExecuted"),
 	}

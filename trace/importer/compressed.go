@@ -58,7 +58,7 @@ func (c *counter) Read(p []byte) (int, error) {
 }
 
 // Plain takes off the compression that Open takes off, told by the first bytes.
-func Plain(r io.Reader) (io.Reader, error) {
+func Decompress(r io.Reader) (io.Reader, error) {
 	plain, _, err := decompressed(bufio.NewReader(r))
 	return plain, err
 }

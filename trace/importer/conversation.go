@@ -68,16 +68,16 @@ func (t *talk) key() string { return t.keys[len(t.keys)-1] }
 
 func (t *talks) add(e *Exchange, file string) {
 	x := talk{run: e.run(), keys: []string{""}}
-	if e.Broken != nil {
+	if e.Incomplete != nil {
 		x.run.Partial = true
-		x.err = &Error{File: file, Line: e.Line, Path: "interaction " + strconv.Itoa(e.Number), Err: fmt.Errorf("its answer cannot be read to its end: %w", e.Broken)}
+		x.err = &Error{File: file, Line: e.Line, Path: "interaction " + strconv.Itoa(e.Number), Err: fmt.Errorf("its answer cannot be read to its end: %w", e.Incomplete)}
 	}
 	for _, m := range x.run.Messages {
 		t.continued[x.key()] = true
 		x.keys = append(x.keys, keyOf(x.key(), m))
 	}
-	if e.Answer != nil {
-		x.took = e.Answer.Usage
+	if e.Response != nil {
+		x.took = e.Response.Usage
 		t.took[x.key()] = x.took
 	}
 	t.list = append(t.list, x)
@@ -102,7 +102,7 @@ func keyOf(before string, m llm.Message) string {
 	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case llm.ToolCall:
-			_, _ = fmt.Fprintf(h, " %q %q", p.Name, llm.Canonical(p.Args))
+			_, _ = fmt.Fprintf(h, " %q %q", p.Name, llm.Canonical(p.Arguments))
 		case llm.ToolResult:
 			_, _ = fmt.Fprintf(h, " %q", p.Text())
 		default:

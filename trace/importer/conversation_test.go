@@ -31,8 +31,8 @@ func talked(t *testing.T, recording []byte) (got []string) {
 		for _, m := range run.Messages {
 			said = append(said, string(m.Role))
 		}
-		u := run.Spent().Usage
-		got = append(got, fmt.Sprintf("%s: %s; %d/%d/%d %s", run.Name, strings.Join(said, " "), u.Input, u.Cached, u.Output, run.Meta["finish_reason"]))
+		u := run.Resources().Usage
+		got = append(got, fmt.Sprintf("%s: %s; %d/%d/%d %s", run.Name, strings.Join(said, " "), u.InputTokens, u.CacheReadInputTokens, u.OutputTokens, run.Meta["finish_reason"]))
 	}
 	return got
 }
@@ -46,7 +46,7 @@ func TestConversations(t *testing.T) {
 	asked := fmt.Sprintf(`{"role":"assistant","content":null,`+call+`}`, `{"in": "Bern"}`)
 	said := fmt.Sprintf(`{"role":"assistant","content":"",`+call+`}`, `{"in":"Bern"}`)
 	exchange := func(messages, answer, finish string, usage llm.Usage) *cassettes.Interaction {
-		body := fmt.Sprintf(`{"id":"x","choices":[{"message":%s,"finish_reason":%q}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}}`, answer, finish, usage.Input, usage.Output, usage.Cached)
+		body := fmt.Sprintf(`{"id":"x","choices":[{"message":%s,"finish_reason":%q}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}}`, answer, finish, usage.InputTokens, usage.OutputTokens, usage.CacheReadInputTokens)
 		if answer == "" {
 			body = ""
 		}
@@ -55,12 +55,12 @@ func TestConversations(t *testing.T) {
 	result := func(text string) string { return `,{"role":"tool","tool_call_id":"c1","content":"` + text + `"}` }
 	busy := exchange(user+","+said+result("busy"), "", "", llm.Usage{})
 	busy.Response.Status = 503
-	recording := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{
-		exchange(user, asked, "tool_calls", llm.Usage{Input: 100, Output: 10, Cached: 5}),
+	recording := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{
+		exchange(user, asked, "tool_calls", llm.Usage{InputTokens: 100, OutputTokens: 10, CacheReadInputTokens: 5}),
 		exchange(user+","+said+result("22"), "", "", llm.Usage{}),
-		exchange(`{"role":"user","content":"Hello."}`, `{"role":"assistant","content":"Hi."}`, "stop", llm.Usage{Input: 1, Output: 2}),
+		exchange(`{"role":"user","content":"Hello."}`, `{"role":"assistant","content":"Hi."}`, "stop", llm.Usage{InputTokens: 1, OutputTokens: 2}),
 		over("POST", chatURL, `{"messages":7}`, "{}"),
-		exchange(user+","+said+result("22"), `{"role":"assistant","content":"22 degrees."}`, "length", llm.Usage{Input: 1000, Output: 20, Cached: 50}),
+		exchange(user+","+said+result("22"), `{"role":"assistant","content":"22 degrees."}`, "length", llm.Usage{InputTokens: 1000, OutputTokens: 20, CacheReadInputTokens: 50}),
 		exchange(user+","+said+result("no"), "", "", llm.Usage{}),
 		busy,
 	})
@@ -82,7 +82,7 @@ func TestConversationsOfOthers(t *testing.T) {
 	if diff := cmp.Diff([]string{"run-1: user; 0/0/0 ", "run-2: user; 0/0/0 "}, talked(t, []byte(list+list))); diff != "" {
 		t.Errorf("lists (-want +got):\n%s", diff)
 	}
-	recording := cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{
+	recording := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{
 		over("POST", chatURL, `{"messages":[{"role":"user","content":"hi"}]}`, ""), over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
 	})
 	src, err := importer.Open("file", bytes.NewReader(recording))

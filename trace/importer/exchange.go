@@ -34,9 +34,9 @@ func (f Format) IsHTTP() bool {
 // Exchange is a request that went over HTTP, with its answer.
 type Exchange struct {
 	// Number is that of the interaction in the recording, from 1.
-	Number int
-	Line   int    // where it begins in the file; 0 if that is not known
-	Lane   string // of the client; may be empty
+	Number  int
+	Line    int    // where it begins in the file; 0 if that is not known
+	Session string // of the client; may be empty
 	// Title is the method and the URL, without its query.
 	Title string
 	// Protocol is nil if the request was to no model, or in a protocol that is not
@@ -46,8 +46,8 @@ type Exchange struct {
 	Request *llm.Request
 	// Answer is nil if it was refused, with a status of 400 or more, or if it cannot be read
 	// to its end, which Broken tells.
-	Answer *llm.Turn
-	Broken error
+	Response   *llm.Response
+	Incomplete error
 }
 
 // Exchanges yields what went over HTTP, in the order of the recording. An error is an
@@ -60,7 +60,7 @@ func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 			return
 		}
 		for i, x := range s.http.Interactions {
-			e := Exchange{Number: i + 1, Lane: x.Lane, Title: title(x)}
+			e := Exchange{Number: i + 1, Session: x.Session, Title: title(x)}
 			if s.http.Lines != nil {
 				e.Line = s.http.Lines[i]
 			}
@@ -72,8 +72,8 @@ func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 				return
 			}
 		}
-		if broken, ok := errors.AsType[*cassettes.BrokenError](s.http.Broken); ok && broken.Lost > 0 {
-			yield(Exchange{}, &Error{File: s.name, Err: fmt.Errorf("the recording was not closed; %d bytes at its end are not whole", broken.Lost)})
+		if broken, ok := errors.AsType[*cassettes.IncompleteError](s.http.Incomplete); ok && broken.TrailingBytes > 0 {
+			yield(Exchange{}, &Error{File: s.name, Err: fmt.Errorf("the recording was not closed; %d bytes at its end are not whole", broken.TrailingBytes)})
 		}
 	}
 }
@@ -88,7 +88,7 @@ func (s *Source) openHTTP() error {
 	if wrong, ok := errors.AsType[*cassettes.FormatError](err); ok {
 		return &Error{File: s.name, Line: wrong.Line, Err: wrong.Err}
 	}
-	s.Format = Format(cmp.Or(string(s.http.Format), s.http.Head.By)) // what is not written is named by who wrote it
+	s.Format = Format(cmp.Or(string(s.http.Format), s.http.Metadata.Recorder)) // what is not written is named by who wrote it
 	return nil
 }
 
@@ -101,7 +101,7 @@ func title(x *cassettes.Interaction) string {
 // read reads the request and its answer, if they are a model's.
 func (e *Exchange) read(x *cassettes.Interaction) error {
 	p, path := ProtocolOf(x.Request.URL)
-	body := cassettes.Plain(x.Request.Header, x.Request.Body)
+	body := cassettes.Decompress(x.Request.Header, x.Request.Body)
 	if p == nil || !asks(p, x.Request.Method, body) {
 		return nil
 	}
@@ -114,9 +114,9 @@ func (e *Exchange) read(x *cassettes.Interaction) error {
 	client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: (*recorded)(&x.Response)}}
 	turn, err := llm.Collect(client.Stream(context.Background(), req))
 	if err == nil {
-		e.Answer = turn
+		e.Response = turn
 	} else if x.Response.Status < http.StatusBadRequest {
-		e.Broken = err
+		e.Incomplete = err
 	}
 	return nil
 }
@@ -126,12 +126,12 @@ type recorded cassettes.Response
 
 // RoundTrip implements http.RoundTripper.
 func (r *recorded) RoundTrip(req *http.Request) (*http.Response, error) {
-	if r.Ending != "" {
+	if r.Termination != "" {
 		return nil, errors.New("the answer has no end")
 	}
 	return &http.Response{
 		StatusCode: r.Status, Header: r.Header, Request: req,
-		Body: io.NopCloser(bytes.NewReader(cassettes.Plain(r.Header, r.Body))),
+		Body: io.NopCloser(bytes.NewReader(cassettes.Decompress(r.Header, r.Body))),
 	}, nil
 }
 
@@ -159,10 +159,10 @@ func (e *Exchange) run() Run {
 	}
 	r.Messages = append(r.Messages, e.Request.Messages...)
 	r.Meta = map[string]json.RawMessage{}
-	if e.Answer != nil {
-		r.Messages = append(r.Messages, e.Answer.Message())
-		r.Meta["finish_reason"] = jsonio.AppendString(nil, string(e.Answer.Finish))
-		r.Meta["response_id"] = jsonio.AppendString(nil, e.Answer.ResponseID)
+	if e.Response != nil {
+		r.Messages = append(r.Messages, e.Response.Message())
+		r.Meta["finish_reason"] = jsonio.AppendString(nil, string(e.Response.FinishReason))
+		r.Meta["response_id"] = jsonio.AppendString(nil, e.Response.ResponseID)
 	}
 	for name, raw := range membersOf(e.Request.AppendJSON(nil)) {
 		if name == "model" || name == "tools" {

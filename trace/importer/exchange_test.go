@@ -76,8 +76,8 @@ func exchanges(t *testing.T, src io.Reader) (f importer.Format, lines []string) 
 		if x.Request != nil && len(x.Request.Messages) > 0 {
 			line += " " + x.Request.Messages[0].Text()
 		}
-		if x.Answer != nil {
-			line += " -> " + x.Answer.Text()
+		if x.Response != nil {
+			line += " -> " + x.Response.Text()
 		}
 		if err != nil {
 			line += " ! " + err.Error()
@@ -114,7 +114,7 @@ func TestExchanges(t *testing.T) {
 	}
 	for _, f := range convert.Formats() {
 		t.Run(string(f), func(t *testing.T) {
-			src, _, err := convert.Write(f, cassettes.Head{}, list)
+			src, _, err := convert.Write(f, cassettes.Metadata{}, list)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func TestExchangesOdd(t *testing.T) {
 		h.Set("Content-Encoding", "gzip")
 	}
 	cut := over("POST", chatURL, question, answer)
-	cut.Response.Ending = cassettes.Cut
+	cut.Response.Termination = cassettes.Truncated
 	for name, c := range map[string]struct {
 		x    *cassettes.Interaction
 		want string
@@ -191,7 +191,7 @@ func TestExchangesOdd(t *testing.T) {
 		"a prompt alone":        {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"}}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses"},
 		"of another service":    {over("POST", chatURL, `{}`, ""), "1 POST https://api.openai.com/v1/chat/completions"},
 	} {
-		_, got := exchanges(t, bytes.NewReader(cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{c.x})))
+		_, got := exchanges(t, bytes.NewReader(cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{c.x})))
 		if diff := cmp.Diff([]string{c.want}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -226,7 +226,7 @@ func TestExchangesAsRuns(t *testing.T) {
 		over("POST", chatURL, `{"messages":7}`, "{}"),
 		over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
 	}
-	_, got := read(t, bytes.NewReader(cassettes.Encode(cassettes.Head{}, nil, list)))
+	_, got := read(t, bytes.NewReader(cassettes.Encode(cassettes.Metadata{}, nil, list)))
 	want := []string{"interaction-2@13 system:be kind user:hi assistant:hello", "! file:33: interaction 3: the request is none of Chat Completions: expected an array at messages (byte 13)", "interaction-4@43 user:ho"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
@@ -239,7 +239,7 @@ func TestExchangesMeta(t *testing.T) {
 		over("POST", chatURL, `{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, ""),
 		over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
 	}
-	src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(cassettes.Head{}, nil, list)))
+	src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(cassettes.Metadata{}, nil, list)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func FuzzMessages(f *testing.F) {
 		`[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]`,
 		`[{"role":"assistant","function_call":{"name":"f","arguments":{}}},{"role":"function","name":"f","content":"x"}]`,
 		"[{\"role\":\"\\ud83d\"", "\x1f\x8b", "[\"", "[[", "{", `[{"role":"user"}}`, `{"format":"looptape-trace","version":1}`,
-		string(cassettes.Encode(cassettes.Head{}, nil, []*cassettes.Interaction{over("POST", chatURL, "{\"messages\":["+hi+"]}", "{}")})),
+		string(cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{over("POST", chatURL, "{\"messages\":["+hi+"]}", "{}")})),
 		"interactions:\n- request: {method: POST, url: 'http://a.b/v1/messages', body: '{\"messages\":[" + hi + "]}'}\n  response: {code: 200}\nversion: 1\n",
 		"httprr trace v1\n47 17\nPOST /v1beta/models/m:generateContent HTTP/1.1\n\n", `{"log":{"entries":[]}}`,
 	} {

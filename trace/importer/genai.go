@@ -108,9 +108,9 @@ func isKind(name string) bool {
 // functionCall reads a FunctionCall.
 func (c *conversation) functionCall(raw, rest json.RawMessage) llm.ToolCall {
 	call := llm.ToolCall{
-		ID:   scalar(field(raw, "id")),
-		Name: scalar(field(raw, "name")),
-		Args: string(field(raw, "args")), Opaque: rest,
+		ID:        scalar(field(raw, "id")),
+		Name:      scalar(field(raw, "name")),
+		Arguments: string(field(raw, "args")), Opaque: rest,
 	}
 	if call.ID == "" {
 		c.mint(&call)

@@ -125,7 +125,7 @@ type Run struct {
 	Name string
 	Line int // where the run begins
 	// Case is what the run was to do and Epoch which of the runs of that case it is,
-	// as the recording says it: else "" and NoEpoch. A trace says it in an AboutEvent.
+	// as the recording says it: else "" and NoEpoch. A trace says it in an CaseEvent.
 	Case  string
 	Epoch int
 	// Cluster is what the case has in common with others, where a Mapping tells it.
@@ -134,8 +134,8 @@ type Run struct {
 	Scores []Score
 	// Want is what the recording says should come of the run, and Answer the final text
 	// that it names itself; else nothing and "".
-	Want   Want
-	Answer string
+	Expected Expected
+	Answer   string
 	// Messages is the whole conversation. Calls of the old function_call form,
 	// which has no ids, have minted ones.
 	Messages []llm.Message

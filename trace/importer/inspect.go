@@ -39,7 +39,7 @@ func (c *conversation) sample(d *jsonio.Dec, run *Run, name string, messages fun
 	if run.Epoch != NoEpoch {
 		run.Name += "/epoch-" + strconv.Itoa(run.Epoch)
 	}
-	run.Want = wanted(run.Meta["target"])
+	run.Expected = wanted(run.Meta["target"])
 	run.Scores = sampleScores(run.Meta)
 	c.beside = run.Meta
 	run.Answer = c.completion(run.Meta["output"])

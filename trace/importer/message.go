@@ -199,7 +199,7 @@ func empty(content []llm.Part) bool {
 // mint gives an id to a call that has none.
 func (c *conversation) mint(call *llm.ToolCall) {
 	c.minted++
-	call.ID, call.Minted = "function_call_"+strconv.Itoa(c.minted), true
+	call.ID, call.IDGenerated = "function_call_"+strconv.Itoa(c.minted), true
 	if c.open == nil {
 		c.open = map[string][]string{}
 	}
@@ -282,7 +282,7 @@ func toolCall(d *jsonio.Dec) llm.ToolCall {
 		case key == "function" && d.Peek() == '"': // as Inspect has it, with the arguments beside
 			c.Name = d.String()
 		case key == "arguments":
-			c.Args = arguments(d)
+			c.Arguments = arguments(d)
 		case key == "function", key == "custom":
 			if more := function(d, &c).json(); more != nil {
 				rest.raw(key, string(more))
@@ -314,7 +314,7 @@ func function(d *jsonio.Dec, c *llm.ToolCall) (rest opaque) {
 		case key != "arguments" && key != "input":
 			rest.raw(key, d.Raw())
 		default:
-			c.Args = arguments(d)
+			c.Arguments = arguments(d)
 		}
 	}
 }

@@ -77,12 +77,12 @@ func TestMessages(t *testing.T) {
 				`{"role":"assistant","content":"so","tool_calls":null},{"role":"assistant","content":"no","tool_calls":[]}`,
 			[]llm.Message{
 				llm.Assistant(
-					llm.ToolCall{ID: "a", Name: "f", Args: `{ "x" :1}`},
-					llm.ToolCall{Args: `{ "y": [1,  2]}`},
+					llm.ToolCall{ID: "a", Name: "f", Arguments: `{ "x" :1}`},
+					llm.ToolCall{Arguments: `{ "y": [1,  2]}`},
 					llm.ToolCall{},
-					llm.ToolCall{ID: "c", Name: "sh", Args: "ls", Opaque: raw(`{"index":2,"type":"custom","custom":{"x":1}}`)},
+					llm.ToolCall{ID: "c", Name: "sh", Arguments: "ls", Opaque: raw(`{"index":2,"type":"custom","custom":{"x":1}}`)},
 				),
-				llm.Assistant(llm.ToolCall{ID: "d", Name: "f", Args: "not JSON"}),
+				llm.Assistant(llm.ToolCall{ID: "d", Name: "f", Arguments: "not JSON"}),
 				llm.Assistant(llm.Text{Text: "so"}),
 				llm.Assistant(llm.Text{Text: "no"}),
 			},
@@ -95,7 +95,7 @@ func TestMessages(t *testing.T) {
 					llm.Reasoning{Text: "why"},
 					llm.Text{Text: "t"},
 					llm.Text{Text: "r", Refusal: true},
-					llm.ToolCall{ID: "function_call_1", Minted: true, Name: "g", Args: "{}", Opaque: raw(`{"x":1}`)},
+					llm.ToolCall{ID: "function_call_1", IDGenerated: true, Name: "g", Arguments: "{}", Opaque: raw(`{"x":1}`)},
 					llm.ToolCall{ID: "a", Name: "f"},
 				},
 				Opaque: raw(`{"annotations":[ ],"name":"bot"}`),
@@ -135,9 +135,9 @@ func TestMessages(t *testing.T) {
 			`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"1"}},{"role":"assistant","function_call":{"name":"g","arguments":"2"}},{"role":"assistant","function_call":{"name":"f","arguments":"3"}},` +
 				`{"role":"function","name":"g","content":"2"},{"role":"function","name":"f","content":"1"},{"role":"function","name":"f","content":"3"},{"role":"function","name":"f","content":"4"}`,
 			[]llm.Message{
-				llm.Assistant(llm.ToolCall{ID: "function_call_1", Minted: true, Name: "f", Args: "1"}),
-				llm.Assistant(llm.ToolCall{ID: "function_call_2", Minted: true, Name: "g", Args: "2"}),
-				llm.Assistant(llm.ToolCall{ID: "function_call_3", Minted: true, Name: "f", Args: "3"}),
+				llm.Assistant(llm.ToolCall{ID: "function_call_1", IDGenerated: true, Name: "f", Arguments: "1"}),
+				llm.Assistant(llm.ToolCall{ID: "function_call_2", IDGenerated: true, Name: "g", Arguments: "2"}),
+				llm.Assistant(llm.ToolCall{ID: "function_call_3", IDGenerated: true, Name: "f", Arguments: "3"}),
 				oldResult("function_call_2", "g", "2"), oldResult("function_call_1", "f", "1"), oldResult("function_call_3", "f", "3"), oldResult("", "f", "4"),
 			},
 		},

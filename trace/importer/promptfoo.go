@@ -27,7 +27,7 @@ func evaluated(d *jsonio.Dec, run *Run) {
 	}
 	for _, assert := range elementsOf(memberOf(run.Meta["testCase"], "assert")) {
 		if scalar(memberOf(assert, "type")) == "equals" {
-			run.Want.Answers = append(run.Want.Answers, wanted(memberOf(assert, "value")).Answers...)
+			run.Expected.Answers = append(run.Expected.Answers, wanted(memberOf(assert, "value")).Answers...)
 		}
 	}
 	run.ask(promptOf(run.Meta["prompt"]))

@@ -25,7 +25,7 @@ type Mapping struct {
 	Prompt string
 	// Want is what should be answered, or a list of what may be, else expected, target,
 	// ideal or reference.
-	Want string
+	Expected string
 	// Answer is what was answered, else answer, output, completion or response.
 	Answer string
 	// Scores are numbers and truth values, and texts for them as Inspect has them (C, I,
@@ -78,7 +78,7 @@ func newRows(m Mapping) (*rows, error) {
 		to         **pointer
 	}{
 		{"case", m.Case, &r.caseOf}, {"epoch", m.Epoch, &r.epoch}, {"cluster", m.Cluster, &r.cluster},
-		{"prompt", m.Prompt, &r.prompt}, {"expected answer", m.Want, &r.want}, {"answer", m.Answer, &r.answer},
+		{"prompt", m.Prompt, &r.prompt}, {"expected answer", m.Expected, &r.want}, {"answer", m.Answer, &r.answer},
 	} {
 		if field.text == "" {
 			continue
@@ -137,7 +137,7 @@ func (w *walker) fill(run *Run, row map[string]json.RawMessage) error {
 	if r.scores != nil {
 		run.Scores = w.scores(run, row)
 	}
-	run.Want = wanted(valueOf(row, r.want, usual.want))
+	run.Expected = wanted(valueOf(row, r.want, usual.want))
 	run.ask(valueOf(row, r.prompt, usual.prompt))
 	run.answer(valueOf(row, r.answer, usual.answer))
 	return nil

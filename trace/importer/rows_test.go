@@ -80,7 +80,7 @@ func TestOpenRows(t *testing.T) {
 	}{
 		"all": {
 			`{"a":{"b":["x",{"c/d~":true}]},"e":4,"p":"ask","w":["y"],"id":9,"score":1}`,
-			importer.Mapping{Case: "/a/b/0", Epoch: "/e", Prompt: "/p", Want: "/w", Answer: "/a/b/0", Scores: map[string]string{"s": "/a/b/1/c~1d~0", "e": "/e"}},
+			importer.Mapping{Case: "/a/b/0", Epoch: "/e", Prompt: "/p", Expected: "/w", Answer: "/a/b/0", Scores: map[string]string{"s": "/a/b/1/c~1d~0", "e": "/e"}},
 			[]string{`9 case="x" epoch=4 want=["y"] answer="x" e=4 s=1`},
 		},
 		"usual names": {
@@ -95,7 +95,7 @@ func TestOpenRows(t *testing.T) {
 		},
 		"pointers to nothing": {
 			`{"c":[1],"d":{"0":1}}`,
-			importer.Mapping{Case: "/c/1", Prompt: "/c/00", Want: "/c/x", Answer: "/c/0/0", Scores: map[string]string{"s": "/", "t": "/d/0"}},
+			importer.Mapping{Case: "/c/1", Prompt: "/c/00", Expected: "/c/x", Answer: "/c/0/0", Scores: map[string]string{"s": "/", "t": "/d/0"}},
 			[]string{
 				`run-1 case="" epoch=-1 t=1`, "! file: no row has a value at /c/1, the case", "! file: no row has a value at /c/00, the prompt",
 				"! file: no row has a value at /c/x, the expected answer", "! file: no row has a value at /c/0/0, the answer", "! file: no row has a value at /, the score s",

@@ -61,7 +61,7 @@ func TestTauAirline(t *testing.T) {
 		for _, m := range run.Messages {
 			calls += len(m.Calls())
 		}
-		wanted += len(run.Want.Calls)
+		wanted += len(run.Expected.Calls)
 		var reward float64
 		if err := json.Unmarshal(run.Meta["reward"], &reward); err != nil {
 			t.Fatalf("%s: the reward: %v", run.Name, err)
@@ -156,7 +156,7 @@ func TestADKSets(t *testing.T) {
 			}
 			got.Cases++
 			got.Turns += len(run.Messages)
-			got.Calls += len(run.Want.Calls)
+			got.Calls += len(run.Expected.Calls)
 		}
 		return nil
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 // Spent is what a run took, as far as its recording tells it; all else is 0.
-type Spent struct {
+type Resources struct {
 	Usage   llm.Usage
 	Latency time.Duration
 	Cost    float64 // in the money of the recording, mostly dollars
@@ -23,10 +23,10 @@ type Spent struct {
 // SWE-agent's info.model_stats; and usage, or the AI SDK's totalUsage or that of its steps,
 // as providers spell it, of which tokens in and out are read; the usage of a conversation
 // over HTTP is whole.
-func (r *Run) Spent() (s Spent) {
+func (r *Run) Resources() (s Resources) {
 	for _, ev := range r.Events {
 		switch body := ev.Body.(type) {
-		case trace.ModelTurn:
+		case trace.ModelResponse:
 			s.Usage = s.Usage.Add(body.Usage)
 		case trace.ModelError:
 			s.Usage = s.Usage.Add(body.Usage)
@@ -57,14 +57,14 @@ func (r *Run) Spent() (s Spent) {
 // tokens reads the tokens in and out, as they are called by many, and what is told of them
 // in the spelling of llm.
 func tokens(usage json.RawMessage) (u llm.Usage) {
-	u.Cached = int64(amount(memberOf(usage, "cached")))
-	u.CacheWrite = int64(amount(memberOf(usage, "cache_write")))
-	u.Reasoning = int64(amount(memberOf(usage, "reasoning")))
+	u.CacheReadInputTokens = int64(amount(memberOf(usage, "cached")))
+	u.CacheCreationInputTokens = int64(amount(memberOf(usage, "cache_write")))
+	u.ReasoningOutputTokens = int64(amount(memberOf(usage, "reasoning")))
 	for _, name := range []string{"input_tokens", "inputTokens", "prompt_tokens", "promptTokens", "prompt", "tokens_sent", "input"} {
-		u.Input = max(u.Input, int64(amount(memberOf(usage, name))))
+		u.InputTokens = max(u.InputTokens, int64(amount(memberOf(usage, name))))
 	}
 	for _, name := range []string{"output_tokens", "outputTokens", "completion_tokens", "completionTokens", "completion", "tokens_received", "output"} {
-		u.Output = max(u.Output, int64(amount(memberOf(usage, name))))
+		u.OutputTokens = max(u.OutputTokens, int64(amount(memberOf(usage, name))))
 	}
 	return u
 }

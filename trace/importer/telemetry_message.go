@@ -92,7 +92,7 @@ func (s *spoken) part(part json.RawMessage) llm.Part {
 	case kind == "reasoning" && isText:
 		return llm.Reasoning{Text: text, Opaque: without(part, "type", "content")}
 	case kind == "tool_call":
-		return llm.ToolCall{ID: id, Name: scalar(memberOf(part, "name")), Args: asText(memberOf(part, "arguments")), Opaque: without(part, "type", "id", "name", "arguments")}
+		return llm.ToolCall{ID: id, Name: scalar(memberOf(part, "name")), Arguments: asText(memberOf(part, "arguments")), Opaque: without(part, "type", "id", "name", "arguments")}
 	case kind == "tool_call_response":
 		return llm.ToolResult{ID: id, Content: texts(either(part, "response", "result")), Opaque: without(part, "type", "id", "response", "result")}
 	case kind == "uri":

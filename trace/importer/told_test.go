@@ -34,19 +34,19 @@ func told(run importer.Run, err error) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s case=%q epoch=%d", run.Name, run.Case, run.Epoch)
-	if run.Want.Answers != nil {
-		fmt.Fprintf(&b, " want=%q", run.Want.Answers)
+	if run.Expected.Answers != nil {
+		fmt.Fprintf(&b, " want=%q", run.Expected.Answers)
 	}
 	if run.Answer != "" {
 		fmt.Fprintf(&b, " answer=%q", run.Answer)
 	}
-	if run.Want.Replies != nil {
-		fmt.Fprintf(&b, " replies=%q", run.Want.Replies)
+	if run.Expected.Replies != nil {
+		fmt.Fprintf(&b, " replies=%q", run.Expected.Replies)
 	}
-	if run.Want.Calls != nil {
+	if run.Expected.Calls != nil {
 		b.WriteString(" calls=[")
-		for _, c := range run.Want.Calls {
-			fmt.Fprintf(&b, "%d:%s%s ", c.Turn, c.Name, c.Args)
+		for _, c := range run.Expected.Calls {
+			fmt.Fprintf(&b, "%d:%s%s ", c.Turn, c.Name, c.Arguments)
 		}
 		b.WriteString("]")
 	}

@@ -237,7 +237,7 @@ func readList(d *jsonio.Dec, run *Run) {
 		}
 		run.Name = nameOf(run.Meta, run.Name)
 		run.tell()
-		run.Want.Calls = actions(run.Meta["info"])
+		run.Expected.Calls = actions(run.Meta["info"])
 	default:
 		d.Fail("expected a list of messages or an object with one")
 	}

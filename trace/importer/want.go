@@ -8,7 +8,7 @@ import (
 
 // Want is what should come of a run, as its recording says it. The zero Want says
 // nothing. In JSON it has what it says alone.
-type Want struct {
+type Expected struct {
 	// Answers are the final texts of which any is right; none of them is empty. A value
 	// that is no text stands as its JSON.
 	Answers []string `json:"answers,omitempty"`
@@ -24,7 +24,7 @@ type Want struct {
 type Call struct {
 	Name string
 	// Args is a JSON object; nil if nothing is said of arguments.
-	Args json.RawMessage
+	Arguments json.RawMessage
 	// Turn is the message of the user, counted from 0, in answer to which it should be
 	// made; NoTurn if that is not said.
 	Turn int
@@ -39,7 +39,7 @@ type callJSON struct {
 
 // MarshalJSON implements json.Marshaler.
 func (c Call) MarshalJSON() ([]byte, error) {
-	form := callJSON{c.Name, c.Args, &c.Turn}
+	form := callJSON{c.Name, c.Arguments, &c.Turn}
 	if c.Turn == NoTurn {
 		form.Turn = nil
 	}
@@ -67,7 +67,7 @@ const NoTurn = -1
 
 // wanted reads what should be answered: one value, or a list of those of which any is
 // right.
-func wanted(raw json.RawMessage) (w Want) {
+func wanted(raw json.RawMessage) (w Expected) {
 	if isNull(raw) {
 		return w
 	}

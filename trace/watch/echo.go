@@ -14,7 +14,7 @@ import (
 // asEchoed is said with what a client may well make of it: ids of its own for calls
 // that came without one, or with one that another has, in the turn or before it, JSON
 // in another spelling, and, in Responses, items without their ids.
-func (q *Question) asEchoed(said llm.Message, before, next []llm.Message) llm.Message {
+func (q *Request) asEchoed(said llm.Message, before, next []llm.Message) llm.Message {
 	if len(next) == 0 {
 		return said
 	}
@@ -39,7 +39,7 @@ func (q *Question) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 			continue
 		}
 		at, ok := places[c.ID]
-		anew := c.ID == "" || seen[c.ID] || c.Minted || renamed
+		anew := c.ID == "" || seen[c.ID] || c.IDGenerated || renamed
 		if anew {
 			at, ok = n, n < len(echo)
 		}
@@ -59,12 +59,12 @@ func (q *Question) asEchoed(said llm.Message, before, next []llm.Message) llm.Me
 
 // likeEcho is a call as its echo has it, as far as that may differ: with another id if it
 // is named anew.
-func (q *Question) likeEcho(c, echo llm.ToolCall, anew bool) llm.ToolCall {
+func (q *Request) likeEcho(c, echo llm.ToolCall, anew bool) llm.ToolCall {
 	if anew {
 		c.ID, c.ProviderID = echo.ID, echo.ProviderID
 	}
-	if mends(c.Args, echo.Args) {
-		c.Args = echo.Args
+	if mends(c.Arguments, echo.Arguments) {
+		c.Arguments = echo.Arguments
 	}
 	if !protocol.IsName(c.Name) { // no provider takes it back as it is
 		c.Name = echo.Name
@@ -94,8 +94,8 @@ func ranAs(part llm.Part, echo []llm.Part) llm.Part {
 	}
 	for _, p := range echo {
 		d, ok := p.(llm.ToolCall)
-		if ok && d.ProviderExecuted && d.ID == c.ID && (mends(c.Args, d.Args) || !jsonio.IsObject(c.Args)) {
-			c.Args = d.Args
+		if ok && d.ProviderExecuted && d.ID == c.ID && (mends(c.Arguments, d.Arguments) || !jsonio.IsObject(c.Arguments)) {
+			c.Arguments = d.Arguments
 		}
 	}
 	return c

@@ -9,7 +9,7 @@ import (
 // conversation is what was asked, in whose messages the calls of each answer that its
 // client got stand in one, and their results in the next. The items of Responses are no
 // messages: a client may as well send each call with its output behind it.
-func (w *Watch) conversation(q *Question) *Conversation {
+func (w *Monitor) conversation(q *Request) *Conversation {
 	c, so := &Conversation{question: q}, newPrefix()
 	list := q.Request.Messages
 	if q.Protocol.Name() != responses {

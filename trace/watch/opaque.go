@@ -45,7 +45,7 @@ func unmark(opaque json.RawMessage) json.RawMessage {
 func opaques(parts []llm.Part) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range parts {
-		if raw := llm.OpaqueOf(p); raw != nil {
+		if raw := llm.PartOpaque(p); raw != nil {
 			out[meaning(raw)] = true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // owing is the parts of an answer, or of its echo, that have to come back, as far as they
 // have to. Reasoning in plain words need not: some providers want it, others refuse it.
-func (q *Question) owing(parts []llm.Part) (out []llm.Part) {
+func (q *Request) owing(parts []llm.Part) (out []llm.Part) {
 	var details []byte // of Chat, whose messages do not tell where among the parts they stood
 	for _, p := range parts {
 		r, ok := p.(llm.Reasoning)
@@ -32,7 +32,7 @@ func (q *Question) owing(parts []llm.Part) (out []llm.Part) {
 
 // keeps reports whether the provider of a request of Responses keeps the answers, so that
 // their items can be named by their ids.
-func (q *Question) keeps() bool {
+func (q *Request) keeps() bool {
 	_, told := q.Request.Extra["store"] // the codec tells all but false
 	return told
 }

@@ -22,7 +22,7 @@ type Recording struct {
 	// Runs is how many there were so far.
 	Runs int
 
-	watch Watch
+	watch Monitor
 	runs  map[place]int // the number of the first request, by a beginning of the conversation
 	told  map[fault]int // how often a run has a violation at a message
 	past  past
@@ -43,10 +43,10 @@ type fault struct {
 // Interaction is a recorded request.
 type Interaction struct {
 	Number   int // in the recording, from 1
-	Lane     string
+	Session  string
 	Protocol protocol.Protocol
 	Request  *llm.Request
-	Answer   *llm.Turn // nil if none is known
+	Response *llm.Response // nil if none is known
 }
 
 // Add takes the next request. The error says that a part of its conversation is not in the
@@ -56,14 +56,14 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Question{Protocol: x.Protocol, Number: x.Number, Lane: x.Lane, Model: req.Model, Request: Unmarked(req)}
+	q := &Request{Protocol: x.Protocol, Number: x.Number, Session: x.Session, Model: req.Model, Request: Unmarked(req)}
 	c, found, _ := r.watch.asked(q, check.Sent)
 	found = r.fresh(r.run(c), x.Number, found)
-	if x.Answer != nil {
-		said := x.Answer.Message()
-		r.watch.Answered(c, said)
+	if x.Response != nil {
+		said := x.Response.Message()
+		r.watch.AddResponse(c, said)
 		if x.Protocol.Name() == responses {
-			r.past.add(x.Answer.ResponseID, req.Messages, said)
+			r.past.add(x.Response.ResponseID, req.Messages, said)
 		}
 	}
 	return found, nil
@@ -124,7 +124,7 @@ func (p *past) add(id string, asked []llm.Message, said llm.Message) {
 	}
 	for _, part := range said.Parts {
 		var opaque struct{ ID string }
-		if json.Unmarshal(llm.OpaqueOf(part), &opaque) == nil && opaque.ID != "" {
+		if json.Unmarshal(llm.PartOpaque(part), &opaque) == nil && opaque.ID != "" {
 			p.parts[opaque.ID] = part
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 // call is one for which answered has the result.
-func call(id string) llm.ToolCall { return llm.ToolCall{ID: id, Name: "f", Args: "{}"} }
+func call(id string) llm.ToolCall { return llm.ToolCall{ID: id, Name: "f", Arguments: "{}"} }
 
 func result(ids ...string) llm.Message {
 	m := llm.Message{Role: llm.RoleTool}
@@ -48,9 +48,9 @@ type asked struct {
 func recorded(p protocol.Protocol, list ...asked) (found []string, runs int) {
 	var r watch.Recording
 	for i, a := range list {
-		x := watch.Interaction{Number: i + 1, Lane: a.lane, Protocol: p, Request: &llm.Request{Model: "m", Messages: a.messages, Extra: a.extra}}
+		x := watch.Interaction{Number: i + 1, Session: a.lane, Protocol: p, Request: &llm.Request{Model: "m", Messages: a.messages, Extra: a.extra}}
 		if a.said != nil {
-			x.Answer = &llm.Turn{Parts: a.said, ResponseID: a.id}
+			x.Response = &llm.Response{Parts: a.said, ResponseID: a.id}
 		}
 		violations, err := r.Add(x)
 		if err != nil {
@@ -247,7 +247,7 @@ func BenchmarkRecording(b *testing.B) {
 						talk = []llm.Message{llm.User(fmt.Sprint("task ", i/10))}
 					}
 					made := call(fmt.Sprint("c", i))
-					x := watch.Interaction{Number: i + 1, Protocol: openai.Chat{}, Request: &llm.Request{Model: "m", Messages: talk}, Answer: &llm.Turn{Parts: []llm.Part{made}}}
+					x := watch.Interaction{Number: i + 1, Protocol: openai.Chat{}, Request: &llm.Request{Model: "m", Messages: talk}, Response: &llm.Response{Parts: []llm.Part{made}}}
 					if found, err := r.Add(x); err != nil || len(found) > 0 {
 						b.Fatal(found, err)
 					}

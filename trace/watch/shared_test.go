@@ -62,13 +62,13 @@ func (f *figures) add(t *testing.T, path string) {
 			t.Error(err)
 		}
 		f.Exchanges++
-		if x.Answer != nil {
+		if x.Response != nil {
 			f.Answered++
 		}
 		if x.Request == nil {
 			continue
 		}
-		found, err := r.Add(watch.Interaction{Number: x.Number, Protocol: x.Protocol, Request: x.Request, Answer: x.Answer})
+		found, err := r.Add(watch.Interaction{Number: x.Number, Protocol: x.Protocol, Request: x.Request, Response: x.Response})
 		if err != nil {
 			t.Error(err)
 		}

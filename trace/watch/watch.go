@@ -37,7 +37,7 @@ const (
 
 // Watch remembers what was asked and answered. Its zero value is ready, and safe for use
 // by many goroutines. It grows with the conversations and their answers.
-type Watch struct {
+type Monitor struct {
 	// Rewrites says that clients may put something else in the place of a history: who
 	// does has answered the calls there.
 	Rewrites bool
@@ -47,12 +47,12 @@ type Watch struct {
 }
 
 // Question is a request to a model.
-type Question struct {
+type Request struct {
 	Protocol protocol.Protocol
 	// Number counts the requests from 1.
 	Number int
 	// Lane names the client; it is empty if who asks is not known.
-	Lane string
+	Session string
 	// Model keeps the conversations apart of clients without a lane.
 	Model string
 	// Request is without marks for caching; see Unmarked.
@@ -60,14 +60,14 @@ type Question struct {
 }
 
 // lane is what the conversations are kept by.
-func (q *Question) lane() string { return cmp.Or(q.Lane, q.Model) }
+func (q *Request) lane() string { return cmp.Or(q.Session, q.Model) }
 
 // name is what violations call the request.
-func (q *Question) name() string { return "request " + strconv.Itoa(q.Number) }
+func (q *Request) name() string { return "request " + strconv.Itoa(q.Number) }
 
 // Conversation is what was asked, for Answered.
 type Conversation struct {
-	question *Question
+	question *Request
 	hashes   []uint64
 }
 
@@ -95,7 +95,7 @@ type memory struct {
 }
 
 // memory returns what is known of a lane. The caller holds the lock.
-func (w *Watch) memory(lane string) *memory {
+func (w *Monitor) memory(lane string) *memory {
 	m := w.lanes[lane]
 	if m == nil {
 		m = &memory{by: map[uint64]*heard{}, saying: map[string][]*heard{}, wrong: map[uint64]bool{}}
@@ -117,7 +117,7 @@ type heard struct {
 }
 
 // Lanes are those in which there were requests, sorted.
-func (w *Watch) Lanes() []string {
+func (w *Monitor) Sessions() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.lanes))
@@ -125,13 +125,13 @@ func (w *Watch) Lanes() []string {
 
 // Pending are the calls of an answer that nobody went on from.
 type Pending struct {
-	Lane    string
+	Session string
 	Request int // the first that was answered so
 	Calls   []llm.ToolCall
 }
 
 // Pending returns the calls that nobody has answered, lane by lane.
-func (w *Watch) Pending() (list []Pending) {
+func (w *Monitor) Pending() (list []Pending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, lane := range slices.Sorted(maps.Keys(w.lanes)) {
@@ -153,12 +153,12 @@ func (w *Watch) Pending() (list []Pending) {
 // before, and answered, is not told again, and neither is a request that is repeated;
 // again says that this one is, and that it was wrong. The calls of an answer that its client
 // sends back one by one stand in one message of the request from then on.
-func (w *Watch) Asked(q *Question) (c *Conversation, found []check.Violation, again bool) {
+func (w *Monitor) AddRequest(q *Request) (c *Conversation, found []check.Violation, again bool) {
 	return w.asked(q, check.Messages)
 }
 
 // asked is Asked with what judges the messages alone.
-func (w *Watch) asked(q *Question, judge func(run string, messages []llm.Message) []check.Violation) (c *Conversation, found []check.Violation, again bool) {
+func (w *Monitor) asked(q *Request, judge func(run string, messages []llm.Message) []check.Violation) (c *Conversation, found []check.Violation, again bool) {
 	c = w.conversation(q)
 	known, answers, again := w.recall(c)
 	if again {
@@ -189,7 +189,7 @@ func (w *Watch) asked(q *Question, judge func(run string, messages []llm.Message
 }
 
 // follow holds the messages behind those that are known against the answers to these.
-func (q *Question) follow(known int, answers []llm.Message) (found []check.Violation) {
+func (q *Request) follow(known int, answers []llm.Message) (found []check.Violation) {
 	next := slices.Clone(q.Request.Messages[known:])
 	if q.Protocol.Name() == generate {
 		next[0] = inOnePiece(next[0])
@@ -199,13 +199,13 @@ func (q *Question) follow(known int, answers []llm.Message) (found []check.Viola
 		said.Parts = q.owing(said.Parts)
 		said = q.asEchoed(said, q.Request.Messages[:known], next)
 		if id := gjson.GetBytes(said.Opaque, "container.id").Str; id == "" || string(q.Request.Extra["container"]) == quoted(id) { // Anthropic takes it at the request's top
-			said.Opaque = owed(protocol.SentBack(q.Protocol, said.Opaque), next[0].Opaque)
+			said.Opaque = owed(protocol.ReturnedOpaque(q.Protocol, said.Opaque), next[0].Opaque)
 		}
 		if found = check.Follow(q.name(), known, said, next); len(found) == 0 {
 			return nil
 		}
 	}
-	if q.Lane == "" && !tied(answers, next[0]) {
+	if q.Session == "" && !tied(answers, next[0]) {
 		return nil // somebody else's conversation, which begins alike
 	}
 	return found
@@ -269,8 +269,8 @@ func (m *memory) rewritten(c *Conversation, known int, found []check.Violation) 
 func saying(m llm.Message) string {
 	text := strings.TrimSpace(m.Text())
 	for _, c := range m.Calls() {
-		if text += "\x00"; c.ID == "" || c.Minted {
-			text += c.Name + meaning(json.RawMessage(c.Args))
+		if text += "\x00"; c.ID == "" || c.IDGenerated {
+			text += c.Name + meaning(json.RawMessage(c.Arguments))
 		} else {
 			text += c.ID
 		}
@@ -304,7 +304,7 @@ func isReasoning(p llm.Part) bool {
 
 // recall returns how many of the messages were sent before and answered, and the
 // answers; and whether the whole was sent before, and was wrong.
-func (w *Watch) recall(c *Conversation) (known int, answers []llm.Message, again bool) {
+func (w *Monitor) recall(c *Conversation) (known int, answers []llm.Message, again bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.memory(c.question.lane())
@@ -319,7 +319,7 @@ func (w *Watch) recall(c *Conversation) (known int, answers []llm.Message, again
 
 // Glance takes the body of a request that cannot be read: it goes on from the answers
 // to its client whose calls it names.
-func (w *Watch) Glance(lane string, body []byte) {
+func (w *Monitor) AddUnparsedRequest(lane string, body []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.lanes {
@@ -335,7 +335,7 @@ func (w *Watch) Glance(lane string, body []byte) {
 // of one that came without an id.
 func namesCall(body []byte, m llm.Message) bool {
 	return slices.ContainsFunc(m.Calls(), func(c llm.ToolCall) bool {
-		if c.ID == "" || c.Minted {
+		if c.ID == "" || c.IDGenerated {
 			c.ID = c.Name
 		}
 		return bytes.Contains(body, []byte(quoted(c.ID)))
@@ -344,13 +344,13 @@ func namesCall(body []byte, m llm.Message) bool {
 
 // Answered takes what was answered, as a client reads it. An answer that cannot be read
 // is not one to go on from.
-func (w *Watch) Answered(c *Conversation, said llm.Message) {
+func (w *Monitor) AddResponse(c *Conversation, said llm.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, hash := w.memory(c.question.lane()), c.Hash()
 	h := m.by[hash]
 	if h == nil {
-		h = &heard{hash: hash, request: c.question.Number, lane: c.question.Lane}
+		h = &heard{hash: hash, request: c.question.Number, lane: c.question.Session}
 		m.by[hash] = h
 	}
 	text := string(said.AppendJSON(nil))

@@ -102,7 +102,7 @@ func (b bench) playAll(ctx context.Context, p player, list []row) (found map[pla
 				continue
 			}
 			for _, streamed := range []bool{true, false} {
-				if r.form.Streamed && !streamed {
+				if r.form.Streaming && !streamed {
 					continue
 				}
 				o, err := one(ctx, run, game{r, protocol, streamed})
@@ -185,7 +185,7 @@ func (o outcome) because(should end) string {
 	for _, v := range o.Violations {
 		text += fmt.Sprintf("; request %d: %s: %s", v.Request, v.Invariant, v.Message)
 	}
-	for _, r := range o.Refusals {
+	for _, r := range o.RejectedRequests {
 		text += fmt.Sprintf("; request %d: %s: %s", r.Request, cmp.Or(r.ID, "refused"), r.Message)
 	}
 	return text

@@ -134,7 +134,7 @@ func tables(all []player, list []row, found map[place]string) string {
 }
 
 func line(all []player, r row, protocol string, found map[place]string) []string {
-	cells := []string{r.name, r.form.Says}
+	cells := []string{r.name, r.form.Description}
 	for _, p := range all {
 		if slices.Contains(p.protocols, protocol) {
 			cells = append(cells, cell(found, p.name, r, protocol))
@@ -145,7 +145,7 @@ func line(all []player, r row, protocol string, found map[place]string) []string
 
 func cell(found map[place]string, client string, r row, protocol string) string {
 	streamed, buffered := found[place{client, r.name, protocol, true}], found[place{client, r.name, protocol, false}]
-	if r.form.Streamed || streamed == buffered {
+	if r.form.Streaming || streamed == buffered {
 		return streamed
 	}
 	return streamed + " / " + buffered
@@ -170,7 +170,7 @@ func kept(text string, all []player, list []row) (map[place]string, error) {
 					buffered = streamed
 				}
 				found[place{p.name, r.name, t.protocol, true}] = streamed
-				if !r.form.Streamed {
+				if !r.form.Streaming {
 					found[place{p.name, r.name, t.protocol, false}] = buffered
 				}
 			}

@@ -47,7 +47,7 @@ func playOurs(ctx context.Context, g game, url string) (end, error) {
 	cfg.Model, cfg.MaxSteps, cfg.StallTimeout = a.model, maxSteps, patience
 	cfg.Retry = loop.Retry{Max: retries, Base: time.Millisecond}
 	if !g.streamed {
-		cfg.Delivery = llm.Buffered
+		cfg.ResponseMode = llm.NonStreaming
 	}
 	for _, t := range tools {
 		own, err := loopTool(t)
@@ -64,7 +64,7 @@ func playOurs(ctx context.Context, g game, url string) (end, error) {
 	if err != nil {
 		return end{}, err
 	}
-	res, err := agent.Run(ctx, loop.Ask(question))
+	res, err := agent.Run(ctx, loop.Prompt(question))
 	switch {
 	case ctx.Err() != nil:
 		return end{}, context.Cause(ctx)
@@ -89,7 +89,7 @@ func loopTool(t tool) (loop.Tool, error) {
 	}
 	return loop.RawTool(t.name, t.description, schema, func(_ context.Context, call loop.Call) (loop.Output, error) {
 		var args map[string]string
-		if err := json.Unmarshal([]byte(call.Args), &args); err != nil {
+		if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil {
 			return loop.Output{}, err
 		}
 		return loop.TextOutput(t.run(args[t.property])), nil

@@ -50,7 +50,7 @@ func TestCurrent(t *testing.T) {
 	for _, title := range titles {
 		for _, r := range list {
 			there := said[[3]string{title.title, r.name, ours.name}] != ""
-			if there != slices.Contains(r.form.Protocols, title.protocol) || there && !strings.Contains(text, "| "+r.name+" | "+r.form.Says+" |") {
+			if there != slices.Contains(r.form.Protocols, title.protocol) || there && !strings.Contains(text, "| "+r.name+" | "+r.form.Description+" |") {
 				t.Errorf("%s, %s: %s is there: %t, or is told in other words: %s", page, title.title, r.name, there, again)
 			}
 		}
@@ -174,7 +174,7 @@ func TestCell(t *testing.T) {
 	if got := cell(found, "a", r, "p") + ", " + cell(found, "b", r, "p"); got != "ok / wrong, ok" {
 		t.Errorf("got %s", got)
 	}
-	r.form.Streamed = true
+	r.form.Streaming = true
 	if got := cell(found, "a", r, "p"); got != ok {
 		t.Errorf("got %s", got)
 	}

@@ -43,7 +43,7 @@ func rows(root string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []row{{name: "none", form: wire.QuirkForm{Says: "what the documents say", Protocols: ours.protocols}, script: plain}}
+	list := []row{{name: "none", form: wire.QuirkForm{Description: "what the documents say", Protocols: ours.protocols}, script: plain}}
 	shown := make([]bool, len(forms))
 	for _, file := range files {
 		r, err := readRow(root, file)

@@ -13,7 +13,7 @@ import (
 type data struct {
 	Title   string         `json:"title"`
 	Notes   []string       `json:"notes"`
-	Figures *evals.Figures `json:"figures"` // but for those of metrics
+	Figures *evals.Summary `json:"figures"` // but for those of metrics
 	Metrics []metric       `json:"metrics"`
 	Cases   []evCase       `json:"cases"`
 	Against bool           `json:"against"` // there is a base
@@ -64,8 +64,8 @@ type gathered struct {
 // gather puts together what the page shows, in an order that the runs alone decide.
 func (p *Page) gather() *gathered {
 	g := &gathered{shared: map[string]string{}}
-	figures := *p.Report.Figures
-	figures.Metrics, figures.Spent = nil, nil // which are elsewhere
+	figures := *p.Report.Summary
+	figures.Metrics, figures.Resources = nil, nil // which are elsewhere
 	g.Title, g.Notes, g.Figures = p.Title, p.Notes(), &figures
 	g.cases(p)
 	g.metrics(p.Report)
@@ -106,7 +106,7 @@ func (g *gathered) metrics(r *report.Report) {
 	g.Metrics = []metric{}
 	for _, name := range r.Metrics() {
 		m := metric{Name: name, Success: r.Tells(name)}
-		if f, ok := r.Figures.Metrics[name]; ok {
+		if f, ok := r.Summary.Metrics[name]; ok {
 			m.Figures = &f
 		}
 		if r.Comparison != nil {
@@ -126,9 +126,9 @@ func took(r *report.Report) []table {
 		}
 	}
 	if c := r.Comparison; c != nil {
-		add("What changed in what runs took", report.ChangedSpent(c))
+		add("What changed in what runs took", report.ChangedResources(c))
 		add("What changed in the calls of tools, a run", report.ChangedTools(c))
 	}
-	add("What the runs took", report.Spent(r.Figures))
+	add("What the runs took", report.Resources(r.Summary))
 	return tables
 }

@@ -11,29 +11,29 @@ import (
 // are read for what users said, and for results that nothing else tells.
 func (r *reading) event(ev *trace.Event) {
 	switch body := ev.Body.(type) {
-	case trace.ModelSetup:
+	case trace.ModelConfig:
 		if ev.Purpose == trace.PurposeAnswer && body.System != r.system {
 			r.system = body.System
 			r.add(entry{Kind: kindSystem, Text: body.System})
 		}
-	case trace.Rewrite:
+	case trace.HistoryRewrite:
 		r.rewritten = true
-		r.note(kindNote, "the messages were rewritten", body.Cause)
+		r.note(kindNote, "the messages were rewritten", body.Reason)
 	case trace.ModelRequest:
 		if ev.Purpose == trace.PurposeAnswer {
-			r.request(body.New)
+			r.request(body.NewMessages)
 		}
-	case trace.ModelTurn:
-		r.answer(body.Message, ev.Purpose, body.Finish)
-	case trace.ArgsResolved:
-		if waiting := r.open[body.Call]; len(waiting) > 0 {
+	case trace.ModelResponse:
+		r.answer(body.Message, ev.Purpose, body.FinishReason)
+	case trace.ToolArguments:
+		if waiting := r.open[body.ToolCallID]; len(waiting) > 0 {
 			e := &r.Entries[waiting[0]]
-			e.Ran = r.fit(body.Args, e)
+			e.Ran = r.fit(body.Arguments, e)
 		}
 	case trace.ToolEnd:
-		r.ended(body.Call, body.Result, "")
+		r.ended(body.ToolCallID, body.Result, "")
 	case trace.ToolSkip:
-		r.ended(body.Call, body.Result, body.Cause)
+		r.ended(body.ToolCallID, body.Result, body.Reason)
 	case trace.RunEnd:
 		r.end(&body)
 	default:
@@ -47,11 +47,11 @@ func (r *reading) happened(body trace.Body) {
 	case trace.ModelError:
 		r.note(kindError, "a call of the model failed", body.Error.Message)
 	case trace.ModelRetry:
-		r.note(kindNote, "the model is called again", body.Cause)
+		r.note(kindNote, "the model is called again", body.Reason)
 	case trace.Abandoned:
-		r.note(kindError, "a running tool was not waited for", body.Call)
-	case trace.Cancelled:
-		r.note(kindNote, "the run was cancelled", body.Cause)
+		r.note(kindError, "a running tool was not waited for", body.ToolCallID)
+	case trace.Canceled:
+		r.note(kindNote, "the run was cancelled", body.Reason)
 	case trace.Suspended:
 		r.note(kindNote, "the run waits for somebody outside", "")
 	case trace.Resumed:
@@ -87,12 +87,12 @@ func (r *reading) ended(call string, res llm.ToolResult, skipped string) {
 }
 
 func (r *reading) end(body *trace.RunEnd) {
-	r.request(body.Appended)
+	r.request(body.AppendedMessages)
 	switch {
 	case body.Error != nil:
 		r.note(kindError, "the run failed", body.Error.Message)
-	case body.Stop != trace.CauseNone:
-		r.note(kindNote, "the run ended", string(body.Stop))
+	case body.StopReason != trace.ReasonEndTurn:
+		r.note(kindNote, "the run ended", string(body.StopReason))
 	}
 }
 

@@ -79,7 +79,7 @@ func (r *Runs) Add(row *evals.Row, run *importer.Run) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		at := place{row.File, parent.Run}
-		r.started[at] = append(r.started[at], startedRun{parent.Call, t})
+		r.started[at] = append(r.started[at], startedRun{parent.ToolCallID, t})
 		return
 	}
 	s := &said{ident: identOf(row), good: succeeded(row), asked: beginning(t.Entries), shared: map[string]string{}, cut: t.cut || t.Left > 0}

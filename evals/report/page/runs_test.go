@@ -138,11 +138,11 @@ func TestBeginning(t *testing.T) {
 // A run that a call started stands in its entry, and those that it started in it.
 func TestStarted(t *testing.T) {
 	below := func(name, parent, id string) *importer.Run {
-		run := traced(name, trace.RunStart{Parent: &trace.Parent{Run: parent, Call: id}}, trace.ModelTurn{Message: llm.Assistant(call("c-"+name, "look", ""))})
+		run := traced(name, trace.RunStart{Parent: &trace.Parent{Run: parent, ToolCallID: id}}, trace.ModelResponse{Message: llm.Assistant(call("c-"+name, "look", ""))})
 		return run
 	}
 	r := NewRuns(1 << 20)
-	for _, run := range []*importer.Run{below("r3", "r2", "c-r2"), below("r2", "r1", "c-r1"), below("r4", "r1", "nobody's"), traced("r1", trace.ModelTurn{Message: llm.Assistant(call("c-r1", "look", ""))})} {
+	for _, run := range []*importer.Run{below("r3", "r2", "c-r2"), below("r2", "r1", "c-r1"), below("r4", "r1", "nobody's"), traced("r1", trace.ModelResponse{Message: llm.Assistant(call("c-r1", "look", ""))})} {
 		r.Add(&evals.Row{File: "f", Run: run.Name}, run)
 	}
 	called := func(name string, runs ...transcript) transcript {
@@ -165,16 +165,16 @@ func TestStarted(t *testing.T) {
 
 // What many runs that calls started say is bounded, too.
 func TestStartedTooMuch(t *testing.T) {
-	run := traced("r1", trace.ModelTurn{Message: llm.Assistant(call("c", "look", ""))})
+	run := traced("r1", trace.ModelResponse{Message: llm.Assistant(call("c", "look", ""))})
 	whole := read(run)
 	for range maxRun/maxText + 1 {
-		whole.attach(startedRun{"c", read(traced("r2", trace.ModelRequest{New: []llm.Message{llm.User(strings.Repeat("x", maxText))}}))})
+		whole.attach(startedRun{"c", read(traced("r2", trace.ModelRequest{NewMessages: []llm.Message{llm.User(strings.Repeat("x", maxText))}}))})
 	}
 	if n := len(whole.Entries[0].Runs); n != maxRun/maxText || whole.Left != 1 || whole.size != maxRun || whole.cut {
 		t.Errorf("%d runs in %d bytes, %d left out, cut is %v", n, whole.size, whole.Left, whole.cut)
 	}
 	whole = read(run)
-	if whole.attach(startedRun{"c", read(traced("r2", trace.ModelRequest{New: []llm.Message{llm.User(strings.Repeat("x", maxText+1))}}))}); !whole.cut {
+	if whole.attach(startedRun{"c", read(traced("r2", trace.ModelRequest{NewMessages: []llm.Message{llm.User(strings.Repeat("x", maxText+1))}}))}); !whole.cut {
 		t.Error("a text of a run that was started is cut, and its parent does not say so")
 	}
 }

@@ -110,11 +110,11 @@ func (r *reading) wanted(run *importer.Run) {
 		r.Answer = &entry{Kind: kindAssistant}
 		r.Answer.Text = r.fit(run.Answer, r.Answer)
 	}
-	for _, text := range run.Want.Answers {
+	for _, text := range run.Expected.Answers {
 		r.want(entry{Kind: kindAssistant, Text: text})
 	}
-	for _, c := range run.Want.Calls {
-		r.want(entry{Kind: kindCall, Name: c.Name, Text: string(c.Args)})
+	for _, c := range run.Expected.Calls {
+		r.want(entry{Kind: kindCall, Name: c.Name, Text: string(c.Arguments)})
 	}
 }
 
@@ -180,7 +180,7 @@ func (r *reading) text(role llm.Role, t llm.Text) {
 }
 
 func (r *reading) call(c llm.ToolCall) {
-	e := entry{Kind: kindCall, Name: c.Name, ID: c.ID, Text: c.Args}
+	e := entry{Kind: kindCall, Name: c.Name, ID: c.ID, Text: c.Arguments}
 	if c.ProviderExecuted {
 		e.Skipped = "the provider ran it"
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-func call(id, name, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: args} }
+func call(id, name, args string) llm.ToolCall {
+	return llm.ToolCall{ID: id, Name: name, Arguments: args}
+}
 
 func answers(id, text string) llm.ToolResult {
 	return llm.ToolResult{ID: id, Name: "look", Content: []llm.Part{llm.Text{Text: text}}}
@@ -103,8 +105,8 @@ func TestWanted(t *testing.T) {
 		"an answer in a message":   {run: importer.Run{Messages: hi, Answer: "hi"}},
 		"an answer in no message":  {run: importer.Run{Messages: hi, Answer: "ho"}, answer: &entry{Kind: kindAssistant, Text: "ho"}},
 		"an answer as a user says": {run: importer.Run{Messages: []llm.Message{llm.User("ho")}, Answer: "ho"}, answer: &entry{Kind: kindAssistant, Text: "ho"}},
-		"answers":                  {run: importer.Run{Want: importer.Want{Answers: []string{"a", "b"}}}, want: []entry{{Kind: kindAssistant, Text: "a"}, {Kind: kindAssistant, Text: "b"}}},
-		"calls": {run: importer.Run{Want: importer.Want{Calls: []importer.Call{{Name: "look", Args: []byte("{}")}}}},
+		"answers":                  {run: importer.Run{Expected: importer.Expected{Answers: []string{"a", "b"}}}, want: []entry{{Kind: kindAssistant, Text: "a"}, {Kind: kindAssistant, Text: "b"}}},
+		"calls": {run: importer.Run{Expected: importer.Expected{Calls: []importer.Call{{Name: "look", Arguments: []byte("{}")}}}},
 			want: []entry{{Kind: kindCall, Name: "look", Text: "{}"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,10 +151,10 @@ func TestCut(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	request := func(kept int, messages ...llm.Message) trace.ModelRequest {
-		return trace.ModelRequest{Kept: kept, New: messages}
+		return trace.ModelRequest{PrefixMessages: kept, NewMessages: messages}
 	}
-	turn := func(finish llm.FinishReason, parts ...llm.Part) trace.ModelTurn {
-		return trace.ModelTurn{Message: llm.Assistant(parts...), Finish: finish}
+	turn := func(finish llm.FinishReason, parts ...llm.Part) trace.ModelResponse {
+		return trace.ModelResponse{Message: llm.Assistant(parts...), FinishReason: finish}
 	}
 	asked := call("1", "look", "{}")
 	answered := entry{Kind: kindCall, Step: 1, Finish: llm.FinishToolCalls, Name: "look", ID: "1", Text: "{}", Answered: true, Result: "found"}
@@ -163,10 +165,10 @@ func TestEvents(t *testing.T) {
 	}{
 		"steps": {
 			[]trace.Body{
-				trace.ModelSetup{System: "be brief"}, request(0, llm.User("hello")), turn(llm.FinishToolCalls, asked),
-				trace.ToolStart{Call: "1"}, trace.ToolEnd{Call: "1", Result: answers("other", "found")}, trace.ModelSetup{System: "be brief"},
+				trace.ModelConfig{System: "be brief"}, request(0, llm.User("hello")), turn(llm.FinishToolCalls, asked),
+				trace.ToolStart{ToolCallID: "1"}, trace.ToolEnd{ToolCallID: "1", Result: answers("other", "found")}, trace.ModelConfig{System: "be brief"},
 				request(1, llm.Assistant(asked), llm.ToolResults(answers("1", "found")), llm.User("and?"), system("now")), turn(llm.FinishStop, llm.Text{Text: "hi"}),
-				trace.RunEnd{Stop: trace.CauseNone, Appended: []llm.Message{llm.Assistant(llm.Text{Text: "hi"})}},
+				trace.RunEnd{StopReason: trace.ReasonEndTurn, AppendedMessages: []llm.Message{llm.Assistant(llm.Text{Text: "hi"})}},
 			},
 			[]entry{
 				{Kind: kindSystem, Text: "be brief"}, user, answered, {Kind: kindUser, Text: "and?"}, {Kind: kindSystem, Text: "now"},
@@ -182,17 +184,17 @@ func TestEvents(t *testing.T) {
 			[]entry{user, answered},
 		},
 		"a rewrite": {
-			[]trace.Body{request(0, llm.User("hello")), trace.Rewrite{Cause: "compaction"}, request(0, llm.Assistant(llm.Text{Text: "in short"})), request(1, llm.Assistant(llm.Text{Text: "seen"}))},
+			[]trace.Body{request(0, llm.User("hello")), trace.HistoryRewrite{Reason: "compaction"}, request(0, llm.Assistant(llm.Text{Text: "in short"})), request(1, llm.Assistant(llm.Text{Text: "seen"}))},
 			[]entry{user, {Kind: kindNote, Text: "the messages were rewritten: compaction"}, {Kind: kindAssistant, Text: "in short"}},
 		},
 		"other arguments, and none": {
-			[]trace.Body{turn(llm.FinishToolCalls, asked), trace.ArgsResolved{Call: "1", Args: `{"a":1}`}, trace.ArgsResolved{Call: "2", Args: "{}"}, trace.ToolSkip{Call: "1", Cause: "denied", Result: fails("1", "no")}},
+			[]trace.Body{turn(llm.FinishToolCalls, asked), trace.ToolArguments{ToolCallID: "1", Arguments: `{"a":1}`}, trace.ToolArguments{ToolCallID: "2", Arguments: "{}"}, trace.ToolSkip{ToolCallID: "1", Reason: "denied", Result: fails("1", "no")}},
 			[]entry{{Kind: kindCall, Step: 1, Finish: llm.FinishToolCalls, Name: "look", ID: "1", Text: "{}", Ran: `{"a":1}`, Answered: true, Failed: true, Skipped: "denied", Result: "no"}},
 		},
 		"what happened": {
 			[]trace.Body{
-				trace.RunStart{}, trace.Resumed{Of: "r0"}, trace.ModelError{Error: trace.Error{Message: "busy"}}, trace.ModelRetry{Cause: "busy"}, trace.Warning{Message: "odd"},
-				trace.Abandoned{Call: "1"}, trace.Cancelled{Cause: "deadline"}, trace.Suspended{}, trace.RunEnd{Stop: trace.CauseCap},
+				trace.RunStart{}, trace.Resumed{Of: "r0"}, trace.ModelError{Error: trace.Error{Message: "busy"}}, trace.ModelRetry{Reason: "busy"}, trace.Warning{Message: "odd"},
+				trace.Abandoned{ToolCallID: "1"}, trace.Canceled{Reason: "deadline"}, trace.Suspended{}, trace.RunEnd{StopReason: trace.ReasonMaxSteps},
 			},
 			[]entry{
 				{Kind: kindNote, Text: "the run goes on from another: r0"}, {Kind: kindError, Text: "a call of the model failed: busy"},
@@ -201,7 +203,7 @@ func TestEvents(t *testing.T) {
 			},
 		},
 		"a failure": {
-			[]trace.Body{trace.RunEnd{Stop: trace.CauseError, Error: &trace.Error{Message: "broken"}}},
+			[]trace.Body{trace.RunEnd{StopReason: trace.ReasonError, Error: &trace.Error{Message: "broken"}}},
 			[]entry{{Kind: kindError, Text: "the run failed: broken"}},
 		},
 	} {
@@ -215,7 +217,7 @@ func TestEvents(t *testing.T) {
 
 // What is said for another purpose stands there with it, what is asked for it does not.
 func TestPurpose(t *testing.T) {
-	run := traced("r1", trace.ModelSetup{System: "sum up"}, trace.ModelRequest{New: []llm.Message{llm.User("all of it")}}, trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "in short"})})
+	run := traced("r1", trace.ModelConfig{System: "sum up"}, trace.ModelRequest{NewMessages: []llm.Message{llm.User("all of it")}}, trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "in short"})})
 	for i := range run.Events {
 		run.Events[i].Purpose = trace.PurposeSummary
 	}

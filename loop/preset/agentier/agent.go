@@ -49,7 +49,7 @@ type RunOptions struct {
 	OnError      func(error)
 }
 
-// Run runs the agent on a prompt (loop.Ask) or a conversation (loop.Continue) to its
+// Run runs the agent on a prompt (loop.Prompt) or a conversation (loop.Continue) to its
 // end; opts may be nil. A run that reaches a limit but that of time returns what it
 // has. A run that fails has no result; see Error.
 func (a *Agent) Run(ctx context.Context, in loop.Input, opts *RunOptions) (*Result, error) {
@@ -66,7 +66,7 @@ func RunFor[T any](ctx context.Context, a *Agent, in loop.Input, reAsks int, opt
 		return nil, nil, err
 	}
 	res, err := a.run(ctx, in, opts, func(c *loop.Config) {
-		c.Policies = append(c.Policies[:len(c.Policies):len(c.Policies)], output.Policy(reAsks))
+		c.Middleware = append(c.Middleware[:len(c.Middleware):len(c.Middleware)], output.Middleware(reAsks))
 	})
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func RunFor[T any](ctx context.Context, a *Agent, in loop.Input, reAsks int, opt
 // Parts runs the agent as Run does, and yields what would be told to callbacks, tokens
 // among it; those of opts are not called. Leaving early cancels the run.
 func (a *Agent) Parts(ctx context.Context, in loop.Input, opts *RunOptions) iter.Seq[Part] {
-	return a.parts(ctx, in, opts, func(c *loop.Config) { c.Delivery = llm.Streamed })
+	return a.parts(ctx, in, opts, func(c *loop.Config) { c.ResponseMode = llm.Streaming })
 }
 
 func (a *Agent) run(ctx context.Context, in loop.Input, opts *RunOptions, more func(*loop.Config)) (*Result, error) {
@@ -122,7 +122,7 @@ func (o *RunOptions) set(c *loop.Config) {
 		c.Deadline = max(o.Timeout, 0)
 	}
 	if o.OnToken != nil {
-		c.Delivery = llm.Streamed
+		c.ResponseMode = llm.Streaming
 	}
 }
 

@@ -22,28 +22,28 @@ import (
 // echo returns its arguments after a second.
 func echo(clock *fake.Clock) loop.Tool {
 	return loop.Tool{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
-		return loop.TextOutput(c.Args), clock.Sleep(ctx, time.Second)
+		return loop.TextOutput(c.Arguments), clock.Sleep(ctx, time.Second)
 	}}
 }
 
 // calling is a turn that calls the tool a so many times.
-func calling(ids ...string) fake.Turn {
-	t := fake.Turn{Usage: llm.Usage{Input: 10, Output: 5}}
+func calling(ids ...string) fake.Response {
+	t := fake.Response{Usage: llm.Usage{InputTokens: 10, OutputTokens: 5}}
 	for _, id := range ids {
-		t.Calls = append(t.Calls, fake.Call{ID: id, Name: "a", Args: `{"id":"` + id + `"}`})
+		t.Calls = append(t.Calls, fake.Call{ID: id, Name: "a", Arguments: `{"id":"` + id + `"}`})
 	}
 	return t
 }
 
-func saying(text string) fake.Turn {
-	return fake.Turn{Text: text, Usage: llm.Usage{Input: 20, Output: 7}}
+func saying(text string) fake.Response {
+	return fake.Response{Text: text, Usage: llm.Usage{InputTokens: 20, OutputTokens: 7}}
 }
 
 // newAgent is an agent with the tool a and these turns, on a clock of its own.
-func newAgent(t *testing.T, cfg loop.Config, turns ...fake.Turn) (*agentier.Agent, *fake.Model) {
+func newAgent(t *testing.T, cfg loop.Config, turns ...fake.Response) (*agentier.Agent, *fake.Model) {
 	t.Helper()
 	clock := fake.NewClock()
-	m := &fake.Model{Clock: clock, Turns: turns}
+	m := &fake.Model{Clock: clock, Responses: turns}
 	cfg.Clock = clock
 	cfg.Tools = append(cfg.Tools, echo(clock))
 	a, err := agentier.New(m, &cfg)
@@ -55,7 +55,7 @@ func newAgent(t *testing.T, cfg loop.Config, turns ...fake.Turn) (*agentier.Agen
 
 func mustRun(t *testing.T, a *agentier.Agent, opts *agentier.RunOptions) *agentier.Result {
 	t.Helper()
-	res, err := a.Run(t.Context(), loop.Ask("go"), opts)
+	res, err := a.Run(t.Context(), loop.Prompt("go"), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +74,15 @@ func TestResult(t *testing.T) {
 	}
 	want := &agentier.Result{
 		Output: "done",
-		Stop:   trace.CauseNone,
+		Stop:   trace.ReasonEndTurn,
 		Messages: []llm.Message{
 			llm.User("go"),
-			llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: `{"id":"c1"}`}, llm.ToolCall{ID: "c2", Name: "a", Args: `{"id":"c2"}`}),
+			llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"id":"c1"}`}, llm.ToolCall{ID: "c2", Name: "a", Arguments: `{"id":"c2"}`}),
 			llm.ToolResults(result("c1")), llm.ToolResults(result("c2")),
 			llm.Assistant(llm.Text{Text: "done"}),
 		},
 		ToolCalls: []agentier.ToolCall{call("c1"), call("c2")},
-		Usage:     agentier.Usage{Usage: llm.Usage{Input: 30, Output: 12}, Iterations: 2},
+		Usage:     agentier.Usage{Usage: llm.Usage{InputTokens: 30, OutputTokens: 12}, Iterations: 2},
 		Duration:  time.Second,
 	}
 	if diff := cmp.Diff(want, res); diff != "" {
@@ -92,7 +92,7 @@ func TestResult(t *testing.T) {
 
 // AG-05, AG-08, AG-10: a run has limits of its own, which hold for it alone.
 func TestRunOptions(t *testing.T) {
-	many := make([]fake.Turn, 20)
+	many := make([]fake.Response, 20)
 	for i := range many {
 		many[i] = calling(fmt.Sprintf("c%d", i))
 	}
@@ -100,28 +100,28 @@ func TestRunOptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts       *agentier.RunOptions
 		iterations int
-		stop       trace.Cause
+		stop       trace.Reason
 	}{
-		"the agent's":             {nil, 4, trace.CauseCap},
-		"nothing changed":         {&agentier.RunOptions{}, 4, trace.CauseCap},
-		"fewer iterations":        {&agentier.RunOptions{MaxIterations: 2}, 2, trace.CauseCap},
-		"more iterations":         {&agentier.RunOptions{MaxIterations: 9}, 5, trace.CauseBudget},
-		"none":                    {&agentier.RunOptions{MaxIterations: loop.Off}, 0, trace.CauseCap},
-		"fewer tokens":            {&agentier.RunOptions{MaxTokens: 31}, 3, trace.CauseBudget},
-		"any number of tokens":    {&agentier.RunOptions{MaxTokens: loop.Unbounded, MaxIterations: 9}, 9, trace.CauseCap},
-		"more time, and tokens":   {&agentier.RunOptions{MaxTokens: 1000, MaxIterations: 15, Timeout: time.Minute}, 15, trace.CauseCap},
-		"all the time, and token": {&agentier.RunOptions{MaxTokens: 1000, MaxIterations: 15, Timeout: loop.Off}, 15, trace.CauseCap},
+		"the agent's":             {nil, 4, trace.ReasonMaxSteps},
+		"nothing changed":         {&agentier.RunOptions{}, 4, trace.ReasonMaxSteps},
+		"fewer iterations":        {&agentier.RunOptions{MaxIterations: 2}, 2, trace.ReasonMaxSteps},
+		"more iterations":         {&agentier.RunOptions{MaxIterations: 9}, 5, trace.ReasonBudget},
+		"none":                    {&agentier.RunOptions{MaxIterations: loop.Disabled}, 0, trace.ReasonMaxSteps},
+		"fewer tokens":            {&agentier.RunOptions{MaxTokens: 31}, 3, trace.ReasonBudget},
+		"any number of tokens":    {&agentier.RunOptions{MaxTokens: loop.Unlimited, MaxIterations: 9}, 9, trace.ReasonMaxSteps},
+		"more time, and tokens":   {&agentier.RunOptions{MaxTokens: 1000, MaxIterations: 15, Timeout: time.Minute}, 15, trace.ReasonMaxSteps},
+		"all the time, and token": {&agentier.RunOptions{MaxTokens: 1000, MaxIterations: 15, Timeout: loop.Disabled}, 15, trace.ReasonMaxSteps},
 	} {
 		res := mustRun(t, a, c.opts)
 		if res.Usage.Iterations != c.iterations || res.Stop != c.stop {
 			t.Errorf("%s: got %d iterations, stop %q; want %d, %q", name, res.Usage.Iterations, res.Stop, c.iterations, c.stop)
 		}
 	}
-	_, err := a.Run(t.Context(), loop.Ask("go"), &agentier.RunOptions{Timeout: 1500 * time.Millisecond})
+	_, err := a.Run(t.Context(), loop.Prompt("go"), &agentier.RunOptions{Timeout: 1500 * time.Millisecond})
 	if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != agentier.Timeout {
 		t.Errorf("less time: got %v", err)
 	}
-	a, _ = newAgent(t, loop.Config{Deadline: loop.Off}, fake.Turn{Text: "late", Delay: time.Hour})
+	a, _ = newAgent(t, loop.Config{Deadline: loop.Disabled}, fake.Response{Text: "late", Delay: time.Hour})
 	if res := mustRun(t, a, nil); res.Output != "late" {
 		t.Errorf("an agent without a limit of time: got %+v", res)
 	}
@@ -143,15 +143,15 @@ func callbacks(log *[]string) *agentier.RunOptions {
 // the end once.
 func TestCallbacks(t *testing.T) {
 	var log []string
-	spy := middleware.Around("spy", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+	spy := middleware.Wrap("spy", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 		if a.Kind == middleware.ActionTool {
 			log = append(log, "run "+a.Tool.ID)
 		}
 		return next(ctx)
 	})
 	say := calling("c1")
-	say.Pieces = []string{"one", " two"}
-	a, _ := newAgent(t, loop.Config{Policies: []loop.Policy{spy}}, say, saying("done"))
+	say.Chunks = []string{"one", " two"}
+	a, _ := newAgent(t, loop.Config{Middleware: []loop.Middleware{spy}}, say, saying("done"))
 	mustRun(t, a, callbacks(&log))
 	want := []string{"token one", "token  two", `call a {"id":"c1"}`, "run c1", `result a {"id":"c1"}`, "token done", `complete "done" after 1s`}
 	if diff := cmp.Diff(want, log); diff != "" {
@@ -171,9 +171,9 @@ func TestModelError(t *testing.T) {
 	var log []string
 	bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no") }}
 	a, _ := newAgent(t, loop.Config{Tools: []loop.Tool{bad}},
-		fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "bad", Args: "{}"}}},
-		fake.Turn{Error: &fake.Failure{Status: 429, Message: "slow down"}})
-	res, err := a.Run(t.Context(), loop.Ask("go"), callbacks(&log))
+		fake.Response{Calls: []fake.Call{{ID: "c1", Name: "bad", Arguments: "{}"}}},
+		fake.Response{Error: &fake.Failure{Status: 429, Message: "slow down"}})
+	res, err := a.Run(t.Context(), loop.Prompt("go"), callbacks(&log))
 	api, isAPI := errors.AsType[*llm.APIError](err)
 	if res != nil || !isAPI || api.Status != 429 {
 		t.Errorf("got %+v, %v", res, err)
@@ -190,14 +190,14 @@ func TestDelivery(t *testing.T) {
 	mustRun(t, a, nil)
 	mustRun(t, a, &agentier.RunOptions{OnToken: func(string) {}})
 	mustRun(t, a, &agentier.RunOptions{OnComplete: func(*agentier.Result) {}})
-	for range a.Parts(t.Context(), loop.Ask("go"), nil) {
+	for range a.Parts(t.Context(), loop.Prompt("go"), nil) {
 		continue
 	}
-	var got []llm.Delivery
-	for _, r := range m.Requests() {
-		got = append(got, r.Request.Delivery)
+	var got []llm.ResponseMode
+	for _, r := range m.RecordedRequests() {
+		got = append(got, r.Request.ResponseMode)
 	}
-	if diff := cmp.Diff([]llm.Delivery{llm.Buffered, llm.Streamed, llm.Buffered, llm.Streamed}, got); diff != "" {
+	if diff := cmp.Diff([]llm.ResponseMode{llm.NonStreaming, llm.Streaming, llm.NonStreaming, llm.Streaming}, got); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
 	}
 }
@@ -207,19 +207,19 @@ func TestDelivery(t *testing.T) {
 func TestParts(t *testing.T) {
 	var log, got []string
 	a, m := newAgent(t, loop.Config{}, calling("c1"), saying("done"))
-	for p := range a.Parts(t.Context(), loop.Ask("go"), callbacks(&log)) {
+	for p := range a.Parts(t.Context(), loop.Prompt("go"), callbacks(&log)) {
 		got = append(got, p.Type)
 	}
 	if diff := cmp.Diff([]string{"onToolCall", "onToolResult", "onToken", "onComplete"}, got); diff != "" || log != nil {
 		t.Errorf("parts (-want +got):\n%s\ntold: %q", diff, log)
 	}
-	asked := len(m.Requests())
-	for p := range a.Parts(t.Context(), loop.Ask("again"), nil) {
+	asked := len(m.RecordedRequests())
+	for p := range a.Parts(t.Context(), loop.Prompt("again"), nil) {
 		if p.Type == "onToolResult" {
 			break
 		}
 	}
-	if n := len(m.Requests()) - asked; n != 1 {
+	if n := len(m.RecordedRequests()) - asked; n != 1 {
 		t.Errorf("after leaving: got %d requests, want 1", n)
 	}
 }
@@ -227,8 +227,8 @@ func TestParts(t *testing.T) {
 // AG-36: middleware is an ordered list around models and tools, the first outermost.
 func TestMiddleware(t *testing.T) {
 	var log []string
-	recorder := func(name string) loop.Policy {
-		return middleware.Around(name, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+	recorder := func(name string) loop.Middleware {
+		return middleware.Wrap(name, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 			log = append(log, name+" "+string(a.Kind))
 			err := next(ctx)
 			if a.Kind == middleware.ActionModel || a.Kind == middleware.ActionTool {
@@ -237,7 +237,7 @@ func TestMiddleware(t *testing.T) {
 			return err
 		})
 	}
-	a, _ := newAgent(t, loop.Config{Policies: []loop.Policy{recorder("A"), recorder("B")}}, calling("c1"), saying("done"))
+	a, _ := newAgent(t, loop.Config{Middleware: []loop.Middleware{recorder("A"), recorder("B")}}, calling("c1"), saying("done"))
 	mustRun(t, a, nil)
 	nest := func(kind string) []string {
 		return []string{"A " + kind, "B " + kind, "B " + kind + " done", "A " + kind + " done"}
@@ -257,7 +257,7 @@ func TestNoMemory(t *testing.T) {
 	a, m := newAgent(t, loop.Config{}, saying("one"), saying("two"))
 	first := mustRun(t, a, nil)
 	mustRun(t, a, nil)
-	if got := m.Requests()[1].Request.Messages; len(got) != 1 {
+	if got := m.RecordedRequests()[1].Request.Messages; len(got) != 1 {
 		t.Errorf("the second run was sent %d messages, want its own", len(got))
 	}
 	res, err := a.Run(t.Context(), loop.Continue(first.Messages, llm.User("more")), nil)

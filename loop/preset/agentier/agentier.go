@@ -34,13 +34,13 @@ const (
 func Fill(cfg loop.Config) loop.Config {
 	filled := cfg.Preset == Name
 	cfg.Preset = Name
-	cfg.Delivery = llm.Buffered
-	cfg.CapAt = loop.CapTop
+	cfg.ResponseMode = llm.NonStreaming
+	cfg.StepLimitCheck = loop.CheckBeforeStep
 	cfg.ToolMessage = loop.OnePerCall
-	cfg.PlainErrors = true
+	cfg.OmitErrorFlag = true
 	orElse(&cfg.MaxSteps, DefaultMaxIterations)
-	orElse(&cfg.Concurrency, loop.Unbounded)
-	orElse(&cfg.SameToolErrors, loop.Off)
+	orElse(&cfg.Concurrency, loop.Unlimited)
+	orElse(&cfg.MaxConsecutiveToolErrors, loop.Disabled)
 	orElse(&cfg.Grace, DefaultGrace)
 	orElse(&cfg.Retry.Base, time.Second)
 	if !filled { // or none would become a minute

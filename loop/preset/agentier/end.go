@@ -19,18 +19,18 @@ func (p *projection) goesWrong(body trace.Body) {
 		if p.code == "" {
 			p.code = ModelError
 		}
-	case trace.Cancelled:
-		p.code = ended(trace.Cause(b.Cause))
+	case trace.Canceled:
+		p.code = ended(trace.Reason(b.Reason))
 	case trace.Decision:
-		if b.Cause == middleware.CauseOutput && b.Action == trace.Stop {
+		if b.Reason == middleware.ReasonOutput && b.Action == trace.Stop {
 			p.code = OutputParseError
 		}
 	}
 }
 
 // ended is the code of a run whose context has ended.
-func ended(cause trace.Cause) Code {
-	if cause == trace.CauseDeadline {
+func ended(cause trace.Reason) Code {
+	if cause == trace.ReasonDeadline {
 		return Timeout
 	}
 	return Aborted
@@ -46,8 +46,8 @@ func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
 	case err != nil:
 		return []Part{{Type: "onError", Err: err}}
 	}
-	p.res.Stop, p.res.Value = b.Stop, p.value()
-	p.res.Messages = append(p.res.Messages, b.Appended...)
+	p.res.Stop, p.res.Value = b.StopReason, p.value()
+	p.res.Messages = append(p.res.Messages, b.AppendedMessages...)
 	p.res.Usage.Usage = b.Usage
 	p.res.Duration = at
 	return []Part{{Type: "onComplete", Complete: &p.res}}

@@ -23,33 +23,33 @@ type count struct {
 // AG-39: what a run fails of, and its code; AG-12, AG-13 and AG-14 are among it.
 func TestCodes(t *testing.T) {
 	errMine := errors.New("enough")
-	hang := fake.Turn{Stall: true}
+	hang := fake.Response{Stall: true}
 	for name, c := range map[string]struct {
 		cfg   loop.Config
-		turns []fake.Turn
+		turns []fake.Response
 		stop  func(ctx context.Context, clock loop.Clock) (context.Context, context.CancelFunc)
 		code  agentier.Code
 		cause error
 	}{
-		"the model fails":          {turns: []fake.Turn{{Err: errMine}}, code: agentier.ModelError, cause: errMine},
-		"the model stalls":         {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Turn{hang}, code: agentier.ModelError, cause: loop.ErrStalled},
-		"the model says cancelled": {turns: []fake.Turn{{Err: context.Canceled}}, code: agentier.ModelError, cause: context.Canceled},
-		"all retries fail":         {cfg: loop.Config{Retry: agentier.Retries(1, "")}, turns: []fake.Turn{{Error: &fake.Failure{Status: 503}}}, code: agentier.ModelError},
-		"the time is over":         {turns: []fake.Turn{hang}, code: agentier.Timeout, cause: loop.ErrDeadline},
-		"a policy fails": {cfg: loop.Config{Policies: []loop.Policy{middleware.Around("p", func(context.Context, *middleware.Action, func(context.Context) error) error { return errMine })}},
+		"the model fails":          {turns: []fake.Response{{Err: errMine}}, code: agentier.ModelError, cause: errMine},
+		"the model stalls":         {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Response{hang}, code: agentier.ModelError, cause: loop.ErrStalled},
+		"the model says cancelled": {turns: []fake.Response{{Err: context.Canceled}}, code: agentier.ModelError, cause: context.Canceled},
+		"all retries fail":         {cfg: loop.Config{Retry: agentier.Retries(1, "")}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: agentier.ModelError},
+		"the time is over":         {turns: []fake.Response{hang}, code: agentier.Timeout, cause: loop.ErrDeadline},
+		"a policy fails": {cfg: loop.Config{Middleware: []loop.Middleware{middleware.Wrap("p", func(context.Context, *middleware.Action, func(context.Context) error) error { return errMine })}},
 			cause: errMine},
-		"cancelled": {turns: []fake.Turn{hang}, code: agentier.Aborted, cause: context.Canceled,
+		"cancelled": {turns: []fake.Response{hang}, code: agentier.Aborted, cause: context.Canceled,
 			stop: after(time.Second, context.Canceled)},
-		"cancelled for a reason": {turns: []fake.Turn{hang}, code: agentier.Aborted, cause: errMine, stop: after(time.Second, errMine)},
-		"cancelled in a wait": {cfg: loop.Config{Retry: agentier.Retries(3, "")}, turns: []fake.Turn{{Error: &fake.Failure{Status: 503}}},
+		"cancelled for a reason": {turns: []fake.Response{hang}, code: agentier.Aborted, cause: errMine, stop: after(time.Second, errMine)},
+		"cancelled in a wait": {cfg: loop.Config{Retry: agentier.Retries(3, "")}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
 			code: agentier.Aborted, cause: errMine, stop: after(500*time.Millisecond, errMine)},
-		"the caller's time is over": {turns: []fake.Turn{hang}, code: agentier.Timeout, cause: context.DeadlineExceeded, stop: after(time.Second, context.DeadlineExceeded)},
-		"cancelled, then over":      {turns: []fake.Turn{hang}, code: agentier.Aborted, cause: errMine, stop: after(59*time.Second, errMine)},
-		"over, then cancelled":      {turns: []fake.Turn{hang}, code: agentier.Timeout, cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
+		"the caller's time is over": {turns: []fake.Response{hang}, code: agentier.Timeout, cause: context.DeadlineExceeded, stop: after(time.Second, context.DeadlineExceeded)},
+		"cancelled, then over":      {turns: []fake.Response{hang}, code: agentier.Aborted, cause: errMine, stop: after(59*time.Second, errMine)},
+		"over, then cancelled":      {turns: []fake.Response{hang}, code: agentier.Timeout, cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
 	} {
 		clock := fake.NewClock()
 		c.cfg.Clock = clock
-		a, err := agentier.New(&fake.Model{Clock: clock, Turns: c.turns}, &c.cfg)
+		a, err := agentier.New(&fake.Model{Clock: clock, Responses: c.turns}, &c.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestCodes(t *testing.T) {
 		if c.stop != nil {
 			ctx, cancel = c.stop(ctx, clock)
 		}
-		res, err := a.Run(ctx, loop.Ask("go"), nil)
+		res, err := a.Run(ctx, loop.Prompt("go"), nil)
 		cancel()
 		var code agentier.Code
 		if e, ok := errors.AsType[*agentier.Error](err); ok {
@@ -97,13 +97,13 @@ func (c *released) WithTimeout(ctx context.Context, d time.Duration, cause error
 
 // AG-11: the timer of a run is released at its end, whatever that is.
 func TestTimerIsReleased(t *testing.T) {
-	for _, turn := range []fake.Turn{{Text: "done"}, {Error: &fake.Failure{Status: 500}}, {Stall: true}} {
+	for _, turn := range []fake.Response{{Text: "done"}, {Error: &fake.Failure{Status: 500}}, {Stall: true}} {
 		clock := &released{Clock: fake.NewClock()}
-		a, err := agentier.New(&fake.Model{Clock: clock.Clock, Turns: []fake.Turn{turn}}, &loop.Config{Clock: clock})
+		a, err := agentier.New(&fake.Model{Clock: clock.Clock, Responses: []fake.Response{turn}}, &loop.Config{Clock: clock})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = a.Run(t.Context(), loop.Ask("go"), nil)
+		_, _ = a.Run(t.Context(), loop.Prompt("go"), nil)
 		if clock.begun != 1 || clock.ended != 1 {
 			t.Errorf("%+v: %d timers begun, %d released", turn, clock.begun, clock.ended)
 		}
@@ -112,8 +112,8 @@ func TestTimerIsReleased(t *testing.T) {
 
 // AG-37, AG-38: the output of a run is a value of a type, or its text in the error.
 func TestRunFor(t *testing.T) {
-	say := func(texts ...string) []fake.Turn {
-		turns := []fake.Turn{calling("c1")}
+	say := func(texts ...string) []fake.Response {
+		turns := []fake.Response{calling("c1")}
 		for _, s := range texts {
 			turns = append(turns, saying(s))
 		}
@@ -121,7 +121,7 @@ func TestRunFor(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		reAsks int
-		turns  []fake.Turn
+		turns  []fake.Response
 		want   *count
 		fails  string
 	}{
@@ -131,7 +131,7 @@ func TestRunFor(t *testing.T) {
 		"too large":       {turns: say(`{"n":99999999999999999999}`), fails: `{"n":99999999999999999999}`},
 	} {
 		a, _ := newAgent(t, loop.Config{}, c.turns...)
-		got, res, err := agentier.RunFor[count](t.Context(), a, loop.Ask("go"), c.reAsks, nil)
+		got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), c.reAsks, nil)
 		if diff := cmp.Diff(c.want, got); diff != "" || (res == nil) != (c.fails != "") {
 			t.Errorf("%s: %+v (-want +got):\n%s", name, res, diff)
 		}
@@ -146,18 +146,18 @@ func TestRunFor(t *testing.T) {
 		}
 	}
 	a, _ := newAgent(t, loop.Config{MaxSteps: 1}, say("never")...)
-	if got, res, err := agentier.RunFor[count](t.Context(), a, loop.Ask("go"), 0, nil); got != nil || res == nil || err != nil {
+	if got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); got != nil || res == nil || err != nil {
 		t.Errorf("a limit before the answer: got %v, %+v, %v", got, res, err)
 	}
-	if _, _, err := agentier.RunFor[chan int](t.Context(), a, loop.Ask("go"), 0, nil); err == nil || !strings.Contains(err.Error(), "no schema for the output") {
+	if _, _, err := agentier.RunFor[chan int](t.Context(), a, loop.Prompt("go"), 0, nil); err == nil || !strings.Contains(err.Error(), "no schema for the output") {
 		t.Errorf("a type without a schema: got %v", err)
 	}
 	// The schema is that run's alone.
 	a, m := newAgent(t, loop.Config{}, saying(`{"n":1}`))
-	if _, _, err := agentier.RunFor[count](t.Context(), a, loop.Ask("go"), 0, nil); err != nil {
+	if _, _, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if res := mustRun(t, a, nil); m.Requests()[1].Request.Settings.OutputSchema != nil || res.Value != nil {
+	if res := mustRun(t, a, nil); m.RecordedRequests()[1].Request.Settings.OutputSchema != nil || res.Value != nil {
 		t.Errorf("the next run has the schema, too")
 	}
 }

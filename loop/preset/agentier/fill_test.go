@@ -23,8 +23,8 @@ func TestFill(t *testing.T) {
 	words := cmpopts.IgnoreFields(loop.Config{}, "ErrorText")
 	got := agentier.Fill(loop.Config{})
 	want := loop.Config{
-		Preset: "agentier", Delivery: llm.Buffered, MaxSteps: 10, CapAt: loop.CapTop, Concurrency: loop.Unbounded, SameToolErrors: loop.Off,
-		Deadline: time.Minute, Grace: time.Second, ToolMessage: loop.OnePerCall, PlainErrors: true, Retry: loop.Retry{Base: time.Second},
+		Preset: "agentier", ResponseMode: llm.NonStreaming, MaxSteps: 10, StepLimitCheck: loop.CheckBeforeStep, Concurrency: loop.Unlimited, MaxConsecutiveToolErrors: loop.Disabled,
+		Deadline: time.Minute, Grace: time.Second, ToolMessage: loop.OnePerCall, OmitErrorFlag: true, Retry: loop.Retry{Base: time.Second},
 	}
 	if diff := cmp.Diff(want, got, words); diff != "" {
 		t.Errorf("the defaults (-want +got):\n%s", diff)
@@ -32,18 +32,18 @@ func TestFill(t *testing.T) {
 	if text := got.ErrorText("a", errors.New("Connection refused")); text != "Error: Connection refused" {
 		t.Errorf("an error reads %q", text)
 	}
-	own := loop.Config{MaxSteps: 3, Concurrency: 2, SameToolErrors: 4, Deadline: time.Hour, Grace: time.Minute, Retry: loop.Retry{Max: 1, Base: 5},
+	own := loop.Config{MaxSteps: 3, Concurrency: 2, MaxConsecutiveToolErrors: 4, Deadline: time.Hour, Grace: time.Minute, Retry: loop.Retry{Max: 1, Base: 5},
 		ErrorText: func(string, error) string { return "mine" }}
 	got = agentier.Fill(own)
 	want = own
-	want.Preset, want.Delivery, want.CapAt, want.ToolMessage, want.PlainErrors = "agentier", llm.Buffered, loop.CapTop, loop.OnePerCall, true
+	want.Preset, want.ResponseMode, want.StepLimitCheck, want.ToolMessage, want.OmitErrorFlag = "agentier", llm.NonStreaming, loop.CheckBeforeStep, loop.OnePerCall, true
 	if diff := cmp.Diff(want, got, words); diff != "" || got.ErrorText("", nil) != "mine" {
 		t.Errorf("a caller's own options (-want +got):\n%s", diff)
 	}
-	if got := agentier.Fill(loop.Config{Deadline: loop.Off}); got.Deadline != 0 {
+	if got := agentier.Fill(loop.Config{Deadline: loop.Disabled}); got.Deadline != 0 {
 		t.Errorf("no limit of time became %v", got.Deadline)
 	}
-	for _, in := range []loop.Config{{}, own, {Deadline: loop.Off}} {
+	for _, in := range []loop.Config{{}, own, {Deadline: loop.Disabled}} {
 		once := agentier.Fill(in)
 		if diff := cmp.Diff(once, agentier.Fill(once), words); diff != "" {
 			t.Errorf("filled again (-once +twice):\n%s", diff)
@@ -79,13 +79,13 @@ func TestWhatIsRetried(t *testing.T) {
 		{errors.New("no such model"), 1},
 	} {
 		clock := fake.NewClock()
-		m := &fake.Model{Clock: clock, Turns: []fake.Turn{{Attempts: []fake.Turn{{Err: c.err}, {Text: "x"}}}}}
+		m := &fake.Model{Clock: clock, Responses: []fake.Response{{Attempts: []fake.Response{{Err: c.err}, {Text: "x"}}}}}
 		a, err := agentier.New(m, &loop.Config{Clock: clock, Retry: agentier.Retries(3, agentier.Exponential)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = a.Run(t.Context(), loop.Ask("go"), nil)
-		if n := len(m.Requests()); n != c.want || (err == nil) != (c.want == 2) {
+		_, err = a.Run(t.Context(), loop.Prompt("go"), nil)
+		if n := len(m.RecordedRequests()); n != c.want || (err == nil) != (c.want == 2) {
 			t.Errorf("%v: got %d attempts, %v", c.err, n, err)
 		}
 	}
@@ -94,11 +94,11 @@ func TestWhatIsRetried(t *testing.T) {
 // AG-16: as many tools run at once as there are calls.
 func TestUnbounded(t *testing.T) {
 	clock := fake.NewClock()
-	tools := fake.NewTools(clock, fake.Tool{Name: "a", Behaviour: fake.Behaviour{Delay: time.Second}})
-	a, err := agentier.New(&fake.Model{Clock: clock, Turns: []fake.Turn{
+	tools := fake.NewTools(clock, fake.Tool{Name: "a", Behavior: fake.Behavior{Delay: time.Second}})
+	a, err := agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{
 		calling("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"), saying("done"),
 	}}, &loop.Config{Clock: clock, Tools: []loop.Tool{{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
-		parts, err := tools.Run(ctx, c.ID, c.Name, c.Args)
+		parts, err := tools.Run(ctx, c.ID, c.Name, c.Arguments)
 		return loop.Output{Content: parts}, err
 	}}}})
 	if err != nil {
@@ -122,9 +122,9 @@ func TestSerialisation(t *testing.T) {
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
-	turn := fake.Turn{}
+	turn := fake.Response{}
 	for _, tool := range tools {
-		turn.Calls = append(turn.Calls, fake.Call{ID: tool.Name, Name: tool.Name, Args: "{}"})
+		turn.Calls = append(turn.Calls, fake.Call{ID: tool.Name, Name: tool.Name, Arguments: "{}"})
 	}
 	a, _ := newAgent(t, loop.Config{Tools: tools}, turn, saying("done"))
 	var got []string

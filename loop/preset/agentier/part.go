@@ -71,29 +71,29 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	switch b := ev.Body.(type) {
 	case trace.RunStart:
 		delivery, _ := b.Options.Lookup("delivery")
-		p.streamed = delivery != string(llm.Buffered)
-	case trace.ModelSetup:
+		p.streamed = delivery != string(llm.NonStreaming)
+	case trace.ModelConfig:
 		p.schema = b.Settings.OutputSchema
 	case trace.ModelRequest:
 		if ev.Purpose == trace.PurposeAnswer {
-			p.res.Messages = append(p.res.Messages[:b.Kept:b.Kept], b.New...)
+			p.res.Messages = append(p.res.Messages[:b.PrefixMessages:b.PrefixMessages], b.NewMessages...)
 		}
 	case trace.ModelDelta:
-		if b.What == trace.DeltaText && p.streamed && ev.Purpose == trace.PurposeAnswer {
+		if b.Type == trace.DeltaText && p.streamed && ev.Purpose == trace.PurposeAnswer {
 			return []Part{{Type: "onToken", Token: b.Text}}
 		}
-	case trace.ModelTurn:
+	case trace.ModelResponse:
 		p.turn(ev, b)
 	case trace.Decision:
 		p.goesWrong(b)
-		if b.Cause == trace.CauseCalls {
+		if b.Reason == trace.ReasonToolCalls {
 			return p.called()
 		}
 	case trace.ToolStart:
 		return p.started(ev, b)
 	case trace.ToolEnd:
 		return p.returned(b.Result, ev.At)
-	case trace.ModelError, trace.ModelRetry, trace.Cancelled:
+	case trace.ModelError, trace.ModelRetry, trace.Canceled:
 		p.goesWrong(b)
 	case trace.RunEnd:
 		return p.end(b, ev.At, err)
@@ -102,7 +102,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	return nil
 }
 
-func (p *projection) turn(ev trace.Event, b trace.ModelTurn) {
+func (p *projection) turn(ev trace.Event, b trace.ModelResponse) {
 	if ev.Purpose != trace.PurposeAnswer {
 		return
 	}
@@ -115,16 +115,16 @@ func (p *projection) turn(ev trace.Event, b trace.ModelTurn) {
 func (p *projection) called() []Part {
 	parts := make([]Part, len(p.calls))
 	for i, c := range p.calls {
-		parts[i] = Part{Type: "onToolCall", Name: c.Name, Args: dialect.Value(c.Args, "{}")}
+		parts[i] = Part{Type: "onToolCall", Name: c.Name, Args: dialect.Value(c.Arguments, "{}")}
 	}
 	return parts
 }
 
 // started takes a call that is run. One that an earlier run has left was not told yet.
 func (p *projection) started(ev trace.Event, b trace.ToolStart) []Part {
-	args := dialect.Value(b.Args, "{}")
-	p.running[b.Call] = len(p.res.ToolCalls)
-	p.res.ToolCalls = append(p.res.ToolCalls, ToolCall{ID: b.Call, Name: b.Name, Args: args, Duration: ev.At})
+	args := dialect.Value(b.Arguments, "{}")
+	p.running[b.ToolCallID] = len(p.res.ToolCalls)
+	p.res.ToolCalls = append(p.res.ToolCalls, ToolCall{ID: b.ToolCallID, Name: b.Name, Args: args, Duration: ev.At})
 	if ev.Step == trace.NoStep {
 		return []Part{{Type: "onToolCall", Name: b.Name, Args: args}}
 	}

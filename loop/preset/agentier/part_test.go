@@ -20,9 +20,9 @@ func TestPartJSON(t *testing.T) {
 		return llm.ToolResult{ID: "c1", Name: "a", Content: []llm.Part{llm.Text{Text: text}}}
 	}
 	res := &agentier.Result{
-		Output: "<hi>", Messages: []llm.Message{llm.User("go")}, Stop: trace.CauseCap,
+		Output: "<hi>", Messages: []llm.Message{llm.User("go")}, Stop: trace.ReasonMaxSteps,
 		ToolCalls: []agentier.ToolCall{{ID: "c1", Name: "a", Args: json.RawMessage(`{"x":1}`), Result: result("A"), Duration: 1500 * time.Microsecond}},
-		Usage:     agentier.Usage{Usage: llm.Usage{Input: 10, Output: 5, Cached: 3}, Iterations: 2}, Duration: 2 * time.Second,
+		Usage:     agentier.Usage{Usage: llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 3}, Iterations: 2}, Duration: 2 * time.Second,
 	}
 	const end = `,"messages":[{"role":"user","parts":[{"type":"text","text":"go"}]}],"toolCalls":[{"name":"a","args":{"x":1},"result":"A","duration":1.5}],` +
 		`"usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"iterations":2},"duration":2000}}`
@@ -94,21 +94,21 @@ func TestPartsOfATrace(t *testing.T) {
 	}
 	got := lines(t,
 		at(0, trace.NoStep, trace.RunStart{}),
-		at(0, 0, trace.ModelRequest{New: []llm.Message{llm.User("one"), llm.User("two")}}),
-		at(0, 0, trace.ModelDelta{What: trace.DeltaReasoning, Text: "hm"}),
-		at(0, 0, trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}),
-		at(1, 0, trace.Decision{Action: trace.GoOn, Cause: trace.CauseCalls}),
-		at(1, 0, trace.ToolStart{Call: "c1", Name: "a"}),
-		at(3, 0, trace.ToolEnd{Call: "c1", Result: llm.ToolResult{ID: "c1", Name: "a"}}),
-		of(trace.ModelRequest{New: []llm.Message{llm.User("sum up")}}),
-		of(trace.ModelDelta{What: trace.DeltaText, Text: "short"}),
-		of(trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "short"})}),
-		at(4, 1, trace.ModelRequest{Kept: 1, New: []llm.Message{llm.User("three")}}),
-		at(5, 1, trace.ModelDelta{What: trace.DeltaText, Text: "done"}),
-		at(5, 1, trace.ModelTurn{Message: answer}),
-		of(trace.ModelTurn{Message: llm.Assistant(llm.Text{Text: "good"})}),
-		at(5, 1, trace.Decision{Action: trace.End, Cause: trace.CauseNone}),
-		at(6, trace.NoStep, trace.RunEnd{Stop: trace.CauseNone, Usage: llm.Usage{Input: 3, Output: 4}, Appended: []llm.Message{answer}}),
+		at(0, 0, trace.ModelRequest{NewMessages: []llm.Message{llm.User("one"), llm.User("two")}}),
+		at(0, 0, trace.ModelDelta{Type: trace.DeltaReasoning, Text: "hm"}),
+		at(0, 0, trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}),
+		at(1, 0, trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls}),
+		at(1, 0, trace.ToolStart{ToolCallID: "c1", Name: "a"}),
+		at(3, 0, trace.ToolEnd{ToolCallID: "c1", Result: llm.ToolResult{ID: "c1", Name: "a"}}),
+		of(trace.ModelRequest{NewMessages: []llm.Message{llm.User("sum up")}}),
+		of(trace.ModelDelta{Type: trace.DeltaText, Text: "short"}),
+		of(trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "short"})}),
+		at(4, 1, trace.ModelRequest{PrefixMessages: 1, NewMessages: []llm.Message{llm.User("three")}}),
+		at(5, 1, trace.ModelDelta{Type: trace.DeltaText, Text: "done"}),
+		at(5, 1, trace.ModelResponse{Message: answer}),
+		of(trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "good"})}),
+		at(5, 1, trace.Decision{Action: trace.End, Reason: trace.ReasonEndTurn}),
+		at(6, trace.NoStep, trace.RunEnd{StopReason: trace.ReasonEndTurn, Usage: llm.Usage{InputTokens: 3, OutputTokens: 4}, AppendedMessages: []llm.Message{answer}}),
 	)
 	want := []string{
 		`{"callback":"onToolCall","name":"a","args":{}}`,
@@ -122,7 +122,7 @@ func TestPartsOfATrace(t *testing.T) {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
 	n := 0
-	for range agentier.Parts(recorded(at(0, 0, trace.RunStart{}), at(0, 0, trace.ModelDelta{What: trace.DeltaText, Text: "x"}), at(0, 0, trace.RunEnd{}))) {
+	for range agentier.Parts(recorded(at(0, 0, trace.RunStart{}), at(0, 0, trace.ModelDelta{Type: trace.DeltaText, Text: "x"}), at(0, 0, trace.RunEnd{}))) {
 		n++
 		break
 	}
@@ -137,16 +137,16 @@ func TestFailuresOfATrace(t *testing.T) {
 	for want, events := range map[string][]trace.Event{
 		`{"callback":"onError","message":"boom"}`:                      {at(0, 0, trace.ModelError{}), at(0, 0, trace.ModelRetry{})},
 		`{"callback":"onError","code":"MODEL_ERROR","message":"boom"}`: {at(0, 0, trace.ModelError{})},
-		`{"callback":"onError","code":"ABORTED","message":"boom"}`:     {at(0, 0, trace.Cancelled{Cause: "cancel"}), at(0, 0, trace.ModelError{})},
-		`{"callback":"onError","code":"TIMEOUT","message":"boom"}`:     {at(0, 0, trace.ModelError{}), at(0, 0, trace.Cancelled{Cause: "deadline"})},
+		`{"callback":"onError","code":"ABORTED","message":"boom"}`:     {at(0, 0, trace.Canceled{Reason: "cancel"}), at(0, 0, trace.ModelError{})},
+		`{"callback":"onError","code":"TIMEOUT","message":"boom"}`:     {at(0, 0, trace.ModelError{}), at(0, 0, trace.Canceled{Reason: "deadline"})},
 		`{"callback":"onError","code":"OUTPUT_PARSE_ERROR","message":"boom"}`: {
-			at(0, 0, trace.Decision{Action: trace.GoOn, Cause: "output"}), at(0, 0, trace.Decision{Action: trace.Stop, Cause: "output"})},
+			at(0, 0, trace.Decision{Action: trace.Continue, Reason: "output"}), at(0, 0, trace.Decision{Action: trace.Stop, Reason: "output"})},
 	} {
 		if diff := cmp.Diff([]string{want}, lines(t, append(events, end)...)); diff != "" {
 			t.Errorf("parts (-want +got):\n%s", diff)
 		}
 	}
-	again := lines(t, at(0, 0, trace.Decision{Action: trace.GoOn, Cause: "output"}), end)
+	again := lines(t, at(0, 0, trace.Decision{Action: trace.Continue, Reason: "output"}), end)
 	if diff := cmp.Diff([]string{`{"callback":"onError","message":"boom"}`}, again); diff != "" {
 		t.Errorf("asked again, then another failure (-want +got):\n%s", diff)
 	}

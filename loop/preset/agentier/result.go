@@ -16,9 +16,9 @@ type Result struct {
 	// Value is the JSON of the output, if the run had a schema for it (see
 	// middleware.Output) and ended with an answer that follows it.
 	Value json.RawMessage
-	// Stop is why the run ended: trace.CauseNone at an answer without calls,
-	// trace.CauseCap, CauseBudget or CauseDeadline at a limit.
-	Stop trace.Cause
+	// Stop is why the run ended: trace.ReasonEndTurn at an answer without calls,
+	// trace.ReasonMaxSteps, ReasonBudget or ReasonDeadline at a limit.
+	Stop trace.Reason
 	// Messages are the conversation as it stands at the end: what the run was given,
 	// and what it added.
 	Messages []llm.Message
@@ -82,8 +82,8 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 func (u Usage) MarshalJSON() ([]byte, error) {
 	return dialect.Object(
 		dialect.Member{Key: "totalTokens", Value: u.Total()},
-		dialect.Member{Key: "inputTokens", Value: u.Input},
-		dialect.Member{Key: "outputTokens", Value: u.Output},
+		dialect.Member{Key: "inputTokens", Value: u.InputTokens},
+		dialect.Member{Key: "outputTokens", Value: u.OutputTokens},
 		dialect.Member{Key: "iterations", Value: u.Iterations},
 	)
 }

@@ -34,17 +34,17 @@ const (
 // Fill sets what the caller left at zero; a negative ToolTimeout is none.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = Name
-	if cfg.BadArgs == loop.BadArgsError {
-		cfg.BadArgs = loop.BadArgsEmpty
+	if cfg.BadArguments == loop.BadArgumentsError {
+		cfg.BadArguments = loop.BadArgumentsEmpty
 	}
 	if cfg.MaxSteps <= 0 {
 		cfg.MaxSteps = DefaultMaxSteps
 	}
 	if cfg.Concurrency == 0 {
-		cfg.Concurrency = loop.Unbounded
+		cfg.Concurrency = loop.Unlimited
 	}
-	if cfg.SameToolErrors == 0 {
-		cfg.SameToolErrors = loop.Off
+	if cfg.MaxConsecutiveToolErrors == 0 {
+		cfg.MaxConsecutiveToolErrors = loop.Disabled
 	}
 	if cfg.ToolTimeout == 0 {
 		cfg.ToolTimeout = DefaultToolTimeout
@@ -91,9 +91,9 @@ type Config struct {
 	// Policies stand behind the hooks and the guardrails of the output, and before the
 	// guardrails of the input, the Policy and the approvals, which look at what they have
 	// made of messages and arguments.
-	Policies []loop.Policy
-	Clock    loop.Clock // nil is loop.SystemClock
-	Sink     trace.Sink // gets the trace of every run
+	Middleware []loop.Middleware
+	Clock      loop.Clock // nil is loop.SystemClock
+	Sink       trace.Sink // gets the trace of every run
 }
 
 // Settings are what a model call is asked with; nil and zero leave it to the provider.

@@ -75,13 +75,13 @@ func TestAL03AL20Settings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, r := range w.model.Asked() {
-		got = append(got, fmt.Sprint(r.Model, " ", r.Settings.MaxTokens, " ", *r.Settings.Temperature, " ", r.Settings.Reasoning, " ", string(r.Extra["cache_control"]), " ", len(r.Tools)))
+	for _, r := range w.model.Requests() {
+		got = append(got, fmt.Sprint(r.Model, " ", r.Settings.MaxTokens, " ", *r.Settings.Temperature, " ", r.Settings.ReasoningEffort, " ", string(r.Extra["cache_control"]), " ", len(r.Tools)))
 	}
 	same(t, "requests", []string{`m1 100 0.5 low {"type":"ephemeral"} 3`, `m1 7 0.1 high {} 3`}, got)
 	w = newWorld(t, says("x")).agent(agentloop.Config{})
 	w.run("one")
-	if r := w.model.Asked()[0]; r.Settings.Temperature != nil || r.Extra != nil || r.Settings.MaxTokens != 0 {
+	if r := w.model.Requests()[0]; r.Settings.Temperature != nil || r.Extra != nil || r.Settings.MaxTokens != 0 {
 		t.Errorf("the settings of a plain agent: %+v, %v", r.Settings, r.Extra)
 	}
 }
@@ -103,7 +103,7 @@ func TestAL09Begin(t *testing.T) {
 
 // AL-10: one run at a time; whichever way a run ends, the next may begin.
 func TestAL10Running(t *testing.T) {
-	w := newWorld(t, says("x"), fake.Turn{Error: &fake.Failure{Status: 500}}, says("y"), says("z"))
+	w := newWorld(t, says("x"), fake.Response{Error: &fake.Failure{Status: 500}}, says("y"), says("z"))
 	fail := errors.New("no prompt")
 	var thunk error
 	w.agent(agentloop.Config{SystemFunc: func(context.Context) (string, error) { return "S", thunk }})
@@ -209,7 +209,7 @@ func TestAL10Panics(t *testing.T) {
 
 // Everything that an agent has may be asked for while it runs, by anybody.
 func TestManyGoroutines(t *testing.T) {
-	l, err := agentloop.New(t.Context(), fake.NewModel(fake.Turn{Repeat: 20, Calls: []fake.Call{{ID: "c{n}", Name: "a", Args: "{}"}}}, says("x")),
+	l, err := agentloop.New(t.Context(), fake.NewModel(fake.Response{Repeat: 20, Calls: []fake.Call{{ID: "c{n}", Name: "a", Arguments: "{}"}}}, says("x")),
 		&agentloop.Config{Tools: []loop.Tool{text("a", "A")}, MaxSteps: 100})
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +268,7 @@ func TestAL11SystemFunc(t *testing.T) {
 	var got []string
 	for i := range prompts {
 		w.run(fmt.Sprint(i))
-		got = append(got, fmt.Sprint(w.model.Asked()[i].System, " after ", writes))
+		got = append(got, fmt.Sprint(w.model.Requests()[i].System, " after ", writes))
 	}
 	same(t, "prompts and writes", []string{"A after 1", "A after 1", "B after 2"}, got)
 }
@@ -286,7 +286,7 @@ func TestAL12Input(t *testing.T) {
 	}
 	same(t, "the history", "user/1 assistant/1 user/2 assistant/1 user/1 assistant/1 user/1 assistant/1 assistant/1", w.roles())
 	for i, want := range []int{1, 3, 7, 8} {
-		if got := len(w.model.Asked()[i].Messages); got != want {
+		if got := len(w.model.Requests()[i].Messages); got != want {
 			t.Errorf("request %d has %d messages, want %d", i, got, want)
 		}
 	}
@@ -296,7 +296,7 @@ func TestAL12Input(t *testing.T) {
 func TestAL13OnlyTheModel(t *testing.T) {
 	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})
 	w.run("go")
-	if got := len(w.model.Requests()); got != 2 || w.last().ModelCalls != 2 || len(w.model.Unused()) != 0 {
+	if got := len(w.model.RecordedRequests()); got != 2 || w.last().ModelCalls != 2 || len(w.model.Unused()) != 0 {
 		t.Errorf("got %d requests", got)
 	}
 }
@@ -332,7 +332,7 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 		t.Fatal(err, res.Err)
 	}
 	var got []string
-	for _, r := range w.model.Asked() {
+	for _, r := range w.model.Requests() {
 		var names []string
 		for _, tool := range r.Tools {
 			names = append(names, tool.Name+tool.Description)
@@ -370,7 +370,7 @@ func TestAL53LastOfOneName(t *testing.T) {
 		r := p.(llm.ToolResult)
 		got = append(got, r.Name+r.Text())
 	}
-	for _, tool := range w.model.Requests()[0].Request.Tools {
+	for _, tool := range w.model.RecordedRequests()[0].Request.Tools {
 		got = append(got, tool.Name)
 	}
 	same(t, "results and tools", []string{"a2", "b2", "a", "b"}, got)

@@ -19,26 +19,26 @@ import (
 
 // AL-04 to AL-08, AL-22: where the cap is, what counts, and what comes back.
 func TestAL04ToAL08Cap(t *testing.T) {
-	many := fake.Turn{Repeat: 30, Calls: []fake.Call{{ID: "c{n}", Name: "a", Args: `{"n":{n}}`}}}
+	many := fake.Response{Repeat: 30, Calls: []fake.Call{{ID: "c{n}", Name: "a", Arguments: `{"n":{n}}`}}}
 	text := says("x")
 	text.Usage = fakeUsage(5)
-	round := func(id string) fake.Turn {
+	round := func(id string) fake.Response {
 		turn := calls(id, "a")
 		turn.Usage, turn.Text = fakeUsage(10), "t"+id
 		return turn
 	}
 	for name, c := range map[string]struct {
 		max   int
-		turns []fake.Turn
+		turns []fake.Response
 		want  string
 	}{
-		"AL-04 default":        {0, []fake.Turn{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
-		"AL-04 below 0":        {-1, []fake.Turn{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
-		"AL-05 at the bottom":  {2, []fake.Turn{round("1"), round("2"), text}, "max_steps: 2 calls, 2 rounds, text \"t2\", usage 20"},
-		"AL-06 one step":       {1, []fake.Turn{round("1"), text}, "max_steps: 1 calls, 1 rounds, text \"t1\", usage 10"},
-		"AL-07 text alone":     {0, []fake.Turn{text}, "done: 1 calls, 0 rounds, text \"x\", usage 5"},
-		"AL-08 on the last":    {2, []fake.Turn{round("1"), text}, "done: 2 calls, 1 rounds, text \"x\", usage 15"},
-		"AL-21 by calls alone": {0, []fake.Turn{{Calls: round("1").Calls, Finish: "stop"}, {Text: "x", Finish: "tool_calls"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
+		"AL-04 default":        {0, []fake.Response{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
+		"AL-04 below 0":        {-1, []fake.Response{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
+		"AL-05 at the bottom":  {2, []fake.Response{round("1"), round("2"), text}, "max_steps: 2 calls, 2 rounds, text \"t2\", usage 20"},
+		"AL-06 one step":       {1, []fake.Response{round("1"), text}, "max_steps: 1 calls, 1 rounds, text \"t1\", usage 10"},
+		"AL-07 text alone":     {0, []fake.Response{text}, "done: 1 calls, 0 rounds, text \"x\", usage 5"},
+		"AL-08 on the last":    {2, []fake.Response{round("1"), text}, "done: 2 calls, 1 rounds, text \"x\", usage 15"},
+		"AL-21 by calls alone": {0, []fake.Response{{Calls: round("1").Calls, FinishReason: "stop"}, {Text: "x", FinishReason: "tool_calls"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, streamed := range []bool{false, true} {
@@ -56,7 +56,7 @@ func TestAL04ToAL08Cap(t *testing.T) {
 	}
 }
 
-func fakeUsage(input int64) llm.Usage { return llm.Usage{Input: input} }
+func fakeUsage(input int64) llm.Usage { return llm.Usage{InputTokens: input} }
 
 // AL-14, AL-88: a stop ends the run before its next step, whose hook is not told; in
 // the step that reaches the cap, the cap counts.
@@ -83,9 +83,9 @@ func TestAL14StopBetweenSteps(t *testing.T) {
 func TestAL15AL92Order(t *testing.T) {
 	w := newWorld(t, calls("", "a", "bad"), says("x"))
 	check := func(kind middleware.GuardrailKind) middleware.Guardrail {
-		return middleware.Guardrail{Name: string(kind), Kind: kind, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+		return middleware.Guardrail{Name: string(kind), Kind: kind, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 			w.log = append(w.log, fmt.Sprint(kind, " guardrail, history ", w.roles()))
-			return middleware.GuardrailVerdict{Pass: true}, nil
+			return middleware.GuardrailResult{Pass: true}, nil
 		}}
 	}
 	w.agent(agentloop.Config{
@@ -95,7 +95,7 @@ func TestAL15AL92Order(t *testing.T) {
 			return middleware.Permission{Allow: true, Ask: r.Tool == "a"}, nil
 		}),
 		Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
-			return middleware.Approval{Verdict: middleware.Approve}, nil
+			return middleware.Approval{Decision: middleware.Approve}, nil
 		},
 	})
 	w.run("go")
@@ -116,8 +116,8 @@ func TestAL15AL92Order(t *testing.T) {
 // AL-15, AL-71: what the history knows of an answer.
 func TestHistoryMeta(t *testing.T) {
 	first, second := calls("", "slow"), says("x")
-	first.Usage, first.Delay, first.Model = llm.Usage{Input: 100, Output: 2}, 20*time.Millisecond, "m-2"
-	second.Usage = llm.Usage{Input: 120}
+	first.Usage, first.Delay, first.Model = llm.Usage{InputTokens: 100, OutputTokens: 2}, 20*time.Millisecond, "m-2"
+	second.Usage = llm.Usage{InputTokens: 120}
 	w := newWorld(t, first, second).agent(agentloop.Config{Model: "m"})
 	w.run("go")
 	var got []history.Meta
@@ -144,7 +144,7 @@ func hanging(w *world, heeds, call bool) llm.Model {
 				return
 			}
 			if call {
-				yield(llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a", Args: "{}"}}, nil)
+				yield(llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}}, nil)
 			}
 			_ = yield(llm.TextDelta{Text: " done"}, nil) && yield(llm.Finish{Reason: llm.FinishStop}, nil)
 		}
@@ -223,7 +223,7 @@ func TestAL26StopBefore(t *testing.T) {
 		}
 		return nil
 	}
-	if res := w.run("go"); res.Reason != agentloop.Stopped || len(w.model.Requests()) != 1 {
+	if res := w.run("go"); res.Reason != agentloop.Stopped || len(w.model.RecordedRequests()) != 1 {
 		t.Errorf("stopped while it begins: %q", res.Reason)
 	}
 	w.hook = func(ev agentloop.Event) error {
@@ -244,7 +244,7 @@ func TestAL26StopBefore(t *testing.T) {
 // AL-91, AMB-5: a model that fails is a reason, or an error as well.
 func TestAL91ModelFails(t *testing.T) {
 	for _, reject := range []bool{false, true} {
-		w := newWorld(t, calls("", "a"), fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}).agent(agentloop.Config{Reject: reject})
+		w := newWorld(t, calls("", "a"), fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}).agent(agentloop.Config{Reject: reject})
 		res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, nil)
 		api, isAPI := errors.AsType[*llm.APIError](res.Err)
 		if !isAPI || api.Status != 500 || res.Reason != agentloop.Failed || reject != (err != nil) || reject && !errors.Is(err, res.Err) {
@@ -287,7 +287,7 @@ func TestHistoryIsChangedMeanwhile(t *testing.T) {
 			}
 			w.run("go")
 			var got []string
-			for _, r := range w.model.Asked() {
+			for _, r := range w.model.Requests() {
 				got = append(got, fmt.Sprint(len(r.Messages), " from ", r.Messages[0].Text()))
 			}
 			same(t, "requests", c.want, got)
@@ -296,7 +296,7 @@ func TestHistoryIsChangedMeanwhile(t *testing.T) {
 			}
 			rewrites := 0
 			for _, ev := range w.trace {
-				if b, ok := ev.Body.(trace.Rewrite); ok && b == (trace.Rewrite{Cause: "history", By: "agentloop"}) {
+				if b, ok := ev.Body.(trace.HistoryRewrite); ok && b == (trace.HistoryRewrite{Reason: "history", By: "agentloop"}) {
 					rewrites++
 				}
 			}
@@ -313,19 +313,19 @@ func TestHistoryIsChangedMeanwhile(t *testing.T) {
 func TestPoliciesBeforeGates(t *testing.T) {
 	var seen []string
 	rail := func(kind middleware.GuardrailKind) middleware.Guardrail {
-		return middleware.Guardrail{Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+		return middleware.Guardrail{Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 			seen = append(seen, fmt.Sprint(kind, " ", len(c.Messages)))
-			return middleware.GuardrailVerdict{Pass: c.Turn == nil || c.Turn.Text() != "secret", Tripwire: true, Reason: "no"}, nil
+			return middleware.GuardrailResult{Pass: c.Response == nil || c.Response.Text() != "secret", Tripwire: true, Reason: "no"}, nil
 		}}
 	}
 	strict, err := loop.RawTool("strict", "", []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`), func(_ context.Context, c loop.Call) (loop.Output, error) {
-		seen = append(seen, "ran "+c.Args)
+		seen = append(seen, "ran "+c.Arguments)
 		return loop.TextOutput(""), nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shorter := loop.Policy{Name: "shorter", New: func(loop.RunInfo) loop.Hooks {
+	shorter := loop.Middleware{Name: "shorter", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
 			BeforeStep: func(_ context.Context, s *loop.StepInfo) (d loop.Decision, err error) {
 				if list := s.History(); len(list) > 3 {
@@ -333,7 +333,7 @@ func TestPoliciesBeforeGates(t *testing.T) {
 				}
 				return d, nil
 			},
-			AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Turn) (d loop.Decision, err error) {
+			AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (d loop.Decision, err error) {
 				if turn.Text() == "secret" {
 					d.Action = trace.Stop
 				}
@@ -341,13 +341,13 @@ func TestPoliciesBeforeGates(t *testing.T) {
 			},
 		}
 	}}
-	w := newWorld(t, calls("1", "a"), fake.Turn{Calls: []fake.Call{{ID: "2", Name: "strict", Args: `{"n":"x"}`}}}, calls("3", "a"), says("secret"))
+	w := newWorld(t, calls("1", "a"), fake.Response{Calls: []fake.Call{{ID: "2", Name: "strict", Arguments: `{"n":"x"}`}}}, calls("3", "a"), says("secret"))
 	mender := fake.NewModel(says(`{"n":1}`))
 	w.agent(agentloop.Config{
 		Tools: append(w.tools(), strict), Guardrails: []middleware.Guardrail{rail(middleware.GuardInput), rail(middleware.GuardOutput)},
-		Policies: []loop.Policy{shorter, middleware.Repair(middleware.RepairOptions{Model: mender})},
+		Middleware: []loop.Middleware{shorter, middleware.Repair(middleware.RepairOptions{Model: mender})},
 		Policy: middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
-			seen = append(seen, "may "+req.Tool+" "+req.Args)
+			seen = append(seen, "may "+req.Tool+" "+req.Arguments)
 			return middleware.Permission{Allow: req.Tool == "a"}, nil
 		}),
 	})
@@ -361,7 +361,7 @@ func TestPoliciesBeforeGates(t *testing.T) {
 	same(t, "the history, which nobody has cut", "user/1 assistant/1 tool/1 assistant/1 tool/1 assistant/1 tool/1 assistant/1", w.roles())
 	var rewrites []string
 	for _, ev := range w.trace {
-		if b, ok := ev.Body.(trace.Rewrite); ok {
+		if b, ok := ev.Body.(trace.HistoryRewrite); ok {
 			rewrites = append(rewrites, fmt.Sprint(ev.Step, " ", b.By))
 		}
 	}
@@ -372,18 +372,18 @@ func TestPoliciesBeforeGates(t *testing.T) {
 // is no answer of the run.
 func TestAL57GuardrailFails(t *testing.T) {
 	looks := func(step int) []middleware.Guardrail {
-		return []middleware.Guardrail{{Name: "g", Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
+		return []middleware.Guardrail{{Name: "g", Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 			if c.Step == step {
 				panic("cannot look")
 			}
-			return middleware.GuardrailVerdict{Pass: true}, nil
+			return middleware.GuardrailResult{Pass: true}, nil
 		}}}
 	}
 	w := newWorld(t, says("secret")).agent(agentloop.Config{Guardrails: looks(0)})
 	if res := w.run("go"); res.Reason != agentloop.Failed || res.Text() != "" || w.last().FinalText != "" || w.roles() != "user/1 assistant/1" {
 		t.Errorf("got %q %q, final text %q, history %s", res.Reason, res.Text(), w.last().FinalText, w.roles())
 	}
-	w = newWorld(t, fake.Turn{Text: "let me see", Calls: []fake.Call{{Name: "a", Args: "{}"}}}, fake.Turn{Error: &fake.Failure{Status: 500}}).agent(agentloop.Config{Guardrails: looks(1)})
+	w = newWorld(t, fake.Response{Text: "let me see", Calls: []fake.Call{{Name: "a", Arguments: "{}"}}}, fake.Response{Error: &fake.Failure{Status: 500}}).agent(agentloop.Config{Guardrails: looks(1)})
 	if res := w.run("go"); res.Reason != agentloop.Failed || res.Text() != "let me see" {
 		t.Errorf("a model that fails behind an answer that was looked at: %q %q", res.Reason, res.Text())
 	}

@@ -17,27 +17,27 @@ func TestFill(t *testing.T) {
 		steps, width, stops int
 		timeout             time.Duration
 	}{
-		"nothing": {loop.Config{}, 16, loop.Unbounded, loop.Off, 30 * time.Second},
-		"his own": {loop.Config{MaxSteps: 1, Concurrency: 2, SameToolErrors: 3, ToolTimeout: time.Second}, 1, 2, 3, time.Second},
-		"none":    {loop.Config{MaxSteps: -1, ToolTimeout: -1}, 16, loop.Unbounded, loop.Off, 0},
+		"nothing": {loop.Config{}, 16, loop.Unlimited, loop.Disabled, 30 * time.Second},
+		"his own": {loop.Config{MaxSteps: 1, Concurrency: 2, MaxConsecutiveToolErrors: 3, ToolTimeout: time.Second}, 1, 2, 3, time.Second},
+		"none":    {loop.Config{MaxSteps: -1, ToolTimeout: -1}, 16, loop.Unlimited, loop.Disabled, 0},
 	} {
 		got := agentloop.Fill(c.in)
-		if got.Preset != "agentloop" || got.BadArgs != loop.BadArgsEmpty {
-			t.Errorf("%s: got the preset %q, bad arguments %q", name, got.Preset, got.BadArgs)
+		if got.Preset != "agentloop" || got.BadArguments != loop.BadArgumentsEmpty {
+			t.Errorf("%s: got the preset %q, bad arguments %q", name, got.Preset, got.BadArguments)
 		}
-		c.in.BadArgs = loop.BadArgsPass
-		if got := agentloop.Fill(c.in); got.BadArgs != loop.BadArgsPass {
-			t.Errorf("%s: bad arguments are not passed on but %q", name, got.BadArgs)
+		c.in.BadArguments = loop.BadArgumentsPass
+		if got := agentloop.Fill(c.in); got.BadArguments != loop.BadArgumentsPass {
+			t.Errorf("%s: bad arguments are not passed on but %q", name, got.BadArguments)
 		}
-		if got.MaxSteps != c.steps || got.Concurrency != c.width || got.SameToolErrors != c.stops || got.ToolTimeout != c.timeout {
-			t.Errorf("%s: got %d steps, %d at once, %d errors, %v", name, got.MaxSteps, got.Concurrency, got.SameToolErrors, got.ToolTimeout)
+		if got.MaxSteps != c.steps || got.Concurrency != c.width || got.MaxConsecutiveToolErrors != c.stops || got.ToolTimeout != c.timeout {
+			t.Errorf("%s: got %d steps, %d at once, %d errors, %v", name, got.MaxSteps, got.Concurrency, got.MaxConsecutiveToolErrors, got.ToolTimeout)
 		}
 	}
 }
 
 // A sink gets the pieces of an answer.
 func TestSinkHasDeltas(t *testing.T) {
-	w := newWorld(t, fake.Turn{Text: "x"}).agent(agentloop.Config{})
+	w := newWorld(t, fake.Response{Text: "x"}).agent(agentloop.Config{})
 	if _, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, nil); err != nil {
 		t.Fatal(err)
 	}

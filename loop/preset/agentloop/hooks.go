@@ -24,8 +24,8 @@ type ApprovalResolved struct {
 // caller's stand where what they change, messages and arguments, is what guardrails of
 // the input and permissions look at; guardrails of the output stand before them, so
 // that none can end a run with an answer that no guardrail has seen.
-func (r *run) policies(cache json.RawMessage) []loop.Policy {
-	list := []loop.Policy{
+func (r *run) policies(cache json.RawMessage) []loop.Middleware {
+	list := []loop.Middleware{
 		{Name: Name, New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{
 				BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) { return r.beforeStep(ctx, s, cache) },
@@ -37,10 +37,10 @@ func (r *run) policies(cache json.RawMessage) []loop.Policy {
 				},
 			}
 		}},
-		middleware.ToolHooks{Start: r.toolStart, Done: r.toolDone, Failed: r.toolFailed}.Policy(),
+		middleware.ToolHooks{Start: r.toolStart, Done: r.toolDone, Failed: r.toolFailed}.Middleware(),
 	}
 	list = r.guardrails(list, middleware.GuardOutput)
-	list = append(list, r.cfg.Policies...)
+	list = append(list, r.cfg.Middleware...)
 	list = r.guardrails(list, middleware.GuardInput)
 	if r.cfg.Policy != nil {
 		list = append(list, middleware.Permissions(r.cfg.Policy, r.approvals()))
@@ -49,7 +49,7 @@ func (r *run) policies(cache json.RawMessage) []loop.Policy {
 }
 
 // guardrails appends the policy of the guardrails of a kind, if there are any.
-func (r *run) guardrails(list []loop.Policy, kind middleware.GuardrailKind) []loop.Policy {
+func (r *run) guardrails(list []loop.Middleware, kind middleware.GuardrailKind) []loop.Middleware {
 	var rails []middleware.Guardrail
 	for _, g := range r.cfg.Guardrails {
 		if g.Kind == kind {
@@ -63,12 +63,12 @@ func (r *run) guardrails(list []loop.Policy, kind middleware.GuardrailKind) []lo
 }
 
 func (r *run) approvals() *middleware.Approvals {
-	a := &middleware.Approvals{Approve: r.cfg.Approve, Desk: &r.desk, OneByOne: r.cfg.OneTool}
+	a := &middleware.Approvals{Approve: r.cfg.Approve, Store: &r.desk, OneByOne: r.cfg.OneTool}
 	a.Requested = func(ctx context.Context, req middleware.ApprovalRequest) error {
 		return r.tell(ctx, OnApprovalRequested, req.Step, req)
 	}
 	a.Resolved = func(ctx context.Context, req middleware.ApprovalRequest, got middleware.Approval) error {
-		r.note(req.Call.ID).skipped = got.Verdict == middleware.Skip
+		r.note(req.Call.ID).skipped = got.Decision == middleware.Skip
 		return r.tell(ctx, OnApprovalResolved, req.Step, ApprovalResolved{req, got})
 	}
 	if r.cfg.Checkpoint != nil {
@@ -126,7 +126,7 @@ func (r *run) offer(s *loop.StepInfo) error {
 		for _, t := range tools {
 			all = put(all, t)
 		}
-		if err := s.Offer(all); err != nil {
+		if err := s.SetTools(all); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (r *run) offer(s *loop.StepInfo) error {
 
 // wrapModel takes the time of the model call.
 func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
-	return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+	return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 		began := r.clock.Now()
 		turn, err := next(ctx, call)
 		r.latency = r.clock.Now().Sub(began)
@@ -150,7 +150,7 @@ func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
 }
 
 // afterModel puts the answer into the history and tells of it.
-func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) (loop.Decision, error) {
+func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 	model := turn.Model
 	if model == "" {
 		model = s.Request.Model
@@ -160,7 +160,7 @@ func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Turn) 
 	}
 	r.report.Model = model
 	r.unseen = slices.ContainsFunc(r.cfg.Guardrails, func(g middleware.Guardrail) bool { return g.Kind == middleware.GuardOutput })
-	r.response = Response{Content: turn.Parts, FinishReason: finishReason(turn.Finish, len(turn.Calls())), Usage: turn.Usage, Model: model}
+	r.response = Response{Content: turn.Parts, FinishReason: finishReason(turn.FinishReason, len(turn.Calls())), Usage: turn.Usage, Model: model}
 	step := r.response
 	return loop.Decision{}, r.tell(ctx, OnStepComplete, s.Step, &step)
 }
@@ -207,7 +207,7 @@ func (r *run) resumed(added []llm.Message) {
 func (r *run) stepReport(step loop.Step) StepReport {
 	rep := StepReport{
 		Index: step.Index, Type: StepInitial, LLMLatencyMs: milliseconds(r.latency), Usage: usageOf(step.Usage),
-		FinishReason: finishReason(step.Finish, len(step.Calls)), ToolCalls: make([]ToolCallReport, len(step.Calls)),
+		FinishReason: finishReason(step.FinishReason, len(step.Calls)), ToolCalls: make([]ToolCallReport, len(step.Calls)),
 	}
 	if len(r.report.Steps) > 0 {
 		rep.Type = StepToolFollowup
@@ -215,7 +215,7 @@ func (r *run) stepReport(step loop.Step) StepReport {
 	for i, c := range step.Calls {
 		n, res := r.note(c.ID), step.Results[i]
 		call := ToolCallReport{
-			CallID: c.ID, ToolName: c.Name, Arguments: object(c.Args), ResultSizeBytes: sizeOf(res.Content),
+			CallID: c.ID, ToolName: c.Name, Arguments: object(c.Arguments), ResultSizeBytes: sizeOf(res.Content),
 			LatencyMs: milliseconds(n.latency), Skipped: n.skipped, Metrics: n.metrics,
 		}
 		if call.Metrics == nil {

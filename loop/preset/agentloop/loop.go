@@ -28,7 +28,7 @@ type Loop struct {
 	clock   loop.Clock
 	history *history.History
 	hooks   *Bus
-	desk    middleware.Desk
+	desk    middleware.ApprovalStore
 	created time.Time
 
 	mu       sync.Mutex
@@ -193,7 +193,7 @@ func (l *Loop) Pending() []middleware.ApprovalRequest { return l.desk.Pending() 
 // run: the call is pending no longer. Of an id that is not pending it warns with
 // WarnCallIDNotFound, and keeps nothing.
 func (l *Loop) ResumeWithApproval(ctx context.Context, callID string, a middleware.Approval) error {
-	if l.desk.Resume(callID, a) {
+	if l.desk.Resolve(callID, a) {
 		return nil
 	}
 	return l.warn(ctx, WarnCallIDNotFound, "no call with the id "+callID+" waits for a decision")
@@ -215,7 +215,7 @@ func (l *Loop) Stop() {
 // Response all the same, with its Reason and Err; its error only with Config.Reject.
 // What keeps a run from beginning, ErrRunning among them, is always an error.
 func (l *Loop) Complete(ctx context.Context, in Input, opts *Options) (*Response, error) {
-	r, err := l.begin(ctx, in, opts, llm.Buffered)
+	r, err := l.begin(ctx, in, opts, llm.NonStreaming)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (l *Loop) Complete(ctx context.Context, in Input, opts *Options) (*Response
 // Leaving early ends the run.
 func (l *Loop) Stream(ctx context.Context, in Input, opts *Options) iter.Seq2[StreamEvent, error] {
 	return func(yield func(StreamEvent, error) bool) {
-		r, err := l.begin(ctx, in, opts, llm.Streamed)
+		r, err := l.begin(ctx, in, opts, llm.Streaming)
 		if err != nil {
 			yield(StreamEvent{}, err)
 			return

@@ -56,7 +56,7 @@ type Usage struct {
 }
 
 func usageOf(u llm.Usage) Usage {
-	return Usage{u.Input, u.Output, u.Cached, u.CacheWrite, u.Reasoning}
+	return Usage{u.InputTokens, u.OutputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.ReasoningOutputTokens}
 }
 
 // Report is the record of a run. Times are in milliseconds, those of the clock since

@@ -21,8 +21,8 @@ import (
 // AL-88 to AL-90, AL-51, AL-52, AL-99: the report of a run.
 func TestAL88AL89AL90Report(t *testing.T) {
 	first, second := calls("", "slow", "a", "bad", "parts", "skipped", "ghost"), calls("2", "slow")
-	first.Delay, first.Usage, first.Calls[1].Args = 20*time.Millisecond, llm.Usage{Input: 10, Output: 1, Cached: 2, CacheWrite: 3, Reasoning: 4}, `{"x":`
-	second.Delay, second.Usage = 5*time.Millisecond, llm.Usage{Input: 20, Output: 2}
+	first.Delay, first.Usage, first.Calls[1].Arguments = 20*time.Millisecond, llm.Usage{InputTokens: 10, OutputTokens: 1, CacheReadInputTokens: 2, CacheCreationInputTokens: 3, ReasoningOutputTokens: 4}, `{"x":`
+	second.Delay, second.Usage = 5*time.Millisecond, llm.Usage{InputTokens: 20, OutputTokens: 2}
 	w := newWorld(t, first, second, says("x"))
 	parts := loop.Tool{Name: "parts", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 		return loop.Output{Content: []llm.Part{llm.Text{Text: "é"}, llm.Media{MediaType: "image/png", URL: "u"}}}, w.clock.Sleep(ctx, 10*time.Millisecond)
@@ -134,7 +134,7 @@ func TestAL99UserMessage(t *testing.T) {
 		`[{"type":"text","text":"b"}]`: {Parts: []llm.Part{llm.Text{Text: "b"}}},
 		`[{"role":"user","parts":[{"type":"text","text":"c"}]}]`: {Messages: []llm.Message{llm.User("c")}},
 	} {
-		w := newWorld(t, fake.Turn{Error: &fake.Failure{Status: 400, Message: "boom"}}).agent(agentloop.Config{})
+		w := newWorld(t, fake.Response{Error: &fake.Failure{Status: 400, Message: "boom"}}).agent(agentloop.Config{})
 		if _, err := w.Complete(t.Context(), in, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -175,8 +175,8 @@ func TestAL100Runs(t *testing.T) {
 
 // AL-58, AL-59, AL-99: a guardrail that trips before the first step.
 func TestAL58InputGuardrail(t *testing.T) {
-	w := newWorld(t).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
-		return middleware.GuardrailVerdict{Tripwire: true, Reason: "not that", Severity: middleware.SeverityHigh}, nil
+	w := newWorld(t).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+		return middleware.GuardrailResult{Tripwire: true, Reason: "not that", Severity: middleware.SeverityHigh}, nil
 	}}}})
 	var told []middleware.GuardrailTrigger
 	w.hook = func(ev agentloop.Event) error {

@@ -38,11 +38,11 @@ func asking(saved *[]byte, approve middleware.Approver) agentloop.Config {
 
 // suspend puts every decision off.
 func suspend(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
-	return middleware.Approval{Verdict: middleware.Suspend}, nil
+	return middleware.Approval{Decision: middleware.Suspend}, nil
 }
 
 // restored is an agent from a snapshot, in a world of its own, as in another process.
-func restored(t *testing.T, saved []byte, cfg agentloop.Config, turns ...fake.Turn) *world {
+func restored(t *testing.T, saved []byte, cfg agentloop.Config, turns ...fake.Response) *world {
 	t.Helper()
 	var s agentloop.Snapshot
 	if err := json.Unmarshal(saved, &s); err != nil {
@@ -64,7 +64,7 @@ func TestAL61Checkpoint(t *testing.T) {
 	var saved []byte
 	w := newWorld(t, calls("", "a", "slow"), says("x"))
 	w.agent(asking(&saved, func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
-		return middleware.Approval{Verdict: middleware.Approve}, nil
+		return middleware.Approval{Decision: middleware.Approve}, nil
 	}))
 	var pending []string
 	w.hook = func(ev agentloop.Event) error {
@@ -92,10 +92,10 @@ func TestAL61Checkpoint(t *testing.T) {
 func TestAL63AL64Verdicts(t *testing.T) {
 	override := loop.TextOutput("instead")
 	for want, a := range map[string]middleware.Approval{
-		`done: "A" skipped=false error=<nil>`:       {Verdict: middleware.Approve},
-		`done: "instead" skipped=false error=<nil>`: {Verdict: middleware.Approve, Override: &override},
-		`done: "later" skipped=true error=<nil>`:    {Verdict: middleware.Skip, Reason: "later"},
-		`done: "no" skipped=false error=no`:         {Verdict: middleware.Deny, Reason: "no"},
+		`done: "A" skipped=false error=<nil>`:       {Decision: middleware.Approve},
+		`done: "instead" skipped=false error=<nil>`: {Decision: middleware.Approve, Override: &override},
+		`done: "later" skipped=true error=<nil>`:    {Decision: middleware.Skip, Reason: "later"},
+		`done: "no" skipped=false error=no`:         {Decision: middleware.Deny, Reason: "no"},
 		`done: "the call was not approved, and not run" skipped=false error=the call was not approved, and not run`: {},
 	} {
 		var saved []byte
@@ -127,7 +127,7 @@ func TestAL67AL69Resume(t *testing.T) {
 		cfg := asking(&saved, nil)
 		cfg.MaxSteps = max
 		next := restored(t, saved, cfg, says("went on"))
-		if err := next.ResumeWithApproval(t.Context(), "a", middleware.Approval{Verdict: middleware.Approve}); err != nil {
+		if err := next.ResumeWithApproval(t.Context(), "a", middleware.Approval{Decision: middleware.Approve}); err != nil {
 			t.Fatal(err)
 		}
 		if got := next.Pending(); len(got) != 1 || got[0].Call.ID != "slow" {
@@ -147,7 +147,7 @@ func TestAL67AL69Resume(t *testing.T) {
 			"onApprovalRequested a", "onApprovalRequested slow", "onApprovalResolved a approve", "onApprovalResolved slow deny", "onToolCallComplete -1 a",
 			"onStepStart 0", `onStepComplete 0 "went on" stop`, "onRunComplete done",
 		}, next.log)
-		if n := len(next.model.Asked()[0].Messages); n != 4 {
+		if n := len(next.model.Requests()[0].Messages); n != 4 {
 			t.Errorf("the model was asked with %d messages, want 4", n)
 		}
 	}
@@ -161,7 +161,7 @@ func TestAL67SameProcess(t *testing.T) {
 	w := newWorld(t, calls("", "a", "slow"), says("x")).agent(cfg)
 	w.run("go")
 	for _, id := range []string{"a", "slow"} {
-		if err := w.ResumeWithApproval(t.Context(), id, middleware.Approval{Verdict: middleware.Approve}); err != nil {
+		if err := w.ResumeWithApproval(t.Context(), id, middleware.Approval{Decision: middleware.Approve}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestResumeEndsEarly(t *testing.T) {
 	if res := w.run("on"); res.Reason != agentloop.Stopped || w.roles() != "user/1 assistant/1" || len(w.Pending()) != 1 {
 		t.Errorf("put off again: %q, history %s", res.Reason, w.roles())
 	}
-	if err := w.ResumeWithApproval(t.Context(), "bad", middleware.Approval{Verdict: middleware.Approve}); err != nil {
+	if err := w.ResumeWithApproval(t.Context(), "bad", middleware.Approval{Decision: middleware.Approve}); err != nil {
 		t.Fatal(err)
 	}
 	w.hook = func(ev agentloop.Event) error {
@@ -208,8 +208,8 @@ func TestResumeEndsEarly(t *testing.T) {
 		}
 		return nil
 	}
-	if res := w.run("on"); res.Reason != agentloop.Failed || len(w.model.Requests()) != 1 || w.roles() != "user/1 assistant/1 tool/1 user/1" {
-		t.Errorf("a failure: %q %v after %d requests, history %s", res.Reason, res.Err, len(w.model.Requests()), w.roles())
+	if res := w.run("on"); res.Reason != agentloop.Failed || len(w.model.RecordedRequests()) != 1 || w.roles() != "user/1 assistant/1 tool/1 user/1" {
+		t.Errorf("a failure: %q %v after %d requests, history %s", res.Reason, res.Err, len(w.model.RecordedRequests()), w.roles())
 	}
 }
 
@@ -236,8 +236,8 @@ func TestAL69Drop(t *testing.T) {
 // AL-56, AL-69: calls that a guardrail kept from being run are answered when the next
 // run begins, and never run.
 func TestAL69AfterTripwire(t *testing.T) {
-	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
-		return middleware.GuardrailVerdict{Pass: len(c.Turn.Calls()) == 0, Tripwire: true, Reason: "no tools"}, nil
+	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+		return middleware.GuardrailResult{Pass: len(c.Response.Calls()) == 0, Tripwire: true, Reason: "no tools"}, nil
 	}}}})
 	if res := w.run("go"); res.Reason != agentloop.Guardrail || res.Text() != "no tools" || w.roles() != "user/1 assistant/1" || w.last().StepCount != 0 || len(w.last().Steps) != 0 {
 		t.Errorf("the run that tripped: %q %q, history %s, %d steps", res.Reason, res.Text(), w.roles(), len(w.last().Steps))
@@ -253,8 +253,8 @@ func TestAL69AfterTripwire(t *testing.T) {
 
 // AL-89: a step whose answer tripped a guardrail is not on record, with calls or without.
 func TestAL89TrippedStep(t *testing.T) {
-	w := newWorld(t, says("secret")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
-		return middleware.GuardrailVerdict{Tripwire: true}, nil
+	w := newWorld(t, says("secret")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+		return middleware.GuardrailResult{Tripwire: true}, nil
 	}}}})
 	if res := w.run("go"); res.Text() != "" || len(w.last().Steps) != 0 || w.last().ModelCalls != 1 || w.roles() != "user/1 assistant/1" {
 		t.Errorf("got %q, the report %+v", res.Text(), w.last())
@@ -268,9 +268,9 @@ func TestSnapshotOfDecided(t *testing.T) {
 		var saved []byte
 		cfg := asking(&saved, func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
 			if r.Call.Name == "a" {
-				return middleware.Approval{Verdict: middleware.Approve}, nil
+				return middleware.Approval{Decision: middleware.Approve}, nil
 			}
-			return middleware.Approval{Verdict: middleware.Suspend}, nil
+			return middleware.Approval{Decision: middleware.Suspend}, nil
 		})
 		cfg.OneTool = one
 		w := newWorld(t, calls("", "a", "slow")).agent(cfg)
@@ -282,7 +282,7 @@ func TestSnapshotOfDecided(t *testing.T) {
 		for name, kept := range map[string][]byte{"the last checkpoint": saved, "a dump afterwards": after} {
 			next := restored(t, kept, asking(new([]byte), nil), says("x"))
 			for _, id := range []string{"a", "slow"} {
-				if err := next.ResumeWithApproval(t.Context(), id, middleware.Approval{Verdict: middleware.Approve}); err != nil {
+				if err := next.ResumeWithApproval(t.Context(), id, middleware.Approval{Decision: middleware.Approve}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -310,7 +310,7 @@ func TestSnapshotIsNotTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := restored(t, changed, asking(&saved, nil), says("x"))
-	if err := w.ResumeWithApproval(t.Context(), "a", middleware.Approval{Verdict: middleware.Approve}); err != nil {
+	if err := w.ResumeWithApproval(t.Context(), "a", middleware.Approval{Decision: middleware.Approve}); err != nil {
 		t.Fatal(err)
 	}
 	w.run("on")
@@ -359,7 +359,7 @@ func TestAL69PartlyAnswered(t *testing.T) {
 			cfg.DropPending = drop
 			w := restored(t, changed, cfg, says("x"))
 			if waits {
-				if err := w.ResumeWithApproval(t.Context(), "slow", middleware.Approval{Verdict: middleware.Approve}); err != nil {
+				if err := w.ResumeWithApproval(t.Context(), "slow", middleware.Approval{Decision: middleware.Approve}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -417,7 +417,7 @@ func TestAL85AL86Snapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "the snapshot of what was restored", string(saved), string(b))
-	if back.run("next"); back.last().ID != "conv/2" || back.ID() != "conv" || len(back.Reports()) != 2 || len(back.model.Asked()[0].Messages) != 5 {
+	if back.run("next"); back.last().ID != "conv/2" || back.ID() != "conv" || len(back.Reports()) != 2 || len(back.model.Requests()[0].Messages) != 5 {
 		t.Errorf("the run after it: %+v", back.last())
 	}
 	if got := back.Metadata(); got["k"] != "v" {

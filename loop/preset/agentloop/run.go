@@ -52,7 +52,7 @@ type note struct {
 }
 
 // begin begins a run, in the document's order.
-func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.Delivery) (*run, error) {
+func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.ResponseMode) (*run, error) {
 	r := &run{Loop: l, in: in, input: in.messages(), notes: map[string]*note{}}
 	if opts != nil {
 		r.opts = *opts
@@ -79,7 +79,7 @@ func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.
 	return r, nil
 }
 
-func (r *run) prepare(ctx context.Context, delivery llm.Delivery) error {
+func (r *run) prepare(ctx context.Context, delivery llm.ResponseMode) error {
 	if f := r.cfg.SystemFunc; f != nil {
 		text, err := f(ctx)
 		if err != nil {
@@ -107,7 +107,7 @@ func (r *run) prepare(ctx context.Context, delivery llm.Delivery) error {
 // input, or dropped with their turn; others get a result that says that their run ended.
 func (r *run) takeUp() error {
 	turn, open := r.history.Open()
-	waits := slices.ContainsFunc(open, func(c llm.ToolCall) bool { return r.desk.Knows(c.ID) })
+	waits := slices.ContainsFunc(open, func(c llm.ToolCall) bool { return r.desk.Has(c.ID) })
 	switch {
 	case len(open) == 0:
 	case waits && r.cfg.DropPending && len(r.input) > 0:
@@ -116,7 +116,7 @@ func (r *run) takeUp() error {
 		}
 		r.input = r.input[1:]
 		for _, c := range open {
-			r.desk.Forget(c.ID)
+			r.desk.Delete(c.ID)
 		}
 	case waits:
 		r.resumes = open
@@ -146,16 +146,16 @@ func ranOut(calls []llm.ToolCall) llm.Message {
 }
 
 // start starts the kernel's run.
-func (r *run) start(ctx context.Context, delivery llm.Delivery) error {
+func (r *run) start(ctx context.Context, delivery llm.ResponseMode) error {
 	tools, added := r.toolsNow()
 	r.added, r.splices = added, r.history.Splices()
 	in := loop.Input{ID: r.id, Messages: r.history.Messages()}
 	r.known = len(in.Messages)
 	cfg := r.kernelConfig(tools)
-	cfg.Delivery, cfg.OnStep = delivery, r.onStep
+	cfg.ResponseMode, cfg.OnStep = delivery, r.onStep
 	settings := r.opts.over(r.cfg.Settings)
-	cfg.Settings = llm.Settings{MaxTokens: settings.MaxTokens, Temperature: settings.Temperature, Reasoning: settings.Thinking}
-	cfg.Policies = r.policies(settings.Cache)
+	cfg.Settings = llm.Settings{MaxTokens: settings.MaxTokens, Temperature: settings.Temperature, ReasoningEffort: settings.Thinking}
+	cfg.Middleware = r.policies(settings.Cache)
 	agent, err := loop.New(llm.ModelFunc(r.ask), cfg)
 	if err != nil {
 		return err
@@ -223,14 +223,14 @@ func (r *run) pass(yield func(StreamEvent, error) bool) bool {
 func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Response, error) {
 	now := r.clock.Now()
 	out, rep := &r.response, r.report
-	if res.Stop == trace.CauseApproval {
+	if res.StopReason == trace.ReasonApproval {
 		r.suspended = r.id
 	}
-	out.Usage, out.Reason, out.Err = res.Usage, reasonOf(res.Stop, err), err
+	out.Usage, out.Reason, out.Err = res.Usage, reasonOf(res.StopReason, err), err
 	r.mu.Lock()
 	stopped := r.stopped
 	r.mu.Unlock()
-	if errors.Is(err, loop.ErrLeft) || stopped && errors.Is(err, context.Canceled) {
+	if errors.Is(err, loop.ErrIterationStopped) || stopped && errors.Is(err, context.Canceled) {
 		out.Reason, out.Err = Stopped, nil
 	}
 	if err != nil && r.unseen {
@@ -241,7 +241,7 @@ func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Respons
 	}
 	rep.Reason, rep.FinalText, rep.TotalUsage = out.Reason, out.Text(), usageOf(res.Usage)
 	rep.CompletedAt, rep.TotalMs = now.UnixMilli(), milliseconds(now.Sub(r.began))
-	rep.ModelCalls, rep.StepCount = res.ModelCalls, res.ToolRounds
+	rep.ModelCalls, rep.StepCount = res.ModelCalls, res.ToolSteps
 	if out.Err != nil {
 		rep.Error = out.Err.Error()
 	}

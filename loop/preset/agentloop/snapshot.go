@@ -61,8 +61,8 @@ func (l *Loop) Dump() Snapshot {
 	if s.Reports == nil {
 		s.Reports = []*Report{}
 	}
-	for _, p := range l.desk.Open() {
-		s.PendingToolCalls = append(s.PendingToolCalls, PendingToolCall{p.Run, p.Step, p.Call.ID, p.Call.Name, object(p.Args)})
+	for _, p := range l.desk.Unresolved() {
+		s.PendingToolCalls = append(s.PendingToolCalls, PendingToolCall{p.Run, p.Step, p.Call.ID, p.Call.Name, object(p.Arguments)})
 	}
 	return s
 }
@@ -105,8 +105,8 @@ func (l *Loop) takeOver(s Snapshot) {
 	for _, p := range s.PendingToolCalls {
 		l.suspended = p.RunID
 		pending = append(pending, middleware.ApprovalRequest{
-			Run: p.RunID, Step: p.Step, Args: string(p.Arguments),
-			Call: llm.ToolCall{ID: p.CallID, Name: p.ToolName, Args: string(p.Arguments)},
+			Run: p.RunID, Step: p.Step, Arguments: string(p.Arguments),
+			Call: llm.ToolCall{ID: p.CallID, Name: p.ToolName, Arguments: string(p.Arguments)},
 		})
 	}
 	l.desk.Restore(pending)

@@ -80,7 +80,7 @@ func Events(events iter.Seq2[trace.Event, error]) iter.Seq[StreamEvent] {
 // projection is the state of a projection.
 type projection struct {
 	steps     int // that were begun
-	turn      *trace.ModelTurn
+	turn      *trace.ModelResponse
 	answered  bool // the step has its turn
 	asked     time.Duration
 	latency   time.Duration
@@ -104,19 +104,19 @@ func (p *projection) parts(ev trace.Event, err error) []StreamEvent {
 		}
 	case trace.ModelDelta:
 		return delta(ev.Purpose, b)
-	case trace.ModelTurn:
+	case trace.ModelResponse:
 		if ev.Purpose == trace.PurposeAnswer {
 			p.turn, p.answered, p.latency = &b, true, ev.At-p.asked
 		}
 	case trace.Decision:
 		return p.decided(ev, b)
 	case trace.ToolStart:
-		p.started[b.Call] = ev.At
-		return p.start(ev.Step, b.Call, b.Name, b.Args)
+		p.started[b.ToolCallID] = ev.At
+		return p.start(ev.Step, b.ToolCallID, b.Name, b.Arguments)
 	case trace.ToolEnd:
-		return []StreamEvent{{Type: "tool_call_end", Step: ev.Step, CallID: b.Call, Latency: ev.At - p.started[b.Call]}}
+		return []StreamEvent{{Type: "tool_call_end", Step: ev.Step, CallID: b.ToolCallID, Latency: ev.At - p.started[b.ToolCallID]}}
 	case trace.ToolSkip:
-		return append(p.start(ev.Step, b.Call, b.Name, ""), StreamEvent{Type: "tool_call_end", Step: ev.Step, CallID: b.Call})
+		return append(p.start(ev.Step, b.ToolCallID, b.Name, ""), StreamEvent{Type: "tool_call_end", Step: ev.Step, CallID: b.ToolCallID})
 	case trace.StepEnd:
 		if p.answered {
 			return []StreamEvent{{Type: "step_end", Step: ev.Step, Usage: p.turn.Usage, Latency: p.latency}}
@@ -137,9 +137,9 @@ func (p *projection) begin() []StreamEvent {
 func delta(purpose trace.Purpose, d trace.ModelDelta) []StreamEvent {
 	switch {
 	case purpose != trace.PurposeAnswer:
-	case d.What == trace.DeltaText:
+	case d.Type == trace.DeltaText:
 		return []StreamEvent{{Type: "text", Text: d.Text}}
-	case d.What == trace.DeltaReasoning:
+	case d.Type == trace.DeltaReasoning:
 		return []StreamEvent{{Type: "thinking", Text: d.Text}}
 	}
 	return nil
@@ -148,10 +148,10 @@ func delta(purpose trace.Purpose, d trace.ModelDelta) []StreamEvent {
 // decided are the calls of a step that are about to be run. A guardrail that trips
 // before its step leaves one that has only begun.
 func (p *projection) decided(ev trace.Event, d trace.Decision) []StreamEvent {
-	switch d.Cause {
-	case trace.CauseCalls:
+	switch d.Reason {
+	case trace.ReasonToolCalls:
 		return p.calls(ev.Step)
-	case middleware.CauseGuardrail:
+	case middleware.ReasonGuardrail:
 		p.tripped, p.guardrail = true, d.Note
 		if ev.Step == trace.NoStep {
 			return p.begin()
@@ -168,7 +168,7 @@ func (p *projection) calls(step int) (parts []StreamEvent) {
 		return nil
 	}
 	for _, c := range p.turn.Message.Calls() {
-		parts = append(parts, p.start(step, c.ID, c.Name, c.Args)...)
+		parts = append(parts, p.start(step, c.ID, c.Name, c.Arguments)...)
 	}
 	return parts
 }
@@ -193,9 +193,9 @@ func object(args string) json.RawMessage {
 // response is what the events tell of the run's response.
 func (p *projection) response(b trace.RunEnd, err error) *Response {
 	err = dialect.Failure(err, b)
-	r := &Response{Usage: b.Usage, Reason: reasonOf(b.Stop, err), Err: err}
+	r := &Response{Usage: b.Usage, Reason: reasonOf(b.StopReason, err), Err: err}
 	if t := p.turn; t != nil {
-		r.Content, r.Model, r.FinishReason = t.Message.Parts, t.Model, finishReason(t.Finish, len(t.Message.Calls()))
+		r.Content, r.Model, r.FinishReason = t.Message.Parts, t.Model, finishReason(t.FinishReason, len(t.Message.Calls()))
 	}
 	if p.tripped {
 		r.Content = []llm.Part{llm.Text{Text: p.guardrail}}
@@ -205,15 +205,15 @@ func (p *projection) response(b trace.RunEnd, err error) *Response {
 
 // reasonOf is the document's word for why a run ended. What it has no word for is
 // something that stopped the run.
-func reasonOf(stop trace.Cause, err error) Reason {
+func reasonOf(stop trace.Reason, err error) Reason {
 	switch {
 	case err != nil:
 		return Failed
-	case stop == trace.CauseNone:
+	case stop == trace.ReasonEndTurn:
 		return Done
-	case stop == trace.CauseCap:
+	case stop == trace.ReasonMaxSteps:
 		return MaxSteps
-	case stop == middleware.CauseGuardrail:
+	case stop == middleware.ReasonGuardrail:
 		return Guardrail
 	}
 	return Stopped

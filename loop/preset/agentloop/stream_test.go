@@ -24,7 +24,7 @@ import (
 // AL-28, AL-30, AL-32: the events of a run, live; nothing of a step is in the next.
 func TestAL28AL30AL32Stream(t *testing.T) {
 	first := calls("", "slow", "a", "ghost")
-	first.Text, first.Reasoning, first.Usage, first.Delay = "x", "hm", llm.Usage{Input: 10, Output: 5}, 10*time.Millisecond
+	first.Text, first.Reasoning, first.Usage, first.Delay = "x", "hm", llm.Usage{InputTokens: 10, OutputTokens: 5}, 10*time.Millisecond
 	w := newWorld(t, first, says("y")).agent(agentloop.Config{Model: "m"})
 	var got []string
 	for _, ev := range w.stream("go", nil) {
@@ -56,15 +56,15 @@ func TestAL28AL30AL32Stream(t *testing.T) {
 // was told to.
 func TestAL29Done(t *testing.T) {
 	trips := func(kind middleware.GuardrailKind) agentloop.Config {
-		return agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
-			return middleware.GuardrailVerdict{Pass: c.Step == 0, Tripwire: true, Reason: "no more"}, nil
+		return agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+			return middleware.GuardrailResult{Pass: c.Step == 0, Tripwire: true, Reason: "no more"}, nil
 		}}}}
 	}
-	fails := fake.Turn{Error: &fake.Failure{Status: 400, Message: "boom"}}
+	fails := fake.Response{Error: &fake.Failure{Status: 400, Message: "boom"}}
 	round := []string{"step_start", "tool_call_start a", "tool_call_end a", "step_end", "step_start"}
 	for name, c := range map[string]struct {
 		cfg    agentloop.Config
-		second fake.Turn
+		second fake.Response
 		want   []string
 		reason agentloop.Reason
 		text   string
@@ -125,7 +125,7 @@ func TestEventsOfATrace(t *testing.T) {
 	for range agentloop.Events(events) {
 		break
 	}
-	w = newWorld(t, fake.Turn{Error: &fake.Failure{Status: 400, Message: "boom"}}).agent(agentloop.Config{})
+	w = newWorld(t, fake.Response{Error: &fake.Failure{Status: 400, Message: "boom"}}).agent(agentloop.Config{})
 	w.run("go")
 	for ev := range agentloop.Events(events) {
 		last, err := json.Marshal(ev)
@@ -145,16 +145,16 @@ func TestEventsOfATrace(t *testing.T) {
 // same.
 func TestAL27Twins(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var turns []fake.Turn
+		var turns []fake.Response
 		names := rapid.SampledFrom([]string{"a", "slow", "bad", "ghost"})
 		for i := range rapid.IntRange(0, 3).Draw(rt, "rounds") {
 			turn := calls(fmt.Sprint(i), rapid.SliceOfNDistinct(names, 1, 3, rapid.ID).Draw(rt, "tools")...)
-			turn.Text, turn.Usage = rapid.StringMatching(`[a-z]{0,3}`).Draw(rt, "text"), llm.Usage{Input: rapid.Int64Range(0, 9).Draw(rt, "input")}
+			turn.Text, turn.Usage = rapid.StringMatching(`[a-z]{0,3}`).Draw(rt, "text"), llm.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(rt, "input")}
 			turns = append(turns, turn)
 		}
 		last := says(rapid.StringMatching(`[a-z]{0,3}`).Draw(rt, "last"))
 		if rapid.Bool().Draw(rt, "fails") {
-			last = fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}
+			last = fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}
 		}
 		turns = append(turns, last)
 		limit := rapid.IntRange(0, 3).Draw(rt, "max")
@@ -212,14 +212,14 @@ func TestHooksFail(t *testing.T) {
 	boom := errors.New("boom")
 	for _, name := range []string{agentloop.OnStepStart, agentloop.OnStepComplete, agentloop.OnToolCallStart, agentloop.OnToolCallComplete, agentloop.OnToolCallError, agentloop.OnWarning, agentloop.OnGuardrailTriggered, agentloop.OnApprovalRequested, agentloop.OnApprovalResolved} {
 		w := newWorld(t, calls("", "a", "bad", "ghost"), says("x")).agent(agentloop.Config{
-			Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
-				return middleware.GuardrailVerdict{}, nil
+			Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+				return middleware.GuardrailResult{}, nil
 			}}},
 			Policy: middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 				return middleware.Permission{Allow: true, Ask: r.Tool == "bad"}, nil
 			}),
 			Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
-				return middleware.Approval{Verdict: middleware.Approve}, nil
+				return middleware.Approval{Decision: middleware.Approve}, nil
 			},
 		})
 		w.hook = func(ev agentloop.Event) error {
@@ -228,8 +228,8 @@ func TestHooksFail(t *testing.T) {
 			}
 			return nil
 		}
-		if res := w.run("go"); !errors.Is(res.Err, boom) || res.Reason != agentloop.Failed || len(w.model.Requests()) > 1 {
-			t.Errorf("%s: got %v after %d requests", name, res.Err, len(w.model.Requests()))
+		if res := w.run("go"); !errors.Is(res.Err, boom) || res.Reason != agentloop.Failed || len(w.model.RecordedRequests()) > 1 {
+			t.Errorf("%s: got %v after %d requests", name, res.Err, len(w.model.RecordedRequests()))
 		}
 	}
 	w := newWorld(t, says("x")).agent(agentloop.Config{})
@@ -247,17 +247,17 @@ func TestHooksFail(t *testing.T) {
 // More policies go behind the agent's own, and what they offer stays offered.
 func TestMorePolicies(t *testing.T) {
 	seen := ""
-	w := newWorld(t, calls("1", "a"), says("x")).agent(agentloop.Config{System: "role", Policies: []loop.Policy{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
+	w := newWorld(t, calls("1", "a"), says("x")).agent(agentloop.Config{System: "role", Middleware: []loop.Middleware{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 			seen = s.Request.System
 			if s.Step > 0 {
 				return loop.Decision{}, nil
 			}
-			return loop.Decision{}, s.Offer(s.Tools()[:1])
+			return loop.Decision{}, s.SetTools(s.Tools()[:1])
 		}}
 	}}}})
 	w.run("go")
-	if got := w.model.Asked(); seen != "role" || len(got[0].Tools) != 1 || len(got[1].Tools) != 1 {
+	if got := w.model.Requests(); seen != "role" || len(got[0].Tools) != 1 || len(got[1].Tools) != 1 {
 		t.Errorf("a policy saw the system prompt %q; %d and %d tools were offered", seen, len(got[0].Tools), len(got[1].Tools))
 	}
 }
@@ -271,9 +271,9 @@ func TestCallsOfPoliciesAreNotStreamed(t *testing.T) {
 		{Step: trace.NoStep, Body: trace.RunStart{}}, {Body: trace.StepStart{}},
 		{At: 10 * ms, Body: trace.ModelRequest{}},
 		{At: 20 * ms, Purpose: trace.PurposeRepair, Body: trace.ModelRequest{}},
-		{At: 30 * ms, Purpose: trace.PurposeRepair, Body: trace.ModelDelta{What: trace.DeltaText, Text: "side"}},
-		{At: 40 * ms, Body: trace.ModelTurn{Message: answer("x"), Usage: llm.Usage{Input: 1}}},
-		{At: 50 * ms, Purpose: trace.PurposeRepair, Body: trace.ModelTurn{Message: answer("side"), Usage: llm.Usage{Input: 2}}},
+		{At: 30 * ms, Purpose: trace.PurposeRepair, Body: trace.ModelDelta{Type: trace.DeltaText, Text: "side"}},
+		{At: 40 * ms, Body: trace.ModelResponse{Message: answer("x"), Usage: llm.Usage{InputTokens: 1}}},
+		{At: 50 * ms, Purpose: trace.PurposeRepair, Body: trace.ModelResponse{Message: answer("side"), Usage: llm.Usage{InputTokens: 2}}},
 		{At: 60 * ms, Body: trace.StepEnd{}},
 	}
 	var got []agentloop.StreamEvent
@@ -286,5 +286,5 @@ func TestCallsOfPoliciesAreNotStreamed(t *testing.T) {
 	}) {
 		got = append(got, ev)
 	}
-	same(t, "events", []agentloop.StreamEvent{{Type: "step_start"}, {Type: "step_end", Usage: llm.Usage{Input: 1}, Latency: 30 * ms}}, got)
+	same(t, "events", []agentloop.StreamEvent{{Type: "step_start"}, {Type: "step_end", Usage: llm.Usage{InputTokens: 1}, Latency: 30 * ms}}, got)
 }

@@ -34,9 +34,9 @@ type world struct {
 }
 
 // newWorld is a world without an agent.
-func newWorld(t *testing.T, turns ...fake.Turn) *world {
+func newWorld(t *testing.T, turns ...fake.Response) *world {
 	w := &world{t: t, clock: fake.NewClock()}
-	w.model = &fake.Model{Clock: w.clock, Turns: turns}
+	w.model = &fake.Model{Clock: w.clock, Responses: turns}
 	return w
 }
 
@@ -112,7 +112,7 @@ func (w *world) line(ev agentloop.Event) string {
 	case middleware.ApprovalRequest:
 		what = " " + d.Call.ID
 	case agentloop.ApprovalResolved:
-		what = fmt.Sprint(" ", d.Request.Call.ID, " ", d.Decision.Verdict)
+		what = fmt.Sprint(" ", d.Request.Call.ID, " ", d.Decision.Decision)
 	case middleware.GuardrailTrigger:
 		what = " " + d.Guardrail
 	case *agentloop.Report:
@@ -174,15 +174,15 @@ func (w *world) roles() string {
 
 // calls is a turn that calls tools by their names; the id of a call is its name behind
 // the prefix.
-func calls(prefix string, names ...string) fake.Turn {
-	var t fake.Turn
+func calls(prefix string, names ...string) fake.Response {
+	var t fake.Response
 	for _, n := range names {
-		t.Calls = append(t.Calls, fake.Call{ID: prefix + n, Name: n, Args: "{}"})
+		t.Calls = append(t.Calls, fake.Call{ID: prefix + n, Name: n, Arguments: "{}"})
 	}
 	return t
 }
 
-func says(text string) fake.Turn { return fake.Turn{Text: text} }
+func says(text string) fake.Response { return fake.Response{Text: text} }
 
 func same(t *testing.T, what string, want, got any) {
 	t.Helper()

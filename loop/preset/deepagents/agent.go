@@ -95,7 +95,7 @@ func (r *run) start(ctx context.Context, in loop.Input, hook middleware.EndHook)
 	if err != nil {
 		return fail(err)
 	}
-	cfg.Policies = append(cfg.Policies[:len(cfg.Policies):len(cfg.Policies)], policies...)
+	cfg.Middleware = append(cfg.Middleware[:len(cfg.Middleware):len(cfg.Middleware)], policies...)
 	cfg = Fill(cfg)
 	agent, err := loop.New(r.root.Model, &cfg)
 	if err != nil {
@@ -105,32 +105,32 @@ func (r *run) start(ctx context.Context, in loop.Input, hook middleware.EndHook)
 }
 
 // policies are those that make a tree of agents of the loop.
-func (r *run) policies(hook middleware.EndHook) ([]loop.Policy, error) {
-	root := member(r.root, map[*Agent]*middleware.Member{})
+func (r *run) policies(hook middleware.EndHook) ([]loop.Middleware, error) {
+	root := member(r.root, map[*Agent]*middleware.HandoffAgent{})
 	handoff, err := middleware.Handoff(root, r.scope)
 	if err != nil {
 		return nil, err
 	}
-	list := []loop.Policy{middleware.Variables(r.scope), handoff}
+	list := []loop.Middleware{middleware.Variables(r.scope), handoff}
 	if hook != nil {
 		end, err := middleware.PrepareEnd(root, r.scope, hook, 0)
 		return append(list, end), err
 	}
 	if r.root.Output != nil {
-		list = append(list, r.root.Output.Policy(0))
+		list = append(list, r.root.Output.Middleware(0))
 	}
 	return list, nil
 }
 
 // member is an agent as one that hands over, with all that it leads to.
-func member(a *Agent, known map[*Agent]*middleware.Member) *middleware.Member {
+func member(a *Agent, known map[*Agent]*middleware.HandoffAgent) *middleware.HandoffAgent {
 	if a == nil {
 		return nil
 	}
 	if m := known[a]; m != nil {
 		return m
 	}
-	m := &middleware.Member{
+	m := &middleware.HandoffAgent{
 		Name: a.Name, Description: a.Description, Instructions: a.Instructions, Tools: a.Tools, Model: a.Model, ModelName: a.ModelName,
 	}
 	known[a] = m

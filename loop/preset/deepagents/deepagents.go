@@ -31,14 +31,14 @@ func Fill(cfg loop.Config) loop.Config {
 		cfg.MaxSteps = DefaultMaxSteps
 	}
 	if cfg.Concurrency == 0 {
-		cfg.Concurrency = loop.Unbounded
+		cfg.Concurrency = loop.Unlimited
 	}
-	if cfg.SameToolErrors == 0 {
-		cfg.SameToolErrors = loop.Off
+	if cfg.MaxConsecutiveToolErrors == 0 {
+		cfg.MaxConsecutiveToolErrors = loop.Disabled
 	}
 	repair := middleware.Repair(middleware.RepairOptions{})
-	if !slices.ContainsFunc(cfg.Policies, func(p loop.Policy) bool { return p.Name == repair.Name }) {
-		cfg.Policies = slices.Concat([]loop.Policy{repair}, cfg.Policies)
+	if !slices.ContainsFunc(cfg.Middleware, func(p loop.Middleware) bool { return p.Name == repair.Name }) {
+		cfg.Middleware = slices.Concat([]loop.Middleware{repair}, cfg.Middleware)
 	}
 	return cfg
 }

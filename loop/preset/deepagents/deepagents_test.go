@@ -24,18 +24,18 @@ import (
 // The defaults, which a caller's own values stand for.
 func TestFill(t *testing.T) {
 	got := deepagents.Fill(loop.Config{})
-	if got.Preset != "deepagents" || got.MaxSteps != 25 || got.Concurrency != loop.Unbounded || got.SameToolErrors != loop.Off || len(got.Policies) != 1 || got.Policies[0].Name != "repair" {
+	if got.Preset != "deepagents" || got.MaxSteps != 25 || got.Concurrency != loop.Unlimited || got.MaxConsecutiveToolErrors != loop.Disabled || len(got.Middleware) != 1 || got.Middleware[0].Name != "repair" {
 		t.Errorf("got %+v", got)
 	}
-	own := []loop.Policy{{Name: "repair"}, {Name: "x"}}
-	got = deepagents.Fill(loop.Config{MaxSteps: 3, Concurrency: 2, SameToolErrors: 1, Policies: own})
-	if got.MaxSteps != 3 || got.Concurrency != 2 || got.SameToolErrors != 1 || len(got.Policies) != 2 {
+	own := []loop.Middleware{{Name: "repair"}, {Name: "x"}}
+	got = deepagents.Fill(loop.Config{MaxSteps: 3, Concurrency: 2, MaxConsecutiveToolErrors: 1, Middleware: own})
+	if got.MaxSteps != 3 || got.Concurrency != 2 || got.MaxConsecutiveToolErrors != 1 || len(got.Middleware) != 2 {
 		t.Errorf("got %+v", got)
 	}
-	if list := deepagents.Fill(loop.Config{Policies: own[1:]}).Policies; len(list) != 2 || list[0].Name != "repair" || list[1].Name != "x" {
+	if list := deepagents.Fill(loop.Config{Middleware: own[1:]}).Middleware; len(list) != 2 || list[0].Name != "repair" || list[1].Name != "x" {
 		t.Errorf("got the policies %+v", list)
 	}
-	if list := deepagents.Fill(loop.Config{Policies: own[:1]}).Policies; len(list) != 1 {
+	if list := deepagents.Fill(loop.Config{Middleware: own[:1]}).Middleware; len(list) != 1 {
 		t.Errorf("got the policies %+v", list)
 	}
 }
@@ -52,16 +52,16 @@ func TestRepairBeforePermissions(t *testing.T) {
 	}
 	var asked []string
 	deny := middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
-		asked = append(asked, req.Args)
+		asked = append(asked, req.Arguments)
 		return middleware.Permission{}, nil
 	}), nil)
-	m := fake.NewModel(fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "rm", Args: `{"path":1}`}}}, text(`{"path":"/"}`), text("done"))
-	cfg := deepagents.Fill(loop.Config{Tools: []loop.Tool{rm}, Policies: []loop.Policy{deny}})
+	m := fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "c1", Name: "rm", Arguments: `{"path":1}`}}}, text(`{"path":"/"}`), text("done"))
+	cfg := deepagents.Fill(loop.Config{Tools: []loop.Tool{rm}, Middleware: []loop.Middleware{deny}})
 	a, err := loop.New(m, &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := a.Run(t.Context(), loop.Ask("go"))
+	res, err := a.Run(t.Context(), loop.Prompt("go"))
 	if err != nil || ran || !res.Steps[0].Results[0].IsError {
 		t.Errorf("the tool ran: %v, %v", ran, err)
 	}
@@ -84,7 +84,7 @@ func TestExecuteStreamsDA01(t *testing.T) {
 			yield(llm.Finish{Reason: llm.FinishStop}, nil)
 		}
 	})
-	s, err := deepagents.Execute(t.Context(), &deepagents.Agent{Name: "root", Model: m}, loop.Ask("go"), nil, nil)
+	s, err := deepagents.Execute(t.Context(), &deepagents.Agent{Name: "root", Model: m}, loop.Prompt("go"), nil, nil)
 	if err != nil || said != "" {
 		t.Fatalf("%v; the model has said %q before anybody reads", err, said)
 	}
@@ -99,7 +99,7 @@ func TestExecuteStreamsDA01(t *testing.T) {
 
 // DA-02, DA-05: the three entry points ask the model the same, and come to the same.
 func TestEntryPointsDA02DA05(t *testing.T) {
-	turns := []fake.Turn{calls("a"), calls("transfer_to_b"), text("done")}
+	turns := []fake.Response{calls("a"), calls("transfer_to_b"), text("done")}
 	run := func(entry func(*deepagents.Agent, *middleware.Vars) error) []string {
 		m := fake.NewModel(turns...)
 		root := agent("root", m, tool("a", "A"))
@@ -112,14 +112,14 @@ func TestEntryPointsDA02DA05(t *testing.T) {
 	want := []string{"I am root of Ada: 1, user", "I am root of Ada: 3, tool", "I am b of Ada: 5, tool"}
 	for name, entry := range map[string]func(*deepagents.Agent, *middleware.Vars) error{
 		"generate": func(a *deepagents.Agent, vars *middleware.Vars) error {
-			res, err := deepagents.Generate(t.Context(), a, loop.Ask("go"), vars, nil)
+			res, err := deepagents.Generate(t.Context(), a, loop.Prompt("go"), vars, nil)
 			if res.Text != "done" || len(res.Steps) != 3 {
 				t.Errorf("generate: got %+v", res)
 			}
 			return err
 		},
 		"execute": func(a *deepagents.Agent, vars *middleware.Vars) error {
-			s, err := deepagents.Execute(t.Context(), a, loop.Ask("go"), vars, nil)
+			s, err := deepagents.Execute(t.Context(), a, loop.Prompt("go"), vars, nil)
 			if err != nil {
 				return err
 			}
@@ -130,7 +130,7 @@ func TestEntryPointsDA02DA05(t *testing.T) {
 			return err
 		},
 		"swarm": func(a *deepagents.Agent, vars *middleware.Vars) error {
-			parts, err := deepagents.Swarm(t.Context(), a, loop.Ask("go"), vars, nil, uistream.Options{})
+			parts, err := deepagents.Swarm(t.Context(), a, loop.Prompt("go"), vars, nil, uistream.Options{})
 			if err != nil {
 				return err
 			}
@@ -156,14 +156,14 @@ func types(parts iter.Seq[uistream.Part]) string {
 
 // DA-04: a text is one user message.
 func TestInputDA04(t *testing.T) {
-	m := &fake.Model{Turns: []fake.Turn{text("x")}, Apart: true}
+	m := &fake.Model{Responses: []fake.Response{text("x")}, IsolateConversations: true}
 	a := agent("root", m)
-	for _, in := range []loop.Input{loop.Ask("hi"), {Messages: []llm.Message{llm.User("hi")}}} {
+	for _, in := range []loop.Input{loop.Prompt("hi"), {Messages: []llm.Message{llm.User("hi")}}} {
 		if _, err := deepagents.Generate(t.Context(), a, in, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := m.Requests()
+	r := m.RecordedRequests()
 	if diff := cmp.Diff(r[0].Request, r[1].Request); diff != "" || r[0].Request.Messages[0].Role != llm.RoleUser {
 		t.Errorf("the requests differ:\n%s", diff)
 	}
@@ -172,13 +172,13 @@ func TestInputDA04(t *testing.T) {
 // DA-06: what tools have written is in the next step's instructions.
 func TestInstructionsDA06(t *testing.T) {
 	rename := loop.Tool{Name: "rename", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
-		vars, _ := middleware.VarsIn(ctx)
+		vars, _ := middleware.VarsFromContext(ctx)
 		user.Set(vars, "Bob")
 		return loop.TextOutput("ok"), nil
 	}}
 	m := fake.NewModel(calls("rename"), text("done"))
 	vars := middleware.NewVars(map[string]any{"user": "Ada"})
-	res, err := deepagents.Generate(t.Context(), agent("root", m, rename), loop.Ask("go"), vars, nil)
+	res, err := deepagents.Generate(t.Context(), agent("root", m, rename), loop.Prompt("go"), vars, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,12 +193,12 @@ func TestInstructionsDA06(t *testing.T) {
 // DA-13: the limit is the agent's, unless the options of the run have another.
 func TestLimitDA13(t *testing.T) {
 	for _, c := range []struct{ agent, run, want int }{{0, 0, 25}, {3, 0, 3}, {3, 4, 4}, {30, 2, 2}, {0, 50, 50}} {
-		m := fake.NewModel(slices.Repeat([]fake.Turn{calls("a")}, 60)...)
+		m := fake.NewModel(slices.Repeat([]fake.Response{calls("a")}, 60)...)
 		a := agent("root", m, tool("a", "A"))
 		a.MaxSteps = c.agent
-		res, err := deepagents.Generate(t.Context(), a, loop.Ask("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: c.run}})
-		if err != nil || len(m.Requests()) != c.want || len(res.Steps) != c.want || res.Finish != llm.FinishToolCalls {
-			t.Errorf("%+v: got %d requests, %v", c, len(m.Requests()), err)
+		res, err := deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: c.run}})
+		if err != nil || len(m.RecordedRequests()) != c.want || len(res.Steps) != c.want || res.Finish != llm.FinishToolCalls {
+			t.Errorf("%+v: got %d requests, %v", c, len(m.RecordedRequests()), err)
 		}
 	}
 }
@@ -206,14 +206,14 @@ func TestLimitDA13(t *testing.T) {
 // DA-14: each model call is prepared, with the steps so far and the messages.
 func TestPrepareStepDA14(t *testing.T) {
 	var got []string
-	spy := loop.Policy{Name: "spy", New: func(loop.RunInfo) loop.Hooks {
+	spy := loop.Middleware{Name: "spy", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 			got = append(got, fmt.Sprintf("%d steps, %d messages", len(s.Steps), len(s.History())))
 			return loop.Decision{}, nil
 		}}
 	}}
 	m := fake.NewModel(calls("a"), calls("a"), text("done"))
-	if _, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), loop.Ask("go"), nil, &deepagents.Options{Loop: loop.Config{Policies: []loop.Policy{spy}}}); err != nil {
+	if _, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Middleware: []loop.Middleware{spy}}}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"0 steps, 1 messages", "1 steps, 3 messages", "2 steps, 5 messages"}, got); diff != "" {
@@ -227,11 +227,11 @@ func TestModelsDA24(t *testing.T) {
 	root, b, c := agent("root", rootModel), agent("b", own), agent("c", nil)
 	root.ModelName, b.ModelName = "big", "small"
 	root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c}, []*deepagents.Agent{root}
-	if _, err := deepagents.Generate(t.Context(), root, loop.Ask("go"), nil, nil); err != nil {
+	if _, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, r := range slices.Concat(rootModel.Requests(), own.Requests()) {
+	for _, r := range slices.Concat(rootModel.RecordedRequests(), own.RecordedRequests()) {
 		got = append(got, r.Request.Model+"/"+r.Request.System)
 	}
 	if diff := cmp.Diff([]string{"big/I am root of ", "big/I am c of ", "small/I am b of "}, got); diff != "" {
@@ -266,7 +266,7 @@ func TestOutputModeDA35DA36(t *testing.T) {
 			t.Errorf("%q at %d steps: got %q, want %s", c.mode, c.steps, got, c.want)
 		}
 	}
-	broken := fake.NewModel(fake.Turn{Error: &fake.Failure{Status: 400}})
+	broken := fake.NewModel(fake.Response{Error: &fake.Failure{Status: 400}})
 	if res, err := deepagents.Generate(t.Context(), agent("root", broken), history, nil, &deepagents.Options{OutputMode: deepagents.LastMessage}); err == nil || res.Messages != nil {
 		t.Errorf("without an answer: got %+v, %v", res, err)
 	}
@@ -275,23 +275,23 @@ func TestOutputModeDA35DA36(t *testing.T) {
 // DA-38: what a result has. Calls and results are the last step's.
 func TestResultDA38(t *testing.T) {
 	one, two := calls("a"), calls("a")
-	one.Usage, two.Usage, two.Text = llm.Usage{Input: 10, Output: 5}, llm.Usage{Input: 20, Output: 7}, "so far"
+	one.Usage, two.Usage, two.Text = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}, "so far"
 	vars := middleware.NewVars(nil)
 	var seen []int
-	res, err := deepagents.Generate(t.Context(), agent("root", fake.NewModel(one, two), tool("a", "A")), loop.Ask("go"), vars, &deepagents.Options{
+	res, err := deepagents.Generate(t.Context(), agent("root", fake.NewModel(one, two), tool("a", "A")), loop.Prompt("go"), vars, &deepagents.Options{
 		Loop: loop.Config{MaxSteps: 2, OnStep: func(s loop.Step) { seen = append(seen, s.Index) }},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if res.Text != "so far" || res.Output != nil || len(res.Steps) != 2 || res.Finish != llm.FinishToolCalls || res.State != middleware.Scope(vars) ||
-		(res.Usage != llm.Usage{Input: 30, Output: 12}) || res.Loop.Stop != trace.CauseCap || len(seen) != 2 {
+		(res.Usage != llm.Usage{InputTokens: 30, OutputTokens: 12}) || res.Loop.StopReason != trace.ReasonMaxSteps || len(seen) != 2 {
 		t.Errorf("got %+v", res)
 	}
 	if len(res.ToolCalls) != 1 || len(res.ToolResults) != 1 || res.ToolResults[0].Text() != "A" || res.ToolResults[0].ID != res.ToolCalls[0].ID || res.ToolCalls[0].ID != res.Steps[1].Calls[0].ID {
 		t.Errorf("got %+v, %+v", res.ToolCalls, res.ToolResults)
 	}
-	res, err = deepagents.Generate(t.Context(), agent("root", fake.NewModel(text("x"))), loop.Ask("go"), nil, nil)
+	res, err = deepagents.Generate(t.Context(), agent("root", fake.NewModel(text("x"))), loop.Prompt("go"), nil, nil)
 	if err != nil || len(res.Steps) != 1 || res.ToolCalls != nil || res.State == nil {
 		t.Errorf("without tools: got %+v, %v", res, err)
 	}
@@ -312,8 +312,8 @@ func TestOutputDA41(t *testing.T) {
 	m := fake.NewModel(first, text(`{"plan":["x"]}`))
 	a := agent("root", m, tool("a", "A"))
 	a.Output = shape
-	res, err := deepagents.Generate(t.Context(), a, loop.Ask("go"), nil, nil)
-	if err != nil || string(res.Output) != `{"plan":["x"]}` || len(m.Requests()[0].Request.Settings.OutputSchema) == 0 {
+	res, err := deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, nil)
+	if err != nil || string(res.Output) != `{"plan":["x"]}` || len(m.RecordedRequests()[0].Request.Settings.OutputSchema) == 0 {
 		t.Errorf("got %s, %v", res.Output, err)
 	}
 	got, err := middleware.ReadOutput[plan](shape, res.Text)
@@ -321,12 +321,12 @@ func TestOutputDA41(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	a.Model = fake.NewModel(text("no plan"))
-	_, err = deepagents.Generate(t.Context(), a, loop.Ask("go"), nil, nil)
+	_, err = deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, nil)
 	if bad, is := errors.AsType[*middleware.OutputError](err); !is || bad.Text != "no plan" {
 		t.Errorf("got %v", err)
 	}
 	a.Model = fake.NewModel(first)
-	if res, err = deepagents.Generate(t.Context(), a, loop.Ask("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: 1}}); err != nil || res.Output != nil {
+	if res, err = deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: 1}}); err != nil || res.Output != nil {
 		t.Errorf("at the cap: got %s, %v", res.Output, err)
 	}
 }
@@ -341,7 +341,7 @@ func TestAbortDA43DA44(t *testing.T) {
 	}{
 		"cancel": {fake.NewModel(text("x")), true, "AbortError: stopped by the user"},
 		"late":   {fake.NewModel(text("x")), false, "context deadline exceeded"},
-		"boom":   {fake.NewModel(fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}}), false, "fake: status 500: boom"},
+		"boom":   {fake.NewModel(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}), false, "fake: status 500: boom"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
@@ -359,7 +359,7 @@ func TestAbortDA43DA44(t *testing.T) {
 		if name == "late" {
 			ctx = late{ctx}
 		}
-		_, err := deepagents.Generate(ctx, agent("root", c.model), loop.Ask("go"), nil, opts)
+		_, err := deepagents.Generate(ctx, agent("root", c.model), loop.Prompt("go"), nil, opts)
 		abort, is := errors.AsType[*deepagents.AbortError](err)
 		if is != c.abort || err == nil || err.Error() != c.says || is && (abort.Name() != "AbortError" || !errors.Is(err, stopped)) {
 			t.Errorf("%s: got %v", name, err)
@@ -371,13 +371,13 @@ func TestAbortDA43DA44(t *testing.T) {
 // run, is a failure like any other, also in the stream.
 func TestNoAbortDA44(t *testing.T) {
 	for _, own := range []error{context.Canceled, context.DeadlineExceeded} {
-		s, err := deepagents.Execute(t.Context(), agent("root", fake.NewModel(fake.Turn{Err: own})), loop.Ask("go"), nil, nil)
+		s, err := deepagents.Execute(t.Context(), agent("root", fake.NewModel(fake.Response{Err: own})), loop.Prompt("go"), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		res, err := s.Wait()
-		if _, is := errors.AsType[*deepagents.AbortError](err); is || !errors.Is(err, own) || res.Loop.Stop != trace.CauseError {
-			t.Errorf("%v: got %v, stopped by %s", own, err, res.Loop.Stop)
+		if _, is := errors.AsType[*deepagents.AbortError](err); is || !errors.Is(err, own) || res.Loop.StopReason != trace.ReasonError {
+			t.Errorf("%v: got %v, stopped by %s", own, err, res.Loop.StopReason)
 		}
 		var parts []string
 		for p := range s.Full() {
@@ -399,29 +399,29 @@ func TestAsToolHandsOverDA50(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := fake.NewModel(fake.Turn{Calls: []fake.Call{{Name: "inner", Args: `{"input":"x"}`}}}, text("done"))
+	m := fake.NewModel(fake.Response{Calls: []fake.Call{{Name: "inner", Arguments: `{"input":"x"}`}}}, text("done"))
 	vars := middleware.NewVars(nil)
-	res, err := deepagents.Generate(t.Context(), agent("root", m, ask), loop.Ask("go"), vars, nil)
+	res, err := deepagents.Generate(t.Context(), agent("root", m, ask), loop.Prompt("go"), vars, nil)
 	if err != nil || res.Steps[0].Results[0].Text() != "known" {
 		t.Errorf("got %+v, %v", res.Steps, err)
 	}
-	if name, is := middleware.ActiveMember.Get(vars); is {
+	if name, is := middleware.ActiveAgent.Get(vars); is {
 		t.Errorf("%s is active in the outer run", name)
 	}
 }
 
 // DA-50: what a guardrail has found in an answer is no result of the tool.
 func TestAsToolGuardedDA50(t *testing.T) {
-	found := middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailVerdict, error) {
-		return middleware.GuardrailVerdict{Tripwire: true, Reason: "not for others"}, nil
+	found := middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+		return middleware.GuardrailResult{Tripwire: true, Reason: "not for others"}, nil
 	}}
-	opts := &deepagents.Options{Loop: loop.Config{Policies: []loop.Policy{middleware.Guardrails([]middleware.Guardrail{found}, nil)}}}
+	opts := &deepagents.Options{Loop: loop.Config{Middleware: []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{found}, nil)}}}
 	ask, err := deepagents.AsTool(agent("inner", fake.NewModel(text("secret"))), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := fake.NewModel(fake.Turn{Calls: []fake.Call{{Name: "inner", Args: `{"input":"x"}`}}}, text("done"))
-	res, err := deepagents.Generate(t.Context(), agent("root", m, ask), loop.Ask("go"), middleware.NewVars(nil), nil)
+	m := fake.NewModel(fake.Response{Calls: []fake.Call{{Name: "inner", Arguments: `{"input":"x"}`}}}, text("done"))
+	res, err := deepagents.Generate(t.Context(), agent("root", m, ask), loop.Prompt("go"), middleware.NewVars(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,9 +451,9 @@ func TestAsToolDA50(t *testing.T) {
 		defer mu.Unlock()
 		return mem.Write(ev)
 	})}}
-	inner := fake.NewModel(append(slices.Repeat([]fake.Turn{calls("rename")}, 20), text("found it"))...)
+	inner := fake.NewModel(append(slices.Repeat([]fake.Response{calls("rename")}, 20), text("found it"))...)
 	rename := loop.Tool{Name: "rename", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
-		vars, _ := middleware.VarsIn(ctx)
+		vars, _ := middleware.VarsFromContext(ctx)
 		user.Update(vars, func(old string) string { return old + "!" })
 		return loop.TextOutput("ok"), nil
 	}}
@@ -463,14 +463,14 @@ func TestAsToolDA50(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	failing, err := deepagents.AsTool(agent("failing", fake.NewModel(fake.Turn{Error: &fake.Failure{Status: 400, Message: "bad"}})), nil)
+	failing, err := deepagents.AsTool(agent("failing", fake.NewModel(fake.Response{Error: &fake.Failure{Status: 400, Message: "bad"}})), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := fake.Turn{Calls: []fake.Call{{ID: "c1", Name: "searcher", Args: `{"input":"cats"}`}, {ID: "c2", Name: "failing", Args: `{"input":"x"}`}}}
+	ask := fake.Response{Calls: []fake.Call{{ID: "c1", Name: "searcher", Arguments: `{"input":"cats"}`}, {ID: "c2", Name: "failing", Arguments: `{"input":"x"}`}}}
 	root := agent("b", fake.NewModel(ask, text("done")), search, failing)
 	vars := middleware.NewVars(map[string]any{"user": "Ada", "currentActiveAgent": "b"})
-	res, err := deepagents.Generate(t.Context(), root, loop.Ask("go"), vars, record)
+	res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), vars, record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -478,7 +478,7 @@ func TestAsToolDA50(t *testing.T) {
 	if results[0].Text() != "found it" || results[1].Text() != "loop: step 0: fake: status 400: bad" || !results[1].IsError {
 		t.Errorf("results: %+v", results)
 	}
-	if got := inner.Requests()[0].Request; got.Messages[0].Text() != "cats" || got.System != "I am searcher of Ada" {
+	if got := inner.RecordedRequests()[0].Request; got.Messages[0].Text() != "cats" || got.System != "I am searcher of Ada" {
 		t.Errorf("the inner run was asked %+v", got)
 	}
 	if got, _ := user.Get(vars); got != "Ada"+strings.Repeat("!", 20) {
@@ -493,7 +493,7 @@ func TestAsToolDA50(t *testing.T) {
 			parents = append(parents, *s.Parent)
 		}
 	}
-	if diff := cmp.Diff([]trace.Parent{{Run: "r1", Call: "c1"}}, parents); diff != "" {
+	if diff := cmp.Diff([]trace.Parent{{Run: "r1", ToolCallID: "c1"}}, parents); diff != "" {
 		t.Errorf("nested runs (-want +got):\n%s", diff)
 	}
 	alone := agent("alone", fake.NewModel(text("hi")))
@@ -501,7 +501,7 @@ func TestAsToolDA50(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := byItself.Run(t.Context(), loop.Call{Args: `{"input":"x"}`}); err != nil || out.Content[0].(llm.Text).Text != "hi" {
+	if out, err := byItself.Run(t.Context(), loop.Call{Arguments: `{"input":"x"}`}); err != nil || out.Content[0].(llm.Text).Text != "hi" {
 		t.Errorf("without variables around it: got %+v, %v", out, err)
 	}
 }
@@ -518,14 +518,14 @@ func TestWhatCannotStart(t *testing.T) {
 		`deepagents: loop: the TokenBudget is -1; it counts tokens, and 0 means none`:                      {twins, &deepagents.Options{Loop: loop.Config{TokenBudget: -1}}},
 		`deepagents: middleware: Handoff: a hand-off of the member "a" leads to nobody (nil); take it out`: {&deepagents.Agent{Name: "a", Model: fake.NewModel(), Handoffs: []*deepagents.Agent{nil}}, nil},
 	} {
-		_, err := deepagents.Execute(t.Context(), c.agent, loop.Ask("go"), nil, c.opts)
+		_, err := deepagents.Execute(t.Context(), c.agent, loop.Prompt("go"), nil, c.opts)
 		if fmt.Sprint(err) != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		if res, err := deepagents.Generate(t.Context(), c.agent, loop.Ask("go"), nil, c.opts); res != nil || fmt.Sprint(err) != want {
+		if res, err := deepagents.Generate(t.Context(), c.agent, loop.Prompt("go"), nil, c.opts); res != nil || fmt.Sprint(err) != want {
 			t.Errorf("got %v, %v, want %s", res, err, want)
 		}
-		if _, err := deepagents.Swarm(t.Context(), c.agent, loop.Ask("go"), nil, c.opts, uistream.Options{}); fmt.Sprint(err) != want {
+		if _, err := deepagents.Swarm(t.Context(), c.agent, loop.Prompt("go"), nil, c.opts, uistream.Options{}); fmt.Sprint(err) != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

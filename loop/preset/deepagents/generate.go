@@ -82,7 +82,7 @@ func orEmpty(vars *middleware.Vars) *middleware.Vars {
 // result makes the document's result of the loop's.
 func (r *run) result(res *loop.Result, err error) (*Result, error) {
 	out := &Result{
-		Text: res.Text, Steps: r.steps, Usage: res.Usage, Finish: res.Finish, Messages: res.Messages, State: r.scope, Loop: res,
+		Text: res.Text, Steps: r.steps, Usage: res.Usage, Finish: res.FinishReason, Messages: res.Messages, State: r.scope, Loop: res,
 	}
 	if n := len(r.steps); n > 0 {
 		last := r.steps[n-1]
@@ -91,10 +91,10 @@ func (r *run) result(res *loop.Result, err error) (*Result, error) {
 	if r.opts.OutputMode == LastMessage {
 		out.Messages = lastAnswer(res.Messages)
 	}
-	if err == nil && r.root.Output != nil && res.Stop == trace.CauseNone {
+	if err == nil && r.root.Output != nil && res.StopReason == trace.ReasonEndTurn {
 		out.Output, err = r.root.Output.Read(out.Text)
 	}
-	if err != nil && (res.Stop == trace.CauseCancel || r.cancelled(err)) {
+	if err != nil && (res.StopReason == trace.ReasonCancel || r.cancelled(err)) {
 		err = &AbortError{err}
 	}
 	return out, err

@@ -16,13 +16,13 @@ import (
 // No goroutine outlives the tests.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func text(s string) fake.Turn { return fake.Turn{Text: s} }
+func text(s string) fake.Response { return fake.Response{Text: s} }
 
 // calls is a turn of calls of tools, with {} each, whose ids are c1, c2 ….
-func calls(tools ...string) fake.Turn {
-	var t fake.Turn
+func calls(tools ...string) fake.Response {
+	var t fake.Response
 	for i, n := range tools {
-		t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprint("c", i+1), Name: n, Args: "{}"})
+		t.Calls = append(t.Calls, fake.Call{ID: fmt.Sprint("c", i+1), Name: n, Arguments: "{}"})
 	}
 	return t
 }
@@ -49,7 +49,7 @@ const user middleware.Var[string] = "user"
 // asked are the system prompts of a model's requests, with what was said last.
 func asked(m *fake.Model) []string {
 	var out []string
-	for _, r := range m.Requests() {
+	for _, r := range m.RecordedRequests() {
 		messages := r.Request.Messages
 		last := messages[len(messages)-1]
 		out = append(out, fmt.Sprintf("%s: %d, %s", r.Request.System, len(messages), last.Role))

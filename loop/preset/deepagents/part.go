@@ -68,28 +68,28 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	}
 	switch b := ev.Body.(type) {
 	case trace.ModelDelta:
-		switch b.What {
+		switch b.Type {
 		case trace.DeltaText:
 			return []Part{{Type: "text-delta", TextDelta: b.Text}}
 		case trace.DeltaReasoning:
 			return []Part{{Type: "reasoning", TextDelta: b.Text}}
-		case trace.DeltaCall, trace.DeltaArgs, trace.DeltaCallEnd:
+		case trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd:
 		}
-	case trace.ModelTurn:
+	case trace.ModelResponse:
 		p.turn(b.Message.Calls())
 	case trace.Decision:
-		if b.Cause == trace.CauseClientTools || b.Action == trace.Suspend {
+		if b.Reason == trace.ReasonClientTools || b.Action == trace.Suspend {
 			return p.all()
 		}
 	case trace.ToolStart:
-		p.args[b.Call] = b.Args
-		return []Part{p.begins(b.Call, b.Name)}
+		p.args[b.ToolCallID] = b.Arguments
+		return []Part{p.begins(b.ToolCallID, b.Name)}
 	case trace.ToolEnd:
 		return []Part{p.result(b.Result)}
 	case trace.ToolSkip:
-		return []Part{p.begins(b.Call, b.Name), p.result(b.Result)}
-	case trace.Cancelled:
-		p.cancelled = b.Cause != string(trace.CauseDeadline)
+		return []Part{p.begins(b.ToolCallID, b.Name), p.result(b.Result)}
+	case trace.Canceled:
+		p.cancelled = b.Reason != string(trace.ReasonDeadline)
 	case trace.RunEnd:
 		return p.end(b, err)
 	default:
@@ -100,7 +100,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 func (p *projection) turn(calls []llm.ToolCall) {
 	p.calls, p.args = calls, map[string]string{}
 	for _, c := range calls {
-		p.args[c.ID] = c.Args
+		p.args[c.ID] = c.Arguments
 	}
 }
 
@@ -132,7 +132,7 @@ func (p *projection) result(r llm.ToolResult) Part {
 func (p *projection) end(b trace.RunEnd, err error) []Part {
 	err = dialect.Failure(err, b)
 	switch {
-	case p.cancelled || b.Stop == trace.CauseCancel:
+	case p.cancelled || b.StopReason == trace.ReasonCancel:
 		return []Part{{Type: "abort"}}
 	case err != nil:
 		return []Part{{Type: "error", Err: err}}

@@ -32,18 +32,18 @@ func join[T any](items []T, f func(T) (string, error)) ([]string, error) {
 // DA-47: runs of one agent at once share nothing but what they are given: each has its
 // own active agent, and its own trace, which is that of a run alone.
 func TestParallelRunsDA47(t *testing.T) {
-	m := &fake.Model{Turns: []fake.Turn{calls("transfer_to_b"), text("done")}, Apart: true}
+	m := &fake.Model{Responses: []fake.Response{calls("transfer_to_b"), text("done")}, IsolateConversations: true}
 	root := agent("root", m)
 	root.Handoffs = []*deepagents.Agent{agent("b", nil)}
 	ask := func(who string) (string, error) {
 		var mem trace.Memory
 		vars := middleware.NewVars(map[string]any{"user": who})
-		s, err := deepagents.Execute(t.Context(), root, loop.Ask("I am "+who), vars, &deepagents.Options{Loop: loop.Config{Sink: &mem, Clock: fake.NewClock()}})
+		s, err := deepagents.Execute(t.Context(), root, loop.Prompt("I am "+who), vars, &deepagents.Options{Loop: loop.Config{Sink: &mem, Clock: fake.NewClock()}})
 		if err != nil {
 			return "", err
 		}
 		s.Consume(nil)
-		active, _ := middleware.ActiveMember.Get(s.State())
+		active, _ := middleware.ActiveAgent.Get(s.State())
 		return active + strings.ReplaceAll(trace.FormatText(trace.Canonical(mem.Events())), who, "WHO"), nil
 	}
 	alone, err := ask("Zoe")
@@ -73,12 +73,12 @@ func TestPipelineDA48(t *testing.T) {
 			mu.Lock()
 			order = append(order, a.Name)
 			mu.Unlock()
-			return deepagents.Generate(t.Context(), a, loop.Ask(input), nil, nil)
+			return deepagents.Generate(t.Context(), a, loop.Prompt(input), nil, nil)
 		}
 		lookUp := loop.Tool{Name: "look_up", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) { return loop.TextOutput("x"), ctx.Err() }}
-		found := &fake.Model{Turns: []fake.Turn{calls("look_up"), text("found")}, Apart: true}
+		found := &fake.Model{Responses: []fake.Response{calls("look_up"), text("found")}, IsolateConversations: true}
 		if failing {
-			found.Turns[1] = fake.Turn{Error: &fake.Failure{Status: 400, Message: "no search"}}
+			found.Responses[1] = fake.Response{Error: &fake.Failure{Status: 400, Message: "no search"}}
 		}
 		writer := fake.NewModel(text("report"))
 		planner, searcher := agent("plan", fake.NewModel(text(`{"searches":["a","b","c"]}`))), agent("search", found, lookUp)
@@ -116,7 +116,7 @@ func TestPipelineDA48(t *testing.T) {
 		if failing {
 			continue
 		}
-		if asked := fmt.Sprint(writer.Requests()[0].Request.Messages[0].Text()); asked != "Results: a found, b found, c found" {
+		if asked := fmt.Sprint(writer.RecordedRequests()[0].Request.Messages[0].Text()); asked != "Results: a found, b found, c found" {
 			t.Errorf("the writer was asked %q", asked)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-func execute(t *testing.T, opts *deepagents.Options, tools []loop.Tool, turns ...fake.Turn) *deepagents.Stream {
+func execute(t *testing.T, opts *deepagents.Options, tools []loop.Tool, turns ...fake.Response) *deepagents.Stream {
 	t.Helper()
-	s, err := deepagents.Execute(t.Context(), agent("root", fake.NewModel(turns...), tools...), loop.Ask("go"), nil, opts)
+	s, err := deepagents.Execute(t.Context(), agent("root", fake.NewModel(turns...), tools...), loop.Prompt("go"), nil, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestStreamsAtOnce(t *testing.T) {
 // DA-42: what goes wrong is told to onError, and not otherwise.
 func TestConsumeDA42(t *testing.T) {
 	var got []error
-	s := execute(t, nil, nil, fake.Turn{Error: &fake.Failure{Status: 500, Message: "boom"}})
+	s := execute(t, nil, nil, fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}})
 	s.Consume(func(err error) { got = append(got, err) })
 	s.Consume(nil)
 	if len(got) != 1 || !strings.Contains(got[0].Error(), "boom") {
@@ -108,10 +108,10 @@ func TestConsumeDA42(t *testing.T) {
 // DA-34, DA-43: a cancel ends the stream with an abort, and leaving it is a cancel.
 func TestStreamAbortDA34DA43(t *testing.T) {
 	slow := text("one two three")
-	slow.Chunk = 4
+	slow.ChunkSize = 4
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s, err := deepagents.Execute(ctx, agent("root", fake.NewModel(slow)), loop.Ask("go"), nil, nil)
+	s, err := deepagents.Execute(ctx, agent("root", fake.NewModel(slow)), loop.Prompt("go"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestStreamAbortDA34DA43(t *testing.T) {
 	for range s.Text() {
 		break
 	}
-	if res, err := s.Wait(); !isAbort(err) || !errors.Is(err, loop.ErrLeft) || res.Loop.Stop != trace.CauseCancel {
+	if res, err := s.Wait(); !isAbort(err) || !errors.Is(err, loop.ErrIterationStopped) || res.Loop.StopReason != trace.ReasonCancel {
 		t.Errorf("left: got %v", err)
 	}
 	if got := kinds(s); got != "text-delta abort" {
@@ -140,7 +140,7 @@ func TestStreamAbortDA34DA43(t *testing.T) {
 
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
-	parts, err := deepagents.Swarm(ctx, agent("root", fake.NewModel(slow)), loop.Ask("go"), nil, nil, uistream.Options{})
+	parts, err := deepagents.Swarm(ctx, agent("root", fake.NewModel(slow)), loop.Prompt("go"), nil, nil, uistream.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,15 +193,15 @@ func TestSwarmDA31DA32DA33(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		hook  middleware.EndHook
-		turns []fake.Turn
+		turns []fake.Response
 		want  string
 	}{
-		"with a hook":       {sum, []fake.Turn{calls("transfer_to_b"), text("b done"), text("summary")}, "b done|summary"},
-		"without":           {nil, []fake.Turn{calls("transfer_to_b"), text("b done")}, "b done"},
-		"never transferred": {sum, []fake.Turn{text("root done")}, "root done"},
+		"with a hook":       {sum, []fake.Response{calls("transfer_to_b"), text("b done"), text("summary")}, "b done|summary"},
+		"without":           {nil, []fake.Response{calls("transfer_to_b"), text("b done")}, "b done"},
+		"never transferred": {sum, []fake.Response{text("root done")}, "root done"},
 	} {
 		vars := middleware.NewVars(nil)
-		parts, err := deepagents.Swarm(t.Context(), team(fake.NewModel(c.turns...), c.hook), loop.Ask("go"), vars, nil, uistream.Options{})
+		parts, err := deepagents.Swarm(t.Context(), team(fake.NewModel(c.turns...), c.hook), loop.Prompt("go"), vars, nil, uistream.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestSwarmDA31DA32DA33(t *testing.T) {
 		}
 	}
 	m := fake.NewModel(calls("transfer_to_b"), text("b done"))
-	res, err := deepagents.Generate(t.Context(), team(m, sum), loop.Ask("go"), nil, nil)
+	res, err := deepagents.Generate(t.Context(), team(m, sum), loop.Prompt("go"), nil, nil)
 	if err != nil || res.Text != "b done" {
 		t.Errorf("generate: got %+v, %v", res, err)
 	}
@@ -259,11 +259,11 @@ func TestPartsOfOddRuns(t *testing.T) {
 	}
 	events := func(yield func(trace.Event, error) bool) {
 		for _, ev := range []trace.Event{
-			{Body: trace.ModelDelta{What: trace.DeltaText, Text: "{}"}, Purpose: trace.PurposeRepair},
-			{Body: trace.ModelDelta{What: trace.DeltaReasoning, Text: "hm"}},
-			{Body: trace.ModelDelta{What: trace.DeltaCall}},
-			{Body: trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}},
-			{Body: trace.ToolSkip{Call: "c1", Name: "a", Result: llm.ToolResult{ID: "c1", Name: "a"}}},
+			{Body: trace.ModelDelta{Type: trace.DeltaText, Text: "{}"}, Purpose: trace.PurposeRepair},
+			{Body: trace.ModelDelta{Type: trace.DeltaReasoning, Text: "hm"}},
+			{Body: trace.ModelDelta{Type: trace.DeltaCall}},
+			{Body: trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}},
+			{Body: trace.ToolSkip{ToolCallID: "c1", Name: "a", Result: llm.ToolResult{ID: "c1", Name: "a"}}},
 			{Body: trace.RunEnd{Error: &trace.Error{Message: "boom"}}},
 		} {
 			if !yield(ev, nil) {
@@ -291,7 +291,7 @@ func TestPartsOfOddRuns(t *testing.T) {
 	}
 	for cause, want := range map[string]string{"deadline": "error", "error": "abort", "cancel": "abort"} {
 		over := func(yield func(trace.Event, error) bool) {
-			_ = yield(trace.Event{Body: trace.Cancelled{Cause: cause}}, nil) && yield(trace.Event{Body: trace.RunEnd{}}, errors.New("over"))
+			_ = yield(trace.Event{Body: trace.Canceled{Reason: cause}}, nil) && yield(trace.Event{Body: trace.RunEnd{}}, errors.New("over"))
 		}
 		for p := range deepagents.Parts(over) {
 			if p.Type != want {

@@ -10,7 +10,7 @@ import (
 
 // AsTool makes an agent a tool, which is called with a text, the input of a run of
 // its own with its own limit of steps. The text of its answer is the result (see
-// middleware.Said), and its failure the tool's. The run has the variables of the run around it, but for who is
+// middleware.FinalText), and its failure the tool's. The run has the variables of the run around it, but for who is
 // active, and is recorded below the call where opts name the same sink.
 func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 	if agent == nil {
@@ -21,13 +21,13 @@ func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 	}
 	return loop.NewTool(agent.Name, agent.Description, func(ctx context.Context, in input) (string, error) {
 		var scope middleware.Scope = new(middleware.Vars)
-		if around, ok := middleware.VarsIn(ctx); ok {
-			scope = middleware.Apart(around, string(middleware.ActiveMember))
+		if around, ok := middleware.VarsFromContext(ctx); ok {
+			scope = middleware.Isolate(around, string(middleware.ActiveAgent))
 		}
-		res, err := generate(ctx, agent, loop.Ask(in.Input), scope, opts)
+		res, err := generate(ctx, agent, loop.Prompt(in.Input), scope, opts)
 		if err != nil {
 			return "", err
 		}
-		return middleware.Said(res.Loop)
+		return middleware.FinalText(res.Loop)
 	})
 }

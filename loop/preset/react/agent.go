@@ -53,11 +53,11 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	c := Fill(cfg.Config)
 	disabled := func(name string) bool { return slices.Contains(cfg.DisabledTools, name) }
 	c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t loop.Tool) bool { return disabled(t.Name) })
-	c.Policies = slices.Clone(c.Policies)
+	c.Middleware = slices.Clone(c.Middleware)
 	a := &Agent{memory: cfg.Memory, log: cfg.Log, window: window(model, cfg.ContextWindow)}
-	for i, p := range c.Policies {
+	for i, p := range c.Middleware {
 		a.stack = append(a.stack, p.Name)
-		c.Policies[i] = without(p, disabled)
+		c.Middleware[i] = without(p, disabled)
 	}
 	if cfg.Log != nil {
 		a.stack = append(a.stack, logName)
@@ -71,7 +71,7 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 }
 
 // without is a policy that brings no tool that is disabled.
-func without(p loop.Policy, disabled func(name string) bool) loop.Policy {
+func without(p loop.Middleware, disabled func(name string) bool) loop.Middleware {
 	made := p.New
 	if made == nil {
 		return p // which loop.New refuses
@@ -169,9 +169,9 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 		}
 		r.in.Messages = slices.Concat(before, r.in.Messages)
 	}
-	var own []loop.Policy
+	var own []loop.Middleware
 	if a.log != nil {
-		own = append(own, middleware.LogMessagesBehind(len(before), a.log))
+		own = append(own, middleware.LogMessagesFrom(len(before), a.log))
 	}
 	if keep {
 		var whole []llm.Message
@@ -179,7 +179,7 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 		own = append(own, keepThread(r.in.Messages, &whole))
 	}
 	if own != nil {
-		r.agent, err = a.agent.With(func(c *loop.Config) { c.Policies = append(slices.Clip(c.Policies), own...) })
+		r.agent, err = a.agent.With(func(c *loop.Config) { c.Middleware = append(slices.Clip(c.Middleware), own...) })
 	}
 	return r, err
 }
@@ -206,8 +206,8 @@ func remembering(doing, thread string, err *error) {
 
 // keepThread puts the conversation of a run, with what its summaries stand in the place
 // of left out, where it can be found when the run has ended.
-func keepThread(in []llm.Message, whole *[]llm.Message) loop.Policy {
-	return loop.Policy{Name: "thread", New: func(loop.RunInfo) loop.Hooks {
+func keepThread(in []llm.Message, whole *[]llm.Message) loop.Middleware {
+	return loop.Middleware{Name: "thread", New: func(loop.RunInfo) loop.Hooks {
 		var last *loop.StepInfo
 		return loop.Hooks{
 			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
@@ -250,13 +250,13 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 }
 
 // askForSummary is a run of its own, of one model call.
-func (a *Agent) askForSummary(ctx context.Context, req *llm.Request) (*llm.Turn, error) {
+func (a *Agent) askForSummary(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	writer, err := a.agent.With(func(c *loop.Config) {
 		c.System, c.Tools, c.ToolChoice, c.OnStep = req.System, nil, llm.ToolChoice{}, nil
 		if req.Model != "" {
 			c.Model = req.Model
 		}
-		c.Policies = []loop.Policy{{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
+		c.Middleware = []loop.Middleware{{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 				s.Model = a.writer
 				return loop.Decision{}, nil
@@ -270,5 +270,5 @@ func (a *Agent) askForSummary(ctx context.Context, req *llm.Request) (*llm.Turn,
 	if err != nil {
 		return nil, err
 	}
-	return &llm.Turn{Parts: []llm.Part{llm.Text{Text: res.Text}}}, nil
+	return &llm.Response{Parts: []llm.Part{llm.Text{Text: res.Text}}}, nil
 }

@@ -27,7 +27,7 @@ func TestDefaults(t *testing.T) {
 	b := newBench(t, text("done"))
 	a := b.agent(react.Config{})
 	b.run(a, "thread", "go")
-	req := b.model.Requests()[0].Request
+	req := b.model.RecordedRequests()[0].Request
 	if req.System != "" || len(req.Tools) != 0 || len(a.Stack()) != 0 {
 		t.Errorf("got the request %+v, the stack %q", req, a.Stack())
 	}
@@ -43,19 +43,19 @@ func TestDefaults(t *testing.T) {
 
 // What the caller sets is kept.
 func TestFillKeeps(t *testing.T) {
-	cfg := react.Fill(loop.Config{MaxSteps: 3, Concurrency: 2, SameToolErrors: 4, ErrorText: func(string, error) string { return "own" }})
-	if cfg.MaxSteps != 3 || cfg.Concurrency != 2 || cfg.SameToolErrors != 4 || cfg.ErrorText("", nil) != "own" {
+	cfg := react.Fill(loop.Config{MaxSteps: 3, Concurrency: 2, MaxConsecutiveToolErrors: 4, ErrorText: func(string, error) string { return "own" }})
+	if cfg.MaxSteps != 3 || cfg.Concurrency != 2 || cfg.MaxConsecutiveToolErrors != 4 || cfg.ErrorText("", nil) != "own" {
 		t.Errorf("got %+v", cfg)
 	}
 }
 
 // brings is a policy with tools.
-func brings(name string, tools ...string) loop.Policy {
+func brings(name string, tools ...string) loop.Middleware {
 	var list []loop.Tool
 	for _, n := range tools {
 		list = append(list, tool(n))
 	}
-	return loop.Policy{Name: name, New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{Tools: list} }}
+	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{Tools: list} }}
 }
 
 // RA-02, RA-03: the agent's tools come first, then those of its policies, in order,
@@ -63,8 +63,8 @@ func brings(name string, tools ...string) loop.Policy {
 func TestDisabledTools(t *testing.T) {
 	b := newBench(t, calling("b", "{}", "d", "{}", "c", "{}"), text("done"))
 	own := []loop.Tool{tool("a"), tool("b")}
-	policies := []loop.Policy{brings("one", "c"), brings("two", "d", "e")}
-	a := b.agent(react.Config{Config: loop.Config{Tools: own, Policies: policies}, DisabledTools: []string{"b", "d", "zzz"}})
+	policies := []loop.Middleware{brings("one", "c"), brings("two", "d", "e")}
+	a := b.agent(react.Config{Config: loop.Config{Tools: own, Middleware: policies}, DisabledTools: []string{"b", "d", "zzz"}})
 	if ok, _ := b.run(a, "", "go"); !ok {
 		t.Error("the run failed")
 	}
@@ -86,25 +86,25 @@ func TestToolsOfOneName(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	b := newBench(t)
-	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, Policies: []loop.Policy{brings("p", "a")}}})
+	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, Middleware: []loop.Middleware{brings("p", "a")}}})
 	if ok, events := b.run(a, "", "go"); ok || len(events) != 1 || !strings.Contains(events[0], `two tools have the name \"a\"`) {
 		t.Errorf("got %t, %q", ok, events)
 	}
-	if _, err := react.New(fake.NewModel(), &react.Config{Config: loop.Config{Policies: []loop.Policy{{Name: "p"}}}}); err == nil {
+	if _, err := react.New(fake.NewModel(), &react.Config{Config: loop.Config{Middleware: []loop.Middleware{{Name: "p"}}}}); err == nil {
 		t.Error("a policy without New: got no error")
 	}
 }
 
 // watcher is a policy that notes what it sees.
-func watcher(name string, seen *[]string) loop.Policy {
+func watcher(name string, seen *[]string) loop.Middleware {
 	note := func(format string, args ...any) { *seen = append(*seen, name+" "+fmt.Sprintf(format, args...)) }
-	return loop.Policy{Name: name, New: func(loop.RunInfo) loop.Hooks {
+	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
 			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
 				note("before %d", len(s.History()))
 				return loop.Decision{}, nil
 			},
-			AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Turn) (loop.Decision, error) {
+			AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 				note("after %d", len(s.History()))
 				return loop.Decision{}, nil
 			},
@@ -130,7 +130,7 @@ func TestOrderOfARound(t *testing.T) {
 		seen = append(seen, "runs")
 		return loop.TextOutput("A"), nil
 	}
-	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{run}, Policies: []loop.Policy{watcher("x", &seen), watcher("y", &seen)}}})
+	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{run}, Middleware: []loop.Middleware{watcher("x", &seen), watcher("y", &seen)}}})
 	b.run(a, "", "go")
 	want := []string{
 		"x before 1", "y before 1", "x after 1", "y after 1", "x in", "y in", "runs", "y out", "x out",
@@ -145,10 +145,10 @@ func TestOrderOfARound(t *testing.T) {
 // wrap is outermost.
 func TestRequestRewritten(t *testing.T) {
 	var order []string
-	wrap := func(name string, drop bool) loop.Policy {
-		return loop.Policy{Name: name, New: func(loop.RunInfo) loop.Hooks {
+	wrap := func(name string, drop bool) loop.Middleware {
+		return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-				return func(ctx context.Context, call *loop.ModelCall) (*llm.Turn, error) {
+				return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 					order = append(order, name)
 					if drop && call.Step == 1 {
 						req := *call.Request
@@ -164,7 +164,7 @@ func TestRequestRewritten(t *testing.T) {
 	b := newBench(t, text("hello"), calling("a", "{}"), text("done"))
 	first := b.agent(react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
 	b.run(first, "t", "hi")
-	a, err := react.New(b.model, &react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Policies: []loop.Policy{wrap("x", false), wrap("y", true)}}})
+	a, err := react.New(b.model, &react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Middleware: []loop.Middleware{wrap("x", false), wrap("y", true)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,12 +187,12 @@ func TestRequestRewritten(t *testing.T) {
 func TestRunReports(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
-		turns []fake.Turn
+		turns []fake.Response
 		ok    bool
 		want  []string
 	}{
-		"succeeds": {[]fake.Turn{text("done")}, true, []string{`{"type":"token","text":"done"}`, `{"type":"completed"}`}},
-		"fails":    {[]fake.Turn{{Err: boom}}, false, []string{`{"type":"failed","error":"loop: step 0: boom"}`}},
+		"succeeds": {[]fake.Response{text("done")}, true, []string{`{"type":"token","text":"done"}`, `{"type":"completed"}`}},
+		"fails":    {[]fake.Response{{Err: boom}}, false, []string{`{"type":"failed","error":"loop: step 0: boom"}`}},
 	} {
 		b := newBench(t, c.turns...)
 		ok, events := b.run(b.agent(react.Config{}), "", "go")
@@ -204,7 +204,7 @@ func TestRunReports(t *testing.T) {
 			t.Errorf("%s, unheard: got %t", name, ok)
 		}
 	}
-	b := newBench(t, fake.Turn{Err: boom})
+	b := newBench(t, fake.Response{Err: boom})
 	for e := range b.agent(react.Config{}).Events(t.Context(), []llm.Message{llm.User("go")}, "") {
 		if e.Type != "failed" || !errors.Is(e.Err, boom) {
 			t.Errorf("got %+v", e)
@@ -253,7 +253,7 @@ func TestThreads(t *testing.T) {
 			t.Error("the first run failed")
 		}
 		b.run(a, c.other, "two")
-		requests := b.model.Requests()
+		requests := b.model.RecordedRequests()
 		if diff := cmp.Diff(c.want, short(requests[len(requests)-1].Request.Messages)); diff != "" {
 			t.Errorf("%q, then %q (-want +got):\n%s", c.thread, c.other, diff)
 		}
@@ -262,14 +262,14 @@ func TestThreads(t *testing.T) {
 
 // Of a run that a policy ends before its first round, the input is kept.
 func TestKeptWithoutARound(t *testing.T) {
-	stop := loop.Policy{Name: "stop", New: func(loop.RunInfo) loop.Hooks {
+	stop := loop.Middleware{Name: "stop", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
 			return loop.Decision{Action: trace.Stop}, nil
 		}}
 	}}
 	memory := &react.Threads{}
 	b := newBench(t)
-	if ok, _ := b.run(b.agent(react.Config{Memory: memory, Config: loop.Config{Policies: []loop.Policy{stop}}}), "t", "go"); !ok {
+	if ok, _ := b.run(b.agent(react.Config{Memory: memory, Config: loop.Config{Middleware: []loop.Middleware{stop}}}), "t", "go"); !ok {
 		t.Error("the run failed")
 	}
 	if kept, _ := memory.Load(t.Context(), "t"); len(kept) != 1 {
@@ -280,7 +280,7 @@ func TestKeptWithoutARound(t *testing.T) {
 // RA-41: of a run that fails nothing is kept, and of one that is left early.
 func TestFailedRunsAreNotKept(t *testing.T) {
 	memory := &react.Threads{}
-	b := newBench(t, text("one"), fake.Turn{Err: errors.New("boom")}, text("left"))
+	b := newBench(t, text("one"), fake.Response{Err: errors.New("boom")}, text("left"))
 	a := b.agent(react.Config{Memory: memory})
 	b.run(a, "t", "first")
 	if ok, _ := b.run(a, "t", "second"); ok {
@@ -317,14 +317,14 @@ func TestBrokenMemory(t *testing.T) {
 // A run that nobody listens to comes to the same and keeps the same.
 func TestUnheard(t *testing.T) {
 	for name, c := range map[string]struct {
-		turn   fake.Turn
+		turn   fake.Response
 		memory react.Memory
 		input  []llm.Message
 		ok     bool
 		kept   []string
 	}{
 		"succeeds":   {text("x"), &react.Threads{}, []llm.Message{llm.User("go")}, true, []string{"user: go", "assistant: x"}},
-		"fails":      {fake.Turn{Err: errors.New("boom")}, &react.Threads{}, []llm.Message{llm.User("go")}, false, nil},
+		"fails":      {fake.Response{Err: errors.New("boom")}, &react.Threads{}, []llm.Message{llm.User("go")}, false, nil},
 		"no input":   {text("x"), &react.Threads{}, nil, false, nil},
 		"not loaded": {text("x"), &broken{load: true}, []llm.Message{llm.User("go")}, false, nil},
 		"not kept":   {text("x"), &broken{save: true}, []llm.Message{llm.User("go")}, false, nil},
@@ -424,7 +424,7 @@ func TestLog(t *testing.T) {
 func TestLogOfInputs(t *testing.T) {
 	var logged []llm.Message
 	log := middleware.MessageLogFunc(func(m llm.Message) error { logged = append(logged, m); return nil })
-	b := newBench(t, calling("a", "{}"), fake.Turn{}, text("again"))
+	b := newBench(t, calling("a", "{}"), fake.Response{}, text("again"))
 	a := b.agent(react.Config{Log: log, Memory: &react.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}})
 	input := []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}
 	if !a.Run(t.Context(), input, "t", nil) {
@@ -440,7 +440,7 @@ func TestLogOfInputs(t *testing.T) {
 // A caller's own way to end at the cap stays.
 func TestOwnCap(t *testing.T) {
 	b := newBench(t, calling("a", "{}"))
-	ok, events := b.run(b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1, OnCap: loop.CapError}}), "", "go")
+	ok, events := b.run(b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1, OnStepLimit: loop.StepLimitError}}), "", "go")
 	if last := events[len(events)-1]; ok || !strings.HasPrefix(last, `{"type":"failed","error":"`+loop.ErrMaxSteps.Error()) {
 		t.Errorf("got %t, %q", ok, events)
 	}
@@ -480,7 +480,7 @@ func TestContextWindow(t *testing.T) {
 // RA-42, RA-45: a thread is summed up when it is asked for, however short it is.
 func TestCompact(t *testing.T) {
 	memory := &react.Threads{}
-	var turns []fake.Turn
+	var turns []fake.Response
 	for n := range 10 {
 		turns = append(turns, text(fmt.Sprint("answer ", n)))
 	}
@@ -493,7 +493,7 @@ func TestCompact(t *testing.T) {
 	if err != nil || done == nil || done.Summary != "they counted" || len(done.Replaced) != 14 {
 		t.Fatalf("got %+v, %v", done, err)
 	}
-	req := b.model.Requests()[10].Request
+	req := b.model.RecordedRequests()[10].Request
 	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System, "You sum up") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
 		t.Errorf("asked for it: %+v", req)
 	}
@@ -542,12 +542,12 @@ func TestCompactNothing(t *testing.T) {
 	saving.save = true
 	for want, c := range map[string]struct {
 		memory react.Memory
-		turn   fake.Turn
+		turn   fake.Response
 	}{
-		`react: loading the thread "t": disk on fire`:            {loading, fake.Turn{}},
+		`react: loading the thread "t": disk on fire`:            {loading, fake.Response{}},
 		`react: saving the thread "t": disk on fire`:             {saving, text("short")},
-		`react: summing up the thread "t": loop: step 0: boom`:   {memory, fake.Turn{Err: errors.New("boom")}},
-		`react: summing up the thread "t": the summary is empty`: {memory, fake.Turn{}},
+		`react: summing up the thread "t": loop: step 0: boom`:   {memory, fake.Response{Err: errors.New("boom")}},
+		`react: summing up the thread "t": the summary is empty`: {memory, fake.Response{}},
 	} {
 		done, err := newBench(t, c.turn).deep(react.DeepConfig{Config: react.Config{Memory: c.memory}}).Compact(t.Context(), "t")
 		if done != nil || err == nil || err.Error() != want {
@@ -572,8 +572,8 @@ func TestCompactByAnotherModel(t *testing.T) {
 		Summary: middleware.SummaryConfig{Model: writer, ModelName: "small", Prompt: "sum up"},
 	})
 	done, err := a.Compact(t.Context(), "t")
-	req := writer.Requests()[0].Request
-	if err != nil || done.Summary != "short" || req.Model != "small" || req.System != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(req.Tools) != 0 || len(b.model.Requests()) != 0 {
+	req := writer.RecordedRequests()[0].Request
+	if err != nil || done.Summary != "short" || req.Model != "small" || req.System != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(req.Tools) != 0 || len(b.model.RecordedRequests()) != 0 {
 		t.Errorf("got %+v, %v, asked with %+v", done, err, req)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // rounds is a model that makes n calls, one a turn, and then answers.
 func rounds(n int) llm.Model {
 	var turns [][]llm.Event
-	usage := llm.Usage{Input: 100, Output: 20}
+	usage := llm.Usage{InputTokens: 100, OutputTokens: 20}
 	for i := range n {
-		turns = append(turns, []llm.Event{llm.PartDone{Part: llm.ToolCall{ID: fmt.Sprint("c", i), Name: "a", Args: fmt.Sprintf(`{"n":%d}`, i)}}, usage, llm.Finish{Reason: llm.FinishToolCalls}})
+		turns = append(turns, []llm.Event{llm.PartDone{Part: llm.ToolCall{ID: fmt.Sprint("c", i), Name: "a", Arguments: fmt.Sprintf(`{"n":%d}`, i)}}, usage, llm.Finish{Reason: llm.FinishToolCalls}})
 	}
 	turns = append(turns, []llm.Event{llm.TextDelta{Text: "done"}, usage, llm.Finish{Reason: llm.FinishStop}})
 	return llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
@@ -58,7 +58,7 @@ func BenchmarkStep(b *testing.B) {
 		return func(hear func(react.Event)) bool {
 			if hear == nil {
 				res, err := a.Run(b.Context(), loop.Input{Messages: input})
-				return err == nil && res.ToolRounds == n
+				return err == nil && res.ToolSteps == n
 			}
 			last := react.Event{}
 			for last = range react.Parts(a.Start(b.Context(), loop.Input{Messages: input}).Events()) {

@@ -47,10 +47,10 @@ type SubAgent struct {
 	Description string // what it is good for, for the model that gives it tasks
 	System      string
 	Tools       []loop.Tool
-	Policies    []loop.Policy // between those for files and those that ask
-	Model       llm.Model     // nil is that of the agent
-	ModelName   string        // empty is the agent's
-	MaxSteps    int           // 0 is DefaultMaxIterations
+	Middleware  []loop.Middleware // between those for files and those that ask
+	Model       llm.Model         // nil is that of the agent
+	ModelName   string            // empty is the agent's
+	MaxSteps    int               // 0 is DefaultMaxIterations
 }
 
 // GeneralPurposeAgentName is the name of the sub-agent that is built in.
@@ -68,7 +68,7 @@ func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
 		return nil, fmt.Errorf("react: %w", err)
 	}
 	own := cfg.Config
-	own.Policies = s.policies(cfg)
+	own.Middleware = s.policies(cfg)
 	a, err := New(model, &own)
 	if err != nil {
 		return nil, err
@@ -79,44 +79,44 @@ func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
 
 // stack are the policies of a deep agent; those that it has not are empty lists.
 type stack struct {
-	todos, files, subagents, askUser, human, summary []loop.Policy
+	todos, files, subagents, askUser, human, summary []loop.Middleware
 	summarizer                                       *middleware.Summarizer
 }
 
 func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
 	s = &stack{}
-	add := func(to *[]loop.Policy, on bool, made func() (loop.Policy, error)) {
+	add := func(to *[]loop.Middleware, on bool, made func() (loop.Middleware, error)) {
 		if !on || err != nil {
 			return
 		}
 		p, failed := made()
-		*to, err = []loop.Policy{p}, failed
+		*to, err = []loop.Middleware{p}, failed
 	}
 	add(&s.todos, true, middleware.Todos)
-	add(&s.files, !cfg.NoFilesystem, func() (loop.Policy, error) {
+	add(&s.files, !cfg.NoFilesystem, func() (loop.Middleware, error) {
 		b := cfg.Backend
 		if b == nil {
 			b = &files.Memory{}
 		}
-		return middleware.Files(middleware.OneBackend(b))
+		return middleware.Files(middleware.SharedBackend(b))
 	})
-	add(&s.askUser, cfg.AskUser != nil, func() (loop.Policy, error) { return middleware.AskUser(cfg.AskUser) })
-	add(&s.human, cfg.Approve != nil, func() (loop.Policy, error) { return middleware.HumanInTheLoop(cfg.Approve, cfg.InterruptOn) })
-	add(&s.summary, !cfg.NoSummary, func() (p loop.Policy, err error) {
+	add(&s.askUser, cfg.AskUser != nil, func() (loop.Middleware, error) { return middleware.AskUser(cfg.AskUser) })
+	add(&s.human, cfg.Approve != nil, func() (loop.Middleware, error) { return middleware.HumanInTheLoop(cfg.Approve, cfg.InterruptOn) })
+	add(&s.summary, !cfg.NoSummary, func() (p loop.Middleware, err error) {
 		c := cfg.Summary
 		c.Window = cmp.Or(c.Window, window(model, cfg.ContextWindow))
 		if s.summarizer, err = middleware.NewSummarizer(&c); err == nil {
-			p = s.summarizer.Policy()
+			p = s.summarizer.Middleware()
 		}
 		return p, err
 	})
-	add(&s.subagents, true, func() (loop.Policy, error) { return s.tasks(model, cfg) })
+	add(&s.subagents, true, func() (loop.Middleware, error) { return s.tasks(model, cfg) })
 	return s, err
 }
 
 // policies are those of the agent itself.
-func (s *stack) policies(cfg *DeepConfig) []loop.Policy {
-	var list []loop.Policy
+func (s *stack) policies(cfg *DeepConfig) []loop.Middleware {
+	var list []loop.Middleware
 	if cfg.SummaryFirst {
 		list = append(list, s.summary...)
 	}
@@ -124,7 +124,7 @@ func (s *stack) policies(cfg *DeepConfig) []loop.Policy {
 	if !cfg.NoGeneralPurpose {
 		list = append(list, generalPurpose()...)
 	}
-	list = slices.Concat(list, cfg.Policies, s.askUser, s.human)
+	list = slices.Concat(list, cfg.Middleware, s.askUser, s.human)
 	if !cfg.SummaryFirst {
 		list = append(list, s.summary...)
 	}
@@ -132,7 +132,7 @@ func (s *stack) policies(cfg *DeepConfig) []loop.Policy {
 }
 
 // tasks makes the sub-agents.
-func (s *stack) tasks(model llm.Model, cfg *DeepConfig) (loop.Policy, error) {
+func (s *stack) tasks(model llm.Model, cfg *DeepConfig) (loop.Middleware, error) {
 	list := slices.Clone(cfg.SubAgents)
 	if cfg.GeneralPurposeAgent {
 		list = append(list, SubAgent{
@@ -144,14 +144,14 @@ func (s *stack) tasks(model llm.Model, cfg *DeepConfig) (loop.Policy, error) {
 		c := cfg.Config
 		c.Log, c.OnStep, c.StopWhen, c.ToolChoice = nil, nil, nil, llm.ToolChoice{}
 		c.System, c.Tools, c.MaxSteps, c.Model = sub.System, sub.Tools, sub.MaxSteps, cmp.Or(sub.ModelName, cfg.Model)
-		c.Policies = slices.Concat(s.files, sub.Policies, s.human, s.summary)
+		c.Middleware = slices.Concat(s.files, sub.Middleware, s.human, s.summary)
 		m := sub.Model
 		if m == nil {
 			m = model
 		}
 		a, err := New(m, &c)
 		if err != nil {
-			return loop.Policy{}, fmt.Errorf("the sub-agent %q: %w", sub.Name, err)
+			return loop.Middleware{}, fmt.Errorf("the sub-agent %q: %w", sub.Name, err)
 		}
 		made[i] = middleware.SubAgent{Name: sub.Name, Description: sub.Description, Agent: a.agent}
 	}

@@ -18,20 +18,20 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-func yes(context.Context, middleware.HumanReview) (middleware.HumanVerdict, error) {
-	return middleware.HumanVerdict{Decision: middleware.HumanApprove}, nil
+func yes(context.Context, middleware.HumanReview) (middleware.HumanResult, error) {
+	return middleware.HumanResult{Decision: middleware.HumanApprove}, nil
 }
 
 func answer(_ context.Context, q []middleware.Question) ([]string, error) {
 	return make([]string, len(q)), nil
 }
 
-var own = []loop.Policy{brings("mine", "x"), brings("too", "y")}
+var own = []loop.Middleware{brings("mine", "x"), brings("too", "y")}
 
 // RA-04, RA-05, RA-06, RA-07, RA-08: what a deep agent's stack has, and in which order.
 func TestStack(t *testing.T) {
 	groups := []string{"web", "search", "text", "git", "shell"}
-	everything := react.DeepConfig{Config: react.Config{Config: loop.Config{Policies: own}}, AskUser: answer, Approve: yes}
+	everything := react.DeepConfig{Config: react.Config{Config: loop.Config{Middleware: own}}, AskUser: answer, Approve: yes}
 	for name, c := range map[string]struct {
 		change func(*react.DeepConfig)
 		want   string
@@ -110,13 +110,13 @@ func TestFilesOfAnAgent(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		cfg   react.DeepConfig
-		turns []fake.Turn
+		turns []fake.Response
 		want  string
 	}{
-		"the next run":   {react.DeepConfig{}, []fake.Turn{write, text("x"), read, text("y")}, "tool: text"},
-		"another agent":  {react.DeepConfig{}, []fake.Turn{read, text("x")}, `tool: {"error":"cannot read \"a\": file does not exist"}`},
-		"files of mine":  {react.DeepConfig{Backend: shared}, []fake.Turn{read, text("x")}, "tool: shared"},
-		"the same again": {react.DeepConfig{Backend: shared}, []fake.Turn{read, text("x")}, "tool: shared"},
+		"the next run":   {react.DeepConfig{}, []fake.Response{write, text("x"), read, text("y")}, "tool: text"},
+		"another agent":  {react.DeepConfig{}, []fake.Response{read, text("x")}, `tool: {"error":"cannot read \"a\": file does not exist"}`},
+		"files of mine":  {react.DeepConfig{Backend: shared}, []fake.Response{read, text("x")}, "tool: shared"},
+		"the same again": {react.DeepConfig{Backend: shared}, []fake.Response{read, text("x")}, "tool: shared"},
 	} {
 		b := newBench(t, c.turns...)
 		a := b.deep(c.cfg)
@@ -176,12 +176,12 @@ func TestTask(t *testing.T) {
 				StopWhen: []loop.StopCondition{loop.HasToolCall("look")},
 			},
 		},
-		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
 			asked = append(asked, call.Name)
-			return middleware.HumanVerdict{Decision: middleware.HumanApprove}, nil
+			return middleware.HumanResult{Decision: middleware.HumanApprove}, nil
 		},
 		NoGeneralPurpose: true,
-		SubAgents:        []react.SubAgent{{Name: "reader", Description: "reads", System: "you read", Tools: []loop.Tool{tool("look")}, Policies: []loop.Policy{brings("p", "more")}, Model: sub, ModelName: "small"}},
+		SubAgents:        []react.SubAgent{{Name: "reader", Description: "reads", System: "you read", Tools: []loop.Tool{tool("look")}, Middleware: []loop.Middleware{brings("p", "more")}, Model: sub, ModelName: "small"}},
 	})
 	if ok, _ := b.run(a, "", "go"); !ok {
 		t.Error("the run failed")
@@ -192,7 +192,7 @@ func TestTask(t *testing.T) {
 	if diff := cmp.Diff(strings.Fields("lead write_todos ls read_file write_file edit_file task"), b.offered(0)); diff != "" {
 		t.Errorf("offered (-want +got):\n%s", diff)
 	}
-	req := sub.Requests()[0].Request
+	req := sub.RecordedRequests()[0].Request
 	var names []string
 	for _, t := range req.Tools {
 		names = append(names, t.Name)
@@ -203,7 +203,7 @@ func TestTask(t *testing.T) {
 	if diff := cmp.Diff([]llm.Message{llm.User("look at a")}, req.Messages); diff != "" || req.System != "you read" || req.Model != "small" {
 		t.Errorf("it is asked as %q with %q (-want +got):\n%s", req.Model, req.System, diff)
 	}
-	if got := short(sub.Requests()[1].Request.Messages); got[3] != "tool: text" || !strings.Contains(got[4], "there is no tool") {
+	if got := short(sub.RecordedRequests()[1].Request.Messages); got[3] != "tool: text" || !strings.Contains(got[4], "there is no tool") {
 		t.Errorf("it sees %q", got)
 	}
 	if diff := cmp.Diff([]string{"write_file", "step 0", "task", "look", "read_file", "step 1", "step 2"}, asked); diff != "" {
@@ -215,7 +215,7 @@ func TestTask(t *testing.T) {
 	var below []string
 	for _, s := range of[trace.RunStart](b.all) {
 		if s.Parent != nil {
-			below = append(below, s.Parent.Run+" "+s.Parent.Call)
+			below = append(below, s.Parent.Run+" "+s.Parent.ToolCallID)
 			if n, _ := s.Options.Lookup("max_steps"); n != "24" {
 				t.Errorf("its cap is %s", n)
 			}
@@ -235,7 +235,7 @@ func TestGeneralPurposeAgent(t *testing.T) {
 		GeneralPurposeAgent: true, NoFilesystem: true, NoGeneralPurpose: true,
 	})
 	b.run(a, "", "go")
-	req := b.model.Requests()[1].Request
+	req := b.model.RecordedRequests()[1].Request
 	if req.Model != "big" || req.System != "be brief" || req.Messages[0].Text() != "do it" || len(req.Messages) != 1 {
 		t.Errorf("the sub-agent is asked %+v", req)
 	}
@@ -278,7 +278,7 @@ func TestSummaryWindow(t *testing.T) {
 		a, err := react.NewDeep(windowed{b.model, c.model}, &cfg)
 		b.made(a, err)
 		a.Run(t.Context(), []llm.Message{llm.User(long), llm.User("go")}, "", nil)
-		if got := len(of[trace.Rewrite](b.all)); got != c.want {
+		if got := len(of[trace.HistoryRewrite](b.all)); got != c.want {
 			t.Errorf("%+v: got %d summaries", c, got)
 		}
 	}
@@ -293,9 +293,9 @@ func TestApproval(t *testing.T) {
 	}{{nil, "[write_todos ls grep]"}, {map[string]middleware.HumanRule{"ls": {}}, "[ls]"}} {
 		var asked []string
 		b := newBench(t, calling("write_todos", `{"todos":["x"]}`, "ls", "{}", "grep", "{}"), text("done"))
-		a := b.deep(react.DeepConfig{InterruptOn: c.on, Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+		a := b.deep(react.DeepConfig{InterruptOn: c.on, Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
 			asked = append(asked, call.Name)
-			return middleware.HumanVerdict{}, errors.New("gone")
+			return middleware.HumanResult{}, errors.New("gone")
 		}})
 		b.run(a, "", "go")
 		if fmt.Sprint(asked) != c.want {

@@ -44,18 +44,18 @@ type projection struct {
 func (p *projection) events(ev trace.Event, err error) []Event {
 	switch b := ev.Body.(type) {
 	case trace.ModelDelta:
-		if b.What == trace.DeltaText && ev.Purpose == trace.PurposeAnswer {
+		if b.Type == trace.DeltaText && ev.Purpose == trace.PurposeAnswer {
 			return []Event{{Type: "token", Text: b.Text}}
 		}
-	case trace.ModelTurn:
+	case trace.ModelResponse:
 		if ev.Purpose == trace.PurposeAnswer {
 			p.calls, p.next = b.Message.Calls(), 0
 			clear(p.held)
 		}
 	case trace.ToolStart:
-		return p.begins(b.Call, started(b.Call, b.Name, b.Args))
+		return p.begins(b.ToolCallID, started(b.ToolCallID, b.Name, b.Arguments))
 	case trace.ToolEnd:
-		return append(p.late(b.Call), completed(b.Call, b.Result))
+		return append(p.late(b.ToolCallID), completed(b.ToolCallID, b.Result))
 	case trace.ToolSkip:
 		return p.skipped(ev.Step, b)
 	case trace.StepEnd:
@@ -110,17 +110,17 @@ func (p *projection) rest() (events []Event) {
 }
 
 func (p *projection) skipped(step int, b trace.ToolSkip) []Event {
-	if b.Cause == trace.SkipDuplicate || b.Cause == trace.SkipCancelled {
-		return p.begins(b.Call)
+	if b.Reason == trace.SkipDuplicate || b.Reason == trace.SkipCanceled {
+		return p.begins(b.ToolCallID)
 	}
-	args, i := "", p.find(b.Call)
+	args, i := "", p.find(b.ToolCallID)
 	switch {
 	case i >= 0:
-		args = p.calls[i].Args
+		args = p.calls[i].Arguments
 	case step != trace.NoStep:
 		return nil
 	}
-	return p.begins(b.Call, started(b.Call, b.Name, args), completed(b.Call, b.Result))
+	return p.begins(b.ToolCallID, started(b.ToolCallID, b.Name, args), completed(b.ToolCallID, b.Result))
 }
 
 // find returns the place of a call in the last turn, or -1.

@@ -37,7 +37,7 @@ func seq(bodies ...trace.Body) iter.Seq2[trace.Event, error] {
 	return func(yield func(trace.Event, error) bool) {
 		for i, b := range bodies {
 			ev := trace.Event{Seq: i, Body: b}
-			if d, ok := b.(trace.ModelTurn); ok && d.Model == "other" {
+			if d, ok := b.(trace.ModelResponse); ok && d.Model == "other" {
 				ev.Purpose = trace.PurposeSummary
 			}
 			if d, ok := b.(trace.ModelDelta); ok && d.Name == "other" {
@@ -72,20 +72,20 @@ func result(id, text string) llm.ToolResult {
 // being run; RA-28: of a round that is skipped, and of calls that a cancel cut off,
 // there is nothing. What a summary says is told to nobody.
 func TestPartsOfOddRounds(t *testing.T) {
-	turn := trace.ModelTurn{Message: llm.Assistant(
-		llm.ToolCall{ID: "c1", Name: "a", Args: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"}, llm.ToolCall{ID: "c3", Name: "a", Args: "{}"},
-		llm.ToolCall{ID: "c4", Name: "a"}, llm.ToolCall{ID: "c5", Name: "a", Args: "{}"},
+	turn := trace.ModelResponse{Message: llm.Assistant(
+		llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"}, llm.ToolCall{ID: "c3", Name: "a", Arguments: "{}"},
+		llm.ToolCall{ID: "c4", Name: "a"}, llm.ToolCall{ID: "c5", Name: "a", Arguments: "{}"},
 	)}
 	got := lines(t,
-		trace.ModelDelta{What: trace.DeltaText, Text: "short", Name: "other"}, trace.ModelDelta{What: trace.DeltaReasoning, Text: "hm"}, turn,
-		trace.ModelTurn{Model: "other"},
-		trace.ToolSkip{Call: "c4", Name: "a", Cause: "duplicate", Result: result("c4", "no")},
-		trace.ToolSkip{Call: "c2", Name: "a", Cause: "denied", Result: result("c2", "")},
-		trace.ToolSkip{Call: "c0", Name: "a", Cause: "denied", Result: result("c0", "of no call")},
-		trace.ToolStart{Call: "c1", Name: "a", Args: "{}"}, trace.ToolStart{Call: "c3", Name: "a", Args: "{}"},
-		trace.ToolEnd{Call: "c1", Result: result("c1", "one")},
-		trace.ToolSkip{Call: "c5", Name: "a", Cause: "cancelled", Result: result("c5", "no")},
-		trace.ToolEnd{Call: "c3", Result: result("c3", "[3]")},
+		trace.ModelDelta{Type: trace.DeltaText, Text: "short", Name: "other"}, trace.ModelDelta{Type: trace.DeltaReasoning, Text: "hm"}, turn,
+		trace.ModelResponse{Model: "other"},
+		trace.ToolSkip{ToolCallID: "c4", Name: "a", Reason: "duplicate", Result: result("c4", "no")},
+		trace.ToolSkip{ToolCallID: "c2", Name: "a", Reason: "denied", Result: result("c2", "")},
+		trace.ToolSkip{ToolCallID: "c0", Name: "a", Reason: "denied", Result: result("c0", "of no call")},
+		trace.ToolStart{ToolCallID: "c1", Name: "a", Arguments: "{}"}, trace.ToolStart{ToolCallID: "c3", Name: "a", Arguments: "{}"},
+		trace.ToolEnd{ToolCallID: "c1", Result: result("c1", "one")},
+		trace.ToolSkip{ToolCallID: "c5", Name: "a", Reason: "cancelled", Result: result("c5", "no")},
+		trace.ToolEnd{ToolCallID: "c3", Result: result("c3", "[3]")},
 		trace.RunEnd{Error: &trace.Error{Message: "boom"}},
 	)
 	want := []string{
@@ -104,8 +104,8 @@ func TestPartsOfOddRounds(t *testing.T) {
 
 // A call that is answered without being run starts and ends, the first one of a round too.
 func TestPartsOfASkippedCall(t *testing.T) {
-	turn := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Args: `{"n":1}`})}
-	got := lines(t, turn, trace.ToolSkip{Call: "c1", Name: "a", Cause: "denied", Result: result("c1", "no")})
+	turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"n":1}`})}
+	got := lines(t, turn, trace.ToolSkip{ToolCallID: "c1", Name: "a", Reason: "denied", Result: result("c1", "no")})
 	want := []string{`{"type":"toolStarted","name":"a","input":{"n":1},"id":"c1"}`, `{"type":"toolCompleted","name":"a","result":"no","id":"c1"}`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -115,8 +115,10 @@ func TestPartsOfASkippedCall(t *testing.T) {
 // What waits for the calls of one round is nothing to the next, also where ids come
 // again.
 func TestPartsOfTwoRounds(t *testing.T) {
-	turn := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b"})}
-	start := func(id, name, args string) trace.Body { return trace.ToolStart{Call: id, Name: name, Args: args} }
+	turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b"})}
+	start := func(id, name, args string) trace.Body {
+		return trace.ToolStart{ToolCallID: id, Name: name, Arguments: args}
+	}
 	got := lines(t, turn, start("c1", "a", "1"), start("c2", "b", "2"), turn, start("c2", "b", "3"), start("c1", "a", "4"))
 	event := func(name, args, id string) string {
 		return `{"type":"toolStarted","name":"` + name + `","input":` + args + `,"id":"` + id + `"}`
@@ -130,7 +132,7 @@ func TestPartsOfTwoRounds(t *testing.T) {
 // Who leaves the events early is not given more.
 func TestLeavingParts(t *testing.T) {
 	n := 0
-	for range react.Parts(seq(trace.ModelDelta{What: trace.DeltaText, Text: "a"}, trace.ModelDelta{What: trace.DeltaText, Text: "b"})) {
+	for range react.Parts(seq(trace.ModelDelta{Type: trace.DeltaText, Text: "a"}, trace.ModelDelta{Type: trace.DeltaText, Text: "b"})) {
 		n++
 		break
 	}
@@ -141,7 +143,7 @@ func TestLeavingParts(t *testing.T) {
 
 // A trace whose turn is missing, as one that begins in the middle, is no panic.
 func TestPartsWithoutATurn(t *testing.T) {
-	got := lines(t, trace.ToolStart{Call: "c1", Name: "a", Args: "{}"}, trace.ToolEnd{Call: "c1", Result: result("c1", "x")}, trace.RunEnd{})
+	got := lines(t, trace.ToolStart{ToolCallID: "c1", Name: "a", Arguments: "{}"}, trace.ToolEnd{ToolCallID: "c1", Result: result("c1", "x")}, trace.RunEnd{})
 	if diff := cmp.Diff([]string{`{"type":"toolStarted","name":"a","input":{},"id":"c1"}`, `{"type":"toolCompleted","name":"a","result":"x","id":"c1"}`, `{"type":"completed"}`}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -150,13 +152,13 @@ func TestPartsWithoutATurn(t *testing.T) {
 // RA-36: of a trace that has the runs of sub-agents, too, the outer one is told, and it
 // is completed once.
 func TestPartsOfNestedRuns(t *testing.T) {
-	turn := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "task"})}
-	inner := trace.ModelTurn{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}
+	turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "task"})}
+	inner := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}
 	events := []trace.Event{
-		{Run: "r1", Body: turn}, {Run: "r1", Body: trace.ToolStart{Call: "c1", Name: "task", Args: "{}"}},
-		{Run: "r1/c1", Body: inner}, {Run: "r1/c1", Body: trace.ToolStart{Call: "c1", Name: "a"}},
-		{Run: "r1/c1", Body: trace.ToolEnd{Call: "c1", Result: result("c1", "x")}}, {Run: "r1/c1", Body: trace.RunEnd{}},
-		{Run: "r1", Body: trace.ToolEnd{Call: "c1", Result: result("c1", "y")}}, {Run: "r1", Body: trace.RunEnd{}},
+		{Run: "r1", Body: turn}, {Run: "r1", Body: trace.ToolStart{ToolCallID: "c1", Name: "task", Arguments: "{}"}},
+		{Run: "r1/c1", Body: inner}, {Run: "r1/c1", Body: trace.ToolStart{ToolCallID: "c1", Name: "a"}},
+		{Run: "r1/c1", Body: trace.ToolEnd{ToolCallID: "c1", Result: result("c1", "x")}}, {Run: "r1/c1", Body: trace.RunEnd{}},
+		{Run: "r1", Body: trace.ToolEnd{ToolCallID: "c1", Result: result("c1", "y")}}, {Run: "r1", Body: trace.RunEnd{}},
 	}
 	var got []string
 	for e := range react.Parts(func(yield func(trace.Event, error) bool) {

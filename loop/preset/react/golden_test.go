@@ -26,17 +26,17 @@ func TestDeepTrace(t *testing.T) {
 		calling("task", `{"description":"what does a.md say?","subagent_type":"reader"}`, "mkdir", `{"path":"x"}`),
 		text("it says hello"),
 	)
-	reader := fake.NewModel(fake.Turn{Delay: time.Second, Calls: []fake.Call{{Name: "read_file", Args: `{"path":"a.md"}`}}}, text("hello"))
+	reader := fake.NewModel(fake.Response{Delay: time.Second, Calls: []fake.Call{{Name: "read_file", Arguments: `{"path":"a.md"}`}}}, text("hello"))
 	reader.Clock = clock
 	a := b.deep(react.DeepConfig{
 		Config:           react.Config{Config: loop.Config{Clock: clock}},
 		NoGeneralPurpose: true,
 		SubAgents:        []react.SubAgent{{Name: "reader", Description: "reads", Model: reader}},
-		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanVerdict, error) {
+		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
 			if call.Name == "mkdir" {
-				return middleware.HumanVerdict{Decision: middleware.HumanReject, Message: "no directories"}, nil
+				return middleware.HumanResult{Decision: middleware.HumanReject, Message: "no directories"}, nil
 			}
-			return middleware.HumanVerdict{Decision: middleware.HumanApprove}, nil
+			return middleware.HumanResult{Decision: middleware.HumanApprove}, nil
 		},
 	})
 	if !a.Run(t.Context(), []llm.Message{llm.User("go")}, "", nil) {

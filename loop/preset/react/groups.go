@@ -21,8 +21,8 @@ var groups = []struct {
 
 // generalPurpose are the groups as policies. Their tools are there by name: a call gets
 // an error that says that there is nothing behind it.
-func generalPurpose() []loop.Policy {
-	list := make([]loop.Policy, len(groups))
+func generalPurpose() []loop.Middleware {
+	list := make([]loop.Middleware, len(groups))
 	for i, g := range groups {
 		var tools []loop.Tool
 		for _, name := range g.tools {
@@ -33,7 +33,7 @@ func generalPurpose() []loop.Policy {
 				},
 			})
 		}
-		list[i] = loop.Policy{Name: g.name, New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{Tools: tools} }}
+		list[i] = loop.Middleware{Name: g.name, New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{Tools: tools} }}
 	}
 	return list
 }

@@ -25,13 +25,13 @@ func tool(name string) loop.Tool {
 	return loop.Tool{Name: name, Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(name), nil }}
 }
 
-func text(s string) fake.Turn { return fake.Turn{Text: s} }
+func text(s string) fake.Response { return fake.Response{Text: s} }
 
 // calling is a turn of calls, each a name and its arguments.
-func calling(namesAndArgs ...string) fake.Turn {
-	var t fake.Turn
+func calling(namesAndArgs ...string) fake.Response {
+	var t fake.Response
 	for i := 0; i < len(namesAndArgs); i += 2 {
-		t.Calls = append(t.Calls, fake.Call{Name: namesAndArgs[i], Args: namesAndArgs[i+1]})
+		t.Calls = append(t.Calls, fake.Call{Name: namesAndArgs[i], Arguments: namesAndArgs[i+1]})
 	}
 	return t
 }
@@ -44,7 +44,7 @@ type bench struct {
 	all   []trace.Event
 }
 
-func newBench(t *testing.T, turns ...fake.Turn) *bench {
+func newBench(t *testing.T, turns ...fake.Response) *bench {
 	return &bench{t: t, model: fake.NewModel(turns...)}
 }
 
@@ -84,7 +84,7 @@ func (b *bench) made(a *react.Agent, err error) *react.Agent {
 		for _, v := range c.Done() {
 			b.t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 		}
-		if changed := b.model.Changed(); changed != nil {
+		if changed := b.model.MutatedRequests(); changed != nil {
 			b.t.Errorf("requests changed: %q", changed)
 		}
 	})
@@ -107,7 +107,7 @@ func (b *bench) run(a *react.Agent, thread, message string) (ok bool, events []s
 // asked are the messages of the n-th request, short.
 func (b *bench) asked(n int) []string {
 	b.t.Helper()
-	requests := b.model.Requests()
+	requests := b.model.RecordedRequests()
 	if n >= len(requests) {
 		b.t.Fatalf("there are %d requests", len(requests))
 	}
@@ -117,7 +117,7 @@ func (b *bench) asked(n int) []string {
 // offered are the names of the tools of the n-th request.
 func (b *bench) offered(n int) []string {
 	var names []string
-	for _, t := range b.model.Requests()[n].Request.Tools {
+	for _, t := range b.model.RecordedRequests()[n].Request.Tools {
 		names = append(names, t.Name)
 	}
 	return names

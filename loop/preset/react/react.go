@@ -29,18 +29,18 @@ const DefaultMaxIterations = 24
 // message, and an error is told as {"error": …}.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = Name
-	cfg.CapAt, cfg.OnCap = loop.CapTop, cmp.Or(cfg.OnCap, loop.CapForceFinal)
+	cfg.StepLimitCheck, cfg.OnStepLimit = loop.CheckBeforeStep, cmp.Or(cfg.OnStepLimit, loop.StepLimitForceFinal)
 	cfg.ToolMessage = loop.OnePerCall
-	cfg.AppendTurn = loop.AppendAfter
-	cfg.DuplicateRound = loop.DuplicateSkip
+	cfg.AppendResponse = loop.AppendAfter
+	cfg.DuplicateStep = loop.DuplicateSkip
 	if cfg.MaxSteps == 0 {
 		cfg.MaxSteps = DefaultMaxIterations
 	}
 	if cfg.Concurrency == 0 {
-		cfg.Concurrency = loop.Unbounded
+		cfg.Concurrency = loop.Unlimited
 	}
-	if cfg.SameToolErrors == 0 {
-		cfg.SameToolErrors = loop.Off
+	if cfg.MaxConsecutiveToolErrors == 0 {
+		cfg.MaxConsecutiveToolErrors = loop.Disabled
 	}
 	if cfg.ErrorText == nil {
 		cfg.ErrorText = errorObject
