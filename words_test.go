@@ -1,0 +1,212 @@
+package looptape_test
+
+import (
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// wordPatterns lists the replaced terms, one pattern per line.
+const wordPatterns = "testdata/words/patterns.tsv"
+
+// word is a replaced term: the row of the glossary, the term to use instead and what to look for.
+// A row that stays as it is has no pattern but the reason.
+type word struct {
+	row, instead string
+	pattern      *regexp.Regexp
+}
+
+func readWords(t *testing.T) []word {
+	t.Helper()
+	var list []word
+	for n, line := range strings.Split(strings.TrimSuffix(read(t, wordPatterns), "\n"), "\n") {
+		f := strings.Split(line, "\t")
+		if len(f) != 3 {
+			t.Fatalf("%s:%d: got %d columns, want 3: %q", wordPatterns, n+1, len(f), line)
+		}
+		if n == 0 {
+			continue
+		}
+		w := word{row: f[0], instead: f[1]}
+		if reason, keep := strings.CutPrefix(f[2], "keep: "); keep && reason != "" {
+			list = append(list, w)
+			continue
+		}
+		pattern, err := regexp.Compile("(?im)" + f[2])
+		if err != nil {
+			t.Fatalf("%s:%d: %v", wordPatterns, n+1, err)
+		}
+		w.pattern = pattern
+		list = append(list, w)
+	}
+	return list
+}
+
+// wordExempt are files whose text is not ours to change: the requirements and what is
+// generated from them, the history of renamed flags, and frozen files.
+var wordExempt = []string{"testdata/", "docs/contracts.md", "CHANGELOG.md", "words_test.go"}
+
+// TestWords rejects replaced terms in the documents, in Go comments and in the texts that
+// the code prints or returns as errors. WORDS=dir limits it to files below dir.
+func TestWords(t *testing.T) {
+	words := readWords(t)
+	files := sources(t)
+	pending := strings.Fields(read(t, "testdata/words/pending.txt"))
+	found := map[string]int{}
+	checked := 0
+	for _, name := range files {
+		if slices.Contains(pending, filepath.ToSlash(filepath.Dir(name))) && os.Getenv("WORDS") == "" {
+			continue // still to be edited
+		}
+		exempt := slices.ContainsFunc(wordExempt, func(p string) bool { return strings.HasPrefix(name, p) || strings.Contains(name, "/testdata/") })
+		if exempt || !strings.HasPrefix(name, os.Getenv("WORDS")) {
+			continue
+		}
+		checked++
+		src := read(t, name)
+		lines := markdownText(src)
+		if strings.HasSuffix(name, ".go") {
+			lines = goText(t, name, src)
+		}
+		for _, l := range lines {
+			for _, w := range words {
+				if w.pattern == nil {
+					continue
+				}
+				if m := w.pattern.FindString(l.text); m != "" {
+					t.Errorf("%s:%d: %q: use %s (glossary: %s)", name, l.line, m, w.instead, w.row)
+					found[filepath.Dir(name)]++
+				}
+			}
+		}
+	}
+	if checked == 0 {
+		t.Fatal("no file was checked")
+	}
+	for _, dir := range slices.Sorted(maps.Keys(found)) {
+		t.Logf("%s: %d", cmp.Or(dir, "."), found[dir])
+	}
+}
+
+// TestWordsCoverGlossary compares the rows of the pattern file with the glossary of the
+// language guide, where that is present.
+func TestWordsCoverGlossary(t *testing.T) {
+	words := readWords(t)
+	shared := cmp.Or(os.Getenv("LOOPTAPE_SHARED"), "../shared")
+	guide, err := os.ReadFile(filepath.Join(shared, "language.md"))
+	if err != nil {
+		t.Skipf("the language guide is not here to compare with; LOOPTAPE_SHARED can name its folder: %v", err)
+	}
+	_, text, _ := strings.Cut(string(guide), "## 2. Glossary")
+	text, _, _ = strings.Cut(text, "### Trace format")
+	n := 0
+	for line := range strings.Lines(text) {
+		f := strings.Split(line, "|")
+		if len(f) < 5 || strings.HasPrefix(strings.TrimSpace(f[1]), "---") || strings.TrimSpace(f[1]) == "Home-made" {
+			continue
+		}
+		n++
+		row := strings.TrimSpace(f[1])
+		if !slices.ContainsFunc(words, func(w word) bool { return w.row == row }) {
+			t.Errorf("%s has no line for the glossary row %q", wordPatterns, row)
+		}
+	}
+	if n == 0 {
+		t.Fatal("the language guide has no glossary rows")
+	}
+}
+
+// textLine is a text to check and its line number.
+type textLine struct {
+	line int
+	text string
+}
+
+var codeSpan = regexp.MustCompile("`[^`]*`")
+
+// markdownText returns the prose of a document: not its code blocks and code spans.
+func markdownText(src string) []textLine {
+	var out []textLine
+	block := false
+	for n, line := range strings.Split(src, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			block = !block
+			continue
+		}
+		if !block {
+			out = append(out, textLine{n + 1, codeSpan.ReplaceAllString(line, "`x`")})
+		}
+	}
+	return out
+}
+
+// goText returns the comments of a file and, outside of tests, its string literals of
+// several words.
+func goText(t *testing.T, name, src string) []textLine {
+	t.Helper()
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []textLine
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			start := files.Position(c.Pos()).Line
+			for n, line := range strings.Split(c.Text, "\n") {
+				out = append(out, textLine{start + n, line})
+			}
+		}
+	}
+	if strings.HasSuffix(name, "_test.go") {
+		return out
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.Field:
+			n.Tag = nil
+		case *ast.BasicLit:
+			if n.Kind != token.STRING {
+				return true
+			}
+			if text, err := strconv.Unquote(n.Value); err == nil && strings.Contains(strings.TrimSpace(text), " ") {
+				out = append(out, textLine{files.Position(n.Pos()).Line, text})
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// sources lists the Go and Markdown files of the checkout.
+func sources(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case !d.IsDir() && (strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".md")):
+			list = append(list, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
