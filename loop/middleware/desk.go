@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -18,6 +19,29 @@ type ApprovalRequest struct {
 	Step      int
 	Call      llm.ToolCall
 	Arguments string // what the tool would get
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It also reads requests that were stored before
+// the members Args and Minted were renamed.
+func (r *ApprovalRequest) UnmarshalJSON(b []byte) error {
+	type plain ApprovalRequest
+	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
+		return err
+	}
+	var old struct {
+		Args string
+		Call struct {
+			Args   string
+			Minted bool
+		}
+	}
+	if err := json.Unmarshal(b, &old); err != nil {
+		return err
+	}
+	r.Arguments = cmp.Or(r.Arguments, old.Args)
+	r.Call.Arguments = cmp.Or(r.Call.Arguments, old.Call.Args)
+	r.Call.IDGenerated = r.Call.IDGenerated || old.Call.Minted
+	return nil
 }
 
 // Verdict is what was decided about a call.
