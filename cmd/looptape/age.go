@@ -9,7 +9,7 @@ import (
 
 const day = 24 * time.Hour
 
-// age is a flag for a time: days (90d), weeks (12w), or as Go writes it (36h).
+// age is a flag for a duration: days (90d), weeks (12w) or the Go format (36h).
 type age time.Duration
 
 func (a *age) String() string {
@@ -19,10 +19,10 @@ func (a *age) String() string {
 	return time.Duration(*a).String()
 }
 
-// Type is what the help calls it.
+// Type implements pflag.Value.
 func (a *age) Type() string { return "age" }
 
-// Set reads a time, which is more than none.
+// Set parses a positive duration.
 func (a *age) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	for end, unit := range map[string]time.Duration{"d": day, "w": 7 * day} {
@@ -33,7 +33,7 @@ func (a *age) Set(text string) error {
 		}
 	}
 	if err != nil || d <= 0 {
-		return fmt.Errorf("%q is not an age such as 90d, 12w or 36h", text)
+		return fmt.Errorf("%q: want a duration such as 90d, 12w or 36h", text)
 	}
 	*a = age(d)
 	return nil

@@ -19,7 +19,7 @@ import (
 func newCassette(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cassette",
-		Short: "Look after what was recorded over HTTP",
+		Short: "Inspect and maintain recorded HTTP",
 		Args:  cobra.NoArgs,
 		RunE:  needCommand,
 	}
@@ -27,12 +27,12 @@ func newCassette(w *world) *cobra.Command {
 	return c
 }
 
-// recordings are the files that the commands read, for their help.
-const recordings = `FILE is a cassette of looptape, go-vcr (all versions) or vcrpy, a HAR file or a
-trace of httprr; - is standard input. A recording of looptape that was not
-closed is read as far as it came, from FILE.journal if there is no FILE.`
+// recordings describes the input files in the help of the commands.
+const recordings = `FILE is a cassette of looptape, go-vcr (all versions) or vcrpy, a HAR file or an
+httprr trace; - is standard input. An incomplete recording of looptape is read
+up to its end, from FILE.journal if FILE does not exist.`
 
-// readRecording reads a recording in any format, and tells if it was not closed.
+// readRecording reads a recording in any format. It reports an incomplete one.
 func (w *world) readRecording(name string) (*convert.Recording, error) {
 	name, src, err := w.source(name)
 	if err != nil {
@@ -40,13 +40,13 @@ func (w *world) readRecording(name string) (*convert.Recording, error) {
 	}
 	rec, err := convert.Parse(name, src)
 	if err == nil && rec.Incomplete != nil {
-		complain(w, rec.Incomplete)
+		reportError(w, rec.Incomplete)
 	}
 	return rec, err
 }
 
-// source is the text of a recording, or if there is only its journal, of that, and its
-// name.
+// source returns the name and content of a recording, or of its journal if there is no
+// recording.
 func (w *world) source(name string) (found string, text []byte, err error) {
 	found, f, err := w.openRecording(name)
 	if err != nil {
@@ -57,8 +57,8 @@ func (w *world) source(name string) (found string, text []byte, err error) {
 	return found, text, err
 }
 
-// openRecording opens a recording, or if there is only its journal, that, and returns its
-// name.
+// openRecording opens a recording, or its journal if there is no recording, and returns
+// the name of the opened file.
 func (w *world) openRecording(name string) (found string, f io.ReadCloser, err error) {
 	f, err = w.openFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,17 +70,17 @@ func (w *world) openRecording(name string) (found string, f io.ReadCloser, err e
 	return name, f, err
 }
 
-// secretFlag gives a command the flag that tells what is secret, too.
+// secretFlag adds the flag for additional secrets.
 func secretFlag(c *cobra.Command, o *cassettes.Options) {
-	c.Flags().StringArrayVar(&o.Secret, "secret", nil, "a header or field that is secret, too, a `name` or /json/pointer; may be repeated")
+	c.Flags().StringArrayVar(&o.Secret, "secret", nil, "additional secret: `name` of a header or field, or /json/pointer (repeatable)")
 }
 
-// opaqueFlag gives a command the flag that tells what is no secret.
-func opaqueFlag(c *cobra.Command, o *cassettes.Options) {
-	c.Flags().StringArrayVar(&o.NotSecret, "opaque", nil, "the `name` of one in which what looks like a secret is none; may be repeated")
+// notSecretFlag adds the flag for fields that contain no secrets.
+func notSecretFlag(c *cobra.Command, o *cassettes.Options) {
+	c.Flags().StringArrayVar(&o.NotSecret, "not-secret", nil, "`name` of a header or field whose value is not a secret (repeatable)")
 }
 
-// needPaths is the check of the arguments of a command that takes files by name.
+// needPaths checks the arguments of a command that takes file names and no standard input.
 func needPaths(c *cobra.Command, args []string) error {
 	if len(args) == 0 || slices.Contains(args, "-") {
 		return fmt.Errorf("%s needs files by name; see %s --help", c.CommandPath(), c.CommandPath())
@@ -88,8 +88,7 @@ func needPaths(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// needArguments is the check of the arguments of a command that takes n, which are
-// called this.
+// needArguments checks that a command gets n arguments; what describes them.
 func needArguments(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -103,9 +102,8 @@ func newCassetteLs(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls FILE",
 		Short: "List the interactions of a recording",
-		Long: `ls lists the interactions of a recording: the number, the lane, the method, the
-status, the bytes of the response's body, the time until it had come, and the
-URL.
+		Long: `ls lists the interactions of a recording: number, session, method, status, size
+of the response body, duration and URL.
 
 ` + recordings + `
 
@@ -125,14 +123,14 @@ Exit status: 0, or 2 if it cannot be read.`,
 
 // listed is an interaction in a list.
 type listed struct {
-	Number int                   `json:"number"`
-	Lane   string                `json:"lane,omitempty"`
-	Method string                `json:"method"`
-	URL    string                `json:"url"`
-	Status int                   `json:"status"` // 0 if there was no answer
-	Ending cassettes.Termination `json:"ending,omitempty"`
-	Size   int                   `json:"size"`        // bytes of the response's body
-	Took   int64                 `json:"duration_ms"` // until it had come
+	Number      int                   `json:"number"`
+	Session     string                `json:"session,omitempty"`
+	Method      string                `json:"method"`
+	URL         string                `json:"url"`
+	Status      int                   `json:"status"` // 0 if there was no response
+	Termination cassettes.Termination `json:"termination,omitempty"`
+	Size        int                   `json:"size"`        // bytes of the response's body
+	Took        int64                 `json:"duration_ms"` // until the end of the response
 }
 
 func listOf(list []*cassettes.Interaction) []listed {
@@ -143,8 +141,8 @@ func listOf(list []*cassettes.Interaction) []listed {
 			took += p.After
 		}
 		out = append(out, listed{
-			Number: i + 1, Lane: x.Session, Method: x.Request.Method, URL: x.Request.URL,
-			Status: x.Response.Status, Ending: x.Response.Termination, Size: len(x.Response.Body), Took: took.Round(time.Millisecond).Milliseconds(),
+			Number: i + 1, Session: x.Session, Method: x.Request.Method, URL: x.Request.URL,
+			Status: x.Response.Status, Termination: x.Response.Termination, Size: len(x.Response.Body), Took: took.Round(time.Millisecond).Milliseconds(),
 		})
 	}
 	return out
@@ -156,11 +154,11 @@ func (w *world) printInteractions(rec *convert.Recording, format string) error {
 	}
 	var rows [][]string
 	for _, x := range listOf(rec.Interactions) {
-		state := strings.TrimSpace(strings.TrimPrefix(strconv.Itoa(x.Status), "0") + " " + string(x.Ending))
+		state := strings.TrimSpace(strings.TrimPrefix(strconv.Itoa(x.Status), "0") + " " + string(x.Termination))
 		took := time.Duration(x.Took) * time.Millisecond
-		rows = append(rows, []string{strconv.Itoa(x.Number), x.Lane, x.Method, state, strconv.Itoa(x.Size), took.String(), x.URL})
+		rows = append(rows, []string{strconv.Itoa(x.Number), x.Session, x.Method, state, strconv.Itoa(x.Size), took.String(), x.URL})
 	}
-	if err := printTable(w, []string{"#", "lane", "method", "status", "bytes", "time", "URL"}, rows); err != nil {
+	if err := printTable(w, []string{"#", "session", "method", "status", "bytes", "time", "URL"}, rows); err != nil {
 		return err
 	}
 	line := count(len(rows), "interaction")

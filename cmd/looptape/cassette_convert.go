@@ -17,26 +17,26 @@ func newCassetteConvert(w *world) *cobra.Command {
 		Short: "Write a recording in another format",
 		Long: `convert reads a recording and writes it in another format: cassette (looptape's
 own), go-vcr1 (for go-vcr v1 and v2), go-vcr2 (v3 and v4), har or vcrpy. Without
---to the name of the file to write tells it: .tape is cassette, .har is har.
-It may be the file that is read: a file is replaced at once, when all is done.
+--to, the extension of the output file selects the format: .tape is cassette,
+.har is har. The output may be the input file; convert replaces it at the end.
 
-What the format cannot say is left out, and told. Secrets are taken out of what
-becomes a cassette of looptape, and nothing is written if something is left that
-looks like one; other formats get what stands in the file.
+convert omits data that the format cannot represent, and reports it. For a
+cassette of looptape it redacts secrets, and writes nothing if a suspected
+secret remains. Other formats get the unchanged data.
 
 ` + recordings + `
 
-Exit status: 0; 1 if something looks like a secret; 2 if the recording cannot be
+Exit status: 0; 1 if a suspected secret remains; 2 if the recording cannot be
 read or written.`,
 		Example: "  looptape cassette convert fixtures/weather.yaml -o weather.tape",
 		Args:    needArguments(1, "a file"),
 	}
 	v := converter{w: w}
 	f := c.Flags()
-	f.StringVar(&v.to, "to", "", "the `format` to write")
-	f.StringVarP(&v.out, "output", "o", "", "the `file` to write")
+	f.StringVar(&v.to, "to", "", "output `format`")
+	f.StringVarP(&v.out, "output", "o", "", "output `file`")
 	secretFlag(c, &v.opts)
-	opaqueFlag(c, &v.opts)
+	notSecretFlag(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.convert(args[0]) }
 	return c
@@ -62,8 +62,8 @@ func (v *converter) convert(name string) error {
 	if format == convert.Cassette {
 		rec.Metadata, _ = v.opts.ScrubbedMetadata(rec.Metadata)
 		if suspects := v.redact(list); len(suspects) > 0 {
-			v.w.suspect(name, "nothing was written, since this looks like secrets", suspects)
-			return status(statusBroken)
+			v.w.reportSecrets(name, "nothing was written: suspected secrets", suspects)
+			return status(statusFailed)
 		}
 	}
 	text, lost, err := convert.Write(format, rec.Metadata, list)
@@ -73,10 +73,10 @@ func (v *converter) convert(name string) error {
 	if err := cassettes.Replace(v.out, text); err != nil {
 		return err
 	}
-	return v.w.tellLost(v.out, format, lost)
+	return v.w.reportLost(v.out, format, lost)
 }
 
-// format is what --to says, or else the name of the file to write.
+// format returns the format of --to or of the output file's extension.
 func (v *converter) format() (convert.Format, error) {
 	if v.to != "" {
 		return convert.Format(v.to), nil
@@ -87,10 +87,10 @@ func (v *converter) format() (convert.Format, error) {
 	case ".har":
 		return convert.HAR, nil
 	}
-	return "", fmt.Errorf("the name %s does not tell a format; say --to with one of %v", v.out, convert.Formats())
+	return "", fmt.Errorf("output file %q: unknown extension: set --to to one of %v", v.out, convert.Formats())
 }
 
-// redact takes the secrets out of a recording, and returns what looks like others.
+// redact redacts the secrets of a recording and returns suspected ones that remain.
 func (v *converter) redact(list []*cassettes.Interaction) (suspects []string) {
 	for i, x := range list {
 		list[i] = v.opts.Redacted(x)
@@ -99,8 +99,8 @@ func (v *converter) redact(list []*cassettes.Interaction) (suspects []string) {
 	return suspects
 }
 
-// tellLost tells people what was left out.
-func (w *world) tellLost(name string, format convert.Format, lost []convert.Loss) error {
+// reportLost reports omitted data.
+func (w *world) reportLost(name string, format convert.Format, lost []convert.Loss) error {
 	text := ""
 	for _, l := range lost {
 		text += "  " + l.What
@@ -115,6 +115,6 @@ func (w *world) tellLost(name string, format convert.Format, lost []convert.Loss
 	if text == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w.err, "looptape: not in %s, since %s cannot say it:\n%s", name, format, text)
+	_, err := fmt.Fprintf(w.err, "looptape: omitted from %s because %s cannot represent it:\n%s", name, format, text)
 	return err
 }

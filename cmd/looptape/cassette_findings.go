@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// verdict is what verify found; its JSON is what --format json prints.
-type verdict struct {
+// findings is the result of verify and the output of --format json.
+type findings struct {
 	Files    int       `json:"files"`
 	Findings []finding `json:"findings"`
-	Sealed   []sealed  `json:"sealed,omitempty"`
+	Updated  []updated `json:"updated,omitempty"`
 }
 
-// finding is something that is wrong with a recording.
+// finding is a problem of a recording.
 type finding struct {
 	File        string `json:"file"`
 	Line        int    `json:"line,omitempty"`
 	Interaction int    `json:"interaction,omitempty"` // from 1
 	Kind        string `json:"kind"`
 	Message     string `json:"message"`
-	// Lost says that the file cannot be sealed again.
+	// Lost means that updating the checksums cannot repair the file.
 	Lost bool `json:"-"`
 }
 
-// sealed is a cassette that was sealed again.
-type sealed struct {
+// updated is a cassette whose checksums were updated.
+type updated struct {
 	File    string   `json:"file"`
 	Changed []string `json:"changed"`
 }
@@ -39,27 +39,27 @@ const (
 	kindUnused  = "unused"
 )
 
-// lostHint says what to do about a file that can neither be loaded nor sealed again.
-const lostHint = "what the finding says; else record it again, or take it from version control"
+// lostHint is the advice for a file that cannot be loaded or repaired.
+const lostHint = "follow the finding; otherwise record it again or restore it from version control"
 
-// hints says what to do about the findings of a kind.
+// hints returns the advice for each kind of finding.
 func hints() map[string]string {
 	return map[string]string{
-		kindLoad:    "after an edit by hand: looptape cassette verify --reseal; else record it again, or take it from version control",
-		kindSecret:  "looptape cassette scrub takes out what a name or its form tells; --secret names more, --opaque what is none; a secret that was committed is no secret any more",
+		kindLoad:    "after a manual edit: looptape cassette verify --update-checksums; otherwise record it again or restore it from version control",
+		kindSecret:  "looptape cassette scrub redacts known names and forms; --secret names more, --not-secret names exceptions; revoke a secret that was committed",
 		kindStale:   "record it again",
-		kindJournal: "looptape cassette convert FILE.tape.journal -o FILE.tape makes a cassette of it; then, or to give it up, remove the journal",
-		kindUnused:  "remove it and seal the rest, or record again; a file that nothing opens can go",
+		kindJournal: "looptape cassette convert FILE.tape.journal -o FILE.tape makes a cassette of it; then remove the journal",
+		kindUnused:  "remove it and update the checksums, or record again; remove a file that no test opens",
 	}
 }
 
 func (v *verifier) print(format string) error {
 	if format == "json" {
-		return printJSON(v.w.out, v.verdict)
+		return printJSON(v.w.out, v.findings)
 	}
 	text := ""
-	for _, s := range v.Sealed {
-		text += s.File + ": sealed; what was changed:\n  " + strings.Join(s.Changed, "\n  ") + "\n"
+	for _, s := range v.Updated {
+		text += s.File + ": checksums updated:\n  " + strings.Join(s.Changed, "\n  ") + "\n"
 	}
 	if _, err := fmt.Fprint(v.w.out, text); err != nil {
 		return err
@@ -93,8 +93,8 @@ func (v *verifier) print(format string) error {
 	if err := printTable(v.w, []string{"file", "#", "kind", "finding"}, rows); err != nil {
 		return err
 	}
-	if err := printTable(v.w, []string{"count", "kind", "what to do"}, advice); err != nil {
+	if err := printTable(v.w, []string{"count", "kind", "advice"}, advice); err != nil {
 		return err
 	}
-	return printVerdict(v.w, fmt.Sprintf("%s verified: %s", count(v.Files, "file"), count(len(v.Findings), "finding")), v.status() == nil)
+	return printResultLine(v.w, fmt.Sprintf("%s verified: %s", count(v.Files, "file"), count(len(v.Findings), "finding")), v.status() == nil)
 }

@@ -13,26 +13,25 @@ import (
 func newCassetteScrub(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "scrub FILE…",
-		Short: "Take secrets out of recordings, in place",
-		Long: `scrub takes secrets out of recordings that were made without it, and puts marks
-in their places: what stands in the headers and fields that are known for
-secrets, what has the form of a known key, and both wherever they stand again.
-It says from where. Each file is replaced at once, keeps its mode, and stays as
-it is if there is nothing to take out.
+		Short: "Redact secrets in recordings, in place",
+		Long: `scrub replaces secrets in recordings with placeholders: the values of headers
+and fields with known names, values that have the form of a known key, and
+repetitions of both. It prints where they were. scrub replaces a file atomically
+and keeps its mode; it does not write a file without secrets.
 
-FILE is a cassette of looptape, or one of go-vcr or vcrpy or a HAR file, if all
-that stands in it can be written again; else looptape cassette convert makes a
-cassette of looptape of it. A recording that goes on is refused.
+FILE is a cassette of looptape, or a cassette of go-vcr or vcrpy or a HAR file
+that scrub can write back without loss. For other files, use looptape cassette
+convert first. scrub rejects a recording in progress.
 
-Exit status: 0; 1 if something is left that looks like a secret; else 2 if a
-file cannot be read or written.`,
+Exit status: 0; 1 if a suspected secret remains; else 2 if a file cannot be read
+or written.`,
 		Example: "  looptape cassette scrub --dry-run fixtures/weather.yaml\n  looptape cassette scrub --secret X-Tenant weather.tape",
 		Args:    needPaths,
 	}
 	v := scrubber{w: w}
-	c.Flags().BoolVar(&v.dry, "dry-run", false, "say what would be taken out, and write nothing")
+	c.Flags().BoolVar(&v.dry, "dry-run", false, "print what would be redacted, and write nothing")
 	secretFlag(c, &v.opts)
-	opaqueFlag(c, &v.opts)
+	notSecretFlag(c, &v.opts)
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.files(args) }
 	return c
 }
@@ -49,11 +48,11 @@ func (v *scrubber) files(names []string) error {
 	for _, name := range names {
 		left, err := v.file(name)
 		if err != nil {
-			complain(v.w, err)
+			reportError(v.w, err)
 		}
 		switch {
 		case left:
-			result = status(statusBroken)
+			result = status(statusFailed)
 		case err != nil && result == nil:
 			result = status(statusUsage)
 		}
@@ -61,14 +60,14 @@ func (v *scrubber) files(names []string) error {
 	return result
 }
 
-// file scrubs a file, and reports whether something that looks like a secret is left.
+// file scrubs a file and reports whether a suspected secret remains.
 func (v *scrubber) file(name string) (left bool, err error) {
 	rec, err := v.w.readRecording(name)
 	if err != nil {
 		return false, err
 	}
 	if rec.Incomplete != nil {
-		return false, fmt.Errorf("%s: it was not closed, and so it is not changed; looptape cassette convert makes a cassette of it, without secrets", name)
+		return false, fmt.Errorf("%s: the recording is incomplete: convert it with looptape cassette convert, which redacts secrets", name)
 	}
 	list := slices.Clone(rec.Interactions)
 	var suspects []string
@@ -86,7 +85,7 @@ func (v *scrubber) file(name string) (left bool, err error) {
 	if len(taken) > 0 {
 		text, err := rec.Rewrite(list)
 		if err != nil {
-			return false, fmt.Errorf("%s: nothing was taken out of it: %w; looptape cassette convert makes a cassette of it, without secrets", name, err)
+			return false, fmt.Errorf("%s: nothing was redacted: %w: convert it with looptape cassette convert, which redacts secrets", name, err)
 		}
 		if !v.dry {
 			err = cassettes.Replace(name, text)
@@ -96,16 +95,16 @@ func (v *scrubber) file(name string) (left bool, err error) {
 		}
 	}
 	if len(suspects) > 0 {
-		v.w.suspect(name, "this looks like secrets, and is left", suspects)
+		v.w.reportSecrets(name, "suspected secrets remain", suspects)
 	}
-	return len(suspects) > 0, v.tell(name, taken)
+	return len(suspects) > 0, v.print(name, taken)
 }
 
-// tell says what was taken out of a file.
-func (v *scrubber) tell(name string, taken []string) error {
-	does := "taken out"
+// print prints the redacted places of a file.
+func (v *scrubber) print(name string, taken []string) error {
+	does := "redacted"
 	if v.dry {
-		does = "to take out"
+		does = "to redact"
 	}
 	text := fmt.Sprintf("%s: %s %s\n", name, count(len(taken), "secret"), does)
 	for _, line := range taken {
@@ -115,7 +114,7 @@ func (v *scrubber) tell(name string, taken []string) error {
 	return err
 }
 
-// numbered are lines about an interaction with its number.
+// numbered returns one line per suspected secret of interaction n.
 func numbered(n int, found []cassettes.SuspectedSecret) (lines []string) {
 	for _, s := range found {
 		s.Interaction = n
@@ -124,7 +123,7 @@ func numbered(n int, found []cassettes.SuspectedSecret) (lines []string) {
 	return lines
 }
 
-// suspect tells what looks like secrets in a file, and what to do.
-func (w *world) suspect(name, what string, suspects []string) {
-	complain(w, fmt.Errorf("%s: %s:\n  %s\nName the fields that are secret with --secret, and those that are not with --opaque", name, what, strings.Join(suspects, "\n  ")))
+// reportSecrets reports suspected secrets of a file and what to do.
+func (w *world) reportSecrets(name, what string, suspects []string) {
+	reportError(w, fmt.Errorf("%s: %s:\n  %s\nName secret fields with --secret and other fields with --not-secret", name, what, strings.Join(suspects, "\n  ")))
 }

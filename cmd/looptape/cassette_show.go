@@ -22,9 +22,9 @@ func newCassetteShow(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show FILE NUMBER",
 		Short: "Show one interaction as request and response",
-		Long: `show prints the interaction with this number, from 1, as its request and its
-response. JSON is indented; bodies that are not text are told by their length.
---body prints one body as it is, byte for byte.
+		Long: `show prints the request and the response of the interaction with this number,
+counted from 1. It indents JSON and prints only the length of a body that is not
+text. --body prints one body unchanged, byte for byte.
 
 ` + recordings + `
 
@@ -32,7 +32,7 @@ Exit status: 0, or 2 if it cannot be read or there is no such number.`,
 		Example: "  looptape cassette show weather.tape 2 --body response > answer.json",
 		Args:    needArguments(2, "a file and a number"),
 	}
-	body := c.Flags().String("body", "", "print only this body: `request or response`")
+	body := c.Flags().String("body", "", "print only this body: `request` or response")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		rec, err := w.readRecording(args[0])
 		if err != nil {
@@ -41,7 +41,7 @@ Exit status: 0, or 2 if it cannot be read or there is no such number.`,
 		list := rec.Interactions
 		n, err := strconv.Atoi(args[1])
 		if err != nil || n < 1 || n > len(list) {
-			return fmt.Errorf("%s: there is no interaction %s, but %s; looptape cassette ls lists them", args[0], args[1], count(len(list), "interaction"))
+			return fmt.Errorf("%s: interaction %q not found: the recording has %s; looptape cassette ls lists them", args[0], args[1], count(len(list), "interaction"))
 		}
 		x := list[n-1]
 		var out []byte
@@ -53,7 +53,7 @@ Exit status: 0, or 2 if it cannot be read or there is no such number.`,
 		case "response":
 			out = x.Response.Body
 		default:
-			return fmt.Errorf("--body %s: there are request and response", *body)
+			return fmt.Errorf("--body %q: want request or response", *body)
 		}
 		_, err = w.out.Write(out)
 		return err
@@ -77,7 +77,7 @@ func dialogue(x *cassettes.Interaction) []byte {
 	return out.Bytes()
 }
 
-// showMessage prints what stands behind the first line of a request or a response.
+// showMessage prints the header, body and trailer of a request or a response.
 func showMessage(out *bytes.Buffer, header http.Header, body []byte, trailer http.Header) {
 	showLines(out, headerLines(header)...)
 	var indented bytes.Buffer
@@ -95,14 +95,14 @@ func showMessage(out *bytes.Buffer, header http.Header, body []byte, trailer htt
 	}
 }
 
-// showLines prints lines, and quotes those that would do more to a terminal.
+// showLines prints lines, and quotes those with control characters.
 func showLines(out io.Writer, lines ...string) {
 	for _, line := range visible([][]string{lines})[0] {
 		_, _ = fmt.Fprintln(out, line) // into memory
 	}
 }
 
-// headerLines are the fields of a header in the order of their names.
+// headerLines returns the fields of a header sorted by name.
 func headerLines(h http.Header) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, v := range h[name] {
@@ -112,7 +112,7 @@ func headerLines(h http.Header) (lines []string) {
 	return lines
 }
 
-// printable reports whether a terminal shows a body as it is.
+// printable reports whether a body is text without control characters.
 func printable(body []byte) bool {
 	return utf8.Valid(body) && !bytes.ContainsFunc(body, func(r rune) bool {
 		return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'

@@ -10,8 +10,7 @@ import (
 	"github.com/looptape/looptape/cassettes/convert"
 )
 
-// What a terminal would obey is quoted, and what stands in a script file is not all that
-// an answer may be.
+// TestShowQuotesControlCharacters covers control characters that a script file cannot contain.
 func TestDialogue(t *testing.T) {
 	got := string(dialogue(&cassettes.Interaction{
 		Request: cassettes.Request{
@@ -39,13 +38,13 @@ B: 1
 }
 
 // Many interactions are counted, not named.
-func TestTellLost(t *testing.T) {
+func TestReportLostCounts(t *testing.T) {
 	w, _, err := atTerminal(nil)
 	eleven := make([]int, 11)
-	if failed := w.tellLost("a.har", "har", []convert.Loss{{What: "the lane", Of: eleven}, {What: "the header", Of: eleven[1:]}}); failed != nil {
+	if failed := w.reportLost("a.har", "har", []convert.Loss{{What: "the lane", Of: eleven}, {What: "the header", Of: eleven[1:]}}); failed != nil {
 		t.Fatal(failed)
 	}
-	want := "looptape: not in a.har, since har cannot say it:\n  the lane (11 interactions)\n  the header (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)\n"
+	want := "looptape: omitted from a.har because har cannot represent it:\n  the lane (11 interactions)\n  the header (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)\n"
 	if diff := cmp.Diff(want, err.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

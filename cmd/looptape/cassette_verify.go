@@ -18,36 +18,36 @@ import (
 func newCassetteVerify(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE…",
-		Short: "Look for what is wrong with recordings",
-		Long: `verify reads recordings, and in folders every *.tape, and names what is wrong:
+		Short: "Check recordings for damage, secrets and age",
+		Long: `verify reads recordings, and all *.tape files in folders, and reports problems:
 
-  load     it is damaged, or was edited and not sealed again
-  secret   a secret is in it, or what looks like one
-  stale    it is older than --older-than says (90d, 12w, 36h)
-  journal  the journal of a recording that was not closed is beside it
-  unused   no replay has used it, by the reports of --used, which looptape
-           replay --report and, in Go tests, LOOPTAPE_REPORT write
+  load     damaged, or edited without an update of the checksums
+  secret   contains a secret or a suspected secret
+  stale    older than --older-than (90d, 12w, 36h)
+  journal  an incomplete recording has left a journal file
+  unused   not used by a replay, according to the reports of --used, which
+           looptape replay --report and, in Go tests, LOOPTAPE_REPORT write
 
---reseal seals cassettes of looptape that were edited by hand: their lengths,
-checksums and keys are made anew, and it says what was changed. One in which
-something looks like a secret, or that is being recorded, stays as it is.
+--update-checksums updates lengths, checksums and keys of looptape cassettes
+that were edited by hand, and prints the changes. It does not change a cassette
+with a suspected secret or a recording in progress.
 
-FILE is a cassette of looptape, go-vcr (all versions) or vcrpy, a HAR file or a
-trace of httprr.
+FILE is a cassette of looptape, go-vcr (all versions) or vcrpy, a HAR file or an
+httprr trace.
 
-Exit status: 0 if nothing is wrong, 1 if something is, else 2 if a file cannot
-be read or written.`,
-		Example: "  looptape cassette verify --older-than 90d testdata/cassettes\n  looptape cassette verify --reseal weather.tape",
+Exit status: 0 if there is no finding, 1 if there is one, else 2 if a file
+cannot be read or written.`,
+		Example: "  looptape cassette verify --older-than 90d testdata/cassettes\n  looptape cassette verify --update-checksums weather.tape",
 		Args:    needPaths,
 	}
-	v := verifier{w: w, verdict: verdict{Findings: []finding{}}}
+	v := verifier{w: w, findings: findings{Findings: []finding{}}}
 	var reports []string
 	f := c.Flags()
-	f.Var(&v.older, "older-than", "the `age` from which on a recording is stale")
-	f.StringArrayVar(&reports, "used", nil, "a report, a `file`, of what replays have used; may be repeated")
-	f.BoolVar(&v.reseal, "reseal", false, "seal what was edited by hand")
+	f.Var(&v.older, "older-than", "`age` from which a recording is stale")
+	f.StringArrayVar(&reports, "used", nil, "report `file` with the interactions that replays used (repeatable)")
+	f.BoolVar(&v.update, "update-checksums", false, "update the checksums of edited cassettes")
 	secretFlag(c, &v.opts)
-	opaqueFlag(c, &v.opts)
+	notSecretFlag(c, &v.opts)
 	format := formatFlag(c, "table", "json")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if err := v.read(reports); err != nil {
@@ -68,14 +68,13 @@ be read or written.`,
 type verifier struct {
 	w      *world
 	older  age
-	reseal bool
+	update bool
 	opts   cassettes.Options
-	// used are the numbers of the interactions that were used, by cassette; nil if there
-	// is no report.
+	// used are the numbers of the used interactions by cassette; nil without a report.
 	used map[string]map[int]bool
 
-	verdict
-	unreadable bool // something, of which was told
+	findings
+	unreadable bool // a file could not be read, which was reported
 }
 
 func (v *verifier) add(f finding) { v.Findings = append(v.Findings, f) }
@@ -83,7 +82,7 @@ func (v *verifier) add(f finding) { v.Findings = append(v.Findings, f) }
 func (v *verifier) status() error {
 	switch {
 	case len(v.Findings) > 0:
-		return status(statusBroken)
+		return status(statusFailed)
 	case v.unreadable:
 		return status(statusUsage)
 	}
@@ -129,17 +128,17 @@ func (v *verifier) path(name string) {
 	}
 }
 
-// fail tells of what cannot be read or written.
+// fail reports a file that cannot be read or written.
 func (v *verifier) fail(err error) {
-	complain(v.w, err)
+	reportError(v.w, err)
 	v.unreadable = true
 }
 
-// tapes are the cassettes in a folder, the journals that are without one among them, or
-// else the file.
+// tapes returns the cassettes in a folder, and journals without a cassette. If name is not
+// a folder, it returns name.
 func tapes(name string) (names []string, err error) {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return []string{name}, nil //nolint:nilerr // reading it tells
+		return []string{name}, nil //nolint:nilerr // reading it reports the error
 	}
 	err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
 		tape := strings.TrimSuffix(path, cassettes.JournalEnd)
@@ -152,7 +151,7 @@ func tapes(name string) (names []string, err error) {
 		return nil
 	})
 	if err == nil && names == nil {
-		err = fmt.Errorf("%s: there is no cassette (*.tape) in this folder", name)
+		err = fmt.Errorf("%s: no cassette (*.tape) found in this folder", name)
 	}
 	return names, err
 }
@@ -165,12 +164,12 @@ func (v *verifier) file(name string) error {
 	}
 	v.Files++
 	if info, err := os.Stat(cassettes.JournalOf(name)); err == nil {
-		v.add(finding{File: name, Kind: kindJournal, Message: "beside it is " + info.Name() + ", of a recording that goes on or was not closed, which a replay takes"})
+		v.add(finding{File: name, Kind: kindJournal, Message: "the journal " + info.Name() + " exists: the recording is in progress or incomplete, and a replay uses the journal"})
 	}
 	rec, err := convert.Parse(name, src)
 	switch wrong, ok := errors.AsType[*cassettes.FormatError](err); {
-	case ok && v.reseal && cassettes.IsCassette(src):
-		return v.seal(name, src)
+	case ok && v.update && cassettes.IsCassette(src):
+		return v.updateChecksums(name, src)
 	case ok:
 		_, _, failed := cassettes.UpdateChecksums(name, src)
 		v.broken(name, wrong, failed != nil)
@@ -180,13 +179,13 @@ func (v *verifier) file(name string) error {
 	return nil
 }
 
-// broken notes that a file cannot be loaded, and may be lost for good.
+// broken adds the finding that a file cannot be loaded. Lost means that it cannot be repaired.
 func (v *verifier) broken(name string, err *cassettes.FormatError, lost bool) {
 	v.add(finding{File: name, Line: err.Line, Kind: kindLoad, Message: err.Err.Error(), Lost: lost})
 }
 
-// seal seals a cassette that does not load, if it has no secrets.
-func (v *verifier) seal(name string, src []byte) error {
+// updateChecksums updates the checksums of a cassette that has no secrets.
+func (v *verifier) updateChecksums(name string, src []byte) error {
 	text, changed, err := cassettes.UpdateChecksums(name, src)
 	if wrong, ok := errors.AsType[*cassettes.FormatError](err); ok {
 		v.broken(name, wrong, true)
@@ -197,20 +196,20 @@ func (v *verifier) seal(name string, src []byte) error {
 		return err
 	}
 	if v.recording(name, rec) {
-		complain(v.w, fmt.Errorf("%s: it is not sealed, since this would be in it; take it out by hand, or name it with --opaque", name))
+		reportError(v.w, fmt.Errorf("%s: the checksums are not updated because of this finding: remove the secret by hand, or name the field with --not-secret", name))
 		return nil
 	}
 	if err := cassettes.Replace(name, text); err != nil {
 		return err
 	}
-	v.Sealed = append(v.Sealed, sealed{name, changed})
+	v.Updated = append(v.Updated, updated{name, changed})
 	return nil
 }
 
-// recording verifies what a file says, and reports whether there are secrets in it.
+// recording verifies the content of a file and reports whether it contains secrets.
 func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool) {
 	if broken, ok := errors.AsType[*cassettes.IncompleteError](rec.Incomplete); ok {
-		v.add(finding{File: name, Kind: kindJournal, Message: fmt.Sprintf("the recording was not closed; whole: %s, lost behind: %s", count(broken.Complete, "interaction"), count(broken.TrailingBytes, "byte"))})
+		v.add(finding{File: name, Kind: kindJournal, Message: fmt.Sprintf("the recording is incomplete: %s complete, %s lost at the end", count(broken.Complete, "interaction"), count(broken.TrailingBytes, "byte"))})
 	}
 	_, found := v.opts.ScrubbedMetadata(rec.Metadata)
 	for _, s := range found {
@@ -233,15 +232,15 @@ func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool)
 	return secrets
 }
 
-// age notes a recording that is too old, or that does not say how old it is.
+// age adds a finding for a recording that is too old or has no date.
 func (v *verifier) age(name string, h cassettes.Metadata) {
 	stale := finding{File: name, Kind: kindStale}
 	by := strings.TrimSuffix(" by "+h.Recorder, " by ")
 	switch old := v.w.now().Sub(h.Recorded); {
 	case h.Recorded.IsZero():
-		stale.Message = "it does not say when it was recorded"
+		stale.Message = "the recording has no date"
 	case old < -day:
-		stale.Message = fmt.Sprintf("recorded %s%s, which lies ahead", h.Recorded.Format(time.DateOnly), by)
+		stale.Message = fmt.Sprintf("recorded %s%s, which is in the future", h.Recorded.Format(time.DateOnly), by)
 	case old > time.Duration(v.older):
 		stale.Message = fmt.Sprintf("recorded %s%s, %s ago", h.Recorded.Format(time.DateOnly), by, count(int(old/day), "day"))
 	default:
@@ -250,16 +249,16 @@ func (v *verifier) age(name string, h cassettes.Metadata) {
 	v.add(stale)
 }
 
-// unused notes what no replay has used.
+// unused adds findings for interactions that no replay used.
 func (v *verifier) unused(name string, rec *convert.Recording) {
 	used, opened := v.used[cassettes.FullPath(strings.TrimSuffix(name, cassettes.JournalEnd))]
 	if !opened {
-		v.add(finding{File: name, Kind: kindUnused, Message: "no replay has opened it"})
+		v.add(finding{File: name, Kind: kindUnused, Message: "no replay opened it"})
 		return
 	}
 	for i, x := range rec.Interactions {
 		if !used[i+1] {
-			v.add(finding{File: name, Interaction: i + 1, Kind: kindUnused, Message: fmt.Sprintf("%s %s: no replay has asked for it", x.Request.Method, x.Request.URL)})
+			v.add(finding{File: name, Interaction: i + 1, Kind: kindUnused, Message: fmt.Sprintf("%s %s: no replay used it", x.Request.Method, x.Request.URL)})
 		}
 	}
 }

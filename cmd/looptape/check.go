@@ -18,27 +18,28 @@ import (
 func newCheck(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE…",
-		Short: "Hold recorded runs against the invariants",
-		Long: `check reads recorded runs and reports every invariant that does not hold: in
-traces, in OpenAI-style message lists (a JSON array, or JSON Lines), in what
-Inspect, tau-bench, promptfoo, SWE-agent, ADK and the AI SDK write, in spans of
-OpenTelemetry, in rows of prompt and answer (JSON Lines or CSV) and in
-recordings of HTTP (cassettes of looptape, go-vcr and vcrpy, HAR files, httprr
-traces), plain or compressed with gzip or zstd, told apart by their content. -
-reads standard input. With several files a run's name stands behind its file's.
+		Short: "Check recorded runs against the invariants",
+		Long: `check reads recorded runs and reports each violation of an invariant. It reads
+looptape traces, OpenAI-style message lists (a JSON array or JSON Lines), files
+of Inspect, tau-bench, promptfoo, SWE-agent, ADK and the AI SDK, OpenTelemetry
+spans, rows of prompt and answer (JSON Lines or CSV), and recorded HTTP
+(cassettes of looptape, go-vcr and vcrpy, HAR files, httprr traces). Files may
+be compressed with gzip or zstd. check detects the format from the content. -
+reads standard input. With several files, each run's name follows its file's
+name.
 
-Of a recording of HTTP, the requests to models are checked, in the protocols of
-OpenAI (Chat Completions, Responses), Anthropic and Gemini. A conversation is a
-run, named by the interaction in which it begins. Other requests are listed as
-skipped. A recording of looptape that was not closed is read as far as it came,
-from FILE.journal if there is no FILE.
+In recorded HTTP, check covers the requests to models in the protocols of OpenAI
+(Chat Completions, Responses), Anthropic and Gemini. A conversation is a run.
+Its name is the number of its first interaction. Other requests are listed as
+skipped. check reads an incomplete recording up to its end, and reads
+FILE.journal if FILE does not exist.
 
-What a run does not declare is not checked. A violation that a run declares as
-accepted is listed, and does not count. A part of a file that cannot be read is
-named, and the rest is checked; of a run that has lost an event there, no more
-is said.
+check does not check limits that a run does not declare. It lists violations
+that a run declares as accepted, and does not count them. It reports each record
+that it cannot read and checks the rest. After a missing event it stops checking
+that run.
 
-Exit status: 0 if every invariant held, 1 if one did not, else 2 if anything
+Exit status: 0 if every invariant held, 1 if one did not, else 2 if a record
 could not be read.`,
 		Example: "  looptape check run.jsonl\n  gunzip -c results.json.gz | looptape check --format json -",
 		Args:    needFiles,
@@ -61,20 +62,20 @@ could not be read.`,
 	return c
 }
 
-// report is the result of check; its JSON is what --format json prints.
+// report is the result of check and the output of --format json.
 type report struct {
 	Runs       int                `json:"runs"`
 	Violations []violation        `json:"violations"`
 	Counts     map[string]int     `json:"counts"` // of violations, by invariant
 	Unreadable []evals.Unreadable `json:"unreadable"`
 	Suppressed []violation        `json:"suppressed,omitempty"`
-	Recordings []recorded         `json:"recordings,omitempty"` // files of what went over HTTP
+	Recordings []recorded         `json:"recordings,omitempty"` // files of recorded HTTP
 }
 
 type violation struct {
 	Invariant string `json:"invariant"`
 	Run       string `json:"run"`
-	Event     int    `json:"event"` // -1 where no single event shows it
+	Event     int    `json:"event"` // -1 if no single event shows it
 	Message   string `json:"message"`
 	Reason    string `json:"reason,omitempty"` // why it is suppressed
 }
@@ -82,7 +83,7 @@ type violation struct {
 func (r *report) status() error {
 	switch {
 	case len(r.Violations) > 0:
-		return status(statusBroken)
+		return status(statusFailed)
 	case len(r.Unreadable) > 0:
 		return status(statusUsage)
 	}
@@ -136,13 +137,13 @@ func (r *report) trace(src *importer.Source, name, prefix string) {
 		u.Error += cutAt(u.Line, c.PartialRuns())
 	}
 	for _, cut := range c.PartialRuns() {
-		if cut.Place == 0 { // no line is broken, but one is not there
+		if cut.Place == 0 { // an event is missing without a broken line
 			r.unread(name, errors.New(cut.String()))
 		}
 	}
 }
 
-// cutAt says which runs were checked up to this line only.
+// cutAt describes the runs that were checked only up to this line.
 func cutAt(line int, cuts []check.PartialRun) string {
 	const most = 3
 	var names []string
@@ -155,12 +156,12 @@ func cutAt(line int, cuts []check.PartialRun) string {
 	case n == 0:
 		return ""
 	case n == 1:
-		return fmt.Sprintf("; the run %s is checked up to line %d only", names[0], line)
+		return fmt.Sprintf("; run %s is checked only up to line %d", names[0], line)
 	case n > most:
 		names = append(names[:most], fmt.Sprintf("%d more", n-most))
 	}
 	last := len(names) - 1
-	return fmt.Sprintf("; the runs %s and %s are checked up to line %d only", strings.Join(names[:last], ", "), names[last], line)
+	return fmt.Sprintf("; runs %s and %s are checked only up to line %d", strings.Join(names[:last], ", "), names[last], line)
 }
 
 func (r *report) lists(src *importer.Source, name, prefix string) {
@@ -187,7 +188,7 @@ func (r *report) add(prefix string, found []check.Violation) {
 	}
 }
 
-// unread notes what cannot be read.
+// unread records a file or record that cannot be read.
 func (r *report) unread(name string, err error) {
 	r.Unreadable = append(r.Unreadable, evals.Unread(name, err))
 }
@@ -202,8 +203,8 @@ func (r *report) print(w *world, format string) error {
 	return r.printTable(w)
 }
 
-// printLines prints a violation a line, then a line of figures; the kind of a
-// line is its first member's name.
+// printLines prints one violation per line and then a summary line. The first member's
+// name is the kind of the line.
 func (r *report) printLines(w *world) error {
 	for _, v := range r.Violations {
 		if err := printJSON(w.out, map[string]violation{"violation": v}); err != nil {
@@ -232,10 +233,9 @@ func (r *report) printLines(w *world) error {
 	return printJSON(w.out, map[string]summary{"summary": {r.Runs, r.Counts}})
 }
 
-// printTable prints tables for people, and tells on standard error what could
-// not be read.
+// printTable prints tables for people, and unreadable records on standard error.
 func (r *report) printTable(w *world) error {
-	tellUnreadable(w, r.Unreadable)
+	reportUnreadable(w, r.Unreadable)
 	rows := make([][]string, 0, len(r.Violations)+len(r.Suppressed))
 	for _, v := range r.Violations {
 		rows = append(rows, []string{v.Invariant, v.Run, place(v.Event), v.Message})
@@ -246,7 +246,7 @@ func (r *report) printTable(w *world) error {
 	if err := printTable(w, []string{"invariant", "run", "event", "message"}, rows); err != nil {
 		return err
 	}
-	if err := printTable(w, []string{"count", "runs", "invariant", "name", "usual cause"}, r.hints()); err != nil {
+	if err := printTable(w, []string{"count", "runs", "invariant", "name", "likely cause"}, r.hints()); err != nil {
 		return err
 	}
 	if err := r.printRecordings(w); err != nil {
@@ -255,7 +255,7 @@ func (r *report) printTable(w *world) error {
 	return printSummary(w, r)
 }
 
-// hints has a row for each invariant that did not hold.
+// hints returns one row for each violated invariant.
 func (r *report) hints() (rows [][]string) {
 	about := map[string]check.Info{}
 	for _, info := range check.Catalogue() {

@@ -7,15 +7,15 @@ import (
 	"github.com/looptape/looptape/trace/watch"
 )
 
-// recorded is what check has seen of a recording of HTTP.
+// recorded is the result of check for a file of recorded HTTP.
 type recorded struct {
 	File    string          `json:"file"`
 	Format  importer.Format `json:"format"`
 	Checked int             `json:"checked"` // requests to models
-	Skipped []*skipped      `json:"skipped"` // the others, each URL once
+	Skipped []*skipped      `json:"skipped"` // the other requests, each URL once
 }
 
-// skipped are requests that are held against nothing.
+// skipped are requests that check does not check.
 type skipped struct {
 	Request string `json:"request"`
 	Why     string `json:"why"`
@@ -23,10 +23,10 @@ type skipped struct {
 	Times   int    `json:"times"`
 }
 
-// noModel is why most requests are skipped.
-const noModel = "asks no model"
+// noModel is the reason for most skipped requests.
+const noModel = "not a request to a model"
 
-// http checks the requests to models of a recording of HTTP.
+// http checks the requests to models in recorded HTTP.
 func (r *report) http(src *importer.Source, name, prefix string) {
 	seen := recorded{File: name, Format: src.Format, Skipped: []*skipped{}}
 	by := map[skipped]*skipped{}
@@ -60,8 +60,7 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 	r.Recordings = append(r.Recordings, seen)
 }
 
-// printRecordings prints what recordings of HTTP held, and which of their requests were
-// skipped.
+// printRecordings prints the counts of each file of recorded HTTP and its skipped requests.
 func (r *report) printRecordings(w *world) error {
 	var files, skips [][]string
 	for _, seen := range r.Recordings {

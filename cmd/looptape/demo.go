@@ -20,15 +20,14 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// demoFiles are scenarios, and runs that were recorded: traces of those scenarios,
-// conversations, and what went over HTTP (see demo_wire.go). The runs whose names begin
-// with "planted-" are broken on purpose, in the way that plantedRuns tells.
+// demoFiles are scenarios and recorded runs: traces of those scenarios, conversations, and
+// recorded HTTP (see demo_wire.go). The runs whose names begin with "planted-" each violate
+// the invariant in plantedRuns on purpose.
 //
 //go:embed demo
 var demoFiles embed.FS
 
-// plantedRuns maps the runs that are broken on purpose to the invariant that each
-// breaks.
+// plantedRuns maps each run with a planted violation to the violated invariant.
 var plantedRuns = map[string]string{
 	"planted-id-used-again":       "INV-04",
 	"planted-call-without-result": "INV-01",
@@ -38,13 +37,13 @@ var plantedRuns = map[string]string{
 func newDemo(w *world) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show the main job on recordings that are built in",
-		Long: `demo replays scenarios and a recording of HTTP, checks recorded runs and prints
-their figures, all of it from files that are built into the command. Three of
-the runs are broken on purpose.
+		Short: "Replay, check and count embedded recordings",
+		Long: `demo replays scenarios and recorded HTTP, checks recorded runs and prints their
+statistics. All files are embedded in the command. Three runs contain a planted
+violation.
 
-Exit status: 0 if the scenarios and the recording gave their traces and just the
-three broken runs were found, else 1.`,
+Exit status: 0 if all replays gave the recorded traces and check found exactly
+the three planted violations, else 1.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return demo(c.Context(), w, demoFiles) },
 	}
@@ -64,15 +63,15 @@ func demo(ctx context.Context, w *world, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if err := d.figures(runs); err != nil {
+	if err := d.statistics(runs); err != nil {
 		return err
 	}
-	found, alarms := d.verdict(runs)
-	d.printf("%d of %d scenarios gave their trace.\n%d of %d replays gave the trace of their recording.\nOf %d runs, %d of %d broken ones were found, with %s.\n",
+	found, alarms := d.countFound(runs)
+	d.printf("%d of %d scenarios gave the expected trace.\n%d of %d replays gave the recorded trace.\nIn %d runs, check found %d of %d planted violations, with %s.\n",
 		same, replayed, again, recorded, len(runs), found, len(plantedRuns), count(alarms, "false alarm"))
 	d.printf("Next: looptape check YOUR-RUNS   (message lists, traces, recordings of HTTP)\n")
 	if d.err == nil && (same != replayed || again != recorded || found != len(plantedRuns) || alarms > 0) {
-		return status(statusBroken)
+		return status(statusFailed)
 	}
 	return d.err
 }
@@ -95,7 +94,7 @@ func (d *demonstration) replay(ctx context.Context) (n, same int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	d.printf("Replaying %d scenarios: scripted models and tools that misbehave, a real loop.\n\n", len(files))
+	d.printf("Replaying %d scenarios: scripted models and tools that fail, and a real loop.\n\n", len(files))
 	for _, name := range files {
 		src, err := fs.ReadFile(d.files, name)
 		if err != nil {
@@ -109,29 +108,29 @@ func (d *demonstration) replay(ctx context.Context) (n, same int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		verdict := "ok  "
+		result := "ok  "
 		if f.Compare(o) == "" && len(violations(o.Events)) == 0 {
 			same++
 		} else {
-			verdict = "FAIL"
+			result = "FAIL"
 		}
 		about, _, _ := strings.Cut(f.Comment, "\n")
-		d.printf("  %s  %s\n", verdict, about)
+		d.printf("  %s  %s\n", result, about)
 	}
 	d.printf("\n")
 	return len(files), same, d.err
 }
 
-// demoRun is a recorded run with what was found in it.
+// demoRun is a recorded run with its statistics and violations.
 type demoRun struct {
-	name                 string
-	turns, calls, failed int
-	usage                llm.Usage
-	end                  string // why it ended
-	violations           []check.Violation
+	name                     string
+	responses, calls, failed int
+	usage                    llm.Usage
+	end                      string // stop reason
+	violations               []check.Violation
 }
 
-// check reads the recorded runs and holds each against the invariants.
+// check reads the recorded runs and checks each of them.
 func (d *demonstration) check() ([]*demoRun, error) {
 	var runs []*demoRun
 	for _, name := range []string{"demo/runs.jsonl", "demo/chats.jsonl"} {
@@ -163,8 +162,8 @@ func (d *demonstration) check() ([]*demoRun, error) {
 	return runs, printTable(d.w, []string{"invariant", "run", "message"}, rows)
 }
 
-// shown is how many invariants a recording of one run can show: not those for
-// which the running loop has to be watched or two runs to be compared.
+// shown counts the invariants that a recording of one run can show. Others need a running
+// loop or two runs.
 func shown() int {
 	n := 0
 	for _, i := range check.Catalogue() {
@@ -190,7 +189,7 @@ func newDemoRun(run importer.Run) *demoRun {
 		c.Add(ev)
 		switch b := ev.Body.(type) {
 		case trace.ModelResponse:
-			r.turns++
+			r.responses++
 			r.calls += len(b.Message.Calls())
 		case trace.ToolEnd:
 			r.fail(b.Result)
@@ -207,7 +206,7 @@ func newDemoRun(run importer.Run) *demoRun {
 
 func (r *demoRun) message(m llm.Message) {
 	if m.Role == llm.RoleAssistant {
-		r.turns++
+		r.responses++
 		r.calls += len(m.Calls())
 	}
 	for _, p := range m.Parts {
@@ -223,22 +222,21 @@ func (r *demoRun) fail(res llm.ToolResult) {
 	}
 }
 
-// figures prints a line a run.
-func (d *demonstration) figures(runs []*demoRun) error {
+// statistics prints one line per run.
+func (d *demonstration) statistics(runs []*demoRun) error {
 	var rows [][]string
 	for _, r := range runs {
 		tokens := "-"
 		if r.usage != (llm.Usage{}) {
 			tokens = strconv.FormatInt(r.usage.Total(), 10)
 		}
-		rows = append(rows, []string{r.name, strconv.Itoa(r.turns), strconv.Itoa(r.calls), strconv.Itoa(r.failed), tokens, r.end})
+		rows = append(rows, []string{r.name, strconv.Itoa(r.responses), strconv.Itoa(r.calls), strconv.Itoa(r.failed), tokens, r.end})
 	}
-	return printTable(d.w, []string{"run", "turns", "calls", "failed", "tokens", "end"}, rows)
+	return printTable(d.w, []string{"run", "responses", "calls", "failed", "tokens", "stop reason"}, rows)
 }
 
-// verdict counts the broken runs that were found for what they are, and the
-// violations in runs that are not broken, or of other invariants.
-func (d *demonstration) verdict(runs []*demoRun) (found, alarms int) {
+// countFound counts the planted violations that were found, and all other violations.
+func (d *demonstration) countFound(runs []*demoRun) (found, alarms int) {
 	for _, r := range runs {
 		want := plantedRuns[r.name]
 		hit := slices.ContainsFunc(r.violations, func(v check.Violation) bool { return v.Invariant == want })

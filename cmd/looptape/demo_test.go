@@ -17,7 +17,7 @@ import (
 
 // The recorded runs of the demo are what its scenarios give, and one of them
 // once more with its usage counted twice: go test ./cmd/looptape -run
-// TestDemoRuns -update writes them anew.
+// TestDemoRuns -update writes them again.
 func TestDemoRuns(t *testing.T) {
 	var b bytes.Buffer
 	w := trace.NewWriter(&b, trace.Header{Writer: "looptape demo"})

@@ -18,23 +18,23 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The files of demo/wire are what was recorded of the adapters: all that went over HTTP
-// between them and a fake provider, and the trace of each run, which tests write.
+// The files of demo/wire are recordings of the adapters: the HTTP interactions with a fake
+// provider and the trace of each run. Tests write them.
 const (
 	wireFolder   = "demo/wire"
 	wireScenario = wireFolder + "/scenario.yaml"
 	wireTape     = wireFolder + "/adapters.tape"
 )
 
-// adapter is one of the adapters that were recorded.
+// adapter is a recorded adapter.
 type adapter struct {
 	protocol protocol.Protocol
 	provider wire.Provider
-	version  string // of the API, behind the base URL
+	version  string // path of the API version, after the base URL
 	model    string
 }
 
-// adapters are those that were recorded.
+// adapters lists the recorded adapters.
 func adapters() []adapter {
 	return []adapter{
 		{openai.Chat{}, wire.OpenAI, "", "gpt-5"},
@@ -44,23 +44,23 @@ func adapters() []adapter {
 	}
 }
 
-// deliveries are both ways in which each was recorded.
-func deliveries() []llm.ResponseMode { return []llm.ResponseMode{llm.Streaming, llm.NonStreaming} }
+// responseModes lists the recorded response modes.
+func responseModes() []llm.ResponseMode { return []llm.ResponseMode{llm.Streaming, llm.NonStreaming} }
 
-// traceFile is where the trace of a run stands.
+// traceFile returns the file of a run's trace.
 func (a *adapter) traceFile(d llm.ResponseMode) string {
-	return path.Join(wireFolder, a.protocol.Name()+"-"+deliveryName(d)+".trace")
+	return path.Join(wireFolder, a.protocol.Name()+"-"+responseModeName(d)+".trace")
 }
 
-func deliveryName(d llm.ResponseMode) string {
+func responseModeName(d llm.ResponseMode) string {
 	if d == llm.NonStreaming {
-		return "buffered"
+		return "non-streaming"
 	}
-	return "streamed"
+	return "streaming"
 }
 
-// run plays the scenario of the recording, asking the model over HTTP. Reach returns what
-// carries the requests; the script is for a server that plays it.
+// run runs the scenario of the recording with a model over HTTP. Reach returns the
+// transport; the script is for a server that serves it.
 func (a *adapter) run(ctx context.Context, s *fake.Script, d llm.ResponseMode, reach func(script *fake.Model) http.RoundTripper) (*scenario.Result, error) {
 	return scenario.Run(ctx, s, &scenario.Options{
 		Adjust: func(c *loop.Config) { c.Model, c.ResponseMode = a.model, d },
@@ -74,47 +74,47 @@ func (a *adapter) run(ctx context.Context, s *fake.Script, d llm.ResponseMode, r
 	})
 }
 
-// adapters replays the recording, and tells how many of its runs there are, and how many
-// gave the trace that they had when they were recorded.
+// adapters replays the recording. It returns the number of runs, and how many of them gave
+// the recorded trace.
 func (d *demonstration) adapters(ctx context.Context) (n, same int, err error) {
 	s, tape, err := d.recording()
 	if err != nil {
 		return 0, 0, err
 	}
-	n = len(adapters()) * len(deliveries())
-	d.printf("Replaying %d runs that went over HTTP, from a cassette and without a network:\nthrough the adapter of each protocol and a real loop.\n\n", n)
+	n = len(adapters()) * len(responseModes())
+	d.printf("Replaying %d runs over HTTP from a cassette, without a network: through the\nadapter of each protocol and a real loop.\n\n", n)
 	var rows [][]string
 	for _, a := range adapters() {
 		row := []string{a.protocol.Name()}
-		for _, delivery := range deliveries() {
-			o, err := a.run(ctx, s, delivery, func(*fake.Model) http.RoundTripper { return tape })
+		for _, mode := range responseModes() {
+			o, err := a.run(ctx, s, mode, func(*fake.Model) http.RoundTripper { return tape })
 			if err != nil {
 				return 0, 0, err
 			}
-			want, err := fs.ReadFile(d.files, a.traceFile(delivery))
+			want, err := fs.ReadFile(d.files, a.traceFile(mode))
 			if err != nil {
 				return 0, 0, err
 			}
-			verdict := "FAIL"
+			result := "FAIL"
 			if o.Trace() == string(want) {
-				verdict = "same trace"
+				result = "same trace"
 				same++
 			}
-			row = append(row, verdict)
+			row = append(row, result)
 		}
 		rows = append(rows, row)
 	}
 	if err := tape.Close(); err != nil {
 		d.printf("%v\n\n", err)
-		same = min(same, n-1) // a run has asked for less
+		same = min(same, n-1) // a run did not use all interactions
 	}
 	if d.err != nil {
 		return 0, 0, d.err
 	}
-	return n, same, printTable(d.w, []string{"protocol", "streamed", "buffered"}, rows)
+	return n, same, printTable(d.w, []string{"protocol", "streaming", "non-streaming"}, rows)
 }
 
-// recording opens what was recorded of the adapters.
+// recording opens the recording of the adapters.
 func (d *demonstration) recording() (*fake.Script, *cassettes.Cassette, error) {
 	src, err := fs.ReadFile(d.files, wireScenario)
 	if err != nil {

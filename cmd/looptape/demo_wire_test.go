@@ -23,7 +23,7 @@ import (
 )
 
 // The cassette of the demo and its traces are what the adapters and the fake provider
-// say: go test ./cmd/looptape -run TestDemoAdapters -update records them anew.
+// say: go test ./cmd/looptape -run TestDemoAdapters -update records them again.
 func TestDemoAdapters(t *testing.T) {
 	src, err := demoFiles.ReadFile(wireScenario)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestDemoAdapters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range adapters() {
-		for _, d := range deliveries() {
+		for _, d := range responseModes() {
 			o, err := a.run(t.Context(), f.Script, d, func(script *fake.Model) http.RoundTripper {
 				to.play(t, script)
 				return tape
@@ -170,10 +170,10 @@ func TestDemoFails(t *testing.T) {
 		file, text string
 		want       string
 	}{
-		"as it is":       {wireTape, string(whole[wireTape].Data), "8 of 8 replays gave the trace of their recording."},
-		"another trace":  {gemini.traceFile(llm.Streaming), "run.start\n", "7 of 8 replays gave the trace of their recording."},
-		"one is missing": {wireTape, string(cassettes.Encode(f.Metadata, nil, list[1:])), "7 of 8 replays gave the trace of their recording."},
-		"one too many":   {wireTape, string(cassettes.Encode(f.Metadata, nil, append(list[:1:1], list...))), "7 of 8 replays gave the trace of their recording."},
+		"as it is":       {wireTape, string(whole[wireTape].Data), "8 of 8 replays gave the recorded trace."},
+		"another trace":  {gemini.traceFile(llm.Streaming), "run.start\n", "7 of 8 replays gave the recorded trace."},
+		"one is missing": {wireTape, string(cassettes.Encode(f.Metadata, nil, list[1:])), "7 of 8 replays gave the recorded trace."},
+		"one too many":   {wireTape, string(cassettes.Encode(f.Metadata, nil, append(list[:1:1], list...))), "7 of 8 replays gave the recorded trace."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := fstest.MapFS{}

@@ -20,7 +20,7 @@ import (
 func newEval(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval",
-		Short: "Say how well recorded runs did, and how sure that is",
+		Short: "Score, compare and gate recorded runs",
 		Args:  cobra.NoArgs,
 		RunE:  needCommand,
 	}
@@ -28,44 +28,44 @@ func newEval(w *world) *cobra.Command {
 	return c
 }
 
-// evalFiles are the files that the commands read, for their help.
-const evalFiles = `A set of runs is a recording that carries their scores (such as a tau-bench
-result, or message lists with a reward or a score beside the messages), a part
-that score -o wrote, or a folder, which is searched for both. What is no
-recording in a folder is passed over. Files are told apart by their content and
-may be compressed; - is standard input. Instead of all that it may be a suite
-file (YAML), which says where runs are and how they are scored.`
+// evalFiles describes the input files in the help of the commands.
+const evalFiles = `A set of runs is a recording with scores (such as a tau-bench result, or message
+lists with a reward or a score next to the messages), a score file from score
+-o, or a folder with such files. In a folder, files in other formats are
+skipped. The format is detected from the content, and files may be compressed; -
+is standard input. A set may also be a suite file (YAML), which names the runs
+and their scorers.`
 
-// rowFiles are rows, for their help.
-const rowFiles = `With --case, --epoch, --cluster or --score the files are rows of any shape, in
-JSON Lines, an array or CSV. A JSON pointer tells what is where; a column of CSV
-is /NAME.`
+// rowFiles describes rows in the help of the commands.
+const rowFiles = `With --case, --epoch, --cluster or --score the files contain rows of any shape:
+JSON Lines, a JSON array or CSV. JSON pointers select the values; a column of
+CSV is /NAME.`
 
-// evalStatus is the exit status of the commands, for their help.
-const evalStatus = `Exit status: 0; 1 if a score could not be made; else 2 if anything could not be
-read, or if no run has a score.`
+// evalStatus describes the exit status in the help of the commands.
+const evalStatus = `Exit status: 0; 1 if a scorer failed; else 2 if a record could not be read, or
+if no run has a score.`
 
-// seedFlag gives a command the flag --seed.
+// seedFlag adds the flag --seed.
 func seedFlag(c *cobra.Command) *uint64 {
-	return c.Flags().Uint64("seed", 0, "where what is random starts: bootstrap intervals, and permutations of many cases")
+	return c.Flags().Uint64("seed", 0, "seed of bootstrap intervals and of permutations of many cases")
 }
 
-// rowFlags are the flags that tell what is where in rows.
+// rowFlags are the flags that select values in rows.
 type rowFlags struct {
 	at     importer.Mapping
 	scores []string
 }
 
-// of gives a command the flags.
+// of adds the flags to a command.
 func (r *rowFlags) of(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.at.Case, "case", "", "rows: the JSON `pointer` to the case, such as /question")
-	f.StringVar(&r.at.Epoch, "epoch", "", "rows: the `pointer` to the epoch")
-	f.StringVar(&r.at.Cluster, "cluster", "", "rows: the `pointer` to what cases have in common, such as /document")
-	f.StringArrayVar(&r.scores, "score", nil, "rows: the `pointer` to a score, or NAME=pointer; may be repeated")
+	f.StringVar(&r.at.Case, "case", "", "rows: JSON `pointer` to the case, such as /question")
+	f.StringVar(&r.at.Epoch, "epoch", "", "rows: JSON `pointer` to the epoch")
+	f.StringVar(&r.at.Cluster, "cluster", "", "rows: JSON `pointer` to the cluster of a case, such as /document")
+	f.StringArrayVar(&r.scores, "score", nil, "rows: JSON `pointer` to a score, or NAME=pointer (repeatable)")
 }
 
-// mapping is what the flags and more pointers to scores tell; nil if nothing.
+// mapping returns the mapping of the flags and of more score pointers; nil if there is none.
 func (r *rowFlags) mapping(more []string) (*importer.Mapping, error) {
 	scores := map[string]string{}
 	for _, text := range slices.Concat(r.scores, more) {
@@ -75,7 +75,7 @@ func (r *rowFlags) mapping(more []string) (*importer.Mapping, error) {
 			name, at = "score", text
 		}
 		if scores[name] != "" {
-			return nil, fmt.Errorf("two scores are named %q, at %s and %s; give them names, as in NAME=/pointer", name, scores[name], at)
+			return nil, fmt.Errorf("duplicate score name %q at %s and %s: set names with NAME=/pointer", name, scores[name], at)
 		}
 		scores[name] = at
 	}
@@ -87,17 +87,17 @@ func (r *rowFlags) mapping(more []string) (*importer.Mapping, error) {
 	return &m, nil
 }
 
-// gatherer gathers the files to score.
+// gatherer collects the files to score.
 type gatherer struct {
 	meter meter
 	list  []evals.Input
 }
 
-// gather takes a file, or the files in a folder but for hidden ones.
+// gather adds a file, or the files in a folder except hidden ones.
 func (g *gatherer) gather(name string) error {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		g.add(name, false)
-		return nil //nolint:nilerr // reading it tells
+		return nil //nolint:nilerr // reading it reports the error
 	}
 	before := len(g.list)
 	err := fs.WalkDir(os.DirFS(name), ".", func(path string, e fs.DirEntry, err error) error {
@@ -113,12 +113,12 @@ func (g *gatherer) gather(name string) error {
 		return nil
 	})
 	if err == nil && len(g.list) == before {
-		err = fmt.Errorf("%s: there is no file in this folder", name)
+		err = fmt.Errorf("%s: no file found in this folder", name)
 	}
 	return err
 }
 
-// add adds a file. What was found and is none, such as a pipe, is left.
+// add adds a file. It skips a found file that is not a regular file, such as a pipe.
 func (g *gatherer) add(name string, found bool) {
 	if info, err := os.Stat(name); err == nil {
 		if found && !info.Mode().IsRegular() {
@@ -129,26 +129,26 @@ func (g *gatherer) add(name string, found bool) {
 	g.list = append(g.list, evals.Input{Name: name, Found: found, Open: func() (io.ReadCloser, error) { return g.meter.open(name) }})
 }
 
-// tellUnreadable tells what could not be read.
-func tellUnreadable(w *world, list []evals.Unreadable) {
+// reportUnreadable reports the records that could not be read.
+func reportUnreadable(w *world, list []evals.Unreadable) {
 	for _, u := range list {
-		complain(w, errors.New(u.String()))
+		reportError(w, errors.New(u.String()))
 	}
 }
 
-// scoredStatus is the exit status for scores that could not be made, runs that could not
-// be read, and metrics.
+// scoredStatus returns the exit status for the numbers of failed scores, unreadable records
+// and metrics.
 func scoredStatus(failed int, unread []evals.Unreadable, metrics int) error {
 	switch {
 	case failed > 0:
-		return status(statusBroken)
+		return status(statusFailed)
 	case len(unread) > 0 || metrics == 0:
 		return status(statusUsage)
 	}
 	return nil
 }
 
-// printFilled is printTable without the columns in which nothing stands.
+// printFilled is printTable without empty columns.
 func printFilled(w *world, header []string, rows [][]string) error {
 	return printTables(w, evalreport.Filled(header, rows))
 }

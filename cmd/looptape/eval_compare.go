@@ -14,15 +14,14 @@ func newEvalCompare(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare BASE NEW…",
 		Short: "Compare sets of recorded runs, case by case",
-		Long: `compare pairs the cases of two sets of recorded runs and says by each metric
-what changed, and how sure that is: the means, the difference with the interval
-that holds it in 95 of 100 samples, the probability of one as large if nothing
-had changed (of McNemar's exact test for single runs that succeed or fail, else
-by permutation), and the cases that broke and that were fixed. With several
-metrics that probability is also corrected for their number (Holm). Of several
-sets NEW each is compared with BASE, and the correction is for all of them.
+		Long: `compare pairs the cases of two sets of recorded runs. For each metric it prints
+the means, the difference with its 95 % confidence interval, the p-value
+(McNemar's exact test for single runs that pass or fail, else a permutation
+test), and the cases that regressed and that were fixed. With several metrics it
+also prints p-values with Holm's correction. It compares each set NEW with BASE,
+and corrects for all comparisons.
 
-A case that only one set has is listed, and counts for nothing.
+compare lists a case that only one set has, and does not count it.
 
 ` + evalFiles + `
 
@@ -46,26 +45,25 @@ A case that only one set has is listed, and counts for nothing.
 	return c
 }
 
-// setFiles are rows of which two sets are made, for the help of commands.
+// setFiles describes rows with two sets in the help of the commands.
 const setFiles = rowFiles + `
-With --base-score and --new-score two systems are compared that stand in the
-same rows.`
+--base-score and --new-score select the scores of two systems in the same rows.`
 
-// setFlags are the flags that tell what is where in rows of which several sets are made.
+// setFlags are the flags that select values in rows with several sets.
 type setFlags struct {
 	rowFlags
 
-	only [2][]string // scores of the first, and of the others
+	only [2][]string // score pointers of the first set, and of the others
 }
 
 // of gives a command the flags.
 func (s *setFlags) of(c *cobra.Command) {
 	s.rowFlags.of(c)
-	c.Flags().StringArrayVar(&s.only[0], "base-score", nil, "as --score, the `pointer` in BASE alone")
-	c.Flags().StringArrayVar(&s.only[1], "new-score", nil, "as --score, the `pointer` in NEW alone")
+	c.Flags().StringArrayVar(&s.only[0], "base-score", nil, "like --score, a `pointer` for BASE only")
+	c.Flags().StringArrayVar(&s.only[1], "new-score", nil, "like --score, a `pointer` for NEW only")
 }
 
-// score scores each argument, which is a set.
+// score scores each argument as a set.
 func (s *setFlags) score(w *world, c *cobra.Command, args []string) ([]*evals.Result, error) {
 	if err := needFiles(c, args); err != nil {
 		return nil, err
@@ -83,10 +81,10 @@ func (s *setFlags) score(w *world, c *cobra.Command, args []string) ([]*evals.Re
 	return sets, nil
 }
 
-// tellUnreadableOf tells what could not be read of sets that cannot be compared.
-func tellUnreadableOf(w *world, sets []*evals.Result) {
+// reportUnreadableOf reports the unreadable records of sets that cannot be compared.
+func reportUnreadableOf(w *world, sets []*evals.Result) {
 	for _, set := range sets {
-		tellUnreadable(w, set.Unreadable)
+		reportUnreadable(w, set.Unreadable)
 	}
 }
 
@@ -103,12 +101,12 @@ type named struct {
 	*evals.Comparison
 }
 
-// compareSets prints what changed from the first set to each other, and returns the exit
+// compareSets prints the changes from the first set to each other set and returns the exit
 // status.
 func (w *world) compareSets(names []string, sets []*evals.Result, format string, seed uint64) error {
 	all, err := evals.CompareAll(sets[0], sets[1:], seed)
 	if err != nil {
-		tellUnreadableOf(w, sets)
+		reportUnreadableOf(w, sets)
 		return err
 	}
 	list := make([]named, len(all))
@@ -155,12 +153,12 @@ func comparedStatus(all ...*evals.Comparison) error {
 	return scoredStatus(failed, unreadable, metrics)
 }
 
-// mostCases is how many cases are listed of a kind.
+// mostCases is the number of listed cases of each kind.
 const mostCases = 10
 
-// printChanges prints tables of what changed.
+// printChanges prints tables of the changes.
 func (w *world) printChanges(c *evals.Comparison) error {
-	tellUnreadable(w, c.Unreadable)
+	reportUnreadable(w, c.Unreadable)
 	if err := printTables(w, evalreport.Changes(c, evalreport.Lists{Most: mostCases, All: "--format json lists all"})...); err != nil {
 		return err
 	}
@@ -168,6 +166,6 @@ func (w *world) printChanges(c *evals.Comparison) error {
 	for _, m := range c.Metrics {
 		pairs = max(pairs, m.Pairs)
 	}
-	line := fmt.Sprintf("%s compared, %d only in BASE, %d only in NEW: %s unreadable", count(pairs, "case"), len(c.OnlyBase), len(c.OnlyNew), count(len(c.Unreadable), "part"))
-	return printVerdict(w, line, comparedStatus(c) == nil)
+	line := fmt.Sprintf("%s compared, %d only in BASE, %d only in NEW: %s", count(pairs, "case"), len(c.OnlyBase), len(c.OnlyNew), count(len(c.Unreadable), "unreadable record"))
+	return printResultLine(w, line, comparedStatus(c) == nil)
 }

@@ -28,28 +28,27 @@ type gateFlags struct {
 func newEvalGate(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gate --baseline FILE FILE…",
-		Short: "Hold recorded runs against a stored baseline, for CI",
-		Long: `gate fails recorded runs that are worse than a baseline, for these reasons only,
-and says which, a line each:
+		Short: "Compare recorded runs with a stored baseline, for CI",
+		Long: `gate fails if recorded runs are worse than a baseline. It prints one line for
+each failure, for these reasons only:
 
-  drop          the mean of a metric fell by --drop or more, and by chance it
-                would have with a probability below --alpha: half that which
-                compare tells, corrected for the number of metrics (Holm)
-  must pass     a run of a case failed that has to pass: one with "must_pass":
-                true in the baseline, or of --must-pass
-  missing       a case of the baseline has no run, or fewer scores than it had,
-                since a run has none
-  invariant     a run has less than 1 by the metric ` + evals.InvariantMetric + `
-  scorer error  a score could not be made
+  drop          the mean of a metric fell by --drop or more, and the one-sided
+                p-value with Holm's correction is below --alpha
+  must pass     a run failed in a case that must pass: "must_pass": true in the
+                baseline, or --must-pass
+  missing       a case of the baseline has no run, or fewer scores than before
+  invariant     the metric ` + evals.InvariantMetric + ` of a run is below 1
+  scorer error  a scorer failed
 
---update writes the baseline anew, and keeps its marks. It is JSON with a line a
-case, for review in a difference; the same runs give the same bytes.
+--update replaces the baseline and keeps its must_pass members. The baseline is
+JSON with one line per case, for review as a diff; the same runs give the same
+bytes.
 
 ` + evalFiles + `
 
 ` + rowFiles + `
 
-Exit status: 0 if the gate passed; 1 if not; else 2 if anything could not be
+Exit status: 0 if the gate passed; 1 if not; else 2 if a record could not be
 read.`,
 		Example: "  looptape eval gate --baseline baseline.json --update runs/\n  looptape eval gate --baseline baseline.json --junit gate.xml runs/\n  looptape eval gate eval.yaml",
 		Args:    needFiles,
@@ -59,15 +58,15 @@ read.`,
 	var g gateFlags
 	g.rows.of(c)
 	f := c.Flags()
-	f.StringVar(&g.baseline, "baseline", "", "the `file` of the baseline")
-	f.BoolVar(&g.update, "update", false, "write the baseline anew")
-	f.Float64Var(&g.Alpha, "alpha", 0.05, "the probability of a drop where nothing has changed")
-	f.Float64Var(&g.Drop, "drop", 0.02, "the least drop of a mean that counts")
-	f.StringArrayVar(&g.Metrics, "metric", nil, "a `metric` to look at, instead of all; may be repeated")
-	f.StringArrayVar(&g.Lower, "lower", nil, "a `metric` of which less is better; may be repeated")
-	f.StringArrayVar(&g.MustPass, "must-pass", nil, "a `case` that has to pass; may be repeated")
-	f.StringVar(&g.junit, "junit", "", "a `file` to write JUnit XML to, too")
-	f.StringVar(&g.markdown, "markdown", "", "a `file` to write Markdown to, too")
+	f.StringVar(&g.baseline, "baseline", "", "baseline `file`")
+	f.BoolVar(&g.update, "update", false, "replace the baseline")
+	f.Float64Var(&g.Alpha, "alpha", 0.05, "significance level: the probability of a false alarm")
+	f.Float64Var(&g.Drop, "drop", 0.02, "smallest drop of a mean that fails")
+	f.StringArrayVar(&g.Metrics, "metric", nil, "`metric` to compare (repeatable; default: all)")
+	f.StringArrayVar(&g.Lower, "lower", nil, "`metric` where less is better (repeatable)")
+	f.StringArrayVar(&g.MustPass, "must-pass", nil, "`case` that must pass (repeatable)")
+	f.StringVar(&g.junit, "junit", "", "also write JUnit XML to this `file`")
+	f.StringVar(&g.markdown, "markdown", "", "also write Markdown to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		g.Seed = *seed
 		rows, err := g.rows.mapping(nil)
@@ -93,12 +92,12 @@ read.`,
 	return c
 }
 
-// settle takes the settings of a suite, which flags may not say, too.
+// settle takes the settings of a suite. A flag must not repeat one.
 func (g *gateFlags) settle(c *cobra.Command, set *runSet) error {
 	if set.suite != nil {
 		for _, name := range []string{"baseline", "alpha", "drop", "metric", "lower", "must-pass", "seed"} {
 			if c.Flags().Changed(name) {
-				return fmt.Errorf("--%s: a suite says that itself; write it there", name)
+				return fmt.Errorf("--%s: the suite contains this setting: change it there", name)
 			}
 		}
 		g.Gate = set.suite.Gate
@@ -107,23 +106,23 @@ func (g *gateFlags) settle(c *cobra.Command, set *runSet) error {
 		}
 	}
 	if g.baseline == "" {
-		return errors.New("a gate needs a baseline: --baseline FILE, or the key baseline of a suite")
+		return errors.New("missing baseline: set --baseline FILE, or the key baseline of a suite")
 	}
 	return nil
 }
 
-// gate holds a result against the baseline, and returns the exit status.
+// gate compares a result with the baseline and returns the exit status.
 func (w *world) gate(r *evals.Result, g *gateFlags, format string) error {
 	base, err := readBaseline(g.baseline)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w; --update makes the baseline", err)
+			err = fmt.Errorf("%w: create the baseline with --update", err)
 		}
 		return err
 	}
 	v, err := g.Evaluate(base, r)
 	if err != nil {
-		tellUnreadable(w, r.Unreadable)
+		reportUnreadable(w, r.Unreadable)
 		return err
 	}
 	for _, to := range []struct {
@@ -137,7 +136,7 @@ func (w *world) gate(r *evals.Result, g *gateFlags, format string) error {
 			return err
 		}
 	}
-	if err := w.printVerdictOf(v, format); err != nil {
+	if err := w.printGateResult(v, format); err != nil {
 		return err
 	}
 	return gateStatus(v)
@@ -152,18 +151,18 @@ func readBaseline(name string) (*evals.Baseline, error) {
 	return b, closeAfter(f, err)
 }
 
-// updateBaseline writes the baseline anew, unless the result is not whole.
+// updateBaseline replaces the baseline, unless the result is incomplete.
 func (w *world) updateBaseline(r *evals.Result, g *gateFlags) error {
 	f, err := r.Summary(g.Seed)
 	if err != nil {
 		return err
 	}
-	if figuresStatus(f) != nil {
-		if err := w.printFigures(f); err != nil {
+	if summaryStatus(f) != nil {
+		if err := w.printSummaryTables(f); err != nil {
 			return err
 		}
-		complain(w, fmt.Errorf("%s: the baseline is not written, since it would not be whole", g.baseline))
-		return figuresStatus(f)
+		reportError(w, fmt.Errorf("%s: the baseline is not written because the result is incomplete", g.baseline))
+		return summaryStatus(f)
 	}
 	old, err := readBaseline(g.baseline)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -176,15 +175,15 @@ func (w *world) updateBaseline(r *evals.Result, g *gateFlags) error {
 	if err := replaceWith(g.baseline, b.Write); err != nil {
 		return err
 	}
-	return printVerdict(w, fmt.Sprintf("%s of %s: written to %s", count(f.Runs, "run"), count(f.Cases, "case"), g.baseline), true)
+	return printResultLine(w, fmt.Sprintf("%s of %s: written to %s", count(f.Runs, "run"), count(f.Cases, "case"), g.baseline), true)
 }
 
 func gateStatus(v *evals.GateResult) error {
 	return scoredStatus(len(v.Findings), v.Unreadable, len(v.Metrics))
 }
 
-// printVerdictOf prints what a gate says.
-func (w *world) printVerdictOf(v *evals.GateResult, format string) error {
+// printGateResult prints the result of a gate.
+func (w *world) printGateResult(v *evals.GateResult, format string) error {
 	switch format {
 	case "json":
 		return printJSON(w.out, v)
@@ -193,14 +192,14 @@ func (w *world) printVerdictOf(v *evals.GateResult, format string) error {
 	case "markdown":
 		return v.Markdown(w.out)
 	}
-	tellUnreadable(w, v.Unreadable)
+	reportUnreadable(w, v.Unreadable)
 	if format == "github" {
 		return v.GitHub(w.out)
 	}
 	return w.printGate(v)
 }
 
-// printGate prints tables of what a gate says.
+// printGate prints the result of a gate as tables.
 func (w *world) printGate(v *evals.GateResult) error {
 	var means, findings [][]string
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
@@ -215,12 +214,12 @@ func (w *world) printGate(v *evals.GateResult) error {
 	for _, f := range v.Findings {
 		findings = append(findings, []string{f.Kind.String(), f.Metric, evalreport.Short(f.Case, caseWidth), f.Message})
 	}
-	if err := printFilled(w, []string{"metric", "baseline", "now", "difference", "p", "p (Holm)", "missing"}, means); err != nil {
+	if err := printFilled(w, []string{"metric", "baseline", "new", "difference", "p", "p (Holm)", "missing"}, means); err != nil {
 		return err
 	}
-	if err := printFilled(w, []string{"failed", "metric", "case", "why"}, findings); err != nil {
+	if err := printFilled(w, []string{"failure", "metric", "case", "reason"}, findings); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s, %d not in the baseline: %s, %s unreadable", count(len(v.Cases), "case"), len(v.NewCases), count(len(v.Findings), "failure"), count(len(v.Unreadable), "part"))
-	return printVerdict(w, line, gateStatus(v) == nil)
+	line := fmt.Sprintf("%s, %d not in the baseline: %s, %s", count(len(v.Cases), "case"), len(v.NewCases), count(len(v.Findings), "failure"), count(len(v.Unreadable), "unreadable record"))
+	return printResultLine(w, line, gateStatus(v) == nil)
 }

@@ -21,17 +21,17 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// graders are models, such as those that grade the runs of a suite. They answer from
-// cassettes, which are closed with them, or by script.
+// graders are models, such as those that grade the runs of a suite. They respond from
+// cassettes, which close closes, or from a script.
 type graders struct {
-	w      *world
-	folder string // of their files
-	again  string // the command that records them
-	record bool   // asks the providers, and records what they answer
-	tapes  map[string]*cassettes.Cassette
+	w             *world
+	folder        string // of their files
+	recordCommand string // the command that records them
+	record        bool   // whether to call the providers and record the responses
+	tapes         map[string]*cassettes.Cassette
 }
 
-// codec is a protocol by its name for users, and whose server speaks it.
+// codec is a protocol with its name for users and its provider.
 type codec struct {
 	name, provider string
 	protocol       protocol.Protocol
@@ -39,7 +39,7 @@ type codec struct {
 	key            func(string) func(*http.Request) error
 }
 
-// codecs are the protocols that a grader may speak.
+// codecs lists the protocols of graders.
 func codecs() []codec {
 	return []codec{
 		{"openai", "openai", openai.Chat{}, openai.BaseURL, openai.Key},
@@ -49,25 +49,25 @@ func codecs() []codec {
 	}
 }
 
-// open opens the model that settings name.
+// open opens the model of the settings.
 func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 	switch {
 	case (s.Cassette == "") == (s.Scenario == ""):
-		return nil, errors.New("give one of cassette and scenario, a file from which the model answers")
+		return nil, errors.New("set exactly one of cassette and scenario: the file with the responses of the model")
 	case s.Scenario != "":
 		return g.script(s)
 	}
 	at := slices.IndexFunc(codecs(), func(x codec) bool { return x.name == s.Provider })
 	if at < 0 {
-		return nil, fmt.Errorf("provider %q: give one of openai, openai-responses, anthropic and gemini", s.Provider)
+		return nil, fmt.Errorf("unknown provider %q: want openai, openai-responses, anthropic or gemini", s.Provider)
 	}
 	if s.Model == "" {
-		return nil, errors.New("there is no model; give the provider's name of one")
+		return nil, errors.New("missing model: set the provider's name of the model")
 	}
 	x := codecs()[at]
 	base := cmp.Or(s.BaseURL, x.base)
 	key := anyKey
-	opts := &cassettes.Options{AllowUnused: true, RecordCommand: g.again}
+	opts := &cassettes.Options{AllowUnused: true, RecordCommand: g.recordCommand}
 	if g.record {
 		var err error
 		if key, err = g.live(&x, base, opts); err != nil {
@@ -81,7 +81,7 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 	return &protocol.Client{Protocol: x.protocol, BaseURL: base, HTTP: tape.Client(), Authorize: x.key(key)}, nil
 }
 
-// script is a model that answers by a scenario.
+// script returns a model that responds from a scenario.
 func (g *graders) script(s *scorers.Grader) (llm.Model, error) {
 	file := filepath.Join(g.folder, s.Scenario)
 	text, err := os.ReadFile(file)
@@ -97,13 +97,13 @@ func (g *graders) script(s *scorers.Grader) (llm.Model, error) {
 	return m, nil
 }
 
-// live changes the options of a cassette to record what a provider answers, and returns the
-// key. The environment may tell another server, which the cassette does not.
+// live sets the options of a cassette to record a provider's responses, and returns the
+// key. The environment may name another server, which the cassette does not contain.
 func (g *graders) live(x *codec, base string, opts *cassettes.Options) (string, error) {
 	p := providers()[slices.IndexFunc(providers(), func(p provider) bool { return p.name == x.provider })]
 	key := g.w.env(p.key)
 	if key == "" {
-		return "", fmt.Errorf("--record asks %s, which needs a key in the variable %s", base, p.key)
+		return "", fmt.Errorf("--record sends requests to %s: set the key in the variable %s", base, p.key)
 	}
 	opts.Mode, opts.Recorder, opts.Now = cassettes.Record, "looptape "+version(g.w.versions), g.w.now
 	if to := g.w.env(p.base); to != "" && base == x.base {
@@ -121,7 +121,7 @@ func (g *graders) tape(file string, opts *cassettes.Options) (*cassettes.Cassett
 	tape, err := cassettes.Open(file, opts)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%w; record it with %s", err, opts.RecordCommand)
+		return nil, fmt.Errorf("%w: record it with %s", err, opts.RecordCommand)
 	case err != nil:
 		return nil, err
 	}
@@ -132,8 +132,7 @@ func (g *graders) tape(file string, opts *cassettes.Options) (*cassettes.Cassett
 	return tape, nil
 }
 
-// close ends the cassettes. What was recorded replaces their files, unless failed says that
-// it is not all.
+// close closes the cassettes. A new recording replaces the file unless failed is an error.
 func (g *graders) close(failed error) error {
 	errs := []error{failed}
 	for _, tape := range g.tapes {
@@ -146,7 +145,7 @@ func (g *graders) close(failed error) error {
 	return errors.Join(errs...)
 }
 
-// elsewhere sends what is for one base URL to another.
+// elsewhere sends requests for one base URL to another.
 type elsewhere struct{ from, to string }
 
 func (e *elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -10,41 +10,41 @@ import (
 
 func newEvalMerge(w *world) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "merge PART…",
-		Short: "Put parts of scored runs together",
-		Long: `merge puts together what looptape eval score -o wrote of parts of the runs. What
-comes out is, byte for byte, what scoring all of them at once writes, whatever
-the order of the parts. Runs that are in two parts are an error that names both,
-and so are parts that are not whole, or that other scorers made.
+		Use:   "merge FILE…",
+		Short: "Merge score files",
+		Long: `merge merges score files from looptape eval score -o. The result is byte for
+byte the score file of all runs together, in any order of the files. It is an
+error if two files contain the same run, if a file is incomplete, or if the
+scorers differ.
 
-Exit status: 0, or 2 if the parts cannot be read or put together.`,
-		Example: "  looptape eval merge -o all.jsonl part-1.jsonl part-2.jsonl",
+Exit status: 0, or 2 if the files cannot be read or merged.`,
+		Example: "  looptape eval merge -o all.jsonl scores-1.jsonl scores-2.jsonl",
 		Args:    needFiles,
 	}
-	out := c.Flags().StringP("output", "o", "", "the `file` to write, instead of standard output")
+	out := c.Flags().StringP("output", "o", "", "output `file` (default: standard output)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		var parts []*evals.Result
+		var list []*evals.Result
 		for _, name := range args {
-			p, err := w.readPart(name)
+			p, err := w.readScoreFile(name)
 			if err != nil {
 				return err
 			}
-			parts = append(parts, p)
+			list = append(list, p)
 		}
-		whole, err := evals.Merge(parts...)
+		merged, err := evals.Merge(list...)
 		switch {
 		case err != nil:
-			return fmt.Errorf("the parts overlap, or do not fit: %w", err)
+			return fmt.Errorf("the score files overlap or do not match: %w", err)
 		case *out != "":
-			return replaceWith(*out, whole.Write)
+			return replaceWith(*out, merged.Write)
 		}
-		return whole.Write(w.out)
+		return merged.Write(w.out)
 	}
 	return c
 }
 
-// readPart reads the file of a result.
-func (w *world) readPart(name string) (*evals.Result, error) {
+// readScoreFile reads a score file.
+func (w *world) readScoreFile(name string) (*evals.Result, error) {
 	f, err := w.openFile(name)
 	if err != nil {
 		return nil, err

@@ -11,24 +11,24 @@ import (
 	"github.com/looptape/looptape/evals/report/page"
 )
 
-// pageFlags is the page of a report, with its settings.
+// pageFlags is the page of a report and its settings.
 type pageFlags struct {
 	page.Page
 
-	megabytes int // of what runs said
-	size      int // of what those of a set may say, in bytes; negative where there is no page
+	megabytes int // limit of the transcripts
+	size      int // limit of the transcripts of a set in bytes; negative without a page
 }
 
-// of gives a command the flag --transcripts.
+// of adds the flag --transcripts.
 func (p *pageFlags) of(c *cobra.Command) {
-	c.Flags().IntVar(&p.megabytes, "transcripts", 32, "html: how many `megabytes` of what runs said to keep, that of runs that failed first")
+	c.Flags().IntVar(&p.megabytes, "transcripts", 32, "html: limit of transcripts in `megabytes`; failed runs come first")
 }
 
 // settle takes the settings of the report of some files.
 func (p *pageFlags) settle(r *reportFlags, files []string) error {
-	const most = 1024 // a browser does not open what is much larger
+	const most = 1024 // browsers do not open much larger pages
 	if p.megabytes < 0 || p.megabytes > most {
-		return fmt.Errorf("--transcripts %d: it is a number of megabytes from 0 to %d", p.megabytes, most)
+		return fmt.Errorf("--transcripts %d: want a number of megabytes from 0 to %d", p.megabytes, most)
 	}
 	p.Title, p.size = strings.Join(slices.Sorted(slices.Values(files)), " "), p.megabytes<<20
 	if r.against != "" {
@@ -41,19 +41,19 @@ func (p *pageFlags) settle(r *reportFlags, files []string) error {
 	return nil
 }
 
-// listen keeps what the runs of a set say, if there is a page.
+// listen collects the transcripts of a set if there is a page.
 func (p *pageFlags) listen(set *runSet) *page.Runs {
 	if p.size < 0 {
 		return nil
 	}
-	said := page.NewRuns(p.size)
-	set.Seen = said.Add
-	return said
+	transcripts := page.NewRuns(p.size)
+	set.Seen = transcripts.Add
+	return transcripts
 }
 
-// tell tells what is not on the page.
-func (p *pageFlags) tell(w *world) {
+// reportNotes reports what the page omits.
+func (p *pageFlags) reportNotes(w *world) {
 	for _, note := range p.Notes() {
-		complain(w, errors.New(note))
+		reportError(w, errors.New(note))
 	}
 }

@@ -16,21 +16,20 @@ import (
 func newEvalPower(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "power BASE [NEW]",
-		Short: "Say how many cases it takes to see a difference",
-		Long: `power says by each metric how many cases a comparison needs to find a difference
-of the means, from how far those vary that were scored, and which difference as
-many cases as there are find.
+		Short: "Compute how many cases a comparison needs",
+		Long: `power computes for each metric how many cases a comparison needs to detect a
+difference of the means, and which difference the given cases can detect. It
+estimates the variance from the scored runs.
 
-A case is run as often in it as it was. Two sets of runs tell how many cases a
-comparison needs that runs the same cases before and after a change; they may be
-of any change, or of none. One set tells it for two sets of different cases,
-which takes many more.
+The computation assumes the same number of runs for each case as in the input.
+With two sets of runs it covers a comparison of the same cases before and after
+a change; the sets may come from any change, or from none. With one set it
+covers two sets of different cases, which need many more.
 
-NOW is how many cases there are, FIND the smallest difference that they find,
-and NEED how many find --difference.
+CASES is the number of cases in the input, DETECTABLE the smallest difference
+that they can detect, and REQUIRED the number of cases that detect --difference.
 
-The test is one of the mean in both directions; gate looks in one, and needs
-fewer.
+The test is two-sided. The test of gate is one-sided and needs fewer cases.
 
 ` + evalFiles + `
 
@@ -47,10 +46,10 @@ fewer.
 		},
 	}
 	format := formatFlag(c, "table", "json")
-	difference := c.Flags().Float64("difference", 0.02, "the difference to find, in the units of the score")
+	difference := c.Flags().Float64("difference", 0.02, "difference to detect, in units of the score")
 	var test stats.Test
-	c.Flags().Float64Var(&test.Alpha, "alpha", 0.05, "the probability to find a difference where there is none")
-	c.Flags().Float64Var(&test.Power, "power", 0.8, "the probability to find the difference if it is there")
+	c.Flags().Float64Var(&test.Alpha, "alpha", 0.05, "significance level: the probability of a false alarm")
+	c.Flags().Float64Var(&test.Power, "power", 0.8, "probability to detect the difference if it exists")
 	var flags setFlags
 	flags.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -60,16 +59,16 @@ fewer.
 		}
 		n, err := evals.AnalyzePower(sets[0], append(sets, nil)[1], *difference, test)
 		if err != nil {
-			tellUnreadableOf(w, sets)
+			reportUnreadableOf(w, sets)
 			return err
 		}
-		return w.printNeeds(n, *format)
+		return w.printPower(n, *format)
 	}
 	return c
 }
 
-// printNeeds prints how many cases are needed, and returns the exit status.
-func (w *world) printNeeds(n *evals.PowerReport, format string) error {
+// printPower prints the required cases and returns the exit status.
+func (w *world) printPower(n *evals.PowerReport, format string) error {
 	result := scoredStatus(n.Errors, n.Unreadable, len(n.Metrics))
 	if format == "json" {
 		if err := printJSON(w.out, n); err != nil {
@@ -77,26 +76,26 @@ func (w *world) printNeeds(n *evals.PowerReport, format string) error {
 		}
 		return result
 	}
-	tellUnreadable(w, n.Unreadable)
+	reportUnreadable(w, n.Unreadable)
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(n.Metrics)) {
 		need := n.Metrics[name]
 		if need.Same != nil {
-			rows = append(rows, sizes(name, "the same", need.Same))
+			rows = append(rows, sizes(name, "same cases", need.Same))
 		}
-		rows = append(rows, sizes(name, "different", need.Different))
+		rows = append(rows, sizes(name, "different cases", need.Different))
 	}
-	if err := printTable(w, []string{"metric", "cases", "now", "find", "need"}, rows); err != nil {
+	if err := printTable(w, []string{"metric", "pairing", "cases", "detectable", "required"}, rows); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("to find a difference of %v: %d missing, %s unreadable", n.Difference, n.Missing, count(len(n.Unreadable), "part"))
-	if err := printVerdict(w, line, result == nil); err != nil {
+	line := fmt.Sprintf("to detect a difference of %v: %d missing, %s", n.Difference, n.Missing, count(len(n.Unreadable), "unreadable record"))
+	if err := printResultLine(w, line, result == nil); err != nil {
 		return err
 	}
 	return result
 }
 
-// sizes is the row of one way to compare.
+// sizes returns the row of one pairing.
 func sizes(metric, cases string, s *evals.Sizes) []string {
 	if s == nil {
 		return []string{metric, cases, "-", "-", "-"}

@@ -23,28 +23,26 @@ type reportFlags struct {
 func newEvalReport(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report FILE…",
-		Short: "Show scored runs: which cases failed, and why",
-		Long: `report shows how recorded runs did: the figures of score, then the cases that
-failed, are mixed (their runs differ), are not scored, and passed, with what
-they scored and why.
+		Short: "Report scored runs: failed cases with explanations",
+		Long: `report prints the statistics of score, then the cases that failed, are mixed
+(some runs passed), have no score, and passed, with scores and explanations.
 
-A run fails by a score of 0, and passes by scores of 1. A metric of which a run
-has another score, or that a suite says to be better where it is lower, tells
-neither.
+A run fails if a score is 0 and passes if its scores are 1. Other scores, and
+metrics for which the suite defines lower as better, do not count as pass or
+fail.
 
---against BASE adds what changed since another set of runs, as compare has it.
-Where FILE is a suite and BASE is none, its scorers score both.
+--against BASE adds the changes since another set of runs, as in compare. If
+FILE is a suite and BASE is not, the suite's scorers score both.
 
   table     for a terminal
   markdown  for a pull request
-  json      one document: figures, cases, runs, and what changed
-  jsonl     a run a line, as JSON
-  csv       a run a line (RFC 4180); a text that a spreadsheet would take for a
-            formula has an apostrophe before it
-  parquet   the same columns with their types, as Apache Parquet
-  html      a page for a browser, in one file that asks the network for nothing:
-            all that, and what the runs said, each call beside its result, and
-            two runs side by side
+  json      one document: statistics, cases, runs and changes
+  jsonl     one run per line, as JSON
+  csv       one run per line (RFC 4180); an apostrophe precedes a text that a
+            spreadsheet would read as a formula
+  parquet   the same columns with types, as Apache Parquet
+  html      one file for a browser without network access: all of this, the
+            transcripts of the runs, and two runs side by side
 
 ` + evalFiles + `
 
@@ -59,17 +57,17 @@ Where FILE is a suite and BASE is none, its scorers score both.
 	seed := seedFlag(c)
 	r.rows.of(c)
 	f := c.Flags()
-	f.StringVar(&r.against, "against", "", "the runs to compare with, as a file, folder or suite: `BASE`")
-	f.StringVarP(&r.out, "output", "o", "", "the `file` to write, instead of standard output")
-	f.IntVar(&r.most, "cases", 20, "tables and Markdown: how many cases of each kind to list; 0 lists all")
+	f.StringVar(&r.against, "against", "", "set of runs to compare with: file, folder or suite `BASE`")
+	f.StringVarP(&r.out, "output", "o", "", "output `file` (default: standard output)")
+	f.IntVar(&r.most, "cases", 20, "tables and Markdown: number of listed cases of each kind; 0 lists all")
 	r.page.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.format = *format
 		switch {
 		case r.most < 0:
-			return fmt.Errorf("--cases %d: it is how many cases to list, or 0 for all", r.most)
+			return fmt.Errorf("--cases %d: want a number of cases, or 0 for all", r.most)
 		case r.format == "parquet" && r.out == "" && w.outTerm:
-			return errors.New("parquet is no text: name a file for it with -o")
+			return errors.New("parquet is a binary format: set an output file with -o")
 		}
 		if err := r.page.settle(&r, args); err != nil {
 			return err
@@ -83,7 +81,7 @@ Where FILE is a suite and BASE is none, its scorers score both.
 	return c
 }
 
-// makeReport scores the runs, and those to compare with.
+// makeReport scores the runs and the runs to compare with.
 func (w *world) makeReport(c *cobra.Command, args []string, r *reportFlags, seed uint64) (*evalreport.Report, error) {
 	rows, err := r.rows.mapping(nil)
 	if err != nil {
@@ -102,7 +100,7 @@ func (w *world) makeReport(c *cobra.Command, args []string, r *reportFlags, seed
 	if err != nil {
 		return nil, err
 	}
-	tellUnreadable(w, result.Unreadable)
+	reportUnreadable(w, result.Unreadable)
 	if r.against != "" {
 		base, err := w.setOf([]string{r.against}, rows, false)
 		if err != nil {
@@ -115,12 +113,12 @@ func (w *world) makeReport(c *cobra.Command, args []string, r *reportFlags, seed
 		if o.Base, err = w.scoreSet(c.Context(), base); err != nil {
 			return nil, err
 		}
-		tellUnreadable(w, o.Base.Unreadable)
+		reportUnreadable(w, o.Base.Unreadable)
 	}
 	return evalreport.New(result, o)
 }
 
-// writeReport writes a report, and returns the exit status.
+// writeReport writes a report and returns the exit status.
 func (w *world) writeReport(rep *evalreport.Report, r *reportFlags) error {
 	r.page.Report = rep
 	lists := evalreport.Lists{Most: r.most, All: "--cases 0 lists all"}
@@ -143,7 +141,7 @@ func (w *world) writeReport(rep *evalreport.Report, r *reportFlags) error {
 		return err
 	}
 	if r.format == "html" {
-		r.page.tell(w)
+		r.page.reportNotes(w)
 	}
 	return reportStatus(rep)
 }
@@ -152,7 +150,7 @@ func reportStatus(rep *evalreport.Report) error {
 	if rep.Comparison != nil {
 		return comparedStatus(rep.Comparison)
 	}
-	return figuresStatus(rep.Summary)
+	return summaryStatus(rep.Summary)
 }
 
 // printReport prints tables of a report.
@@ -168,11 +166,11 @@ func (w *world) printReport(rep *evalreport.Report, l evalreport.Lists) error {
 		return err
 	}
 	f := rep.Summary
-	line := fmt.Sprintf("%s of %s: %s; %s unreadable", count(f.Runs, "run"), count(f.Cases, "case"), cmp.Or(rep.Counts(), "none"), count(len(f.Unreadable), "part"))
-	return printVerdict(w, line, reportStatus(rep) == nil)
+	line := fmt.Sprintf("%s of %s: %s; %s", count(f.Runs, "run"), count(f.Cases, "case"), cmp.Or(rep.Counts(), "none"), count(len(f.Unreadable), "unreadable record"))
+	return printResultLine(w, line, reportStatus(rep) == nil)
 }
 
-// to is the world with its results going elsewhere.
+// to returns a copy of the world with another output.
 func (w *world) to(out io.Writer) *world {
 	elsewhere := *w
 	elsewhere.out, elsewhere.outTerm = out, w.outTerm && out == w.out

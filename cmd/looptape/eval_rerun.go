@@ -20,56 +20,56 @@ import (
 func newEvalRerun(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rerun FILE…",
-		Short: "Play recorded runs again with other tools or another model",
-		Long: `rerun plays recorded runs again with something changed, and shows what parts
-from the record. It needs no network.
+		Short: "Rerun recorded runs with other tools or another model",
+		Long: `rerun repeats recorded runs with one change and prints the differences from the
+recording. It uses no network.
 
-With --tools live the model says again what it said, and tools are run: --tool
-gives the program of one tool, --tools-cmd that of all others; a tool without a
-program answers as recorded. It prints which results are others than those that
-were recorded, and where. A program reads a call a line, such as
+With --tools live, the model repeats its recorded responses and the tools run:
+--tool sets the program of one tool, --tools-cmd the program of all others. A
+tool without a program returns the recorded result. rerun prints which results
+differ and where. A program reads one call per line, such as
   {"run":"task-3","case":"3","epoch":1,"step":0,"index":0,"tool":"find",
    "args":{"id":7}}
-and answers each with a line: {"result": VALUE}, {"error": "TEXT"}, or
-{"recorded": true} for the recorded result. There is a process for each run.
+and writes one line for each: {"result": VALUE}, {"error": "TEXT"}, or
+{"recorded": true} for the recorded result. Each run has its own process.
 
-With --model another model goes the recorded path: one that answers from a
-scenario file, or from a cassette, which --record makes: it asks the provider.
---system and --prompt change what it is asked, in which {recorded} stands for
-what was there. Its calls get the recorded results, by tool and arguments, and
-users say what they said. It prints where each run leaves the recorded path:
-with a call that was not made then, or with an answer before all calls were
-made. The run ends there; with --unknown error it goes on.
+With --model, another model responds: from a scenario file, or from a cassette
+that --record creates with requests to the provider. --system and --prompt
+replace the system prompt and the first user message; {recorded} in them is the
+recorded text. Calls get the recorded results by tool and arguments, and user
+messages are as recorded. rerun prints where each run diverges: at a call that
+was not recorded, or at an answer before all recorded calls. The run ends there;
+with --unknown error it continues.
 
-The runs are those of recordings in any format, of folders, or of a suite file.
--o writes the reruns as a trace, which the other commands read.
+The runs come from recordings in any format, from folders, or from a suite file.
+-o writes the reruns as a trace.
 
-Exit status: 0 if nothing parts from the record; 1 if something does, or a
-program or the model failed; 2 if anything could not be read.`,
+Exit status: 0 if nothing differs from the recording; 1 if something differs or
+a program or the model failed; 2 if a record could not be read.`,
 		Example: "  looptape eval rerun --tools live --tools-cmd 'python3 tools.py' runs.jsonl\n  looptape eval rerun --tool 'find=node find.js' --ignore find=/took_ms runs/\n  looptape eval rerun --model new.yaml --system prompt.txt -o new.jsonl runs/",
 		Args:    needFiles,
 	}
 	v := rerunner{w: w}
 	f := c.Flags()
-	f.StringVar(&v.tools, "tools", "", "where results come from: live, or recorded with --model")
-	f.StringArrayVar(&v.programs, "tool", nil, "the program of a tool, `NAME=CMD`; may be repeated")
-	f.StringVar(&v.all, "tools-cmd", "", "the program of all tools that --tool does not name, a `command` of a shell")
-	f.DurationVar(&v.timeout, "timeout", rerun.DefaultTimeout, "how long a program has for a call")
-	f.StringVar(&v.model, "model", "", "the model: a scenario `file`, or cassette:FILE with --provider and --name")
-	f.StringVar(&v.client.Provider, "provider", "", "of a cassette: openai, openai-responses, anthropic or gemini")
-	f.StringVar(&v.client.Model, "name", "", "the provider's `name` of the model")
-	f.StringVar(&v.client.BaseURL, "base-url", "", "of a cassette: the `URL` of another server than the provider's")
-	f.BoolVar(&v.recording, "record", false, "ask the provider, and record what it answers into the cassette")
+	f.StringVar(&v.tools, "tools", "", "`source` of results: live, or recorded with --model")
+	f.StringArrayVar(&v.programs, "tool", nil, "program of a tool, `NAME=CMD` (repeatable)")
+	f.StringVar(&v.all, "tools-cmd", "", "program of all other tools, a shell `command`")
+	f.DurationVar(&v.timeout, "timeout", rerun.DefaultTimeout, "time limit of a program for one call")
+	f.StringVar(&v.model, "model", "", "model: a scenario `file`, or cassette:FILE with --provider and --name")
+	f.StringVar(&v.client.Provider, "provider", "", "`provider` of a cassette: openai, openai-responses, anthropic or gemini")
+	f.StringVar(&v.client.Model, "name", "", "provider's `name` of the model")
+	f.StringVar(&v.client.BaseURL, "base-url", "", "base `URL` of a cassette, if not the provider's")
+	f.BoolVar(&v.recording, "record", false, "send requests to the provider and record the responses into the cassette")
 	f.StringVar(&v.system, "system", "", "with --model: a `file` with the new system prompt")
 	f.StringVar(&v.prompt, "prompt", "", "with --model: a `file` with the new first message of the user")
-	f.StringVar(&v.definitions, "tool-defs", "", "with --model: a `file` with a JSON array of the tools to offer, where the recording does not tell them")
-	f.StringVar(&v.unknown, "unknown", "stop", "with --model: what comes of a call that is not recorded: stop, or error")
-	f.StringArrayVar(&v.ignore, "ignore", nil, "what does not count in results, or with --model in arguments: a JSON `pointer` with * for any, or TOOL=pointer; may be repeated")
-	f.BoolVar(&v.compare.IgnoreSpace, "ignore-space", false, "white space does not count there")
-	f.StringVarP(&v.output, "output", "o", "", "the `file` to write the reruns to, as a trace")
+	f.StringVar(&v.definitions, "tool-defs", "", "with --model: a `file` with a JSON array of tools, if the recording does not contain them")
+	f.StringVar(&v.unknown, "unknown", "stop", "with --model: `action` for a call that is not recorded: stop or error")
+	f.StringArrayVar(&v.ignore, "ignore", nil, "value to ignore in results, or with --model in arguments: a JSON `pointer` with * for any name, or TOOL=pointer (repeatable)")
+	f.BoolVar(&v.compare.IgnoreSpace, "ignore-space", false, "ignore white space in this comparison")
+	f.StringVarP(&v.output, "output", "o", "", "trace `file` for the reruns")
 	v.format = formatFlag(c, "table", "json", "jsonl")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		v.models = graders{w: w, again: v.again(args), record: v.recording}
+		v.models = graders{w: w, recordCommand: v.recordCommand(args), record: v.recording}
 		return v.run(c.Context(), args)
 	}
 	return c
@@ -90,12 +90,12 @@ type rerunner struct {
 	format                                      *string
 }
 
-// rerunning is what is done with each run, and the report of it.
+// rerunning reruns each run and collects the report.
 type rerunning interface {
-	// run reruns a run. It returns its line of the report, and the events of the rerun.
+	// run reruns a run. It returns the line of the report and the events of the rerun.
 	run(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event)
 	unread(err error)
-	// print prints the report, and returns the exit status.
+	// print prints the report and returns the exit status.
 	print(format string) error
 }
 
@@ -141,7 +141,7 @@ func (v *rerunner) run(ctx context.Context, names []string) error {
 	return how.print(*v.format)
 }
 
-// put prints the line of a run, and writes the events of its rerun, if that is asked for.
+// put prints the line of a run and writes the events of its rerun, as the flags require.
 func (v *rerunner) put(line any, sink *trace.Writer, run *rerun.Recorded, number int, events []trace.Event) error {
 	if *v.format == "jsonl" {
 		if err := printJSON(v.w.out, line); err != nil {
@@ -154,7 +154,7 @@ func (v *rerunner) put(line any, sink *trace.Writer, run *rerun.Recorded, number
 	return rerun.Write(sink, run, number, events)
 }
 
-// how is what the flags ask for.
+// how returns the kind of rerun that the flags select.
 func (v *rerunner) how() (rerunning, error) {
 	if err := v.ignored(); err != nil {
 		return nil, err
@@ -162,17 +162,17 @@ func (v *rerunner) how() (rerunning, error) {
 	live := v.all != "" || len(v.programs) > 0
 	switch {
 	case v.tools != "" && v.tools != "live" && v.tools != "recorded":
-		return nil, fmt.Errorf("--tools %s: it takes live, for the programs of --tool and --tools-cmd, or recorded, with --model", v.tools)
+		return nil, fmt.Errorf("--tools %q: want live, with --tool or --tools-cmd, or recorded, with --model", v.tools)
 	case v.unknown != "stop" && v.unknown != "error":
-		return nil, fmt.Errorf("--unknown %s: it takes stop or error", v.unknown)
+		return nil, fmt.Errorf("--unknown %q: want stop or error", v.unknown)
 	case v.model != "" && (live || v.tools == "live"):
-		return nil, errors.New("--model has its calls answered as recorded; leave out --tools live, --tool and --tools-cmd, or --model")
+		return nil, errors.New("--model uses recorded results: remove --tools live, --tool and --tools-cmd, or --model")
 	case v.model == "" && (v.system != "" || v.prompt != "" || v.definitions != "" || v.unknown != "stop" || v.tools == "recorded" || v.recording):
-		return nil, errors.New("--system, --prompt, --tool-defs, --unknown, --record and --tools recorded need a --model to ask")
+		return nil, errors.New("--system, --prompt, --tool-defs, --unknown, --record and --tools recorded need --model")
 	case v.model != "":
 		return v.other()
 	case !live:
-		return nil, errors.New("say what is changed: tools, with --tool NAME=CMD or --tools-cmd CMD, or the model, with --model; see looptape eval rerun --help")
+		return nil, errors.New("missing change: set --tool NAME=CMD or --tools-cmd CMD for tools, or --model; see looptape eval rerun --help")
 	}
 	return v.live()
 }
@@ -208,19 +208,19 @@ func (l *liveTools) print(format string) error {
 	return l.w.printToolsReport(l.report, format)
 }
 
-// uncalled is the error for a tool that no run calls: its name may be misspelt.
+// uncalled returns an error for a tool that no run calls: its name may be wrong.
 func (v *rerunner) uncalled(r *rerun.ToolsReport) error {
 	names := slices.Sorted(maps.Keys(r.Tools))
 	for _, text := range v.programs {
 		name, _, _ := strings.Cut(text, "=")
 		if !slices.Contains(names, name) && len(r.Runs) > 0 {
-			return fmt.Errorf("--tool %s: no run calls this tool; those that are called: %s", name, strings.Join(names, ", "))
+			return fmt.Errorf("--tool %q: no run calls this tool; called tools: %s", name, strings.Join(names, ", "))
 		}
 	}
 	return nil
 }
 
-// recorded calls a function with what writes the file of the flag, if there is one.
+// recorded calls a function with the writer of the output file, or nil without one.
 func (v *rerunner) recorded(reruns func(*trace.Writer) error) error {
 	if v.output == "" {
 		return reruns(nil)
@@ -231,7 +231,7 @@ func (v *rerunner) recorded(reruns func(*trace.Writer) error) error {
 	})
 }
 
-// started are the programs of the flags.
+// started returns the programs of the flags.
 func (v *rerunner) started() (*rerun.Programs, error) {
 	program := func(command string) rerun.Program {
 		return rerun.Program{Command: command, Env: v.w.environ(), Stderr: v.w.err, Timeout: v.timeout}
@@ -244,14 +244,14 @@ func (v *rerunner) started() (*rerun.Programs, error) {
 	for _, text := range v.programs {
 		name, command, ok := strings.Cut(text, "=")
 		if _, twice := out.Tools[name]; !ok || name == "" || command == "" || twice {
-			return nil, fmt.Errorf("--tool %q: give the name of a tool and its program, NAME=CMD, once for each tool", text)
+			return nil, fmt.Errorf("--tool %q: want NAME=CMD, once for each tool", text)
 		}
 		out.Tools[name] = program(command)
 	}
 	return out, nil
 }
 
-// ignored takes the pointers of the flags.
+// ignored reads the pointers of the flags.
 func (v *rerunner) ignored() error {
 	v.compare.Ignore = map[string][]string{}
 	for _, text := range v.ignore {

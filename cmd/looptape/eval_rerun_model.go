@@ -15,7 +15,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// other reruns another model, or with another prompt.
+// other returns a rerun with another model or prompt.
 func (v *rerunner) other() (rerunning, error) {
 	o := rerun.ModelOptions{Compare: v.compare, Name: v.client.Model, ContinueOnUnknown: v.unknown == "error"}
 	for _, from := range []struct {
@@ -30,7 +30,7 @@ func (v *rerunner) other() (rerunning, error) {
 			return nil, err
 		}
 		if *from.to = strings.TrimRight(string(text), "\r\n"); *from.to == "" {
-			return nil, fmt.Errorf("%s: the file is empty; write what the model is told, in which {recorded} stands for what it was told", from.name)
+			return nil, fmt.Errorf("%s: the file is empty: write the new text, where {recorded} is the recorded text", from.name)
 		}
 	}
 	if v.definitions != "" {
@@ -48,12 +48,12 @@ func (v *rerunner) other() (rerunning, error) {
 		return m, v.taped(m)
 	}
 	if v.recording || v.client.Provider != "" || v.client.BaseURL != "" {
-		return nil, errors.New("--record, --provider and --base-url are for a cassette; give one as --model cassette:FILE")
+		return nil, errors.New("--record, --provider and --base-url need a cassette: set --model cassette:FILE")
 	}
 	return m, v.scripted(m)
 }
 
-// taped has a model answer from a cassette.
+// taped uses a cassette as the model.
 func (v *rerunner) taped(m *otherModel) error {
 	model, err := v.models.open(&v.client)
 	m.model = func(ctx context.Context, _ *rerun.Recorded) (context.Context, llm.Model, loop.Clock) {
@@ -62,8 +62,8 @@ func (v *rerunner) taped(m *otherModel) error {
 	return err
 }
 
-// scripted has a model answer from a scenario. The lane of a run is that of the name of the
-// run, or of its case, or else the first.
+// scripted uses a scenario as the model. The session of a run has the name of its case or of
+// the run; otherwise it is the first.
 func (v *rerunner) scripted(m *otherModel) error {
 	src, err := v.w.readAll(v.model)
 	if err != nil {
@@ -73,23 +73,23 @@ func (v *rerunner) scripted(m *otherModel) error {
 	if err != nil {
 		return err
 	}
-	lanes := f.Script.Models
+	sessions := f.Script.Models
 	m.model = func(ctx context.Context, run *rerun.Recorded) (context.Context, llm.Model, loop.Clock) {
 		clock := fake.NewClock()
 		clock.OpenInOrder(f.Script.Gates...)
-		lane := lanes[0].Name
+		session := sessions[0].Name
 		for _, name := range []string{run.Case, run.Name} {
-			if slices.ContainsFunc(lanes, func(l fake.ModelScript) bool { return l.Name == name }) {
-				lane = name
+			if slices.ContainsFunc(sessions, func(l fake.ModelScript) bool { return l.Name == name }) {
+				session = name
 			}
 		}
-		return fake.WithSession(ctx, lane), f.Script.NewModel(clock), clock
+		return fake.WithSession(ctx, session), f.Script.NewModel(clock), clock
 	}
 	return nil
 }
 
-// again is the command that records the cassette, with all that requests depend on.
-func (v *rerunner) again(names []string) string {
+// recordCommand returns the command that records the cassette, with all flags that change requests.
+func (v *rerunner) recordCommand(names []string) string {
 	words := []string{"looptape eval rerun --record"}
 	for _, flag := range [][2]string{
 		{"--model", v.model}, {"--provider", v.client.Provider}, {"--name", v.client.Model}, {"--base-url", v.client.BaseURL},
@@ -109,7 +109,7 @@ func (v *rerunner) again(names []string) string {
 type otherModel struct {
 	w       *world
 	options rerun.ModelOptions
-	// model returns the model of a run, with its clock, nil if it has none.
+	// model returns the model of a run and its clock, which may be nil.
 	model  func(ctx context.Context, run *rerun.Recorded) (context.Context, llm.Model, loop.Clock)
 	report *rerun.ModelReport
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/looptape/looptape/evals/rerun"
 )
 
-// printToolsReport prints what came of running tools again, and returns the exit status.
+// printToolsReport prints the results of rerun tools and returns the exit status.
 func (w *world) printToolsReport(r *rerun.ToolsReport, format string) error {
 	var err error
 	switch format {
 	case "json":
 		err = printJSON(w.out, r)
-	case "jsonl": // which was printed run by run
-		tellUnreadable(w, r.Unreadable)
+	case "jsonl": // printed run by run before
+		reportUnreadable(w, r.Unreadable)
 	default:
 		err = w.printToolsTables(r)
 	}
@@ -28,11 +28,11 @@ func (w *world) printToolsReport(r *rerun.ToolsReport, format string) error {
 	return rerunStatus(r.Differs(), len(r.Unreadable), len(r.Runs))
 }
 
-// rerunStatus is the exit status of reruns: of which some may part from the record.
-func rerunStatus(parts bool, unreadable, runs int) error {
+// rerunStatus returns the exit status of reruns. Differs means that one differs from the recording.
+func rerunStatus(differs bool, unreadable, runs int) error {
 	switch {
-	case parts:
-		return status(statusBroken)
+	case differs:
+		return status(statusFailed)
 	case unreadable > 0 || runs == 0:
 		return status(statusUsage)
 	}
@@ -40,12 +40,12 @@ func rerunStatus(parts bool, unreadable, runs int) error {
 }
 
 func (w *world) printToolsTables(r *rerun.ToolsReport) error {
-	tellUnreadable(w, r.Unreadable)
+	reportUnreadable(w, r.Unreadable)
 	var rows [][]string
 	var all rerun.Counts
 	for _, l := range r.Runs {
 		if l.Error != "" {
-			complain(w, errors.New(l.Error))
+			reportError(w, errors.New(l.Error))
 		}
 		all = all.Plus(l.Counts)
 		for _, c := range l.Calls {
@@ -54,7 +54,7 @@ func (w *world) printToolsTables(r *rerun.ToolsReport) error {
 			}
 		}
 	}
-	if err := printFilled(w, []string{"case", "epoch", "run", "step", "tool", "what", "where"}, mostOf(rows)); err != nil {
+	if err := printFilled(w, []string{"case", "epoch", "run", "step", "tool", "status", "difference"}, mostOf(rows)); err != nil {
 		return err
 	}
 	var tools [][]string
@@ -65,12 +65,12 @@ func (w *world) printToolsTables(r *rerun.ToolsReport) error {
 	if err := printFilled(w, []string{"tool", "same", "differs", "failed", "unrecorded", "not run"}, tools); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s, %s run: %d differ, %d failed, %d unrecorded; %s unreadable", count(len(r.Runs), "run"), count(all.Run(), "call"), all.Differs, all.Failed, all.Unrecorded, count(len(r.Unreadable), "part"))
-	return printVerdict(w, line, rerunStatus(r.Differs(), len(r.Unreadable), len(r.Runs)) == nil)
+	line := fmt.Sprintf("%s, %s run: %d differ, %d failed, %d unrecorded; %s", count(len(r.Runs), "run"), count(all.Run(), "call"), all.Differs, all.Failed, all.Unrecorded, count(len(r.Unreadable), "unreadable record"))
+	return printResultLine(w, line, rerunStatus(r.Differs(), len(r.Unreadable), len(r.Runs)) == nil)
 }
 
-// whichRun tells a run in a table: its case and epoch, which is left out if it is 0, or,
-// where the recording does not say that, its name.
+// whichRun identifies a run in a table by its case and epoch (empty if 0), or by its name if
+// the recording has no epoch.
 func whichRun(r *rerun.Where) []string {
 	const width = 40
 	name := evalreport.Short(r.Case, width)
@@ -80,53 +80,52 @@ func whichRun(r *rerun.Where) []string {
 	return []string{name, evalreport.UnlessZero(r.Epoch), ""}
 }
 
-// mostOf are the first rows of a table of single calls or turns, and how many more there
-// are.
+// mostOf returns the first rows of a table of calls or responses and the number of others.
 func mostOf(rows [][]string) [][]string {
 	const most = 30
 	if len(rows) <= most {
 		return rows
 	}
 	more := make([]string, len(rows[0]))
-	more[len(more)-1] = fmt.Sprintf("%d more lines; --format json has all", len(rows)-most)
+	more[len(more)-1] = fmt.Sprintf("%d more lines; --format json prints all", len(rows)-most)
 	return append(rows[:most], more)
 }
 
-// print prints what came of another model, and returns the exit status.
+// print prints the results of another model and returns the exit status.
 func (m *otherModel) print(format string) error {
 	r := m.report
-	held := rerunStatus(r.Diverged(), len(r.Unreadable), len(r.Runs))
+	result := rerunStatus(r.Diverged(), len(r.Unreadable), len(r.Runs))
 	switch format {
 	case "json":
 		if err := printJSON(m.w.out, r); err != nil {
 			return err
 		}
-		return held
-	case "jsonl": // which was printed run by run
-		tellUnreadable(m.w, r.Unreadable)
-		return held
+		return result
+	case "jsonl": // printed run by run before
+		reportUnreadable(m.w, r.Unreadable)
+		return result
 	}
-	tellUnreadable(m.w, r.Unreadable)
+	reportUnreadable(m.w, r.Unreadable)
 	var rows [][]string
 	reworded := 0
 	for _, l := range r.Runs {
 		reworded += l.Reworded
 		if l.Error != "" {
-			complain(m.w, errors.New(l.Run+": "+l.Error))
+			reportError(m.w, errors.New(l.Run+": "+l.Error))
 		}
 		if l.Divergence != nil {
 			rows = append(rows,
-				append(whichRun(&l.Where), strconv.Itoa(l.Divergence.Step), "left", l.Divergence.Why),
+				append(whichRun(&l.Where), strconv.Itoa(l.Divergence.Step), "diverged", l.Divergence.Why),
 				[]string{"", "", "", strconv.Itoa(l.Divergence.RecordedStep), "recorded", l.Divergence.Recorded.String()},
-				[]string{"", "", "", strconv.Itoa(l.Divergence.Step), "now", l.Divergence.Now.String()})
+				[]string{"", "", "", strconv.Itoa(l.Divergence.Step), "new", l.Divergence.Now.String()})
 		}
 	}
-	if err := printFilled(m.w, []string{"case", "epoch", "run", "step", "what", "turn"}, mostOf(rows)); err != nil {
+	if err := printFilled(m.w, []string{"case", "epoch", "run", "step", "status", "response"}, mostOf(rows)); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s: %d kept to the path, %d left it, %d failed; %d reworded, %s unreadable", count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathDiverged], r.Paths[rerun.PathFailed], reworded, count(len(r.Unreadable), "part"))
-	if err := printVerdict(m.w, text, held == nil); err != nil {
+	text := fmt.Sprintf("%s: %d followed the recording, %d diverged, %d failed; %d reworded, %s", count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathDiverged], r.Paths[rerun.PathFailed], reworded, count(len(r.Unreadable), "unreadable record"))
+	if err := printResultLine(m.w, text, result == nil); err != nil {
 		return err
 	}
-	return held
+	return result
 }

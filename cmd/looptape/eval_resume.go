@@ -14,58 +14,58 @@ import (
 	"github.com/looptape/looptape/internal/lockfile"
 )
 
-// journalEnd stands behind the name of a part in that of the journal beside it.
+// journalEnd is the suffix of a score file's journal.
 const journalEnd = ".resume"
 
-// resuming is scoring that goes on where it was broken off.
+// resuming continues interrupted scoring.
 type resuming struct {
 	*evals.Journal
 
 	file *os.File
 }
 
-// resume opens the journal beside a part.
-func (w *world) resume(part string) (*resuming, error) {
-	if part == "" {
-		return nil, errors.New("--resume keeps what was scored beside the part: name that with -o")
+// resume opens the journal of a score file.
+func (w *world) resume(name string) (*resuming, error) {
+	if name == "" {
+		return nil, errors.New("--resume needs a score file: set -o")
 	}
-	f, err := os.OpenFile(part+journalEnd, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // as the part itself
+	f, err := os.OpenFile(name+journalEnd, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // same mode as the score file
 	if err != nil {
 		return nil, err
 	}
 	if err := lockfile.Lock(f); err != nil {
-		return nil, closeAfter(f, fmt.Errorf("%s: another process scores the same: %w", f.Name(), err))
+		return nil, closeAfter(f, fmt.Errorf("%s: another process is using this journal: %w", f.Name(), err))
 	}
 	j, err := evals.OpenJournal(f, version(w.versions))
 	if err != nil {
 		return nil, closeAfter(f, fmt.Errorf("%s: %w", f.Name(), err))
 	}
 	if n := j.Kept(); n > 0 {
-		complain(w, fmt.Errorf("%s: going on, with %s scored before", f.Name(), count(n, "file")))
+		reportError(w, fmt.Errorf("%s: continuing after %s", f.Name(), count(n, "file")))
 	}
 	return &resuming{j, f}, nil
 }
 
-// scoreTo scores a set of runs, and writes what comes of it to a part, if that has a name.
-func (w *world) scoreTo(c *cobra.Command, set *runSet, part string, resume bool) (*evals.Result, error) {
+// scoreTo scores a set of runs and writes the score file, unless name is empty.
+func (w *world) scoreTo(c *cobra.Command, set *runSet, name string, resume bool) (*evals.Result, error) {
 	var going *resuming
 	if resume {
 		var err error
-		if going, err = w.resume(part); err != nil {
+		if going, err = w.resume(name); err != nil {
 			return nil, set.graders.close(err)
 		}
 		set.Journal = going.Journal
 	}
 	r, err := w.scoreSet(c.Context(), set)
-	if err == nil && part != "" {
-		err = replaceWith(part, r.Write)
+	if err == nil && name != "" {
+		err = replaceWith(name, r.Write)
 	}
 	stopped := errors.Is(err, context.Canceled)
 	switch {
 	case stopped && resume:
 		err = going.stopped(c)
 	case stopped:
-		err = errors.New("scoring stopped, and nothing is kept of it; with --resume and -o it can go on")
+		err = errors.New("scoring stopped without a result: use --resume and -o to be able to continue")
 	}
 	if resume {
 		err = errors.Join(err, going.close(err == nil))
@@ -73,7 +73,7 @@ func (w *world) scoreTo(c *cobra.Command, set *runSet, part string, resume bool)
 	return r, err
 }
 
-// close leaves the journal, or removes it if the part is done.
+// close closes the journal and removes it if the score file is complete.
 func (r *resuming) close(done bool) error {
 	if err := r.file.Close(); err != nil || !done {
 		return err
@@ -81,12 +81,12 @@ func (r *resuming) close(done bool) error {
 	return os.Remove(r.file.Name())
 }
 
-// stopped says how to go on with scoring that was told to stop.
+// stopped returns the error of interrupted scoring, with the command that continues it.
 func (r *resuming) stopped(c *cobra.Command) error {
-	return fmt.Errorf("scoring stopped; what %s scored is kept. This goes on:\n  %s", count(r.Kept(), "file"), commandLine(c))
+	return fmt.Errorf("scoring stopped; the scores of %s are kept. Continue with:\n  %s", count(r.Kept(), "file"), commandLine(c))
 }
 
-// commandLine is the command as a shell takes it.
+// commandLine returns the command quoted for a shell.
 func commandLine(c *cobra.Command) string {
 	words := []string{c.CommandPath()}
 	c.Flags().Visit(func(f *pflag.Flag) {

@@ -21,7 +21,7 @@ import (
 )
 
 // resumed is a folder with files to score, of which the last cannot be read to its end
-// until it is told to go on.
+// until it receives the signal to continue.
 type resumed struct {
 	*testing.T
 
@@ -66,7 +66,7 @@ func (r *resumed) read(name string) []byte {
 	return text
 }
 
-// start starts scoring, and waits until so many files are kept.
+// start starts scoring, and waits until n files are kept.
 func (r *resumed) start(kept int) (cmd *exec.Cmd, words *bytes.Buffer) {
 	r.Helper()
 	words = &bytes.Buffer{}
@@ -120,7 +120,7 @@ func TestEvalScoreKilled(t *testing.T) {
 	kept := bytes.Count(r.read("part.jsonl.resume"), []byte("\n")) - 1
 	r.goOn()
 	words := r.score("-o", "part.jsonl", "--resume")
-	if want := fmt.Sprintf("looptape: part.jsonl.resume: going on, with %d files scored before\n", kept); words != want {
+	if want := fmt.Sprintf("looptape: part.jsonl.resume: continuing after %d files\n", kept); words != want {
 		t.Errorf("it says %q, want %q", words, want)
 	}
 	r.score("-o", "whole.jsonl")
@@ -132,7 +132,7 @@ func TestEvalScoreKilled(t *testing.T) {
 	}
 }
 
-// Scoring that is told to stop ends with the command that goes on.
+// TestEvalScoreInterrupted interrupts scoring: the error contains the command that continues.
 func TestEvalScoreInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"eval", "score", "--case", "/c", "--score", "/it's", "--score", "b=/b"}
@@ -148,9 +148,9 @@ func TestEvalScoreInterrupted(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-o", part, "--resume"}, `^looptape: scoring stopped; what \d+ files? scored is kept\. This goes on:\n` +
+		{[]string{"-o", part, "--resume"}, `^looptape: scoring stopped; the scores of \d+ files? are kept\. Continue with:\n` +
 			`  looptape eval score --case=/c --output=\S*part\.jsonl --resume '--score=/it'\\''s' --score=b=/b( \S+/\d\d\.jsonl){20}\n$`},
-		{[]string{"-o", part}, `^looptape: scoring stopped, and nothing is kept of it; with --resume and -o it can go on\n$`},
+		{[]string{"-o", part}, `^looptape: scoring stopped without a result: use --resume and -o to be able to continue\n$`},
 	} {
 		w, _, said := atTerminal(nil)
 		stop := func() {}
@@ -180,8 +180,8 @@ func TestEvalScoreResumeRefuses(t *testing.T) {
 	r := newResumed(t)
 	cmd, _ := r.start(0)
 	for args, want := range map[string]string{
-		"--resume":                  "looptape: --resume keeps what was scored beside the part: name that with -o\n",
-		"--resume -o part.jsonl":    "looptape: part.jsonl.resume: another process scores the same: ",
+		"--resume":                  "looptape: --resume needs a score file: set -o\n",
+		"--resume -o part.jsonl":    "looptape: part.jsonl.resume: another process is using this journal: ",
 		"--resume -o no/part.jsonl": "looptape: open no/part.jsonl.resume: no such file or directory\n",
 		"--resume -o mine.jsonl":    "looptape: mine.jsonl.resume: it is no journal of looptape eval score --resume; ",
 	} {

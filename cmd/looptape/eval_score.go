@@ -14,30 +14,29 @@ func newEvalScore(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "score FILE…",
 		Short: "Score recorded runs, with errors, intervals and pass^k",
-		Long: `score reads recorded runs and says how well they did by each metric, and how
-sure that is.
+		Long: `score reads recorded runs and prints the mean and the uncertainty of each
+metric.
 
 ` + evalFiles + `
 
-Of each metric it prints the number of runs that have a score, the mean, the
-interval that holds it in 95 of 100 samples (of cases, since runs of a case are
-alike), and pass^k, the part of cases of which k runs all succeed, for k up to
-the fewest runs of a case. Runs whose score is missing or could not be made are
-counted, and no part of the mean. --format json has all figures, --format jsonl
-the runs, a line each.
+For each metric it prints the number of scored runs, the mean, its 95 %
+confidence interval (clustered by case, because runs of a case are correlated)
+and pass^k: the share of cases whose k runs all pass, for k up to the fewest
+runs of a case. It counts runs with a missing or failed score and does not
+include them in the mean. --format json prints all values, --format jsonl one
+run per line.
 
--o writes the runs and their scores to a part. Parts that were scored one by one
-come to the same as all their files at once: give them to score, or put them
-together with merge. Two runs of one case and epoch are an error.
+-o writes the runs and their scores to a score file. Several score files give
+the same result as all their runs together: pass them to score, or combine them
+with merge. Two runs of one case and epoch are an error.
 
-A model that grades answers from the cassette that the suite names, and never
-from the network. With --record it is asked, with the key in the environment
-(OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY), and the cassette is made
-anew.
+A grading model uses the cassette that the suite names, and never the network.
+With --record, score sends requests with the key in the environment
+(OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY) and replaces the cassette.
 
---resume keeps beside the part, in FILE.resume, what each file scored, until the
-part is whole: the same command, once it was stopped or killed, goes on there. A
-file that has changed is scored again.
+--resume stores the scores of each finished file in FILE.resume until the score
+file is complete. After an interruption the same command continues there. It
+scores a changed file again.
 
 ` + rowFiles + `
 
@@ -46,9 +45,9 @@ file that has changed is scored again.
 		Args:    needFiles,
 	}
 	format := formatFlag(c, "table", "json", "jsonl")
-	out := c.Flags().StringP("output", "o", "", "the `file` to write runs and scores to")
-	record := c.Flags().Bool("record", false, "ask the models that grade, and record their answers; needs their keys")
-	resume := c.Flags().Bool("resume", false, "go on where the same command was broken off; needs -o")
+	out := c.Flags().StringP("output", "o", "", "score `file` to write")
+	record := c.Flags().Bool("record", false, "send requests to the grading models and record the responses; needs their keys")
+	resume := c.Flags().Bool("resume", false, "continue an interrupted command; needs -o")
 	seed := seedFlag(c)
 	var flags rowFlags
 	flags.of(c)
@@ -58,14 +57,14 @@ file that has changed is scored again.
 			return err
 		}
 		if *record && *resume {
-			return errors.New("--record makes the cassettes anew, so that it cannot go on; leave out --resume")
+			return errors.New("--record replaces the cassettes and cannot continue: remove --resume")
 		}
 		set, err := w.setOf(args, rows, *record)
 		if err != nil {
 			return err
 		}
 		if *record && len(set.graders.tapes) == 0 {
-			return errors.New("--record: no scorer asks a model; give a suite with one that has a grader with a cassette")
+			return errors.New("--record: no scorer has a grader with a cassette: use a suite that has one")
 		}
 		set.Brief = *out == "" && *format != "jsonl"
 		r, err := w.scoreTo(c, set, *out, *resume)
@@ -77,7 +76,7 @@ file that has changed is scored again.
 	return c
 }
 
-// printResult prints what runs scored, and returns the exit status.
+// printResult prints the scores of runs and returns the exit status.
 func (w *world) printResult(r *evals.Result, format string, seed uint64) error {
 	f, err := r.Summary(seed)
 	if err != nil {
@@ -89,15 +88,15 @@ func (w *world) printResult(r *evals.Result, format string, seed uint64) error {
 	case "jsonl":
 		err = r.Write(w.out)
 	default:
-		err = w.printFigures(f)
+		err = w.printSummaryTables(f)
 	}
 	if err != nil {
 		return err
 	}
-	return figuresStatus(f)
+	return summaryStatus(f)
 }
 
-func figuresStatus(f *evals.Summary) error {
+func summaryStatus(f *evals.Summary) error {
 	failed := 0
 	for _, m := range f.Metrics {
 		failed += m.Errors
@@ -105,18 +104,18 @@ func figuresStatus(f *evals.Summary) error {
 	return scoredStatus(failed, f.Unreadable, len(f.Metrics))
 }
 
-// printFigures prints a table of figures.
-func (w *world) printFigures(f *evals.Summary) error {
-	tellUnreadable(w, f.Unreadable)
+// printSummaryTables prints the statistics as tables.
+func (w *world) printSummaryTables(f *evals.Summary) error {
+	reportUnreadable(w, f.Unreadable)
 	if f.Runs > 0 && len(f.Metrics) == 0 {
-		complain(w, errors.New("no run carries a score, such as a reward beside its messages; --score tells where else one is, and a suite file how to score what runs say"))
+		reportError(w, errors.New("no run has a score, such as a reward next to its messages: select scores with --score, or use a suite file with scorers"))
 	}
 	if err := printTables(w, evalreport.Means(f), evalreport.Resources(f)); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s of %s, up to %s: %s unreadable", count(f.Runs, "run"), count(f.Cases, "case"), count(f.Epochs, "epoch"), count(len(f.Unreadable), "part"))
+	line := fmt.Sprintf("%s of %s, up to %s: %s", count(f.Runs, "run"), count(f.Cases, "case"), count(f.Epochs, "epoch"), count(len(f.Unreadable), "unreadable record"))
 	if n := f.Graders.Total(); n > 0 {
-		line += fmt.Sprintf("; the graders took %d tokens", n)
+		line += fmt.Sprintf("; %d grader tokens", n)
 	}
-	return printVerdict(w, line, figuresStatus(f) == nil)
+	return printResultLine(w, line, summaryStatus(f) == nil)
 }

@@ -19,15 +19,15 @@ import (
 type runSet struct {
 	evals.Options
 
-	names  []string     // of files and folders
-	suite  *evals.Suite // which names them; nil if the command line does
+	names  []string     // files and folders
+	suite  *evals.Suite // nil if the command line names the files
 	folder string       // of the suite file
-	// graders are open until the runs are scored.
+	// graders stay open until the runs are scored.
 	graders graders
 }
 
-// score scores, for figures alone, the runs of files and folders, which are rows if there is
-// a mapping, or those of a suite.
+// score scores the runs of files and folders (rows if there is a mapping) or of a suite,
+// for statistics only.
 func (w *world) score(ctx context.Context, names []string, rows *importer.Mapping) (*evals.Result, error) {
 	set, err := w.setOf(names, rows, false)
 	if err != nil {
@@ -37,7 +37,7 @@ func (w *world) score(ctx context.Context, names []string, rows *importer.Mappin
 	return w.scoreSet(ctx, set)
 }
 
-// setOf tells a suite from recordings. With record, what grades its runs is asked anew.
+// setOf returns the set of runs of a suite or of files. With record, graders send requests.
 func (w *world) setOf(names []string, rows *importer.Mapping, record bool) (*runSet, error) {
 	set := &runSet{Options: evals.Options{Rows: rows}, names: names, graders: graders{w: w, record: record}}
 	if len(names) != 1 {
@@ -50,10 +50,10 @@ func (w *world) setOf(names []string, rows *importer.Mapping, record bool) (*run
 	case text == nil:
 		return set, nil
 	case rows != nil:
-		return nil, fmt.Errorf("%s: a suite says under rows what is where; leave out the flags for rows", names[0])
+		return nil, fmt.Errorf("%s: the suite has its own key rows: remove the flags for rows", names[0])
 	}
 	set.folder = filepath.Dir(names[0])
-	set.graders.folder, set.graders.again = set.folder, "looptape eval score --record "+shellWord(names[0])
+	set.graders.folder, set.graders.recordCommand = set.folder, "looptape eval score --record "+shellWord(names[0])
 	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Grader: set.graders.open}
 	s, err := evals.ParseSuite(names[0], text, maker.Parse)
 	if err != nil {
@@ -69,8 +69,8 @@ func (w *world) setOf(names []string, rows *importer.Mapping, record bool) (*run
 	return set, nil
 }
 
-// readSuite reads a suite file; nil if it is none, or cannot be read, which reading it as a
-// recording tells.
+// readSuite reads a suite file. It returns nil if the file is not a suite or cannot be read;
+// reading it as a recording then reports the error.
 func readSuite(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, nil //nolint:nilerr // see above
@@ -96,14 +96,14 @@ func (w *world) scoreSet(ctx context.Context, set *runSet) (*evals.Result, error
 	if err != nil {
 		return nil, set.graders.close(err)
 	}
-	ctx, stop := w.interrupted(ctx) // so that no program outlives the command
+	ctx, stop := w.interrupted(ctx) // no program outlives the command
 	defer stop()
-	defer context.AfterFunc(ctx, stop)() // being told another time ends it at once
+	defer context.AfterFunc(ctx, stop)() // a second signal ends the command at once
 	r, err := evals.ScoreFiles(ctx, inputs, &set.Options)
 	return r, set.graders.close(err)
 }
 
-// inputs are the files of a set, but for what its graders answer from.
+// inputs returns the files of a set except the cassettes of its graders.
 func (w *world) inputs(set *runSet) ([]evals.Input, error) {
 	in := gatherer{meter: meter{w: w, start: w.now()}}
 	for _, name := range set.names {
@@ -114,7 +114,7 @@ func (w *world) inputs(set *runSet) ([]evals.Input, error) {
 	in.list = slices.DeleteFunc(in.list, func(i evals.Input) bool { return set.graders.tapes[cassettes.FullPath(i.Name)] != nil })
 	in.meter.name = count(len(in.list), "file")
 	set.Skipped = func(name string) {
-		complain(w, fmt.Errorf("%s: passed over, since it is no recording of runs", name))
+		reportError(w, fmt.Errorf("%s: skipped: not a recording of runs", name))
 	}
 	return in.list, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// sharedData is a file of the recorded results beside the repository, or skips the test.
+// sharedData is a file of the recorded results next to the repository, or skips the test.
 func sharedData(t *testing.T, path ...string) string {
 	t.Helper()
 	shared := os.Getenv("LOOPTAPE_SHARED")
@@ -22,12 +22,12 @@ func sharedData(t *testing.T, path ...string) string {
 	}
 	file := filepath.Join(append([]string{shared, "data"}, path...)...)
 	if _, err := os.Stat(file); err != nil {
-		t.Skip("the data set is not beside the repository; set LOOPTAPE_SHARED to where it is: ", err)
+		t.Skip("the data set is not next to the repository; set LOOPTAPE_SHARED to where it is: ", err)
 	}
 	return file
 }
 
-// The figures of 50 tasks that an agent did four times each are those that others have
+// The statistics of 50 tasks with four runs each equal those that others have
 // computed, to all digits that are known.
 func TestEvalTauAirline(t *testing.T) {
 	var f evals.Summary
@@ -61,7 +61,7 @@ func TestEvalTauAirline(t *testing.T) {
 	}
 }
 
-// Logs of Inspect have the means and errors that they tell themselves, with the naive
+// Logs of Inspect have the means and errors that they contain, with the naive
 // error of independent runs; in .eval as in JSON.
 func TestEvalInspect(t *testing.T) {
 	for log, want := range map[string]string{
@@ -148,14 +148,14 @@ func TestEvalParquetAtTerminal(t *testing.T) {
 	if got := execute([]string{"eval", "report", "--format", "parquet", file}, w); got != statusUsage || out.Len() > 0 {
 		t.Errorf("exit status %d, want %d; standard output %q", got, statusUsage, out)
 	}
-	if want := "looptape: parquet is no text: name a file for it with -o\n"; errs.String() != want {
+	if want := "looptape: parquet is a binary format: set an output file with -o\n"; errs.String() != want {
 		t.Errorf("standard error %q, want %q", errs, want)
 	}
 	to := filepath.Join(t.TempDir(), "runs.parquet")
 	for _, args := range [][]string{{"-o", to}, nil} {
 		w, out, errs := atTerminal(nil)
 		w.outTerm = args != nil
-		if got := execute(append([]string{"eval", "report", "--format", "parquet", file}, args...), w); got != statusHeld {
+		if got := execute(append([]string{"eval", "report", "--format", "parquet", file}, args...), w); got != statusOK {
 			t.Fatalf("exit status %d: %s", got, errs)
 		}
 		text := out.Bytes()

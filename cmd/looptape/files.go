@@ -30,7 +30,7 @@ func closeAfter(f io.Closer, err error) error {
 	return err
 }
 
-// replaceWith puts what is written in the place of a file.
+// replaceWith replaces a file with the written content.
 func replaceWith(name string, write func(io.Writer) error) error {
 	var text bytes.Buffer
 	if err := write(&text); err != nil {
@@ -39,8 +39,8 @@ func replaceWith(name string, write func(io.Writer) error) error {
 	return cassettes.Replace(name, text.Bytes())
 }
 
-// meter shows on a terminal how much of one or more files has been read, once that takes
-// longer than a second. It is for any goroutines.
+// meter shows the progress of reading files on a terminal, from the second second on. It is
+// safe for concurrent use.
 type meter struct {
 	w     *world
 	name  string // of what is read
@@ -70,7 +70,7 @@ func (m *meter) open(name string) (io.ReadCloser, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
-		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is a folder; name the files in it")}
+		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("is a folder: name the files in it")}
 	}
 	if err != nil {
 		return nil, closeAfter(f, err)
@@ -84,7 +84,7 @@ func (m *meter) open(name string) (io.ReadCloser, error) {
 	return &progress{f, m, info.Size()}, nil
 }
 
-// add notes that so many bytes were read.
+// add records n bytes read.
 func (m *meter) add(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,8 +95,8 @@ func (m *meter) add(n int) {
 	}
 }
 
-// close notes that a file is done, of which so much was not read, and clears the bar away
-// when no file is open any more.
+// close records the end of a file with left unread bytes. It clears the bar after the last
+// file.
 func (m *meter) close(left int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,7 +107,7 @@ func (m *meter) close(left int64) {
 	}
 }
 
-// progress is a file whose progress is shown.
+// progress is a file with a progress bar.
 type progress struct {
 	*os.File
 	meter *meter
@@ -121,13 +121,13 @@ func (p *progress) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close also clears the bar away.
+// Close also clears the bar.
 func (p *progress) Close() error {
 	p.meter.close(p.left)
 	return p.File.Close()
 }
 
-// bar draws how much of size is done.
+// bar draws the share done of size.
 func bar(done, size int64) string {
 	share := 1.0
 	if size > 0 {

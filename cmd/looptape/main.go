@@ -1,10 +1,9 @@
-// Command looptape plays, serves and checks runs of agent loops.
-// `looptape help` lists what it does.
+// Command looptape runs, serves, records, checks and scores runs of agent loops.
+// `looptape help` lists the commands.
 //
-// Results go to standard output, words for people to standard error. The exit
-// status is 0 if all held, 1 if something that the command checks did not hold,
-// and 2 for wrong usage or input that cannot be read; where both came about it
-// is 1.
+// Results go to standard output, messages for people to standard error. The exit status
+// is 0 if every check held, 1 if a check failed, and 2 for wrong usage or input that
+// cannot be read. If 1 and 2 both apply, it is 1.
 package main
 
 import (

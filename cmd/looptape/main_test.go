@@ -61,7 +61,7 @@ func TestHelpFits(t *testing.T) {
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	w, out, err := atTerminal(map[string]string{"NO_COLOR": "1"})
-	if status := execute(args, w); status != statusHeld {
+	if status := execute(args, w); status != statusOK {
 		t.Fatalf("looptape %q: exit status %d: %s", args, status, err)
 	}
 	return out.String()
@@ -88,11 +88,11 @@ func TestScripts(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
-// wantStatus is the script command `status N ARGS…`: looptape with these
+// wantStatus is the script command `status N ARGUMENT…`: looptape with these
 // arguments exits with N.
 func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: status N ARGS…")
+		ts.Fatalf("usage: status N ARGUMENT…")
 	}
 	got := "0"
 	if exit, ok := errors.AsType[*exec.ExitError](ts.Exec("looptape", args[1:]...)); ok {
@@ -132,7 +132,7 @@ func TestColour(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`[{"role":"user","content":"hi"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const plain = "1 run checked: 0 violations, 0 parts unreadable\n"
+	const plain = "1 run checked: 0 violations, 0 unreadable records\n"
 	for name, c := range map[string]struct {
 		env  map[string]string
 		want string
@@ -143,8 +143,8 @@ func TestColour(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, out, _ := atTerminal(c.env)
-			if got := execute([]string{"check", file}, w); got != statusHeld {
-				t.Errorf("exit status %d, want %d", got, statusHeld)
+			if got := execute([]string{"check", file}, w); got != statusOK {
+				t.Errorf("exit status %d, want %d", got, statusOK)
 			}
 			if diff := cmp.Diff(c.want, out.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
@@ -288,8 +288,8 @@ func TestOutputFails(t *testing.T) {
 func TestCheckTauAirline(t *testing.T) {
 	file := sharedData(t, "tau-airline", "gpt-4o-airline.json.gz")
 	w, out, _ := atTerminal(nil)
-	if got := execute([]string{"check", "--format", "json", file}, w); got != statusBroken {
-		t.Errorf("exit status %d, want %d", got, statusBroken)
+	if got := execute([]string{"check", "--format", "json", file}, w); got != statusFailed {
+		t.Errorf("exit status %d, want %d", got, statusFailed)
 	}
 	var r report
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {

@@ -23,14 +23,14 @@ func printJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// A table is lineWidth wide at most, unless its last column had to be narrower
-// than lastWidth for that.
+// A table is at most lineWidth wide, unless its last column would be narrower than
+// lastWidth.
 const (
 	lineWidth = 80
 	lastWidth = 32
 )
 
-// wrapAt is how wide the last column may be before its text wraps.
+// wrapAt returns the width at which the last column wraps.
 func wrapAt(header []string, rows [][]string) int {
 	left := lineWidth
 	for i := range header[:len(header)-1] {
@@ -43,8 +43,8 @@ func wrapAt(header []string, rows [][]string) int {
 	return max(left, lastWidth)
 }
 
-// printTable prints a table and an empty line, or nothing if there are no rows.
-// Its layout does not depend on the terminal.
+// printTable prints a table and an empty line, or nothing without rows. The layout does not
+// depend on the terminal.
 func printTable(w *world, header []string, rows [][]string) error {
 	if len(rows) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func printTable(w *world, header []string, rows [][]string) error {
 				Separators: tw.SeparatorsNone,
 			},
 		})),
-		tablewriter.WithHeaderAutoFormat(tw.Off), // which takes words apart
+		tablewriter.WithHeaderAutoFormat(tw.Off), // it would split words
 		tablewriter.WithHeaderAlignment(tw.AlignLeft),
 		tablewriter.WithRowAlignment(tw.AlignLeft),
 		tablewriter.WithRowMaxWidth(width),
@@ -104,7 +104,7 @@ func brokenWords(text string, width int) string {
 	return strings.Join(words, " ")
 }
 
-// visible quotes the cells that would do more to a terminal than show text.
+// visible quotes cells with control characters.
 func visible(rows [][]string) [][]string {
 	out := make([][]string, len(rows))
 	for i, row := range rows {
@@ -118,25 +118,25 @@ func visible(rows [][]string) [][]string {
 	return out
 }
 
-// The colours of a summary.
+// The colors of a summary.
 const (
 	red   = "\x1b[31m"
 	green = "\x1b[32m"
 	reset = "\x1b[0m"
 )
 
-// printSummary prints the last line of a check: its figures.
+// printSummary prints the counts of a check.
 func printSummary(w *world, r *report) error {
-	line := fmt.Sprintf("%s checked: %s, %s unreadable", count(r.Runs, "run"), count(len(r.Violations), "violation"), count(len(r.Unreadable), "part"))
+	line := fmt.Sprintf("%s checked: %s, %s", count(r.Runs, "run"), count(len(r.Violations), "violation"), count(len(r.Unreadable), "unreadable record"))
 	if len(r.Suppressed) > 0 {
 		line += fmt.Sprintf(", %d accepted", len(r.Suppressed))
 	}
-	return printVerdict(w, line, r.status() == nil)
+	return printResultLine(w, line, r.status() == nil)
 }
 
-// printVerdict prints a last line, green if all held, else red.
-func printVerdict(w *world, line string, held bool) error {
-	if w.colour() {
+// printResultLine prints a last line, green for success and red for failure.
+func printResultLine(w *world, line string, held bool) error {
+	if w.color() {
 		c := green
 		if !held {
 			c = red
@@ -147,7 +147,7 @@ func printVerdict(w *world, line string, held bool) error {
 	return err
 }
 
-// count says how many there are of something.
+// count returns a number with its noun, in the plural if needed.
 func count(n int, what string) string {
 	if n != 1 {
 		what += "s"

@@ -15,21 +15,21 @@ import (
 	"github.com/looptape/looptape/internal/child"
 )
 
-// anyKey is a key for servers that take any. Clients keep their keys out of what they
-// tell, so it is no word that stands there.
+// anyKey is a key for servers that accept any key. It is not a word that occurs in texts,
+// since clients remove their key from error messages.
 const anyKey = "any-key"
 
-// program is a program to start beside a server.
+// program is a program to start with a server.
 type program struct {
-	args []string // none if there is none to start
-	// greet tells where the server is, before the program starts.
+	args []string // empty means no program
+	// greet prints the address of the server before the program starts.
 	greet func(url string) error
-	// env are the variables that tell the program.
+	// env returns the environment variables of the program.
 	env func(url string) []string
 }
 
-// serve serves a handler at an address until the program has ended, or without one
-// until ctx ends. Failed says how the program failed.
+// serve serves a handler until the program ends, or without a program until ctx ends. The
+// error failed is the program's.
 func (w *world) serve(ctx context.Context, addr string, h http.Handler, p program) (failed, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *world) serve(ctx context.Context, addr string, h http.Handler, p progra
 	go func() { served <- s.Serve(l) }()
 	host, port, _ := net.SplitHostPort(l.Addr().String()) // the address of a TCP listener has both
 	if net.ParseIP(host).IsUnspecified() {
-		host = "127.0.0.1" // where a program of this machine finds it, without its proxy
+		host = "127.0.0.1" // reachable from this machine without a proxy
 	}
 	url := "http://" + net.JoinHostPort(host, port)
 	if err := p.greet(url); err != nil {
@@ -48,15 +48,14 @@ func (w *world) serve(ctx context.Context, addr string, h http.Handler, p progra
 	}
 	if len(p.args) > 0 {
 		failed = w.run(ctx, p.args, p.env(url))
-		_, _ = fmt.Fprintln(w.err) // its last line may have no end
+		_, _ = fmt.Fprintln(w.err) // its last line may lack a newline
 	} else {
 		<-ctx.Done()
 	}
 	return failed, errors.Join(s.Close(), closed(<-served))
 }
 
-// closed is the error of a server that ended, if it is another than that it was
-// closed.
+// closed returns the error of a server, or nil if the server was closed.
 func closed(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -64,14 +63,14 @@ func closed(err error) error {
 	return err
 }
 
-// killAfter is how long a program has to end by itself once it was told to.
+// killAfter is the time between the signal to stop and killing the program.
 const killAfter = 10 * time.Second
 
-// run starts a program with these variables in its environment, beside those of the
-// command, and waits for it. When ctx ends, the program is told to stop; what it has
-// started is told as well, unless in is a terminal: that tells all of them by itself, and
-// would not let another group read. The error says how the program failed, and stopping in
-// order is no failure; it is a *startError if it could not be started.
+// run starts a program with these variables in addition to the command's environment, and
+// waits for it. When ctx ends, run sends SIGTERM to the program and to its children. If in
+// is a terminal, it signals only the program: the terminal signals the whole group, and
+// another group could not read from it. The error reports how the program failed; stopping
+// on the signal is not a failure. It is a *startError if the program could not be started.
 func (w *world) run(ctx context.Context, args, env []string) error {
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = w.in, w.out, w.err
@@ -94,7 +93,7 @@ func (w *world) run(ctx context.Context, args, env []string) error {
 	return nil
 }
 
-// startError says that the program could not be started.
+// startError is the error of a program that could not be started.
 type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// readyThen is what a program writes; it stops the command once that tells that the
+// readyThen is what a program writes; it stops the command once the output shows that the
 // program is ready.
 type readyThen struct {
 	said bytes.Buffer // with a name: its ReadFrom would be used in place of Write
@@ -23,7 +23,7 @@ func (r *readyThen) Write(p []byte) (int, error) {
 	return r.said.Write(p)
 }
 
-// When the command is told to stop, its program is, and what that has started; a program
+// A signal to stop reaches the program and its children; a program
 // that then ends in order has not failed.
 func TestServeStopsProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -36,9 +36,9 @@ func TestServeStopsProgram(t *testing.T) {
 		says   string // by the program
 		words  string // by the command
 	}{
-		"in order":     {`trap "echo told; exit 0" TERM; ` + waits, statusHeld, "told", ""},
-		"with a child": {`(trap "echo told; exit 0" TERM; ` + waits + `) & wait`, statusBroken, "told", "the program ended with signal: terminated"},
-		"in disorder":  {`trap "exit 5" TERM; ` + waits, statusBroken, "", "the program ended with exit status 5"},
+		"in order":     {`trap "echo told; exit 0" TERM; ` + waits, statusOK, "told", ""},
+		"with a child": {`(trap "echo told; exit 0" TERM; ` + waits + `) & wait`, statusFailed, "told", "the program ended with signal: terminated"},
+		"in disorder":  {`trap "exit 5" TERM; ` + waits, statusFailed, "", "the program ended with exit status 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _, words := atTerminal(nil)

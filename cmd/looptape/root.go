@@ -11,35 +11,36 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// world is all of its surroundings that the command may touch.
+// world is everything outside the process that the command uses.
 type world struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(name string) string
 	now      func() time.Time
-	// outTerm and errTerm say that a terminal shows out and err, inTerm that in is one.
+	// inTerm, outTerm and errTerm report whether in, out and err are terminals.
 	inTerm, outTerm, errTerm bool
 	versions                 *debug.BuildInfo // nil if unknown
 	environ                  func() []string  // for programs that the command starts
-	// interrupted returns a context that ends when the command is told to stop.
+	// interrupted returns a context that ends when the command receives a signal to stop.
 	interrupted func(context.Context) (context.Context, context.CancelFunc)
 }
 
-// colour reports whether out may be coloured; see no-color.org.
-func (w *world) colour() bool {
+// color reports whether the output may be colored; see no-color.org.
+func (w *world) color() bool {
 	return w.outTerm && w.env("NO_COLOR") == "" && w.env("TERM") != "dumb"
 }
 
 // The exit statuses.
 const (
-	statusHeld   = 0
-	statusBroken = 1 // something that the command checks did not hold
+	statusOK     = 0
+	statusFailed = 1 // a check failed
 	statusUsage  = 2 // wrong usage, or input that cannot be read
 )
 
-// status is an error that says nothing but how to exit: all has been told.
+// status is an error with an exit status. Its message was printed before.
 type status int
 
 func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
@@ -50,30 +51,29 @@ func execute(args []string, w *world) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err == nil {
-		return statusHeld
+		return statusOK
 	}
 	if s, ok := errors.AsType[status](err); ok {
 		return int(s)
 	}
-	complain(w, err)
+	reportError(w, err)
 	return statusUsage
 }
 
-// complain tells an error. What cannot be written to standard error is lost.
-func complain(w *world, err error) { _, _ = fmt.Fprintln(w.err, "looptape:", err) }
+// reportError prints an error. It ignores a failure to write to standard error.
+func reportError(w *world, err error) { _, _ = fmt.Fprintln(w.err, "looptape:", err) }
 
 func newRoot(w *world) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "looptape",
-		Short: "Play, serve and check runs of agent loops",
-		Long: `looptape tests agent loops: it plays scripted models and tools without a
-network, serves them over HTTP to a program in any language, records and replays
-what such a program says to real providers, checks that recorded runs kept the
-promises of a loop, says how well they did and how sure that is, and makes a
-recorded run a scenario that repeats it.
+		Short: "Test agent loops: run, serve, record, check and score them",
+		Long: `looptape tests agent loops. It runs scripted models and tools without a network,
+and serves them over HTTP to a program in any language. It records and replays
+the HTTP requests of a program. It checks recorded runs against invariants,
+scores them, and converts a recorded run into a scenario that repeats it.
 
-Exit status: 0 if all held, 1 if something that the command checks did not
-hold, 2 for wrong usage or input that cannot be read (1 if both).`,
+Exit status: 0 if every check held, 1 if a check failed, 2 for wrong usage or
+input that cannot be read (1 if both apply).`,
 		Version:       version(w.versions),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -85,22 +85,40 @@ hold, 2 for wrong usage or input that cannot be read (1 if both).`,
 	root.SetErr(w.err)
 	root.SetUsageFunc(usage)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if name := renamedFlag(err); name != "" {
+			return fmt.Errorf("%w: use --%s; see %s --help", err, name, c.CommandPath())
+		}
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(newDemo(w), newRun(w), newCheck(w), newTrace(w), newScenario(w), newServe(w), newRecord(w), newReplay(w), newCassette(w), newEval(w))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
-			c.RunE = needCommand // cobra's own prints its help and holds
+			c.RunE = needCommand // cobra's own prints its help and exits with 0
 		}
 	}
 	return root
 }
 
-// columns is how wide the help is.
+// renamedFlag returns the new name of a renamed flag that err reports as unknown, or "".
+func renamedFlag(err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return ""
+	}
+	return map[string]string{
+		"buffered": "non-streaming",
+		"opaque":   "not-secret",
+		"pace":     "delay-factor",
+		"reseal":   "update-checksums",
+		"volatile": "ignore",
+	}[unknown.GetSpecifiedName()]
+}
+
+// columns is the width of the help.
 const columns = 80
 
-// noArguments is the check of the arguments of a command that takes none.
+// noArguments rejects arguments.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("%s takes no arguments, got %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())
@@ -108,7 +126,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// needCommand is what a command does that only holds others.
+// needCommand is the action of a command that only groups other commands.
 func needCommand(c *cobra.Command, _ []string) error {
 	var names []string
 	for _, sub := range c.Commands() {
@@ -119,7 +137,7 @@ func needCommand(c *cobra.Command, _ []string) error {
 	return fmt.Errorf("%s needs a command, one of %s; see %s --help", c.CommandPath(), strings.Join(names, ", "), c.CommandPath())
 }
 
-// needFiles is the check of the arguments of a command that reads files.
+// needFiles checks the arguments of a command that reads files.
 func needFiles(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%s needs a file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath())
@@ -130,14 +148,13 @@ func needFiles(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// formatFlag gives a command the flag --format, of which the first value is the
-// default.
+// formatFlag adds the flag --format to a command. The first format is the default.
 func formatFlag(c *cobra.Command, formats ...string) *string {
 	f := formats[0]
-	c.Flags().StringVar(&f, "format", f, "how to print results: "+strings.Join(formats, ", "))
+	c.Flags().StringVar(&f, "format", f, "output `format`: "+strings.Join(formats, ", "))
 	check := func(*cobra.Command, []string) error {
 		if !slices.Contains(formats, f) {
-			return fmt.Errorf("--format %s: %s knows %s", f, c.CommandPath(), strings.Join(formats, ", "))
+			return fmt.Errorf("--format %q: unknown format for %s: want one of %s", f, c.CommandPath(), strings.Join(formats, ", "))
 		}
 		return nil
 	}
@@ -147,8 +164,8 @@ func formatFlag(c *cobra.Command, formats ...string) *string {
 	return &f
 }
 
-// version tells the module's version and, where the build knows them, the
-// revision and the Go version.
+// version returns the module's version, the revision if the build recorded it, and the
+// Go version.
 func version(b *debug.BuildInfo) string {
 	if b == nil {
 		return "(unknown)"

@@ -20,32 +20,32 @@ func newRun(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run SCENARIO…",
 		Short: "Run the loop on scripted models and compare its trace",
-		Long: `run plays scenario files: what the models and the tools do is in the file, and
-so, if it is a txtar archive with a section "trace", is the trace that must come
-out. The run is held against that trace and against the invariants. A file
-without an expected trace (or with --print) has its trace printed.
+		Long: `run runs scenario files. A scenario file contains the responses of the models,
+the behavior of the tools and, in the section "trace" of a txtar archive, the
+expected trace. run compares the trace and checks the invariants. It prints the
+trace of a file without an expected trace, and of all files with --print.
 
-With --buffered the file is played twice: as it is, and with models that give
-their answers in one piece. Messages, results, usage and the reason of the stop
-must be the same (INV-12); what is printed and recorded is the second run.
+With --non-streaming, run runs each file twice: unchanged and with non-streaming
+models. Messages, results, usage and stop reason must be equal (INV-12). It
+prints and records the second run.
 
-Nothing but the file decides what happens: there is no network and no waiting,
-and the same file gives the same trace each time.
+Only the file determines the run: run uses no network and does not wait. The
+same file gives the same trace each time.
 
-Exit status: 0 if all came out as expected, 1 if a trace differs, an invariant
-does not hold or a script does not fit, 2 if a file cannot be read.`,
+Exit status: 0 if all runs are as expected, 1 if a trace differs, an invariant
+is violated or a request does not match the script, 2 if a file cannot be read.`,
 		Example: "  looptape run testdata/*.txtar\n  looptape run --update weather.txtar\n  looptape run --record run.jsonl weather.yaml",
 		Args:    needFiles,
 	}
 	var p player
-	c.Flags().BoolVar(&p.update, "update", false, "write what came out into the files as what is expected")
-	c.Flags().BoolVar(&p.show, "print", false, "print each trace, also where one is expected")
+	c.Flags().BoolVar(&p.update, "update", false, "write the traces into the files as expected traces")
+	c.Flags().BoolVar(&p.show, "print", false, "print each trace, including expected ones")
 	c.Flags().StringVar(&p.record, "record", "", "also write the runs to this trace `file`")
-	c.Flags().BoolVar(&p.buffered, "buffered", false, "also ask the models for whole answers, which must come to the same (INV-12)")
+	c.Flags().BoolVar(&p.nonStreaming, "non-streaming", false, "run again with non-streaming models and compare (INV-12)")
 	p.format = formatFlag(c, "text", "json")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if p.update && p.buffered {
-			return fmt.Errorf("--update writes what comes of the file as it is, and --buffered plays another run; use one of them, or loop: {delivery: buffered} in the file; see %s --help", c.CommandPath())
+		if p.update && p.nonStreaming {
+			return fmt.Errorf("--update and --non-streaming cannot be combined: set the response mode in the file instead; see %s --help", c.CommandPath())
 		}
 		return p.play(c, w, args)
 	}
@@ -54,12 +54,12 @@ does not hold or a script does not fit, 2 if a file cannot be read.`,
 
 // player runs scenario files.
 type player struct {
-	update, show, buffered bool
-	record                 string
-	format                 *string
+	update, show, nonStreaming bool
+	record                     string
+	format                     *string
 }
 
-// played is what came of a scenario; its JSON is what --format json prints.
+// played is the result of a scenario and the output of --format json.
 type played struct {
 	File       string      `json:"file"`
 	OK         bool        `json:"ok"`
@@ -81,16 +81,16 @@ func (p *player) play(c *cobra.Command, w *world, args []string) error {
 			return err
 		}
 		sink = trace.NewWriter(f, trace.Header{Writer: "looptape " + version(w.versions)})
-		defer func() { _ = f.Close() }() // Flush has told what matters
+		defer func() { _ = f.Close() }() // Flush reported the error
 	}
-	result := statusHeld
+	result := statusOK
 	for i, name := range args {
 		out := p.one(c, w, name, sink, i)
 		switch {
-		case out.unreadable && result == statusHeld:
+		case out.unreadable && result == statusOK:
 			result = statusUsage
 		case !out.OK && !out.unreadable:
-			result = statusBroken
+			result = statusFailed
 		}
 		if err := p.print(w, out, len(args) > 1); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (p *player) play(c *cobra.Command, w *world, args []string) error {
 			return fmt.Errorf("%s: %w", p.record, err)
 		}
 	}
-	if result != statusHeld {
+	if result != statusOK {
 		return status(result)
 	}
 	return nil
@@ -124,7 +124,7 @@ func (p *player) one(c *cobra.Command, w *world, name string, sink *trace.Writer
 		return fail(err)
 	}
 	o, err := scenario.Run(c.Context(), f.Script, nil)
-	if err == nil && p.buffered {
+	if err == nil && p.nonStreaming {
 		o, err = p.twin(c, w, f, o, &out)
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *player) one(c *cobra.Command, w *world, name string, sink *trace.Writer
 			return fail(err)
 		}
 		out.Updated = true
-	case !p.buffered:
+	case !p.nonStreaming:
 		out.Difference = f.Compare(o)
 	}
 	if p.show || !f.HasTrace && !p.update {
@@ -155,8 +155,8 @@ func (p *player) one(c *cobra.Command, w *world, name string, sink *trace.Writer
 	return out
 }
 
-// twin holds the run of the file as it is against what the file expects, plays the
-// file again with whole answers, and holds that run against the first.
+// twin compares the unchanged run with the expected trace, runs the file again with
+// non-streaming models, and compares the two runs.
 func (p *player) twin(c *cobra.Command, w *world, f *scenario.File, o *scenario.Result, out *played) (*scenario.Result, error) {
 	out.Difference = f.Compare(o)
 	whole, err := scenario.Run(c.Context(), f.Script, &scenario.Options{Adjust: func(cfg *loop.Config) { cfg.ResponseMode = llm.NonStreaming }})
@@ -164,15 +164,14 @@ func (p *player) twin(c *cobra.Command, w *world, f *scenario.File, o *scenario.
 		return nil, err
 	}
 	if s := f.Script; s.Consumer != nil || s.Cancel != nil && s.Cancel.AfterEvents > 0 {
-		complain(w, fmt.Errorf("%s: it ends after a number of events, of which a buffered run has others; the two are not compared", f.Name))
+		reportError(w, fmt.Errorf("%s: the run ends after a number of events, which differs in a non-streaming run: the two runs are not compared", f.Name))
 		return whole, nil
 	}
 	out.Violations = reported(check.Pair(o.Events, whole.Events, check.ResponseMode))
 	return whole, nil
 }
 
-// writeRun writes a run's events to the sink, which may be nil, under a name that
-// is unique there.
+// writeRun writes a run's events to the sink, which may be nil, under a unique name.
 func writeRun(sink *trace.Writer, events []trace.Event, index int) error {
 	if sink == nil {
 		return nil
@@ -194,7 +193,7 @@ func violations(events []trace.Event) []violation {
 	return reported(c.Done())
 }
 
-// reported are the violations that count.
+// reported returns the violations that are not suppressed.
 func reported(found []check.Violation) []violation {
 	r := report{Counts: map[string]int{}}
 	r.add("", found)
@@ -220,7 +219,7 @@ func (p *player) print(w *world, out played, many bool) error {
 	var b strings.Builder
 	switch {
 	case out.Error != "":
-		complain(w, errors.New(out.Error))
+		reportError(w, errors.New(out.Error))
 		return nil
 	case out.Updated:
 		fmt.Fprintf(&b, "updated  %s\n", out.File)
@@ -239,10 +238,10 @@ func (p *player) print(w *world, out played, many bool) error {
 		fmt.Fprintf(&b, "%s%s: %s\n", v.Invariant, where, v.Message)
 	}
 	if out.Difference != "" {
-		fmt.Fprintf(&b, "To accept what came, read it and run: looptape run --update %s\n", out.File)
+		fmt.Fprintf(&b, "To accept the new trace, read it and run: looptape run --update %s\n", out.File)
 	}
 	if n := len(out.Unused); n > 0 && (out.Trace != "" || !out.OK) {
-		complain(w, fmt.Errorf("%s: %s of the script not asked for, from %s", out.File, count(n, "answer"), out.Unused[0]))
+		reportError(w, fmt.Errorf("%s: %s of the script never requested, from %s", out.File, count(n, "response"), out.Unused[0]))
 	}
 	_, err := fmt.Fprint(w.out, b.String())
 	return err

@@ -15,7 +15,7 @@ import (
 func newScenario(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "scenario",
-		Short: "Make scenarios",
+		Short: "Create scenarios",
 		Args:  cobra.NoArgs,
 		RunE:  needCommand,
 	}
@@ -26,15 +26,16 @@ func newScenario(w *world) *cobra.Command {
 func newScenarioFrom(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "from FILE",
-		Short: "Make a recorded run a scenario that repeats it",
+		Short: "Create a scenario from a recorded run",
 		Long: `from reads a recorded run (a trace, a message list, a tau-bench result) and
-prints a scenario whose models and tools say again what they said then. Of a
-trace, the recorded trace is what the scenario expects; of a message list, the
-turns after the last user message are its script, and nothing is expected yet.
+prints a scenario whose models and tools repeat the recorded responses and
+results. A trace becomes the expected trace of the scenario. For a message list,
+the messages after the last user message become the script, without an expected
+trace.
 
-What a scenario cannot hold is listed in the first lines of the file.
+The first lines of the file list what a scenario cannot represent.
 
-Exit status: 0, or 2 if there is no such run or it cannot be read.`,
+Exit status: 0, or 2 if the run is not found or cannot be read.`,
 		Example: "  looptape scenario from --run r7 --out r7.txtar failed.jsonl\n  looptape run r7.txtar",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -43,8 +44,8 @@ Exit status: 0, or 2 if there is no such run or it cannot be read.`,
 			return nil
 		},
 	}
-	run := c.Flags().String("run", "", "the run of this `name`; the first if none is given")
-	to := c.Flags().StringP("out", "o", "", "write to this `file` instead of standard output")
+	run := c.Flags().String("run", "", "`name` of the run (default: the first run)")
+	to := c.Flags().StringP("out", "o", "", "output `file` (default: standard output)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		made, err := w.scenarioFrom(args[0], *run)
 		if err != nil {
@@ -59,7 +60,7 @@ Exit status: 0, or 2 if there is no such run or it cannot be read.`,
 	return c
 }
 
-// scenarioFrom makes a scenario of one run of a file.
+// scenarioFrom creates a scenario from one run of a file.
 func (w *world) scenarioFrom(name, run string) (made []byte, err error) {
 	f, err := w.openFile(name)
 	if err != nil {
@@ -79,7 +80,7 @@ func (w *world) scenarioFrom(name, run string) (made []byte, err error) {
 				return scenario.FromMessages(r.Name, r.Messages)
 			}
 		}
-		return nil, fmt.Errorf("%s: there is no run %q", name, run)
+		return nil, fmt.Errorf("%s: run %q not found", name, run)
 	}
 	var events []trace.Event
 	for ev, err := range src.Events() {
@@ -94,7 +95,7 @@ func (w *world) scenarioFrom(name, run string) (made []byte, err error) {
 		}
 	}
 	if len(events) == 0 {
-		return nil, fmt.Errorf("%s: there is no run %q", name, run)
+		return nil, fmt.Errorf("%s: run %q not found", name, run)
 	}
 	return scenario.FromTrace(events)
 }

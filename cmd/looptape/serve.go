@@ -20,37 +20,39 @@ import (
 func newServe(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve SCENARIO [-- CMD ARG…]",
-		Short: "Play a scenario over HTTP, as a strict fake of real providers",
-		Long: `serve plays the models of a scenario file over HTTP, in four wire protocols:
+		Short: "Serve a scenario over HTTP as a strict fake of real providers",
+		Long: `serve serves the models of a scenario file over HTTP in four wire protocols:
 OpenAI Chat Completions and Responses, Anthropic Messages and Gemini. A program
-in any language is tested with no change to it but a base URL and any key.
+in any language needs only another base URL and any key.
 
-The server is strict: a request that the real provider would refuse gets that
-provider's error, and the scenario does not advance. It notes which invariants
-the requests broke. With --quirk its answers are as odd as real ones: an id such
-as QG-02, with a form where there are several (QT-06:529) and a turn, from 1,
-where not all are meant (QO-03@2). --quirk help lists them.
+The server is strict: it rejects a request that the real provider would reject,
+with that provider's error, and the scenario does not advance. It records which
+invariants the requests violate. --quirk adds a documented deviation of a
+provider to the responses: an id such as QG-02, with a form if there are several
+(QT-06:529), and a response number from 1 to change only that one (QO-03@2).
+--quirk help lists the quirks.
 
-Behind -- stands a program to start: it has the base URLs and keys of all
-providers in its environment, under the names that the official SDKs read
-(OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL …). serve ends with
-it. Without a program it serves until it is told to stop (Ctrl-C, SIGTERM).
+serve starts the program after -- with the base URLs and keys of all providers
+in the environment variables that the official SDKs read (OPENAI_BASE_URL,
+ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL …), and stops when the program ends.
+Without a program it serves until Ctrl-C or SIGTERM.
 
-At the end it prints a report, and writes it as JSON with --report.
+At the end serve prints a report. --report also writes it as JSON.
 
-Exit status: 0 if no invariant was broken, no request refused or to a wrong path
-and the program held; 1 if not; 2 if serving or the program could not start.`,
+Exit status: 0 if no invariant was violated, no request was rejected or
+unmatched, and the program succeeded; 1 if not; 2 if the server or the program
+could not start.`,
 		Example: "  looptape serve weather.yaml\n  looptape serve weather.yaml --quirk QG-02 --report r.json -- node agent.js",
 	}
 	v := server{w: w, command: c}
 	f := c.Flags()
-	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen at; port 0 is any that is free")
-	f.StringArrayVar(&v.quirks, "quirk", nil, "show this quirk, `ID[:FORM][@TURN]`; may be repeated")
-	f.StringVar(&v.report, "report", "", "write the report to this `file`, as JSON")
-	f.StringVar(&v.key, "key", "", "the only `key` that is right; without it any is")
-	f.StringArrayVar(&v.models, "model", nil, "a `name` of a model that there is; without it all are")
-	f.StringArrayVar(&v.suppress, "suppress", nil, "accept that an invariant is broken, `INV-05=why`; may be repeated")
-	f.BoolVar(&v.delays, "delays", false, "wait as long as the scenario says; otherwise nothing waits")
+	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
+	f.StringArrayVar(&v.quirks, "quirk", nil, "quirk `ID[:FORM][@RESPONSE]` of the responses (repeatable)")
+	f.StringVar(&v.report, "report", "", "write the report to this `file` as JSON")
+	f.StringVar(&v.key, "key", "", "`key` to accept (default: any key)")
+	f.StringArrayVar(&v.models, "model", nil, "model `name` to accept (repeatable; default: all)")
+	f.StringArrayVar(&v.suppress, "suppress", nil, "accept violations of an invariant, `INV-05=reason` (repeatable)")
+	f.BoolVar(&v.delays, "delays", false, "wait for the delays of the scenario (default: no delays)")
 	v.format = formatFlag(c, "table", "json")
 	c.Args = v.arguments
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.serve(args) }
@@ -75,12 +77,12 @@ func (v *server) arguments(c *cobra.Command, args []string) error {
 	n := len(args)
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		if n == dash {
-			return fmt.Errorf("%s: -- stands before a program to start, and there is none; see %s --help", c.CommandPath(), c.CommandPath())
+			return fmt.Errorf("%s: missing program after --; see %s --help", c.CommandPath(), c.CommandPath())
 		}
 		n = dash
 	}
 	if n != 1 {
-		return fmt.Errorf("%s takes one scenario file, got %d; a program to start stands behind --; see %s --help", c.CommandPath(), n, c.CommandPath())
+		return fmt.Errorf("%s takes one scenario file, got %d: put the program after --; see %s --help", c.CommandPath(), n, c.CommandPath())
 	}
 	return nil
 }
@@ -94,7 +96,7 @@ func (v *server) serve(args []string) error {
 		return err
 	}
 	if v.report != "" {
-		if err := canWrite(v.report); err != nil { // better told now than when all is over
+		if err := canWrite(v.report); err != nil { // fail now, not after serving
 			return err
 		}
 	}
@@ -109,10 +111,10 @@ func (v *server) serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	return v.tell(s.Done(), failed)
+	return v.finish(s.Done(), failed)
 }
 
-// config is what the flags and the scenario come to.
+// config returns the configuration from the flags and the scenario.
 func (v *server) config(name string) (*wire.Config, error) {
 	src, err := v.w.readAll(name)
 	if err != nil {
@@ -137,14 +139,14 @@ func (v *server) config(name string) (*wire.Config, error) {
 		id, why, ok := strings.Cut(s, "=")
 		known := slices.ContainsFunc(check.Catalogue(), func(i check.Info) bool { return i.ID == id })
 		if !ok || why == "" || !known {
-			return nil, fmt.Errorf("--suppress %q: it has to be one of the invariants INV-01 to INV-27 and the reason why it may be broken, INV-05=why", s)
+			return nil, fmt.Errorf("--suppress %q: want an invariant (INV-01 to INV-27) and a reason, such as INV-05=compaction", s)
 		}
 		cfg.Suppress[id] = why
 	}
 	return cfg, nil
 }
 
-// list prints the quirks that there are.
+// list prints all quirks.
 func (v *server) list() error {
 	all := wire.Quirks()
 	if *v.format == "json" {
@@ -155,10 +157,10 @@ func (v *server) list() error {
 		name := strings.TrimSuffix(q.ID+":"+q.Form, ":")
 		rows = append(rows, []string{name, protocols(q.Protocols), q.Description})
 	}
-	return printTable(v.w, []string{"quirk", "protocols", "what is on the wire"}, rows)
+	return printTable(v.w, []string{"quirk", "protocols", "description"}, rows)
 }
 
-// protocols names some of the four in few words.
+// protocols returns a short description of a set of protocols.
 func protocols(some []string) string {
 	short := strings.NewReplacer("openai-chat", "chat", "openai-responses", "responses", "anthropic-messages", "anthropic")
 	all := []string{"openai-chat", "openai-responses", "anthropic-messages", "gemini"}
@@ -172,8 +174,8 @@ func protocols(some []string) string {
 	return short.Replace(strings.Join(some, " "))
 }
 
-// greet says where what is served. With a program, that is for its user, not part
-// of the results.
+// greet prints the addresses. With a program they go to standard error, since they are not
+// a result.
 func (v *server) greet(name string, h wire.ServerInfo) error {
 	if *v.format == "json" {
 		return printJSON(v.w.out, h)
@@ -182,7 +184,7 @@ func (v *server) greet(name string, h wire.ServerInfo) error {
 	for _, p := range []wire.Provider{wire.OpenAI, wire.Anthropic, wire.Gemini} {
 		text += fmt.Sprintf("  %-10s %s\n", p, h.BaseURLs[p])
 	}
-	text += fmt.Sprintf("  %-10s %s/openai/v1, and so on\n", "a lane", h.URL+h.Session)
+	text += fmt.Sprintf("  %-10s %s/openai/v1, and so on\n", "session", h.URL+h.Session)
 	if len(h.Quirks) > 0 {
 		text += fmt.Sprintf("  %-10s %s\n", "quirks", strings.Join(h.Quirks, " "))
 	}
@@ -190,8 +192,8 @@ func (v *server) greet(name string, h wire.ServerInfo) error {
 	return err
 }
 
-// tell prints and writes the report, and returns the status.
-func (v *server) tell(r wire.Report, failed error) error {
+// finish prints and writes the report, and returns the status.
+func (v *server) finish(r wire.Report, failed error) error {
 	if _, ok := errors.AsType[*startError](failed); ok {
 		return failed
 	}
@@ -204,16 +206,16 @@ func (v *server) tell(r wire.Report, failed error) error {
 		}
 	}
 	if failed != nil {
-		complain(v.w, fmt.Errorf("the program ended with %w", failed))
+		reportError(v.w, fmt.Errorf("the program ended with %w", failed))
 	}
 	if failed != nil || !r.OK() {
-		return status(statusBroken)
+		return status(statusFailed)
 	}
 	return nil
 }
 
-// canWrite returns an error if a file cannot be written. What is in it stays, and where
-// there is none, there is none after it.
+// canWrite returns an error if a file cannot be written. It does not change the file, and
+// creates none.
 func canWrite(name string) error {
 	_, missing := os.Stat(name)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
@@ -227,8 +229,8 @@ func canWrite(name string) error {
 	return err
 }
 
-// writeJSON writes a file with v on one line. What stands in the file of standard output
-// stays, whatever name it goes by.
+// writeJSON writes a file with v on one line. If the file is standard output, it appends
+// to it.
 func (w *world) writeJSON(name string, v any) error {
 	if w.isOut(name) {
 		return printJSON(w.out, v)
@@ -240,7 +242,7 @@ func (w *world) writeJSON(name string, v any) error {
 	return closeAfter(f, printJSON(f, v))
 }
 
-// isOut reports whether a name is that of the file that is standard output.
+// isOut reports whether name is the file of standard output.
 func (w *world) isOut(name string) bool {
 	f, ok := w.out.(*os.File)
 	if !ok {

@@ -15,17 +15,17 @@ func (v *server) printReport(r *wire.Report) error {
 	if *v.format == "json" {
 		return printJSON(v.w.out, r)
 	}
-	for _, t := range []serveTable{strays(r), brokenInvariants(r), refusals(r), shownQuirks(r)} {
+	for _, t := range []serveTable{unmatchedRequests(r), violatedInvariants(r), rejectedRequests(r), shownQuirks(r)} {
 		if err := printTable(v.w, t.header, t.rows); err != nil {
 			return err
 		}
 	}
-	for _, turn := range r.Unused {
-		if _, err := fmt.Fprintln(v.w.out, "nobody asked for", turn); err != nil {
+	for _, response := range r.Unused {
+		if _, err := fmt.Fprintln(v.w.out, "never requested:", response); err != nil {
 			return err
 		}
 	}
-	return printVerdict(v.w, figures(r), r.OK())
+	return printResultLine(v.w, summaryLine(r), r.OK())
 }
 
 // serveTable is a part of the report.
@@ -34,16 +34,16 @@ type serveTable struct {
 	rows   [][]string
 }
 
-func strays(r *wire.Report) serveTable {
-	t := serveTable{header: []string{"what is not there", "times", "what is"}}
+func unmatchedRequests(r *wire.Report) serveTable {
+	t := serveTable{header: []string{"unmatched request", "times", "served paths"}}
 	for _, x := range r.UnmatchedRequests {
 		t.rows = append(t.rows, []string{x.Method + " " + x.Path, strconv.Itoa(x.Times), x.Served})
 	}
 	return t
 }
 
-func brokenInvariants(r *wire.Report) serveTable {
-	t := serveTable{header: []string{"request", "lane", "invariant", "what is broken"}}
+func violatedInvariants(r *wire.Report) serveTable {
+	t := serveTable{header: []string{"request", "session", "invariant", "violation"}}
 	for _, x := range r.Violations {
 		what := x.Message
 		if x.Suppressed != "" {
@@ -51,16 +51,16 @@ func brokenInvariants(r *wire.Report) serveTable {
 		}
 		t.rows = append(t.rows, []string{strconv.Itoa(x.Request), x.Session, x.Invariant, what})
 	}
-	return t.inLanes(r)
+	return t.bySession(r)
 }
 
-// refusals has a row for each line of what was said.
-func refusals(r *wire.Report) serveTable {
-	t := serveTable{header: []string{"request", "lane", "protocol", "rule", "status", "why it was refused"}}
+// rejectedRequests has a row for each line of an error message.
+func rejectedRequests(r *wire.Report) serveTable {
+	t := serveTable{header: []string{"request", "session", "protocol", "rule", "status", "error"}}
 	for _, x := range r.RejectedRequests {
 		why := x.Message
 		if x.RetryOf > 0 {
-			why = "request " + strconv.Itoa(x.RetryOf) + " again"
+			why = "retry of request " + strconv.Itoa(x.RetryOf)
 		}
 		row := []string{strconv.Itoa(x.Request), x.Session, x.Protocol, x.ID, strconv.Itoa(x.Status)}
 		for line := range strings.SplitSeq(why, "\n") {
@@ -68,11 +68,11 @@ func refusals(r *wire.Report) serveTable {
 			row = make([]string, len(row))
 		}
 	}
-	return t.inLanes(r)
+	return t.bySession(r)
 }
 
-// inLanes is the table without its second column if one lane was all there was.
-func (t serveTable) inLanes(r *wire.Report) serveTable {
+// bySession removes the session column if there was only one session.
+func (t serveTable) bySession(r *wire.Report) serveTable {
 	if len(r.Sessions) > 1 {
 		return t
 	}
@@ -84,33 +84,33 @@ func (t serveTable) inLanes(r *wire.Report) serveTable {
 }
 
 func shownQuirks(r *wire.Report) serveTable {
-	t := serveTable{header: []string{"quirk", "answers that showed it"}}
+	t := serveTable{header: []string{"quirk", "responses"}}
 	for _, name := range slices.Sorted(maps.Keys(r.Shown)) {
 		t.rows = append(t.rows, []string{name, strconv.Itoa(r.Shown[name])})
 	}
 	return t
 }
 
-// figures is the report in one line.
-func figures(r *wire.Report) string {
-	broken, again, astray := 0, 0, 0
+// summaryLine is the report in one line.
+func summaryLine(r *wire.Report) string {
+	violations, retries, unmatched := 0, 0, 0
 	for _, n := range r.Counts {
-		broken += n
+		violations += n
 	}
 	for _, x := range r.RejectedRequests {
 		if x.RetryOf > 0 {
-			again++
+			retries++
 		}
 	}
 	for _, x := range r.UnmatchedRequests {
-		astray += x.Times
+		unmatched += x.Times
 	}
-	line := fmt.Sprintf("%s served: %s, %d refused", count(r.Requests, "request"), count(broken, "violation"), len(r.RejectedRequests))
-	if again > 0 {
-		line += fmt.Sprintf(" (%d again)", again)
+	line := fmt.Sprintf("%s served: %s, %d rejected", count(r.Requests, "request"), count(violations, "violation"), len(r.RejectedRequests))
+	if retries > 0 {
+		line += fmt.Sprintf(" (%d retries)", retries)
 	}
-	if astray > 0 {
-		line += fmt.Sprintf(", %d astray", astray)
+	if unmatched > 0 {
+		line += fmt.Sprintf(", %d unmatched", unmatched)
 	}
 	return line
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// The report on clients that do about all that is wrong, in one lane and in two.
+// The report on clients with many kinds of errors, in one session and in two.
 func TestServeReport(t *testing.T) {
 	const (
 		chat  = "/openai/v1/chat/completions"

@@ -85,7 +85,7 @@ func weatherFile(t *testing.T) string {
 	return file
 }
 
-// Without a program, serve serves until it is told to stop, and then reports.
+// Without a program, serve serves until a signal to stop, and then reports.
 func TestServeUntilStopped(t *testing.T) {
 	w, _, words := atTerminal(nil)
 	w.outTerm = false
@@ -120,8 +120,8 @@ func TestServeUntilStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := <-ended; got != statusHeld {
-		t.Errorf("exit status %d, want %d; %s", got, statusHeld, words)
+	if got := <-ended; got != statusOK {
+		t.Errorf("exit status %d, want %d; %s", got, statusOK, words)
 	}
 	written, err := os.ReadFile(report)
 	var r wire.Report
@@ -166,14 +166,14 @@ func TestServeErrors(t *testing.T) {
 	}
 }
 
-// A program that does not heed that it is told to stop is ended all the same; what
+// A program that ignores the signal to stop is killed; what
 // it said is passed on.
 func TestServeProgram(t *testing.T) {
 	w, out, words := atTerminal(map[string]string{"NO_PROXY": "example.org"})
 	w.environ = func() []string { return []string{"PATH=" + os.Getenv("PATH")} }
 	args := []string{"serve", weatherFile(t), "--key", "k1", "--", "sh", "-c", `echo "$OPENAI_API_KEY $NO_PROXY $no_proxy"`}
-	if got := execute(args, w); got != statusHeld {
-		t.Errorf("exit status %d, want %d; %s", got, statusHeld, words)
+	if got := execute(args, w); got != statusOK {
+		t.Errorf("exit status %d, want %d; %s", got, statusOK, words)
 	}
 	if !strings.HasPrefix(out.String(), "k1 example.org,127.0.0.1,localhost 127.0.0.1,localhost\n") || !strings.Contains(out.String(), green+"0 requests served") {
 		t.Errorf("the output is %q", out)
@@ -194,7 +194,7 @@ func TestServeReportToOutput(t *testing.T) {
 	defer func() { _ = f.Close() }()
 	w.out = f
 	w.environ = os.Environ
-	if got := execute([]string{"serve", weatherFile(t), "--format", "json", "--report", name, "--", "true"}, w); got != statusHeld {
+	if got := execute([]string{"serve", weatherFile(t), "--format", "json", "--report", name, "--", "true"}, w); got != statusOK {
 		t.Errorf("exit status %d; %s", got, words)
 	}
 	written, err := os.ReadFile(name)

@@ -19,39 +19,40 @@ import (
 func newRecord(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record -o FILE [-- CMD ARG…]",
-		Short: "Record what a program says over HTTP into a cassette",
-		Long: `record stands between a program, in any language, and the servers that it calls.
-It passes on what goes over HTTP, streams as they come, and keeps it in a
-cassette that looptape replay plays.
+		Short: "Record the HTTP requests of a program into a cassette",
+		Long: `record is a proxy between a program in any language and the servers that it
+calls. It forwards requests and responses, streams included, and writes them to
+a cassette for looptape replay.
 
---upstream NAME=URL names a server: the URL that its client has as base URL, the
-path and all. Without one they are OpenAI, Anthropic and Gemini, where the
-variables OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL say, or
-else where the providers are.
+--upstream NAME=URL names a server by the base URL of its client. Without this
+flag the servers are OpenAI, Anthropic and Gemini, at the addresses in
+OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL or at the
+providers' own.
 
-Behind -- stands the program. Its environment has a base URL for each server:
-these variables, and NAME_BASE_URL for others; its keys are passed on, and are
-not recorded. Without a program it records until it is told to stop (Ctrl-C,
-SIGTERM). /lane/LANE in front of the path of a base URL keeps programs that run
-at once apart. What --volatile and --secret name, looptape replay is told, too.
+record starts the program after -- with a base URL for each server in its
+environment: these variables, and NAME_BASE_URL for others. It forwards the
+program's keys and does not record them. Without a program it records until
+Ctrl-C or SIGTERM. To record programs that run concurrently, give each its own
+session: put /session/NAME before the path of its base URL. Give looptape replay
+the same --ignore and --secret.
 
-The file replaces an older one at the end, unless no request was answered. A
-recording that breaks off is kept beside it, and replayed as far as it came; it
-is not recorded again until that was converted or removed.
+At the end the file replaces an older one, unless no request got a response. An
+incomplete recording stays in the journal file, and looptape replay reads it up
+to its end. Convert or remove the journal before you record again.
 
-Exit status: that of the program, or 128 and the number of the signal that ended
-it; 1 if a request failed or was sent past looptape by a redirect, or the file
-was not replaced; 2 if recording or the program could not start.`,
+Exit status: that of the program, or 128 plus the number of the signal that
+ended it; 1 if a request failed or a redirect led it past looptape, or if the
+file was not replaced; 2 if the recording or the program could not start.`,
 		Example: "  looptape record -o weather.tape -- node agent.js\n  looptape record -o x.tape --upstream my=http://localhost:80/v1 -- ./agent",
 	}
-	v := deck{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Record}}
+	v := cassetteServer{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Record}}
 	f := c.Flags()
-	f.StringVarP(&v.file, "output", "o", "", "the cassette to write, a `file`")
-	f.StringArrayVar(&v.upstreams, "upstream", nil, "a server, `NAME=URL`; may be repeated")
-	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen at; port 0 is any that is free")
-	volatileFlag(c, &v.opts)
+	f.StringVarP(&v.file, "output", "o", "", "cassette `file` to write")
+	f.StringArrayVar(&v.upstreams, "upstream", nil, "server `NAME=URL` (repeatable)")
+	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
+	ignoreFlag(c, &v.opts)
 	secretFlag(c, &v.opts)
-	opaqueFlag(c, &v.opts)
+	notSecretFlag(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
 	c.Args = func(_ *cobra.Command, args []string) error { return v.arguments(args, 0) }
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.run(args) }
@@ -61,29 +62,29 @@ was not replaced; 2 if recording or the program could not start.`,
 func newReplay(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay FILE [-- CMD ARG…]",
-		Short: "Answer a program over HTTP from a cassette",
-		Long: `replay answers a program, in any language, with what looptape record has
-recorded. The network is never touched. A request that was not recorded, or more
-often than it was recorded, is answered with 400, which clients do not try
-again, and with how it differs from the nearest one.
+		Short: "Serve recorded HTTP responses to a program",
+		Long: `replay serves the responses that looptape record recorded to a program in any
+language. It never uses the network. A request that is not in the cassette, or
+that is repeated more often than it was recorded, gets status 400, which clients
+do not retry, and a description of how it differs from the nearest match.
 
-Behind -- stands the program, with the same variables in its environment as when
-it was recorded, and a key for each provider where it has none.
+replay starts the program after -- with the same environment variables as
+record, and with a key for each provider if the environment has none.
 
-Exit status: that of the program, or 128 and the number of the signal that ended
-it; 1 if a request was not in the cassette or was sent past looptape by a
-redirect, or an interaction of it was not asked for; 2 if the cassette cannot be
-read or the program could not start.`,
+Exit status: that of the program, or 128 plus the number of the signal that
+ended it; 1 if a request was not in the cassette, a redirect led it past
+looptape, or an interaction was not used; 2 if the cassette cannot be read or
+the program could not start.`,
 		Example: "  looptape replay weather.tape -- node agent.js",
 	}
-	v := deck{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Replay}}
+	v := cassetteServer{w: w, command: c, opts: cassettes.Options{Mode: cassettes.Replay}}
 	f := c.Flags()
-	f.StringArrayVar(&v.upstreams, "upstream", nil, "a server, `NAME=URL`, beside those that the cassette tells of; may be repeated")
-	f.Float64Var(&v.opts.DelayFactor, "pace", 0, "how many times the recorded time an answer takes; 0 is none")
-	f.BoolVar(&v.opts.AllowUnused, "allow-unused", false, "accept that interactions are not asked for")
-	f.StringVar(&v.report, "report", "", "add to a `file` which interactions were used, for looptape cassette verify --used")
-	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen at; port 0 is any that is free")
-	volatileFlag(c, &v.opts)
+	f.StringArrayVar(&v.upstreams, "upstream", nil, "server `NAME=URL` in addition to those in the cassette (repeatable)")
+	f.Float64Var(&v.opts.DelayFactor, "delay-factor", 0, "`factor` for the recorded delays of responses (default 0: no delays)")
+	f.BoolVar(&v.opts.AllowUnused, "allow-unused", false, "accept unused interactions")
+	f.StringVar(&v.report, "report", "", "append the used interactions to this `file`, for looptape cassette verify --used")
+	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
+	ignoreFlag(c, &v.opts)
 	secretFlag(c, &v.opts)
 	c.Args = func(_ *cobra.Command, args []string) error { return v.arguments(args, 1) }
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -93,13 +94,13 @@ read or the program could not start.`,
 	return c
 }
 
-// volatileFlag gives a command the flag that tells what does not count in matching.
-func volatileFlag(c *cobra.Command, o *cassettes.Options) {
-	c.Flags().StringArrayVar(&o.Ignore, "volatile", nil, "what does not count in a request: `/json/pointer` with * for any, or ?query; may be repeated")
+// ignoreFlag adds the flag for the parts of a request that matching ignores.
+func ignoreFlag(c *cobra.Command, o *cassettes.Options) {
+	c.Flags().StringArrayVar(&o.Ignore, "ignore", nil, "part of requests to ignore in matching: `/json/pointer` with * for any name, or ?query (repeatable)")
 }
 
-// deck is a command line of record or replay.
-type deck struct {
+// cassetteServer is a command line of record or replay.
+type cassetteServer struct {
 	w       *world
 	command *cobra.Command
 	opts    cassettes.Options
@@ -109,24 +110,24 @@ type deck struct {
 }
 
 // arguments checks that there are n arguments before a program, if there is one.
-func (v *deck) arguments(args []string, n int) error {
+func (v *cassetteServer) arguments(args []string, n int) error {
 	got, path := len(args), v.command.CommandPath()
 	if dash := v.command.ArgsLenAtDash(); dash >= 0 {
 		if got == dash {
-			return fmt.Errorf("%s: -- stands before a program to start, and there is none; see %s --help", path, path)
+			return fmt.Errorf("%s: missing program after --; see %s --help", path, path)
 		}
 		got = dash
 	}
 	if got != n {
-		return fmt.Errorf("%s takes %s before --, got %d; a program to start stands behind --; see %s --help", path, count(n, "argument"), got, path)
+		return fmt.Errorf("%s takes %s before --, got %d: put the program after --; see %s --help", path, count(n, "argument"), got, path)
 	}
 	return nil
 }
 
-// provider is a server that clients know by variables of their own.
+// provider is a server with its own environment variables in the SDKs.
 type provider struct{ name, base, url, key string }
 
-// providers are those that the official SDKs read.
+// providers are the servers whose variables the official SDKs read.
 func providers() []provider {
 	return []provider{
 		{"openai", "OPENAI_BASE_URL", "https://api.openai.com/v1", "OPENAI_API_KEY"},
@@ -135,7 +136,7 @@ func providers() []provider {
 	}
 }
 
-func (v *deck) run(args []string) error {
+func (v *cassetteServer) run(args []string) error {
 	var err error
 	if v.opts.Upstreams, err = v.servers(); err != nil {
 		return err
@@ -170,14 +171,13 @@ func (v *deck) run(args []string) error {
 	return v.end(p.Failures(), c.Close(), failed)
 }
 
-// servers are the upstreams of the flags, or of a recording without any those of the
-// providers.
-func (v *deck) servers() (map[string]string, error) {
+// servers returns the upstreams of the flags. If record has none, they are the providers.
+func (v *cassetteServer) servers() (map[string]string, error) {
 	out := map[string]string{}
 	for _, text := range v.upstreams {
 		name, url, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, fmt.Errorf("--upstream %q is not a server such as openai=https://api.openai.com/v1", text)
+			return nil, fmt.Errorf("--upstream %q: want NAME=URL, such as openai=https://api.openai.com/v1", text)
 		}
 		out[name] = url
 	}
@@ -189,7 +189,7 @@ func (v *deck) servers() (map[string]string, error) {
 	return out, nil
 }
 
-func (v *deck) greet(url string, names []string) error {
+func (v *cassetteServer) greet(url string, names []string) error {
 	does := map[cassettes.Mode]string{cassettes.Record: "records into", cassettes.Replay: "replays"}
 	text := fmt.Sprintf("looptape %s %s at %s\n", does[v.opts.Mode], v.file, url)
 	for _, name := range names {
@@ -199,8 +199,8 @@ func (v *deck) greet(url string, names []string) error {
 	return err
 }
 
-// env are the variables that tell a program where the servers are.
-func (v *deck) env(url string, names []string) []string {
+// env returns the variables with the base URLs of the servers.
+func (v *cassetteServer) env(url string, names []string) []string {
 	vars := map[string]string{"LOOPTAPE_URL": url}
 	for _, name := range names {
 		vars[strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"_BASE_URL"] = url + "/" + name
@@ -220,15 +220,15 @@ func (v *deck) env(url string, names []string) []string {
 	return out
 }
 
-// end tells what failed, and returns the status.
-func (v *deck) end(requests []error, closed, failed error) error {
+// end reports what failed and returns the status.
+func (v *cassetteServer) end(requests []error, closed, failed error) error {
 	for _, err := range append(requests, closed) {
 		if err != nil {
-			complain(v.w, err)
+			reportError(v.w, err)
 		}
 	}
 	if len(requests) > 0 || closed != nil {
-		return status(statusBroken)
+		return status(statusFailed)
 	}
 	exit, ok := errors.AsType[*exec.ExitError](failed)
 	if ok && exit.ExitCode() > 0 {
@@ -237,14 +237,14 @@ func (v *deck) end(requests []error, closed, failed error) error {
 	if failed == nil {
 		return nil
 	}
-	complain(v.w, fmt.Errorf("the program ended with %w", failed))
+	reportError(v.w, fmt.Errorf("the program ended with %w", failed))
 	if ok {
 		if by, ok := exit.Sys().(syscall.WaitStatus); ok && by.Signaled() {
-			return status(signalled + int(by.Signal()))
+			return status(signaled + int(by.Signal()))
 		}
 	}
-	return status(statusBroken)
+	return status(statusFailed)
 }
 
-// signalled is what shells add to the number of the signal that ended a program.
-const signalled = 128
+// signaled is the number that shells add to the signal that ended a program.
+const signaled = 128

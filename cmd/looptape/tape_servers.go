@@ -10,9 +10,9 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// open opens the cassette. A replay learns from it which servers a program looks for, and
-// how it is recorded again.
-func (v *deck) open(args []string) (*cassettes.Cassette, error) {
+// open opens the cassette. For a replay it also finds the servers of the program and the
+// command that records the cassette again.
+func (v *cassetteServer) open(args []string) (*cassettes.Cassette, error) {
 	if v.opts.Mode == cassettes.Record {
 		return cassettes.Open(v.file, &v.opts)
 	}
@@ -25,13 +25,13 @@ func (v *deck) open(args []string) (*cassettes.Cassette, error) {
 			return nil, err
 		}
 	}
-	v.opts.RecordCommand = v.again(f.Metadata.Upstreams, args)
+	v.opts.RecordCommand = v.recordCommand(f.Metadata.Upstreams, args)
 	return f.Replay(&v.opts)
 }
 
-// guess takes the providers that the requests of a cassette went to for its servers. That
-// there are none is an error if they are needed.
-func (v *deck) guess(f *cassettes.File, needed bool) error {
+// guess derives the servers from the requests in the cassette. It returns an error if
+// servers are needed and it finds none.
+func (v *cassetteServer) guess(f *cassettes.File, needed bool) error {
 	hosts := map[string]bool{}
 	for x, err := range f.All() {
 		if err != nil {
@@ -49,13 +49,13 @@ func (v *deck) guess(f *cassettes.File, needed bool) error {
 		}
 	}
 	if needed && len(v.opts.Upstreams) == 0 && len(hosts) > 0 {
-		return fmt.Errorf("%s does not tell which servers a program calls, so that it would not be asked; name them with --upstream NAME=URL, the URL being the base that was recorded; there are requests to %s", v.file, strings.Join(slices.Sorted(maps.Keys(hosts)), ", "))
+		return fmt.Errorf("%s does not name the servers that a program calls: name them with --upstream NAME=URL, where URL is the recorded base URL; the cassette has requests to %s", v.file, strings.Join(slices.Sorted(maps.Keys(hosts)), ", "))
 	}
 	return nil
 }
 
-// again is the command that records anew what is replayed to a program.
-func (v *deck) again(recorded map[string]string, args []string) string {
+// recordCommand returns the command that records this cassette again.
+func (v *cassetteServer) recordCommand(recorded map[string]string, args []string) string {
 	words := []string{"looptape", "record", "-o", v.file}
 	servers := maps.Clone(v.opts.Upstreams)
 	maps.Copy(servers, recorded)
@@ -68,7 +68,7 @@ func (v *deck) again(recorded map[string]string, args []string) string {
 		words = append(words, "--upstream", name+"="+servers[name])
 	}
 	for _, place := range v.opts.Ignore {
-		words = append(words, "--volatile", place)
+		words = append(words, "--ignore", place)
 	}
 	for _, name := range v.opts.Secret {
 		words = append(words, "--secret", name)
@@ -82,7 +82,7 @@ func (v *deck) again(recorded map[string]string, args []string) string {
 	return strings.Join(words, " ")
 }
 
-// shellWord is a word as a shell takes it.
+// shellWord quotes a word for a shell.
 func shellWord(word string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)

@@ -19,18 +19,18 @@ import (
 func TestAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b.tape")
 	recorded := map[string]string{"openai": "https://api.openai.com/v1", "my": "http://localhost:80/v1?a=1&b"}
-	v := deck{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}, Ignore: []string{"?at", "/a"}, Secret: []string{"X-Pin"}}}
-	want := "looptape record -o '" + path + "' --upstream 'my=http://localhost:80/v1?a=1&b' --upstream other=http://x/ --volatile '?at' --volatile /a --secret X-Pin -- node agent.js '' 'it'\\''s' '$x' 'é=%40'"
-	if got := v.again(recorded, []string{"node", "agent.js", "", "it's", "$x", "é=%40"}); got != want {
+	v := cassetteServer{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}, Ignore: []string{"?at", "/a"}, Secret: []string{"X-Pin"}}}
+	want := "looptape record -o '" + path + "' --upstream 'my=http://localhost:80/v1?a=1&b' --upstream other=http://x/ --ignore '?at' --ignore /a --secret X-Pin -- node agent.js '' 'it'\\''s' '$x' 'é=%40'"
+	if got := v.recordCommand(recorded, []string{"node", "agent.js", "", "it's", "$x", "é=%40"}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	v.file, v.opts.Ignore, v.opts.Secret = filepath.Join(t.TempDir(), "none.tape"), nil, nil
-	if got, want := v.again(nil, nil), "looptape record -o "+v.file+" --upstream other=http://x/"; got != want {
+	if got, want := v.recordCommand(nil, nil), "looptape record -o "+v.file+" --upstream other=http://x/"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-// A cassette that tells of no servers is replayed before the providers that its requests
+// A cassette without servers is replayed before the providers that its requests
 // went to; before others, if they are named.
 func TestGuess(t *testing.T) {
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestGuess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := deck{file: "x.tape", opts: cassettes.Options{Upstreams: map[string]string{}}}
+		v := cassetteServer{file: "x.tape", opts: cassettes.Options{Upstreams: map[string]string{}}}
 		err = v.guess(f, c.needed)
 		if text := fmt.Sprint(err); (err != nil) != (c.err != "") || !strings.HasSuffix(text, c.err) && err != nil {
 			t.Errorf("%v: got the error %v, want one that ends with %q", c.urls, err, c.err)
@@ -64,7 +64,7 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// The servers of a recording that broke off are those of its journal, not of an older
+// The servers of an interrupted recording are those of its journal, not of an older
 // cassette, which the journal goes before.
 func TestOpenJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tape")
@@ -84,7 +84,7 @@ func TestOpenJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := record("new")
-	v := deck{file: path, opts: cassettes.Options{Mode: cassettes.Replay, Upstreams: map[string]string{}}}
+	v := cassetteServer{file: path, opts: cassettes.Options{Mode: cassettes.Replay, Upstreams: map[string]string{}}}
 	c, err := v.open([]string{"agent"})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 func newTrace(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace",
-		Short: "Show a trace, or where two part",
+		Short: "Show and compare traces",
 		Args:  cobra.NoArgs,
 		RunE:  needCommand,
 	}
@@ -22,15 +22,15 @@ func newTrace(w *world) *cobra.Command {
 	return c
 }
 
-// form is how events are to be seen.
+// form selects and converts events.
 type form struct {
-	run                string // only this one, if not empty
+	run                string // only this run; empty means all
 	canonical, project bool
 }
 
 func (f *form) flags(c *cobra.Command) {
-	c.Flags().StringVar(&f.run, "run", "", "only the run of this `name`")
-	c.Flags().BoolVar(&f.project, "project", false, "canonical, and without what differs between providers")
+	c.Flags().StringVar(&f.run, "run", "", "only the run with this `name`")
+	c.Flags().BoolVar(&f.project, "project", false, "canonical form without data that differs between providers")
 }
 
 func (f *form) apply(events []trace.Event) []trace.Event {
@@ -46,29 +46,29 @@ func (f *form) apply(events []trace.Event) []trace.Event {
 func newTraceShow(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show FILE…",
-		Short: "Print traces for people to read, an event a line",
-		Long: `show prints the events of traces, one a line. - reads standard input.
+		Short: "Print traces as text, one event per line",
+		Long: `show prints the events of traces, one per line. - reads standard input.
 
-Exit status: 0, or 2 if anything could not be read; the rest is printed.`,
+Exit status: 0, or 2 if a record could not be read; show prints the others.`,
 		Args: needFiles,
 	}
 	var f form
 	f.flags(c)
-	c.Flags().BoolVar(&f.canonical, "canonical", false, "parallel events by call, runs renamed, no real times")
+	c.Flags().BoolVar(&f.canonical, "canonical", false, "canonical form: parallel events in call order, runs renamed, no real times")
 	format := formatFlag(c, "text", "jsonl")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		whole := true
+		complete := true
 		for _, name := range args {
 			events, err := w.readTrace(name, f.run)
 			if err != nil {
-				complain(w, err)
-				whole = false
+				reportError(w, err)
+				complete = false
 			}
 			if err := printEvents(w.out, f.apply(events), *format); err != nil {
 				return err
 			}
 		}
-		if !whole {
+		if !complete {
 			return status(statusUsage)
 		}
 		return nil
@@ -79,12 +79,12 @@ Exit status: 0, or 2 if anything could not be read; the rest is printed.`,
 func newTraceDiff(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Print where two traces part",
-		Long: `diff compares the canonical forms of two traces and prints the first place where
-they differ, with the lines around it: - is A's, + is B's.
+		Short: "Print the first difference of two traces",
+		Long: `diff compares the canonical forms of two traces and prints the first difference
+with its context. Lines with - are from A, lines with + from B.
 
-Exit status: 0 if they are the same, 1 if they differ, 2 if one of them cannot
-be read whole.`,
+Exit status: 0 if they are equal, 1 if they differ, 2 if one of them cannot be
+read completely.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("%s needs two files, one of which may be -; see %s --help", c.CommandPath(), c.CommandPath())
@@ -109,15 +109,14 @@ be read whole.`,
 			return err
 		}
 		if found {
-			return status(statusBroken)
+			return status(statusFailed)
 		}
 		return nil
 	}
 	return c
 }
 
-// readTrace returns the events of a trace, or of one run in it, as far as they
-// can be read, and all errors.
+// readTrace returns the readable events of a trace, or of one of its runs, and all errors.
 func (w *world) readTrace(name, run string) (events []trace.Event, err error) {
 	f, err := w.openFile(name)
 	if err != nil {
@@ -129,7 +128,7 @@ func (w *world) readTrace(name, run string) (events []trace.Event, err error) {
 		return nil, err
 	}
 	if src.Format != importer.FormatTrace {
-		return nil, fmt.Errorf("%s: it is no trace but %s, which has no events; try looptape check", name, src.Format)
+		return nil, fmt.Errorf("%s: not a trace: %s has no events: use looptape check", name, src.Format)
 	}
 	var errs []error
 	for ev, err := range src.Events() {
@@ -142,7 +141,7 @@ func (w *world) readTrace(name, run string) (events []trace.Event, err error) {
 		}
 	}
 	if run != "" && len(events) == 0 {
-		errs = append(errs, fmt.Errorf("%s: it has no run called %q", name, run))
+		errs = append(errs, fmt.Errorf("%s: run %q not found", name, run))
 	}
 	return events, errors.Join(errs...)
 }
@@ -162,12 +161,12 @@ func printEvents(out io.Writer, events []trace.Event, format string) error {
 	return nil
 }
 
-// printDifference prints nothing in text for two traces that are the same.
+// printDifference prints a difference. As text, equal traces give no output.
 func printDifference(out io.Writer, d trace.Difference, found bool, format string) error {
 	if format == "json" {
 		type difference struct {
 			Same  bool   `json:"same"`
-			Event int    `json:"event"` // the place of the first events that differ; -1 if none
+			Event int    `json:"event"` // index of the first events that differ; -1 if none
 			Text  string `json:"text,omitempty"`
 		}
 		if !found {

@@ -8,9 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usage prints how a command is used, as cobra does, with flags as wide as the help. A
-// template would say the same, but text/template keeps all methods of all types in the
-// program.
+// usage prints the usage of a command as cobra does, with flags as wide as the help. It
+// uses no template because text/template keeps all methods of all types in the program.
 func usage(c *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
