@@ -14,7 +14,8 @@ import (
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -37,8 +38,8 @@ type adapter struct {
 // adapters lists the recorded adapters.
 func adapters() []adapter {
 	return []adapter{
-		{openai.Chat{}, wire.OpenAI, "", "gpt-5"},
-		{openai.Responses{}, wire.OpenAI, "", "gpt-5"},
+		{chat.Protocol{}, wire.OpenAI, "", "gpt-5"},
+		{responses.Protocol{}, wire.OpenAI, "", "gpt-5"},
 		{anthropic.Messages{}, wire.Anthropic, "", "claude-sonnet-4-5"},
 		{gemini.GenerateContent{}, wire.Gemini, "/v1beta", "gemini-3-pro-preview"},
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -42,8 +44,8 @@ type codec struct {
 // codecs lists the protocols of graders.
 func codecs() []codec {
 	return []codec{
-		{"openai", "openai", openai.Chat{}, openai.BaseURL, openai.Key},
-		{"openai-responses", "openai", openai.Responses{}, openai.BaseURL, openai.Key},
+		{"openai", "openai", chat.Protocol{}, openai.BaseURL, openai.Key},
+		{"openai-responses", "openai", responses.Protocol{}, openai.BaseURL, openai.Key},
 		{"anthropic", "anthropic", anthropic.Messages{}, anthropic.BaseURL, anthropic.Key},
 		{"gemini", "gemini", gemini.GenerateContent{}, gemini.BaseURL, gemini.Key},
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -36,8 +38,8 @@ func agent() {
 func runAgent(args []string) error {
 	env := os.Getenv
 	clients := map[string]*protocol.Client{
-		"chat":      {Protocol: openai.Chat{}, BaseURL: env("OPENAI_BASE_URL"), Authorize: openai.Key(env("OPENAI_API_KEY"))},
-		"responses": {Protocol: openai.Responses{}, BaseURL: env("OPENAI_BASE_URL"), Authorize: openai.Key(env("OPENAI_API_KEY"))},
+		"chat":      {Protocol: chat.Protocol{}, BaseURL: env("OPENAI_BASE_URL"), Authorize: openai.Key(env("OPENAI_API_KEY"))},
+		"responses": {Protocol: responses.Protocol{}, BaseURL: env("OPENAI_BASE_URL"), Authorize: openai.Key(env("OPENAI_API_KEY"))},
 		"anthropic": {Protocol: anthropic.Messages{}, BaseURL: env("ANTHROPIC_BASE_URL"), Authorize: anthropic.Key(env("ANTHROPIC_API_KEY"))},
 		"gemini":    {Protocol: gemini.GenerateContent{}, BaseURL: env("GOOGLE_GEMINI_BASE_URL") + "/v1beta", Authorize: gemini.Key(env("GEMINI_API_KEY"))},
 	}
@@ -110,7 +112,7 @@ func TestServeUntilStopped(t *testing.T) {
 	if err != nil || json.Unmarshal(first, &h) != nil {
 		t.Fatalf("the hello is %s, %v; %s", first, err, words)
 	}
-	c := &protocol.Client{Protocol: openai.Chat{}, BaseURL: h.BaseURLs[wire.OpenAI], HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, Authorize: openai.Key("k")}
+	c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: h.BaseURLs[wire.OpenAI], HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, Authorize: openai.Key("k")}
 	turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: "m", Messages: []llm.Message{llm.User("hi")}}))
 	if err != nil || len(turn.Calls()) != 1 {
 		t.Errorf("the answer is %v, %v", turn, err)

@@ -10,6 +10,8 @@ import (
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -22,8 +24,8 @@ type adapter struct {
 }
 
 var (
-	ourChat      = adapter{openai.Chat{}, openai.Key(key), "", "gpt-4.1"}
-	ourResponses = adapter{openai.Responses{}, openai.Key(key), "", "gpt-5"}
+	ourChat      = adapter{chat.Protocol{}, openai.Key(key), "", "gpt-4.1"}
+	ourResponses = adapter{responses.Protocol{}, openai.Key(key), "", "gpt-5"}
 	ourMessages  = adapter{anthropic.Messages{}, anthropic.Key(key), "", "claude-sonnet-4-5"}
 	ourGemini    = adapter{gemini.GenerateContent{}, gemini.Key(key), "/v1beta", "gemini-3-pro-preview"}
 )

@@ -21,14 +21,15 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
 // protocols are those that the server speaks, by the end of the path.
 var protocols = map[string]protocol.Protocol{
-	"/chat/completions":      openai.Chat{},
-	"/responses":             openai.Responses{},
+	"/chat/completions":      chat.Protocol{},
+	"/responses":             responses.Protocol{},
 	"/v1/messages":           anthropic.Messages{},
 	":generateContent":       gemini.GenerateContent{},
 	":streamGenerateContent": gemini.GenerateContent{},

@@ -19,7 +19,8 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -56,8 +57,8 @@ type contender struct {
 }
 
 var contenders = []contender{
-	{"openai-chat", openai.Chat{}, openChat},
-	{"openai-responses", openai.Responses{}, openResponses},
+	{"openai-chat", chat.Protocol{}, openChat},
+	{"openai-responses", responses.Protocol{}, openResponses},
 	{"anthropic-messages", anthropic.Messages{}, openMessages},
 	{"gemini", gemini.GenerateContent{}, openGemini},
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -28,10 +29,10 @@ func dialectOf(t *testing.T, url string) (w dialect, path string) {
 	t.Helper()
 	p, path := importer.ProtocolOf(url)
 	switch p := p.(type) {
-	case openai.Chat:
+	case chat.Protocol:
 		p.LongIDs = !ofOpenAI(url)
 		return dialect{p, readChat}, path
-	case openai.Responses:
+	case responses.Protocol:
 		return dialect{p, readResponses}, path
 	case gemini.GenerateContent:
 		return dialect{p, readGemini}, path

@@ -11,6 +11,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -56,7 +57,7 @@ func TestPipe(t *testing.T) {
 func TestPipeClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := wire.NewPipe(wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "half", Stall: true})}))
-		c := &protocol.Client{Protocol: openai.Chat{}, BaseURL: wire.BaseURL(wire.PipeURL, "", wire.OpenAI), HTTP: p.Client(), Authorize: openai.Key("k")}
+		c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.BaseURL(wire.PipeURL, "", wire.OpenAI), HTTP: p.Client(), Authorize: openai.Key("k")}
 		ctx, cancel := context.WithCancel(context.Background())
 		hung := make(chan error)
 		go func() {

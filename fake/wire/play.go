@@ -13,7 +13,8 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	"github.com/looptape/looptape/providers/openai"
+	openaichat "github.com/looptape/looptape/providers/openai/chat"
+	openairesponses "github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -140,9 +141,9 @@ func (p *play) meta() protocol.ResponseMeta {
 	}
 	a.ID = p.place.name()
 	switch p.proto.(type) {
-	case openai.Chat:
+	case openaichat.Protocol:
 		a.ID = "chatcmpl-" + a.ID
-	case openai.Responses:
+	case openairesponses.Protocol:
 		a.ID = "resp_" + a.ID
 	case anthropic.Messages:
 		a.ID = "msg_" + a.ID

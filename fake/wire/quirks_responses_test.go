@@ -4,13 +4,13 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/trace"
 )
 
 const (
 	twoUnended   = llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd
-	twoConflicts = openai.WarnArguments + " " + openai.WarnArguments
+	twoConflicts = responses.WarnArguments + " " + responses.WarnArguments
 )
 
 var responsesShown = []shown{

@@ -19,6 +19,8 @@ import (
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -31,8 +33,8 @@ var kinds = []struct {
 	proto    protocol.Protocol
 	key      func(string) func(*http.Request) error
 }{
-	{"openai-chat", wire.OpenAI, openai.Chat{}, openai.Key},
-	{"openai-responses", wire.OpenAI, openai.Responses{}, openai.Key},
+	{"openai-chat", wire.OpenAI, chat.Protocol{}, openai.Key},
+	{"openai-responses", wire.OpenAI, responses.Protocol{}, openai.Key},
 	{"anthropic-messages", wire.Anthropic, anthropic.Messages{}, anthropic.Key},
 	{"gemini", wire.Gemini, gemini.GenerateContent{}, gemini.Key},
 }
@@ -118,7 +120,7 @@ func TestLanes(t *testing.T) {
 	ids := make([]string, 8)
 	for i := range ids {
 		wg.Go(func() {
-			c := &protocol.Client{Protocol: openai.Chat{}, BaseURL: wire.BaseURL(h.URL, fmt.Sprint("lane", i), wire.OpenAI), HTTP: h.Client(), Authorize: openai.Key("secret-key")}
+			c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.BaseURL(h.URL, fmt.Sprint("lane", i), wire.OpenAI), HTTP: h.Client(), Authorize: openai.Key("secret-key")}
 			first, err := ask(c, request(llm.Streaming, llm.User("hi")))
 			if err != nil || first.Text() != "one" {
 				t.Errorf("lane %d: %v, %v", i, first, err)

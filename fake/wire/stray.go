@@ -7,7 +7,7 @@ import (
 
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	"github.com/looptape/looptape/providers/openai"
+	openaichat "github.com/looptape/looptape/providers/openai/chat"
 )
 
 // Stray are requests to where no model is: to a path that no provider has, or with
@@ -31,7 +31,7 @@ type offer struct {
 func offers() []offer {
 	return []offer{
 		{
-			endpoint{provider: OpenAI, proto: openai.Chat{}}, "/openai/", []string{"/completions", "/responses"}, invalidRequest,
+			endpoint{provider: OpenAI, proto: openaichat.Protocol{}}, "/openai/", []string{"/completions", "/responses"}, invalidRequest,
 			"POST /openai/v1/chat/completions, /openai/v1/responses",
 		},
 		{

@@ -25,7 +25,8 @@ import (
 
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	"github.com/looptape/looptape/providers/openai"
+	openaichat "github.com/looptape/looptape/providers/openai/chat"
+	openairesponses "github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -65,9 +66,9 @@ func route(path string) (lane string, e endpoint, ok bool) {
 	lane, rest := laneOf(path)
 	switch {
 	case rest == "/openai/v1/chat/completions":
-		return lane, endpoint{OpenAI, openai.Chat{}, "/chat/completions"}, true
+		return lane, endpoint{OpenAI, openaichat.Protocol{}, "/chat/completions"}, true
 	case rest == "/openai/v1/responses":
-		return lane, endpoint{OpenAI, openai.Responses{}, "/responses"}, true
+		return lane, endpoint{OpenAI, openairesponses.Protocol{}, "/responses"}, true
 	case rest == "/anthropic/v1/messages", rest == "/anthropic/messages":
 		return lane, endpoint{Anthropic, anthropic.Messages{}, "/v1/messages"}, true
 	}

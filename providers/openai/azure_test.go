@@ -10,6 +10,8 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -40,15 +42,15 @@ func TestAzure(t *testing.T) {
 		want      asked
 	}{
 		{
-			"a deployment", openai.Chat{}, "/openai/deployments/my-gpt?api-version=2024-10-21", key, "",
+			"a deployment", chat.Protocol{}, "/openai/deployments/my-gpt?api-version=2024-10-21", key, "",
 			asked{URL: "/openai/deployments/my-gpt/chat/completions?api-version=2024-10-21", Key: "0123456789abcdef", Body: `{` + said},
 		},
 		{
-			"v1", openai.Chat{}, "/openai/v1/", key, "my-gpt",
+			"v1", chat.Protocol{}, "/openai/v1/", key, "my-gpt",
 			asked{URL: "/openai/v1/chat/completions", Key: "0123456789abcdef", Body: `{"model":"my-gpt",` + said},
 		},
 		{
-			"v1, Responses, a token", openai.Responses{}, "/openai/v1/?api-version=preview", openai.Key("eyJ0eXAi"), "my-gpt",
+			"v1, Responses, a token", responses.Protocol{}, "/openai/v1/?api-version=preview", openai.Key("eyJ0eXAi"), "my-gpt",
 			asked{
 				URL: "/openai/v1/responses?api-version=preview", Authorization: "Bearer eyJ0eXAi",
 				Body: `{"model":"my-gpt","input":[{"role":"user","content":"hello"}],"store":false,"include":["reasoning.encrypted_content"]}`,

@@ -8,10 +8,11 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-func ExampleChat() {
+func Example() {
 	// A server that answers as OpenAI does.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -21,7 +22,7 @@ func ExampleChat() {
 	defer server.Close()
 
 	model := &protocol.Client{
-		Protocol:  openai.Chat{},
+		Protocol:  chat.Protocol{},
 		BaseURL:   server.URL, // or openai.BaseURL
 		Authorize: openai.Key("sk-…"),
 	}

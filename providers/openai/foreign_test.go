@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -38,7 +39,7 @@ var foreignTurns = map[string]llm.Message{
 			llm.Text{Text: "hi", Opaque: raw(`{"chat:x":1}`)},
 			llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{}", Opaque: raw(`{"extra_content":{"google":{"thought_signature":"S"}}}`)},
 		},
-		Opaque: raw(chatTold),
+		Opaque: raw(`{"extra_content":{"google":{"thought_signature":"c2ln"}},"annotations":[{"type":"url_citation","url_citation":{"url":"u"}}],"images":[{"type":"image_url"}],"audio":{"data":"AABB","id":"audio_1"},"logprobs":{"content":[{"token":"a"}]},"chat_answer":{"message":{"novel":{"x":1}},"choice":{"matched_stop":2},"response":{"citations":["u"]}}}`),
 	},
 	"responses": {
 		Role: llm.RoleAssistant,
@@ -49,7 +50,7 @@ var foreignTurns = map[string]llm.Message{
 			llm.Text{Text: "hi", Opaque: raw(`{"id":"msg_1","phase":"commentary","annotations":[{"url":"u"}]}`)},
 			llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{}", Opaque: raw(`{"id":"fc_1","namespace":"n"}`)},
 		},
-		Opaque: raw(responsesTold),
+		Opaque: raw(`{"responses_answer":{"citations":["u"],"novel":{"x":1}}}`),
 	},
 }
 
@@ -74,22 +75,22 @@ func TestForeignTurns(t *testing.T) {
 	for origin, turn := range foreignTurns {
 		if origin != "chat" {
 			want := `[{"role":"assistant","content":[{"type":"text","text":"hi"}],"tool_calls":[` + call + `]}]`
-			if diff := cmp.Diff(want, said(t, openai.Chat{}, "messages", turn)); diff != "" {
+			if diff := cmp.Diff(want, said(t, chat.Protocol{}, "messages", turn)); diff != "" {
 				t.Errorf("%s to Chat (-want +got):\n%s", origin, diff)
 			}
 		}
 		if origin != "responses" {
-			if diff := cmp.Diff("["+text+","+item+"]", said(t, openai.Responses{}, "input", turn)); diff != "" {
+			if diff := cmp.Diff("["+text+","+item+"]", said(t, responses.Protocol{}, "input", turn)); diff != "" {
 				t.Errorf("%s to Responses (-want +got):\n%s", origin, diff)
 			}
 		}
 	}
 	image := llm.Media{MediaType: "image/*", URL: "u", Opaque: raw(`{"detail":"low"}`)}
 	user := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{image}, Opaque: raw(`{"id":"msg_7","name":"bob"}`)}
-	if got := said(t, openai.Chat{}, "messages", user); got != `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"u"}}],"name":"bob"}]` {
+	if got := said(t, chat.Protocol{}, "messages", user); got != `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"u"}}],"name":"bob"}]` {
 		t.Errorf("a user to Chat: %s", got)
 	}
-	if got := said(t, openai.Responses{}, "input", user); got != `[{"role":"user","id":"msg_7","content":[{"type":"input_image","image_url":"u","detail":"low"}]}]` {
+	if got := said(t, responses.Protocol{}, "input", user); got != `[{"role":"user","id":"msg_7","content":[{"type":"input_image","image_url":"u","detail":"low"}]}]` {
 		t.Errorf("a user to Responses: %s", got)
 	}
 }
@@ -101,10 +102,10 @@ func TestEmptyTurns(t *testing.T) {
 		"nothing": llm.Assistant(), "an empty text": llm.Assistant(llm.Text{}), "a search": llm.Assistant(search...),
 		"signed silence": llm.Assistant(llm.Text{Opaque: raw(`{"thoughtSignature":"S"}`)}),
 	} {
-		if got := said(t, openai.Chat{}, "messages", llm.User("a"), turn, llm.User("b")); got != `[{"role":"user","content":"a"},{"role":"user","content":"b"}]` {
+		if got := said(t, chat.Protocol{}, "messages", llm.User("a"), turn, llm.User("b")); got != `[{"role":"user","content":"a"},{"role":"user","content":"b"}]` {
 			t.Errorf("%s to Chat: %s", name, got)
 		}
-		if got := said(t, openai.Responses{}, "input", llm.User("a"), turn, llm.User("b")); got != `[{"role":"user","content":"a"},{"role":"user","content":"b"}]` {
+		if got := said(t, responses.Protocol{}, "input", llm.User("a"), turn, llm.User("b")); got != `[{"role":"user","content":"a"},{"role":"user","content":"b"}]` {
 			t.Errorf("%s to Responses: %s", name, got)
 		}
 	}
@@ -113,23 +114,10 @@ func TestEmptyTurns(t *testing.T) {
 		"a sound":   {Role: llm.RoleAssistant, Opaque: raw(`{"audio":{"id":"audio_1"}}`)},
 		"a refusal": llm.Assistant(llm.Text{Text: "no", Refusal: true}),
 	} {
-		if got := said(t, openai.Chat{}, "messages", turn); !strings.Contains(got, "assistant") {
+		if got := said(t, chat.Protocol{}, "messages", turn); !strings.Contains(got, "assistant") {
 			t.Errorf("%s to Chat: %s", name, got)
 		}
 	}
 }
 
-// An id that is too long is cut, in the call and in its result, to what fits (SR-15).
-func TestResponsesLongIDs(t *testing.T) {
-	turn := func(id string) string {
-		return said(t, openai.Responses{}, "input", llm.Assistant(llm.ToolCall{ID: id, Name: "f", Arguments: "{}"}), llm.ToolResults(llm.ToolResult{ID: id, Name: "f"}))
-	}
-	for id, want := range map[string]string{
-		strings.Repeat("i", 64): strings.Repeat("i", 64),
-		strings.Repeat("i", 65): strings.Repeat("i", 47) + "_5bd30f2badab08e4",
-	} {
-		if diff := cmp.Diff(`[{"type":"function_call","call_id":"`+want+`","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"`+want+`","output":""}]`, turn(id)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	}
-}
+func raw(s string) json.RawMessage { return json.RawMessage(s) }

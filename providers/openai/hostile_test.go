@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -57,7 +58,7 @@ func TestChatManyCalls(t *testing.T) {
 		"ids without indexes": `{"id":"c%d"}`,
 		"indexes":             `{"index":%d,"function":{"name":"f"}}`,
 	} {
-		calls, ends := decoded(t, openai.Chat{}, `{"choices":[{"delta":{"tool_calls":[`+many(n, format)+`]}}]}`, "[DONE]")
+		calls, ends := decoded(t, chat.Protocol{}, `{"choices":[{"delta":{"tool_calls":[`+many(n, format)+`]}}]}`, "[DONE]")
 		if diff := cmp.Diff([2]int{n, n}, [2]int{calls, ends}); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
@@ -84,28 +85,11 @@ func TestChatManyPieces(t *testing.T) {
 		closed := map[bool]string{true: "]}]", false: "]"}[name == "thinking"]
 		used := func(n int) float64 {
 			data := `{"choices":[{"delta":{` + c[0] + many(n, c[1]) + closed + `}}]}`
-			return memory(func() { decoded(t, openai.Chat{}, data, "[DONE]") })
+			return memory(func() { decoded(t, chat.Protocol{}, data, "[DONE]") })
 		}
 		used(1)
 		if few, more := used(n), used(4*n); more > 6*few {
 			t.Errorf("%s: %d pieces take %.0f bytes, and four times as many %.0f", name, n, few, more)
-		}
-	}
-}
-
-// Details of very many members are not put together, which would cost the more, the more
-// they have.
-func TestChatLargeDetails(t *testing.T) {
-	for members, want := range map[int]int{10: 1, 31: 1, 32: 2, 100: 2} {
-		detail := `{"type":"reasoning.text","text":"a",` + many(members-1, `"k%d":1`) + `}`
-		told := ""
-		for _, ev := range chatEvents(t, chatSays(`"reasoning_details":[`+detail+`,`+detail+`]`)) {
-			if r, ok := ev.(llm.ReasoningDelta); ok {
-				told += string(r.Opaque)
-			}
-		}
-		if got := strings.Count(told, "reasoning.text"); got != want {
-			t.Errorf("two details of %d members each: %d go back, want %d", members+1, got, want)
 		}
 	}
 }
@@ -125,33 +109,9 @@ func TestResponsesManyItems(t *testing.T) {
 		"the same calls": {`{"type":"function_call","call_id":"c%d","arguments":"{}"}`, n, 0},
 		"others":         {`{"type":"x%d"}`, 2 * n, 0},
 	} {
-		calls, ends := decoded(t, openai.Responses{}, append(data, `{"type":"response.completed","response":{"output":[`+many(n, c.format)+`]}}`)...)
+		calls, ends := decoded(t, responses.Protocol{}, append(data, `{"type":"response.completed","response":{"output":[`+many(n, c.format)+`]}}`)...)
 		if diff := cmp.Diff([2]int{c.calls, c.ends}, [2]int{calls, ends}); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
-	}
-}
-
-// An item without a type is not taken for another, and a call that nothing announced is the
-// one that the last event tells.
-func TestResponsesItemsFoundAgain(t *testing.T) {
-	for added, c := range map[string]struct{ output, want string }{
-		`{}`:                       {`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}`, "a []"},
-		`{"type":"function_call"}`: {`{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`, " [c1 f {}]"},
-	} {
-		turn, err := readStream(strings.NewReader(stream(
-			`{"type":"response.output_item.added","output_index":0,"item":`+added+`}`,
-			`{"type":"response.completed","response":{"status":"completed","output":[`+c.output+`]}}`,
-		)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := turn.Text() + " ["
-		for _, call := range turn.Calls() {
-			got += call.ID + " " + call.Name + " " + call.Arguments
-		}
-		if got += "]"; got != c.want {
-			t.Errorf("%s: got %q, want %q", added, got, c.want)
 		}
 	}
 }
@@ -159,7 +119,7 @@ func TestResponsesItemsFoundAgain(t *testing.T) {
 // Of an answer's members that are not known, so many are kept.
 func TestKeptNames(t *testing.T) {
 	var turn llm.Accumulator
-	if err := (openai.Chat{}).DecodeResponse([]byte(`{"choices":[{"message":{},"finish_reason":"stop"}],`+many(5000, `"k%d":1`)+`,"k0":2}`), func(ev llm.Event) { turn.Add(ev) }); err != nil {
+	if err := (chat.Protocol{}).DecodeResponse([]byte(`{"choices":[{"message":{},"finish_reason":"stop"}],`+many(5000, `"k%d":1`)+`,"k0":2}`), func(ev llm.Event) { turn.Add(ev) }); err != nil {
 		t.Fatal(err)
 	}
 	opaque := string(turn.Response().Opaque)

@@ -21,6 +21,8 @@ package openai
 import (
 	"errors"
 	"net/http"
+
+	"github.com/looptape/looptape/providers/openai/internal/api"
 )
 
 // BaseURL is where OpenAI serves both protocols.
@@ -35,4 +37,17 @@ func Key(key string) func(*http.Request) error {
 		req.Header.Set("Authorization", "Bearer "+key)
 		return nil
 	}
+}
+
+// Error is OpenAI's error object; what is empty is null on the wire.
+type Error struct {
+	Message string
+	Type    string // such as invalid_request_error
+	Param   string // the path of what is wrong in the request
+	Code    string
+}
+
+// AppendJSON appends the body of an error response.
+func (e Error) AppendJSON(dst []byte) []byte {
+	return api.AppendError(dst, e.Message, e.Type, e.Param, e.Code)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -28,9 +29,9 @@ func ProtocolOf(address string) (p protocol.Protocol, path string) {
 	claude := strings.Contains(path, "anthropic")
 	switch {
 	case ends(path, "/chat/completions"):
-		return openai.Chat{}, "/chat/completions"
+		return chat.Protocol{}, "/chat/completions"
 	case ends(path, "/responses"):
-		return openai.Responses{}, "/responses"
+		return responses.Protocol{}, "/responses"
 	case ends(path, "/messages"),
 		claude && ends(path, ":rawPredict", ":streamRawPredict"),        // Vertex
 		claude && ends(path, "/invoke", "/invoke-with-response-stream"): // Bedrock

@@ -11,7 +11,8 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/watch"
 )
@@ -116,7 +117,7 @@ func TestRecording(t *testing.T) {
 		}, []string{sent}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, runs := recorded(openai.Chat{}, c.list...)
+			found, runs := recorded(chat.Protocol{}, c.list...)
 			if diff := cmp.Diff(c.want, found); diff != "" || runs != c.runs {
 				t.Errorf("%d runs, want %d; found (-want +got):\n%s", runs, c.runs, diff)
 			}
@@ -149,7 +150,7 @@ func TestRecordingItems(t *testing.T) {
 		"an output first":      {[]asked{{messages: hi, said: says("a", "b")}, {messages: then(hi, result("a"), apart[1], apart[2])}}, []string{`INV-01 interaction-1 1 a result is for the call "a", which no assistant turn before it has (in interaction 2)`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, _ := recorded(openai.Responses{}, c.list...)
+			found, _ := recorded(responses.Protocol{}, c.list...)
 			if diff := cmp.Diff(c.want, found); diff != "" {
 				t.Errorf("found (-want +got):\n%s", diff)
 			}
@@ -186,7 +187,7 @@ func TestRecordingRefers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := fmt.Sprint(c.next)
-			found, _ := recorded(openai.Responses{}, first, c.next)
+			found, _ := recorded(responses.Protocol{}, first, c.next)
 			if after := fmt.Sprint(c.next); before != after {
 				t.Errorf("the request was %s and became %s", before, after)
 			}
@@ -210,16 +211,16 @@ func TestRecordingOwed(t *testing.T) {
 		extra      map[string]json.RawMessage
 		want       string
 	}{
-		"words alone":                {p: openai.Chat{}, said: []llm.Part{reason(`{"field":"reasoning"}`), call("a")}, echo: []llm.Part{call("a")}},
-		"details in words":           {p: openai.Chat{}, said: []llm.Part{reason(`{"field":"reasoning","reasoning_details":[{"text":"hm"}]}`), call("a")}, echo: []llm.Part{reason(`{"field":"reasoning_content"}`), call("a")}},
-		"details without their text": {p: openai.Chat{}, said: []llm.Part{reason(`{"field":"reasoning","reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"signature":"s", "text":"hm"}]}`), call("a")}},
-		"details elsewhere":          {p: openai.Chat{}, said: []llm.Part{call("a"), reason(`{"reasoning_details":[{"data":"d"}]}`)}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}},
-		"no signature":               {p: openai.Chat{}, said: []llm.Part{reason(`{"reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
-		"other data":                 {p: openai.Chat{}, said: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"e"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
-		"no id of a detail":          {p: openai.Chat{}, said: []llm.Part{reason(`{"reasoning_details":[{"id":"r"},{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
-		"an item nobody has":         {p: openai.Responses{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}},
-		"an item that is kept":       {p: openai.Responses{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}, extra: kept, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
-		"encrypted":                  {p: openai.Responses{}, said: []llm.Part{reason(`{"id":"rs_1","encrypted_content":"g"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"words alone":                {p: chat.Protocol{}, said: []llm.Part{reason(`{"field":"reasoning"}`), call("a")}, echo: []llm.Part{call("a")}},
+		"details in words":           {p: chat.Protocol{}, said: []llm.Part{reason(`{"field":"reasoning","reasoning_details":[{"text":"hm"}]}`), call("a")}, echo: []llm.Part{reason(`{"field":"reasoning_content"}`), call("a")}},
+		"details without their text": {p: chat.Protocol{}, said: []llm.Part{reason(`{"field":"reasoning","reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"signature":"s", "text":"hm"}]}`), call("a")}},
+		"details elsewhere":          {p: chat.Protocol{}, said: []llm.Part{call("a"), reason(`{"reasoning_details":[{"data":"d"}]}`)}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}},
+		"no signature":               {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"other data":                 {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"e"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"no id of a detail":          {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"id":"r"},{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"an item nobody has":         {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}},
+		"an item that is kept":       {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}, extra: kept, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"encrypted":                  {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1","encrypted_content":"g"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
 		"thinking":                   {p: anthropic.Messages{}, said: []llm.Part{reason(`{"signature":"s"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
 		"a signed call":              {p: gemini.GenerateContent{}, said: []llm.Part{signed}, echo: []llm.Part{call("a")}, want: lost + `the part tool call a changed, moved or left out (in interaction 2)`},
 		"marks of the codec":         {p: anthropic.Messages{}, said: []llm.Part{llm.Text{Text: "x", Opaque: raw("{}")}, llm.Unknown{Kind: "web", Raw: raw(`{"type":"web","caller":{"type":"direct"},"age":null}`)}, call("a")}, echo: []llm.Part{llm.Text{Text: "x"}, llm.Unknown{Kind: "web", Raw: raw(`{"type":"web"}`)}, call("a")}},
@@ -247,7 +248,7 @@ func BenchmarkRecording(b *testing.B) {
 						talk = []llm.Message{llm.User(fmt.Sprint("task ", i/10))}
 					}
 					made := call(fmt.Sprint("c", i))
-					x := watch.Interaction{Number: i + 1, Protocol: openai.Chat{}, Request: &llm.Request{Model: "m", Messages: talk}, Response: &llm.Response{Parts: []llm.Part{made}}}
+					x := watch.Interaction{Number: i + 1, Protocol: chat.Protocol{}, Request: &llm.Request{Model: "m", Messages: talk}, Response: &llm.Response{Parts: []llm.Part{made}}}
 					if found, err := r.Add(x); err != nil || len(found) > 0 {
 						b.Fatal(found, err)
 					}

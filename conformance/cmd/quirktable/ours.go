@@ -13,6 +13,8 @@ import (
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -31,8 +33,8 @@ var adapters = map[string]struct {
 	below     string
 	model     string
 }{
-	"openai-chat":        {wire.OpenAI, openai.Chat{}, openai.Key(key), "", "gpt-4.1"},
-	"openai-responses":   {wire.OpenAI, openai.Responses{}, openai.Key(key), "", "gpt-4.1"},
+	"openai-chat":        {wire.OpenAI, chat.Protocol{}, openai.Key(key), "", "gpt-4.1"},
+	"openai-responses":   {wire.OpenAI, responses.Protocol{}, openai.Key(key), "", "gpt-4.1"},
 	"anthropic-messages": {wire.Anthropic, anthropic.Messages{}, anthropic.Key(key), "", "claude-opus-4-5"},
 	"gemini":             {wire.Gemini, gemini.GenerateContent{}, gemini.Key(key), "/v1beta", "gemini-3-pro-preview"},
 }

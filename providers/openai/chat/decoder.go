@@ -1,0 +1,223 @@
+package chat
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/openai/internal/api"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// chatDecoder reads a stream of chunks. All calls end with the stream, since
+// this wire has no ends of calls.
+type decoder struct {
+	mem       jsonio.Arena
+	id, model string
+	done      bool   // the mark came
+	finish    string // the last reason that came
+	spoke     bool   // the content has text
+	kept      keptMembers
+	reasoning reasoningReader
+	calls     callList
+	delta     delta // of the choice at hand
+}
+
+// Event implements protocol.Decoder.
+func (d *decoder) Event(_ string, data []byte, emit func(llm.Event)) (done bool, err error) {
+	data = bytes.TrimSpace(data)
+	switch {
+	case string(data) == "[DONE]":
+		d.done = true
+		return true, nil
+	case len(data) == 0:
+		return false, nil
+	}
+	return false, d.chunk(string(data), emit)
+}
+
+// End implements protocol.Decoder. The answer is complete if a finish reason
+// came, or the mark (quirks QO-21, QO-22, QO-25).
+func (d *decoder) End(emit func(llm.Event)) error {
+	if d.finish == "" && !d.done {
+		return protocol.ErrTruncated
+	}
+	d.endReasoning(emit)
+	d.endCalls(emit)
+	f := llm.Finish{ResponseID: d.id, Model: d.model, Opaque: d.kept.opaque()}
+	f.Reason, f.Raw = finishReason(d.finish)
+	if d.finish == "" {
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"})
+	}
+	emit(f)
+	return nil
+}
+
+// chunk reads a chunk, or a whole answer, and emits what it says.
+func (d *decoder) chunk(text string, emit func(llm.Event)) error {
+	dec := jsonio.NewDecIn(&d.mem, text)
+	failed := false
+	dec.Object()
+	for first := true; ; {
+		key, ok := dec.Key(&first)
+		if !ok {
+			break
+		}
+		switch key {
+		case "choices":
+			d.choices(&dec, emit)
+		case "usage":
+			if u := api.ReadUsage(&dec); u != (llm.Usage{}) {
+				emit(u)
+			}
+		case "id":
+			firstWord(&dec, &d.id)
+		case "model":
+			firstWord(&dec, &d.model)
+		case "object":
+			failed = wirejson.String(&dec) == "error" || failed
+		case "error":
+			if !dec.Null() {
+				failed = true
+				dec.Skip()
+			}
+		default:
+			if m, keep := readKept(&dec, key); keep {
+				d.kept.response.Set(m)
+			}
+		}
+	}
+	if err := dec.End(); err != nil {
+		return fmt.Errorf("an event is no chunk of Chat Completions: %w; it begins with %q", err, protocol.Beginning([]byte(text)))
+	}
+	return d.failure(text, failed)
+}
+
+// firstWord reads a string into to, unless there is one: Azure's first chunk has
+// empty ones (quirk QO-19).
+func firstWord(d *jsonio.Dec, to *string) {
+	if s := wirejson.String(d); *to == "" {
+		*to = s
+	}
+}
+
+// failure is the error that a chunk tells, if it does (quirk QO-20): as an object,
+// or only by its finish reason.
+func (d *decoder) failure(text string, failed bool) error {
+	if failed {
+		t, _ := api.ReadError(text)
+		return t.APIError(0)
+	}
+	switch d.finish {
+	case "error", "network_error", "insufficient_system_resource": // the last two of Z.ai and DeepSeek
+		return &llm.APIError{Code: d.finish, Message: "the provider gave the answer up", Retryable: true}
+	}
+	return nil
+}
+
+// choices reads the choices of a chunk. Only the first one is an answer to a
+// request of ours; others are skipped.
+func (d *decoder) choices(dec *jsonio.Dec, emit func(llm.Event)) {
+	if !wirejson.BeginArray(dec) {
+		return
+	}
+	for first := true; dec.More(&first); {
+		d.choice(dec, emit)
+	}
+}
+
+func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
+	old := &d.delta
+	d.delta = delta{pieces: old.pieces[:0], calls: old.calls[:0], more: old.more[:0], beside: old.beside[:0]}
+	index, finish := int64(0), ""
+	if !wirejson.BeginObject(dec) {
+		return
+	}
+	for first := true; ; {
+		key, ok := dec.Key(&first)
+		if !ok {
+			break
+		}
+		switch key {
+		case "index":
+			index = wirejson.Count(dec)
+		case "delta", "message":
+			d.delta.read(dec)
+		case "finish_reason":
+			finish = wirejson.String(dec)
+		default:
+			d.delta.beside = appendKept(d.delta.beside, dec, key)
+		}
+	}
+	if index != 0 || dec.Err() != nil {
+		return
+	}
+	d.apply(emit)
+	if finish != "" {
+		d.finish = finish
+	}
+}
+
+// apply emits what the delta says: the reasoning first, and all of it before its
+// finish reason (quirk QO-17).
+func (d *decoder) apply(emit func(llm.Event)) {
+	delta := &d.delta
+	told, some := d.reasoning.addDetails(&delta.details, delta.hasDetails)
+	switch {
+	case delta.reasoning != "":
+		d.reason(delta.field, delta.reasoning, emit)
+	case some:
+		d.reason("", told, emit)
+	case delta.field != "":
+		d.reasoning.empty = delta.field
+	}
+	for _, p := range delta.pieces {
+		if p.kind == "thinking" {
+			d.reason(contentField, p.text, emit)
+		} else {
+			d.say(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"}, emit)
+		}
+	}
+	if d.spoke = d.spoke || delta.content != "" || len(delta.pieces) > 0; !d.spoke {
+		delta.content = delta.transcript
+	}
+	d.say(llm.TextDelta{Text: delta.content}, emit)
+	d.say(llm.TextDelta{Text: delta.refusal, Refusal: true}, emit)
+	for i := range delta.calls {
+		d.call(&delta.calls[i], emit)
+	}
+	for _, m := range delta.more {
+		d.kept.said(m)
+	}
+	for _, m := range delta.beside {
+		d.kept.beside(m)
+	}
+}
+
+// say emits text, if there is any; it ends the reasoning before it.
+func (d *decoder) say(ev llm.TextDelta, emit func(llm.Event)) {
+	if ev.Text != "" {
+		d.endReasoning(emit)
+		emit(ev)
+	}
+}
+
+// finishReason maps a provider's word, and returns the word itself if it is
+// another than ours.
+func finishReason(word string) (reason llm.FinishReason, raw string) {
+	switch word {
+	case "stop", "tool_calls", "length", "content_filter":
+		return llm.FinishReason(word), ""
+	case "function_call":
+		return llm.FinishToolCalls, word
+	case "eos_token", "eos", "stop_sequence", "end_turn":
+		return llm.FinishStop, word
+	case "max_tokens", "model_length", "model_context_window_exceeded":
+		return llm.FinishLength, word
+	case "sensitive":
+		return llm.FinishContentFilter, word
+	}
+	return llm.FinishUnknown, word
+}

@@ -1,0 +1,205 @@
+package chat
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+)
+
+// chatDelta is what one choice of a chunk says, or of a whole answer.
+type delta struct {
+	content, refusal string
+	pieces           []contentPart // of a content that is an array
+	reasoning, field string        // the text, and the field that it came in
+	details          jsonio.Dec    // stands before the reasoning_details
+	hasDetails       bool
+	calls            []callDelta
+	more, beside     []wirejson.Member // what is not known of it, and of the choice
+	transcript       string            // the words of a sound
+}
+
+// chatPiece is an element of a content that is an array (quirk QO-28).
+type contentPart struct {
+	kind string // text, thinking or refusal
+	text string
+}
+
+// callDelta is what a delta says of one call.
+type callDelta struct {
+	index          int // -1 if it says none
+	id, name, args string
+	opaque         json.RawMessage // the members that are none of these
+}
+
+func (c *delta) read(d *jsonio.Dec) {
+	if !wirejson.BeginObject(d) {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "content":
+			c.readContent(d)
+		case "refusal":
+			c.refusal = wirejson.String(d)
+		case "reasoning_content", "reasoning":
+			c.readReasoning(d, key)
+		case "reasoning_details":
+			c.details, c.hasDetails = *d, true
+			d.Skip()
+		case "tool_calls":
+			c.readCalls(d)
+		case "function_call": // what calls were before there were several
+			if d.Peek() == '{' {
+				c.calls = append(c.calls, callDelta{})
+				c.calls[len(c.calls)-1].readFunction(d)
+				continue
+			}
+			d.Skip()
+		case keyAudio:
+			ahead := *d
+			c.transcript = wirejson.GetString(json.RawMessage(ahead.Raw()), "transcript")
+			c.more = appendKept(c.more, d, key)
+		case "role":
+			d.Skip()
+		default:
+			c.more = appendKept(c.more, d, key)
+		}
+	}
+}
+
+// readReasoning keeps the first field that has text: some servers send the same
+// in two.
+func (c *delta) readReasoning(d *jsonio.Dec, field string) {
+	if d.Peek() != '"' {
+		d.Skip()
+		return
+	}
+	if s := d.String(); c.reasoning == "" {
+		c.reasoning, c.field = s, field
+	}
+}
+
+func (c *delta) readContent(d *jsonio.Dec) {
+	if d.Peek() != '[' {
+		c.content = wirejson.String(d)
+		return
+	}
+	d.Array()
+	for first := true; d.More(&first); {
+		p, ok := readPiece(d, joinedText)
+		if ok {
+			c.pieces = append(c.pieces, p)
+		}
+	}
+}
+
+// readPiece reads an element of a content, and its text by read; one of another kind
+// is not ok.
+func readPiece(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
+	if !wirejson.BeginObject(d) {
+		return p, false
+	}
+	for first := true; ; {
+		key, more := d.Key(&first)
+		if !more {
+			break
+		}
+		switch key {
+		case "type":
+			p.kind = wirejson.String(d)
+		case "text", "thinking", "refusal":
+			p.text = cmp.Or(p.text, read(d))
+		default:
+			d.Skip()
+		}
+	}
+	return p, p.kind == "text" || p.kind == "thinking" || p.kind == "refusal"
+}
+
+// joinedText reads a string, or the texts of an array of parts.
+func joinedText(d *jsonio.Dec) string {
+	if d.Peek() != '[' {
+		return wirejson.String(d)
+	}
+	var text strings.Builder
+	d.Array()
+	for first := true; d.More(&first); {
+		if p, ok := readPiece(d, wirejson.String); ok {
+			text.WriteString(p.text)
+		}
+	}
+	return text.String()
+}
+
+func (c *delta) readCalls(d *jsonio.Dec) {
+	if !wirejson.BeginArray(d) {
+		return
+	}
+	for first := true; d.More(&first); {
+		if d.Peek() != '{' {
+			d.Skip()
+			continue
+		}
+		c.calls = append(c.calls, callDelta{index: -1})
+		c.calls[len(c.calls)-1].read(d)
+	}
+}
+
+func (c *callDelta) read(d *jsonio.Dec) {
+	var rest wirejson.Members
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch key {
+		case "index":
+			if b := d.Peek(); b >= '0' && b <= '9' {
+				c.index = int(wirejson.Count(d))
+				continue
+			}
+			d.Skip()
+		case "id":
+			c.id = wirejson.String(d)
+		case "type":
+			if wirejson.String(d) == "custom" {
+				rest.AddString("type", "custom")
+			}
+		case "function", "custom":
+			c.readFunction(d)
+		default:
+			rest.Add(d, messageNames.Stored(key))
+		}
+	}
+	c.opaque = rest.Object()
+}
+
+// readFunction reads the name and the arguments: text, or the text of what came
+// in its place (quirk QO-16). A custom tool's input is text of any kind.
+func (c *callDelta) readFunction(d *jsonio.Dec) {
+	if !wirejson.BeginObject(d) {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "name":
+			c.name = cmp.Or(wirejson.String(d), c.name)
+		case "arguments", "input":
+			c.args = cmp.Or(wirejson.Text(d), c.args)
+		default:
+			d.Skip()
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package chat
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// anyImage is the media type of an image of which only the address is known.
+const anyImage = "image/*"
+
+// unnamedFile is what a file without a name is called: OpenAI wants one.
+const unnamedFile = "file"
+
+// media writes an image, a sound or a file as an element of a content. An image may
+// be elsewhere, all else has to be here.
+func (w *writer) media(p llm.Media) error {
+	switch {
+	case p.Data == nil && p.URL == "":
+		return fmt.Errorf("%s has neither data nor a URL", kind(p))
+	case strings.HasPrefix(p.MediaType, "image/"), p.MediaType == "" && p.Data == nil:
+		w.image(p)
+		return nil
+	case p.Data == nil:
+		return fmt.Errorf("a Chat Completions message takes %s by its data, not by a URL", kind(p))
+	case p.MediaType == "":
+		return errors.New("data without a media type cannot be sent")
+	case strings.HasPrefix(p.MediaType, "audio/"):
+		return w.sound(p)
+	}
+	inner := w.beginMedia("file", p.Opaque)
+	w.text("filename", cmp.Or(p.Name, unnamedFile))
+	w.dataURL("file_data", p)
+	w.endMedia("file", p.Opaque, inner, "filename", "file_data")
+	return nil
+}
+
+func (w *writer) image(p llm.Media) {
+	inner := w.beginMedia("image_url", p.Opaque)
+	if p.Data != nil {
+		w.dataURL("url", p)
+	} else {
+		w.text("url", p.URL)
+	}
+	w.endMedia("image_url", p.Opaque, inner, "url")
+}
+
+func (w *writer) sound(p llm.Media) error {
+	format := soundFormat(p.MediaType)
+	if format == "" {
+		return fmt.Errorf("a Chat Completions message takes sound as audio/wav or audio/mpeg, not %s", p.MediaType)
+	}
+	inner := w.beginMedia("input_audio", p.Opaque)
+	w.name("data")
+	w.buf = append(w.buf, '"')
+	w.buf = append(base64.StdEncoding.AppendEncode(w.buf, p.Data), '"')
+	w.text("format", format)
+	w.endMedia("input_audio", p.Opaque, inner, "data", "format")
+	return nil
+}
+
+func soundFormat(mediaType string) string {
+	switch mediaType {
+	case "audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave":
+		return "wav"
+	case "audio/mpeg", "audio/mp3":
+		return "mp3"
+	}
+	return ""
+}
+
+// beginMedia begins an element and the object of the same name in it. It returns
+// what is opaque in that.
+func (w *writer) beginMedia(kind string, opaque json.RawMessage) (inner json.RawMessage) {
+	w.buf = append(w.buf, '{')
+	w.text("type", kind)
+	w.raw(kind, "{")
+	return wirejson.Get(opaque, kind)
+}
+
+func (w *writer) endMedia(kind string, opaque, inner json.RawMessage, own ...string) {
+	w.buf = append(wirejson.AppendMembers(w.buf, inner, own...), '}')
+	w.buf = append(w.appendOwn(opaque, "type", kind), '}')
+}
+
+// dataURL writes the data as RFC 2397 says.
+func (w *writer) dataURL(key string, p llm.Media) {
+	w.text(key, "data:"+p.MediaType+";base64,")
+	w.buf = base64.StdEncoding.AppendEncode(w.buf[:len(w.buf)-1], p.Data)
+	w.buf = append(w.buf, '"')
+}
+
+// readMedia reads an element of such a kind: image_url, input_audio or file. What
+// Media cannot say is Unknown, such as a file by its id.
+func readMedia(d *jsonio.Dec, kind string) llm.Part {
+	f := mediaFields{kind: kind}
+	var rest wirejson.Members
+	from := d.Offset()
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch key {
+		case "type":
+			d.Skip()
+		case kind:
+			f.read(d)
+		default:
+			rest.Add(d, messageNames.Stored(key))
+		}
+	}
+	raw := d.Since(from)
+	p, ok := f.media()
+	if !ok {
+		return unknownPart(kind, raw)
+	}
+	rest.AddObject(kind, f.rest)
+	p.Opaque = rest.Object()
+	return p
+}
+
+// unknownPart keeps an element as it came, with the mark of the protocol if it would
+// pass for another's without it.
+func unknownPart(kind, raw string) llm.Part {
+	u := llm.Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(raw))}
+	if protocol.Omits(protocolName, llm.RoleAssistant, u) {
+		u.Kind = protocol.ChatMark + u.Kind
+	}
+	return u
+}
+
+// mediaFields are the members of an element's inner object.
+type mediaFields struct {
+	kind                      string
+	url, data, format, called string
+	rest                      wirejson.Members
+}
+
+func (f *mediaFields) read(d *jsonio.Dec) {
+	if !wirejson.BeginObject(d) {
+		return
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch f.kind + "." + key {
+		case "image_url.url", "file.file_data":
+			f.url = d.String()
+		case "input_audio.data":
+			f.data = d.String()
+		case "input_audio.format":
+			f.format = d.String()
+		case "file.filename":
+			f.called = d.String()
+		default:
+			f.rest.Add(d, key)
+		}
+	}
+}
+
+// media returns what the fields say, if Media can say it so that it is written
+// the same way again.
+func (f *mediaFields) media() (p llm.Media, ok bool) {
+	mediaType, data, inline := cutDataURL(f.url)
+	image := strings.HasPrefix(mediaType, "image/")
+	switch {
+	case f.kind == "image_url" && image && inline:
+		return llm.Media{MediaType: mediaType, Data: data}, true
+	case f.kind == "image_url":
+		return llm.Media{MediaType: anyImage, URL: f.url}, f.url != ""
+	case f.kind == "file":
+		other := mediaType != "" && !image && !strings.HasPrefix(mediaType, "audio/")
+		return llm.Media{MediaType: mediaType, Name: f.called, Data: data}, inline && other
+	}
+	data, err := base64.StdEncoding.DecodeString(f.data)
+	switch {
+	case err != nil:
+		return p, false
+	case f.format == "wav":
+		return llm.Media{MediaType: "audio/wav", Data: data}, true
+	}
+	return llm.Media{MediaType: "audio/mpeg", Data: data}, f.format == "mp3"
+}
+
+// cutDataURL takes a data URL in base64 apart.
+func cutDataURL(url string) (mediaType string, data []byte, ok bool) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return "", nil, false
+	}
+	mediaType, text, ok := strings.Cut(rest, ";base64,")
+	if !ok {
+		return "", nil, false
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	return mediaType, data, err == nil
+}

@@ -1,0 +1,335 @@
+package chat
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+)
+
+// wireMessage is a message as its members come, in whatever order.
+type wireMessage struct {
+	role           string
+	content, calls []llm.Part
+	refusal        string
+	reasoning      [2]string // reasoning_content, reasoning
+	reasons        [2]bool   // which of them there are
+	details        string    // JSON
+	function       string    // function_call, JSON
+	id, name       string
+	opaque         wirejson.Members
+}
+
+// message reads a message and adds it to the request.
+func (r *reader) message() {
+	m := wireMessage{role: r.role()}
+	r.Object()
+	for first := true; ; {
+		key, ok := r.Key(&first)
+		if !ok {
+			break
+		}
+		r.messageMember(&m, key)
+	}
+	if r.Err() == nil {
+		r.add(&m)
+	}
+}
+
+// role looks ahead for the role, which tells what the members before it mean.
+func (r *reader) role() string {
+	ahead := r.Dec
+	ahead.Object()
+	for first := true; ; {
+		key, ok := ahead.Key(&first)
+		switch {
+		case !ok:
+			return ""
+		case key == "role":
+			return wirejson.String(&ahead)
+		}
+		ahead.Skip()
+	}
+}
+
+func (r *reader) messageMember(m *wireMessage, key string) {
+	assistant := m.role == "assistant"
+	switch {
+	case r.Null():
+	case key == "role":
+		r.Skip()
+	case key == "content":
+		m.content = r.content(m.role)
+	case key == "tool_call_id" && m.role == "tool":
+		m.id = r.String()
+	case key == "refusal" && assistant:
+		m.refusal = r.String()
+	case key == "tool_calls" && assistant:
+		r.Array()
+		for first := true; r.More(&first); {
+			m.calls = append(m.calls, r.toolCall())
+		}
+	case key == functionCall && assistant && r.Peek() == '{':
+		m.function = r.Raw()
+	case key == reasoningContent && assistant && r.Peek() == '"':
+		m.reasoning[0], m.reasons[0] = r.String(), true
+	case key == reasoningField && assistant && r.Peek() == '"':
+		m.reasoning[1], m.reasons[1] = r.String(), true
+	case key == "reasoning_details" && assistant && r.Peek() == '[':
+		m.details = r.Raw()
+	case key == "name":
+		m.opaque.Add(&r.Dec, key)
+		m.name = wirejson.GetString(slices.Clone(m.opaque).Object(), key)
+	default:
+		m.opaque.Add(&r.Dec, messageNames.Stored(key))
+	}
+}
+
+// add makes m a message of the request, or a result of its last one.
+func (r *reader) add(m *wireMessage) {
+	req := r.req
+	last := len(req.Messages) - 1
+	if id := r.openFunction(); id != "" && m.role == "function" {
+		m.role, m.id = "tool", id
+	}
+	switch m.role {
+	case "":
+		r.Fail("expected a message with a role before here")
+	case "assistant":
+		m.callFunction(last + 1)
+		parts := slices.Concat(m.reasoningParts(), m.content)
+		if m.refusal != "" {
+			parts = append(parts, llm.Text{Text: m.refusal, Refusal: true})
+		}
+		parts = append(parts, m.calls...)
+		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleAssistant, Parts: parts, Opaque: m.opaque.Object()})
+	case "tool":
+		result := llm.ToolResult{ID: m.id, Name: r.calledName(m.id, m.name), Content: m.content, Opaque: m.opaque.Object()}
+		if last >= 0 && req.Messages[last].Role == llm.RoleTool {
+			req.Messages[last].Parts = append(req.Messages[last].Parts, result)
+			return
+		}
+		req.Messages = append(req.Messages, llm.ToolResults(result))
+	case "system", "developer":
+		own := m.role == r.chat.systemRole()
+		text, only := onlyText(m.content)
+		if last < 0 && own && only && text != "" && m.opaque == nil && req.System == "" {
+			req.System = text
+			return
+		}
+		if !own {
+			m.opaque.AddString("role", m.role)
+		}
+		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleSystem, Parts: m.content, Opaque: m.opaque.Object()})
+	default:
+		req.Messages = append(req.Messages, llm.Message{Role: llm.Role(m.role), Parts: m.content, Opaque: m.opaque.Object()})
+	}
+}
+
+// functionCall is what a message had before there were several calls; a message of the
+// role function answers it. It has no id.
+const functionCall = "function_call"
+
+// callFunction makes the function_call of a message a call, with its place among the
+// messages for an id. Beside other calls, or in a form that is none, it stays as it is.
+func (m *wireMessage) callFunction(at int) {
+	if m.function == "" {
+		return
+	}
+	c := llm.ToolCall{ID: functionCall + "_" + strconv.Itoa(at), IDGenerated: true}
+	r := reader{Dec: jsonio.NewDec(m.function)}
+	var rest wirejson.Members
+	rest.AddObject("function", r.called(&c))
+	if m.calls != nil || r.Err() != nil {
+		m.opaque.AddRaw(messageNames.Stored(functionCall), m.function)
+		return
+	}
+	c.Opaque = rest.Object()
+	m.calls = []llm.Part{c}
+}
+
+// openFunction is the id of the function_call in the last message; empty if it has none.
+func (r *reader) openFunction() string {
+	for _, m := range r.req.Messages[max(0, len(r.req.Messages)-1):] {
+		for _, c := range m.Calls() {
+			if c.IDGenerated {
+				return c.ID
+			}
+		}
+	}
+	return ""
+}
+
+// reasoningParts are a part for each field, the details on the last of them.
+func (m *wireMessage) reasoningParts() (parts []llm.Part) {
+	details := m.details
+	for i := len(m.reasons) - 1; i >= 0; i-- {
+		if m.reasons[i] {
+			field := [...]string{reasoningContent, reasoningField}[i]
+			parts = append(parts, llm.Reasoning{Text: m.reasoning[i], Opaque: opaqueReasoning(field, details)})
+			details = ""
+		}
+	}
+	slices.Reverse(parts)
+	if details != "" {
+		d := jsonio.NewDec(details)
+		text, _ := (&reasoningReader{}).addDetails(&d, true)
+		parts = append(parts, llm.Reasoning{Text: text, Opaque: opaqueReasoning("", details)})
+	}
+	return parts
+}
+
+// opaqueReasoning is the Opaque of reasoning that came in a field, with an array of
+// details as JSON; each may be empty.
+func opaqueReasoning(field, details string) json.RawMessage {
+	var out wirejson.Members
+	if field != "" {
+		out.AddString("field", field)
+	}
+	out.AddRaw("reasoning_details", details)
+	return out.Object()
+}
+
+// calledName is the name of the call that a result is of, or else what the result
+// says itself.
+func (r *reader) calledName(id, own string) string {
+	for _, m := range slices.Backward(r.req.Messages) {
+		for _, p := range m.Parts {
+			if c, ok := p.(llm.ToolCall); ok && c.ID == id {
+				return c.Name
+			}
+		}
+	}
+	return own
+}
+
+// content reads the content of a message: a text, or an array of elements.
+func (r *reader) content(role string) (parts []llm.Part) {
+	if r.Peek() != '[' {
+		if s := r.String(); s != "" {
+			parts = append(parts, llm.Text{Text: s})
+		}
+		return parts
+	}
+	r.Array()
+	for first := true; r.More(&first); {
+		parts = append(parts, r.element(role))
+	}
+	return parts
+}
+
+// element reads an element of a content.
+func (r *reader) element(role string) llm.Part {
+	kind := r.kind()
+	switch {
+	case kind == "text":
+		return r.textElement(kind)
+	case kind == "refusal" && role == "assistant":
+		return r.textElement(kind)
+	case kind == "thinking" && role == "assistant":
+		return r.thinking()
+	case (kind == "image_url" || kind == "input_audio" || kind == "file") && role == "user":
+		return readMedia(&r.Dec, kind)
+	}
+	return unknownPart(kind, r.Raw())
+}
+
+// kind looks ahead for the type of an object.
+func (r *reader) kind() (kind string) {
+	if r.Peek() != '{' {
+		r.Fail("expected an object with a type")
+		return ""
+	}
+	ahead := r.Dec
+	raw := ahead.Raw()
+	return wirejson.GetString(json.RawMessage(raw), "type")
+}
+
+func (r *reader) textElement(kind string) llm.Part {
+	var rest wirejson.Members
+	t := llm.Text{Refusal: kind == "refusal"}
+	r.Object()
+	for first := true; ; {
+		key, ok := r.Key(&first)
+		if !ok {
+			t.Opaque = rest.Object()
+			return t
+		}
+		switch key {
+		case "type":
+			r.Skip()
+		case kind:
+			t.Text = r.String()
+		default:
+			rest.Add(&r.Dec, messageNames.Stored(key))
+		}
+	}
+}
+
+// thinking reads Mistral's reasoning among the texts, if it is of the one form that
+// this codec writes.
+func (r *reader) thinking() llm.Part {
+	ahead := r.Dec
+	piece, _ := readPiece(&ahead, joinedText)
+	raw := r.Raw()
+	if llm.Canonical(raw) != llm.Canonical(string(appendThinking(nil, piece.text))) {
+		return unknownPart("thinking", raw)
+	}
+	return llm.Reasoning{Text: piece.text, Opaque: opaqueReasoning(contentField, "")}
+}
+
+// toolCall reads a call.
+func (r *reader) toolCall() llm.Part {
+	var c llm.ToolCall
+	var rest, inner wirejson.Members
+	kind := "function"
+	r.Object()
+	for first := true; ; {
+		key, ok := r.Key(&first)
+		if !ok {
+			break
+		}
+		switch {
+		case r.Null():
+		case key == "id":
+			c.ID = r.String()
+		case key == "index":
+			r.Skip()
+		case key == "type":
+			if r.String() == "custom" {
+				rest.AddString("type", "custom")
+			}
+		case key == "function", key == "custom":
+			kind = key
+			inner = r.called(&c)
+		default:
+			rest.Add(&r.Dec, messageNames.Stored(key))
+		}
+	}
+	rest.AddObject(kind, inner)
+	c.Opaque = rest.Object()
+	return c
+}
+
+// called reads what is called, and returns the members that a call has no field
+// for.
+func (r *reader) called(c *llm.ToolCall) (rest wirejson.Members) {
+	r.Object()
+	for first := true; ; {
+		key, ok := r.Key(&first)
+		if !ok {
+			return rest
+		}
+		switch key {
+		case "name":
+			c.Name = r.String()
+		case "arguments", "input":
+			c.Arguments = wirejson.Text(&r.Dec)
+		default:
+			rest.Add(&r.Dec, key)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/openai/internal/api"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+const path = "/chat/completions"
+
+// EncodeRequest implements protocol.Protocol.
+//
+// Names of tools, descriptions and schemas that the provider may refuse are sent
+// as they are, so that its own words reach the caller; other servers take them.
+// What a model made is mended: an echoed call without a name is unnamed_tool, and
+// one whose name is of no declared tool has "_" for each character that OpenAI
+// does not take; text that is not UTF-8 has U+FFFD, and so have lone surrogates in
+// arguments.
+func (c Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
+	w := writer{chat: c, req: req, buf: []byte{'{'}}
+	if err := w.request(); err != nil {
+		return nil, err
+	}
+	return &protocol.Request{Path: path, Body: wirejson.RepairSurrogatesBytes(w.buf)}, nil
+}
+
+// chatWriter writes the body of a request, or the message of an answer.
+type writer struct {
+	chat Protocol
+	req  *llm.Request // nil in an answer
+	buf  []byte
+}
+
+// comma separates what comes from what stands before it in an object or array.
+func (w *writer) comma() {
+	if c := w.buf[len(w.buf)-1]; c != '{' && c != '[' {
+		w.buf = append(w.buf, ',')
+	}
+}
+
+// name begins a member.
+func (w *writer) name(key string) {
+	w.comma()
+	w.buf = append(append(append(w.buf, '"'), key...), '"', ':')
+}
+
+func (w *writer) text(key, value string) {
+	w.name(key)
+	w.buf = jsonio.AppendString(w.buf, value)
+}
+
+func (w *writer) raw(key, value string) {
+	w.name(key)
+	w.buf = append(w.buf, value...)
+}
+
+// asks reports whether the codec writes the member key: if Extra has none.
+func (w *writer) asks(key string) bool {
+	_, told := w.req.Extra[key]
+	return !told
+}
+
+func (w *writer) request() error {
+	if w.req.Model != "" && w.asks("model") {
+		w.text("model", w.req.Model)
+	}
+	for _, write := range []func() error{w.messages, w.tools, w.settings, w.output, w.extra} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	w.buf = append(w.buf, '}')
+	return nil
+}
+
+// tools writes the tools and what is asked of them, which OpenAI refuses without
+// any (SO-12, SO-18).
+func (w *writer) tools() error {
+	if len(w.req.Tools) > 0 && w.asks("tools") {
+		w.raw("tools", "[")
+		for i, t := range w.req.Tools {
+			w.comma()
+			if err := w.tool(t); err != nil {
+				return fmt.Errorf("tools[%d]: %w", i, err)
+			}
+		}
+		w.buf = append(w.buf, ']')
+	}
+	if len(w.req.Tools) == 0 && len(w.req.Extra["tools"]) == 0 {
+		switch w.req.ToolChoice.Mode {
+		case llm.ChooseAuto, llm.ChooseNone:
+			return nil
+		case llm.ChooseRequired, llm.ChooseTool:
+		}
+		return fmt.Errorf("tool_choice: %s cannot be asked for without tools", w.req.ToolChoice)
+	}
+	if p := w.req.Settings.ParallelToolCalls; p != nil && w.asks("parallel_tool_calls") {
+		w.raw("parallel_tool_calls", strconv.FormatBool(*p))
+	}
+	if w.asks("tool_choice") {
+		w.toolChoice()
+	}
+	return nil
+}
+
+func (w *writer) tool(t llm.Tool) error {
+	w.buf = append(w.buf, `{"type":"function","function":{`...)
+	w.text("name", t.Name)
+	if t.Description != "" {
+		w.text("description", t.Description)
+	}
+	if t.Parameters != nil {
+		if !jsonio.Valid(t.Parameters) {
+			return fmt.Errorf("the parameters of %s are not JSON; give a JSON Schema", t.Name)
+		}
+		w.name("parameters")
+		w.buf = jsonio.AppendRaw(w.buf, api.Parameters(t.Parameters))
+	}
+	if t.Strict != nil {
+		w.raw("strict", strconv.FormatBool(*t.Strict))
+	}
+	w.buf = append(w.buf, '}', '}')
+	return nil
+}
+
+func (w *writer) toolChoice() {
+	switch w.req.ToolChoice.Mode {
+	case llm.ChooseAuto: // the default
+	case llm.ChooseRequired, llm.ChooseNone:
+		w.text("tool_choice", string(w.req.ToolChoice.Mode))
+	case llm.ChooseTool:
+		w.raw("tool_choice", `{"type":"function","function":{`)
+		w.text("name", w.req.ToolChoice.Name)
+		w.buf = append(w.buf, '}', '}')
+	}
+}
+
+func (w *writer) settings() error {
+	s := &w.req.Settings
+	if s.MaxTokens != 0 && w.asks("max_tokens") && w.asks("max_completion_tokens") {
+		w.raw(w.chat.maxTokens(), strconv.Itoa(s.MaxTokens))
+	}
+	for _, m := range [...]struct {
+		key   string
+		value *float64
+	}{{"temperature", s.Temperature}, {"top_p", s.TopP}} {
+		if m.value == nil || !w.asks(m.key) {
+			continue
+		}
+		if math.IsNaN(*m.value) || math.IsInf(*m.value, 0) {
+			return fmt.Errorf("%s: %v is no number that JSON can say", m.key, *m.value)
+		}
+		w.raw(m.key, strconv.FormatFloat(*m.value, 'g', -1, 64))
+	}
+	if s.Seed != nil && w.asks("seed") {
+		w.raw("seed", strconv.FormatInt(*s.Seed, 10))
+	}
+	if len(s.StopSequences) > 0 && w.asks("stop") {
+		w.raw("stop", "[")
+		for _, word := range s.StopSequences {
+			w.comma()
+			w.buf = jsonio.AppendString(w.buf, word)
+		}
+		w.buf = append(w.buf, ']')
+	}
+	if s.ReasoningEffort != "" && w.asks("reasoning_effort") {
+		w.text("reasoning_effort", s.ReasoningEffort)
+	}
+	return nil
+}
+
+// maxTokens is the name of the member that bounds the output.
+func (c Protocol) maxTokens() string {
+	if c.MaxTokens {
+		return "max_tokens"
+	}
+	return "max_completion_tokens"
+}
+
+// outputName is the name that OpenAI wants for a schema of the answer.
+const outputName = "answer"
+
+// output writes the form of the answer. Usage has to be asked for in a stream.
+func (w *writer) output() error {
+	if schema := w.req.Settings.OutputSchema; schema != nil && w.asks("response_format") {
+		if !jsonio.Valid(schema) {
+			return fmt.Errorf("settings.output_schema: not JSON; give a JSON Schema")
+		}
+		w.name("response_format")
+		w.buf = appendFormat(w.buf, schema)
+	}
+	if w.req.ResponseMode != llm.Streaming {
+		return nil
+	}
+	if w.asks("stream") {
+		w.raw("stream", "true")
+	}
+	if w.asks("stream_options") {
+		w.raw("stream_options", usageInStream)
+	}
+	return nil
+}
+
+const usageInStream = `{"include_usage":true}`
+
+// appendFormat appends the response format of a schema; it is strict if it can be.
+func appendFormat(dst []byte, schema json.RawMessage) []byte {
+	dst = append(dst, `{"type":"json_schema","json_schema":{"name":"`+outputName+`","strict":`...)
+	dst = strconv.AppendBool(dst, api.FollowsStrict(schema))
+	dst = jsonio.AppendRaw(append(dst, `,"schema":`...), schema)
+	return append(dst, '}', '}')
+}
+
+// extra writes what only the provider knows; null leaves a member out.
+func (w *writer) extra() error {
+	for _, key := range slices.Sorted(maps.Keys(w.req.Extra)) {
+		raw := w.req.Extra[key]
+		if !jsonio.Valid(raw) {
+			return fmt.Errorf("extra %q: not JSON", key)
+		}
+		if value := jsonio.AppendRaw(nil, raw); string(value) != "null" {
+			w.comma()
+			w.buf = append(jsonio.AppendString(w.buf, key), ':')
+			w.buf = append(w.buf, value...)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package chat
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+)
+
+// DecodeRequest implements protocol.Protocol. The path is not looked at: the
+// body has all.
+//
+// A first message of the system's role with one plain text is Request.System; a
+// system or developer message of another kind stays a message. Tool messages in
+// a row are one. A function_call, as it was before there were several, is a call with
+// an id of its own, and the message of the role function behind it the result;
+// EncodeRequest writes them as tool calls are now. What differs from what EncodeRequest was given is what the wire
+// does not say: the order of reasoning, texts and calls, empty texts, IsError,
+// the type of an image elsewhere, names of tools on results (they are those of
+// the calls), Minted and ProviderID, and a choice of tools where there are none.
+//
+// Known members in a form that the request cannot keep, and all that are not
+// known, are in Extra, so that EncodeRequest writes them again; a stream without
+// usage has null for stream_options there. Null members are left out.
+func (c Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
+	if !jsonio.ValidUTF8(body) {
+		return nil, errors.New("the request is not UTF-8")
+	}
+	r := reader{Dec: jsonio.NewDec(string(body)), chat: c, req: &llm.Request{ResponseMode: llm.NonStreaming}}
+	r.request()
+	if err := r.End(); err != nil {
+		return nil, fmt.Errorf("the request is none of Chat Completions: %w", err)
+	}
+	return r.req, nil
+}
+
+// chatReader reads the body of a request.
+type reader struct {
+	jsonio.Dec
+	chat Protocol
+	req  *llm.Request
+	// What only counts together with other members.
+	choice, parallel, options string
+	bound, other              int64 // of the output, by the codec's name for it and by the other
+	otherName                 string
+}
+
+// keep puts the text of a value into Extra.
+func (r *reader) keep(key, raw string) {
+	if r.Err() != nil {
+		return
+	}
+	if r.req.Extra == nil {
+		r.req.Extra = map[string]json.RawMessage{}
+	}
+	r.req.Extra[key] = jsonio.AppendRaw(nil, []byte(raw))
+}
+
+func (r *reader) request() {
+	r.Object()
+	for first := true; ; {
+		key, ok := r.Key(&first)
+		if !ok {
+			break
+		}
+		if !r.Null() {
+			r.member(key)
+		}
+	}
+	r.settle()
+}
+
+func (r *reader) member(key string) {
+	s := &r.req.Settings
+	switch key {
+	case "model":
+		r.req.Model = r.String()
+	case "messages":
+		r.Array()
+		for first := true; r.More(&first); {
+			r.message()
+		}
+	case "tools":
+		r.tools()
+	case "tool_choice":
+		r.choice = r.Raw()
+	case "parallel_tool_calls":
+		r.parallel = r.Raw()
+	case r.chat.maxTokens():
+		r.bound = r.Int()
+	case "max_tokens", "max_completion_tokens":
+		r.other, r.otherName = r.Int(), key
+	case "temperature":
+		s.Temperature = new(r.Float())
+	case "top_p":
+		s.TopP = new(r.Float())
+	case "seed":
+		s.Seed = new(r.Int())
+	case "stop":
+		r.stop()
+	case "reasoning_effort":
+		s.ReasoningEffort = r.String()
+	case "response_format":
+		r.format()
+	case "stream":
+		if r.Bool() {
+			r.req.ResponseMode = llm.Streaming
+		}
+	case "stream_options":
+		r.options = r.Raw()
+	default:
+		r.keep(key, r.Raw())
+	}
+}
+
+func (r *reader) stop() {
+	if r.Peek() == '"' {
+		r.req.Settings.StopSequences = []string{r.String()}
+		return
+	}
+	r.Array()
+	for first := true; r.More(&first); {
+		r.req.Settings.StopSequences = append(r.req.Settings.StopSequences, r.String())
+	}
+}
+
+// format reads the form of the answer; what is not that of a schema as this
+// codec writes it is kept.
+func (r *reader) format() {
+	raw := r.Raw()
+	schema := wirejson.Get(wirejson.Get(json.RawMessage(raw), "json_schema"), "schema")
+	if schema != nil {
+		r.req.Settings.OutputSchema = jsonio.AppendRaw(nil, schema)
+		if llm.Canonical(string(appendFormat(nil, schema))) == llm.Canonical(raw) {
+			return
+		}
+	}
+	r.keep("response_format", raw)
+}
+
+// tools reads the tools. If there is one that llm.Tool does not say all of, all
+// are kept too.
+func (r *reader) tools() {
+	from := r.Offset()
+	exact := r.Array()
+	r.req.Tools = nil
+	for first := true; r.More(&first); {
+		t, function, whole := r.tool()
+		if function {
+			r.req.Tools = append(r.req.Tools, t)
+		}
+		exact = exact && whole
+	}
+	if !exact || len(r.req.Tools) == 0 {
+		r.keep("tools", r.Since(from))
+	}
+}
+
+// tool reads a tool, and reports whether it is a function and whether t says all
+// of it.
+func (r *reader) tool() (t llm.Tool, function, whole bool) {
+	whole = true
+	r.Object()
+	for first := true; ; {
+		key, ok := r.Key(&first)
+		if !ok {
+			return t, function, whole && function
+		}
+		switch key {
+		case "type":
+			whole = r.String() == "function" && whole
+		case "function":
+			function = true
+			whole = r.function(&t) && whole
+		default:
+			if !r.Null() {
+				whole = false
+				r.Skip()
+			}
+		}
+	}
+}
+
+// function reads a function's definition, and reports whether t says all of it.
+func (r *reader) function(t *llm.Tool) (whole bool) {
+	whole = true
+	r.Object()
+	for first := true; ; {
+		key, ok := r.Key(&first)
+		if !ok {
+			return whole
+		}
+		switch {
+		case r.Null():
+		case key == "name":
+			t.Name = r.String()
+		case key == "description":
+			t.Description = r.String()
+		case key == "parameters":
+			t.Parameters = jsonio.AppendRaw(nil, []byte(r.Raw()))
+		case key == "strict":
+			t.Strict = new(r.Bool())
+		default:
+			whole = false
+			r.Skip()
+		}
+	}
+}
+
+// settle takes what only counts together with other members.
+func (r *reader) settle() {
+	s := &r.req.Settings
+	s.MaxTokens = int(cmp.Or(r.bound, r.other))
+	if r.other != 0 {
+		r.keep(r.otherName, strconv.FormatInt(r.other, 10))
+		if r.bound != 0 {
+			r.keep(r.chat.maxTokens(), strconv.FormatInt(r.bound, 10))
+		}
+	}
+	tools := len(r.req.Tools) > 0
+	if r.parallel != "" {
+		switch {
+		case tools && r.parallel == "true", tools && r.parallel == "false":
+			s.ParallelToolCalls = new(r.parallel == "true")
+		default:
+			r.keep("parallel_tool_calls", r.parallel)
+		}
+	}
+	if r.choice != "" {
+		choice, ok := readToolChoice(r.choice)
+		if ok && tools {
+			r.req.ToolChoice = choice
+		} else {
+			r.keep("tool_choice", r.choice)
+		}
+	}
+	streamed := r.req.ResponseMode == llm.Streaming
+	switch {
+	case streamed && r.options == "":
+		r.keep("stream_options", "null")
+	case r.options != "" && (!streamed || string(jsonio.AppendRaw(nil, []byte(r.options))) != usageInStream):
+		r.keep("stream_options", r.options)
+	}
+}
+
+// readToolChoice reads a choice that llm.ToolChoice can say; others are not ok.
+func readToolChoice(raw string) (c llm.ToolChoice, ok bool) {
+	switch raw {
+	case `"auto"`:
+		return c, true
+	case `"required"`:
+		return llm.ToolChoice{Mode: llm.ChooseRequired}, true
+	case `"none"`:
+		return llm.ToolChoice{Mode: llm.ChooseNone}, true
+	}
+	choice := json.RawMessage(raw)
+	c = llm.ToolChoice{Mode: llm.ChooseTool, Name: wirejson.GetString(wirejson.Get(choice, "function"), "name")}
+	return c, wirejson.GetString(choice, "type") == "function" && c.Name != ""
+}

@@ -1,0 +1,295 @@
+package responses
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/openai/internal/api"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// WarnArguments is the code of the warning that a call's arguments came in several
+// forms that differ (quirk QR-05).
+const WarnArguments = "conflicting_arguments"
+
+// NewDecoder implements protocol.Protocol.
+func (Protocol) NewDecoder() protocol.Decoder { return &decoder{} }
+
+// responsesDecoder reads a streamed answer. An item is known by its output_index;
+// item_id is not looked at, since some servers change it with every event (quirk
+// QR-09). A call ends at the end of the answer, because its arguments are told up to
+// four times, and what the last event says of them counts most (QR-05).
+type decoder struct {
+	emit    func(llm.Event) // of the Event or End that is running
+	mem     jsonio.Arena
+	items   []openItem
+	places  map[int64]int // of the last item at each index
+	speaker int           // the place of the last message or reasoning, if there is one
+	calls   int           // that were started
+	called  bool          // there is a call that the loop has to answer
+	ended   bool
+	id      string
+	model   string
+}
+
+// openItem is an item of the answer that began.
+type openItem struct {
+	index    int64
+	kind     string
+	closed   bool // its parts have ended; no deltas are taken for it
+	finished bool // output_item.done came for it
+
+	spoke   bool // text or reasoning of it was emitted
+	section int64
+	refusal bool
+	opaque  wirejson.Members // of the item, for its texts
+	notes   wirejson.Members // of the piece of content that ended last
+	added   item             // as output_item.added told it
+	summary [][]byte         // of reasoning, as it was streamed
+
+	call callState
+}
+
+// The kinds of event that tell of the answer before its end.
+const (
+	kindCreated    = "response.created"
+	kindInProgress = "response.in_progress"
+)
+
+// event is an event of the stream.
+type event struct {
+	kind     string
+	delta    string
+	text     string // the whole text, refusal, arguments or input at the end of a part
+	index    int64  // output_index
+	section  int64  // content_index or summary_index
+	item     item
+	part     contentPiece
+	response jsonio.Dec
+	fault    string // raw
+	has      struct{ item, response bool }
+	raw      string
+}
+
+// Event implements protocol.Decoder.
+func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bool, err error) {
+	s.emit = emit
+	if string(data) == "[DONE]" {
+		s.ended = true
+		return true, s.endItems(nil)
+	}
+	if !jsonio.ValidUTF8(data) {
+		data = []byte(strings.ToValidUTF8(string(data), "\ufffd"))
+	}
+	ev, err := s.read(name, data)
+	if err != nil {
+		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, protocol.Beginning(data))
+	}
+	if done, err = s.event(&ev); err != nil {
+		return false, err
+	}
+	s.ended = s.ended || done
+	return done, nil
+}
+
+// read reads an event. Data are the caller's: of an event that passes, which most are,
+// nothing but its delta is copied.
+func (s *decoder) read(name string, data []byte) (ev event, err error) {
+	if passes(kindAtFront(data)) {
+		ev, err = s.readText(name, jsonio.View(data))
+		if err == nil && passes(ev.kind) {
+			ev.delta = strings.Clone(ev.delta)
+			return ev, nil
+		}
+	}
+	return s.readText(name, string(data))
+}
+
+// kindAtFront is the kind of an event if it stands before all else, as the provider
+// writes it.
+func kindAtFront(data []byte) string {
+	d := jsonio.NewDec(jsonio.View(data))
+	first := true
+	if d.Peek() == '{' && d.Object() && d.Member("type", &first) {
+		return wirejson.String(&d)
+	}
+	return ""
+}
+
+// passes reports whether no more is kept of a kind of event than its delta, or what
+// event clones.
+func passes(kind string) bool {
+	return strings.HasSuffix(kind, ".delta") || kind == kindCreated || kind == kindInProgress
+}
+
+// latest is what a text is now, in memory of its own, if it is told.
+func latest(was, now string) string {
+	if now == "" || now == was {
+		return was
+	}
+	return strings.Clone(now)
+}
+
+// readText reads an event whose strings share the memory of text.
+func (s *decoder) readText(name, text string) (event, error) {
+	ev := event{raw: text}
+	d := jsonio.NewDecIn(&s.mem, text)
+	ev.read(&d)
+	if ev.kind == "" {
+		ev.kind = name
+	}
+	return ev, d.End()
+}
+
+// read reads the members of an event.
+func (ev *event) read(d *jsonio.Dec) {
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "type":
+			ev.kind = wirejson.String(d)
+		case "delta":
+			ev.delta = wirejson.String(d)
+		case "output_index":
+			ev.index = wirejson.Count(d)
+		case "content_index", "summary_index":
+			ev.section = max(wirejson.Count(d), ev.section)
+		case "text", "refusal", "arguments", "input":
+			ev.text = cmp.Or(wirejson.Text(d), ev.text)
+		case "item":
+			if d.Peek() == '{' {
+				ev.item, ev.has.item = readItem(d), true
+				continue
+			}
+			d.Skip()
+		case "part":
+			if d.Peek() == '{' {
+				ev.part = readContentPiece(d)
+				continue
+			}
+			d.Skip()
+		case "response":
+			ev.response, ev.has.response = *d, d.Peek() == '{'
+			d.Skip()
+		case "error":
+			ev.fault = d.Raw()
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// event takes an event. What is not known is passed over.
+func (s *decoder) event(ev *event) (done bool, err error) {
+	switch ev.kind {
+	case "response.output_text.delta":
+		s.text(ev, ev.delta, false)
+	case "response.refusal.delta":
+		s.text(ev, ev.delta, true)
+	case "response.output_text.done":
+		s.textDone(ev, false)
+	case "response.refusal.done":
+		s.textDone(ev, true)
+	case "response.content_part.done":
+		if it := s.at(ev.index); it != nil {
+			it.notes = ev.part.opaque
+		}
+	case summaryDelta, "response.reasoning_text.delta":
+		s.thought(ev)
+	case "response.function_call_arguments.delta":
+		s.args(ev, kindCall)
+	case "response.custom_tool_call_input.delta":
+		s.args(ev, kindCustomCall)
+	case "response.function_call_arguments.done":
+		s.argsDone(ev, kindCall)
+	case "response.custom_tool_call_input.done":
+		s.argsDone(ev, kindCustomCall)
+	case "response.output_item.added":
+		if ev.has.item {
+			s.added(ev)
+		}
+	case "response.output_item.done":
+		if ev.has.item {
+			return false, s.done(ev)
+		}
+	case kindCreated, kindInProgress:
+		r, err := ev.about()
+		s.id, s.model = latest(s.id, r.id), latest(s.model, r.model)
+		return false, err
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return s.terminal(ev)
+	case "error", "":
+		return s.failed(ev)
+	}
+	return false, nil
+}
+
+// failed takes an event that tells an error, in an object of its own or beside the
+// type.
+func (s *decoder) failed(ev *event) (bool, error) {
+	if ev.fault != "" && ev.fault != "null" {
+		var r response
+		r.failed(ev.fault)
+		return false, r.failure
+	}
+	t, ok := api.ReadError(ev.raw)
+	if !ok || ev.kind == "" && t.Message == "" {
+		return false, nil
+	}
+	if t.Type == "error" { // that is the type of the event
+		t.Type = ""
+	}
+	return false, t.APIError(0)
+}
+
+// about reads the response that an event tells of.
+func (ev *event) about() (response, error) {
+	if !ev.has.response {
+		return response{}, nil
+	}
+	r, err := readResponse(&ev.response)
+	if err != nil {
+		return r, fmt.Errorf("openai-responses: %s: %w", ev.kind, err)
+	}
+	return r, nil
+}
+
+// terminal takes the event that ends the answer.
+func (s *decoder) terminal(ev *event) (bool, error) {
+	r, err := ev.about()
+	if err != nil {
+		return false, err
+	}
+	status := strings.TrimPrefix(ev.kind, "response.")
+	if status == "failed" {
+		r.failed("{}")
+	}
+	if r.failure != nil {
+		return false, r.failure
+	}
+	if r.status == "" || status == statusIncomplete {
+		r.status = status
+	}
+	if err := s.endItems(r.output); err != nil {
+		return false, fmt.Errorf("openai-responses: %s: %w", ev.kind, err)
+	}
+	s.finish(&r)
+	return true, nil
+}
+
+// End implements protocol.Decoder.
+func (s *decoder) End(emit func(llm.Event)) error {
+	s.emit = emit
+	if !s.ended {
+		return fmt.Errorf("%w: %w", protocol.ErrTruncated, errNoTerminal)
+	}
+	return nil
+}

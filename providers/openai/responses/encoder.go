@@ -1,0 +1,310 @@
+package responses
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// NewEncoder implements protocol.Protocol. The stream is as OpenAI writes it, from
+// response.created to response.completed, response.incomplete or response.failed.
+// Items without an id get one that is made from the answer's and their place. A call
+// without an end gets no output_item.done, and an answer without a Finish ends with
+// [DONE] alone.
+func (Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
+	return &encoder{answer: a}
+}
+
+// EncodeResponse implements protocol.Protocol.
+func (Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
+	e := encoder{answer: a}
+	for i, p := range t.Parts {
+		if err := e.Event(llm.PartDone{Part: p}, nil); err != nil {
+			return nil, fmt.Errorf("parts[%d]: %w", i, err)
+		}
+	}
+	e.closeTexts()
+	e.usage = t.Usage
+	e.finish = llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque}
+	return e.appendResponse(dst, e.status()), nil
+}
+
+// responsesEncoder writes a streamed answer, or without a write only gathers it.
+type encoder struct {
+	answer   protocol.ResponseMeta
+	write    func(name string, data []byte)
+	sequence int64
+	items    []*outItem
+	usage    llm.Usage
+	finish   llm.Finish
+	finished bool
+	buf      []byte
+}
+
+// outItem is an item of the output.
+type outItem struct {
+	place  int
+	kind   string
+	id     string
+	opaque json.RawMessage
+	closed bool
+
+	refusal bool   // of a message
+	spoke   bool   // a piece of content or of the summary was begun
+	text    []byte // of a message or reasoning; of a call its arguments
+
+	index        int // of a call's events
+	callID, name string
+
+	final []byte // what it is once it is done
+}
+
+// Event implements protocol.Encoder.
+func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
+	e.write = write
+	e.start()
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		if ev.Text != "" || ev.Opaque != nil {
+			e.text(ev)
+		}
+	case llm.ReasoningDelta:
+		e.thought(ev)
+	case llm.ToolCallStart:
+		e.call(ev)
+	case llm.ToolCallDelta:
+		if it := e.find(ev.Index, ev.ID, true); it != nil {
+			e.args(it, ev.Arguments)
+		}
+	case llm.ToolCallEnd:
+		if it := e.find(ev.Index, ev.ID, false); it != nil {
+			e.endCall(it, ev)
+		}
+	case llm.PartDone:
+		return e.part(ev.Part)
+	case llm.Usage:
+		e.usage = e.usage.Update(ev)
+	case llm.Finish:
+		e.finished = true
+		if ev.Reason != "" || e.finish.Reason == "" {
+			e.finish = ev
+		}
+	case llm.Warning, llm.Unknown:
+	}
+	return nil
+}
+
+// End implements protocol.Encoder.
+func (e *encoder) End(write func(name string, data []byte)) error {
+	e.write = write
+	e.start()
+	e.closeTexts()
+	if !e.finished {
+		write("", []byte("[DONE]"))
+		return nil
+	}
+	status := e.status()
+	e.send("response."+status, func(dst []byte) []byte {
+		return e.appendResponse(append(dst, `,"response":`...), status)
+	})
+	return nil
+}
+
+// send writes an event whose members f appends, each with the comma before it.
+func (e *encoder) send(kind string, f func(dst []byte) []byte) {
+	if e.write == nil {
+		return
+	}
+	e.buf = f(appendFirst(e.buf[:0], "type", kind))
+	e.buf = append(appendInt(e.buf, "sequence_number", e.sequence), '}')
+	e.sequence++
+	e.write(kind, e.buf)
+}
+
+// about writes an event about a piece of an item.
+func (e *encoder) about(it *outItem, kind, section string, f func(dst []byte) []byte) {
+	e.send(kind, func(dst []byte) []byte {
+		dst = appendInt(wirejson.AppendString(dst, "item_id", it.id), "output_index", int64(it.place))
+		if section != "" {
+			dst = appendInt(dst, section, 0)
+		}
+		return f(dst)
+	})
+}
+
+// delta writes an event with a piece of a text. The real ones are padded to hide
+// the length of the piece.
+func (e *encoder) delta(it *outItem, kind, section, text string) {
+	const padding = "0123456789abcdef"
+	e.about(it, kind, section, func(dst []byte) []byte {
+		if kind == "response.output_text.delta" {
+			dst = append(dst, `,"logprobs":[]`...)
+		}
+		return wirejson.AppendString(wirejson.AppendString(dst, "delta", text), "obfuscation", padding[len(text)%len(padding):])
+	})
+}
+
+// start writes how a stream begins.
+func (e *encoder) start() {
+	if e.sequence > 0 {
+		return
+	}
+	for _, kind := range []string{kindCreated, kindInProgress} {
+		e.send(kind, func(dst []byte) []byte {
+			return e.appendResponse(append(dst, `,"response":`...), "in_progress")
+		})
+	}
+}
+
+// begin begins an item; the message or reasoning that is open ends. Whole is how it
+// is written while nothing of it has come; nil means as it is.
+func (e *encoder) begin(it *outItem, prefix string) *outItem {
+	e.closeTexts()
+	it.place = len(e.items)
+	if it.id = wirejson.GetString(it.opaque, "id"); it.id == "" {
+		it.id = prefix + strings.TrimPrefix(e.answer.ID, "resp_") + "_" + strconv.Itoa(it.place)
+	}
+	e.items = append(e.items, it)
+	e.item("response.output_item.added", it, it.append(nil, "in_progress"))
+	return it
+}
+
+// item writes an event about a whole item.
+func (e *encoder) item(kind string, it *outItem, text []byte) {
+	e.send(kind, func(dst []byte) []byte {
+		return appendInt(append(append(dst, `,"item":`...), text...), "output_index", int64(it.place))
+	})
+}
+
+// done ends an item.
+func (e *encoder) done(it *outItem) {
+	it.closed = true
+	it.final = it.append(nil, "completed")
+	e.item("response.output_item.done", it, it.final)
+}
+
+// closeTexts ends the message or the reasoning that is open.
+func (e *encoder) closeTexts() {
+	for _, it := range e.items {
+		if !it.closed && !isCall(it.kind) {
+			e.endText(it)
+		}
+	}
+}
+
+// status is how the response ended.
+func (e *encoder) status() string {
+	switch e.finish.Reason {
+	case llm.FinishLength, llm.FinishContentFilter, llm.FinishUnknown:
+		return statusIncomplete
+	case llm.FinishError:
+		return "failed"
+	case llm.FinishStop, llm.FinishToolCalls, llm.FinishRefusal, llm.FinishPause, llm.FinishMalformedCall:
+	}
+	return "completed"
+}
+
+// appendResponse appends the response object.
+func (e *encoder) appendResponse(dst []byte, status string) []byte {
+	inProgress := status == "in_progress"
+	dst = wirejson.AppendString(appendFirst(dst, "id", e.answer.ID), "object", "response")
+	dst = appendInt(dst, "created_at", e.answer.Created)
+	dst = append(wirejson.AppendString(dst, "status", status), `,"background":false`...)
+	if status == "completed" {
+		dst = appendInt(dst, "completed_at", e.answer.Created)
+	}
+	dst = append(dst, `,"error":`...)
+	if status == "failed" {
+		dst = append(wirejson.AppendString(appendFirst(dst, "code", "server_error"), "message", e.finish.Message), '}')
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"incomplete_details":`...)
+	if reason := e.reason(); status == statusIncomplete && reason != "" {
+		dst = append(appendFirst(dst, "reason", reason), '}')
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"instructions":null,"max_output_tokens":null`...)
+	dst = append(wirejson.AppendString(dst, "model", e.answer.Model), `,"output":[`...)
+	for i, it := range e.items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if it.final == nil {
+			it.final = it.append(nil, statusIncomplete)
+		}
+		dst = append(dst, it.final...)
+	}
+	dst = append(dst, `],"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{"effort":null,"summary":null},"store":false,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled","usage":`...)
+	if inProgress {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendUsage(dst, e.usage)
+	}
+	dst = append(dst, `,"user":null,"metadata":{}`...)
+	return append(wirejson.AppendMembers(dst, wirejson.Get(e.finish.Opaque, keyResponse)), '}')
+}
+
+// reason is why the response is incomplete.
+func (e *encoder) reason() string {
+	switch e.finish.Reason {
+	case llm.FinishLength:
+		return "max_output_tokens"
+	case llm.FinishContentFilter:
+		return "content_filter"
+	default:
+		return e.finish.Raw
+	}
+}
+
+func appendUsage(dst []byte, u llm.Usage) []byte {
+	dst = jsonio.AppendInt(append(dst, `{"input_tokens":`...), u.InputTokens)
+	dst = jsonio.AppendInt(append(dst, `,"input_tokens_details":{"cached_tokens":`...), u.CacheReadInputTokens)
+	if u.CacheCreationInputTokens != 0 {
+		dst = appendInt(dst, "cache_write_tokens", u.CacheCreationInputTokens)
+	}
+	dst = jsonio.AppendInt(append(dst, `},"output_tokens":`...), u.OutputTokens)
+	dst = jsonio.AppendInt(append(dst, `,"output_tokens_details":{"reasoning_tokens":`...), u.ReasoningOutputTokens)
+	return append(jsonio.AppendInt(append(dst, `},"total_tokens":`...), u.Total()), '}')
+}
+
+func appendInt(dst []byte, key string, n int64) []byte {
+	return jsonio.AppendInt(wirejson.AppendKey(dst, key), n)
+}
+
+// madeUp is the encrypted content of reasoning that has no opaque data.
+func madeUp(id string) string {
+	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
+}
+
+// find returns the call that an event names, as an llm.Accumulator does.
+func (e *encoder) find(index int, id string, last bool) *outItem {
+	var byID, fallback *outItem
+	for _, it := range slices.Backward(e.items) {
+		switch {
+		case !isCall(it.kind) || it.closed:
+			continue
+		case index != 0 && it.index == index:
+			return it
+		}
+		if byID == nil && id != "" && it.callID == id {
+			byID = it
+		}
+		if !last || fallback == nil {
+			fallback = it
+		}
+	}
+	if byID != nil {
+		return byID
+	}
+	return fallback
+}

@@ -1,0 +1,182 @@
+package responses
+
+import (
+	"encoding/json"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+)
+
+// input reads the input: one text of the user, or items.
+func (r *requestReader) input(d *jsonio.Dec) {
+	if d.Peek() == '"' {
+		r.req.Messages = []llm.Message{llm.User(d.String())}
+		return
+	}
+	calls := map[string]*item{}
+	d.Array()
+	for first := true; d.More(&first); {
+		it := readItem(d)
+		if d.Err() != nil {
+			return
+		}
+		if err := r.item(&it, calls); err != nil && r.err == nil {
+			r.err = err
+		}
+	}
+}
+
+// item adds an item to the messages. Calls has the calls so far, by their ids.
+func (r *requestReader) item(it *item, calls map[string]*item) error {
+	switch it.kind {
+	case kindMessage:
+		return r.message(it)
+	case kindReasoning:
+		p, err := it.reasoning()
+		r.add(llm.RoleAssistant, p)
+		return err
+	case kindCall, kindCustomCall:
+		calls[it.callID] = it
+		r.add(llm.RoleAssistant, it.call())
+		return nil
+	case kindOutput, kindCustomOutput:
+		return r.result(it, calls[it.callID])
+	}
+	if c, ok := it.ranItself(); ok {
+		r.add(llm.RoleAssistant, c)
+		return nil
+	}
+	r.add(roleOf(it.kind), it.unknown())
+	return nil
+}
+
+// roleOf tells who says an item of a kind that nothing else is known of.
+func roleOf(kind string) llm.Role {
+	switch kind {
+	case "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output", "mcp_approval_response":
+		return llm.RoleTool
+	}
+	return llm.RoleAssistant
+}
+
+// add adds a part to the last message, if it is of this role, or to a new one.
+func (r *requestReader) add(role llm.Role, p llm.Part) {
+	list := &r.req.Messages
+	if n := len(*list); n == 0 || (*list)[n-1].Role != role {
+		*list = append(*list, llm.Message{Role: role})
+	}
+	m := &(*list)[len(*list)-1]
+	m.Parts = append(m.Parts, p)
+}
+
+// message adds a message item.
+func (r *requestReader) message(it *item) error {
+	switch it.role {
+	case "user", "system", "developer":
+		parts, err := it.parts()
+		role := llm.Role(it.role)
+		if it.role == "developer" {
+			role = llm.RoleSystem
+			d := jsonio.NewDec(`"developer"`)
+			it.opaque.Add(&d, "role")
+		}
+		r.req.Messages = append(r.req.Messages, llm.Message{Role: role, Parts: parts, Opaque: it.opaque.Object()})
+		return err
+	case "assistant":
+		parts, err := it.said()
+		for _, p := range parts {
+			r.add(llm.RoleAssistant, p)
+		}
+		return err
+	}
+	at := it.content
+	at.Fail("a message has the role " + string(quoted(it.role)) + ", which is none of user, assistant, system and developer")
+	return at.Err()
+}
+
+// parts returns the content of a message that is not the assistant's, or of an
+// output.
+func (it *item) parts() ([]llm.Part, error) { return readContent(&it.content, it.has.content) }
+
+func readContent(d *jsonio.Dec, has bool) ([]llm.Part, error) {
+	if !has {
+		return nil, nil
+	}
+	if d.Peek() == '"' {
+		if t := d.String(); t != "" {
+			return []llm.Part{llm.Text{Text: t}}, nil
+		}
+		return nil, nil
+	}
+	var parts []llm.Part
+	d.Array()
+	for first := true; d.More(&first); {
+		p := readContentPiece(d)
+		parts = append(parts, marked(p.part()))
+	}
+	return parts, d.Err()
+}
+
+// said returns the texts of an assistant's message; each has the opaque data of the
+// item and its own. What is no text is Unknown.
+func (it *item) said() ([]llm.Part, error) {
+	if !it.has.content || it.content.Peek() == '"' {
+		parts, err := it.parts()
+		if len(parts) == 1 {
+			parts[0] = llm.Text{Text: parts[0].(llm.Text).Text, Opaque: it.opaque.Object()}
+		}
+		return parts, err
+	}
+	pieces, err := it.pieces()
+	var parts []llm.Part
+	for i := range pieces {
+		part := pieces[i].part()
+		if t, ok := part.(llm.Text); ok {
+			t.Opaque = joined(it.opaque, pieces[i].opaque)
+			part = t
+		}
+		parts = append(parts, part)
+	}
+	return parts, err
+}
+
+// pieces returns the pieces of a message's content; a text has none.
+func (it *item) pieces() (out []contentPiece, err error) {
+	d := it.content
+	if !it.has.content || d.Peek() == '"' {
+		return nil, nil
+	}
+	d.Array()
+	for first := true; d.More(&first); {
+		out = append(out, readContentPiece(&d))
+	}
+	return out, d.Err()
+}
+
+// joined returns an object of the members of both; nil if there are none.
+func joined(a, b wirejson.Members) json.RawMessage {
+	o := append(wirejson.Members(nil), a...)
+	if len(a) > 0 && len(b) > 0 {
+		o = append(o, ',')
+		b = b[1:]
+	}
+	return append(o, b...).Object()
+}
+
+// result adds an output, and the name of the call that it answers.
+func (r *requestReader) result(it, call *item) error {
+	content, err := readContent(&it.output, it.has.output)
+	out := llm.ToolResult{ID: it.callID, Content: content}
+	o := it.opaque
+	if call != nil {
+		out.Name = call.name
+	}
+	if it.kind == kindCustomOutput && (call == nil || call.kind != kindCustomCall) {
+		d := jsonio.NewDec(`"` + kindCustomOutput + `"`)
+		o.Add(&d, "type")
+	}
+	out.Opaque = o.Object()
+	r.add(llm.RoleTool, out)
+	return err
+}

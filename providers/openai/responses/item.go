@@ -1,0 +1,321 @@
+package responses
+
+import (
+	"cmp"
+	"encoding/base64"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// item is an item of a request's input or of an answer's output.
+type item struct {
+	kind   string
+	id     string
+	role   string
+	status string
+	callID string
+	name   string
+	// args are the arguments of a call, or the input of a custom one.
+	args    string
+	content jsonio.Dec // stands before the value
+	summary jsonio.Dec
+	output  jsonio.Dec
+	has     struct{ args, content, summary, output bool }
+	opaque  wirejson.Members // what has no field, with the id
+	raw     string           // all of it
+}
+
+// The kinds of items that are more to this package than their text.
+const (
+	kindMessage      = "message"
+	kindReasoning    = "reasoning"
+	kindCall         = "function_call"
+	kindOutput       = "function_call_output"
+	kindCustomCall   = "custom_tool_call"
+	kindCustomOutput = "custom_tool_call_output"
+)
+
+// statusIncomplete is the status of an item, or a response, that was cut.
+const statusIncomplete = "incomplete"
+
+// readItem reads an item; content, summary and output are left for when its kind
+// is known, which may be its last member.
+func readItem(d *jsonio.Dec) (it item) {
+	from := d.Offset()
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		it.member(d, key)
+	}
+	it.raw = d.Since(from)
+	if it.kind == "" && it.role != "" {
+		it.kind = kindMessage
+	}
+	return it
+}
+
+func (it *item) member(d *jsonio.Dec, key string) {
+	switch key {
+	case "type":
+		it.kind = wirejson.String(d)
+	case "role":
+		it.role = wirejson.String(d)
+	case "status":
+		it.status = wirejson.String(d)
+	case "call_id":
+		it.callID = wirejson.String(d)
+	case "name":
+		it.name = wirejson.String(d)
+	case "id":
+		ahead := *d
+		if it.id = wirejson.String(&ahead); it.id == "" {
+			d.Skip()
+			return
+		}
+		it.opaque.Add(d, key)
+	case "arguments", "input":
+		it.args, it.has.args = cmp.Or(wirejson.Text(d), it.args), true
+	case "content":
+		it.content, it.has.content = *d, d.Peek() != 'n'
+		d.Skip()
+	case "summary":
+		it.summary, it.has.summary = *d, d.Peek() != 'n'
+		d.Skip()
+	case "output":
+		it.output, it.has.output = *d, d.Peek() != 'n'
+		d.Skip()
+	default:
+		it.opaque.Add(d, itemNames.Stored(key))
+	}
+}
+
+// call returns the call that the item is.
+func (it *item) call() llm.ToolCall {
+	c := llm.ToolCall{ID: it.callID, Name: it.name, Arguments: it.args, Opaque: it.opaque.Object()}
+	if it.kind == kindCustomCall {
+		c.Opaque = joined(wirejson.Members(`{"type":"custom_tool_call"`), it.opaque)
+	}
+	return c
+}
+
+// reasoning returns the reasoning that the item is. Its text is that of the
+// summary, or else of the content, which only open models show. The whole item
+// but its type and status is opaque.
+func (it *item) reasoning() (llm.Reasoning, error) {
+	out := llm.Reasoning{}
+	o := it.opaque
+	if it.has.summary {
+		ahead := it.summary
+		out.Text = readThoughts(&ahead)
+		if err := ahead.Err(); err != nil {
+			return out, err
+		}
+		o.Add(&it.summary, "summary")
+	}
+	if it.has.content {
+		ahead := it.content
+		text := readThoughts(&ahead)
+		if err := ahead.Err(); err != nil {
+			return out, err
+		}
+		if out.Text == "" {
+			out.Text = text
+		}
+		ahead = it.content
+		if raw := ahead.Raw(); strings.Trim(raw, "[] \t\r\n") != "" {
+			o.Add(&it.content, "content")
+		}
+	}
+	out.Opaque = o.Object()
+	return out, nil
+}
+
+// thoughtGap stands between the parts of a summary.
+const thoughtGap = "\n\n"
+
+// readThoughts reads an array of {"type":"summary_text","text":…} or the like.
+func readThoughts(d *jsonio.Dec) string {
+	var text strings.Builder
+	d.Array()
+	for n, first := 0, true; d.More(&first); n++ {
+		if n > 0 {
+			text.WriteString(thoughtGap)
+		}
+		p := readContentPiece(d)
+		text.WriteString(p.text)
+	}
+	return text.String()
+}
+
+// ranItself returns the call that an item stands for which the provider ran on
+// its side, and whether it is one.
+func (it *item) ranItself() (llm.ToolCall, bool) {
+	switch it.kind {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call":
+	default:
+		return llm.ToolCall{}, false
+	}
+	c := llm.ToolCall{ID: it.id, Name: it.name, Arguments: it.args, ProviderExecuted: true, Opaque: wirejson.Compact(it.raw)}
+	if c.Name == "" {
+		c.Name = strings.TrimSuffix(it.kind, "_call")
+	}
+	if !it.has.args {
+		c.Arguments = string(wirejson.Get(it.opaque.Object(), "action"))
+	}
+	return c, true
+}
+
+// unknown returns the item as it is.
+func (it *item) unknown() llm.Part {
+	return marked(llm.Unknown{Kind: it.kind, Raw: wirejson.Compact(it.raw)})
+}
+
+// marked returns a part of an unknown kind with the mark of the protocol, if it would
+// pass for another's without it. Other parts stay as they are.
+func marked(p llm.Part) llm.Part {
+	if u, ok := p.(llm.Unknown); ok && protocol.Omits(protocolName, llm.RoleAssistant, u) {
+		u.Kind = protocol.ResponsesMark + u.Kind
+		return u
+	}
+	return p
+}
+
+// contentPiece is a piece of the content of a message or of an output.
+type contentPiece struct {
+	kind     string
+	text     string
+	url      string // of an image or a file, as a data URL too
+	data     string // base64, or a data URL
+	format   string // of sound
+	filename string
+	opaque   wirejson.Members
+	raw      string
+}
+
+func readContentPiece(d *jsonio.Dec) (p contentPiece) {
+	from := d.Offset()
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch key {
+		case "type":
+			p.kind = wirejson.String(d)
+		case "text", "refusal":
+			p.text = cmp.Or(wirejson.String(d), p.text)
+		case "image_url", "file_url":
+			p.url = wirejson.String(d)
+		case "file_data":
+			p.data = wirejson.String(d)
+		case "filename":
+			p.filename = wirejson.String(d)
+		case "input_audio":
+			p.audio(d)
+		case "annotations", "logprobs":
+			ahead := *d
+			if raw := ahead.Raw(); strings.Trim(raw, "[] \t\r\n") == "" {
+				d.Skip()
+				continue
+			}
+			p.opaque.Add(d, key)
+		default:
+			p.opaque.Add(d, contentNames.Stored(key))
+		}
+	}
+	p.raw = d.Since(from)
+	return p
+}
+
+func (p *contentPiece) audio(d *jsonio.Dec) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		switch key {
+		case "data":
+			p.data = wirejson.String(d)
+		case "format":
+			p.format = wirejson.String(d)
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// part returns the part that the piece is; what no field takes as it is stays
+// Unknown.
+func (p *contentPiece) part() llm.Part {
+	switch p.kind {
+	case "input_text", "output_text", "text":
+		return llm.Text{Text: p.text, Opaque: p.opaque.Object()}
+	case "refusal":
+		return llm.Text{Text: p.text, Refusal: true, Opaque: p.opaque.Object()}
+	case "input_image":
+		m := llm.Media{MediaType: "image/*", URL: p.url}
+		if p.takes(&m, p.url) {
+			return m
+		}
+	case "input_file":
+		m := llm.Media{MediaType: "application/octet-stream", Name: p.filename, URL: p.url}
+		if strings.HasSuffix(p.filename, ".pdf") {
+			m.MediaType = "application/pdf"
+		}
+		if p.takes(&m, p.data) {
+			if m.Name == fileName(m.MediaType) && m.Data != nil {
+				m.Name = ""
+			}
+			return m
+		}
+	case "input_audio":
+		for _, s := range sounds {
+			if data, err := base64.StdEncoding.DecodeString(p.data); err == nil && s.format == p.format && p.data != "" {
+				return llm.Media{MediaType: s.mediaType, Data: data, Opaque: p.opaque.Object()}
+			}
+		}
+	}
+	return llm.Unknown{Kind: p.kind, Raw: wirejson.Compact(p.raw)}
+}
+
+// takes puts what the piece holds or points to into m, and reports whether m then
+// says all of it.
+func (p *contentPiece) takes(m *llm.Media, data string) bool {
+	m.Opaque = p.opaque.Object()
+	if !strings.HasPrefix(data, "data:") {
+		return m.URL != "" && (data == "" || data == m.URL) || data == "" && wirejson.GetString(m.Opaque, "file_id") != ""
+	}
+	head, body, ok := strings.Cut(strings.TrimPrefix(data, "data:"), ";base64,")
+	b, err := base64.StdEncoding.DecodeString(body)
+	if !ok || err != nil || head == "" || p.url != "" && p.url != data {
+		return false
+	}
+	m.MediaType, m.Data, m.URL = head, b, ""
+	return base64.StdEncoding.EncodeToString(b) == body
+}
+
+// sounds are the forms of sound that the protocol takes.
+var sounds = []struct{ mediaType, format string }{
+	{"audio/wav", "wav"}, {"audio/mpeg", "mp3"}, {"audio/x-wav", "wav"}, {"audio/mp3", "mp3"},
+}
+
+// fileName is the name of a file that has none; the protocol wants one.
+func fileName(mediaType string) string {
+	if mediaType == "application/pdf" {
+		return "file.pdf"
+	}
+	return "file"
+}

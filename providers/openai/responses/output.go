@@ -1,0 +1,304 @@
+package responses
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+)
+
+// text writes a piece of text.
+func (e *encoder) text(ev llm.TextDelta) {
+	it := e.last(kindMessage)
+	if it == nil || it.refusal != ev.Refusal {
+		it = e.begin(&outItem{kind: kindMessage, opaque: ev.Opaque, refusal: ev.Refusal}, "msg_")
+		e.about(it, "response.content_part.added", "content_index", func(dst []byte) []byte {
+			return it.appendPiece(append(dst, `,"part":`...), "")
+		})
+	}
+	if ev.Text != "" {
+		it.text = append(it.text, ev.Text...)
+		e.delta(it, "response."+it.speech()+".delta", "content_index", ev.Text)
+	}
+	if ev.Opaque != nil {
+		it.opaque = ev.Opaque
+		e.endText(it)
+	}
+}
+
+// last returns the last item if it is an open one of this kind.
+func (e *encoder) last(kind string) *outItem {
+	if n := len(e.items); n > 0 {
+		if it := e.items[n-1]; it.kind == kind && !it.closed {
+			return it
+		}
+	}
+	return nil
+}
+
+// speech is what the events of a message's text are called.
+func (it *outItem) speech() string {
+	if it.refusal {
+		return "refusal"
+	}
+	return "output_text"
+}
+
+// thought writes a piece of reasoning.
+func (e *encoder) thought(ev llm.ReasoningDelta) {
+	const added = "response.reasoning_summary_part.added"
+	it := e.last(kindReasoning)
+	if it == nil {
+		it = e.begin(&outItem{kind: kindReasoning, opaque: ev.Opaque}, "rs_")
+	}
+	if ev.Text != "" {
+		if !it.spoke {
+			it.spoke = true
+			e.about(it, added, "summary_index", func(dst []byte) []byte {
+				return append(dst, `,"part":{"type":"summary_text","text":""}`...)
+			})
+		}
+		it.text = append(it.text, ev.Text...)
+		e.delta(it, summaryDelta, "summary_index", ev.Text)
+	}
+	if ev.Opaque != nil {
+		it.opaque = ev.Opaque
+		e.endText(it)
+	}
+}
+
+// endText ends a message or reasoning.
+func (e *encoder) endText(it *outItem) {
+	said := string(it.text)
+	switch {
+	case it.kind == kindMessage:
+		key := "text"
+		if it.refusal {
+			key = "refusal"
+		}
+		e.about(it, "response."+it.speech()+".done", "content_index", func(dst []byte) []byte {
+			if !it.refusal {
+				dst = append(dst, `,"logprobs":[]`...)
+			}
+			return wirejson.AppendString(dst, key, said)
+		})
+		e.about(it, "response.content_part.done", "content_index", func(dst []byte) []byte {
+			return it.appendPiece(append(dst, `,"part":`...), said)
+		})
+	case it.spoke:
+		e.about(it, "response.reasoning_summary_text.done", "summary_index", func(dst []byte) []byte {
+			return wirejson.AppendString(dst, "text", said)
+		})
+		e.about(it, "response.reasoning_summary_part.done", "summary_index", func(dst []byte) []byte {
+			return append(wirejson.AppendString(append(dst, `,"part":{"type":"summary_text"`...), "text", said), '}')
+		})
+	}
+	it.reid()
+	e.done(it)
+}
+
+// reid gives an item the id of its opaque data, where that came last.
+func (it *outItem) reid() {
+	if id := wirejson.GetString(it.opaque, "id"); id != "" {
+		it.id = id
+	}
+}
+
+// call begins a call, or gives the one that is open at its index its name.
+func (e *encoder) call(ev llm.ToolCallStart) *outItem {
+	if ev.Index != 0 && ev.Name != "" {
+		for _, it := range e.items {
+			if isCall(it.kind) && it.index == ev.Index && !it.closed && it.name == "" {
+				if it.name = ev.Name; ev.Opaque != nil {
+					it.opaque = ev.Opaque
+				}
+				return it
+			}
+		}
+	}
+	it := &outItem{kind: kindCall, opaque: ev.Opaque, index: ev.Index, callID: ev.ID, name: ev.Name}
+	prefix := "fc_"
+	if wirejson.GetString(ev.Opaque, "type") == kindCustomCall {
+		it.kind, prefix = kindCustomCall, "ctc_"
+	}
+	return e.begin(it, prefix)
+}
+
+// args writes a piece of a call's arguments.
+func (e *encoder) args(it *outItem, args string) {
+	if args == "" {
+		return
+	}
+	it.text = append(it.text, args...)
+	e.delta(it, "response."+it.argsName()+".delta", "", args)
+}
+
+// argsName is what the events of a call's arguments are called.
+func (it *outItem) argsName() string {
+	if it.kind == kindCustomCall {
+		return "custom_tool_call_input"
+	}
+	return "function_call_arguments"
+}
+
+// endCall ends a call.
+func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
+	if ev.Arguments != "" {
+		it.text = append(it.text[:0], ev.Arguments...)
+	}
+	if ev.Opaque != nil {
+		it.opaque = ev.Opaque
+		it.reid()
+	}
+	key := it.argsKey()
+	e.about(it, "response."+it.argsName()+".done", "", func(dst []byte) []byte {
+		return wirejson.AppendString(dst, key, string(it.text))
+	})
+	e.done(it)
+}
+
+// argsKey is where an item of a call has its arguments.
+func (it *outItem) argsKey() string {
+	if it.kind == kindCustomCall {
+		return "input"
+	}
+	return "arguments"
+}
+
+// part writes a whole part.
+func (e *encoder) part(p llm.Part) error {
+	switch p := p.(type) {
+	case llm.Text:
+		e.closeTexts()
+		if e.text(llm.TextDelta(p)); p.Opaque == nil {
+			e.closeTexts()
+		}
+	case llm.Reasoning:
+		e.closeTexts()
+		if e.thought(llm.ReasoningDelta(p)); p.Opaque == nil {
+			e.closeTexts()
+		}
+	case llm.ToolCall:
+		if p.ProviderExecuted {
+			e.whole(hostedItem(&p))
+			return nil
+		}
+		it := e.call(llm.ToolCallStart{ID: p.ID, Name: p.Name, Opaque: p.Opaque})
+		e.args(it, p.Arguments)
+		e.endCall(it, llm.ToolCallEnd{})
+	case llm.ToolResult:
+		if wirejson.GetString(p.Opaque, "type") == "" {
+			return errors.New("openai-responses: an answer has no result of its own; give the item in the opaque data")
+		}
+		e.whole(p.Opaque)
+	case llm.Unknown:
+		if !jsonio.IsObject(jsonio.View(p.Raw)) {
+			return errors.New("openai-responses: an unknown part is not a JSON object; give the item")
+		}
+		e.whole(p.Raw)
+	case llm.Media:
+		return errors.New("openai-responses: an answer cannot hold media; give the item of the provider's tool that made it")
+	}
+	return nil
+}
+
+// whole writes an item that comes whole.
+func (e *encoder) whole(raw json.RawMessage) {
+	e.closeTexts()
+	kind := wirejson.GetString(raw, "type")
+	it := &outItem{kind: kind, opaque: raw, final: wirejson.AppendRepaired(nil, raw)}
+	e.begin(it, kind+"_")
+	it.closed = true
+	e.item("response.output_item.done", it, it.final)
+}
+
+// hostedItem is the item of a call that the provider ran: its opaque data, or what
+// can be made of the call.
+func hostedItem(c *llm.ToolCall) json.RawMessage {
+	if wirejson.GetString(c.Opaque, "type") != "" {
+		return c.Opaque
+	}
+	like := item{kind: c.Name + "_call"}
+	if _, known := like.ranItself(); known && c.Name != "mcp" {
+		dst := append(wirejson.AppendString(appendFirst(nil, "type", like.kind), "id", c.ID), `,"status":"completed"`...)
+		if jsonio.IsObject(c.Arguments) {
+			dst = wirejson.AppendRaw(dst, "action", []byte(c.Arguments))
+		}
+		return append(dst, '}')
+	}
+	dst := wirejson.AppendString(appendFirst(nil, "type", "mcp_call"), "id", c.ID)
+	dst = wirejson.AppendString(wirejson.AppendString(dst, "name", c.Name), "arguments", c.Arguments)
+	return append(dst, `,"server_label":"server","status":"completed"}`...)
+}
+
+// append appends the item as it is so far.
+func (it *outItem) append(dst []byte, status string) []byte {
+	if it.final != nil {
+		return append(dst, it.final...)
+	}
+	inProgress := status == "in_progress"
+	dst = wirejson.AppendString(appendFirst(dst, "id", it.id), "type", it.kind)
+	if it.kind == kindReasoning {
+		return append(it.appendThought(dst, inProgress), '}')
+	}
+	dst = wirejson.AppendString(dst, "status", status)
+	if it.kind == kindMessage {
+		dst = append(dst, `,"content":[`...)
+		if !inProgress {
+			dst = it.appendPiece(dst, string(it.text))
+		}
+		dst = append(dst, `],"role":"assistant"`...)
+		return append(itemNames.Append(dst, it.opaque, ownItem), '}')
+	}
+	key := it.argsKey()
+	dst = wirejson.AppendString(wirejson.AppendString(dst, key, string(it.text)), "call_id", it.callID)
+	dst = wirejson.AppendString(dst, "name", it.name)
+	return append(itemNames.Append(dst, it.opaque, ownItem), '}')
+}
+
+// appendThought appends what a reasoning item has beside its id and type.
+func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
+	if wirejson.Get(it.opaque, "content") == nil {
+		dst = append(dst, `,"content":[]`...)
+	}
+	dst = append(itemNames.Append(dst, it.opaque, func(key string) bool {
+		return key == "id" || key == "type" || key == "status" || key == "summary"
+	}), `,"summary":`...)
+	summary := wirejson.Get(it.opaque, "summary")
+	switch {
+	case inProgress:
+		dst = append(dst, "[]"...)
+	case summary != nil:
+		dst = wirejson.AppendRepaired(dst, summary)
+	case len(it.text) > 0:
+		dst = append(wirejson.AppendString(append(dst, `[{"type":"summary_text"`...), "text", string(it.text)), "}]"...)
+	default:
+		dst = append(dst, "[]"...)
+	}
+	if it.opaque == nil {
+		dst = wirejson.AppendString(dst, "encrypted_content", madeUp(it.id))
+	}
+	return dst
+}
+
+// appendPiece appends the piece of content that a message has.
+func (it *outItem) appendPiece(dst []byte, said string) []byte {
+	if it.refusal {
+		dst = wirejson.AppendString(appendFirst(dst, "type", "refusal"), "refusal", said)
+		return append(it.appendNotes(dst), '}')
+	}
+	dst = it.appendNotes(appendFirst(dst, "type", "output_text"))
+	for _, key := range []string{"annotations", "logprobs"} {
+		if wirejson.Get(it.opaque, key) == nil {
+			dst = append(wirejson.AppendKey(dst, key), "[]"...)
+		}
+	}
+	return append(wirejson.AppendString(dst, "text", said), '}')
+}
+
+// appendNotes appends what of the opaque data is the piece's.
+func (it *outItem) appendNotes(dst []byte) []byte {
+	return contentNames.Append(dst, it.opaque, ownPiece)
+}

@@ -1,0 +1,301 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/openai/internal/api"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// schemaName is what an output schema is called where nothing else is said; the
+// protocol wants a name.
+const schemaName = "answer"
+
+// wantsEncrypted is the value of include that has reasoning sent in a form that can
+// go back without the provider keeping it.
+const wantsEncrypted = `["reasoning.encrypted_content"]`
+
+// EncodeRequest implements protocol.Protocol.
+func (Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
+	b := bodyWriter{extra: req.Extra}
+	for _, k := range slices.Sorted(maps.Keys(req.Extra)) {
+		if !jsonio.Valid(req.Extra[k]) {
+			return nil, fmt.Errorf("extra.%s: not JSON; give a JSON value", k)
+		}
+	}
+	if req.Model != "" {
+		b.put("model", quoted(req.Model))
+	}
+	if req.System != "" {
+		b.put("instructions", quoted(req.System))
+	}
+	input, err := encodeInput(req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	const around = 1 << 10 // bytes, at most usually, beside the input
+	b.dst = slices.Grow(b.dst, len(input)+around)
+	b.put("input", input)
+	if err := b.tools(req); err != nil {
+		return nil, err
+	}
+	if err := b.settings(&req.Settings); err != nil {
+		return nil, err
+	}
+	b.put("store", []byte("false"))
+	b.put("include", []byte(wantsEncrypted))
+	if req.ResponseMode == llm.Streaming {
+		b.put("stream", []byte("true"))
+	}
+	return &protocol.Request{Path: "/responses", Body: b.end()}, nil
+}
+
+// bodyWriter writes the body of a request.
+type bodyWriter struct {
+	dst     []byte
+	extra   map[string]json.RawMessage
+	written []string // what extra had for its members
+}
+
+// put writes a member, unless extra has it: then that stands there, and null
+// leaves it out.
+func (b *bodyWriter) put(key string, value []byte) {
+	if raw, ok := b.extra[key]; ok {
+		b.written = append(b.written, key)
+		if isNull(raw) {
+			return
+		}
+		value = raw
+	}
+	b.dst = wirejson.AppendRaw(b.dst, key, value)
+}
+
+// join writes a member that is an object: the members of extra stand in it
+// instead of those of value, and in the objects in it down to depth likewise.
+func (b *bodyWriter) join(key string, value []byte, depth int) {
+	raw, ok := b.extra[key]
+	if ok && jsonio.IsObject(jsonio.View(raw)) {
+		b.written = append(b.written, key)
+		b.dst = wirejson.AppendRaw(b.dst, key, join(value, raw, depth))
+		return
+	}
+	b.put(key, value)
+}
+
+// join returns the members of two objects as one; those of over win.
+func join(value, over json.RawMessage, depth int) []byte {
+	var out wirejson.Members
+	put := func(key string, raw []byte) {
+		d := jsonio.NewDec(string(raw))
+		out.Add(&d, key)
+	}
+	wirejson.EachMember(value, func(key, raw string) {
+		switch o := wirejson.Get(over, key); {
+		case o == nil:
+			put(key, []byte(raw))
+		case depth > 0 && jsonio.IsObject(jsonio.View(o)) && jsonio.IsObject(raw):
+			put(key, join([]byte(raw), o, depth-1))
+		default:
+			put(key, o)
+		}
+	})
+	wirejson.EachMember(over, func(key, raw string) {
+		if wirejson.Get(value, key) == nil {
+			put(key, []byte(raw))
+		}
+	})
+	return out.Object()
+}
+
+// end writes what is left of extra.
+func (b *bodyWriter) end() []byte {
+	for _, k := range slices.Sorted(maps.Keys(b.extra)) {
+		if !slices.Contains(b.written, k) {
+			b.dst = wirejson.AppendRaw(b.dst, k, b.extra[k])
+		}
+	}
+	b.dst[0] = '{'
+	return append(b.dst, '}')
+}
+
+// settings writes the knobs.
+func (b *bodyWriter) settings(s *llm.Settings) error {
+	if s.Seed != nil {
+		return errors.New("settings.seed: the Responses API has no seed; leave it out")
+	}
+	if len(s.StopSequences) > 0 {
+		return errors.New("settings.stop: the Responses API has no stop sequences; leave them out")
+	}
+	if s.MaxTokens != 0 {
+		b.put("max_output_tokens", jsonio.AppendInt(nil, int64(s.MaxTokens)))
+	}
+	for _, k := range [...]struct {
+		key string
+		v   *float64
+	}{{"temperature", s.Temperature}, {"top_p", s.TopP}} {
+		if k.v == nil {
+			continue
+		}
+		n := strconv.AppendFloat(nil, *k.v, 'g', -1, 64)
+		if !jsonio.Valid(n) {
+			return fmt.Errorf("settings.%s: %s is not a number that JSON has", k.key, n)
+		}
+		b.put(k.key, n)
+	}
+	if s.ReasoningEffort != "" {
+		b.join("reasoning", append(appendFirst(nil, "effort", s.ReasoningEffort), '}'), 0)
+	}
+	if s.OutputSchema == nil {
+		return nil
+	}
+	if !jsonio.IsObject(jsonio.View(s.OutputSchema)) {
+		return errors.New("settings.output_schema: not a JSON object; give the JSON Schema of the answer")
+	}
+	format := wirejson.AppendString(appendFirst([]byte(`{"format":`), "type", "json_schema"), "name", schemaName)
+	format = wirejson.AppendRaw(format, "schema", s.OutputSchema)
+	if api.FollowsStrict(s.OutputSchema) {
+		format = append(format, `,"strict":true`...)
+	}
+	b.join("text", append(format, "}}"...), 1)
+	return nil
+}
+
+// tools writes the tools and what may be said of them only where there are any
+// (SO-12, SO-18).
+func (b *bodyWriter) tools(req *llm.Request) error {
+	var tools []byte
+	if extra := b.extra["tools"]; isNull(extra) {
+		b.written = append(b.written, "tools")
+	} else {
+		var err error
+		if tools, err = encodeTools(req.Tools, extra); err != nil {
+			return err
+		}
+	}
+	choice := req.ToolChoice
+	if tools == nil {
+		if choice.Mode == llm.ChooseRequired || choice.Mode == llm.ChooseTool {
+			return fmt.Errorf("tool_choice: %s is asked for, and there are no tools", choice)
+		}
+		return nil
+	}
+	b.dst = append(wirejson.AppendKey(b.dst, "tools"), tools...)
+	b.written = append(b.written, "tools")
+	switch choice.Mode {
+	case llm.ChooseAuto:
+	case llm.ChooseRequired, llm.ChooseNone:
+		b.put("tool_choice", quoted(string(choice.Mode)))
+	case llm.ChooseTool:
+		if !namesTool(tools, choice.Name) {
+			return fmt.Errorf("tool_choice: there is no tool named %q", choice.Name)
+		}
+		b.put("tool_choice", append(wirejson.AppendString(appendFirst(nil, "type", "function"), "name", choice.Name), '}'))
+	default:
+		return fmt.Errorf("tool_choice: unknown mode %q", choice.Mode)
+	}
+	if req.Settings.ParallelToolCalls != nil {
+		b.put("parallel_tool_calls", strconv.AppendBool(nil, *req.Settings.ParallelToolCalls))
+	}
+	return nil
+}
+
+// encodeTools returns the array of tools, those of extra behind the others and
+// instead of those of the same name; nil if there are none.
+func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
+	if d := jsonio.NewDec(string(extra)); extra != nil && d.Peek() != '[' {
+		return nil, errors.New("extra.tools: not a JSON array")
+	}
+	dst := []byte{'['}
+	for i, t := range tools {
+		if namesTool(extra, t.Name) {
+			continue
+		}
+		if !soundName(t.Name) {
+			return nil, fmt.Errorf("tools[%d]: the name %q is none that OpenAI takes; use letters, digits, _ and -", i, t.Name)
+		}
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = appendTool(dst, t); err != nil {
+			return nil, fmt.Errorf("tools[%d]: %w", i, err)
+		}
+	}
+	wirejson.EachElement(extra, func(raw string) {
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+		dst = wirejson.AppendRepaired(dst, []byte(raw))
+	})
+	if len(dst) == 1 {
+		return nil, nil
+	}
+	return append(dst, ']'), nil
+}
+
+// appendTool appends a tool. What is said of strict is said always, unless the
+// schema keeps its rules: it is the default here, and refuses the others (SR-16).
+func appendTool(dst []byte, t llm.Tool) ([]byte, error) {
+	schema := t.Parameters
+	if schema == nil {
+		schema = json.RawMessage(`{}`)
+	}
+	if !jsonio.IsObject(jsonio.View(schema)) {
+		return nil, errors.New("the parameters are not a JSON object; give a JSON Schema")
+	}
+	schema = api.Parameters(schema)
+	dst = wirejson.AppendString(appendFirst(dst, "type", "function"), "name", t.Name)
+	if t.Description != "" {
+		dst = wirejson.AppendString(dst, "description", t.Description)
+	}
+	dst = wirejson.AppendRaw(dst, "parameters", schema)
+	switch {
+	case t.Strict != nil:
+		dst = strconv.AppendBool(wirejson.AppendKey(dst, "strict"), *t.Strict)
+	case !api.FollowsStrict(schema):
+		dst = append(dst, `,"strict":false`...)
+	}
+	return append(dst, '}'), nil
+}
+
+// namesTool reports whether an array of tools has a function of this name.
+func namesTool(tools json.RawMessage, name string) (found bool) {
+	wirejson.EachElement(tools, func(raw string) {
+		found = found || wirejson.GetString(json.RawMessage(raw), "name") == name
+	})
+	return found
+}
+
+// soundName reports whether a name is one that OpenAI takes (SR-14).
+func soundName(name string) bool {
+	for _, c := range []byte(name) {
+		if !nameByte(c) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func nameByte(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+// isNull reports whether raw is the JSON null.
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// quoted returns a JSON string.
+func quoted(s string) []byte { return jsonio.AppendString(nil, s) }
+
+// appendFirst begins an object with a member that is a string.
+func appendFirst(dst []byte, key, value string) []byte {
+	return jsonio.AppendString(append(jsonio.AppendString(append(dst, '{'), key), ':'), value)
+}

@@ -1,0 +1,195 @@
+package responses
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/openai/internal/api"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// DecodeError implements protocol.Protocol.
+func (Protocol) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
+	return api.DecodeError(status, body)
+}
+
+// EncodeError implements protocol.Protocol.
+func (Protocol) EncodeError(e *llm.APIError) []byte { return api.EncodeError(e) }
+
+// DecodeResponse implements protocol.Protocol.
+func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
+	if !jsonio.Valid(body) {
+		return protocol.UnexpectedBody(body)
+	}
+	d := jsonio.NewDec(string(body))
+	if d.Peek() != '{' {
+		return protocol.UnexpectedBody(body)
+	}
+	s := decoder{emit: emit}
+	r, err := readResponse(&d)
+	if err != nil {
+		return fmt.Errorf("openai-responses: the answer: %w", err)
+	}
+	if !r.has.output && !r.has.status {
+		if t, ok := api.ReadError(string(body)); ok && t.Message != "" {
+			return t.APIError(0)
+		}
+		return protocol.UnexpectedBody(body)
+	}
+	if r.failure != nil {
+		return r.failure
+	}
+	for i := range r.output {
+		if err := s.whole(&r.output[i]); err != nil {
+			return fmt.Errorf("openai-responses: the answer: output[%d]: %w", i, err)
+		}
+	}
+	s.finish(&r)
+	return nil
+}
+
+// response is what is read of a response object.
+type response struct {
+	id, model, status, reason string
+	output                    []item
+	usage                     llm.Usage
+	failure                   *llm.APIError
+	more                      wirejson.MemberSet // what is not known of it
+	has                       struct{ output, status bool }
+}
+
+// keyResponsesAnswer holds, in the opaque datum of a message, the members of the
+// response that are not known, but for those of over maxKept bytes and those beyond
+// maxNames.
+const keyResponse = "responses_answer"
+
+// readResponse reads a response object.
+func readResponse(d *jsonio.Dec) (r response, err error) {
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return r, d.Err()
+		}
+		switch key {
+		case "id":
+			r.id = wirejson.String(d)
+		case "model":
+			r.model = wirejson.String(d)
+		case "status":
+			if r.status, r.has.status = wirejson.String(d), true; r.status == "failed" {
+				r.failed("{}")
+			}
+		case "incomplete_details":
+			r.reason = wirejson.GetString([]byte(d.Raw()), "reason")
+		case "error":
+			r.failed(d.Raw())
+		case "usage":
+			r.usage = api.ReadUsage(d)
+		case "output":
+			r.has.output = true
+			if d.Null() {
+				continue
+			}
+			d.Array()
+			for first := true; d.More(&first); {
+				r.output = append(r.output, readItem(d))
+			}
+		case "object", "created_at", "completed_at", "output_text", // what it is, and what llm has no use for
+			"access_programs", "background", "billing", "content_filters", "moderation", "prompt_cache_diagnostics", "tool_usage",
+			// what was asked
+			"conversation", "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls",
+			"presence_penalty", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
+			"safety_identifier", "service_tier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user":
+			d.Skip()
+		default:
+			r.more.Set(wirejson.Member{Key: key, Raw: d.Raw()})
+		}
+	}
+}
+
+// failed takes the error of a response, an object or a text; null is none.
+func (r *response) failed(raw string) {
+	if raw == "null" || raw == "{}" && r.failure != nil {
+		return
+	}
+	t, _ := api.ReadError(`{"error":` + raw + `}`)
+	if t.Message == "" && t.Code == "" {
+		t.Message = "the response failed, and the provider does not say why"
+	}
+	r.failure = t.APIError(0)
+}
+
+// whole emits the parts of an item that came in one piece.
+func (s *decoder) whole(it *item) error {
+	switch it.kind {
+	case kindMessage:
+		parts, err := it.said()
+		for _, p := range parts {
+			if t, ok := p.(llm.Text); ok {
+				s.emit(llm.TextDelta(t))
+				continue
+			}
+			s.emit(llm.PartDone{Part: p})
+		}
+		return err
+	case kindReasoning:
+		p, err := it.reasoning()
+		s.emit(llm.ReasoningDelta(p))
+		return err
+	case kindCall, kindCustomCall:
+		s.called = true
+		if it.status == statusIncomplete {
+			s.unended(it)
+			return nil
+		}
+		s.emit(llm.PartDone{Part: it.call()})
+		return nil
+	}
+	if c, ok := it.ranItself(); ok {
+		s.emit(llm.PartDone{Part: c})
+		return nil
+	}
+	s.emit(llm.PartDone{Part: it.unknown()})
+	return nil
+}
+
+// unended emits a call whose item says that the provider did not end it (quirk
+// QR-03), as in a stream that has no end of it.
+func (s *decoder) unended(it *item) {
+	s.calls++
+	c := it.call()
+	s.emit(llm.ToolCallStart{Index: s.calls, ID: c.ID, Name: c.Name, Opaque: c.Opaque})
+	s.emit(llm.ToolCallDelta{Index: s.calls, Arguments: c.Arguments})
+}
+
+// finish emits what a response says of itself at its end.
+func (s *decoder) finish(r *response) {
+	if r.usage != (llm.Usage{}) {
+		s.emit(r.usage)
+	}
+	var kept wirejson.Members
+	kept.AddObject(keyResponse, r.more.Members(wirejson.MaxKept))
+	f := llm.Finish{ResponseID: cmp.Or(r.id, s.id), Model: cmp.Or(r.model, s.model), Opaque: kept.Object()}
+	switch word := cmp.Or(r.reason, r.status); {
+	case r.status == "completed" && s.called:
+		f.Reason, f.Raw = llm.FinishToolCalls, r.status
+	case r.status == "completed":
+		f.Reason, f.Raw = llm.FinishStop, r.status
+	case word == "max_output_tokens" || word == "max_tokens":
+		f.Reason, f.Raw = llm.FinishLength, word
+	case word == "content_filter":
+		f.Reason = llm.FinishContentFilter
+	default:
+		f.Reason, f.Raw = llm.FinishUnknown, word
+	}
+	s.emit(f)
+}
+
+// errNoTerminal is ErrTruncated with what did not come.
+var errNoTerminal = errors.New("no response.completed came")

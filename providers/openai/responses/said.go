@@ -1,0 +1,225 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// assistant writes the items of an assistant's message, each where it stood, but for
+// reasoning at the end: the provider refuses it without what came after it (SR-07).
+func (w *inputWriter) assistant(parts []llm.Part) error {
+	parts = withoutForeign(parts)
+	last := len(w.dst)    // where reasoning begins that nothing has come after
+	var thoughts []string // its ids
+	for i := 0; i < len(parts); {
+		from := len(w.dst)
+		n, err := w.items(parts[i:])
+		if err != nil {
+			return fmt.Errorf(".parts[%d]%w", i, err)
+		}
+		r, thought := parts[i].(llm.Reasoning)
+		switch {
+		case len(w.dst) == from:
+		case thought:
+			thoughts = append(thoughts, idOf(r.Opaque, reasoningID))
+		default:
+			last, thoughts = len(w.dst), nil
+		}
+		i += n
+	}
+	w.dst = w.dst[:last]
+	for _, id := range thoughts {
+		delete(w.seen, id)
+	}
+	return nil
+}
+
+// items writes what parts begin with, and returns how many of them that is.
+func (w *inputWriter) items(parts []llm.Part) (n int, err error) {
+	switch p := parts[0].(type) {
+	case llm.Text:
+		return w.texts(parts), nil
+	case llm.Reasoning:
+		w.reasoning(&p)
+	case llm.ToolCall:
+		if p.ProviderExecuted {
+			w.hosted(p.Opaque)
+		} else {
+			err = w.call(&p)
+		}
+	case llm.ToolResult:
+		w.hosted(p.Opaque)
+	case llm.Unknown:
+		if !w.repeated(p.Raw) {
+			w.next()
+			err = w.unknown(p)
+		}
+	case llm.Media:
+		err = fmt.Errorf(": an assistant's message cannot hold media, only text and calls")
+	}
+	return 1, err
+}
+
+// withoutForeign takes out what is another provider's alone: calls that it ran
+// itself with their results, and parts of a kind that is not known.
+func withoutForeign(parts []llm.Part) []llm.Part {
+	return slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
+		switch p := p.(type) {
+		case llm.ToolCall:
+			return p.ProviderExecuted && !isHosted(p.Opaque)
+		case llm.ToolResult:
+			return !isHosted(p.Opaque)
+		case llm.Unknown:
+			return protocol.Omits(protocolName, llm.RoleAssistant, p)
+		case llm.Text, llm.Reasoning, llm.Media:
+		}
+		return false
+	})
+}
+
+// isHosted reports whether opaque data are the item of a call that the provider ran
+// itself.
+func isHosted(opaque json.RawMessage) bool {
+	return strings.HasSuffix(wirejson.GetString(opaque, "type"), "_call")
+}
+
+// silent reports whether a text is empty and no item of the provider, or one that
+// stands in the request already and is not written again (SR-04).
+func (w *inputWriter) silent(t *llm.Text) bool {
+	id := idOf(t.Opaque, messageID)
+	return t.Text == "" && (id == "" || w.seen[id])
+}
+
+// texts writes the message item of the texts that parts begin with and that
+// belong to one item, and returns how many these are.
+func (w *inputWriter) texts(parts []llm.Part) (n int) {
+	opened := false
+	var of llm.Text
+	for _, p := range parts {
+		t, ok := p.(llm.Text)
+		if !ok || n > 0 && !sameItem(of.Opaque, t.Opaque) {
+			break
+		}
+		n, of = n+1, t
+		if w.silent(&t) {
+			continue
+		}
+		if !opened {
+			opened = true
+			w.next()
+			w.dst = append(w.dst, `{"type":"message","role":"assistant","content":[`...)
+		}
+		w.next()
+		kind, key := "output_text", "text"
+		if t.Refusal {
+			kind, key = "refusal", "refusal"
+		}
+		w.dst = wirejson.AppendString(appendFirst(w.dst, "type", kind), key, t.Text)
+		w.dst = append(contentNames.Append(w.dst, t.Opaque, ownPiece), '}')
+	}
+	if opened {
+		w.dst = append(w.dst, ']')
+		w.itemID(of.Opaque, messageID)
+		w.dst = append(itemNames.Append(w.dst, of.Opaque, ownItem), '}')
+	}
+	return n
+}
+
+// sameItem reports whether two texts in a row are of one message item: they have
+// the same id, or both none.
+func sameItem(a, b json.RawMessage) bool {
+	return wirejson.GetString(a, "id") == wirejson.GetString(b, "id")
+}
+
+// reasoning writes a reasoning item, unchanged. That of another provider is left
+// out, and so is an item that stands there already (SR-04).
+func (w *inputWriter) reasoning(r *llm.Reasoning) {
+	id := idOf(r.Opaque, reasoningID)
+	if wirejson.Get(r.Opaque, "summary") == nil && wirejson.Get(r.Opaque, "encrypted_content") == nil && id == "" || w.seen[id] {
+		return
+	}
+	w.next()
+	w.dst = append(w.dst, `{"type":"reasoning"`...)
+	w.itemID(r.Opaque, reasoningID)
+	last := []string{"summary", "content"} // in the order in which they are read
+	w.dst = itemNames.Append(w.dst, r.Opaque, func(key string) bool {
+		return key == "type" || key == "id" || key == "status" || slices.Contains(last, key)
+	})
+	for _, key := range last {
+		switch raw := wirejson.Get(r.Opaque, key); {
+		case raw != nil:
+			w.dst = wirejson.AppendRaw(w.dst, key, raw)
+		case key == "summary":
+			w.dst = append(w.dst, `,"summary":[]`...)
+		}
+	}
+	w.dst = append(w.dst, '}')
+}
+
+// repeated reports whether a whole item stands in the request already (SR-04).
+func (w *inputWriter) repeated(raw json.RawMessage) bool {
+	id := wirejson.GetString(raw, "id")
+	if w.seen[id] {
+		return true
+	}
+	if id != "" {
+		w.seen[id] = true
+	}
+	return false
+}
+
+// call writes a call.
+func (w *inputWriter) call(c *llm.ToolCall) error {
+	id, err := callID(c.ID)
+	if err != nil {
+		return err
+	}
+	w.next()
+	kind, args, prefix := kindCall, "arguments", callItemID
+	if wirejson.GetString(c.Opaque, "type") == kindCustomCall {
+		kind, args, prefix = kindCustomCall, "input", customID
+		w.custom[c.ID] = true
+	}
+	w.dst = appendFirst(w.dst, "type", kind)
+	w.itemID(c.Opaque, prefix)
+	w.dst = wirejson.AppendString(w.dst, "call_id", id)
+	w.dst = wirejson.AppendString(w.dst, "name", echoName(c.Name))
+	w.dst = wirejson.AppendString(w.dst, args, c.Arguments)
+	w.dst = append(itemNames.Append(w.dst, c.Opaque, ownItem), '}')
+	return nil
+}
+
+// echoName returns a call's name as the provider takes it back: a model makes
+// calls of tools that it was never told of, such as multi_tool_use.parallel.
+func echoName(name string) string {
+	if soundName(name) {
+		return name
+	}
+	if name == "" {
+		return "unnamed_tool"
+	}
+	b := []byte(strings.ToValidUTF8(name, "_"))
+	out := b[:0]
+	for _, c := range b {
+		if !nameByte(c) {
+			c = '_'
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// hosted writes the item of a call that the provider ran itself.
+func (w *inputWriter) hosted(opaque json.RawMessage) {
+	if w.repeated(opaque) {
+		return
+	}
+	w.next()
+	w.dst = wirejson.AppendRepaired(w.dst, opaque)
+}

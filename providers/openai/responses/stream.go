@@ -1,0 +1,289 @@
+package responses
+
+import (
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+)
+
+// at returns the open item at an index, or nil. There is one at most: begin sees to it.
+func (s *decoder) at(index int64) *openItem {
+	if i, known := s.places[index]; known && !s.items[i].closed {
+		return &s.items[i]
+	}
+	return nil
+}
+
+// open returns the open item at an index, if it is of this kind, or begins one:
+// some servers leave output_item.added out.
+func (s *decoder) open(index int64, kind string) *openItem {
+	if it := s.at(index); it != nil && it.kind == kind {
+		return it
+	}
+	return s.begin(openItem{index: index, kind: kind})
+}
+
+// begin begins an item. One that is open at its index is closed (quirk QR-09), and
+// so is the message or the reasoning that is open, whose part ends here.
+func (s *decoder) begin(next openItem) *openItem {
+	if it := s.at(next.index); it != nil {
+		s.close(it)
+	}
+	n := len(s.items)
+	if n > 0 && s.items[s.speaker].speaks() {
+		s.close(&s.items[s.speaker])
+	}
+	if next.speaks() {
+		s.speaker = n
+	}
+	if s.places == nil {
+		s.places = map[int64]int{}
+	}
+	s.places[next.index] = n
+	s.items = append(s.items, next)
+	return &s.items[n]
+}
+
+// speaks reports whether an item is a message or reasoning.
+func (it *openItem) speaks() bool { return it.kind == kindMessage || it.kind == kindReasoning }
+
+// close ends the parts of an item that no output_item.done has ended.
+func (s *decoder) close(it *openItem) {
+	if it.closed {
+		return
+	}
+	it.closed = true
+	switch it.kind {
+	case kindMessage:
+		if it.spoke {
+			s.endText(it)
+		}
+	case kindReasoning:
+		it.summarize()
+		if p, err := it.added.reasoning(); err == nil && (p.Opaque != nil || it.spoke) {
+			it.spoke = true
+			s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
+		}
+	}
+}
+
+// summarize makes the summary that was streamed the item's: it goes back with it,
+// also where nothing tells all of the item (quirk QR-09).
+func (it *openItem) summarize() {
+	if it.summary == nil {
+		return
+	}
+	text := []byte{'['}
+	for i, s := range it.summary {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(wirejson.AppendString(appendFirst(text, "type", "summary_text"), "text", string(s)), '}')
+	}
+	it.added.summary, it.added.has.summary = jsonio.NewDec(string(append(text, ']'))), true
+}
+
+// endText ends the text part of a message item, with the opaque data of the item and
+// of its piece.
+func (s *decoder) endText(it *openItem) {
+	if o := joined(it.opaque, it.notes); o != nil {
+		s.emit(llm.TextDelta{Refusal: it.refusal, Opaque: o})
+	}
+	it.notes = nil
+}
+
+// text takes a piece of text.
+func (s *decoder) text(ev *event, delta string, refusal bool) {
+	it := s.open(ev.index, kindMessage)
+	if it.spoke && (it.section != ev.section || it.refusal != refusal) {
+		s.endText(it)
+	}
+	it.spoke, it.section, it.refusal = true, ev.section, refusal
+	s.emit(llm.TextDelta{Text: delta, Refusal: refusal})
+}
+
+// textDone takes the whole text of a part; it counts if no delta came.
+func (s *decoder) textDone(ev *event, refusal bool) {
+	if it := s.at(ev.index); it != nil && it.spoke && it.section == ev.section && it.refusal == refusal {
+		return
+	}
+	s.text(ev, ev.text, refusal)
+}
+
+// summaryDelta is the event of a piece of reasoning's summary.
+const summaryDelta = "response.reasoning_summary_text.delta"
+
+// thought takes a piece of reasoning.
+func (s *decoder) thought(ev *event) {
+	it := s.open(ev.index, kindReasoning)
+	next := it.spoke && it.section != ev.section
+	if next {
+		s.emit(llm.ReasoningDelta{Text: thoughtGap})
+	}
+	if ev.kind == summaryDelta {
+		if next || it.summary == nil {
+			it.summary = append(it.summary, nil)
+		}
+		last := &it.summary[len(it.summary)-1]
+		*last = append(*last, ev.delta...)
+	}
+	it.spoke, it.section = true, ev.section
+	s.emit(llm.ReasoningDelta{Text: ev.delta})
+}
+
+// added takes the beginning of an item.
+func (s *decoder) added(ev *event) {
+	it := s.begin(openItem{index: ev.index, kind: ev.item.kind, added: ev.item})
+	switch it.kind {
+	case kindMessage:
+		it.opaque = it.added.opaque
+	case kindCall, kindCustomCall:
+		if it.added.callID != "" || it.added.name != "" {
+			s.named(it, &it.added)
+		}
+		s.advance(it, it.added.args)
+	}
+}
+
+// done takes the end of an item, which tells all of it again.
+func (s *decoder) done(ev *event) error {
+	it := s.of(ev)
+	if it == nil {
+		it = s.begin(openItem{index: ev.index, kind: ev.item.kind})
+	}
+	return s.end(it, &ev.item)
+}
+
+// of returns the item that an output_item.done ends: of the open ones of its kind
+// that at its index, if its call id is the same, else the call of that id, else that
+// at its index.
+func (s *decoder) of(ev *event) (found *openItem) {
+	best := 0
+	for i := range s.items {
+		it := &s.items[i]
+		if it.finished || it.kind != ev.item.kind {
+			continue
+		}
+		fit := 0
+		if it.index == ev.index {
+			fit++
+		}
+		if it.call.index != 0 && it.call.id == ev.item.callID {
+			fit += 2
+		}
+		if fit > 0 && fit >= best {
+			found, best = it, fit
+		}
+	}
+	return found
+}
+
+// end ends an item by what is told of all of it.
+func (s *decoder) end(it *openItem, whole *item) error {
+	ended := it.closed && it.spoke
+	it.closed, it.finished = true, true
+	switch {
+	case isCall(it.kind):
+		it.finished = whole.status != statusIncomplete
+		s.named(it, whole)
+		it.call.done = whole.args
+		s.advance(it, whole.args)
+		return nil
+	case ended:
+		return nil
+	case !it.spoke:
+		it.spoke = true
+		return s.whole(whole)
+	case it.kind == kindMessage:
+		return s.doneText(it, whole)
+	}
+	p, err := whole.reasoning()
+	s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
+	return err
+}
+
+// doneText ends a message item whose text was streamed; the opaque data of its last
+// piece go on its last text.
+func (s *decoder) doneText(it *openItem, whole *item) error {
+	pieces, err := whole.pieces()
+	it.opaque = whole.opaque
+	if n := len(pieces); n > 0 {
+		it.notes = pieces[n-1].opaque
+	}
+	s.endText(it)
+	return err
+}
+
+// endItems ends what is open once the answer is complete. Output are its items as
+// the last event tells them; what of it was not streamed is taken as it is.
+func (s *decoder) endItems(output []item) error {
+	streamed := s.streamed()
+	for i := range output {
+		whole := &output[i]
+		it := streamed.take(whole)
+		switch {
+		case it == nil:
+			if err := s.whole(whole); err != nil {
+				return err
+			}
+		case isCall(it.kind):
+			it.call.last = whole.args
+			s.named(it, whole)
+		case !it.finished:
+			if err := s.end(it, whole); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range s.items {
+		it := &s.items[i]
+		switch s.close(it); {
+		case isCall(it.kind):
+			s.endCall(it)
+		case !it.finished && !it.speaks():
+			if err := s.whole(&it.added); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// streamedItems are the items that were streamed, in order, by what tells them in the
+// output of the last event. Each is taken once.
+type streamedItems map[itemKey][]*openItem
+
+// itemKey is the kind of an item and, of calls, the id. A call that was not announced may
+// be any.
+type itemKey struct {
+	kind, id string
+	any      bool
+}
+
+func (s *decoder) streamed() streamedItems {
+	items := streamedItems{}
+	for i := range s.items {
+		it := &s.items[i]
+		key := itemKey{kind: it.kind, id: it.call.id, any: isCall(it.kind) && it.call.index == 0}
+		items[key] = append(items[key], it)
+	}
+	return items
+}
+
+// take returns the streamed item that an item of the output is, or nil: the first one of
+// its kind, of calls the one of its id, or else one that was not announced.
+func (items streamedItems) take(whole *item) *openItem {
+	key := itemKey{kind: whole.kind}
+	if isCall(whole.kind) {
+		key.id = whole.callID
+	}
+	for _, key := range []itemKey{key, {kind: whole.kind, any: true}} {
+		if list := items[key]; len(list) > 0 {
+			items[key] = list[1:]
+			return list[0]
+		}
+	}
+	return nil
+}
+
+func isCall(kind string) bool { return kind == kindCall || kind == kindCustomCall }
