@@ -27,7 +27,7 @@ func BenchmarkRuns(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, k := range kinds {
-		for _, word := range []string{"streamed", "buffered"} {
+		for _, word := range modes {
 			b.Run(k.name+"/"+word, func(b *testing.B) {
 				model := fake.NewModel(turns...)
 				model.DiscardRequests = true

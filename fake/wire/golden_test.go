@@ -191,124 +191,54 @@ func (o *played) problems() (list []string) {
 }
 
 // deliveries are both, by their names in goldens.
-var deliveries = map[string]llm.ResponseMode{"streamed": llm.Streaming, "buffered": llm.NonStreaming}
+var deliveries = map[string]llm.ResponseMode{"streaming": llm.Streaming, "non-streaming": llm.NonStreaming}
 
-// golden is what goes over the wire and what the loop makes of it. Beside a plain
-// run, it is the lines that differ; the digits of the conversation, which differ in
-// each, are left off the ids then.
-func (o *played) golden(title string, plain *played) string {
+// golden returns the requests, the responses and the trace of a run.
+func (o *played) golden(title string) string {
 	var b strings.Builder
-	section := func(name string, got, usual []byte) {
-		fmt.Fprintf(&b, "-- %s %s --\n", title, name)
-		if plain == nil {
-			b.Write(printable(got))
-		} else {
-			b.WriteString(lineDiff(printable(anyTalk(usual)), printable(anyTalk(got))))
-		}
-	}
+	section := func(name string, text []byte) { fmt.Fprintf(&b, "-- %s %s --\n%s", title, name, printable(text)) }
 	for i, x := range o.exchanges {
-		usual := plain.like(x, i)
-		section("request "+strconv.Itoa(i+1), x.request, usual.request)
-		section("answer "+strconv.Itoa(i+1), x.answer, usual.answer)
+		section("request "+strconv.Itoa(i+1), x.request)
+		section("response "+strconv.Itoa(i+1), x.answer)
 	}
-	var usual []byte
-	if plain != nil {
-		usual = []byte(plain.Trace())
-	}
-	section("trace", []byte(o.Trace()), usual)
+	section("trace", []byte(o.Trace()))
 	return b.String()
 }
 
-// talks are the ids of Responses.
+// talks matches the ids of Responses.
 var talks = regexp.MustCompile(`_([0-9a-f]{16})[0-9a-f]{8}`)
 
-// anyTalk is a text with ids that say nothing of the conversation.
+// anyTalk returns text with ids that do not depend on the conversation.
 func anyTalk(text []byte) []byte { return talks.ReplaceAll(text, []byte("_$1")) }
 
-// like returns the exchange with the same request, or else the i-th.
-func (o *played) like(x exchanged, i int) exchanged {
-	if o == nil {
-		return exchanged{}
-	}
-	for _, y := range o.exchanges {
-		if bytes.Equal(anyTalk(x.request), anyTalk(y.request)) {
-			return y
-		}
-	}
-	if i < len(o.exchanges) {
-		return o.exchanges[i]
-	}
-	return exchanged{}
-}
+// maxLine is how much of a line a golden of testdata/plain shows.
+const maxLine = 4000
 
-// lineDiff shows the lines that are in one text only, by their longest common
-// subsequence; runs of the same lines are a count.
-func lineDiff(from, to []byte) string {
-	a, b := strings.SplitAfter(string(from), "\n"), strings.SplitAfter(string(to), "\n")
-	most := make([][]int, len(a)+1) // the longest common subsequence of a[i:] and b[j:]
-	for i := range most {
-		most[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			most[i][j] = max(most[i+1][j], most[i][j+1])
-			if a[i] == b[j] {
-				most[i][j] = 1 + most[i+1][j+1]
-			}
-		}
-	}
-	var out strings.Builder
-	same := 0
-	tell := func(sign, line string) {
-		if same > 0 {
-			fmt.Fprintf(&out, "= %d\n", same)
-		}
-		same = 0
-		out.WriteString(sign + line)
-	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			if a[i] != "" {
-				same++
-			}
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && most[i+1][j] >= most[i][j+1]:
-			tell("- ", a[i])
-			i++
-		default:
-			tell("+ ", b[j])
-			j++
-		}
-	}
-	tell("", "")
-	return out.String()
-}
-
-// longest is how much of a line a golden shows.
-const longest = 4000
-
-// printable writes what is not plain text as an escape, ends with a line feed, and
-// cuts lines that nobody would read.
+// printable returns text with escapes for what is not plain text. It ends with a line
+// feed. Lines that nobody would read are cut.
 func printable(text []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
-		if len(line) > longest {
+		if len(line) > maxLine {
 			line = fmt.Appendf(slices.Clone(line[:200]), "… (%d bytes)", len(line))
 		}
-		for len(line) > 0 {
-			r, n := utf8.DecodeRune(line)
-			if r < ' ' || r == utf8.RuneError && n == 1 || r == '\u2028' || r == '\u0085' || r == '\ufeff' {
-				q := strconv.QuoteToASCII(string(line[:n]))
-				out = append(out, q[1:len(q)-1]...)
-			} else {
-				out = append(out, line[:n]...)
-			}
-			line = line[n:]
+		out = append(append(out, escaped(line)...), '\n')
+	}
+	return out
+}
+
+// escaped returns a line with escapes for what is not plain text.
+func escaped(line []byte) (out []byte) {
+	for len(line) > 0 {
+		r, n := utf8.DecodeRune(line)
+		if r < ' ' || r == utf8.RuneError && n == 1 || r == '\u2028' || r == '\u0085' || r == '\ufeff' {
+			q := strconv.QuoteToASCII(string(line[:n]))
+			out = append(out, q[1:len(q)-1]...)
+		} else {
+			out = append(out, line[:n]...)
 		}
-		out = append(out, '\n')
+		line = line[n:]
 	}
 	return out
 }

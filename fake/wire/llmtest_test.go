@@ -17,6 +17,7 @@ import (
 
 // The clients of the four protocols are models like others, however their bytes come.
 func TestContract(t *testing.T) {
+	t.Parallel()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) { llmtest.Check(t, contract(k.name, nil)) })
 		t.Run(k.name+", byte by byte", func(t *testing.T) { llmtest.Check(t, contract(k.name, iotest.OneByteReader)) })
@@ -68,6 +69,7 @@ var limits = map[string]llmtest.Suite{
 
 // What the limits above leave out fails indeed, and nothing else does.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	want := map[string][]string{
 		"openai-chat":        {"media", "a result that is an error", "an image in a result"},
 		"openai-responses":   {"media", "a result that is an error", "a seed", "stop sequences"},

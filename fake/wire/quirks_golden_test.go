@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,43 +41,89 @@ func showing() []shown {
 	return slices.Concat(chatShown, responsesShown, anyShown, messagesShown, geminiShown)
 }
 
-// TestQuirkGoldens plays every form of every quirk, in every protocol and delivery
-// that it applies to, and compares what goes over the wire and the traces with
-// testdata/quirks: go test ./fake/wire -run TestQuirkGoldens -update rewrites them.
+// TestQuirkGoldens plays each form of each quirk in each protocol and response mode
+// that it applies to. It compares the edited responses with testdata/quirks, which
+// shows them as a diff from the unedited ones:
+// go test ./fake/wire -run TestQuirkGoldens -update rewrites the files.
 func TestQuirkGoldens(t *testing.T) {
+	t.Parallel()
 	for _, s := range showing() {
-		t.Run(strings.ReplaceAll(s.quirk, ":", "-"), func(t *testing.T) { s.test(t) })
+		t.Run(strings.ReplaceAll(s.quirk, ":", "-"), func(t *testing.T) {
+			t.Parallel()
+			s.test(t)
+		})
 	}
 }
 
+// modes are the response modes, by their names in goldens.
+var modes = []string{"streaming", "non-streaming"}
+
 func (s shown) test(t *testing.T) {
-	q, err := wire.ParseQuirk(s.quirk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := parseQuirks(t, s.quirk)[0]
 	form := s.form(q)
 	s.scenario = s.name()
-	text := fmt.Sprintf("%s: %s.\nOn scenario %s.\n\n", q, form.Description, s.scenario)
+	var diffs []string
+	titles := map[string][]string{}
 	for _, protocol := range form.Protocols {
-		for _, word := range []string{"streamed", "buffered"} {
-			if form.Streaming && word == "buffered" {
+		for _, mode := range modes {
+			if form.Streaming && mode != "streaming" {
 				continue
 			}
-			title := protocol + " " + word
-			plain := s.over(t, protocol, word)
-			o := s.over(t, protocol, word, q)
+			title := protocol + " " + mode
+			plain := playedOnce(t, s, protocol, mode)
+			o := playedOnce(t, s, protocol, mode, q)
 			t.Run(title, func(t *testing.T) {
 				if o.report.Shown[q.String()] == 0 {
-					t.Error("the quirk was not shown")
+					t.Error("no response shows the quirk")
 				}
 				o.holds(t)
 				s.facts(t, o, plain)
 			})
-			text += o.golden(title, plain)
+			list, numbers := o.edits(plain)
+			for _, diff := range list {
+				if titles[diff] == nil {
+					diffs = append(diffs, diff)
+				}
+				titles[diff] = append(titles[diff], title+" "+strings.Join(numbers[diff], " "))
+			}
 		}
+	}
+	text := fmt.Sprintf("%s: %s.\nScenario: %s.\n", q, form.Description, s.scenario)
+	for _, diff := range diffs {
+		text += "\n-- " + strings.Join(titles[diff], ", ") + " --\n" + diff
+	}
+	if diffs == nil {
+		text += "\nNo byte of the response differs.\n"
 	}
 	g := goldie.New(t, goldie.WithFixtureDir("testdata/quirks"), goldie.WithNameSuffix(".txt"), goldie.WithDiffEngine(goldie.ColoredDiff))
 	g.Assert(t, strings.ReplaceAll(s.quirk, ":", "-"), []byte(text))
+}
+
+// parseQuirks parses the quirks of a list that spaces separate.
+func parseQuirks(t testing.TB, list string) (quirks []wire.Quirk) {
+	t.Helper()
+	for _, s := range strings.Fields(list) {
+		q, err := wire.ParseQuirk(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		quirks = append(quirks, q)
+	}
+	return quirks
+}
+
+// runs holds the runs of playedOnce.
+var runs sync.Map // of *played, by what was played
+
+// playedOnce is shown.over, but tests with the same quirk share one run.
+func playedOnce(t *testing.T, s shown, protocol, mode string, quirks ...wire.Quirk) *played {
+	t.Helper()
+	key := fmt.Sprint(s.name(), s.stalls, protocol, mode, quirks)
+	if o, ok := runs.Load(key); ok {
+		return o.(*played) //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	o, _ := runs.LoadOrStore(key, s.over(t, protocol, mode, quirks...))
+	return o.(*played) //nolint:errcheck,forcetypeassert // nothing else is stored
 }
 
 // form describes the form.
@@ -202,7 +249,7 @@ func TestPlain(t *testing.T) {
 			want := projected(inProcess)
 			var text strings.Builder
 			for _, k := range kinds {
-				for _, word := range []string{"streamed", "buffered"} {
+				for _, word := range modes {
 					o := over(t, name, k.name, deliveries[word])
 					o.holds(t)
 					title := k.name + " " + word
@@ -210,7 +257,7 @@ func TestPlain(t *testing.T) {
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Errorf("%s (-in process +on the wire):\n%s", title, diff)
 					}
-					text.WriteString(o.golden(title, nil))
+					text.WriteString(o.golden(title))
 				}
 			}
 			g := goldie.New(t, goldie.WithFixtureDir("testdata/plain"), goldie.WithNameSuffix(".txt"), goldie.WithDiffEngine(goldie.ColoredDiff))

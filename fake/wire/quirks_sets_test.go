@@ -13,9 +13,10 @@ import (
 // Any forms can be shown together, in each protocol and delivery, for one turn or
 // for all: no handler panics, the loop ends, and what every run must hold is held.
 func TestQuirkSets(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		k := rapid.SampledFrom(kinds).Draw(rt, "protocol")
-		word := rapid.SampledFrom([]string{"streamed", "buffered"}).Draw(rt, "delivery")
+		word := rapid.SampledFrom(modes).Draw(rt, "delivery")
 		forms := slices.DeleteFunc(wire.Quirks(), func(f wire.QuirkForm) bool {
 			return !slices.Contains(f.Protocols, k.name) || stalls(f)
 		})
@@ -24,15 +25,7 @@ func TestQuirkSets(t *testing.T) {
 			turn := rapid.SampledFrom([]string{"", "@1", "@2", "@3"}).Draw(rt, "turn")
 			return strings.TrimSuffix(f.ID+":"+f.Form, ":") + turn
 		}), 1, 5).Draw(rt, "quirks")
-		var quirks []wire.Quirk
-		for _, s := range names {
-			q, err := wire.ParseQuirk(s)
-			if err != nil {
-				rt.Fatal(err)
-			}
-			quirks = append(quirks, q)
-		}
-		o := over(t, "sets/many", k.name, deliveries[word], quirks...)
+		o := over(t, "sets/many", k.name, deliveries[word], parseQuirks(t, strings.Join(names, " "))...)
 		for _, problem := range o.problems() {
 			rt.Error(problem)
 		}

@@ -50,8 +50,8 @@ func (f *follower) Read(p []byte) (int, error) {
 func TestStallTimeout(t *testing.T) {
 	for _, form := range wire.Quirks() {
 		for _, protocol := range form.Protocols {
-			for _, word := range []string{"streamed", "buffered"} {
-				if form.ID != "QT-10" || form.Streaming && word == "buffered" {
+			for _, word := range modes {
+				if form.ID != "QT-10" || form.Streaming && word == "non-streaming" {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s %s %s", form.Form, protocol, word), func(t *testing.T) {

@@ -68,6 +68,7 @@ func TestStrictSurvives(t *testing.T) {
 
 // A body may have 64 MiB, and no more.
 func TestStrictLength(t *testing.T) {
+	t.Parallel()
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 	w := post(t, s, strictPaths["SO"], strings.Repeat(" ", 64<<20+1))
 	if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "the body has more than 67108864 bytes") {

@@ -116,6 +116,7 @@ func (d *drawn) tools(req *llm.Request) {
 
 // What the project's own clients send of a right request is never refused.
 func TestStrictTakesOwnRequests(t *testing.T) {
+	t.Parallel()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
@@ -145,6 +146,7 @@ func TestStrictTakesOwnRequests(t *testing.T) {
 // What a server says is not refused when a client sends it back, whatever the
 // script has and however often a turn is asked for.
 func TestStrictTakesWhatWasSaid(t *testing.T) {
+	t.Parallel()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {

@@ -82,6 +82,7 @@ func served(url string) string {
 
 // No request is refused that a real provider took.
 func TestStrictTakesRecordedRequests(t *testing.T) {
+	t.Parallel()
 	dirs := recordings(t)
 	if len(dirs) == 0 {
 		t.Skip("no recordings: there is no folder shared above this package, LOOPTAPE_SHARED is not set, and charm.land/fantasy@v0.3.0 is not in the module cache")
