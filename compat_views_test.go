@@ -40,11 +40,19 @@ import (
 // renamed leads from a word of today to the word that version 1 of the formats had for it,
 // which is the word of the expected results. A word that version 1 had, too, is not in it.
 // Where a constant gets another value, and readers translate the old one, it is added here.
-var renamed = map[string]string{}
+var renamed = map[any]string{
+	trace.Continue: "go_on", trace.PurposeGrade: "judge", trace.DeltaArguments: "args",
+	trace.ReasonToolCalls: "calls", trace.ReasonEndTurn: "none", trace.ReasonMaxSteps: "cap", trace.ReasonRunawayGuard: "guard",
+	trace.ReasonHandoff: "hand_off", trace.ReasonMiddleware: "policy",
+	skipReason(trace.SkipMalformedArguments): "malformed_args", skipReason(trace.SkipInvalidArguments): "invalid_args", skipReason(trace.SkipTruncated): "cut",
+	trace.KindModelConfig: "model.setup", trace.KindModelResponse: "model.turn", trace.KindToolArguments: "args.resolved", trace.KindHistoryRewrite: "rewrite",
+}
+
+type skipReason string
 
 // formatWord is how a word stands in the expected results.
 func formatWord[W ~string](w W) any {
-	if was, ok := renamed[string(w)]; ok {
+	if was, ok := renamed[w]; ok {
 		return was
 	}
 	return text(string(w))
@@ -192,9 +200,9 @@ func viewUsages(by map[trace.Purpose]llm.Usage) values {
 // viewEvent is an event: its kind, its place, and its values in the order in which version
 // 1 wrote them.
 func viewEvent(ev *trace.Event) values {
-	kind := ""
+	var kind trace.Kind
 	if ev.Body != nil {
-		kind = string(ev.Body.Kind())
+		kind = ev.Body.Kind()
 	}
 	return append(values{formatWord(kind), ev.Seq, text(ev.Run), ev.Step, ev.Attempt, formatWord(ev.Purpose), ev.At}, viewBody(ev.Body)...)
 }
@@ -236,13 +244,13 @@ func viewBody(body trace.Body) values {
 	case trace.ToolEnd:
 		return append(values{text(b.ToolCallID), formatWord(b.Outcome)}, viewParts([]llm.Part{b.Result})...)
 	case trace.ToolSkip:
-		return append(values{text(b.ToolCallID), text(b.Name), formatWord(b.Reason)}, viewParts([]llm.Part{b.Result})...)
+		return append(values{text(b.ToolCallID), text(b.Name), formatWord(skipReason(b.Reason))}, viewParts([]llm.Part{b.Result})...)
 	case trace.Abandoned:
 		return values{text(b.ToolCallID)}
 	case trace.HistoryRewrite:
 		return values{formatWord(b.Reason), formatWord(b.By)}
 	case trace.Canceled:
-		return values{formatWord(b.Reason)}
+		return values{formatWord(trace.Reason(b.Reason))}
 	case trace.Suspended:
 		return values{viewTexts(b.Pending), text(b.Digest)}
 	case trace.Resumed:

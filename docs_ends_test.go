@@ -18,17 +18,17 @@ import (
 // ends has a run for each row of the table of ends in docs/loop.md: the word in
 // Result.StopReason, a fragment of a scenario, and what is in the run's error.
 var ends = []struct{ stop, scenario, err string }{
-	{"none", "models: {main: [{text: done}]}", ""},
-	{"cap", "loop: {max_steps: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
-	{"cap", "loop: {max_steps: 1, on_cap: error}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", "the run reached its cap of steps"},
+	{"end_turn", "models: {main: [{text: done}]}", ""},
+	{"max_steps", "loop: {max_steps: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"max_steps", "loop: {max_steps: 1, on_cap: error}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", "the run reached its cap of steps"},
 	{"forced", "loop: {max_steps: 1, on_cap: force_final}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}, {text: done}]}", ""},
 	{"stop_condition", "loop: {stop_when: [{step_count: 1}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
-	{"guard", "loop: {same_tool_error_stop: 1}\ntools: {a: {error: no}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"runaway_guard", "loop: {same_tool_error_stop: 1}\ntools: {a: {error: no}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
 	{"budget", "loop: {token_budget: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}], usage: {input: 1, output: 1}}]}", ""},
 	{"client_tools", "tools: {a: {client: true}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
 	{"approval", "loop: {policies: [{permissions: {a: {ask: suspend}}}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
 	{"stopped", "", ""}, // see TestDocStopped
-	{"policy", "loop: {policies: [{answer_tool: a}]}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"middleware", "loop: {policies: [{answer_tool: a}]}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
 	{"continued_turn", "loop: {continuations: 1}\nmodels: {main: [{repeat: 2, text: 'well,', finish: pause}]}", ""},
 	{"deadline", "loop: {deadline: 1s}\nmodels: {main: [{text: done, delay: 2s}]}", "the run took longer than its deadline"},
 	{"deadline", "loop: {stall_timeout: 1s}\nmodels: {main: [{stall: true}]}", "nothing came of the model's answer"},

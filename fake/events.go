@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -93,14 +94,20 @@ func (r *reader) shortEvent(kind string, n *yaml.Node) []byte {
 	return append(dst, '}')
 }
 
-// lost reports the members that an event was given and does not have.
+// lost reports the members of an event that have no effect on it: it would be
+// the same without them.
 func (r *reader) lost(n *yaml.Node, text []byte, ev llm.Event) {
-	var gave, has map[string]json.RawMessage
-	_ = json.Unmarshal(text, &gave) // both are objects
-	_ = json.Unmarshal(llm.AppendEvent(nil, ev), &has)
+	var gave map[string]json.RawMessage
+	_ = json.Unmarshal(text, &gave) // an object, since ev was read from it
+	has := llm.AppendEvent(nil, ev)
 	for _, k := range slices.Sorted(maps.Keys(gave)) {
-		empty := slices.Contains([]string{`""`, "0", "false", "null", "{}"}, string(gave[k]))
-		if _, ok := has[k]; !ok && !empty {
+		if k == "type" || slices.Contains([]string{`""`, "0", "false", "null", "{}"}, string(gave[k])) {
+			continue
+		}
+		without := maps.Clone(gave)
+		delete(without, k)
+		rest, _ := json.Marshal(without)
+		if other, err := llm.UnmarshalEvent(rest); err == nil && bytes.Equal(has, llm.AppendEvent(nil, other)) {
 			r.errorf(n, "an event %s has no member %q, or not with this value", gave["type"], k)
 		}
 	}

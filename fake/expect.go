@@ -148,6 +148,9 @@ func (d *differ) subset(path string, want, got any) {
 		for _, k := range slices.Sorted(maps.Keys(w)) {
 			v, ok := g[k]
 			if !ok {
+				v, ok = g[v1Names[k]]
+			}
+			if !ok {
 				d.add(path+"."+k, encode(w[k]), "nothing")
 				continue
 			}

@@ -15,18 +15,18 @@ import (
 func FuzzAccumulator(f *testing.F) {
 	f.Add([]byte(`{"type":"text_delta","text":"a"}
 {"type":"tool_call_start","index":1,"id":"x","name":"f"}
-{"type":"tool_call_delta","index":1,"args":"{}"}
-{"type":"tool_call_delta","index":1,"args":"{\"a\":1}"}
+{"type":"tool_call_delta","index":1,"arguments":"{}"}
+{"type":"tool_call_delta","index":1,"arguments":"{\"a\":1}"}
 {"type":"tool_call_end","index":1}
 {"type":"finish","reason":"stop"}`))
-	f.Add([]byte(`{"type":"part","part":{"type":"tool_call","id":"x","args":"{}{}"}}
+	f.Add([]byte(`{"type":"part","part":{"type":"tool_call","id":"x","arguments":"{}{}"}}
 {"type":"tool_call_end"}
-{"type":"usage","input":1}
+{"type":"usage","input_tokens":1}
 {"type":"new"}`))
 	f.Add([]byte(`{"type":"tool_call_start","id":"x"}
 {"type":"tool_call_start","id":"x"}
-{"type":"tool_call_delta","args":"{\"a"}
-{"type":"tool_call_delta","args":"{\"a\":1}"}`))
+{"type":"tool_call_delta","arguments":"{\"a"}
+{"type":"tool_call_delta","arguments":"{\"a\":1}"}`))
 	f.Fuzz(func(t *testing.T, lines []byte) {
 		var acc llm.Accumulator
 		starts := 0

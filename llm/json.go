@@ -57,9 +57,9 @@ func AppendPart(dst []byte, p Part) []byte {
 		dst = append(dst, `{"type":"tool_call"`...)
 		dst = appendMember(dst, "id", p.ID)
 		dst = appendMember(dst, "name", p.Name)
-		dst = jsonio.AppendText(append(dst, ','), "args", p.Arguments)
+		dst = jsonio.AppendText(append(dst, ','), "arguments", p.Arguments)
 		if p.IDGenerated {
-			dst = append(dst, `,"minted":true`...)
+			dst = append(dst, `,"id_generated":true`...)
 		}
 		dst = appendOptional(dst, "provider_id", p.ProviderID)
 		if p.ProviderExecuted {
@@ -68,7 +68,7 @@ func AppendPart(dst []byte, p Part) []byte {
 		dst = appendOpaque(dst, p.Opaque)
 	case ToolResult:
 		dst = append(dst, `{"type":"tool_result"`...)
-		dst = appendMember(dst, "id", p.ID)
+		dst = appendMember(dst, "tool_call_id", p.ID)
 		dst = appendOptional(dst, "name", p.Name)
 		dst = append(dst, `,"content":`...)
 		dst = AppendParts(dst, p.Content)
@@ -127,12 +127,12 @@ func appendOpaque(dst []byte, raw json.RawMessage) []byte {
 func (u Usage) AppendJSON(dst []byte) []byte { return append(u.appendMembers(append(dst, '{')), '}') }
 
 func (u Usage) appendMembers(dst []byte) []byte {
-	dst = jsonio.AppendInt(append(dst, `"input":`...), u.InputTokens)
-	dst = jsonio.AppendInt(append(dst, `,"output":`...), u.OutputTokens)
+	dst = jsonio.AppendInt(append(dst, `"input_tokens":`...), u.InputTokens)
+	dst = jsonio.AppendInt(append(dst, `,"output_tokens":`...), u.OutputTokens)
 	for _, m := range [...]struct {
 		key string
 		n   int64
-	}{{`,"cached":`, u.CacheReadInputTokens}, {`,"cache_write":`, u.CacheCreationInputTokens}, {`,"reasoning":`, u.ReasoningOutputTokens}} {
+	}{{`,"cache_read_input_tokens":`, u.CacheReadInputTokens}, {`,"cache_creation_input_tokens":`, u.CacheCreationInputTokens}, {`,"reasoning_output_tokens":`, u.ReasoningOutputTokens}} {
 		if m.n != 0 {
 			dst = jsonio.AppendInt(append(dst, m.key...), m.n)
 		}
@@ -176,7 +176,7 @@ func (r *Request) AppendJSON(dst []byte) []byte {
 	if r.ToolChoice != (ToolChoice{}) {
 		dst = appendMember(dst, "tool_choice", r.ToolChoice.String())
 	}
-	dst = appendOptional(dst, "delivery", string(r.ResponseMode))
+	dst = appendOptional(dst, "response_mode", string(r.ResponseMode))
 	if s := r.Settings.AppendJSON(nil); len(s) > len("{}") {
 		dst = append(append(dst, `,"settings":`...), s...)
 	}
@@ -210,7 +210,7 @@ func (s Settings) AppendJSON(dst []byte) []byte {
 		dst = jsonio.AppendInt(append(dst, `,"seed":`...), *s.Seed)
 	}
 	if s.StopSequences != nil {
-		dst = append(dst, `,"stop":[`...)
+		dst = append(dst, `,"stop_sequences":[`...)
 		for i, w := range s.StopSequences {
 			if i > 0 {
 				dst = append(dst, ',')
@@ -220,9 +220,9 @@ func (s Settings) AppendJSON(dst []byte) []byte {
 		dst = append(dst, ']')
 	}
 	if s.ParallelToolCalls != nil {
-		dst = strconv.AppendBool(append(dst, `,"parallel_calls":`...), *s.ParallelToolCalls)
+		dst = strconv.AppendBool(append(dst, `,"parallel_tool_calls":`...), *s.ParallelToolCalls)
 	}
-	dst = appendOptional(dst, "reasoning", s.ReasoningEffort)
+	dst = appendOptional(dst, "reasoning_effort", s.ReasoningEffort)
 	dst = appendRawMember(dst, "output_schema", s.OutputSchema)
 	if len(dst) > from {
 		dst = append(dst[:from], dst[from+1:]...) // the first comma
@@ -248,10 +248,10 @@ func AppendEvent(dst []byte, ev Event) []byte {
 		dst = appendOpaque(dst, e.Opaque)
 	case ToolCallDelta:
 		dst = appendCallKey(append(dst, `{"type":"tool_call_delta"`...), e.Index, e.ID)
-		dst = appendMember(dst, "args", e.Arguments)
+		dst = appendMember(dst, "arguments", e.Arguments)
 	case ToolCallEnd:
 		dst = appendCallKey(append(dst, `{"type":"tool_call_end"`...), e.Index, e.ID)
-		dst = appendOptional(dst, "args", e.Arguments)
+		dst = appendOptional(dst, "arguments", e.Arguments)
 		dst = appendOpaque(dst, e.Opaque)
 	case PartDone:
 		dst = AppendPart(append(dst, `{"type":"part","part":`...), e.Part)

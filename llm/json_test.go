@@ -233,17 +233,17 @@ func TestJSONForms(t *testing.T) {
 		{"no parts", llm.Message{Role: "tool"}, `{"role":"tool","parts":[]}`},
 		{"a call and a result", llm.Message{Role: "x", Parts: []llm.Part{
 			llm.ToolCall{ID: "a", Arguments: "{}"}, llm.ToolResult{ID: "a", Content: []llm.Part{llm.Text{}}},
-		}}, `{"role":"x","parts":[{"type":"tool_call","id":"a","name":"","args":"{}"},{"type":"tool_result","id":"a","content":[{"type":"text","text":""}]}]}`},
-		{"arguments that are not UTF-8", llm.Message{Parts: []llm.Part{llm.ToolCall{Arguments: "\xff"}}}, `{"role":"","parts":[{"type":"tool_call","id":"","name":"","args_b64":"/w=="}]}`},
-		{"usage", llm.Usage{OutputTokens: 2, ReasoningOutputTokens: 1}, `{"input":0,"output":2,"reasoning":1}`},
+		}}, `{"role":"x","parts":[{"type":"tool_call","id":"a","name":"","arguments":"{}"},{"type":"tool_result","tool_call_id":"a","content":[{"type":"text","text":""}]}]}`},
+		{"arguments that are not UTF-8", llm.Message{Parts: []llm.Part{llm.ToolCall{Arguments: "\xff"}}}, `{"role":"","parts":[{"type":"tool_call","id":"","name":"","arguments_b64":"/w=="}]}`},
+		{"usage", llm.Usage{OutputTokens: 2, ReasoningOutputTokens: 1}, `{"input_tokens":0,"output_tokens":2,"reasoning_output_tokens":1}`},
 		{"a tool", llm.Tool{Name: "t", Parameters: json.RawMessage(` { "type" : "object" } `), Strict: new(false)}, `{"name":"t","parameters":{"type":"object"},"strict":false}`},
 		{"no settings", llm.Settings{}, `{}`},
-		{"settings", llm.Settings{MaxTokens: 5, Temperature: new(0.0), StopSequences: []string{"a", "b"}, ParallelToolCalls: new(true)}, `{"max_tokens":5,"temperature":0,"stop":["a","b"],"parallel_calls":true}`},
+		{"settings", llm.Settings{MaxTokens: 5, Temperature: new(0.0), StopSequences: []string{"a", "b"}, ParallelToolCalls: new(true)}, `{"max_tokens":5,"temperature":0,"stop_sequences":["a","b"],"parallel_tool_calls":true}`},
 		{"an empty request", &llm.Request{}, `{"model":"","messages":[]}`},
 		{"a request", &llm.Request{
 			Model: "m", System: "s", Messages: []llm.Message{{Role: "user"}, {Role: "tool"}}, Tools: []llm.Tool{{Name: "t"}, {Name: "u"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "t"},
 			ResponseMode: llm.NonStreaming, Settings: llm.Settings{Seed: new(int64(1))}, Extra: map[string]json.RawMessage{"b": nil, "a": json.RawMessage("1")},
-		}, `{"model":"m","system":"s","messages":[{"role":"user","parts":[]},{"role":"tool","parts":[]}],"tools":[{"name":"t"},{"name":"u"}],"tool_choice":"tool:t","delivery":"buffered","settings":{"seed":1},"extra":{"a":1,"b":null}}`},
+		}, `{"model":"m","system":"s","messages":[{"role":"user","parts":[]},{"role":"tool","parts":[]}],"tools":[{"name":"t"},{"name":"u"}],"tool_choice":"tool:t","response_mode":"buffered","settings":{"seed":1},"extra":{"a":1,"b":null}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, ok := c.v.(json.Marshaler)
@@ -282,7 +282,7 @@ func TestJSONErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", c.text, err, c.want)
 		}
 	}
-	for _, text := range []string{`{"type":"part"}`, `{"type":"part","part":[]}`, `[]`, `{"type":"usage","input":1.5}`} {
+	for _, text := range []string{`{"type":"part"}`, `{"type":"part","part":[]}`, `[]`, `{"type":"usage","input_tokens":1.5}`} {
 		if ev, err := llm.UnmarshalEvent([]byte(text)); err == nil {
 			t.Errorf("%s: read as %v", text, ev)
 		}
@@ -303,7 +303,7 @@ func TestJSONReading(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	var u llm.Usage
-	if err := json.Unmarshal([]byte(`{"input":1,"other":{},"output":2}`), &u); err != nil || u != (llm.Usage{InputTokens: 1, OutputTokens: 2}) {
+	if err := json.Unmarshal([]byte(`{"input_tokens":1,"other":{},"output_tokens":2}`), &u); err != nil || u != (llm.Usage{InputTokens: 1, OutputTokens: 2}) {
 		t.Errorf("got %+v and %v", u, err)
 	}
 	for text, want := range map[string]llm.ToolChoice{"auto": {}, "none": {Mode: llm.ChooseNone}, "required": {Mode: llm.ChooseRequired}, "tool:x": {Mode: llm.ChooseTool, Name: "x"}, "tool:": {Mode: llm.ChooseTool}} {

@@ -76,16 +76,16 @@ func readUsage(d *jsonio.Dec, first bool) (u Usage) {
 		if !ok {
 			return u
 		}
-		switch key {
-		case "input":
+		switch key = v1Usage.Name(d, key); key {
+		case "input_tokens":
 			u.InputTokens = d.Int()
-		case "output":
+		case "output_tokens":
 			u.OutputTokens = d.Int()
-		case "cached":
+		case "cache_read_input_tokens":
 			u.CacheReadInputTokens = d.Int()
-		case "cache_write":
+		case "cache_creation_input_tokens":
 			u.CacheCreationInputTokens = d.Int()
-		case "reasoning":
+		case "reasoning_output_tokens":
 			u.ReasoningOutputTokens = d.Int()
 		default:
 			d.Skip()
@@ -142,7 +142,7 @@ func ReadRequest(d *jsonio.Dec) (r Request) {
 		if !ok {
 			return r
 		}
-		switch key {
+		switch key = v1Request.Name(d, key); key {
 		case "model", "model_b64":
 			r.Model = d.Text(key)
 		case "system", "system_b64":
@@ -161,7 +161,7 @@ func ReadRequest(d *jsonio.Dec) (r Request) {
 			if r.ToolChoice, ok = ReadToolChoice(d.Text(key)); !ok {
 				d.Fail("tool_choice is none of auto, required, none and tool:NAME")
 			}
-		case "delivery":
+		case "response_mode":
 			r.ResponseMode = ResponseMode(d.String())
 		case "settings":
 			r.Settings = ReadSettings(d)
@@ -209,7 +209,7 @@ func ReadSettings(d *jsonio.Dec) (s Settings) {
 		if !ok {
 			return s
 		}
-		switch key {
+		switch key = v1Settings.Name(d, key); key {
 		case "max_tokens":
 			s.MaxTokens = int(d.Int())
 		case "temperature":
@@ -218,16 +218,16 @@ func ReadSettings(d *jsonio.Dec) (s Settings) {
 			s.TopP = new(d.Float())
 		case "seed":
 			s.Seed = new(d.Int())
-		case "stop":
+		case "stop_sequences":
 			s.StopSequences = []string{}
 			if d.Array() {
 				for first := true; d.More(&first); {
 					s.StopSequences = append(s.StopSequences, d.String())
 				}
 			}
-		case "parallel_calls":
+		case "parallel_tool_calls":
 			s.ParallelToolCalls = new(d.Bool())
-		case "reasoning", "reasoning_b64":
+		case "reasoning_effort", "reasoning_effort_b64":
 			s.ReasoningEffort = d.Text(key)
 		case "output_schema":
 			s.OutputSchema = readRaw(d)

@@ -95,12 +95,12 @@ func readCallDelta(d *jsonio.Dec, first bool) (e ToolCallDelta) {
 		if !ok {
 			return e
 		}
-		switch key {
+		switch key = v1Call.Name(d, key); key {
 		case "index":
 			e.Index = int(d.Int())
 		case "id", "id_b64":
 			e.ID = d.Text(key)
-		case "args", "args_b64":
+		case "arguments", "arguments_b64":
 			e.Arguments = d.Text(key)
 		default:
 			d.Skip()
@@ -114,12 +114,12 @@ func readCallEnd(d *jsonio.Dec, first bool) (e ToolCallEnd) {
 		if !ok {
 			return e
 		}
-		switch key {
+		switch key = v1Call.Name(d, key); key {
 		case "index":
 			e.Index = int(d.Int())
 		case "id", "id_b64":
 			e.ID = d.Text(key)
-		case "args", "args_b64":
+		case "arguments", "arguments_b64":
 			e.Arguments = d.Text(key)
 		case "opaque":
 			e.Opaque = readRaw(d)

@@ -166,14 +166,14 @@ func readToolCall(d *jsonio.Dec, first bool) (p ToolCall) {
 		if !ok {
 			return p
 		}
-		switch key {
+		switch key = v1Call.Name(d, key); key {
 		case "id", "id_b64":
 			p.ID = d.Text(key)
 		case "name", "name_b64":
 			p.Name = d.Text(key)
-		case "args", "args_b64":
+		case "arguments", "arguments_b64":
 			p.Arguments = d.Text(key)
-		case "minted":
+		case "id_generated":
 			p.IDGenerated = d.Bool()
 		case "provider_id", "provider_id_b64":
 			p.ProviderID = d.Text(key)
@@ -193,8 +193,8 @@ func readToolResult(d *jsonio.Dec, first bool, depth int) (p ToolResult) {
 		if !ok {
 			return p
 		}
-		switch key {
-		case "id", "id_b64":
+		switch key = v1Result.Name(d, key); key {
+		case "tool_call_id", "tool_call_id_b64":
 			p.ID = d.Text(key)
 		case "name", "name_b64":
 			p.Name = d.Text(key)

@@ -45,7 +45,7 @@ type batchCase struct {
 	finish llm.FinishReason
 	do     func(c *loop.PlannedCall)
 	args   string // what the tool gets; empty if it is not run
-	cause  string // of its args.resolved, or of its tool.skip
+	cause  string // of its tool.arguments, or of its tool.skip
 	result string // is part of
 }
 
@@ -87,19 +87,19 @@ func TestAnswersTakenAway(t *testing.T) {
 	const whole = `{"m":1,"n":2}`
 	for _, c := range []batchCase{
 		{"left alone", "count" + whole, "", away(), whole, "", "counted"},
-		{"other than the schema allows", `count{"n":"x"}`, "", away(), "", "invalid_args", "invalid arguments"},
-		{"no JSON", `count{"n":x}`, "", away(), "", "malformed_args", "not JSON"},
-		{"half of it", `count{"n":`, "", away(), "", "cut", "before its arguments were complete"},
+		{"other than the schema allows", `count{"n":"x"}`, "", away(), "", "invalid_arguments", "invalid arguments"},
+		{"no JSON", `count{"n":x}`, "", away(), "", "malformed_arguments", "not JSON"},
+		{"half of it", `count{"n":`, "", away(), "", "truncated", "before its arguments were complete"},
 		{"no such tool", "nope" + whole, "", away(), "", "unknown_tool", "there is no tool"},
-		{"cut off", "count" + whole, llm.FinishLength, away(), "", "cut", "at its length limit"},
-		{"cut off, once more the same", "count" + whole, llm.FinishLength, away(whole), "", "cut", "at its length limit"},
+		{"cut off", "count" + whole, llm.FinishLength, away(), "", "truncated", "at its length limit"},
+		{"cut off, once more the same", "count" + whole, llm.FinishLength, away(whole), "", "truncated", "at its length limit"},
 		{"cut off, made whole", `count{"n":`, llm.FinishLength, away(whole), whole, "edit", "counted"},
-		{"cut off, not made whole", `count{"n":`, llm.FinishLength, away(`{"n":1`), "", "cut", "before its arguments were complete"},
+		{"cut off, not made whole", `count{"n":`, llm.FinishLength, away(`{"n":1`), "", "truncated", "before its arguments were complete"},
 		{"cut off, made nothing", `echo{"n":`, llm.FinishLength, away(""), "", "empty_object", "{}"},
 		{"mended", `count{"n":"x"}`, "", away(whole), whole, "edit", "counted"},
 		{"mended, with a default", `count{"n":"x"}`, "", away(`{"n":3}`), `{"m":7,"n":3}`, "defaults", "counted"},
-		{"mended badly", `count{"n":"x"}`, "", away(`{"n":"y"}`), "", "invalid_args", "invalid arguments"},
-		{"made nothing", "count" + whole, "", away(""), "", "invalid_args", "invalid arguments"},
+		{"mended badly", `count{"n":"x"}`, "", away(`{"n":"y"}`), "", "invalid_arguments", "invalid arguments"},
+		{"made nothing", "count" + whole, "", away(""), "", "invalid_arguments", "invalid arguments"},
 		{"defaults taken away", `count{"n":1}`, "", away(`{"n":1}`), `{"m":7,"n":1}`, "defaults", "counted"},
 		{"no such tool, mended", `nope{"n":"x"}`, "", away(whole), "", "unknown_tool", "there is no tool"},
 	} {
@@ -132,14 +132,14 @@ func TestCausesOfAnswers(t *testing.T) {
 		{"refused, and answered without a cause", bad, "", answer(true, ""), "", "answered", "mine"},
 		{"refused, and answered with a cause", bad, "", answer(true, "denied"), "", "denied", "mine"},
 		{"unknown, and answered", "nope", "", answer(false), "", "answered", "mine"},
-		{"answered as if refused", whole, "", answer(true, "invalid_args"), "", "invalid_args", "mine"},
+		{"answered as if refused", whole, "", answer(true, "invalid_arguments"), "", "invalid_arguments", "mine"},
 		{"answered as if it were unknown, without an error", whole, "", answer(false, "unknown_tool"), "", "answered", "mine"},
-		{"answered as if it were malformed, without an error", whole, "", answer(false, "malformed_args"), "", "answered", "mine"},
-		{"answered as if it were invalid, without an error", whole, "", answer(false, "invalid_args"), "", "answered", "mine"},
-		{"answered as if it were cut, without an error", whole, "", answer(false, "cut"), "", "answered", "mine"},
-		{"refused, in other words", bad, "", func(c *loop.PlannedCall) { c.Output.Content = loop.TextOutput("mine").Content }, "", "invalid_args", "mine"},
+		{"answered as if it were malformed, without an error", whole, "", answer(false, "malformed_arguments"), "", "answered", "mine"},
+		{"answered as if it were invalid, without an error", whole, "", answer(false, "invalid_arguments"), "", "answered", "mine"},
+		{"answered as if it were cut, without an error", whole, "", answer(false, "truncated"), "", "answered", "mine"},
+		{"refused, in other words", bad, "", func(c *loop.PlannedCall) { c.Output.Content = loop.TextOutput("mine").Content }, "", "invalid_arguments", "mine"},
 		{"refused, but without an error", bad, "", func(c *loop.PlannedCall) { c.Output.IsError = false }, "", "answered", "invalid arguments"},
-		{"refused without a cause", bad, "", because(""), "", "invalid_args", "invalid arguments"},
+		{"refused without a cause", bad, "", because(""), "", "invalid_arguments", "invalid arguments"},
 		{"refused with another cause", bad, "", because("denied"), "", "denied", "invalid arguments"},
 		{"run with a cause", whole, "", because("denied"), `{"m":1,"n":2}`, "", "counted"},
 		{"run with defaults and another cause", `count{"n":2}`, "", because("denied"), `{"m":7,"n":2}`, "defaults", "counted"},
@@ -214,8 +214,8 @@ func TestRepairedCalls(t *testing.T) {
 	for _, c := range []batchCase{
 		{name: "mended", spec: `count{"n"`, do: mended(`{"n":1,"m":2}`), args: `{"n":1,"m":2}`, cause: "repair", result: "counted"},
 		{name: "with a default", spec: `count{"n":"x"}`, do: mended(`{"n":1}`), args: `{"m":7,"n":1}`, cause: "repair", result: "counted"},
-		{name: "no better", spec: `count{"n":"x"}`, do: mended(`{`), cause: "invalid_args", result: `has type "string"`},
-		{name: "worse", spec: `count{"n":1,"m":2}`, do: mended(`[]`), cause: "malformed_args", result: "not an object"},
+		{name: "no better", spec: `count{"n":"x"}`, do: mended(`{`), cause: "invalid_arguments", result: `has type "string"`},
+		{name: "worse", spec: `count{"n":1,"m":2}`, do: mended(`[]`), cause: "malformed_arguments", result: "not an object"},
 		{name: "of no tool", spec: `ghost{"n":1}`, do: mended(`{"n":1}`), cause: "unknown_tool", result: "there is no tool"},
 	} {
 		c.run(t)

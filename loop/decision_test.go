@@ -36,9 +36,9 @@ func deciding(place string, n int, d loop.Decision) loop.Middleware {
 // never one that only the loop can see. Whatever it says, the trace holds.
 func TestCausesOfDecisions(t *testing.T) {
 	causes := map[trace.Reason]trace.Reason{ // given, and as a stop's cause recorded
-		"": "policy", "policy": "policy", "own": "own", "budget": "budget", "hand_off": "hand_off", "end_hook": "end_hook", "approval": "approval",
-		"calls": "policy", "none": "policy", "cap": "policy", "stop_condition": "policy", "guard": "policy", "client_tools": "policy",
-		"forced": "policy", "malformed_call": "policy", "cancel": "policy", "deadline": "policy", "error": "policy", "continued_turn": "policy", "stopped": "policy",
+		"": "middleware", "middleware": "middleware", "own": "own", "budget": "budget", "handoff": "handoff", "end_hook": "end_hook", "approval": "approval",
+		"tool_calls": "middleware", "end_turn": "middleware", "max_steps": "middleware", "stop_condition": "middleware", "runaway_guard": "middleware", "client_tools": "middleware",
+		"forced": "middleware", "malformed_call": "middleware", "cancel": "middleware", "deadline": "middleware", "error": "middleware", "continued_turn": "middleware", "stopped": "middleware",
 	}
 	for given, want := range causes {
 		for _, action := range []trace.Action{trace.Continue, trace.Stop, trace.ForceFinal, trace.Suspend} {
@@ -93,7 +93,7 @@ func decided(t *testing.T, m llm.Model, p loop.Middleware) (*loop.Result, []trac
 // A turn without calls that a policy goes on from says so with the policy's cause.
 func TestCausesOfGoingOn(t *testing.T) {
 	for given, want := range map[trace.Reason]trace.Reason{
-		"": "end_hook", "continued_turn": "continued_turn", "own": "own", "hand_off": "hand_off", "none": "policy", "calls": "policy", "guard": "policy",
+		"": "end_hook", "continued_turn": "continued_turn", "own": "own", "handoff": "handoff", "end_turn": "middleware", "tool_calls": "middleware", "runaway_guard": "middleware",
 	} {
 		var mem trace.Memory
 		_, err := held(t, string(given), inTurn(text("1"), text("2")), loop.Config{

@@ -129,7 +129,7 @@ func TestCallThatIsLeftBehind(t *testing.T) {
 		t.Errorf("got %+v, %v", res, err)
 	}
 	holds(t, "left behind", mem.Events())
-	want := "run.start step.start model.setup model.request model.turn model.turn decision step.end run.end"
+	want := "run.start step.start model.config model.request model.response model.response decision step.end run.end"
 	if diff := cmp.Diff(want, kinds(mem.Events())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -240,7 +240,7 @@ func TestBatch(t *testing.T) {
 	for _, s := range of[trace.ToolSkip](events) {
 		causes = append(causes, s.ToolCallID+" "+s.Reason)
 	}
-	if diff := cmp.Diff([]string{"c1 answered", "c3 unknown_tool", "c4 malformed_args", "c5 denied"}, causes); diff != "" {
+	if diff := cmp.Diff([]string{"c1 answered", "c3 unknown_tool", "c4 malformed_arguments", "c5 denied"}, causes); diff != "" {
 		t.Errorf("skips (-want +got):\n%s", diff)
 	}
 	if a := of[trace.ToolArguments](events); len(a) != 1 || a[0] != (trace.ToolArguments{ToolCallID: "c2", Arguments: `{"edited":true}`, Reason: "edit"}) {

@@ -36,7 +36,7 @@ func TestSetupsOfPurposes(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d/%s %d tools", ev.Step, ev.Purpose, len(b.Tools)))
 		}
 	}
-	if diff := cmp.Diff([]string{"0/judge 1 tools", "0/ 1 tools", "2/judge 0 tools", "2/ 0 tools"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"0/grade 1 tools", "0/ 1 tools", "2/grade 0 tools", "2/ 0 tools"}, got); diff != "" {
 		t.Errorf("setups (-want +got):\n%s", diff)
 	}
 }

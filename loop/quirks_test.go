@@ -47,7 +47,7 @@ var quirks = []quirk{
 	{id: "QO-02", shown: []shown{{scenario: "QO-02", warnings: llm.WarnNoCalls, more: finishes(llm.FinishToolCalls)}}},
 	{id: "QO-03", shown: []shown{{
 		scenario: "QO-03", ran: "call_1", failed: "call_2 call_3 call_4",
-		warnings: llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd, more: skipped("cut", "cut", "cut"),
+		warnings: llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd, more: skipped("truncated", "truncated", "truncated"),
 	}}},
 	{id: "QO-04", shown: []shown{{scenario: "QO-04", ran: "call_1 call_2"}}},
 	{id: "QO-05", shown: []shown{{scenario: "QO-05", ran: "call_1 call_2", warnings: llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd}}},
@@ -76,7 +76,7 @@ var quirks = []quirk{
 	{id: "QO-24", shown: []shown{{scenario: "QO-24", requests: 1, more: refuses}}},
 	{id: "QO-25", shown: []shown{{
 		scenario: "QO-25", ran: "call_1", failed: "call_2", warnings: llm.WarnNoFinish,
-		more: both(skipped("cut"), finishes(llm.FinishUnknown, llm.FinishStop)),
+		more: both(skipped("truncated"), finishes(llm.FinishUnknown, llm.FinishStop)),
 	}}},
 	{id: "QO-26", shown: []shown{{scenario: "QO-26", ran: "call_1", more: usage(llm.Usage{InputTokens: 30, OutputTokens: 12})}}},
 	{id: "QO-27", shown: []shown{{scenario: "QO-27", ran: "call_1 call_2"}}},
@@ -89,13 +89,13 @@ var quirks = []quirk{
 	{id: "QR-02", shown: []shown{{scenario: "QR-02", ran: "call_1 call_2"}}},
 	{id: "QR-03", shown: []shown{{
 		scenario: "QR-03", failed: "call_1 call_2",
-		warnings: llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd, more: skipped("cut", "cut"),
+		warnings: llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd, more: skipped("truncated", "truncated"),
 	}}},
 	{id: "QR-04", shown: []shown{{
 		scenario: "QR-04", ran: "call_1 call_2 call_3",
 		warnings: llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd, more: entered(`{"x":1}`, `{"x":2}`, `{"x":3}`),
 	}}},
-	{id: "QR-05", shown: []shown{{scenario: "QR-05", failed: "call_1", more: skipped("malformed_args")}}},
+	{id: "QR-05", shown: []shown{{scenario: "QR-05", failed: "call_1", more: skipped("malformed_arguments")}}},
 	{id: "QR-06", shown: []shown{{scenario: "QR-06", ran: "call_1 call_2"}}},
 	{id: "QR-07", test: TestHistoryErrors, shown: []shown{
 		{scenario: "QR-07a", refused: true, stop: trace.ReasonError, more: historyError(1)},
@@ -122,10 +122,10 @@ var quirks = []quirk{
 	}}},
 	{id: "QA-07", shown: []shown{{scenario: "QA-07a", requests: 3}, {scenario: "QA-07b", requests: 3, stop: trace.ReasonContinuedResponse}}},
 	{id: "QA-08", shown: []shown{{
-		scenario: "QA-08", ran: "toolu_1", failed: "toolu_2 toolu_3", warnings: llm.WarnNoCallEnd, more: skipped("cut", "cut"),
+		scenario: "QA-08", ran: "toolu_1", failed: "toolu_2 toolu_3", warnings: llm.WarnNoCallEnd, more: skipped("truncated", "truncated"),
 	}}},
 	{id: "QA-09", shown: []shown{{scenario: "QR-07a", refused: true, stop: trace.ReasonError, more: historyError(1)}}},
-	{id: "QA-10", shown: []shown{{scenario: "QA-10", ran: "toolu_1", failed: "toolu_2", more: skipped("malformed_args")}}},
+	{id: "QA-10", shown: []shown{{scenario: "QA-10", ran: "toolu_1", failed: "toolu_2", more: skipped("malformed_arguments")}}},
 	{id: "QA-11", shown: []shown{{scenario: "QA-11", ran: "toolu_1 toolu_2", warnings: llm.WarnNoCallEnd}}},
 	{id: "QA-12", shown: []shown{{scenario: "QA-12", ran: "toolu_1 toolu_2"}}},
 	{id: "QA-13", shown: []shown{{scenario: "QA-13", ran: "toolu_1", warnings: "missing_message_stop"}}},
@@ -176,7 +176,7 @@ var quirks = []quirk{
 		{
 			scenario: "QT-09a", ran: "call_15",
 			failed: "call_01 call_02 call_03 call_04 call_05 call_06 call_07 call_08 call_09 call_10 call_11 call_12 call_13 call_14",
-			more:   skipped(slices.Repeat([]string{"malformed_args"}, 14)...),
+			more:   skipped(slices.Repeat([]string{"malformed_arguments"}, 14)...),
 		},
 		{scenario: "QT-09b", failed: "call_1 call_2 call_3", requests: 3, stop: trace.ReasonRunawayGuard},
 	}},

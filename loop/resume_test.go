@@ -60,7 +60,7 @@ func TestSuspendAndResume(t *testing.T) {
 		if len(sent) != 4 || sent[2].Role != llm.RoleTool || sent[3].Text() != "and then?" {
 			t.Errorf("%s: sent %+v", verdict, sent)
 		}
-		if got := kinds(mem.Events()); !strings.HasPrefix(got, "run.start step.start model.setup model.request model.turn decision suspended step.end run.end run.start resumed decision ") {
+		if got := kinds(mem.Events()); !strings.HasPrefix(got, "run.start step.start model.config model.request model.response decision suspended step.end run.end run.start resumed decision ") {
 			t.Errorf("%s: got %s", verdict, got)
 		}
 	}

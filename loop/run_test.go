@@ -95,8 +95,8 @@ func TestDeclaredOptions(t *testing.T) {
 // The whole order of a run's events, as a reader of traces relies on it.
 func TestEventOrder(t *testing.T) {
 	_, events := mustRun(t, model(calls("a", "nope"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
-	want := "run.start step.start model.setup model.request model.turn decision tool.skip tool.start tool.end step.end " +
-		"step.start model.request model.turn decision step.end run.end"
+	want := "run.start step.start model.config model.request model.response decision tool.skip tool.start tool.end step.end " +
+		"step.start model.request model.response decision step.end run.end"
 	if diff := cmp.Diff(want, kinds(events)); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
@@ -160,7 +160,7 @@ func TestDeltasOfWholeParts(t *testing.T) {
 	for _, d := range of[trace.ModelDelta](events) {
 		got = append(got, strings.TrimSpace(fmt.Sprint(d.Type, " ", d.ToolCallID, d.Name, d.Text)))
 	}
-	want := []string{"reasoning hm", "text x", "call c1a", "call_end c1", "call c2a", "args c2{}", "call_end c2", "text done"}
+	want := []string{"reasoning hm", "text x", "call c1a", "call_end c1", "call c2a", "arguments c2{}", "call_end c2", "text done"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("deltas (-want +got):\n%s", diff)
 	}
@@ -347,7 +347,7 @@ func TestCancelInTool(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !told || res.StopReason != trace.ReasonCancel || res.ModelCalls != 1 {
 		t.Errorf("got %v (told: %v), %+v", err, told, res)
 	}
-	want := "run.start step.start model.setup model.request model.turn decision tool.start tool.end cancelled tool.skip decision step.end run.end"
+	want := "run.start step.start model.config model.request model.response decision tool.start tool.end cancelled tool.skip decision step.end run.end"
 	if got := kinds(mem.Events()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

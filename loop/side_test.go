@@ -72,9 +72,9 @@ func TestAsk(t *testing.T) {
 // A step that a policy's call has begun is the step that ends when a later one stops.
 func TestAskThenStop(t *testing.T) {
 	for name, want := range map[string]string{
-		"stop":   "run.start step.start model.setup model.request model.turn decision step.end run.end",
-		"error":  "run.start step.start model.setup model.request model.turn decision step.end run.end",
-		"cancel": "run.start step.start model.setup model.request model.turn cancelled decision step.end run.end",
+		"stop":   "run.start step.start model.config model.request model.response decision step.end run.end",
+		"error":  "run.start step.start model.config model.request model.response decision step.end run.end",
+		"cancel": "run.start step.start model.config model.request model.response cancelled decision step.end run.end",
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -78,7 +78,7 @@ func TestGoexit(t *testing.T) {
 	if diff := cmp.Diff(want, resultTexts(res.Messages)); diff != "" {
 		t.Errorf("alone: results (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff("run.start step.start model.setup model.request model.turn decision tool.skip tool.skip tool.start tool.end tool.start tool.end tool.skip decision step.end run.end", kinds(events)); diff != "" {
+	if diff := cmp.Diff("run.start step.start model.config model.request model.response decision tool.skip tool.skip tool.start tool.end tool.start tool.end tool.skip decision step.end run.end", kinds(events)); diff != "" {
 		t.Errorf("alone: events (-want +got):\n%s", diff)
 	}
 	if got := of[trace.ToolEnd](events)[1]; got.Outcome != trace.OutcomePanic || !got.Result.IsError {
@@ -142,10 +142,10 @@ func TestGoexitAnywhere(t *testing.T) {
 		"start":             "run.start decision run.end",
 		"before":            "decision run.end",
 		"wrap model":        "step.start decision step.end run.end",
-		"wrap model, after": "model.turn decision step.end run.end",
+		"wrap model, after": "model.response decision step.end run.end",
 		"the model":         "model.request model.error decision step.end run.end",
-		"after model":       "model.turn decision step.end run.end",
-		"batch":             "model.turn decision step.end run.end",
+		"after model":       "model.response decision step.end run.end",
+		"batch":             "model.response decision step.end run.end",
 		"wrap tool":         "tool.start tool.end decision step.end run.end",
 		"OnStep":            "tool.end decision step.end run.end",
 		"after":             "tool.end decision step.end run.end",

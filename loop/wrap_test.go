@@ -138,8 +138,8 @@ func TestPolicyRetries(t *testing.T) {
 			[]string{"0/.1 request 0+1", "0/.1 turn", "0/repair.1 request 0+1", "0/repair.1 turn"},
 			[]string{"1/.1 request 1+2", "1/.1 turn", "1/repair.1 request 1+2", "1/repair.1 turn"}},
 		{"a judge twice", judged, []fake.Response{text("no"), text("no"), calls("a")}, loop.Retry{},
-			[]string{"0/judge.1 request 0+1", "0/judge.1 turn", "0/judge.1 request 1+0", "0/judge.1 turn", "0/.1 request 0+1", "0/.1 turn"},
-			[]string{"1/judge.1 request 1+2", "1/judge.1 turn", "1/judge.1 request 3+0", "1/judge.1 turn", "1/.1 request 1+2", "1/.1 turn"}},
+			[]string{"0/grade.1 request 0+1", "0/grade.1 turn", "0/grade.1 request 1+0", "0/grade.1 turn", "0/.1 request 0+1", "0/.1 turn"},
+			[]string{"1/grade.1 request 1+2", "1/grade.1 turn", "1/grade.1 request 3+0", "1/grade.1 turn", "1/.1 request 1+2", "1/.1 turn"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := model(fake.Response{Attempts: c.attempts}, text("done"))

@@ -20,7 +20,7 @@ import (
 //     referred to but not in events keeps its name behind a question mark.
 //   - Within a batch the events are sorted by the index of their call in the
 //     step's last answer, and those of one call keep their order. A batch is a
-//     maximal stretch of a step's events about calls: args.resolved, tool.start,
+//     maximal stretch of a step's events about calls: tool.arguments, tool.start,
 //     tool.end, tool.skip, abandoned, and warnings that name a call.
 //   - Seq counts anew.
 //

@@ -80,9 +80,9 @@ func TestCanonicalBatches(t *testing.T) {
 		trace.Event{Run: "x", Step: 1, Body: end("a")},
 		trace.Event{Run: "x", Step: 1, Body: other}, trace.Event{Run: "x", Step: 1, Body: end("a")}, trace.Event{Run: "x", Step: 1, Body: end("b")})
 	want := `r1 0 run.start
-r1 1 model.turn
+r1 1 model.response
 r1 2 warning wa
-r1 3 args.resolved a
+r1 3 tool.arguments a
 r1 4 tool.start a
 r1 5 abandoned a
 r1 6 tool.start b
@@ -97,11 +97,11 @@ r1 14 tool.start c
 r1 15 step.end
 r1 16 tool.start c
 r1 17 tool.start d
-r1 18 model.turn
+r1 18 model.response
 r1 19 tool.end b
 r1 20 tool.end d
 r1 21 tool.end a
-r1 22 model.turn
+r1 22 model.response
 r1 23 tool.end b
 r1 24 tool.end a
 `
@@ -130,15 +130,15 @@ func TestCanonicalRuns(t *testing.T) {
 	}
 	want := `r1 0 run.start of ?gone/c
 r2 0 run.start @1s
-r2 1 model.turn @3s
-r2 2 model.turn @4s
+r2 1 model.response @3s
+r2 2 model.response @4s
 r2 3 step.end @1s
 r3 0 run.start of r2/c1
 r3 1 run.start of r5/
 r3 2 run.end
 r4 0 run.start of r2/c1
 r5 0 run.start of r2/c2
-r5 1 model.turn
+r5 1 model.response
 r6 0 run.start of r5/k
 r7 0 run.start of r2/c3
 r8 0 run.start of r2/nowhere

@@ -19,7 +19,7 @@ func TestEventLine(t *testing.T) {
 		want string
 	}{
 		{"a plain event", trace.Event{Seq: 3, Run: "r1", Step: 0, Attempt: 1, Purpose: "summary", At: 1500000, Body: trace.ToolStart{ToolCallID: "c1", Name: "weather", Arguments: `{"a":1}`}},
-			`{"seq":3,"run":"r1","step":0,"attempt":1,"purpose":"summary","at":1500000,"kind":"tool.start","call":"c1","name":"weather","args":"{\"a\":1}"}`},
+			`{"seq":3,"run":"r1","step":0,"attempt":1,"purpose":"summary","at":1500000,"kind":"tool.start","tool_call_id":"c1","name":"weather","arguments":"{\"a\":1}"}`},
 		{"no step", trace.Event{Step: trace.NoStep, Body: trace.StepEnd{}}, `{"seq":0,"run":"","kind":"step.end"}`},
 		{"options", trace.Event{Step: trace.NoStep, Run: "a", Body: trace.RunStart{Options: trace.Options{
 			{"n", "5"}, {"neg", "-7"}, {"zero", "0"}, {"lead", "01"}, {"long", "123456789012345678"}, {"longer", "1234567890123456789"}, {"word", "x"}, {"yes", "true"}, {"no", "false"}, {"minus", "-"}, {"empty", ""}, {"dot", "1.5"}, {"x_b64", "1"}, {"colon", "1:"}, {"slash", "1/"},
@@ -27,11 +27,11 @@ func TestEventLine(t *testing.T) {
 		{"text that is not UTF-8", trace.Event{Step: 1, Run: "\xff", Body: trace.Suspended{Pending: []string{"a", "\xff"}}},
 			`{"seq":0,"run_b64":"/w==","step":1,"kind":"suspended","pending":["a",{"_b64":"/w=="}]}`},
 		{"no body", trace.Event{Step: 1, Run: "r"}, `{"seq":0,"run":"r","step":1,"kind":""}`},
-		{"nothing to set", trace.Event{Step: 1, Run: "r", Body: trace.ModelConfig{}}, `{"seq":0,"run":"r","step":1,"kind":"model.setup"}`},
-		{"a setting", trace.Event{Step: 1, Run: "r", Body: trace.ModelConfig{Settings: llm.Settings{MaxTokens: 5}}}, `{"seq":0,"run":"r","step":1,"kind":"model.setup","settings":{"max_tokens":5}}`},
+		{"nothing to set", trace.Event{Step: 1, Run: "r", Body: trace.ModelConfig{}}, `{"seq":0,"run":"r","step":1,"kind":"model.config"}`},
+		{"a setting", trace.Event{Step: 1, Run: "r", Body: trace.ModelConfig{Settings: llm.Settings{MaxTokens: 5}}}, `{"seq":0,"run":"r","step":1,"kind":"model.config","settings":{"max_tokens":5}}`},
 		{"nothing received", trace.Event{Step: 1, Run: "r", Body: trace.ModelError{}}, `{"seq":0,"run":"r","step":1,"kind":"model.error","error":{"type":"","message":""}}`},
 		{"maps are sorted", trace.Event{Step: 1, Run: "r", Body: trace.RunEnd{UsageBy: map[trace.Purpose]llm.Usage{"b": {InputTokens: 1}, "a": {OutputTokens: 2, ReasoningOutputTokens: 1}}}},
-			`{"seq":0,"run":"r","step":1,"kind":"run.end","usage_by":{"a":{"input":0,"output":2,"reasoning":1},"b":{"input":1,"output":0}}}`},
+			`{"seq":0,"run":"r","step":1,"kind":"run.end","usage_by":{"a":{"input_tokens":0,"output_tokens":2,"reasoning_output_tokens":1},"b":{"input_tokens":1,"output_tokens":0}}}`},
 		{"a newer kind, its envelope aside", trace.Event{Step: 2, Run: "r", Body: trace.Unknown{Name: "tool.progress", Raw: json.RawMessage(`{"seq":9, "done" : 0.50, "kind":"x","s":"\u0041"}`)}},
 			`{"seq":0,"run":"r","step":2,"kind":"tool.progress","done":0.50,"s":"\u0041"}`},
 		{"a newer kind that is no object", trace.Event{Step: 2, Run: "r", Body: trace.Unknown{Name: "x", Raw: json.RawMessage(`[1]`)}},
@@ -78,10 +78,10 @@ func TestUnmarshalEvent(t *testing.T) {
 		want       trace.Event
 		err        string
 	}{
-		{"kind last", `{"call":"c1","step":1,"name":"n","run":"r","seq":2,"kind":"tool.start"}`,
+		{"kind last", `{"tool_call_id":"c1","step":1,"name":"n","run":"r","seq":2,"kind":"tool.start"}`,
 			trace.Event{Seq: 2, Run: "r", Step: 1, Body: trace.ToolStart{ToolCallID: "c1", Name: "n"}}, ""},
 		{"unknown members", ` { "kind" : "step.end" , "run":"r", "new" : [ {"a":null} ] , "x":1 } `, trace.Event{Run: "r", Step: trace.NoStep, Body: trace.StepEnd{}}, ""},
-		{"unknown members of parts of it", `{"kind":"run.start","parent":{"x":1,"run":"p","call":"c"},"tools":[{"x":[],"name":"t"}],"options":{"a":1.50,"b":null,"c":false,"d":"s"}}`,
+		{"unknown members of parts of it", `{"kind":"run.start","parent":{"x":1,"run":"p","tool_call_id":"c"},"tools":[{"x":[],"name":"t"}],"options":{"a":1.50,"b":null,"c":false,"d":"s"}}`,
 			trace.Event{Step: trace.NoStep, Body: trace.RunStart{
 				Parent: &trace.Parent{Run: "p", ToolCallID: "c"}, Tools: []trace.ToolInfo{{Name: "t"}},
 				Options: trace.Options{{"a", "1.50"}, {"b", "null"}, {"c", "false"}, {"d", "s"}},
@@ -94,10 +94,10 @@ func TestUnmarshalEvent(t *testing.T) {
 		{"no object", `[]`, trace.Event{}, `trace: expected an object (byte 1)`},
 		{"two values", `{"kind":"step.end"} 1`, trace.Event{}, `trace: something follows the JSON value (byte 21)`},
 		{"not UTF-8", "{\"kind\":\"\u00e9\xff\"}", trace.Event{}, `trace: the line is not UTF-8 (byte 12)`},
-		{"a wrong type", `{"kind":"tool.start","call":5}`, trace.Event{}, `trace: expected a string at call (byte 29)`},
+		{"a wrong type", `{"kind":"tool.start","tool_call_id":5}`, trace.Event{}, `trace: expected a string at tool_call_id (byte 37)`},
 		{"an option that is a list", `{"kind":"run.start","options":{"a":[1]}}`, trace.Event{}, `trace: an option is a word, a number, true, false or null at options.a (byte 36)`},
 		{"a result that is text", `{"kind":"tool.end","result":{"type":"text","text":"x"}}`, trace.Event{}, `trace: expected a part of type "tool_result" at result (byte 55)`},
-		{"a choice that is none", `{"kind":"model.setup","tool_choice":"x"}`, trace.Event{}, `trace: tool_choice is none of auto, required, none and tool:NAME at tool_choice (byte 40)`},
+		{"a choice that is none", `{"kind":"model.config","tool_choice":"x"}`, trace.Event{}, `trace: tool_choice is none of auto, required, none and tool:NAME at tool_choice (byte 41)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := trace.UnmarshalEvent([]byte(c.line))

@@ -30,6 +30,9 @@ func UnmarshalEvent(line []byte) (Event, error) {
 type decoder struct {
 	mem jsonio.Arena // of the lines' texts
 	run string       // of the last line
+	// version is the version of the lines; 0 means unknown.
+	version int
+	members jsonio.Renames // of the kind that is read, in version 1
 
 	runStart     RunStart
 	stepStart    StepStart
@@ -71,6 +74,7 @@ func (x *decoder) event(line []byte) (Event, error) {
 	}
 	s := x.mem.String(line)
 	d := jsonio.NewDecIn(&x.mem, s)
+	d.Version = x.version
 	ev := Event{Step: NoStep}
 	d.Object()
 	first := true
@@ -81,16 +85,19 @@ func (x *decoder) event(line []byte) (Event, error) {
 			break
 		}
 		if b == nil && !inEnvelope(key) {
-			if b = x.find(s); b == nil {
+			if b = x.find(&d, s); b == nil {
 				break
 			}
+		}
+		if b != nil {
+			key = x.members.Name(&d, key)
 		}
 		switch {
 		case b != nil && b.member(&d, key):
 		case key == "kind":
 			kind := d.String()
 			if b == nil {
-				b = x.begin(Kind(kind))
+				b = x.beginIn(&d, Kind(kind))
 			}
 		case !x.envelope(&d, key, &ev):
 			d.Skip()
@@ -103,6 +110,9 @@ func (x *decoder) event(line []byte) (Event, error) {
 		return Event{Run: ev.Run}, err
 	}
 	ev.Body = b.body()
+	if d.Version == 1 {
+		v1Words.replace(&ev)
+	}
 	return ev, nil
 }
 
@@ -115,7 +125,7 @@ func (x *decoder) usual(d *jsonio.Dec, first *bool, ev *Event) bodyReader {
 		}
 	}
 	if d.Member("kind", first) {
-		return x.begin(Kind(d.String()))
+		return x.beginIn(d, Kind(d.String()))
 	}
 	return nil
 }
@@ -134,7 +144,7 @@ func invalidAt(b []byte) int {
 }
 
 // find begins the body of a line whose kind does not come first.
-func (x *decoder) find(s string) bodyReader {
+func (x *decoder) find(line *jsonio.Dec, s string) bodyReader {
 	d := jsonio.NewDec(s)
 	d.Object()
 	for first := true; ; {
@@ -143,7 +153,7 @@ func (x *decoder) find(s string) bodyReader {
 			return nil
 		}
 		if key == "kind" {
-			return x.begin(Kind(d.String()))
+			return x.beginIn(line, Kind(d.String()))
 		}
 		d.Skip()
 	}
@@ -257,9 +267,9 @@ func (r *requestReader) body() Body { return r.ModelRequest }
 
 func (r *requestReader) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "kept":
+	case "prefix_messages":
 		r.PrefixMessages = int(d.Int())
-	case "new":
+	case "new_messages":
 		r.NewMessages, r.raw = readMessages(d, r.raw)
 	case "hash":
 		r.hash = d.String()
@@ -327,7 +337,7 @@ var words = func() map[string]string {
 		string(llm.FinishStop), string(llm.FinishToolCalls), string(llm.FinishLength), string(llm.FinishContentFilter),
 		string(llm.FinishRefusal), string(llm.FinishPause), string(llm.FinishMalformedCall), string(llm.FinishUnknown),
 		"empty_object", "defaults", "edit",
-		"unknown_tool", "malformed_args", "invalid_args", "cut", "denied", "duplicate",
+		SkipUnknownTool, SkipMalformedArguments, SkipInvalidArguments, SkipTruncated, SkipDenied, SkipDuplicate,
 		"compaction", "middleware", "resume",
 	} {
 		m[w] = w

@@ -41,10 +41,10 @@ func readParent(d *jsonio.Dec) *Parent {
 		if !ok {
 			return &p
 		}
-		switch key {
+		switch key = v1Parent.Name(d, key); key {
 		case "run", "run_b64":
 			p.Run = d.Text(key)
-		case "call", "call_b64":
+		case "tool_call_id", "tool_call_id_b64":
 			p.ToolCallID = d.Text(key)
 		default:
 			d.Skip()
@@ -103,9 +103,9 @@ func (b *ModelDelta) body() Body { return *b }
 
 func (b *ModelDelta) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "what", "what_b64":
+	case "type", "type_b64":
 		b.Type = DeltaKind(word(d.Text(key)))
-	case "call", "call_b64":
+	case "tool_call_id", "tool_call_id_b64":
 		b.ToolCallID = d.Text(key)
 	case "name", "name_b64":
 		b.Name = d.Text(key)
@@ -123,9 +123,9 @@ func (b *ModelResponse) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "message":
 		b.Message = llm.ReadMessage(d)
-	case "finish", "finish_b64":
+	case "finish_reason", "finish_reason_b64":
 		b.FinishReason = llm.FinishReason(word(d.Text(key)))
-	case "raw_finish", "raw_finish_b64":
+	case "raw_finish_reason", "raw_finish_reason_b64":
 		b.RawFinishReason = d.Text(key)
 	case "finish_message", "finish_message_b64":
 		b.FinishMessage = d.Text(key)
@@ -149,7 +149,7 @@ func (b *ModelError) member(d *jsonio.Dec, key string) bool {
 		b.Error = readError(d)
 	case "partial":
 		b.Partial = d.Bool()
-	case "received":
+	case "partial_content":
 		b.PartialContent = llm.ReadParts(d)
 	case "usage":
 		b.Usage = llm.ReadUsage(d)
@@ -191,7 +191,7 @@ func (b *ModelRetry) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "wait_ns":
 		b.Wait = time.Duration(d.Int())
-	case "cause", "cause_b64":
+	case "reason", "reason_b64":
 		b.Reason = word(d.Text(key))
 	default:
 		return false
@@ -205,9 +205,9 @@ func (b *Decision) member(d *jsonio.Dec, key string) bool {
 	switch key {
 	case "action", "action_b64":
 		b.Action = Action(word(d.Text(key)))
-	case "cause", "cause_b64":
+	case "reason", "reason_b64":
 		b.Reason = Reason(word(d.Text(key)))
-	case "calls":
+	case "tool_calls":
 		b.ToolCalls = int(d.Int())
 	case "by", "by_b64":
 		b.By = d.Text(key)
@@ -223,11 +223,11 @@ func (b *ToolArguments) body() Body { return *b }
 
 func (b *ToolArguments) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "call", "call_b64":
+	case "tool_call_id", "tool_call_id_b64":
 		b.ToolCallID = d.Text(key)
-	case "args", "args_b64":
+	case "arguments", "arguments_b64":
 		b.Arguments = d.Text(key)
-	case "cause", "cause_b64":
+	case "reason", "reason_b64":
 		b.Reason = word(d.Text(key))
 	default:
 		return false
@@ -239,11 +239,11 @@ func (b *ToolStart) body() Body { return *b }
 
 func (b *ToolStart) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "call", "call_b64":
+	case "tool_call_id", "tool_call_id_b64":
 		b.ToolCallID = d.Text(key)
 	case "name", "name_b64":
 		b.Name = d.Text(key)
-	case "args", "args_b64":
+	case "arguments", "arguments_b64":
 		b.Arguments = d.Text(key)
 	default:
 		return false
@@ -255,7 +255,7 @@ func (b *ToolEnd) body() Body { return *b }
 
 func (b *ToolEnd) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "call", "call_b64":
+	case "tool_call_id", "tool_call_id_b64":
 		b.ToolCallID = d.Text(key)
 	case "outcome", "outcome_b64":
 		b.Outcome = Outcome(word(d.Text(key)))
@@ -271,11 +271,11 @@ func (b *ToolSkip) body() Body { return *b }
 
 func (b *ToolSkip) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "call", "call_b64":
+	case "tool_call_id", "tool_call_id_b64":
 		b.ToolCallID = d.Text(key)
 	case "name", "name_b64":
 		b.Name = d.Text(key)
-	case "cause", "cause_b64":
+	case "reason", "reason_b64":
 		b.Reason = word(d.Text(key))
 	case "result":
 		b.Result = readResult(d)
@@ -289,7 +289,7 @@ func (b *Abandoned) body() Body { return *b }
 
 func (b *Abandoned) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "call", "call_b64":
+	case "tool_call_id", "tool_call_id_b64":
 		b.ToolCallID = d.Text(key)
 	default:
 		return false
@@ -305,7 +305,7 @@ func (b *HistoryRewrite) body() Body { return *b }
 
 func (b *HistoryRewrite) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "cause", "cause_b64":
+	case "reason", "reason_b64":
 		b.Reason = word(d.Text(key))
 	case "by", "by_b64":
 		b.By = d.Text(key)
@@ -319,7 +319,7 @@ func (b *Canceled) body() Body { return *b }
 
 func (b *Canceled) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "cause", "cause_b64":
+	case "reason", "reason_b64":
 		b.Reason = word(d.Text(key))
 	default:
 		return false
@@ -361,7 +361,7 @@ func (b *Warning) member(d *jsonio.Dec, key string) bool {
 		b.Code = d.Text(key)
 	case "message", "message_b64":
 		b.Message = d.Text(key)
-	case "call", "call_b64":
+	case "tool_call_id", "tool_call_id_b64":
 		b.ToolCallID = d.Text(key)
 	default:
 		return false
@@ -387,13 +387,13 @@ func (b *RunEnd) body() Body { return *b }
 
 func (b *RunEnd) member(d *jsonio.Dec, key string) bool {
 	switch key {
-	case "stop", "stop_b64":
+	case "stop_reason", "stop_reason_b64":
 		b.StopReason = Reason(word(d.Text(key)))
-	case "finish", "finish_b64":
+	case "finish_reason", "finish_reason_b64":
 		b.FinishReason = llm.FinishReason(word(d.Text(key)))
 	case "steps":
 		b.Steps = int(d.Int())
-	case "calls":
+	case "model_calls":
 		b.ModelCalls = int(d.Int())
 	case "usage":
 		b.Usage = llm.ReadUsage(d)
@@ -401,7 +401,7 @@ func (b *RunEnd) member(d *jsonio.Dec, key string) bool {
 		b.UsageBy = readUsageBy(d)
 	case "pending":
 		b.Pending = readStrings(d)
-	case "appended":
+	case "appended_messages":
 		b.AppendedMessages, _ = readMessages(d, nil)
 	case "error":
 		e := readError(d)

@@ -50,8 +50,8 @@ func appendBody(dst []byte, body Body, c *chain) []byte {
 	case ModelRequest:
 		return b.append(dst, c)
 	case ModelDelta:
-		dst = appendText(dst, "what", string(b.Type))
-		dst = appendText(dst, "call", b.ToolCallID)
+		dst = appendText(dst, "type", string(b.Type))
+		dst = appendText(dst, "tool_call_id", b.ToolCallID)
 		dst = appendText(dst, "name", b.Name)
 		return appendText(dst, "text", b.Text)
 	case ModelResponse:
@@ -60,42 +60,42 @@ func appendBody(dst []byte, body Body, c *chain) []byte {
 		dst = b.Error.append(append(dst, `,"error":`...))
 		dst = appendTrue(dst, "partial", b.Partial)
 		if len(b.PartialContent) > 0 {
-			dst = llm.AppendParts(append(dst, `,"received":`...), b.PartialContent)
+			dst = llm.AppendParts(append(dst, `,"partial_content":`...), b.PartialContent)
 		}
 		return appendUsage(dst, "usage", b.Usage)
 	case ModelRetry:
 		dst = appendInt(dst, "wait_ns", int64(b.Wait))
-		return appendText(dst, "cause", b.Reason)
+		return appendText(dst, "reason", b.Reason)
 	case Decision:
 		dst = appendText(dst, "action", string(b.Action))
-		dst = appendText(dst, "cause", string(b.Reason))
-		dst = appendInt(dst, "calls", int64(b.ToolCalls))
+		dst = appendText(dst, "reason", string(b.Reason))
+		dst = appendInt(dst, "tool_calls", int64(b.ToolCalls))
 		dst = appendText(dst, "by", b.By)
 		return appendText(dst, "note", b.Note)
 	case ToolArguments:
-		dst = appendText(dst, "call", b.ToolCallID)
-		dst = appendText(dst, "args", b.Arguments)
-		return appendText(dst, "cause", b.Reason)
+		dst = appendText(dst, "tool_call_id", b.ToolCallID)
+		dst = appendText(dst, "arguments", b.Arguments)
+		return appendText(dst, "reason", b.Reason)
 	case ToolStart:
-		dst = appendText(dst, "call", b.ToolCallID)
+		dst = appendText(dst, "tool_call_id", b.ToolCallID)
 		dst = appendText(dst, "name", b.Name)
-		return appendText(dst, "args", b.Arguments)
+		return appendText(dst, "arguments", b.Arguments)
 	case ToolEnd:
-		dst = appendText(dst, "call", b.ToolCallID)
+		dst = appendText(dst, "tool_call_id", b.ToolCallID)
 		dst = appendText(dst, "outcome", string(b.Outcome))
 		return llm.AppendPart(append(dst, `,"result":`...), b.Result)
 	case ToolSkip:
-		dst = appendText(dst, "call", b.ToolCallID)
+		dst = appendText(dst, "tool_call_id", b.ToolCallID)
 		dst = appendText(dst, "name", b.Name)
-		dst = appendText(dst, "cause", b.Reason)
+		dst = appendText(dst, "reason", b.Reason)
 		return llm.AppendPart(append(dst, `,"result":`...), b.Result)
 	case Abandoned:
-		return appendText(dst, "call", b.ToolCallID)
+		return appendText(dst, "tool_call_id", b.ToolCallID)
 	case HistoryRewrite:
-		dst = appendText(dst, "cause", b.Reason)
+		dst = appendText(dst, "reason", b.Reason)
 		return appendText(dst, "by", b.By)
 	case Canceled:
-		return appendText(dst, "cause", b.Reason)
+		return appendText(dst, "reason", b.Reason)
 	case Suspended:
 		dst = appendStrings(dst, "pending", b.Pending)
 		return appendText(dst, "digest", b.Digest)
@@ -104,7 +104,7 @@ func appendBody(dst []byte, body Body, c *chain) []byte {
 	case Warning:
 		dst = appendText(dst, "code", b.Code)
 		dst = appendText(dst, "message", b.Message)
-		return appendText(dst, "call", b.ToolCallID)
+		return appendText(dst, "tool_call_id", b.ToolCallID)
 	case Custom:
 		dst = appendText(dst, "name", b.Name)
 		return appendRaw(dst, "data", b.Data)
@@ -120,7 +120,7 @@ func appendBody(dst []byte, body Body, c *chain) []byte {
 func (b *RunStart) append(dst []byte) []byte {
 	if b.Parent != nil {
 		dst = jsonio.AppendText(append(dst, `,"parent":{`...), "run", b.Parent.Run)
-		dst = append(jsonio.AppendText(append(dst, ','), "call", b.Parent.ToolCallID), '}')
+		dst = append(jsonio.AppendText(append(dst, ','), "tool_call_id", b.Parent.ToolCallID), '}')
 	}
 	dst = appendText(dst, "clock", b.Clock)
 	dst = appendOptions(dst, "options", b.Options)
@@ -181,10 +181,10 @@ func appendEntry(dst []byte, key string, i int, name string) []byte {
 }
 
 func (b *ModelRequest) append(dst []byte, c *chain) []byte {
-	dst = appendInt(dst, "kept", int64(b.PrefixMessages))
+	dst = appendInt(dst, "prefix_messages", int64(b.PrefixMessages))
 	hashed := c.keep(b.PrefixMessages)
 	for i := range b.NewMessages {
-		dst = append(dst, listStart(i, `,"new":[`)...)
+		dst = append(dst, listStart(i, `,"new_messages":[`)...)
 		from := len(dst)
 		dst = b.NewMessages[i].AppendJSON(dst)
 		if hashed {
@@ -201,8 +201,8 @@ func (b *ModelRequest) append(dst []byte, c *chain) []byte {
 
 func (b *ModelResponse) append(dst []byte) []byte {
 	dst = b.Message.AppendJSON(append(dst, `,"message":`...))
-	dst = appendText(dst, "finish", string(b.FinishReason))
-	dst = appendText(dst, "raw_finish", b.RawFinishReason)
+	dst = appendText(dst, "finish_reason", string(b.FinishReason))
+	dst = appendText(dst, "raw_finish_reason", b.RawFinishReason)
 	dst = appendText(dst, "finish_message", b.FinishMessage)
 	dst = appendText(dst, "response_id", b.ResponseID)
 	dst = appendText(dst, "model", b.Model)
@@ -210,10 +210,10 @@ func (b *ModelResponse) append(dst []byte) []byte {
 }
 
 func (b *RunEnd) append(dst []byte) []byte {
-	dst = appendText(dst, "stop", string(b.StopReason))
-	dst = appendText(dst, "finish", string(b.FinishReason))
+	dst = appendText(dst, "stop_reason", string(b.StopReason))
+	dst = appendText(dst, "finish_reason", string(b.FinishReason))
 	dst = appendInt(dst, "steps", int64(b.Steps))
-	dst = appendInt(dst, "calls", int64(b.ModelCalls))
+	dst = appendInt(dst, "model_calls", int64(b.ModelCalls))
 	dst = appendUsage(dst, "usage", b.Usage)
 	var buf [8]Purpose
 	for i, p := range sortedKeys(buf[:0], b.UsageBy) {
@@ -223,7 +223,7 @@ func (b *RunEnd) append(dst []byte) []byte {
 	dst = listEnd(dst, len(b.UsageBy), '}')
 	dst = appendStrings(dst, "pending", b.Pending)
 	for i := range b.AppendedMessages {
-		dst = b.AppendedMessages[i].AppendJSON(append(dst, listStart(i, `,"appended":[`)...))
+		dst = b.AppendedMessages[i].AppendJSON(append(dst, listStart(i, `,"appended_messages":[`)...))
 	}
 	dst = listEnd(dst, len(b.AppendedMessages), ']')
 	if b.Error != nil {

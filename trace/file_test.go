@@ -49,7 +49,7 @@ func read(tb testing.TB, file string) (evs []trace.Event, broken []string) {
 	return evs, broken
 }
 
-const header = `{"format":"looptape-trace","version":1}` + "\n"
+const header = `{"format":"looptape-trace","version":2}` + "\n"
 
 // chained makes the requests of the events ones that a loop could have made:
 // each keeps what there is to keep.
@@ -191,7 +191,7 @@ func TestHashMismatch(t *testing.T) {
 		}
 	})
 	t.Run("a conversation that begins anew is verified again", func(t *testing.T) {
-		_, broken := read(t, strings.Replace(edited(3, "two", "2"), `"kept":1,"new":[{"role":"user","parts":[{"type":"text","text":"two"`, `"kept":1,"new":[{"role":"user","parts":[{"type":"text","text":"II"`, 1))
+		_, broken := read(t, strings.Replace(edited(3, "two", "2"), `"prefix_messages":1,"new_messages":[{"role":"user","parts":[{"type":"text","text":"two"`, `"prefix_messages":1,"new_messages":[{"role":"user","parts":[{"type":"text","text":"II"`, 1))
 		if len(broken) != 2 || !strings.HasPrefix(broken[1], "line 8: run r") {
 			t.Errorf("got %q, want line 4 and line 8", broken)
 		}
@@ -224,16 +224,16 @@ func TestHeader(t *testing.T) {
 		want       trace.Header
 		err        string
 	}{
-		{"all of it", "\n \n" + `{"x":[],"format":"looptape-trace","version":1,"writer":"me 1.0","declares":{"max_steps":5,"name":"x"},"suppress":{"INV-04":"known"}}`,
-			trace.Header{Format: "looptape-trace", Version: 1, Writer: "me 1.0", Declares: trace.Options{{"max_steps", "5"}, {"name", "x"}}, Suppress: map[string]string{"INV-04": "known"}}, ""},
+		{"all of it", "\n \n" + `{"x":[],"format":"looptape-trace","version":2,"writer":"me 1.0","declares":{"max_steps":5,"name":"x"},"suppress":{"INV-04":"known"}}`,
+			trace.Header{Format: "looptape-trace", Version: 2, Writer: "me 1.0", Declares: trace.Options{{"max_steps", "5"}, {"name", "x"}}, Suppress: map[string]string{"INV-04": "known"}}, ""},
 		{"empty", "", trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace"},
 		{"other JSON", `{"a":1}` + "\n", trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace"},
 		{"a list", `[{"role":"user"}]` + "\n", trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace"},
 		{"not UTF-8", "\xff\n", trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace"},
-		{"a newer version", `{"format":"looptape-trace","version":2,"declares":[]}`, trace.Header{}, "trace: the file has version 2 of the format, and this program reads up to 1: use a newer looptape"},
-		{"a newer version of somebody", `{"format":"looptape-trace","version":7,"writer":"w 7"}`, trace.Header{}, "trace: the file has version 7 of the format, written by w 7, and this program reads up to 1: use a newer looptape"},
+		{"a newer version", `{"format":"looptape-trace","version":3,"declares":[]}`, trace.Header{}, "trace: the file has version 3 of the format, and this program reads up to 2: use a newer looptape"},
+		{"a newer version of somebody", `{"format":"looptape-trace","version":7,"writer":"w 7"}`, trace.Header{}, "trace: the file has version 7 of the format, written by w 7, and this program reads up to 2: use a newer looptape"},
 		{"no version", `{"format":"looptape-trace"}`, trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace: its version is missing"},
-		{"cut off", `{"format":"looptape-trace","version":1`, trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace: the text ends too early at version (byte 39)"},
+		{"cut off", `{"format":"looptape-trace","version":2`, trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace: the text ends too early at version (byte 39)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := trace.NewReader(strings.NewReader(c.file))

@@ -23,7 +23,7 @@ var awkward = []string{
 	"weather", "1 call", "a,b", "a;b", "a=b", "a(b)", "a/b", "a:b", "@5s", "+user", "#x", "?", "?r1",
 	`{"city":"Paris"}`, `{"city": "Paris"}`, `{"a":`, `[]`, `[1,2]`, `"quoted"`, "line\nline\r\n\ttab", "\u2028\u00a0\ufeff", "é😀",
 	`back\slash`, "<a&b>", "\x00\x1f\x7f", "\xff", "{\"a\":\"\xff\"}", "\xed\xa0\x80", "\ufffd",
-	"123456789012345678", "1234567890123456789", "-5", "1.5", "opaque", "kept", "finish", "()", "minted",
+	"123456789012345678", "1234567890123456789", "-5", "1.5", "opaque", "prefix_messages", "finish_reason", "()", "id_generated",
 }
 
 func text() *rapid.Generator[string] {

@@ -29,7 +29,7 @@ func traceOf(tb testing.TB, writer string, runs ...string) string {
 }
 
 // cutTrace is a trace of the run a that was cut off within its last line.
-const cutTrace = `{"format":"looptape-trace","version":1,"writer":"w"}
+const cutTrace = `{"format":"looptape-trace","version":2,"writer":"w"}
 {"seq":0,"run":"a","kind":"run.start"}
 {"seq":1,"run":"a","step":0,"kind":"step.start"}
 {"seq":`
@@ -47,8 +47,8 @@ func TestParts(t *testing.T) {
 		{"the new name is taken", traceOf(t, "w", "a", "a#2") + traceOf(t, "v", "a", "a#2", "a#3"), []string{"a w", "a#2 w", "a#3 v", "a#2#2 v", "a#3#2 v"}},
 		{"no name", traceOf(t, "w", "", "b") + traceOf(t, "v", "", "b"), []string{" w", "b w", "#2 v", "b#2 v"}},
 		{"a part without events", traceOf(t, "w", "a") + header + "\n" + traceOf(t, "v", "a"), []string{"a w", "a#3 v"}},
-		{"a part of a newer version", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":2}` + "\n" + traceOf(t, "v", "b"), []string{
-			"a w", "trace: reading line 5: trace: the file has version 2 of the format, and this program reads up to 1: use a newer looptape",
+		{"a part of a newer version", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":3}` + "\n" + traceOf(t, "v", "b"), []string{
+			"a w", "trace: reading line 5: trace: the file has version 3 of the format, and this program reads up to 2: use a newer looptape",
 		}},
 		{"a header without a version", traceOf(t, "w", "a") + `{"format":"looptape-trace"}` + "\n" + traceOf(t, "v", "b"), []string{
 			"a w", `line 5: the event has no "kind" at format (byte 11)`, "b v",
@@ -59,8 +59,8 @@ func TestParts(t *testing.T) {
 		{"behind a line without its line feed", strings.TrimSuffix(traceOf(t, "w", "a"), "\n") + traceOf(t, "v", "a"), []string{
 			"a w", "line 4: a trace ends within the line, and another begins there: something follows the JSON value (byte 46)", "a#2 v",
 		}},
-		{"of a newer version, behind a line that is cut off", cutTrace + `{"format":"looptape-trace","version":2}` + "\n" + traceOf(t, "v", "b"), []string{
-			"a w", "trace: reading line 4: trace: the file has version 2 of the format, and this program reads up to 1: use a newer looptape",
+		{"of a newer version, behind a line that is cut off", cutTrace + `{"format":"looptape-trace","version":3}` + "\n" + traceOf(t, "v", "b"), []string{
+			"a w", "trace: reading line 4: trace: the file has version 3 of the format, and this program reads up to 2: use a newer looptape",
 		}},
 		{"without a version, behind a line that is cut off", cutTrace + `{"format":"looptape-trace"}` + "\n" + traceOf(t, "v", "b"), []string{
 			"a w", "line 4: expected a number at seq (byte 8)", "b v",
@@ -68,10 +68,10 @@ func TestParts(t *testing.T) {
 		{"something like it within a broken event", traceOf(t, "w", "a") + `{"seq":"x","data":{"format":"looptape-trace","version":2}}` + "\n" + traceOf(t, "v", "a"), []string{
 			"a w", "line 5: expected a number at seq (byte 8)", "a#2 v",
 		}},
-		{"a header that declares a format", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":1,"writer":"v","declares":{"format":"looptape-trace"}}` + "\n" + traceOf(t, "u", "a"), []string{
+		{"a header that declares a format", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":2,"writer":"v","declares":{"format":"looptape-trace"}}` + "\n" + traceOf(t, "u", "a"), []string{
 			"a w", "a#3 u",
 		}},
-		{"a header that is cut off", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":1` + "\n", []string{"a w", `line 5: the event has no "kind" at format (byte 11)`}},
+		{"a header that is cut off", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":2` + "\n", []string{"a w", `line 5: the event has no "kind" at format (byte 11)`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := trace.NewReader(strings.NewReader(c.file))
@@ -142,8 +142,8 @@ func TestLineErrorRun(t *testing.T) {
 	whole := traceOf(t, "w", "a") + traceOf(t, "v", "a")
 	for line, want := range map[string]string{
 		`{"seq":1,"run":"a","step":x}`: "a#2", `{"seq":1,"run":"b","kind":7}`: "b", `{"seq":1,"run":b`: "", "\xff": "",
-		`{"run":"b","kind":"model.request","kept":9,"hash":"0000000000000000"}`:          "b",
-		`{"run":"a","kind":"model.request","kept":0,"new":[],"hash":"0000000000000001"}`: "a#2",
+		`{"run":"b","kind":"model.request","prefix_messages":9,"hash":"0000000000000000"}`:                   "b",
+		`{"run":"a","kind":"model.request","prefix_messages":0,"new_messages":[],"hash":"0000000000000001"}`: "a#2",
 	} {
 		r, err := trace.NewReader(strings.NewReader(whole + line))
 		if err != nil {

@@ -112,6 +112,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 // begin begins a part of the file.
 func (r *Reader) begin(h Header) {
 	r.header, r.chains = h, chains{}
+	r.dec.version = h.Version
 	r.parts.begin()
 }
 

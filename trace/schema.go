@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-//go:embed schema/trace-v1.schema.json
+//go:embed schema/trace-v2.schema.json
 var schema []byte
 
 // Schema returns the JSON Schema (draft 2020-12) of a line of a trace file: the

@@ -127,14 +127,6 @@ func TestEveryFieldBothWays(t *testing.T) {
 		if diff := cmp.Diff(ev, got); diff != "" {
 			t.Errorf("%s read back (-want +got):\n%s", ev.Body.Kind(), diff)
 		}
-		text, err := trace.ParseText(trace.FormatText([]trace.Event{ev}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev.Seq = 0
-		if diff := cmp.Diff([]trace.Event{ev}, text, equal); diff != "" {
-			t.Errorf("%s as text read back (-want +got):\n%s", ev.Body.Kind(), diff)
-		}
 	}
 	for kind := range bodies {
 		if kind != "unknown" && !kinds[kind] {
@@ -167,15 +159,15 @@ func validate(s *jsonschema.Resolved, line []byte) error {
 func TestSchemaRefuses(t *testing.T) {
 	_, resolved := schemas(t)
 	for _, line := range []string{
-		`{}`, `[]`, `{"format":"x","version":1}`, `{"format":"looptape-trace","version":2}`, `{"kind":"step.end"}`, `{"kind":"step.end","seq":"1"}`,
-		`{"seq":1,"kind":"tool.start","call":5}`, `{"seq":1,"kind":"tool.end"}`, `{"seq":1,"kind":"model.request","hash":"12"}`,
-		`{"seq":1,"kind":"model.turn","message":{"role":"user","parts":[{"type":"text","text":1}]}}`, `{"seq":1,"kind":"run.start","options":{"a":[]}}`,
+		`{}`, `[]`, `{"format":"x","version":1}`, `{"format":"looptape-trace","version":3}`, `{"kind":"step.end"}`, `{"kind":"step.end","seq":"1"}`,
+		`{"seq":1,"kind":"tool.start","tool_call_id":5}`, `{"seq":1,"kind":"tool.end"}`, `{"seq":1,"kind":"model.request","hash":"12"}`,
+		`{"seq":1,"kind":"model.response","message":{"role":"user","parts":[{"type":"text","text":1}]}}`, `{"seq":1,"kind":"run.start","options":{"a":[]}}`,
 	} {
 		if validate(resolved, []byte(line)) == nil {
 			t.Errorf("accepted: %s", line)
 		}
 	}
-	for _, line := range []string{`{"seq":1,"kind":"new","call":5}`, `{"seq":1,"kind":"step.end","new":[]}`, `{"seq":1,"kind":"model.request","new":[{"role":"user","parts":[{"type":"new","text":1}]}]}`} {
+	for _, line := range []string{`{"seq":1,"kind":"new","tool_call_id":5}`, `{"seq":1,"kind":"step.end","new":[]}`, `{"seq":1,"kind":"model.request","new_messages":[{"role":"user","parts":[{"type":"new","text":1}]}]}`} {
 		if err := validate(resolved, []byte(line)); err != nil {
 			t.Errorf("%v: %s", err, line)
 		}

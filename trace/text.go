@@ -11,18 +11,14 @@ import (
 )
 
 // FormatText returns the text form of events, which goldens hold and people
-// read. See AppendText.
-func FormatText(events []Event) string { return string(AppendText(nil, events)) }
-
-// AppendText appends the text form of events: one line an event, with its kind,
-// its place and what happened.
+// read. It has one line for each event, with its kind, its place and its members.
 //
-//	run.start      r1  clock=virtual preset=deuz max_steps=5 tools=weather,ask(client)
-//	model.request  0   kept=0 +user "What is the weather in Paris?"
-//	model.turn     0   call c1 weather {"city":"Paris"}; finish=stop usage=10/5
-//	decision       0   go_on: 1 call
-//	tool.end       0   c1 ok {"city":"Paris","tempC":22}
-//	run.end        r1  none steps=2 calls=2 usage=30/12
+//	run.start       r1  clock=virtual preset=deuz max_steps=5 tools=weather,ask(client)
+//	model.request   0   prefix_messages=0 +user "What is the weather in Paris?"
+//	model.response  0   call c1 weather {"city":"Paris"}; finish_reason=stop usage=10/5
+//	decision        0   continue: 1 call
+//	tool.end        0   c1 ok {"city":"Paris","tempC":22}
+//	run.end         r1  end_turn steps=2 model_calls=2 usage=30/12
 //
 // The place is the step, or the run's name for what is outside of steps; where
 // the step is another run's than the line before it stands behind that run's
@@ -36,17 +32,17 @@ func FormatText(events []Event) string { return string(AppendText(nil, events)) 
 // rare is key=value. A result's tool name is left out where the call of its id,
 // above in the same run, has the same.
 //
-// ParseText reads it back. The form loses nothing of a canonical trace; of
-// others it loses Seq, which counts anew.
-func AppendText(dst []byte, events []Event) []byte {
-	f := formatter{dst: dst}
+// Two canonical traces that differ have different text forms. Of other traces
+// the form omits Seq.
+func FormatText(events []Event) string {
+	f := formatter{kindWidth: 16}
 	for i := range events {
 		f.event(&events[i])
 	}
-	return f.dst
+	return string(f.dst)
 }
 
-const kindWidth, placeWidth = 15, 4
+const placeWidth = 4
 
 func (f *formatter) event(ev *Event) {
 	from := len(f.dst)
@@ -56,11 +52,11 @@ func (f *formatter) event(ev *Event) {
 	}
 	_, unknown := ev.Body.(Unknown)
 	if isWord(string(kind)) && unknown != isKnown(kind) {
-		f.dst = append(f.dst, kind...)
+		f.dst = append(f.dst, f.name(string(kind))...)
 	} else {
 		f.quoted(string(kind))
 	}
-	f.pad(from, kindWidth)
+	f.pad(from, f.kindWidth)
 	from = len(f.dst)
 	f.place(ev, kind)
 	f.pad(from, placeWidth)
@@ -154,10 +150,12 @@ func isWordByte(c byte) bool {
 // formatter writes the text form. Names holds the tool of each call of the run
 // that the line is of.
 type formatter struct {
-	dst     []byte
-	started bool
-	run     string
-	names   map[string]string
+	dst       []byte
+	kindWidth int
+	renamed   map[string]string // names of kinds and members in an earlier version
+	started   bool
+	run       string
+	names     map[string]string
 }
 
 // sep appends a space where a token needs one before it.
@@ -170,13 +168,20 @@ func (f *formatter) sep() {
 func (f *formatter) flag(name string, on bool) {
 	if on {
 		f.sep()
-		f.dst = append(f.dst, name...)
+		f.dst = append(f.dst, f.name(name)...)
 	}
+}
+
+func (f *formatter) name(name string) string {
+	if was, ok := f.renamed[name]; ok {
+		return was
+	}
+	return name
 }
 
 func (f *formatter) key(name string) {
 	f.sep()
-	f.dst = append(append(f.dst, name...), '=')
+	f.dst = append(append(f.dst, f.name(name)...), '=')
 }
 
 func (f *formatter) bareOrQuoted(s string) {
@@ -276,8 +281,8 @@ func (f *formatter) usage(u llm.Usage) {
 		return
 	}
 	f.dst = append(f.dst, '(')
-	f.intAt("cached", u.CacheReadInputTokens)
-	f.intAt("cache_write", u.CacheCreationInputTokens)
-	f.intAt("reasoning", u.ReasoningOutputTokens)
+	f.intAt("cache_read_input_tokens", u.CacheReadInputTokens)
+	f.intAt("cache_creation_input_tokens", u.CacheCreationInputTokens)
+	f.intAt("reasoning_output_tokens", u.ReasoningOutputTokens)
 	f.dst = append(f.dst, ')')
 }

@@ -17,7 +17,7 @@ func (f *formatter) body(body Body) {
 	case ModelConfig:
 		f.modelSetup(b)
 	case ModelRequest:
-		f.key("kept")
+		f.key("prefix_messages")
 		f.dst = strconv.AppendInt(f.dst, int64(b.PrefixMessages), 10)
 		f.messages(b.NewMessages)
 	case ModelDelta:
@@ -25,7 +25,7 @@ func (f *formatter) body(body Body) {
 		if b.Text != "" {
 			f.text(b.Text)
 		}
-		f.wordAt("call", b.ToolCallID)
+		f.wordAt("tool_call_id", b.ToolCallID)
 		f.wordAt("name", b.Name)
 	case ModelResponse:
 		f.modelTurn(b)
@@ -34,7 +34,7 @@ func (f *formatter) body(body Body) {
 		f.flag("partial", b.Partial)
 		f.usageAt("usage", b.Usage)
 		if len(b.PartialContent) > 0 {
-			f.flag("received", true)
+			f.flag("partial_content", true)
 			f.list(b.PartialContent, nil)
 		}
 	case ModelRetry:
@@ -79,7 +79,7 @@ func (f *formatter) body(body Body) {
 	case Warning:
 		f.word(b.Code)
 		f.text(b.Message)
-		f.wordAt("call", b.ToolCallID)
+		f.wordAt("tool_call_id", b.ToolCallID)
 	case Custom:
 		f.custom(b)
 	case RunEnd:
@@ -145,6 +145,9 @@ func (f *formatter) modelSetup(b ModelConfig) {
 		f.wordAt("choice", b.ToolChoice.String())
 	}
 	if s := b.Settings.AppendJSON(nil); len(s) > len("{}") {
+		if f.renamed != nil {
+			s = []byte(v1Settings.Replace(string(s)))
+		}
 		f.rawAt("settings", s)
 	}
 	if len(b.Extra) > 0 {
@@ -180,8 +183,8 @@ func (f *formatter) modelTurn(b ModelResponse) {
 		f.bareOrQuoted(string(b.Message.Role))
 	}
 	f.rawAt("opaque", b.Message.Opaque)
-	f.wordAt("finish", string(b.FinishReason))
-	f.wordAt("raw_finish", b.RawFinishReason)
+	f.wordAt("finish_reason", string(b.FinishReason))
+	f.wordAt("raw_finish_reason", b.RawFinishReason)
 	f.textAt("finish_message", b.FinishMessage)
 	f.wordAt("response_id", b.ResponseID)
 	f.wordAt("model", b.Model)
@@ -217,7 +220,7 @@ func (f *formatter) decision(b Decision) {
 		f.word(string(b.Reason))
 	}
 	if b.Reason != ReasonToolCalls {
-		f.intAt("calls", int64(b.ToolCalls))
+		f.intAt("tool_calls", int64(b.ToolCalls))
 	}
 	f.wordAt("by", b.By)
 	f.textAt("note", b.Note)
@@ -233,9 +236,9 @@ func (f *formatter) custom(b Custom) {
 
 func (f *formatter) runEnd(b RunEnd) {
 	f.word(string(b.StopReason))
-	f.wordAt("finish", string(b.FinishReason))
+	f.wordAt("finish_reason", string(b.FinishReason))
 	f.intAt("steps", int64(b.Steps))
-	f.intAt("calls", int64(b.ModelCalls))
+	f.intAt("model_calls", int64(b.ModelCalls))
 	f.usageAt("usage", b.Usage)
 	if len(b.UsageBy) > 0 {
 		f.key("usage_by")
@@ -331,7 +334,7 @@ func (f *formatter) part(part llm.Part) {
 		f.word(p.ID)
 		f.word(p.Name)
 		f.value(p.Arguments)
-		f.flag("minted", p.IDGenerated)
+		f.flag("id_generated", p.IDGenerated)
 		f.wordAt("provider_id", p.ProviderID)
 		f.flag("provider_executed", p.ProviderExecuted)
 		f.rawAt("opaque", p.Opaque)

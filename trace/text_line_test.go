@@ -12,8 +12,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// What is empty does not show, what could be taken for something else is quoted,
-// and each line is read back as the body that it shows.
+// Empty members are omitted, and ambiguous words are quoted.
 func TestTextLine(t *testing.T) {
 	opaque := json.RawMessage(`1`)
 	a := llm.Text{Text: "a"}
@@ -36,35 +35,35 @@ func TestTextLine(t *testing.T) {
 		{"tool a {} tool b parameters=[] tool c strict=false", trace.ModelConfig{Tools: []llm.Tool{
 			{Name: "a", Parameters: json.RawMessage("{}")}, {Name: "b", Parameters: json.RawMessage("[]")}, {Name: "c", Strict: new(false)},
 		}}},
-		{"kept=0", news()},
-		{`kept=0 +user "a" +user() +user(text "a" refusal) +user(text "a" opaque=1)`, news(
+		{"prefix_messages=0", news()},
+		{`prefix_messages=0 +user "a" +user() +user(text "a" refusal) +user(text "a" opaque=1)`, news(
 			llm.User("a"), llm.Message{Role: llm.RoleUser}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a", Refusal: true}}},
 			llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a", Opaque: opaque}}},
 		)},
-		{`kept=0 +user(opaque=1) +user(text "a"; opaque=1) +user(text "a"; text "a") +user(reasoning "a")`, news(
+		{`prefix_messages=0 +user(opaque=1) +user(text "a"; opaque=1) +user(text "a"; text "a") +user(reasoning "a")`, news(
 			llm.Message{Role: llm.RoleUser, Opaque: opaque}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{a}, Opaque: opaque},
 			llm.Message{Role: llm.RoleUser, Parts: []llm.Part{a, a}}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{Text: "a"}}},
 		)},
 		{"text", trace.ModelDelta{Type: trace.DeltaText}},
 		{`text "a"; reasoning "a"`, says(a, llm.Reasoning{Text: "a"})},
-		{`text "a"; finish=stop`, trace.ModelResponse{Message: llm.Assistant(a), FinishReason: llm.FinishStop}},
-		{"finish=stop usage=90/109", trace.ModelResponse{Message: llm.Assistant(), FinishReason: llm.FinishStop, Usage: llm.Usage{InputTokens: 90, OutputTokens: 109}}},
-		{"role=user usage=0/0(cached=1)", trace.ModelResponse{Message: llm.Message{Role: llm.RoleUser}, Usage: llm.Usage{CacheReadInputTokens: 1}}},
-		{"usage=0/0(cache_write=1)", trace.ModelResponse{Message: llm.Assistant(), Usage: llm.Usage{CacheCreationInputTokens: 1}}},
-		{"usage=-1/0(reasoning=1)", trace.ModelResponse{Message: llm.Assistant(), Usage: llm.Usage{InputTokens: -1, ReasoningOutputTokens: 1}}},
+		{`text "a"; finish_reason=stop`, trace.ModelResponse{Message: llm.Assistant(a), FinishReason: llm.FinishStop}},
+		{"finish_reason=stop usage=90/109", trace.ModelResponse{Message: llm.Assistant(), FinishReason: llm.FinishStop, Usage: llm.Usage{InputTokens: 90, OutputTokens: 109}}},
+		{"role=user usage=0/0(cache_read_input_tokens=1)", trace.ModelResponse{Message: llm.Message{Role: llm.RoleUser}, Usage: llm.Usage{CacheReadInputTokens: 1}}},
+		{"usage=0/0(cache_creation_input_tokens=1)", trace.ModelResponse{Message: llm.Assistant(), Usage: llm.Usage{CacheCreationInputTokens: 1}}},
+		{"usage=-1/0(reasoning_output_tokens=1)", trace.ModelResponse{Message: llm.Assistant(), Usage: llm.Usage{InputTokens: -1, ReasoningOutputTokens: 1}}},
 		{`media m; media m data=b64""; media m size=-1`, says(llm.Media{MediaType: "m"}, llm.Media{MediaType: "m", Data: []byte{}}, llm.Media{MediaType: "m", Size: -1})},
 		{`"call" "a"; c1 "a" name=n; c1 (); c1 (text "a"; text "a") error`, says(
 			llm.ToolResult{ID: "call", Content: []llm.Part{a}}, llm.ToolResult{ID: "c1", Name: "n", Content: []llm.Part{a}},
 			llm.ToolResult{ID: "c1"}, llm.ToolResult{ID: "c1", Content: []llm.Part{a, a}, IsError: true},
 		)},
 		{`x ""`, trace.ModelError{Error: trace.Error{Type: "x"}}},
-		{`x "" received(text "a")`, trace.ModelError{Error: trace.Error{Type: "x"}, PartialContent: []llm.Part{a}}},
+		{`x "" partial_content(text "a")`, trace.ModelError{Error: trace.Error{Type: "x"}, PartialContent: []llm.Part{a}}},
 		{"x", trace.ModelRetry{Reason: "x"}},
 		{"x wait=1ns", trace.ModelRetry{Reason: "x", Wait: 1}},
-		{"go_on: 0 calls", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls}},
-		{"go_on: 1 call", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 1}},
-		{"go_on: 2 calls", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 2}},
-		{"end: none calls=2", trace.Decision{Action: trace.End, Reason: trace.ReasonEndTurn, ToolCalls: 2}},
+		{"continue: 0 calls", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls}},
+		{"continue: 1 call", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 1}},
+		{"continue: 2 calls", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 2}},
+		{"end: end_turn tool_calls=2", trace.Decision{Action: trace.End, Reason: trace.ReasonEndTurn, ToolCalls: 2}},
 		{`end: "" by=me`, trace.Decision{Action: trace.End, By: "me"}},
 		{`end: "2x"`, trace.Decision{Action: trace.End, Reason: "2x"}},
 		{`end: "-"`, trace.Decision{Action: trace.End, Reason: "-"}},
@@ -83,8 +82,8 @@ func TestTextLine(t *testing.T) {
 		{"", trace.Suspended{}},
 		{"x", trace.Custom{Name: "x"}},
 		{"x null", trace.Custom{Name: "x", Data: json.RawMessage("null")}},
-		{"none", trace.RunEnd{StopReason: trace.ReasonEndTurn}},
-		{"none usage_by=(a 0/0, b 1/2)", trace.RunEnd{StopReason: trace.ReasonEndTurn, UsageBy: map[trace.Purpose]llm.Usage{"b": {InputTokens: 1, OutputTokens: 2}, "a": {}}}},
+		{"end_turn", trace.RunEnd{StopReason: trace.ReasonEndTurn}},
+		{"end_turn usage_by=(a 0/0, b 1/2)", trace.RunEnd{StopReason: trace.ReasonEndTurn, UsageBy: map[trace.Purpose]llm.Usage{"b": {InputTokens: 1, OutputTokens: 2}, "a": {}}}},
 		{"{}", trace.Unknown{Name: "new", Raw: json.RawMessage("{}")}},
 		{`{"a":1}`, trace.Unknown{Name: "new", Raw: json.RawMessage(`{"a":1}`)}},
 	} {
@@ -92,18 +91,10 @@ func TestTextLine(t *testing.T) {
 		if strings.HasPrefix(string(c.body.Kind()), "model.") {
 			ev.Attempt = 1
 		}
-		want := strings.TrimRight(fmt.Sprintf("%-15sr:0 %s", c.body.Kind(), c.want), " ") + "\n"
+		want := strings.TrimRight(fmt.Sprintf("%-16sr:0 %s", c.body.Kind(), c.want), " ") + "\n"
 		got := trace.FormatText([]trace.Event{ev})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%#v (-want +got):\n%s", c.body, diff)
-		}
-		back, err := trace.ParseText(got)
-		if err != nil {
-			t.Errorf("%s: %v", got, err)
-			continue
-		}
-		if diff := cmp.Diff([]trace.Event{ev}, back, equal); diff != "" {
-			t.Errorf("%s read back (-want +got):\n%s", got, diff)
 		}
 	}
 }

@@ -2,49 +2,16 @@ package trace_test
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sebdah/goldie/v2"
-	"pgregory.net/rapid"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 )
-
-// The text form loses nothing of a canonical trace, and of another trace
-// nothing but Seq.
-func TestTextBothWays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := events().Draw(t, "events")
-		if rapid.Bool().Draw(t, "canonical") {
-			want = trace.Canonical(want)
-		} else {
-			seqs := map[string]int{}
-			for i := range want {
-				want[i].Seq = seqs[want[i].Run]
-				seqs[want[i].Run]++
-			}
-		}
-		text := trace.FormatText(want)
-		if n := strings.Count(text, "\n"); n != len(want) {
-			t.Fatalf("%d lines for %d events:\n%s", n, len(want), text)
-		}
-		got, err := trace.ParseText(text)
-		if err != nil {
-			t.Fatalf("%v in:\n%s", err, text)
-		}
-		if diff := cmp.Diff(want, got, equal); diff != "" {
-			t.Fatalf("read back (-want +got):\n%s\ntext:\n%s", diff, text)
-		}
-		if again := trace.FormatText(got); again != text {
-			t.Fatalf("written again:\n%s\nfirst:\n%s", again, text)
-		}
-	})
-}
 
 // every is a trace with an event of every kind and most of what they can hold,
 // for a person to read in the golden file.
@@ -81,7 +48,7 @@ func every() []trace.Event {
 	at(0, 1, trace.PurposeRepair, trace.ModelRequest{NewMessages: []llm.Message{llm.User("Repair this.")}}, trace.ModelResponse{Message: llm.Assistant(), FinishReason: llm.FinishStop})
 	at(0, 0, "", trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 1},
 		trace.ToolArguments{ToolCallID: "c1", Arguments: `{"city":"Paris","unit":"C"}`, Reason: "defaults"}, trace.ToolStart{ToolCallID: "c1", Name: "weather", Arguments: `{"city": "Paris"}`},
-		trace.ToolEnd{ToolCallID: "c1", Outcome: trace.OutcomeOK, Result: found}, trace.ToolSkip{ToolCallID: "c2", Name: "weather", Reason: "malformed_args", Result: failed},
+		trace.ToolEnd{ToolCallID: "c1", Outcome: trace.OutcomeOK, Result: found}, trace.ToolSkip{ToolCallID: "c2", Name: "weather", Reason: trace.SkipMalformedArguments, Result: failed},
 		trace.ToolEnd{ToolCallID: "c3", Outcome: trace.OutcomePanic, Result: picture}, trace.Abandoned{ToolCallID: "c4"}, trace.Warning{Code: "leaked_call", Message: "a call stood in the text", ToolCallID: "c1"},
 		trace.Custom{Name: "todo", Data: json.RawMessage(`{"open":2}`)}, trace.Unknown{Name: "tool.progress", Raw: json.RawMessage(`{"done":0.5}`)},
 		trace.StepEnd{}, trace.HistoryRewrite{Reason: "compaction", By: "summarizer"})
@@ -101,6 +68,7 @@ func every() []trace.Event {
 
 func TestTextGolden(t *testing.T) {
 	goldie.New(t).Assert(t, "every", []byte(trace.FormatText(every())))
+	goldie.New(t).Assert(t, "every-v1", []byte(trace.FormatTextV1(every())))
 }
 
 // A change of one event is a change of one line.
@@ -120,97 +88,6 @@ func TestTextLines(t *testing.T) {
 	}
 }
 
-func TestParseTextByHand(t *testing.T) {
-	got, err := trace.ParseText("# a comment\n\n  \nrun.start r1 max_steps=5\r\nstep.start 0\nmodel.turn   0   finish=stop")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []trace.Event{
-		{Seq: 0, Run: "r1", Step: trace.NoStep, Body: trace.RunStart{Options: trace.Options{{Name: "max_steps", Value: "5"}}}},
-		{Seq: 1, Run: "r1", Body: trace.StepStart{}},
-		{Seq: 2, Run: "r1", Attempt: 1, Body: trace.ModelResponse{Message: llm.Assistant(), FinishReason: llm.FinishStop}},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
-func TestParseTextErrors(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"step.start 0", "1:12: expected the name of a run: the first line says which run it is of, as in r1 or r1:0"},
-		{"step.start r1:0\nstep.end 0 x", "2:12: expected the end of the line"},
-		{"step.end r1:x", "1:13: expected a whole number"},
-		{"step.end r1:0.x", "1:15: expected a whole number"},
-		{"step.end r1 @soon", "1:14: expected a duration, as in 1m30s or 20ms"},
-		{"é r1", "1:1: expected a word or a string in double quotes"},
-		{"\"é\" r1 [1]", "1:8: expected an object, all that is known of an event of the kind é"},
-		{"step.end \"é\" \xff", "1:14: the text is not UTF-8"},
-		{"tool.start r1 c1 weather {\"a\":}", "1:31: expected a value"},
-		{"tool.start r1 c1 b64\"x\" {}", "1:18: not base64"},
-		{"tool.start r1 c1 b64\"eA==", "1:18: not base64"},
-		{"tool.start r1 c1 \"a", "1:20: the text ends within a string"},
-		{"run.start r1 max_steps 5", "1:24: expected '='"},
-		{"run.start r1 parent=r0,c1", "1:23: expected '/'"},
-		{"run.start r1 tools=a(server)", "1:22: expected client"},
-		{"run.start r1 tools=a(client", "1:28: expected ')'"},
-		{"run.start r1 suppress={\"a\":1}", "1:30: suppress: expected a string at a (byte 6)"},
-		{"model.setup r1:0 choice=some", `1:25: expected auto, required, none or "tool:NAME"`},
-		{"model.setup r1:0 settings={\"seed\":\"x\"}", `1:27: llm: expected a number at seed (byte 9)`},
-		{"model.setup r1:0 extra=[]", `1:26: extra: expected an object (byte 1)`},
-		{"model.setup r1:0 colour=red", "1:18: colour= is not known here"},
-		{"model.setup r1:0 tool a strict=maybe", "1:32: expected true or false"},
-		{"model.setup r1:0 tool a depth=1", "1:25: depth= is not known here"},
-		{"model.request r1:0 keep=1", "1:20: keep= is not known here"},
-		{"model.request r1:0 kept=1 +user", "1:32: expected '('"},
-		{"model.request r1:0 kept=1 +user(text \"a\" text \"b\")", "1:42: text is not known here"},
-		{"model.request r1:0 kept=1 +user(text \"a\"", "1:41: expected ')'"},
-		{"model.request r1:0 kept=1 +user(unknown {\"type\":\"text\",\"text\":\"a\"})", "1:40: a part of this type is spelt in words"},
-		{"model.request r1:0 kept=1 +user(unknown [])", "1:40: llm: expected an object (byte 1)"},
-		{"model.request r1:0 +user(media m data=\"x\")", `1:39: expected a string of base64, b64"…"`},
-		{"model.turn r1:0 text \"a\" refused", "1:26: refused is not known here"},
-		{"model.turn r1:0 reasoning \"a\" refusal", "1:31: refusal is not known here"},
-		{"model.turn r1:0 media m depth=1", "1:25: depth= is not known here"},
-		{"model.turn r1:0 call c1 w {} depth=1", "1:30: depth= is not known here"},
-		{"model.turn r1:0 finish=stop because", "1:29: because is not known here"},
-		{"model.turn r1:0 =stop", "1:17: expected a word or a string in double quotes"},
-		{"model.turn r1:0 usage=:/1", "1:23: expected a whole number"},
-		{"model.turn r1:0 usage=1/", "1:25: expected a whole number"},
-		{"model.turn r1:0 usage=1", "1:24: expected '/'"},
-		{"model.turn r1:0 usage=1/2(cost=3)", "1:27: cost= is not known here"},
-		{"model.turn r1:0 usage=1/2(cached=3", "1:35: expected ')'"},
-		{"model.error r1:0 api \"x\" lost", "1:26: lost is not known here"},
-		{"model.retry r1:0 x wait=long", "1:25: expected a duration, as in 1m30s or 20ms"},
-		{"model.retry r1:0 x wait=;", "1:25: expected a duration, as in 1m30s or 20ms"},
-		{"model.retry r1:0 x after=1s", "1:20: after= is not known here"},
-		{"decision r1:0 go_on 1 call", "1:21: expected ':'"},
-		{"decision r1:0 go_on: 1 tool", "1:24: expected calls"},
-		{"decision r1:0 end: none why=x", "1:25: why= is not known here"},
-		{"tool.end r1:0 c1 ok {} loud", "1:24: loud is not known here"},
-		{"rewrite r1:0 x of=y", "1:16: of= is not known here"},
-		{"suspended r1 for=y", "1:14: for= is not known here"},
-		{"run.end r1 none tokens=1", "1:17: tokens= is not known here"},
-		{"run.end r1 none error(api \"x\" partial)", "1:31: partial is not known here"},
-		{"run.end r1 none usage_by=(a 1/2", "1:32: expected ')'"},
-		{"custom r1 x {} y", "1:16: expected the end of the line"},
-	} {
-		got, err := trace.ParseText("\nstep.start r1:0\n" + c.text)
-		line := 2
-		if strings.HasPrefix(c.want, "1:12: expected the name") || strings.HasPrefix(c.text, "step.start r1:0\n") {
-			got, err = trace.ParseText(c.text)
-			line = 0
-		}
-		te, ok := errors.AsType[*trace.TextError](err)
-		if !ok {
-			t.Errorf("%s: got %v and %v, want %s", c.text, got, err, c.want)
-			continue
-		}
-		te.Line -= line
-		if diff := cmp.Diff(c.want, te.Error()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.text, diff)
-		}
-	}
-}
-
 func TestDiff(t *testing.T) {
 	evs := sample(2)
 	if d, found := trace.Diff(evs, sample(2)); found {
@@ -225,20 +102,20 @@ func TestDiff(t *testing.T) {
 	shorter := func(s string) string { // the lines' beginnings
 		var b strings.Builder
 		for line := range strings.Lines(s) {
-			b.WriteString(strings.TrimSpace(line[:min(len(line), 29)]) + "\n")
+			b.WriteString(strings.TrimSpace(line[:min(len(line), 30)]) + "\n")
 		}
 		return b.String()
 	}
 	want := `run r1, event 8, step 0
-decision       0   go_on: 2
-tool.start     0   call_000
-tool.start     0   call_000
-- tool.end       0   call_000
-- tool.end       0   call_000
-- step.end       0
-+ tool.start     0   x y {}
-+ tool.end       0   call_000
-+ step.end       0
+decision        0   continue
+tool.start      0   call_000
+tool.start      0   call_000
+- tool.end        0   call_000
+- tool.end        0   call_000
+- step.end        0
++ tool.start      0   x y {}
++ tool.end        0   call_000
++ step.end        0
 `
 	if diff := cmp.Diff(want, shorter(d.String())); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
@@ -248,9 +125,9 @@ tool.start     0   call_000
 		a, b []trace.Event
 		want string
 	}{
-		{"a has ended", evs[:1], evs[:3], "run r1, event 1, step 0\nrun.start      r1  clock=vi\n+ step.start     0\n+ model.setup    0   model=m-\n"},
-		{"b is empty", evs[1:2], nil, "run r1, event 1, step 0\n- step.start     r1:0\n"},
-		{"at the start, out of steps", evs[:1], evs[1:2], "run r1, event 0\n- run.start      r1  clock=vi\n+ step.start     r1:0\n"},
+		{"a has ended", evs[:1], evs[:3], "run r1, event 1, step 0\nrun.start       r1  clock=vi\n+ step.start      0\n+ model.config    0   model=m-\n"},
+		{"b is empty", evs[1:2], nil, "run r1, event 1, step 0\n- step.start      r1:0\n"},
+		{"at the start, out of steps", evs[:1], evs[1:2], "run r1, event 0\n- run.start       r1  clock=vi\n+ step.start      r1:0\n"},
 	} {
 		d, found := trace.Diff(c.a, c.b)
 		if diff := cmp.Diff(c.want, shorter(d.String())); !found || diff != "" {

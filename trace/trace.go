@@ -42,7 +42,7 @@ const (
 	PurposeAnswer  Purpose = ""
 	PurposeRepair  Purpose = "repair"
 	PurposeSummary Purpose = "summary"
-	PurposeGrade   Purpose = "judge"
+	PurposeGrade   Purpose = "grade"
 )
 
 // Body is what happened. See the types that implement it.
@@ -57,19 +57,19 @@ type Kind string
 const (
 	KindRunStart       Kind = "run.start"
 	KindStepStart      Kind = "step.start"
-	KindModelConfig    Kind = "model.setup"
+	KindModelConfig    Kind = "model.config"
 	KindModelRequest   Kind = "model.request"
 	KindModelDelta     Kind = "model.delta"
-	KindModelResponse  Kind = "model.turn"
+	KindModelResponse  Kind = "model.response"
 	KindModelError     Kind = "model.error"
 	KindModelRetry     Kind = "model.retry"
 	KindDecision       Kind = "decision"
-	KindToolArguments  Kind = "args.resolved"
+	KindToolArguments  Kind = "tool.arguments"
 	KindToolStart      Kind = "tool.start"
 	KindToolEnd        Kind = "tool.end"
 	KindToolSkip       Kind = "tool.skip"
 	KindStepEnd        Kind = "step.end"
-	KindHistoryRewrite Kind = "rewrite"
+	KindHistoryRewrite Kind = "history.rewrite"
 	KindCanceled       Kind = "cancelled"
 	KindAbandoned      Kind = "abandoned"
 	KindSuspended      Kind = "suspended"
@@ -152,9 +152,9 @@ type DeltaKind string
 const (
 	DeltaText      DeltaKind = "text"
 	DeltaReasoning DeltaKind = "reasoning"
-	DeltaCall      DeltaKind = "call"     // a call begins
-	DeltaArguments DeltaKind = "args"     // a piece of its arguments
-	DeltaCallEnd   DeltaKind = "call_end" // a call ends
+	DeltaCall      DeltaKind = "call"      // a call begins
+	DeltaArguments DeltaKind = "arguments" // a piece of its arguments
+	DeltaCallEnd   DeltaKind = "call_end"  // a call ends
 )
 
 // ModelResponse is a whole answer.
@@ -212,7 +212,7 @@ type Action string
 // ReasonContinuedResponse, that the model is called again); a step that ends without
 // Stop or ForceFinal is followed by another.
 const (
-	Continue   Action = "go_on"
+	Continue   Action = "continue"
 	End        Action = "end"         // the natural end: nothing is left to do
 	Stop       Action = "stop"        // something else ends the run
 	ForceFinal Action = "force_final" // one more model call, without tools
@@ -224,14 +224,14 @@ type Reason string
 
 // The causes.
 const (
-	ReasonToolCalls         Reason = "calls" // the turn has calls
-	ReasonEndTurn           Reason = "none"  // the turn has no calls
-	ReasonMaxSteps          Reason = "cap"   // max_steps is reached
+	ReasonToolCalls         Reason = "tool_calls" // the turn has calls
+	ReasonEndTurn           Reason = "end_turn"   // the turn has no calls
+	ReasonMaxSteps          Reason = "max_steps"  // max_steps is reached
 	ReasonBudget            Reason = "budget"
 	ReasonStopCondition     Reason = "stop_condition"
-	ReasonRunawayGuard      Reason = "guard" // the runaway guard
+	ReasonRunawayGuard      Reason = "runaway_guard" // the runaway guard
 	ReasonClientTools       Reason = "client_tools"
-	ReasonHandoff           Reason = "hand_off"
+	ReasonHandoff           Reason = "handoff"
 	ReasonEndHook           Reason = "end_hook"
 	ReasonContinuedResponse Reason = "continued_turn"
 	ReasonForced            Reason = "forced"  // the forced last answer was given
@@ -241,7 +241,7 @@ const (
 	ReasonDeadline          Reason = "deadline"
 	ReasonError             Reason = "error"
 	ReasonApproval          Reason = "approval"
-	ReasonMiddleware        Reason = "policy" // a policy of the caller's
+	ReasonMiddleware        Reason = "middleware" // a policy of the caller's
 )
 
 // ToolArguments says that a call is run with other arguments than those the
@@ -290,9 +290,9 @@ type ToolSkip struct {
 // other words. The first four are refusals of what cannot be run.
 const (
 	SkipUnknownTool        = "unknown_tool"
-	SkipMalformedArguments = "malformed_args"
-	SkipInvalidArguments   = "invalid_args"
-	SkipTruncated          = "cut"
+	SkipMalformedArguments = "malformed_arguments"
+	SkipInvalidArguments   = "invalid_arguments"
+	SkipTruncated          = "truncated"
 	SkipDenied             = "denied"
 	SkipDuplicate          = "duplicate"
 	SkipCanceled           = "cancelled"

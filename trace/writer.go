@@ -12,7 +12,7 @@ import (
 // newest version of it that this package reads, and the one that it writes.
 const (
 	Format  = "looptape-trace"
-	Version = 1
+	Version = 2
 )
 
 // Header is the first line of a trace file.

@@ -148,7 +148,7 @@ func (w *world) readTrace(name, run string) (events []trace.Event, err error) {
 
 func printEvents(out io.Writer, events []trace.Event, format string) error {
 	if format == "text" {
-		_, err := out.Write(trace.AppendText(nil, events))
+		_, err := io.WriteString(out, trace.FormatText(events))
 		return err
 	}
 	var line []byte

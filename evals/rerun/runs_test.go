@@ -35,7 +35,7 @@ func read(ctx context.Context, o *evals.Options, inputs ...evals.Input) (lines [
 
 func TestRuns(t *testing.T) {
 	const hi = `{"id":"a","messages":[{"role":"user","content":"hi"}]}` + "\n"
-	const start = `{"format":"looptape-trace","version":1}` + "\n" + `{"run":"r","kind":"run.start"}` + "\n"
+	const start = `{"format":"looptape-trace","version":2}` + "\n" + `{"run":"r","kind":"run.start"}` + "\n"
 	const end, sub = `{"seq":1,"run":"r","kind":"run.end"}` + "\n", `{"run":"s","kind":"run.start","parent":{"run":"r","call":"c"}}` + "\n" + `{"seq":1,"run":"s","kind":"run.end"}` + "\n"
 	found := input("README", "words")
 	found.Found = true

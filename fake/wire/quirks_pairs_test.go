@@ -84,17 +84,17 @@ func TestQuirksTogether(t *testing.T) {
 		{"QO-04@1 QO-27@1 QO-10:last@1", shown{same: true}},
 		{"QO-06:late@1 QO-10:null@1 QO-07:absent@1 QO-13:equal@1", shown{ran: "loop_call_1 loop_call_2 call_3", warnings: twoMinds, more: argsOfCalls}},
 		{"QO-11@1 QO-14:placeholder@1", shown{ran: three, warnings: twoMinds, more: argsOfCalls}},
-		{"QO-11@1 QO-14:scalar@1", shown{ran: "call_3", failed: "call_1 call_2", more: skipped("malformed_args", "malformed_args")}},
+		{"QO-11@1 QO-14:scalar@1", shown{ran: "call_3", failed: "call_1 call_2", more: skipped("malformed_arguments", "malformed_arguments")}},
 		{"QO-26@1 QO-22@1 QO-19@1 QO-24:noise@1", shown{same: true, more: all(usageOfCalls, firstAnswerID)}},
 		{"QO-17@1 QO-25@1", shown{ran: three, warnings: llm.WarnNoFinish, more: argsOfCalls}},
-		{"QO-03:length@1 QO-12@1", shown{ran: "call_1 call_3", failed: "call_2", warnings: llm.WarnRepeatedArguments, more: skipped("cut")}},
+		{"QO-03:length@1 QO-12@1", shown{ran: "call_1 call_3", failed: "call_2", warnings: llm.WarnRepeatedArguments, more: skipped("truncated")}},
 		{"QR-04@1 QR-10@1", shown{ran: three, warnings: twoUnended, more: argsOfCalls}},
 		{"QR-09:output_index@1 QR-10@1 QR-09:item_id@1", shown{ran: three, warnings: llm.WarnNoCallEnd, more: argsOfCalls}},
 		{"QR-02:encrypted@1 QR-06:item@1 QR-10@1", shown{ran: three, more: argsOfCalls}},
 		{"QO-03:length@1 QO-23:tags@1", shown{scenario: "leak", warnings: middleware.WarnLeakedCall}},
 		{"QO-03:length@1", shown{scenario: "openai/odd", ran: "call_1 call_3", failed: "call_2", more: sends(2, `"arguments":"{\"city\":\"Zürich "`)}},
 		{"QR-02:encrypted@1", shown{scenario: "openai/odd", ran: three, more: sendsInOrder(2, `"rs_00000001855b9691_own0"`, `"call_id":"call_1"`, `"rs_00000001855b9691_own1"`, `"call_id":"call_2"`)}},
-		{"QR-03:completed@1 QR-06:arguments@1", shown{ran: "call_1 call_3", failed: "call_2", warnings: llm.WarnNoCallEnd, more: skipped("cut")}},
+		{"QR-03:completed@1 QR-06:arguments@1", shown{ran: "call_1 call_3", failed: "call_2", warnings: llm.WarnNoCallEnd, more: skipped("truncated")}},
 	} {
 		t.Run(c.quirks, func(t *testing.T) {
 			t.Parallel()

@@ -21,6 +21,10 @@ type Dec struct {
 	depth int
 	err   *SyntaxError
 	mem   *Arena // for strings with escapes; nil before the first one
+
+	// Version is the version of the format that the text has, for its readers;
+	// 0 means unknown.
+	Version int
 }
 
 // SyntaxError says what is wrong with a JSON text, and where.

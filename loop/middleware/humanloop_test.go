@@ -87,7 +87,7 @@ func TestHumanInTheLoop(t *testing.T) {
 	for _, s := range of[trace.ToolSkip](o.events) {
 		skips = append(skips, s.ToolCallID[len("loop_call_"):]+" "+s.Reason)
 	}
-	if diff := cmp.Diff([]string{"3 denied", "4 denied", "5 respond", "6 invalid_args", "7 denied", "8 denied", "9 denied", "10 denied", "11 unknown_tool", "12 cut"}, skips); diff != "" {
+	if diff := cmp.Diff([]string{"3 denied", "4 denied", "5 respond", "6 invalid_arguments", "7 denied", "8 denied", "9 denied", "10 denied", "11 unknown_tool", "12 truncated"}, skips); diff != "" {
 		t.Errorf("not run (-want +got):\n%s", diff)
 	}
 	if r := of[trace.ToolArguments](o.events); len(r) != 1 || r[0] != (trace.ToolArguments{ToolCallID: "loop_call_2", Arguments: `{"n":20}`, Reason: "edit"}) {

@@ -30,7 +30,7 @@ const WarnRepair = "repair_failed"
 // Repair has arguments mended that the loop would refuse, because they are no JSON
 // object or because the tool's schema does not allow them. A model is asked once a
 // call, for trace.PurposeRepair and with the tool's schema for its answer. What it
-// says takes the place of the arguments if the schema allows it (args.resolved with
+// says takes the place of the arguments if the schema allows it (tool.arguments with
 // the cause "repair"); otherwise the call keeps its error result. The id, the name
 // and the model's own message stay as they were.
 //

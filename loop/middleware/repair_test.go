@@ -96,7 +96,7 @@ func TestRepair(t *testing.T) {
 			}
 		}
 		if want := map[bool]string{true: "repair"}[c.asked == 1 && !c.failed]; want != "" && resolved != want || c.failed && resolved != "" {
-			t.Errorf("%s: args.resolved has the cause %q", name, resolved)
+			t.Errorf("%s: tool.arguments has the cause %q", name, resolved)
 		}
 		if name == "the other fails" != strings.HasPrefix(warned, "repair_failed: the arguments of the call c1 were not mended: ") {
 			t.Errorf("%s: warned %q", name, warned)

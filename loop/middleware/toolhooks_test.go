@@ -160,7 +160,7 @@ func TestAL49StopOnError(t *testing.T) {
 	if p.err == nil || p.err.Error() != "not today" || p.res.StopReason != middleware.ReasonToolError || len(p.res.Pending) != 0 {
 		t.Errorf("got %v, stop %q, pending %v", p.err, p.res.StopReason, p.res.Pending)
 	}
-	same(t, "decisions", []string{`decision 0   go_on: 3 calls`, `decision 0   @30ms stop: tool_error by=tool_hooks note="not today"`}, p.lines(trace.KindDecision))
+	same(t, "decisions", []string{`decision 0   continue: 3 calls`, `decision 0   @30ms stop: tool_error by=tool_hooks note="not today"`}, p.lines(trace.KindDecision))
 	if len(p.res.Messages) != 2 || len(p.res.Messages[1].Parts) != 3 {
 		t.Errorf("the history: %+v", p.res.Messages)
 	}

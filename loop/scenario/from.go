@@ -409,7 +409,7 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 	}
 	a := txtar.Archive{Comment: []byte(comment + "\n"), Files: []txtar.File{{Name: ScriptSection, Data: yaml}}}
 	if expected != nil {
-		a.Files = append(a.Files, txtar.File{Name: TraceSection, Data: trace.AppendText(nil, expected)})
+		a.Files = append(a.Files, txtar.File{Name: TraceSection, Data: []byte(trace.FormatText(expected))})
 	}
 	return txtar.Format(&a), nil
 }

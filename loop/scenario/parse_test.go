@@ -336,19 +336,19 @@ func TestWithKeepsOrder(t *testing.T) {
 func TestCompare(t *testing.T) {
 	o := record(t, "models: {main: [{text: hi, warnings: [{code: x, message: y}, {code: x, message: y}]}]}")
 	const (
-		setup   = "model.setup    0\n"
-		request = "model.request  0   kept=0 +user \"go\"\n"
-		turn    = "model.turn     0   text \"hi\"; finish=stop\n"
-		warning = "warning        0   x \"y\"\n"
-		end     = "run.end        r1  none finish=stop steps=1 calls=1 +assistant \"hi\"\n"
+		setup   = "model.config    0\n"
+		request = "model.request   0   prefix_messages=0 +user \"go\"\n"
+		turn    = "model.response  0   text \"hi\"; finish_reason=stop\n"
+		warning = "warning         0   x \"y\"\n"
+		end     = "run.end         r1  end_turn finish_reason=stop steps=1 model_calls=1 +assistant \"hi\"\n"
 	)
 	for _, c := range []struct{ name, came, expected, want string }{
 		{"nothing", end, end, ""},
 		{"a line", turn, "other\n", "from line 5 (- expected, + came):\n  " + setup + "  " + request + "- other\n+ " + turn},
-		{"the last line", end, "other\n", "from line 10 (- expected, + came):\n  decision       0   end: none\n  step.end       0\n- other\n+ " + end},
+		{"the last line", end, "other\n", "from line 10 (- expected, + came):\n  decision        0   end: end_turn\n  step.end        0\n- other\n+ " + end},
 		{"one that comes again", warning + warning, warning, "from line 7 (- expected, + came):\n  " + turn + "  " + warning + "+ " + warning},
 		{"one that comes no more", warning + warning, warning + warning + warning, "from line 8 (- expected, + came):\n  " + warning + "  " + warning + "- " + warning},
-		{"an end", end, end + end, "from line 11 (- expected, + came):\n  step.end       0\n  " + end + "- " + end},
+		{"an end", end, end + end, "from line 11 (- expected, + came):\n  step.end        0\n  " + end + "- " + end},
 		{"all", o.Trace(), "", "from line 1 (- expected, + came):\n+ " + strings.ReplaceAll(strings.TrimSuffix(o.Trace(), "\n"), "\n", "\n+ ") + "\n"},
 	} {
 		f := scenario.File{Trace: strings.Replace(o.Trace(), c.came, c.expected, 1), HasTrace: true}
@@ -508,7 +508,7 @@ func TestFromMessagesTurns(t *testing.T) {
 `},
 		{"a text behind a call", []llm.Part{call, llm.Text{Text: "hi"}}, llm.FinishToolCalls, `
     - events:
-        - {type: part, part: {type: tool_call, id: c1, name: a, args: '{}'}}
+        - {type: part, part: {type: tool_call, id: c1, name: a, arguments: '{}'}}
         - {type: part, part: {type: text, text: hi}}
 `},
 	} {

@@ -25,10 +25,10 @@ func kinds(events []trace.Event) string {
 // A consumer leaves after as many events as the script says.
 func TestConsumer(t *testing.T) {
 	for consumer, want := range map[string]string{
-		"":                           "run.start step.start model.setup model.request model.delta model.turn decision step.end run.end",
+		"":                           "run.start step.start model.config model.request model.delta model.response decision step.end run.end",
 		"consumer: {leave_after: 1}": "run.start",
-		"consumer: {leave_after: 4}": "run.start step.start model.setup model.request",
-		"consumer: {leave_after: 5}": "run.start step.start model.setup model.request model.delta",
+		"consumer: {leave_after: 4}": "run.start step.start model.config model.request",
+		"consumer: {leave_after: 5}": "run.start step.start model.config model.request model.delta",
 	} {
 		o := record(t, "models: {main: [{text: hi, delay: 1ms}]}\n"+consumer)
 		if diff := cmp.Diff(want, kinds(o.Events)); diff != "" {

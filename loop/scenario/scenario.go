@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/trace"
 )
 
 // The sections of an archive.
@@ -123,11 +124,15 @@ func (f *File) With(o *Result) []byte {
 // it does not, or if the file expects nothing.
 func (f *File) Compare(o *Result) string {
 	var out string
+	came, parts := o.Trace(), f.Parts
+	if isV1(f.Trace) {
+		came, parts = trace.FormatTextV1(trace.Canonical(o.Events)), currentParts(parts)
+	}
 	if f.HasTrace {
-		out = lineDiff(TraceSection, f.Trace, o.Trace())
+		out = lineDiff(TraceSection, f.Trace, came)
 	}
 	if f.HasParts {
-		out += lineDiff(PartsSection, f.Parts, o.Parts())
+		out += lineDiff(PartsSection, parts, o.Parts())
 	}
 	return out
 }

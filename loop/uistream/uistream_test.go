@@ -104,10 +104,10 @@ func TestParts(t *testing.T) {
 		"whole answers, results of all kinds": {
 			run(natural, nil, trace.StepStart{}, answer(llm.Reasoning{Text: "hm"}, llm.Text{}, llm.Text{Text: "a"}, call("c1", ``), call("c2", `x`), call("c3", `{}`), call("c4", `{}`), call("c5", `[`), call("c6", `{"z":1}`)), goOn,
 				trace.ToolStart{ToolCallID: "c1", Name: "a"}, trace.ToolEnd{ToolCallID: "c1", Result: result("c1", "", false)},
-				trace.ToolSkip{ToolCallID: "c2", Name: "a", Reason: "malformed_args", Result: result("c2", "not JSON", true)},
+				trace.ToolSkip{ToolCallID: "c2", Name: "a", Reason: trace.SkipMalformedArguments, Result: result("c2", "not JSON", true)},
 				trace.ToolSkip{ToolCallID: "c3", Name: "a", Reason: "denied", Result: result("c3", "no", true)},
 				trace.ToolSkip{ToolCallID: "c4", Name: "a", Reason: "cached", Result: result("c4", "plain", false)},
-				trace.ToolSkip{ToolCallID: "c5", Name: "a", Reason: "cut", Result: result("c5", "cut off", true)},
+				trace.ToolSkip{ToolCallID: "c5", Name: "a", Reason: trace.SkipTruncated, Result: result("c5", "cut off", true)},
 				trace.ToolSkip{ToolCallID: "c6", Name: "a", Reason: "unknown_tool", Result: result("c6", "no tool", true)},
 				answer(llm.Text{Text: "a policy's"}), trace.StepEnd{}),
 			uistream.Options{},

@@ -37,7 +37,7 @@ type batch struct {
 // call is one call of a turn, or one that a run before this one left pending.
 type call struct {
 	id, name, args string
-	resolved       string // the cause of the last args.resolved
+	resolved       string // the cause of the last tool.arguments
 	place          int32  // of the id in the list of answers
 	state          callState
 	abandoned      bool

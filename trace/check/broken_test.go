@@ -337,7 +337,7 @@ var brokenRules = []brokenRun{
 		*s = *begin("r1", declared).round(c1, bad("c1")).done().round(c3, bad("c3")).done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	}},
 	{"INV-20", "guard", "calls that never ran count", func(_ *testing.T, s *script) {
-		*s = *begin("r1", declared).round(c1, bad("c1")).done().ask().turn(c3).skips(c3, "invalid_args").results(bad("c3")).done()
+		*s = *begin("r1", declared).round(c1, bad("c1")).done().ask().turn(c3).skips(c3, "invalid_arguments").results(bad("c3")).done()
 		s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	}},
 	{"INV-20", "guard", "after its own stop", func(_ *testing.T, s *script) {

@@ -147,10 +147,10 @@ func TestWords(t *testing.T) {
 		{"retry", "asked again 999.999999ms after the failure, but the provider asked for 1s", func(s *script) {
 			s.events[s.index(t, trace.KindModelRequest, 2)].At--
 		}},
-		{"usage by purpose", `{"input":1,"output":0} for judge, but its model calls add up to {"input":2,"output":0}`, func(s *script) {
+		{"usage by purpose", `{"input_tokens":1,"output_tokens":0} for grade, but its model calls add up to {"input_tokens":2,"output_tokens":0}`, func(s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeGrade] = llm.Usage{InputTokens: 1} })
 		}},
-		{"usage by purpose", `{"input":1,"output":0} for the answer, but`, func(s *script) {
+		{"usage by purpose", `{"input_tokens":1,"output_tokens":0} for the answer, but`, func(s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeAnswer] = llm.Usage{InputTokens: 1} })
 		}},
 		{"plain", strings.Repeat("x", 80) + `", but`, func(s *script) {

@@ -35,7 +35,7 @@ var cleanRuns = map[string]func() *script{
 	},
 	"skips": func() *script {
 		s := begin("r1", declared).ask().turn(c1, c2, call("x", "none"))
-		s.skips(c1, "invalid_args").starts(c2).skips(call("x", "none"), "unknown_tool").ends(good("c2"))
+		s.skips(c1, "invalid_arguments").starts(c2).skips(call("x", "none"), "unknown_tool").ends(good("c2"))
 		s.results(bad("c1"), good("c2"), bad("x")).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},

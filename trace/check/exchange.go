@@ -200,7 +200,7 @@ func (r *run) turn(ev *trace.Event, b *trace.ModelResponse) {
 	switch {
 	case instead:
 	case !x.asked && x.told:
-		r.report(invFraming, "a model.turn comes again for a model call that was answered")
+		r.report(invFraming, "a model.response comes again for a model call that was answered")
 		return
 	default:
 		r.answered(ev, x, b.Message.Parts, b.Usage)

@@ -155,7 +155,7 @@ func TestPairShowsTheDifference(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", vs[0].Message, want)
 	}
 	vs = check.Pair(turn("short"), turn("shore"), check.Chunking)
-	want = `the runs part at event 3: one has the turn …s":[{"type":"text","text":"short"}]} stop {"input":10,"output":5,"cached":2,"reasoning":1}…, `
+	want = `the runs part at event 3: one has the turn …s":[{"type":"text","text":"short"}]} stop {"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":2,"reasoning_output_tokens":1}…, `
 	if len(vs) != 1 || !strings.Contains(vs[0].Message, `"shore"}]} `) {
 		t.Errorf("got %q, want such as %s", brief(vs), want)
 	}
@@ -170,7 +170,7 @@ func TestPairSaysWhere(t *testing.T) {
 	if ev := canonical[vs[0].Event]; ev.Body.Kind() != trace.KindDecision || ev.Step != 1 {
 		t.Errorf("event %d is %+v, want the second decision", vs[0].Event, ev)
 	}
-	if !strings.Contains(vs[0].Message, `"calls":1`) || !strings.Contains(vs[0].Message, `"calls":7`) {
+	if !strings.Contains(vs[0].Message, `calls","tool_calls":1`) || !strings.Contains(vs[0].Message, `calls","tool_calls":7`) {
 		t.Errorf("the message shows too little: %s", vs[0].Message)
 	}
 }

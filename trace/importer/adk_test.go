@@ -132,8 +132,8 @@ func TestADKMessages(t *testing.T) {
 {"author":"a","error_code":"x"}]}`
 	want := []string{
 		`{"role":"user","parts":[{"type":"text","text":"look"},{"type":"media","media_type":"image/png","data":"/+8="},{"type":"media","media_type":"a/b","url":"gs://x"},{"type":"gemini.inline_data","value":{"data":"?"}}]}`,
-		`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"thought_signature":"s"}},{"type":"text","text":"so"},{"type":"tool_call","id":"function_call_1","name":"f","args":"{\"x\": 1}","minted":true},{"type":"tool_call","id":"c2","name":"f","args":"{}"},{"type":"tool_call","id":"function_call_2","name":"g","args":"","minted":true}]}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"function_call_2","name":"g","content":[{"type":"text","text":"{\"r\":1}"}]},{"type":"tool_result","id":"c2","name":"f","content":[{"type":"text","text":"{}"}]},{"type":"tool_result","id":"function_call_1","name":"f","content":[]},{"type":"tool_result","id":"","name":"f","content":[]}]}`,
+		`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"thought_signature":"s"}},{"type":"text","text":"so"},{"type":"tool_call","id":"function_call_1","name":"f","arguments":"{\"x\": 1}","id_generated":true},{"type":"tool_call","id":"c2","name":"f","arguments":"{}"},{"type":"tool_call","id":"function_call_2","name":"g","arguments":"","id_generated":true}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"function_call_2","name":"g","content":[{"type":"text","text":"{\"r\":1}"}]},{"type":"tool_result","tool_call_id":"c2","name":"f","content":[{"type":"text","text":"{}"}]},{"type":"tool_result","tool_call_id":"function_call_1","name":"f","content":[]},{"type":"tool_result","tool_call_id":"","name":"f","content":[]}]}`,
 		`{"role":"user","parts":[{"type":"text","text":"and"}]}`,
 		`{"role":"assistant","parts":[{"type":"gemini.executable_code","value":{"executable_code":{"code":"1"}}},{"type":"gemini.text","value":{"text":7}},{"type":"gemini.","value":{"video_metadata":{}}}]}`,
 	}
@@ -147,8 +147,8 @@ func TestADKResultMessages(t *testing.T) {
 	in := `{"evalSetResultId":"r","evalCaseResults":[{"evalId":"a","evalMetricResultPerInvocation":[{"actualInvocation":{` + userSays + `,"intermediateData":{"toolUses":[{"name":"f","args":{}}],"toolResponses":[{"name":"f","response":{}}]},` + agentSays + `}}]}]}`
 	want := []string{
 		`{"role":"user","parts":[{"type":"text","text":"hi"}]}`,
-		`{"role":"assistant","parts":[{"type":"tool_call","id":"function_call_1","name":"f","args":"{}","minted":true}]}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"function_call_1","name":"f","content":[{"type":"text","text":"{}"}]}]}`,
+		`{"role":"assistant","parts":[{"type":"tool_call","id":"function_call_1","name":"f","arguments":"{}","id_generated":true}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"function_call_1","name":"f","content":[{"type":"text","text":"{}"}]}]}`,
 		`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 	}
 	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {

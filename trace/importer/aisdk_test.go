@@ -21,12 +21,12 @@ func TestModelMessages(t *testing.T) {
 	want := []string{
 		`{"role":"user","parts":[{"type":"text","text":"look"},{"type":"media","media_type":"image/png","data":"AAAA"},{"type":"media","media_type":"","url":"https://a.b/c.png"},` +
 			`{"type":"media","media_type":"text/plain","name":"x.txt","data":"eA==","opaque":{"providerOptions":{}}},{"type":"openai.file","value":{"type":"file","file":{"file_id":"f"}}},{"type":"openai.image","value":{"type":"image","source":{}}}]}`,
-		`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"tool_call","id":"c1","name":"f","args":"{}"},{"type":"openai.tool-approval-request","value":{"type":"tool-approval-request","approvalId":"a"}}]}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"x"}]}]}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"c2","content":[{"type":"text","text":"{\"r\": 1}"}]},{"type":"tool_result","id":"c3","content":[{"type":"text","text":"bad"}],"is_error":true},` +
-			`{"type":"tool_result","id":"c4","content":[{"type":"text","text":"[1]"}],"is_error":true},{"type":"tool_result","id":"c5","content":[{"type":"text","text":"no"}],"is_error":true},{"type":"tool_result","id":"c6","content":[{"type":"text","text":"Tool execution denied."}],"is_error":true}]}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"c7","content":[{"type":"text","text":"t"},{"type":"media","media_type":"image/png","data":"AAAA"},{"type":"ai-sdk.file-id","value":{"type":"file-id","fileId":"f"}}]},` +
-			`{"type":"tool_result","id":"c8","content":[{"type":"text","text":"{\"type\":\"text\",\"value\":\"of version 4\"}"}],"is_error":true,"opaque":{"isError":true}},{"type":"tool_result","id":"c9","content":[{"type":"text","text":"raw"}]},{"type":"tool_result","id":"c10","content":[{"type":"text","text":"{\"type\":\"other\"}"}]}]}`,
+		`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"tool_call","id":"c1","name":"f","arguments":"{}"},{"type":"openai.tool-approval-request","value":{"type":"tool-approval-request","approvalId":"a"}}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","name":"f","content":[{"type":"text","text":"x"}]}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c2","content":[{"type":"text","text":"{\"r\": 1}"}]},{"type":"tool_result","tool_call_id":"c3","content":[{"type":"text","text":"bad"}],"is_error":true},` +
+			`{"type":"tool_result","tool_call_id":"c4","content":[{"type":"text","text":"[1]"}],"is_error":true},{"type":"tool_result","tool_call_id":"c5","content":[{"type":"text","text":"no"}],"is_error":true},{"type":"tool_result","tool_call_id":"c6","content":[{"type":"text","text":"Tool execution denied."}],"is_error":true}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c7","content":[{"type":"text","text":"t"},{"type":"media","media_type":"image/png","data":"AAAA"},{"type":"ai-sdk.file-id","value":{"type":"file-id","fileId":"f"}}]},` +
+			`{"type":"tool_result","tool_call_id":"c8","content":[{"type":"text","text":"{\"type\":\"text\",\"value\":\"of version 4\"}"}],"is_error":true,"opaque":{"isError":true}},{"type":"tool_result","tool_call_id":"c9","content":[{"type":"text","text":"raw"}]},{"type":"tool_result","tool_call_id":"c10","content":[{"type":"text","text":"{\"type\":\"other\"}"}]}]}`,
 	}
 	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
@@ -49,12 +49,12 @@ func TestUIMessages(t *testing.T) {
 				`{"type":"source-url","url":"u"},{"type":"tool-h","toolCallId":"c5","state":"input-available","input":{},"providerExecuted":true},{"type":"step-start"},{"type":"text","text":"yo"},{"type":"data-x","data":7}]}`,
 			[]string{
 				`{"role":"user","parts":[{"type":"text","text":"look","opaque":{"state":"done"}},{"type":"media","media_type":"image/png","name":"a.png","data":"AAAA"}],"opaque":{"id":"m1"}}`,
-				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"text","text":"so"},{"type":"tool_call","id":"c1","name":"get-weather","args":"{\"c\": 1}","opaque":{"state":"output-available"}},` +
-					`{"type":"tool_call","id":"c2","name":"g","args":"{","opaque":{"state":"output-error"}},{"type":"tool_call","id":"c3","name":"call","args":"{}","opaque":{"state":"output-denied","approval":{"id":"a","approved":false,"reason":"no"}}},` +
-					`{"type":"tool_call","id":"c4","name":"call","args":"{}","opaque":{"state":"output-denied","approval":{"id":"a","approved":false}}}],"opaque":{"id":"m2","metadata":{"x":1}}}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"get-weather","content":[{"type":"text","text":"{\"r\": 2}"}]},{"type":"tool_result","id":"c2","name":"g","content":[{"type":"text","text":"bad"}],"is_error":true},` +
-					`{"type":"tool_result","id":"c3","name":"call","content":[{"type":"text","text":"no"}],"is_error":true},{"type":"tool_result","id":"c4","name":"call","content":[{"type":"text","text":"Tool execution denied."}],"is_error":true}]}`,
-				`{"role":"assistant","parts":[{"type":"ai-sdk.source-url","value":{"type":"source-url","url":"u"}},{"type":"tool_call","id":"c5","name":"h","args":"{}","provider_executed":true,"opaque":{"state":"input-available"}}]}`,
+				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"text","text":"so"},{"type":"tool_call","id":"c1","name":"get-weather","arguments":"{\"c\": 1}","opaque":{"state":"output-available"}},` +
+					`{"type":"tool_call","id":"c2","name":"g","arguments":"{","opaque":{"state":"output-error"}},{"type":"tool_call","id":"c3","name":"call","arguments":"{}","opaque":{"state":"output-denied","approval":{"id":"a","approved":false,"reason":"no"}}},` +
+					`{"type":"tool_call","id":"c4","name":"call","arguments":"{}","opaque":{"state":"output-denied","approval":{"id":"a","approved":false}}}],"opaque":{"id":"m2","metadata":{"x":1}}}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","name":"get-weather","content":[{"type":"text","text":"{\"r\": 2}"}]},{"type":"tool_result","tool_call_id":"c2","name":"g","content":[{"type":"text","text":"bad"}],"is_error":true},` +
+					`{"type":"tool_result","tool_call_id":"c3","name":"call","content":[{"type":"text","text":"no"}],"is_error":true},{"type":"tool_result","tool_call_id":"c4","name":"call","content":[{"type":"text","text":"Tool execution denied."}],"is_error":true}]}`,
+				`{"role":"assistant","parts":[{"type":"ai-sdk.source-url","value":{"type":"source-url","url":"u"}},{"type":"tool_call","id":"c5","name":"h","arguments":"{}","provider_executed":true,"opaque":{"state":"input-available"}}]}`,
 				`{"role":"assistant","parts":[{"type":"text","text":"yo"},{"type":"ai-sdk.data-x","value":{"type":"data-x","data":7}}]}`,
 			},
 		},
@@ -63,8 +63,8 @@ func TestUIMessages(t *testing.T) {
 				`{"type":"tool-invocation","toolInvocation":{"state":"result","step":0,"toolCallId":"c1","toolName":"f","args":{},"result":"r"}},{"type":"step-start"},{"type":"text","text":"yo"},{"type":"file","mimeType":"image/png","data":"AAAA"}],` +
 				`"toolInvocations":[{"state":"result","step":0,"toolCallId":"c1","toolName":"f","args":{},"result":"r"}],"revisionId":"v"}`,
 			[]string{
-				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"details":[]}},{"type":"text","text":"so"},{"type":"tool_call","id":"c1","name":"f","args":"{}","opaque":{"state":"result","step":0}}],"opaque":{"id":"m1","createdAt":"t","revisionId":"v"}}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"r"}]}]}`,
+				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"details":[]}},{"type":"text","text":"so"},{"type":"tool_call","id":"c1","name":"f","arguments":"{}","opaque":{"state":"result","step":0}}],"opaque":{"id":"m1","createdAt":"t","revisionId":"v"}}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","name":"f","content":[{"type":"text","text":"r"}]}]}`,
 				`{"role":"assistant","parts":[{"type":"text","text":"yo"},{"type":"media","media_type":"image/png","data":"AAAA"}]}`,
 			},
 		},
@@ -83,9 +83,9 @@ func TestUIMessages(t *testing.T) {
 			`{"role":"assistant","content":"yo","toolInvocations":[{"state":"result","toolCallId":"c1","toolName":"f","args":{},"result":1},{"state":"partial-call","step":1,"toolCallId":"c2","toolName":"g","args":{}}]}` + "\n" +
 				`{"role":"assistant","content":"","toolInvocations":[]}`,
 			[]string{
-				`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","args":"{}","opaque":{"state":"result"}}]}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"1"}]}]}`,
-				`{"role":"assistant","parts":[{"type":"tool_call","id":"c2","name":"g","args":"{}","opaque":{"state":"partial-call","step":1}}]}`,
+				`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":"{}","opaque":{"state":"result"}}]}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","name":"f","content":[{"type":"text","text":"1"}]}]}`,
+				`{"role":"assistant","parts":[{"type":"tool_call","id":"c2","name":"g","arguments":"{}","opaque":{"state":"partial-call","step":1}}]}`,
 				`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 				`{"role":"assistant","parts":[]}`,
 			},
@@ -123,8 +123,8 @@ func TestGeneratedStep(t *testing.T) {
 	in := `{"prompt":"hi","text":"yo","toolCalls":[{"type":"tool-call","toolCallId":"c1","toolName":"f","args":{}}],"toolResults":[{"type":"tool-result","toolCallId":"c1","toolName":"f","result":1}],"finishReason":"stop"}`
 	want := []string{
 		`{"role":"user","parts":[{"type":"text","text":"hi"}]}`,
-		`{"role":"assistant","parts":[{"type":"text","text":"yo"},{"type":"tool_call","id":"c1","name":"f","args":"{}"}]}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"1"}]}]}`,
+		`{"role":"assistant","parts":[{"type":"text","text":"yo"},{"type":"tool_call","id":"c1","name":"f","arguments":"{}"}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","name":"f","content":[{"type":"text","text":"1"}]}]}`,
 	}
 	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)

@@ -137,8 +137,8 @@ func TestRunBomb(t *testing.T) {
 		"lines":          {"", message + "\n", true},
 		"spans":          {"", span + "\n", false},
 		"long spans":     {"", long + "\n", false},
-		"a trace":        {`{"format":"looptape-trace","version":1}` + "\n", `{"seq":1,"run":"r1","step":0,"kind":"custom","name":"` + text + `","data":1}` + "\n", false},
-		"long trace":     {`{"format":"looptape-trace","version":1}` + "\n", `{"seq":1,"run":"r1","step":0,"kind":"custom","name":"` + strings.Repeat(text, 300) + `","data":1}` + "\n", false},
+		"a trace":        {`{"format":"looptape-trace","version":2}` + "\n", `{"seq":1,"run":"r1","step":0,"kind":"custom","name":"` + text + `","data":1}` + "\n", false},
+		"long trace":     {`{"format":"looptape-trace","version":2}` + "\n", `{"seq":1,"run":"r1","step":0,"kind":"custom","name":"` + strings.Repeat(text, 300) + `","data":1}` + "\n", false},
 		"a list in line": {"[" + hi + "]\n[" + message, "," + message, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestManyRuns(t *testing.T) {
 	for i := range 40 {
 		file = append(file, fmt.Sprintf(`[{"role":"user","content":"%s %d"}]`+"\n", long, i))
 	}
-	traced := []string{`{"format":"looptape-trace","version":1}` + "\n"}
+	traced := []string{`{"format":"looptape-trace","version":2}` + "\n"}
 	for i := range 40 {
 		traced = append(traced, fmt.Sprintf(`{"seq":1,"run":"r%d","step":0,"kind":"custom","name":"%s","data":1}`+"\n"+`{"seq":2,"run":"r%d","step":0,"kind":"run.end","reason":"done"}`+"\n", i, long, i))
 	}

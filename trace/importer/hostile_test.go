@@ -38,7 +38,7 @@ func TestDeep(t *testing.T) {
 		"a chat":            {`[{"role":"user","parts":[` + object + "]}]\n[" + hi + "]", 1},
 		"ADK":               {`{"eval_cases":[` + object + `,{"eval_id":"a"}]}`, 1},
 		"spans":             {`{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"gen_ai.input.messages","value":` + values + `}]}]}]}]}`, 0},
-		"a trace":           {`{"format":"looptape-trace","version":1}` + "\n" + `{"run":"r","kind":"custom","data":` + object + "}\n", 0},
+		"a trace":           {`{"format":"looptape-trace","version":2}` + "\n" + `{"run":"r","kind":"custom","data":` + object + "}\n", 0},
 		"HAR":               {`{"log":{"entries":[` + object + `]}}`, 0},
 		"YAML":              {"interactions:\n- request: " + strings.Repeat("{a: ", deep/100), 0},
 	} {

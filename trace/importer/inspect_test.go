@@ -81,13 +81,13 @@ func TestInspectMessages(t *testing.T) {
 		`{"role":"system","parts":[{"type":"text","text":"Be brief."}],"opaque":{"id":"m1"}}`,
 		`{"role":"user","parts":[{"type":"text","text":"look: "},{"type":"text","text":"the text"},{"type":"media","media_type":"image/png","data":"AA==","opaque":{"detail":"auto"}},{"type":"inspect.audio","value":{"type":"audio","audio":"a.mp3","format":"mp3"}}],"opaque":{"source":"input"}}`,
 		`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"signature":"s"}},{"type":"reasoning","text":"","opaque":{"type":"reasoning","reasoning":"c2VjcmV0","redacted":true}},{"type":"text","text":"I will not","refusal":true},{"type":"text","text":"the text"},` +
-			`{"type":"tool_call","id":"c1","name":"f","args":"{\"x\": 1.0}"},{"type":"tool_call","id":"c2","name":"g","args":"{}","opaque":{"parse_error":"bad"}},{"type":"tool_call","id":"c3","name":"g","args":""}]}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"fine"}]}]}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"c2","name":"g","content":[{"type":"text","text":"no JSON"}],"is_error":true}],"opaque":{"error":{"type":"parsing","message":"no JSON"}}}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"c3","name":"g","content":[{"type":"text","text":"half"}],"is_error":true}],"opaque":{"error":{"type":"timeout","message":"late"}}}`,
+			`{"type":"tool_call","id":"c1","name":"f","arguments":"{\"x\": 1.0}"},{"type":"tool_call","id":"c2","name":"g","arguments":"{}","opaque":{"parse_error":"bad"}},{"type":"tool_call","id":"c3","name":"g","arguments":""}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","name":"f","content":[{"type":"text","text":"fine"}]}]}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c2","name":"g","content":[{"type":"text","text":"no JSON"}],"is_error":true}],"opaque":{"error":{"type":"parsing","message":"no JSON"}}}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c3","name":"g","content":[{"type":"text","text":"half"}],"is_error":true}],"opaque":{"error":{"type":"timeout","message":"late"}}}`,
 		`{"role":"assistant","parts":[{"type":"text","text":"attachment://gone"}],"opaque":{"model":"m","name":"f"}}`,
 		`{"role":"assistant","parts":[{"type":"reasoning","text":"as it was"},{"type":"text","text":"so"}]}`,
-		`{"role":"tool","parts":[{"type":"tool_result","id":"c4","content":[{"type":"text","text":"as it was"}],"is_error":true}],"opaque":{"tool_error":"as it was"}}`,
+		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c4","content":[{"type":"text","text":"as it was"}],"is_error":true}],"opaque":{"tool_error":"as it was"}}`,
 	}
 	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)

@@ -64,7 +64,7 @@ func TestRowsMessages(t *testing.T) {
 		`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 		`{"role":"user","parts":[{"type":"text","text":"[1,2]"}]}`,
 		`{"role":"assistant","parts":[{"type":"text","text":"r"}]}`,
-		`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","args":"{}"}]}`,
+		`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":"{}"}]}`,
 		`{"role":"assistant","parts":[{"type":"text","text":"[{\"function\":\"f\"},{\"function\":7}]"}]}`,
 	}
 	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {

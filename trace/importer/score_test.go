@@ -21,7 +21,7 @@ func TestScores(t *testing.T) {
 		"too much":            {`{"reward":1e999,"messages":[]}`, ` -1 reward!(1e999)`},
 		"an epoch below zero": {`{"case":"a","epoch":-1,"messages":[]}`, "a -1"},
 		"a list":              {`[{"role":"user","content":"hi"}]`, " -1"},
-		"a trace":             {`{"format":"looptape-trace","version":1}` + "\n" + `{"run":"r","kind":"run.start"}` + "\n", " -1"},
+		"a trace":             {`{"format":"looptape-trace","version":2}` + "\n" + `{"run":"r","kind":"run.start"}` + "\n", " -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src, err := importer.Open("file", strings.NewReader(c.in))

@@ -57,9 +57,13 @@ func (r *Run) Resources() (s Resources) {
 // tokens reads the tokens in and out, as they are called by many, and what is told of them
 // in the spelling of llm.
 func tokens(usage json.RawMessage) (u llm.Usage) {
-	u.CacheReadInputTokens = int64(amount(memberOf(usage, "cached")))
-	u.CacheCreationInputTokens = int64(amount(memberOf(usage, "cache_write")))
-	u.ReasoningOutputTokens = int64(amount(memberOf(usage, "reasoning")))
+	for to, names := range map[*int64][2]string{
+		&u.CacheReadInputTokens:     {"cache_read_input_tokens", "cached"}, // the second names are those of version 1
+		&u.CacheCreationInputTokens: {"cache_creation_input_tokens", "cache_write"},
+		&u.ReasoningOutputTokens:    {"reasoning_output_tokens", "reasoning"},
+	} {
+		*to = int64(max(amount(memberOf(usage, names[0])), amount(memberOf(usage, names[1]))))
+	}
 	for _, name := range []string{"input_tokens", "inputTokens", "prompt_tokens", "promptTokens", "prompt", "tokens_sent", "input"} {
 		u.InputTokens = max(u.InputTokens, int64(amount(memberOf(usage, name))))
 	}

@@ -84,9 +84,9 @@ func TestTelemetryMessages(t *testing.T) {
 				"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"reasoning","content":"hm"},{"type":"tool_call","id":"c1","name":"f","arguments":"{}"}],"finish_reason":"tool_call"}]`)),
 			[]string{
 				system,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c0","content":[{"type":"text","text":"{\"r\":1}"}]}]}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c0","content":[{"type":"text","text":"{\"r\":1}"}]}]}`,
 				`{"role":"user","parts":[{"type":"text","text":"hi","opaque":{"x":1}},{"type":"media","media_type":"image/png","data":"AA=="},{"type":"otel.blob","value":{"type":"blob","content":"?"}},{"type":"media","media_type":"a/b","url":"u"},{"type":"otel.file","value":{"type":"file","file_id":"f"}}],"opaque":{"name":"n"}}`,
-				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"tool_call","id":"c1","name":"f","args":"{}"}],"opaque":{"finish_reason":"tool_call"}}`,
+				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"tool_call","id":"c1","name":"f","arguments":"{}"}],"opaque":{"finish_reason":"tool_call"}}`,
 			},
 		},
 		"structured values": {
@@ -108,8 +108,8 @@ func TestTelemetryMessages(t *testing.T) {
 {"name":"exception","attributes":[]}]}`),
 			[]string{
 				system, user,
-				`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","args":"{}"}]}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","content":[{"type":"text","text":"fine"}]}]}`,
+				`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":"{}"}]}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","content":[{"type":"text","text":"fine"}]}]}`,
 				`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 				`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 			},
@@ -120,8 +120,8 @@ func TestTelemetryMessages(t *testing.T) {
 				"gen_ai.prompt.3.role", "tool", "gen_ai.prompt.3.tool_call_id", "c1", "gen_ai.prompt.3.content", "[1]", "gen_ai.prompt.5.role", "user", "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "yo")),
 			[]string{
 				system, user,
-				`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","args":"{}"},{"type":"tool_call","id":"","name":"g","args":""}]}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","content":[{"type":"text","text":"[1]"}]}]}`,
+				`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":"{}"},{"type":"tool_call","id":"","name":"g","arguments":""}]}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","content":[{"type":"text","text":"[1]"}]}]}`,
 				`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 			},
 		},

@@ -93,10 +93,10 @@ func TestToolsMessages(t *testing.T) {
 			`{"trajectory":[],"info":{},"history":[{"role":"assistant","content":"so","thought":"so","action":"ls","agent":"main","tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{}"}}]},` +
 				`{"role":"tool","content":[{"type":"text","text":"x"}],"tool_call_ids":["c1"]},{"role":"tool","content":"y","tool_call_ids":["c2","c3"]},{"role":"tool","content":"z","tool_call_ids":[]}]}`,
 			[]string{
-				`{"role":"assistant","parts":[{"type":"text","text":"so"},{"type":"tool_call","id":"c1","name":"bash","args":"{}"}],"opaque":{"thought":"so","action":"ls","agent":"main"}}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","content":[{"type":"text","text":"x"}]}]}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c2","content":[{"type":"text","text":"y"}]}],"opaque":{"tool_call_ids":["c2","c3"]}}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"","content":[{"type":"text","text":"z"}]}]}`,
+				`{"role":"assistant","parts":[{"type":"text","text":"so"},{"type":"tool_call","id":"c1","name":"bash","arguments":"{}"}],"opaque":{"thought":"so","action":"ls","agent":"main"}}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","content":[{"type":"text","text":"x"}]}]}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c2","content":[{"type":"text","text":"y"}]}],"opaque":{"tool_call_ids":["c2","c3"]}}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"","content":[{"type":"text","text":"z"}]}]}`,
 			},
 		},
 		"promptfoo": {
@@ -113,8 +113,8 @@ func TestToolsMessages(t *testing.T) {
 			`{"prompt":"hi","steps":[{"reasoning":"hm","text":"so","toolCalls":[{"type":"tool-call","toolCallId":"c1","toolName":"f","args":{"x": 1}}],"toolResults":[{"type":"tool-result","toolCallId":"c1","toolName":"f","args":{},"result":{"r": 2}}]},{"text":"yo"}]}`,
 			[]string{
 				`{"role":"user","parts":[{"type":"text","text":"hi"}]}`,
-				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"text","text":"so"},{"type":"tool_call","id":"c1","name":"f","args":"{\"x\": 1}"}]}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"{\"r\": 2}"}]}]}`,
+				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"text","text":"so"},{"type":"tool_call","id":"c1","name":"f","arguments":"{\"x\": 1}"}]}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","name":"f","content":[{"type":"text","text":"{\"r\": 2}"}]}]}`,
 				`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 			},
 		},
@@ -122,8 +122,8 @@ func TestToolsMessages(t *testing.T) {
 			`{"steps":[{"content":[{"type":"reasoning","text":"hm","providerMetadata":{}},{"type":"text","text":"so"},{"type":"source","url":"u"},{"type":"tool-call","toolCallId":"c1","toolName":"f","input":{},"dynamic":true},{"type":"tool-call","toolCallId":"c2","toolName":"g","input":"{","providerExecuted":true},` +
 				`{"type":"tool-result","toolCallId":"c1","toolName":"f","input":{},"output":"fine"},{"type":"tool-error","toolCallId":"c2","toolName":"g","input":{},"error":"bad"},{"type":"tool-result","toolCallId":"c3"}]}]}`,
 			[]string{
-				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"providerMetadata":{}}},{"type":"text","text":"so"},{"type":"ai-sdk.source","value":{"type":"source","url":"u"}},{"type":"tool_call","id":"c1","name":"f","args":"{}","opaque":{"dynamic":true}},{"type":"tool_call","id":"c2","name":"g","args":"{","provider_executed":true}]}`,
-				`{"role":"tool","parts":[{"type":"tool_result","id":"c1","name":"f","content":[{"type":"text","text":"fine"}]},{"type":"tool_result","id":"c2","name":"g","content":[{"type":"text","text":"bad"}],"is_error":true},{"type":"tool_result","id":"c3","content":[]}]}`,
+				`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"providerMetadata":{}}},{"type":"text","text":"so"},{"type":"ai-sdk.source","value":{"type":"source","url":"u"}},{"type":"tool_call","id":"c1","name":"f","arguments":"{}","opaque":{"dynamic":true}},{"type":"tool_call","id":"c2","name":"g","arguments":"{","provider_executed":true}]}`,
+				`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","name":"f","content":[{"type":"text","text":"fine"}]},{"type":"tool_result","tool_call_id":"c2","name":"g","content":[{"type":"text","text":"bad"}],"is_error":true},{"type":"tool_result","tool_call_id":"c3","content":[]}]}`,
 			},
 		},
 	} {

@@ -44,7 +44,7 @@ func TestDeepTrace(t *testing.T) {
 	}
 	var lines []string
 	for line := range strings.Lines(trace.FormatText(trace.Canonical(b.all))) {
-		if !strings.HasPrefix(line, "model.setup") { // the tools, which others show
+		if !strings.HasPrefix(line, "model.config") { // the tools, which others show
 			lines = append(lines, line)
 		}
 	}
