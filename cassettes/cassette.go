@@ -1,13 +1,15 @@
 package cassettes
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
+	"slices"
 	"sync"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // Cassette is an http.RoundTripper that records or replays. It may be used by many
@@ -18,15 +20,17 @@ type Cassette struct {
 
 	mu      sync.Mutex
 	closed  bool
-	tape    *tape               // of a replay
-	broken  error               // of what is replayed
-	journal *journal            // of a recording
-	head    Metadata            // of either
-	issued  int                 // requests so far
-	flying  map[*recording]bool // answers that have not ended
+	file    *tape.File         // of a replay
+	tape    *match.Index       // the same
+	broken  error              // of what is replayed
+	journal *tape.Journal      // of a recording
+	head    Metadata           // of either
+	issued  int                // requests so far
+	flying  map[*inFlight]bool // answers that have not ended
 	// suspects is what looks like a secret in answers that were not recorded.
-	suspects []SuspectedSecret
-	seen     *seen
+	suspects []redact.SuspectedSecret
+	memory   *redact.Memory
+	known    map[int]int // secrets in memory before an interaction was redacted
 }
 
 // Open opens a cassette; opts may be nil. Close must be called in the end.
@@ -36,7 +40,8 @@ type Cassette struct {
 // recording, the file need not exist; the error is ErrLocked if another one goes on, and a
 // *IncompleteError if one that broke off would be lost, which can be converted or removed.
 func Open(path string, opts *Options) (*Cassette, error) {
-	c := &Cassette{path: path, seen: nothingSeen()}
+	c := &Cassette{path: path, known: map[int]int{}}
+	c.memory = redact.NewMemory(&c.opts.Rules)
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -48,9 +53,9 @@ func Open(path string, opts *Options) (*Cassette, error) {
 			err = c.load(f)
 		}
 	case Record:
-		c.flying = map[*recording]bool{}
-		c.head, _ = c.opts.ScrubbedMetadata(Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().name(), Upstreams: c.opts.Upstreams})
-		c.journal, err = createJournal(path, c.head)
+		c.flying = map[*inFlight]bool{}
+		c.head, _ = c.opts.ScrubbedMetadata(Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().Name(), Upstreams: c.opts.Upstreams})
+		c.journal, err = tape.CreateJournal(path, c.head)
 	case Passthrough:
 	default:
 		err = fmt.Errorf("cassettes: %q is not a mode; there are replay, record and passthrough", c.opts.Mode)
@@ -59,51 +64,6 @@ func Open(path string, opts *Options) (*Cassette, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// Replay returns a cassette that replays a file, which may stand in no folder. Of opts,
-// which may be nil, the mode does not count. Close must be called in the end.
-func (f *File) Replay(opts *Options) (*Cassette, error) {
-	c := &Cassette{path: cmp.Or(f.path, f.name), seen: nothingSeen()}
-	if opts != nil {
-		c.opts = *opts
-	}
-	c.opts.Mode = Replay
-	if err := c.load(f); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// load makes a file what is replayed.
-func (c *Cassette) load(f *File) (err error) {
-	c.head, c.broken = f.Metadata, f.broken
-	c.tape, err = newTape(f, &c.opts)
-	return err
-}
-
-// Load reads what Open replays: a cassette, or of a recording of it that broke off what
-// there is, if anything. The errors are those of ReadFile.
-func Load(path string) (*File, error) {
-	journal := JournalOf(path)
-	text, err := os.ReadFile(journal)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !begun(text):
-		return ReadFile(path)
-	case err != nil:
-		return nil, err
-	}
-	f, err := Parse(journal, text)
-	if err != nil {
-		return nil, err
-	}
-	if f.Len() == 0 {
-		if whole, err := ReadFile(path); err == nil {
-			return whole, nil
-		}
-	}
-	f.path = path
-	return f, nil
 }
 
 // Broken says that what is replayed is a recording that broke off: it is a *IncompleteError
@@ -158,7 +118,7 @@ func (c *Cassette) Abandon() error {
 		return nil
 	}
 	c.closed = true
-	return c.journal.remove()
+	return c.journal.Remove()
 }
 
 // Close ends a recording, whose cassette then replaces the file, or a replay. The error
@@ -172,24 +132,46 @@ func (c *Cassette) Close() error {
 		return nil
 	}
 	c.closed = true
-	var flying []*recording
+	var flying []*inFlight
 	for r := range c.flying {
 		flying = append(flying, r)
 	}
 	c.mu.Unlock()
 	for _, r := range flying {
-		c.journal.fail(r.end(Canceled, nil))
+		c.journal.Fail(r.end(Canceled, nil))
 	}
 	if c.journal != nil {
 		c.suspects = append(c.suspects, c.late()...)
 	}
 	switch {
 	case c.suspects != nil:
-		return errors.Join(secretError(c.path, c.suspects), c.journal.remove())
+		return errors.Join(secretError(c.path, c.suspects), c.journal.Remove())
 	case c.journal != nil:
-		return c.journal.close(c.head)
+		return c.journal.Close(c.head)
 	case c.tape != nil && !c.opts.AllowUnused:
-		return c.tape.unused(c.opts.RecordCommand)
+		if titles := c.tape.Unused(); titles != nil {
+			return &UnusedError{c.file.Name, titles, c.opts.RecordCommand}
+		}
 	}
 	return nil
+}
+
+// late are the places in a recording where a secret stands that was seen only later.
+func (c *Cassette) late() (suspects []redact.SuspectedSecret) {
+	for number, x := range c.journal.Interactions() {
+		if c.known[number] == c.memory.Len() {
+			continue
+		}
+		for _, s := range c.memory.FindSecrets(x) {
+			s.Interaction = number
+			suspects = append(suspects, s)
+		}
+	}
+	return suspects
+}
+
+// secretError is the error of a recording with suspects.
+func secretError(file string, suspects []redact.SuspectedSecret) *redact.SecretError {
+	slices.SortStableFunc(suspects, func(a, b redact.SuspectedSecret) int { return a.Interaction - b.Interaction })
+	return &redact.SecretError{File: file, Secrets: suspects}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // Mode is what a cassette is opened for.
@@ -38,15 +41,8 @@ type Options struct {
 	// beside its lane, method and URL, in place of its body.
 	Match func(*Request) string
 
-	// Secret names further headers, fields of queries and forms, and members of JSON
-	// that are redacted. Case, - and _ do not count; "/metadata/*/pin" leads to a
-	// place in a JSON body.
-	Secret []string
-	// Redact are redactors that come after the default ones; see Redacted.
-	Redact []Redactor
-	// Opaque names, as Secret does, further ones in which what looks like a secret is
-	// none: a signature, say, or an id. See Suspects.
-	NotSecret []string
+	// Rules say what is redacted.
+	redact.Rules
 
 	// Pace is how many times the recorded time a replay takes: 0 is none, 1 as it was.
 	DelayFactor float64
@@ -88,8 +84,8 @@ func (o *Options) transport() http.RoundTripper {
 	return http.DefaultTransport
 }
 
-func (o *Options) matching() matching {
-	return matching{volatile: o.Ignore, secret: o.Secret, own: o.Match, redact: o.Redact}
+func (o *Options) matching() match.Matcher {
+	return match.Matcher{Ignore: o.Ignore, Secret: o.Secret, Own: o.Match, Custom: o.Redact != nil}
 }
 
 // pause waits until a part of the recorded time has passed since a moment. The error is

@@ -141,7 +141,7 @@ func TestProxyHeadSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal, err := os.ReadFile(path + cassettes.JournalEnd)
+	journal, err := os.ReadFile(path + cassettes.JournalSuffix)
 	if err != nil || strings.Contains(string(journal), secret) {
 		t.Errorf("the journal is %q, %v", journal, err)
 	}
@@ -186,7 +186,7 @@ func TestProxyLanes(t *testing.T) {
 		if got := w.Header().Get("Location"); got != "/lane/"+lane+"/some/there" {
 			t.Errorf("the redirect leads to %s", got)
 		}
-		f, err := cassettes.ReadFile(path + cassettes.JournalEnd)
+		f, err := cassettes.ReadFile(path + cassettes.JournalSuffix)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,10 +12,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// recording is an interaction that is going on.
-type recording struct {
+// inFlight is an interaction that is going on.
+type inFlight struct {
 	c      *Cassette
 	number int
 	x      *Interaction
@@ -74,20 +77,20 @@ func and(err, other error) error {
 }
 
 // begin gives a request its number, and makes another one of it that can be sent.
-func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
+func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
 	body, err := readBody(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	out := r.Clone(r.Context())
 	out.Header.Del(SessionHeader)
-	askReadable(out.Header)
+	match.AskReadable(out.Header)
 	if r.Body != nil && r.Body != http.NoBody {
 		out.Body = io.NopCloser(bytes.NewReader(body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	rec := &recording{c: c, begun: c.opts.now(), x: &Interaction{Session: c.opts.lane(r), Request: requestOf(r, body).withOwnHeader()}}
-	c.notice(rec.x.Request.Header)
+	rec := &inFlight{c: c, begun: c.opts.now(), x: &Interaction{Session: c.opts.lane(r), Request: withOwnHeader(requestOf(r, body))}}
+	c.memory.Notice(rec.x.Request.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -163,13 +166,13 @@ func requestOf(r *http.Request, body []byte) Request {
 }
 
 // withOwnHeader is a request whose header and trailer are its own.
-func (r Request) withOwnHeader() Request {
+func withOwnHeader(r Request) Request {
 	r.Header, r.Trailer = r.Header.Clone(), r.Trailer.Clone()
 	return r
 }
 
 // answered notes what came before the body, unless the recording was closed before.
-func (rec *recording) answered(resp *http.Response) bool {
+func (rec *inFlight) answered(resp *http.Response) bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	if rec.ended {
@@ -189,7 +192,7 @@ func (rec *recording) answered(resp *http.Response) bool {
 
 // whole reports whether the body has come as far as can be told before its end is read:
 // whom it is passed on to may see it end there. What announces a trailer ends with that.
-func (rec *recording) whole() bool {
+func (rec *inFlight) whole() bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	r := &rec.x.Response
@@ -203,7 +206,7 @@ func (rec *recording) whole() bool {
 }
 
 // take keeps a part of the body.
-func (rec *recording) take(part []byte) {
+func (rec *inFlight) take(part []byte) {
 	if len(part) == 0 {
 		return
 	}
@@ -214,14 +217,14 @@ func (rec *recording) take(part []byte) {
 }
 
 // over reports whether the interaction is kept.
-func (rec *recording) over() bool {
+func (rec *inFlight) over() bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	return rec.ended
 }
 
 // end keeps the interaction, once; later calls return the first one's error.
-func (rec *recording) end(how Termination, because error) error {
+func (rec *inFlight) end(how Termination, because error) error {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	if rec.ended {
@@ -246,15 +249,17 @@ func (rec *recording) end(how Termination, because error) error {
 }
 
 // keep writes the interaction to the journal, unless something in it looks like a secret.
-func (rec *recording) keep() (err error) {
+func (rec *inFlight) keep() (err error) {
 	c := rec.c
-	x := c.recorded(rec.number, rec.x)
-	suspects := c.opts.suspects(x, c.seen.now())
+	known := c.memory.Len()
+	x := c.memory.Redacted(rec.x)
+	suspects := c.memory.FindSecrets(x)
 	if suspects == nil {
-		err = c.journal.add(rec.number, appendInteraction(nil, rec.number, x, keyText(c.opts.matching().keys(x.Session, &x.Request))))
+		err = c.journal.Add(rec.number, x, c.opts.matching().Keys(x.Session, &x.Request))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.known[rec.number] = known
 	for _, s := range suspects {
 		s.Interaction = rec.number
 		c.suspects = append(c.suspects, s)
@@ -271,11 +276,11 @@ func piecesOf(r *Response, came []arrival) (pieces []Chunk) {
 		for size += n; at < len(came)-1 && came[at].size < size; {
 			at++
 		}
-		pieces = append(pieces, Chunk{came[at].at - told, n})
+		pieces = append(pieces, Chunk{After: came[at].at - told, Len: n})
 		told = came[at].at
 	}
-	if IsEvents(r.Header) && encodingOf(r.Header) == "" {
-		for _, p := range EventChunks(r.Body) {
+	if tape.IsEvents(r.Header) && match.ContentEncoding(r.Header) == "" {
+		for _, p := range tape.EventChunks(r.Body) {
 			add(p.Len)
 		}
 		return pieces

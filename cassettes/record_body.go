@@ -10,7 +10,7 @@ import (
 
 // tee passes a body on and keeps it.
 type tee struct {
-	rec  *recording
+	rec  *inFlight
 	body io.ReadCloser
 	ctx  context.Context //nolint:containedctx // that of the request
 

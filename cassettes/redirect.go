@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
 // redirect makes the Location of an answer lead through the proxy, whose paths to servers
@@ -35,7 +37,7 @@ func (p *Proxy) through(u *url.URL) (path string, found bool) {
 		above := strings.TrimSuffix(base.EscapedPath(), "/")
 		below, within := belowOf(u.EscapedPath(), above, "/")
 		query, same := belowOf(u.RawQuery, base.RawQuery, "&")
-		if !within || !same || u.Scheme != base.Scheme || hostOf(u.Scheme, u.Host) != hostOf(base.Scheme, base.Host) || found && len(above) <= nearest {
+		if !within || !same || u.Scheme != base.Scheme || match.Host(u.Scheme, u.Host) != match.Host(base.Scheme, base.Host) || found && len(above) <= nearest {
 			continue
 		}
 		to := url.URL{RawQuery: strings.TrimPrefix(query, "&"), Fragment: u.Fragment, RawFragment: u.RawFragment}

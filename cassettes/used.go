@@ -20,7 +20,7 @@ type Usage struct {
 func (c *Cassette) Report(path string) error {
 	u := Usage{Cassette: FullPath(c.path), Used: []int{}}
 	if c.tape != nil {
-		u.Used = c.tape.usedNumbers()
+		u.Used = c.tape.Used()
 	}
 	line, err := json.Marshal(u)
 	if err != nil {
@@ -32,19 +32,6 @@ func (c *Cassette) Report(path string) error {
 	}
 	_, err = f.Write(append(line, '\n'))
 	return and(err, f.Close())
-}
-
-// usedNumbers are the numbers of the interactions that were used.
-func (t *tape) usedNumbers() []int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	list := []int{}
-	for i, used := range t.used {
-		if used {
-			list = append(list, i+1)
-		}
-	}
-	return list
 }
 
 // ReadReport reads a report; name is what errors call it, which are *FormatError.

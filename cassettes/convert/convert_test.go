@@ -11,6 +11,8 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
 // cannot is what each format cannot say, of what is drawn below. Others than looptape's
@@ -43,7 +45,7 @@ func forget(what string, x *cassettes.Interaction) {
 	case "the lane":
 		x.Session = ""
 	case "the spelling of the URL":
-		x.Request.URL = cassettes.EscapedURL(x.Request.URL)
+		x.Request.URL = tape.EscapedURL(x.Request.URL)
 	case "the Host of the request":
 		x.Request.Header = x.Request.Header.Clone()
 		x.Request.Header.Del("Host")
@@ -74,7 +76,7 @@ func forget(what string, x *cassettes.Interaction) {
 func without(lost []convert.Loss, list []*cassettes.Interaction) (out []*cassettes.Interaction) {
 	for i, x := range list {
 		copied, gone := *x, false
-		if x.Request.OtherHost() == "" {
+		if match.OtherHost(&x.Request) == "" {
 			forget("the Host of the request", &copied)
 		}
 		for _, l := range lost {

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
 // The names and their order are those of go-vcr v2, cassette/cassette.go.
@@ -101,7 +102,7 @@ func readGoVCR2(n *yaml.Node) (*cassettes.Interaction, error) {
 		},
 	}
 	x.Request.Header.Set("Host", string(v.Request.Host))
-	if x.Request.OtherHost() == "" {
+	if match.OtherHost(&x.Request) == "" {
 		x.Request.Header.Del("Host")
 	}
 	if v.Request.ContentLength <= 0 && len(v.Request.Body) > 0 {
@@ -177,7 +178,7 @@ func sentOf(r *cassettes.Request) (*http.Request, error) {
 		Method: r.Method, URL: u, Host: u.Host, Proto: usualProto, ProtoMajor: 1, ProtoMinor: 1,
 		Header: r.Header.Clone(), Body: http.NoBody, ContentLength: int64(len(r.Body)),
 	}
-	if r.OtherHost() != "" {
+	if match.OtherHost(r) != "" {
 		out.Host = r.Header.Get("Host")
 	}
 	if r.Header.Get("Transfer-Encoding") != "" {

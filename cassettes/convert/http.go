@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
 // What the formats leave unsaid is this.
@@ -35,7 +36,7 @@ func finish(x *cassettes.Interaction) error {
 	if err != nil || u.Host == "" {
 		return fmt.Errorf("%q is not a URL such as https://example.com/v1", x.Request.URL)
 	}
-	x.Request.URL = cassettes.WrittenURL(x.Request.URL)
+	x.Request.URL = tape.WrittenURL(x.Request.URL)
 	for _, h := range []http.Header{x.Request.Header, x.Request.Trailer, x.Response.Header, x.Response.Trailer} {
 		for _, name := range slices.Sorted(maps.Keys(h)) {
 			if !isToken(name) {
@@ -63,8 +64,8 @@ func finishResponse(r *cassettes.Response) error {
 	if _, _, ok := http.ParseHTTPVersion(r.Proto); !ok {
 		r.Proto = usualProto
 	}
-	if cassettes.IsEvents(r.Header) {
-		r.Chunks = cassettes.EventChunks(r.Body)
+	if tape.IsEvents(r.Header) {
+		r.Chunks = tape.EventChunks(r.Body)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func TestParseJournal(t *testing.T) {
 	if err := resp.Body.Close(); err != nil {
 		t.Fatal(err)
 	}
-	name := path + cassettes.JournalEnd
+	name := path + cassettes.JournalSuffix
 	src, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

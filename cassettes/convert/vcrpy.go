@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
 // An interaction as vcrpy serializes it (vcr/request.py, vcr/serializers/compat.py and
@@ -109,7 +110,7 @@ func writeVCRPy(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, er
 	doc := document[vcrpy]{Version: 1, Interactions: []vcrpy{}}
 	for _, x := range list {
 		doc.Interactions = append(doc.Interactions, vcrpy{
-			Request: vcrpyRequest{Body: vcrpyBody{bytes: x.Request.Body}, Headers: headersOf(x.Request.Header), Method: text(x.Request.Method), URI: text(cassettes.EscapedURL(x.Request.URL))},
+			Request: vcrpyRequest{Body: vcrpyBody{bytes: x.Request.Body}, Headers: headersOf(x.Request.Header), Method: text(x.Request.Method), URI: text(tape.EscapedURL(x.Request.URL))},
 			Response: vcrpyResponse{
 				Body: &vcrpyBody{bytes: x.Response.Body, nested: true}, Headers: headersOf(x.Response.Header),
 				Status: vcrpyStatus{Code: x.Response.Status, Message: text(x.Response.StatusText())},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
 // Loss is something that a format could not say.
@@ -109,7 +111,7 @@ func broken(want, got *cassettes.Interaction) string {
 	switch {
 	case want.Request.Method != got.Request.Method:
 		return "method"
-	case cassettes.EscapedURL(spelled(want.Request.URL)) != cassettes.EscapedURL(spelled(got.Request.URL)):
+	case tape.EscapedURL(spelled(want.Request.URL)) != tape.EscapedURL(spelled(got.Request.URL)):
 		return "URL"
 	case !bytes.Equal(want.Request.Body, got.Request.Body):
 		return "body of the request"
@@ -144,7 +146,7 @@ func facts(x *cassettes.Interaction) []fact {
 	return []fact{
 		{"the lane", x.Session},
 		{"the spelling of the URL", spelled(x.Request.URL)},
-		{"the Host of the request", x.Request.OtherHost()},
+		{"the Host of the request", match.OtherHost(&x.Request)},
 		{"whether the length of the request's body was told", x.Request.Header.Get("Transfer-Encoding")},
 		{"the header of the request", filled(header)},
 		{"the trailer of the request", filled(x.Request.Trailer)},

@@ -142,7 +142,7 @@ func tapes(name string) (names []string, err error) {
 		return []string{name}, nil //nolint:nilerr // reading it tells
 	}
 	err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
-		tape := strings.TrimSuffix(path, cassettes.JournalEnd)
+		tape := strings.TrimSuffix(path, cassettes.JournalSuffix)
 		if err != nil || e.IsDir() || filepath.Ext(tape) != ".tape" {
 			return err
 		}
@@ -164,7 +164,7 @@ func (v *verifier) file(name string) error {
 		return err
 	}
 	v.Files++
-	if info, err := os.Stat(cassettes.JournalOf(name)); err == nil {
+	if info, err := os.Stat(cassettes.JournalPath(name)); err == nil {
 		v.add(finding{File: name, Kind: kindJournal, Message: "beside it is " + info.Name() + ", of a recording that goes on or was not closed, which a replay takes"})
 	}
 	rec, err := convert.Parse(name, src)
@@ -252,7 +252,7 @@ func (v *verifier) age(name string, h cassettes.Metadata) {
 
 // unused notes what no replay has used.
 func (v *verifier) unused(name string, rec *convert.Recording) {
-	used, opened := v.used[cassettes.FullPath(strings.TrimSuffix(name, cassettes.JournalEnd))]
+	used, opened := v.used[cassettes.FullPath(strings.TrimSuffix(name, cassettes.JournalSuffix))]
 	if !opened {
 		v.add(finding{File: name, Kind: kindUnused, Message: "no replay has opened it"})
 		return

@@ -154,7 +154,7 @@ func TestExchangesOfJournal(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 	}
-	journal, err := os.ReadFile(path + cassettes.JournalEnd)
+	journal, err := os.ReadFile(path + cassettes.JournalSuffix)
 	if err := errors.Join(err, c.Abandon()); err != nil {
 		t.Fatal(err)
 	}

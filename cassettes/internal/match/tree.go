@@ -1,0 +1,141 @@
+package match
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// tree is a value of JSON, without what does not count.
+type tree struct {
+	name    string // of a member of an object
+	kind    byte   // { or [, or 0 of a leaf
+	text    string // as it is written; of a leaf, in its one spelling
+	members []tree // in the order of their names; elements that do not count are empty
+	// sum tells values apart, other than by what was redacted in them. It may be the same
+	// by chance.
+	sum uint32
+}
+
+// tree is the JSON of a body, or nil if it is none.
+func (m Matcher) tree(body []byte) *tree {
+	d := jsonio.NewDec(jsonio.View(body))
+	v := m.value(&d, nil)
+	if d.End() != nil || !jsonio.ValidUTF8(body) {
+		return nil
+	}
+	return &v
+}
+
+// value reads the next value, to which a path leads.
+func (m Matcher) value(d *jsonio.Dec, path []string) (v tree) {
+	from := d.Offset()
+	switch c := d.Peek(); c {
+	case '{':
+		v.kind, v.members = c, m.object(d, path)
+	case '[':
+		v.kind, v.members = c, m.array(d, path)
+	case '"':
+		text := d.String()
+		v.text = string(appendSpelling(nil, text, d.Since(from)))
+	default:
+		d.Skip()
+	}
+	if v.text == "" {
+		v.text = d.Since(from)
+	}
+	v.sum = v.checksum()
+	return v
+}
+
+// checksum is what tells a value from others, those of its members being known.
+func (v *tree) checksum() uint32 {
+	if v.kind == 0 {
+		return tape.Checksum(plainRedacted([]byte(v.text)))
+	}
+	text := []byte{v.kind}
+	for i := range v.members {
+		text = binary.BigEndian.AppendUint32(append(text, v.members[i].name...), v.members[i].sum)
+	}
+	return tape.Checksum(text)
+}
+
+func (m Matcher) object(d *jsonio.Dec, path []string) (members []tree) {
+	d.Object()
+	for first := true; ; {
+		from := d.Offset()
+		name, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		at, counts := m.below(path, name)
+		if !counts {
+			d.Skip()
+			continue
+		}
+		written := d.Since(from)
+		v := m.value(d, at)
+		v.name = distinct(name, written)
+		members = append(members, v)
+	}
+	slices.SortStableFunc(members, func(a, b tree) int { return strings.Compare(a.name, b.name) })
+	return members
+}
+
+func (m Matcher) array(d *jsonio.Dec, path []string) (elements []tree) {
+	d.Array()
+	for first := true; d.More(&first); {
+		var v tree
+		if at, counts := m.below(path, strconv.Itoa(len(elements))); counts {
+			v = m.value(d, at)
+		} else {
+			d.Skip()
+		}
+		elements = append(elements, v)
+	}
+	return elements
+}
+
+// member is the first member of a name, or nil.
+func (v *tree) member(name string) *tree {
+	for i := range v.members {
+		if v.members[i].name == name {
+			return &v.members[i]
+		}
+	}
+	return nil
+}
+
+// element is an element of an array, or nil of -1.
+func (v *tree) element(i int) *tree {
+	if i < 0 {
+		return nil
+	}
+	return &v.members[i]
+}
+
+// leaves is how many there are in a value, at least one, or none in no value.
+func (v *tree) leaves() (n int) {
+	if v == nil {
+		return 0
+	}
+	for i := range v.members {
+		n += v.members[i].leaves()
+	}
+	return max(n, 1)
+}
+
+// spaced is a value on one line, or nothing of no value.
+func (v *tree) spaced() string {
+	switch {
+	case v == nil:
+		return ""
+	case v.text == "": // an element that does not count, but is there
+		return "…"
+	}
+	return string(tape.AppendSpaced(nil, v.text, true))
+}

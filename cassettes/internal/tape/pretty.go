@@ -1,0 +1,171 @@
+package tape
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+const (
+	// wide is how long a value may be that stands on one line.
+	wide = 90
+	// deepest is where values stand on one line whatever their length.
+	deepest = 32
+)
+
+// appendJSON lays JSON out in lines: a value that fits stands on one line, of others
+// each member and element begins one. Strings, numbers and their order stay as they
+// are.
+func appendJSON(dst []byte, mark byte, body []byte) (out []byte, ok bool) {
+	if !IsText(body) || len(body) == 0 || !jsonio.Valid(body) {
+		return dst, false
+	}
+	p := printer{dst: dst, mark: mark}
+	d := jsonio.NewDec(jsonio.View(body))
+	p.begin(0)
+	p.value(&d, 0, 0)
+	return append(p.dst, '\n'), d.End() == nil
+}
+
+// printer writes JSON in lines.
+type printer struct {
+	dst  []byte
+	mark byte
+}
+
+// begin begins a line.
+func (p *printer) begin(depth int) {
+	p.dst = append(append(p.dst, p.mark), ' ')
+	for range depth {
+		p.dst = append(p.dst, "  "...)
+	}
+}
+
+// next begins another line.
+func (p *printer) next(depth int) {
+	p.dst = append(p.dst, '\n')
+	p.begin(depth)
+}
+
+// value writes the next value. Used is what stands before it on its line.
+func (p *printer) value(d *jsonio.Dec, depth, used int) {
+	ahead := *d
+	raw := strings.TrimSpace(ahead.Raw())
+	kind := byte(0)
+	if raw != "" {
+		kind = raw[0]
+	}
+	from := len(p.dst)
+	if leaf := kind != '{' && kind != '[' || depth == deepest; leaf || len(raw) <= wide {
+		if p.dst = AppendSpaced(p.dst, raw, true); leaf || used+2*depth+len(p.dst)-from <= wide {
+			*d = ahead
+			return
+		}
+		p.dst = p.dst[:from]
+	}
+	if kind == '{' {
+		p.object(d, depth)
+	} else {
+		p.array(d, depth)
+	}
+}
+
+func (p *printer) object(d *jsonio.Dec, depth int) {
+	d.Object()
+	p.dst = append(p.dst, '{')
+	for first := true; ; {
+		was := first
+		before := *d
+		key, ok := rawKey(&before, d, &first)
+		if !ok {
+			break
+		}
+		if !was {
+			p.dst = append(p.dst, ',')
+		}
+		p.next(depth + 1)
+		p.dst = append(append(p.dst, key...), ": "...)
+		p.value(d, depth+1, len(key)+2)
+	}
+	p.next(depth)
+	p.dst = append(p.dst, '}')
+}
+
+func (p *printer) array(d *jsonio.Dec, depth int) {
+	d.Array()
+	p.dst = append(p.dst, '[')
+	for first := true; ; {
+		was := first
+		if !d.More(&first) {
+			break
+		}
+		if !was {
+			p.dst = append(p.dst, ',')
+		}
+		p.next(depth + 1)
+		p.value(d, depth+1, 0)
+	}
+	p.next(depth)
+	p.dst = append(p.dst, ']')
+}
+
+// rawKey reads the next key as it is written, quotes and all.
+func rawKey(before, d *jsonio.Dec, first *bool) (key string, ok bool) {
+	if _, ok = d.Key(first); !ok {
+		return "", false
+	}
+	text := strings.TrimLeft(d.Since(before.Offset()), " \t\r\n,")
+	return text[:StringEnd(text)], true
+}
+
+// stringEnd returns where the string ends that text begins with.
+func StringEnd(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// appendSpaced writes JSON with white space in no other place than, if it is spaced,
+// behind colons and commas.
+func AppendSpaced(dst []byte, raw string, spaced bool) []byte {
+	for i := 0; i < len(raw); {
+		switch c := raw[i]; c {
+		case '"':
+			n := StringEnd(raw[i:])
+			dst = append(dst, raw[i:i+n]...)
+			i += n
+			continue
+		case ' ', '\t', '\r', '\n':
+		case ':', ',':
+			dst = append(dst, c)
+			if spaced {
+				dst = append(dst, ' ')
+			}
+		default:
+			dst = append(dst, c)
+		}
+		i++
+	}
+	return dst
+}
+
+// restoreJSON undoes appendJSON.
+func restoreJSON(dst []byte, mark byte, lines []byte, spaced bool) ([]byte, error) {
+	for len(lines) > 0 {
+		line, rest, err := nextLine(mark, lines)
+		if err != nil {
+			return dst, err
+		}
+		// A line ends at a comma, where a space belongs that is not written.
+		dst = AppendSpaced(dst, jsonio.View(bytes.TrimRight(line, " ")), spaced)
+		lines = rest
+	}
+	return dst, nil
+}
