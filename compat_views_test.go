@@ -21,6 +21,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/redact"
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/fake"
@@ -40,7 +41,7 @@ import (
 // renamed leads from a word of today to the word that version 1 of the formats had for it,
 // which is the word of the expected results. A word that version 1 had, too, is not in it.
 // Where a constant gets another value, and readers translate the old one, it is added here.
-var renamed = map[string]string{}
+var renamed = map[string]string{"truncated": "cut"}
 
 // formatWord is how a word stands in the expected results.
 func formatWord[W ~string](w W) any {
@@ -648,9 +649,9 @@ func viewInteraction(x *cassettes.Interaction) values {
 
 // cassetteOptions are those with which cassettes were recorded.
 var cassetteOptions = map[string]*cassettes.Options{
-	"volatile.tape":         {Ignore: []string{"/metadata/user", "/messages/*/id", "?name"}, Secret: []string{"pin"}},
-	"secrets.tape":          {Ignore: []string{"/id"}, Secret: []string{"pin"}},
-	"unclosed.tape.journal": {Ignore: []string{"/id"}, Secret: []string{"pin"}},
+	"volatile.tape":         {Ignore: []string{"/metadata/user", "/messages/*/id", "?name"}, Rules: redact.Rules{Secret: []string{"pin"}}},
+	"secrets.tape":          {Ignore: []string{"/id"}, Rules: redact.Rules{Secret: []string{"pin"}}},
+	"unclosed.tape.journal": {Ignore: []string{"/id"}, Rules: redact.Rules{Secret: []string{"pin"}}},
 }
 
 // viewCassette shows what is in a cassette, what it answers, and the model calls in it.

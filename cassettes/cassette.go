@@ -79,7 +79,7 @@ func (c *Cassette) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch c.opts.Mode {
 	case Passthrough:
 		out := r.Clone(r.Context())
-		out.Header.Del(SessionHeader)
+		withoutSession(out.Header)
 		return c.opts.transport().RoundTrip(out)
 	case Record:
 		return c.record(r)

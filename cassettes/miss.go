@@ -49,7 +49,7 @@ func (e *MissError) Error() string {
 	}
 	_, _ = fmt.Fprintf(&b, "%s: %s\n  %s %s", e.File, what, e.Request.Method, e.Request.URL)
 	if e.Session != "" {
-		b.WriteString("\n  in the lane " + e.Session)
+		b.WriteString("\n  in the session " + e.Session)
 	}
 	switch {
 	case n == nil:
@@ -131,8 +131,8 @@ func tellDifferences(b *strings.Builder, list []Difference) {
 }
 
 // miss is the error of a request that has no answer.
-func (c *Cassette) miss(lane string, r Request) *MissError {
-	return &MissError{File: c.path, Session: lane, Request: r, NearestMatch: nearestMatch(c.tape.Nearest(lane, &r)), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
+func (c *Cassette) miss(session string, r Request) *MissError {
+	return &MissError{File: c.path, Session: session, Request: r, NearestMatch: nearestMatch(c.tape.Nearest(session, &r)), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
 }
 
 func nearestMatch(n *match.Nearest) *NearestMatch {

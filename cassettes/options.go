@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -30,7 +31,7 @@ type Options struct {
 	// By says in the file what recorded it.
 	Recorder string
 
-	// Lane tells clients that run at once apart: the interactions of a lane are for
+	// Session tells clients that run at once apart: the interactions of a session are for
 	// it alone. Nil takes the header SessionHeader.
 	Session func(*http.Request) string
 	// Volatile names what does not count in matching: "/metadata/user" and
@@ -38,7 +39,7 @@ type Options struct {
 	// or a form.
 	Ignore []string
 	// Match, if not nil, makes of a request, which is redacted, what it is known by
-	// beside its lane, method and URL, in place of its body.
+	// beside its session, method and URL, in place of its body.
 	Match func(*Request) string
 
 	// Rules say what is redacted.
@@ -60,14 +61,24 @@ type Options struct {
 	Now func() time.Time
 }
 
-// SessionHeader is the header that names a lane. It is not sent to the network.
-const SessionHeader = "Looptape-Lane"
+// SessionHeader is the header that names a session. It is not sent to the network.
+const SessionHeader = "Looptape-Session"
 
-func (o *Options) lane(r *http.Request) string {
+// oldSessionHeader is the name of [SessionHeader] before version 2 of the format. It is
+// still accepted.
+const oldSessionHeader = "Looptape-Lane"
+
+func (o *Options) session(r *http.Request) string {
 	if o.Session != nil {
 		return o.Session(r)
 	}
-	return r.Header.Get(SessionHeader)
+	return cmp.Or(r.Header.Get(SessionHeader), r.Header.Get(oldSessionHeader))
+}
+
+// withoutSession removes the header that names a session.
+func withoutSession(h http.Header) {
+	h.Del(SessionHeader)
+	h.Del(oldSessionHeader)
 }
 
 func (o *Options) now() time.Time {

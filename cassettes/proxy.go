@@ -16,7 +16,7 @@ import (
 
 // Proxy puts a cassette between programs in any language and the servers that they
 // call: a request to /NAME/path goes to the server of that name. In front of it,
-// /lane/LANE puts a request into a lane, whose escapes are undone. The query of a server's URL stands before that of
+// /session/SESSION puts a request into a session, whose escapes are undone. The query of a server's URL stands before that of
 // each request. A Location that leads to one of the servers leads to it through the proxy.
 //
 // What comes to a loopback address has to name one in its Host, for no page in a browser
@@ -41,7 +41,7 @@ func NewProxy(c *Cassette, log *log.Logger) (*Proxy, error) {
 	for _, list := range []map[string]string{c.head.Upstreams, c.opts.Upstreams} {
 		for name, text := range list {
 			u, err := url.Parse(text)
-			if err != nil || u.Host == "" || name == "" || strings.ContainsAny(name, "/ ") || name == "lane" {
+			if err != nil || u.Host == "" || name == "" || strings.ContainsAny(name, "/ ") || name == "session" || name == "lane" {
 				return nil, fmt.Errorf("cassettes: %q is not a server of a proxy, such as openai=https://api.openai.com/v1", name+"="+text)
 			}
 			p.upstreams[name] = u
@@ -74,11 +74,11 @@ func (p *Proxy) Names() []string { return slices.Sorted(maps.Keys(p.upstreams)) 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), "/")
-	lane, before := "", "/"
-	if rest, ok := strings.CutPrefix(path, "lane/"); ok {
-		lane, path, _ = strings.Cut(rest, "/")
-		before = "/lane/" + lane + "/"
-		lane, _ = url.PathUnescape(lane) // the server has read it
+	session, before := "", "/"
+	if kind, rest, ok := strings.Cut(path, "/"); ok && (kind == "session" || kind == "lane") { // lane is the old name
+		session, path, _ = strings.Cut(rest, "/")
+		before = "/" + kind + "/" + session + "/"
+		session, _ = url.PathUnescape(session) // the server has read it
 	}
 	to, err := p.target(path, r.URL.RawQuery)
 	if err == nil {
@@ -91,8 +91,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	out := r.Clone(r.Context())
 	out.URL = to
-	if lane != "" {
-		out.Header.Set(SessionHeader, lane)
+	if session != "" {
+		out.Header.Set(SessionHeader, session)
 	}
 	reverse := p.reverse
 	reverse.ModifyResponse = func(resp *http.Response) error {

@@ -83,13 +83,13 @@ func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
 		return nil, nil, err
 	}
 	out := r.Clone(r.Context())
-	out.Header.Del(SessionHeader)
+	withoutSession(out.Header)
 	match.AskReadable(out.Header)
 	if r.Body != nil && r.Body != http.NoBody {
 		out.Body = io.NopCloser(bytes.NewReader(body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	rec := &inFlight{c: c, begun: c.opts.now(), x: &Interaction{Session: c.opts.lane(r), Request: withOwnHeader(requestOf(r, body))}}
+	rec := &inFlight{c: c, begun: c.opts.now(), x: &Interaction{Session: c.opts.session(r), Request: withOwnHeader(requestOf(r, body))}}
 	c.memory.Notice(rec.x.Request.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,13 +147,13 @@ func wholeBody(r *http.Request) ([]byte, error) {
 func requestOf(r *http.Request, body []byte) Request {
 	out := Request{Method: cmp.Or(r.Method, http.MethodGet), URL: r.URL.String(), Header: r.Header, Body: body, Trailer: r.Trailer}
 	host, chunked := r.Host != "" && r.Host != r.URL.Host, r.ContentLength <= 0 && len(body) > 0
-	if h := r.Header; h != nil && !host && !chunked && h[SessionHeader] == nil && h["Transfer-Encoding"] == nil && h["Host"] == nil {
+	if h := r.Header; h != nil && !host && !chunked && h[SessionHeader] == nil && h[oldSessionHeader] == nil && h["Transfer-Encoding"] == nil && h["Host"] == nil {
 		return out
 	}
 	if out.Header = r.Header.Clone(); out.Header == nil {
 		out.Header = http.Header{}
 	}
-	out.Header.Del(SessionHeader)
+	withoutSession(out.Header)
 	out.Header.Del("Transfer-Encoding") // net/http sends neither as it stands here
 	out.Header.Del("Host")
 	if chunked {

@@ -25,7 +25,7 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	if closed {
 		return nil, ErrClosed
 	}
-	i, err := c.find(c.opts.lane(r), requestOf(r, body))
+	i, err := c.find(c.opts.session(r), requestOf(r, body))
 	if err != nil {
 		return nil, err
 	}
@@ -49,23 +49,23 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 
 // find uses the interaction that answers a request. One that was recorded as it is, in
 // all that counts, holds no secret there, and need not be redacted to be found.
-func (c *Cassette) find(lane string, r Request) (int, error) {
-	if i := c.tape.TakeSame(lane, &r); i >= 0 {
+func (c *Cassette) find(session string, r Request) (int, error) {
+	if i := c.tape.TakeSame(session, &r); i >= 0 {
 		c.memory.Notice(r.Header)
 		return i, nil
 	}
 	r = withOwnHeader(r) // redactors may change it
 	clean := c.memory.Redacted(&Interaction{Request: r}).Request
-	if i := c.tape.Take(lane, &clean); i >= 0 {
+	if i := c.tape.Take(session, &clean); i >= 0 {
 		return i, nil
 	}
-	if i := c.tape.Take(lane, &c.memory.RedactedAll(&Interaction{Request: r}).Request); i >= 0 {
+	if i := c.tape.Take(session, &c.memory.RedactedAll(&Interaction{Request: r}).Request); i >= 0 {
 		return i, nil
 	}
-	if i := c.tape.TakeMarked(lane, &clean); i >= 0 {
+	if i := c.tape.TakeMarked(session, &clean); i >= 0 {
 		return i, nil
 	}
-	return 0, c.miss(lane, clean)
+	return 0, c.miss(session, clean)
 }
 
 // playedError is an error with which an answer ended when it was recorded.

@@ -116,9 +116,9 @@ func TestSecretKnownLate(t *testing.T) {
 		"gzip of events": {secret, func(s string) []exchange {
 			return []exchange{{gotHeader: eventsType + "Content-Encoding: gzip\n", gotBody: gzipped(deltas("data: {\"t\":\"TEXT\"}\n\n", s, 20))}, {header: bearer(s)}}
 		}, []string{"1 POST " + endpoint + ", response, event 1 /t: a secret that is named elsewhere, in parts (9f86…, 32 bytes)"}},
-		"lane": {secret, func(s string) []exchange {
+		"session": {secret, func(s string) []exchange {
 			return []exchange{{header: bearer(s) + SessionHeader + ": " + s + "\n"}}
-		}, []string{"1 POST " + endpoint + ", request, lane: a secret that is named elsewhere (9f86…, 32 bytes)"}},
+		}, []string{"1 POST " + endpoint + ", request, session: a secret that is named elsewhere (9f86…, 32 bytes)"}},
 		"harmless": {"dark-theme", func(s string) []exchange {
 			return []exchange{{header: jsonType, body: `{"a":"` + s + `"}`}, {header: "Cookie: theme=" + s + "\n"}}
 		}, nil},

@@ -16,7 +16,7 @@ import (
 
 // Loss is something that a format could not say.
 type Loss struct {
-	// What was left out or changed, such as "the lane".
+	// What was left out or changed, such as "the session".
 	What string
 	// Of are the numbers of the interactions of which it was, from 1; there are none
 	// if it was of the recording.
@@ -144,7 +144,7 @@ func facts(x *cassettes.Interaction) []fact {
 	header.Del("Host")
 	header.Del("Transfer-Encoding")
 	return []fact{
-		{"the lane", x.Session},
+		{"the session", x.Session},
 		{"the spelling of the URL", spelled(x.Request.URL)},
 		{"the Host of the request", match.OtherHost(&x.Request)},
 		{"whether the length of the request's body was told", x.Request.Header.Get("Transfer-Encoding")},

@@ -16,7 +16,7 @@ import (
 
 // Interaction is a request and what came back.
 type Interaction struct {
-	// Lane keeps clients that run at once apart. It may be empty.
+	// Session keeps clients that run at once apart. It may be empty.
 	Session  string
 	Request  Request
 	Response Response
@@ -110,7 +110,7 @@ const (
 	// Failed means that there was no answer.
 	Failed Termination = "failed"
 	// Cut means that the connection broke within the body.
-	Truncated Termination = "cut"
+	Truncated Termination = "truncated"
 	// Cancelled means that the client left, or closed the body when its end was not
 	// near.
 	Canceled Termination = "cancelled"

@@ -65,7 +65,7 @@ func (e *SecretError) Error() string {
 // keys and tokens in the forms that are known, private keys, and words of 32 characters
 // or more that seem to be random. Signatures of thoughts, media, ids, hashes and the like
 // are none, by their names and those of Opaque; there only what begins like a known key
-// counts. A body whose Content-Encoding cannot be undone is suspect. The lane, the method
+// counts. A body whose Content-Encoding cannot be undone is suspect. The session, the method
 // and the names of headers, which are not redacted, are looked at, too.
 func (o *Rules) FindSecrets(x *recording.Interaction) []SuspectedSecret {
 	return o.suspects(x, &secrets{})
@@ -96,7 +96,7 @@ func (o *Rules) suspects(x *recording.Interaction, known *secrets) []SuspectedSe
 // fixed are the texts of an interaction that are not redacted.
 func fixed(x *recording.Interaction) []leaf {
 	list := []leaf{
-		{place: place{part: sideRequest, kind: kindLane}, text: x.Session},
+		{place: place{part: sideRequest, kind: kindSession}, text: x.Session},
 		{place: place{part: sideRequest, kind: kindMethod}, text: x.Request.Method},
 	}
 	add := func(part side, h http.Header) {

@@ -59,7 +59,7 @@ const (
 	kindLine  // of an event, beside its data
 	kindBody
 	kindNumber // in JSON
-	kindLane
+	kindSession
 	kindMethod
 	kindBy // in the head of a cassette
 )
@@ -67,7 +67,7 @@ const (
 func (k kind) String() string {
 	return [...]string{
 		kindURL: "URL", kindReason: "reason", kindFailure: "failure", kindHeader: "header", kindTrailer: "trailer", kindField: "field", kindName: "name",
-		kindLine: "line", kindBody: "body", kindNumber: "number", kindLane: "lane", kindMethod: "method", kindBy: "by",
+		kindLine: "line", kindBody: "body", kindNumber: "number", kindSession: "session", kindMethod: "method", kindBy: "by",
 	}[k]
 }
 

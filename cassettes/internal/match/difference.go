@@ -16,7 +16,7 @@ import (
 
 // difference is one thing in which a request is not like a recorded one.
 type difference struct {
-	// Where is lane, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
+	// Where is session, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
 	// Host, content type, form NAME, form, line NUMBER or body, or it is a JSON pointer
 	// into the body: that of the recorded request for what is absent now.
 	Where string
@@ -29,9 +29,9 @@ type difference struct {
 type differences []difference
 
 // between finds the differences between a recorded interaction and a request.
-func (m Matcher) between(was *recording.Interaction, lane string, now *recording.Request) differences {
+func (m Matcher) between(was *recording.Interaction, session string, now *recording.Request) differences {
 	var d differences
-	d.word("lane", was.Session, lane)
+	d.word("session", was.Session, session)
 	d.word("method", was.Request.Method, now.Method)
 	d.url(m, was.Request.URL, now.URL)
 	d.word("Host", OtherHost(&was.Request), OtherHost(now))

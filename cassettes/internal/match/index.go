@@ -85,18 +85,20 @@ func (t *Index) take(k tape.Keys) int {
 // TakeSame uses the interaction of a request that was recorded as it is, in all that
 // counts: it holds no secret there, and need not be redacted to be found. It is -1 if
 // there is none.
-func (t *Index) TakeSame(lane string, r *recording.Request) int {
+func (t *Index) TakeSame(session string, r *recording.Request) int {
 	if t.matching.Own != nil || t.matching.Custom {
 		return -1
 	}
-	if i, same := t.sent[sentKey(lane, r)]; same {
+	if i, same := t.sent[sentKey(session, r)]; same {
 		return t.take(tape.Keys{Exact: t.keys[i].Exact})
 	}
-	return t.take(tape.Keys{Exact: digest(t.matching.text(lane, r))})
+	return t.take(tape.Keys{Exact: digest(t.matching.text(session, r))})
 }
 
 // Take uses the next interaction of a request, which is redacted. It is -1 if there is none.
-func (t *Index) Take(lane string, r *recording.Request) int { return t.take(t.matching.key(lane, r)) }
+func (t *Index) Take(session string, r *recording.Request) int {
+	return t.take(t.matching.key(session, r))
+}
 
 // first is the first interaction of a key that was not used, or -1, and whether any was
 // recorded. Those before it are forgotten.
@@ -149,17 +151,17 @@ func (t *Index) Used() []int {
 	return list
 }
 
-// TakeMarked uses the first interaction that is left whose request is one with this lane
+// TakeMarked uses the first interaction that is left whose request is one with this session
 // but for marks of what that still says: secrets that only the answer named, so that
 // nothing tells them where they are asked for. It is -1 if there is none.
-func (t *Index) TakeMarked(lane string, r *recording.Request) int {
+func (t *Index) TakeMarked(session string, r *recording.Request) int {
 	if t.matching.Own != nil {
 		return -1
 	}
 	now := t.matching.meant(r)
 	for _, i := range t.marked() {
 		x, err := t.file.Interaction(i)
-		if err == nil && x.Session == lane && t.matching.meant(&x.Request).stands(now) && t.use(i) {
+		if err == nil && x.Session == session && t.matching.meant(&x.Request).stands(now) && t.use(i) {
 			return i
 		}
 	}

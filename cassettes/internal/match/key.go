@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// matching is how requests are told apart: by the lane, the method, the URL, the host if
+// matching is how requests are told apart: by the session, the method, the URL, the host if
 // it is another one, and the body without its Content-Encoding, whose volatile fields do
 // not count and whose JSON is compared as JSON.
 type Matcher struct {
@@ -69,15 +69,15 @@ func ParseMatcher(name string) (m Matcher) {
 }
 
 // keys makes all keys of a recorded request.
-func (m Matcher) Keys(lane string, r *recording.Request) tape.Keys {
-	k := m.key(lane, r)
-	k.Sent = sentKey(lane, r)
+func (m Matcher) Keys(session string, r *recording.Request) tape.Keys {
+	k := m.key(session, r)
+	k.Sent = sentKey(session, r)
 	return k
 }
 
 // key makes the keys of a request by what it means.
-func (m Matcher) key(lane string, r *recording.Request) (k tape.Keys) {
-	text := m.text(lane, r)
+func (m Matcher) key(session string, r *recording.Request) (k tape.Keys) {
+	text := m.text(session, r)
 	k.Exact = digest(text)
 	if bare := plainRedacted(text); len(bare) != len(text) {
 		k.Bare = digest(bare)
@@ -88,8 +88,8 @@ func (m Matcher) key(lane string, r *recording.Request) (k tape.Keys) {
 // sentKey is what a request that is the same byte by byte, in all that any matching by
 // options looks at, is known by: such requests have the same exact key, too. It is found
 // without reading the JSON, and as fast as can be: XXH64.
-func sentKey(lane string, r *recording.Request) uint64 {
-	words := [...]string{lane, r.Method, tape.EscapedURL(r.URL), r.Header.Get("Host"), r.Header.Get("Content-Type"), ContentEncoding(r.Header)}
+func sentKey(session string, r *recording.Request) uint64 {
+	words := [...]string{session, r.Method, tape.EscapedURL(r.URL), r.Header.Get("Host"), r.Header.Get("Content-Type"), ContentEncoding(r.Header)}
 	head := make([]byte, 0, 256) // a bit more than most need
 	for _, word := range words {
 		head = append(strconv.AppendInt(head, int64(len(word)), 10), ' ')
@@ -108,9 +108,9 @@ func digest(text []byte) uint64 {
 }
 
 // text is what the keys are made of: other requests have other texts.
-func (m Matcher) text(lane string, r *recording.Request) []byte {
-	dst := make([]byte, 0, len(lane)+len(r.URL)+len(r.Body)+64) // a bit more than most need
-	for _, word := range []string{lane, r.Method, m.url(r.URL), OtherHost(r)} {
+func (m Matcher) text(session string, r *recording.Request) []byte {
+	dst := make([]byte, 0, len(session)+len(r.URL)+len(r.Body)+64) // a bit more than most need
+	for _, word := range []string{session, r.Method, m.url(r.URL), OtherHost(r)} {
 		length := len(word)
 		if strings.Contains(word, "redacted") { // secrets may be of other lengths
 			length = len(plainRedacted([]byte(word)))

@@ -98,7 +98,7 @@ func TestKeys(t *testing.T) {
 	get.Method = "GET"
 	m := Matcher{}
 	if m.key("", a) == m.key("b", a) || m.key("", a) == m.key("", get) {
-		t.Error("lane or method do not count")
+		t.Error("session or method do not count")
 	}
 	m.Own = func(r *recording.Request) string { return "any body" }
 	if m.key("", a) != m.key("", req(json, page, "other")) || m.key("", a) == m.key("", req(json, page+"b", "")) || m.Name() != "" {

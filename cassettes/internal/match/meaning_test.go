@@ -41,14 +41,14 @@ func TestKeysMean(t *testing.T) {
 }
 
 // redraws draw a part of a request anew, of few that there are: many pairs are near.
-func redraws() []func(t *rapid.T, r *recording.Request, lane *string) {
+func redraws() []func(t *rapid.T, r *recording.Request, session *string) {
 	one := func(t *rapid.T, list ...string) string { return rapid.SampledFrom(list).Draw(t, "one") }
 	some := func(t *rapid.T, list ...string) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(list), 0, 5).Draw(t, "some"), "")
 	}
-	return []func(t *rapid.T, r *recording.Request, lane *string){
-		func(t *rapid.T, r *recording.Request, lane *string) {
-			r.Method, *lane = one(t, "GET", "POST"), one(t, "", "l")
+	return []func(t *rapid.T, r *recording.Request, session *string){
+		func(t *rapid.T, r *recording.Request, session *string) {
+			r.Method, *session = one(t, "GET", "POST"), one(t, "", "l")
 			r.Header.Set("Content-Type", one(t, "application/json", "text/plain", "application/x-www-form-urlencoded", "multipart/x; boundary=X"))
 			r.Body = []byte(one(t, `{"a": 1}`, `json {"a":1,}`, `{"a":1,}`, `{"a":1}`, `a=1`, `form a=1`, ``))
 		},

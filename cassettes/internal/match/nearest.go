@@ -10,8 +10,8 @@ import (
 
 // nearest finds the recorded request that comes nearest to one with these keys; nil if
 // there is none.
-func (t *Index) Nearest(lane string, r *recording.Request) *Nearest {
-	k := t.matching.key(lane, r)
+func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
+	k := t.matching.key(session, r)
 	for _, key := range []uint64{k.Exact, k.Bare} {
 		if i := t.spent(key); i >= 0 {
 			return t.told(i, key)
@@ -25,8 +25,8 @@ func (t *Index) Nearest(lane string, r *recording.Request) *Nearest {
 			continue // another one is near, too
 		}
 		like := t.matching.content(&x.Request).like(now)
-		if x.Session == lane {
-			like += sameLane
+		if x.Session == session {
+			like += sameSession
 		}
 		if like > most {
 			most, best = like, i
@@ -37,13 +37,13 @@ func (t *Index) Nearest(lane string, r *recording.Request) *Nearest {
 	}
 	x, _ := t.file.Interaction(best) // it was read above
 	nearest := t.told(best, t.keys[best].Exact)
-	found := t.matching.between(x, lane, r)
+	found := t.matching.between(x, session, r)
 	nearest.Differences, nearest.Message = found, found.message(t.matching.content(&x.Request), now)
 	return nearest
 }
 
-// sameLane is what the same lane counts, against a body that is the same in all.
-const sameLane = 0.1
+// sameSession is what the same session counts, against a body that is the same in all.
+const sameSession = 0.1
 
 // told tells of an interaction, and how often a request of its key was recorded and used.
 func (t *Index) told(i int, key uint64) *Nearest {

@@ -20,7 +20,7 @@ import (
 
 // The lines of an interaction, in this order:
 //
-//	=== NUMBER [@LANE] METHOD URL -> STATUS WAIT    the lane and the method as in a query
+//	=== NUMBER [@SESSION] METHOD URL -> STATUS WAIT    the session and the method as in a query
 //	> NAME: VALUE            a header of the request; NAME:: BASE64 if it is not plain
 //	>> NAME: VALUE           a trailer of the request
 //	>
@@ -31,10 +31,10 @@ import (
 //	<
 //	< …
 //	<! ENDING FAILURE        if the answer did not come to its end
-//	--- > FORM LENGTH CRC < FORM LENGTH CRC [WORD…] head CRC key KEY [bare KEY]
+//	--- > FORM LENGTH CRC < FORM LENGTH CRC [WORD…] metadata CRC key KEY [bare KEY]
 //
-// The words are chunked, uncompressed, and pieces with the parts of the response's
-// body, if its form does not tell them. The head is what headSum takes.
+// The words are chunked, uncompressed, and chunks with the parts of the response's
+// body, if its form does not tell them. The metadata CRC is what headSum returns.
 
 // mostHead is how much memory is taken for what is not in a body.
 const mostHead = 1 << 10
@@ -75,9 +75,9 @@ func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) 
 		dst = append(dst, " uncompressed"...)
 	}
 	if got != formEvents && got != formEventsCRLF && len(r.Chunks) > 0 {
-		dst = appendPieces(append(dst, " pieces "...), r.Chunks)
+		dst = appendPieces(append(dst, " chunks "...), r.Chunks)
 	}
-	return append(append(append(fmt.Appendf(dst, " head %08x", head), " key "...), key...), '\n')
+	return append(append(append(fmt.Appendf(dst, " metadata %08x", head), " key "...), key...), '\n')
 }
 
 // headSum is the checksum of the lines of an interaction without its number, the bodies,

@@ -30,7 +30,7 @@ func (b *block) read(x *recording.Interaction) error {
 	if err != nil {
 		return err
 	}
-	x.Session, x.Request.Method, x.Request.URL, x.Response.Wait = t.lane, t.method, t.url, t.wait
+	x.Session, x.Request.Method, x.Request.URL, x.Response.Wait = t.session, t.method, t.url, t.wait
 	if x.Request.Header, x.Request.Trailer, err = b.header('>'); err != nil {
 		return err
 	}
@@ -171,17 +171,17 @@ func (b *block) header(mark byte) (header, trailer http.Header, err error) {
 
 // title is the first line of an interaction.
 type title struct {
-	number            int
-	lane, method, url string
-	status            string
-	wait              time.Duration
+	number               int
+	session, method, url string
+	status               string
+	wait                 time.Duration
 }
 
 func readTitle(line []byte) (t title, err error) {
 	words := strings.Split(string(line), " ")
 	if len(words) > 2 && strings.HasPrefix(words[2], "@") {
-		if t.lane, err = url.QueryUnescape(words[2][1:]); err != nil {
-			return t, fmt.Errorf("the lane %q is not written as in a query: %w", words[2], err)
+		if t.session, err = url.QueryUnescape(words[2][1:]); err != nil {
+			return t, fmt.Errorf("the session %q is not written as in a query: %w", words[2], err)
 		}
 		words = slices.Delete(words, 2, 3)
 	}
@@ -227,9 +227,9 @@ func readStatus(line []byte, r *recording.Response) error {
 
 func readEnding(line []byte, r *recording.Response) error {
 	word, failure, _ := strings.Cut(strings.TrimPrefix(string(line), endingMark), " ")
-	r.Termination = recording.Termination(word)
+	r.Termination = recording.Termination(fromVersion1(word))
 	if !slices.Contains([]recording.Termination{recording.Failed, recording.Truncated, recording.Canceled}, r.Termination) {
-		return fmt.Errorf("%q is not how an answer ends; it is failed, cut or cancelled", word)
+		return fmt.Errorf("%q is not how an answer ends; want failed, truncated or cancelled", word)
 	}
 	if failure == "" {
 		return nil
@@ -286,18 +286,20 @@ func readMarks(line []byte) (m marks, err error) {
 		return m, err
 	}
 	for words = words[9:]; len(words) > 0 && err == nil; words = words[1:] {
-		switch {
-		case words[0] == "chunked":
+		switch word := fromVersion1(words[0]); {
+		case word == "chunked":
 			m.chunked = true
-		case words[0] == "uncompressed":
+		case word == "uncompressed":
 			m.uncompressed = true
-		case words[0] == "pieces" && len(words) > 1:
+		case len(words) == 1:
+			err = fmt.Errorf("%q in the last line of an interaction has no value", word)
+		case word == "chunks":
 			m.pieces, err = readPieces(words[1], m.got.length)
 			words = words[1:]
-		case words[0] == "head" && len(words) > 1:
+		case word == "metadata":
 			m.head = words[1]
 			words = words[1:]
-		case (words[0] == "key" || words[0] == bareWord || words[0] == sentWord) && len(words) > 1:
+		case word == "key" || word == bareWord || word == sentWord:
 			words = words[1:]
 		default:
 			err = fmt.Errorf("%q in the last line of an interaction is not known", words[0])

@@ -19,12 +19,13 @@ import (
 )
 
 // version is that of the format.
-const version = 1
+const version = 2
 
 // The lines around the interactions:
 //
 //	looptape-cassette VERSION
-//	recorded TIME by WORDS
+//	recorded TIME
+//	recorder WORDS
 //	match WORDS…
 //	upstream NAME URL        a server that a proxy stood before; any number
 //
@@ -124,9 +125,9 @@ func (f *File) head() (line int, err error) {
 	case found && strings.HasSuffix(word, "\r"):
 		return 1, fmt.Errorf("%w: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes, and check it out again", ErrChecksum)
 	case !found || err != nil:
-		return 1, fmt.Errorf("%q is not the first line of a cassette, such as %q", shortened([]byte(first)), magic+"1")
-	case n != version:
-		return 1, fmt.Errorf("%w: it is %d, and this program reads %d; use a looptape of the time when it was recorded, or record again", ErrVersion, n, version)
+		return 1, fmt.Errorf("%q is not the first line of a cassette, such as %q", shortened([]byte(first)), magic+"2")
+	case n < 1 || n > version:
+		return 1, fmt.Errorf("%w: it is %d, and this program reads 1 to %d: use a newer looptape, or record again", ErrVersion, n, version)
 	}
 	for {
 		l := b.next()
@@ -135,11 +136,13 @@ func (f *File) head() (line int, err error) {
 		case "":
 			return 0, nil
 		case "recorded":
-			at, by, _ := strings.Cut(rest, " by ")
+			at, by, _ := strings.Cut(rest, oldRecorder)
 			if f.Recorded, err = time.Parse(time.RFC3339, at); err != nil {
 				return b.line, fmt.Errorf("%q is not a time such as 2026-01-02T15:04:05Z", at)
 			}
 			f.Recorder = by
+		case "recorder":
+			f.Recorder = rest
 		case "match":
 			f.Match = rest
 		case "upstream":
@@ -369,7 +372,7 @@ func headText(h recording.Metadata) []byte {
 	dst := append(strconv.AppendInt([]byte(magic), version, 10), "\nrecorded "...)
 	dst = h.Recorded.UTC().AppendFormat(dst, time.RFC3339)
 	if h.Recorder != "" {
-		dst = append(append(dst, " by "...), h.Recorder...)
+		dst = append(append(dst, "\nrecorder "...), h.Recorder...)
 	}
 	if h.Match != "" {
 		dst = append(append(dst, "\nmatch "...), h.Match...)

@@ -44,7 +44,7 @@ func drawPieces(t *rapid.T, body []byte, events bool) (pieces []recording.Chunk)
 
 func drawInteraction(t *rapid.T) *recording.Interaction {
 	x := &recording.Interaction{
-		Session: rapid.SampledFrom([]string{"", "writer", "a.b-c_1", "my lane", "@", "a\n=== 2 b%20\x1b☕\xff", strings.Repeat("long", 1000)}).Draw(t, "lane"),
+		Session: rapid.SampledFrom([]string{"", "writer", "a.b-c_1", "my session", "@", "a\n=== 2 b%20\x1b☕\xff", strings.Repeat("long", 1000)}).Draw(t, "session"),
 		Request: recording.Request{
 			Method: rapid.SampledFrom([]string{"GET", "POST", "M-SEARCH", "@A B", "A->\nB"}).Draw(t, "method"),
 			URL:    rapid.SampledFrom([]string{"https://example.com/", "http://127.0.0.1:80/v1?key=%20a&b=c#d", "https://example.com/->/@x"}).Draw(t, "url"),
