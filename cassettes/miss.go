@@ -8,36 +8,39 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// MissError says that a cassette has no answer to a request, and what comes nearest.
+// MissError reports that a cassette has no response for a request.
 type MissError struct {
 	File    string
 	Session string
-	// Request is the request as it would be recorded.
+	// Request is the redacted request.
 	Request Request
-	// Nearest is the recorded request that comes nearest; nil if there is none.
+	// NearestMatch is the most similar recorded request. It is nil if the cassette is
+	// empty.
 	NearestMatch *NearestMatch
-	// Again is how to record again, from Options.RecordCommand.
+	// RecordCommand is the value of Options.RecordCommand.
 	RecordCommand string
-	// Broken tells that the recording broke off: a *IncompleteError, or nil.
+	// Incomplete is an [*IncompleteError] if the recording was interrupted, and nil
+	// otherwise.
 	Incomplete error
 }
 
-// Nearest is the recorded request that comes nearest to one that has no answer.
+// NearestMatch is the recorded request that is most similar to a request without a
+// response.
 type NearestMatch struct {
-	// Number is that of its interaction, from 1.
+	// Number is the number of the interaction, from 1.
 	Number int
-	// Recorded is how many interactions of the cassette have this very request, and
-	// Used how many of them were used.
+	// Recorded is the number of interactions with this request, and Used the number of used
+	// ones.
 	Recorded, Used int
-	// Differences are the things in which the requests differ. There are none if they
-	// are the same, and the recordings are used up.
+	// Differences are the differences between the requests. There are none if all
+	// recordings of the request are used.
 	Differences []Difference
-	// Message says which message of a conversation is the first that differs; it is
-	// empty if none does.
+	// Message describes the first message of a conversation that differs. It is empty if
+	// none does.
 	Message string
 }
 
-// mostLines is how many lines of differences are told.
+// mostLines limits the lines for differences.
 const mostLines = 20
 
 func (e *MissError) Error() string {
@@ -69,7 +72,6 @@ func (e *MissError) Error() string {
 	return b.String() + tellAgain(e.RecordCommand)
 }
 
-// tellAgain is a line that says how to record again, if that is known.
 func tellAgain(again string) string {
 	if again == "" {
 		return ""
@@ -95,18 +97,15 @@ func usedTimes(n int) string {
 }
 
 const (
-	// shortWhere and shortValue are how many characters what stands in columns has at
-	// most.
+	// shortWhere and shortValue limit the columns of a table.
 	shortWhere = 24
 	shortValue = 18
 )
 
-// inColumns reports whether a difference is short enough to stand on one line.
 func (d *Difference) inColumns() bool {
 	return utf8.RuneCountInString(d.Where) <= shortWhere && utf8.RuneCountInString(d.Recorded) <= shortValue && utf8.RuneCountInString(d.Now) <= shortValue
 }
 
-// tellDifferences writes the first differences, short ones a line each.
 func tellDifferences(b *strings.Builder, list []Difference) {
 	where, recorded := 0, 0
 	for _, d := range list {
@@ -130,7 +129,6 @@ func tellDifferences(b *strings.Builder, list []Difference) {
 	}
 }
 
-// miss is the error of a request that has no answer.
 func (c *Cassette) miss(session string, r Request) *MissError {
 	return &MissError{File: c.path, Session: session, Request: r, NearestMatch: nearestMatch(c.tape.Nearest(session, &r)), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
 }
@@ -149,8 +147,8 @@ func nearestMatch(n *match.Nearest) *NearestMatch {
 // Difference is one difference between a request and a recorded one.
 type Difference struct {
 	// Where is session, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
-	// Host, content type, form NAME, form, line NUMBER or body, or a JSON pointer into
-	// the body. For a member that the request lacks, the pointer is that of the recording.
+	// Host, content type, form NAME, form, line NUMBER or body, or a JSON pointer into the
+	// body. For a member that the request lacks, the pointer is that of the recording.
 	Where string
 	// Recorded and Now are the two values as JSON, shortened to the part around the first
 	// difference, or "absent".

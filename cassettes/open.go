@@ -61,8 +61,8 @@ const JournalSuffix = tape.JournalSuffix
 // JournalPath returns the path of the journal of a cassette. It follows symbolic links.
 func JournalPath(path string) string { return tape.JournalPath(path) }
 
-// Replay returns a cassette that replays a file, which may stand in no folder. Of opts,
-// which may be nil, the mode does not count. Close must be called in the end.
+// Replay returns a cassette that replays the file. It ignores opts.Mode. opts may be nil.
+// The caller must call Close.
 func (f *File) Replay(opts *Options) (*Cassette, error) {
 	c := &Cassette{path: f.tape.Path()}
 	c.memory = redact.NewMemory(&c.opts.Rules)
@@ -76,20 +76,19 @@ func (f *File) Replay(opts *Options) (*Cassette, error) {
 	return c, nil
 }
 
-// load makes a file what is replayed.
 func (c *Cassette) load(f *File) (err error) {
 	c.head, c.broken, c.file = f.Metadata, f.Incomplete(), f.tape
 	c.tape, err = match.NewIndex(f.tape, c.opts.matching(), c.opts.Redacted)
 	return err
 }
 
-// Plain is a body without the Content-Encoding that its header names, as far as that can
-// be undone: gzip and deflate.
+// Decompress decodes the gzip or deflate Content-Encoding of a body. It returns other
+// bodies unchanged.
 func Decompress(h http.Header, body []byte) []byte { return match.Decode(h, body).Plain }
 
-// Encode returns a cassette with these interactions, whose requests were issued in this
-// order. Of opts the matching counts, whose name Head.Match becomes; nil is the one that
-// it names. What is secret has to be redacted before.
+// Encode returns a cassette with these interactions, in the order of their requests. It
+// makes the keys with the matching rules of opts, or of h.Match if opts is nil. The caller
+// must redact secrets before.
 func Encode(h Metadata, opts *Options, list []*Interaction) []byte {
 	m := match.ParseMatcher(h.Match)
 	if opts != nil {
@@ -103,7 +102,7 @@ func Encode(h Metadata, opts *Options, list []*Interaction) []byte {
 	return tape.Encode(h, own, func(x *Interaction) tape.Keys { return m.Keys(x.Session, &x.Request) })
 }
 
-// Write writes a cassette as Encode has it, in the place of an older one; see Replace.
+// Write writes a cassette with [Encode] and [Replace].
 func Write(path string, h Metadata, opts *Options, list []*Interaction) error {
 	return Replace(path, Encode(h, opts, list))
 }

@@ -10,62 +10,61 @@ import (
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
-// Mode is what a cassette is opened for.
+// Mode is the mode of a cassette.
 type Mode string
 
-// The modes.
+// Values of [Options.Mode].
 const (
-	// Replay answers from the cassette, and never touches the network.
+	// Replay answers from the cassette and never uses the network.
 	Replay Mode = "replay"
-	// Record asks the network and records what comes. The file is replaced by Close.
+	// Record uses the network and records. Close replaces the file.
 	Record Mode = "record"
-	// Passthrough asks the network and leaves the file alone.
+	// Passthrough uses the network and does not change the file.
 	Passthrough Mode = "passthrough"
 )
 
-// Options change how a cassette is opened. The zero value is right for most.
+// Options are the options of a cassette. The zero value replays.
 type Options struct {
-	Mode Mode // Replay if empty
-	// Transport asks the network; nil is http.DefaultTransport.
+	Mode Mode // empty means Replay
+	// Transport sends the requests; nil means [http.DefaultTransport].
 	Transport http.RoundTripper
-	// By says in the file what recorded it.
+	// Recorder is the name of the recording program.
 	Recorder string
 
-	// Session tells clients that run at once apart: the interactions of a session are for
-	// it alone. Nil takes the header SessionHeader.
+	// Session returns the session of a request. A replay isolates sessions from each other.
+	// nil means the value of the header [SessionHeader].
 	Session func(*http.Request) string
-	// Volatile names what does not count in matching: "/metadata/user" and
-	// "/messages/*/id" lead to a place in a JSON body, "?name" to a field of a query
-	// or a form.
+	// Ignore lists what matching ignores: "/metadata/user" and "/messages/*/id" are JSON
+	// pointers into a body, "?name" is a field of a query or form.
 	Ignore []string
-	// Match, if not nil, makes of a request, which is redacted, what it is known by
-	// beside its session, method and URL, in place of its body.
+	// Match, if not nil, returns the text to compare instead of the body. Its argument is
+	// redacted.
 	Match func(*Request) string
 
-	// Rules say what is redacted.
+	// Rules extend the default redaction.
 	redact.Rules
 
-	// Pace is how many times the recorded time a replay takes: 0 is none, 1 as it was.
+	// DelayFactor multiplies the recorded delays in a replay: 0 means no delay, 1 the
+	// recorded one.
 	DelayFactor float64
-	// AllowUnused says that Close need not report interactions that nobody asked for.
+	// AllowUnused is true if Close does not report unused interactions.
 	AllowUnused bool
-	// Again is how to record again, a command, say; a miss tells it, and what was not
-	// asked for. It may be empty.
+	// RecordCommand is a command that records the cassette. Errors show it.
 	RecordCommand string
 
-	// Upstreams are the URLs of the servers that a Proxy stands before, by name; in
-	// a replay, beside those that the cassette tells of.
+	// Upstreams are the URLs of the servers of a [Proxy], by name. A replay adds them to
+	// those of the cassette.
 	Upstreams map[string]string
 
-	// Now is the time of the recording; nil is time.Now.
+	// Now returns the time of the recording; nil means [time.Now].
 	Now func() time.Time
 }
 
-// SessionHeader is the header that names a session. It is not sent to the network.
+// SessionHeader is the request header with the name of the session. It is not sent to the
+// network.
 const SessionHeader = "Looptape-Session"
 
-// oldSessionHeader is the name of [SessionHeader] before version 2 of the format. It is
-// still accepted.
+// oldSessionHeader is the name before version 2 of the format. It is still accepted.
 const oldSessionHeader = "Looptape-Lane"
 
 func (o *Options) session(r *http.Request) string {
@@ -75,7 +74,6 @@ func (o *Options) session(r *http.Request) string {
 	return cmp.Or(r.Header.Get(SessionHeader), r.Header.Get(oldSessionHeader))
 }
 
-// withoutSession removes the header that names a session.
 func withoutSession(h http.Header) {
 	h.Del(SessionHeader)
 	h.Del(oldSessionHeader)
@@ -99,10 +97,10 @@ func (o *Options) matching() match.Matcher {
 	return match.Matcher{Ignore: o.Ignore, Secret: o.Secret, Own: o.Match, Custom: o.Redact != nil}
 }
 
-// pause waits until a part of the recorded time has passed since a moment. The error is
-// that of a context that has ended meanwhile.
+// pause waits until the scaled delay d has passed since a time. It returns the cause if the
+// context ends.
 func (o *Options) pause(ctx context.Context, since time.Time, d time.Duration) error {
-	if o.DelayFactor <= 0 { // there is no clock to look at
+	if o.DelayFactor <= 0 { // avoid the clock
 		return nil
 	}
 	d = time.Duration(float64(d)*o.DelayFactor) - time.Since(since) //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble

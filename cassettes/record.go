@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// inFlight is an interaction that is going on.
+// inFlight is an interaction in progress.
 type inFlight struct {
 	c      *Cassette
 	number int
@@ -32,13 +32,12 @@ type inFlight struct {
 	live  *http.Response
 }
 
-// arrival is when so much of a body had come.
+// arrival is the time at which size bytes of a body had arrived.
 type arrival struct {
 	at   time.Duration // since the header
 	size int
 }
 
-// record asks the network, and keeps what goes over it.
 func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	rec, out, err := c.begin(r)
 	if err != nil {
@@ -58,7 +57,6 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ask asks the network.
 func (c *Cassette) ask(r *http.Request) (*http.Response, error) {
 	resp, err := c.opts.transport().RoundTrip(r)
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
@@ -67,8 +65,8 @@ func (c *Cassette) ask(r *http.Request) (*http.Response, error) {
 	return nil, and(fmt.Errorf("cassettes: the server goes on in another protocol, %q, which cannot be recorded; have the client ask for none", resp.Header.Get("Upgrade")), resp.Body.Close())
 }
 
-// and is an error as it is, unless the other one has to be told, too: callers look for
-// the types of the network's errors.
+// and returns err unchanged if other is nil, because callers check the types of network
+// errors.
 func and(err, other error) error {
 	if other == nil {
 		return err
@@ -76,7 +74,7 @@ func and(err, other error) error {
 	return errors.Join(err, other)
 }
 
-// begin gives a request its number, and makes another one of it that can be sent.
+// begin numbers a request and returns a copy to send.
 func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
 	body, err := readBody(r)
 	if err != nil {
@@ -102,20 +100,18 @@ func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
 	return rec, out, nil
 }
 
-// readBody takes the body of a request, and closes it. It is an error if the request is no
-// longer wanted.
+// readBody reads and closes the body of a request. It returns an error if the request is
+// canceled.
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := wantedBody(r)
 	return body, cmp.Or(err, context.Cause(r.Context()))
 }
 
-// wantedBody takes the body of a request, and closes it, for as long as the request is
-// wanted.
 func wantedBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	if r.GetBody != nil { // it is in memory, so that reading it does not wait
+	if r.GetBody != nil { // reading from memory does not block
 		return wholeBody(r)
 	}
 	var body []byte
@@ -129,12 +125,11 @@ func wantedBody(r *http.Request) ([]byte, error) {
 	case err := <-read:
 		return body, err
 	case <-r.Context().Done():
-		go func() { _ = r.Body.Close() }() // which may wait for what reads it
+		go func() { _ = r.Body.Close() }() // may wait for the reader
 		return nil, context.Cause(r.Context())
 	}
 }
 
-// wholeBody takes the body of a request, and closes it.
 func wholeBody(r *http.Request) ([]byte, error) {
 	var body pile
 	body.room(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
@@ -142,8 +137,8 @@ func wholeBody(r *http.Request) ([]byte, error) {
 	return body.whole(), and(err, r.Body.Close())
 }
 
-// requestOf is a request as it is recorded. It shares the header and the trailer with r
-// if nothing is changed there.
+// requestOf returns the request in its recorded form. It shares the header with r if
+// possible.
 func requestOf(r *http.Request, body []byte) Request {
 	out := Request{Method: cmp.Or(r.Method, http.MethodGet), URL: r.URL.String(), Header: r.Header, Body: body, Trailer: r.Trailer}
 	host, chunked := r.Host != "" && r.Host != r.URL.Host, r.ContentLength <= 0 && len(body) > 0
@@ -154,7 +149,7 @@ func requestOf(r *http.Request, body []byte) Request {
 		out.Header = http.Header{}
 	}
 	withoutSession(out.Header)
-	out.Header.Del("Transfer-Encoding") // net/http sends neither as it stands here
+	out.Header.Del("Transfer-Encoding") // net/http ignores these fields
 	out.Header.Del("Host")
 	if chunked {
 		out.Header.Set("Transfer-Encoding", "chunked")
@@ -165,13 +160,12 @@ func requestOf(r *http.Request, body []byte) Request {
 	return out
 }
 
-// withOwnHeader is a request whose header and trailer are its own.
 func withOwnHeader(r Request) Request {
 	r.Header, r.Trailer = r.Header.Clone(), r.Trailer.Clone()
 	return r
 }
 
-// answered notes what came before the body, unless the recording was closed before.
+// answered records the response header. It returns false if the recording is closed.
 func (rec *inFlight) answered(resp *http.Response) bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -190,8 +184,8 @@ func (rec *inFlight) answered(resp *http.Response) bool {
 	return true
 }
 
-// whole reports whether the body has come as far as can be told before its end is read:
-// whom it is passed on to may see it end there. What announces a trailer ends with that.
+// whole reports whether the body is known to be complete before its end is read. A caller
+// may stop reading there. A response that announces a trailer is complete only at its end.
 func (rec *inFlight) whole() bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -205,7 +199,6 @@ func (rec *inFlight) whole() bool {
 	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.size)
 }
 
-// take keeps a part of the body.
 func (rec *inFlight) take(part []byte) {
 	if len(part) == 0 {
 		return
@@ -216,14 +209,13 @@ func (rec *inFlight) take(part []byte) {
 	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), rec.body.size})
 }
 
-// over reports whether the interaction is kept.
 func (rec *inFlight) over() bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	return rec.ended
 }
 
-// end keeps the interaction, once; later calls return the first one's error.
+// end writes the interaction once. Later calls return the same error.
 func (rec *inFlight) end(how Termination, because error) error {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -231,7 +223,7 @@ func (rec *inFlight) end(how Termination, because error) error {
 		return rec.err
 	}
 	rec.ended = true
-	rec.err = fmt.Errorf("interaction %d is not recorded: Redact or Match of the options has panicked", rec.number) // if it does
+	rec.err = fmt.Errorf("interaction %d is not recorded: Redact or Match of the options has panicked", rec.number) // the result after a panic
 	r := &rec.x.Response
 	if r.Termination = how; because != nil {
 		r.Failure = strings.ToValidUTF8(because.Error(), "\uFFFD")
@@ -248,7 +240,7 @@ func (rec *inFlight) end(how Termination, because error) error {
 	return rec.err
 }
 
-// keep writes the interaction to the journal, unless something in it looks like a secret.
+// keep writes the interaction to the journal unless it has a suspected secret.
 func (rec *inFlight) keep() (err error) {
 	c := rec.c
 	known := c.memory.Len()
@@ -268,8 +260,8 @@ func (rec *inFlight) keep() (err error) {
 	return err
 }
 
-// piecesOf are the parts in which a body came: of a stream of events, one each, when
-// the last byte of it had come.
+// piecesOf returns the chunks of a body. Server-sent events have one chunk each, at the
+// time of their last byte.
 func piecesOf(r *Response, came []arrival) (pieces []Chunk) {
 	at, told, size := 0, time.Duration(0), 0
 	add := func(n int) {
@@ -288,7 +280,7 @@ func piecesOf(r *Response, came []arrival) (pieces []Chunk) {
 	if !r.Chunked {
 		return nil
 	}
-	// What came in the same millisecond came together.
+	// Bytes that arrived in the same millisecond are one chunk.
 	last := 0
 	for i, a := range came {
 		if i == len(came)-1 || came[i+1].at.Milliseconds() != a.at.Milliseconds() {

@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// replay answers from the cassette.
 func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	begun := time.Now() //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
 	body, err := readBody(r)
@@ -47,8 +46,8 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	return c.opts.answer(r, from, events), nil
 }
 
-// find uses the interaction that answers a request. One that was recorded as it is, in
-// all that counts, holds no secret there, and need not be redacted to be found.
+// find uses the interaction that answers a request. A request that was recorded unchanged
+// contains no secret and needs no redaction.
 func (c *Cassette) find(session string, r Request) (int, error) {
 	if i := c.tape.TakeSame(session, &r); i >= 0 {
 		c.memory.Notice(r.Header)
@@ -68,15 +67,14 @@ func (c *Cassette) find(session string, r Request) (int, error) {
 	return 0, c.miss(session, clean)
 }
 
-// playedError is an error with which an answer ended when it was recorded.
+// playedError is a recorded failure.
 type playedError struct{ text string }
 
 func (e *playedError) Error() string { return "cassettes: " + e.text }
 
-// errLeft says that a client was not there for the rest when it was recorded.
+// errLeft means that the recorded client disconnected.
 var errLeft = &playedError{"the recording ends here, since its client left"}
 
-// recordedError is the error with which an answer ended when it was recorded.
 func recordedError(r *Response) error {
 	switch {
 	case r.Termination == Canceled || r.Termination == Failed && r.Failure == context.Canceled.Error():
@@ -87,8 +85,7 @@ func recordedError(r *Response) error {
 	return &playedError{"recorded: " + r.Failure}
 }
 
-// answer makes a response of a recorded one, the body of which is the events, if there
-// are any.
+// answer returns the response to a request. Its body comes from events unless that is nil.
 func (o *Options) answer(r *http.Request, from *Response, events *tape.EventStream) *http.Response {
 	resp := &http.Response{
 		Status: strconv.Itoa(from.Status) + " " + from.StatusText(), StatusCode: from.Status, Proto: from.Proto,
@@ -107,24 +104,23 @@ func (o *Options) answer(r *http.Request, from *Response, events *tape.EventStre
 	return resp
 }
 
-// playback is the body of a replayed answer.
 type playback struct {
 	ctx   context.Context
 	leave context.CancelCauseFunc
 	opts  *Options
 	from  *Response
 	to    *http.Response
-	begun time.Time // when the header came
+	begun time.Time // time of the header
 
 	mu     sync.Mutex
-	events *tape.EventStream // nil if all that is left is at hand
+	events *tape.EventStream // nil if the rest is in left
 	left   []byte
 	pieces []Chunk       // those that have not begun
-	due    time.Duration // when the last one that has was due, in recorded time
-	piece  int           // what is left of the one that has
+	due    time.Duration // when the current one was due, in recorded time
+	piece  int           // unread bytes of the current one
 }
 
-// errBodyClosed is what reading a closed body gives.
+// errBodyClosed is the error of reading a closed body.
 var errBodyClosed = errors.New("http: read on closed response body")
 
 func (p *playback) Read(dst []byte) (int, error) {
@@ -140,7 +136,6 @@ func (p *playback) Read(dst []byte) (int, error) {
 	return n, nil
 }
 
-// begin waits for the next piece, if the one at hand is read.
 func (p *playback) begin() error {
 	switch {
 	case p.ctx.Err() != nil:
@@ -160,8 +155,8 @@ func (p *playback) begin() error {
 	return nil
 }
 
-// next is the next piece, which is what is left to read, or begins it; behind the last
-// one the error is io.EOF.
+// next returns the next chunk and sets left to its bytes. It returns io.EOF after the last
+// one.
 func (p *playback) next() (next Chunk, err error) {
 	switch {
 	case p.events != nil:
@@ -177,7 +172,6 @@ func (p *playback) next() (next Chunk, err error) {
 	return next, err
 }
 
-// end is what a body ends with.
 func (p *playback) end() error {
 	if p.from.Termination != "" {
 		return recordedError(p.from)
@@ -188,7 +182,7 @@ func (p *playback) end() error {
 	return io.EOF
 }
 
-// Close ends a read that waits, too.
+// Close also ends a waiting Read.
 func (p *playback) Close() error {
 	p.leave(errBodyClosed)
 	return nil

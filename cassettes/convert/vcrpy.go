@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// An interaction as vcrpy serializes it (vcr/request.py, vcr/serializers/compat.py and
-// the stubs of its clients).
+// An interaction as vcrpy writes it (vcr/request.py, vcr/serializers/compat.py and the
+// stubs of its clients).
 type (
 	vcrpy struct {
 		Request  vcrpyRequest  `yaml:"request"`
@@ -30,7 +30,7 @@ type (
 		Headers headers     `yaml:"headers"`
 		Status  vcrpyStatus `yaml:"status"`
 
-		// These are of old recordings of httpx.
+		// Old recordings of httpx have these.
 		Content *vcrpyBody `yaml:"content,omitempty"`
 		Code    int        `yaml:"status_code,omitempty"`
 		Proto   string     `yaml:"http_version,omitempty"`
@@ -41,10 +41,10 @@ type (
 	}
 )
 
-// vcrpyBody is a body: a string, or a mapping with one.
+// vcrpyBody is a string or a mapping with a string.
 type vcrpyBody struct {
 	bytes  []byte
-	nested bool // it stands in a mapping
+	nested bool // in a mapping
 }
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -105,7 +105,7 @@ func readVCRPy(n *yaml.Node) (*cassettes.Interaction, error) {
 	return x, nil
 }
 
-// writeVCRPy writes URLs as clients of Python spell them.
+// writeVCRPy writes URLs in the form of Python clients.
 func writeVCRPy(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
 	doc := document[vcrpy]{Version: 1, Interactions: []vcrpy{}}
 	for _, x := range list {

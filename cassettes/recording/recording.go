@@ -1,9 +1,5 @@
-// Package cassettes records what goes over HTTP and replays it. It knows nothing of
-// models: bytes, never meaning.
-//
-// A cassette is one file of interactions, in the order in which their requests were
-// issued, made to be read in a review and restored byte for byte: docs/cassettes.md
-// describes it.
+// Package recording defines the types of recorded HTTP: an [Interaction] is a request with
+// its response. Package cassettes records, replays and stores interactions.
 package recording
 
 import (
@@ -14,56 +10,54 @@ import (
 	"time"
 )
 
-// Interaction is a request and what came back.
+// Interaction is a request with its response.
 type Interaction struct {
-	// Session keeps clients that run at once apart. It may be empty.
+	// Session separates concurrent clients. It may be empty.
 	Session  string
 	Request  Request
 	Response Response
 }
 
-// Request is what a client asked.
+// Request is a recorded request.
 type Request struct {
 	Method string
 	URL    string // absolute
-	// Header has a Host only if it is another than the one of the URL, and a
-	// Transfer-Encoding only if the length of the body was not told.
-	Header http.Header
-	Body   []byte
-	// Trailer is what came behind the body.
+	// Header contains Host only if it differs from the host of the URL. It contains
+	// Transfer-Encoding only if the request did not declare its length.
+	Header  http.Header
+	Body    []byte
 	Trailer http.Header
 }
 
-// Response is what came back.
+// Response is a recorded response.
 type Response struct {
-	// Status is 0 if nothing came; Ending then says why.
+	// Status is 0 if there was no response; Termination then is the reason.
 	Status int
-	// Reason is the words after the status, if they are not the usual ones.
+	// Reason is the reason phrase. Empty means the usual phrase of the status.
 	Reason string
-	// Proto is HTTP/1.1 or HTTP/2.0, say.
-	Proto  string
-	Header http.Header
-	Body   []byte
-	// Trailer is what came behind the body.
+	// Proto is the protocol, such as HTTP/1.1 or HTTP/2.0.
+	Proto   string
+	Header  http.Header
+	Body    []byte
 	Trailer http.Header
-	// Chunked says that the length of the body was not told.
+	// Chunked is true if the response did not declare the length of its body.
 	Chunked bool
-	// Uncompressed says that the transport has undone a compression that the
-	// client had not asked for.
+	// Uncompressed is true if the transport decompressed the body, although the client did
+	// not request compression.
 	Uncompressed bool
-	// Wait is the time from the request to the header.
+	// Wait is the time from the request to the response header.
 	Wait time.Duration
-	// Pieces are the parts in which the body came: of a stream of events, one each.
-	// Their lengths are together that of Body.
+	// Chunks are the chunks in which the body arrived. Server-sent events have one chunk
+	// per event. Their lengths add up to the length of Body.
 	Chunks []Chunk
-	// Ending tells how a body ended that did not come to its end; it is empty
-	// otherwise.
+	// Termination is how the response ended before its end. It is empty for a complete
+	// response.
 	Termination Termination
-	// Failure is the error in words, if Ending is Failed or Cut.
+	// Failure is the text of the error if Termination is Failed or Truncated.
 	Failure string
 }
 
-// StatusText is the words after the status: Reason, or else the usual ones.
+// StatusText returns the reason phrase of the response.
 func (r *Response) StatusText() string {
 	if r.Reason != "" {
 		return r.Reason
@@ -71,8 +65,8 @@ func (r *Response) StatusText() string {
 	return http.StatusText(r.Status)
 }
 
-// ContentLength is what http.Response has in its field of this name: what the header says,
-// or else how long the body is, and -1 if its length was not told.
+// ContentLength returns the value of the field of [http.Response] with this name. It
+// returns -1 if the response did not declare its length.
 func (r *Response) ContentLength() int64 {
 	if r.Chunked {
 		return -1
@@ -83,8 +77,7 @@ func (r *Response) ContentLength() int64 {
 	return int64(len(r.Body))
 }
 
-// TransferEncoding is what http.Response has in its field of this name: chunked, if the
-// length was not told in HTTP/1, unless the transport has undone a compression.
+// TransferEncoding returns the value of the field of [http.Response] with this name.
 func (r *Response) TransferEncoding() []string {
 	if !r.Chunked || r.Uncompressed {
 		return nil
@@ -95,41 +88,40 @@ func (r *Response) TransferEncoding() []string {
 	return []string{"chunked"}
 }
 
-// Piece is a part of a body.
+// Chunk is a part of a body that arrived in one step.
 type Chunk struct {
-	// After is the time since the piece before it, or since the header.
+	// After is the time since the previous chunk, or since the header.
 	After time.Duration
 	Len   int // bytes
 }
 
-// Ending is how an answer ended that did not come to its end.
+// Termination is how an incomplete response ended.
 type Termination string
 
-// The endings.
+// Values of [Response.Termination].
 const (
-	// Failed means that there was no answer.
+	// Failed means that there was no response.
 	Failed Termination = "failed"
-	// Cut means that the connection broke within the body.
+	// Truncated means that the connection broke within the body.
 	Truncated Termination = "truncated"
-	// Cancelled means that the client left, or closed the body when its end was not
-	// near.
+	// Canceled means that the client canceled the request or closed the body early.
 	Canceled Termination = "cancelled"
 )
 
-// Head is what a cassette says of itself.
+// Metadata describes a cassette.
 type Metadata struct {
-	Recorded time.Time // to the second
-	Recorder string    // what recorded it
-	// Match tells by which matching the keys were made.
+	Recorded time.Time // in seconds
+	Recorder string    // the program that recorded the cassette
+	// Match identifies the matching rules that made the keys.
 	Match string
-	// Upstreams are the servers that a proxy stood before, by name.
+	// Upstreams are the URLs of the servers of a proxy, by name.
 	Upstreams map[string]string
 }
 
-// FormatError says what is wrong with a file.
+// FormatError reports where a file is invalid.
 type FormatError struct {
 	File string // may be empty
-	Line int    // from 1; 0 if it is none
+	Line int    // from 1; 0 means unknown
 	Err  error
 }
 
@@ -144,15 +136,15 @@ func (e *FormatError) Error() string {
 	return where + ": " + e.Err.Error()
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// IncompleteError says that a recording was not closed: its program was killed, or its
-// journal is damaged. What is whole of it is replayed.
+// IncompleteError reports that a recording was not closed. The program was killed, or the
+// journal is damaged. A replay uses the complete interactions.
 type IncompleteError struct {
 	File          string // the journal
-	Complete      int    // how many interactions are whole
-	TrailingBytes int    // how many bytes are behind them
+	Complete      int    // number of complete interactions
+	TrailingBytes int    // number of bytes after them
 }
 
 func (e *IncompleteError) Error() string {

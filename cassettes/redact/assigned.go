@@ -6,11 +6,11 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// assigned are the values in a text that follow the name of a secret: those of a query,
-// as in ?key=VALUE, and those of quoted members or plain words, as in "password": "VALUE"
-// and API_KEY=VALUE. A value without quotes counts if it is long and has a digit, so
-// that prose is left alone. In a long value, only short ones are looked for. What stands
-// in arrays and objects is nested.
+// assigned returns the values after the names of secrets in text: in a query, as in
+// ?key=VALUE, after quoted members or plain words, as in "password": "VALUE" and
+// API_KEY=VALUE. A value without quotes counts if it is long and has a digit, so that prose
+// is unchanged. Within a long value, only short values are searched for. See nested for
+// arrays and objects.
 func (o *Rules) assigned(l *leaf) (parts []part) {
 	v := valuesIn(l)
 	colon, equals := nextOf(l.text, ":"), nextOf(l.text, "=")
@@ -30,8 +30,8 @@ func (o *Rules) assigned(l *leaf) (parts []part) {
 	return append(parts, in.parts...)
 }
 
-// assignedAt is the value behind a colon or an equals sign, if a name of a secret stands
-// before it.
+// assignedAt returns the value after a colon or equals sign if the name before it is
+// secret.
 func (o *Rules) assignedAt(v *values, at int) part {
 	l := v.l
 	k := kindBody
@@ -55,7 +55,7 @@ func (o *Rules) assignedAt(v *values, at int) part {
 	return part{}
 }
 
-// beforeMark is where a word from one place to another ends that may run into a mark.
+// beforeMark returns the end of a word without a placeholder that follows it.
 func beforeMark(text string, from, to int) int {
 	const first, longest = "[redacted", 40
 	if !strings.HasSuffix(text[from:to], first) {
@@ -68,7 +68,6 @@ func beforeMark(text string, from, to int) int {
 	return mark
 }
 
-// isWord reports whether a part of a text may be one word, with escapes and all.
 func isWord(said string) bool {
 	for _, c := range []byte(strings.TrimRight(said, "=")) {
 		if !isNameByte(c) && strings.IndexByte(`+/%\`, c) < 0 {
@@ -78,8 +77,8 @@ func isWord(said string) bool {
 	return true
 }
 
-// queryName is the name of a field of a query at the end of a text, if there is one: of
-// auth[token] it is the last part.
+// queryName returns the name of a query field at the end of text; for auth[token] the last
+// part.
 func queryName(text string) (name string, ok bool) {
 	from := len(text)
 	for from > 0 && (isNameByte(text[from-1]) || strings.IndexByte("%[].", text[from-1]) >= 0) {
@@ -92,8 +91,7 @@ func queryName(text string) (name string, ok bool) {
 	return plain[strings.LastIndexByte(plain, '[')+1:], true
 }
 
-// nameBefore is the name at the end of a text, and the quote behind it with its
-// backslashes.
+// nameBefore returns the name at the end of text and its closing quote with backslashes.
 func nameBefore(text string) (name, quote string) {
 	text = strings.TrimRight(text, " ")
 	word := strings.TrimRight(text, `"'`)
@@ -110,18 +108,17 @@ func isNameByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }
 
-// values finds the values in a text, one behind the other.
 type values struct {
 	l                    *leaf
-	inQuery, word, digit next // where a value in a query ends, and one without quotes, and digits
+	inQuery, word, digit next // ends of values in queries, ends of values without quotes, and digits
 }
 
 func valuesIn(l *leaf) values {
 	return values{l, nextOf(l.text, queryEnds(l.kind)), nextOf(l.text, " \t\r\n\"'`,;<>(){}\\&|"), nextOf(l.text, "0123456789")}
 }
 
-// queryEnds are the bytes that end a value in a query: in a text, also those that end
-// the URL.
+// queryEnds returns the bytes that end a value in a query. In text, these include the bytes
+// that end the URL.
 func queryEnds(k kind) string {
 	if k == kindURL {
 		return "&#"
@@ -129,8 +126,8 @@ func queryEnds(k kind) string {
 	return "&#; \t\r\n\"'<>\\)`|}"
 }
 
-// next finds where one of some bytes comes next in a text. From one place to the next,
-// what was looked at is not looked at again.
+// next finds the next of some bytes in text. It examines each byte once if the places
+// increase.
 type next struct {
 	text, bytes string
 	at          int
@@ -138,7 +135,6 @@ type next struct {
 
 func nextOf(text, bytes string) next { return next{text, bytes, -1} }
 
-// from is where one of the bytes comes at a place or behind it, or else the end.
 func (n *next) from(place int) int {
 	if n.at < place {
 		n.at = len(n.text)
@@ -149,7 +145,7 @@ func (n *next) from(place int) int {
 	return n.at
 }
 
-// behind is the value behind a name that had a quote, or none, behind it.
+// behind returns the value after a name with this quote.
 func (v *values) behind(from int, quote string) part {
 	text := v.l.text
 	rest := strings.TrimLeft(text[from:], " ")
@@ -174,9 +170,9 @@ func (v *values) behind(from int, quote string) part {
 	return part{from: from, to: to}
 }
 
-// closing is where the quote stands that closes another one, which has as many
-// backslashes before it or, if it has none, an even number; or that closes the text
-// around it, which has fewer; or the end.
+// closing returns the position of the closing quote. It has the same number of backslashes
+// as the opening quote (or an even number if that has none), or fewer if it closes the
+// enclosing string.
 func closing(text, opening string) int {
 	slashes := len(opening) - 1
 	run := 0

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// cookies are the values of cookies.
 func cookies(text string) (parts []part) {
 	at := 0
 	for _, pair := range strings.SplitAfter(text, ";") {
@@ -20,8 +19,6 @@ func cookies(text string) (parts []part) {
 	return parts
 }
 
-// setCookies are the values of the cookies that a server sets, of which there may be
-// several in one header.
 func setCookies(text string) (parts []part) {
 	begins := setCookie.FindAllStringIndex(text, -1)
 	for i, at := range begins {
@@ -35,7 +32,7 @@ func setCookies(text string) (parts []part) {
 	return parts
 }
 
-// setCookie is what stands before the value of a cookie, with what the one before it ends
-// with: a line, or a comma with a name behind it. In dates there is none. In a value, which
-// may have commas, there has to be a space, too.
+// setCookie matches the beginning of a cookie and the end of the previous one: a line, or a
+// comma and a name. Dates contain no such comma. Within a value, which may contain commas,
+// a space must follow.
 var setCookie = regexp.MustCompile(`(?:^|\n)(?:[^=;,\n]*=)?|(?:,[ \t]+|;[^\n]*?,[ \t]*)[^=;,\s]+=`)

@@ -9,14 +9,14 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// secrets are the secrets of an interaction, to be found wherever they are.
+// secrets are known secrets to search for.
 type secrets struct {
 	known map[string]bool
 	spellings
 }
 
-// add looks for a secret everywhere from now on, and returns its mark; none if there is
-// nothing, or it was redacted: what is left around a mark is no secret.
+// add remembers a secret and returns its placeholder. It returns the empty string if secret
+// is empty or contains a placeholder.
 func (s *secrets) add(secret string) (mark string) {
 	if secret == "" || match.HasPlaceholder(secret) {
 		return ""
@@ -40,12 +40,10 @@ func (s *secrets) add(secret string) (mark string) {
 	return mark
 }
 
-// mostEcho is how much of a secret is looked for everywhere: more than most servers take in
-// one header.
+// mostEcho limits the searched part of a secret; most servers accept no longer header.
 const mostEcho = 8 << 10
 
-// addPair adds what Basic authentication says: base64 of USER:PASSWORD, of which one
-// may be empty.
+// addPair adds the user and password of Basic authentication.
 func (s *secrets) addPair(pair string) {
 	user, password, found := strings.Cut(pair, ":")
 	if !found {
@@ -58,20 +56,19 @@ func (s *secrets) addPair(pair string) {
 	}
 }
 
-// inBase64 is what base64 has for sure of a text that begins shift bytes behind a
-// multiple of three.
+// inBase64 returns the base64 digits that depend only on text, if text begins shift bytes
+// after a multiple of three.
 func inBase64(enc *base64.Encoding, text string, shift int) string {
 	all := enc.EncodeToString([]byte("\x00\x00"[:shift] + text))
 	return all[(8*shift+5)/6 : 8*(shift+len(text))/6]
 }
 
-// span is a part of a text, and what comes in its place.
 type span struct {
 	from, to int
 	with     string
 }
 
-// named adds the secrets of a text that is no echo, and returns where they are.
+// named adds the secrets that names in text mark and returns their positions.
 func (s *secrets) named(o *Rules, l *leaf) (spans []span) {
 	for _, p := range o.secretParts(l) {
 		said := l.text[p.from:p.to]
@@ -96,7 +93,7 @@ func (s *secrets) named(o *Rules, l *leaf) (spans []span) {
 	return spans
 }
 
-// hits adds what has the form of a known key, and returns where it is.
+// hits adds the secrets with a known shape and returns their positions.
 func (s *secrets) hits(text string, list []hit) (spans []span) {
 	for _, h := range list {
 		if h.known {
@@ -107,7 +104,7 @@ func (s *secrets) hits(text string, list []hit) (spans []span) {
 	return spans
 }
 
-// meaning is what a part of a text says, without its escapes and so many percent encodings.
+// meaning decodes escapes, or percent encoding repeatedly.
 func meaning(said string, encoded int) string {
 	for range encoded {
 		if plain, err := url.QueryUnescape(said); err == nil {
@@ -120,8 +117,8 @@ func meaning(said string, encoded int) string {
 	return said
 }
 
-// echoes are the places in a text where a secret is, other than in marks; in one that may
-// have been cut, also the beginning of a secret at its end.
+// echoes returns the positions of secrets outside of placeholders. If text may be
+// truncated, it includes the beginning of a secret at the end.
 func (s *secrets) echoes(text string, cut bool) (spans []span) {
 	if len(s.list) == 0 {
 		return nil
@@ -149,10 +146,10 @@ func (s *secrets) echoes(text string, cut bool) (spans []span) {
 	return spans
 }
 
-// mostURL is how long a URL is before what is secret in it.
+// mostURL limits the length of a URL before a secret.
 const mostURL = 4096
 
-// markIn is a mark as it stands behind a text, which may be the beginning of a URL.
+// markIn returns the placeholder in the form for its context, which may be a URL.
 func markIn(before, mark string) string {
 	before = before[max(0, len(before)-mostURL):]
 	if word := before[strings.LastIndexAny(before, " \t\r\n\"'<>")+1:]; strings.Contains(word, "://") {

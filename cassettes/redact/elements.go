@@ -7,8 +7,8 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// elements are the values in a text that stand in elements of XML with the names of
-// secrets. One that was cut counts as a word without quotes does.
+// elements returns the values of XML elements with secret names. A truncated value counts
+// if it is long and has a digit.
 func (o *Rules) elements(text string) (parts []part) {
 	if !strings.Contains(text, "<") {
 		return nil
@@ -25,10 +25,9 @@ func (o *Rules) elements(text string) (parts []part) {
 	return parts
 }
 
-// element is the beginning of an element with a text, up to its end or that of all.
+// element matches an element with text, up to its end or the end of the input.
 var element = regexp.MustCompile(`<(?:[\w.-]+:)?([\w-]+)(?:\s[^<>]*)?>\s*([^<>\s][^<>]*?)\s*(</|<?$)`)
 
-// isLongWord reports whether a text is one word that is long and has a digit.
 func isLongWord(text string) bool {
 	return len(text) >= match.MinSecret && !strings.ContainsAny(text, " \t\r\n") && strings.ContainsAny(text, "0123456789")
 }

@@ -8,12 +8,11 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// mostEncoded is how often what is looked into may be in percent encoding.
+// mostEncoded limits repeated percent encoding.
 const mostEncoded = 3
 
-// namedParts are the parts of a text that words in it call secret, also in what it has in
-// percent encoding: in a URL in the query of another one, say. That may be done so many
-// times.
+// namedParts returns the values that names in text mark as secret, also within percent
+// encoding, such as a URL in a query.
 func (o *Rules) namedParts(l *leaf, times int) []part {
 	parts := slices.Concat(o.assigned(l), o.elements(l.text), userinfo(l.text))
 	if times == 0 {
@@ -35,8 +34,7 @@ func (o *Rules) namedParts(l *leaf, times int) []part {
 	}
 }
 
-// encodedParts are the parts of a word in a text that are secret in what it says, and in
-// which there is no mark.
+// encodedParts returns the secret parts of the decoded word without placeholders.
 func (o *Rules) encodedParts(l *leaf, from, to, times int) (parts []part) {
 	plain, places := decoded(l.text[from:to])
 	marks := match.PlaceholderPattern.FindAllStringIndex(plain, -1)
@@ -49,8 +47,8 @@ func (o *Rules) encodedParts(l *leaf, from, to, times int) (parts []part) {
 	return parts
 }
 
-// decoded is what a text in percent encoding says, and where each of its bytes, and its
-// end, stand in the text.
+// decoded returns decoded text and the position of each of its bytes, and of its end, in
+// text.
 func decoded(text string) (plain string, places []int) {
 	out := make([]byte, 0, len(text))
 	places = make([]int, 0, len(text)+1)

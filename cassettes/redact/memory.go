@@ -48,7 +48,7 @@ func (m *Memory) learn(found *secrets) {
 	m.all = m.all.with(found, func(string) bool { return true })
 }
 
-// with are secrets and those of others that are kept.
+// with returns these secrets and the other ones that keep accepts.
 func (s *secrets) with(of *secrets, keep func(string) bool) *secrets {
 	more := s
 	for secret := range of.known {

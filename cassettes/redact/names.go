@@ -7,20 +7,19 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// The names of what is secret, without - and _ and in lower case. A name is one of them
-// if it ends with it.
+// The names of secrets, in lower case without - and _. A name matches if it ends with one
+// of them.
 var (
 	secretEnds = endingsOf(
 		"authorization", "password", "passwd", "passphrase", "apikey", "secret", "secretkey", "secretaccesskey", "accesskey", "accesskeyid", "subscriptionkey",
 		"privatekey", "accesstoken", "apitoken", "authtoken", "bearertoken", "refreshtoken", "securitytoken", "sessiontoken", "idtoken", "clientassertion", "cookie",
 	)
-	// Of headers alone.
+	// Only headers.
 	secretHeaderEnds = endingsOf("token", "functionskey", "authkey", "applicationkey", "auth", "cookie2")
-	// Of queries and forms alone, and no longer name than this.
+	// Only queries and forms, and only the whole name.
 	secretQueries = []string{"key", "token", "sig", "signature", "xamzsignature", "xamzcredential", "xgoogsignature", "xgoogcredential", "pwd", "auth", "jwt", "assertion"}
 
-	// Those that name harmless things, too, and so only what looks random: of headers,
-	// of JSON and other text, and of queries and forms.
+	// Names that also have harmless values; only values that look random are secret.
 	halfSecretHeaderEnds = endingsOf("key", "signature")
 	halfSecretNames      = []string{"key", "token", "auth", "jwt", "sig", "pwd", "assertion"}
 	halfSecretQueries    = []string{"code"}
@@ -37,7 +36,6 @@ func endingsOf(words ...string) (e endings) {
 	return e
 }
 
-// of reports whether a name, which is not empty, ends with one of the words.
 func (e *endings) of(name string) bool {
 	last := name[len(name)-1]
 	return int(last) < len(e) && slices.ContainsFunc(e[last], func(word string) bool { return strings.HasSuffix(name, word) })
@@ -45,7 +43,7 @@ func (e *endings) of(name string) bool {
 
 var withoutLines = strings.NewReplacer("-", "", "_", "")
 
-// plainName is a name without what differs between spellings.
+// plainName returns a name in lower case without - and _.
 func plainName(name string) string {
 	for i := range len(name) {
 		if c := name[i]; c < 'a' || c > 'z' {
@@ -55,26 +53,22 @@ func plainName(name string) string {
 	return name
 }
 
-// hasName reports whether a name is in a list.
 func hasName(list []string, plain string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return plainName(s) == plain })
 }
 
-// leadsTo reports whether a list has a pointer to a place in JSON.
 func leadsTo(list []string, p *place) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return match.PointerMatches(s, p.path()) })
 }
 
-// secrecy is what a name says of what it names.
 type secrecy uint8
 
 const (
 	secretNever    secrecy = iota
-	secretIfRandom         // harmless, unless it looks random
+	secretIfRandom         // only if the value looks random
 	secretAlways
 )
 
-// secrecy is that of a name.
 func (o *Rules) secrecy(k kind, name string) secrecy {
 	plain := plainName(name)
 	switch {
@@ -88,7 +82,6 @@ func (o *Rules) secrecy(k kind, name string) secrecy {
 	return secretNever
 }
 
-// isSecretName reports whether what a name names is secret.
 func (o *Rules) isSecretName(k kind, plain string) bool {
 	switch {
 	case secretEnds.of(plain), hasName(o.Secret, plain):
@@ -99,7 +92,6 @@ func (o *Rules) isSecretName(k kind, plain string) bool {
 	return k == kindField && slices.Contains(secretQueries, plain)
 }
 
-// isHalfSecretName reports whether a name names harmless things, too.
 func isHalfSecretName(k kind, plain string) bool {
 	switch {
 	case k == kindHeader || k == kindTrailer:
@@ -110,7 +102,6 @@ func isHalfSecretName(k kind, plain string) bool {
 	return slices.Contains(halfSecretNames, plain)
 }
 
-// isSecret reports whether all of a text is secret.
 func (o *Rules) isSecret(p *place, text string) bool {
 	name := p.name
 	switch p.kind {
@@ -127,30 +118,26 @@ func (o *Rules) isSecret(p *place, text string) bool {
 	return s == secretAlways || p.at != nil && leadsTo(o.Secret, p) || s == secretIfRandom && looksRandom(text[len(scheme(text)):])
 }
 
-// looksRandom reports whether a text is one word that is long enough to be looked for
-// everywhere, and in which letters and digits come in turns. Names, numbers, dates and
-// ids that providers make are none; what is in hexadecimal may be.
+// looksRandom reports whether text is one long word that mixes letters and digits. It
+// excludes the ids that providers generate.
 func looksRandom(text string) bool {
 	word := strings.TrimRight(text, "=")
 	return len(word) >= match.MinSecret && wordLength(word) == len(word) && !isIDWord(word) && isMixed(word)
 }
 
-// isMixed reports whether letters and digits come in turns.
 func isMixed(text string) bool {
 	n := changes(text)
 	return n >= leastChanges && n*mostRun >= len(text)
 }
 
-// leastChanges is how often letters and digits change at least.
 const leastChanges = 4
 
-// part is a part of a text that is secret.
 type part struct {
 	from, to int
-	encoded  int // how often it is in percent encoding
+	encoded  int // number of percent encodings
 }
 
-// secretParts are the parts of a text that its place or words in it call secret.
+// secretParts returns the secret parts of text by its place and by names in it.
 func (o *Rules) secretParts(l *leaf) []part {
 	if !l.secret {
 		return o.namedParts(l, mostEncoded)
@@ -164,13 +151,12 @@ func (o *Rules) secretParts(l *leaf) []part {
 	return []part{{from: len(scheme(l.text)), to: len(l.text)}}
 }
 
-// schemes are those of the header Authorization.
+// schemes are the schemes of the header Authorization.
 var schemes = []string{"bearer", "basic", "digest", "token", "apikey", "negotiate", "ntlm", "hmac", "aws4-hmac-sha256", "key"}
 
-// longestScheme is how long the longest is, with a space behind it.
 const longestScheme = len("aws4-hmac-sha256 ")
 
-// scheme is the word with the space behind it that stands before a secret.
+// scheme returns the scheme before a credential, with the space after it.
 func scheme(text string) string {
 	word, _, found := strings.Cut(text[:min(len(text), longestScheme)], " ")
 	if !found || !slices.Contains(schemes, strings.ToLower(word)) {
@@ -179,7 +165,7 @@ func scheme(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text[len(word):], " "))]
 }
 
-// userinfo is what stands before the @ in the URLs of a text.
+// userinfo returns the user information in URLs.
 func userinfo(text string) (parts []part) {
 	for at := 0; ; {
 		i := strings.Index(text[at:], "://")

@@ -2,25 +2,24 @@ package redact
 
 import "strings"
 
-// nested are the values in arrays and objects with the names of secrets, in a text that
-// is no JSON: JSON that was cut, or in which there is something else. As in JSON, these
-// are the strings in an array, and what is called value in an object.
+// nested finds values in arrays and objects with secret names in text that is not valid
+// JSON. As in JSON, these are the strings in an array and the member value of an object.
 type nested struct {
 	o      *Rules
 	text   string
-	at     int // so far, so that nothing is looked at twice
+	at     int // position; each byte is examined once
 	within []bracket
-	member string // of the object at hand
+	member string // of the current object
 	parts  []part
 }
 
-// bracket is an array or an object, with its name; an element has that of the array.
+// bracket is an array or object with its name. An element of an array has the name of the
+// array.
 type bracket struct {
 	kind byte
 	name string
 }
 
-// behind looks at what stands behind a colon, if it is an array or an object.
 func (n *nested) behind(colon int) {
 	from := colon + 1
 	value := strings.TrimLeft(n.text[from:], " ")
@@ -38,7 +37,7 @@ func (n *nested) behind(colon int) {
 	}
 }
 
-// next looks at what stands at hand, and reports whether it goes on behind it.
+// next examines the current byte and reports whether to continue after it.
 func (n *nested) next() bool {
 	switch c := n.text[n.at]; c {
 	case '[', '{':
@@ -54,7 +53,6 @@ func (n *nested) next() bool {
 	return true
 }
 
-// name is that of what comes next.
 func (n *nested) name() string {
 	if i := len(n.within) - 1; i >= 0 && n.within[i].kind == '[' {
 		return n.within[i].name
@@ -62,7 +60,7 @@ func (n *nested) name() string {
 	return n.member
 }
 
-// string looks at a string, whose quotes may have backslashes.
+// string examines a string, whose quotes may have backslashes.
 func (n *nested) string() bool {
 	before := n.text[:n.at]
 	opening := n.text[len(strings.TrimRight(before, `\`)) : n.at+1]
@@ -82,7 +80,6 @@ func (n *nested) string() bool {
 	return closed
 }
 
-// value adds a value if its name makes it a secret.
 func (n *nested) value(name string, from, to int) {
 	said := n.text[from:to]
 	if s := n.o.secrecy(kindBody, name); s == secretAlways || s == secretIfRandom && looksRandom(meaning(said, 0)) {

@@ -1,3 +1,5 @@
+// Package redact removes secrets from recorded HTTP interactions and finds suspected
+// secrets that are left.
 package redact
 
 import (
@@ -11,16 +13,14 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// Redactor takes secrets out of an interaction, in place, before it is written or
-// looked up. Its bodies stand there without their Content-Encoding, and the default
-// redaction was done; Mark makes what should stand in the place of a secret. Before a
+// Redactor removes secrets from an interaction, in place, after the default redaction. The
+// bodies have no Content-Encoding. [Placeholder] returns the replacement for a secret. In a
 // replay there is no response.
 //
-// It must leave what it has redacted as it is: redacted twice is redacted once. It may
-// be called by many goroutines at once.
+// Redact must not change its own results. It must be safe for concurrent use.
 type Redactor interface{ Redact(*recording.Interaction) }
 
-// RedactorFunc is a function that is a Redactor.
+// RedactorFunc is a function that implements [Redactor].
 type RedactorFunc func(*recording.Interaction)
 
 // Redact calls f.
@@ -28,24 +28,23 @@ func (f RedactorFunc) Redact(x *recording.Interaction) { f(x) }
 
 // Redacted returns a copy of an interaction without its secrets:
 //
-//   - what Authorization, cookies and headers of keys and tokens say; the word before
-//     it, such as Bearer, stays;
-//   - passwords and the like in forms, in JSON, and in other text that names them;
-//   - keys, tokens and signatures in the queries of URLs, and what stands before the @;
-//   - the same values wherever else they are, with escapes, in percent or base64
-//     encoding, or in parts in successive events of a stream;
-//   - what Secret and Redact of the options add.
+// - values of Authorization, cookies and headers of keys and tokens, without the scheme
+// such as Bearer;
+// - passwords and similar values in forms, JSON and other text with their names;
+// - keys, tokens and signatures in queries, and user information in URLs;
+// - the same values elsewhere, also escaped, percent-encoded, in base64, or split across
+// events of a stream;
+// - what Secret and Redact add.
 //
-// A secret of less than 8 bytes is only taken from where its name stands, and of one of more
-// than 8 KiB no more than that is looked for elsewhere. Bodies that gzip or deflate encodes
-// are encoded again, and the lengths of bodies and pieces follow.
+// It searches elsewhere only for secrets of 8 bytes or more, and only for the first 8 KiB
+// of a secret. It encodes gzip and deflate bodies again and adjusts lengths and chunks.
 func (o *Rules) Redacted(x *recording.Interaction) *recording.Interaction {
 	out, _ := o.redacted(x, false, &secrets{})
 	return out
 }
 
-// redacted is Redacted, with known also without what has the form of a known key, and
-// without the secrets that were seen before.
+// redacted implements Redacted. If known is true, it also removes secrets with a known
+// shape. It also removes the secrets in before.
 func (o *Rules) redacted(x *recording.Interaction, known bool, before *secrets) (*recording.Interaction, *redaction) {
 	out := *x
 	sent, got := open(&out.Request.Header, out.Request.Body), open(&out.Response.Header, out.Response.Body)
@@ -63,13 +62,12 @@ func (o *Rules) redacted(x *recording.Interaction, known bool, before *secrets) 
 	return &out, found
 }
 
-// open copies a header, and undoes the encoding of a body.
 func open(h *http.Header, body []byte) match.Decoded {
 	*h = copied(*h)
 	return match.Decode(*h, body)
 }
 
-// reencode does the encoding again, and corrects the length in the header.
+// reencode encodes a body again and corrects the length in the header.
 func reencode(c match.Decoded, h http.Header, plain []byte) []byte {
 	body := c.Encode(plain)
 	if h.Get("Content-Length") == strconv.Itoa(len(c.Original)) {
@@ -78,7 +76,6 @@ func reencode(c match.Decoded, h http.Header, plain []byte) []byte {
 	return body
 }
 
-// copied is a copy of a header whose values may be changed.
 func copied(h http.Header) http.Header {
 	if h == nil {
 		return nil
@@ -90,8 +87,8 @@ func copied(h http.Header) http.Header {
 	return out
 }
 
-// refit is the pieces of a response whose body had a length: of events one each, of
-// other bodies in the same proportions.
+// refit returns the chunks for a redacted body: one per event, or in the same proportions
+// as before.
 func refit(r *recording.Response, was int) []recording.Chunk {
 	if was == 0 {
 		return nil

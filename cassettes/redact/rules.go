@@ -1,14 +1,13 @@
 package redact
 
-// Rules say what is secret in interactions in addition to the defaults.
+// Rules extend the default redaction. The zero value adds nothing.
 type Rules struct {
-	// Secret names further headers, fields of queries and forms, and members of JSON
-	// that are redacted. Case, - and _ do not count; "/metadata/*/pin" leads to a
-	// place in a JSON body.
+	// Secret lists names of further headers, fields and JSON members to redact. Case, - and
+	// _ are ignored. "/metadata/*/pin" is a JSON pointer into a body.
 	Secret []string
-	// Redact are redactors that come after the default ones; see Redacted.
+	// Redact are redactors that run after the default redaction.
 	Redact []Redactor
-	// Opaque names, as Secret does, further ones in which what looks like a secret is
-	// none: a signature, say, or an id. See Suspects.
+	// NotSecret lists names, in the form of Secret, whose random values are not secrets,
+	// such as signatures or ids.
 	NotSecret []string
 }

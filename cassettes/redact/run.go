@@ -8,18 +8,17 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// redaction is what is secret in an interaction.
+// redaction is a redaction in progress.
 type redaction struct {
 	leaves []leaf
-	bodies []int          // how many of them stand in the bodies
-	end    int            // how many there are up to the end of the answer, if that is the end of one
-	spans  map[int][]span // of a leaf, by its index
+	bodies []int          // number of leaves in each body
+	end    int            // number of leaves up to the end of the response, or 0
+	spans  map[int][]span // by the index of a leaf
 	found  secrets
 	before *secrets // of other interactions
 }
 
-// redact takes the secrets out of an interaction, whose bodies are not encoded; with
-// known, also what has the form of a known key.
+// redact redacts an interaction whose bodies are decoded.
 func (o *Rules) redact(x *recording.Interaction, known bool, before *secrets) *redaction {
 	r := &redaction{spans: map[int][]span{}, before: before}
 	r.leaves, r.bodies = o.leaves(x)
@@ -31,9 +30,9 @@ func (o *Rules) redact(x *recording.Interaction, known bool, before *secrets) *r
 	return r
 }
 
-// endOf is how many leaves there are up to the end of the body of a response, if it ends with
-// a text and not within JSON that is whole: it may have been cut within a secret. A
-// request is not looked at: of another secret, a replay would find other beginnings.
+// endOf returns the number of leaves up to the end of a response body that ends with text,
+// and may be truncated within a secret. It ignores requests: with another secret, a replay
+// would find other truncations.
 func endOf(leaves []leaf, body []byte) int {
 	for i := len(leaves); i > 0 && leaves[i-1].part == sideResponse; i-- {
 		if l := &leaves[i-1]; l.kind == kindBody && bytes.HasSuffix(body, []byte(l.text)) {
@@ -43,7 +42,6 @@ func endOf(leaves []leaf, body []byte) int {
 	return 0
 }
 
-// find looks for the secrets, and then for the places where they are again.
 func (r *redaction) find(o *Rules, known bool) {
 	groups := groupsOf(r.leaves)
 	for i := range r.leaves {
@@ -69,15 +67,13 @@ func (r *redaction) find(o *Rules, known bool) {
 	}
 }
 
-// add adds parts of a leaf.
 func (r *redaction) add(i int, spans ...span) {
 	if spans != nil {
 		r.spans[i] = append(r.spans[i], spans...)
 	}
 }
 
-// replace puts what should stand there in the place of the secrets. Bodies without any
-// are left alone.
+// replace replaces the secrets. It does not change bodies without secrets.
 func (r *redaction) replace(o *Rules, x *recording.Interaction) {
 	w := &walker{o: o}
 	w.visit = func(l leaf) string {
@@ -101,7 +97,6 @@ func (r *redaction) replace(o *Rules, x *recording.Interaction) {
 	w.response(&x.Response)
 }
 
-// leaves are the texts of an interaction, and how many of them stand in its bodies.
 func (o *Rules) leaves(x *recording.Interaction) (list []leaf, bodies []int) {
 	list = make([]leaf, 0, 64)
 	w := &walker{o: o, visit: func(l leaf) string {
@@ -113,8 +108,8 @@ func (o *Rules) leaves(x *recording.Interaction) (list []leaf, bodies []int) {
 	return list, w.bodies
 }
 
-// replaced is a text with others in the place of some parts. Where parts overlap, what
-// comes in the place of the first one stands for all.
+// replaced replaces parts of text. The first of overlapping parts determines the
+// replacement.
 func replaced(text string, spans []span) string {
 	slices.SortStableFunc(spans, func(a, b span) int {
 		if a.from != b.from {
@@ -135,15 +130,13 @@ func replaced(text string, spans []span) string {
 	return out.String()
 }
 
-// group is what successive events, or elements, say at the same place: the parts of
-// one text, it may be.
+// group is the text at one place of successive events or elements.
 type group struct {
 	text   string
 	leaves []int
-	ends   []int // where they end in the text
+	ends   []int // in text
 }
 
-// groupsOf joins the texts at the same places of the events of a stream.
 func groupsOf(leaves []leaf) (groups []*group) {
 	by := map[string]*group{}
 	for i := range leaves {
@@ -166,7 +159,6 @@ func groupsOf(leaves []leaf) (groups []*group) {
 	return groups
 }
 
-// join makes the text of a group.
 func (g *group) join(leaves []leaf) {
 	size := 0
 	for _, i := range g.leaves {
@@ -181,8 +173,8 @@ func (g *group) join(leaves []leaf) {
 	g.text = text.String()
 }
 
-// stream tells texts of events, or of the elements of an array, that are parts of one
-// text: by their places in the event, and the indexes that it names.
+// stream returns a key for the texts of events or elements that can form one text. It
+// consists of their place and the indexes in the event.
 func (p *place) stream() (key string, ok bool) {
 	if p.kind != kindBody {
 		return "", false
@@ -205,13 +197,12 @@ func (p *place) stream() (key string, ok bool) {
 	return p.part.String() + path + " " + index, true
 }
 
-// isElement reports whether an object or array is an element of the array that is all
-// of the JSON.
+// isElement reports whether n is an element of the outermost array.
 func (n *node) isElement() bool {
 	return n.up != nil && n.up.kind == '[' && n.up.up.kind == 0 && n.up.up.up == nil
 }
 
-// spread gives each text of a group its share of the parts of the whole.
+// spread distributes the parts of the joined text to its leaves.
 func (r *redaction) spread(g *group, of []span) {
 	for _, s := range of {
 		n, _ := slices.BinarySearch(g.ends, s.from+1)

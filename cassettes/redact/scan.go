@@ -11,22 +11,20 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// Suspect is a place in an interaction where something looks like a secret. It does not
-// hold the secret.
+// SuspectedSecret is a place that may contain a secret. It does not contain the secret.
 type SuspectedSecret struct {
-	// Interaction is its number in the order of the requests, from 1; 0 if it is not
-	// known.
+	// Interaction is the number of the interaction, from 1; 0 means unknown.
 	Interaction int
-	// Request is the method and the URL, without what looks like a secret in it.
+	// Request is the method and the URL, without suspected secrets.
 	Request string
-	// Part is request or response.
+	// Part is request, response or metadata.
 	Part string
-	// Place is where it stands there: "header X-Tenant", or "event 12 /choices/0/text".
+	// Place is the place in the part, such as "header X-Tenant" or "event 12
+	// /choices/0/text".
 	Place string
-	// What says what it looks like.
+	// What describes the suspected secret.
 	What string
-	// Begins is how it begins, four characters at most, and Length how many bytes it
-	// has.
+	// Begins has at most the first four characters, and Length is the length in bytes.
 	Begins string
 	Length int
 }
@@ -45,9 +43,8 @@ func (s SuspectedSecret) String() string {
 	return text
 }
 
-// SecretError says that a recording failed, since what was left of an interaction after
-// its redaction looks like a secret. Nothing of the recording is left on disk, and an
-// older cassette is as it was.
+// SecretError reports that a recording failed because of suspected secrets that redaction
+// left. The recording is deleted; an older cassette is unchanged.
 type SecretError struct {
 	File    string
 	Secrets []SuspectedSecret
@@ -61,17 +58,16 @@ func (e *SecretError) Error() string {
 	return text + "\nName the fields that are secret in Options.Secret (--secret), and those that are not in Options.Opaque (--opaque)"
 }
 
-// Suspects returns what looks like a secret in an interaction, which should be redacted:
-// keys and tokens in the forms that are known, private keys, and words of 32 characters
-// or more that seem to be random. Signatures of thoughts, media, ids, hashes and the like
-// are none, by their names and those of Opaque; there only what begins like a known key
-// counts. A body whose Content-Encoding cannot be undone is suspect. The session, the method
-// and the names of headers, which are not redacted, are looked at, too.
+// FindSecrets returns the suspected secrets of a redacted interaction: keys and tokens of
+// known shapes, private keys, and random words of 32 characters or more. It accepts
+// signatures, media, ids and hashes by their names and by NotSecret, unless they begin like
+// a known key. A body that cannot be decoded is suspected. FindSecrets also examines the
+// session, the method and header names, which are not redacted.
 func (o *Rules) FindSecrets(x *recording.Interaction) []SuspectedSecret {
 	return o.suspects(x, &secrets{})
 }
 
-// suspects is Suspects, and tells where secrets stand that are known.
+// suspects is FindSecrets with additional known secrets.
 func (o *Rules) suspects(x *recording.Interaction, known *secrets) []SuspectedSecret {
 	s := scan{o: o, known: known}
 	s.request = s.veiled(x.Request.Method + " " + x.Request.URL)
@@ -93,7 +89,6 @@ func (o *Rules) suspects(x *recording.Interaction, known *secrets) []SuspectedSe
 	return s.found
 }
 
-// fixed are the texts of an interaction that are not redacted.
 func fixed(x *recording.Interaction) []leaf {
 	list := []leaf{
 		{place: place{part: sideRequest, kind: kindSession}, text: x.Session},
@@ -111,7 +106,6 @@ func fixed(x *recording.Interaction) []leaf {
 	return list
 }
 
-// scan looks for secrets in an interaction.
 type scan struct {
 	o       *Rules
 	known   *secrets
@@ -123,7 +117,7 @@ func (s *scan) add(p *place, what, text string) {
 	s.found = append(s.found, SuspectedSecret{Request: s.request, Part: p.part.String(), Place: s.veiled(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
 }
 
-// veiled is a text without more than the beginnings of what in it looks like secrets.
+// veiled masks suspected secrets after their first characters.
 func veiled(text string) string {
 	var spans []span
 	for _, h := range suspicious(text) {
@@ -132,15 +126,12 @@ func veiled(text string) string {
 	return replaced(text, spans)
 }
 
-// elsewhere is what a secret is that a name in another place tells.
 const elsewhere = "a secret that is named elsewhere"
 
-// veiled is veiled, without what is known to be secret.
 func (s *scan) veiled(text string) string {
 	return veiled(replaced(text, s.known.echoes(text, false)))
 }
 
-// plain is a body without its encoding.
 func (s *scan) plain(part side, h http.Header, body []byte) []byte {
 	c := match.Decode(h, body)
 	if c.Problem != "" {
@@ -149,7 +140,6 @@ func (s *scan) plain(part side, h http.Header, body []byte) []byte {
 	return c.Plain
 }
 
-// leaf looks at a text.
 func (s *scan) leaf(l *leaf) {
 	for _, h := range s.o.hitsIn(l) {
 		s.add(&l.place, h.what, l.text[h.from:h.to])
@@ -159,8 +149,8 @@ func (s *scan) leaf(l *leaf) {
 	}
 }
 
-// hitsIn are the parts of a text that look like secrets, in an opaque one only what it
-// begins with.
+// hitsIn returns the suspected secrets in text. In text that is opaque by its name, only a
+// known shape at the beginning counts.
 func (o *Rules) hitsIn(l *leaf) []hit {
 	hits := suspicious(l.text)
 	if len(hits) > 0 && o.isOpaque(&l.place) {
@@ -169,7 +159,7 @@ func (o *Rules) hitsIn(l *leaf) []hit {
 	return hits
 }
 
-// group looks at what events say together, for what is in more than one of them.
+// group examines joined text for secrets across several events.
 func (s *scan) group(leaves []leaf, g *group) {
 	for _, h := range s.o.hitsAcross(leaves, g) {
 		for n, end := range g.ends {
@@ -183,7 +173,6 @@ func (s *scan) group(leaves []leaf, g *group) {
 	}
 }
 
-// hitsAcross are the parts of what events say together that look like secrets.
 func (o *Rules) hitsAcross(leaves []leaf, g *group) []hit {
 	first := &leaves[g.leaves[0]]
 	if o.isOpaque(&first.place) || strings.Repeat(first.text, len(g.leaves)) == g.text {

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// The names of what is random and no secret, without - and _ and in lower case.
+// Names of random values that are not secrets, in lower case without - and _.
 var (
-	// Signatures and encrypted thoughts, which only go back to who made them.
+	// Signatures and encrypted reasoning.
 	opaqueThoughts = []string{"signature", "thoughtsignature", "encryptedcontent", "encryptedindex", "redactedthinking"}
 	// Media and other data.
 	opaqueMedia = []string{"data", "b64json", "partialimageb64", "imageurl", "url", "uri", "fileuri", "filedata", "blob", "embedding"}
-	// Fingerprints, places in lists, and what only fills up.
+	// Fingerprints, cursors and padding.
 	opaqueMarks = []string{
 		"systemfingerprint", "etag", "hash", "digest", "sha256", "checksum", "nonce", "obfuscation", "p", "cfray", "traceparent", "tracestate", "reportto", "nel",
 		"nextpagetoken", "pagetoken", "turntoken", "cursor", "after", "before", "openaiorganization", "openaiproject", "contentsecuritypolicy", "useragent", "boundary", "idempotencykey", "secwebsocketkey",
 	}
 )
 
-// isOpaque reports whether a text is random by what it is.
+// isOpaque reports whether the name of text allows random values.
 func (o *Rules) isOpaque(p *place) bool {
 	field := p.name
 	if p.at != nil {

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// shape is how secrets of a kind look.
+// shape is the shape of a kind of secret.
 type shape struct {
 	what   string
-	begins []string // one of which is in it
+	begins []string // literals, one of which occurs
 	form   *regexp.Regexp
 }
 
-// shapes are those of keys and tokens that can be told by how they look. The last group
-// of a form is the secret.
+// shapes are keys and tokens with a known shape. The last group of a form is the secret.
 var shapes = []shape{
 	{"a key of Anthropic", []string{"sk-ant-"}, word(`sk-ant-[\w-]{16,}`)},
 	{"a key", []string{"sk-"}, word(`sk-(?:proj-|svcacct-|admin-|or-v1-|lf-)?[A-Za-z0-9][\w-]{18,}`)},
@@ -36,17 +35,15 @@ var shapes = []shape{
 	{"a key of Stripe", []string{"k_live_", "k_test_"}, word(`[rs]k_(?:live|test)_[A-Za-z0-9]{16,}`)},
 }
 
-// word is a form that begins a word.
 func word(form string) *regexp.Regexp { return regexp.MustCompile(`(?:^|[^A-Za-z0-9])(` + form + `)`) }
 
-// hit is a part of a text that looks like a secret.
+// hit is a suspected secret in text.
 type hit struct {
 	from, to int
 	what     string
-	known    bool // by its shape
+	known    bool // has a known shape
 }
 
-// suspicious are the parts of a text that look like secrets.
 func suspicious(text string) (hits []hit) {
 	if len(text) < leastShape {
 		return nil
@@ -73,8 +70,8 @@ func suspicious(text string) (hits []hit) {
 	return hits
 }
 
-// hasKeyDigit reports whether a word has a digit, as keys have: sk-… is also how names
-// in style sheets begin. A private key is known by its first line.
+// hasKeyDigit reports whether a word has a digit. Names in style sheets also begin with
+// sk-. A private key is recognized by its first line.
 func hasKeyDigit(word, what string) bool {
 	return what == "a private key" || strings.ContainsAny(word, "0123456789")
 }
@@ -83,7 +80,6 @@ func overlaps(hits []hit, h hit) bool {
 	return slices.ContainsFunc(hits, func(o hit) bool { return o.from < h.to && h.from < o.to })
 }
 
-// wordLength is how long the word is that a text begins with.
 func wordLength(text string) int {
 	for i := range len(text) {
 		if c := text[i]; !isNameByte(c) && c != '+' && c != '/' {
@@ -93,38 +89,35 @@ func wordLength(text string) int {
 	return len(text)
 }
 
-// isMedia reports whether what follows a text is the data of a data: URL.
 func isMedia(before string) bool { return strings.HasSuffix(before, ";base64,") }
 
-// idWords begin ids that providers make, which stand in messages and errors, too.
+// idWords are prefixes of ids that providers generate.
 var idWords = []string{"chatcmpl-", "cmpl-", "gen-", "resp_", "msg_", "rs_", "fc_", "ws_", "ig_", "call_", "toolu_", "srvtoolu_", "req_", "run_", "thread_", "asst_", "batch_", "file-", "file_", "container_", "cntr_"}
 
-// isIDWord reports whether a word begins as ids do.
 func isIDWord(word string) bool {
 	return slices.ContainsFunc(idWords, func(begin string) bool { return strings.HasPrefix(word, begin) })
 }
 
 const (
-	// leastShape is how long the shortest of the shapes is.
+	// leastShape is the length of the shortest shape.
 	leastShape = 15
-	// leastRandom is how long a word is that can be told to be random.
+	// leastRandom is the minimum length of a word that can be recognized as random.
 	leastRandom = 32
-	// mostRandom is how long a secret is at most: what is longer is an image, say.
+	// mostRandom is the maximum length of a secret. Longer words are media.
 	mostRandom = 512
-	// leastEntropy is that of the characters of a random word, in bits: 32 characters
-	// out of 62 have 4.6, and out of 36 still 4.3.
+	// leastEntropy is the minimum entropy per character, in bits: 32 characters out of 62
+	// have 4.6, out of 36 still 4.3.
 	leastEntropy = 3.9
-	// mostRun is how many characters there are, on average, for one change between
-	// letters and digits at most. Random ones of 62 change after 3.7 and of 36 after
-	// 2.5; names, paths and dates keep letters and digits apart.
+	// mostRun is the maximum average number of characters per change between letters and
+	// digits. Random characters out of 62 change after 3.7, out of 36 after 2.5. Names,
+	// paths and dates change less often.
 	mostRun = 10
-	// leastSlash is how many characters there are for one slash at least: base64 has 64,
-	// paths have few.
+	// leastSlash is the minimum number of characters per slash. Paths have more slashes
+	// than base64.
 	leastSlash = 20
 )
 
-// isRandom reports whether a word seems to be random, and is no hash or id in
-// hexadecimal.
+// isRandom reports whether a word looks random and is not a hexadecimal hash or id.
 func isRandom(word string) bool {
 	var count [256]int
 	hex := true
@@ -146,7 +139,6 @@ func isRandom(word string) bool {
 	return entropy >= leastEntropy
 }
 
-// changes is how often letters and digits change in a word.
 func changes(word string) (n int) {
 	for i := 1; i < len(word); i++ {
 		if isLetter(word[i]) && isDigit(word[i-1]) || isDigit(word[i]) && isLetter(word[i-1]) {

@@ -7,10 +7,9 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// Scrubbed is for what was recorded without Redacted. It returns a copy without what
-// Redacted takes out and without the keys and tokens that Suspects knows by their form,
-// and the places where these stood; what Redact of the options takes out is not told.
-// Scrubbed again, nothing is taken out.
+// Scrubbed redacts an interaction that was recorded without redaction. It also removes keys
+// and tokens of known shapes. It returns the places of removed secrets, except those that
+// Redact removed. A second call removes nothing.
 func (o *Rules) Scrubbed(x *recording.Interaction) (clean *recording.Interaction, taken []SuspectedSecret) {
 	clean, found := o.redacted(x, true, &secrets{})
 	for i := range found.leaves {
@@ -27,8 +26,8 @@ func (o *Rules) Scrubbed(x *recording.Interaction) (clean *recording.Interaction
 	return clean, taken
 }
 
-// ScrubbedMetadata is Scrubbed of what a cassette says of itself: of what recorded it, and of
-// the URLs of the servers.
+// ScrubbedMetadata is [Rules.Scrubbed] for the metadata of a cassette: the recorder and the
+// URLs of the servers.
 func (o *Rules) ScrubbedMetadata(h recording.Metadata) (clean recording.Metadata, taken []SuspectedSecret) {
 	names := slices.Sorted(maps.Keys(h.Upstreams))
 	r := &redaction{leaves: []leaf{{place: place{part: sideHead, kind: kindBy}, text: h.Recorder}}, spans: map[int][]span{}, before: &secrets{}}

@@ -10,28 +10,26 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// spellings are texts that are looked for all at once, however their characters are
-// escaped: by backslashes, as JSON has them, or in percent encoding.
+// spellings are texts to search for, escaped with backslashes or percent-encoded in any
+// way.
 type spellings struct {
 	list    []spelling
-	ordered int       // so many at the beginning of the list are in order
-	begins  [256]bool // the bytes with which they may begin
+	ordered int       // number of sorted items
+	begins  [256]bool // their first bytes
 }
 
-// spelling is a text, without backslashes, which do not count.
+// spelling is a text to search for, without backslashes, which are ignored.
 type spelling struct {
 	text string
 	mark string
 }
 
-// spell adds a text, and what should stand in its place.
 func (s *spellings) spell(text, mark string) {
 	if text = strings.ReplaceAll(text, `\`, ""); text != "" {
 		s.list = append(s.list, spelling{text, mark})
 	}
 }
 
-// order puts the texts in order, so that those with the same beginning stand together.
 func (s *spellings) order() {
 	if s.ordered == len(s.list) {
 		return
@@ -46,8 +44,8 @@ func (s *spellings) order() {
 	s.ordered = len(s.list)
 }
 
-// at is how long the longest spelling is with which a text begins, and its mark; 0 if
-// there is none. If the text may have been cut, all of it may be the beginning of one.
+// at returns the length of the longest item at the beginning of text, and its placeholder.
+// If text may be truncated, all of it may be the beginning of an item.
 func (s *spellings) at(text string, cut bool) (n int, mark string) {
 	search{text: text, cut: cut, found: func(to int, with string) {
 		if to > n {
@@ -57,14 +55,13 @@ func (s *spellings) at(text string, cut bool) (n int, mark string) {
 	return n, mark
 }
 
-// search looks for spellings at the beginning of a text.
 type search struct {
 	text  string
-	cut   bool // so that the first bytes of a spelling count at the end
+	cut   bool // accept the beginning of an item at the end
 	found func(to int, mark string)
 }
 
-// from goes on at a place with the spellings whose first bytes were found before it.
+// from continues with the items whose first bytes matched.
 func (s search) from(list []spelling, bytes, at int) {
 	for {
 		for len(list) > 0 && len(list[0].text) == bytes {
@@ -83,7 +80,7 @@ func (s search) from(list []spelling, bytes, at int) {
 		if strings.IndexByte(`\%+`, s.text[at]) >= 0 {
 			break
 		}
-		list = beginning(list, bytes, s.text[at:at+1]) // it says itself and nothing else
+		list = beginning(list, bytes, s.text[at:at+1]) // a literal byte
 		bytes, at = bytes+1, at+1
 	}
 	left := s.text[at:]
@@ -113,7 +110,7 @@ func (s search) from(list []spelling, bytes, at int) {
 	}
 }
 
-// beginning are those of a list in order that go on with these bytes.
+// beginning returns the items of a sorted list that continue with these bytes.
 func beginning(list []spelling, from int, said string) []spelling {
 	if len(list) == 1 {
 		if strings.HasPrefix(list[0].text[from:], said) {
@@ -136,7 +133,6 @@ func beginning(list []spelling, from int, said string) []spelling {
 	return list
 }
 
-// escape reads what stands behind a backslash.
 func escape(text string, next func(said string, n int)) {
 	if i := strings.IndexByte("nrtbf", text[0]); i >= 0 {
 		next("\n\r\t\b\f"[i:i+1], 1)
@@ -152,7 +148,6 @@ func escape(text string, next func(said string, n int)) {
 	next(string(utf8.AppendRune(nil, r)), n)
 }
 
-// hexRune reads uXXXX.
 func hexRune(text string) (rune, bool) {
 	if len(text) < len("uXXXX") || text[0] != 'u' {
 		return 0, false
@@ -161,7 +156,6 @@ func hexRune(text string) (rune, bool) {
 	return rune(code), err == nil
 }
 
-// percent reads a byte in percent encoding, which may be done several times.
 func percent(text string, next func(said string, n int)) {
 	digits := text[1:]
 	for strings.HasPrefix(digits, "25") {

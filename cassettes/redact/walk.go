@@ -13,26 +13,22 @@ import (
 	"github.com/looptape/looptape/internal/slab"
 )
 
-// leaf is a text in an interaction, as it is meant: without escapes and encodings. There
-// may be millions, so that it is small.
+// leaf is a decoded text in an interaction. There may be millions, so it is small.
 type leaf struct {
 	place
 	text string
 }
 
-// place is where a text stands.
 type place struct {
-	// name is that of the header, of the field of a form, or of the member of an
-	// object; of an element of an array the index.
+	// name is the name of a header, field or member, or the index of an element.
 	name   string
-	at     *node // what it is in, if it is in JSON
-	event  int32 // from 1; 0 if it is in none
+	at     *node // parent, within JSON
+	event  int32 // from 1; 0 means no event
 	part   side
 	kind   kind
-	secret bool // all that stands there
+	secret bool // the whole text
 }
 
-// side is one of the parts of a recording.
 type side uint8
 
 const (
@@ -45,7 +41,6 @@ func (s side) String() string {
 	return [...]string{sideRequest: "request", sideResponse: "response", sideHead: "head"}[s]
 }
 
-// kind is what a text is.
 type kind uint8
 
 const (
@@ -55,13 +50,13 @@ const (
 	kindHeader
 	kindTrailer
 	kindField // of a form
-	kindName  // of a member in JSON
-	kindLine  // of an event, beside its data
+	kindName  // of a JSON member
+	kindLine  // of an event, except its data
 	kindBody
 	kindNumber // in JSON
 	kindSession
 	kindMethod
-	kindBy // in the head of a cassette
+	kindBy // in the metadata of a cassette
 )
 
 func (k kind) String() string {
@@ -71,7 +66,6 @@ func (k kind) String() string {
 	}[k]
 }
 
-// String says where in a request or a response the text is.
 func (p *place) String() string {
 	text := p.kind.String()
 	if p.event > 0 {
@@ -89,7 +83,6 @@ func (p *place) String() string {
 	return text
 }
 
-// path leads to a text in JSON.
 func (p *place) path() (path []string) {
 	add := func(name string) {
 		if name != "" {
@@ -104,8 +97,8 @@ func (p *place) path() (path []string) {
 	return path
 }
 
-// field is the name that tells what a text is: that of its member, or of the array it
-// is in. A member that is called value is what the one around it is.
+// field returns the name that describes the text: that of its member or of its array. A
+// member named value has the name of its parent.
 func (p *place) field() string {
 	name, f := p.name, p.at
 	if f != nil && f.name != "" && name == "value" {
@@ -117,19 +110,18 @@ func (p *place) field() string {
 	return name
 }
 
-// walker shows the texts of requests and responses to visit, in the same order each
-// time, and puts in their place what it returns. What holds no text that changes stays
-// as it was, byte for byte.
+// walker calls visit for the texts of requests and responses, in a fixed order, and
+// replaces them by the results. It does not change other bytes.
 type walker struct {
 	visit func(leaf) string
-	o     *Rules // which tell the secret places, whose texts are not looked into
-	// skip, if there is one, tells how many texts a body has that need not be visited.
+	o     *Rules // determines secret places
+	// skip, if not nil, returns the number of texts in a body that need no visit.
 	skip func() int
 
 	part   side
 	event  int32
 	seen   int   // texts so far
-	bodies []int // how many of them the bodies so far have
+	bodies []int // number of texts in each body so far
 	nodes  slab.Slab[node]
 }
 
@@ -160,7 +152,6 @@ func (w *walker) header(k kind, h http.Header) {
 	}
 }
 
-// leaf visits a text, which is secret or not.
 func (w *walker) leaf(p place, text string, secret bool) string {
 	if text == "" {
 		return ""
@@ -170,14 +161,13 @@ func (w *walker) leaf(p place, text string, secret bool) string {
 	return w.visit(leaf{p, text})
 }
 
-// node is a new object, array or text in one.
 func (w *walker) node(n node) *node {
 	place := w.nodes.One()
 	*place = n
 	return place
 }
 
-// text visits a text, or what is in it if it is JSON, or JSON in base64.
+// text visits a text, or the texts in it if it is JSON or JSON in base64.
 func (w *walker) text(p place, text string) string {
 	if w.o.isSecret(&p, text) {
 		return w.leaf(p, text, true)
@@ -197,21 +187,17 @@ func (w *walker) text(p place, text string) string {
 	return w.leaf(p, text, false)
 }
 
-// objectInBase64 is {" in base64.
 const objectInBase64 = "eyJ"
 
-// isObject reports whether a text is an object or an array of JSON.
 func isObject(text string) bool {
 	return beginsJSON(text) && jsonio.ValidText(text)
 }
 
-// isNumber reports whether a text is a number of JSON.
 func isNumber(text string) bool {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	return trimmed != "" && (trimmed[0] == '-' || isDigit(trimmed[0])) && jsonio.ValidText(text)
 }
 
-// beginsJSON reports whether a text begins as an object or an array of JSON does.
 func beginsJSON(text string) bool {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[')

@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// body visits the texts in a body.
 func (w *walker) body(h http.Header, body []byte) []byte {
 	if w.skip != nil {
 		if n := w.skip(); n > 0 {
@@ -42,18 +41,16 @@ func (w *walker) body(h http.Header, body []byte) []byte {
 	switch {
 	case now == text:
 		return body
-	case isNumber(text): // and is JSON still
+	case isNumber(text): // keep it valid JSON
 		return jsonio.AppendString(nil, now)
 	}
 	return []byte(now)
 }
 
-// document visits the texts in JSON, or else a text.
 func (w *walker) document(text string) string {
 	return w.text(place{kind: kindBody}, text)
 }
 
-// events visits the texts in a stream of events.
 func (w *walker) events(body []byte) string {
 	out, at := patch{text: jsonio.View(body)}, 0
 	for i, ev := range tape.SplitEvents(body) {
@@ -65,7 +62,6 @@ func (w *walker) events(body []byte) string {
 	return out.whole()
 }
 
-// eventLines are the lines of an event with their ends, which need not be the same.
 func eventLines(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -84,11 +80,10 @@ func eventLines(text string) iter.Seq[string] {
 	}
 }
 
-// byteOrder may stand before the first event.
+// byteOrder may precede the first event.
 const byteOrder = "\uFEFF"
 
-// eventText visits the texts in an event: those in its data, whose lines belong
-// together, and its other lines.
+// eventText visits the data of an event as one text, and its other lines.
 func (w *walker) eventText(event string) string {
 	type line struct{ field, text, end string }
 	var lines []line
@@ -127,7 +122,6 @@ func (w *walker) eventText(event string) string {
 	return out.String()
 }
 
-// lines visits the texts in lines of JSON, or else a text.
 func (w *walker) lines(text string) string {
 	if first, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n"); !isObject(first) {
 		return w.document(text)
@@ -142,8 +136,8 @@ func (w *walker) lines(text string) string {
 	return out.whole()
 }
 
-// form visits the names and the values in a form. Clients say form of other texts, too:
-// what no form has is a text.
+// form visits the names and values of a form. Clients also declare other text as a form;
+// invalid fields are visited as text.
 func (w *walker) form(text string) string {
 	out, at := patch{text: text}, 0
 	for pair := range strings.SplitSeq(text, "&") {
@@ -153,7 +147,6 @@ func (w *walker) form(text string) string {
 	return out.whole()
 }
 
-// pair visits the name and the value of a field at a place in a form.
 func (w *walker) pair(out *patch, at int, pair string) {
 	name, value, _ := strings.Cut(pair, "=")
 	plain, err := url.QueryUnescape(value)
@@ -171,7 +164,6 @@ func (w *walker) pair(out *patch, at int, pair string) {
 	}
 }
 
-// parts visits the parts of a body that has several.
 func (w *walker) parts(text, boundary string) string {
 	out, at := patch{text: text}, 0
 	for part := range strings.SplitSeq(text, boundary) {
@@ -185,7 +177,6 @@ func (w *walker) parts(text, boundary string) string {
 	return out.whole()
 }
 
-// partName is the name of a field by the header of its part.
 func partName(head string) string {
 	for line := range strings.Lines(head) {
 		name, value, _ := strings.Cut(line, ":")
@@ -197,7 +188,6 @@ func partName(head string) string {
 	return ""
 }
 
-// newlineOf is what ends the lines of the head of a part.
 func newlineOf(part string) string {
 	if strings.Contains(part, "\r\n\r\n") {
 		return "\r\n"

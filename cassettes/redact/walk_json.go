@@ -9,25 +9,23 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// node is an object or an array of JSON, or the text that it stands in.
+// node is a JSON object or array, or the text that contains it.
 type node struct {
 	up   *node
-	name string // in the node above
-	// index is what its members index, output_index and the like say: it tells texts
-	// apart that come in turns.
+	name string // in the parent
+	// index is the value of index members, such as output_index. It separates interleaved
+	// texts.
 	index string
 
-	// named is what its member name or key says: of a list of headers or fields, that is
-	// the name of what its member value says.
+	// named is the value of the member name or key. It names the member value.
 	named string
 
-	key   string // the member at hand
-	count int    // the element at hand
-	kind  byte   // { or [, or 0 of a text
-	value bool   // the name of the member at hand was read
+	key   string // the current member
+	count int    // the current element
+	kind  byte   // { or [, or 0 for text
+	value bool   // the name of the current member was read
 }
 
-// child is the name of what stands in the node at hand.
 func (n *node) child() string {
 	if n.kind == '[' {
 		return strconv.Itoa(n.count)
@@ -35,8 +33,7 @@ func (n *node) child() string {
 	return n.key
 }
 
-// json visits the texts in JSON, which is valid, the names of its members, and numbers
-// that may be secret.
+// json visits the strings of valid JSON, long member names, and numbers that may be secret.
 func (w *walker) json(text string, f *node) string {
 	out := patch{text: text}
 	for i := 0; i < len(text); i++ {
@@ -71,8 +68,7 @@ func (w *walker) json(text string, f *node) string {
 	return out.whole()
 }
 
-// string visits a string of JSON, which is a value or the name of a member. No secret has
-// room in a short word.
+// string visits a value or a member name. A short name cannot contain a secret.
 func (w *walker) string(f *node, text string) string {
 	if f.kind == '{' && !f.value {
 		f.key = text
@@ -87,12 +83,9 @@ func (w *walker) string(f *node, text string) string {
 	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
 }
 
-// leastNumber is how long a number is that its name makes a secret: flags and counts are
-// shorter.
+// leastNumber is the minimum length of a secret number. Flags and counts are shorter.
 const leastNumber = 4
 
-// number visits a number that its name makes a secret, or that may be one that is
-// redacted elsewhere.
 func (w *walker) number(f *node, text string) string {
 	p := place{kind: kindNumber, name: f.child(), at: f}
 	secret := len(text) >= leastNumber && w.o.isSecret(&p, text)
@@ -102,7 +95,6 @@ func (w *walker) number(f *node, text string) string {
 	return w.leaf(p, text, secret)
 }
 
-// numberLength is how long the number is that a text begins with.
 func numberLength(text string) int {
 	for i := range len(text) {
 		if c := text[i]; !isDigit(c) && strings.IndexByte("+-.eE", c) < 0 {
@@ -112,7 +104,6 @@ func numberLength(text string) int {
 	return len(text)
 }
 
-// unquoted is what a string of JSON says.
 func unquoted(quoted string) string {
 	d := jsonio.NewDec(quoted)
 	return d.String()

@@ -5,13 +5,13 @@ import (
 	"hash/crc32"
 )
 
-// The event stream of Amazon: messages of
+// The event stream of Amazon consists of messages:
 //
-//	4 bytes  length of the message
-//	4 bytes  length of the headers
-//	4 bytes  CRC-32 of these
-//	         headers, payload
-//	4 bytes  CRC-32 of all that
+// \t4 bytes length of the message
+// \t4 bytes length of the headers
+// \t4 bytes CRC-32 of these
+// \t headers, payload
+// \t4 bytes CRC-32 of all of these
 //
 // https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
 const (
@@ -19,8 +19,7 @@ const (
 	sumLength     = 4
 )
 
-// messages visits the payloads of messages. What is no message, as at the end of a
-// stream that was cut, is a text.
+// messages visits the payloads of messages. It visits an incomplete message as text.
 func (w *walker) messages(text string) string {
 	out := patch{text: text}
 	for at := 0; at < len(text); {
@@ -41,8 +40,6 @@ func (w *walker) messages(text string) string {
 	return out.whole()
 }
 
-// messageLength returns how long the message is that a text begins with, and its
-// headers.
 func messageLength(text string) (length, headers int, ok bool) {
 	if len(text) < preludeLength {
 		return 0, 0, false

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// url is the URL as a file has it, in the one spelling of what it means.
+// url returns the canonical form of a URL.
 func (m Matcher) url(text string) string {
 	if u := m.address(text); u != nil {
 		return u.String()
@@ -17,9 +17,8 @@ func (m Matcher) url(text string) string {
 	return tape.EscapedURL(text)
 }
 
-// address is a URL as it counts: its host in small letters and without the usual port,
-// the path of a bare host as /, the query in the order of the names. It is nil if the
-// text is no URL.
+// address parses a URL and makes it canonical: host in lower case and without the default
+// port, path / for a bare host, query sorted by name. It returns nil if text is not a URL.
 func (m Matcher) address(text string) *url.URL {
 	u, err := url.Parse(tape.EscapedURL(text))
 	if err != nil {
@@ -39,10 +38,9 @@ func (m Matcher) address(text string) *url.URL {
 	return u
 }
 
-// percents is a byte in a URL that is not written as it is.
 var percents = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// hostOf is a host in the one spelling of what it means.
+// Host returns the canonical form of a host.
 func Host(scheme, host string) string {
 	switch scheme {
 	case "http":
@@ -53,8 +51,8 @@ func Host(scheme, host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, ":"))
 }
 
-// OtherHost is the Host of a request, in the one spelling of what it means, if it is
-// another than the one of its URL.
+// OtherHost returns the canonical Host of a request if it differs from the host of the URL,
+// and the empty string otherwise.
 func OtherHost(r *recording.Request) string {
 	host := r.Header.Get("Host")
 	if host == "" {
@@ -70,8 +68,8 @@ func OtherHost(r *recording.Request) string {
 	return host
 }
 
-// withoutOwnHost is an interaction that names the Host of its request only if it is
-// another than the one of its URL.
+// WithoutOwnHost returns the interaction without a Host header that repeats the host of the
+// URL. It does not change x.
 func WithoutOwnHost(x *recording.Interaction) *recording.Interaction {
 	if x.Request.Header["Host"] == nil || OtherHost(&x.Request) != "" {
 		return x

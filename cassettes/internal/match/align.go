@@ -1,17 +1,17 @@
 package match
 
-// both are the indexes of an element in two arrays; one is -1 where there is none.
+// both is a pair of indexes in two arrays; -1 means that there is no element.
 type both struct{ was, now int }
 
-// mostCells is how many pairs of elements are compared at most.
+// mostCells limits the number of compared pairs.
 const mostCells = 1 << 16
 
-// fewest is the part of all elements, one in so many, that has to be the same: fewer are
-// so by chance.
+// fewest is the minimum fraction of equal elements, as a divisor. Fewer are equal by
+// chance.
 const fewest = 3
 
-// align tells which elements of two arrays stand for each other, in their order: those
-// that are the same, as many as can be, and between these one after the other.
+// align pairs the elements of two arrays in their order. Equal elements form pairs; the
+// elements between them are paired one after the other.
 func align(a, b []tree) (out []both) {
 	from := 0
 	for from < min(len(a), len(b)) && a[from].sum == b[from].sum {
@@ -39,7 +39,6 @@ func align(a, b []tree) (out []both) {
 	return out
 }
 
-// between adds the elements between two places, in pairs as far as there are any.
 func between(out []both, at, to both) []both {
 	for ; at.was < to.was && at.now < to.now; at = (both{at.was + 1, at.now + 1}) {
 		out = append(out, at)
@@ -53,12 +52,12 @@ func between(out []both, at, to both) []both {
 	return out
 }
 
-// common is a longest common subsequence, or nothing of lists that are too long.
+// common returns a longest common subsequence. It returns nil if the lists are too long.
 func common(a, b []tree) (out []both) {
 	if len(a)*len(b) > mostCells {
 		return nil
 	}
-	// most[i][j] is how long that of a[i:] and b[j:] is.
+	// most[i][j] is the length for a[i:] and b[j:].
 	most := make([][]int, len(a)+1)
 	for i := range most {
 		most[i] = make([]int, len(b)+1)

@@ -10,23 +10,21 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// speller writes JSON in the one spelling of what it means: members in the order of
-// their names, the white space left out, and what does not count, too.
+// speller writes canonical JSON: members sorted by name, without white space and without
+// ignored members.
 type speller struct {
 	m       Matcher
 	d       jsonio.Dec
 	dst     []byte
-	members []spelled // those so far of the objects that have begun
-	was     []byte    // members before they were put in order
+	members []spelled // of the open objects
+	was     []byte    // buffer for sorting
 }
 
-// spelled is where a member was written.
 type spelled struct {
 	name     string
 	from, to int
 }
 
-// value writes the next value, to which a path leads.
 func (s *speller) value(path []string) {
 	switch s.d.Peek() {
 	case '{':
@@ -82,7 +80,6 @@ func (s *speller) object(path []string) {
 	s.dst = append(s.dst, '}')
 }
 
-// order puts the members at the end of what is written in order.
 func (s *speller) order(list []spelled) {
 	byName := func(a, b spelled) int { return strings.Compare(a.name, b.name) }
 	if slices.IsSortedFunc(list, byName) {
@@ -97,13 +94,12 @@ func (s *speller) order(list []spelled) {
 	}
 }
 
-// half is an escape that is half of a character without the other half, if it has the
-// length of one escape; others are matched for it not to begin within them.
+// half matches an escaped surrogate without its other half. The longer alternatives prevent
+// a match inside a pair.
 var half = regexp.MustCompile(`\\\\|\\u[dD][89aAbB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..`)
 
-// appendSpelling writes a string in its one spelling: without escapes that it does not
-// need. The text from before it to behind it tells apart the halves of characters, all of
-// which are read as the same character.
+// appendSpelling appends the canonical form of a string. The decoder reads all lone
+// surrogates as the same character; written, the encoded string, distinguishes them.
 func appendSpelling(dst []byte, text, written string) []byte {
 	switch {
 	case len(written) == len(text)+len(`""`):
@@ -130,7 +126,8 @@ func appendSpelling(dst []byte, text, written string) []byte {
 	return append(dst, '"')
 }
 
-// distinct is the name of a member, or its spelling if others might be read as the same.
+// distinct returns the name of a member, or its encoded form if several names decode to the
+// same string.
 func distinct(name, written string) string {
 	if strings.ContainsRune(name, utf8.RuneError) {
 		return string(appendSpelling(nil, name, written))
@@ -138,8 +135,8 @@ func distinct(name, written string) string {
 	return name
 }
 
-// below is the path to a member or an element of what a path leads to, which may be
-// left out if nothing is volatile, and whether it counts.
+// below returns the path of a member or element and whether it counts. The path is nil if
+// nothing is ignored.
 func (m Matcher) below(path []string, name string) (at []string, counts bool) {
 	if m.Ignore == nil {
 		return nil, true

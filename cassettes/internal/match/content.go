@@ -8,10 +8,10 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// content is a body as it counts in matching.
+// content is the body of a request in the form that matching compares.
 type content struct {
-	form []field // nil if it is none
-	json *tree   // nil if it is none
+	form []field // nil for other bodies
+	json *tree   // nil for other bodies
 	text string
 }
 
@@ -31,12 +31,12 @@ func (m Matcher) content(r *recording.Request) content {
 	return content{json: m.tree(body), text: string(body)}
 }
 
-// like is how much two bodies have in common, from 0 to 1.
+// like returns the similarity of two bodies, from 0 to 1.
 func (c content) like(other content) float64 {
 	if c.json == nil || other.json == nil {
 		return alike(c.text, other.text)
 	}
-	if c.text > other.text { // in one order: there may be several ways to align arrays
+	if c.text > other.text { // a fixed order, because arrays can be aligned in several ways
 		c, other = other, c
 	}
 	var same, all float64
@@ -52,7 +52,7 @@ func (c content) like(other content) float64 {
 	return same / all
 }
 
-// alike is how much of two texts is the same at their ends, from 0 to 1.
+// alike returns the common fraction of two strings at both ends, from 0 to 1.
 func alike(a, b string) float64 {
 	if a == b {
 		return 1
@@ -67,9 +67,9 @@ func alike(a, b string) float64 {
 	return float64(n) / float64(max(len(a), len(b)))
 }
 
-// pairs calls f for what two values have at the same place, which begins with a path:
-// for leaves, values of two kinds, and what only one of them has, the other one being
-// nil. Of elements of arrays that stand for each other, the place is that in b.
+// pairs calls f for the values of a and b at each path: for leaves, for values of different
+// kinds, and for values without a counterpart, which is nil. The path of an array element
+// is its index in b.
 func pairs(path string, a, b *tree, f func(path string, a, b *tree)) {
 	if a == nil || b == nil || a.kind != b.kind || a.kind == 0 {
 		f(path, a, b)
@@ -102,5 +102,5 @@ func pairs(path string, a, b *tree, f func(path string, a, b *tree)) {
 	}
 }
 
-// pointerWord writes a name as RFC 6901 has it in a pointer.
+// pointerWord escapes a reference token of a JSON pointer (RFC 6901).
 var pointerWord = strings.NewReplacer("~", "~0", "/", "~1")

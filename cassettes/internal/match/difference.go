@@ -14,21 +14,15 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// difference is one thing in which a request is not like a recorded one.
+// difference is a difference between a request and a recorded one; see
+// cassettes.Difference.
 type difference struct {
-	// Where is session, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
-	// Host, content type, form NAME, form, line NUMBER or body, or it is a JSON pointer
-	// into the body: that of the recorded request for what is absent now.
-	Where string
-	// Recorded and Now are the two values as JSON, shortened to what is around the
-	// first place in which they differ; "absent" if there is none.
+	Where         string
 	Recorded, Now string
 }
 
-// differences are the things in which a request is not like a recorded one.
 type differences []difference
 
-// between finds the differences between a recorded interaction and a request.
 func (m Matcher) between(was *recording.Interaction, session string, now *recording.Request) differences {
 	var d differences
 	d.word("session", was.Session, session)
@@ -40,17 +34,15 @@ func (m Matcher) between(was *recording.Interaction, session string, now *record
 	return d
 }
 
-// contentType is that of a request without what clients make up, such as a boundary.
 func contentType(r *recording.Request) string {
 	kind, _ := MediaType(r.Header.Get("Content-Type"))
 	return kind
 }
 
-// absent stands for a value that is not there.
 const absent = "absent"
 
-// add adds a difference, if there is one: redacted values are the same. A value that is
-// not there is empty.
+// add adds a difference unless the values are equal. All placeholders are equal. An empty
+// value is absent.
 func (d *differences) add(where, was, now string) {
 	if bytes.Equal(plainRedacted([]byte(was)), plainRedacted([]byte(now))) {
 		return
@@ -59,7 +51,6 @@ func (d *differences) add(where, was, now string) {
 	*d = append(*d, difference{where, cmp.Or(was, absent), cmp.Or(now, absent)})
 }
 
-// word adds a difference of words; an empty one is not there.
 func (d *differences) word(where, was, now string) {
 	quoted := func(s string) string {
 		if s == "" {
@@ -79,12 +70,11 @@ func (d *differences) url(m Matcher, was, now string) {
 		d.word("URL path", a.EscapedPath(), b.EscapedPath())
 		d.fields("query", m.fields(a.RawQuery), m.fields(b.RawQuery))
 	}
-	if len(*d) == above { // a name without a value, say
+	if len(*d) == above { // a name without a value
 		d.word("URL", m.url(was), m.url(now))
 	}
 }
 
-// fields adds the fields of a query or a form that differ.
 func (d *differences) fields(where string, was, now []field) {
 	before, after := byName(was), byName(now)
 	names := maps.Clone(before)
@@ -110,7 +100,7 @@ func (d *differences) content(was, now content) {
 	case was.form != nil && now.form != nil:
 		above := len(*d)
 		d.fields("form", was.form, now.form)
-		if len(*d) == above { // a name without a value, say
+		if len(*d) == above { // a name without a value
 			d.word("form", was.text, now.text)
 		}
 	case was.json != nil && now.json != nil:
@@ -125,8 +115,8 @@ func (d *differences) content(was, now content) {
 	}
 }
 
-// lines adds the lines that differ, between those at both ends that do not. Where is
-// counted in the request of now.
+// lines adds the lines that differ, without equal lines at both ends. Line numbers are
+// those of the new request.
 func (d *differences) lines(was, now []string) {
 	from := 0
 	for from < min(len(was), len(now)) && was[from] == now[from] {
@@ -141,7 +131,6 @@ func (d *differences) lines(was, now []string) {
 	}
 }
 
-// lineAt is a line as JSON, if there is one.
 func lineAt(lines []string, i int) string {
 	if i >= len(lines) {
 		return ""
@@ -150,13 +139,13 @@ func lineAt(lines []string, i int) string {
 }
 
 const (
-	// shown is how many characters of a value are shown.
+	// shown is the maximum number of characters of a value.
 	shown = 60
-	// before is how many of them stand before the first place that differs.
+	// before is the number of them before the first difference.
 	before = 20
 )
 
-// around shortens two values to what is around the first place in which they differ.
+// around shortens two values to the part around their first difference.
 func around(was, now string) (shortWas, shortNow string) {
 	a, b := []rune(was), []rune(now)
 	if len(a) <= shown && len(b) <= shown {
@@ -172,7 +161,6 @@ func around(was, now string) (shortWas, shortNow string) {
 	return window(a, from), window(b, from)
 }
 
-// window is a part of a text, with … for what is left out.
 func window(text []rune, from int) string {
 	if len(text) == 0 {
 		return ""
@@ -188,10 +176,10 @@ func window(text []rune, from int) string {
 	return out
 }
 
-// conversations are the members of a request that hold the messages of a conversation.
+// conversations are the members of a request that contain messages.
 var conversations = []string{"messages", "contents", "input"}
 
-// message tells of the first message of a conversation that differs, if there is one.
+// message describes the first message that differs, or returns the empty string.
 func (d differences) message(was, now content) string {
 	for _, x := range d {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(x.Where, "/"), "/")
@@ -215,7 +203,6 @@ func (d differences) message(was, now content) string {
 	return ""
 }
 
-// role is who says a message, or what kind it is, in brackets.
 func (v *tree) role() string {
 	for _, name := range []string{"role", "type"} {
 		if x := v.member(name); x != nil && strings.HasPrefix(x.text, `"`) {

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// readable are the encodings that can be undone.
+// readable are the supported content encodings.
 var readable = []string{"gzip", "deflate", "identity"}
 
-// askReadable cuts what a client accepts to what can be undone, so that the answer can
-// be looked into.
+// AskReadable removes encodings that cannot be decoded from Accept-Encoding, so that the
+// response can be examined.
 func AskReadable(h http.Header) {
 	const name = "Accept-Encoding"
 	if h[name] == nil {
@@ -36,32 +36,30 @@ func AskReadable(h http.Header) {
 	h.Set(name, strings.Join(asked, ", "))
 }
 
-// coded is a body whose Content-Encoding is undone.
+// Decoded is a body with and without its Content-Encoding.
 type Decoded struct {
 	Original []byte // as it was sent
 	Plain    []byte
-	again    func(io.Writer) compressor // nil if nothing was undone
-	Complete bool                       // it was not cut
-	// left says why an encoding was not undone; it is empty if it was, or if there is none.
+	again    func(io.Writer) compressor // nil if the body was not decoded
+	Complete bool                       // the body is not truncated
+	// Problem is the reason why the body was not decoded. It is empty if the body was
+	// decoded or has no encoding.
 	Problem string
 }
 
-// otherEncoding says that an encoding is not what the header says.
 const otherEncoding = "the body is in another one"
 
-// mostPlain is how many bytes a body has at most whose encoding is undone: a small one
-// may hold so many that no memory is enough.
+// mostPlain limits the size of a decoded body: a small body can decompress to any size.
 const mostPlain = 32 << 20
 
-// compressor is what gzip, zlib and flate have in common.
 type compressor interface {
 	io.WriteCloser
 	Flush() error
 }
 
-// decode undoes the Content-Encoding of a body as far as the body goes. A body whose
-// encoding is not known, or is not what is said, or that has more than mostPlain bytes,
-// is left as it is.
+// Decode decodes the Content-Encoding of a body, up to its end if it is truncated. It
+// leaves the body unchanged if the encoding is unknown or wrong, or if the result exceeds
+// mostPlain bytes.
 func Decode(h http.Header, body []byte) Decoded {
 	plain := Decoded{Original: body, Plain: body}
 	if len(body) == 0 {
@@ -76,13 +74,13 @@ func Decode(h http.Header, body []byte) Decoded {
 			return plain.undone(&members{r, from}, from, func(w io.Writer) compressor { return gzip.NewWriter(w) })
 		}
 		plain.Problem = otherEncoding
-	case "deflate": // RFC 9110 means zlib; some send it bare
+	case "deflate": // RFC 9110 means zlib; some servers send raw deflate
 		if r, err := zlib.NewReader(from); err == nil {
 			return plain.undone(r, from, func(w io.Writer) compressor { return zlib.NewWriter(w) })
 		}
 		from.Reset(body)
 		return plain.undone(flate.NewReader(from), from, func(w io.Writer) compressor {
-			z, _ := flate.NewWriter(w, flate.DefaultCompression) // it knows this level
+			z, _ := flate.NewWriter(w, flate.DefaultCompression) // this level is valid
 			return z
 		})
 	default:
@@ -91,13 +89,12 @@ func Decode(h http.Header, body []byte) Decoded {
 	return plain
 }
 
-// members reads all members of gzip. What is behind one has to begin as another one.
+// members reads all members of a gzip stream. Anything else after a member is an error.
 type members struct {
 	*gzip.Reader
 	from *bytes.Reader
 }
 
-// errBehind says that something else is behind the end of what is encoded.
 var errBehind = errors.New("something else is in it, or behind it")
 
 func (m *members) Read(p []byte) (int, error) {
@@ -112,8 +109,8 @@ func (m *members) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// encodingOf is the Content-Encoding in a header, which may be in several lines; identity
-// is none.
+// ContentEncoding returns the encodings in a header, which may have several lines. It omits
+// identity.
 func ContentEncoding(h http.Header) string {
 	values := HeaderValues(h, "Content-Encoding")
 	if len(values) == 0 {
@@ -123,8 +120,7 @@ func ContentEncoding(h http.Header) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "identity" }), ", ")
 }
 
-// valuesOf are the values of a header, whose name may be in lower case: Get finds it only
-// as HTTP/1.1 writes it.
+// HeaderValues returns the values of a header whose name may be in lower case.
 func HeaderValues(h http.Header, name string) []string {
 	if values, ok := h[name]; ok {
 		return values
@@ -132,7 +128,6 @@ func HeaderValues(h http.Header, name string) []string {
 	return h[strings.ToLower(name)]
 }
 
-// undone is the body that a reader makes of an encoded one, which it reads from.
 func (c Decoded) undone(r io.Reader, from *bytes.Reader, again func(io.Writer) compressor) Decoded {
 	plain, err := io.ReadAll(io.LimitReader(r, mostPlain+1))
 	switch {
@@ -148,8 +143,7 @@ func (c Decoded) undone(r io.Reader, from *bytes.Reader, again func(io.Writer) c
 	return c
 }
 
-// encode is the body with the Content-Encoding for what it says now. What was cut is
-// cut again.
+// Encode encodes a new body like the original. A truncated body becomes truncated again.
 func (c Decoded) Encode(plain []byte) []byte {
 	switch {
 	case bytes.Equal(plain, c.Plain):
@@ -159,7 +153,7 @@ func (c Decoded) Encode(plain []byte) []byte {
 	}
 	var out bytes.Buffer
 	z := c.again(&out)
-	_, _ = z.Write(plain) // a buffer takes everything
+	_, _ = z.Write(plain) // a buffer accepts all bytes
 	if !c.Complete {
 		_ = z.Flush() // the same
 		return out.Bytes()

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// field is a pair of a query or a form.
+// field is a name and value of a query or form.
 type field struct {
 	name, value string
-	text        string // in its one spelling
+	text        string // canonical
 }
 
-// fields reads a query or a form: the fields that count, in the order of their names.
-// What cannot be read, or is not read by all servers in one way, stands as it is.
+// fields reads the fields of a query or form that count, sorted by name. It keeps a field
+// unchanged if it is invalid or ambiguous.
 func (m Matcher) fields(text string) []field {
 	list := []field{}
 	for pair := range strings.SplitSeq(text, "&") {
@@ -40,7 +40,6 @@ func (m Matcher) fields(text string) []field {
 	return list
 }
 
-// textOf is fields as they are compared.
 func textOf(list []field) string {
 	texts := make([]string, len(list))
 	for i, f := range list {
@@ -49,7 +48,6 @@ func textOf(list []field) string {
 	return strings.Join(texts, "&")
 }
 
-// byName are the values of fields, by their names.
 func byName(list []field) url.Values {
 	values := url.Values{}
 	for _, f := range list {

@@ -1,3 +1,5 @@
+// Package match compares requests with recorded ones: keys, canonical bodies and the
+// nearest recorded request.
 package match
 
 import (
@@ -10,23 +12,25 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// tape is a cassette that is replayed.
+// Index finds the interaction of a file that answers a request. It uses each interaction
+// once. It is safe for use by many goroutines.
 type Index struct {
 	file     *tape.File
-	keys     []tape.Keys // of the interactions by this matching
+	keys     []tape.Keys // of the interactions, by matching
 	matching Matcher
 
-	// sent finds an interaction by the key of its request byte by byte.
+	// sent maps the exact bytes of a request to an interaction.
 	sent map[uint64]int32
 
 	mu   sync.Mutex
-	by   map[uint64]int32 // the first interaction of a key, exact or bare, that may be left, or -1
-	next []int32          // the one with the same exact key behind each, or -1
-	bare []int32          // the same for bare keys
+	by   map[uint64]int32 // first interaction of an exact or bare key that may be unused, or -1
+	next []int32          // next interaction with the same exact key, or -1
+	bare []int32          // next interaction with the same bare key, or -1
 	used []bool
 }
 
-// newTape makes an index of a file.
+// NewIndex returns an index of a file. If the keys of the file were made by other matching
+// rules, it makes new keys from the requests that redacted returns.
 func NewIndex(f *tape.File, m Matcher, redacted func(*recording.Interaction) *recording.Interaction) (*Index, error) {
 	n := f.Len()
 	t := &Index{
@@ -35,7 +39,7 @@ func NewIndex(f *tape.File, m Matcher, redacted func(*recording.Interaction) *re
 	}
 	told := m.Name() != "" && m.Name() == f.Match
 	if !told {
-		t.keys = slices.Clone(t.keys) // others may replay the file, too
+		t.keys = slices.Clone(t.keys) // the file may have other users
 	}
 	for i := n - 1; i >= 0; i-- {
 		k := t.keys[i]
@@ -58,7 +62,6 @@ func NewIndex(f *tape.File, m Matcher, redacted func(*recording.Interaction) *re
 	return t, nil
 }
 
-// add puts an interaction before the others of a key.
 func (t *Index) add(key uint64, i int32, next []int32) {
 	next[i] = -1
 	if j, ok := t.by[key]; ok {
@@ -67,8 +70,8 @@ func (t *Index) add(key uint64, i int32, next []int32) {
 	t.by[key] = i
 }
 
-// take uses the next interaction of a request: with the same secrets, or, if none was
-// recorded with them, with others. It is -1 if there is none.
+// take uses the next interaction with the same secrets. If none was recorded, it uses one
+// with other secrets. It returns -1 if there is none.
 func (t *Index) take(k tape.Keys) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,9 +85,8 @@ func (t *Index) take(k tape.Keys) int {
 	return int(i)
 }
 
-// TakeSame uses the interaction of a request that was recorded as it is, in all that
-// counts: it holds no secret there, and need not be redacted to be found. It is -1 if
-// there is none.
+// TakeSame uses an interaction whose request is the same before redaction. Such a request
+// contains no secret. TakeSame returns -1 if there is none.
 func (t *Index) TakeSame(session string, r *recording.Request) int {
 	if t.matching.Own != nil || t.matching.Custom {
 		return -1
@@ -95,13 +97,13 @@ func (t *Index) TakeSame(session string, r *recording.Request) int {
 	return t.take(tape.Keys{Exact: digest(t.matching.text(session, r))})
 }
 
-// Take uses the next interaction of a request, which is redacted. It is -1 if there is none.
+// Take uses the next interaction of a redacted request. It returns -1 if there is none.
 func (t *Index) Take(session string, r *recording.Request) int {
 	return t.take(t.matching.key(session, r))
 }
 
-// first is the first interaction of a key that was not used, or -1, and whether any was
-// recorded. Those before it are forgotten.
+// first returns the first unused interaction of a key or -1, and whether any was recorded.
+// It drops the used ones before it.
 func (t *Index) first(key uint64, next []int32) (first int32, recorded bool) {
 	first, recorded = t.by[key]
 	if !recorded {
@@ -114,7 +116,7 @@ func (t *Index) first(key uint64, next []int32) (first int32, recorded bool) {
 	return first, true
 }
 
-// spent is the last interaction of a key that was used, or -1.
+// spent returns the last used interaction of a key, or -1.
 func (t *Index) spent(key uint64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +128,7 @@ func (t *Index) spent(key uint64) int {
 	return -1
 }
 
-// unused are the titles of the interactions that were not used.
+// Unused returns the titles of the unused interactions.
 func (t *Index) Unused() (titles []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +140,7 @@ func (t *Index) Unused() (titles []string) {
 	return titles
 }
 
-// usedNumbers are the numbers of the interactions that were used.
+// Used returns the numbers of the used interactions.
 func (t *Index) Used() []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,9 +153,9 @@ func (t *Index) Used() []int {
 	return list
 }
 
-// TakeMarked uses the first interaction that is left whose request is one with this session
-// but for marks of what that still says: secrets that only the answer named, so that
-// nothing tells them where they are asked for. It is -1 if there is none.
+// TakeMarked uses the first unused interaction whose request has placeholders where this
+// request has the secrets. Such secrets were named only by the response. TakeMarked returns
+// -1 if there is none.
 func (t *Index) TakeMarked(session string, r *recording.Request) int {
 	if t.matching.Own != nil {
 		return -1
@@ -168,8 +170,7 @@ func (t *Index) TakeMarked(session string, r *recording.Request) int {
 	return -1
 }
 
-// marked are the interactions that are left which have a mark in what a request is known
-// by, in their order: one in a header, as of each that has a key, is none.
+// marked returns the unused interactions with a placeholder in the URL or the body.
 func (t *Index) marked() (list []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +182,7 @@ func (t *Index) marked() (list []int) {
 	return list
 }
 
-// use uses an interaction, unless somebody else has.
+// use marks an interaction as used and reports whether it was unused.
 func (t *Index) use(i int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

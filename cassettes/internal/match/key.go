@@ -16,21 +16,21 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// matching is how requests are told apart: by the session, the method, the URL, the host if
-// it is another one, and the body without its Content-Encoding, whose volatile fields do
-// not count and whose JSON is compared as JSON.
+// Matcher makes the keys of requests: from the session, the method, the URL, the Host if it
+// differs, and the body. It decodes the Content-Encoding, compares JSON as JSON and skips
+// ignored fields.
 type Matcher struct {
 	Ignore []string
 	Secret []string
 	Own    func(*recording.Request) string
-	// custom is true if there are redactors, whose effect the name cannot tell.
+	// Custom is true if there are redactors. A name cannot describe their effect.
 	Custom bool
 }
 
-// matchVersion is raised when the same requests come to other keys.
+// matchVersion increases if the same requests get other keys.
 const matchVersion = "2"
 
-// name tells one matching from others; it is empty if it cannot be told.
+// Name identifies the matching rules. It is empty if they contain functions.
 func (m Matcher) Name() string {
 	if m.Own != nil || m.Custom {
 		return ""
@@ -46,17 +46,16 @@ func (m Matcher) Name() string {
 	return strings.Join(append([]string{matchVersion}, words...), " ")
 }
 
-// matchWord is a word of a name, without white space.
 func matchWord(text string) string {
 	return tape.EscapedURL(strings.ReplaceAll(text, "%", "%25"))
 }
 
-// matchingOf is the matching of a name, whose version does not count.
+// ParseMatcher returns the matching rules of a name. It ignores the version.
 func ParseMatcher(name string) (m Matcher) {
 	_, words, _ := strings.Cut(name, " ")
 	for word := range strings.SplitSeq(words, " ") {
 		text, err := url.PathUnescape(word)
-		if err != nil { // an older name stands as it is
+		if err != nil { // an older name is not escaped
 			text = word
 		}
 		if secret, found := strings.CutPrefix(text, "-"); found {
@@ -68,14 +67,13 @@ func ParseMatcher(name string) (m Matcher) {
 	return m
 }
 
-// keys makes all keys of a recorded request.
+// Keys returns all keys of a recorded request.
 func (m Matcher) Keys(session string, r *recording.Request) tape.Keys {
 	k := m.key(session, r)
 	k.Sent = sentKey(session, r)
 	return k
 }
 
-// key makes the keys of a request by what it means.
 func (m Matcher) key(session string, r *recording.Request) (k tape.Keys) {
 	text := m.text(session, r)
 	k.Exact = digest(text)
@@ -85,9 +83,8 @@ func (m Matcher) key(session string, r *recording.Request) (k tape.Keys) {
 	return k
 }
 
-// sentKey is what a request that is the same byte by byte, in all that any matching by
-// options looks at, is known by: such requests have the same exact key, too. It is found
-// without reading the JSON, and as fast as can be: XXH64.
+// sentKey returns the key of the bytes of a request that any matching rules use. It does
+// not read the JSON, so it is fast.
 func sentKey(session string, r *recording.Request) uint64 {
 	words := [...]string{session, r.Method, tape.EscapedURL(r.URL), r.Header.Get("Host"), r.Header.Get("Content-Type"), ContentEncoding(r.Header)}
 	head := make([]byte, 0, 256) // a bit more than most need
@@ -107,12 +104,12 @@ func digest(text []byte) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// text is what the keys are made of: other requests have other texts.
+// text returns the canonical request. Different requests have different texts.
 func (m Matcher) text(session string, r *recording.Request) []byte {
-	dst := make([]byte, 0, len(session)+len(r.URL)+len(r.Body)+64) // a bit more than most need
+	dst := make([]byte, 0, len(session)+len(r.URL)+len(r.Body)+64) // enough for most requests
 	for _, word := range []string{session, r.Method, m.url(r.URL), OtherHost(r)} {
 		length := len(word)
-		if strings.Contains(word, "redacted") { // secrets may be of other lengths
+		if strings.Contains(word, "redacted") { // secrets may have other lengths
 			length = len(plainRedacted([]byte(word)))
 		}
 		dst = append(strconv.AppendInt(dst, int64(length), 10), ' ')
@@ -124,10 +121,10 @@ func (m Matcher) text(session string, r *recording.Request) []byte {
 	return m.appendBody(dst, r.Header.Get("Content-Type"), Decode(r.Header, r.Body).Plain)
 }
 
-// urlencoded is the type of a body that is a form.
+// FormType is the media type of a form.
 const FormType = "application/x-www-form-urlencoded"
 
-// mediaType is the type of a body, and what stands between its parts, if it has any.
+// MediaType returns the media type of a body and the boundary of a multipart body.
 func MediaType(contentType string) (kind, boundary string) {
 	if !strings.Contains(contentType, ";") {
 		return strings.ToLower(strings.TrimSpace(contentType)), ""
@@ -136,14 +133,14 @@ func MediaType(contentType string) (kind, boundary string) {
 	return kind, params["boundary"]
 }
 
-// appendBody writes a body in the one spelling of what it means, behind its kind: what
-// is JSON is another thing than bytes that look like its spelling.
+// appendBody appends the canonical body after a word for its kind. The word distinguishes
+// JSON from bytes that look like canonical JSON.
 func (m Matcher) appendBody(dst []byte, contentType string, body []byte) []byte {
 	kind, boundary := MediaType(contentType)
 	switch {
 	case kind == FormType:
 		return append(append(dst, "form "...), textOf(m.fields(string(body)))...)
-	case boundary != "": // clients make up another one each time
+	case boundary != "": // each client generates its own
 		return appendParts(append(dst, "parts "...), boundary, string(body))
 	}
 	s := speller{m: m, d: jsonio.NewDec(jsonio.View(body)), dst: append(dst, "json "...)}
@@ -154,12 +151,12 @@ func (m Matcher) appendBody(dst []byte, contentType string, body []byte) []byte 
 	return s.dst
 }
 
-// isVolatile reports whether a path into JSON is one of those that do not count.
 func (m Matcher) isVolatile(path []string) bool {
 	return slices.ContainsFunc(m.Ignore, func(v string) bool { return PointerMatches(v, path) })
 }
 
-// sameAs reports whether a pointer, whose * stands for any name or index, is a path.
+// PointerMatches reports whether a JSON pointer, in which * matches any name or index,
+// matches a path.
 func PointerMatches(pointer string, path []string) bool {
 	for i, name := range path {
 		word, rest, more := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")

@@ -8,8 +8,8 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// nearest finds the recorded request that comes nearest to one with these keys; nil if
-// there is none.
+// Nearest finds the recorded request that is most similar to r. It returns nil if there is
+// none.
 func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
 	k := t.matching.key(session, r)
 	for _, key := range []uint64{k.Exact, k.Bare} {
@@ -22,7 +22,7 @@ func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
 	for _, i := range t.candidates(r) {
 		x, err := t.file.Interaction(i)
 		if err != nil {
-			continue // another one is near, too
+			continue // use another candidate
 		}
 		like := t.matching.content(&x.Request).like(now)
 		if x.Session == session {
@@ -35,17 +35,16 @@ func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
 	if best < 0 {
 		return nil
 	}
-	x, _ := t.file.Interaction(best) // it was read above
+	x, _ := t.file.Interaction(best) // read above
 	nearest := t.told(best, t.keys[best].Exact)
 	found := t.matching.between(x, session, r)
 	nearest.Differences, nearest.Message = found, found.message(t.matching.content(&x.Request), now)
 	return nearest
 }
 
-// sameSession is what the same session counts, against a body that is the same in all.
+// sameSession is the bonus for the same session; equal bodies count 1.
 const sameSession = 0.1
 
-// told tells of an interaction, and how often a request of its key was recorded and used.
 func (t *Index) told(i int, key uint64) *Nearest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,11 +61,9 @@ func (t *Index) told(i int, key uint64) *Nearest {
 	return n
 }
 
-// mostCandidates is how many interactions are read to find the nearest.
 const mostCandidates = 200
 
-// candidates are the interactions that may be the nearest, by what their first and last
-// lines tell: the method, the path of the URL, and the length of the body.
+// candidates returns the interactions with the most similar method, path and body length.
 func (t *Index) candidates(r *recording.Request) []int {
 	type candidate struct{ index, rank, off int }
 	list := make([]candidate, 0, t.file.Len())
@@ -92,7 +89,6 @@ func (t *Index) candidates(r *recording.Request) []int {
 	return out
 }
 
-// pathOf is the path of a URL, which is empty if it is none.
 func pathOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -101,7 +97,8 @@ func pathOf(text string) string {
 	return u.Path
 }
 
-// nearMatch is the recorded request that is nearest to one without a response.
+// Nearest describes the recorded request that is most similar to a request; see
+// cassettes.NearestMatch.
 type Nearest struct {
 	Number, Recorded, Used int
 	Differences            []difference

@@ -2,8 +2,8 @@ package match
 
 import "strings"
 
-// appendParts writes a body of several parts with one boundary in the place of the one
-// that its client has made up. A line of a part that might be taken for it is made longer.
+// appendParts appends a multipart body with a fixed boundary instead of the random boundary
+// of the client. It lengthens a line that could be mistaken for the boundary.
 func appendParts(dst []byte, boundary, body string) []byte {
 	for line := range strings.Lines(body) {
 		rest, found := strings.CutPrefix(line, "--"+boundary)

@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// Mark is what stands in the place of a secret: "[redacted #a1b2 51 chars]". It is the
-// same for the same secret, so that a recording that is made again is the same, and a
-// reader sees where two secrets differ.
+// Placeholder returns the string that replaces a secret: "[redacted #a1b2 51 chars]". It is
+// the same for the same secret, so repeated recordings are equal and a reader can compare
+// secrets.
 //
-// The four digits are 16 bits of its SHA-256, less for less than 16 bytes: they tell
-// nothing that helps to find a key, and of a password that can be guessed they leave
-// most guesses possible. There is no salt: one in the file would not keep anybody from
-// guessing, and one that is thrown away would change all marks with each recording.
+// The digits are at most 16 bits of the SHA-256 of the secret, fewer for short secrets.
+// They do not help to find a key, and they leave many candidates for a guessable password.
+// There is no salt: a stored salt does not prevent guessing, and a discarded one would
+// change all placeholders.
 func Placeholder(secret string) string {
 	digits := 4
 	if len(secret) < 2*MinSecret {
@@ -31,22 +31,21 @@ func Placeholder(secret string) string {
 	return "[redacted #" + hex.EncodeToString(sum[:])[:digits] + " " + strconv.Itoa(utf8.RuneCountInString(secret)) + " chars]"
 }
 
-// leastEcho is how long a secret is that is looked for everywhere.
+// MinSecret is the minimum length of a secret that is searched for everywhere.
 const MinSecret = 8
 
-// urlMark is a mark as it stands in a URL.
+// EscapedPlaceholder returns a placeholder for use in a URL.
 func EscapedPlaceholder(mark string) string { return url.PathEscape(mark) }
 
-// markForm is a mark, also as URLs and forms have it, and URLs in them.
+// PlaceholderPattern matches a placeholder, also percent-encoded several times.
 var PlaceholderPattern = regexp.MustCompile(`(?:\[|%(?:25)*5B)redacted(?: |\+|%(?:25)*20)(?:#|%(?:25)*23)[0-9a-f]{1,4}(?: |\+|%(?:25)*20)[0-9]+(?: |\+|%(?:25)*20)chars(?:\]|%(?:25)*5D)`)
 
-// hasMark reports whether a part of a text was redacted.
+// HasPlaceholder reports whether text contains a placeholder.
 func HasPlaceholder(text string) bool {
 	return strings.Contains(text, "redacted") && PlaceholderPattern.MatchString(text)
 }
 
-// plainRedacted is a text without what tells one redacted secret from another. What
-// stands in the place of a mark is in no text.
+// plainRedacted replaces all placeholders by one string that no text contains.
 func plainRedacted(text []byte) []byte {
 	if !bytes.Contains(text, []byte("redacted")) {
 		return text
@@ -54,8 +53,8 @@ func plainRedacted(text []byte) []byte {
 	return PlaceholderPattern.ReplaceAll(text, []byte("[redacted\xff]"))
 }
 
-// sameButMarks reports whether a text is another one, in which marks stand for what the
-// text says.
+// sameButMarks reports whether was equals now after placeholders replaced the secrets in
+// now.
 func sameButMarks(was, now string) bool {
 	for {
 		at := PlaceholderPattern.FindStringIndex(was)
@@ -77,14 +76,14 @@ func sameButMarks(was, now string) bool {
 	}
 }
 
-// cutMarked cuts what a mark stands for off a text.
+// cutMarked removes the secret of a placeholder from the beginning of text.
 func cutMarked(text, mark string) (rest string, is bool) {
-	words := strings.Fields(mark) // one in percent encoding is one word
+	words := strings.Fields(mark) // a percent-encoded placeholder is one word
 	if len(words) < 4 {
 		return "", false
 	}
 	left, err := strconv.Atoi(words[2])
-	if err != nil || left < MinSecret { // which is looked for nowhere else
+	if err != nil || left < MinSecret { // not searched for elsewhere
 		return "", false
 	}
 	end := len(text)

@@ -10,18 +10,17 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// tree is a value of JSON, without what does not count.
+// tree is a JSON value without ignored members.
 type tree struct {
-	name    string // of a member of an object
-	kind    byte   // { or [, or 0 of a leaf
-	text    string // as it is written; of a leaf, in its one spelling
-	members []tree // in the order of their names; elements that do not count are empty
-	// sum tells values apart, other than by what was redacted in them. It may be the same
-	// by chance.
+	name    string // of an object member
+	kind    byte   // { or [, or 0 for a leaf
+	text    string // as written; canonical for a leaf
+	members []tree // sorted by name; ignored elements are empty
+	// sum is a checksum that ignores differences between placeholders.
 	sum uint32
 }
 
-// tree is the JSON of a body, or nil if it is none.
+// tree parses a body. It returns nil if the body is not JSON.
 func (m Matcher) tree(body []byte) *tree {
 	d := jsonio.NewDec(jsonio.View(body))
 	v := m.value(&d, nil)
@@ -31,7 +30,6 @@ func (m Matcher) tree(body []byte) *tree {
 	return &v
 }
 
-// value reads the next value, to which a path leads.
 func (m Matcher) value(d *jsonio.Dec, path []string) (v tree) {
 	from := d.Offset()
 	switch c := d.Peek(); c {
@@ -52,7 +50,6 @@ func (m Matcher) value(d *jsonio.Dec, path []string) (v tree) {
 	return v
 }
 
-// checksum is what tells a value from others, those of its members being known.
 func (v *tree) checksum() uint32 {
 	if v.kind == 0 {
 		return tape.Checksum(plainRedacted([]byte(v.text)))
@@ -100,7 +97,6 @@ func (m Matcher) array(d *jsonio.Dec, path []string) (elements []tree) {
 	return elements
 }
 
-// member is the first member of a name, or nil.
 func (v *tree) member(name string) *tree {
 	for i := range v.members {
 		if v.members[i].name == name {
@@ -110,7 +106,6 @@ func (v *tree) member(name string) *tree {
 	return nil
 }
 
-// element is an element of an array, or nil of -1.
 func (v *tree) element(i int) *tree {
 	if i < 0 {
 		return nil
@@ -118,7 +113,6 @@ func (v *tree) element(i int) *tree {
 	return &v.members[i]
 }
 
-// leaves is how many there are in a value, at least one, or none in no value.
 func (v *tree) leaves() (n int) {
 	if v == nil {
 		return 0
@@ -129,12 +123,11 @@ func (v *tree) leaves() (n int) {
 	return max(n, 1)
 }
 
-// spaced is a value on one line, or nothing of no value.
 func (v *tree) spaced() string {
 	switch {
 	case v == nil:
 		return ""
-	case v.text == "": // an element that does not count, but is there
+	case v.text == "": // an ignored element
 		return "…"
 	}
 	return string(tape.AppendSpaced(nil, v.text, true))

@@ -36,13 +36,12 @@ import (
 // The words are chunked, uncompressed, and chunks with the parts of the response's
 // body, if its form does not tell them. The metadata CRC is what headSum returns.
 
-// mostHead is how much memory is taken for what is not in a body.
 const mostHead = 1 << 10
 
-// appendInteraction writes an interaction with its number and its key.
+// appendInteraction appends an interaction with its number and keys.
 func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) []byte {
 	bodies := len(x.Request.Body) + len(x.Response.Body)
-	dst = slices.Grow(dst, bodies+bodies/16+mostHead) // lines may need more
+	dst = slices.Grow(dst, bodies+bodies/16+mostHead) // the lines may be longer
 	from := len(dst)
 	dst = appendTitle(dst, n, x)
 	dst = appendHeader(dst, ">", x.Request.Header)
@@ -80,8 +79,8 @@ func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) 
 	return append(append(append(fmt.Appendf(dst, " metadata %08x", head), " key "...), key...), '\n')
 }
 
-// headSum is the checksum of the lines of an interaction without its number, the bodies,
-// the last line and the ends of lines.
+// headSum returns the checksum of an interaction without its number, bodies, last line and
+// line ends.
 func headSum(text []byte) (sum uint32) {
 	b := &block{rest: text}
 	_, line, _ := bytes.Cut(b.next()[len("=== "):], []byte(" "))
@@ -114,7 +113,7 @@ func appendTitle(dst []byte, n int, x *recording.Interaction) []byte {
 	return append(append(dst, x.Response.Wait.Round(time.Millisecond).String()...), '\n')
 }
 
-// encodedMark stands before the base64 of a reason.
+// encodedMark precedes a reason phrase in base64.
 const encodedMark = ":: "
 
 func appendStatus(dst []byte, r *recording.Response) []byte {
@@ -130,7 +129,6 @@ func appendStatus(dst []byte, r *recording.Response) []byte {
 	return append(dst, '\n')
 }
 
-// appendHeader writes the fields in the order of their names.
 func appendHeader(dst []byte, mark string, h http.Header) []byte {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, v := range h[name] {
@@ -148,7 +146,7 @@ func appendHeader(dst []byte, mark string, h http.Header) []byte {
 	return dst
 }
 
-// isPlain reports whether a value can stand in a header line as it is.
+// isPlain reports whether a header value needs no encoding.
 func isPlain(v string) bool {
 	for _, c := range v {
 		if c < ' ' || c == 0x7f {

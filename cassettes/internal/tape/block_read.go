@@ -18,13 +18,12 @@ import (
 // block reads the lines of an interaction.
 type block struct {
 	rest []byte
-	line int // how many lines were taken
-	// edited says that bodies may have been changed by hand: their checksums do not
-	// count.
+	line int // number of consumed lines
+	// edited is true if the bodies may have been edited: their checksums are ignored.
 	edited bool
 }
 
-// read reads what appendInteraction wrote. The bodies are of their own memory.
+// read reads an interaction. The bodies do not share memory with the file.
 func (b *block) read(x *recording.Interaction) error {
 	t, err := readTitle(b.next())
 	if err != nil {
@@ -49,9 +48,8 @@ func (b *block) read(x *recording.Interaction) error {
 	return b.body(&x.Response, m, got)
 }
 
-// answer reads a response that is all there is but for the last line of its interaction.
-// The body may be left to the stream. How it is laid out is not looked at; what is wrong
-// there is no error.
+// answer reads only the response of an interaction. It may leave the body to events. It
+// does not check the layout.
 func (b *block) answer(r *recording.Response, events *EventStream, last []byte) error {
 	got, err := b.response(r, (*block).linesToEnd)
 	if err != nil {
@@ -69,7 +67,6 @@ func (b *block) answer(r *recording.Response, events *EventStream, last []byte) 
 	return b.body(r, m, got)
 }
 
-// linesToEnd takes all lines but for that of an ending.
 func (b *block) linesToEnd(byte) []byte {
 	whole := b.rest
 	end := len(whole)
@@ -80,11 +77,10 @@ func (b *block) linesToEnd(byte) []byte {
 	return whole[:end]
 }
 
-// endingMark begins the line of how an answer ended.
 const endingMark = "<! "
 
-// response reads what stands between the request and the last line; got are the lines of
-// the body, which lines takes.
+// response reads the response. The function lines consumes the lines of the body, which
+// response returns.
 func (b *block) response(r *recording.Response, lines func(b *block, mark byte) []byte) (got []byte, err error) {
 	if b.begins("< ") {
 		if err = readStatus(b.next(), r); err != nil {
@@ -101,7 +97,6 @@ func (b *block) response(r *recording.Response, lines func(b *block, mark byte) 
 	return got, err
 }
 
-// body restores the body of a response, which ends an interaction.
 func (b *block) body(r *recording.Response, m marks, got []byte) (err error) {
 	if r.Body, r.Chunks, err = m.got.restore('<', got, b.edited); err != nil {
 		return fmt.Errorf("the body of the response: %w", err)
@@ -116,7 +111,6 @@ func (b *block) body(r *recording.Response, m marks, got []byte) (err error) {
 	return nil
 }
 
-// next takes a line; there is none at the end.
 func (b *block) next() []byte {
 	line, rest, _ := bytes.Cut(b.rest, []byte("\n"))
 	b.rest = rest
@@ -126,7 +120,6 @@ func (b *block) next() []byte {
 
 func (b *block) begins(with string) bool { return bytes.HasPrefix(b.rest, []byte(with)) }
 
-// lines takes the lines with a mark.
 func (b *block) lines(mark byte) []byte {
 	from := b.rest
 	for b.begins(string(mark)+" ") || b.begins(string(mark)+"\n") {
@@ -135,7 +128,7 @@ func (b *block) lines(mark byte) []byte {
 	return from[:len(from)-len(b.rest)]
 }
 
-// header takes a header, the trailer and the line that ends them.
+// header reads a header, a trailer and the line that ends them.
 func (b *block) header(mark byte) (header, trailer http.Header, err error) {
 	header = http.Header{}
 	for {
@@ -169,7 +162,6 @@ func (b *block) header(mark byte) (header, trailer http.Header, err error) {
 	}
 }
 
-// title is the first line of an interaction.
 type title struct {
 	number               int
 	session, method, url string
@@ -242,15 +234,12 @@ func readEnding(line []byte, r *recording.Response) error {
 	return nil
 }
 
-// mark tells how a body stands in the file.
 type mark struct {
 	form   form
 	length int
 	crc    uint32
 }
 
-// restore returns the body, which has to be the one that was written unless it may be
-// edited, and the pieces of a stream of events.
 func (m mark) restore(sign byte, lines []byte, edited bool) (body []byte, pieces []recording.Chunk, err error) {
 	body, pieces, err = m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
 	if err != nil || edited {
@@ -262,16 +251,15 @@ func (m mark) restore(sign byte, lines []byte, edited bool) (body []byte, pieces
 	return body, pieces, nil
 }
 
-// marks are the last line of an interaction.
 type marks struct {
 	sent, got             mark
 	chunked, uncompressed bool
 	pieces                []recording.Chunk
-	head                  string // a checksum; empty if it is not told
+	head                  string // a checksum; empty if missing
 }
 
 func readMarks(line []byte) (m marks, err error) {
-	var room [24]string // for all words but those of many pieces
+	var room [24]string // enough for all lines without many chunks
 	words := room[:0]
 	for word := range strings.SplitSeq(jsonio.View(line), " ") {
 		words = append(words, word)

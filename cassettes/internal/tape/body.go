@@ -11,35 +11,33 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// form is how a body stands in the file.
+// form is the encoding of a body in the file.
 type form string
 
-// The forms. A body has the first that gives it back byte for byte.
+// The forms. A writer uses the first form that restores the body byte for byte.
 const (
-	// formEvents has a line for each server-sent event, with the time that it took to
-	// come. The newlines within it stand as ␊; the empty line that ends it is left out.
+	// formEvents has one line per server-sent event, with its delay. ␊ replaces newlines
+	// in the event; the empty line at its end is omitted.
 	formEvents form = "events"
-	// formEventsCRLF is the same, but lines end in CR LF.
+	// formEventsCRLF is formEvents with CR LF line ends.
 	formEventsCRLF form = "events-crlf"
-	// formJSON is JSON without white space, laid out in lines.
+	// formJSON is JSON without white space, formatted in lines.
 	formJSON form = "json"
-	// formJSONLine is the same, with a newline behind it.
+	// formJSONLine is formJSON with a newline at the end.
 	formJSONLine form = "json-line"
-	// formSpaced is JSON with one space behind each colon and comma, laid out in lines.
+	// formSpaced is JSON with one space after each colon and comma, formatted in lines.
 	formSpaced form = "json-spaced"
 	// formText is text, line by line.
 	formText form = "text"
-	// formBase64 is everything else.
+	// formBase64 is used for all other bodies.
 	formBase64 form = "base64"
 )
 
-// castagnoli is CRC-32C, as in RFC 3720.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// appendBody writes a body behind the mark (> or <), and returns its form. Events is
-// whether it is a stream of events, which came in these pieces.
+// appendBody appends a body with this line prefix (> or <) and returns its form.
 func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []recording.Chunk) ([]byte, form) {
 	forms := []form{formJSON, formJSONLine, formSpaced, formText}
 	if events {
@@ -59,7 +57,6 @@ func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []record
 	return out, formBase64
 }
 
-// append writes a body, if this form can hold it.
 func (f form) append(dst []byte, mark byte, body []byte, pieces []recording.Chunk) (out []byte, ok bool) {
 	switch f {
 	case formEvents, formEventsCRLF:
@@ -79,8 +76,7 @@ func (f form) append(dst []byte, mark byte, body []byte, pieces []recording.Chun
 	return appendBase64(dst, mark, body), true
 }
 
-// restore adds to dst the body that the lines hold; of events, it also returns the
-// pieces in which they came.
+// restore appends the body to dst. For events it also returns the chunks.
 func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, pieces []recording.Chunk, err error) {
 	switch f {
 	case formEvents, formEventsCRLF:
@@ -102,10 +98,10 @@ func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, pieces 
 	return body, nil, err
 }
 
-// batch is how many bytes of lines are restored at once to see whether they are right.
+// batch is the number of bytes that restores checks at a time.
 const batch = 64 << 10
 
-// restores reports whether lines give back a body, without a copy of all of it.
+// restores reports whether lines encode body, without a copy of the whole body.
 func (f form) restores(mark byte, lines, body []byte) bool {
 	between := ""
 	if f == formText {
@@ -133,8 +129,8 @@ func (f form) restores(mark byte, lines, body []byte) bool {
 	return len(body) == 0
 }
 
-// isText reports whether a body can stand as it is: UTF-8 without control characters
-// other than tabs and the ends of lines.
+// IsText reports whether a body is UTF-8 without control characters other than tabs and
+// line ends.
 func IsText(body []byte) bool {
 	for _, c := range body {
 		if c < ' ' && c != '\t' && c != '\r' && c != '\n' || c == 0x7f {
@@ -144,7 +140,6 @@ func IsText(body []byte) bool {
 	return utf8.Valid(body)
 }
 
-// appendLine writes a line behind the mark.
 func appendLine(dst []byte, mark byte, line []byte) []byte {
 	dst = append(dst, mark)
 	if len(line) > 0 {
@@ -153,7 +148,7 @@ func appendLine(dst []byte, mark byte, line []byte) []byte {
 	return append(dst, '\n')
 }
 
-// nextLine takes the first line from lines, without the mark.
+// nextLine returns the first line without its prefix.
 func nextLine(mark byte, lines []byte) (line, rest []byte, err error) {
 	line, rest, found := bytes.Cut(lines, []byte("\n"))
 	switch {
@@ -167,7 +162,6 @@ func nextLine(mark byte, lines []byte) (line, rest []byte, err error) {
 	return line[2:], rest, nil
 }
 
-// shortened is the beginning of a long text.
 func shortened(b []byte) []byte {
 	const most = 60
 	if len(b) <= most {
@@ -204,7 +198,7 @@ func restoreLines(dst []byte, mark byte, lines []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// base64Line is how many bytes a line of base64 holds.
+// base64Line is the number of bytes in a line of base64.
 const base64Line = 57
 
 func appendBase64(dst []byte, mark byte, body []byte) []byte {

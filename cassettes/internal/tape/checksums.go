@@ -10,16 +10,14 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// Reseal returns a cassette that was edited by hand with its lengths, checksums and keys
-// made anew, and what was changed, a line each, as far as the file tells: there is none if
-// it is as it was written. Bodies may have been laid out in another way; what is not a line
-// of a cassette is an error, a *FormatError.
+// UpdateChecksums implements cassettes.UpdateChecksums. The function encode writes a
+// cassette.
 func UpdateChecksums(name string, text []byte, encode func(recording.Metadata, []*recording.Interaction) []byte) (sealed []byte, changed []string, err error) {
 	f := &File{Name: name, text: withFoot(text)}
 	if line, err := f.head(); err != nil {
 		return nil, nil, &recording.FormatError{File: name, Line: line, Err: err}
 	}
-	_ = f.find(0) // how many there should be is told below
+	_ = f.find(0) // the expected number is checked below
 	var list []*recording.Interaction
 	last := 0
 	for i := range f.entries {
@@ -45,7 +43,7 @@ func UpdateChecksums(name string, text []byte, encode func(recording.Metadata, [
 	return sealed, changed, nil
 }
 
-// withFoot is a text with a last line, for find to find the interaction before it.
+// withFoot returns text with a last line, so that find finds the last interaction.
 func withFoot(text []byte) []byte {
 	if bytes.Contains(text, []byte("\n"+foot)) {
 		return text
@@ -53,7 +51,6 @@ func withFoot(text []byte) []byte {
 	return append(slices.Clip(text), "\n"+foot...)
 }
 
-// gone says that the interactions with these numbers are not there.
 func gone(first, last int) string {
 	if first == last {
 		return fmt.Sprintf("interaction %d is gone", first)
@@ -61,12 +58,12 @@ func gone(first, last int) string {
 	return fmt.Sprintf("interactions %d to %d are gone", first, last)
 }
 
-// changes tells what of an interaction is not what its last line says, and where it stands
-// behind the one with the number last. It returns the number of the one that comes last.
+// changes lists the edits of an interaction, and the interactions that are missing between
+// it and the number last. It returns its number, or last if the interaction was moved.
 func (f *File) changes(i int, x *recording.Interaction, last int) (number int, out []string) {
 	line := f.title(i)
-	m, _ := readMarks(lastLine(f.lines(i))) // it was read
-	t, _ := readTitle(line)                 // the same
+	m, _ := readMarks(lastLine(f.lines(i))) // read before
+	t, _ := readTitle(line)                 // read before
 	add := func(format string, args ...any) {
 		out = append(out, strings.TrimPrefix(string(line), "=== ")+": "+fmt.Sprintf(format, args...))
 	}

@@ -10,10 +10,9 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// linefeed stands for a newline within an event.
+// linefeed replaces a newline within an event.
 const linefeed = "␊"
 
-// newline is what ends a line of the events of a form.
 func (f form) newline() string {
 	if f == formEventsCRLF {
 		return "\r\n"
@@ -21,11 +20,9 @@ func (f form) newline() string {
 	return "\n"
 }
 
-// isEvents reports whether lines of a form are events.
 func (f form) isEvents() bool { return f == formEvents || f == formEventsCRLF }
 
-// EventChunks are the parts of a body that is a stream of server-sent events: one each,
-// with no times known.
+// EventChunks returns one chunk for each server-sent event of a body, without times.
 func EventChunks(body []byte) (pieces []recording.Chunk) {
 	for _, ev := range SplitEvents(body) {
 		pieces = append(pieces, recording.Chunk{Len: len(ev)})
@@ -33,11 +30,10 @@ func EventChunks(body []byte) (pieces []recording.Chunk) {
 	return pieces
 }
 
-// splitEvents cuts a stream of events behind each empty line; lines end in LF, CR LF or CR.
-// What is left at the end is the last one, if it is not empty. The parts share the memory
-// of the stream.
+// SplitEvents splits a stream after each empty line. Lines end in LF, CR LF or CR. The
+// events share memory with body.
 func SplitEvents(body []byte) (events [][]byte) {
-	from, ends := 0, 0 // of lines, one behind the other
+	from, ends := 0, 0 // of consecutive line ends
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
 		case '\r', '\n':
@@ -59,13 +55,11 @@ func SplitEvents(body []byte) (events [][]byte) {
 	return events
 }
 
-// rounded are the times of pieces in milliseconds, of which what was rounded off goes into
-// the next one.
+// rounded converts delays to milliseconds. It adds the rounding error to the next delay.
 type rounded struct {
 	at, told time.Duration // since the first one
 }
 
-// next is the time before a piece.
 func (r *rounded) next(p recording.Chunk) (ms int64) {
 	r.at += p.After
 	wait := (r.at - r.told).Round(time.Millisecond)
@@ -73,7 +67,7 @@ func (r *rounded) next(p recording.Chunk) (ms int64) {
 	return wait.Milliseconds()
 }
 
-// appendEvents writes an event a line, if the pieces are the events.
+// appendEvents appends one line per event if the chunks are the events.
 func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []recording.Chunk) (out []byte, ok bool) {
 	if !IsText(body) {
 		return dst, false
@@ -103,7 +97,6 @@ func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []r
 	return dst, true
 }
 
-// eventLine takes the next event from lines.
 func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole bool, rest []byte, err error) {
 	line, rest, err := nextLine(mark, lines)
 	if err != nil {
@@ -117,7 +110,7 @@ func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole
 	return time.Duration(ms) * time.Millisecond, event, !cut, rest, nil
 }
 
-// cutTime cuts a time such as +12ms, and the space behind it, off a line.
+// cutTime removes a delay such as "+12ms " from the beginning of a line.
 func cutTime(line []byte) (ms int64, event []byte, found bool) {
 	const most = 1 << 31 // milliseconds
 	if len(line) == 0 || line[0] != '+' {
@@ -131,7 +124,6 @@ func cutTime(line []byte) (ms int64, event []byte, found bool) {
 	return ms, event, found && i > 1 && ms < most
 }
 
-// restoreEvents undoes appendEvents, and returns the pieces in which the events came.
 func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []byte, pieces []recording.Chunk, err error) {
 	pieces = slices.Grow(pieces, bytes.Count(lines, []byte("\n")))
 	for len(lines) > 0 {
@@ -146,7 +138,7 @@ func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []
 	return dst, pieces, nil
 }
 
-// restoreEvent adds an event as it was to dst; one that is not whole broke off.
+// restoreEvent appends an event. An incomplete event has no empty line at its end.
 func restoreEvent(dst, event []byte, whole bool, newline string) []byte {
 	for found := true; found; {
 		var line []byte
@@ -161,7 +153,7 @@ func restoreEvent(dst, event []byte, whole bool, newline string) []byte {
 	return dst
 }
 
-// cutLinefeed is bytes.Cut at a linefeed, faster where there is none, as in most events.
+// cutLinefeed is bytes.Cut at a linefeed, faster for events without one.
 func cutLinefeed(event []byte) (before, after []byte, found bool) {
 	for at := 0; ; at++ {
 		next := bytes.IndexByte(event[at:], linefeed[0])

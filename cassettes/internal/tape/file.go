@@ -1,3 +1,5 @@
+// Package tape reads and writes cassette files and their journals. It does not compare
+// requests; see package match.
 package tape
 
 import (
@@ -18,56 +20,52 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// version is that of the format.
+// version is the format version that writers use. Readers accept older versions.
 const version = 2
 
 // The lines around the interactions:
 //
-//	looptape-cassette VERSION
-//	recorded TIME
-//	recorder WORDS
-//	match WORDS…
-//	upstream NAME URL        a server that a proxy stood before; any number
+// \tlooptape-cassette VERSION
+// \trecorded TIME
+// \trecorder WORDS
+// \tmatch WORDS…
+// \tupstream NAME URL a server of a proxy; any number
 //
-//	=== …                    the interactions, an empty line between them
+// \t=== … the interactions, separated by empty lines
 //
-//	=== end N interactions crc CRC
+// \t=== end N interactions crc CRC
 //
-// The checksum, CRC-32C, is that of all bytes before the word crc.
+// The checksum, CRC-32C, covers all bytes before the word crc.
 const (
 	magic = "looptape-cassette "
 	foot  = "=== end "
 	start = "\n=== "
 )
 
-// What may be wrong with a file as a whole.
+// Errors of a file; see package cassettes.
 var (
-	// ErrVersion means that another version of the format is needed.
-	ErrVersion = errors.New("the version of the format is not known")
-	// ErrTruncated means that the end of the file is missing.
+	ErrVersion   = errors.New("the version of the format is not known")
 	ErrTruncated = errors.New("the end of the cassette is missing")
-	// ErrChecksum means that the file is not as it was written.
-	ErrChecksum = errors.New("the cassette is not as it was written")
+	ErrChecksum  = errors.New("the cassette is not as it was written")
 )
 
-// File is a cassette as it is on disk. It may be used by many goroutines at once.
+// File is a cassette file in memory. It is safe for use by many goroutines.
 type File struct {
 	recording.Metadata
 	Name    string // in errors
-	path    string // of the cassette, if this is the journal beside it
+	path    string // of the cassette, if this is its journal
 	text    []byte
 	entries []entry
-	keys    []Keys // of the entries; shared, never changed
+	keys    []Keys // of the entries; never changed
 	broken  error
 }
 
-// entry is where an interaction stands, its answer, and its last line.
+// entry is the position of an interaction, its response and its last line.
 type entry struct {
 	from, answer, last, to int
 }
 
-// ReadFile reads a cassette, or what is whole of a journal. The error is a *FormatError
-// if it is neither.
+// ReadFile reads a cassette or the complete frames of a journal.
 func ReadFile(path string) (*File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -76,17 +74,15 @@ func ReadFile(path string) (*File, error) {
 	return Parse(path, text)
 }
 
-// Broken says that this is a journal, of a recording that was not closed: it is a
-// *IncompleteError then, and otherwise nil.
+// Incomplete returns an error if the file is a journal.
 func (f *File) Incomplete() error { return f.broken }
 
-// IsCassette reports whether a text begins as what Parse reads does.
+// IsTape reports whether text begins like a file that Parse reads.
 func IsTape(text []byte) bool {
 	return bytes.HasPrefix(text, []byte(magic)) || bytes.HasPrefix(text, []byte(frameMark))
 }
 
-// Parse reads a cassette, or what is whole of a journal, from memory, which it keeps;
-// name is what errors call it.
+// Parse reads a cassette or a journal. It keeps text.
 func Parse(name string, text []byte) (*File, error) {
 	if bytes.HasPrefix(text, []byte(frameMark)) {
 		return parseJournal(name, text)
@@ -94,7 +90,6 @@ func Parse(name string, text []byte) (*File, error) {
 	return (&File{Name: name, text: text}).parsed()
 }
 
-// parsed returns the file when its interactions are found.
 func (f *File) parsed() (*File, error) {
 	line, err := f.parse()
 	if err != nil {
@@ -103,7 +98,7 @@ func (f *File) parsed() (*File, error) {
 	return f, nil
 }
 
-// parse finds the interactions; the line is that of the error.
+// parse finds the interactions. It returns the line of an error.
 func (f *File) parse() (line int, err error) {
 	line, err = f.head()
 	if err != nil {
@@ -116,7 +111,6 @@ func (f *File) parse() (line int, err error) {
 	return 0, f.find(n)
 }
 
-// head reads the first lines.
 func (f *File) head() (line int, err error) {
 	b := &block{rest: f.text}
 	first := string(b.next())
@@ -157,7 +151,6 @@ func (f *File) head() (line int, err error) {
 	}
 }
 
-// sealed checks the last line, and returns how many interactions there are by it.
 func (f *File) sealed() (n int, err error) {
 	n, crc, err := f.foot()
 	if err != nil {
@@ -169,7 +162,7 @@ func (f *File) sealed() (n int, err error) {
 	return n, nil
 }
 
-// foot reads the last line, with its end behind the checksum.
+// foot reads the last line. It returns the checksum with its newline.
 func (f *File) foot() (n int, crc string, err error) {
 	i := bytes.LastIndex(f.text, []byte("\n"+foot)) + 1
 	if i == 0 {
@@ -185,9 +178,9 @@ func (f *File) foot() (n int, crc string, err error) {
 	return n, words[5], nil
 }
 
-// damaged looks for the place where a file is not as it was written.
+// damaged finds the first damaged line.
 func (f *File) damaged(because error) (line int, err error) {
-	_ = f.find(0) // how many there should be is not known
+	_ = f.find(0) // the expected number is unknown
 	for i := range f.entries {
 		if _, err := f.read(i, false); err != nil {
 			return err.Line, fmt.Errorf("%w: %w", because, err.Err)
@@ -199,14 +192,13 @@ func (f *File) damaged(because error) (line int, err error) {
 	return bytes.Count(f.text, []byte("\n")), fmt.Errorf("%w; see looptape cassette verify --reseal, or record again", because)
 }
 
-// headEdited reports whether an interaction is not as it was written in what is not a body.
 func (f *File) headEdited(i int) bool {
 	text := f.lines(i)
 	m, err := readMarks(lastLine(text))
 	return err == nil && m.head != "" && m.head != fmt.Sprintf("%08x", headSum(text))
 }
 
-// find finds the interactions, of which there are n.
+// find finds n interactions.
 func (f *File) find(n int) error {
 	f.entries, f.keys = make([]entry, 0, n), make([]Keys, 0, n)
 	text := f.text
@@ -217,7 +209,7 @@ func (f *File) find(n int) error {
 			break
 		}
 		at = from + next
-		to := from + len(bytes.TrimRight(text[from:at], "\n")) + 1 // without the empty line behind it
+		to := from + len(bytes.TrimRight(text[from:at], "\n")) + 1 // without the empty line after it
 		f.entries = append(f.entries, entryOf(text, from, to))
 		f.keys = append(f.keys, keysIn(lastLine(text[from:to])))
 	}
@@ -227,7 +219,6 @@ func (f *File) find(n int) error {
 	return nil
 }
 
-// entryOf looks over an interaction.
 func entryOf(text []byte, from, to int) entry {
 	last := lastLine(text[from:to])
 	e := entry{from: from, last: to - 1 - len(last), to: to}
@@ -238,8 +229,6 @@ func entryOf(text []byte, from, to int) entry {
 	return e
 }
 
-// keysIn returns the keys in the last line of an interaction; those that are not there
-// are 0.
 func keysIn(last []byte) (k Keys) {
 	_, words, _ := bytes.Cut(last, []byte(" key "))
 	exact, words, _ := bytes.Cut(words, []byte(" "))
@@ -258,7 +247,6 @@ func keysIn(last []byte) (k Keys) {
 	return k
 }
 
-// keyOf reads a key, or 0 if it is none.
 func keyOf(word []byte) uint64 {
 	key, err := strconv.ParseUint(jsonio.View(word), 16, 64)
 	if err != nil {
@@ -267,7 +255,6 @@ func keyOf(word []byte) uint64 {
 	return key
 }
 
-// lastLine is the last line of an interaction.
 func lastLine(block []byte) []byte {
 	block = bytes.TrimRight(block, "\n")
 	return block[bytes.LastIndexByte(block, '\n')+1:]
@@ -284,11 +271,9 @@ func (f *File) All() iter.Seq2[*recording.Interaction, error] {
 	}
 }
 
-// Len is how many interactions there are.
 func (f *File) Len() int { return len(f.entries) }
 
-// Lines are those on which the interactions begin, counted from 1; nil of a journal, in
-// which they stand in another order.
+// Lines returns the first line of each interaction, from 1. It returns nil for a journal.
 func (f *File) Lines() []int {
 	if f.broken != nil {
 		return nil
@@ -302,7 +287,7 @@ func (f *File) Lines() []int {
 	return lines
 }
 
-// Interaction reads an interaction, by its index from 0. The error is a *FormatError.
+// Interaction reads the interaction with this index from 0.
 func (f *File) Interaction(i int) (*recording.Interaction, error) {
 	x, err := f.read(i, false)
 	if err != nil {
@@ -311,7 +296,6 @@ func (f *File) Interaction(i int) (*recording.Interaction, error) {
 	return x, nil
 }
 
-// read reads an interaction; of edited ones the checksums do not count.
 func (f *File) read(i int, edited bool) (*recording.Interaction, *recording.FormatError) {
 	x, b := &recording.Interaction{}, f.block(i)
 	b.edited = edited
@@ -321,15 +305,14 @@ func (f *File) read(i int, edited bool) (*recording.Interaction, *recording.Form
 	return x, nil
 }
 
-// answer reads the response of an interaction without the time before it, and without
-// looking at the rest. The body may be left to a stream, which is nil otherwise. The
-// error is a *FormatError.
+// Answer reads the response of an interaction without its delay. It leaves the body to the
+// stream unless that is nil.
 func (f *File) Answer(i int) (*recording.Response, *EventStream, error) {
 	e := f.entries[i]
 	r, events := &recording.Response{}, &EventStream{file: f, index: i}
 	b := &block{rest: f.text[e.answer:e.last]}
 	if b.answer(r, events, f.text[e.last:e.to-1]) != nil {
-		x, err := f.Interaction(i) // which says what is wrong, and where
+		x, err := f.Interaction(i) // returns the error and its line
 		if err != nil {
 			return nil, nil, err
 		}
@@ -341,7 +324,7 @@ func (f *File) Answer(i int) (*recording.Response, *EventStream, error) {
 	return r, events, nil
 }
 
-// wait is the time before an answer. The error is a *FormatError.
+// Wait returns the delay of a response.
 func (f *File) Wait(i int) (time.Duration, error) {
 	t, err := readTitle(f.title(i))
 	if err != nil {
@@ -350,24 +333,19 @@ func (f *File) Wait(i int) (time.Duration, error) {
 	return t.wait, nil
 }
 
-// lines are those of an interaction.
 func (f *File) lines(i int) []byte { return f.text[f.entries[i].from:f.entries[i].to] }
 
-// title is the first line of an interaction.
 func (f *File) title(i int) []byte {
 	line, _, _ := bytes.Cut(f.lines(i), []byte("\n"))
 	return line
 }
 
-// block reads the lines of an interaction.
 func (f *File) block(i int) *block { return &block{rest: f.lines(i)} }
 
-// wrong is the error of the line that was read last of an interaction.
 func (f *File) wrong(i int, b *block, err error) *recording.FormatError {
 	return &recording.FormatError{File: f.Name, Line: bytes.Count(f.text[:f.entries[i].from], []byte("\n")) + b.line, Err: err}
 }
 
-// headText is the first lines of a cassette.
 func headText(h recording.Metadata) []byte {
 	dst := append(strconv.AppendInt([]byte(magic), version, 10), "\nrecorded "...)
 	dst = h.Recorded.UTC().AppendFormat(dst, time.RFC3339)
@@ -383,13 +361,11 @@ func headText(h recording.Metadata) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// appendFoot ends a cassette with n interactions, which is all of dst.
 func appendFoot(dst []byte, n int) []byte {
 	dst = append(dst, footText(n)...)
 	return fmt.Appendf(dst, "crc %08x\n", Checksum(dst))
 }
 
-// footText is the last line of a cassette up to its checksum.
 func footText(n int) []byte {
 	text := append(strconv.AppendInt([]byte(foot), int64(n), 10), " interaction"...)
 	if n != 1 {
@@ -398,8 +374,8 @@ func footText(n int) []byte {
 	return append(text, ' ')
 }
 
-// Load reads what Open replays: a cassette, or of a recording of it that broke off what
-// there is, if anything. The errors are those of ReadFile.
+// Load reads the journal of a cassette if it has complete interactions, or else the
+// cassette.
 func Load(path string) (*File, error) {
 	journal := JournalPath(path)
 	text, err := os.ReadFile(journal)
@@ -422,34 +398,33 @@ func Load(path string) (*File, error) {
 	return f, nil
 }
 
-// Keys returns the keys of all interactions. The caller must not change the slice.
+// Keys returns the keys of all interactions. The caller must not change them.
 func (f *File) Keys() []Keys { return f.keys }
 
-// Title returns the method, the URL, the status and the duration of an interaction as
-// its first line has them.
+// Title returns the method, URL, status and delay of an interaction.
 func (f *File) Title(i int) string {
 	return strings.TrimPrefix(jsonio.View(f.title(i)), "=== ")
 }
 
-// RequestBody returns the lines of the body of a request.
+// RequestBody returns the lines of a request body.
 func (f *File) RequestBody(i int) []byte {
 	e := f.entries[i]
 	_, body, _ := bytes.Cut(f.text[e.from:e.answer], []byte("\n>\n"))
 	return body
 }
 
-// Outline returns what the first and last lines of an interaction contain about its
-// request: the method, the URL and the length of the body.
+// Outline returns the method, the URL and the body length of a request without reading the
+// body.
 func (f *File) Outline(i int) (method, url string, length int) {
 	title, _ := readTitle(f.title(i))
 	marks, _ := readMarks(lastLine(f.lines(i)))
 	return title.method, title.url, marks.sent.length
 }
 
-// Path is the path of the cassette, or else what errors call it.
+// Path returns the path of the cassette, or else its name in errors.
 func (f *File) Path() string { return cmp.Or(f.path, f.Name) }
 
-// encodeTape writes a cassette with these interactions, whose keys a function makes.
+// Encode returns a cassette. The function keysOf returns the keys of an interaction.
 func Encode(h recording.Metadata, list []*recording.Interaction, keysOf func(*recording.Interaction) Keys) []byte {
 	text := headText(h)
 	for i, x := range list {

@@ -17,54 +17,48 @@ import (
 	"github.com/looptape/looptape/internal/lockfile"
 )
 
-// A recording is kept in a journal beside its cassette until it is closed: frames, each
-// behind a line of its own:
+// A journal holds a recording until it is closed. It has frames, each after a line
 //
-//	=== frame LENGTH CRC
+// \t=== frame LENGTH CRC
 //
-// The first is the head of the cassette, the others are the interactions in the order in
-// which they ended. Each is synced before its answer ends. Of a journal that breaks off,
-// the whole frames count.
+// The first frame is the metadata of the cassette. The others are the interactions in the
+// order in which they ended. The recorder syncs each frame before the response ends. A
+// reader uses the frames up to the first incomplete one.
 const frameMark = "=== frame "
 
-// journalSuffix stands behind the name of a cassette in that of its journal, which lies
-// beside it while it is recorded, and after that if the recording was not closed.
+// JournalSuffix ends the name of a journal.
 const JournalSuffix = ".journal"
 
-// newEnd stands behind the name of a journal in that of the cassette which is made of it,
-// until that takes the place of an older one.
+// newEnd ends the name of the cassette that Close writes, until it replaces the old one.
 const newEnd = ".new"
 
-// journalPath is where the journal of a cassette lies: a symbolic link has that of what it
-// leads to.
+// JournalPath returns the path of the journal of a cassette. It follows symbolic links.
 func JournalPath(path string) string { return target(path) + JournalSuffix }
 
-// ErrLocked means that a recording of the same cassette is going on.
+// ErrLocked means that another recording of the cassette is in progress.
 var ErrLocked = errors.New("a recording of this cassette is going on")
 
-// ErrNoResponse means that a recording which got no answer at all did not replace a
-// cassette, which stays as it was.
+// ErrNoResponse means that a recording without any response did not replace a cassette.
 var ErrNoResponse = errors.New("nothing was answered while it was recorded again, so it stays as it was; remove it first if that is what should be recorded")
 
-// journal is a recording that is not closed.
+// Journal is a recording in progress. It is safe for use by many goroutines.
 type Journal struct {
 	path string // of the cassette
 
 	mu       sync.Mutex
 	file     *os.File
-	size     int64   // so much was written
-	frames   []frame // as they ended
-	answered bool    // one of them at least
-	err      error   // of the first write that failed
+	size     int64   // bytes written
+	frames   []frame // in the order in which they ended
+	answered bool    // at least one has a response
+	err      error   // of the first failed write
 }
 
-// frameLine is the line before a frame.
 func frameLine(text []byte) []byte {
 	return fmt.Appendf(nil, "%s%d %08x\n", frameMark, len(text), Checksum(text))
 }
 
-// createJournal begins a recording of a cassette, unless the journal of one that was not
-// closed is there.
+// CreateJournal starts a recording. It returns an error if an unfinished journal has
+// interactions.
 func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, &fs.PathError{Op: "record", Path: path, Err: errors.New("it is a folder; name a file in it")}
@@ -95,8 +89,7 @@ func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
 	return j, nil
 }
 
-// vacate empties a journal that holds no interaction, and removes what Close was writing
-// when its process was killed. Other journals are not thrown away.
+// vacate empties a journal without interactions and removes the file of a killed Close.
 func vacate(f *os.File) error {
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -119,8 +112,8 @@ func vacate(f *os.File) error {
 	return err
 }
 
-// stands reports whether a file is still the one of its name: the recording that it was
-// of may have ended just now.
+// stands reports whether the file still has its name. The other recording may have ended
+// just now.
 func stands(f *os.File) bool {
 	open, err := f.Stat()
 	if err != nil {
@@ -130,7 +123,6 @@ func stands(f *os.File) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// write writes a frame, and syncs it.
 func (j *Journal) write(text []byte) {
 	line := frameLine(text)
 	for _, part := range [][]byte{line, text} {
@@ -144,7 +136,7 @@ func (j *Journal) write(text []byte) {
 	j.size += int64(len(line) + len(text))
 }
 
-// add keeps an interaction, which has this number in the order of the requests.
+// Add writes an interaction with its number in the order of the requests.
 func (j *Journal) Add(number int, x *recording.Interaction, k Keys) error {
 	text := appendInteraction(nil, number, x, keyText(k))
 	j.mu.Lock()
@@ -155,15 +147,15 @@ func (j *Journal) Add(number int, x *recording.Interaction, k Keys) error {
 	return j.err
 }
 
-// fail keeps an error, if there was none before, that close tells.
+// Fail keeps the first error for Close.
 func (j *Journal) Fail(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.err = cmp.Or(j.err, err)
 }
 
-// close makes the cassette of the journal, and removes it. The error is ErrNoResponse if
-// that would be a loss.
+// Close replaces the cassette by the recording and removes the journal. It returns
+// ErrNoResponse if the recording has no response and the cassette has some.
 func (j *Journal) Close(h recording.Metadata) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -181,14 +173,13 @@ func (j *Journal) Close(h recording.Metadata) error {
 	return j.gone()
 }
 
-// answered reports whether there was an answer, by the title of an interaction.
 func answered(text []byte) bool {
 	title, _, _ := bytes.Cut(text, []byte("\n"))
 	t, err := readTitle(title)
 	return err == nil && t.status != string(recording.Failed) && t.status != string(recording.Canceled)
 }
 
-// holdsAnswers reports whether a file is there that holds answers, or cannot be read.
+// holdsAnswers reports whether the file has responses or cannot be read.
 func holdsAnswers(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
@@ -197,20 +188,19 @@ func holdsAnswers(path string) bool {
 	return err != nil || slices.ContainsFunc(f.entries, func(e entry) bool { return answered(f.text[e.from:e.to]) })
 }
 
-// remove ends the recording, of which nothing is left.
+// Remove discards the recording.
 func (j *Journal) Remove() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.gone()
 }
 
-// gone removes the journal before it is unlocked: who comes next makes another one.
+// gone removes the journal before unlocking it: the next recording creates another.
 func (j *Journal) gone() error {
 	return errors.Join(os.Remove(j.file.Name()), j.file.Close())
 }
 
-// interactions reads what was recorded so far, each with its number; what cannot be read
-// is left out.
+// Interactions reads the recorded interactions with their numbers. It skips damaged ones.
 func (j *Journal) Interactions() iter.Seq2[int, *recording.Interaction] {
 	return func(yield func(int, *recording.Interaction) bool) {
 		for _, f := range j.frames {

@@ -13,19 +13,17 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// frame is where an interaction that has ended stands in a journal.
+// frame is the position of an interaction in a journal.
 type frame struct {
 	number int // in the order of the requests, from 1
 	crc    uint32
 	lines  *io.SectionReader
 }
 
-// frameOf is the frame of a text that stands at a place of a journal.
 func frameOf(number int, text []byte, journal io.ReaderAt, at int64) frame {
 	return frame{number, Checksum(text), io.NewSectionReader(journal, at, int64(len(text)))}
 }
 
-// text reads the interaction.
 func (f frame) text() ([]byte, error) {
 	text := make([]byte, f.lines.Size())
 	if _, err := f.lines.ReadAt(text, 0); err != nil {
@@ -37,12 +35,12 @@ func (f frame) text() ([]byte, error) {
 	return text, nil
 }
 
-// compact writes the cassette with a head and the interactions of frames, in the order of
-// their requests. It holds one of them in memory.
+// compact writes a cassette with the interactions of frames, sorted by number. It holds one
+// interaction in memory.
 func compact(to io.Writer, head []byte, frames []frame) error {
 	slices.SortStableFunc(frames, func(a, b frame) int { return a.number - b.number })
 	sum := crc32.New(castagnoli)
-	w := bufio.NewWriter(io.MultiWriter(to, sum)) // which keeps an error up to Flush
+	w := bufio.NewWriter(io.MultiWriter(to, sum)) // keeps an error until Flush
 	_, _ = w.Write(head)
 	for i, f := range frames {
 		text, err := f.text()
@@ -62,14 +60,12 @@ func compact(to io.Writer, head []byte, frames []frame) error {
 	return err
 }
 
-// begun reports whether anything of a journal was written: the head of one that breaks
-// off before is not whole, and nothing is behind it.
+// begun reports whether a journal has a complete first frame or anything after it.
 func begun(text []byte) bool {
 	_, _, whole := readFrame(text)
 	return whole || bytes.LastIndex(text, []byte(frameMark)) > 0
 }
 
-// parseJournal reads what is whole of a journal.
 func parseJournal(name string, text []byte) (*File, error) {
 	head, at, whole := readFrame(text)
 	if !whole {
@@ -90,11 +86,11 @@ func parseJournal(name string, text []byte) (*File, error) {
 	broken := &recording.IncompleteError{File: name, Complete: len(frames), TrailingBytes: len(text) - at}
 	var cassette bytes.Buffer
 	cassette.Grow(len(text))
-	_ = compact(&cassette, head, frames) // they are in memory
+	_ = compact(&cassette, head, frames) // frames in memory cannot fail
 	return (&File{Name: name, text: cassette.Bytes(), broken: broken}).parsed()
 }
 
-// readFrame reads a frame, if it is whole, and how long it is with its line.
+// readFrame reads a frame if it is complete. It returns its length with its first line.
 func readFrame(from []byte) (text []byte, n int, whole bool) {
 	line, rest, found := bytes.Cut(from, []byte("\n"))
 	words := strings.Fields(strings.TrimPrefix(string(line), frameMark))

@@ -8,15 +8,13 @@ import (
 )
 
 const (
-	// wide is how long a value may be that stands on one line.
+	// wide is the maximum length of a value on one line.
 	wide = 90
-	// deepest is where values stand on one line whatever their length.
+	// deepest is the depth at which every value is on one line.
 	deepest = 32
 )
 
-// appendJSON lays JSON out in lines: a value that fits stands on one line, of others
-// each member and element begins one. Strings, numbers and their order stay as they
-// are.
+// appendJSON formats JSON in lines. It does not change strings, numbers or their order.
 func appendJSON(dst []byte, mark byte, body []byte) (out []byte, ok bool) {
 	if !IsText(body) || len(body) == 0 || !jsonio.Valid(body) {
 		return dst, false
@@ -28,13 +26,11 @@ func appendJSON(dst []byte, mark byte, body []byte) (out []byte, ok bool) {
 	return append(p.dst, '\n'), d.End() == nil
 }
 
-// printer writes JSON in lines.
 type printer struct {
 	dst  []byte
 	mark byte
 }
 
-// begin begins a line.
 func (p *printer) begin(depth int) {
 	p.dst = append(append(p.dst, p.mark), ' ')
 	for range depth {
@@ -42,13 +38,12 @@ func (p *printer) begin(depth int) {
 	}
 }
 
-// next begins another line.
 func (p *printer) next(depth int) {
 	p.dst = append(p.dst, '\n')
 	p.begin(depth)
 }
 
-// value writes the next value. Used is what stands before it on its line.
+// value writes the next value. Used is the number of characters before it on the line.
 func (p *printer) value(d *jsonio.Dec, depth, used int) {
 	ahead := *d
 	raw := strings.TrimSpace(ahead.Raw())
@@ -110,7 +105,6 @@ func (p *printer) array(d *jsonio.Dec, depth int) {
 	p.dst = append(p.dst, ']')
 }
 
-// rawKey reads the next key as it is written, quotes and all.
 func rawKey(before, d *jsonio.Dec, first *bool) (key string, ok bool) {
 	if _, ok = d.Key(first); !ok {
 		return "", false
@@ -119,7 +113,7 @@ func rawKey(before, d *jsonio.Dec, first *bool) (key string, ok bool) {
 	return text[:StringEnd(text)], true
 }
 
-// stringEnd returns where the string ends that text begins with.
+// StringEnd returns the end of the JSON string at the beginning of text.
 func StringEnd(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -132,8 +126,8 @@ func StringEnd(text string) int {
 	return len(text)
 }
 
-// appendSpaced writes JSON with white space in no other place than, if it is spaced,
-// behind colons and commas.
+// AppendSpaced appends JSON without white space. If spaced is true, a space follows each
+// colon and comma.
 func AppendSpaced(dst []byte, raw string, spaced bool) []byte {
 	for i := 0; i < len(raw); {
 		switch c := raw[i]; c {
@@ -156,14 +150,13 @@ func AppendSpaced(dst []byte, raw string, spaced bool) []byte {
 	return dst
 }
 
-// restoreJSON undoes appendJSON.
 func restoreJSON(dst []byte, mark byte, lines []byte, spaced bool) ([]byte, error) {
 	for len(lines) > 0 {
 		line, rest, err := nextLine(mark, lines)
 		if err != nil {
 			return dst, err
 		}
-		// A line ends at a comma, where a space belongs that is not written.
+		// A line ends after a comma; its space is not written.
 		dst = AppendSpaced(dst, jsonio.View(bytes.TrimRight(line, " ")), spaced)
 		lines = rest
 	}

@@ -12,10 +12,7 @@ import (
 	"github.com/looptape/looptape/internal/lockfile"
 )
 
-// Replace puts a text in the place of a file at once: there is the old one or the new
-// one, whatever breaks off. A file keeps its mode, and where a symbolic link stands, what
-// it leads to is replaced. What is no regular file, such as a pipe, is written to. The
-// error is ErrLocked if a recording of the file is going on.
+// Replace implements cassettes.Replace.
 func Replace(path string, text []byte) error {
 	write := func(to io.Writer) error {
 		_, err := to.Write(text)
@@ -36,8 +33,8 @@ func Replace(path string, text []byte) error {
 	return errors.Join(err, j.Close())
 }
 
-// replace is Replace for who knows that no other recording is going on, with what names
-// the file that takes the place of another.
+// replace is Replace without the check for a recording. The function naming names the
+// temporary file.
 func replace(path string, naming func(path string) (string, error), write func(io.Writer) error) error {
 	var mode fs.FileMode // of the old file
 	if info, err := os.Stat(path); err == nil {
@@ -68,7 +65,6 @@ func replace(path string, naming func(path string) (string, error), write func(i
 	return syncFolder(filepath.Dir(path))
 }
 
-// randomName is the name of no file, beside another one.
 func randomName(path string) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
@@ -77,8 +73,7 @@ func randomName(path string) (string, error) {
 	return f.Name(), errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// temporary creates a file of a mode; 0 is the mode of new files, which only the system
-// knows (the umask).
+// temporary creates a file. Mode 0 means the default mode, which depends on the umask.
 func temporary(name string, mode fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(mode.Perm(), 0o666))
 	if err != nil || mode == 0 {
@@ -90,10 +85,10 @@ func temporary(name string, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// mostLinks is how many symbolic links are followed one behind the other.
+// mostLinks limits a chain of symbolic links.
 const mostLinks = 40
 
-// target is what a path leads to by symbolic links, whether that is there or not.
+// target follows symbolic links. The target need not exist.
 func target(path string) string {
 	for range mostLinks {
 		to, err := os.Readlink(path)
@@ -112,7 +107,7 @@ func target(path string) string {
 	return path
 }
 
-// standing is a folder, or the nearest above it that is there.
+// standing returns the folder or its nearest existing parent.
 func standing(folder string) string {
 	for {
 		above := filepath.Dir(folder)
@@ -123,7 +118,7 @@ func standing(folder string) string {
 	}
 }
 
-// syncFolders makes the names in a folder durable, and those in all above it up to one.
+// syncFolders syncs a folder and its parents up to upTo.
 func syncFolders(folder, upTo string) error {
 	for {
 		if err := syncFolder(folder); err != nil || folder == upTo {
@@ -133,12 +128,11 @@ func syncFolders(folder, upTo string) error {
 	}
 }
 
-// syncFolder makes the names in a folder durable.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	_ = d.Sync() // not every system can sync a folder
+	_ = d.Sync() // not all systems can sync a folder
 	return d.Close()
 }

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// stream restores the events of an answer one by one, while it is read.
+// EventStream restores the events of a response one at a time.
 type EventStream struct {
 	file  *File
 	index int // of the interaction
 
-	lines  []byte // of the events that are left
-	event  []byte // the last one that was taken
-	length int    // of all that were
+	lines  []byte // remaining events
+	event  []byte // the last returned event
+	length int    // of the returned events
 	want   mark
 }
 
-// next takes the next event, and the time before it; the event may be used up to the
-// next call. Behind the last one the error is io.EOF, or a *FormatError if they are not
-// those that were written.
+// Next returns the delay of the next event and the event, which is valid until the next
+// call. It returns io.EOF after the last event and a *FormatError if the events were
+// changed.
 func (s *EventStream) Next() (wait time.Duration, event []byte, err error) {
 	if len(s.lines) == 0 {
 		if s.length != s.want.length {
@@ -36,7 +36,6 @@ func (s *EventStream) Next() (wait time.Duration, event []byte, err error) {
 	return wait, s.event, nil
 }
 
-// wrong says what is wrong, and where.
 func (s *EventStream) wrong() error {
 	_, err := s.file.Interaction(s.index)
 	return err

@@ -7,18 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// WrittenURL is a URL as cassettes have it: spaces and what cannot be printed stand in
-// percent encoding, and the rest as it is. Clients of Go send a query as it is, too.
+// WrittenURL returns a URL as cassettes contain it: spaces and unprintable characters are
+// percent-encoded.
 func WrittenURL(text string) string {
 	return escaped(text, func(r rune) bool { return r == ' ' || r == utf8.RuneError || !unicode.IsPrint(r) })
 }
 
-// EscapedURL is a URL as it counts: all that is not ASCII stands in percent encoding, too.
+// EscapedURL returns a URL with all non-ASCII characters percent-encoded.
 func EscapedURL(text string) string {
 	return escaped(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-// escaped has what is odd in percent encoding, and the rest as it is.
 func escaped(text string, odd func(rune) bool) string {
 	if strings.IndexFunc(text, odd) < 0 {
 		return text
