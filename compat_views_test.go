@@ -21,6 +21,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/redact"
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/fake"
@@ -45,6 +46,7 @@ var renamed = map[any]string{
 	trace.ReasonToolCalls: "calls", trace.ReasonEndTurn: "none", trace.ReasonMaxSteps: "cap", trace.ReasonRunawayGuard: "guard",
 	trace.ReasonHandoff: "hand_off", trace.ReasonMiddleware: "policy",
 	skipReason(trace.SkipMalformedArguments): "malformed_args", skipReason(trace.SkipInvalidArguments): "invalid_args", skipReason(trace.SkipTruncated): "cut",
+	cassettes.Truncated:   "cut",
 	trace.KindModelConfig: "model.setup", trace.KindModelResponse: "model.turn", trace.KindToolArguments: "args.resolved", trace.KindHistoryRewrite: "rewrite",
 }
 
@@ -656,9 +658,9 @@ func viewInteraction(x *cassettes.Interaction) values {
 
 // cassetteOptions are those with which cassettes were recorded.
 var cassetteOptions = map[string]*cassettes.Options{
-	"volatile.tape":         {Ignore: []string{"/metadata/user", "/messages/*/id", "?name"}, Secret: []string{"pin"}},
-	"secrets.tape":          {Ignore: []string{"/id"}, Secret: []string{"pin"}},
-	"unclosed.tape.journal": {Ignore: []string{"/id"}, Secret: []string{"pin"}},
+	"volatile.tape":         {Ignore: []string{"/metadata/user", "/messages/*/id", "?name"}, Rules: redact.Rules{Secret: []string{"pin"}}},
+	"secrets.tape":          {Ignore: []string{"/id"}, Rules: redact.Rules{Secret: []string{"pin"}}},
+	"unclosed.tape.journal": {Ignore: []string{"/id"}, Rules: redact.Rules{Secret: []string{"pin"}}},
 }
 
 // viewCassette shows what is in a cassette, what it answers, and the model calls in it.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
 func TestEscapedURL(t *testing.T) {
@@ -16,10 +18,10 @@ func TestEscapedURL(t *testing.T) {
 		"http://a.b/ü\xffß☕x":      {"http://a.b/%C3%BC%FF%C3%9F%E2%98%95x", "http://a.b/ü%FFß☕x"},
 		"\u00a0\u0085\u2028\ufffd": {"%C2%A0%C2%85%E2%80%A8%EF%BF%BD", "%C2%A0%C2%85%E2%80%A8%EF%BF%BD"},
 	} {
-		if got := cassettes.EscapedURL(text); got != want.escaped {
+		if got := tape.EscapedURL(text); got != want.escaped {
 			t.Errorf("%q is escaped as %q, want %q", text, got, want.escaped)
 		}
-		if got := cassettes.WrittenURL(text); got != want.written {
+		if got := tape.WrittenURL(text); got != want.written {
 			t.Errorf("%q is written as %q, want %q", text, got, want.written)
 		}
 	}
@@ -36,7 +38,7 @@ func TestOtherHost(t *testing.T) {
 		{":", "C.d:80", "C.d:80"},
 	} {
 		x := &cassettes.Interaction{Request: cassettes.Request{URL: c.url, Header: http.Header{"Host": {c.host}}}}
-		if got := x.Request.OtherHost(); got != c.want {
+		if got := match.OtherHost(&x.Request); got != c.want {
 			t.Errorf("%s with %q: %q, want %q", c.url, c.host, got, c.want)
 		}
 		text := string(cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{x}))

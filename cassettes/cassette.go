@@ -1,42 +1,53 @@
+// Package cassettes records HTTP and replays it. It does not interpret bodies; see
+// packages trace/importer and trace/check for that.
+//
+// A cassette is one file of interactions in the order of their requests. People can
+// review it, and a replay restores it byte for byte. docs/cassette-format.md describes it.
 package cassettes
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
+	"slices"
 	"sync"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
-// Cassette is an http.RoundTripper that records or replays. It may be used by many
-// goroutines at once.
+// Cassette is an [http.RoundTripper] that records or replays. It is safe for use by many
+// goroutines.
 type Cassette struct {
 	path string
 	opts Options
 
 	mu      sync.Mutex
 	closed  bool
-	tape    *tape               // of a replay
-	broken  error               // of what is replayed
-	journal *journal            // of a recording
-	head    Metadata            // of either
-	issued  int                 // requests so far
-	flying  map[*recording]bool // answers that have not ended
-	// suspects is what looks like a secret in answers that were not recorded.
-	suspects []SuspectedSecret
-	seen     *seen
+	file    *tape.File         // of a replay
+	tape    *match.Index       // of the file
+	broken  error              // of a replay
+	journal *tape.Journal      // of a recording
+	head    Metadata           // of both
+	issued  int                // requests so far
+	flying  map[*inFlight]bool // responses that have not ended
+	// suspects are the suspected secrets in interactions that were not recorded.
+	suspects []redact.SuspectedSecret
+	memory   *redact.Memory
+	known    map[int]int // number of secrets in memory before each interaction
 }
 
-// Open opens a cassette; opts may be nil. Close must be called in the end.
+// Open opens a cassette. opts may be nil. The caller must call Close.
 //
-// For a replay, the error is that of reading the file, a *FormatError if it is not one.
-// A recording that broke off is replayed as far as it came, and Broken tells of it. For a
-// recording, the file need not exist; the error is ErrLocked if another one goes on, and a
-// *IncompleteError if one that broke off would be lost, which can be converted or removed.
+// For a replay, Open returns a [*FormatError] if the file is invalid. It replays the
+// complete interactions of an interrupted recording; Incomplete then returns an error. For
+// a recording, the file need not exist. Open returns [ErrLocked] if another recording is in
+// progress, and an [*IncompleteError] if it would overwrite an interrupted one. Convert or
+// remove that first.
 func Open(path string, opts *Options) (*Cassette, error) {
-	c := &Cassette{path: path, seen: nothingSeen()}
+	c := &Cassette{path: path, known: map[int]int{}}
+	c.memory = redact.NewMemory(&c.opts.Rules)
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -48,9 +59,9 @@ func Open(path string, opts *Options) (*Cassette, error) {
 			err = c.load(f)
 		}
 	case Record:
-		c.flying = map[*recording]bool{}
-		c.head, _ = c.opts.ScrubbedMetadata(Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().name(), Upstreams: c.opts.Upstreams})
-		c.journal, err = createJournal(path, c.head)
+		c.flying = map[*inFlight]bool{}
+		c.head, _ = c.opts.ScrubbedMetadata(Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().Name(), Upstreams: c.opts.Upstreams})
+		c.journal, err = tape.CreateJournal(path, c.head)
 	case Passthrough:
 	default:
 		err = fmt.Errorf("cassettes: %q is not a mode; there are replay, record and passthrough", c.opts.Mode)
@@ -61,65 +72,20 @@ func Open(path string, opts *Options) (*Cassette, error) {
 	return c, nil
 }
 
-// Replay returns a cassette that replays a file, which may stand in no folder. Of opts,
-// which may be nil, the mode does not count. Close must be called in the end.
-func (f *File) Replay(opts *Options) (*Cassette, error) {
-	c := &Cassette{path: cmp.Or(f.path, f.name), seen: nothingSeen()}
-	if opts != nil {
-		c.opts = *opts
-	}
-	c.opts.Mode = Replay
-	if err := c.load(f); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// load makes a file what is replayed.
-func (c *Cassette) load(f *File) (err error) {
-	c.head, c.broken = f.Metadata, f.broken
-	c.tape, err = newTape(f, &c.opts)
-	return err
-}
-
-// Load reads what Open replays: a cassette, or of a recording of it that broke off what
-// there is, if anything. The errors are those of ReadFile.
-func Load(path string) (*File, error) {
-	journal := JournalOf(path)
-	text, err := os.ReadFile(journal)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !begun(text):
-		return ReadFile(path)
-	case err != nil:
-		return nil, err
-	}
-	f, err := Parse(journal, text)
-	if err != nil {
-		return nil, err
-	}
-	if f.Len() == 0 {
-		if whole, err := ReadFile(path); err == nil {
-			return whole, nil
-		}
-	}
-	f.path = path
-	return f, nil
-}
-
-// Broken says that what is replayed is a recording that broke off: it is a *IncompleteError
-// then, and otherwise nil.
+// Incomplete returns an [*IncompleteError] if the cassette replays an interrupted
+// recording, and nil otherwise.
 func (c *Cassette) Incomplete() error { return c.broken }
 
 // ErrClosed means that a cassette was used after Close.
 var ErrClosed = errors.New("the cassette is closed")
 
-// RoundTrip implements http.RoundTripper. In a replay, the error is a *MissError if
-// there is no recording of the request that was not used.
+// RoundTrip implements [http.RoundTripper]. In a replay it returns a [*MissError] if no
+// unused recording of the request is left.
 func (c *Cassette) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch c.opts.Mode {
 	case Passthrough:
 		out := r.Clone(r.Context())
-		out.Header.Del(SessionHeader)
+		withoutSession(out.Header)
 		return c.opts.transport().RoundTrip(out)
 	case Record:
 		return c.record(r)
@@ -128,15 +94,15 @@ func (c *Cassette) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.replay(r)
 }
 
-// Client returns a client over the cassette.
+// Client returns an HTTP client that uses the cassette.
 func (c *Cassette) Client() *http.Client { return &http.Client{Transport: c} }
 
-// UnusedError says that a replay did not ask for all that was recorded.
+// UnusedError reports that a replay did not use all interactions.
 type UnusedError struct {
 	File string
-	// Unused are the titles of the interactions.
+	// Unused are the titles of the unused interactions.
 	Unused []string
-	// Again is how to record again, from Options.RecordCommand.
+	// RecordCommand is the value of Options.RecordCommand.
 	RecordCommand string
 }
 
@@ -148,8 +114,8 @@ func (e *UnusedError) Error() string {
 	return text + tellAgain(e.RecordCommand)
 }
 
-// Abandon ends a recording that is not to replace the file, which stays as it was, or a
-// replay that is not to be judged.
+// Abandon discards a recording and keeps the old file, or ends a replay without an error
+// for unused interactions.
 func (c *Cassette) Abandon() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,13 +124,13 @@ func (c *Cassette) Abandon() error {
 		return nil
 	}
 	c.closed = true
-	return c.journal.remove()
+	return c.journal.Remove()
 }
 
-// Close ends a recording, whose cassette then replaces the file, or a replay. The error
-// is a *SecretError if something in the recording looks like a secret, ErrNoResponse if it
-// has no answer and the file has some, and an *UnusedError if the replay did not ask for
-// all interactions. Answers that have not ended are recorded as cancelled.
+// Close ends a recording and replaces the file, or ends a replay. It records open responses
+// as canceled. It returns a [*redact.SecretError] if the recording has a suspected secret,
+// [ErrNoResponse] if the recording has no response and the old file has some, and an
+// [*UnusedError] if a replay did not use all interactions.
 func (c *Cassette) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -172,24 +138,45 @@ func (c *Cassette) Close() error {
 		return nil
 	}
 	c.closed = true
-	var flying []*recording
+	var flying []*inFlight
 	for r := range c.flying {
 		flying = append(flying, r)
 	}
 	c.mu.Unlock()
 	for _, r := range flying {
-		c.journal.fail(r.end(Canceled, nil))
+		c.journal.Fail(r.end(Canceled, nil))
 	}
 	if c.journal != nil {
 		c.suspects = append(c.suspects, c.late()...)
 	}
 	switch {
 	case c.suspects != nil:
-		return errors.Join(secretError(c.path, c.suspects), c.journal.remove())
+		return errors.Join(secretError(c.path, c.suspects), c.journal.Remove())
 	case c.journal != nil:
-		return c.journal.close(c.head)
+		return c.journal.Close(c.head)
 	case c.tape != nil && !c.opts.AllowUnused:
-		return c.tape.unused(c.opts.RecordCommand)
+		if titles := c.tape.Unused(); titles != nil {
+			return &UnusedError{c.file.Name, titles, c.opts.RecordCommand}
+		}
 	}
 	return nil
+}
+
+// late finds secrets in interactions that were recorded before the secret was known.
+func (c *Cassette) late() (suspects []redact.SuspectedSecret) {
+	for number, x := range c.journal.Interactions() {
+		if c.known[number] == c.memory.Len() {
+			continue
+		}
+		for _, s := range c.memory.FindSecrets(x) {
+			s.Interaction = number
+			suspects = append(suspects, s)
+		}
+	}
+	return suspects
+}
+
+func secretError(file string, suspects []redact.SuspectedSecret) *redact.SecretError {
+	slices.SortStableFunc(suspects, func(a, b redact.SuspectedSecret) int { return a.Interaction - b.Interaction })
+	return &redact.SecretError{File: file, Secrets: suspects}
 }

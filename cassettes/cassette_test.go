@@ -76,7 +76,7 @@ func counting(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n++
 		body, _ := io.ReadAll(r.Body)
-		w.Header().Set("X-Lane", r.Header.Get(cassettes.SessionHeader))
+		w.Header().Set("X-Session", r.Header.Get(cassettes.SessionHeader))
 		w.Header().Set("Trailer", "X-Sum")
 		_, _ = fmt.Fprintf(w, "%d: %s", n, body)
 		w.Header().Set("X-Sum", "7")

@@ -40,9 +40,9 @@ func TestTimesOfStreams(t *testing.T) {
 	}{
 		"LF":        {"", []string{"data: 1\n\n", "data: 2\n\n"}, nil, "\n< +100ms data: 1\n< +100ms data: 2\n"},
 		"CR LF":     {"", []string{"data: 1\r\n\r\n", "data: 2\r\n\r\n"}, nil, "\n< +100ms data: 1\n< +100ms data: 2\n"},
-		"CR":        {"", []string{"data: 1\r\r", "data: 2\r\r", "data: 3"}, nil, " pieces 9+100ms,9+100ms,7+100ms "},
-		"mixed":     {"", []string{"data: 1\n\n", "data: 2\r\n\r\n", "data: 3\n\r\n", "data: 4\n\n"}, nil, " pieces 9+100ms,11+100ms,10+100ms,9+100ms "},
-		"in parts":  {"", []string{"data: 1\r\n", "\r\ndata", ": 2\n\n\n"}, []string{"", "data: 1\r\n\r\n", "data: 2\n\n\n"}, " pieces 11+200ms,9+100ms,1+0ms "},
+		"CR":        {"", []string{"data: 1\r\r", "data: 2\r\r", "data: 3"}, nil, " chunks 9+100ms,9+100ms,7+100ms "},
+		"mixed":     {"", []string{"data: 1\n\n", "data: 2\r\n\r\n", "data: 3\n\r\n", "data: 4\n\n"}, nil, " chunks 9+100ms,11+100ms,10+100ms,9+100ms "},
+		"in parts":  {"", []string{"data: 1\r\n", "\r\ndata", ": 2\n\n\n"}, []string{"", "data: 1\r\n\r\n", "data: 2\n\n\n"}, " chunks 11+200ms,9+100ms,1+0ms "},
 		"encoded":   {"gzip", zipped("data: 1\n\n", "data: 2\n\n", "data: 3\n\n"), nil, "+100ms,"},
 		"identical": {"identity", []string{"data: 1", "\n\n"}, []string{"", "data: 1\n\n"}, "\n< +200ms data: 1\n"},
 	} {

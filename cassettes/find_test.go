@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // A request takes the recording that is the same as it stands, then those that are the
@@ -33,7 +35,7 @@ func TestFind(t *testing.T) {
 		want []int
 	}{
 		{"default", Options{}, []int{1, 0, 2, -1}},
-		{"with a redactor", Options{Redact: []Redactor{RedactorFunc(func(*Interaction) {})}}, []int{0, -1, 2, -1}},
+		{"with a redactor", Options{Rules: redact.Rules{Redact: []redact.Redactor{redact.RedactorFunc(func(*Interaction) {})}}}, []int{0, -1, 2, -1}},
 		{"with a matcher", Options{Match: func(r *Request) string { return string(r.Body) }}, []int{0, -1, 2, -1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -156,7 +158,7 @@ func TestFindHost(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i, want := range []string{"a.example", "", "b.example"} {
-		if x, err := play.tape.file.Interaction(i); err != nil || x.Request.Header.Get("Host") != want {
+		if x, err := play.file.Interaction(i); err != nil || x.Request.Header.Get("Host") != want {
 			t.Errorf("interaction %d: %v, want the Host %q in %q", i, err, want, x.Request.Header)
 		}
 	}

@@ -12,28 +12,29 @@ import (
 	"testing"
 )
 
-// Env is the variable that tells ForTest what to do: replay, record, or record! to
-// record in CI, too.
+// Env is the environment variable that selects the mode of ForTest: replay, record, or
+// record! to record in CI too.
 const Env = "LOOPTAPE"
 
-// ReportEnv is the variable that names a report to which each replay of ForTest adds what
-// it has used. Tests run in the folders of their packages: name it from the root.
+// ReportEnv is the environment variable that names a report. Each replay of ForTest adds
+// its usage to it. Use an absolute path: tests run in the directories of their packages.
 const ReportEnv = "LOOPTAPE_REPORT"
 
-// Flag adds the flag -looptape to the flags of a test binary, which says the same as
-// Env and goes before it:
+// Flag defines the flag -looptape of a test binary. It has the same values as [Env] and
+// takes precedence:
 //
-//	var _ = cassettes.Flag(flag.CommandLine)
+// \tvar _ = cassettes.Flag(flag.CommandLine)
 func Flag(flags *flag.FlagSet) *string {
 	return flags.String("looptape", "", "what cassettes are for: replay, record, or record! to record in CI, too")
 }
 
-// ForTest opens the cassette of a test, testdata/cassettes/TESTNAME.tape, and closes it
-// when the test ends. That of a subtest, TESTNAME/SUBTEST.tape, is in a folder; what a file
-// cannot be called stands as % and two digits. It replays, unless opts or the flag of Flag
-// or Env say that it is to record, which in CI (where the variable CI is set, and not to false) only record!
-// does. The test fails if the cassette cannot be opened, and on interactions that nobody
-// asked for. opts may be nil.
+// ForTest opens the cassette of a test, testdata/cassettes/TESTNAME.tape or, for a subtest,
+// TESTNAME/SUBTEST.tape, and closes it when the test ends. It percent-encodes characters
+// that file names cannot have.
+//
+// ForTest replays, unless opts, the flag of [Flag] or [Env] select a recording. In CI (the
+// variable CI is set and not false) only record! records. The test fails if the cassette
+// cannot be opened and if the test does not use all interactions. opts may be nil.
 func ForTest(t testing.TB, opts *Options) *Cassette {
 	t.Helper()
 	var o Options
@@ -70,21 +71,17 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 	return c
 }
 
-// inCI reports whether the variable CI says that nobody looks on: all but an empty one and
-// a false one do.
 func inCI() bool {
 	word := os.Getenv("CI")
 	is, err := strconv.ParseBool(word)
 	return is || err != nil && word != ""
 }
 
-// again is the command that records the cassette of a test.
 func again(test string) string {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^")
 	return fmt.Sprintf("%s=record go test -run '^%s$'", Env, strings.ReplaceAll(pattern, "'", "."))
 }
 
-// told is what the flag says, or else the variable.
 func told() string {
 	if f := flag.Lookup("looptape"); f != nil && f.Value.String() != "" {
 		return f.Value.String()
@@ -92,7 +89,6 @@ func told() string {
 	return os.Getenv(Env)
 }
 
-// modeOf decides what a test's cassette is opened for.
 func modeOf(asked Mode, told string, ci bool) (Mode, error) {
 	word, forced := strings.CutSuffix(told, "!")
 	mode := asked
@@ -113,16 +109,15 @@ func modeOf(asked Mode, told string, ci bool) (Mode, error) {
 	return "", fmt.Errorf("cassettes: %q is not what a cassette can be opened for; there are replay, record, record! and passthrough", cmp.Or(string(asked), told))
 }
 
-// fileName makes of a test's name one that every system takes, another for each test: that
-// of a subtest is in the folder of its test.
+// fileName returns a distinct valid file name for each test.
 func fileName(test string) string {
 	parts := strings.Split(test, "/")
 	for i, part := range parts {
 		var name strings.Builder
 		for j := range len(part) {
-			last := j == len(part)-1 && part[j] == '.' // which some systems take away
+			last := j == len(part)-1 && part[j] == '.' // Windows drops a final period
 			if c := part[j]; c < ' ' || strings.IndexByte(`%\:*?"<>| `, c) >= 0 || last {
-				_, _ = fmt.Fprintf(&name, "%%%02X", c) // it takes everything
+				_, _ = fmt.Fprintf(&name, "%%%02X", c) // cannot fail
 			} else {
 				name.WriteByte(c)
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // A recording without any answer replaces nothing that has one.
@@ -78,7 +79,7 @@ func TestUnanswered(t *testing.T) {
 			if err != nil || bytes.Equal(after, c.before) != (c.want != nil) {
 				t.Errorf("afterwards the file is %v\n%s", err, after)
 			}
-			if _, err := os.Stat(path + cassettes.JournalEnd); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(path + cassettes.JournalSuffix); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the journal is left: %v", err)
 			}
 		})
@@ -89,12 +90,12 @@ func TestUnanswered(t *testing.T) {
 func TestNotThrownAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.tape")
 	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
-	head, err := os.ReadFile(path + cassettes.JournalEnd)
+	head, err := os.ReadFile(path + cassettes.JournalSuffix)
 	if err != nil {
 		t.Fatal(err)
 	}
 	send(t, c, "POST", "http://example.com/", "1")
-	whole, err := os.ReadFile(path + cassettes.JournalEnd)
+	whole, err := os.ReadFile(path + cassettes.JournalSuffix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,15 +116,15 @@ func TestNotThrownAway(t *testing.T) {
 		"what is no head": {[]byte("x"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(path+cassettes.JournalEnd, left.text, 0o600); err != nil {
+			if err := os.WriteFile(path+cassettes.JournalSuffix, left.text, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 			if left.says != "" {
-				if want := path + cassettes.JournalEnd + left.says; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "looptape cassette convert "+path+cassettes.JournalEnd+" -o FILE") {
+				if want := path + cassettes.JournalSuffix + left.says; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "looptape cassette convert "+path+cassettes.JournalSuffix+" -o FILE") {
 					t.Errorf("got %v, want %q", err, want)
 				}
-				holds(t, path+cassettes.JournalEnd, string(left.text))
+				holds(t, path+cassettes.JournalSuffix, string(left.text))
 				return
 			}
 			if err != nil {
@@ -141,7 +142,7 @@ func TestNotThrownAway(t *testing.T) {
 // What is left where a recording was killed while it was closed is gone with the next one.
 func TestKilledInClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.tape")
-	if err := os.WriteFile(path+cassettes.JournalEnd+".new", []byte("half of it"), 0o600); err != nil {
+	if err := os.WriteFile(path+cassettes.JournalSuffix+".new", []byte("half of it"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -169,14 +170,14 @@ func TestJournalChanged(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "j.tape")
 			c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 			send(t, c, "POST", "http://example.com/", "1")
-			text, err := os.ReadFile(path + cassettes.JournalEnd)
+			text, err := os.ReadFile(path + cassettes.JournalSuffix)
 			if err == nil {
-				err = os.WriteFile(path+cassettes.JournalEnd, change(text), 0o600)
+				err = os.WriteFile(path+cassettes.JournalSuffix, change(text), 0o600)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Close(); !errors.Is(err, cassettes.ErrChecksum) || !strings.HasPrefix(err.Error(), "the recording is in "+path+cassettes.JournalEnd+": ") {
+			if err := c.Close(); !errors.Is(err, cassettes.ErrChecksum) || !strings.HasPrefix(err.Error(), "the recording is in "+path+cassettes.JournalSuffix+": ") {
 				t.Errorf("closed with %v", err)
 			}
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +191,7 @@ func TestJournalChanged(t *testing.T) {
 // Close, and the rest is left in the journal.
 func TestPanics(t *testing.T) {
 	for name, o := range map[string]cassettes.Options{
-		"a redactor": {Redact: []cassettes.Redactor{cassettes.RedactorFunc(func(x *cassettes.Interaction) { _ = x.Request.Body[0] })}},
+		"a redactor": {Rules: redact.Rules{Redact: []redact.Redactor{redact.RedactorFunc(func(x *cassettes.Interaction) { _ = x.Request.Body[0] })}}},
 		"a match":    {Match: func(r *cassettes.Request) string { return string(rune(r.Body[0])) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,10 +208,10 @@ func TestPanics(t *testing.T) {
 			}()
 			send(t, c, "POST", "http://example.com/", "x")
 			const want = "interaction 1 is not recorded: Redact or Match of the options has panicked"
-			if err := c.Close(); err == nil || err.Error() != "the recording is in "+path+cassettes.JournalEnd+": "+want {
+			if err := c.Close(); err == nil || err.Error() != "the recording is in "+path+cassettes.JournalSuffix+": "+want {
 				t.Errorf("closed with %v", err)
 			}
-			play := open(t, path, cassettes.Options{Match: o.Match, Redact: o.Redact})
+			play := open(t, path, cassettes.Options{Match: o.Match, Rules: o.Rules})
 			if broken, ok := errors.AsType[*cassettes.IncompleteError](play.Incomplete()); !ok || broken.Complete != 1 {
 				t.Errorf("it is replayed as %v", play.Incomplete())
 			}

@@ -95,35 +95,6 @@ func TestNamedByAnswer(t *testing.T) {
 	}
 }
 
-// Marks stand for what they are of, wherever and however often.
-func TestSameButMarks(t *testing.T) {
-	one, two := "s3cret key", "pässwörd"
-	for was, now := range map[string]string{
-		"":                                  "",
-		Placeholder(one):                    one,
-		Placeholder(one) + Placeholder(two): one + two,
-		"a" + Placeholder(two) + "b":        "a" + two + "b",
-		"a" + Placeholder(one) + " ":        "a" + Placeholder(one) + " ",
-		Placeholder("short"):                Placeholder("short"),
-		urlMark(Placeholder(one)):           urlMark(Placeholder(one)),
-		Placeholder(one) + "[redacted":      one + "[redacted",
-	} {
-		if !sameButMarks(was, now) {
-			t.Errorf("%q is not taken for %q", now, was)
-		}
-		for _, other := range []string{now + "x", "x" + now, strings.ToUpper(now) + "X"} {
-			if sameButMarks(was, other) {
-				t.Errorf("%q is taken for %q", other, was)
-			}
-		}
-	}
-	for was, now := range map[string]string{Placeholder("short"): "short", Placeholder(one): "", urlMark(Placeholder(one)): one} {
-		if sameButMarks(was, now) {
-			t.Errorf("%q is taken for %q", now, was)
-		}
-	}
-}
-
 // A secret that is split across events, or cut, is found also where its parts are numbers.
 func TestSplitNumbers(t *testing.T) {
 	const secret = "Zq7pw2Lm-48151623-Kd8sPq2xVb"

@@ -1,44 +1,46 @@
 package cassettes
 
 import (
-	"cmp"
 	"fmt"
-	"net/url"
-	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// MissError says that a cassette has no answer to a request, and what comes nearest.
+// MissError reports that a cassette has no response for a request.
 type MissError struct {
 	File    string
 	Session string
-	// Request is the request as it would be recorded.
+	// Request is the redacted request.
 	Request Request
-	// Nearest is the recorded request that comes nearest; nil if there is none.
+	// NearestMatch is the most similar recorded request. It is nil if the cassette is
+	// empty.
 	NearestMatch *NearestMatch
-	// Again is how to record again, from Options.RecordCommand.
+	// RecordCommand is the value of Options.RecordCommand.
 	RecordCommand string
-	// Broken tells that the recording broke off: a *IncompleteError, or nil.
+	// Incomplete is an [*IncompleteError] if the recording was interrupted, and nil
+	// otherwise.
 	Incomplete error
 }
 
-// Nearest is the recorded request that comes nearest to one that has no answer.
+// NearestMatch is the recorded request that is most similar to a request without a
+// response.
 type NearestMatch struct {
-	// Number is that of its interaction, from 1.
+	// Number is the number of the interaction, from 1.
 	Number int
-	// Recorded is how many interactions of the cassette have this very request, and
-	// Used how many of them were used.
+	// Recorded is the number of interactions with this request, and Used the number of used
+	// ones.
 	Recorded, Used int
-	// Differences are the things in which the requests differ. There are none if they
-	// are the same, and the recordings are used up.
+	// Differences are the differences between the requests. There are none if all
+	// recordings of the request are used.
 	Differences []Difference
-	// Message says which message of a conversation is the first that differs; it is
-	// empty if none does.
+	// Message describes the first message of a conversation that differs. It is empty if
+	// none does.
 	Message string
 }
 
-// mostLines is how many lines of differences are told.
+// mostLines limits the lines for differences.
 const mostLines = 20
 
 func (e *MissError) Error() string {
@@ -50,7 +52,7 @@ func (e *MissError) Error() string {
 	}
 	_, _ = fmt.Fprintf(&b, "%s: %s\n  %s %s", e.File, what, e.Request.Method, e.Request.URL)
 	if e.Session != "" {
-		b.WriteString("\n  in the lane " + e.Session)
+		b.WriteString("\n  in the session " + e.Session)
 	}
 	switch {
 	case n == nil:
@@ -70,7 +72,6 @@ func (e *MissError) Error() string {
 	return b.String() + tellAgain(e.RecordCommand)
 }
 
-// tellAgain is a line that says how to record again, if that is known.
 func tellAgain(again string) string {
 	if again == "" {
 		return ""
@@ -96,18 +97,15 @@ func usedTimes(n int) string {
 }
 
 const (
-	// shortWhere and shortValue are how many characters what stands in columns has at
-	// most.
+	// shortWhere and shortValue limit the columns of a table.
 	shortWhere = 24
 	shortValue = 18
 )
 
-// inColumns reports whether a difference is short enough to stand on one line.
 func (d *Difference) inColumns() bool {
 	return utf8.RuneCountInString(d.Where) <= shortWhere && utf8.RuneCountInString(d.Recorded) <= shortValue && utf8.RuneCountInString(d.Now) <= shortValue
 }
 
-// tellDifferences writes the first differences, short ones a line each.
 func tellDifferences(b *strings.Builder, list []Difference) {
 	where, recorded := 0, 0
 	for _, d := range list {
@@ -131,100 +129,28 @@ func tellDifferences(b *strings.Builder, list []Difference) {
 	}
 }
 
-// miss is the error of a request that has no answer.
-func (c *Cassette) miss(k keys, lane string, r Request) *MissError {
-	return &MissError{File: c.path, Session: lane, Request: r, NearestMatch: c.tape.nearest(k, lane, &r), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
+func (c *Cassette) miss(session string, r Request) *MissError {
+	return &MissError{File: c.path, Session: session, Request: r, NearestMatch: nearestMatch(c.tape.Nearest(session, &r)), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
 }
 
-// nearest finds the recorded request that comes nearest to one with these keys; nil if
-// there is none.
-func (t *tape) nearest(k keys, lane string, r *Request) *NearestMatch {
-	for _, key := range []uint64{k.exact, k.bare} {
-		if i := t.spent(key); i >= 0 {
-			return t.told(i, key)
-		}
-	}
-	now := t.matching.content(r)
-	most, best := -1.0, -1
-	for _, i := range t.candidates(r) {
-		x, err := t.file.Interaction(i)
-		if err != nil {
-			continue // another one is near, too
-		}
-		like := t.matching.content(&x.Request).like(now)
-		if x.Session == lane {
-			like += sameLane
-		}
-		if like > most {
-			most, best = like, i
-		}
-	}
-	if best < 0 {
+func nearestMatch(n *match.Nearest) *NearestMatch {
+	if n == nil {
 		return nil
 	}
-	x, _ := t.file.Interaction(best) // it was read above
-	nearest := t.told(best, t.entries[best].keys.exact)
-	found := t.matching.between(x, lane, r)
-	nearest.Differences, nearest.Message = found, found.message(t.matching.content(&x.Request), now)
-	return nearest
-}
-
-// sameLane is what the same lane counts, against a body that is the same in all.
-const sameLane = 0.1
-
-// told tells of an interaction, and how often a request of its key was recorded and used.
-func (t *tape) told(i int, key uint64) *NearestMatch {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := &NearestMatch{Number: i + 1}
-	for j, e := range t.entries {
-		if e.keys.exact != key && e.keys.bare != key {
-			continue
-		}
-		n.Recorded++
-		if t.used[j] {
-			n.Used++
-		}
-	}
-	return n
-}
-
-// mostCandidates is how many interactions are read to find the nearest.
-const mostCandidates = 200
-
-// candidates are the interactions that may be the nearest, by what their first and last
-// lines tell: the method, the path of the URL, and the length of the body.
-func (t *tape) candidates(r *Request) []int {
-	type candidate struct{ index, rank, off int }
-	list := make([]candidate, 0, t.file.Len())
-	path := pathOf(r.URL)
-	for i := range t.file.Len() {
-		title, _ := readTitle(t.file.title(i))
-		marks, _ := readMarks(lastLine(t.file.lines(i)))
-		c := candidate{index: i, off: max(marks.sent.length-len(r.Body), len(r.Body)-marks.sent.length)}
-		if title.method == r.Method {
-			c.rank++
-		}
-		if pathOf(title.url) == path {
-			c.rank += 2
-		}
-		list = append(list, c)
-	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Or(b.rank-a.rank, a.off-b.off) })
-	var out []int
-	for _, c := range list[:min(mostCandidates, len(list))] {
-		if c.rank == list[0].rank {
-			out = append(out, c.index)
-		}
+	out := &NearestMatch{Number: n.Number, Recorded: n.Recorded, Used: n.Used, Message: n.Message}
+	for _, d := range n.Differences {
+		out.Differences = append(out.Differences, Difference(d))
 	}
 	return out
 }
 
-// pathOf is the path of a URL, which is empty if it is none.
-func pathOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return u.Path
+// Difference is one difference between a request and a recorded one.
+type Difference struct {
+	// Where is session, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
+	// Host, content type, form NAME, form, line NUMBER or body, or a JSON pointer into the
+	// body. For a member that the request lacks, the pointer is that of the recording.
+	Where string
+	// Recorded and Now are the two values as JSON, shortened to the part around the first
+	// difference, or "absent".
+	Recorded, Now string
 }

@@ -19,7 +19,7 @@ import (
 
 // question is a request of a test.
 type question struct {
-	lane, method, url, kind, body string
+	session, method, url, kind, body string
 }
 
 const api = "https://api.example.com/v1/chat/completions"
@@ -37,7 +37,7 @@ func (a question) ask(t *testing.T, to http.RoundTripper) error {
 		t.Fatal(err)
 	}
 	req.Header = r.Header
-	req.Header.Set(cassettes.SessionHeader, a.lane)
+	req.Header.Set(cassettes.SessionHeader, a.session)
 	resp, err := to.RoundTrip(req)
 	if err == nil {
 		_ = resp.Body.Close() // it does not count
@@ -50,7 +50,7 @@ func tapeOf(t *testing.T, o cassettes.Options, list []question) (path string) {
 	t.Helper()
 	var all []*cassettes.Interaction
 	for _, a := range list {
-		all = append(all, o.Redacted(&cassettes.Interaction{Session: a.lane, Request: a.request(), Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}}}))
+		all = append(all, o.Redacted(&cassettes.Interaction{Session: a.session, Request: a.request(), Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}}}))
 	}
 	path = filepath.Join(t.TempDir(), "x.tape")
 	if err := cassettes.Write(path, cassettes.Metadata{}, &o, all); err != nil {
@@ -92,8 +92,8 @@ func TestMissGoldens(t *testing.T) {
 		{name: "prompt", recorded: []question{{body: chat("", long+"Be brief. "+long, "Yes.")}}, asked: []question{{body: chat("", long+"Be short and kind. "+long, "Yes.")}}},
 		{name: "used-up", recorded: []question{{body: chat("", "a")}, {body: chat("", "b")}, {body: chat("", "a")}}, asked: []question{{body: chat("", "a")}, {body: chat("", "a")}, {body: chat("", "a")}}},
 		{name: "used", recorded: []question{{body: chat("", "a long question")}}, asked: []question{{body: chat("", "a long question")}, {body: chat("", "a long request")}}},
-		{name: "lane", recorded: []question{{lane: "writer", body: chat("", "a")}, {lane: "critic", body: chat("", "a thing of its own")}}, asked: []question{{lane: "author", body: chat("", "a")}}},
-		{name: "same-lane", recorded: []question{{lane: "writer", body: chat("", "a")}, {lane: "critic", body: chat("", "a")}}, asked: []question{{lane: "critic", body: chat("", "b")}}},
+		{name: "session", recorded: []question{{session: "writer", body: chat("", "a")}, {session: "critic", body: chat("", "a thing of its own")}}, asked: []question{{session: "author", body: chat("", "a")}}},
+		{name: "same-session", recorded: []question{{session: "writer", body: chat("", "a")}, {session: "critic", body: chat("", "a")}}, asked: []question{{session: "critic", body: chat("", "b")}}},
 		{name: "url", recorded: []question{{url: "http://127.0.0.1:8080/v1/models?limit=2&key=a&b=1&b=2", method: "GET", kind: text}}, asked: []question{{url: "https://api.example.com/v1beta/models/gemini-large?limit=3&b=1&alt=sse", body: "{}"}}},
 		{name: "form", recorded: []question{{kind: form, body: "grant_type=refresh&scope=all&t=1"}}, asked: []question{{kind: form, body: "grant_type=client_credentials&scope=all&t=2"}}, opts: cassettes.Options{Ignore: []string{"?t"}}},
 		{name: "text", recorded: []question{{kind: text, body: "one\ntwo\nthree\nfour"}}, asked: []question{{kind: text, body: "one\n2\n\nthree\nfour"}}},
@@ -147,13 +147,13 @@ func TestMiss(t *testing.T) {
 	if err := (question{body: `{"b":[1,2]}`}).ask(t, play); err != nil {
 		t.Fatal(err)
 	}
-	miss, ok := errors.AsType[*cassettes.MissError](question{lane: "x", body: `{"b":[1,3]}`}.ask(t, play))
+	miss, ok := errors.AsType[*cassettes.MissError](question{session: "x", body: `{"b":[1,3]}`}.ask(t, play))
 	if !ok {
 		t.Fatal("there is no miss")
 	}
 	want := &cassettes.MissError{File: path, Session: "x", Request: question{body: `{"b":[1,3]}`}.request(), NearestMatch: &cassettes.NearestMatch{
 		Number: 2, Recorded: 2, Used: 1,
-		Differences: []cassettes.Difference{{Where: "lane", Recorded: "absent", Now: `"x"`}, {Where: "/b/1", Recorded: "2", Now: "3"}},
+		Differences: []cassettes.Difference{{Where: "session", Recorded: "absent", Now: `"x"`}, {Where: "/b/1", Recorded: "2", Now: "3"}},
 	}}
 	if diff := cmpdiff.Diff(want, miss); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

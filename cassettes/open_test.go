@@ -65,10 +65,10 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		"missing":  {filepath.Join(dir, "no.tape"), "", fs.ErrNotExist, "no.tape"},
 		"a mode":   {file("a", ""), "play", nil, `cassettes: "play" is not a mode; there are replay, record and passthrough`},
-		"empty":    {file("empty", ""), "", nil, `empty:1: "" is not the first line of a cassette, such as "looptape-cassette 1"`},
+		"empty":    {file("empty", ""), "", nil, `empty:1: "" is not the first line of a cassette, such as "looptape-cassette 2"`},
 		"other":    {file("other", "version: 1\n"), "", nil, `other:1: "version: 1" is not the first line of a cassette`},
 		"CR LF":    {file("crlf", strings.ReplaceAll(string(good), "\n", "\r\n")), "", cassettes.ErrChecksum, "crlf:1: the cassette is not as it was written: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes"},
-		"newer":    {file("newer", strings.Replace(string(good), " 1\n", " 2\n", 1)), "", cassettes.ErrVersion, "newer:1: the version of the format is not known: it is 2, and this program reads 1; use a looptape of the time"},
+		"newer":    {file("newer", strings.Replace(string(good), " 2\n", " 3\n", 1)), "", cassettes.ErrVersion, "newer:1: the version of the format is not known: it is 3, and this program reads 1 to 2: use a newer looptape"},
 		"cut":      {file("cut", string(good[:len(good)-20])), "", cassettes.ErrTruncated, "the end of the cassette is missing"},
 		"edited":   {file("edited", strings.Replace(string(good), `{"a": 1}`, `{"a": 2}`, 1)), "", cassettes.ErrChecksum, "edited:12: the cassette is not as it was written: the body of the request: it is not the one that was written: 7 bytes"},
 		"a header": {file("header", strings.Replace(string(good), "json", "text", 1)), "", cassettes.ErrChecksum, "header:5: the cassette is not as it was written: the title, a header or the ending is not the one that was written; see looptape cassette verify --reseal, or record again"},
@@ -162,8 +162,8 @@ func TestOlderCassette(t *testing.T) {
 func TestPassthrough(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.tape")
 	to := answering(func(r *http.Request) (*http.Response, error) {
-		if lane := r.Header.Values(cassettes.SessionHeader); lane != nil {
-			t.Errorf("the network is told of the lane %q", lane)
+		if session := r.Header.Values(cassettes.SessionHeader); session != nil {
+			t.Errorf("the network is told of the session %q", session)
 		}
 		return echo{}.RoundTrip(r)
 	})
@@ -286,7 +286,7 @@ func (c cancelling) Read([]byte) (int, error) {
 	return 0, c.ctx.Err()
 }
 
-// Agents that run at once in lanes of their own get their own answers.
+// Agents that run at once in sessions of their own get their own answers.
 func TestLanes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.tape")
 	var mu sync.Mutex
@@ -297,13 +297,13 @@ func TestLanes(t *testing.T) {
 		n++
 		return reply(r, strings.NewReader(fmt.Sprint(n))), nil
 	})
-	ask := func(c *cassettes.Cassette, lane string) string {
+	ask := func(c *cassettes.Cassette, session string) string {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com/", nil)
 		if err != nil {
 			t.Error(err)
 			return ""
 		}
-		req.Header.Set(cassettes.SessionHeader, lane)
+		req.Header.Set(cassettes.SessionHeader, session)
 		resp, err := c.RoundTrip(req)
 		if err != nil {
 			t.Error(err)
@@ -315,13 +315,13 @@ func TestLanes(t *testing.T) {
 		}
 		return string(body)
 	}
-	const lanes, requests = 5, 20
-	play := func(c *cassettes.Cassette) (got [lanes][requests]string) {
+	const sessions, requests = 5, 20
+	play := func(c *cassettes.Cassette) (got [sessions][requests]string) {
 		var all sync.WaitGroup
-		for lane := range lanes {
+		for session := range sessions {
 			all.Go(func() {
 				for i := range requests {
-					got[lane][i] = ask(c, fmt.Sprint("agent ", lane))
+					got[session][i] = ask(c, fmt.Sprint("agent ", session))
 				}
 			})
 		}

@@ -1,77 +1,82 @@
 package cassettes
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
-// Mode is what a cassette is opened for.
+// Mode is the mode of a cassette.
 type Mode string
 
-// The modes.
+// Values of [Options.Mode].
 const (
-	// Replay answers from the cassette, and never touches the network.
+	// Replay answers from the cassette and never uses the network.
 	Replay Mode = "replay"
-	// Record asks the network and records what comes. The file is replaced by Close.
+	// Record uses the network and records. Close replaces the file.
 	Record Mode = "record"
-	// Passthrough asks the network and leaves the file alone.
+	// Passthrough uses the network and does not change the file.
 	Passthrough Mode = "passthrough"
 )
 
-// Options change how a cassette is opened. The zero value is right for most.
+// Options are the options of a cassette. The zero value replays.
 type Options struct {
-	Mode Mode // Replay if empty
-	// Transport asks the network; nil is http.DefaultTransport.
+	Mode Mode // empty means Replay
+	// Transport sends the requests; nil means [http.DefaultTransport].
 	Transport http.RoundTripper
-	// By says in the file what recorded it.
+	// Recorder is the name of the recording program.
 	Recorder string
 
-	// Lane tells clients that run at once apart: the interactions of a lane are for
-	// it alone. Nil takes the header SessionHeader.
+	// Session returns the session of a request. A replay isolates sessions from each other.
+	// nil means the value of the header [SessionHeader].
 	Session func(*http.Request) string
-	// Volatile names what does not count in matching: "/metadata/user" and
-	// "/messages/*/id" lead to a place in a JSON body, "?name" to a field of a query
-	// or a form.
+	// Ignore lists what matching ignores: "/metadata/user" and "/messages/*/id" are JSON
+	// pointers into a body, "?name" is a field of a query or form.
 	Ignore []string
-	// Match, if not nil, makes of a request, which is redacted, what it is known by
-	// beside its lane, method and URL, in place of its body.
+	// Match, if not nil, returns the text to compare instead of the body. Its argument is
+	// redacted.
 	Match func(*Request) string
 
-	// Secret names further headers, fields of queries and forms, and members of JSON
-	// that are redacted. Case, - and _ do not count; "/metadata/*/pin" leads to a
-	// place in a JSON body.
-	Secret []string
-	// Redact are redactors that come after the default ones; see Redacted.
-	Redact []Redactor
-	// Opaque names, as Secret does, further ones in which what looks like a secret is
-	// none: a signature, say, or an id. See Suspects.
-	NotSecret []string
+	// Rules extend the default redaction.
+	redact.Rules
 
-	// Pace is how many times the recorded time a replay takes: 0 is none, 1 as it was.
+	// DelayFactor multiplies the recorded delays in a replay: 0 means no delay, 1 the
+	// recorded one.
 	DelayFactor float64
-	// AllowUnused says that Close need not report interactions that nobody asked for.
+	// AllowUnused is true if Close does not report unused interactions.
 	AllowUnused bool
-	// Again is how to record again, a command, say; a miss tells it, and what was not
-	// asked for. It may be empty.
+	// RecordCommand is a command that records the cassette. Errors show it.
 	RecordCommand string
 
-	// Upstreams are the URLs of the servers that a Proxy stands before, by name; in
-	// a replay, beside those that the cassette tells of.
+	// Upstreams are the URLs of the servers of a [Proxy], by name. A replay adds them to
+	// those of the cassette.
 	Upstreams map[string]string
 
-	// Now is the time of the recording; nil is time.Now.
+	// Now returns the time of the recording; nil means [time.Now].
 	Now func() time.Time
 }
 
-// SessionHeader is the header that names a lane. It is not sent to the network.
-const SessionHeader = "Looptape-Lane"
+// SessionHeader is the request header with the name of the session. It is not sent to the
+// network.
+const SessionHeader = "Looptape-Session"
 
-func (o *Options) lane(r *http.Request) string {
+// oldSessionHeader is the name before version 2 of the format. It is still accepted.
+const oldSessionHeader = "Looptape-Lane"
+
+func (o *Options) session(r *http.Request) string {
 	if o.Session != nil {
 		return o.Session(r)
 	}
-	return r.Header.Get(SessionHeader)
+	return cmp.Or(r.Header.Get(SessionHeader), r.Header.Get(oldSessionHeader))
+}
+
+func withoutSession(h http.Header) {
+	h.Del(SessionHeader)
+	h.Del(oldSessionHeader)
 }
 
 func (o *Options) now() time.Time {
@@ -88,14 +93,14 @@ func (o *Options) transport() http.RoundTripper {
 	return http.DefaultTransport
 }
 
-func (o *Options) matching() matching {
-	return matching{volatile: o.Ignore, secret: o.Secret, own: o.Match, redact: o.Redact}
+func (o *Options) matching() match.Matcher {
+	return match.Matcher{Ignore: o.Ignore, Secret: o.Secret, Own: o.Match, Custom: o.Redact != nil}
 }
 
-// pause waits until a part of the recorded time has passed since a moment. The error is
-// that of a context that has ended meanwhile.
+// pause waits until the scaled delay d has passed since a time. It returns the cause if the
+// context ends.
 func (o *Options) pause(ctx context.Context, since time.Time, d time.Duration) error {
-	if o.DelayFactor <= 0 { // there is no clock to look at
+	if o.DelayFactor <= 0 { // avoid the clock
 		return nil
 	}
 	d = time.Duration(float64(d)*o.DelayFactor) - time.Since(since) //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble

@@ -17,15 +17,15 @@ import (
 // requests is how many similar requests are sent at once; more by -requests.
 var requests = flag.Int("requests", 4000, "how many similar requests are replayed in parallel")
 
-// Of similar requests in parallel each gets its own answer: those of its lane, and of
+// Of similar requests in parallel each gets its own answer: those of its session, and of
 // those that are the same, each one once.
 func TestSimilarRequestsInParallel(t *testing.T) {
-	const lanes, same, clients = 4, 2, 4
+	const sessions, same, clients = 4, 2, 4
 	body := func(n int) string { return chat("", "The same question again, of number", "I look.", fmt.Sprint(n)) }
-	lane := func(n int) string { return fmt.Sprint("agent-", n%lanes) }
+	session := func(n int) string { return fmt.Sprint("agent-", n%sessions) }
 	list := make([]*cassettes.Interaction, *requests)
 	for n := range list {
-		x := &cassettes.Interaction{Session: lane(n), Request: question{body: body(n / lanes / same)}.request()}
+		x := &cassettes.Interaction{Session: session(n), Request: question{body: body(n / sessions / same)}.request()}
 		x.Response = cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: fmt.Append(nil, n)}
 		list[n] = x
 	}
@@ -37,13 +37,13 @@ func TestSimilarRequestsInParallel(t *testing.T) {
 	got := make([]atomic.Int32, len(list))
 	var wrong atomic.Int32
 	var all sync.WaitGroup
-	for client := range lanes * clients {
+	for client := range sessions * clients {
 		all.Go(func() {
-			for n := client; n < len(list); n += lanes * clients {
-				answer, err := answerTo(t, play, lane(n), body(n/lanes/same))
+			for n := client; n < len(list); n += sessions * clients {
+				answer, err := answerTo(t, play, session(n), body(n/sessions/same))
 				var was int
 				_, scanned := fmt.Sscan(answer, &was)
-				if err != nil || scanned != nil || lane(was) != lane(n) || was/lanes/same != n/lanes/same {
+				if err != nil || scanned != nil || session(was) != session(n) || was/sessions/same != n/sessions/same {
 					wrong.Add(1)
 					t.Errorf("request %d got the answer %q: %v", n, answer, err)
 					return
@@ -65,13 +65,13 @@ func TestSimilarRequestsInParallel(t *testing.T) {
 	}
 }
 
-// answerTo is the body of the answer to a request of a lane.
-func answerTo(t *testing.T, to http.RoundTripper, lane, body string) (string, error) {
+// answerTo is the body of the answer to a request of a session.
+func answerTo(t *testing.T, to http.RoundTripper, session, body string) (string, error) {
 	req, err := http.NewRequestWithContext(t.Context(), "POST", api, strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}
-	req.Header.Set(cassettes.SessionHeader, lane)
+	req.Header.Set(cassettes.SessionHeader, session)
 	resp, err := to.RoundTrip(req)
 	if err != nil {
 		return "", err

@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// mostReserved is how much memory is taken for a body before it comes.
+// mostReserved limits the memory that is reserved for a body before it arrives.
 const mostReserved = 1 << 20
 
-// pile is a body that comes in parts. What has come is not copied for what comes.
+// pile is a body buffer. It does not copy earlier parts when it grows.
 type pile struct {
 	full [][]byte
-	last []byte // in which there may be room
+	last []byte // may have free capacity
 	size int
 }
 
-// room is where the next bytes can stand, at least so many.
+// room returns free capacity of at least this size.
 func (p *pile) room(least int) []byte {
 	if cap(p.last)-len(p.last) < least {
 		if p.last != nil {
@@ -28,16 +28,14 @@ func (p *pile) room(least int) []byte {
 	return p.last[len(p.last):cap(p.last)]
 }
 
-// took adds so many bytes that stand where there was room.
+// took adds n bytes that were written to the free capacity.
 func (p *pile) took(n int) {
 	p.last = p.last[:len(p.last)+n]
 	p.size += n
 }
 
-// add adds a part, which is copied.
 func (p *pile) add(part []byte) { p.took(copy(p.room(len(part)), part)) }
 
-// readFrom adds what a reader has, up to its end.
 func (p *pile) readFrom(r io.Reader) error {
 	for {
 		n, err := r.Read(p.room(bytes.MinRead))
@@ -51,7 +49,7 @@ func (p *pile) readFrom(r io.Reader) error {
 	}
 }
 
-// whole is the body so far, which is in one part then.
+// whole returns the body so far in one slice.
 func (p *pile) whole() []byte {
 	if p.full != nil {
 		p.last = slices.Concat(append(p.full, p.last)...)

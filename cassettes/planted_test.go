@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -20,6 +22,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
 // plant is an interaction with a secret in it.
@@ -256,7 +260,7 @@ var plants = []plant{
 		all := s
 		for len(s) > 0 {
 			k := min(6, len(s))
-			body = appendMessage(body, "\x01a\x07\x00\x01b", `{"bytes":"`+inBytes(`{"delta":{"text":"`+inJSON(s[:k])+`"}}`)+`","p":"abc"}`)
+			body = eventMessage(body, "\x01a\x07\x00\x01b", `{"bytes":"`+inBytes(`{"delta":{"text":"`+inJSON(s[:k])+`"}}`)+`","p":"abc"}`)
 			s = s[k:]
 		}
 		return exchange{header: bearer(all), gotHeader: "Content-Type: application/vnd.amazon.eventstream\n", gotBody: string(body)}
@@ -368,7 +372,7 @@ func plantAndReplay(t *testing.T, p plant, secret, other string) {
 	if !errors.Is(err, x.failure) || live != x.gotBody && err == nil {
 		t.Errorf("the client got %q, %v", live, err)
 	}
-	journal, err := os.ReadFile(path + JournalEnd)
+	journal, err := os.ReadFile(path + JournalSuffix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +428,7 @@ func texts(x *Interaction) []string {
 			list = append(list, values...)
 		}
 	}
-	for _, body := range []string{string(decode(x.Request.Header, x.Request.Body).plain), string(decode(x.Response.Header, x.Response.Body).plain)} {
+	for _, body := range []string{string(match.Decode(x.Request.Header, x.Request.Body).Plain), string(match.Decode(x.Response.Header, x.Response.Body).Plain)} {
 		list = append(list, body)
 		at := map[string]string{}
 		for _, m := range append(jsonIn.FindAllString(body, -1), flatIn.FindAllString(body, -1)...) {
@@ -503,4 +507,14 @@ func grep(t *testing.T, where, secret, text string) {
 			}
 		}
 	}
+}
+
+// eventMessage adds a message of the event stream of Amazon.
+func eventMessage(dst []byte, headers, payload string) []byte {
+	from := len(dst)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(16+len(headers)+len(payload)))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(headers)))
+	dst = binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[from:]))
+	dst = append(append(dst, headers...), payload...)
+	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[from:]))
 }

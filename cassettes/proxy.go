@@ -14,17 +14,17 @@ import (
 	"sync"
 )
 
-// Proxy puts a cassette between programs in any language and the servers that they
-// call: a request to /NAME/path goes to the server of that name. In front of it,
-// /lane/LANE puts a request into a lane, whose escapes are undone. The query of a server's URL stands before that of
-// each request. A Location that leads to one of the servers leads to it through the proxy.
+// Proxy is an [http.Handler] that connects programs in any language to a cassette. It
+// forwards a request for /NAME/path to the server with that name, and a request for
+// /session/SESSION/NAME/path in a session. The query of the server URL precedes the query
+// of each request. A redirect to one of the servers leads through the proxy.
 //
-// What comes to a loopback address has to name one in its Host, for no page in a browser
-// to get at the servers by a name of its own.
+// A request to a loopback address must have a loopback Host, so that no web page can use
+// the servers under another name.
 //
-// A miss of a replay is answered with 400, which clients do not try again, and the
-// miss in words; and so is what leads to none of the servers. It is an http.Handler for many
-// requests at once.
+// The proxy answers a miss, and a request for an unknown server, with status 400, which
+// clients do not retry. The body has the error text. A Proxy is safe for use by many
+// goroutines.
 type Proxy struct {
 	upstreams map[string]*url.URL
 	reverse   httputil.ReverseProxy
@@ -33,15 +33,15 @@ type Proxy struct {
 	failed []error
 }
 
-// NewProxy returns a proxy over an open cassette to its Options.Upstreams and, in a
-// replay, those that the cassette tells of. Errors of answers that break off go to the
-// log, which may be nil.
+// NewProxy returns a proxy for an open cassette. Its servers are those of Options.Upstreams
+// and, in a replay, those of the cassette. The log receives errors of interrupted
+// responses. It may be nil.
 func NewProxy(c *Cassette, log *log.Logger) (*Proxy, error) {
 	p := &Proxy{upstreams: map[string]*url.URL{}}
 	for _, list := range []map[string]string{c.head.Upstreams, c.opts.Upstreams} {
 		for name, text := range list {
 			u, err := url.Parse(text)
-			if err != nil || u.Host == "" || name == "" || strings.ContainsAny(name, "/ ") || name == "lane" {
+			if err != nil || u.Host == "" || name == "" || strings.ContainsAny(name, "/ ") || name == "session" || name == "lane" {
 				return nil, fmt.Errorf("cassettes: %q is not a server of a proxy, such as openai=https://api.openai.com/v1", name+"="+text)
 			}
 			p.upstreams[name] = u
@@ -49,9 +49,9 @@ func NewProxy(c *Cassette, log *log.Logger) (*Proxy, error) {
 	}
 	p.reverse = httputil.ReverseProxy{
 		Transport:     c,
-		FlushInterval: -1, // each event as it comes
+		FlushInterval: -1, // each event immediately
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.Host, r.Out.URL.RawQuery = "", r.In.URL.RawQuery // also what cannot be read of it
+			r.Out.Host, r.Out.URL.RawQuery = "", r.In.URL.RawQuery // also an invalid query
 		},
 		ErrorHandler: p.fail,
 		ErrorLog:     log,
@@ -59,26 +59,26 @@ func NewProxy(c *Cassette, log *log.Logger) (*Proxy, error) {
 	return p, nil
 }
 
-// Failures are the requests that got no answer, misses among them, and those that were
-// answered with a redirect past the proxy. A request that got no answer when it was
-// recorded is none of a replay.
+// Failures returns the errors of requests without a response, such as misses, and of
+// redirects to other servers. It does not include responses that were already missing in
+// the recording.
 func (p *Proxy) Failures() []error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.failed)
 }
 
-// Names are those of the servers, in order.
+// Names returns the sorted names of the servers.
 func (p *Proxy) Names() []string { return slices.Sorted(maps.Keys(p.upstreams)) }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements [http.Handler].
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), "/")
-	lane, before := "", "/"
-	if rest, ok := strings.CutPrefix(path, "lane/"); ok {
-		lane, path, _ = strings.Cut(rest, "/")
-		before = "/lane/" + lane + "/"
-		lane, _ = url.PathUnescape(lane) // the server has read it
+	session, before := "", "/"
+	if kind, rest, ok := strings.Cut(path, "/"); ok && (kind == "session" || kind == "lane") { // lane is the old name
+		session, path, _ = strings.Cut(rest, "/")
+		before = "/" + kind + "/" + session + "/"
+		session, _ = url.PathUnescape(session) // net/http has validated it
 	}
 	to, err := p.target(path, r.URL.RawQuery)
 	if err == nil {
@@ -91,8 +91,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	out := r.Clone(r.Context())
 	out.URL = to
-	if lane != "" {
-		out.Header.Set(SessionHeader, lane)
+	if session != "" {
+		out.Header.Set(SessionHeader, session)
 	}
 	reverse := p.reverse
 	reverse.ModifyResponse = func(resp *http.Response) error {
@@ -105,7 +105,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reverse.ServeHTTP(w, out)
 }
 
-// target is the URL of an upstream to which a path leads, behind its name.
+// target returns the upstream URL of a path.
 func (p *Proxy) target(path, query string) (*url.URL, error) {
 	name, _, _ := strings.Cut(path, "/")
 	upstream, ok := p.upstreams[name]
@@ -113,7 +113,7 @@ func (p *Proxy) target(path, query string) (*url.URL, error) {
 		return nil, fmt.Errorf("there is no server %q behind this proxy; there are %s", name, strings.Join(p.Names(), ", "))
 	}
 	below := path[len(name):]
-	plain, _ := url.PathUnescape(below) // the server has read it
+	plain, _ := url.PathUnescape(below) // net/http has validated it
 	for part := range strings.SplitSeq(strings.ReplaceAll(plain, `\`, "/"), "/") {
 		if part == "." || part == ".." {
 			return nil, fmt.Errorf("the path %q may lead out of the server %q; ask for it without dots", below, name)
@@ -137,20 +137,18 @@ func (p *Proxy) target(path, query string) (*url.URL, error) {
 	return to, nil
 }
 
-// note keeps what failed.
 func (p *Proxy) note(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failed = append(p.failed, err)
 }
 
-// fail answers that there is no answer.
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		return // the client has left
+		return // the client has disconnected
 	}
-	if errors.Is(err, errLeft) && r.Method == http.MethodPost { // others are sent again by some transports
-		panic(http.ErrAbortHandler) // the client that was recorded got nothing either
+	if errors.Is(err, errLeft) && r.Method == http.MethodPost { // some transports retry other methods
+		panic(http.ErrAbortHandler) // the recorded client got no response either
 	}
 	if _, played := errors.AsType[*playedError](err); !played {
 		p.note(err)
@@ -162,9 +160,9 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// tell answers with an error, in the ways in which clients read it.
+// tell answers with an error in the forms that clients read.
 func tell(w http.ResponseWriter, status int, kind string, err error) {
-	// Google's clients read code and status, and all read message.
+	// Google's clients read code and status; all clients read message.
 	text, _ := json.Marshal(map[string]any{"error": map[string]any{"message": err.Error(), "type": kind, "code": status, "status": "FAILED_PRECONDITION"}}) // there is nothing in it that JSON cannot say
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Should-Retry", "false")

@@ -50,7 +50,7 @@ func proxy(t *testing.T, c *cassettes.Cassette) *cassettes.Proxy {
 	return p
 }
 
-// A proxy passes streams on while it records them, keeps lanes apart, and tells of what
+// A proxy passes streams on while it records them, keeps sessions apart, and tells of what
 // it cannot answer.
 func TestProxy(t *testing.T) {
 	more := make(chan struct{})
@@ -119,7 +119,7 @@ func TestProxy(t *testing.T) {
 }
 
 func TestProxyUpstreams(t *testing.T) {
-	for _, bad := range []map[string]string{{"": "https://example.com"}, {"a": "example.com"}, {"a/b": "https://example.com"}, {"a b": "https://example.com"}, {"lane": "https://example.com"}, {"a": "http://%"}} {
+	for _, bad := range []map[string]string{{"": "https://example.com"}, {"a": "example.com"}, {"a/b": "https://example.com"}, {"a b": "https://example.com"}, {"session": "https://example.com"}, {"a": "http://%"}} {
 		c := open(t, filepath.Join(t.TempDir(), "u.tape"), cassettes.Options{Mode: cassettes.Passthrough, Upstreams: bad})
 		if _, err := cassettes.NewProxy(c, nil); err == nil {
 			t.Errorf("%v is taken", bad)
@@ -141,7 +141,7 @@ func TestProxyHeadSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal, err := os.ReadFile(path + cassettes.JournalEnd)
+	journal, err := os.ReadFile(path + cassettes.JournalSuffix)
 	if err != nil || strings.Contains(string(journal), secret) {
 		t.Errorf("the journal is %q, %v", journal, err)
 	}
@@ -171,8 +171,8 @@ func TestProxyHeadSecrets(t *testing.T) {
 	}
 }
 
-// A lane in a path is the one that its escapes mean, and a redirect stays in it.
-func TestProxyLanes(t *testing.T) {
+// A session in a path is the one that its escapes mean, and a redirect stays in it.
+func TestProxySessions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.tape")
 	o := cassettes.Options{Mode: cassettes.Record, Upstreams: map[string]string{"some": "http://example.com/"}, Transport: answering(func(r *http.Request) (*http.Response, error) {
 		resp := reply(r, strings.NewReader(""))
@@ -180,19 +180,21 @@ func TestProxyLanes(t *testing.T) {
 		return resp, nil
 	})}
 	c := open(t, path, o)
-	for lane, want := range map[string]string{"a": "a", "my%20lane": "my lane", "a%2fb": "a/b", "%25": "%"} {
-		w := httptest.NewRecorder()
-		proxy(t, c).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/lane/"+lane+"/some/"+lane, nil))
-		if got := w.Header().Get("Location"); got != "/lane/"+lane+"/some/there" {
-			t.Errorf("the redirect leads to %s", got)
-		}
-		f, err := cassettes.ReadFile(path + cassettes.JournalEnd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := f.Interaction(f.Len() - 1)
-		if err != nil || x.Session != want {
-			t.Errorf("the lane of %s is %q, want %q: %v", lane, x.Session, want, err)
+	for _, prefix := range []string{"/session/", "/lane/"} { // the second is the name of version 1
+		for session, want := range map[string]string{"a": "a", "my%20session": "my session", "a%2fb": "a/b", "%25": "%"} {
+			w := httptest.NewRecorder()
+			proxy(t, c).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", prefix+session+"/some/"+session, nil))
+			if got := w.Header().Get("Location"); got != prefix+session+"/some/there" {
+				t.Errorf("the redirect leads to %s", got)
+			}
+			f, err := cassettes.ReadFile(path + cassettes.JournalSuffix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := f.Interaction(f.Len() - 1)
+			if err != nil || x.Session != want {
+				t.Errorf("the session of %s is %q, want %q: %v", session, x.Session, want, err)
+			}
 		}
 	}
 	if err := c.Close(); err != nil {

@@ -12,10 +12,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// recording is an interaction that is going on.
-type recording struct {
+// inFlight is an interaction in progress.
+type inFlight struct {
 	c      *Cassette
 	number int
 	x      *Interaction
@@ -29,13 +32,12 @@ type recording struct {
 	live  *http.Response
 }
 
-// arrival is when so much of a body had come.
+// arrival is the time at which size bytes of a body had arrived.
 type arrival struct {
 	at   time.Duration // since the header
 	size int
 }
 
-// record asks the network, and keeps what goes over it.
 func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	rec, out, err := c.begin(r)
 	if err != nil {
@@ -55,7 +57,6 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ask asks the network.
 func (c *Cassette) ask(r *http.Request) (*http.Response, error) {
 	resp, err := c.opts.transport().RoundTrip(r)
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
@@ -64,8 +65,8 @@ func (c *Cassette) ask(r *http.Request) (*http.Response, error) {
 	return nil, and(fmt.Errorf("cassettes: the server goes on in another protocol, %q, which cannot be recorded; have the client ask for none", resp.Header.Get("Upgrade")), resp.Body.Close())
 }
 
-// and is an error as it is, unless the other one has to be told, too: callers look for
-// the types of the network's errors.
+// and returns err unchanged if other is nil, because callers check the types of network
+// errors.
 func and(err, other error) error {
 	if other == nil {
 		return err
@@ -73,21 +74,21 @@ func and(err, other error) error {
 	return errors.Join(err, other)
 }
 
-// begin gives a request its number, and makes another one of it that can be sent.
-func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
+// begin numbers a request and returns a copy to send.
+func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
 	body, err := readBody(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	out := r.Clone(r.Context())
-	out.Header.Del(SessionHeader)
-	askReadable(out.Header)
+	withoutSession(out.Header)
+	match.AskReadable(out.Header)
 	if r.Body != nil && r.Body != http.NoBody {
 		out.Body = io.NopCloser(bytes.NewReader(body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	rec := &recording{c: c, begun: c.opts.now(), x: &Interaction{Session: c.opts.lane(r), Request: requestOf(r, body).withOwnHeader()}}
-	c.notice(rec.x.Request.Header)
+	rec := &inFlight{c: c, begun: c.opts.now(), x: &Interaction{Session: c.opts.session(r), Request: withOwnHeader(requestOf(r, body))}}
+	c.memory.Notice(rec.x.Request.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -99,20 +100,18 @@ func (c *Cassette) begin(r *http.Request) (*recording, *http.Request, error) {
 	return rec, out, nil
 }
 
-// readBody takes the body of a request, and closes it. It is an error if the request is no
-// longer wanted.
+// readBody reads and closes the body of a request. It returns an error if the request is
+// canceled.
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := wantedBody(r)
 	return body, cmp.Or(err, context.Cause(r.Context()))
 }
 
-// wantedBody takes the body of a request, and closes it, for as long as the request is
-// wanted.
 func wantedBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	if r.GetBody != nil { // it is in memory, so that reading it does not wait
+	if r.GetBody != nil { // reading from memory does not block
 		return wholeBody(r)
 	}
 	var body []byte
@@ -126,12 +125,11 @@ func wantedBody(r *http.Request) ([]byte, error) {
 	case err := <-read:
 		return body, err
 	case <-r.Context().Done():
-		go func() { _ = r.Body.Close() }() // which may wait for what reads it
+		go func() { _ = r.Body.Close() }() // may wait for the reader
 		return nil, context.Cause(r.Context())
 	}
 }
 
-// wholeBody takes the body of a request, and closes it.
 func wholeBody(r *http.Request) ([]byte, error) {
 	var body pile
 	body.room(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
@@ -139,19 +137,19 @@ func wholeBody(r *http.Request) ([]byte, error) {
 	return body.whole(), and(err, r.Body.Close())
 }
 
-// requestOf is a request as it is recorded. It shares the header and the trailer with r
-// if nothing is changed there.
+// requestOf returns the request in its recorded form. It shares the header with r if
+// possible.
 func requestOf(r *http.Request, body []byte) Request {
 	out := Request{Method: cmp.Or(r.Method, http.MethodGet), URL: r.URL.String(), Header: r.Header, Body: body, Trailer: r.Trailer}
 	host, chunked := r.Host != "" && r.Host != r.URL.Host, r.ContentLength <= 0 && len(body) > 0
-	if h := r.Header; h != nil && !host && !chunked && h[SessionHeader] == nil && h["Transfer-Encoding"] == nil && h["Host"] == nil {
+	if h := r.Header; h != nil && !host && !chunked && h[SessionHeader] == nil && h[oldSessionHeader] == nil && h["Transfer-Encoding"] == nil && h["Host"] == nil {
 		return out
 	}
 	if out.Header = r.Header.Clone(); out.Header == nil {
 		out.Header = http.Header{}
 	}
-	out.Header.Del(SessionHeader)
-	out.Header.Del("Transfer-Encoding") // net/http sends neither as it stands here
+	withoutSession(out.Header)
+	out.Header.Del("Transfer-Encoding") // net/http ignores these fields
 	out.Header.Del("Host")
 	if chunked {
 		out.Header.Set("Transfer-Encoding", "chunked")
@@ -162,14 +160,13 @@ func requestOf(r *http.Request, body []byte) Request {
 	return out
 }
 
-// withOwnHeader is a request whose header and trailer are its own.
-func (r Request) withOwnHeader() Request {
+func withOwnHeader(r Request) Request {
 	r.Header, r.Trailer = r.Header.Clone(), r.Trailer.Clone()
 	return r
 }
 
-// answered notes what came before the body, unless the recording was closed before.
-func (rec *recording) answered(resp *http.Response) bool {
+// answered records the response header. It returns false if the recording is closed.
+func (rec *inFlight) answered(resp *http.Response) bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	if rec.ended {
@@ -187,9 +184,9 @@ func (rec *recording) answered(resp *http.Response) bool {
 	return true
 }
 
-// whole reports whether the body has come as far as can be told before its end is read:
-// whom it is passed on to may see it end there. What announces a trailer ends with that.
-func (rec *recording) whole() bool {
+// whole reports whether the body is known to be complete before its end is read. A caller
+// may stop reading there. A response that announces a trailer is complete only at its end.
+func (rec *inFlight) whole() bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	r := &rec.x.Response
@@ -202,8 +199,7 @@ func (rec *recording) whole() bool {
 	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.size)
 }
 
-// take keeps a part of the body.
-func (rec *recording) take(part []byte) {
+func (rec *inFlight) take(part []byte) {
 	if len(part) == 0 {
 		return
 	}
@@ -213,22 +209,21 @@ func (rec *recording) take(part []byte) {
 	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), rec.body.size})
 }
 
-// over reports whether the interaction is kept.
-func (rec *recording) over() bool {
+func (rec *inFlight) over() bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	return rec.ended
 }
 
-// end keeps the interaction, once; later calls return the first one's error.
-func (rec *recording) end(how Termination, because error) error {
+// end writes the interaction once. Later calls return the same error.
+func (rec *inFlight) end(how Termination, because error) error {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	if rec.ended {
 		return rec.err
 	}
 	rec.ended = true
-	rec.err = fmt.Errorf("interaction %d is not recorded: Redact or Match of the options has panicked", rec.number) // if it does
+	rec.err = fmt.Errorf("interaction %d is not recorded: Redact or Match of the options has panicked", rec.number) // the result after a panic
 	r := &rec.x.Response
 	if r.Termination = how; because != nil {
 		r.Failure = strings.ToValidUTF8(because.Error(), "\uFFFD")
@@ -245,16 +240,18 @@ func (rec *recording) end(how Termination, because error) error {
 	return rec.err
 }
 
-// keep writes the interaction to the journal, unless something in it looks like a secret.
-func (rec *recording) keep() (err error) {
+// keep writes the interaction to the journal unless it has a suspected secret.
+func (rec *inFlight) keep() (err error) {
 	c := rec.c
-	x := c.recorded(rec.number, rec.x)
-	suspects := c.opts.suspects(x, c.seen.now())
+	known := c.memory.Len()
+	x := c.memory.Redacted(rec.x)
+	suspects := c.memory.FindSecrets(x)
 	if suspects == nil {
-		err = c.journal.add(rec.number, appendInteraction(nil, rec.number, x, keyText(c.opts.matching().keys(x.Session, &x.Request))))
+		err = c.journal.Add(rec.number, x, c.opts.matching().Keys(x.Session, &x.Request))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.known[rec.number] = known
 	for _, s := range suspects {
 		s.Interaction = rec.number
 		c.suspects = append(c.suspects, s)
@@ -263,19 +260,19 @@ func (rec *recording) keep() (err error) {
 	return err
 }
 
-// piecesOf are the parts in which a body came: of a stream of events, one each, when
-// the last byte of it had come.
+// piecesOf returns the chunks of a body. Server-sent events have one chunk each, at the
+// time of their last byte.
 func piecesOf(r *Response, came []arrival) (pieces []Chunk) {
 	at, told, size := 0, time.Duration(0), 0
 	add := func(n int) {
 		for size += n; at < len(came)-1 && came[at].size < size; {
 			at++
 		}
-		pieces = append(pieces, Chunk{came[at].at - told, n})
+		pieces = append(pieces, Chunk{After: came[at].at - told, Len: n})
 		told = came[at].at
 	}
-	if IsEvents(r.Header) && encodingOf(r.Header) == "" {
-		for _, p := range EventChunks(r.Body) {
+	if tape.IsEvents(r.Header) && match.ContentEncoding(r.Header) == "" {
+		for _, p := range tape.EventChunks(r.Body) {
 			add(p.Len)
 		}
 		return pieces
@@ -283,7 +280,7 @@ func piecesOf(r *Response, came []arrival) (pieces []Chunk) {
 	if !r.Chunked {
 		return nil
 	}
-	// What came in the same millisecond came together.
+	// Bytes that arrived in the same millisecond are one chunk.
 	last := 0
 	for i, a := range came {
 		if i == len(came)-1 || came[i+1].at.Milliseconds() != a.at.Milliseconds() {

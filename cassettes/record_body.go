@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// tee passes a body on and keeps it.
+// tee copies a body to the recording while the client reads it.
 type tee struct {
-	rec  *recording
+	rec  *inFlight
 	body io.ReadCloser
 	ctx  context.Context //nolint:containedctx // that of the request
 
-	reading sync.Mutex // held while the body is read
+	reading sync.Mutex // locked while the body is read
 }
 
 func (t *tee) Read(p []byte) (int, error) {
@@ -36,24 +36,23 @@ func (t *tee) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close takes what is left of the body, too, if it comes at once: who reads JSON up to its
-// last brace, or events up to the last one, does not read the end.
+// Close also records the rest of the body if it arrives immediately. Many clients stop
+// reading at the last brace or event.
 func (t *tee) Close() error {
 	if rest, ok := t.rest(); ok {
 		t.rec.take(rest)
-		_ = t.rec.end("", nil) // told below
+		_ = t.rec.end("", nil) // returned below
 	}
 	return and(t.body.Close(), t.rec.end(Canceled, nil))
 }
 
-// What is waited for, and how much of it, when a body is closed before its end.
+// Limits for reading the rest of a body that is closed early.
 const (
 	restTime = 100 * time.Millisecond
 	mostRest = 256 << 10
 )
 
-// rest is what is left of a body that its client closes; it is not ok if that does not
-// come to its end at once.
+// rest returns the rest of a body. It returns false if the end does not arrive in time.
 func (t *tee) rest() (rest []byte, ok bool) {
 	if t.rec.over() || !t.reading.TryLock() {
 		return nil, false

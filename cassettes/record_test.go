@@ -65,7 +65,7 @@ func TestOnDiskBeforeEnd(t *testing.T) {
 			if _, err := io.ReadFull(resp.Body, make([]byte, len(c.body))); err != nil {
 				t.Fatal(err)
 			}
-			f, err := cassettes.ReadFile(path + cassettes.JournalEnd)
+			f, err := cassettes.ReadFile(path + cassettes.JournalSuffix)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -146,3 +146,6 @@ func readPair(sent, got []byte) (*Interaction, error) {
 		Response: Response{Status: resp.StatusCode, Header: resp.Header, Body: body},
 	}, resp.Body.Close()
 }
+
+// empty makes nil and empty the same.
+var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })

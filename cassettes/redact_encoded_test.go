@@ -4,6 +4,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // What is in percent encoding is redacted by what it says, so that it can be decoded as
@@ -11,8 +14,8 @@ import (
 func TestRedactEncoded(t *testing.T) {
 	q := url.QueryEscape
 	const secret = "k1y2" // too short to be looked for elsewhere
-	mark := Placeholder(secret)
-	marked := strings.NewReplacer("S0", mark, "S1", urlMark(mark), "S2", urlMark(urlMark(mark)), "S3", q(urlMark(urlMark(mark))), "S4", q(q(urlMark(urlMark(mark)))))
+	mark := redact.Placeholder(secret)
+	marked := strings.NewReplacer("S0", mark, "S1", match.EscapedPlaceholder(mark), "S2", match.EscapedPlaceholder(match.EscapedPlaceholder(mark)), "S3", q(match.EscapedPlaceholder(match.EscapedPlaceholder(mark))), "S4", q(q(match.EscapedPlaceholder(match.EscapedPlaceholder(mark)))))
 	plain := strings.NewReplacer("S0", secret, "S1", secret, "S2", secret, "S3", secret, "S4", secret)
 	for _, in := range []string{
 		"https://a.b/?u=" + q("https://x/?api_key=S2&a=1") + "&b=%20#c",
@@ -47,7 +50,7 @@ func TestRedactEncoded(t *testing.T) {
 func TestEncodedValues(t *testing.T) {
 	for _, before := range []string{"https://a.b/k1y2k3y4?key=", "https://a.b/k1y2k3y4%20?key="} {
 		got := (&Options{}).Redacted(&Interaction{Request: Request{URL: before + "k1y2k3y4%26a"}}).Request.URL
-		if want := before + urlMark(Placeholder("k1y2k3y4&a")); got != want {
+		if want := before + match.EscapedPlaceholder(redact.Placeholder("k1y2k3y4&a")); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

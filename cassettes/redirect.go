@@ -7,10 +7,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// redirect makes the Location of an answer lead through the proxy, whose paths to servers
-// begin with before. A redirect that does not is a failure: a replay has no answer there.
+// redirect rewrites a Location to lead through the proxy, whose paths begin with before. A
+// redirect to another server is a failure: a replay cannot answer it.
 func (p *Proxy) redirect(resp *http.Response, asked *url.URL, before string) {
 	location := resp.Header.Get("Location")
 	u, err := asked.Parse(location)
@@ -26,8 +28,8 @@ func (p *Proxy) redirect(resp *http.Response, asked *url.URL, before string) {
 	}
 }
 
-// through is the path of a URL behind the proxy: the name of the server nearest to it, and
-// what is below that.
+// through returns the proxy path of a URL: the name of the most specific server and the
+// rest of the path.
 func (p *Proxy) through(u *url.URL) (path string, found bool) {
 	nearest := 0
 	for _, name := range p.Names() {
@@ -35,7 +37,7 @@ func (p *Proxy) through(u *url.URL) (path string, found bool) {
 		above := strings.TrimSuffix(base.EscapedPath(), "/")
 		below, within := belowOf(u.EscapedPath(), above, "/")
 		query, same := belowOf(u.RawQuery, base.RawQuery, "&")
-		if !within || !same || u.Scheme != base.Scheme || hostOf(u.Scheme, u.Host) != hostOf(base.Scheme, base.Host) || found && len(above) <= nearest {
+		if !within || !same || u.Scheme != base.Scheme || match.Host(u.Scheme, u.Host) != match.Host(base.Scheme, base.Host) || found && len(above) <= nearest {
 			continue
 		}
 		to := url.URL{RawQuery: strings.TrimPrefix(query, "&"), Fragment: u.Fragment, RawFragment: u.RawFragment}
@@ -44,14 +46,13 @@ func (p *Proxy) through(u *url.URL) (path string, found bool) {
 	return path, found
 }
 
-// belowOf is what stands behind another text, if that is one whole part of it or more.
 func belowOf(text, above, between string) (below string, found bool) {
 	below, found = strings.CutPrefix(text, above)
 	return below, found && (above == "" || below == "" || strings.HasPrefix(below, between))
 }
 
-// rebound refuses a request to this machine alone that names another one: a page in a
-// browser whose name was made to lead here sends such.
+// rebound rejects a request to a loopback address with another Host. A web page could send
+// it after DNS rebinding.
 func rebound(r *http.Request) error {
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok || !isLoopback(at.String()) || r.Host == "" || isLoopback(r.Host) {
@@ -60,7 +61,6 @@ func rebound(r *http.Request) error {
 	return fmt.Errorf("the Host %q is not of this machine; ask for 127.0.0.1 or localhost", r.Host)
 }
 
-// isLoopback reports whether a host, with a port or without, is this machine for itself.
 func isLoopback(host string) bool {
 	u := url.URL{Host: strings.ToLower(host)}
 	name := u.Hostname()

@@ -5,129 +5,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// tape is a cassette that is replayed.
-type tape struct {
-	file     *File
-	entries  []entry // those of the file, with the keys of this matching
-	matching matching
-
-	// sent finds an interaction by the key of its request byte by byte.
-	sent map[uint64]int32
-
-	mu   sync.Mutex
-	by   map[uint64]int32 // the first interaction of a key, exact or bare, that may be left, or -1
-	next []int32          // the one with the same exact key behind each, or -1
-	bare []int32          // the same for bare keys
-	used []bool
-}
-
-// newTape makes an index of a file.
-func newTape(f *File, o *Options) (*tape, error) {
-	m, n := o.matching(), f.Len()
-	t := &tape{
-		file: f, entries: f.entries, matching: m, sent: make(map[uint64]int32, n), by: make(map[uint64]int32, n),
-		next: make([]int32, n), bare: make([]int32, n), used: make([]bool, n),
-	}
-	told := m.name() != "" && m.name() == f.Match
-	if !told {
-		t.entries = slices.Clone(f.entries) // others may replay the file, too
-	}
-	for i := n - 1; i >= 0; i-- {
-		k := t.entries[i].keys
-		if !told {
-			x, err := f.Interaction(i)
-			if err != nil {
-				return nil, err
-			}
-			k = m.keys(x.Session, &o.Redacted(x).Request)
-			t.entries[i].keys = k
-		}
-		if k.sent != 0 {
-			t.sent[k.sent] = int32(i)
-		}
-		t.add(k.exact, int32(i), t.next)
-		if k.bare != 0 {
-			t.add(k.bare, int32(i), t.bare)
-		}
-	}
-	return t, nil
-}
-
-// add puts an interaction before the others of a key.
-func (t *tape) add(key uint64, i int32, next []int32) {
-	next[i] = -1
-	if j, ok := t.by[key]; ok {
-		next[i] = j
-	}
-	t.by[key] = i
-}
-
-// take uses the next interaction of a request: with the same secrets, or, if none was
-// recorded with them, with others. It is -1 if there is none.
-func (t *tape) take(k keys) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i, recorded := t.first(k.exact, t.next)
-	if !recorded && k.bare != 0 {
-		i, _ = t.first(k.bare, t.bare)
-	}
-	if i >= 0 {
-		t.used[i] = true
-	}
-	return int(i)
-}
-
-// first is the first interaction of a key that was not used, or -1, and whether any was
-// recorded. Those before it are forgotten.
-func (t *tape) first(key uint64, next []int32) (first int32, recorded bool) {
-	first, recorded = t.by[key]
-	if !recorded {
-		return -1, false
-	}
-	for first >= 0 && t.used[first] {
-		first = next[first]
-	}
-	t.by[key] = first
-	return first, true
-}
-
-// spent is the last interaction of a key that was used, or -1.
-func (t *tape) spent(key uint64) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, e := range slices.Backward(t.entries) {
-		if t.used[i] && key != 0 && (e.keys.exact == key || e.keys.bare == key) {
-			return i
-		}
-	}
-	return -1
-}
-
-// unused returns an *UnusedError if there are interactions that were not used; again is
-// how to record again.
-func (t *tape) unused(again string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := &UnusedError{File: t.file.name, RecordCommand: again}
-	for i, used := range t.used {
-		if !used {
-			e.Unused = append(e.Unused, strings.TrimPrefix(string(t.file.title(i)), "=== "))
-		}
-	}
-	if e.Unused == nil {
-		return nil
-	}
-	return e
-}
-
-// replay answers from the cassette.
 func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	begun := time.Now() //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
 	body, err := readBody(r)
@@ -140,16 +24,16 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	if closed {
 		return nil, ErrClosed
 	}
-	i, err := c.find(c.opts.lane(r), requestOf(r, body))
+	i, err := c.find(c.opts.session(r), requestOf(r, body))
 	if err != nil {
 		return nil, err
 	}
-	from, events, err := c.tape.file.answer(i)
+	from, events, err := c.file.Answer(i)
 	if err != nil {
 		return nil, err
 	}
 	if c.opts.DelayFactor > 0 {
-		if from.Wait, err = c.tape.file.wait(i); err != nil {
+		if from.Wait, err = c.file.Wait(i); err != nil {
 			return nil, err
 		}
 	}
@@ -162,46 +46,35 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	return c.opts.answer(r, from, events), nil
 }
 
-// find uses the interaction that answers a request. One that was recorded as it is, in
-// all that counts, holds no secret there, and need not be redacted to be found.
-func (c *Cassette) find(lane string, r Request) (int, error) {
-	if m := c.tape.matching; m.own == nil && m.redact == nil {
-		var k keys
-		if i, same := c.tape.sent[sentKey(lane, &r)]; same {
-			k.exact = c.tape.entries[i].keys.exact
-		} else {
-			k.exact = digest(m.text(lane, &r))
-		}
-		if i := c.tape.take(k); i >= 0 {
-			c.notice(r.Header)
-			return i, nil
-		}
-	}
-	r = r.withOwnHeader() // redactors may change it
-	clean := c.redacted(&Interaction{Request: r}).Request
-	k := c.tape.matching.key(lane, &clean)
-	if i := c.tape.take(k); i >= 0 {
+// find uses the interaction that answers a request. A request that was recorded unchanged
+// contains no secret and needs no redaction.
+func (c *Cassette) find(session string, r Request) (int, error) {
+	if i := c.tape.TakeSame(session, &r); i >= 0 {
+		c.memory.Notice(r.Header)
 		return i, nil
 	}
-	more, _ := c.opts.redacted(&Interaction{Request: r}, false, c.seen.whole())
-	if i := c.tape.take(c.tape.matching.key(lane, &more.Request)); i >= 0 {
+	r = withOwnHeader(r) // redactors may change it
+	clean := c.memory.Redacted(&Interaction{Request: r}).Request
+	if i := c.tape.Take(session, &clean); i >= 0 {
 		return i, nil
 	}
-	if i := c.tape.takeMarked(lane, &clean); i >= 0 {
+	if i := c.tape.Take(session, &c.memory.RedactedAll(&Interaction{Request: r}).Request); i >= 0 {
 		return i, nil
 	}
-	return 0, c.miss(k, lane, clean)
+	if i := c.tape.TakeMarked(session, &clean); i >= 0 {
+		return i, nil
+	}
+	return 0, c.miss(session, clean)
 }
 
-// playedError is an error with which an answer ended when it was recorded.
+// playedError is a recorded failure.
 type playedError struct{ text string }
 
 func (e *playedError) Error() string { return "cassettes: " + e.text }
 
-// errLeft says that a client was not there for the rest when it was recorded.
+// errLeft means that the recorded client disconnected.
 var errLeft = &playedError{"the recording ends here, since its client left"}
 
-// recordedError is the error with which an answer ended when it was recorded.
 func recordedError(r *Response) error {
 	switch {
 	case r.Termination == Canceled || r.Termination == Failed && r.Failure == context.Canceled.Error():
@@ -212,9 +85,8 @@ func recordedError(r *Response) error {
 	return &playedError{"recorded: " + r.Failure}
 }
 
-// answer makes a response of a recorded one, the body of which is the events, if there
-// are any.
-func (o *Options) answer(r *http.Request, from *Response, events *stream) *http.Response {
+// answer returns the response to a request. Its body comes from events unless that is nil.
+func (o *Options) answer(r *http.Request, from *Response, events *tape.EventStream) *http.Response {
 	resp := &http.Response{
 		Status: strconv.Itoa(from.Status) + " " + from.StatusText(), StatusCode: from.Status, Proto: from.Proto,
 		Header: from.Header, Uncompressed: from.Uncompressed, ContentLength: from.ContentLength(), TransferEncoding: from.TransferEncoding(), Request: r,
@@ -232,24 +104,23 @@ func (o *Options) answer(r *http.Request, from *Response, events *stream) *http.
 	return resp
 }
 
-// playback is the body of a replayed answer.
 type playback struct {
 	ctx   context.Context
 	leave context.CancelCauseFunc
 	opts  *Options
 	from  *Response
 	to    *http.Response
-	begun time.Time // when the header came
+	begun time.Time // time of the header
 
 	mu     sync.Mutex
-	events *stream // nil if all that is left is at hand
+	events *tape.EventStream // nil if the rest is in left
 	left   []byte
 	pieces []Chunk       // those that have not begun
-	due    time.Duration // when the last one that has was due, in recorded time
-	piece  int           // what is left of the one that has
+	due    time.Duration // when the current one was due, in recorded time
+	piece  int           // unread bytes of the current one
 }
 
-// errBodyClosed is what reading a closed body gives.
+// errBodyClosed is the error of reading a closed body.
 var errBodyClosed = errors.New("http: read on closed response body")
 
 func (p *playback) Read(dst []byte) (int, error) {
@@ -265,7 +136,6 @@ func (p *playback) Read(dst []byte) (int, error) {
 	return n, nil
 }
 
-// begin waits for the next piece, if the one at hand is read.
 func (p *playback) begin() error {
 	switch {
 	case p.ctx.Err() != nil:
@@ -285,12 +155,12 @@ func (p *playback) begin() error {
 	return nil
 }
 
-// next is the next piece, which is what is left to read, or begins it; behind the last
-// one the error is io.EOF.
+// next returns the next chunk and sets left to its bytes. It returns io.EOF after the last
+// one.
 func (p *playback) next() (next Chunk, err error) {
 	switch {
 	case p.events != nil:
-		next.After, p.left, err = p.events.next()
+		next.After, p.left, err = p.events.Next()
 		next.Len = len(p.left)
 	case len(p.pieces) > 0:
 		next, p.pieces = p.pieces[0], p.pieces[1:]
@@ -302,7 +172,6 @@ func (p *playback) next() (next Chunk, err error) {
 	return next, err
 }
 
-// end is what a body ends with.
 func (p *playback) end() error {
 	if p.from.Termination != "" {
 		return recordedError(p.from)
@@ -313,7 +182,7 @@ func (p *playback) end() error {
 	return io.EOF
 }
 
-// Close ends a read that waits, too.
+// Close also ends a waiting Read.
 func (p *playback) Close() error {
 	p.leave(errBodyClosed)
 	return nil

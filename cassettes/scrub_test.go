@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // recordedAs is an exchange as a recorder has it that takes no secrets out.
@@ -33,7 +36,7 @@ func TestScrubbed(t *testing.T) {
 
 // So are keys in known forms, where no name tells.
 func TestScrubbedForms(t *testing.T) {
-	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), letters+digits, 40)
+	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), 40)
 	private := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat(key[3:]+"\n", 3) + "-----END RSA PRIVATE KEY-----"
 	events := deltas("data: {\"a\":\"TEXT\"}\n\n", "the key "+key+" it is", 9)
 	for name, c := range map[string]struct {
@@ -43,7 +46,7 @@ func TestScrubbedForms(t *testing.T) {
 	}{
 		"text":         {exchange{body: "it is " + key}, key, []string{"request, body"}},
 		"JSON":         {exchange{gotHeader: jsonType, gotBody: `{"a":"it is ` + key + `","` + key + `":1}`}, key, []string{"response, body /a", "response, name"}},
-		"below a name": {exchange{gotHeader: jsonType, gotBody: `{"` + key + `":{"password":"a"}}`}, key, []string{"response, name", "response, body /" + Placeholder(key) + "/password"}},
+		"below a name": {exchange{gotHeader: jsonType, gotBody: `{"` + key + `":{"password":"a"}}`}, key, []string{"response, name", "response, body /" + redact.Placeholder(key) + "/password"}},
 		"signature":    {exchange{gotHeader: jsonType, gotBody: `{"signature":"` + key + `"}`}, key, []string{"response, body /signature"}},
 		"again":        {exchange{body: "it is " + key, gotBody: inBytes("x" + key)}, key, []string{"request, body", "response, body"}},
 		"query":        {exchange{url: endpoint + "?x=" + key}, key, []string{"request, URL"}},
@@ -68,7 +71,7 @@ func TestScrubbedForms(t *testing.T) {
 
 // A word that is only random, or in an opaque place, is left: it may be none.
 func TestScrubbedLeaves(t *testing.T) {
-	word := randomWord(rand.New(rand.NewPCG(7, 7)), letters+digits, 40)
+	word := randomWord(rand.New(rand.NewPCG(7, 7)), 40)
 	x := exchange{url: endpoint, header: jsonType, body: `{"a":"` + word + `","signature":"x sk-` + word + `"}`}.recordedAs()
 	clean, taken := (&Options{}).Scrubbed(x)
 	if diff := cmp.Diff(x, clean, empty); diff != "" || taken != nil {
@@ -78,12 +81,12 @@ func TestScrubbedLeaves(t *testing.T) {
 
 // So are secrets in the head, from which nothing else changes.
 func TestScrubbedHead(t *testing.T) {
-	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), letters+digits, 40)
+	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), 40)
 	var o Options
 	was := Metadata{Match: "1", Recorder: "me " + key, Upstreams: map[string]string{"a": "https://a.example/v1?api-key=abc&v=1", "b": "https://u:pw123456@b.example", "c": "http://c.example"}}
 	clean, taken := o.ScrubbedMetadata(was)
-	want := Metadata{Match: "1", Recorder: "me " + Placeholder(key), Upstreams: map[string]string{
-		"a": "https://a.example/v1?api-key=" + urlMark(Placeholder("abc")) + "&v=1", "b": "https://" + urlMark(Placeholder("u:pw123456")) + "@b.example", "c": "http://c.example",
+	want := Metadata{Match: "1", Recorder: "me " + redact.Placeholder(key), Upstreams: map[string]string{
+		"a": "https://a.example/v1?api-key=" + match.EscapedPlaceholder(redact.Placeholder("abc")) + "&v=1", "b": "https://" + match.EscapedPlaceholder(redact.Placeholder("u:pw123456")) + "@b.example", "c": "http://c.example",
 	}}
 	if diff := cmp.Diff(want, clean); diff != "" {
 		t.Errorf("the head (-want +got):\n%s", diff)
@@ -100,7 +103,7 @@ func TestScrubbedHead(t *testing.T) {
 }
 
 // scrubs holds what is scrubbed, and returns what was taken out.
-func scrubs(t *testing.T, x *Interaction, secret string) []SuspectedSecret {
+func scrubs(t *testing.T, x *Interaction, secret string) []redact.SuspectedSecret {
 	t.Helper()
 	var o Options
 	clean, taken := o.Scrubbed(x)

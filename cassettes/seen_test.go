@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // sequences are exchanges one after the other, with a secret that the client sends, or
@@ -61,7 +64,7 @@ func TestSecretsAcross(t *testing.T) {
 			}
 			with := other
 			if c.answered {
-				with = Placeholder(secret)
+				with = redact.Placeholder(secret)
 			}
 			follows(t, path, Replay, c.make(with))
 		})
@@ -83,7 +86,7 @@ func follows(t *testing.T, path string, mode Mode, list []exchange) {
 			t.Errorf("%s %d: %v", mode, i+1, err)
 		}
 		if mode == Record {
-			journal, err := os.ReadFile(path + JournalEnd)
+			journal, err := os.ReadFile(path + JournalSuffix)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,13 +112,13 @@ func TestSecretKnownLate(t *testing.T) {
 		}, []string{"1 POST " + endpoint + ", request, body /a/0: a secret that is named elsewhere (9f86…, 32 bytes)"}},
 		"URL": {secret, func(s string) []exchange {
 			return []exchange{{}, {url: endpoint + "/" + s}, {gotHeader: jsonType, gotBody: `{"access_token":"` + s + `"}`}}
-		}, []string{"2 POST " + endpoint + "/" + urlMark(Placeholder(secret)) + ", request, URL: a secret that is named elsewhere (9f86…, 32 bytes)"}},
+		}, []string{"2 POST " + endpoint + "/" + match.EscapedPlaceholder(redact.Placeholder(secret)) + ", request, URL: a secret that is named elsewhere (9f86…, 32 bytes)"}},
 		"gzip of events": {secret, func(s string) []exchange {
 			return []exchange{{gotHeader: eventsType + "Content-Encoding: gzip\n", gotBody: gzipped(deltas("data: {\"t\":\"TEXT\"}\n\n", s, 20))}, {header: bearer(s)}}
 		}, []string{"1 POST " + endpoint + ", response, event 1 /t: a secret that is named elsewhere, in parts (9f86…, 32 bytes)"}},
-		"lane": {secret, func(s string) []exchange {
+		"session": {secret, func(s string) []exchange {
 			return []exchange{{header: bearer(s) + SessionHeader + ": " + s + "\n"}}
-		}, []string{"1 POST " + endpoint + ", request, lane: a secret that is named elsewhere (9f86…, 32 bytes)"}},
+		}, []string{"1 POST " + endpoint + ", request, session: a secret that is named elsewhere (9f86…, 32 bytes)"}},
 		"harmless": {"dark-theme", func(s string) []exchange {
 			return []exchange{{header: jsonType, body: `{"a":"` + s + `"}`}, {header: "Cookie: theme=" + s + "\n"}}
 		}, nil},
@@ -137,7 +140,7 @@ func TestSecretKnownLate(t *testing.T) {
 			}
 			var got []string
 			err = r.Close()
-			if e, ok := errors.AsType[*SecretError](err); ok {
+			if e, ok := errors.AsType[*redact.SecretError](err); ok {
 				for _, s := range e.Secrets {
 					got = append(got, s.String())
 				}

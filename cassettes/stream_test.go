@@ -2,10 +2,13 @@ package cassettes
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
 // What is wrong with the events of an answer is told while it is read, with its line.
@@ -14,7 +17,7 @@ func TestStreamWrong(t *testing.T) {
 		Request:  Request{Method: "GET", URL: "https://example.com/", Header: http.Header{}},
 		Response: Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte("data: 1\n\ndata: 2\n\n"), Chunked: true},
 	}
-	x.Response.Chunks = EventChunks(x.Response.Body)
+	x.Response.Chunks = tape.EventChunks(x.Response.Body)
 	text := string(Encode(Metadata{}, nil, []*Interaction{x}))
 	for name, c := range map[string]struct {
 		from, to, read, want string
@@ -27,7 +30,7 @@ func TestStreamWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := strings.Replace(text, c.from, c.to, 1)
 			body, _, _ := strings.Cut(changed, "=== end")
-			f, err := Parse("x.tape", appendFoot([]byte(body), 1)) // sealed, as one that was written so
+			f, err := Parse("x.tape", footed(body)) // sealed, as one that was written so
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,4 +58,10 @@ func TestStreamWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// footed ends a cassette with one interaction by a right last line.
+func footed(body string) []byte {
+	body += "=== end 1 interaction "
+	return fmt.Appendf(nil, "%scrc %08x\n", body, tape.Checksum([]byte(body)))
 }

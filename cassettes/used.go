@@ -8,19 +8,19 @@ import (
 	"path/filepath"
 )
 
-// Usage says which interactions of a cassette a replay has used. A report is a file of
-// them: lines of JSON.
+// Usage lists the interactions that a replay used. A report is a file with one Usage per
+// line, as JSON.
 type Usage struct {
-	Cassette string `json:"cassette"` // its file, as FullPath has it
-	Used     []int  `json:"used"`     // the numbers of the interactions, from 1
+	Cassette string `json:"cassette"` // its file, from FullPath
+	Used     []int  `json:"used"`     // numbers of the used interactions, from 1
 }
 
-// Report adds to a report which interactions a replay has used so far; of what is no
-// replay it says that there are none. Programs that run at once may share a report.
+// Report appends the usage so far to a report. The list is empty for a recording.
+// Concurrent programs may share a report.
 func (c *Cassette) Report(path string) error {
 	u := Usage{Cassette: FullPath(c.path), Used: []int{}}
 	if c.tape != nil {
-		u.Used = c.tape.usedNumbers()
+		u.Used = c.tape.Used()
 	}
 	line, err := json.Marshal(u)
 	if err != nil {
@@ -34,20 +34,8 @@ func (c *Cassette) Report(path string) error {
 	return and(err, f.Close())
 }
 
-// usedNumbers are the numbers of the interactions that were used.
-func (t *tape) usedNumbers() []int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	list := []int{}
-	for i, used := range t.used {
-		if used {
-			list = append(list, i+1)
-		}
-	}
-	return list
-}
-
-// ReadReport reads a report; name is what errors call it, which are *FormatError.
+// ReadReport reads a report. It returns a [*FormatError] with this name if a line is
+// invalid.
 func ReadReport(name string, text []byte) (list []Usage, err error) {
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -61,8 +49,8 @@ func ReadReport(name string, text []byte) (list []Usage, err error) {
 	return list, nil
 }
 
-// FullPath is a path from the root, without symbolic links as far as they can be followed:
-// one for each file.
+// FullPath returns the absolute path without symbolic links, as far as they can be
+// resolved.
 func FullPath(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		path = full

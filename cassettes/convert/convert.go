@@ -1,9 +1,8 @@
-// Package convert reads what other recorders wrote, and writes it for them: go-vcr's
-// formats 1 (v1, v2) and 2 (v3, v4), HAR 1.2, vcrpy's version 1, and, to read only,
-// httprr's traces.
+// Package convert reads and writes the formats of other recorders: go-vcr's formats 1 (v1,
+// v2) and 2 (v3, v4), HAR 1.2 and vcrpy's version 1. It also reads httprr traces.
 //
-// Bodies come through byte for byte, as the client of the recording got them. What a
-// format cannot say is left out, and told. Secrets stay as they are.
+// Bodies are preserved byte for byte. Write omits data that a format cannot represent and
+// reports each omission as a [Loss]. The package does not redact secrets.
 package convert
 
 import (
@@ -14,45 +13,44 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// Format is a format of recordings that can be written.
+// Format is a writable format.
 type Format string
 
-// The formats.
+// Values of [Format].
 const (
-	Cassette Format = "cassette" // looptape's own
-	GoVCR1   Format = "go-vcr1"  // of go-vcr v1 and v2
-	GoVCR2   Format = "go-vcr2"  // of go-vcr v3 and v4
+	Cassette Format = "cassette" // looptape's own format
+	GoVCR1   Format = "go-vcr1"  // go-vcr v1 and v2
+	GoVCR2   Format = "go-vcr2"  // go-vcr v3 and v4
 	HAR      Format = "har"      // HTTP Archive 1.2
 	VCRPy    Format = "vcrpy"    // vcrpy's YAML, version 1
 )
 
-// Formats are all formats, in the order in which they are listed.
+// Formats returns all formats in a fixed order.
 func Formats() []Format { return []Format{Cassette, GoVCR1, GoVCR2, HAR, VCRPy} }
 
-// ErrUnknown means that a file is no recording in a format that is read.
+// ErrUnknown means that a file has an unknown format.
 var ErrUnknown = errors.New("it is not a recording that can be read; looptape's cassettes, those of go-vcr and vcrpy, HAR files and httprr traces can")
 
-// Recording is what a file of a recorder says.
+// Recording is the content of a recording.
 type Recording struct {
 	Interactions []*cassettes.Interaction
 	Metadata     cassettes.Metadata
-	// Format is the one that the file is in; it is empty for one that is not written.
+	// Format is the format of the file. It is empty for a format that Write cannot write.
 	Format Format
-	// Broken says that it is the journal of a recording that was not closed: a
-	// *cassettes.IncompleteError, or nil.
+	// Incomplete is a *cassettes.IncompleteError if the file is a journal, and nil
+	// otherwise.
 	Incomplete error
-	// Lines are those of the file on which the interactions begin, counted from 1; nil
-	// if they are not known.
+	// Lines are the lines of the interactions, from 1; nil means unknown.
 	Lines []int
 
 	src []byte
 }
 
-// Parse reads a recording in any of the formats, which its content tells; name is what
-// errors call it. It keeps src. The error is a *cassettes.FormatError.
+// Parse reads a recording and detects its format. It keeps src. It returns a
+// *cassettes.FormatError with this name if src is invalid.
 //
-// Streams of server-sent events have a piece for each event, with no times known. Where
-// the file does not say when it was recorded, the first Date of a response does.
+// Server-sent events have one chunk per event without times. If the file has no time,
+// Recorded is the first Date of a response.
 func Parse(name string, src []byte) (*Recording, error) {
 	r := &reader{Recording: Recording{src: src}}
 	err := r.read(name)
@@ -68,7 +66,7 @@ func Parse(name string, src []byte) (*Recording, error) {
 	return nil, &cassettes.FormatError{File: name, Line: r.line, Err: err}
 }
 
-// Read is Parse for who needs no more.
+// Read is [Parse] with the interactions and the metadata only.
 func Read(name string, src []byte) ([]*cassettes.Interaction, cassettes.Metadata, error) {
 	r, err := Parse(name, src)
 	if err != nil {
@@ -77,10 +75,9 @@ func Read(name string, src []byte) ([]*cassettes.Interaction, cassettes.Metadata
 	return r.Interactions, r.Metadata, nil
 }
 
-// reader reads a recording.
 type reader struct {
 	Recording
-	line int // of what is read, from 1; 0 if it is not known
+	line int // from 1; 0 means unknown
 }
 
 func (r *reader) read(name string) error {
@@ -98,7 +95,6 @@ func (r *reader) read(name string) error {
 	return r.yaml(r.src)
 }
 
-// cassette reads looptape's own format.
 func (r *reader) cassette(name string) error {
 	f, err := cassettes.Parse(name, r.src)
 	if err != nil {
@@ -114,7 +110,6 @@ func (r *reader) cassette(name string) error {
 	return nil
 }
 
-// add adds an interaction, or says what is wrong with it.
 func (r *reader) add(x *cassettes.Interaction) error {
 	if err := finish(x); err != nil {
 		return r.wrong(err)
@@ -123,7 +118,6 @@ func (r *reader) add(x *cassettes.Interaction) error {
 	return nil
 }
 
-// wrong is an error in the interaction that is next.
 func (r *reader) wrong(err error) error {
 	return fmt.Errorf("interaction %d: %w", len(r.Interactions)+1, err)
 }

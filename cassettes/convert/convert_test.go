@@ -11,6 +11,8 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
 // cannot is what each format cannot say, of what is drawn below. Others than looptape's
@@ -18,20 +20,20 @@ import (
 var cannot = map[convert.Format][]string{
 	convert.Cassette: nil,
 	convert.GoVCR1: {
-		"the lane", "the Host of the request", "whether the length of the request's body was told", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
+		"the session", "the Host of the request", "whether the length of the request's body was told", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
 		"that a compression was undone", "the pieces of the body and their times", "how the answer ended",
 		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
 	},
 	convert.GoVCR2: {
-		"the lane", "the pieces of the body and their times", "how the answer ended",
+		"the session", "the pieces of the body and their times", "how the answer ended",
 		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
 	},
 	convert.HAR: {
-		"the lane", "the trailer of the request", "the trailer of the response", "whether the length of the body was told",
+		"the session", "the trailer of the request", "the trailer of the response", "whether the length of the body was told",
 		"that a compression was undone", "the pieces of the body and their times", "how the answer ended", "the servers of the proxy",
 	},
 	convert.VCRPy: {
-		"the lane", "the spelling of the URL", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
+		"the session", "the spelling of the URL", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
 		"that a compression was undone", "the time to the header", "the pieces of the body and their times", "how the answer ended",
 		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
 	},
@@ -40,10 +42,10 @@ var cannot = map[convert.Format][]string{
 // forget takes out of an interaction what was lost.
 func forget(what string, x *cassettes.Interaction) {
 	switch what {
-	case "the lane":
+	case "the session":
 		x.Session = ""
 	case "the spelling of the URL":
-		x.Request.URL = cassettes.EscapedURL(x.Request.URL)
+		x.Request.URL = tape.EscapedURL(x.Request.URL)
 	case "the Host of the request":
 		x.Request.Header = x.Request.Header.Clone()
 		x.Request.Header.Del("Host")
@@ -74,7 +76,7 @@ func forget(what string, x *cassettes.Interaction) {
 func without(lost []convert.Loss, list []*cassettes.Interaction) (out []*cassettes.Interaction) {
 	for i, x := range list {
 		copied, gone := *x, false
-		if x.Request.OtherHost() == "" {
+		if match.OtherHost(&x.Request) == "" {
 			forget("the Host of the request", &copied)
 		}
 		for _, l := range lost {
@@ -177,7 +179,7 @@ func drawHeader(t *rapid.T, name string) http.Header {
 
 func drawInteraction(t *rapid.T) *cassettes.Interaction {
 	x := &cassettes.Interaction{
-		Session: rapid.SampledFrom([]string{"", "writer"}).Draw(t, "lane"),
+		Session: rapid.SampledFrom([]string{"", "writer"}).Draw(t, "session"),
 		Request: cassettes.Request{
 			Method: rapid.SampledFrom([]string{"GET", "POST"}).Draw(t, "method"),
 			URL:    rapid.SampledFrom([]string{"https://example.com/", "http://127.0.0.1:80/v1?key=%20a&b=c#d", "https://example.com/-%3E/@x", "https://example.com/?q=ä%C3%A4"}).Draw(t, "url"),

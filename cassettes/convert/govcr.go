@@ -13,9 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// The names and their order are those of go-vcr v2, cassette/cassette.go.
+// Names and order as in go-vcr v2, cassette/cassette.go.
 type (
 	vcr1 struct {
 		Request  vcr1Request  `yaml:"request"`
@@ -37,7 +38,7 @@ type (
 	}
 )
 
-// The names and their order are those of go-vcr v4, pkg/cassette/cassette.go.
+// Names and order as in go-vcr v4, pkg/cassette/cassette.go.
 type (
 	vcr2 struct {
 		ID       int          `yaml:"id"`
@@ -82,7 +83,7 @@ func readGoVCR1(n *yaml.Node) (*cassettes.Interaction, error) {
 			Header: v.Response.Headers.header(), Body: []byte(v.Response.Body), Wait: v.Response.Duration,
 		},
 	}
-	x.Request.Header.Del("Host") // a client of Go does not send it
+	x.Request.Header.Del("Host") // Go clients do not send it
 	x.Response.Chunked = untold(&x.Response)
 	return x, err
 }
@@ -101,7 +102,7 @@ func readGoVCR2(n *yaml.Node) (*cassettes.Interaction, error) {
 		},
 	}
 	x.Request.Header.Set("Host", string(v.Request.Host))
-	if x.Request.OtherHost() == "" {
+	if match.OtherHost(&x.Request) == "" {
 		x.Request.Header.Del("Host")
 	}
 	if v.Request.ContentLength <= 0 && len(v.Request.Body) > 0 {
@@ -110,7 +111,6 @@ func readGoVCR2(n *yaml.Node) (*cassettes.Interaction, error) {
 	return x, err
 }
 
-// reasonIn is what stands behind the status in a status line.
 func reasonIn(line text, code int) string {
 	return strings.TrimPrefix(string(line), strconv.Itoa(code))
 }
@@ -136,8 +136,7 @@ func writeGoVCR1(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, e
 	return writeGoVCR(doc)
 }
 
-// writeGoVCR2 makes up what a client of Go has and v4 compares: the protocol, the
-// length, the host and the form, query and all.
+// writeGoVCR2 adds what v4 compares: the protocol, length, host and form of a Go client.
 func writeGoVCR2(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
 	doc := document[vcr2]{Version: 2, Interactions: []vcr2{}}
 	for i, x := range list {
@@ -166,8 +165,8 @@ func writeGoVCR2(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, e
 	return writeGoVCR(doc)
 }
 
-// sentOf is a recorded request as a client of Go sends it, its form read. go-vcr compares
-// URLs as such a client spells them.
+// sentOf returns the request of a Go client, with its form. go-vcr compares URLs in the
+// form of such a client.
 func sentOf(r *cassettes.Request) (*http.Request, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -177,18 +176,18 @@ func sentOf(r *cassettes.Request) (*http.Request, error) {
 		Method: r.Method, URL: u, Host: u.Host, Proto: usualProto, ProtoMajor: 1, ProtoMinor: 1,
 		Header: r.Header.Clone(), Body: http.NoBody, ContentLength: int64(len(r.Body)),
 	}
-	if r.OtherHost() != "" {
+	if match.OtherHost(r) != "" {
 		out.Host = r.Header.Get("Host")
 	}
 	if r.Header.Get("Transfer-Encoding") != "" {
-		out.ContentLength = 0 // which stands for one that is not known
+		out.ContentLength = 0 // means unknown
 	}
 	out.Header.Del("Host")
 	out.Header.Del("Transfer-Encoding")
 	if len(r.Body) > 0 {
 		out.Body = io.NopCloser(bytes.NewReader(r.Body))
 	}
-	_ = out.ParseForm() // what of it is no form is no part of it
+	_ = out.ParseForm() // other bodies have no form
 	return out, nil
 }
 

@@ -16,9 +16,8 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// What of HTTP Archive 1.2 counts here. What comes from other writers is read beside:
-// lists of values from Polly.JS, and _error from browsers, which tells why there is no
-// response (its status is 0), or no end of it.
+// The used members of HTTP Archive 1.2, with extensions: lists of values from Polly.JS, and
+// _error from browsers, the reason for a missing (status 0) or truncated response.
 type (
 	harLog struct {
 		Version string     `json:"version"`
@@ -31,7 +30,7 @@ type (
 	}
 	harEntry struct {
 		Started  string      `json:"startedDateTime"`
-		Time     float64     `json:"time"` // in milliseconds, like all times
+		Time     float64     `json:"time"` // all times are in milliseconds
 		Request  harRequest  `json:"request"`
 		Response harResponse `json:"response"`
 		Cache    struct{}    `json:"cache"`
@@ -81,7 +80,6 @@ type (
 	}
 )
 
-// har reads the log of a HAR file.
 func (r *reader) har(src []byte) error {
 	var log struct {
 		Creator harCreator
@@ -114,7 +112,6 @@ func (r *reader) har(src []byte) error {
 	return nil
 }
 
-// startedAt is the time of an entry, zero if that is none at which it can have been.
 func startedAt(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if t = t.UTC(); err != nil || t.Year() < 1970 || t.Year() > 9999 {
@@ -123,7 +120,6 @@ func startedAt(text string) time.Time {
 	return t
 }
 
-// jsonError notes the line of an error in JSON that stands at a place of the file.
 func (r *reader) jsonError(err error, at int) error {
 	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at += int(wrong.Offset)
@@ -136,7 +132,6 @@ func (r *reader) jsonError(err error, at int) error {
 	return err
 }
 
-// interaction is that of an entry, which Polly.JS may have written.
 func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
 	x := &cassettes.Interaction{
 		Request: cassettes.Request{Method: e.Request.Method, URL: e.Request.URL, Header: harHeader(e.Request.Headers)},
@@ -176,7 +171,6 @@ func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
 	return x, nil
 }
 
-// body is what stands in a text, or in the fields of a form.
 func (c *harBody) body() ([]byte, error) {
 	switch {
 	case c.Text == nil:
@@ -189,8 +183,8 @@ func (c *harBody) body() ([]byte, error) {
 	return []byte(*c.Text), nil
 }
 
-// chunks is a body with an encoding of HTTP as Polly.JS keeps it: the chunks that came,
-// in base64 or, before its version 5, in hexadecimal digits.
+// chunks returns an encoded body from Polly.JS: a list of chunks in base64 or, before
+// version 5, in hexadecimal.
 func (c *harBody) chunks() (body []byte, err error) {
 	var list []string
 	if c.Text == nil || json.Unmarshal([]byte(*c.Text), &list) != nil {
@@ -211,7 +205,6 @@ func (c *harBody) chunks() (body []byte, err error) {
 	return body, nil
 }
 
-// harForm is a form of these fields.
 func harForm(fields []harField) string {
 	var pairs []string
 	for _, f := range fields {
@@ -222,8 +215,8 @@ func harForm(fields []harField) string {
 	return strings.Join(pairs, "&")
 }
 
-// harHeader is a header without the fields of HTTP/2 that are no headers. Of headers with
-// one name, such as Set-Cookie, browsers make one, with a line for each.
+// harHeader omits the pseudo-header fields of HTTP/2. Browsers join headers with the same
+// name, such as Set-Cookie, by newlines.
 func harHeader(fields []harField) http.Header {
 	h := headers{}
 	for _, f := range fields {
@@ -239,7 +232,6 @@ func harHeader(fields []harField) http.Header {
 	return h.header()
 }
 
-// harProto is a protocol in the spelling of net/http.
 func harProto(word string) string {
 	switch word = strings.ToUpper(word); word {
 	case "H2", "HTTP/2":

@@ -60,7 +60,6 @@ func harEntryOf(x *cassettes.Interaction, recorded time.Time) harEntry {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// harBodyOf is a body: as text, or in base64 if it is not UTF-8.
 func harBodyOf(h http.Header, body []byte) harBody {
 	s := string(body)
 	c := harBody{Type: h.Get("Content-Type"), Text: &s}
@@ -81,7 +80,6 @@ func harFields(h http.Header) []harField {
 	return out
 }
 
-// harQuery are the fields of the query of a URL.
 func harQuery(text string) []harField {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// What the formats leave unsaid is this.
+// Defaults for data that a format omits.
 const (
 	usualMethod = http.MethodGet
 	usualProto  = "HTTP/1.1"
 )
 
-// finish gives an interaction that was read the form that recordings have, or says what
-// of it cannot be.
+// finish completes an interaction or reports why it is invalid.
 func finish(x *cassettes.Interaction) error {
 	if x.Request.Method == "" {
 		x.Request.Method = usualMethod
@@ -35,7 +35,7 @@ func finish(x *cassettes.Interaction) error {
 	if err != nil || u.Host == "" {
 		return fmt.Errorf("%q is not a URL such as https://example.com/v1", x.Request.URL)
 	}
-	x.Request.URL = cassettes.WrittenURL(x.Request.URL)
+	x.Request.URL = tape.WrittenURL(x.Request.URL)
 	for _, h := range []http.Header{x.Request.Header, x.Request.Trailer, x.Response.Header, x.Response.Trailer} {
 		for _, name := range slices.Sorted(maps.Keys(h)) {
 			if !isToken(name) {
@@ -63,14 +63,13 @@ func finishResponse(r *cassettes.Response) error {
 	if _, _, ok := http.ParseHTTPVersion(r.Proto); !ok {
 		r.Proto = usualProto
 	}
-	if cassettes.IsEvents(r.Header) {
-		r.Chunks = cassettes.EventChunks(r.Body)
+	if tape.IsEvents(r.Header) {
+		r.Chunks = tape.EventChunks(r.Body)
 	}
 	return nil
 }
 
-// isToken reports whether a word is a token of RFC 9110, 5.6.2, such as the name of a
-// header.
+// isToken reports whether a word is a token (RFC 9110, 5.6.2).
 func isToken(word string) bool {
 	for _, c := range []byte(word) {
 		if c >= utf8.RuneSelf || !unicode.IsLetter(rune(c)) && !unicode.IsDigit(rune(c)) && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
@@ -80,39 +79,37 @@ func isToken(word string) bool {
 	return word != ""
 }
 
-// untold is whether the length of a body was not told, by what a format has that does
-// not say.
+// untold reports whether the length was probably not declared, for formats without this
+// information.
 func untold(r *cassettes.Response) bool {
 	return len(r.Body) > 0 && r.Header.Get("Content-Length") == ""
 }
 
-// decoded tells of a response whose body may stand without the encoding that its header
-// names, as browsers show it.
+// decoded removes the Content-Encoding of a body that is already decoded, as browsers save
+// it.
 func decoded(r *cassettes.Response) {
 	gzip := bytes.HasPrefix(r.Body, []byte("\x1f\x8b"))
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); {
 	case encoding == "", encoding == "identity", len(r.Body) == 0:
 		return
 	case encoding == "gzip" && gzip, encoding != "gzip" && !utf8.Valid(r.Body):
-		return // the encoding is still there
+		return // still encoded
 	}
 	r.Header.Del("Content-Encoding")
 	r.Header.Del("Content-Length")
 	r.Uncompressed = true
 }
 
-// unframed takes out of a header what tells of the connection only.
+// unframed removes headers of the connection.
 func unframed(h http.Header) http.Header {
 	h.Del("Transfer-Encoding")
 	return h
 }
 
-// statusLine is a status with what stands behind it.
 func statusLine(r *cassettes.Response) string {
 	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + r.StatusText())
 }
 
-// recordedAt is the first Date of a response.
 func recordedAt(list []*cassettes.Interaction) time.Time {
 	for _, x := range list {
 		if t, err := http.ParseTime(x.Response.Header.Get("Date")); err == nil {

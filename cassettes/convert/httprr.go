@@ -13,9 +13,9 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// httprrMagic is the first line of a trace of httprr, which the tests of Go's oscar and
-// of adk-go use. Behind it stand the requests and their responses as they went over
-// HTTP/1.1, before each the lengths of both in bytes on a line of their own.
+// httprrMagic is the first line of an httprr trace, used by the tests of Go's oscar and
+// adk-go. Each request and response follows as HTTP/1.1, after a line with their lengths in
+// bytes.
 const httprrMagic = "httprr trace v1\n"
 
 func (r *reader) httprr() error {
@@ -39,7 +39,6 @@ func (r *reader) httprr() error {
 	return nil
 }
 
-// httprrParts cuts off the next request and response.
 func httprrParts(text []byte) (sent, got, rest []byte, err error) {
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
 	first, second, _ := strings.Cut(string(line), " ")

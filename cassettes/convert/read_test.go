@@ -253,7 +253,7 @@ func TestReadErrors(t *testing.T) {
 		traceOf("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n", ""):                         "x:2: interaction 1: the body of the request: unexpected EOF",
 		traceOf("GET / HTTP/1.1\r\n\r\n", "abcd"):                                           "x:2: interaction 1: the response: malformed HTTP response \"abcd\"",
 		traceOf("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab"): "x:2: interaction 1: the body of the response: unexpected EOF",
-		"looptape-cassette 7\n": "x:1: the version of the format is not known: it is 7, and this program reads 1; use a looptape of the time when it was recorded, or record again",
+		"looptape-cassette 7\n": "x:1: the version of the format is not known: it is 7, and this program reads 1 to 2: use a newer looptape, or record again",
 	} {
 		_, _, err := convert.Read("x", []byte(src))
 		if err == nil {

@@ -20,6 +20,8 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // exchange is what an independent reading of a recording finds.
@@ -109,7 +111,7 @@ func holds(t *testing.T, path string, s *set) int {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 	for i := range want { // the one secret in all of them that a response repeats
-		want[i].Got = strings.ReplaceAll(want[i].Got, "Bearer foo", "Bearer "+cassettes.Placeholder("foo"))
+		want[i].Got = strings.ReplaceAll(want[i].Got, "Bearer foo", "Bearer "+redact.Placeholder("foo"))
 	}
 	if diff := cmp.Diff(want, replayed(t, list)); diff != "" {
 		t.Errorf("%s, replayed (-want +got):\n%s", path, diff)
@@ -179,7 +181,7 @@ func asked(t tester, over http.RoundTripper, x *cassettes.Interaction) exchange 
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Host = x.Request.OtherHost()
+	req.Host = match.OtherHost(&x.Request)
 	req.Header = x.Request.Header.Clone()
 	req.Header.Del("Host")
 	req.Header.Del("Transfer-Encoding")

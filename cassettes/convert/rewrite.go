@@ -15,10 +15,9 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// Rewrite returns the file of a recording with other interactions, as many, in the place
-// of its own; what they leave as it was stands there as it did. It is an error if its
-// format is not written, or if anything in the file, which the error names, is none of
-// what is read of it: it would be lost, or tell what was changed.
+// Rewrite returns the file with the same number of other interactions and changes nothing
+// else. It returns an error if the format cannot be written or if the file contains data
+// that [Parse] does not read. The error lists these data.
 func (r *Recording) Rewrite(list []*cassettes.Interaction) ([]byte, error) {
 	if r.Format == "" {
 		return nil, errors.New("its format is not written")
@@ -40,11 +39,11 @@ func (r *Recording) Rewrite(list []*cassettes.Interaction) ([]byte, error) {
 	return r.patched(was, now, list)
 }
 
-// mostPlaces is how many are named that would change.
+// mostPlaces limits the listed places.
 const mostPlaces = 5
 
-// holds is an error if the file has anything that it would not have as it was written
-// anew; with all, the other way round, too.
+// holds returns an error if the file has data that the rewritten file lacks and, if all is
+// true, the reverse.
 func (r *Recording) holds(unmarshal func([]byte, any) error, anew []byte, all bool) error {
 	var src, written any
 	if err := errors.Join(unmarshal(r.src, &src), unmarshal(anew, &written)); err != nil {
@@ -65,8 +64,7 @@ func (r *Recording) holds(unmarshal func([]byte, any) error, anew []byte, all bo
 	return nil
 }
 
-// missing notes the places of what is not the same there, or not at all: * stands for each
-// element of a list.
+// missing adds the places of different or missing values; * means each element.
 func missing(places map[string]bool, path string, was, now any) {
 	switch was := was.(type) {
 	case map[string]any:
@@ -87,8 +85,7 @@ func missing(places map[string]bool, path string, was, now any) {
 	}
 }
 
-// member is that of an object, whose name may be spelled in other cases, as those of
-// headers are.
+// member ignores case, as header names do.
 func member(object any, name string) any {
 	members, _ := object.(map[string]any)
 	if value, ok := members[name]; ok {
@@ -102,7 +99,6 @@ func member(object any, name string) any {
 	return nil
 }
 
-// alone is the one element of a list that has no other.
 func alone(value any) any {
 	if list, ok := value.([]any); ok && len(list) == 1 {
 		return list[0]
@@ -110,13 +106,13 @@ func alone(value any) any {
 	return value
 }
 
-// isNothing reports whether a value says as much as none.
+// isNothing reports whether a value is equivalent to none.
 func isNothing(value any) bool {
 	v := reflect.ValueOf(value)
 	return !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
 }
 
-// patched is the file, in YAML, with what is other now than it was.
+// patched returns the YAML file with the changes between two written recordings.
 func (r *Recording) patched(wasText, nowText []byte, list []*cassettes.Interaction) ([]byte, error) {
 	var src yaml.Node
 	var was, now any
@@ -147,7 +143,6 @@ func (r *Recording) patched(wasText, nowText []byte, list []*cassettes.Interacti
 	return out, nil
 }
 
-// laidOut is YAML as the file lays it out.
 func (r *Recording) laidOut(doc *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	if bytes.HasPrefix(r.src, []byte("---\n")) {
@@ -166,7 +161,6 @@ func (r *Recording) laidOut(doc *yaml.Node) ([]byte, error) {
 	return out.Bytes(), enc.Close()
 }
 
-// patch changes a node of YAML where what it says is other now.
 func patch(n *yaml.Node, was, now any) error {
 	if reflect.DeepEqual(was, now) {
 		return nil
@@ -192,7 +186,7 @@ func patch(n *yaml.Node, was, now any) error {
 			return n.Encode(text(s))
 		}
 		return n.Encode(now)
-	default: // an alias may stand for what stays
+	default: // an alias can represent unchanged values
 	}
 	return nil
 }

@@ -122,8 +122,8 @@ interactions:
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	x.Session = "one"
-	if _, err := rec.Rewrite([]*cassettes.Interaction{&x, rec.Interactions[1]}); err == nil || err.Error() != "the lane of interaction 1 cannot be changed in its go-vcr1" {
-		t.Errorf("with a lane: %v", err)
+	if _, err := rec.Rewrite([]*cassettes.Interaction{&x, rec.Interactions[1]}); err == nil || err.Error() != "the session of interaction 1 cannot be changed in its go-vcr1" {
+		t.Errorf("with a session: %v", err)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestParseJournal(t *testing.T) {
 	if err := resp.Body.Close(); err != nil {
 		t.Fatal(err)
 	}
-	name := path + cassettes.JournalEnd
+	name := path + cassettes.JournalSuffix
 	src, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

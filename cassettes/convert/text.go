@@ -15,11 +15,11 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// text is a string of YAML that comes back byte for byte, whatever reads it.
+// text is a YAML string that all readers restore byte for byte.
 type text string
 
-// MarshalYAML implements yaml.Marshaler. What is not UTF-8 becomes !!binary, and what
-// some readers would change stands in double quotes.
+// MarshalYAML implements yaml.Marshaler. It writes !!binary for other encodings than UTF-8,
+// and double quotes for text that some readers would change.
 func (t text) MarshalYAML() (any, error) {
 	s := string(t)
 	if !utf8.ValidString(s) || isSimple(s) {
@@ -28,18 +28,17 @@ func (t text) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: s}, nil
 }
 
-// noText is what readers of YAML 1.1 (yaml.org/type) take for another thing than a text,
-// and the encoder for one: a value key, numbers, and times.
+// noText matches text that YAML 1.1 readers (yaml.org/type) decode as another type, and
+// that the encoder does not quote: a value key, numbers and times.
 var noText = regexp.MustCompile(`^(=|[-+]?0[bx]_+|[-+]?[0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[Tt \t][0-9:. \tZ+-]+)$`)
 
-// isSimple reports whether every reader of YAML gives a text back in any style.
 func isSimple(s string) bool {
 	return strings.TrimLeft(s, " \n") == s && !noText.MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return r != '\n' && !unicode.IsPrint(r)
 	})
 }
 
-// values are those of a header with one name: a list, or one alone.
+// values are the values of a header: a list or a single value.
 type values []text
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -60,10 +59,9 @@ func (v *values) UnmarshalJSON(src []byte) error {
 	return json.Unmarshal(src, (*[]text)(v))
 }
 
-// MarshalJSON implements json.Marshaler: of those that are written there is one.
+// MarshalJSON implements json.Marshaler.
 func (v values) MarshalJSON() ([]byte, error) { return jsonio.AppendString(nil, string(v[0])), nil }
 
-// headers are those of a request or a response, by name, or the fields of a form.
 type headers map[text]values
 
 func headersOf(h http.Header) headers {
@@ -76,7 +74,6 @@ func headersOf(h http.Header) headers {
 	return out
 }
 
-// header is one with names as Go spells them.
 func (h headers) header() http.Header {
 	out := http.Header{}
 	for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -87,7 +84,6 @@ func (h headers) header() http.Header {
 	return out
 }
 
-// trailer is nil if there is none.
 func (h headers) trailer() http.Header {
 	if len(h) == 0 {
 		return nil

@@ -9,10 +9,11 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// An interaction as vcrpy serializes it (vcr/request.py, vcr/serializers/compat.py and
-// the stubs of its clients).
+// An interaction as vcrpy writes it (vcr/request.py, vcr/serializers/compat.py and the
+// stubs of its clients).
 type (
 	vcrpy struct {
 		Request  vcrpyRequest  `yaml:"request"`
@@ -29,7 +30,7 @@ type (
 		Headers headers     `yaml:"headers"`
 		Status  vcrpyStatus `yaml:"status"`
 
-		// These are of old recordings of httpx.
+		// Old recordings of httpx have these.
 		Content *vcrpyBody `yaml:"content,omitempty"`
 		Code    int        `yaml:"status_code,omitempty"`
 		Proto   string     `yaml:"http_version,omitempty"`
@@ -40,10 +41,10 @@ type (
 	}
 )
 
-// vcrpyBody is a body: a string, or a mapping with one.
+// vcrpyBody is a string or a mapping with a string.
 type vcrpyBody struct {
 	bytes  []byte
-	nested bool // it stands in a mapping
+	nested bool // in a mapping
 }
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -104,12 +105,12 @@ func readVCRPy(n *yaml.Node) (*cassettes.Interaction, error) {
 	return x, nil
 }
 
-// writeVCRPy writes URLs as clients of Python spell them.
+// writeVCRPy writes URLs in the form of Python clients.
 func writeVCRPy(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
 	doc := document[vcrpy]{Version: 1, Interactions: []vcrpy{}}
 	for _, x := range list {
 		doc.Interactions = append(doc.Interactions, vcrpy{
-			Request: vcrpyRequest{Body: vcrpyBody{bytes: x.Request.Body}, Headers: headersOf(x.Request.Header), Method: text(x.Request.Method), URI: text(cassettes.EscapedURL(x.Request.URL))},
+			Request: vcrpyRequest{Body: vcrpyBody{bytes: x.Request.Body}, Headers: headersOf(x.Request.Header), Method: text(x.Request.Method), URI: text(tape.EscapedURL(x.Request.URL))},
 			Response: vcrpyResponse{
 				Body: &vcrpyBody{bytes: x.Response.Body, nested: true}, Headers: headersOf(x.Response.Header),
 				Status: vcrpyStatus{Code: x.Response.Status, Message: text(x.Response.StatusText())},

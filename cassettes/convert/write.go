@@ -10,19 +10,21 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// Loss is something that a format could not say.
+// Loss is data that a format cannot represent.
 type Loss struct {
-	// What was left out or changed, such as "the lane".
+	// What was omitted or changed, such as "the session".
 	What string
-	// Of are the numbers of the interactions of which it was, from 1; there are none
-	// if it was of the recording.
+	// Of are the numbers of the interactions, from 1. It is empty for a loss of the whole
+	// recording.
 	Of []int
 }
 
-// Write writes a recording in a format, and tells what was left out. It is an error if
-// the format cannot hold a request, a status or a body.
+// Write writes a recording and reports losses. It returns an error if the format cannot
+// represent a request, a status or a body.
 func Write(f Format, h cassettes.Metadata, list []*cassettes.Interaction) (text []byte, lost []Loss, err error) {
 	write, err := writer(f)
 	if err != nil {
@@ -33,7 +35,7 @@ func Write(f Format, h cassettes.Metadata, list []*cassettes.Interaction) (text 
 	if text, err = write(h, kept); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f, err)
 	}
-	// What is lost is what does not come back.
+	// What does not come back is lost.
 	back, head, err := Read(string(f), text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("what was written cannot be read back: %w", err)
@@ -48,7 +50,6 @@ func Write(f Format, h cassettes.Metadata, list []*cassettes.Interaction) (text 
 	return text, l, nil
 }
 
-// writer returns what writes a format.
 func writer(f Format) (func(cassettes.Metadata, []*cassettes.Interaction) ([]byte, error), error) {
 	switch f {
 	case Cassette:
@@ -69,10 +70,8 @@ func writeCassette(h cassettes.Metadata, list []*cassettes.Interaction) ([]byte,
 	return cassettes.Encode(h, nil, list), nil
 }
 
-// ledger is what was lost so far.
 type ledger []Loss
 
-// lose notes a loss.
 func (l *ledger) lose(what string, of ...int) {
 	i := slices.IndexFunc(*l, func(x Loss) bool { return x.What == what })
 	if i < 0 {
@@ -82,8 +81,8 @@ func (l *ledger) lose(what string, of ...int) {
 	(*l)[i].Of = append((*l)[i].Of, of...)
 }
 
-// answered returns what a format can hold of a recording: most have no requests without
-// an answer.
+// answered returns what a format can represent: most formats have no requests without a
+// response.
 func (l *ledger) answered(f Format, list []*cassettes.Interaction) (kept []*cassettes.Interaction, numbers []int) {
 	for i, x := range list {
 		if x.Response.Status == 0 && f != Cassette && f != HAR {
@@ -95,7 +94,6 @@ func (l *ledger) answered(f Format, list []*cassettes.Interaction) (kept []*cass
 	return kept, numbers
 }
 
-// compare notes the facts that did not come back.
 func (l *ledger) compare(want, got []fact, of ...int) {
 	for i := range want {
 		if !reflect.DeepEqual(want[i], got[i]) {
@@ -104,12 +102,12 @@ func (l *ledger) compare(want, got []fact, of ...int) {
 	}
 }
 
-// broken names what of an interaction has to come back, and did not.
+// broken names a required value that did not come back.
 func broken(want, got *cassettes.Interaction) string {
 	switch {
 	case want.Request.Method != got.Request.Method:
 		return "method"
-	case cassettes.EscapedURL(spelled(want.Request.URL)) != cassettes.EscapedURL(spelled(got.Request.URL)):
+	case tape.EscapedURL(spelled(want.Request.URL)) != tape.EscapedURL(spelled(got.Request.URL)):
 		return "URL"
 	case !bytes.Equal(want.Request.Body, got.Request.Body):
 		return "body of the request"
@@ -121,7 +119,6 @@ func broken(want, got *cassettes.Interaction) string {
 	return ""
 }
 
-// spelled is a URL as a client of Go spells it.
 func spelled(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -130,7 +127,6 @@ func spelled(text string) string {
 	return u.String()
 }
 
-// fact is something of a recording that a format may not be able to say.
 type fact struct {
 	name  string
 	value any
@@ -142,9 +138,9 @@ func facts(x *cassettes.Interaction) []fact {
 	header.Del("Host")
 	header.Del("Transfer-Encoding")
 	return []fact{
-		{"the lane", x.Session},
+		{"the session", x.Session},
 		{"the spelling of the URL", spelled(x.Request.URL)},
-		{"the Host of the request", x.Request.OtherHost()},
+		{"the Host of the request", match.OtherHost(&x.Request)},
 		{"whether the length of the request's body was told", x.Request.Header.Get("Transfer-Encoding")},
 		{"the header of the request", filled(header)},
 		{"the trailer of the request", filled(x.Request.Trailer)},
@@ -168,7 +164,6 @@ func headFacts(h cassettes.Metadata) []fact {
 	}
 }
 
-// filled is a header, nil if it is empty.
 func filled(h http.Header) http.Header {
 	if len(h) == 0 {
 		return nil

@@ -12,16 +12,13 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// errOldVCRPy means that a cassette is one of vcrpy before its version 1.
 var errOldVCRPy = errors.New("it is a list at the top, as vcrpy wrote before its version 1; have vcrpy migrate it: python -m vcr.migration FILE")
 
-// document is the top of a cassette of go-vcr or vcrpy.
 type document[T any] struct {
 	Version      int `yaml:"version"`
 	Interactions []T `yaml:"interactions"`
 }
 
-// yaml reads a cassette of go-vcr or vcrpy.
 func (r *reader) yaml(src []byte) error {
 	var top yaml.Node
 	if err := yaml.Unmarshal(src, &top); err != nil {
@@ -61,13 +58,12 @@ func (r *reader) yaml(src []byte) error {
 	return nil
 }
 
-// dialect returns what reads the interactions of a document.
 func (r *reader) dialect(doc *document[yaml.Node]) (read func(*yaml.Node) (*cassettes.Interaction, error), err error) {
 	var first struct {
 		Request struct{ URI *yaml.Node }
 	}
 	if len(doc.Interactions) > 0 {
-		_ = doc.Interactions[0].Decode(&first) // what is wrong with it is told when it is read
+		_ = doc.Interactions[0].Decode(&first) // reported when it is read
 	}
 	switch {
 	case doc.Version == 1 && first.Request.URI != nil:
@@ -83,13 +79,12 @@ func (r *reader) dialect(doc *document[yaml.Node]) (read func(*yaml.Node) (*cass
 	return nil, fmt.Errorf("%w: the version of the cassette is %d; go-vcr has 1 and 2, vcrpy 1", ErrUnknown, doc.Version)
 }
 
-// decodeNode reads a node.
 func decodeNode[T any](n *yaml.Node) (out T, err error) {
 	err = n.Decode(&out)
 	return out, err
 }
 
-// yamlError is an error of YAML without the line that it tells of, which is noted.
+// yamlError removes the line from an error of YAML and keeps it in r.line.
 func (r *reader) yamlError(err error) error {
 	text := err.Error()
 	if all, ok := errors.AsType[*yaml.TypeError](err); ok {
@@ -105,7 +100,6 @@ func (r *reader) yamlError(err error) error {
 	return errors.New(what)
 }
 
-// json reads a HAR file, or a cassette of vcrpy in JSON.
 func (r *reader) json(src []byte) error {
 	var top struct {
 		Log          json.RawMessage
@@ -120,7 +114,7 @@ func (r *reader) json(src []byte) error {
 	case top.Interactions == nil:
 		return ErrUnknown
 	}
-	// JSON is YAML but for the escapes of characters beyond U+FFFF.
+	// JSON is YAML except for escapes of characters above U+FFFF.
 	var doc any
 	if err := json.Unmarshal(src, &doc); err != nil {
 		return err
@@ -131,11 +125,10 @@ func (r *reader) json(src []byte) error {
 	if err := enc.Encode(doc); err != nil {
 		return err
 	}
-	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file has other lines, and YAML is written
+	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file has other lines, and would be written as YAML
 	return r.yaml(plain.Bytes())
 }
 
-// writeYAML writes a document as go-vcr and vcrpy lay it out.
 func writeYAML(doc any, indent int) ([]byte, error) {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)

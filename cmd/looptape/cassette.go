@@ -62,7 +62,7 @@ func (w *world) source(name string) (found string, text []byte, err error) {
 func (w *world) openRecording(name string) (found string, f io.ReadCloser, err error) {
 	f, err = w.openFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		journal := cassettes.JournalOf(name)
+		journal := cassettes.JournalPath(name)
 		if f, failed := w.openFile(journal); failed == nil {
 			return journal, f, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 func newCassetteScrub(w *world) *cobra.Command {
@@ -115,7 +116,7 @@ func (v *scrubber) print(name string, taken []string) error {
 }
 
 // numbered returns one line per suspected secret of interaction n.
-func numbered(n int, found []cassettes.SuspectedSecret) (lines []string) {
+func numbered(n int, found []redact.SuspectedSecret) (lines []string) {
 	for _, s := range found {
 		s.Interaction = n
 		lines = append(lines, s.String())

@@ -141,7 +141,7 @@ func tapes(name string) (names []string, err error) {
 		return []string{name}, nil //nolint:nilerr // reading it reports the error
 	}
 	err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
-		tape := strings.TrimSuffix(path, cassettes.JournalEnd)
+		tape := strings.TrimSuffix(path, cassettes.JournalSuffix)
 		if err != nil || e.IsDir() || filepath.Ext(tape) != ".tape" {
 			return err
 		}
@@ -163,7 +163,7 @@ func (v *verifier) file(name string) error {
 		return err
 	}
 	v.Files++
-	if info, err := os.Stat(cassettes.JournalOf(name)); err == nil {
+	if info, err := os.Stat(cassettes.JournalPath(name)); err == nil {
 		v.add(finding{File: name, Kind: kindJournal, Message: "the journal " + info.Name() + " exists: the recording is in progress or incomplete, and a replay uses the journal"})
 	}
 	rec, err := convert.Parse(name, src)
@@ -251,7 +251,7 @@ func (v *verifier) age(name string, h cassettes.Metadata) {
 
 // unused adds findings for interactions that no replay used.
 func (v *verifier) unused(name string, rec *convert.Recording) {
-	used, opened := v.used[cassettes.FullPath(strings.TrimSuffix(name, cassettes.JournalEnd))]
+	used, opened := v.used[cassettes.FullPath(strings.TrimSuffix(name, cassettes.JournalSuffix))]
 	if !opened {
 		v.add(finding{File: name, Kind: kindUnused, Message: "no replay opened it"})
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // The command that records again names the servers that are not where the providers are,
@@ -19,7 +20,7 @@ import (
 func TestAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b.tape")
 	recorded := map[string]string{"openai": "https://api.openai.com/v1", "my": "http://localhost:80/v1?a=1&b"}
-	v := cassetteServer{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}, Ignore: []string{"?at", "/a"}, Secret: []string{"X-Pin"}}}
+	v := cassetteServer{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}, Ignore: []string{"?at", "/a"}, Rules: redact.Rules{Secret: []string{"X-Pin"}}}}
 	want := "looptape record -o '" + path + "' --upstream 'my=http://localhost:80/v1?a=1&b' --upstream other=http://x/ --ignore '?at' --ignore /a --secret X-Pin -- node agent.js '' 'it'\\''s' '$x' 'é=%40'"
 	if got := v.recordCommand(recorded, []string{"node", "agent.js", "", "it's", "$x", "é=%40"}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

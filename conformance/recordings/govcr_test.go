@@ -163,7 +163,7 @@ func ask(t *testing.T, over http.RoundTripper, list []*cassettes.Interaction) (o
 			req.ContentLength = 0
 			req.Header.Del("Transfer-Encoding")
 		}
-		if host := x.Request.OtherHost(); host != "" {
+		if host := x.Request.Header.Get("Host"); host != "" {
 			req.Host = host
 			req.Header.Del("Host")
 		}

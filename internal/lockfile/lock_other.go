@@ -4,6 +4,5 @@ package lockfile
 
 import "os"
 
-// Lock does nothing where files cannot be locked: there, two processes at once are not
-// refused.
+// Lock does nothing: this system cannot lock files.
 func Lock(*os.File) error { return nil }

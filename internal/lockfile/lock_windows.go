@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock takes a file for this process alone, until it is closed or the process ends. The
-// byte that is locked is far behind the end of any file, since others could not read one
-// that is in it.
+// Lock locks a file for this process until the file is closed or the process ends. It locks
+// a byte after the end of any file, because other processes cannot read a locked byte.
 func Lock(f *os.File) error {
 	const most = ^uint32(0)
 	at := &windows.Overlapped{Offset: most, OffsetHigh: most >> 1}

@@ -1,2 +1,2 @@
-// Package lockfile takes files for one process alone.
+// Package lockfile locks files for exclusive use by one process.
 package lockfile

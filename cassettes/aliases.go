@@ -1,0 +1,22 @@
+package cassettes
+
+import "github.com/looptape/looptape/cassettes/recording"
+
+// The types of recorded HTTP. Package recording documents them.
+type (
+	Interaction     = recording.Interaction
+	Request         = recording.Request
+	Response        = recording.Response
+	Chunk           = recording.Chunk
+	Termination     = recording.Termination
+	Metadata        = recording.Metadata
+	FormatError     = recording.FormatError
+	IncompleteError = recording.IncompleteError
+)
+
+// The terminations of a [Response].
+const (
+	Failed    = recording.Failed
+	Truncated = recording.Truncated
+	Canceled  = recording.Canceled
+)

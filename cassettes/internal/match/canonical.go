@@ -1,0 +1,146 @@
+package match
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// speller writes canonical JSON: members sorted by name, without white space and without
+// ignored members.
+type speller struct {
+	m       Matcher
+	d       jsonio.Dec
+	dst     []byte
+	members []spelled // of the open objects
+	was     []byte    // buffer for sorting
+}
+
+type spelled struct {
+	name     string
+	from, to int
+}
+
+func (s *speller) value(path []string) {
+	switch s.d.Peek() {
+	case '{':
+		s.object(path)
+	case '[':
+		s.array(path)
+	case '"':
+		from := s.d.Offset()
+		s.dst = appendSpelling(s.dst, s.d.String(), s.d.Since(from))
+	default:
+		s.dst = append(s.dst, s.d.Raw()...)
+	}
+}
+
+func (s *speller) array(path []string) {
+	s.d.Array()
+	s.dst = append(s.dst, '[')
+	for first, n := true, 0; s.d.More(&first); n++ {
+		if at, counts := s.m.below(path, strconv.Itoa(n)); counts {
+			s.value(at)
+		} else {
+			s.d.Skip()
+		}
+		s.dst = append(s.dst, ',')
+	}
+	s.dst = append(s.dst, ']')
+}
+
+func (s *speller) object(path []string) {
+	s.d.Object()
+	s.dst = append(s.dst, '{')
+	above := len(s.members)
+	for first := true; ; {
+		begin := s.d.Offset()
+		name, ok := s.d.Key(&first)
+		if !ok {
+			break
+		}
+		at, counts := s.m.below(path, name)
+		if !counts {
+			s.d.Skip()
+			continue
+		}
+		from := len(s.dst)
+		written := s.d.Since(begin)
+		s.dst = append(appendSpelling(s.dst, name, written), ':')
+		s.value(at)
+		s.dst = append(s.dst, ',')
+		s.members = append(s.members, spelled{distinct(name, written), from, len(s.dst)})
+	}
+	s.order(s.members[above:])
+	s.members = s.members[:above]
+	s.dst = append(s.dst, '}')
+}
+
+func (s *speller) order(list []spelled) {
+	byName := func(a, b spelled) int { return strings.Compare(a.name, b.name) }
+	if slices.IsSortedFunc(list, byName) {
+		return
+	}
+	begin := list[0].from
+	s.was = append(s.was[:0], s.dst[begin:]...)
+	s.dst = s.dst[:begin]
+	slices.SortStableFunc(list, byName)
+	for _, x := range list {
+		s.dst = append(s.dst, s.was[x.from-begin:x.to-begin]...)
+	}
+}
+
+// half matches an escaped surrogate without its other half. The longer alternatives prevent
+// a match inside a pair.
+var half = regexp.MustCompile(`\\\\|\\u[dD][89aAbB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..`)
+
+// appendSpelling appends the canonical form of a string. The decoder reads all lone
+// surrogates as the same character; written, the encoded string, distinguishes them.
+func appendSpelling(dst []byte, text, written string) []byte {
+	switch {
+	case len(written) == len(text)+len(`""`):
+		return append(dst, written...)
+	case !strings.ContainsRune(text, utf8.RuneError):
+		return jsonio.AppendString(dst, text)
+	}
+	written = written[strings.IndexByte(written, '"')+1 : strings.LastIndexByte(written, '"')]
+	at := 0
+	plain := func(to int) {
+		d := jsonio.NewDec(`"` + written[at:to] + `"`)
+		part := jsonio.AppendString(nil, d.String())
+		dst = append(dst, part[1:len(part)-1]...)
+	}
+	dst = append(dst, '"')
+	for _, m := range half.FindAllStringIndex(written, -1) {
+		if m[1]-m[0] == len(`\ud800`) {
+			plain(m[0])
+			dst = append(dst, strings.ToLower(written[m[0]:m[1]])...)
+			at = m[1]
+		}
+	}
+	plain(len(written))
+	return append(dst, '"')
+}
+
+// distinct returns the name of a member, or its encoded form if several names decode to the
+// same string.
+func distinct(name, written string) string {
+	if strings.ContainsRune(name, utf8.RuneError) {
+		return string(appendSpelling(nil, name, written))
+	}
+	return name
+}
+
+// below returns the path of a member or element and whether it counts. The path is nil if
+// nothing is ignored.
+func (m Matcher) below(path []string, name string) (at []string, counts bool) {
+	if m.Ignore == nil {
+		return nil, true
+	}
+	at = append(path, name)
+	return at, !m.isVolatile(at)
+}

@@ -1,0 +1,106 @@
+package match
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes/recording"
+)
+
+// content is the body of a request in the form that matching compares.
+type content struct {
+	form []field // nil for other bodies
+	json *tree   // nil for other bodies
+	text string
+}
+
+func (m Matcher) content(r *recording.Request) content {
+	if m.Own != nil {
+		return content{text: m.Own(r)}
+	}
+	body := Decode(r.Header, r.Body).Plain
+	kind, boundary := MediaType(r.Header.Get("Content-Type"))
+	if kind == FormType {
+		form := m.fields(string(body))
+		return content{form: form, text: textOf(form)}
+	}
+	if boundary != "" {
+		return content{text: string(appendParts(nil, boundary, string(body)))}
+	}
+	return content{json: m.tree(body), text: string(body)}
+}
+
+// like returns the similarity of two bodies, from 0 to 1.
+func (c content) like(other content) float64 {
+	if c.json == nil || other.json == nil {
+		return alike(c.text, other.text)
+	}
+	if c.text > other.text { // a fixed order, because arrays can be aligned in several ways
+		c, other = other, c
+	}
+	var same, all float64
+	pairs("", c.json, other.json, func(_ string, a, b *tree) {
+		all += float64(max(a.leaves(), b.leaves()))
+		if a != nil && b != nil && a.kind == 0 && b.kind == 0 {
+			same += (1 + alike(a.text, b.text)) / 2
+		}
+	})
+	if all == 0 {
+		return 1
+	}
+	return same / all
+}
+
+// alike returns the common fraction of two strings at both ends, from 0 to 1.
+func alike(a, b string) float64 {
+	if a == b {
+		return 1
+	}
+	n, short := 0, min(len(a), len(b))
+	for n < short && a[n] == b[n] {
+		n++
+	}
+	for i := 1; n < short && a[len(a)-i] == b[len(b)-i]; i++ {
+		n++
+	}
+	return float64(n) / float64(max(len(a), len(b)))
+}
+
+// pairs calls f for the values of a and b at each path: for leaves, for values of different
+// kinds, and for values without a counterpart, which is nil. The path of an array element
+// is its index in b.
+func pairs(path string, a, b *tree, f func(path string, a, b *tree)) {
+	if a == nil || b == nil || a.kind != b.kind || a.kind == 0 {
+		f(path, a, b)
+		return
+	}
+	if a.kind == '[' {
+		for _, i := range align(a.members, b.members) {
+			at := i.now
+			if at < 0 {
+				at = i.was
+			}
+			pairs(path+"/"+strconv.Itoa(at), a.element(i.was), b.element(i.now), f)
+		}
+		return
+	}
+	left, right := a.members, b.members
+	for len(left) > 0 || len(right) > 0 {
+		var x, y *tree
+		order := len(right) - len(left)
+		if len(left) > 0 && len(right) > 0 {
+			order = strings.Compare(left[0].name, right[0].name)
+		}
+		if order <= 0 {
+			x, left = &left[0], left[1:]
+		}
+		if order >= 0 {
+			y, right = &right[0], right[1:]
+		}
+		pairs(path+"/"+pointerWord.Replace(cmp.Or(x, y).name), x, y, f)
+	}
+}
+
+// pointerWord escapes a reference token of a JSON pointer (RFC 6901).
+var pointerWord = strings.NewReplacer("~", "~0", "/", "~1")

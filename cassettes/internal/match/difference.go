@@ -1,0 +1,213 @@
+package match
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// difference is a difference between a request and a recorded one; see
+// cassettes.Difference.
+type difference struct {
+	Where         string
+	Recorded, Now string
+}
+
+type differences []difference
+
+func (m Matcher) between(was *recording.Interaction, session string, now *recording.Request) differences {
+	var d differences
+	d.word("session", was.Session, session)
+	d.word("method", was.Request.Method, now.Method)
+	d.url(m, was.Request.URL, now.URL)
+	d.word("Host", OtherHost(&was.Request), OtherHost(now))
+	d.word("content type", contentType(&was.Request), contentType(now))
+	d.content(m.content(&was.Request), m.content(now))
+	return d
+}
+
+func contentType(r *recording.Request) string {
+	kind, _ := MediaType(r.Header.Get("Content-Type"))
+	return kind
+}
+
+const absent = "absent"
+
+// add adds a difference unless the values are equal. All placeholders are equal. An empty
+// value is absent.
+func (d *differences) add(where, was, now string) {
+	if bytes.Equal(plainRedacted([]byte(was)), plainRedacted([]byte(now))) {
+		return
+	}
+	was, now = around(was, now)
+	*d = append(*d, difference{where, cmp.Or(was, absent), cmp.Or(now, absent)})
+}
+
+func (d *differences) word(where, was, now string) {
+	quoted := func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return string(jsonio.AppendString(nil, s))
+	}
+	d.add(where, quoted(was), quoted(now))
+}
+
+func (d *differences) url(m Matcher, was, now string) {
+	above := len(*d)
+	if a, b := m.address(was), m.address(now); a != nil && b != nil {
+		d.word("URL scheme", a.Scheme, b.Scheme)
+		d.word("URL user", a.User.String(), b.User.String())
+		d.word("URL host", a.Host, b.Host)
+		d.word("URL path", a.EscapedPath(), b.EscapedPath())
+		d.fields("query", m.fields(a.RawQuery), m.fields(b.RawQuery))
+	}
+	if len(*d) == above { // a name without a value
+		d.word("URL", m.url(was), m.url(now))
+	}
+}
+
+func (d *differences) fields(where string, was, now []field) {
+	before, after := byName(was), byName(now)
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		d.add(where+" "+name, quotedList(before[name]), quotedList(after[name]))
+	}
+}
+
+func quotedList(list []string) string {
+	var out []byte
+	for i, s := range list {
+		if i > 0 {
+			out = append(out, ", "...)
+		}
+		out = jsonio.AppendString(out, s)
+	}
+	return string(out)
+}
+
+func (d *differences) content(was, now content) {
+	switch {
+	case was.form != nil && now.form != nil:
+		above := len(*d)
+		d.fields("form", was.form, now.form)
+		if len(*d) == above { // a name without a value
+			d.word("form", was.text, now.text)
+		}
+	case was.json != nil && now.json != nil:
+		pairs("", was.json, now.json, func(path string, a, b *tree) { d.add(path, a.spaced(), b.spaced()) })
+	case tape.IsText([]byte(was.text)) && tape.IsText([]byte(now.text)):
+		d.lines(strings.Split(was.text, "\n"), strings.Split(now.text, "\n"))
+	default:
+		size := func(s string) string {
+			return fmt.Sprintf("%d bytes with the checksum %08x", len(s), tape.Checksum([]byte(s)))
+		}
+		d.add("body", size(was.text), size(now.text))
+	}
+}
+
+// lines adds the lines that differ, without equal lines at both ends. Line numbers are
+// those of the new request.
+func (d *differences) lines(was, now []string) {
+	from := 0
+	for from < min(len(was), len(now)) && was[from] == now[from] {
+		from++
+	}
+	was, now = was[from:], now[from:]
+	for len(was) > 0 && len(now) > 0 && was[len(was)-1] == now[len(now)-1] {
+		was, now = was[:len(was)-1], now[:len(now)-1]
+	}
+	for i := range max(len(was), len(now)) {
+		d.add("line "+strconv.Itoa(from+i+1), lineAt(was, i), lineAt(now, i))
+	}
+}
+
+func lineAt(lines []string, i int) string {
+	if i >= len(lines) {
+		return ""
+	}
+	return string(jsonio.AppendString(nil, lines[i]))
+}
+
+const (
+	// shown is the maximum number of characters of a value.
+	shown = 60
+	// before is the number of them before the first difference.
+	before = 20
+)
+
+// around shortens two values to the part around their first difference.
+func around(was, now string) (shortWas, shortNow string) {
+	a, b := []rune(was), []rune(now)
+	if len(a) <= shown && len(b) <= shown {
+		return was, now
+	}
+	from := 0
+	for from < min(len(a), len(b)) && a[from] == b[from] {
+		from++
+	}
+	if from -= before; from <= before {
+		from = 0
+	}
+	return window(a, from), window(b, from)
+}
+
+func window(text []rune, from int) string {
+	if len(text) == 0 {
+		return ""
+	}
+	to := min(from+shown, len(text))
+	out := string(text[from:to])
+	if from > 0 {
+		out = "…" + out
+	}
+	if to < len(text) {
+		out += "…"
+	}
+	return out
+}
+
+// conversations are the members of a request that contain messages.
+var conversations = []string{"messages", "contents", "input"}
+
+// message describes the first message that differs, or returns the empty string.
+func (d differences) message(was, now content) string {
+	for _, x := range d {
+		name, rest, _ := strings.Cut(strings.TrimPrefix(x.Where, "/"), "/")
+		index, _, within := strings.Cut(rest, "/")
+		i, err := strconv.Atoi(index)
+		if err != nil || !slices.Contains(conversations, name) {
+			continue
+		}
+		a, b := was.json.member(name), now.json.member(name)
+		n := len(b.members)
+		switch {
+		case i >= n:
+			return fmt.Sprintf("The conversation ends before message %d of the %d that were recorded.", i+1, len(a.members))
+		case !within && x.Now == absent:
+			return fmt.Sprintf("Message %d of the %d that were recorded is missing.", i+1, len(a.members))
+		case !within && x.Recorded == absent:
+			return fmt.Sprintf("Message %d of %d%s is the first that was not recorded.", i+1, n, b.members[i].role())
+		}
+		return fmt.Sprintf("Message %d of %d%s is the first that differs.", i+1, n, b.members[i].role())
+	}
+	return ""
+}
+
+func (v *tree) role() string {
+	for _, name := range []string{"role", "type"} {
+		if x := v.member(name); x != nil && strings.HasPrefix(x.text, `"`) {
+			return " (" + strings.Trim(x.text, `"`) + ")"
+		}
+	}
+	return ""
+}

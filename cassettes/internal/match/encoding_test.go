@@ -1,0 +1,73 @@
+package match
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// bombBody is a small body in gzip that has a gibibyte.
+func bombBody() string { return strings.Repeat(gzippedText(strings.Repeat("0", 1<<20)), 1<<10) }
+
+// A body that unpacks to more than memory holds costs a bounded part of it, and is left
+// as it is.
+func TestBomb(t *testing.T) {
+	body := []byte(bombBody())
+	h := http.Header{"Content-Encoding": {"gzip"}}
+	var was, now runtime.MemStats
+	runtime.ReadMemStats(&was)
+	got := Decode(h, body)
+	runtime.ReadMemStats(&now)
+	if string(got.Plain) != string(body) || got.again != nil || got.Problem == "" {
+		t.Errorf("%d of %d bytes are left, for %q", len(got.Plain), len(body), got.Problem)
+	}
+	if cost := (now.TotalAlloc - was.TotalAlloc) >> 20; cost > 8*mostPlain>>20 {
+		t.Errorf("it cost %d MiB", cost)
+	}
+}
+
+// The most that is undone is undone.
+func TestMostPlain(t *testing.T) {
+	for more, want := range []bool{true, false} {
+		body := gzippedText(strings.Repeat("0", mostPlain+more))
+		got := Decode(http.Header{"Content-Encoding": {"gzip"}}, []byte(body))
+		if undone := len(got.Plain) == mostPlain && got.Complete && got.Problem == ""; undone != want {
+			t.Errorf("%d bytes more: %d bytes, left: %q", more, len(got.Plain), got.Problem)
+		}
+	}
+}
+
+// What is asked of the network in the place of what a client accepts.
+func TestAskReadable(t *testing.T) {
+	for _, c := range []struct{ accepts, want []string }{
+		{nil, nil},
+		{[]string{"gzip"}, []string{"gzip"}},
+		{[]string{"gzip, deflate, br, zstd"}, []string{"gzip, deflate"}},
+		{[]string{"br;q=1.0, GZIP;q=0.8 ,*;q=0.1", "identity ; q=0"}, []string{"GZIP;q=0.8, identity ; q=0"}},
+		{[]string{"br"}, []string{"identity"}},
+		{[]string{"*"}, []string{"identity"}},
+		{[]string{""}, []string{"identity"}},
+	} {
+		h := http.Header{}
+		for _, v := range c.accepts {
+			h.Add("Accept-Encoding", v)
+		}
+		AskReadable(h)
+		if diff := cmp.Diff(c.want, h["Accept-Encoding"]); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.accepts, diff)
+		}
+	}
+}
+
+func gzippedText(s string) string {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, _ = z.Write([]byte(s)) // a buffer takes everything
+	_ = z.Close()             // the same
+	return out.String()
+}

@@ -1,0 +1,106 @@
+package match
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+
+	"github.com/looptape/looptape/cassettes/recording"
+)
+
+// Nearest finds the recorded request that is most similar to r. It returns nil if there is
+// none.
+func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
+	k := t.matching.key(session, r)
+	for _, key := range []uint64{k.Exact, k.Bare} {
+		if i := t.spent(key); i >= 0 {
+			return t.told(i, key)
+		}
+	}
+	now := t.matching.content(r)
+	most, best := -1.0, -1
+	for _, i := range t.candidates(r) {
+		x, err := t.file.Interaction(i)
+		if err != nil {
+			continue // use another candidate
+		}
+		like := t.matching.content(&x.Request).like(now)
+		if x.Session == session {
+			like += sameSession
+		}
+		if like > most {
+			most, best = like, i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	x, _ := t.file.Interaction(best) // read above
+	nearest := t.told(best, t.keys[best].Exact)
+	found := t.matching.between(x, session, r)
+	nearest.Differences, nearest.Message = found, found.message(t.matching.content(&x.Request), now)
+	return nearest
+}
+
+// sameSession is the bonus for the same session; equal bodies count 1.
+const sameSession = 0.1
+
+func (t *Index) told(i int, key uint64) *Nearest {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := &Nearest{Number: i + 1}
+	for j, k := range t.keys {
+		if k.Exact != key && k.Bare != key {
+			continue
+		}
+		n.Recorded++
+		if t.used[j] {
+			n.Used++
+		}
+	}
+	return n
+}
+
+const mostCandidates = 200
+
+// candidates returns the interactions with the most similar method, path and body length.
+func (t *Index) candidates(r *recording.Request) []int {
+	type candidate struct{ index, rank, off int }
+	list := make([]candidate, 0, t.file.Len())
+	path := pathOf(r.URL)
+	for i := range t.file.Len() {
+		method, url, length := t.file.Outline(i)
+		c := candidate{index: i, off: max(length-len(r.Body), len(r.Body)-length)}
+		if method == r.Method {
+			c.rank++
+		}
+		if pathOf(url) == path {
+			c.rank += 2
+		}
+		list = append(list, c)
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Or(b.rank-a.rank, a.off-b.off) })
+	var out []int
+	for _, c := range list[:min(mostCandidates, len(list))] {
+		if c.rank == list[0].rank {
+			out = append(out, c.index)
+		}
+	}
+	return out
+}
+
+func pathOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Path
+}
+
+// Nearest describes the recorded request that is most similar to a request; see
+// cassettes.NearestMatch.
+type Nearest struct {
+	Number, Recorded, Used int
+	Differences            []difference
+	Message                string
+}

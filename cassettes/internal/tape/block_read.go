@@ -1,0 +1,327 @@
+package tape
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// block reads the lines of an interaction.
+type block struct {
+	rest []byte
+	line int // number of consumed lines
+	// edited is true if the bodies may have been edited: their checksums are ignored.
+	edited bool
+}
+
+// read reads an interaction. The bodies do not share memory with the file.
+func (b *block) read(x *recording.Interaction) error {
+	t, err := readTitle(b.next())
+	if err != nil {
+		return err
+	}
+	x.Session, x.Request.Method, x.Request.URL, x.Response.Wait = t.session, t.method, t.url, t.wait
+	if x.Request.Header, x.Request.Trailer, err = b.header('>'); err != nil {
+		return err
+	}
+	sent := b.lines('>')
+	got, err := b.response(&x.Response, (*block).lines)
+	if err != nil {
+		return err
+	}
+	m, err := readMarks(b.next())
+	if err != nil {
+		return err
+	}
+	if x.Request.Body, _, err = m.sent.restore('>', sent, b.edited); err != nil {
+		return fmt.Errorf("the body of the request: %w", err)
+	}
+	return b.body(&x.Response, m, got)
+}
+
+// answer reads only the response of an interaction. It may leave the body to events. It
+// does not check the layout.
+func (b *block) answer(r *recording.Response, events *EventStream, last []byte) error {
+	got, err := b.response(r, (*block).linesToEnd)
+	if err != nil {
+		return err
+	}
+	m, err := readMarks(last)
+	if err != nil {
+		return err
+	}
+	if m.chunked && m.got.form.isEvents() && len(got) > 0 && len(b.rest) == 0 {
+		r.Chunked, r.Uncompressed = true, m.uncompressed
+		events.lines, events.want = got, m.got
+		return nil
+	}
+	return b.body(r, m, got)
+}
+
+func (b *block) linesToEnd(byte) []byte {
+	whole := b.rest
+	end := len(whole)
+	if last := bytes.LastIndexByte(whole[:max(end-1, 0)], '\n') + 1; bytes.HasPrefix(whole[last:], []byte(endingMark)) {
+		end = last
+	}
+	b.rest = whole[end:]
+	return whole[:end]
+}
+
+const endingMark = "<! "
+
+// response reads the response. The function lines consumes the lines of the body, which
+// response returns.
+func (b *block) response(r *recording.Response, lines func(b *block, mark byte) []byte) (got []byte, err error) {
+	if b.begins("< ") {
+		if err = readStatus(b.next(), r); err != nil {
+			return nil, err
+		}
+		if r.Header, r.Trailer, err = b.header('<'); err != nil {
+			return nil, err
+		}
+		got = lines(b, '<')
+	}
+	if b.begins(endingMark) {
+		err = readEnding(b.next(), r)
+	}
+	return got, err
+}
+
+func (b *block) body(r *recording.Response, m marks, got []byte) (err error) {
+	if r.Body, r.Chunks, err = m.got.restore('<', got, b.edited); err != nil {
+		return fmt.Errorf("the body of the response: %w", err)
+	}
+	r.Chunked, r.Uncompressed = m.chunked, m.uncompressed
+	if r.Chunks == nil && m.got.length == len(r.Body) {
+		r.Chunks = m.pieces
+	}
+	if len(b.rest) > 0 {
+		return fmt.Errorf("%q stands behind the last line of an interaction", shortened(b.next()))
+	}
+	return nil
+}
+
+func (b *block) next() []byte {
+	line, rest, _ := bytes.Cut(b.rest, []byte("\n"))
+	b.rest = rest
+	b.line++
+	return line
+}
+
+func (b *block) begins(with string) bool { return bytes.HasPrefix(b.rest, []byte(with)) }
+
+func (b *block) lines(mark byte) []byte {
+	from := b.rest
+	for b.begins(string(mark)+" ") || b.begins(string(mark)+"\n") {
+		b.next()
+	}
+	return from[:len(from)-len(b.rest)]
+}
+
+// header reads a header, a trailer and the line that ends them.
+func (b *block) header(mark byte) (header, trailer http.Header, err error) {
+	header = http.Header{}
+	for {
+		line := b.next()
+		if len(line) == 1 && line[0] == mark {
+			return header, trailer, nil
+		}
+		to := header
+		field, found := bytes.CutPrefix(line, []byte{mark, ' '})
+		if !found {
+			if trailer == nil {
+				trailer = http.Header{}
+			}
+			to = trailer
+			field, found = bytes.CutPrefix(line, []byte{mark, mark, ' '})
+		}
+		name, value, colon := strings.Cut(string(field), ":")
+		encoded, isEncoded := strings.CutPrefix(value, ": ")
+		plain, isPlain := strings.CutPrefix(value, " ")
+		switch {
+		case !found || !colon || !isEncoded && !isPlain && value != "":
+			return nil, nil, fmt.Errorf("%q is not a header such as %q", shortened(line), string(mark)+" Name: value")
+		case isEncoded:
+			b, err := base64.StdEncoding.DecodeString(encoded)
+			if err != nil {
+				return nil, nil, fmt.Errorf("the value of the header %s is not base64: %w", name, err)
+			}
+			plain = string(b)
+		}
+		to[name] = append(to[name], plain)
+	}
+}
+
+type title struct {
+	number               int
+	session, method, url string
+	status               string
+	wait                 time.Duration
+}
+
+func readTitle(line []byte) (t title, err error) {
+	words := strings.Split(string(line), " ")
+	if len(words) > 2 && strings.HasPrefix(words[2], "@") {
+		if t.session, err = url.QueryUnescape(words[2][1:]); err != nil {
+			return t, fmt.Errorf("the session %q is not written as in a query: %w", words[2], err)
+		}
+		words = slices.Delete(words, 2, 3)
+	}
+	if len(words) != 7 || words[0] != "===" || words[4] != "->" {
+		return t, fmt.Errorf("%q is not the title of an interaction, such as %q", shortened(line), "=== 1 POST https://example.com/ -> 200 12ms")
+	}
+	if t.number, err = strconv.Atoi(words[1]); err != nil {
+		return t, fmt.Errorf("the number %q of an interaction is not one", words[1])
+	}
+	if t.wait, err = time.ParseDuration(words[6]); err != nil || t.wait < 0 {
+		return t, fmt.Errorf("%q is not a time such as 12ms or 1.5s", words[6])
+	}
+	if t.method, err = url.QueryUnescape(words[2]); err != nil {
+		return t, fmt.Errorf("the method %q is not written as in a query: %w", words[2], err)
+	}
+	t.url, t.status = words[3], words[5]
+	return t, nil
+}
+
+func readStatus(line []byte, r *recording.Response) error {
+	words := strings.SplitN(string(line), " ", 4)
+	if len(words) < 3 {
+		return fmt.Errorf("%q is not a status such as %q", shortened(line), "< HTTP/1.1 200 OK")
+	}
+	n, err := strconv.Atoi(words[2])
+	if err != nil || n < 1 || n > 999 {
+		return fmt.Errorf("%q is not a status", words[2])
+	}
+	r.Proto, r.Status = words[1], n
+	if len(words) < 4 || words[3] == http.StatusText(n) {
+		return nil
+	}
+	if encoded, is := strings.CutPrefix(words[3], encodedMark); is {
+		reason, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return fmt.Errorf("the reason %q of the status is not base64: %w", encoded, err)
+		}
+		words[3] = string(reason)
+	}
+	r.Reason = words[3]
+	return nil
+}
+
+func readEnding(line []byte, r *recording.Response) error {
+	word, failure, _ := strings.Cut(strings.TrimPrefix(string(line), endingMark), " ")
+	r.Termination = recording.Termination(fromVersion1(word))
+	if !slices.Contains([]recording.Termination{recording.Failed, recording.Truncated, recording.Canceled}, r.Termination) {
+		return fmt.Errorf("%q is not how an answer ends; want failed, truncated or cancelled", word)
+	}
+	if failure == "" {
+		return nil
+	}
+	d := jsonio.NewDec(failure)
+	r.Failure = d.String()
+	if err := d.End(); err != nil {
+		return fmt.Errorf("%s is not a string of JSON: %w", shortened([]byte(failure)), err)
+	}
+	return nil
+}
+
+type mark struct {
+	form   form
+	length int
+	crc    uint32
+}
+
+func (m mark) restore(sign byte, lines []byte, edited bool) (body []byte, pieces []recording.Chunk, err error) {
+	body, pieces, err = m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
+	if err != nil || edited {
+		return body, pieces, err
+	}
+	if len(body) != m.length || Checksum(body) != m.crc {
+		return nil, nil, fmt.Errorf("it is not the one that was written: %d bytes with the checksum %08x, not %d with %08x; seal an edited file again by looptape cassette verify --reseal", len(body), Checksum(body), m.length, m.crc)
+	}
+	return body, pieces, nil
+}
+
+type marks struct {
+	sent, got             mark
+	chunked, uncompressed bool
+	pieces                []recording.Chunk
+	head                  string // a checksum; empty if missing
+}
+
+func readMarks(line []byte) (m marks, err error) {
+	var room [24]string // enough for all lines without many chunks
+	words := room[:0]
+	for word := range strings.SplitSeq(jsonio.View(line), " ") {
+		words = append(words, word)
+	}
+	if len(words) < 9 || words[0] != "---" || words[1] != ">" || words[5] != "<" {
+		return m, fmt.Errorf("%q is not the last line of an interaction", shortened(line))
+	}
+	if m.sent, err = readMark(words[2:5]); err != nil {
+		return m, err
+	}
+	if m.got, err = readMark(words[6:9]); err != nil {
+		return m, err
+	}
+	for words = words[9:]; len(words) > 0 && err == nil; words = words[1:] {
+		switch word := fromVersion1(words[0]); {
+		case word == "chunked":
+			m.chunked = true
+		case word == "uncompressed":
+			m.uncompressed = true
+		case len(words) == 1:
+			err = fmt.Errorf("%q in the last line of an interaction has no value", word)
+		case word == "chunks":
+			m.pieces, err = readPieces(words[1], m.got.length)
+			words = words[1:]
+		case word == "metadata":
+			m.head = words[1]
+			words = words[1:]
+		case word == "key" || word == bareWord || word == sentWord:
+			words = words[1:]
+		default:
+			err = fmt.Errorf("%q in the last line of an interaction is not known", words[0])
+		}
+	}
+	return m, err
+}
+
+func readMark(words []string) (m mark, err error) {
+	crc, err := strconv.ParseUint(words[2], 16, 32)
+	if err != nil {
+		return m, fmt.Errorf("%q is not a checksum", words[2])
+	}
+	n, err := strconv.ParseUint(words[1], 10, 31)
+	if err != nil {
+		return m, fmt.Errorf("%q is not a length", words[1])
+	}
+	return mark{form(words[0]), int(n), uint32(crc)}, nil
+}
+
+func readPieces(text string, length int) (pieces []recording.Chunk, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		n, wait, _ := strings.Cut(word, "+")
+		var p recording.Chunk
+		if p.Len, err = strconv.Atoi(n); err == nil {
+			p.After, err = time.ParseDuration(wait)
+		}
+		if length -= p.Len; err != nil || p.Len < 0 || p.After < 0 || length < 0 {
+			return nil, fmt.Errorf("%q in the last line of an interaction is not a piece such as 120+5ms of the body", word)
+		}
+		pieces = append(pieces, p)
+	}
+	if length != 0 {
+		return nil, fmt.Errorf("the pieces in the last line of an interaction are %d bytes short of its body", length)
+	}
+	return pieces, nil
+}

@@ -1,0 +1,167 @@
+package tape
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/looptape/looptape/cassettes/recording"
+)
+
+// linefeed replaces a newline within an event.
+const linefeed = "␊"
+
+func (f form) newline() string {
+	if f == formEventsCRLF {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+func (f form) isEvents() bool { return f == formEvents || f == formEventsCRLF }
+
+// EventChunks returns one chunk for each server-sent event of a body, without times.
+func EventChunks(body []byte) (pieces []recording.Chunk) {
+	for _, ev := range SplitEvents(body) {
+		pieces = append(pieces, recording.Chunk{Len: len(ev)})
+	}
+	return pieces
+}
+
+// SplitEvents splits a stream after each empty line. Lines end in LF, CR LF or CR. The
+// events share memory with body.
+func SplitEvents(body []byte) (events [][]byte) {
+	from, ends := 0, 0 // of consecutive line ends
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '\r', '\n':
+			ends++
+			if bytes.HasPrefix(body[i:], []byte("\r\n")) {
+				i++
+			}
+		default:
+			ends = 0
+		}
+		if ends == 2 {
+			events = append(events, body[from:i+1])
+			from, ends = i+1, 0
+		}
+	}
+	if from < len(body) {
+		events = append(events, body[from:])
+	}
+	return events
+}
+
+// rounded converts delays to milliseconds. It adds the rounding error to the next delay.
+type rounded struct {
+	at, told time.Duration // since the first one
+}
+
+func (r *rounded) next(p recording.Chunk) (ms int64) {
+	r.at += p.After
+	wait := (r.at - r.told).Round(time.Millisecond)
+	r.told += wait
+	return wait.Milliseconds()
+}
+
+// appendEvents appends one line per event if the chunks are the events.
+func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []recording.Chunk) (out []byte, ok bool) {
+	if !IsText(body) {
+		return dst, false
+	}
+	events := SplitEvents(body)
+	if len(events) != len(pieces) {
+		return dst, false
+	}
+	var waits rounded
+	for i, ev := range events {
+		if len(ev) != pieces[i].Len {
+			return dst, false
+		}
+		wait := waits.next(pieces[i])
+		line, whole := bytes.CutSuffix(ev, []byte(newline+newline))
+		if !whole && i < len(events)-1 {
+			return dst, false
+		}
+		word := "+" + strconv.FormatInt(wait, 10) + "ms "
+		if !whole {
+			word = "…" + word
+		}
+		dst = append(append(dst, mark, ' '), word...)
+		dst = append(dst, bytes.ReplaceAll(line, []byte(newline), []byte(linefeed))...)
+		dst = append(dst, '\n')
+	}
+	return dst, true
+}
+
+func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole bool, rest []byte, err error) {
+	line, rest, err := nextLine(mark, lines)
+	if err != nil {
+		return 0, nil, false, nil, err
+	}
+	text, cut := bytes.CutPrefix(line, []byte("…"))
+	ms, event, found := cutTime(text)
+	if !found {
+		return 0, nil, false, nil, fmt.Errorf("the line %q of an event does not begin with a time such as +12ms", shortened(line))
+	}
+	return time.Duration(ms) * time.Millisecond, event, !cut, rest, nil
+}
+
+// cutTime removes a delay such as "+12ms " from the beginning of a line.
+func cutTime(line []byte) (ms int64, event []byte, found bool) {
+	const most = 1 << 31 // milliseconds
+	if len(line) == 0 || line[0] != '+' {
+		return 0, nil, false
+	}
+	i := 1
+	for ; i < len(line) && '0' <= line[i] && line[i] <= '9' && ms < most; i++ {
+		ms = 10*ms + int64(line[i]-'0')
+	}
+	event, found = bytes.CutPrefix(line[i:], []byte("ms "))
+	return ms, event, found && i > 1 && ms < most
+}
+
+func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []byte, pieces []recording.Chunk, err error) {
+	pieces = slices.Grow(pieces, bytes.Count(lines, []byte("\n")))
+	for len(lines) > 0 {
+		wait, event, whole, rest, err := eventLine(mark, lines)
+		if err != nil {
+			return dst, nil, err
+		}
+		from := len(dst)
+		dst = restoreEvent(dst, event, whole, newline)
+		pieces, lines = append(pieces, recording.Chunk{After: wait, Len: len(dst) - from}), rest
+	}
+	return dst, pieces, nil
+}
+
+// restoreEvent appends an event. An incomplete event has no empty line at its end.
+func restoreEvent(dst, event []byte, whole bool, newline string) []byte {
+	for found := true; found; {
+		var line []byte
+		line, event, found = cutLinefeed(event)
+		if dst = append(dst, line...); found {
+			dst = append(dst, newline...)
+		}
+	}
+	if whole {
+		dst = append(append(dst, newline...), newline...)
+	}
+	return dst
+}
+
+// cutLinefeed is bytes.Cut at a linefeed, faster for events without one.
+func cutLinefeed(event []byte) (before, after []byte, found bool) {
+	for at := 0; ; at++ {
+		next := bytes.IndexByte(event[at:], linefeed[0])
+		if next < 0 {
+			return event, nil, false
+		}
+		if at += next; bytes.HasPrefix(event[at:], []byte(linefeed)) {
+			return event[:at], event[at+len(linefeed):], true
+		}
+	}
+}

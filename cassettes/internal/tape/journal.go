@@ -1,0 +1,216 @@
+package tape
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/lockfile"
+)
+
+// A journal holds a recording until it is closed. It has frames, each after a line
+//
+// \t=== frame LENGTH CRC
+//
+// The first frame is the metadata of the cassette. The others are the interactions in the
+// order in which they ended. The recorder syncs each frame before the response ends. A
+// reader uses the frames up to the first incomplete one.
+const frameMark = "=== frame "
+
+// JournalSuffix ends the name of a journal.
+const JournalSuffix = ".journal"
+
+// newEnd ends the name of the cassette that Close writes, until it replaces the old one.
+const newEnd = ".new"
+
+// JournalPath returns the path of the journal of a cassette. It follows symbolic links.
+func JournalPath(path string) string { return target(path) + JournalSuffix }
+
+// ErrLocked means that another recording of the cassette is in progress.
+var ErrLocked = errors.New("a recording of this cassette is going on")
+
+// ErrNoResponse means that a recording without any response did not replace a cassette.
+var ErrNoResponse = errors.New("nothing was answered while it was recorded again, so it stays as it was; remove it first if that is what should be recorded")
+
+// Journal is a recording in progress. It is safe for use by many goroutines.
+type Journal struct {
+	path string // of the cassette
+
+	mu       sync.Mutex
+	file     *os.File
+	size     int64   // bytes written
+	frames   []frame // in the order in which they ended
+	answered bool    // at least one has a response
+	err      error   // of the first failed write
+}
+
+func frameLine(text []byte) []byte {
+	return fmt.Appendf(nil, "%s%d %08x\n", frameMark, len(text), Checksum(text))
+}
+
+// CreateJournal starts a recording. It returns an error if an unfinished journal has
+// interactions.
+func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, &fs.PathError{Op: "record", Path: path, Err: errors.New("it is a folder; name a file in it")}
+	}
+	folder := filepath.Dir(path)
+	known := standing(folder)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(JournalPath(path), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := syncFolders(folder, known); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	j := &Journal{path: path, file: f}
+	if lockfile.Lock(f) != nil || !stands(f) {
+		_ = f.Close() // nothing was written
+		return nil, fmt.Errorf("%s: %w", path, ErrLocked)
+	}
+	if err := vacate(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if j.write(headText(h)); j.err != nil {
+		return nil, errors.Join(j.err, f.Close())
+	}
+	return j, nil
+}
+
+// vacate empties a journal without interactions and removes the file of a killed Close.
+func vacate(f *os.File) error {
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	if begun(text) {
+		left, err := parseJournal(f.Name(), text)
+		if err == nil && left.Len() > 0 {
+			err = left.broken
+		}
+		if err != nil {
+			return fmt.Errorf("%w; keep it by looptape cassette convert %s -o FILE, or do without it, and remove it before the next recording", err, f.Name())
+		}
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	err = errors.Join(err, f.Truncate(0))
+	if failed := os.Remove(f.Name() + newEnd); !errors.Is(failed, fs.ErrNotExist) {
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// stands reports whether the file still has its name. The other recording may have ended
+// just now.
+func stands(f *os.File) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(f.Name())
+	return err == nil && os.SameFile(open, named)
+}
+
+func (j *Journal) write(text []byte) {
+	line := frameLine(text)
+	for _, part := range [][]byte{line, text} {
+		if j.err == nil {
+			_, j.err = j.file.Write(part)
+		}
+	}
+	if j.err == nil {
+		j.err = j.file.Sync()
+	}
+	j.size += int64(len(line) + len(text))
+}
+
+// Add writes an interaction with its number in the order of the requests.
+func (j *Journal) Add(number int, x *recording.Interaction, k Keys) error {
+	text := appendInteraction(nil, number, x, keyText(k))
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.write(text)
+	j.frames = append(j.frames, frameOf(number, text, j.file, j.size-int64(len(text))))
+	j.answered = j.answered || answered(text)
+	return j.err
+}
+
+// Fail keeps the first error for Close.
+func (j *Journal) Fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = cmp.Or(j.err, err)
+}
+
+// Close replaces the cassette by the recording and removes the journal. It returns
+// ErrNoResponse if the recording has no response and the cassette has some.
+func (j *Journal) Close(h recording.Metadata) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err != nil {
+		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), j.err), j.file.Close())
+	}
+	if !j.answered && holdsAnswers(j.path) {
+		return errors.Join(fmt.Errorf("%s: %w", j.path, ErrNoResponse), j.gone())
+	}
+	naming := func(path string) (string, error) { return path + JournalSuffix + newEnd, nil }
+	write := func(to io.Writer) error { return compact(to, headText(h), j.frames) }
+	if err := replace(j.path, naming, write); err != nil {
+		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), err), j.file.Close())
+	}
+	return j.gone()
+}
+
+func answered(text []byte) bool {
+	title, _, _ := bytes.Cut(text, []byte("\n"))
+	t, err := readTitle(title)
+	return err == nil && t.status != string(recording.Failed) && t.status != string(recording.Canceled)
+}
+
+// holdsAnswers reports whether the file has responses or cannot be read.
+func holdsAnswers(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := ReadFile(path)
+	return err != nil || slices.ContainsFunc(f.entries, func(e entry) bool { return answered(f.text[e.from:e.to]) })
+}
+
+// Remove discards the recording.
+func (j *Journal) Remove() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.gone()
+}
+
+// gone removes the journal before unlocking it: the next recording creates another.
+func (j *Journal) gone() error {
+	return errors.Join(os.Remove(j.file.Name()), j.file.Close())
+}
+
+// Interactions reads the recorded interactions with their numbers. It skips damaged ones.
+func (j *Journal) Interactions() iter.Seq2[int, *recording.Interaction] {
+	return func(yield func(int, *recording.Interaction) bool) {
+		for _, f := range j.frames {
+			x := &recording.Interaction{}
+			if text, err := f.text(); err != nil || (&block{rest: text}).read(x) != nil {
+				continue
+			}
+			if !yield(f.number, x) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package tape
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/cassettes/recording"
+)
+
+// appendFrame adds a frame to a journal.
+func appendFrame(journal, text []byte) []byte {
+	return append(append(journal, frameLine(text)...), text...)
+}
+
+// A journal that is cut or changed is replayed up to there, and says what is lost. If it
+// is cut in its head there is nothing to replay, and if that is changed it is refused.
+func TestJournalDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.tape")
+	rapid.Check(t, func(t *rapid.T) {
+		text := appendFrame(nil, headText(recording.Metadata{Match: "2"}))
+		ends := []int{len(text)} // of the head and of each frame
+		for i := range rapid.IntRange(1, 4).Draw(t, "frames") {
+			text = appendFrame(text, appendInteraction(nil, i+1, drawInteraction(t), keyText(Keys{Exact: uint64(i)})))
+			ends = append(ends, len(text))
+		}
+		place := rapid.IntRange(0, len(text)-1).Draw(t, "place")
+		changed := rapid.Bool().Draw(t, "changed")
+		damaged := text[:place]
+		if changed {
+			damaged = bytes.Clone(text)
+			damaged[place] ^= byte(1) << rapid.IntRange(0, 7).Draw(t, "bit")
+		}
+		if err := os.WriteFile(path+JournalSuffix, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		whole := -1
+		for ends[whole+1] <= place {
+			whole++
+		}
+		f, err := Load(path)
+		if whole < 0 {
+			if _, ok := errors.AsType[*recording.FormatError](err); changed && !ok || !changed && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("with a head that is damaged: %v", err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken, ok := errors.AsType[*recording.IncompleteError](f.Incomplete())
+		if want := (recording.IncompleteError{File: path + JournalSuffix, Complete: whole, TrailingBytes: len(damaged) - ends[whole]}); !ok || *broken != want {
+			t.Fatalf("got %+v, want %+v", broken, want)
+		}
+	})
+}
+
+func TestBrokenError(t *testing.T) {
+	err := &recording.IncompleteError{File: "x.tape.journal", Complete: 1, TrailingBytes: 20}
+	const want = "x.tape.journal: the recording was not closed; interactions that are whole: 1, bytes behind them that are lost: 20"
+	if got := err.Error(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

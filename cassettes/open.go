@@ -1,0 +1,136 @@
+package cassettes
+
+import (
+	"iter"
+	"net/http"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/redact"
+)
+
+// File is a cassette file in memory. It is safe for use by many goroutines.
+type File struct {
+	Metadata
+	tape *tape.File
+}
+
+func fileOf(f *tape.File, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &File{f.Metadata, f}, nil
+}
+
+// Load reads what [Open] replays: a cassette, or the complete interactions of its
+// journal if a recording was interrupted. The errors are those of [ReadFile].
+func Load(path string) (*File, error) { return fileOf(tape.Load(path)) }
+
+// ReadFile reads a cassette or a journal. It returns a [*FormatError] if the file is
+// neither.
+func ReadFile(path string) (*File, error) { return fileOf(tape.ReadFile(path)) }
+
+// Parse reads a cassette or a journal from memory and keeps text. Errors call it name.
+// It returns a [*FormatError] if text is neither.
+func Parse(name string, text []byte) (*File, error) { return fileOf(tape.Parse(name, text)) }
+
+// IsCassette reports whether text begins like a file that [Parse] reads.
+func IsCassette(text []byte) bool { return tape.IsTape(text) }
+
+// Len returns the number of interactions.
+func (f *File) Len() int { return f.tape.Len() }
+
+// Interaction reads the interaction with this index from 0. It returns a [*FormatError]
+// if the interaction is damaged.
+func (f *File) Interaction(i int) (*Interaction, error) { return f.tape.Interaction(i) }
+
+// All reads the interactions in their order up to the first error.
+func (f *File) All() iter.Seq2[*Interaction, error] { return f.tape.All() }
+
+// Lines returns the lines, from 1, on which the interactions begin. It returns nil for a
+// journal, whose order differs.
+func (f *File) Lines() []int { return f.tape.Lines() }
+
+// Incomplete returns an [*IncompleteError] if the file is a journal, and nil otherwise.
+func (f *File) Incomplete() error { return f.tape.Incomplete() }
+
+// JournalSuffix ends the name of a journal. A journal is the file next to a cassette that
+// holds a recording until [Cassette.Close].
+const JournalSuffix = tape.JournalSuffix
+
+// JournalPath returns the path of the journal of a cassette. It follows symbolic links.
+func JournalPath(path string) string { return tape.JournalPath(path) }
+
+// Replay returns a cassette that replays the file. It ignores opts.Mode. opts may be nil.
+// The caller must call Close.
+func (f *File) Replay(opts *Options) (*Cassette, error) {
+	c := &Cassette{path: f.tape.Path()}
+	c.memory = redact.NewMemory(&c.opts.Rules)
+	if opts != nil {
+		c.opts = *opts
+	}
+	c.opts.Mode = Replay
+	if err := c.load(f); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cassette) load(f *File) (err error) {
+	c.head, c.broken, c.file = f.Metadata, f.Incomplete(), f.tape
+	c.tape, err = match.NewIndex(f.tape, c.opts.matching(), c.opts.Redacted)
+	return err
+}
+
+// Decompress decodes the gzip or deflate Content-Encoding of a body. It returns other
+// bodies unchanged.
+func Decompress(h http.Header, body []byte) []byte { return match.Decode(h, body).Plain }
+
+// Encode returns a cassette with these interactions, in the order of their requests. It
+// makes the keys with the matching rules of opts, or of h.Match if opts is nil. The caller
+// must redact secrets before.
+func Encode(h Metadata, opts *Options, list []*Interaction) []byte {
+	m := match.ParseMatcher(h.Match)
+	if opts != nil {
+		m = opts.matching()
+	}
+	h.Match = m.Name()
+	own := make([]*Interaction, len(list))
+	for i, x := range list {
+		own[i] = match.WithoutOwnHost(x)
+	}
+	return tape.Encode(h, own, func(x *Interaction) tape.Keys { return m.Keys(x.Session, &x.Request) })
+}
+
+// Write writes a cassette with [Encode] and [Replace].
+func Write(path string, h Metadata, opts *Options, list []*Interaction) error {
+	return Replace(path, Encode(h, opts, list))
+}
+
+// UpdateChecksums returns a cassette that was edited by hand with new lengths, checksums
+// and keys. It lists what the edit changed, as far as the file records it; the list is
+// empty if the file is unchanged. It returns a [*FormatError] if a line cannot be read.
+func UpdateChecksums(name string, text []byte) (updated []byte, changed []string, err error) {
+	return tape.UpdateChecksums(name, text, func(h Metadata, list []*Interaction) []byte { return Encode(h, nil, list) })
+}
+
+// Replace atomically replaces the file with text. A file keeps its mode, a symbolic link
+// keeps its place, and a file that is not regular, such as a pipe, is written to. It
+// returns [ErrLocked] if a recording of the file is in progress.
+func Replace(path string, text []byte) error { return tape.Replace(path, text) }
+
+// Errors of cassette files. They are wrapped in a [*FormatError] or an error with the
+// path; use errors.Is.
+var (
+	// ErrVersion means that this program cannot read the version of the format.
+	ErrVersion = tape.ErrVersion
+	// ErrTruncated means that the end of the file is missing.
+	ErrTruncated = tape.ErrTruncated
+	// ErrChecksum means that the file was changed after it was written.
+	ErrChecksum = tape.ErrChecksum
+	// ErrLocked means that another recording of the same cassette is in progress.
+	ErrLocked = tape.ErrLocked
+	// ErrNoResponse means that a recording without any response did not replace a
+	// cassette with responses.
+	ErrNoResponse = tape.ErrNoResponse
+)

@@ -1,0 +1,23 @@
+package cassettes
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A recording cannot be a folder, and leaves nothing beside it.
+func TestRecordToFolder(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.tape")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, &Options{Mode: Record}); err == nil || !strings.Contains(err.Error(), "it is a folder; name a file in it") {
+		t.Errorf("the error is %v", err)
+	}
+	if list, err := os.ReadDir(dir); len(list) != 1 || err != nil {
+		t.Errorf("beside it are %v, %v", list, err)
+	}
+}

@@ -1,0 +1,73 @@
+package redact
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/cassettes/recording"
+)
+
+// A long secret is taken from its place, and as much of it as a header holds from elsewhere.
+func TestLongSecret(t *testing.T) {
+	for _, length := range []int{mostEcho, mostEcho + 1, 5 << 20} {
+		secret := randomText(rand.New(rand.NewPCG(1, 2)), letters+digits, length)
+		x := &recording.Interaction{Request: recording.Request{Body: []byte(`{"password":"` + secret + `","a":["is ` + secret + `"]}`)}}
+		mark := Placeholder(secret)
+		want := `{"password":"` + mark + `","a":["is ` + mark + secret[mostEcho:] + `"]}`
+		if got := string((&Rules{}).Redacted(x).Request.Body); got != want {
+			t.Errorf("of %d bytes: %.200s…, want %.200s…", length, got, want)
+		}
+	}
+}
+
+// A value that stands within another is a secret of its own, unless it is long; so that
+// names in long rows do not take the memory of each value up to the end.
+func TestNamesInValues(t *testing.T) {
+	const inner = "abcd1234efgh"
+	long := inner + strings.Repeat("1", mostRandom-len(inner))
+	for name, c := range map[string]struct {
+		before, inner string
+		found         bool
+	}{
+		"short":         {"user:secret=", inner, true},
+		"short in long": {strings.Repeat("user1", 1000) + "secret=", inner, true},
+		"longest":       {"user:secret=", long, true},
+		"too long":      {"user:secret=", long + "1", false},
+	} {
+		out := (&Rules{}).Redacted(&recording.Interaction{Request: recording.Request{URL: "http://a.b/" + c.inner, Body: []byte("password=" + c.before + c.inner)}})
+		if got, want := string(out.Request.Body), "password="+Placeholder(c.before+c.inner); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if found := !strings.Contains(out.Request.URL, inner); found != c.found {
+			t.Errorf("%s: the inner one is found: %t, and the URL is %s", name, found, out.Request.URL)
+		}
+	}
+	for _, name := range []string{"?key=1", "1password=", "user1secret:"} {
+		text := strings.Repeat(name, 1000)
+		size := 0
+		for secret := range (&Rules{}).redact(&recording.Interaction{Request: recording.Request{Body: []byte(text)}}, false, &secrets{}).found.known {
+			size += len(secret)
+		}
+		if most := len(text) + mostRandom*mostRandom; size < len(text)/2 || size > most {
+			t.Errorf("of %d bytes of %s, secrets of %d bytes are found, want %d at most", len(text), name, size, most)
+		}
+	}
+}
+
+// Names in long rows take the same time for each byte, however many there are.
+func BenchmarkNamesInRows(b *testing.B) {
+	for _, name := range []string{"password=", "password: ", "?code=1", `"password":[`, `"password":{`, `"password":["a`, "?u=%3Fkey%253D1 "} {
+		for _, n := range []int{100, 1000, 10000} {
+			b.Run(fmt.Sprintf("%s/%d", strings.TrimRight(name, "=: 1"), n), func(b *testing.B) {
+				text := strings.Repeat(name, n)
+				x := &recording.Interaction{Request: recording.Request{Body: []byte(text)}}
+				for b.Loop() {
+					_ = (&Rules{}).Redacted(x)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(text)), "ns/byte")
+			})
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package redact
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/looptape/looptape/cassettes/recording"
+)
+
+// Memory redacts the interactions of one recording or replay. It removes from each
+// interaction also the secrets of earlier ones that look random. A secret that does not
+// look random, such as the theme that a cookie names, can occur elsewhere by chance.
+//
+// The secrets stay in memory. A Memory is safe for use by many goroutines.
+type Memory struct {
+	rules *Rules
+
+	mu     sync.Mutex
+	random *secrets        // those that look random; replaced, never changed
+	all    *secrets        // all secrets; replaced, never changed
+	names  map[string]bool // whether the headers of these names can be secret
+	values map[string]bool // header values that were examined
+}
+
+// NewMemory returns an empty Memory for these rules.
+func NewMemory(rules *Rules) *Memory {
+	return &Memory{rules: rules, random: &secrets{}, all: &secrets{}, names: map[string]bool{}, values: map[string]bool{}}
+}
+
+func (m *Memory) known() (random, all *secrets) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.random, m.all
+}
+
+// Len returns the number of secrets that look random.
+func (m *Memory) Len() int {
+	random, _ := m.known()
+	return len(random.known)
+}
+
+func (m *Memory) learn(found *secrets) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.random = m.random.with(found, isMixed)
+	m.all = m.all.with(found, func(string) bool { return true })
+}
+
+// with returns these secrets and the other ones that keep accepts.
+func (s *secrets) with(of *secrets, keep func(string) bool) *secrets {
+	more := s
+	for secret := range of.known {
+		if s.known[secret] || !keep(secret) {
+			continue
+		}
+		if more == s {
+			more = &secrets{known: maps.Clone(s.known), spellings: s.spellings}
+			more.list = slices.Clone(s.list)
+		}
+		more.add(secret)
+	}
+	more.order()
+	return more
+}
+
+// Redacted is [Rules.Redacted] without the secrets of earlier interactions.
+func (m *Memory) Redacted(x *recording.Interaction) *recording.Interaction {
+	random, _ := m.known()
+	clean, r := m.rules.redacted(x, false, random)
+	m.learn(&r.found)
+	return clean
+}
+
+// RedactedAll is [Memory.Redacted] without the earlier secrets that do not look random
+// either: a replay may use a key such as test-key where the recording used a real one.
+// It remembers nothing.
+func (m *Memory) RedactedAll(x *recording.Interaction) *recording.Interaction {
+	_, all := m.known()
+	clean, _ := m.rules.redacted(x, false, all)
+	return clean
+}
+
+// FindSecrets is [Rules.FindSecrets] with the secrets of all interactions.
+func (m *Memory) FindSecrets(x *recording.Interaction) []SuspectedSecret {
+	random, _ := m.known()
+	return m.rules.suspects(x, random)
+}
+
+// Notice remembers the secrets in the header of a request that is not redacted.
+func (m *Memory) Notice(h http.Header) {
+	for name, values := range h {
+		for _, v := range values {
+			if m.isNew(name, v) {
+				m.learn(&m.rules.redact(&recording.Interaction{Request: recording.Request{Header: http.Header{name: {v}}}}, false, &secrets{}).found)
+			}
+		}
+	}
+}
+
+// isNew reports whether a header value that can be secret is seen for the first time.
+func (m *Memory) isNew(name, value string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	may, known := m.names[name]
+	if !known {
+		may = m.rules.secrecy(kindHeader, name) != secretNever
+		m.names[name] = may
+	}
+	if !may || m.values[value] {
+		return false
+	}
+	m.values[value] = true
+	return true
+}

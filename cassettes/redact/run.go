@@ -1,0 +1,215 @@
+package redact
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes/recording"
+)
+
+// redaction is a redaction in progress.
+type redaction struct {
+	leaves []leaf
+	bodies []int          // number of leaves in each body
+	end    int            // number of leaves up to the end of the response, or 0
+	spans  map[int][]span // by the index of a leaf
+	found  secrets
+	before *secrets // of other interactions
+}
+
+// redact redacts an interaction whose bodies are decoded.
+func (o *Rules) redact(x *recording.Interaction, known bool, before *secrets) *redaction {
+	r := &redaction{spans: map[int][]span{}, before: before}
+	r.leaves, r.bodies = o.leaves(x)
+	r.end = endOf(r.leaves, x.Response.Body)
+	r.find(o, known)
+	if len(r.spans) > 0 {
+		r.replace(o, x)
+	}
+	return r
+}
+
+// endOf returns the number of leaves up to the end of a response body that ends with text,
+// and may be truncated within a secret. It ignores requests: with another secret, a replay
+// would find other truncations.
+func endOf(leaves []leaf, body []byte) int {
+	for i := len(leaves); i > 0 && leaves[i-1].part == sideResponse; i-- {
+		if l := &leaves[i-1]; l.kind == kindBody && bytes.HasSuffix(body, []byte(l.text)) {
+			return i
+		}
+	}
+	return 0
+}
+
+func (r *redaction) find(o *Rules, known bool) {
+	groups := groupsOf(r.leaves)
+	for i := range r.leaves {
+		l := &r.leaves[i]
+		r.add(i, r.found.named(o, l)...)
+		if known {
+			r.add(i, r.found.hits(l.text, o.hitsIn(l))...)
+		}
+	}
+	for _, g := range groups {
+		r.spread(g, r.found.named(o, &leaf{place: place{kind: kindBody}, text: g.text}))
+		if known {
+			r.spread(g, r.found.hits(g.text, o.hitsAcross(r.leaves, g)))
+		}
+	}
+	for _, s := range []*secrets{&r.found, r.before} {
+		for i := range r.leaves {
+			r.add(i, s.echoes(r.leaves[i].text, i+1 == r.end)...)
+		}
+		for _, g := range groups {
+			r.spread(g, s.echoes(g.text, r.leaves[g.leaves[0]].part == sideResponse))
+		}
+	}
+}
+
+func (r *redaction) add(i int, spans ...span) {
+	if spans != nil {
+		r.spans[i] = append(r.spans[i], spans...)
+	}
+}
+
+// replace replaces the secrets. It does not change bodies without secrets.
+func (r *redaction) replace(o *Rules, x *recording.Interaction) {
+	w := &walker{o: o}
+	w.visit = func(l leaf) string {
+		if spans := r.spans[w.seen-1]; spans != nil {
+			return replaced(l.text, spans)
+		}
+		return l.text
+	}
+	bodies := r.bodies
+	w.skip = func() int {
+		n := bodies[0]
+		bodies = bodies[1:]
+		for i := range n {
+			if r.spans[w.seen+i] != nil {
+				return 0
+			}
+		}
+		return n
+	}
+	w.request(&x.Request)
+	w.response(&x.Response)
+}
+
+func (o *Rules) leaves(x *recording.Interaction) (list []leaf, bodies []int) {
+	list = make([]leaf, 0, 64)
+	w := &walker{o: o, visit: func(l leaf) string {
+		list = append(list, l)
+		return l.text
+	}}
+	w.request(&x.Request)
+	w.response(&x.Response)
+	return list, w.bodies
+}
+
+// replaced replaces parts of text. The first of overlapping parts determines the
+// replacement.
+func replaced(text string, spans []span) string {
+	slices.SortStableFunc(spans, func(a, b span) int {
+		if a.from != b.from {
+			return a.from - b.from
+		}
+		return b.to - a.to
+	})
+	var out strings.Builder
+	at := 0
+	for i, s := range spans {
+		if i == 0 || s.from >= at {
+			out.WriteString(text[at:s.from])
+			out.WriteString(s.with)
+		}
+		at = max(at, s.to)
+	}
+	out.WriteString(text[at:])
+	return out.String()
+}
+
+// group is the text at one place of successive events or elements.
+type group struct {
+	text   string
+	leaves []int
+	ends   []int // in text
+}
+
+func groupsOf(leaves []leaf) (groups []*group) {
+	by := map[string]*group{}
+	for i := range leaves {
+		key, ok := leaves[i].stream()
+		if !ok {
+			continue
+		}
+		g := by[key]
+		if g == nil {
+			g = &group{}
+			by[key] = g
+			groups = append(groups, g)
+		}
+		g.leaves = append(g.leaves, i)
+	}
+	groups = slices.DeleteFunc(groups, func(g *group) bool { return len(g.leaves) == 1 })
+	for _, g := range groups {
+		g.join(leaves)
+	}
+	return groups
+}
+
+func (g *group) join(leaves []leaf) {
+	size := 0
+	for _, i := range g.leaves {
+		size += len(leaves[i].text)
+		g.ends = append(g.ends, size)
+	}
+	var text strings.Builder
+	text.Grow(size)
+	for _, i := range g.leaves {
+		text.WriteString(leaves[i].text)
+	}
+	g.text = text.String()
+}
+
+// stream returns a key for the texts of events or elements that can form one text. It
+// consists of their place and the indexes in the event.
+func (p *place) stream() (key string, ok bool) {
+	if p.kind != kindBody {
+		return "", false
+	}
+	ok = p.event > 0
+	for n := p.at; n != nil && !ok; n = n.up {
+		ok = n.isElement()
+	}
+	if !ok {
+		return "", false
+	}
+	path, index := p.name, ""
+	for n := p.at; n != nil; n = n.up {
+		name := n.name
+		if p.event == 0 && n.isElement() {
+			name = ""
+		}
+		path, index = name+"/"+path, n.index+"/"+index
+	}
+	return p.part.String() + path + " " + index, true
+}
+
+// isElement reports whether n is an element of the outermost array.
+func (n *node) isElement() bool {
+	return n.up != nil && n.up.kind == '[' && n.up.up.kind == 0 && n.up.up.up == nil
+}
+
+// spread distributes the parts of the joined text to its leaves.
+func (r *redaction) spread(g *group, of []span) {
+	for _, s := range of {
+		n, _ := slices.BinarySearch(g.ends, s.from+1)
+		for from := s.from; from < s.to; n++ {
+			begin, to := g.ends[n]-len(r.leaves[g.leaves[n]].text), min(s.to, g.ends[n])
+			r.add(g.leaves[n], span{from - begin, to - begin, s.with})
+			s.with, from = "", to
+		}
+	}
+}

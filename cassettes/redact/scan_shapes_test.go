@@ -1,0 +1,86 @@
+package redact
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func randomText(rnd *rand.Rand, alphabet string, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = alphabet[rnd.IntN(len(alphabet))]
+	}
+	return string(b)
+}
+
+const (
+	digits  = "0123456789"
+	lower   = "abcdefghijklmnopqrstuvwxyz"
+	letters = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// Of random words, the scan finds all but a few.
+func TestRandomWords(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for name, alphabet := range map[string]string{"62": letters + digits, "64": letters + digits + "-_", "36": lower + digits, "base64": letters + digits + "+/"} {
+		missed := 0
+		for n := range 1000 {
+			if w := "is " + randomText(rnd, alphabet, 32+n%40) + "."; len(suspicious(w)) != 1 {
+				missed++
+			}
+		}
+		if missed > 80 {
+			t.Errorf("of 1000 words of the alphabet of %s, %d were not found", name, missed)
+		}
+		t.Logf("%s: %d missed", name, missed)
+	}
+}
+
+func TestShapes(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	some := func(n int) string { return "1" + randomText(rnd, letters+digits, n-1) }
+	for text, want := range map[string]string{
+		"sk-ant-api03-" + some(90):   "a key of Anthropic",
+		"sk-proj-" + some(48):        "a key",
+		"sk-" + some(20):             "a key",
+		"AIza" + some(35):            "a key of Google",
+		"ya29." + some(30):           "a token of Google",
+		"ghp_" + some(36):            "a token of GitHub",
+		"gho_" + some(36):            "a token of GitHub",
+		"github_pat_" + some(22):     "a token of GitHub",
+		"glpat-" + some(20):          "a token of GitLab",
+		"xoxb-" + "123456789012-abc": "a token of Slack",
+		"AKIA" + "ABCDEFGHIJ234567":  "a key of AWS",
+		"eyJ" + some(20) + ".eyJ" + some(20) + "." + some(20):               "a token in JSON (JWT)",
+		"-----BEGIN RSA PRIVATE KEY-----\na\n-----END RSA PRIVATE KEY-----": "a private key",
+		"hf_" + some(34):      "a token of Hugging Face",
+		"gsk_" + some(52):     "a key of Groq",
+		"r8_" + some(37):      "a token of Replicate",
+		"pplx-" + some(48):    "a key of Perplexity",
+		"xai-" + some(60):     "a key of xAI",
+		"sk_live_" + some(24): "a key of Stripe",
+	} {
+		for _, in := range []string{text, "key=" + text + ", ", `"` + text + `"`} {
+			hits := suspicious(in)
+			if len(hits) != 1 || hits[0].what != want || in[hits[0].from:hits[0].to] != text {
+				t.Errorf("%q: %+v, want %s", in, hits, want)
+			}
+		}
+	}
+}
+
+// What looks random and is none.
+func TestHarmless(t *testing.T) {
+	for _, text := range []string{
+		"d41d8cd98f00b204e9800998ecf8427e", "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709", "123e4567-e89b-12d3-a456-426614174000",
+		"claude-sonnet-4-5-20250929-v1-thinking-preview", "projects/my-project-123/locations/us-central1/publishers/google/models/gemini-2.5-pro",
+		"getUserAccountInformationById2FromDatabase", "2026-11-21T08:33:20.123456789+02:00", "sk-toggleable__label-arrow-parent-of-all", "sk-learn", "ask-1234567890123456789012",
+		"AKIA", "-----BEGIN PUBLIC KEY-----", "data:image/png;base64," + randomText(rand.New(rand.NewPCG(1, 1)), letters+digits, 300), randomText(rand.New(rand.NewPCG(1, 1)), letters+digits, 600),
+		"================================================", "aaaaaaaa1aaaaaaaa1aaaaaaaa1aaaaaaaa1", "/domains/root/db/xn--4gbrim-a1b2/c3d4e5",
+		Placeholder("a secret of some length"), "(request_id=req_011CTx4vT9kQhJ3sYw8nZbLp2RfD)", "chatcmpl-BxYz12AbCdEf34GhIjKl56MnOpQr",
+	} {
+		if hits := suspicious("see " + text + " there"); hits != nil {
+			t.Errorf("%q: %+v", text, hits)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package redact
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/slab"
+)
+
+// leaf is a decoded text in an interaction. There may be millions, so it is small.
+type leaf struct {
+	place
+	text string
+}
+
+type place struct {
+	// name is the name of a header, field or member, or the index of an element.
+	name   string
+	at     *node // parent, within JSON
+	event  int32 // from 1; 0 means no event
+	part   side
+	kind   kind
+	secret bool // the whole text
+}
+
+type side uint8
+
+const (
+	sideRequest side = iota
+	sideResponse
+	sideHead // of a cassette
+)
+
+func (s side) String() string {
+	return [...]string{sideRequest: "request", sideResponse: "response", sideHead: "head"}[s]
+}
+
+type kind uint8
+
+const (
+	kindURL kind = iota
+	kindReason
+	kindFailure
+	kindHeader
+	kindTrailer
+	kindField // of a form
+	kindName  // of a JSON member
+	kindLine  // of an event, except its data
+	kindBody
+	kindNumber // in JSON
+	kindSession
+	kindMethod
+	kindBy // in the metadata of a cassette
+)
+
+func (k kind) String() string {
+	return [...]string{
+		kindURL: "URL", kindReason: "reason", kindFailure: "failure", kindHeader: "header", kindTrailer: "trailer", kindField: "field", kindName: "name",
+		kindLine: "line", kindBody: "body", kindNumber: "number", kindSession: "session", kindMethod: "method", kindBy: "by",
+	}[k]
+}
+
+func (p *place) String() string {
+	text := p.kind.String()
+	if p.event > 0 {
+		text = "event " + strconv.Itoa(int(p.event))
+	}
+	if p.at != nil {
+		for _, name := range p.path() {
+			text += "/" + name
+		}
+		return strings.Replace(text, "/", " /", 1)
+	}
+	if p.name != "" {
+		text += " " + p.name
+	}
+	return text
+}
+
+func (p *place) path() (path []string) {
+	add := func(name string) {
+		if name != "" {
+			path = append(path, name)
+		}
+	}
+	add(p.name)
+	for f := p.at; f != nil; f = f.up {
+		add(f.name)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// field returns the name that describes the text: that of its member or of its array. A
+// member named value has the name of its parent.
+func (p *place) field() string {
+	name, f := p.name, p.at
+	if f != nil && f.name != "" && name == "value" {
+		name, f = f.name, f.up
+	}
+	for ; f != nil && f.kind == '['; f = f.up {
+		name = f.name
+	}
+	return name
+}
+
+// walker calls visit for the texts of requests and responses, in a fixed order, and
+// replaces them by the results. It does not change other bytes.
+type walker struct {
+	visit func(leaf) string
+	o     *Rules // determines secret places
+	// skip, if not nil, returns the number of texts in a body that need no visit.
+	skip func() int
+
+	part   side
+	event  int32
+	seen   int   // texts so far
+	bodies []int // number of texts in each body so far
+	nodes  slab.Slab[node]
+}
+
+func (w *walker) request(r *recording.Request) {
+	w.part = sideRequest
+	r.URL = w.leaf(place{kind: kindURL}, r.URL, false)
+	w.header(kindHeader, r.Header)
+	r.Body = w.body(r.Header, r.Body)
+	w.header(kindTrailer, r.Trailer)
+}
+
+func (w *walker) response(r *recording.Response) {
+	w.part = sideResponse
+	r.Reason = w.leaf(place{kind: kindReason}, r.Reason, false)
+	w.header(kindHeader, r.Header)
+	r.Body = w.body(r.Header, r.Body)
+	w.header(kindTrailer, r.Trailer)
+	r.Failure = w.leaf(place{kind: kindFailure}, r.Failure, false)
+}
+
+func (w *walker) header(k kind, h http.Header) {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for i, v := range h[name] {
+			if now := w.text(place{kind: k, name: name}, v); now != v {
+				h[name][i] = now
+			}
+		}
+	}
+}
+
+func (w *walker) leaf(p place, text string, secret bool) string {
+	if text == "" {
+		return ""
+	}
+	p.part, p.event, p.secret = w.part, w.event, secret
+	w.seen++
+	return w.visit(leaf{p, text})
+}
+
+func (w *walker) node(n node) *node {
+	place := w.nodes.One()
+	*place = n
+	return place
+}
+
+// text visits a text, or the texts in it if it is JSON or JSON in base64.
+func (w *walker) text(p place, text string) string {
+	if w.o.isSecret(&p, text) {
+		return w.leaf(p, text, true)
+	}
+	if isObject(text) {
+		return w.json(text, w.node(node{up: p.at, name: p.name}))
+	}
+	if strings.HasPrefix(text, objectInBase64) {
+		if plain, err := base64.StdEncoding.DecodeString(text); err == nil && isObject(jsonio.View(plain)) {
+			was := jsonio.View(plain)
+			if now := w.json(was, w.node(node{up: p.at, name: p.name})); now != was {
+				return base64.StdEncoding.EncodeToString([]byte(now))
+			}
+			return text
+		}
+	}
+	return w.leaf(p, text, false)
+}
+
+const objectInBase64 = "eyJ"
+
+func isObject(text string) bool {
+	return beginsJSON(text) && jsonio.ValidText(text)
+}
+
+func isNumber(text string) bool {
+	trimmed := strings.TrimLeft(text, " \t\r\n")
+	return trimmed != "" && (trimmed[0] == '-' || isDigit(trimmed[0])) && jsonio.ValidText(text)
+}
+
+func beginsJSON(text string) bool {
+	trimmed := strings.TrimLeft(text, " \t\r\n")
+	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[')
+}

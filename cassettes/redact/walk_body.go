@@ -1,0 +1,196 @@
+package redact
+
+import (
+	"iter"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+func (w *walker) body(h http.Header, body []byte) []byte {
+	if w.skip != nil {
+		if n := w.skip(); n > 0 {
+			w.seen += n
+			return body
+		}
+	}
+	first := w.seen
+	defer func() { w.bodies = append(w.bodies, w.seen-first) }()
+	kind, boundary := match.MediaType(strings.Join(match.HeaderValues(h, "Content-Type"), ","))
+	text := jsonio.View(body)
+	var now string
+	switch {
+	case kind == "text/event-stream":
+		now = w.events(body)
+	case kind == match.FormType && !beginsJSON(text):
+		now = w.form(text)
+	case kind == "application/vnd.amazon.eventstream":
+		now = w.messages(text)
+	case boundary != "":
+		now = w.parts(text, "--"+boundary)
+	case isObject(text) || !strings.Contains(text, "\n"):
+		now = w.document(text)
+	default:
+		now = w.lines(text)
+	}
+	switch {
+	case now == text:
+		return body
+	case isNumber(text): // keep it valid JSON
+		return jsonio.AppendString(nil, now)
+	}
+	return []byte(now)
+}
+
+func (w *walker) document(text string) string {
+	return w.text(place{kind: kindBody}, text)
+}
+
+func (w *walker) events(body []byte) string {
+	out, at := patch{text: jsonio.View(body)}, 0
+	for i, ev := range tape.SplitEvents(body) {
+		w.event = int32(i + 1)
+		out.set(at, jsonio.View(ev), w.eventText(jsonio.View(ev)))
+		at += len(ev)
+	}
+	w.event = 0
+	return out.whole()
+}
+
+func eventLines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			n := len(text)
+			if i := strings.IndexAny(text, "\r\n"); i >= 0 {
+				n = i + 1
+				if strings.HasPrefix(text[i:], "\r\n") {
+					n++
+				}
+			}
+			if !yield(text[:n]) {
+				return
+			}
+			text = text[n:]
+		}
+	}
+}
+
+// byteOrder may precede the first event.
+const byteOrder = "\uFEFF"
+
+// eventText visits the data of an event as one text, and its other lines.
+func (w *walker) eventText(event string) string {
+	type line struct{ field, text, end string }
+	var lines []line
+	var data []string
+	changed := false
+	for text := range eventLines(event) {
+		l := line{text: strings.TrimRight(text, "\r\n")}
+		l.end = text[len(l.text):]
+		if rest, ok := strings.CutPrefix(strings.TrimPrefix(l.text, byteOrder), "data:"); ok {
+			l.text = strings.TrimPrefix(rest, " ")
+			l.field = text[:len(text)-len(l.end)-len(l.text)]
+			data = append(data, l.text)
+		} else {
+			now := w.leaf(place{kind: kindLine}, l.text, false)
+			changed = changed || now != l.text
+			l.text = now
+		}
+		lines = append(lines, l)
+	}
+	was := strings.Join(data, "\n")
+	now := w.document(was)
+	if now == was && !changed {
+		return event
+	}
+	data = strings.Split(now, "\n")
+	var out strings.Builder
+	for _, l := range lines {
+		if l.field != "" && len(data) == 0 {
+			continue // a secret was longer than the line
+		}
+		if l.field != "" {
+			l.text, data = data[0], data[1:]
+		}
+		out.WriteString(l.field + l.text + l.end)
+	}
+	return out.String()
+}
+
+func (w *walker) lines(text string) string {
+	if first, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n"); !isObject(first) {
+		return w.document(text)
+	}
+	out, at := patch{text: text}, 0
+	for line := range strings.Lines(text) {
+		w.event++
+		out.set(at, line, w.document(line))
+		at += len(line)
+	}
+	w.event = 0
+	return out.whole()
+}
+
+// form visits the names and values of a form. Clients also declare other text as a form;
+// invalid fields are visited as text.
+func (w *walker) form(text string) string {
+	out, at := patch{text: text}, 0
+	for pair := range strings.SplitSeq(text, "&") {
+		w.pair(&out, at, pair)
+		at += len(pair) + len("&")
+	}
+	return out.whole()
+}
+
+func (w *walker) pair(out *patch, at int, pair string) {
+	name, value, _ := strings.Cut(pair, "=")
+	plain, err := url.QueryUnescape(value)
+	field, failed := url.QueryUnescape(name)
+	p := place{kind: kindField, name: field}
+	if err != nil || failed != nil || strings.ContainsAny(pair, " \"\n") && !w.o.isSecret(&p, plain) {
+		out.set(at, pair, w.leaf(place{kind: kindField}, pair, false))
+		return
+	}
+	if now := w.leaf(place{kind: kindName}, field, false); now != field {
+		out.put(at, len(name), url.QueryEscape(now))
+	}
+	if now := w.text(p, plain); now != plain {
+		out.put(at+len(name)+len("="), len(value), url.QueryEscape(now))
+	}
+}
+
+func (w *walker) parts(text, boundary string) string {
+	out, at := patch{text: text}, 0
+	for part := range strings.SplitSeq(text, boundary) {
+		newline := newlineOf(part)
+		head, value, _ := strings.Cut(part, newline+newline)
+		out.set(at, head, w.leaf(place{kind: kindBody}, head, false))
+		value = strings.TrimSuffix(value, newline)
+		out.set(at+len(head)+2*len(newline), value, w.text(place{kind: kindField, name: partName(head)}, value))
+		at += len(part) + len(boundary)
+	}
+	return out.whole()
+}
+
+func partName(head string) string {
+	for line := range strings.Lines(head) {
+		name, value, _ := strings.Cut(line, ":")
+		if strings.EqualFold(name, "Content-Disposition") {
+			_, params, _ := mime.ParseMediaType(value)
+			return params["name"]
+		}
+	}
+	return ""
+}
+
+func newlineOf(part string) string {
+	if strings.Contains(part, "\r\n\r\n") {
+		return "\r\n"
+	}
+	return "\n"
+}
