@@ -5,29 +5,30 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
 // DecodeResponse implements protocol.Protocol.
 func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !jsonio.ValidUTF8(body) {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	d := jsonio.NewDec(string(body))
 	if d.Peek() != '{' {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	var s decoder
 	var ev event
 	s.readAnswer(&d, &ev)
 	switch err := d.End(); {
 	case err != nil:
-		return fmt.Errorf("%w: %w", protocol.UnexpectedBody(body), err)
+		return fmt.Errorf("%w: %w", wirejson.UnexpectedBody(body), err)
 	case ev.kind == eventError || ev.error:
 		e, _ := readError(body)
 		return e
 	case ev.kind != "message":
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	for _, p := range ev.parts {
 		s.a.block(p, emit)
@@ -48,7 +49,7 @@ func (s *decoder) readAnswer(d *jsonio.Dec, ev *event) {
 		}
 		switch key {
 		case "type":
-			ev.kind = word(d)
+			ev.kind = wirejson.String(d)
 		case "error":
 			ev.error = d.Peek() != 'n'
 			d.Skip()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -44,13 +45,13 @@ func (w *writer) answerBlock(part llm.Part) {
 
 // withCaller says of a call that the model itself made it, if nothing else is said.
 func withCaller(p llm.ToolCall) llm.ToolCall {
-	if kind, ok := memberText(p.Opaque, "type"); ok && kind != blockServer || member(p.Opaque, "caller") != nil {
+	if kind := wirejson.GetString(p.Opaque, "type"); kind != "" && kind != blockServer || wirejson.Get(p.Opaque, "caller") != nil {
 		return p
 	}
-	var m members
-	eachMember(p.Opaque, m.add)
-	m.add("caller", []byte(`{"type":"direct"}`))
-	p.Opaque = m.object()
+	var m wirejson.Members
+	eachMember(p.Opaque, m.AddRaw)
+	m.AddRaw("caller", `{"type":"direct"}`)
+	p.Opaque = m.Object()
 	return p
 }
 

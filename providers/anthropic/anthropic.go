@@ -33,11 +33,11 @@ import (
 // BaseURL is where Anthropic's own service is.
 const BaseURL = "https://api.anthropic.com"
 
-// Path is the path of every request.
-const Path = "/v1/messages"
+// path is the path of every request.
+const path = "/v1/messages"
 
-// Version is the version of the API that requests ask for.
-const Version = "2023-06-01"
+// version is the version of the API that requests ask for.
+const version = "2023-06-01"
 
 // DefaultMaxTokens is the max_tokens of a request whose settings have none: the
 // API requires one.

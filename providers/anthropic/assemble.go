@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // assembler turns the blocks of an answer into events.
@@ -21,7 +21,7 @@ type openBlock struct {
 	kind      string // empty if nothing more can come of it
 	opaque    json.RawMessage
 	signature []byte
-	citations members
+	citations wirejson.Elements
 
 	call      llm.ToolCall
 	callIndex int
@@ -64,7 +64,7 @@ func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 		}
 		a.text(p.Text, emit)
 	case llm.Reasoning:
-		if member(p.Opaque, "type") != nil {
+		if wirejson.Get(p.Opaque, "type") != nil {
 			a.whole(p, emit)
 			break
 		}
@@ -151,14 +151,9 @@ func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
 }
 
 func (b *openBlock) cite(citation string) {
-	if citation == "" {
-		return
+	if citation != "" {
+		b.citations.Add(citation)
 	}
-	sep := byte(',')
-	if b.citations == nil {
-		sep = '['
-	}
-	b.citations = jsonio.AppendRaw(append(b.citations, sep), []byte(citation))
 }
 
 // input adds to the arguments of a call; empty pieces are usual (quirk QA-10).
@@ -234,14 +229,14 @@ func (b *openBlock) textOpaque() json.RawMessage {
 	if b.citations == nil {
 		return b.opaque
 	}
-	var m members
-	eachMember(b.opaque, func(key string, raw []byte) {
+	var m wirejson.Members
+	eachMember(b.opaque, func(key, raw string) {
 		if key != "citations" {
-			m.add(key, raw)
+			m.AddRaw(key, raw)
 		}
 	})
-	m.add("citations", append(b.citations, ']'))
-	return m.object()
+	m.AddRaw("citations", string(b.citations.Array()))
+	return m.Object()
 }
 
 // thoughtOpaque is the opaque datum of a thought: what its start says, with the
@@ -250,12 +245,31 @@ func (b *openBlock) thoughtOpaque() json.RawMessage {
 	if len(b.signature) == 0 {
 		return b.opaque
 	}
-	var m members
-	m.add("signature", jsonio.AppendString(nil, string(b.signature)))
-	eachMember(b.opaque, func(key string, raw []byte) {
+	var m wirejson.Members
+	m.AddString("signature", string(b.signature))
+	eachMember(b.opaque, func(key, raw string) {
 		if key != "signature" {
-			m.add(key, raw)
+			m.AddRaw(key, raw)
 		}
 	})
-	return m.object()
+	return m.Object()
+}
+
+// merged returns a block of an unknown type with what its deltas say, by the way of
+// the types that are known (compaction_delta is one that is not): a text goes behind
+// the one that is there, and what is null or not there is set. Other values stay.
+func merged(block json.RawMessage, deltas []string) json.RawMessage {
+	if len(deltas) == 0 {
+		return block
+	}
+	var m wirejson.MemberSet
+	eachMember(block, m.Extend)
+	for _, delta := range deltas {
+		eachMember(json.RawMessage(delta), func(key, raw string) {
+			if key != "type" {
+				m.Extend(key, raw)
+			}
+		})
+	}
+	return m.Members(0).Object()
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // The types of blocks that have an end of their own here. What stands for one that
@@ -71,7 +72,7 @@ func unknown(d *jsonio.Dec, kind string, from int) llm.Unknown {
 }
 
 func readText(d *jsonio.Dec, first bool) (p llm.Text) {
-	rest := rest{plain: textMembers}
+	rest := opaqueReader{known: textMembers}
 	for {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -82,7 +83,7 @@ func readText(d *jsonio.Dec, first bool) (p llm.Text) {
 		case "type":
 			d.Skip()
 		case "text":
-			p.Text = text(d)
+			p.Text = optionalString(d)
 		case "citations":
 			if ahead := *d; !emptyArray(&ahead) {
 				rest.read(d, key)
@@ -102,7 +103,7 @@ func emptyArray(d *jsonio.Dec) bool {
 }
 
 func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
-	var rest rest
+	var rest opaqueReader
 	for {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -113,10 +114,10 @@ func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
 		case "type":
 			d.Skip()
 		case "thinking":
-			p.Text = text(d)
+			p.Text = optionalString(d)
 		case "signature":
-			if s := text(d); s != "" {
-				rest.own.add(key, jsonio.AppendString(nil, s))
+			if s := optionalString(d); s != "" {
+				rest.own.AddString(key, s)
 			}
 		default:
 			rest.read(d, key)
@@ -128,9 +129,9 @@ func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
 // runs.
 func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 	p.ProviderExecuted = kind != ""
-	rest := rest{plain: callMembers}
+	rest := opaqueReader{known: callMembers}
 	if kind != "" && kind != blockServer {
-		rest.own.add("type", jsonio.AppendString(nil, kind))
+		rest.own.AddString("type", kind)
 	}
 	for {
 		key, ok := d.Key(&first)
@@ -142,11 +143,11 @@ func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 		case "type":
 			d.Skip()
 		case "id":
-			p.ID = text(d)
+			p.ID = optionalString(d)
 		case "name":
-			p.Name = text(d)
+			p.Name = optionalString(d)
 		case "input":
-			p.Arguments = readInput(d)
+			p.Arguments = wirejson.Text(d)
 		case "caller":
 			if ahead := *d; !directCaller(&ahead) {
 				rest.read(d, key)
@@ -157,18 +158,6 @@ func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 			rest.read(d, key)
 		}
 	}
-}
-
-// readInput reads the arguments of a call as text. A string is the text itself:
-// see appendInput.
-func readInput(d *jsonio.Dec) string {
-	switch {
-	case d.Peek() == '"':
-		return d.String()
-	case d.Null():
-		return ""
-	}
-	return d.Raw()
 }
 
 // directCaller reports whether the caller of a call is the model itself, which
@@ -191,7 +180,7 @@ func directCaller(d *jsonio.Dec) bool {
 }
 
 func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
-	rest := rest{plain: resultMembers}
+	rest := opaqueReader{known: resultMembers}
 	for {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -202,7 +191,7 @@ func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
 		case "type":
 			d.Skip()
 		case "tool_use_id":
-			p.ID = text(d)
+			p.ID = optionalString(d)
 		case "content":
 			p.Content = readContent(d, true)
 		case "is_error":
@@ -251,7 +240,7 @@ type source struct {
 // readMedia reads an image or a document. One from a source that llm.Media cannot
 // tell is kept whole.
 func readMedia(d *jsonio.Dec, first bool, kind string, from int) llm.Part {
-	rest := rest{plain: mediaMembers}
+	rest := opaqueReader{known: mediaMembers}
 	var src source
 	p := llm.Media{}
 	for {
@@ -265,7 +254,7 @@ func readMedia(d *jsonio.Dec, first bool, kind string, from int) llm.Part {
 		case key == "source":
 			src = readSource(d)
 		case key == "title" && kind == blockDocument:
-			p.Name = text(d)
+			p.Name = optionalString(d)
 		default:
 			rest.read(d, key)
 		}
@@ -288,13 +277,13 @@ func readSource(d *jsonio.Dec) (s source) {
 		}
 		switch key {
 		case "type":
-			s.kind = word(d)
+			s.kind = wirejson.String(d)
 		case "media_type":
-			s.mediaType = word(d)
+			s.mediaType = wirejson.String(d)
 		case "data":
-			s.data = word(d)
+			s.data = wirejson.String(d)
 		case "url":
-			s.url = word(d)
+			s.url = wirejson.String(d)
 		default:
 			s.more = true
 			d.Skip()

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -57,15 +59,15 @@ func (w *writer) text(p llm.Text) {
 func (w *writer) thinking(p llm.Reasoning) {
 	if redacted(p.Opaque) {
 		w.dst = append(w.dst, `{"type":"redacted_thinking"`...)
-		eachMember(p.Opaque, func(key string, raw []byte) {
+		eachMember(p.Opaque, func(key, raw string) {
 			if key != "type" {
-				w.dst = appendMember(w.dst, key, raw)
+				w.dst = wirejson.AppendRaw(w.dst, key, raw)
 			}
 		})
 		w.dst = append(w.dst, '}')
 		return
 	}
-	signature, _ := memberText(p.Opaque, "signature")
+	signature := wirejson.GetString(p.Opaque, "signature")
 	w.dst = jsonio.AppendString(append(w.dst, `{"type":"thinking","thinking":`...), p.Text)
 	w.dst = jsonio.AppendString(append(w.dst, `,"signature":`...), signature)
 	w.dst = append(appendMembers(w.dst, p.Opaque), '}')
@@ -73,18 +75,14 @@ func (w *writer) thinking(p llm.Reasoning) {
 
 // redacted reports whether the opaque datum of a thought is a whole block.
 func redacted(opaque json.RawMessage) bool {
-	kind, _ := memberText(opaque, "type")
-	return kind == blockRedacted
+	return wirejson.GetString(opaque, "type") == blockRedacted
 }
 
 // call writes a call with its input, which is JSON.
 func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	kind := blockToolUse
 	if p.ProviderExecuted {
-		kind = blockServer
-		if k, ok := memberText(p.Opaque, "type"); ok {
-			kind = k
-		}
+		kind = cmp.Or(wirejson.GetString(p.Opaque, "type"), blockServer)
 	}
 	w.dst = jsonio.AppendString(append(w.dst, `{"type":`...), kind)
 	w.dst = jsonio.AppendString(append(w.dst, `,"id":`...), p.ID)
@@ -103,7 +101,7 @@ func (w *writer) unknown(p llm.Unknown) {
 		w.fail("the block of type %q nests more than %d deep, or is not UTF-8", p.Kind, maxNesting)
 		return
 	}
-	w.dst = appendRaw(w.dst, p.Raw)
+	w.dst = wirejson.AppendValue(w.dst, p.Raw)
 }
 
 // media writes an image or a document.

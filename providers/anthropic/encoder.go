@@ -6,6 +6,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -59,7 +60,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.Finish:
 		e.finish = ev
 	case llm.Unknown:
-		e.event(ev.Kind, func(dst []byte) []byte { return appendRaw(dst, ev.Raw) })
+		e.event(ev.Kind, func(dst []byte) []byte { return wirejson.AppendValue(dst, ev.Raw) })
 	case llm.Warning:
 	}
 	return e.failure
@@ -187,7 +188,7 @@ func (e *encoder) text(ev llm.TextDelta) {
 }
 
 func (e *encoder) citations(opaque []byte) {
-	d := jsonio.NewDec(string(member(opaque, "citations")))
+	d := jsonio.NewDec(string(wirejson.Get(opaque, "citations")))
 	if d.Peek() != '[' {
 		return
 	}
@@ -196,20 +197,20 @@ func (e *encoder) citations(opaque []byte) {
 		citation := d.Raw()
 		e.event(eventDelta, func(dst []byte) []byte {
 			dst = append(e.deltaHead(dst, e.openAt, "citations_delta", "citation"), ':')
-			return append(appendRaw(dst, []byte(citation)), "}}"...)
+			return append(wirejson.AppendValue(dst, []byte(citation)), "}}"...)
 		})
 	}
 }
 
 // without returns an opaque datum without one of its members.
 func without(opaque []byte, name string) []byte {
-	var m members
-	eachMember(opaque, func(key string, raw []byte) {
+	var m wirejson.Members
+	eachMember(opaque, func(key, raw string) {
 		if key != name {
-			m.add(key, raw)
+			m.AddRaw(key, raw)
 		}
 	})
-	return m.object()
+	return m.Object()
 }
 
 // thought adds to the thinking block that is open, or opens one. A signature ends
@@ -230,7 +231,7 @@ func (e *encoder) thought(ev llm.ReasoningDelta) {
 		e.delta(e.openAt, "thinking_delta", "thinking", ev.Text)
 	}
 	if ev.Opaque != nil {
-		if signature, ok := memberText(ev.Opaque, "signature"); ok {
+		if signature := wirejson.GetString(ev.Opaque, "signature"); signature != "" {
 			e.delta(e.openAt, "signature_delta", "signature", signature)
 		}
 		e.closeText()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -20,7 +21,7 @@ const (
 func (Messages) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	e, ok := readError(body)
 	if !ok {
-		e.Message = protocol.Beginning(body)
+		e.Message = wirejson.Beginning(body)
 	}
 	e.Status = status
 	if status >= 300 {
@@ -52,12 +53,12 @@ func readError(body []byte) (e *llm.APIError, ok bool) {
 			told = told || d.Peek() != 'n'
 			readErrorBody(&d, e)
 		case "message":
-			e.Message = word(&d)
+			e.Message = wirejson.String(&d)
 			told = told || e.Message != ""
 		case "error_type":
-			e.Code = word(&d)
+			e.Code = wirejson.String(&d)
 		case "request_id":
-			e.RequestID = word(&d)
+			e.RequestID = wirejson.String(&d)
 		default:
 			d.Skip()
 		}
@@ -75,7 +76,7 @@ func readError(body []byte) (e *llm.APIError, ok bool) {
 // readErrorBody reads the object under "error"; some gateways have a text there.
 func readErrorBody(d *jsonio.Dec, e *llm.APIError) {
 	if d.Peek() != '{' {
-		e.Message = word(d)
+		e.Message = wirejson.String(d)
 		return
 	}
 	d.Object()
@@ -86,9 +87,9 @@ func readErrorBody(d *jsonio.Dec, e *llm.APIError) {
 		}
 		switch key {
 		case "type":
-			e.Code = word(d)
+			e.Code = wirejson.String(d)
 		case "message":
-			e.Message = word(d)
+			e.Message = wirejson.String(d)
 		default:
 			d.Skip()
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 const (
@@ -61,10 +62,7 @@ func stopReason(reason llm.FinishReason, raw string) string {
 // keyAnswer holds, in the opaque datum of a message, the members of the answer that
 // this package does not know, but for those of over maxKept bytes, which would stand
 // in the history of every later step. They are not sent back.
-const (
-	keyAnswer = "anthropic_answer"
-	maxKept   = 32 << 10
-)
+const keyAnswer = "anthropic_answer"
 
 // The members of an ending that stand in that datum by themselves.
 const (
@@ -76,7 +74,7 @@ const (
 type ending struct {
 	stop        string // stop_reason; empty until it came
 	explanation string // of a refusal
-	own, more   merger
+	own, more   wirejson.MemberSet
 }
 
 // read takes the member key of an answer or of a message_delta's delta. With keep it
@@ -84,36 +82,35 @@ type ending struct {
 func (e *ending) read(d *jsonio.Dec, key string, keep bool) {
 	switch key {
 	case "stop_reason":
-		if s := word(d); s != "" {
+		if s := wirejson.String(d); s != "" {
 			e.stop = s
 		}
 	case "stop_details":
 		e.readDetails(d)
 	case keyContainer, keyStopSequence:
-		e.own.read(d, key)
+		if !d.Null() {
+			e.own.Set(key, d.Raw())
+		}
 	case "role", "type":
 		d.Skip()
 	default:
-		if raw := d.Raw(); keep && raw != "null" && len(raw) <= maxKept {
-			e.more.set(key, []byte(raw))
+		if raw := d.Raw(); keep {
+			e.more.Set(key, raw)
 		}
 	}
 }
 
 // opaque is what is kept of an ending, or nil.
 func (e *ending) opaque() json.RawMessage {
-	if more := e.more.object(); more != nil {
-		e.own.set(keyAnswer, more)
-	}
-	return e.own.object()
+	out := e.own.Members(0)
+	out.AddObject(keyAnswer, e.more.Members(wirejson.MaxKept))
+	return out.Object()
 }
 
 func (e *ending) readDetails(d *jsonio.Dec) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !wirejson.BeginObject(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -123,7 +120,7 @@ func (e *ending) readDetails(d *jsonio.Dec) {
 			d.Skip()
 			continue
 		}
-		e.explanation = word(d)
+		e.explanation = wirejson.String(d)
 	}
 }
 
@@ -147,17 +144,13 @@ func appendEnding(dst []byte, f llm.Finish) []byte {
 	} else {
 		dst = append(dst, "null"...)
 	}
-	sequence := []byte("null")
-	if m := member(f.Opaque, keyStopSequence); m != nil {
-		sequence = m
-	}
-	dst = appendMember(dst, keyStopSequence, sequence)
+	dst = wirejson.AppendRaw(dst, keyStopSequence, wirejson.Get(f.Opaque, keyStopSequence))
 	if f.Message != "" {
 		dst = append(dst, `,"stop_details":{"type":"refusal","category":null,"explanation":`...)
 		dst = append(jsonio.AppendString(dst, f.Message), '}')
 	}
-	if c := member(f.Opaque, keyContainer); c != nil {
-		dst = appendMember(dst, keyContainer, c)
+	if c := wirejson.Get(f.Opaque, keyContainer); c != nil {
+		dst = wirejson.AppendRaw(dst, keyContainer, c)
 	}
 	return dst
 }
@@ -165,6 +158,5 @@ func appendEnding(dst []byte, f llm.Finish) []byte {
 // appendAnswer appends the members of an answer that are not known, each behind a
 // comma.
 func appendAnswer(dst []byte, opaque json.RawMessage) []byte {
-	eachMember(member(opaque, keyAnswer), func(key string, raw []byte) { dst = appendMember(dst, key, raw) })
-	return dst
+	return wirejson.AppendMembers(dst, wirejson.Get(opaque, keyAnswer))
 }

@@ -49,7 +49,7 @@ func readMember(d *jsonio.Dec, req *llm.Request, key string) {
 	s := &req.Settings
 	switch key {
 	case "model":
-		req.Model = text(d)
+		req.Model = optionalString(d)
 	case "messages":
 		req.Messages = readMessages(d)
 	case "max_tokens":
@@ -116,7 +116,7 @@ func readStop(d *jsonio.Dec) (words []string) {
 
 func readSystem(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	if d.Peek() == '"' || d.Peek() == 'n' {
-		req.System = text(d)
+		req.System = optionalString(d)
 		return true
 	}
 	blocks := readContent(d, false)

@@ -1,7 +1,7 @@
 package anthropic
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -35,15 +36,14 @@ import (
 // cache_control, or to add one of Anthropic's own tools, give system or tools there,
 // whole.
 func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
-	b := body{req: req}
+	b := body{req: req, dst: []byte{'{'}}
 	b.write()
 	if b.err != nil {
 		return nil, b.err
 	}
-	b.dst[0] = '{'
 	return &protocol.Request{
-		Path:   Path,
-		Header: http.Header{"Anthropic-Version": {Version}},
+		Path:   path,
+		Header: http.Header{"Anthropic-Version": {version}},
 		Body:   append(b.dst, '}'),
 	}, nil
 }
@@ -104,7 +104,7 @@ func (b *body) key(name string) bool {
 	if _, has := b.req.Extra[name]; has {
 		return false
 	}
-	b.dst = append(append(append(b.dst, `,"`...), name...), `":`...)
+	b.dst = wirejson.AppendKey(b.dst, name)
 	return true
 }
 
@@ -127,25 +127,24 @@ func (b *body) fraction(name string, f float64) {
 }
 
 func (b *body) stop(words []string) {
-	sep := byte('[')
+	b.dst = append(b.dst, '[')
 	for i, s := range words {
 		if strings.TrimSpace(s) == "" {
 			b.fail("settings.stop[%d]: Anthropic Messages takes no stop sequence of space alone", i)
 		}
-		b.dst = jsonio.AppendString(append(b.dst, sep), s)
-		sep = ','
+		b.dst = jsonio.AppendString(wirejson.AppendComma(b.dst), s)
 	}
 	b.dst = append(b.dst, ']')
 }
 
 func (b *body) outputConfig() {
-	s, sep := &b.req.Settings, byte('{')
+	s := &b.req.Settings
+	b.dst = append(b.dst, '{')
 	if s.ReasoningEffort != "" {
-		b.dst = jsonio.AppendString(append(append(b.dst, sep), `"effort":`...), s.ReasoningEffort)
-		sep = ','
+		b.dst = wirejson.AppendString(b.dst, "effort", s.ReasoningEffort)
 	}
 	if s.OutputSchema != nil {
-		b.dst = append(append(b.dst, sep), `"format":{"type":"json_schema","schema":`...)
+		b.dst = append(wirejson.AppendKey(b.dst, "format"), `{"type":"json_schema","schema":`...)
 		b.object("settings.output_schema", s.OutputSchema)
 		b.dst = append(b.dst, '}')
 	}
@@ -158,19 +157,14 @@ func (b *body) object(what string, raw []byte) {
 		b.fail("%s: %w", what, err)
 		return
 	}
-	b.dst = appendRaw(b.dst, raw)
+	b.dst = wirejson.AppendValue(b.dst, raw)
 }
 
 func checkObject(raw []byte) error {
-	if !sane(raw) || !isObject(raw) {
+	if !sane(raw) || !jsonio.IsObject(jsonio.View(raw)) {
 		return fmt.Errorf("it has to be a JSON object, nested %d deep at most", maxNesting)
 	}
 	return nil
-}
-
-func isObject(raw []byte) bool {
-	d := jsonio.NewDec(string(raw))
-	return d.Peek() == '{'
 }
 
 // system writes the system prompt, and returns how many messages are part of it.
@@ -208,11 +202,8 @@ func (b *body) messages(from int) {
 // container is the id of the container that the last answer to name one ran in.
 func container(messages []llm.Message) string {
 	for _, m := range slices.Backward(messages) {
-		c := member(m.Opaque, "container")
-		if id, ok := memberText(m.Opaque, "container"); ok {
-			return id
-		}
-		if id, ok := memberText(c, "id"); ok {
+		id := cmp.Or(wirejson.GetString(m.Opaque, keyContainer), wirejson.GetString(wirejson.Get(m.Opaque, keyContainer), "id"))
+		if id != "" {
 			return id
 		}
 	}
@@ -222,14 +213,10 @@ func container(messages []llm.Message) string {
 func (b *body) extra() {
 	for _, name := range slices.Sorted(maps.Keys(b.req.Extra)) {
 		raw := b.req.Extra[name]
-		if len(raw) == 0 {
-			raw = json.RawMessage("null")
-		}
-		if !sane(raw) {
+		if len(raw) > 0 && !sane(raw) {
 			b.fail("extra.%s: it is not JSON, or nests more than %d deep", name, maxNesting)
 			continue
 		}
-		b.dst = append(jsonio.AppendString(append(b.dst, ','), name), ':')
-		b.dst = appendRaw(b.dst, raw)
+		b.dst = wirejson.AppendRaw(b.dst, name, raw)
 	}
 }

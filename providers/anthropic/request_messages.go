@@ -7,6 +7,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -79,7 +80,7 @@ func leftOut(part llm.Part) bool {
 	case llm.Text:
 		return strings.TrimSpace(p.Text) == ""
 	case llm.Reasoning:
-		return !redacted(p.Opaque) && member(p.Opaque, "signature") == nil
+		return !redacted(p.Opaque) && wirejson.Get(p.Opaque, "signature") == nil
 	case llm.ToolCall:
 		return ranElsewhere(p)
 	case llm.Media, llm.ToolResult, llm.Unknown:
@@ -120,8 +121,8 @@ func (w *writer) block(role llm.Role, part llm.Part) {
 // echo writes a call of the history.
 func (w *writer) echo(p llm.ToolCall) {
 	input := []byte("{}")
-	if args := []byte(p.Arguments); sane(args) && isObject(args) {
-		input = appendRaw(nil, args)
+	if args := []byte(p.Arguments); sane(args) && jsonio.IsObject(p.Arguments) {
+		input = wirejson.AppendValue(nil, args)
 	}
 	p.ID = w.id(p.ID)
 	w.call(p, callName(p.Name), input)
@@ -131,7 +132,7 @@ func (w *writer) echo(p llm.ToolCall) {
 // What becomes another one ends with a hash, so that two stay two.
 func (w *writer) id(id string) string {
 	switch {
-	case isName(id):
+	case protocol.IsName(id):
 		return id
 	case id == "":
 		w.fail("the call has no id; give it one")

@@ -25,7 +25,7 @@ func readMessage(d *jsonio.Dec) (m llm.Message) {
 	if !d.Object() {
 		return m
 	}
-	var rest rest
+	var rest opaqueReader
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -44,7 +44,7 @@ func readMessage(d *jsonio.Dec) (m llm.Message) {
 }
 
 func readRole(d *jsonio.Dec) llm.Role {
-	switch role := text(d); role {
+	switch role := optionalString(d); role {
 	case roleUser:
 		return llm.RoleUser
 	case roleAssistant:
@@ -126,12 +126,12 @@ func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 		}
 		switch key {
 		case "type":
-			kind := text(d)
+			kind := optionalString(d)
 			custom = kind == "" || kind == "custom"
 		case "name":
-			t.Name = text(d)
+			t.Name = optionalString(d)
 		case "description":
-			t.Description = text(d)
+			t.Description = optionalString(d)
 		case "input_schema":
 			if raw := d.Raw(); raw != "" {
 				t.Parameters = jsonio.AppendRaw(nil, []byte(raw))
@@ -163,9 +163,9 @@ func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
 		}
 		switch key {
 		case "type":
-			kind = text(d)
+			kind = optionalString(d)
 		case "name":
-			name = text(d)
+			name = optionalString(d)
 		case "disable_parallel_tool_use":
 			if !d.Null() {
 				req.Settings.ParallelToolCalls = new(!d.Bool())
@@ -202,7 +202,7 @@ func readOutputConfig(d *jsonio.Dec, req *llm.Request) (whole bool) {
 		}
 		switch {
 		case key == "effort":
-			req.Settings.ReasoningEffort = text(d)
+			req.Settings.ReasoningEffort = optionalString(d)
 		case key == "format" && d.Peek() == '{':
 			whole = readFormat(d, req) && whole
 		case d.Null():

@@ -5,6 +5,8 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 // The lengths that the API bears (SA-05, SA-07).
@@ -28,7 +30,7 @@ func (b *body) tools() {
 
 func (b *body) tool(i int) {
 	t := b.req.Tools[i]
-	if !isName(t.Name) || len(t.Name) > maxName {
+	if !protocol.IsName(t.Name) || len(t.Name) > maxName {
 		b.fail("tools[%d]: Anthropic Messages takes a name of 1 to %d letters, digits, _ and -, not %q", i, maxName, t.Name)
 	}
 	for _, other := range b.req.Tools[:i] {
@@ -57,13 +59,13 @@ func (b *body) schema(i int, t llm.Tool) {
 	}
 	what := "tools[" + strconv.Itoa(i) + "].parameters"
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		if member(t.Parameters, key) != nil {
+		if wirejson.Get(t.Parameters, key) != nil {
 			b.fail("%s: Anthropic Messages takes no %s at the top of a schema; put it into a property", what, key)
 		}
 	}
 	from := len(b.dst)
 	b.object(what, t.Parameters)
-	if member(t.Parameters, "type") != nil || b.err != nil {
+	if wirejson.Get(t.Parameters, "type") != nil || b.err != nil {
 		return
 	}
 	rest := string(b.dst[from+1:])
@@ -108,36 +110,16 @@ func (b *body) toolChoice(tools bool) {
 	b.dst = append(b.dst, '}')
 }
 
-// isName reports whether s is of the characters that names and ids may have.
-func isName(s string) bool {
-	for i := range len(s) {
-		if !nameByte(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func nameByte(c byte) bool {
-	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
-}
-
 // noName stands for the name of a call that has none.
 const noName = "unnamed"
 
 // callName is the name of a call as the API takes it.
 func callName(s string) string {
-	if isName(s) && len(s) <= maxName {
+	if protocol.IsName(s) && len(s) <= maxName {
 		return s
 	}
 	if s == "" {
 		return noName
 	}
-	b := []byte(s[:min(len(s), maxName)])
-	for i, c := range b {
-		if !nameByte(c) {
-			b[i] = '_'
-		}
-	}
-	return string(b)
+	return wirejson.CleanName(s[:min(len(s), maxName)])
 }

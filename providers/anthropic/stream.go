@@ -5,6 +5,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -148,9 +149,9 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 		}
 		switch key {
 		case "type":
-			ev.kind = word(d)
+			ev.kind = wirejson.String(d)
 		case "index":
-			ev.index, _ = count(d)
+			ev.index = wirejson.Count(d)
 		case "content_block":
 			if d.Peek() == '{' {
 				ev.block = readBlock(d)
@@ -194,15 +195,15 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 		}
 		switch key {
 		case "type":
-			to.kind = word(d)
+			to.kind = wirejson.String(d)
 		case "text":
-			to.text = word(d)
+			to.text = wirejson.String(d)
 		case "thinking":
-			to.thinking = word(d)
+			to.thinking = wirejson.String(d)
 		case "signature":
-			to.signature = word(d)
+			to.signature = wirejson.String(d)
 		case "partial_json":
-			to.input = word(d)
+			to.input = wirejson.String(d)
 		case "citation":
 			to.citation = d.Raw()
 		default:
@@ -213,11 +214,9 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 
 // readMessage reads what an answer or message_start says.
 func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !wirejson.BeginObject(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -231,9 +230,9 @@ func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
 func (s *decoder) readMember(d *jsonio.Dec, key string, ev *event) {
 	switch key {
 	case "id":
-		s.id = word(d)
+		s.id = wirejson.String(d)
 	case "model":
-		s.model = word(d)
+		s.model = wirejson.String(d)
 	case "content":
 		ev.parts = readContent(d, false)
 	case "usage":

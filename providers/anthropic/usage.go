@@ -3,6 +3,7 @@ package anthropic
 import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // counts are the tokens as the wire tells them: the input in three parts. Of each
@@ -13,11 +14,9 @@ type counts struct {
 
 // read reads a usage; what it leaves out stays.
 func (c *counts) read(d *jsonio.Dec) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !wirejson.BeginObject(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -25,13 +24,13 @@ func (c *counts) read(d *jsonio.Dec) {
 		}
 		switch key {
 		case "input_tokens":
-			keep(&c.input, d)
+			c.input = wirejson.CountOr(d, c.input)
 		case "cache_read_input_tokens":
-			keep(&c.cacheRead, d)
+			c.cacheRead = wirejson.CountOr(d, c.cacheRead)
 		case "cache_creation_input_tokens":
-			keep(&c.cacheWrite, d)
+			c.cacheWrite = wirejson.CountOr(d, c.cacheWrite)
 		case "output_tokens":
-			keep(&c.output, d)
+			c.output = wirejson.CountOr(d, c.output)
 		case "output_tokens_details":
 			c.readDetails(d)
 		default:
@@ -41,11 +40,9 @@ func (c *counts) read(d *jsonio.Dec) {
 }
 
 func (c *counts) readDetails(d *jsonio.Dec) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !wirejson.BeginObject(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -55,13 +52,7 @@ func (c *counts) readDetails(d *jsonio.Dec) {
 			d.Skip()
 			continue
 		}
-		keep(&c.thinking, d)
-	}
-}
-
-func keep(to *int64, d *jsonio.Dec) {
-	if n, ok := count(d); ok {
-		*to = n
+		c.thinking = wirejson.CountOr(d, c.thinking)
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -15,7 +17,7 @@ import (
 // follow each other become one, since the results of a turn have to stand in one
 // content (refusal SG-01); what would have no parts is left out (SG-06).
 func (e *requestEncoder) contents() error {
-	e.dst = append(appendKey(e.dst, "contents"), '[')
+	e.dst = append(wirejson.AppendKey(e.dst, "contents"), '[')
 	start := len(e.dst)
 	list := e.req.Messages
 	for i := e.first(); i < len(list); i++ {
@@ -25,7 +27,7 @@ func (e *requestEncoder) contents() error {
 			return fmt.Errorf("messages[%d]: %w", i, err)
 		}
 		before := len(e.dst)
-		e.dst = append(appendComma(e.dst), `{"parts":[`...)
+		e.dst = append(wirejson.AppendComma(e.dst), `{"parts":[`...)
 		parts := len(e.dst)
 		if err := e.parts(i); err != nil {
 			return err
@@ -40,7 +42,7 @@ func (e *requestEncoder) contents() error {
 			e.dst = e.dst[:before]
 			continue
 		}
-		e.dst = appendMember(append(e.dst, ']'), "role", role)
+		e.dst = wirejson.AppendString(append(e.dst, ']'), "role", role)
 		e.dst = append(appendMembers(e.dst, restOf(m.Opaque), "parts", "role"), '}')
 	}
 	if len(e.dst) == start {
@@ -109,15 +111,15 @@ func appendPart(dst []byte, p llm.Part) ([]byte, error) {
 		if p.Text == "" && len(rest) == 0 {
 			return dst, nil
 		}
-		dst = appendMember(append(appendComma(dst), '{'), "text", p.Text)
+		dst = wirejson.AppendString(append(wirejson.AppendComma(dst), '{'), "text", p.Text)
 		return append(appendMembers(dst, rest, "text", keyThought), '}'), nil
 	case llm.Reasoning:
 		rest := restOf(p.Opaque)
 		if p.Text == "" && len(rest) == 0 {
 			return dst, nil
 		}
-		dst = appendMember(append(appendComma(dst), '{'), "text", p.Text)
-		dst = append(appendKey(dst, keyThought), "true"...)
+		dst = wirejson.AppendString(append(wirejson.AppendComma(dst), '{'), "text", p.Text)
+		dst = append(wirejson.AppendKey(dst, keyThought), "true"...)
 		return append(appendMembers(dst, rest, "text", keyThought), '}'), nil
 	case llm.Media:
 		return appendMedia(dst, &p)
@@ -139,11 +141,11 @@ func appendUnknown(dst []byte, p llm.Unknown) ([]byte, error) {
 	if err := protocol.CheckUnknown(name, p); err != nil {
 		return dst, err
 	}
-	part := find(membersOf(p.Raw), "part")
+	part := wirejson.Find(wirejson.MembersOf(p.Raw), "part")
 	if part == "" {
 		return dst, fmt.Errorf("the part of the kind %q has no member part; give it as it was read", p.Kind)
 	}
-	return appendValue(appendComma(dst), part), nil
+	return wirejson.AppendValue(wirejson.AppendComma(dst), part), nil
 }
 
 // appendMedia appends inlineData or fileData.
@@ -153,7 +155,7 @@ func appendMedia(dst []byte, p *llm.Media) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	dst = append(appendKey(append(appendComma(dst), '{'), key), media...)
+	dst = append(wirejson.AppendKey(append(wirejson.AppendComma(dst), '{'), key), media...)
 	return append(appendMembers(dst, rest, key), '}'), nil
 }
 
@@ -163,7 +165,7 @@ const (
 )
 
 // mediaOf returns the object that says where media is, and the name it goes by.
-func mediaOf(p *llm.Media, rest []member) (key string, object []byte, err error) {
+func mediaOf(p *llm.Media, rest []wirejson.Member) (key string, object []byte, err error) {
 	data, kind := p.Data, p.MediaType
 	if len(data) == 0 {
 		if k, d, ok := dataURL(p.URL); ok {
@@ -178,14 +180,14 @@ func mediaOf(p *llm.Media, rest []member) (key string, object []byte, err error)
 	case len(data) > 0 && kind == "":
 		return "", nil, errors.New("the media has no media type; set one, such as image/png")
 	case len(data) > 0:
-		object = append(appendKey(appendMember(object, "mimeType", kind), "data"), '"')
+		object = append(wirejson.AppendKey(wirejson.AppendString(object, "mimeType", kind), "data"), '"')
 		object = append(base64.StdEncoding.AppendEncode(object, data), '"')
 		key = keyInline
 	case p.URL != "":
 		if kind != "" {
-			object = appendMember(object, "mimeType", kind)
+			object = wirejson.AppendString(object, "mimeType", kind)
 		}
-		object = appendMember(object, "fileUri", p.URL)
+		object = wirejson.AppendString(object, "fileUri", p.URL)
 		key = keyFile
 	case p.Digest != "":
 		return "", nil, fmt.Errorf("the content of the media is kept elsewhere (%s); load it before it is sent", p.Digest)
@@ -241,22 +243,22 @@ func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
 	case ranElsewhere(c):
 		return dst, fmt.Errorf("the call %q was run by another provider", c.Name)
 	case c.ProviderExecuted:
-		return append(appendMembers(append(appendComma(dst), '{'), membersOf(c.Opaque)), '}'), nil
+		return append(appendMembers(append(wirejson.AppendComma(dst), '{'), wirejson.MembersOf(c.Opaque)), '}'), nil
 	}
 	rest := restOf(c.Opaque)
-	dst = append(appendKey(append(appendComma(dst), '{'), keyCall), '{')
+	dst = append(wirejson.AppendKey(append(wirejson.AppendComma(dst), '{'), keyCall), '{')
 	if id := wireID(c); id != "" {
-		dst = appendMember(dst, "id", id)
+		dst = wirejson.AppendString(dst, "id", id)
 	}
-	dst = appendKey(appendMember(dst, "name", callName(c.Name)), "args")
-	if fits(c.Arguments, maxArgs) {
-		dst = appendValue(dst, c.Arguments)
+	dst = wirejson.AppendKey(wirejson.AppendString(dst, "name", callName(c.Name)), "args")
+	if jsonio.IsObject(c.Arguments) && wirejson.Depth(c.Arguments) <= maxArgs {
+		dst = wirejson.AppendValue(dst, c.Arguments)
 	} else {
 		dst = append(dst, "{}"...)
 	}
 	dst = append(appendMembers(dst, innerOf(rest, keyCall), "id", "name", "args"), '}')
-	if sign && find(rest, keySignature) == "" {
-		dst = append(appendKey(dst, keySignature), skipValidator...)
+	if sign && wirejson.Find(rest, keySignature) == "" {
+		dst = append(wirejson.AppendKey(dst, keySignature), skipValidator...)
 	}
 	return append(appendMembers(dst, rest, keyCall), '}'), nil
 }
@@ -270,6 +272,6 @@ func wireID(c *llm.ToolCall) string {
 }
 
 // innerOf returns the members that rest has for the object key of a part.
-func innerOf(rest []member, key string) []member {
-	return membersOf([]byte(find(rest, key)))
+func innerOf(rest []wirejson.Member, key string) []wirejson.Member {
+	return wirejson.MembersOf([]byte(wirejson.Find(rest, key)))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -179,15 +180,15 @@ func appendSaid(dst []byte, p llm.Part) ([]byte, error) {
 	if !ok || c.ProviderExecuted {
 		return appendPart(dst, p)
 	}
-	dst = append(appendKey(append(appendComma(dst), '{'), keyCall), '{')
+	dst = append(wirejson.AppendKey(append(wirejson.AppendComma(dst), '{'), keyCall), '{')
 	if id := wireID(&c); id != "" {
-		dst = appendMember(dst, "id", id)
+		dst = wirejson.AppendString(dst, "id", id)
 	}
-	dst = appendMember(dst, "name", wireName(c.Name))
+	dst = wirejson.AppendString(dst, "name", wireName(c.Name))
 	switch {
 	case c.Arguments == "":
 	case jsonio.Valid([]byte(c.Arguments)) && c.Arguments[0] != '"':
-		dst = appendCompact(appendKey(dst, "args"), c.Arguments, false)
+		dst = jsonio.AppendRaw(wirejson.AppendKey(dst, "args"), []byte(c.Arguments))
 	default:
 		dst = append(dst, `,"willContinue":true`...)
 	}
@@ -201,26 +202,26 @@ func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *ll
 	if content != "" || finish != nil {
 		dst = append(dst, `"candidates":[{`...)
 		if content != "" {
-			dst = append(appendKey(dst, "content"), content...)
+			dst = append(wirejson.AppendKey(dst, "content"), content...)
 		}
 		if finish != nil {
-			dst = appendMember(dst, "finishReason", wordOf(finish.Reason, finish.Raw))
+			dst = wirejson.AppendString(dst, "finishReason", wordOf(finish.Reason, finish.Raw))
 		}
-		dst = append(appendKey(dst, "index"), '0')
+		dst = append(wirejson.AppendKey(dst, "index"), '0')
 		if finish != nil && finish.Message != "" {
-			dst = appendMember(dst, "finishMessage", finish.Message)
+			dst = wirejson.AppendString(dst, "finishMessage", finish.Message)
 		}
 		if finish != nil {
 			dst = appendMembers(dst, keptOf(finish.Opaque, keyCandidate))
 		}
 		dst = append(dst, "}]"...)
 	}
-	dst = appendUsage(appendKey(dst, "usageMetadata"), u)
+	dst = appendUsage(wirejson.AppendKey(dst, "usageMetadata"), u)
 	if a.Model != "" {
-		dst = appendMember(dst, "modelVersion", a.Model)
+		dst = wirejson.AppendString(dst, "modelVersion", a.Model)
 	}
 	if a.ID != "" {
-		dst = appendMember(dst, "responseId", a.ID)
+		dst = wirejson.AppendString(dst, "responseId", a.ID)
 	}
 	if finish != nil {
 		dst = appendMembers(dst, keptOf(finish.Opaque, keyOfAnswer))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -17,7 +18,7 @@ import (
 func (GenerateContent) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	e := readErrorBody(body)
 	if e == nil {
-		e = &llm.APIError{Message: protocol.Beginning(body), Retryable: protocol.Retryable(status)}
+		e = &llm.APIError{Message: wirejson.Beginning(body), Retryable: protocol.Retryable(status)}
 	}
 	if status >= http.StatusBadRequest {
 		e.Status = status
@@ -52,7 +53,7 @@ func readErrorBody(body []byte) *llm.APIError {
 		case "error":
 			e = readError(&d)
 		case "errorType": // beside an error that is a string, of imitators
-			kind = word(&d)
+			kind = wirejson.String(&d)
 		default:
 			d.Skip()
 		}
@@ -85,11 +86,11 @@ func readError(d *jsonio.Dec) *llm.APIError {
 				e.Code = d.String()
 				return
 			}
-			e.Status = int(number(d))
+			e.Status = int(wirejson.Count(d))
 		case "message":
-			e.Message = word(d)
+			e.Message = wirejson.String(d)
 		case "status":
-			e.Code = word(d)
+			e.Code = wirejson.String(d)
 		case "details":
 			readDetails(d, e, &reason, &daily)
 		default:
@@ -131,9 +132,9 @@ func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string, daily *bool) {
 		eachMember(d, func(key string) {
 			switch key {
 			case "reason":
-				*reason = word(d)
+				*reason = wirejson.String(d)
 			case "retryDelay":
-				if wait, err := time.ParseDuration(word(d)); err == nil && wait > 0 {
+				if wait, err := time.ParseDuration(wirejson.String(d)); err == nil && wait > 0 {
 					e.RetryAfter = wait
 				}
 			case "violations":
@@ -143,29 +144,6 @@ func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string, daily *bool) {
 			}
 		})
 	})
-}
-
-// word reads a string; what is none is passed over.
-func word(d *jsonio.Dec) string {
-	if d.Peek() == '"' {
-		return d.String()
-	}
-	d.Skip()
-	return ""
-}
-
-// number reads a count; what is none, or cannot be one, is 0.
-func number(d *jsonio.Dec) int64 {
-	const most = 1 << 53
-	if c := d.Peek(); c < '0' || c > '9' {
-		d.Skip()
-		return 0
-	}
-	n := d.Float()
-	if n > most {
-		return 0
-	}
-	return int64(n)
 }
 
 // EncodeError implements protocol.Protocol. The number is the status, the status
@@ -180,34 +158,34 @@ func (GenerateContent) EncodeError(e *llm.APIError) []byte {
 		word = e.Code
 	}
 	dst := jsonio.AppendInt([]byte(`{"error":{"code":`), int64(status))
-	dst = appendMember(appendMember(dst, "message", e.Message), "status", word)
+	dst = wirejson.AppendString(wirejson.AppendString(dst, "message", e.Message), "status", word)
 	details := []byte{'['}
 	if e.Code != "" && e.Code != word {
 		details = appendDetail(details, "ErrorInfo", func(dst []byte) []byte {
-			return append(appendMember(appendMember(dst, "reason", e.Code), "domain", "googleapis.com"),
+			return append(wirejson.AppendString(wirejson.AppendString(dst, "reason", e.Code), "domain", "googleapis.com"),
 				`,"metadata":{"service":"generativelanguage.googleapis.com"}`...)
 		})
 	}
 	if field, ok := violated(e.Message); ok {
 		details = appendDetail(details, "BadRequest", func(dst []byte) []byte {
-			dst = appendMember(append(appendKey(dst, "fieldViolations"), "[{"...), "field", field)
-			return append(appendMember(dst, "description", e.Message), "}]"...)
+			dst = wirejson.AppendString(append(wirejson.AppendKey(dst, "fieldViolations"), "[{"...), "field", field)
+			return append(wirejson.AppendString(dst, "description", e.Message), "}]"...)
 		})
 	}
 	if e.RetryAfter > 0 {
 		details = appendDetail(details, "RetryInfo", func(dst []byte) []byte {
 			seconds, _ := json.Marshal(e.RetryAfter.Seconds())
-			return appendMember(dst, "retryDelay", string(seconds)+"s")
+			return wirejson.AppendString(dst, "retryDelay", string(seconds)+"s")
 		})
 	}
 	if len(details) > 1 {
-		dst = append(append(appendKey(dst, "details"), details...), ']')
+		dst = append(append(wirejson.AppendKey(dst, "details"), details...), ']')
 	}
 	return append(dst, "}}"...)
 }
 
 func appendDetail(dst []byte, kind string, members func([]byte) []byte) []byte {
-	dst = appendMember(append(appendComma(dst), '{'), "@type", "type.googleapis.com/google.rpc."+kind)
+	dst = wirejson.AppendString(append(wirejson.AppendComma(dst), '{'), "@type", "type.googleapis.com/google.rpc."+kind)
 	return append(members(dst), '}')
 }
 

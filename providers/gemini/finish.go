@@ -3,6 +3,7 @@ package gemini
 import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // reasons are the words of Gemini; the first for one of ours is what is written
@@ -90,7 +91,7 @@ func (c *counts) read(d *jsonio.Dec) {
 			d.Skip()
 			continue
 		}
-		if n := number(d); n != 0 {
+		if n := wirejson.Count(d); n != 0 {
 			*to = n
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // The members of a part that say what it is, beside text and media.
@@ -28,7 +29,7 @@ type part struct {
 	media     media
 	value     string // of data, if it is what the provider ran
 	raw       string // the whole part
-	rest      []member
+	rest      []wirejson.Member
 }
 
 type call struct {
@@ -36,19 +37,19 @@ type call struct {
 	args     string // as JSON; "" if there are none
 	partial  []partialArg
 	goesOn   bool // willContinue
-	rest     []member
+	rest     []wirejson.Member
 }
 
 type result struct {
 	id, name, response string
 	media              []llm.Part
-	rest               []member
+	rest               []wirejson.Member
 }
 
 type media struct {
 	kind, url string
 	data      []byte
-	rest      []member
+	rest      []wirejson.Member
 }
 
 // read reads a part. With keep it keeps what is not known.
@@ -93,12 +94,12 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 }
 
 // keepMember reads a value that is not known.
-func keepMember(rest []member, keep bool, key string, d *jsonio.Dec) []member {
+func keepMember(rest []wirejson.Member, keep bool, key string, d *jsonio.Dec) []wirejson.Member {
 	if !keep {
 		d.Skip()
 		return rest
 	}
-	return append(rest, member{key, d.Raw()})
+	return append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
 }
 
 func (c *call) read(d *jsonio.Dec, keep bool) {
@@ -156,7 +157,7 @@ func (r *result) read(d *jsonio.Dec) {
 				}
 			})
 		default:
-			r.rest = append(r.rest, member{key, d.Raw()})
+			r.rest = append(r.rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
 }
@@ -174,7 +175,7 @@ func (m *media) read(d *jsonio.Dec) {
 				d.Fail("expected base64")
 			}
 		default:
-			m.rest = append(m.rest, member{key, d.Raw()})
+			m.rest = append(m.rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
 }
@@ -226,7 +227,7 @@ func (p *part) answered() llm.ToolResult {
 	// What would be written as it is need not be kept.
 	rest := r.rest
 	if again := appendResponse(nil, &out, ""); string(again) != compact(r.response) {
-		rest = append(rest, member{"response", orObject(r.response)})
+		rest = append(rest, wirejson.Member{Key: "response", Raw: orObject(r.response)})
 	}
 	out.Opaque = p.opaque(rest)
 	out.Content = append(out.Content, r.media...)
@@ -242,13 +243,13 @@ func orObject(raw string) string {
 
 // executed returns a call that the provider ran itself.
 func (p *part) executed() llm.ToolCall {
-	value := membersOf(json.RawMessage(p.value))
+	value := wirejson.MembersOf(json.RawMessage(p.value))
 	c := llm.ToolCall{Name: "code_execution", Arguments: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw))}
-	if id := find(value, "id"); id != "" {
+	if id := wirejson.Find(value, "id"); id != "" {
 		c.ID = valueText(id)
 	}
 	if p.data == keyToolCall {
-		c.Name, c.Arguments = valueText(orText(find(value, "toolType"))), compact(orObject(find(value, "args")))
+		c.Name, c.Arguments = valueText(orText(wirejson.Find(value, "toolType"))), compact(orObject(wirejson.Find(value, "args")))
 	}
 	return c
 }
@@ -260,13 +261,13 @@ func orText(raw string) string {
 	return raw
 }
 
-func displayName(rest []member) string {
-	return valueText(orText(find(rest, "displayName")))
+func displayName(rest []wirejson.Member) string {
+	return valueText(orText(wirejson.Find(rest, "displayName")))
 }
 
 // opaque returns what is kept of the part beside what it says; inner is what is
 // kept of the object that says it.
-func (p *part) opaque(inner []member) json.RawMessage {
+func (p *part) opaque(inner []wirejson.Member) json.RawMessage {
 	thought := p.thought && p.data != "text" && p.data != ""
 	if p.signature == "" && !thought && len(inner)+len(p.rest) == 0 {
 		return nil
@@ -276,22 +277,22 @@ func (p *part) opaque(inner []member) json.RawMessage {
 		out = append(append(out, `{"`+keySignature+`":`...), p.signature...)
 		return append(out, '}')
 	}
-	var all []member
+	var all []wirejson.Member
 	if p.signature != "" {
-		all = append(all, member{keySignature, p.signature})
+		all = append(all, wirejson.Member{Key: keySignature, Raw: p.signature})
 	}
 	if thought {
-		all = append(all, member{keyThought, "true"})
+		all = append(all, wirejson.Member{Key: keyThought, Raw: "true"})
 	}
 	for _, m := range p.rest {
-		all = append(all, member{m.key, compact(m.raw)})
+		all = append(all, wirejson.Member{Key: m.Key, Raw: compact(m.Raw)})
 	}
 	if len(inner) > 0 {
 		object := []byte{'{'}
 		for _, m := range inner {
-			object = append(appendKey(object, m.key), compact(m.raw)...)
+			object = append(wirejson.AppendKey(object, m.Key), compact(m.Raw)...)
 		}
-		all = append(all, member{p.data, string(append(object, '}'))})
+		all = append(all, wirejson.Member{Key: p.data, Raw: string(append(object, '}'))})
 	}
 	return opaqueOf(all)
 }

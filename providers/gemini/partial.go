@@ -7,6 +7,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // Vertex AI can send the arguments of a call in pieces, each a value at a path
@@ -28,7 +29,7 @@ func (c *call) readPartial(d *jsonio.Dec) {
 		eachMember(d, func(key string) {
 			switch camel(key) {
 			case "jsonPath":
-				a.path = word(d)
+				a.path = wirejson.String(d)
 			case "stringValue":
 				a.text, a.isStr = d.String(), true
 			case "numberValue", "boolValue":
@@ -211,13 +212,13 @@ func (n *node) append(dst []byte) []byte {
 	case kindObject:
 		dst = append(dst, '{')
 		for i, b := range n.below {
-			dst = b.append(appendKey(dst, n.keys[i]))
+			dst = b.append(wirejson.AppendKey(dst, n.keys[i]))
 		}
 		return append(dst, '}')
 	case kindArray:
 		dst = append(dst, '[')
 		for _, b := range n.below {
-			dst = b.append(appendComma(dst))
+			dst = b.append(wirejson.AppendComma(dst))
 		}
 		return append(dst, ']')
 	case kindString:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // DecodeRequest implements protocol.Protocol. What it reads comes back as
@@ -74,16 +75,16 @@ func (r *requestReader) extra(key string, raw json.RawMessage) {
 }
 
 // keep puts the members of an object that are not known into Extra.
-func (r *requestReader) keep(key string, rest []member) {
+func (r *requestReader) keep(key string, rest []wirejson.Member) {
 	if len(rest) > 0 {
 		r.extra(key, objectOf(rest))
 	}
 }
 
-func objectOf(members []member) json.RawMessage {
+func objectOf(members []wirejson.Member) json.RawMessage {
 	dst := []byte{'{'}
 	for _, m := range members {
-		dst = append(appendKey(dst, m.key), m.raw...)
+		dst = append(wirejson.AppendKey(dst, m.Key), m.Raw...)
 	}
 	return append(dst, '}')
 }
@@ -125,7 +126,7 @@ func (r *requestReader) content() {
 	d := &r.d
 	role := llm.RoleUser
 	var parts []part
-	var rest []member
+	var rest []wirejson.Member
 	eachMember(d, func(key string) {
 		switch key {
 		case "role":
@@ -136,7 +137,7 @@ func (r *requestReader) content() {
 				parts[len(parts)-1].read(d, true)
 			})
 		default:
-			rest = append(rest, member{key, d.Raw()})
+			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
 	if d.Err() != nil { // parts that are not JSON say nothing
@@ -144,13 +145,13 @@ func (r *requestReader) content() {
 	}
 	m := llm.Message{Role: role}
 	if rest != nil {
-		m.Opaque = objectOf([]member{{keyOther, string(objectOf(rest))}})
+		m.Opaque = objectOf([]wirejson.Member{{Key: keyOther, Raw: string(objectOf(rest))}})
 	}
 	results := llm.Message{Role: llm.RoleTool}
 	called, signs := false, SignsCalls(r.req.Model)
 	for i := range parts {
 		if r := &parts[i].result; r.media != nil && !signs {
-			r.rest = append(r.rest, member{within, "[]"})
+			r.rest = append(r.rest, wirejson.Member{Key: within, Raw: "[]"})
 		}
 		p := parts[i].content()
 		switch p := p.(type) {
@@ -207,7 +208,7 @@ func readRole(role string) llm.Role {
 
 // unsigned takes away what EncodeRequest puts in place of a signature.
 func unsigned(opaque json.RawMessage) json.RawMessage {
-	members := slices.DeleteFunc(membersOf(opaque), func(m member) bool { return m == member{keySignature, skipValidator} })
+	members := slices.DeleteFunc(wirejson.MembersOf(opaque), func(m wirejson.Member) bool { return m == wirejson.Member{Key: keySignature, Raw: skipValidator} })
 	if len(members) == 0 {
 		return nil
 	}

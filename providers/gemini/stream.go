@@ -7,6 +7,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -27,8 +28,8 @@ type decoder struct {
 	ending  ending // of the chunk
 	last    ending // of what was said so far
 	blocked *llm.APIError
-	kept    kept
-	others  []member // of the candidate, which are kept
+	kept    keptMembers
+	others  []wirejson.Member // of the candidate, which are kept
 
 	known    bool // something of an answer came
 	answered bool // a candidate came
@@ -100,15 +101,15 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 		case "promptFeedback":
 			c.feedback(d)
 		case "modelVersion":
-			c.model = word(d)
+			c.model = wirejson.String(d)
 		case "responseId":
-			c.id = word(d)
+			c.id = wirejson.String(d)
 		case "error":
 			told = readError(d)
 		case "errorType": // beside an error that is a string, of imitators
-			kind = word(d)
+			kind = wirejson.String(d)
 		default:
-			c.kept.response.set(member{key, d.Raw()})
+			c.kept.response.Set(key, d.Raw())
 		}
 	}
 	switch {
@@ -162,9 +163,9 @@ func (c *decoder) feedback(d *jsonio.Dec) {
 	eachMember(d, func(key string) {
 		switch camel(key) {
 		case "blockReason":
-			reason = word(d)
+			reason = wirejson.String(d)
 		case "blockReasonMessage":
-			message = word(d)
+			message = wirejson.String(d)
 		default:
 			d.Skip()
 		}
@@ -195,7 +196,7 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 		}
 		c.answered = true
 		for _, m := range c.others {
-			c.kept.candidate.set(m)
+			c.kept.candidate.Set(m.Key, m.Raw)
 		}
 	}
 }
@@ -217,15 +218,15 @@ func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 		case "content":
 			c.content(d)
 		case "finishReason":
-			if c.ending.reason = word(d); c.ending.reason == unspecified {
+			if c.ending.reason = wirejson.String(d); c.ending.reason == unspecified {
 				c.ending.reason = ""
 			}
 		case "finishMessage":
-			c.ending.message = word(d)
+			c.ending.message = wirejson.String(d)
 		case "index":
-			index = number(d)
+			index = wirejson.Count(d)
 		default:
-			c.others = append(c.others, member{key, d.Raw()})
+			c.others = append(c.others, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	}
 }
@@ -296,7 +297,7 @@ func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 			err = c.chunk(&d, emit)
 		}
 	default:
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	if _, told := errors.AsType[*llm.APIError](err); told {
 		return err
@@ -307,7 +308,7 @@ func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 		return fmt.Errorf("the answer: %w", bad)
 	}
 	if !c.known {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	c.finish(emit)
 	return nil

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Redacted stands for a credential.
-const Redacted = "[redacted]"
+// redactedText stands for a credential.
+const redactedText = "[redacted]"
 
 // credentials are the headers that are secret also where the Client has them.
 var credentials = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
@@ -95,10 +95,10 @@ var masked = regexp.MustCompile(`[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_-]*`)
 func (a *answer) redact(text string) string {
 	secrets := spelled(a.secrets)
 	for _, s := range secrets {
-		text = strings.ReplaceAll(text, s, Redacted)
+		text = strings.ReplaceAll(text, s, redactedText)
 	}
 	if len(secrets) > 0 {
-		text = masked.ReplaceAllString(redactMasked(text, secrets), Redacted)
+		text = masked.ReplaceAllString(redactMasked(text, secrets), redactedText)
 	}
 	return text
 }
@@ -118,7 +118,7 @@ func redactMasked(text string, secrets []string) string {
 		if begins+ends < leastPiece {
 			continue
 		}
-		out = append(append(out, text[from:m[0]-begins]...), Redacted...)
+		out = append(append(out, text[from:m[0]-begins]...), redactedText...)
 		from = m[1] + ends
 	}
 	return string(append(out, text[from:]...))

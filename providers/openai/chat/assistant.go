@@ -141,15 +141,14 @@ func (w *writer) reasoning(parts []llm.Part) (own []string) {
 			own = append(own, field)
 		}
 	}
-	var details wirejson.Members
+	var details wirejson.Elements
 	for _, p := range parts {
 		if r, ok := p.(llm.Reasoning); ok {
-			wirejson.EachElement(wirejson.Get(r.Opaque, "reasoning_details"), details.AddElement)
+			wirejson.EachElement(wirejson.Get(r.Opaque, "reasoning_details"), details.Add)
 		}
 	}
 	if details != nil {
-		w.name("reasoning_details")
-		w.buf = append(append(w.buf, details...), ']')
+		w.raw("reasoning_details", string(details.Array()))
 		own = append(own, "reasoning_details")
 	}
 	return own
@@ -195,12 +194,14 @@ func (w *writer) call(c llm.ToolCall) {
 	w.buf = append(w.appendOwn(c.Opaque, "id", "type", kind, "index"), '}')
 }
 
-// arguments are the text as it is, but for lone surrogates in a request.
+// arguments returns the arguments of a call. In a request it repairs lone surrogates.
 func (w *writer) arguments(args string) string {
-	if w.req == nil {
+	if w.req == nil || !strings.Contains(args, `\u`) {
 		return args
 	}
-	return wirejson.RepairSurrogates(args)
+	repaired := []byte(args)
+	wirejson.RepairSurrogates(repaired)
+	return string(repaired)
 }
 
 // callName is the name of a call as it goes back: OpenAI takes none that is empty
@@ -231,7 +232,7 @@ func (w *writer) callName(name string) string {
 func (w *writer) appendOwn(opaque json.RawMessage, own ...string) []byte {
 	wirejson.EachMember(opaque, func(key, raw string) {
 		if name, ok := messageNames.Wire(key); ok && !slices.Contains(own, name) {
-			w.buf = wirejson.AppendMember(w.buf, name, raw)
+			w.buf = wirejson.AppendRaw(w.buf, name, raw)
 		}
 	})
 	return w.buf

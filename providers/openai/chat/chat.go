@@ -79,7 +79,7 @@ func (Protocol) NewDecoder() protocol.Decoder { return &decoder{} }
 // the one chunk of a stream.
 func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !isResponse(body) {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	d := &decoder{done: true, reasoning: reasoningReader{whole: true}}
 	if err := d.chunk(string(body), emit); err != nil {

@@ -85,12 +85,12 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 			}
 		default:
 			if m, keep := readKept(&dec, key); keep {
-				d.kept.response.Set(m)
+				d.kept.response.Set(m.Key, m.Raw)
 			}
 		}
 	}
 	if err := dec.End(); err != nil {
-		return fmt.Errorf("an event is no chunk of Chat Completions: %w; it begins with %q", err, protocol.Beginning([]byte(text)))
+		return fmt.Errorf("an event is no chunk of Chat Completions: %w; it begins with %q", err, wirejson.Beginning([]byte(text)))
 	}
 	return d.failure(text, failed)
 }

@@ -44,9 +44,9 @@ func (k *keptMembers) said(m wirejson.Member) {
 	case m.Key == keyAudio:
 		k.audio.JoinObject(m.Raw, "data", "transcript")
 	case m.Key == keyAnnotations, m.Key == keyImages, slices.Contains(messageNames.Known, m.Key):
-		k.plain.Join(m)
+		k.plain.Join(m.Key, m.Raw)
 	default:
-		k.message.Join(m)
+		k.message.Join(m.Key, m.Raw)
 	}
 }
 
@@ -56,18 +56,18 @@ func (k *keptMembers) beside(m wirejson.Member) {
 		k.logprobs.JoinObject(m.Raw)
 		return
 	}
-	k.choice.Set(m)
+	k.choice.Set(m.Key, m.Raw)
 }
 
 // opaque is what was gathered, or nil.
 func (k *keptMembers) opaque() json.RawMessage {
 	var answer wirejson.Members
-	answer.AddObject(keyMessage, k.message.Members(wirejson.MaxKept))
-	answer.AddObject(keyChoice, k.choice.Members(wirejson.MaxKept))
-	answer.AddObject(keyResponse, k.response.Members(wirejson.MaxKept))
-	out := k.plain.Members(0)
-	out.AddObject(keyAudio, k.audio.Members(0))
-	out.AddObject(keyLogprobs, k.logprobs.Members(0))
+	answer.AddObject(keyMessage, k.message.Sorted().Members(wirejson.MaxKept))
+	answer.AddObject(keyChoice, k.choice.Sorted().Members(wirejson.MaxKept))
+	answer.AddObject(keyResponse, k.response.Sorted().Members(wirejson.MaxKept))
+	out := k.plain.Sorted().Members(0)
+	out.AddObject(keyAudio, k.audio.Sorted().Members(0))
+	out.AddObject(keyLogprobs, k.logprobs.Sorted().Members(0))
 	out.AddObject(keyChatAnswer, answer)
 	return out.Object()
 }
@@ -108,7 +108,7 @@ func (w *writer) beside(opaque json.RawMessage, own ...string) {
 	w.buf = w.appendOwn(opaque, own...)
 	for _, key := range [...]string{keyAnnotations, keyImages} {
 		if raw := wirejson.Get(opaque, key); raw != nil {
-			w.buf = wirejson.AppendMember(w.buf, key, string(raw))
+			w.buf = wirejson.AppendRaw(w.buf, key, string(raw))
 		}
 	}
 	w.buf = wirejson.AppendMembers(w.buf, answered(opaque, keyMessage))
@@ -119,14 +119,14 @@ func (w *writer) echo(opaque json.RawMessage, own []string) {
 	if id := wirejson.Get(wirejson.Get(opaque, keyAudio), "id"); id != nil {
 		w.raw(keyAudio, `{"id":`+string(id)+`}`)
 	}
-	var files wirejson.Members
+	var files wirejson.Elements
 	wirejson.EachElement(wirejson.Get(opaque, keyAnnotations), func(raw string) {
 		if wirejson.GetString(json.RawMessage(raw), "type") == "file" {
-			files.AddElement(raw)
+			files.Add(raw)
 		}
 	})
 	if files != nil {
-		w.raw(keyAnnotations, string(append(files, ']')))
+		w.raw(keyAnnotations, string(files.Array()))
 	}
 }
 

@@ -499,14 +499,14 @@ func TestChatAzure(t *testing.T) {
 
 func TestChatNotAnAnswer(t *testing.T) {
 	for body, want := range map[string]string{
-		"":                  "the answer is empty",
-		" \n":               "the answer is empty",
-		"<html>520</html>":  `the answer is none that the protocol knows; it begins with "<html>520</html>"`,
-		`[]`:                `the answer is none that the protocol knows; it begins with "[]"`,
-		`{"id":"x"}`:        `the answer is none that the protocol knows; it begins with "{\"id\":\"x\"}"`,
-		`{"choices":{}}`:    `the answer is none that the protocol knows; it begins with "{\"choices\":{}}"`,
-		`{"error":null}`:    `the answer is none that the protocol knows; it begins with "{\"error\":null}"`,
-		`{"choices":[{"mes`: `the answer is none that the protocol knows; it begins with "{\"choices\":[{\"mes"`,
+		"":                  "the response is empty",
+		" \n":               "the response is empty",
+		"<html>520</html>":  `the response does not have the format of the protocol; it begins with "<html>520</html>"`,
+		`[]`:                `the response does not have the format of the protocol; it begins with "[]"`,
+		`{"id":"x"}`:        `the response does not have the format of the protocol; it begins with "{\"id\":\"x\"}"`,
+		`{"choices":{}}`:    `the response does not have the format of the protocol; it begins with "{\"choices\":{}}"`,
+		`{"error":null}`:    `the response does not have the format of the protocol; it begins with "{\"error\":null}"`,
+		`{"choices":[{"mes`: `the response does not have the format of the protocol; it begins with "{\"choices\":[{\"mes"`,
 		`{"error":"too long","error_type":"validation"}`: "no response validation: too long",
 		`{"object":"error","message":"bad","code":400}`:  "status 400 400: bad",
 	} {

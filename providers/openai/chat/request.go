@@ -30,7 +30,8 @@ func (c Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	if err := w.request(); err != nil {
 		return nil, err
 	}
-	return &protocol.Request{Path: path, Body: wirejson.RepairSurrogatesBytes(w.buf)}, nil
+	wirejson.RepairSurrogates(w.buf)
+	return &protocol.Request{Path: path, Body: w.buf}, nil
 }
 
 // chatWriter writes the body of a request, or the message of an answer.
@@ -42,9 +43,7 @@ type writer struct {
 
 // comma separates what comes from what stands before it in an object or array.
 func (w *writer) comma() {
-	if c := w.buf[len(w.buf)-1]; c != '{' && c != '[' {
-		w.buf = append(w.buf, ',')
-	}
+	w.buf = wirejson.AppendComma(w.buf)
 }
 
 // name begins a member.

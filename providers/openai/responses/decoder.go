@@ -87,7 +87,7 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 	}
 	ev, err := s.read(name, data)
 	if err != nil {
-		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, protocol.Beginning(data))
+		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, wirejson.Beginning(data))
 	}
 	if done, err = s.event(&ev); err != nil {
 		return false, err

@@ -123,8 +123,8 @@ func (e *encoder) send(kind string, f func(dst []byte) []byte) {
 	if e.write == nil {
 		return
 	}
-	e.buf = f(appendFirst(e.buf[:0], "type", kind))
-	e.buf = append(appendInt(e.buf, "sequence_number", e.sequence), '}')
+	e.buf = f(wirejson.AppendString(append(e.buf[:0], '{'), "type", kind))
+	e.buf = append(wirejson.AppendInt(e.buf, "sequence_number", e.sequence), '}')
 	e.sequence++
 	e.write(kind, e.buf)
 }
@@ -132,9 +132,9 @@ func (e *encoder) send(kind string, f func(dst []byte) []byte) {
 // about writes an event about a piece of an item.
 func (e *encoder) about(it *outItem, kind, section string, f func(dst []byte) []byte) {
 	e.send(kind, func(dst []byte) []byte {
-		dst = appendInt(wirejson.AppendString(dst, "item_id", it.id), "output_index", int64(it.place))
+		dst = wirejson.AppendInt(wirejson.AppendString(dst, "item_id", it.id), "output_index", int64(it.place))
 		if section != "" {
-			dst = appendInt(dst, section, 0)
+			dst = wirejson.AppendInt(dst, section, 0)
 		}
 		return f(dst)
 	})
@@ -180,7 +180,7 @@ func (e *encoder) begin(it *outItem, prefix string) *outItem {
 // item writes an event about a whole item.
 func (e *encoder) item(kind string, it *outItem, text []byte) {
 	e.send(kind, func(dst []byte) []byte {
-		return appendInt(append(append(dst, `,"item":`...), text...), "output_index", int64(it.place))
+		return wirejson.AppendInt(append(append(dst, `,"item":`...), text...), "output_index", int64(it.place))
 	})
 }
 
@@ -215,34 +215,31 @@ func (e *encoder) status() string {
 // appendResponse appends the response object.
 func (e *encoder) appendResponse(dst []byte, status string) []byte {
 	inProgress := status == "in_progress"
-	dst = wirejson.AppendString(appendFirst(dst, "id", e.answer.ID), "object", "response")
-	dst = appendInt(dst, "created_at", e.answer.Created)
+	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", e.answer.ID), "object", "response")
+	dst = wirejson.AppendInt(dst, "created_at", e.answer.Created)
 	dst = append(wirejson.AppendString(dst, "status", status), `,"background":false`...)
 	if status == "completed" {
-		dst = appendInt(dst, "completed_at", e.answer.Created)
+		dst = wirejson.AppendInt(dst, "completed_at", e.answer.Created)
 	}
 	dst = append(dst, `,"error":`...)
 	if status == "failed" {
-		dst = append(wirejson.AppendString(appendFirst(dst, "code", "server_error"), "message", e.finish.Message), '}')
+		dst = append(wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "code", "server_error"), "message", e.finish.Message), '}')
 	} else {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"incomplete_details":`...)
 	if reason := e.reason(); status == statusIncomplete && reason != "" {
-		dst = append(appendFirst(dst, "reason", reason), '}')
+		dst = append(wirejson.AppendString(append(dst, '{'), "reason", reason), '}')
 	} else {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"instructions":null,"max_output_tokens":null`...)
 	dst = append(wirejson.AppendString(dst, "model", e.answer.Model), `,"output":[`...)
-	for i, it := range e.items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	for _, it := range e.items {
 		if it.final == nil {
 			it.final = it.append(nil, statusIncomplete)
 		}
-		dst = append(dst, it.final...)
+		dst = append(wirejson.AppendComma(dst), it.final...)
 	}
 	dst = append(dst, `],"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{"effort":null,"summary":null},"store":false,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled","usage":`...)
 	if inProgress {
@@ -270,15 +267,11 @@ func appendUsage(dst []byte, u llm.Usage) []byte {
 	dst = jsonio.AppendInt(append(dst, `{"input_tokens":`...), u.InputTokens)
 	dst = jsonio.AppendInt(append(dst, `,"input_tokens_details":{"cached_tokens":`...), u.CacheReadInputTokens)
 	if u.CacheCreationInputTokens != 0 {
-		dst = appendInt(dst, "cache_write_tokens", u.CacheCreationInputTokens)
+		dst = wirejson.AppendInt(dst, "cache_write_tokens", u.CacheCreationInputTokens)
 	}
 	dst = jsonio.AppendInt(append(dst, `},"output_tokens":`...), u.OutputTokens)
 	dst = jsonio.AppendInt(append(dst, `,"output_tokens_details":{"reasoning_tokens":`...), u.ReasoningOutputTokens)
 	return append(jsonio.AppendInt(append(dst, `},"total_tokens":`...), u.Total()), '}')
-}
-
-func appendInt(dst []byte, key string, n int64) []byte {
-	return jsonio.AppendInt(wirejson.AppendKey(dst, key), n)
 }
 
 // madeUp is the encrypted content of reasoning that has no opaque data.

@@ -57,9 +57,7 @@ func (w *inputWriter) message(m *llm.Message) error {
 
 // next begins another element of an array.
 func (w *inputWriter) next() {
-	if w.dst[len(w.dst)-1] != '[' {
-		w.dst = append(w.dst, ',')
-	}
+	w.dst = wirejson.AppendComma(w.dst)
 }
 
 // said writes a message of the user or the system.
@@ -69,7 +67,7 @@ func (w *inputWriter) said(m *llm.Message) error {
 	if r := wirejson.GetString(m.Opaque, "role"); r == "developer" && m.Role == llm.RoleSystem {
 		role = r
 	}
-	w.dst = appendFirst(w.dst, "role", role)
+	w.dst = wirejson.AppendString(append(w.dst, '{'), "role", role)
 	w.itemID(m.Opaque, messageID)
 	w.dst = itemNames.Append(w.dst, m.Opaque, func(key string) bool {
 		return key == "role" || key == "id" || key == "type" || key == "content" || key == "status"
@@ -142,7 +140,7 @@ func (w *inputWriter) content(parts []llm.Part, path string, sound bool) error {
 func (w *inputWriter) piece(p llm.Part, sound bool) error {
 	switch p := p.(type) {
 	case llm.Text:
-		w.dst = wirejson.AppendString(appendFirst(w.dst, "type", "input_text"), "text", p.Text)
+		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", "input_text"), "text", p.Text)
 		w.dst = append(contentNames.Append(w.dst, p.Opaque, ownPiece), '}')
 		return nil
 	case llm.Media:
@@ -167,7 +165,7 @@ func (w *inputWriter) unknown(p llm.Unknown) error {
 	if err := protocol.CheckUnknown(protocolName, p); err != nil {
 		return fmt.Errorf(": %w", err)
 	}
-	w.dst = wirejson.AppendRepaired(w.dst, p.Raw)
+	w.dst = wirejson.AppendValue(w.dst, p.Raw)
 	return nil
 }
 
@@ -197,14 +195,14 @@ func (w *inputWriter) media(m *llm.Media, sound bool) error {
 	}
 	switch {
 	case strings.HasPrefix(m.MediaType, "image/"):
-		w.dst = appendFirst(w.dst, "type", "input_image")
+		w.dst = wirejson.AppendString(append(w.dst, '{'), "type", "input_image")
 		w.source("image_url", "image_url", m)
 	case strings.HasPrefix(m.MediaType, "audio/"):
 		if err := w.sound(m, sound); err != nil {
 			return err
 		}
 	default:
-		w.dst = appendFirst(w.dst, "type", "input_file")
+		w.dst = wirejson.AppendString(append(w.dst, '{'), "type", "input_file")
 		name := m.Name
 		if name == "" && m.Data != nil {
 			name = fileName(m.MediaType)
@@ -234,7 +232,7 @@ func (w *inputWriter) source(dataKey, urlKey string, m *llm.Media) {
 func (w *inputWriter) sound(m *llm.Media, allowed bool) error {
 	for _, s := range sounds {
 		if s.mediaType == m.MediaType && m.Data != nil && allowed {
-			w.dst = append(appendFirst(w.dst, "type", "input_audio"), `,"input_audio":{"data":"`...)
+			w.dst = append(wirejson.AppendString(append(w.dst, '{'), "type", "input_audio"), `,"input_audio":{"data":"`...)
 			w.dst = append(base64.StdEncoding.AppendEncode(w.dst, m.Data), `","format":"`...)
 			w.dst = append(append(w.dst, s.format...), `"}`...)
 			return nil
@@ -267,7 +265,7 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 	if w.custom[r.ID] || wirejson.GetString(r.Opaque, "type") == kindCustomOutput {
 		kind = kindCustomOutput
 	}
-	w.dst = appendFirst(w.dst, "type", kind)
+	w.dst = wirejson.AppendString(append(w.dst, '{'), "type", kind)
 	w.itemID(r.Opaque, "")
 	w.dst = wirejson.AppendString(w.dst, "call_id", id)
 	w.dst = wirejson.AppendKey(w.dst, "output")

@@ -208,7 +208,7 @@ func (e *encoder) part(p llm.Part) error {
 func (e *encoder) whole(raw json.RawMessage) {
 	e.closeTexts()
 	kind := wirejson.GetString(raw, "type")
-	it := &outItem{kind: kind, opaque: raw, final: wirejson.AppendRepaired(nil, raw)}
+	it := &outItem{kind: kind, opaque: raw, final: wirejson.AppendValue(nil, raw)}
 	e.begin(it, kind+"_")
 	it.closed = true
 	e.item("response.output_item.done", it, it.final)
@@ -222,13 +222,13 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 	}
 	like := item{kind: c.Name + "_call"}
 	if _, known := like.ranItself(); known && c.Name != "mcp" {
-		dst := append(wirejson.AppendString(appendFirst(nil, "type", like.kind), "id", c.ID), `,"status":"completed"`...)
+		dst := append(wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", like.kind), "id", c.ID), `,"status":"completed"`...)
 		if jsonio.IsObject(c.Arguments) {
 			dst = wirejson.AppendRaw(dst, "action", []byte(c.Arguments))
 		}
 		return append(dst, '}')
 	}
-	dst := wirejson.AppendString(appendFirst(nil, "type", "mcp_call"), "id", c.ID)
+	dst := wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", "mcp_call"), "id", c.ID)
 	dst = wirejson.AppendString(wirejson.AppendString(dst, "name", c.Name), "arguments", c.Arguments)
 	return append(dst, `,"server_label":"server","status":"completed"}`...)
 }
@@ -239,7 +239,7 @@ func (it *outItem) append(dst []byte, status string) []byte {
 		return append(dst, it.final...)
 	}
 	inProgress := status == "in_progress"
-	dst = wirejson.AppendString(appendFirst(dst, "id", it.id), "type", it.kind)
+	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", it.id), "type", it.kind)
 	if it.kind == kindReasoning {
 		return append(it.appendThought(dst, inProgress), '}')
 	}
@@ -271,7 +271,7 @@ func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
 	case inProgress:
 		dst = append(dst, "[]"...)
 	case summary != nil:
-		dst = wirejson.AppendRepaired(dst, summary)
+		dst = wirejson.AppendValue(dst, summary)
 	case len(it.text) > 0:
 		dst = append(wirejson.AppendString(append(dst, `[{"type":"summary_text"`...), "text", string(it.text)), "}]"...)
 	default:
@@ -286,10 +286,10 @@ func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
 // appendPiece appends the piece of content that a message has.
 func (it *outItem) appendPiece(dst []byte, said string) []byte {
 	if it.refusal {
-		dst = wirejson.AppendString(appendFirst(dst, "type", "refusal"), "refusal", said)
+		dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "type", "refusal"), "refusal", said)
 		return append(it.appendNotes(dst), '}')
 	}
-	dst = it.appendNotes(appendFirst(dst, "type", "output_text"))
+	dst = it.appendNotes(wirejson.AppendString(append(dst, '{'), "type", "output_text"))
 	for _, key := range []string{"annotations", "logprobs"} {
 		if wirejson.Get(it.opaque, key) == nil {
 			dst = append(wirejson.AppendKey(dst, key), "[]"...)

@@ -26,7 +26,7 @@ const wantsEncrypted = `["reasoning.encrypted_content"]`
 
 // EncodeRequest implements protocol.Protocol.
 func (Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
-	b := bodyWriter{extra: req.Extra}
+	b := bodyWriter{extra: req.Extra, dst: []byte{'{'}}
 	for _, k := range slices.Sorted(maps.Keys(req.Extra)) {
 		if !jsonio.Valid(req.Extra[k]) {
 			return nil, fmt.Errorf("extra.%s: not JSON; give a JSON value", k)
@@ -123,7 +123,6 @@ func (b *bodyWriter) end() []byte {
 			b.dst = wirejson.AppendRaw(b.dst, k, b.extra[k])
 		}
 	}
-	b.dst[0] = '{'
 	return append(b.dst, '}')
 }
 
@@ -152,7 +151,7 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 		b.put(k.key, n)
 	}
 	if s.ReasoningEffort != "" {
-		b.join("reasoning", append(appendFirst(nil, "effort", s.ReasoningEffort), '}'), 0)
+		b.join("reasoning", append(wirejson.AppendString([]byte("{"), "effort", s.ReasoningEffort), '}'), 0)
 	}
 	if s.OutputSchema == nil {
 		return nil
@@ -160,7 +159,7 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 	if !jsonio.IsObject(jsonio.View(s.OutputSchema)) {
 		return errors.New("settings.output_schema: not a JSON object; give the JSON Schema of the answer")
 	}
-	format := wirejson.AppendString(appendFirst([]byte(`{"format":`), "type", "json_schema"), "name", schemaName)
+	format := wirejson.AppendString(wirejson.AppendString([]byte(`{"format":{`), "type", "json_schema"), "name", schemaName)
 	format = wirejson.AppendRaw(format, "schema", s.OutputSchema)
 	if api.FollowsStrict(s.OutputSchema) {
 		format = append(format, `,"strict":true`...)
@@ -198,7 +197,7 @@ func (b *bodyWriter) tools(req *llm.Request) error {
 		if !namesTool(tools, choice.Name) {
 			return fmt.Errorf("tool_choice: there is no tool named %q", choice.Name)
 		}
-		b.put("tool_choice", append(wirejson.AppendString(appendFirst(nil, "type", "function"), "name", choice.Name), '}'))
+		b.put("tool_choice", append(wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", "function"), "name", choice.Name), '}'))
 	default:
 		return fmt.Errorf("tool_choice: unknown mode %q", choice.Mode)
 	}
@@ -219,22 +218,16 @@ func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
 		if namesTool(extra, t.Name) {
 			continue
 		}
-		if !soundName(t.Name) {
+		if !protocol.IsName(t.Name) {
 			return nil, fmt.Errorf("tools[%d]: the name %q is none that OpenAI takes; use letters, digits, _ and -", i, t.Name)
 		}
-		if len(dst) > 1 {
-			dst = append(dst, ',')
-		}
 		var err error
-		if dst, err = appendTool(dst, t); err != nil {
+		if dst, err = appendTool(wirejson.AppendComma(dst), t); err != nil {
 			return nil, fmt.Errorf("tools[%d]: %w", i, err)
 		}
 	}
 	wirejson.EachElement(extra, func(raw string) {
-		if len(dst) > 1 {
-			dst = append(dst, ',')
-		}
-		dst = wirejson.AppendRepaired(dst, []byte(raw))
+		dst = wirejson.AppendValue(wirejson.AppendComma(dst), raw)
 	})
 	if len(dst) == 1 {
 		return nil, nil
@@ -253,7 +246,7 @@ func appendTool(dst []byte, t llm.Tool) ([]byte, error) {
 		return nil, errors.New("the parameters are not a JSON object; give a JSON Schema")
 	}
 	schema = api.Parameters(schema)
-	dst = wirejson.AppendString(appendFirst(dst, "type", "function"), "name", t.Name)
+	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "type", "function"), "name", t.Name)
 	if t.Description != "" {
 		dst = wirejson.AppendString(dst, "description", t.Description)
 	}
@@ -275,27 +268,8 @@ func namesTool(tools json.RawMessage, name string) (found bool) {
 	return found
 }
 
-// soundName reports whether a name is one that OpenAI takes (SR-14).
-func soundName(name string) bool {
-	for _, c := range []byte(name) {
-		if !nameByte(c) {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func nameByte(c byte) bool {
-	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
-}
-
 // isNull reports whether raw is the JSON null.
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
 // quoted returns a JSON string.
 func quoted(s string) []byte { return jsonio.AppendString(nil, s) }
-
-// appendFirst begins an object with a member that is a string.
-func appendFirst(dst []byte, key, value string) []byte {
-	return jsonio.AppendString(append(jsonio.AppendString(append(dst, '{'), key), ':'), value)
-}

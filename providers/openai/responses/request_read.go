@@ -213,10 +213,7 @@ func (r *requestReader) tools(d *jsonio.Dec) {
 		if whole {
 			continue
 		}
-		if len(others) > 1 {
-			others = append(others, ',')
-		}
-		others = append(others, wirejson.Compact(d.Since(from))...)
+		others = append(wirejson.AppendComma(others), wirejson.Compact(d.Since(from))...)
 	}
 	if len(others) > 1 {
 		r.extra("tools", string(append(others, ']')))

@@ -10,7 +10,6 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/openai/internal/api"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // DecodeError implements protocol.Protocol.
@@ -24,11 +23,11 @@ func (Protocol) EncodeError(e *llm.APIError) []byte { return api.EncodeError(e) 
 // DecodeResponse implements protocol.Protocol.
 func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !jsonio.Valid(body) {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	d := jsonio.NewDec(string(body))
 	if d.Peek() != '{' {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	s := decoder{emit: emit}
 	r, err := readResponse(&d)
@@ -39,7 +38,7 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 		if t, ok := api.ReadError(string(body)); ok && t.Message != "" {
 			return t.APIError(0)
 		}
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	if r.failure != nil {
 		return r.failure
@@ -108,7 +107,7 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 			"safety_identifier", "service_tier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user":
 			d.Skip()
 		default:
-			r.more.Set(wirejson.Member{Key: key, Raw: d.Raw()})
+			r.more.Set(key, d.Raw())
 		}
 	}
 }
@@ -174,7 +173,7 @@ func (s *decoder) finish(r *response) {
 		s.emit(r.usage)
 	}
 	var kept wirejson.Members
-	kept.AddObject(keyResponse, r.more.Members(wirejson.MaxKept))
+	kept.AddObject(keyResponse, r.more.Sorted().Members(wirejson.MaxKept))
 	f := llm.Finish{ResponseID: cmp.Or(r.id, s.id), Model: cmp.Or(r.model, s.model), Opaque: kept.Object()}
 	switch word := cmp.Or(r.reason, r.status); {
 	case r.status == "completed" && s.called:

@@ -120,7 +120,7 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 		if t.Refusal {
 			kind, key = "refusal", "refusal"
 		}
-		w.dst = wirejson.AppendString(appendFirst(w.dst, "type", kind), key, t.Text)
+		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", kind), key, t.Text)
 		w.dst = append(contentNames.Append(w.dst, t.Opaque, ownPiece), '}')
 	}
 	if opened {
@@ -186,7 +186,7 @@ func (w *inputWriter) call(c *llm.ToolCall) error {
 		kind, args, prefix = kindCustomCall, "input", customID
 		w.custom[c.ID] = true
 	}
-	w.dst = appendFirst(w.dst, "type", kind)
+	w.dst = wirejson.AppendString(append(w.dst, '{'), "type", kind)
 	w.itemID(c.Opaque, prefix)
 	w.dst = wirejson.AppendString(w.dst, "call_id", id)
 	w.dst = wirejson.AppendString(w.dst, "name", echoName(c.Name))
@@ -198,21 +198,13 @@ func (w *inputWriter) call(c *llm.ToolCall) error {
 // echoName returns a call's name as the provider takes it back: a model makes
 // calls of tools that it was never told of, such as multi_tool_use.parallel.
 func echoName(name string) string {
-	if soundName(name) {
+	if protocol.IsName(name) {
 		return name
 	}
 	if name == "" {
 		return "unnamed_tool"
 	}
-	b := []byte(strings.ToValidUTF8(name, "_"))
-	out := b[:0]
-	for _, c := range b {
-		if !nameByte(c) {
-			c = '_'
-		}
-		out = append(out, c)
-	}
-	return string(out)
+	return wirejson.CleanName(strings.ToValidUTF8(name, "_"))
 }
 
 // hosted writes the item of a call that the provider ran itself.
@@ -221,5 +213,5 @@ func (w *inputWriter) hosted(opaque json.RawMessage) {
 		return
 	}
 	w.next()
-	w.dst = wirejson.AppendRepaired(w.dst, opaque)
+	w.dst = wirejson.AppendValue(w.dst, opaque)
 }

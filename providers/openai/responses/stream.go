@@ -74,11 +74,8 @@ func (it *openItem) summarize() {
 		return
 	}
 	text := []byte{'['}
-	for i, s := range it.summary {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(wirejson.AppendString(appendFirst(text, "type", "summary_text"), "text", string(s)), '}')
+	for _, s := range it.summary {
+		text = append(wirejson.AppendString(wirejson.AppendString(append(wirejson.AppendComma(text), '{'), "type", "summary_text"), "text", string(s)), '}')
 	}
 	it.added.summary, it.added.has.summary = jsonio.NewDec(string(append(text, ']'))), true
 }

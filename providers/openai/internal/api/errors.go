@@ -59,7 +59,7 @@ func DecodeError(status int, body []byte) *llm.APIError {
 	if t, ok := ReadError(string(body)); ok {
 		return t.APIError(status)
 	}
-	return ErrorInfo{Message: protocol.Beginning(body)}.APIError(status)
+	return ErrorInfo{Message: wirejson.Beginning(body)}.APIError(status)
 }
 
 // told is what a server says of an error.
@@ -144,7 +144,7 @@ func (t *ErrorInfo) metadata(d *jsonio.Dec) {
 			return
 		}
 		if raw := wirejson.Text(d); key == "raw" && raw != "" {
-			t.Message = strings.TrimPrefix(t.Message+": "+protocol.Beginning([]byte(raw)), ": ")
+			t.Message = strings.TrimPrefix(t.Message+": "+wirejson.Beginning([]byte(raw)), ": ")
 		}
 	}
 }
