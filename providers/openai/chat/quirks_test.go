@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -466,7 +468,7 @@ func TestChatAnyCut(t *testing.T) {
 		for i, wire := range q.wires {
 			turn, err := chatTurn(iotest.OneByteReader(strings.NewReader(wire)))
 			q.want.hold(t, fmt.Sprint(q.id, " wire ", i, " byte by byte"), turn, err)
-			for at := range len(wire) {
+			for _, at := range cutPositions(wire) {
 				two := io.MultiReader(strings.NewReader(wire[:at]), strings.NewReader(wire[at:]))
 				turn, err := chatTurn(two)
 				q.want.hold(t, fmt.Sprint(q.id, " wire ", i, " cut at ", at), turn, err)
@@ -476,6 +478,22 @@ func TestChatAnyCut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// cutPositions returns where a stream is cut in two: around each line break and at every
+// seventh byte. With more than 100 rapid checks (.ci/soak properties) it returns all positions.
+func cutPositions(wire string) (at []int) {
+	all := false
+	if f := flag.Lookup("rapid.checks"); f != nil {
+		n, err := strconv.Atoi(f.Value.String())
+		all = err == nil && n > 100
+	}
+	for i := range len(wire) {
+		if all || i%7 == 0 || strings.Contains(wire[max(0, i-2):min(len(wire), i+2)], "\n") {
+			at = append(at, i)
+		}
+	}
+	return at
 }
 
 // TestChatReset is quirk QT-05: the error of the connection comes through, and no
