@@ -12,18 +12,18 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The fields of reasoning that imitators have; in contentField it stands among
-// the texts.
+// The members that OpenAI-compatible servers use for reasoning. With contentField the reasoning
+// is an element of the content.
 const (
 	reasoningContent = "reasoning_content"
 	reasoningField   = "reasoning"
 	contentField     = "content"
 )
 
-// unnamedTool stands for a name that never came (quirk QO-30).
+// unnamedTool replaces a missing tool name (quirk QO-30).
 const unnamedTool = "unnamed_tool"
 
-// assistant writes the members of an assistant message behind its opening brace.
+// assistant writes the members of an assistant message after its opening brace.
 func (w *writer) assistant(m *llm.Message) error {
 	w.text("role", "assistant")
 	calls, err := w.said(m.Parts)
@@ -39,8 +39,8 @@ func (w *writer) assistant(m *llm.Message) error {
 	return nil
 }
 
-// said writes what was said, and reports whether there are calls too. OpenAI
-// takes null for a content only where there are (SO-07).
+// content writes the content, and reports whether there are tool calls too. OpenAI accepts null
+// as content only with tool calls (SO-07).
 func (w *writer) said(parts []llm.Part) (calls bool, err error) {
 	var texts, refusals, others int
 	var text, refusal string
@@ -54,7 +54,7 @@ func (w *writer) said(parts []llm.Part) (calls bool, err error) {
 			case p.Refusal:
 				refusals, refusal = refusals+1, p.Text
 			default:
-				// A text behind a refusal would come before it.
+				// As plain members, the refusal would come after this text.
 				texts, text, others = texts+1, p.Text, others+refusals
 			}
 		case llm.Reasoning:
@@ -97,7 +97,7 @@ func (w *writer) said(parts []llm.Part) (calls bool, err error) {
 	return calls, nil
 }
 
-// saidArray writes what was said piece by piece.
+// contentArray writes the content as an array of parts.
 func (w *writer) saidArray(parts []llm.Part) {
 	w.raw("content", "[")
 	for _, p := range parts {
@@ -120,14 +120,14 @@ func (w *writer) saidArray(parts []llm.Part) {
 	w.buf = append(w.buf, ']')
 }
 
-// appendThinking appends reasoning as Mistral has it among the texts.
+// appendThinking appends reasoning as an element of the content, the format of Mistral.
 func appendThinking(dst []byte, text string) []byte {
 	dst = append(dst, `{"type":"thinking","thinking":[{"type":"text","text":`...)
 	return append(jsonio.AppendString(dst, text), `}]}`...)
 }
 
-// reasoning writes the fields beside the content. In an answer, reasoning that
-// names no field is in reasoning_content. It returns what was written.
+// reasoning writes the reasoning members and returns their names. In a response, reasoning
+// without a field goes to reasoning_content.
 func (w *writer) reasoning(parts []llm.Part) (own []string) {
 	for _, field := range [...]string{reasoningContent, reasoningField} {
 		text, some := "", false
@@ -154,8 +154,8 @@ func (w *writer) reasoning(parts []llm.Part) (own []string) {
 	return own
 }
 
-// field is the field that reasoning came in, or goes to; empty if it is of
-// another protocol, or all in its details.
+// field returns the member for reasoning. It is empty if the reasoning belongs to another
+// protocol or is only in its details.
 func (w *writer) field(opaque json.RawMessage) string {
 	f := wirejson.GetString(opaque, "field")
 	switch {
@@ -178,7 +178,7 @@ func (w *writer) calls(parts []llm.Part) {
 	w.buf = append(w.buf, ']')
 }
 
-// call writes a call. A custom tool's call says so in its opaque data.
+// call writes a call. The opaque data of a custom tool's call contains its type.
 func (w *writer) call(c llm.ToolCall) {
 	kind, args := "function", "arguments"
 	if wirejson.GetString(c.Opaque, "type") == "custom" {
@@ -204,8 +204,8 @@ func (w *writer) arguments(args string) string {
 	return string(repaired)
 }
 
-// callName is the name of a call as it goes back: OpenAI takes none that is empty
-// (SO-09) or has other characters than these, and a model may make up any.
+// callName returns the name of a call for a request. A model may invent any name, and OpenAI
+// rejects empty names (SO-09) and other characters.
 func (w *writer) callName(name string) string {
 	if w.req == nil {
 		return name
@@ -227,8 +227,8 @@ func (w *writer) callName(name string) string {
 	}, name)
 }
 
-// appendOwn appends the members of opaque data that are of this protocol to the
-// object that is begun, but for those that the codec writes.
+// appendOwn appends the opaque members of this protocol to the open object, except those that
+// the codec writes.
 func (w *writer) appendOwn(opaque json.RawMessage, own ...string) []byte {
 	wirejson.EachMember(opaque, func(key, raw string) {
 		if name, ok := messageNames.Wire(key); ok && !slices.Contains(own, name) {

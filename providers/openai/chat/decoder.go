@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// chatDecoder reads a stream of chunks. All calls end with the stream, since
-// this wire has no ends of calls.
+// decoder reads a stream of chunks. All calls end with the stream, because the protocol does
+// not end single calls.
 type decoder struct {
 	mem       jsonio.Arena
 	id, model string
@@ -25,7 +25,7 @@ type decoder struct {
 	delta     delta // of the choice at hand
 }
 
-// Event implements protocol.Decoder.
+// Event implements [protocol.Decoder].
 func (d *decoder) Event(_ string, data []byte, emit func(llm.Event)) (done bool, err error) {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -38,8 +38,8 @@ func (d *decoder) Event(_ string, data []byte, emit func(llm.Event)) (done bool,
 	return false, d.chunk(string(data), emit)
 }
 
-// End implements protocol.Decoder. The answer is complete if a finish reason
-// came, or the mark (quirks QO-21, QO-22, QO-25).
+// End implements [protocol.Decoder]. The response is complete if a finish reason or [DONE] came
+// (quirks QO-21, QO-22, QO-25).
 func (d *decoder) End(emit func(llm.Event)) error {
 	if d.finish == "" && !d.done {
 		return protocol.ErrTruncated
@@ -55,7 +55,7 @@ func (d *decoder) End(emit func(llm.Event)) error {
 	return nil
 }
 
-// chunk reads a chunk, or a whole answer, and emits what it says.
+// chunk reads a chunk or a non-streaming response.
 func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 	dec := jsonio.NewDecIn(&d.mem, text)
 	failed := false
@@ -95,16 +95,15 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 	return d.failure(text, failed)
 }
 
-// firstWord reads a string into to, unless there is one: Azure's first chunk has
-// empty ones (quirk QO-19).
+// firstString sets to if it is empty. Azure's first chunk has an empty id and model (quirk
+// QO-19).
 func firstWord(d *jsonio.Dec, to *string) {
 	if s := wirejson.String(d); *to == "" {
 		*to = s
 	}
 }
 
-// failure is the error that a chunk tells, if it does (quirk QO-20): as an object,
-// or only by its finish reason.
+// failure returns the error in a chunk (quirk QO-20): an object, or only a finish reason.
 func (d *decoder) failure(text string, failed bool) error {
 	if failed {
 		t, _ := api.ReadError(text)
@@ -117,8 +116,7 @@ func (d *decoder) failure(text string, failed bool) error {
 	return nil
 }
 
-// choices reads the choices of a chunk. Only the first one is an answer to a
-// request of ours; others are skipped.
+// choices reads the choices of a chunk. It uses the one with index 0.
 func (d *decoder) choices(dec *jsonio.Dec, emit func(llm.Event)) {
 	if !wirejson.BeginArray(dec) {
 		return
@@ -160,8 +158,7 @@ func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 	}
 }
 
-// apply emits what the delta says: the reasoning first, and all of it before its
-// finish reason (quirk QO-17).
+// apply emits the events of a delta: first the reasoning, last the finish reason (quirk QO-17).
 func (d *decoder) apply(emit func(llm.Event)) {
 	delta := &d.delta
 	told, some := d.reasoning.addDetails(&delta.details, delta.hasDetails)
@@ -196,7 +193,7 @@ func (d *decoder) apply(emit func(llm.Event)) {
 	}
 }
 
-// say emits text, if there is any; it ends the reasoning before it.
+// text emits text, if any, and ends the reasoning before it.
 func (d *decoder) say(ev llm.TextDelta, emit func(llm.Event)) {
 	if ev.Text != "" {
 		d.endReasoning(emit)
@@ -204,8 +201,7 @@ func (d *decoder) say(ev llm.TextDelta, emit func(llm.Event)) {
 	}
 }
 
-// finishReason maps a provider's word, and returns the word itself if it is
-// another than ours.
+// finishReason maps a finish reason. It returns raw if the name differs from ours.
 func finishReason(word string) (reason llm.FinishReason, raw string) {
 	switch word {
 	case "stop", "tool_calls", "length", "content_filter":

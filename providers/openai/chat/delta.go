@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// chatDelta is what one choice of a chunk says, or of a whole answer.
+// delta contains the members of the choice in a chunk or in a non-streaming response.
 type delta struct {
 	content, refusal string
 	pieces           []contentPart // of a content that is an array
@@ -21,13 +21,13 @@ type delta struct {
 	transcript       string            // the words of a sound
 }
 
-// chatPiece is an element of a content that is an array (quirk QO-28).
+// contentPart is an element of a content array (quirk QO-28).
 type contentPart struct {
 	kind string // text, thinking or refusal
 	text string
 }
 
-// callDelta is what a delta says of one call.
+// callDelta is the delta of a call.
 type callDelta struct {
 	index          int // -1 if it says none
 	id, name, args string
@@ -74,8 +74,8 @@ func (c *delta) read(d *jsonio.Dec) {
 	}
 }
 
-// readReasoning keeps the first field that has text: some servers send the same
-// in two.
+// readReasoning uses the first member with text. Some servers send the same text in two
+// members.
 func (c *delta) readReasoning(d *jsonio.Dec, field string) {
 	if d.Peek() != '"' {
 		d.Skip()
@@ -100,8 +100,8 @@ func (c *delta) readContent(d *jsonio.Dec) {
 	}
 }
 
-// readPiece reads an element of a content, and its text by read; one of another kind
-// is not ok.
+// readPart reads an element of a content array; read reads its text. It returns false for other
+// types.
 func readPiece(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
 	if !wirejson.BeginObject(d) {
 		return p, false
@@ -123,7 +123,7 @@ func readPiece(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok 
 	return p, p.kind == "text" || p.kind == "thinking" || p.kind == "refusal"
 }
 
-// joinedText reads a string, or the texts of an array of parts.
+// joinedText reads a string, or the texts in an array of parts.
 func joinedText(d *jsonio.Dec) string {
 	if d.Peek() != '[' {
 		return wirejson.String(d)
@@ -182,8 +182,7 @@ func (c *callDelta) read(d *jsonio.Dec) {
 	c.opaque = rest.Object()
 }
 
-// readFunction reads the name and the arguments: text, or the text of what came
-// in its place (quirk QO-16). A custom tool's input is text of any kind.
+// readFunction reads a name and arguments. Arguments may be any JSON value (quirk QO-16).
 func (c *callDelta) readFunction(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return

@@ -10,13 +10,12 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// NewEncoder implements protocol.Protocol. The first chunk has the role, each
-// event a chunk of its own; usage comes behind the finish, and [DONE] last.
+// NewEncoder implements [protocol.Protocol]. The first chunk contains the role, each event has
+// a chunk, usage follows the finish reason, and [DONE] is last.
 //
-// Reasoning waits for its end, where it is told to which field it belongs. What
-// the wire cannot say is an error: parts other than text, reasoning and calls, and
-// arguments at a call's end that are not those before it. The Opaque of a text is
-// left out.
+// The encoder holds reasoning until its end, because only the end names its member. It returns
+// an error for parts other than text, reasoning and calls, and if the end of a call has
+// different arguments than its deltas. It omits the Opaque of text.
 func (c Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
 	e := &encoder{w: writer{chat: c, buf: []byte{'{'}}}
 	e.w.answer(a, "chat.completion.chunk")
@@ -26,7 +25,7 @@ func (c Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
 	return e
 }
 
-// chatEncoder writes a stream of chunks.
+// encoder writes a stream of chunks.
 type encoder struct {
 	w     writer // begins with what all chunks begin with
 	head  int    // the length of that
@@ -39,7 +38,7 @@ type encoder struct {
 
 type writeEvent = func(name string, data []byte)
 
-// Event implements protocol.Encoder.
+// Event implements [protocol.Encoder].
 func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
@@ -68,7 +67,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	return nil
 }
 
-// End implements protocol.Encoder.
+// End implements [protocol.Encoder].
 func (e *encoder) End(write func(name string, data []byte)) error {
 	e.flush(nil, write)
 	if e.usage != (llm.Usage{}) {
@@ -82,8 +81,7 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	return nil
 }
 
-// begin writes what stands before anything that is no reasoning: the chunk of the
-// role, and the reasoning that is held.
+// begin writes the chunk with the role, and the reasoning that is held.
 func (e *encoder) begin(text bool, write writeEvent) {
 	e.role(text, write)
 	e.flush(nil, write)
@@ -105,13 +103,13 @@ func (e *encoder) role(text bool, write writeEvent) {
 	e.send(llm.Finish{}, write)
 }
 
-// delta begins a chunk with a delta.
+// delta begins a chunk.
 func (e *encoder) delta() {
 	e.w.buf = e.w.buf[:e.head]
 	e.w.raw("choices", `[{"index":0,"delta":{`)
 }
 
-// send ends the chunk and writes it.
+// send ends a chunk and writes it.
 func (e *encoder) send(f llm.Finish, write writeEvent) {
 	e.w.buf = append(e.w.buf, '}')
 	e.w.ending(f)
@@ -145,8 +143,7 @@ func (e *encoder) reason(ev llm.ReasoningDelta, write writeEvent) {
 	}
 }
 
-// flush writes the reasoning that is held: where there are details, they have the
-// text too, if no field has it.
+// flush writes the reasoning that is held. If no member has the text, the details contain it.
 func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
 	if !e.open {
 		return
@@ -178,7 +175,6 @@ func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
 	}
 }
 
-// part writes a part that comes whole.
 func (e *encoder) part(p llm.Part, write writeEvent) error {
 	switch p := p.(type) {
 	case llm.Text:

@@ -17,14 +17,12 @@ import (
 
 const path = "/chat/completions"
 
-// EncodeRequest implements protocol.Protocol.
+// EncodeRequest implements [protocol.Protocol].
 //
-// Names of tools, descriptions and schemas that the provider may refuse are sent
-// as they are, so that its own words reach the caller; other servers take them.
-// What a model made is mended: an echoed call without a name is unnamed_tool, and
-// one whose name is of no declared tool has "_" for each character that OpenAI
-// does not take; text that is not UTF-8 has U+FFFD, and so have lone surrogates in
-// arguments.
+// Tool names, descriptions and schemas that the provider may reject are sent unchanged, so that
+// the caller sees the provider's error. Output of a model is repaired: a call without a name
+// gets unnamed_tool, other characters in the name of an undeclared tool become "_", and invalid
+// UTF-8 and lone surrogates in arguments become U+FFFD.
 func (c Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	w := writer{chat: c, req: req, buf: []byte{'{'}}
 	if err := w.request(); err != nil {
@@ -34,19 +32,17 @@ func (c Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	return &protocol.Request{Path: path, Body: w.buf}, nil
 }
 
-// chatWriter writes the body of a request, or the message of an answer.
+// writer writes the body of a request, or the message of a response.
 type writer struct {
 	chat Protocol
 	req  *llm.Request // nil in an answer
 	buf  []byte
 }
 
-// comma separates what comes from what stands before it in an object or array.
 func (w *writer) comma() {
 	w.buf = wirejson.AppendComma(w.buf)
 }
 
-// name begins a member.
 func (w *writer) name(key string) {
 	w.comma()
 	w.buf = append(append(append(w.buf, '"'), key...), '"', ':')
@@ -62,7 +58,7 @@ func (w *writer) raw(key, value string) {
 	w.buf = append(w.buf, value...)
 }
 
-// asks reports whether the codec writes the member key: if Extra has none.
+// asks reports whether the codec writes a member: it does unless Extra has it.
 func (w *writer) asks(key string) bool {
 	_, told := w.req.Extra[key]
 	return !told
@@ -81,8 +77,8 @@ func (w *writer) request() error {
 	return nil
 }
 
-// tools writes the tools and what is asked of them, which OpenAI refuses without
-// any (SO-12, SO-18).
+// tools writes the tools and their options. OpenAI rejects the options without tools (SO-12,
+// SO-18).
 func (w *writer) tools() error {
 	if len(w.req.Tools) > 0 && w.asks("tools") {
 		w.raw("tools", "[")
@@ -177,7 +173,7 @@ func (w *writer) settings() error {
 	return nil
 }
 
-// maxTokens is the name of the member that bounds the output.
+// maxTokens returns the name of the member with the token limit.
 func (c Protocol) maxTokens() string {
 	if c.MaxTokens {
 		return "max_tokens"
@@ -185,10 +181,10 @@ func (c Protocol) maxTokens() string {
 	return "max_completion_tokens"
 }
 
-// outputName is the name that OpenAI wants for a schema of the answer.
+// outputName is the name of the output schema, which OpenAI requires.
 const outputName = "answer"
 
-// output writes the form of the answer. Usage has to be asked for in a stream.
+// output writes the response format. A stream has usage only on request.
 func (w *writer) output() error {
 	if schema := w.req.Settings.OutputSchema; schema != nil && w.asks("response_format") {
 		if !jsonio.Valid(schema) {
@@ -211,7 +207,7 @@ func (w *writer) output() error {
 
 const usageInStream = `{"include_usage":true}`
 
-// appendFormat appends the response format of a schema; it is strict if it can be.
+// appendFormat appends the response format of a schema. It is strict if the schema allows it.
 func appendFormat(dst []byte, schema json.RawMessage) []byte {
 	dst = append(dst, `{"type":"json_schema","json_schema":{"name":"`+outputName+`","strict":`...)
 	dst = strconv.AppendBool(dst, api.FollowsStrict(schema))
@@ -219,7 +215,7 @@ func appendFormat(dst []byte, schema json.RawMessage) []byte {
 	return append(dst, '}', '}')
 }
 
-// extra writes what only the provider knows; null leaves a member out.
+// extra writes the members of Extra, except null.
 func (w *writer) extra() error {
 	for _, key := range slices.Sorted(maps.Keys(w.req.Extra)) {
 		raw := w.req.Extra[key]

@@ -9,9 +9,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// EncodeResponse implements protocol.Protocol. Reasoning comes before text, text
-// before calls. Opaque data of texts, and usage that is not told, do not stand
-// in an answer.
+// EncodeResponse implements [protocol.Protocol]. Reasoning comes before text, text before
+// calls. It omits the opaque data of text.
 func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	w := writer{chat: c, buf: append(dst, '{')}
 	w.answer(a, "chat.completion")
@@ -28,7 +27,7 @@ func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Res
 	return append(wirejson.AppendMembers(w.buf, answered(t.Opaque, keyResponse)), '}'), nil
 }
 
-// answer writes what an answer says of itself.
+// head writes the id, type, time and model.
 func (w *writer) answer(a protocol.ResponseMeta, object string) {
 	w.text("id", a.ID)
 	w.text("object", object)
@@ -36,7 +35,7 @@ func (w *writer) answer(a protocol.ResponseMeta, object string) {
 	w.text("model", a.Model)
 }
 
-// finish writes the finish reason: the provider's own word, if there is one.
+// finish writes the finish reason, raw if it is set.
 func (w *writer) finish(reason llm.FinishReason, raw string) {
 	switch {
 	case raw != "":
@@ -50,7 +49,7 @@ func (w *writer) finish(reason llm.FinishReason, raw string) {
 	}
 }
 
-// usage writes the counts. Only some servers tell of what was written to a cache.
+// usage writes the usage. Only some servers report cache writes.
 func (w *writer) usage(u llm.Usage) {
 	w.raw("usage", "{")
 	w.number("prompt_tokens", u.InputTokens)

@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// callState is what is known of a call while it is streamed.
+// callState is the state of a call during the stream.
 type callState struct {
 	index  int    // in the events; 0 before the call is announced
 	id     string // call_id
@@ -20,7 +20,7 @@ type callState struct {
 	last   string // arguments in the output of the last event
 }
 
-// named announces a call, once; a name that comes later is told when it comes.
+// startCall emits the start of a call once, and its name when it arrives.
 func (s *decoder) named(it *openItem, from *item) {
 	if it.call.index != 0 {
 		if !it.call.named && from.name != "" {
@@ -37,7 +37,7 @@ func (s *decoder) named(it *openItem, from *item) {
 	s.show(it)
 }
 
-// show emits what came of the arguments since the last time.
+// emitArguments emits the arguments that arrived since the last time.
 func (s *decoder) show(it *openItem) {
 	c := &it.call
 	if c.index == 0 || c.shown == len(c.joined) {
@@ -47,7 +47,7 @@ func (s *decoder) show(it *openItem) {
 	c.shown = len(c.joined)
 }
 
-// args takes a piece of the arguments.
+// argumentsDelta handles a delta of the arguments.
 func (s *decoder) args(ev *event, kind string) {
 	it := s.open(ev.index, kind)
 	it.call.joined = append(it.call.joined, ev.delta...)
@@ -58,15 +58,15 @@ func (s *decoder) args(ev *event, kind string) {
 	it.call.shown = len(it.call.joined)
 }
 
-// argsDone takes the whole arguments as their own event tells them.
+// argumentsDone handles the event with the complete arguments.
 func (s *decoder) argsDone(ev *event, kind string) {
 	it := s.open(ev.index, kind)
 	it.call.told = ev.text
 	s.advance(it, ev.text)
 }
 
-// advance emits what whole arguments have beyond the pieces that came, if they
-// begin with them (quirk QR-06).
+// advance emits the rest of complete arguments, if they begin with the deltas so far (quirk
+// QR-06).
 func (s *decoder) advance(it *openItem, whole string) {
 	c := &it.call
 	if isWhole(whole, it.kind) && strings.HasPrefix(whole, string(c.joined)) {
@@ -75,15 +75,13 @@ func (s *decoder) advance(it *openItem, whole string) {
 	}
 }
 
-// isWhole reports whether arguments are one JSON object; what a custom tool gets is
-// any text.
+// isComplete reports whether arguments are a JSON object, or any text for a custom tool.
 func isWhole(args, kind string) bool {
 	return kind == kindCustomCall && args != "" || jsonio.IsObject(args)
 }
 
-// endCall ends a call. Of the several tellings of its arguments the one that came
-// last in the answer and is whole counts (quirk QR-05). A call that the provider did
-// not end stays without an end, so that the turn says so (QR-04).
+// endCall ends a call. Several events repeat its arguments; the last complete ones count (quirk
+// QR-05). A call that the provider did not end gets no end (QR-04).
 func (s *decoder) endCall(it *openItem) {
 	it.added.kind = it.kind
 	s.named(it, &it.added)
@@ -103,8 +101,8 @@ func (s *decoder) endCall(it *openItem) {
 	}
 }
 
-// best returns the telling that counts. If none is whole, it is what was streamed, or
-// what is told where nothing was.
+// finalArguments returns the arguments that count. If none are complete, these are the deltas,
+// or else any others.
 func (c *callState) best(kind string) string {
 	joined := string(c.joined)
 	for _, args := range []string{c.last, c.done, c.told, joined} {

@@ -12,17 +12,16 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// WarnArguments is the code of the warning that a call's arguments came in several
-// forms that differ (quirk QR-05).
+// WarnArguments is the code of the warning that events contain different arguments for a call
+// (quirk QR-05).
 const WarnArguments = "conflicting_arguments"
 
-// NewDecoder implements protocol.Protocol.
+// NewDecoder implements [protocol.Protocol].
 func (Protocol) NewDecoder() protocol.Decoder { return &decoder{} }
 
-// responsesDecoder reads a streamed answer. An item is known by its output_index;
-// item_id is not looked at, since some servers change it with every event (quirk
-// QR-09). A call ends at the end of the answer, because its arguments are told up to
-// four times, and what the last event says of them counts most (QR-05).
+// decoder reads a stream. The output_index identifies an item. The decoder ignores item_id,
+// because some servers change it with every event (quirk QR-09). A call ends with the response,
+// because up to four events repeat its arguments and the last one counts (QR-05).
 type decoder struct {
 	emit    func(llm.Event) // of the Event or End that is running
 	mem     jsonio.Arena
@@ -36,7 +35,7 @@ type decoder struct {
 	model   string
 }
 
-// openItem is an item of the answer that began.
+// openItem is an item that began.
 type openItem struct {
 	index    int64
 	kind     string
@@ -54,7 +53,7 @@ type openItem struct {
 	call callState
 }
 
-// The kinds of event that tell of the answer before its end.
+// Event types with a response before its end.
 const (
 	kindCreated    = "response.created"
 	kindInProgress = "response.in_progress"
@@ -75,7 +74,7 @@ type event struct {
 	raw      string
 }
 
-// Event implements protocol.Decoder.
+// Event implements [protocol.Decoder].
 func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bool, err error) {
 	s.emit = emit
 	if string(data) == "[DONE]" {
@@ -96,8 +95,8 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 	return done, nil
 }
 
-// read reads an event. Data are the caller's: of an event that passes, which most are,
-// nothing but its delta is copied.
+// read reads an event. The caller reuses data. Of the frequent transient events, read copies
+// only the delta.
 func (s *decoder) read(name string, data []byte) (ev event, err error) {
 	if passes(kindAtFront(data)) {
 		ev, err = s.readText(name, jsonio.View(data))
@@ -109,8 +108,7 @@ func (s *decoder) read(name string, data []byte) (ev event, err error) {
 	return s.readText(name, string(data))
 }
 
-// kindAtFront is the kind of an event if it stands before all else, as the provider
-// writes it.
+// kindAtFront returns the type of an event if it is the first member.
 func kindAtFront(data []byte) string {
 	d := jsonio.NewDec(jsonio.View(data))
 	first := true
@@ -120,13 +118,13 @@ func kindAtFront(data []byte) string {
 	return ""
 }
 
-// passes reports whether no more is kept of a kind of event than its delta, or what
-// event clones.
+// isTransient reports whether the decoder keeps only the delta of an event, or what event
+// clones.
 func passes(kind string) bool {
 	return strings.HasSuffix(kind, ".delta") || kind == kindCreated || kind == kindInProgress
 }
 
-// latest is what a text is now, in memory of its own, if it is told.
+// latest returns a copy of now, or was if now is empty.
 func latest(was, now string) string {
 	if now == "" || now == was {
 		return was
@@ -145,7 +143,6 @@ func (s *decoder) readText(name, text string) (event, error) {
 	return ev, d.End()
 }
 
-// read reads the members of an event.
 func (ev *event) read(d *jsonio.Dec) {
 	d.Object()
 	for first := true; ; {
@@ -187,7 +184,7 @@ func (ev *event) read(d *jsonio.Dec) {
 	}
 }
 
-// event takes an event. What is not known is passed over.
+// event handles an event. It skips unknown ones.
 func (s *decoder) event(ev *event) (done bool, err error) {
 	switch ev.kind {
 	case "response.output_text.delta":
@@ -232,8 +229,7 @@ func (s *decoder) event(ev *event) (done bool, err error) {
 	return false, nil
 }
 
-// failed takes an event that tells an error, in an object of its own or beside the
-// type.
+// failed handles an error event, with or without an error object.
 func (s *decoder) failed(ev *event) (bool, error) {
 	if ev.fault != "" && ev.fault != "null" {
 		var r response
@@ -250,7 +246,7 @@ func (s *decoder) failed(ev *event) (bool, error) {
 	return false, t.APIError(0)
 }
 
-// about reads the response that an event tells of.
+// readResponse reads the response in an event.
 func (ev *event) about() (response, error) {
 	if !ev.has.response {
 		return response{}, nil
@@ -262,7 +258,7 @@ func (ev *event) about() (response, error) {
 	return r, nil
 }
 
-// terminal takes the event that ends the answer.
+// terminal handles the last event.
 func (s *decoder) terminal(ev *event) (bool, error) {
 	r, err := ev.about()
 	if err != nil {
@@ -285,7 +281,7 @@ func (s *decoder) terminal(ev *event) (bool, error) {
 	return true, nil
 }
 
-// End implements protocol.Decoder.
+// End implements [protocol.Decoder].
 func (s *decoder) End(emit func(llm.Event)) error {
 	s.emit = emit
 	if !s.ended {

@@ -14,16 +14,15 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// NewEncoder implements protocol.Protocol. The stream is as OpenAI writes it, from
-// response.created to response.completed, response.incomplete or response.failed.
-// Items without an id get one that is made from the answer's and their place. A call
-// without an end gets no output_item.done, and an answer without a Finish ends with
-// [DONE] alone.
+// NewEncoder implements [protocol.Protocol]. The stream goes from response.created to
+// response.completed, response.incomplete or response.failed. Items without an id get one from
+// the response id and their position. A call without an end gets no output_item.done. A
+// response without [llm.Finish] ends with only [DONE].
 func (Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
 	return &encoder{answer: a}
 }
 
-// EncodeResponse implements protocol.Protocol.
+// EncodeResponse implements [protocol.Protocol].
 func (Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	e := encoder{answer: a}
 	for i, p := range t.Parts {
@@ -37,7 +36,7 @@ func (Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Respo
 	return e.appendResponse(dst, e.status()), nil
 }
 
-// responsesEncoder writes a streamed answer, or without a write only gathers it.
+// encoder writes a stream. If write is nil, it only collects the items.
 type encoder struct {
 	answer   protocol.ResponseMeta
 	write    func(name string, data []byte)
@@ -67,7 +66,7 @@ type outItem struct {
 	final []byte // what it is once it is done
 }
 
-// Event implements protocol.Encoder.
+// Event implements [protocol.Encoder].
 func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
 	e.write = write
 	e.start()
@@ -102,7 +101,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	return nil
 }
 
-// End implements protocol.Encoder.
+// End implements [protocol.Encoder].
 func (e *encoder) End(write func(name string, data []byte)) error {
 	e.write = write
 	e.start()
@@ -118,7 +117,7 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	return nil
 }
 
-// send writes an event whose members f appends, each with the comma before it.
+// send writes an event; f appends its members.
 func (e *encoder) send(kind string, f func(dst []byte) []byte) {
 	if e.write == nil {
 		return
@@ -129,7 +128,7 @@ func (e *encoder) send(kind string, f func(dst []byte) []byte) {
 	e.write(kind, e.buf)
 }
 
-// about writes an event about a piece of an item.
+// partEvent writes an event about a part of an item.
 func (e *encoder) about(it *outItem, kind, section string, f func(dst []byte) []byte) {
 	e.send(kind, func(dst []byte) []byte {
 		dst = wirejson.AppendInt(wirejson.AppendString(dst, "item_id", it.id), "output_index", int64(it.place))
@@ -140,8 +139,7 @@ func (e *encoder) about(it *outItem, kind, section string, f func(dst []byte) []
 	})
 }
 
-// delta writes an event with a piece of a text. The real ones are padded to hide
-// the length of the piece.
+// delta writes a delta event. OpenAI pads deltas to hide their length.
 func (e *encoder) delta(it *outItem, kind, section, text string) {
 	const padding = "0123456789abcdef"
 	e.about(it, kind, section, func(dst []byte) []byte {
@@ -152,7 +150,7 @@ func (e *encoder) delta(it *outItem, kind, section, text string) {
 	})
 }
 
-// start writes how a stream begins.
+// start writes the first events of a stream.
 func (e *encoder) start() {
 	if e.sequence > 0 {
 		return
@@ -164,8 +162,7 @@ func (e *encoder) start() {
 	}
 }
 
-// begin begins an item; the message or reasoning that is open ends. Whole is how it
-// is written while nothing of it has come; nil means as it is.
+// begin begins an item and ends the open message or reasoning.
 func (e *encoder) begin(it *outItem, prefix string) *outItem {
 	e.closeTexts()
 	it.place = len(e.items)
@@ -177,21 +174,20 @@ func (e *encoder) begin(it *outItem, prefix string) *outItem {
 	return it
 }
 
-// item writes an event about a whole item.
+// item writes an event with a whole item.
 func (e *encoder) item(kind string, it *outItem, text []byte) {
 	e.send(kind, func(dst []byte) []byte {
 		return wirejson.AppendInt(append(append(dst, `,"item":`...), text...), "output_index", int64(it.place))
 	})
 }
 
-// done ends an item.
 func (e *encoder) done(it *outItem) {
 	it.closed = true
 	it.final = it.append(nil, "completed")
 	e.item("response.output_item.done", it, it.final)
 }
 
-// closeTexts ends the message or the reasoning that is open.
+// closeTexts ends the open message or reasoning.
 func (e *encoder) closeTexts() {
 	for _, it := range e.items {
 		if !it.closed && !isCall(it.kind) {
@@ -200,7 +196,7 @@ func (e *encoder) closeTexts() {
 	}
 }
 
-// status is how the response ended.
+// status returns the status of the response.
 func (e *encoder) status() string {
 	switch e.finish.Reason {
 	case llm.FinishLength, llm.FinishContentFilter, llm.FinishUnknown:
@@ -212,7 +208,6 @@ func (e *encoder) status() string {
 	return "completed"
 }
 
-// appendResponse appends the response object.
 func (e *encoder) appendResponse(dst []byte, status string) []byte {
 	inProgress := status == "in_progress"
 	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", e.answer.ID), "object", "response")
@@ -251,7 +246,7 @@ func (e *encoder) appendResponse(dst []byte, status string) []byte {
 	return append(wirejson.AppendMembers(dst, wirejson.Get(e.finish.Opaque, keyResponse)), '}')
 }
 
-// reason is why the response is incomplete.
+// reason returns why the response is incomplete.
 func (e *encoder) reason() string {
 	switch e.finish.Reason {
 	case llm.FinishLength:
@@ -274,12 +269,12 @@ func appendUsage(dst []byte, u llm.Usage) []byte {
 	return append(jsonio.AppendInt(append(dst, `},"total_tokens":`...), u.Total()), '}')
 }
 
-// madeUp is the encrypted content of reasoning that has no opaque data.
+// placeholder returns encrypted content for reasoning without opaque data.
 func madeUp(id string) string {
 	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
 }
 
-// find returns the call that an event names, as an llm.Accumulator does.
+// find returns the call of an event, like [llm.Accumulator].
 func (e *encoder) find(index int, id string, last bool) *outItem {
 	var byID, fallback *outItem
 	for _, it := range slices.Backward(e.items) {

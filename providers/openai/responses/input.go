@@ -21,7 +21,7 @@ type inputWriter struct {
 	custom map[string]bool // call ids of custom calls
 }
 
-// encodeInput returns the array of items that messages are.
+// encodeInput returns the array of items for messages.
 func encodeInput(messages []llm.Message) ([]byte, error) {
 	const each = 256 // bytes, at least usually, of a message
 	w := inputWriter{dst: make([]byte, 0, each*(1+len(messages))), seen: map[string]bool{}, custom: map[string]bool{}}
@@ -55,12 +55,12 @@ func (w *inputWriter) message(m *llm.Message) error {
 	return fmt.Errorf(".role: there is no role %q", m.Role)
 }
 
-// next begins another element of an array.
+// next begins an element of an array.
 func (w *inputWriter) next() {
 	w.dst = wirejson.AppendComma(w.dst)
 }
 
-// said writes a message of the user or the system.
+// userMessage writes a user or system message.
 func (w *inputWriter) said(m *llm.Message) error {
 	w.next()
 	role := string(m.Role)
@@ -84,9 +84,8 @@ func (w *inputWriter) said(m *llm.Message) error {
 	return nil
 }
 
-// itemID writes the id of an item, if it has one that begins as those of its kind do
-// (SR-05), that does not stand in the request already (SR-04) and that is not empty
-// (SR-06).
+// itemID writes the id of an item, if it has the prefix of its kind (SR-05) and is not in the
+// request yet (SR-04, SR-06).
 func (w *inputWriter) itemID(opaque json.RawMessage, prefix string) {
 	if id := idOf(opaque, prefix); id != "" && !w.seen[id] {
 		w.seen[id] = true
@@ -94,7 +93,7 @@ func (w *inputWriter) itemID(opaque json.RawMessage, prefix string) {
 	}
 }
 
-// How the ids of items begin.
+// Prefixes of item ids.
 const (
 	messageID   = "msg"
 	reasoningID = "rs"
@@ -102,8 +101,8 @@ const (
 	customID    = "ct"
 )
 
-// idOf returns the id of an item if it begins so. Servers that imitate the provider's
-// make others, which it would refuse.
+// knownID returns the id of an item if it has the prefix. OpenAI rejects the ids of
+// OpenAI-compatible servers.
 func idOf(opaque json.RawMessage, prefix string) string {
 	if id := wirejson.GetString(opaque, "id"); strings.HasPrefix(id, prefix) {
 		return id
@@ -111,7 +110,7 @@ func idOf(opaque json.RawMessage, prefix string) string {
 	return ""
 }
 
-// soleText returns the text of parts that are no more than one text.
+// soleText returns the text if the parts are at most one text.
 func soleText(parts []llm.Part) (string, bool) {
 	switch len(parts) {
 	case 0:
@@ -123,7 +122,6 @@ func soleText(parts []llm.Part) (string, bool) {
 	return "", false
 }
 
-// content writes an array of pieces.
 func (w *inputWriter) content(parts []llm.Part, path string, sound bool) error {
 	w.dst = append(w.dst, '[')
 	for i, p := range parts {
@@ -136,7 +134,7 @@ func (w *inputWriter) content(parts []llm.Part, path string, sound bool) error {
 	return nil
 }
 
-// piece writes what a user or a tool says.
+// contentPart writes a part of a user or tool message.
 func (w *inputWriter) piece(p llm.Part, sound bool) error {
 	switch p := p.(type) {
 	case llm.Text:
@@ -152,7 +150,7 @@ func (w *inputWriter) piece(p llm.Part, sound bool) error {
 	return fmt.Errorf(": %s cannot stand here; only text and media can", partName(p))
 }
 
-// ownPiece are the members of a piece of content that this package writes.
+// isPartMember reports whether this package writes a member of a content part.
 func ownPiece(key string) bool {
 	switch key {
 	case "type", "text", "refusal", "image_url", "file_url", "file_data", "filename", "input_audio":
@@ -169,7 +167,7 @@ func (w *inputWriter) unknown(p llm.Unknown) error {
 	return nil
 }
 
-// partName is what a part is called in an error.
+// partName describes a part in an error.
 func partName(p llm.Part) string {
 	switch p.(type) {
 	case llm.Text:
@@ -187,7 +185,7 @@ func partName(p llm.Part) string {
 	}
 }
 
-// media writes an image, a file or a sound.
+// media writes an image, a file or audio.
 func (w *inputWriter) media(m *llm.Media, sound bool) error {
 	fileID := wirejson.GetString(m.Opaque, "file_id")
 	if m.Data == nil && m.URL == "" && fileID == "" {
@@ -216,7 +214,7 @@ func (w *inputWriter) media(m *llm.Media, sound bool) error {
 	return nil
 }
 
-// source writes where the bytes of media are.
+// source writes the data or URL of media.
 func (w *inputWriter) source(dataKey, urlKey string, m *llm.Media) {
 	switch {
 	case m.Data != nil:
@@ -254,7 +252,7 @@ func (w *inputWriter) toolPart(p llm.Part) error {
 	return fmt.Errorf(": %s cannot stand in a tool message; only results can", partName(p))
 }
 
-// result writes the output of a call: a text, or pieces of content.
+// result writes the output of a call.
 func (w *inputWriter) result(r *llm.ToolResult) error {
 	id, err := callID(r.ID)
 	if err != nil {
@@ -278,10 +276,10 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 	return nil
 }
 
-// maxCallID is how long a call id may be (SR-15).
+// maxCallID is the length limit of call ids (SR-15).
 const maxCallID = 64
 
-// callID returns the id of a call as it is sent: the same for a call and its result.
+// callID returns the id of a call in a request, equal for the call and its result.
 func callID(id string) (string, error) {
 	if id == "" {
 		return "", errors.New(": the call has no id; give it one, and its result the same")
@@ -289,7 +287,7 @@ func callID(id string) (string, error) {
 	return api.ShortID(id, maxCallID), nil
 }
 
-// ownItem are the members of an item that this package writes.
+// isItemMember reports whether this package writes a member of an item.
 func ownItem(key string) bool {
 	switch key {
 	case "type", "id", "call_id", "name", "arguments", "input", "output", "status", "role", "content":

@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// item is an item of a request's input or of an answer's output.
+// item is an item of a request's input or a response's output.
 type item struct {
 	kind   string
 	id     string
@@ -19,7 +19,7 @@ type item struct {
 	status string
 	callID string
 	name   string
-	// args are the arguments of a call, or the input of a custom one.
+	// args are the arguments of a call or the input of a custom one.
 	args    string
 	content jsonio.Dec // stands before the value
 	summary jsonio.Dec
@@ -29,7 +29,7 @@ type item struct {
 	raw     string           // all of it
 }
 
-// The kinds of items that are more to this package than their text.
+// Kinds of items that this package interprets.
 const (
 	kindMessage      = "message"
 	kindReasoning    = "reasoning"
@@ -39,11 +39,11 @@ const (
 	kindCustomOutput = "custom_tool_call_output"
 )
 
-// statusIncomplete is the status of an item, or a response, that was cut.
+// statusIncomplete is the status of a truncated item or response.
 const statusIncomplete = "incomplete"
 
-// readItem reads an item; content, summary and output are left for when its kind
-// is known, which may be its last member.
+// readItem reads an item. It leaves content, summary and output unread, because the type may be
+// the last member.
 func readItem(d *jsonio.Dec) (it item) {
 	from := d.Offset()
 	d.Object()
@@ -96,7 +96,7 @@ func (it *item) member(d *jsonio.Dec, key string) {
 	}
 }
 
-// call returns the call that the item is.
+// call returns the item as a call.
 func (it *item) call() llm.ToolCall {
 	c := llm.ToolCall{ID: it.callID, Name: it.name, Arguments: it.args, Opaque: it.opaque.Object()}
 	if it.kind == kindCustomCall {
@@ -105,9 +105,8 @@ func (it *item) call() llm.ToolCall {
 	return c
 }
 
-// reasoning returns the reasoning that the item is. Its text is that of the
-// summary, or else of the content, which only open models show. The whole item
-// but its type and status is opaque.
+// reasoning returns the item as reasoning. The text is the summary, or else the content, which
+// only open models send. Other members are opaque.
 func (it *item) reasoning() (llm.Reasoning, error) {
 	out := llm.Reasoning{}
 	o := it.opaque
@@ -137,10 +136,10 @@ func (it *item) reasoning() (llm.Reasoning, error) {
 	return out, nil
 }
 
-// thoughtGap stands between the parts of a summary.
+// summarySeparator separates the parts of a summary.
 const thoughtGap = "\n\n"
 
-// readThoughts reads an array of {"type":"summary_text","text":…} or the like.
+// readSummary reads an array of objects with a text.
 func readThoughts(d *jsonio.Dec) string {
 	var text strings.Builder
 	d.Array()
@@ -154,8 +153,7 @@ func readThoughts(d *jsonio.Dec) string {
 	return text.String()
 }
 
-// ranItself returns the call that an item stands for which the provider ran on
-// its side, and whether it is one.
+// hostedCall returns the item as a call that the provider ran, and whether it is one.
 func (it *item) ranItself() (llm.ToolCall, bool) {
 	switch it.kind {
 	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call":
@@ -172,13 +170,12 @@ func (it *item) ranItself() (llm.ToolCall, bool) {
 	return c, true
 }
 
-// unknown returns the item as it is.
+// unknown returns the whole item as an unknown part.
 func (it *item) unknown() llm.Part {
 	return marked(llm.Unknown{Kind: it.kind, Raw: wirejson.Compact(it.raw)})
 }
 
-// marked returns a part of an unknown kind with the mark of the protocol, if it would
-// pass for another's without it. Other parts stay as they are.
+// markUnknown marks the kind of an unknown part if another protocol would claim it.
 func marked(p llm.Part) llm.Part {
 	if u, ok := p.(llm.Unknown); ok && protocol.Omits(protocolName, llm.RoleAssistant, u) {
 		u.Kind = protocol.ResponsesMark + u.Kind
@@ -187,7 +184,7 @@ func marked(p llm.Part) llm.Part {
 	return p
 }
 
-// contentPiece is a piece of the content of a message or of an output.
+// contentPart is a part of the content of a message or an output.
 type contentPiece struct {
 	kind     string
 	text     string
@@ -257,8 +254,7 @@ func (p *contentPiece) audio(d *jsonio.Dec) {
 	}
 }
 
-// part returns the part that the piece is; what no field takes as it is stays
-// Unknown.
+// part returns the content part as an llm.Part, Unknown if no other type represents it.
 func (p *contentPiece) part() llm.Part {
 	switch p.kind {
 	case "input_text", "output_text", "text":
@@ -291,8 +287,7 @@ func (p *contentPiece) part() llm.Part {
 	return llm.Unknown{Kind: p.kind, Raw: wirejson.Compact(p.raw)}
 }
 
-// takes puts what the piece holds or points to into m, and reports whether m then
-// says all of it.
+// fill sets the data or URL of m, and reports whether m represents the whole part.
 func (p *contentPiece) takes(m *llm.Media, data string) bool {
 	m.Opaque = p.opaque.Object()
 	if !strings.HasPrefix(data, "data:") {
@@ -307,12 +302,12 @@ func (p *contentPiece) takes(m *llm.Media, data string) bool {
 	return base64.StdEncoding.EncodeToString(b) == body
 }
 
-// sounds are the forms of sound that the protocol takes.
+// audioFormats are the audio types of the protocol.
 var sounds = []struct{ mediaType, format string }{
 	{"audio/wav", "wav"}, {"audio/mpeg", "mp3"}, {"audio/x-wav", "wav"}, {"audio/mp3", "mp3"},
 }
 
-// fileName is the name of a file that has none; the protocol wants one.
+// fileName returns a name for a file without one, because the protocol requires it.
 func fileName(mediaType string) string {
 	if mediaType == "application/pdf" {
 		return "file.pdf"

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// text writes a piece of text.
+// text writes a text delta.
 func (e *encoder) text(ev llm.TextDelta) {
 	it := e.last(kindMessage)
 	if it == nil || it.refusal != ev.Refusal {
@@ -28,7 +28,7 @@ func (e *encoder) text(ev llm.TextDelta) {
 	}
 }
 
-// last returns the last item if it is an open one of this kind.
+// last returns the last item if it is open and of this kind.
 func (e *encoder) last(kind string) *outItem {
 	if n := len(e.items); n > 0 {
 		if it := e.items[n-1]; it.kind == kind && !it.closed {
@@ -38,7 +38,7 @@ func (e *encoder) last(kind string) *outItem {
 	return nil
 }
 
-// speech is what the events of a message's text are called.
+// textEvent returns the name in the events of a message's text.
 func (it *outItem) speech() string {
 	if it.refusal {
 		return "refusal"
@@ -46,7 +46,7 @@ func (it *outItem) speech() string {
 	return "output_text"
 }
 
-// thought writes a piece of reasoning.
+// reasoning writes a reasoning delta.
 func (e *encoder) thought(ev llm.ReasoningDelta) {
 	const added = "response.reasoning_summary_part.added"
 	it := e.last(kindReasoning)
@@ -99,14 +99,14 @@ func (e *encoder) endText(it *outItem) {
 	e.done(it)
 }
 
-// reid gives an item the id of its opaque data, where that came last.
+// updateID sets the id from opaque data that arrived last.
 func (it *outItem) reid() {
 	if id := wirejson.GetString(it.opaque, "id"); id != "" {
 		it.id = id
 	}
 }
 
-// call begins a call, or gives the one that is open at its index its name.
+// call begins a call, or sets the name of the open call with the index.
 func (e *encoder) call(ev llm.ToolCallStart) *outItem {
 	if ev.Index != 0 && ev.Name != "" {
 		for _, it := range e.items {
@@ -126,7 +126,7 @@ func (e *encoder) call(ev llm.ToolCallStart) *outItem {
 	return e.begin(it, prefix)
 }
 
-// args writes a piece of a call's arguments.
+// arguments writes a delta of a call's arguments.
 func (e *encoder) args(it *outItem, args string) {
 	if args == "" {
 		return
@@ -135,7 +135,7 @@ func (e *encoder) args(it *outItem, args string) {
 	e.delta(it, "response."+it.argsName()+".delta", "", args)
 }
 
-// argsName is what the events of a call's arguments are called.
+// argumentsEvent returns the name in the events of a call's arguments.
 func (it *outItem) argsName() string {
 	if it.kind == kindCustomCall {
 		return "custom_tool_call_input"
@@ -143,7 +143,6 @@ func (it *outItem) argsName() string {
 	return "function_call_arguments"
 }
 
-// endCall ends a call.
 func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
 	if ev.Arguments != "" {
 		it.text = append(it.text[:0], ev.Arguments...)
@@ -159,7 +158,7 @@ func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
 	e.done(it)
 }
 
-// argsKey is where an item of a call has its arguments.
+// argumentsKey returns the member with a call's arguments.
 func (it *outItem) argsKey() string {
 	if it.kind == kindCustomCall {
 		return "input"
@@ -204,7 +203,7 @@ func (e *encoder) part(p llm.Part) error {
 	return nil
 }
 
-// whole writes an item that comes whole.
+// wholeItem writes an item that has no deltas.
 func (e *encoder) whole(raw json.RawMessage) {
 	e.closeTexts()
 	kind := wirejson.GetString(raw, "type")
@@ -214,8 +213,8 @@ func (e *encoder) whole(raw json.RawMessage) {
 	e.item("response.output_item.done", it, it.final)
 }
 
-// hostedItem is the item of a call that the provider ran: its opaque data, or what
-// can be made of the call.
+// hostedItem returns the item of a call that the provider ran: its opaque data, or one made
+// from the call.
 func hostedItem(c *llm.ToolCall) json.RawMessage {
 	if wirejson.GetString(c.Opaque, "type") != "" {
 		return c.Opaque
@@ -233,7 +232,7 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 	return append(dst, `,"server_label":"server","status":"completed"}`...)
 }
 
-// append appends the item as it is so far.
+// append appends the item in its current state.
 func (it *outItem) append(dst []byte, status string) []byte {
 	if it.final != nil {
 		return append(dst, it.final...)
@@ -258,7 +257,7 @@ func (it *outItem) append(dst []byte, status string) []byte {
 	return append(itemNames.Append(dst, it.opaque, ownItem), '}')
 }
 
-// appendThought appends what a reasoning item has beside its id and type.
+// appendReasoning appends the members of a reasoning item after its type.
 func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
 	if wirejson.Get(it.opaque, "content") == nil {
 		dst = append(dst, `,"content":[]`...)
@@ -283,7 +282,7 @@ func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
 	return dst
 }
 
-// appendPiece appends the piece of content that a message has.
+// appendContent appends the content part of a message.
 func (it *outItem) appendPiece(dst []byte, said string) []byte {
 	if it.refusal {
 		dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "type", "refusal"), "refusal", said)
@@ -298,7 +297,7 @@ func (it *outItem) appendPiece(dst []byte, said string) []byte {
 	return append(wirejson.AppendString(dst, "text", said), '}')
 }
 
-// appendNotes appends what of the opaque data is the piece's.
+// appendPartMembers appends the opaque members of a content part.
 func (it *outItem) appendNotes(dst []byte) []byte {
 	return contentNames.Append(dst, it.opaque, ownPiece)
 }

@@ -16,15 +16,14 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// schemaName is what an output schema is called where nothing else is said; the
-// protocol wants a name.
+// schemaName is the name of the output schema, which the protocol requires.
 const schemaName = "answer"
 
-// wantsEncrypted is the value of include that has reasoning sent in a form that can
-// go back without the provider keeping it.
+// wantsEncrypted is the include that requests reasoning in encrypted form, because the provider
+// stores nothing.
 const wantsEncrypted = `["reasoning.encrypted_content"]`
 
-// EncodeRequest implements protocol.Protocol.
+// EncodeRequest implements [protocol.Protocol].
 func (Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	b := bodyWriter{extra: req.Extra, dst: []byte{'{'}}
 	for _, k := range slices.Sorted(maps.Keys(req.Extra)) {
@@ -66,8 +65,7 @@ type bodyWriter struct {
 	written []string // what extra had for its members
 }
 
-// put writes a member, unless extra has it: then that stands there, and null
-// leaves it out.
+// put writes a member. A member of Extra replaces it; null omits it.
 func (b *bodyWriter) put(key string, value []byte) {
 	if raw, ok := b.extra[key]; ok {
 		b.written = append(b.written, key)
@@ -79,8 +77,8 @@ func (b *bodyWriter) put(key string, value []byte) {
 	b.dst = wirejson.AppendRaw(b.dst, key, value)
 }
 
-// join writes a member that is an object: the members of extra stand in it
-// instead of those of value, and in the objects in it down to depth likewise.
+// join writes a member that is an object. The members of the object in Extra replace its
+// members, down to depth.
 func (b *bodyWriter) join(key string, value []byte, depth int) {
 	raw, ok := b.extra[key]
 	if ok && jsonio.IsObject(jsonio.View(raw)) {
@@ -91,7 +89,7 @@ func (b *bodyWriter) join(key string, value []byte, depth int) {
 	b.put(key, value)
 }
 
-// join returns the members of two objects as one; those of over win.
+// joinObjects returns the members of two objects as one. Those of over replace others.
 func join(value, over json.RawMessage, depth int) []byte {
 	var out wirejson.Members
 	put := func(key string, raw []byte) {
@@ -116,7 +114,7 @@ func join(value, over json.RawMessage, depth int) []byte {
 	return out.Object()
 }
 
-// end writes what is left of extra.
+// end writes the remaining members of Extra.
 func (b *bodyWriter) end() []byte {
 	for _, k := range slices.Sorted(maps.Keys(b.extra)) {
 		if !slices.Contains(b.written, k) {
@@ -126,7 +124,6 @@ func (b *bodyWriter) end() []byte {
 	return append(b.dst, '}')
 }
 
-// settings writes the knobs.
 func (b *bodyWriter) settings(s *llm.Settings) error {
 	if s.Seed != nil {
 		return errors.New("settings.seed: the Responses API has no seed; leave it out")
@@ -168,8 +165,7 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 	return nil
 }
 
-// tools writes the tools and what may be said of them only where there are any
-// (SO-12, SO-18).
+// tools writes the tools, and their options only if there are tools (SO-12, SO-18).
 func (b *bodyWriter) tools(req *llm.Request) error {
 	var tools []byte
 	if extra := b.extra["tools"]; isNull(extra) {
@@ -207,8 +203,8 @@ func (b *bodyWriter) tools(req *llm.Request) error {
 	return nil
 }
 
-// encodeTools returns the array of tools, those of extra behind the others and
-// instead of those of the same name; nil if there are none.
+// encodeTools returns the array of tools, or nil. Those of Extra come last and replace tools of
+// the same name.
 func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
 	if d := jsonio.NewDec(string(extra)); extra != nil && d.Peek() != '[' {
 		return nil, errors.New("extra.tools: not a JSON array")
@@ -235,8 +231,8 @@ func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// appendTool appends a tool. What is said of strict is said always, unless the
-// schema keeps its rules: it is the default here, and refuses the others (SR-16).
+// appendTool appends a tool. It writes strict unless the schema follows the strict rules:
+// OpenAI defaults to true and then rejects other schemas (SR-16).
 func appendTool(dst []byte, t llm.Tool) ([]byte, error) {
 	schema := t.Parameters
 	if schema == nil {
@@ -268,7 +264,6 @@ func namesTool(tools json.RawMessage, name string) (found bool) {
 	return found
 }
 
-// isNull reports whether raw is the JSON null.
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
 // quoted returns a JSON string.

@@ -12,15 +12,15 @@ import (
 	"github.com/looptape/looptape/providers/openai/internal/api"
 )
 
-// DecodeError implements protocol.Protocol.
+// DecodeError implements [protocol.Protocol].
 func (Protocol) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	return api.DecodeError(status, body)
 }
 
-// EncodeError implements protocol.Protocol.
+// EncodeError implements [protocol.Protocol].
 func (Protocol) EncodeError(e *llm.APIError) []byte { return api.EncodeError(e) }
 
-// DecodeResponse implements protocol.Protocol.
+// DecodeResponse implements [protocol.Protocol].
 func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !jsonio.Valid(body) {
 		return wirejson.UnexpectedBody(body)
@@ -52,7 +52,7 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	return nil
 }
 
-// response is what is read of a response object.
+// response contains the members of a response object.
 type response struct {
 	id, model, status, reason string
 	output                    []item
@@ -62,12 +62,10 @@ type response struct {
 	has                       struct{ output, status bool }
 }
 
-// keyResponsesAnswer holds, in the opaque datum of a message, the members of the
-// response that are not known, but for those of over maxKept bytes and those beyond
-// maxNames.
+// keyResponse is the member of a message's opaque data with the unknown members of the
+// response, limited by [wirejson.MaxKept] and [wirejson.MemberSet].
 const keyResponse = "responses_answer"
 
-// readResponse reads a response object.
 func readResponse(d *jsonio.Dec) (r response, err error) {
 	d.Object()
 	for first := true; ; {
@@ -101,7 +99,7 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 			}
 		case "object", "created_at", "completed_at", "output_text", // what it is, and what llm has no use for
 			"access_programs", "background", "billing", "content_filters", "moderation", "prompt_cache_diagnostics", "tool_usage",
-			// what was asked
+			// settings of the request
 			"conversation", "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls",
 			"presence_penalty", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
 			"safety_identifier", "service_tier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user":
@@ -112,7 +110,7 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 	}
 }
 
-// failed takes the error of a response, an object or a text; null is none.
+// failed sets the error of a response: an object, a string or null.
 func (r *response) failed(raw string) {
 	if raw == "null" || raw == "{}" && r.failure != nil {
 		return
@@ -124,7 +122,7 @@ func (r *response) failed(raw string) {
 	r.failure = t.APIError(0)
 }
 
-// whole emits the parts of an item that came in one piece.
+// emitItem emits the parts of a whole item.
 func (s *decoder) whole(it *item) error {
 	switch it.kind {
 	case kindMessage:
@@ -158,8 +156,8 @@ func (s *decoder) whole(it *item) error {
 	return nil
 }
 
-// unended emits a call whose item says that the provider did not end it (quirk
-// QR-03), as in a stream that has no end of it.
+// emitIncomplete emits a call that the provider did not end (quirk QR-03), like a stream
+// without its end.
 func (s *decoder) unended(it *item) {
 	s.calls++
 	c := it.call()
@@ -167,7 +165,7 @@ func (s *decoder) unended(it *item) {
 	s.emit(llm.ToolCallDelta{Index: s.calls, Arguments: c.Arguments})
 }
 
-// finish emits what a response says of itself at its end.
+// finish emits the usage and the end of a response.
 func (s *decoder) finish(r *response) {
 	if r.usage != (llm.Usage{}) {
 		s.emit(r.usage)
@@ -190,5 +188,5 @@ func (s *decoder) finish(r *response) {
 	s.emit(f)
 }
 
-// errNoTerminal is ErrTruncated with what did not come.
+// errNoTerminal is the cause of an [protocol.ErrTruncated].
 var errNoTerminal = errors.New("no response.completed came")

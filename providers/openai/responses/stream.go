@@ -6,7 +6,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// at returns the open item at an index, or nil. There is one at most: begin sees to it.
+// at returns the open item at an index, or nil.
 func (s *decoder) at(index int64) *openItem {
 	if i, known := s.places[index]; known && !s.items[i].closed {
 		return &s.items[i]
@@ -14,8 +14,8 @@ func (s *decoder) at(index int64) *openItem {
 	return nil
 }
 
-// open returns the open item at an index, if it is of this kind, or begins one:
-// some servers leave output_item.added out.
+// open returns the open item of this kind at an index, or begins one, because some servers omit
+// output_item.added.
 func (s *decoder) open(index int64, kind string) *openItem {
 	if it := s.at(index); it != nil && it.kind == kind {
 		return it
@@ -23,8 +23,8 @@ func (s *decoder) open(index int64, kind string) *openItem {
 	return s.begin(openItem{index: index, kind: kind})
 }
 
-// begin begins an item. One that is open at its index is closed (quirk QR-09), and
-// so is the message or the reasoning that is open, whose part ends here.
+// begin begins an item. It closes the open one at its index (quirk QR-09) and the open message
+// or reasoning.
 func (s *decoder) begin(next openItem) *openItem {
 	if it := s.at(next.index); it != nil {
 		s.close(it)
@@ -44,10 +44,10 @@ func (s *decoder) begin(next openItem) *openItem {
 	return &s.items[n]
 }
 
-// speaks reports whether an item is a message or reasoning.
+// isText reports whether an item is a message or reasoning.
 func (it *openItem) speaks() bool { return it.kind == kindMessage || it.kind == kindReasoning }
 
-// close ends the parts of an item that no output_item.done has ended.
+// close ends the parts of an item without output_item.done.
 func (s *decoder) close(it *openItem) {
 	if it.closed {
 		return
@@ -67,8 +67,7 @@ func (s *decoder) close(it *openItem) {
 	}
 }
 
-// summarize makes the summary that was streamed the item's: it goes back with it,
-// also where nothing tells all of the item (quirk QR-09).
+// setSummary sets the summary of an item from its deltas (quirk QR-09).
 func (it *openItem) summarize() {
 	if it.summary == nil {
 		return
@@ -80,8 +79,7 @@ func (it *openItem) summarize() {
 	it.added.summary, it.added.has.summary = jsonio.NewDec(string(append(text, ']'))), true
 }
 
-// endText ends the text part of a message item, with the opaque data of the item and
-// of its piece.
+// endText ends a text part with the opaque data of the item and its content part.
 func (s *decoder) endText(it *openItem) {
 	if o := joined(it.opaque, it.notes); o != nil {
 		s.emit(llm.TextDelta{Refusal: it.refusal, Opaque: o})
@@ -89,7 +87,7 @@ func (s *decoder) endText(it *openItem) {
 	it.notes = nil
 }
 
-// text takes a piece of text.
+// text handles a text delta.
 func (s *decoder) text(ev *event, delta string, refusal bool) {
 	it := s.open(ev.index, kindMessage)
 	if it.spoke && (it.section != ev.section || it.refusal != refusal) {
@@ -99,7 +97,7 @@ func (s *decoder) text(ev *event, delta string, refusal bool) {
 	s.emit(llm.TextDelta{Text: delta, Refusal: refusal})
 }
 
-// textDone takes the whole text of a part; it counts if no delta came.
+// textDone handles the whole text of a part. It counts if no delta came.
 func (s *decoder) textDone(ev *event, refusal bool) {
 	if it := s.at(ev.index); it != nil && it.spoke && it.section == ev.section && it.refusal == refusal {
 		return
@@ -107,10 +105,9 @@ func (s *decoder) textDone(ev *event, refusal bool) {
 	s.text(ev, ev.text, refusal)
 }
 
-// summaryDelta is the event of a piece of reasoning's summary.
 const summaryDelta = "response.reasoning_summary_text.delta"
 
-// thought takes a piece of reasoning.
+// reasoningDelta handles a reasoning delta.
 func (s *decoder) thought(ev *event) {
 	it := s.open(ev.index, kindReasoning)
 	next := it.spoke && it.section != ev.section
@@ -128,7 +125,7 @@ func (s *decoder) thought(ev *event) {
 	s.emit(llm.ReasoningDelta{Text: ev.delta})
 }
 
-// added takes the beginning of an item.
+// added handles the beginning of an item.
 func (s *decoder) added(ev *event) {
 	it := s.begin(openItem{index: ev.index, kind: ev.item.kind, added: ev.item})
 	switch it.kind {
@@ -142,7 +139,7 @@ func (s *decoder) added(ev *event) {
 	}
 }
 
-// done takes the end of an item, which tells all of it again.
+// done handles the end of an item, which repeats the whole item.
 func (s *decoder) done(ev *event) error {
 	it := s.of(ev)
 	if it == nil {
@@ -151,9 +148,8 @@ func (s *decoder) done(ev *event) error {
 	return s.end(it, &ev.item)
 }
 
-// of returns the item that an output_item.done ends: of the open ones of its kind
-// that at its index, if its call id is the same, else the call of that id, else that
-// at its index.
+// itemOf returns the item of an output_item.done: among the unfinished ones of its kind, the
+// one with the index and call id, else with the call id, else with the index.
 func (s *decoder) of(ev *event) (found *openItem) {
 	best := 0
 	for i := range s.items {
@@ -175,7 +171,7 @@ func (s *decoder) of(ev *event) (found *openItem) {
 	return found
 }
 
-// end ends an item by what is told of all of it.
+// end ends an item with its whole content.
 func (s *decoder) end(it *openItem, whole *item) error {
 	ended := it.closed && it.spoke
 	it.closed, it.finished = true, true
@@ -199,8 +195,8 @@ func (s *decoder) end(it *openItem, whole *item) error {
 	return err
 }
 
-// doneText ends a message item whose text was streamed; the opaque data of its last
-// piece go on its last text.
+// doneText ends a message whose text arrived in deltas. The last text gets the opaque data of
+// its content part.
 func (s *decoder) doneText(it *openItem, whole *item) error {
 	pieces, err := whole.pieces()
 	it.opaque = whole.opaque
@@ -211,8 +207,8 @@ func (s *decoder) doneText(it *openItem, whole *item) error {
 	return err
 }
 
-// endItems ends what is open once the answer is complete. Output are its items as
-// the last event tells them; what of it was not streamed is taken as it is.
+// endItems ends the open items when the response is complete. It emits the items of output that
+// the stream did not contain.
 func (s *decoder) endItems(output []item) error {
 	streamed := s.streamed()
 	for i := range output {
@@ -246,12 +242,10 @@ func (s *decoder) endItems(output []item) error {
 	return nil
 }
 
-// streamedItems are the items that were streamed, in order, by what tells them in the
-// output of the last event. Each is taken once.
+// streamedItems are the items of the stream in order. Each is taken once.
 type streamedItems map[itemKey][]*openItem
 
-// itemKey is the kind of an item and, of calls, the id. A call that was not announced may
-// be any.
+// itemKey is the kind of an item and, for calls, the id. A call without a start matches any id.
 type itemKey struct {
 	kind, id string
 	any      bool
@@ -267,8 +261,8 @@ func (s *decoder) streamed() streamedItems {
 	return items
 }
 
-// take returns the streamed item that an item of the output is, or nil: the first one of
-// its kind, of calls the one of its id, or else one that was not announced.
+// take returns the streamed item for an item of the output, or nil: the first of its kind, for
+// calls with its id, or else a call without a start.
 func (items streamedItems) take(whole *item) *openItem {
 	key := itemKey{kind: whole.kind}
 	if isCall(whole.kind) {

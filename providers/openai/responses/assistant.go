@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// assistant writes the items of an assistant's message, each where it stood, but for
-// reasoning at the end: the provider refuses it without what came after it (SR-07).
+// assistant writes the items of an assistant message in order. It omits reasoning at the end,
+// which the provider rejects (SR-07).
 func (w *inputWriter) assistant(parts []llm.Part) error {
 	parts = withoutForeign(parts)
 	last := len(w.dst)    // where reasoning begins that nothing has come after
@@ -40,7 +40,7 @@ func (w *inputWriter) assistant(parts []llm.Part) error {
 	return nil
 }
 
-// items writes what parts begin with, and returns how many of them that is.
+// items writes the first item of parts, and returns how many parts it contains.
 func (w *inputWriter) items(parts []llm.Part) (n int, err error) {
 	switch p := parts[0].(type) {
 	case llm.Text:
@@ -66,8 +66,7 @@ func (w *inputWriter) items(parts []llm.Part) (n int, err error) {
 	return 1, err
 }
 
-// withoutForeign takes out what is another provider's alone: calls that it ran
-// itself with their results, and parts of a kind that is not known.
+// withoutForeign removes parts that only another provider understands.
 func withoutForeign(parts []llm.Part) []llm.Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
 		switch p := p.(type) {
@@ -83,21 +82,19 @@ func withoutForeign(parts []llm.Part) []llm.Part {
 	})
 }
 
-// isHosted reports whether opaque data are the item of a call that the provider ran
-// itself.
+// isHosted reports whether opaque data is the item of a call that the provider ran.
 func isHosted(opaque json.RawMessage) bool {
 	return strings.HasSuffix(wirejson.GetString(opaque, "type"), "_call")
 }
 
-// silent reports whether a text is empty and no item of the provider, or one that
-// stands in the request already and is not written again (SR-04).
+// isOmitted reports whether a text is empty and has no item, or one that the request contains
+// already (SR-04).
 func (w *inputWriter) silent(t *llm.Text) bool {
 	id := idOf(t.Opaque, messageID)
 	return t.Text == "" && (id == "" || w.seen[id])
 }
 
-// texts writes the message item of the texts that parts begin with and that
-// belong to one item, and returns how many these are.
+// texts writes the message item of the first texts, and returns how many texts belong to it.
 func (w *inputWriter) texts(parts []llm.Part) (n int) {
 	opened := false
 	var of llm.Text
@@ -131,14 +128,13 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 	return n
 }
 
-// sameItem reports whether two texts in a row are of one message item: they have
-// the same id, or both none.
+// sameItem reports whether two consecutive texts belong to one item.
 func sameItem(a, b json.RawMessage) bool {
 	return wirejson.GetString(a, "id") == wirejson.GetString(b, "id")
 }
 
-// reasoning writes a reasoning item, unchanged. That of another provider is left
-// out, and so is an item that stands there already (SR-04).
+// reasoning writes a reasoning item unchanged. It omits items of another provider and repeated
+// ones (SR-04).
 func (w *inputWriter) reasoning(r *llm.Reasoning) {
 	id := idOf(r.Opaque, reasoningID)
 	if wirejson.Get(r.Opaque, "summary") == nil && wirejson.Get(r.Opaque, "encrypted_content") == nil && id == "" || w.seen[id] {
@@ -162,7 +158,7 @@ func (w *inputWriter) reasoning(r *llm.Reasoning) {
 	w.dst = append(w.dst, '}')
 }
 
-// repeated reports whether a whole item stands in the request already (SR-04).
+// isRepeated reports whether the request contains an item already (SR-04).
 func (w *inputWriter) repeated(raw json.RawMessage) bool {
 	id := wirejson.GetString(raw, "id")
 	if w.seen[id] {
@@ -174,7 +170,6 @@ func (w *inputWriter) repeated(raw json.RawMessage) bool {
 	return false
 }
 
-// call writes a call.
 func (w *inputWriter) call(c *llm.ToolCall) error {
 	id, err := callID(c.ID)
 	if err != nil {
@@ -195,8 +190,8 @@ func (w *inputWriter) call(c *llm.ToolCall) error {
 	return nil
 }
 
-// echoName returns a call's name as the provider takes it back: a model makes
-// calls of tools that it was never told of, such as multi_tool_use.parallel.
+// requestName returns the name of a call for a request. Models invent names such as
+// multi_tool_use.parallel.
 func echoName(name string) string {
 	if protocol.IsName(name) {
 		return name
@@ -207,7 +202,7 @@ func echoName(name string) string {
 	return wirejson.CleanName(strings.ToValidUTF8(name, "_"))
 }
 
-// hosted writes the item of a call that the provider ran itself.
+// hosted writes the item of a call that the provider ran.
 func (w *inputWriter) hosted(opaque json.RawMessage) {
 	if w.repeated(opaque) {
 		return
