@@ -26,7 +26,7 @@ const unnamedTool = "unnamed_tool"
 // assistant writes the members of an assistant message after its opening brace.
 func (w *writer) assistant(m *llm.Message) error {
 	w.text("role", "assistant")
-	calls, err := w.said(m.Parts)
+	calls, err := w.content(m.Parts)
 	if err != nil {
 		return err
 	}
@@ -34,14 +34,14 @@ func (w *writer) assistant(m *llm.Message) error {
 	if calls {
 		w.calls(m.Parts)
 	}
-	w.beside(m.Opaque, own...)
+	w.opaque(m.Opaque, own...)
 	w.buf = append(w.buf, '}')
 	return nil
 }
 
 // content writes the content, and reports whether there are tool calls too. OpenAI accepts null
 // as content only with tool calls (SO-07).
-func (w *writer) said(parts []llm.Part) (calls bool, err error) {
+func (w *writer) content(parts []llm.Part) (calls bool, err error) {
 	var texts, refusals, others int
 	var text, refusal string
 	for i, p := range parts {
@@ -81,7 +81,7 @@ func (w *writer) said(parts []llm.Part) (calls bool, err error) {
 	}
 	switch {
 	case others > 0 || texts > 1 || refusals > 1:
-		w.saidArray(parts)
+		w.contentArray(parts)
 		return calls, nil
 	case texts > 0 || !calls && w.req != nil:
 		w.text("content", text)
@@ -98,7 +98,7 @@ func (w *writer) said(parts []llm.Part) (calls bool, err error) {
 }
 
 // contentArray writes the content as an array of parts.
-func (w *writer) saidArray(parts []llm.Part) {
+func (w *writer) contentArray(parts []llm.Part) {
 	w.raw("content", "[")
 	for _, p := range parts {
 		switch p := p.(type) {

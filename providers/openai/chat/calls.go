@@ -94,7 +94,7 @@ func (d *decoder) call(e *callDelta, emit func(llm.Event)) {
 // is the last call with the index, unless the id or the name differ. A delta with only an index
 // always continues that call.
 func (d *decoder) find(e *callDelta) int {
-	if d.reasoning.whole {
+	if d.reasoning.nonStreaming {
 		return -1
 	}
 	if n, known := d.calls.at[callKey{e.index, e.id}]; known && e.id != "" {

@@ -76,7 +76,7 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !isResponse(body) {
 		return wirejson.UnexpectedBody(body)
 	}
-	d := &decoder{done: true, reasoning: reasoningReader{whole: true}}
+	d := &decoder{done: true, reasoning: reasoningReader{nonStreaming: true}}
 	if err := d.chunk(string(body), emit); err != nil {
 		return err
 	}

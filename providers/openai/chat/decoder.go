@@ -73,9 +73,9 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 				emit(u)
 			}
 		case "id":
-			firstWord(&dec, &d.id)
+			firstString(&dec, &d.id)
 		case "model":
-			firstWord(&dec, &d.model)
+			firstString(&dec, &d.model)
 		case "object":
 			failed = wirejson.String(&dec) == "error" || failed
 		case "error":
@@ -97,7 +97,7 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 
 // firstString sets to if it is empty. Azure's first chunk has an empty id and model (quirk
 // QO-19).
-func firstWord(d *jsonio.Dec, to *string) {
+func firstString(d *jsonio.Dec, to *string) {
 	if s := wirejson.String(d); *to == "" {
 		*to = s
 	}
@@ -128,7 +128,7 @@ func (d *decoder) choices(dec *jsonio.Dec, emit func(llm.Event)) {
 
 func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 	old := &d.delta
-	d.delta = delta{pieces: old.pieces[:0], calls: old.calls[:0], more: old.more[:0], beside: old.beside[:0]}
+	d.delta = delta{parts: old.parts[:0], calls: old.calls[:0], messageMembers: old.messageMembers[:0], choiceMembers: old.choiceMembers[:0]}
 	index, finish := int64(0), ""
 	if !wirejson.BeginObject(dec) {
 		return
@@ -146,7 +146,7 @@ func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 		case "finish_reason":
 			finish = wirejson.String(dec)
 		default:
-			d.delta.beside = appendKept(d.delta.beside, dec, key)
+			d.delta.choiceMembers = appendKept(d.delta.choiceMembers, dec, key)
 		}
 	}
 	if index != 0 || dec.Err() != nil {
@@ -170,31 +170,31 @@ func (d *decoder) apply(emit func(llm.Event)) {
 	case delta.field != "":
 		d.reasoning.empty = delta.field
 	}
-	for _, p := range delta.pieces {
+	for _, p := range delta.parts {
 		if p.kind == "thinking" {
 			d.reason(contentField, p.text, emit)
 		} else {
-			d.say(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"}, emit)
+			d.text(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"}, emit)
 		}
 	}
-	if d.spoke = d.spoke || delta.content != "" || len(delta.pieces) > 0; !d.spoke {
+	if d.spoke = d.spoke || delta.content != "" || len(delta.parts) > 0; !d.spoke {
 		delta.content = delta.transcript
 	}
-	d.say(llm.TextDelta{Text: delta.content}, emit)
-	d.say(llm.TextDelta{Text: delta.refusal, Refusal: true}, emit)
+	d.text(llm.TextDelta{Text: delta.content}, emit)
+	d.text(llm.TextDelta{Text: delta.refusal, Refusal: true}, emit)
 	for i := range delta.calls {
 		d.call(&delta.calls[i], emit)
 	}
-	for _, m := range delta.more {
-		d.kept.said(m)
+	for _, m := range delta.messageMembers {
+		d.kept.addMessage(m)
 	}
-	for _, m := range delta.beside {
-		d.kept.beside(m)
+	for _, m := range delta.choiceMembers {
+		d.kept.addChoice(m)
 	}
 }
 
 // text emits text, if any, and ends the reasoning before it.
-func (d *decoder) say(ev llm.TextDelta, emit func(llm.Event)) {
+func (d *decoder) text(ev llm.TextDelta, emit func(llm.Event)) {
 	if ev.Text != "" {
 		d.endReasoning(emit)
 		emit(ev)

@@ -11,14 +11,14 @@ import (
 
 // delta contains the members of the choice in a chunk or in a non-streaming response.
 type delta struct {
-	content, refusal string
-	pieces           []contentPart // of a content that is an array
-	reasoning, field string        // the text, and the field that it came in
-	details          jsonio.Dec    // stands before the reasoning_details
-	hasDetails       bool
-	calls            []callDelta
-	more, beside     []wirejson.Member // what is not known of it, and of the choice
-	transcript       string            // the words of a sound
+	content, refusal              string
+	parts                         []contentPart // of a content that is an array
+	reasoning, field              string        // the text, and the field that it came in
+	details                       jsonio.Dec    // stands before the reasoning_details
+	hasDetails                    bool
+	calls                         []callDelta
+	messageMembers, choiceMembers []wirejson.Member // what is not known of it, and of the choice
+	transcript                    string            // the words of a sound
 }
 
 // contentPart is an element of a content array (quirk QO-28).
@@ -65,11 +65,11 @@ func (c *delta) read(d *jsonio.Dec) {
 		case keyAudio:
 			ahead := *d
 			c.transcript = wirejson.GetString(json.RawMessage(ahead.Raw()), "transcript")
-			c.more = appendKept(c.more, d, key)
+			c.messageMembers = appendKept(c.messageMembers, d, key)
 		case "role":
 			d.Skip()
 		default:
-			c.more = appendKept(c.more, d, key)
+			c.messageMembers = appendKept(c.messageMembers, d, key)
 		}
 	}
 }
@@ -93,16 +93,16 @@ func (c *delta) readContent(d *jsonio.Dec) {
 	}
 	d.Array()
 	for first := true; d.More(&first); {
-		p, ok := readPiece(d, joinedText)
+		p, ok := readPart(d, joinedText)
 		if ok {
-			c.pieces = append(c.pieces, p)
+			c.parts = append(c.parts, p)
 		}
 	}
 }
 
 // readPart reads an element of a content array; read reads its text. It returns false for other
 // types.
-func readPiece(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
+func readPart(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
 	if !wirejson.BeginObject(d) {
 		return p, false
 	}
@@ -131,7 +131,7 @@ func joinedText(d *jsonio.Dec) string {
 	var text strings.Builder
 	d.Array()
 	for first := true; d.More(&first); {
-		if p, ok := readPiece(d, wirejson.String); ok {
+		if p, ok := readPart(d, wirejson.String); ok {
 			text.WriteString(p.text)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // different arguments than its deltas. It omits the Opaque of text.
 func (c Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
 	e := &encoder{w: writer{chat: c, buf: []byte{'{'}}}
-	e.w.answer(a, "chat.completion.chunk")
+	e.w.head(a, "chat.completion.chunk")
 	e.w.raw("service_tier", `"default"`)
 	e.w.raw("system_fingerprint", "null")
 	e.head = len(e.w.buf)
@@ -31,7 +31,7 @@ type encoder struct {
 	head  int    // the length of that
 	begun bool
 	open  bool     // reasoning is held, perhaps without text
-	held  []string // its texts
+	texts []string // its texts
 	calls []sentCall
 	usage llm.Usage
 }
@@ -42,7 +42,7 @@ type writeEvent = func(name string, data []byte)
 func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		e.say(ev, write)
+		e.text(ev, write)
 	case llm.ReasoningDelta:
 		e.reason(ev, write)
 	case llm.ToolCallStart:
@@ -60,7 +60,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.Finish:
 		e.begin(false, write)
 		e.delta()
-		e.w.beside(ev.Opaque)
+		e.w.opaque(ev.Opaque)
 		e.send(ev, write)
 	case llm.Warning, llm.Unknown: // not of the wire
 	}
@@ -113,11 +113,11 @@ func (e *encoder) delta() {
 func (e *encoder) send(f llm.Finish, write writeEvent) {
 	e.w.buf = append(e.w.buf, '}')
 	e.w.ending(f)
-	e.w.buf = append(wirejson.AppendMembers(append(e.w.buf, '}', ']'), answered(f.Opaque, keyResponse)), '}')
+	e.w.buf = append(wirejson.AppendMembers(append(e.w.buf, '}', ']'), keptOf(f.Opaque, keyResponse)), '}')
 	write("", e.w.buf)
 }
 
-func (e *encoder) say(ev llm.TextDelta, write writeEvent) {
+func (e *encoder) text(ev llm.TextDelta, write writeEvent) {
 	if ev.Text == "" {
 		return
 	}
@@ -136,7 +136,7 @@ func (e *encoder) reason(ev llm.ReasoningDelta, write writeEvent) {
 	e.role(false, write)
 	e.open = true
 	if ev.Text != "" {
-		e.held = append(e.held, ev.Text)
+		e.texts = append(e.texts, ev.Text)
 	}
 	if ev.Opaque != nil {
 		e.flush(ev.Opaque, write)
@@ -150,10 +150,10 @@ func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
 	}
 	e.open = false
 	field := e.w.field(opaque)
-	if len(e.held) == 0 {
-		e.held = append(e.held, "")
+	if len(e.texts) == 0 {
+		e.texts = append(e.texts, "")
 	}
-	for _, text := range e.held {
+	for _, text := range e.texts {
 		if field == "" {
 			break
 		}
@@ -166,7 +166,7 @@ func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
 		}
 		e.send(llm.Finish{}, write)
 	}
-	e.held = e.held[:0]
+	e.texts = e.texts[:0]
 	if details := wirejson.Get(opaque, "reasoning_details"); details != nil {
 		e.delta()
 		e.w.name("reasoning_details")
@@ -178,7 +178,7 @@ func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
 func (e *encoder) part(p llm.Part, write writeEvent) error {
 	switch p := p.(type) {
 	case llm.Text:
-		e.say(llm.TextDelta(p), write)
+		e.text(llm.TextDelta(p), write)
 		return nil
 	case llm.Reasoning:
 		e.reason(llm.ReasoningDelta(p), write)

@@ -20,10 +20,10 @@ const (
 	keyImages      = "images"
 	keyLogprobs    = "logprobs"
 
-	keyChatAnswer = "chat_answer"
-	keyMessage    = "message"
-	keyChoice     = "choice"
-	keyResponse   = "response"
+	keyKept     = "chat_answer"
+	keyMessage  = "message"
+	keyChoice   = "choice"
+	keyResponse = "response"
 )
 
 // notKept lists the members of a response and its choices that describe the service (quirks
@@ -38,7 +38,7 @@ var notKept = []string{
 type keptMembers struct{ plain, audio, logprobs, message, choice, response wirejson.MemberSet }
 
 // addMessage adds a member of a message or delta.
-func (k *keptMembers) said(m wirejson.Member) {
+func (k *keptMembers) addMessage(m wirejson.Member) {
 	switch {
 	case m.Key == keyAudio:
 		k.audio.JoinObject(m.Raw, "data", "transcript")
@@ -50,7 +50,7 @@ func (k *keptMembers) said(m wirejson.Member) {
 }
 
 // addChoice adds a member of a choice.
-func (k *keptMembers) beside(m wirejson.Member) {
+func (k *keptMembers) addChoice(m wirejson.Member) {
 	if m.Key == keyLogprobs {
 		k.logprobs.JoinObject(m.Raw)
 		return
@@ -67,7 +67,7 @@ func (k *keptMembers) opaque() json.RawMessage {
 	out := k.plain.Sorted().Members(0)
 	out.AddObject(keyAudio, k.audio.Sorted().Members(0))
 	out.AddObject(keyLogprobs, k.logprobs.Sorted().Members(0))
-	out.AddObject(keyChatAnswer, answer)
+	out.AddObject(keyKept, answer)
 	return out.Object()
 }
 
@@ -86,8 +86,8 @@ func appendKept(rest []wirejson.Member, d *jsonio.Dec, key string) []wirejson.Me
 }
 
 // keptOf returns the kept members of an object of a response.
-func answered(opaque json.RawMessage, object string) json.RawMessage {
-	return wirejson.Get(wirejson.Get(opaque, keyChatAnswer), object)
+func keptOf(opaque json.RawMessage, object string) json.RawMessage {
+	return wirejson.Get(wirejson.Get(opaque, keyKept), object)
 }
 
 // opaque writes the opaque members of an assistant message, except own: in a response all, in a
@@ -96,9 +96,9 @@ func answered(opaque json.RawMessage, object string) json.RawMessage {
 // OpenAI accepts the id of audio (API reference, "Create chat completion", the assistant
 // message). OpenRouter accepts annotations of files and then does not parse them again (its
 // docs, "PDF Inputs"). Groq rejects annotations ("property 'annotations' is unsupported").
-func (w *writer) beside(opaque json.RawMessage, own ...string) {
+func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 	if w.req != nil {
-		w.echo(opaque, own)
+		w.echoOpaque(opaque, own)
 		return
 	}
 	w.buf = w.appendOwn(opaque, own...)
@@ -107,10 +107,10 @@ func (w *writer) beside(opaque json.RawMessage, own ...string) {
 			w.buf = wirejson.AppendRaw(w.buf, key, string(raw))
 		}
 	}
-	w.buf = wirejson.AppendMembers(w.buf, answered(opaque, keyMessage))
+	w.buf = wirejson.AppendMembers(w.buf, keptOf(opaque, keyMessage))
 }
 
-func (w *writer) echo(opaque json.RawMessage, own []string) {
+func (w *writer) echoOpaque(opaque json.RawMessage, own []string) {
 	w.buf = w.appendOwn(opaque, append(own, keyAudio)...)
 	if id := wirejson.Get(wirejson.Get(opaque, keyAudio), "id"); id != nil {
 		w.raw(keyAudio, `{"id":`+string(id)+`}`)
@@ -131,7 +131,7 @@ func (w *writer) ending(f llm.Finish) {
 	w.name(keyLogprobs)
 	w.buf = jsonio.AppendRaw(w.buf, wirejson.Get(f.Opaque, keyLogprobs))
 	w.finish(f.Reason, f.Raw)
-	w.buf = wirejson.AppendMembers(w.buf, answered(f.Opaque, keyChoice))
+	w.buf = wirejson.AppendMembers(w.buf, keptOf(f.Opaque, keyChoice))
 }
 
 // messageNames are the known opaque members of messages, text, calls and media.

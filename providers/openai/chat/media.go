@@ -140,9 +140,9 @@ func unknownPart(kind, raw string) llm.Part {
 
 // mediaFields contains the members of the inner object.
 type mediaFields struct {
-	kind                      string
-	url, data, format, called string
-	rest                      wirejson.Members
+	kind                    string
+	url, data, format, name string
+	rest                    wirejson.Members
 }
 
 func (f *mediaFields) read(d *jsonio.Dec) {
@@ -162,7 +162,7 @@ func (f *mediaFields) read(d *jsonio.Dec) {
 		case "input_audio.format":
 			f.format = d.String()
 		case "file.filename":
-			f.called = d.String()
+			f.name = d.String()
 		default:
 			f.rest.Add(d, key)
 		}
@@ -180,7 +180,7 @@ func (f *mediaFields) media() (p llm.Media, ok bool) {
 		return llm.Media{MediaType: anyImage, URL: f.url}, f.url != ""
 	case f.kind == "file":
 		other := mediaType != "" && !image && !strings.HasPrefix(mediaType, "audio/")
-		return llm.Media{MediaType: mediaType, Name: f.called, Data: data}, inline && other
+		return llm.Media{MediaType: mediaType, Name: f.name, Data: data}, inline && other
 	}
 	data, err := base64.StdEncoding.DecodeString(f.data)
 	switch {

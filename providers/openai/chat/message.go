@@ -46,7 +46,7 @@ func (w *writer) message(m *llm.Message) error {
 	role := string(m.Role)
 	switch m.Role {
 	case llm.RoleAssistant:
-		return w.turn(m)
+		return w.assistantMessage(m)
 	case llm.RoleTool:
 		return w.results(m)
 	case llm.RoleSystem:
@@ -55,7 +55,7 @@ func (w *writer) message(m *llm.Message) error {
 	}
 	w.begin(role)
 	w.name("content")
-	if err := w.content(m.Parts, ".parts", "a Chat Completions "+string(m.Role)+" message cannot hold ", w.media); err != nil {
+	if err := w.parts(m.Parts, ".parts", "a Chat Completions "+string(m.Role)+" message cannot hold ", w.media); err != nil {
 		return err
 	}
 	w.end(m.Opaque, "role", "content")
@@ -64,7 +64,7 @@ func (w *writer) message(m *llm.Message) error {
 
 // assistantMessage writes an assistant message, unless it is empty or contains only parts of
 // another provider.
-func (w *writer) turn(m *llm.Message) error {
+func (w *writer) assistantMessage(m *llm.Message) error {
 	before := len(w.buf)
 	w.comma()
 	w.buf = append(w.buf, '{')
@@ -72,14 +72,14 @@ func (w *writer) turn(m *llm.Message) error {
 	if err := w.assistant(m); err != nil {
 		return err
 	}
-	if string(w.buf[at:]) == emptyTurn {
+	if string(w.buf[at:]) == emptyMessage {
 		w.buf = w.buf[:before]
 	}
 	return nil
 }
 
 // emptyMessage is an empty assistant message after its opening brace.
-const emptyTurn = `"role":"assistant","content":""}`
+const emptyMessage = `"role":"assistant","content":""}`
 
 func (w *writer) begin(role string) {
 	w.comma()
@@ -106,7 +106,7 @@ func (w *writer) results(m *llm.Message) error {
 		w.begin("tool")
 		w.text("tool_call_id", w.id(r.ID))
 		w.name("content")
-		if err := w.content(r.Content, fmt.Sprintf(".parts[%d].content", i), "a Chat Completions tool message can only hold text, not ", nil); err != nil {
+		if err := w.parts(r.Content, fmt.Sprintf(".parts[%d].content", i), "a Chat Completions tool message can only hold text, not ", nil); err != nil {
 			return err
 		}
 		opaque := r.Opaque
@@ -120,7 +120,7 @@ func (w *writer) results(m *llm.Message) error {
 
 // content writes text, media and unknown parts: at most one plain text as a string, others as
 // an array. It omits empty text. Errors begin with path and the index of the part.
-func (w *writer) content(parts []llm.Part, path, refusal string, media func(llm.Media) error) error {
+func (w *writer) parts(parts []llm.Part, path, refusal string, media func(llm.Media) error) error {
 	if t, ok := onlyText(parts); ok {
 		w.buf = jsonio.AppendString(w.buf, t)
 		return nil
@@ -208,12 +208,12 @@ func kind(p llm.Part) string {
 }
 
 // maxID is the length limit of OpenAI for call ids (SO-10).
-const longestID = 40
+const maxID = 40
 
 // id returns the id of a call in a request, equal for the call and its result.
 func (w *writer) id(id string) string {
 	if w.req == nil || w.chat.LongIDs {
 		return id
 	}
-	return api.ShortID(id, longestID)
+	return api.ShortID(id, maxID)
 }

@@ -269,7 +269,7 @@ func (r *reader) textElement(kind string) llm.Part {
 // thinking reads Mistral's reasoning in a content, if this codec would write it the same way.
 func (r *reader) thinking() llm.Part {
 	ahead := r.Dec
-	piece, _ := readPiece(&ahead, joinedText)
+	piece, _ := readPart(&ahead, joinedText)
 	raw := r.Raw()
 	if llm.Canonical(raw) != llm.Canonical(string(appendThinking(nil, piece.text))) {
 		return unknownPart("thinking", raw)

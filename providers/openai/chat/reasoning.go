@@ -12,12 +12,12 @@ import (
 
 // reasoningReader contains the open reasoning part.
 type reasoningReader struct {
-	whole      bool // the answer comes in one piece, and so do its details
-	open, ever bool
-	field      string // empty if the text is in the details alone
-	empty      string // a field that came without text
-	details    []detail
-	found      []wirejson.Member // of the detail at hand
+	nonStreaming  bool // the answer comes in one piece, and so do its details
+	open, emitted bool
+	field         string // empty if the text is in the details alone
+	empty         string // a field that came without text
+	details       []detail
+	members       []wirejson.Member // of the detail at hand
 }
 
 // detail is an element of OpenRouter's reasoning_details. A stream sends it in deltas that
@@ -34,7 +34,7 @@ func (d *decoder) reason(field, text string, emit func(llm.Event)) {
 	if r.open && r.field != "" && field != "" && r.field != field {
 		d.endReasoning(emit)
 	}
-	r.open, r.ever = true, true
+	r.open, r.emitted = true, true
 	if field != "" {
 		r.field = field
 	}
@@ -56,8 +56,8 @@ func (d *decoder) endReasoning(emit func(llm.Event)) {
 // (SO-19).
 func (d *decoder) reasonForCall(emit func(llm.Event)) {
 	r := &d.reasoning
-	if r.empty == "reasoning_content" && !r.ever {
-		r.ever = true
+	if r.empty == "reasoning_content" && !r.emitted {
+		r.emitted = true
 		emit(llm.ReasoningDelta{Opaque: reasoningOpaque(r.empty, nil)})
 	}
 }
@@ -107,7 +107,7 @@ func (r *reasoningReader) addDetails(d *jsonio.Dec, there bool) (text string, so
 
 // readDetail reads the members of a detail and returns its text.
 func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
-	r.found = r.found[:0]
+	r.members = r.members[:0]
 	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
@@ -118,17 +118,17 @@ func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
 			ahead := *d
 			text = ahead.String()
 		}
-		r.found = append(r.found, wirejson.Member{Key: key, Raw: d.Raw()})
+		r.members = append(r.members, wirejson.Member{Key: key, Raw: d.Raw()})
 	}
 }
 
 // merge joins the detail with the last one, if it continues it.
 func (r *reasoningReader) merge(raw, text string) {
-	if n := len(r.details); !r.whole && n > 0 && r.details[n-1].continues(r.found) {
-		r.details[n-1].add(r.found, text)
+	if n := len(r.details); !r.nonStreaming && n > 0 && r.details[n-1].continues(r.members) {
+		r.details[n-1].add(r.members, text)
 		return
 	}
-	r.details = append(r.details, detail{raw: raw, text: []byte(text), members: slices.Clone(r.found)})
+	r.details = append(r.details, detail{raw: raw, text: []byte(text), members: slices.Clone(r.members)})
 }
 
 // maxDetail limits the members of joined details.

@@ -44,8 +44,8 @@ type reader struct {
 	req  *llm.Request
 	// These members depend on others.
 	choice, parallel, options string
-	bound, other              int64 // of the output, by the codec's name for it and by the other
-	otherName                 string
+	limit, otherLimit         int64 // of the output, by the codec's name for it and by the other
+	otherLimitName            string
 }
 
 // keep adds a member to Extra.
@@ -90,9 +90,9 @@ func (r *reader) member(key string) {
 	case "parallel_tool_calls":
 		r.parallel = r.Raw()
 	case r.chat.maxTokens():
-		r.bound = r.Int()
+		r.limit = r.Int()
 	case "max_tokens", "max_completion_tokens":
-		r.other, r.otherName = r.Int(), key
+		r.otherLimit, r.otherLimitName = r.Int(), key
 	case "temperature":
 		s.Temperature = new(r.Float())
 	case "top_p":
@@ -210,11 +210,11 @@ func (r *reader) function(t *llm.Tool) (whole bool) {
 // settle handles the members that depend on others.
 func (r *reader) settle() {
 	s := &r.req.Settings
-	s.MaxTokens = int(cmp.Or(r.bound, r.other))
-	if r.other != 0 {
-		r.keep(r.otherName, strconv.FormatInt(r.other, 10))
-		if r.bound != 0 {
-			r.keep(r.chat.maxTokens(), strconv.FormatInt(r.bound, 10))
+	s.MaxTokens = int(cmp.Or(r.limit, r.otherLimit))
+	if r.otherLimit != 0 {
+		r.keep(r.otherLimitName, strconv.FormatInt(r.otherLimit, 10))
+		if r.limit != 0 {
+			r.keep(r.chat.maxTokens(), strconv.FormatInt(r.limit, 10))
 		}
 	}
 	tools := len(r.req.Tools) > 0

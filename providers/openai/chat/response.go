@@ -13,7 +13,7 @@ import (
 // calls. It omits the opaque data of text.
 func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	w := writer{chat: c, buf: append(dst, '{')}
-	w.answer(a, "chat.completion")
+	w.head(a, "chat.completion")
 	w.raw("choices", `[{"index":0,"message":{`)
 	m := t.Message()
 	if err := w.assistant(&m); err != nil {
@@ -24,11 +24,11 @@ func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Res
 	w.usage(t.Usage)
 	w.raw("service_tier", `"default"`)
 	w.raw("system_fingerprint", "null")
-	return append(wirejson.AppendMembers(w.buf, answered(t.Opaque, keyResponse)), '}'), nil
+	return append(wirejson.AppendMembers(w.buf, keptOf(t.Opaque, keyResponse)), '}'), nil
 }
 
 // head writes the id, type, time and model.
-func (w *writer) answer(a protocol.ResponseMeta, object string) {
+func (w *writer) head(a protocol.ResponseMeta, object string) {
 	w.text("id", a.ID)
 	w.text("object", object)
 	w.number("created", a.Created)

@@ -27,7 +27,7 @@ func (w *inputWriter) assistant(parts []llm.Part) error {
 		switch {
 		case len(w.dst) == from:
 		case thought:
-			thoughts = append(thoughts, idOf(r.Opaque, reasoningID))
+			thoughts = append(thoughts, knownID(r.Opaque, reasoningID))
 		default:
 			last, thoughts = len(w.dst), nil
 		}
@@ -56,7 +56,7 @@ func (w *inputWriter) items(parts []llm.Part) (n int, err error) {
 	case llm.ToolResult:
 		w.hosted(p.Opaque)
 	case llm.Unknown:
-		if !w.repeated(p.Raw) {
+		if !w.isRepeated(p.Raw) {
 			w.next()
 			err = w.unknown(p)
 		}
@@ -89,8 +89,8 @@ func isHosted(opaque json.RawMessage) bool {
 
 // isOmitted reports whether a text is empty and has no item, or one that the request contains
 // already (SR-04).
-func (w *inputWriter) silent(t *llm.Text) bool {
-	id := idOf(t.Opaque, messageID)
+func (w *inputWriter) isOmitted(t *llm.Text) bool {
+	id := knownID(t.Opaque, messageID)
 	return t.Text == "" && (id == "" || w.seen[id])
 }
 
@@ -104,7 +104,7 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 			break
 		}
 		n, of = n+1, t
-		if w.silent(&t) {
+		if w.isOmitted(&t) {
 			continue
 		}
 		if !opened {
@@ -118,12 +118,12 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 			kind, key = "refusal", "refusal"
 		}
 		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", kind), key, t.Text)
-		w.dst = append(contentNames.Append(w.dst, t.Opaque, ownPiece), '}')
+		w.dst = append(contentNames.Append(w.dst, t.Opaque, isPartMember), '}')
 	}
 	if opened {
 		w.dst = append(w.dst, ']')
 		w.itemID(of.Opaque, messageID)
-		w.dst = append(itemNames.Append(w.dst, of.Opaque, ownItem), '}')
+		w.dst = append(itemNames.Append(w.dst, of.Opaque, isItemMember), '}')
 	}
 	return n
 }
@@ -136,7 +136,7 @@ func sameItem(a, b json.RawMessage) bool {
 // reasoning writes a reasoning item unchanged. It omits items of another provider and repeated
 // ones (SR-04).
 func (w *inputWriter) reasoning(r *llm.Reasoning) {
-	id := idOf(r.Opaque, reasoningID)
+	id := knownID(r.Opaque, reasoningID)
 	if wirejson.Get(r.Opaque, "summary") == nil && wirejson.Get(r.Opaque, "encrypted_content") == nil && id == "" || w.seen[id] {
 		return
 	}
@@ -159,7 +159,7 @@ func (w *inputWriter) reasoning(r *llm.Reasoning) {
 }
 
 // isRepeated reports whether the request contains an item already (SR-04).
-func (w *inputWriter) repeated(raw json.RawMessage) bool {
+func (w *inputWriter) isRepeated(raw json.RawMessage) bool {
 	id := wirejson.GetString(raw, "id")
 	if w.seen[id] {
 		return true
@@ -184,15 +184,15 @@ func (w *inputWriter) call(c *llm.ToolCall) error {
 	w.dst = wirejson.AppendString(append(w.dst, '{'), "type", kind)
 	w.itemID(c.Opaque, prefix)
 	w.dst = wirejson.AppendString(w.dst, "call_id", id)
-	w.dst = wirejson.AppendString(w.dst, "name", echoName(c.Name))
+	w.dst = wirejson.AppendString(w.dst, "name", requestName(c.Name))
 	w.dst = wirejson.AppendString(w.dst, args, c.Arguments)
-	w.dst = append(itemNames.Append(w.dst, c.Opaque, ownItem), '}')
+	w.dst = append(itemNames.Append(w.dst, c.Opaque, isItemMember), '}')
 	return nil
 }
 
 // requestName returns the name of a call for a request. Models invent names such as
 // multi_tool_use.parallel.
-func echoName(name string) string {
+func requestName(name string) string {
 	if protocol.IsName(name) {
 		return name
 	}
@@ -204,7 +204,7 @@ func echoName(name string) string {
 
 // hosted writes the item of a call that the provider ran.
 func (w *inputWriter) hosted(opaque json.RawMessage) {
-	if w.repeated(opaque) {
+	if w.isRepeated(opaque) {
 		return
 	}
 	w.next()

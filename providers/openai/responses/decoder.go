@@ -23,16 +23,16 @@ func (Protocol) NewDecoder() protocol.Decoder { return &decoder{} }
 // because some servers change it with every event (quirk QR-09). A call ends with the response,
 // because up to four events repeat its arguments and the last one counts (QR-05).
 type decoder struct {
-	emit    func(llm.Event) // of the Event or End that is running
-	mem     jsonio.Arena
-	items   []openItem
-	places  map[int64]int // of the last item at each index
-	speaker int           // the place of the last message or reasoning, if there is one
-	calls   int           // that were started
-	called  bool          // there is a call that the loop has to answer
-	ended   bool
-	id      string
-	model   string
+	emit     func(llm.Event) // of the Event or End that is running
+	mem      jsonio.Arena
+	items    []openItem
+	places   map[int64]int // of the last item at each index
+	textItem int           // the place of the last message or reasoning, if there is one
+	calls    int           // that were started
+	hasCall  bool          // there is a call that the loop has to answer
+	ended    bool
+	id       string
+	model    string
 }
 
 // openItem is an item that began.
@@ -42,13 +42,13 @@ type openItem struct {
 	closed   bool // its parts have ended; no deltas are taken for it
 	finished bool // output_item.done came for it
 
-	spoke   bool // text or reasoning of it was emitted
-	section int64
-	refusal bool
-	opaque  wirejson.Members // of the item, for its texts
-	notes   wirejson.Members // of the piece of content that ended last
-	added   item             // as output_item.added told it
-	summary [][]byte         // of reasoning, as it was streamed
+	hasText     bool // text or reasoning of it was emitted
+	section     int64
+	refusal     bool
+	opaque      wirejson.Members // of the item, for its texts
+	partMembers wirejson.Members // of the piece of content that ended last
+	added       item             // as output_item.added told it
+	summary     [][]byte         // of reasoning, as it was streamed
 
 	call callState
 }
@@ -67,9 +67,9 @@ type event struct {
 	index    int64  // output_index
 	section  int64  // content_index or summary_index
 	item     item
-	part     contentPiece
+	part     contentPart
 	response jsonio.Dec
-	fault    string // raw
+	errorRaw string // raw
 	has      struct{ item, response bool }
 	raw      string
 }
@@ -98,9 +98,9 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 // read reads an event. The caller reuses data. Of the frequent transient events, read copies
 // only the delta.
 func (s *decoder) read(name string, data []byte) (ev event, err error) {
-	if passes(kindAtFront(data)) {
+	if isTransient(kindAtFront(data)) {
 		ev, err = s.readText(name, jsonio.View(data))
-		if err == nil && passes(ev.kind) {
+		if err == nil && isTransient(ev.kind) {
 			ev.delta = strings.Clone(ev.delta)
 			return ev, nil
 		}
@@ -120,7 +120,7 @@ func kindAtFront(data []byte) string {
 
 // isTransient reports whether the decoder keeps only the delta of an event, or what event
 // clones.
-func passes(kind string) bool {
+func isTransient(kind string) bool {
 	return strings.HasSuffix(kind, ".delta") || kind == kindCreated || kind == kindInProgress
 }
 
@@ -169,7 +169,7 @@ func (ev *event) read(d *jsonio.Dec) {
 			d.Skip()
 		case "part":
 			if d.Peek() == '{' {
-				ev.part = readContentPiece(d)
+				ev.part = readContentPart(d)
 				continue
 			}
 			d.Skip()
@@ -177,7 +177,7 @@ func (ev *event) read(d *jsonio.Dec) {
 			ev.response, ev.has.response = *d, d.Peek() == '{'
 			d.Skip()
 		case "error":
-			ev.fault = d.Raw()
+			ev.errorRaw = d.Raw()
 		default:
 			d.Skip()
 		}
@@ -197,18 +197,18 @@ func (s *decoder) event(ev *event) (done bool, err error) {
 		s.textDone(ev, true)
 	case "response.content_part.done":
 		if it := s.at(ev.index); it != nil {
-			it.notes = ev.part.opaque
+			it.partMembers = ev.part.opaque
 		}
 	case summaryDelta, "response.reasoning_text.delta":
-		s.thought(ev)
+		s.reasoningDelta(ev)
 	case "response.function_call_arguments.delta":
-		s.args(ev, kindCall)
+		s.argumentsDelta(ev, kindCall)
 	case "response.custom_tool_call_input.delta":
-		s.args(ev, kindCustomCall)
+		s.argumentsDelta(ev, kindCustomCall)
 	case "response.function_call_arguments.done":
-		s.argsDone(ev, kindCall)
+		s.argumentsDone(ev, kindCall)
 	case "response.custom_tool_call_input.done":
-		s.argsDone(ev, kindCustomCall)
+		s.argumentsDone(ev, kindCustomCall)
 	case "response.output_item.added":
 		if ev.has.item {
 			s.added(ev)
@@ -218,7 +218,7 @@ func (s *decoder) event(ev *event) (done bool, err error) {
 			return false, s.done(ev)
 		}
 	case kindCreated, kindInProgress:
-		r, err := ev.about()
+		r, err := ev.readResponse()
 		s.id, s.model = latest(s.id, r.id), latest(s.model, r.model)
 		return false, err
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
@@ -231,9 +231,9 @@ func (s *decoder) event(ev *event) (done bool, err error) {
 
 // failed handles an error event, with or without an error object.
 func (s *decoder) failed(ev *event) (bool, error) {
-	if ev.fault != "" && ev.fault != "null" {
+	if ev.errorRaw != "" && ev.errorRaw != "null" {
 		var r response
-		r.failed(ev.fault)
+		r.failed(ev.errorRaw)
 		return false, r.failure
 	}
 	t, ok := api.ReadError(ev.raw)
@@ -247,7 +247,7 @@ func (s *decoder) failed(ev *event) (bool, error) {
 }
 
 // readResponse reads the response in an event.
-func (ev *event) about() (response, error) {
+func (ev *event) readResponse() (response, error) {
 	if !ev.has.response {
 		return response{}, nil
 	}
@@ -260,7 +260,7 @@ func (ev *event) about() (response, error) {
 
 // terminal handles the last event.
 func (s *decoder) terminal(ev *event) (bool, error) {
-	r, err := ev.about()
+	r, err := ev.readResponse()
 	if err != nil {
 		return false, err
 	}

@@ -19,12 +19,12 @@ import (
 // the response id and their position. A call without an end gets no output_item.done. A
 // response without [llm.Finish] ends with only [DONE].
 func (Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
-	return &encoder{answer: a}
+	return &encoder{meta: a}
 }
 
 // EncodeResponse implements [protocol.Protocol].
 func (Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
-	e := encoder{answer: a}
+	e := encoder{meta: a}
 	for i, p := range t.Parts {
 		if err := e.Event(llm.PartDone{Part: p}, nil); err != nil {
 			return nil, fmt.Errorf("parts[%d]: %w", i, err)
@@ -38,7 +38,7 @@ func (Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Respo
 
 // encoder writes a stream. If write is nil, it only collects the items.
 type encoder struct {
-	answer   protocol.ResponseMeta
+	meta     protocol.ResponseMeta
 	write    func(name string, data []byte)
 	sequence int64
 	items    []*outItem
@@ -57,7 +57,7 @@ type outItem struct {
 	closed bool
 
 	refusal bool   // of a message
-	spoke   bool   // a piece of content or of the summary was begun
+	hasText bool   // a piece of content or of the summary was begun
 	text    []byte // of a message or reasoning; of a call its arguments
 
 	index        int // of a call's events
@@ -76,12 +76,12 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 			e.text(ev)
 		}
 	case llm.ReasoningDelta:
-		e.thought(ev)
+		e.reasoning(ev)
 	case llm.ToolCallStart:
 		e.call(ev)
 	case llm.ToolCallDelta:
 		if it := e.find(ev.Index, ev.ID, true); it != nil {
-			e.args(it, ev.Arguments)
+			e.arguments(it, ev.Arguments)
 		}
 	case llm.ToolCallEnd:
 		if it := e.find(ev.Index, ev.ID, false); it != nil {
@@ -129,7 +129,7 @@ func (e *encoder) send(kind string, f func(dst []byte) []byte) {
 }
 
 // partEvent writes an event about a part of an item.
-func (e *encoder) about(it *outItem, kind, section string, f func(dst []byte) []byte) {
+func (e *encoder) partEvent(it *outItem, kind, section string, f func(dst []byte) []byte) {
 	e.send(kind, func(dst []byte) []byte {
 		dst = wirejson.AppendInt(wirejson.AppendString(dst, "item_id", it.id), "output_index", int64(it.place))
 		if section != "" {
@@ -142,7 +142,7 @@ func (e *encoder) about(it *outItem, kind, section string, f func(dst []byte) []
 // delta writes a delta event. OpenAI pads deltas to hide their length.
 func (e *encoder) delta(it *outItem, kind, section, text string) {
 	const padding = "0123456789abcdef"
-	e.about(it, kind, section, func(dst []byte) []byte {
+	e.partEvent(it, kind, section, func(dst []byte) []byte {
 		if kind == "response.output_text.delta" {
 			dst = append(dst, `,"logprobs":[]`...)
 		}
@@ -167,7 +167,7 @@ func (e *encoder) begin(it *outItem, prefix string) *outItem {
 	e.closeTexts()
 	it.place = len(e.items)
 	if it.id = wirejson.GetString(it.opaque, "id"); it.id == "" {
-		it.id = prefix + strings.TrimPrefix(e.answer.ID, "resp_") + "_" + strconv.Itoa(it.place)
+		it.id = prefix + strings.TrimPrefix(e.meta.ID, "resp_") + "_" + strconv.Itoa(it.place)
 	}
 	e.items = append(e.items, it)
 	e.item("response.output_item.added", it, it.append(nil, "in_progress"))
@@ -210,11 +210,11 @@ func (e *encoder) status() string {
 
 func (e *encoder) appendResponse(dst []byte, status string) []byte {
 	inProgress := status == "in_progress"
-	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", e.answer.ID), "object", "response")
-	dst = wirejson.AppendInt(dst, "created_at", e.answer.Created)
+	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", e.meta.ID), "object", "response")
+	dst = wirejson.AppendInt(dst, "created_at", e.meta.Created)
 	dst = append(wirejson.AppendString(dst, "status", status), `,"background":false`...)
 	if status == "completed" {
-		dst = wirejson.AppendInt(dst, "completed_at", e.answer.Created)
+		dst = wirejson.AppendInt(dst, "completed_at", e.meta.Created)
 	}
 	dst = append(dst, `,"error":`...)
 	if status == "failed" {
@@ -229,7 +229,7 @@ func (e *encoder) appendResponse(dst []byte, status string) []byte {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"instructions":null,"max_output_tokens":null`...)
-	dst = append(wirejson.AppendString(dst, "model", e.answer.Model), `,"output":[`...)
+	dst = append(wirejson.AppendString(dst, "model", e.meta.Model), `,"output":[`...)
 	for _, it := range e.items {
 		if it.final == nil {
 			it.final = it.append(nil, statusIncomplete)
@@ -270,7 +270,7 @@ func appendUsage(dst []byte, u llm.Usage) []byte {
 }
 
 // placeholder returns encrypted content for reasoning without opaque data.
-func madeUp(id string) string {
+func placeholder(id string) string {
 	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
 }
 

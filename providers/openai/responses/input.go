@@ -38,7 +38,7 @@ func encodeInput(messages []llm.Message) ([]byte, error) {
 func (w *inputWriter) message(m *llm.Message) error {
 	switch m.Role {
 	case llm.RoleUser, llm.RoleSystem:
-		return w.said(m)
+		return w.userMessage(m)
 	case llm.RoleAssistant:
 		return w.assistant(m.Parts)
 	case llm.RoleTool:
@@ -61,7 +61,7 @@ func (w *inputWriter) next() {
 }
 
 // userMessage writes a user or system message.
-func (w *inputWriter) said(m *llm.Message) error {
+func (w *inputWriter) userMessage(m *llm.Message) error {
 	w.next()
 	role := string(m.Role)
 	if r := wirejson.GetString(m.Opaque, "role"); r == "developer" && m.Role == llm.RoleSystem {
@@ -87,7 +87,7 @@ func (w *inputWriter) said(m *llm.Message) error {
 // itemID writes the id of an item, if it has the prefix of its kind (SR-05) and is not in the
 // request yet (SR-04, SR-06).
 func (w *inputWriter) itemID(opaque json.RawMessage, prefix string) {
-	if id := idOf(opaque, prefix); id != "" && !w.seen[id] {
+	if id := knownID(opaque, prefix); id != "" && !w.seen[id] {
 		w.seen[id] = true
 		w.dst = wirejson.AppendString(w.dst, "id", id)
 	}
@@ -103,7 +103,7 @@ const (
 
 // knownID returns the id of an item if it has the prefix. OpenAI rejects the ids of
 // OpenAI-compatible servers.
-func idOf(opaque json.RawMessage, prefix string) string {
+func knownID(opaque json.RawMessage, prefix string) string {
 	if id := wirejson.GetString(opaque, "id"); strings.HasPrefix(id, prefix) {
 		return id
 	}
@@ -126,7 +126,7 @@ func (w *inputWriter) content(parts []llm.Part, path string, sound bool) error {
 	w.dst = append(w.dst, '[')
 	for i, p := range parts {
 		w.next()
-		if err := w.piece(p, sound); err != nil {
+		if err := w.contentPart(p, sound); err != nil {
 			return fmt.Errorf("%s[%d]%w", path, i, err)
 		}
 	}
@@ -135,11 +135,11 @@ func (w *inputWriter) content(parts []llm.Part, path string, sound bool) error {
 }
 
 // contentPart writes a part of a user or tool message.
-func (w *inputWriter) piece(p llm.Part, sound bool) error {
+func (w *inputWriter) contentPart(p llm.Part, sound bool) error {
 	switch p := p.(type) {
 	case llm.Text:
 		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", "input_text"), "text", p.Text)
-		w.dst = append(contentNames.Append(w.dst, p.Opaque, ownPiece), '}')
+		w.dst = append(contentNames.Append(w.dst, p.Opaque, isPartMember), '}')
 		return nil
 	case llm.Media:
 		return w.media(&p, sound)
@@ -151,7 +151,7 @@ func (w *inputWriter) piece(p llm.Part, sound bool) error {
 }
 
 // isPartMember reports whether this package writes a member of a content part.
-func ownPiece(key string) bool {
+func isPartMember(key string) bool {
 	switch key {
 	case "type", "text", "refusal", "image_url", "file_url", "file_data", "filename", "input_audio":
 		return true
@@ -196,7 +196,7 @@ func (w *inputWriter) media(m *llm.Media, sound bool) error {
 		w.dst = wirejson.AppendString(append(w.dst, '{'), "type", "input_image")
 		w.source("image_url", "image_url", m)
 	case strings.HasPrefix(m.MediaType, "audio/"):
-		if err := w.sound(m, sound); err != nil {
+		if err := w.audio(m, sound); err != nil {
 			return err
 		}
 	default:
@@ -210,7 +210,7 @@ func (w *inputWriter) media(m *llm.Media, sound bool) error {
 		}
 		w.source("file_data", "file_url", m)
 	}
-	w.dst = append(contentNames.Append(w.dst, m.Opaque, ownPiece), '}')
+	w.dst = append(contentNames.Append(w.dst, m.Opaque, isPartMember), '}')
 	return nil
 }
 
@@ -227,8 +227,8 @@ func (w *inputWriter) source(dataKey, urlKey string, m *llm.Media) {
 	}
 }
 
-func (w *inputWriter) sound(m *llm.Media, allowed bool) error {
-	for _, s := range sounds {
+func (w *inputWriter) audio(m *llm.Media, allowed bool) error {
+	for _, s := range audioFormats {
 		if s.mediaType == m.MediaType && m.Data != nil && allowed {
 			w.dst = append(wirejson.AppendString(append(w.dst, '{'), "type", "input_audio"), `,"input_audio":{"data":"`...)
 			w.dst = append(base64.StdEncoding.AppendEncode(w.dst, m.Data), `","format":"`...)
@@ -272,7 +272,7 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 	} else if err := w.content(r.Content, ".content", false); err != nil {
 		return err
 	}
-	w.dst = append(itemNames.Append(w.dst, r.Opaque, ownItem), '}')
+	w.dst = append(itemNames.Append(w.dst, r.Opaque, isItemMember), '}')
 	return nil
 }
 
@@ -288,7 +288,7 @@ func callID(id string) (string, error) {
 }
 
 // isItemMember reports whether this package writes a member of an item.
-func ownItem(key string) bool {
+func isItemMember(key string) bool {
 	switch key {
 	case "type", "id", "call_id", "name", "arguments", "input", "output", "status", "role", "content":
 		return true

@@ -43,7 +43,7 @@ func (r *requestReader) item(it *item, calls map[string]*item) error {
 	case kindOutput, kindCustomOutput:
 		return r.result(it, calls[it.callID])
 	}
-	if c, ok := it.ranItself(); ok {
+	if c, ok := it.hostedCall(); ok {
 		r.add(llm.RoleAssistant, c)
 		return nil
 	}
@@ -83,7 +83,7 @@ func (r *requestReader) message(it *item) error {
 		r.req.Messages = append(r.req.Messages, llm.Message{Role: role, Parts: parts, Opaque: it.opaque.Object()})
 		return err
 	case "assistant":
-		parts, err := it.said()
+		parts, err := it.assistantParts()
 		for _, p := range parts {
 			r.add(llm.RoleAssistant, p)
 		}
@@ -110,15 +110,15 @@ func readContent(d *jsonio.Dec, has bool) ([]llm.Part, error) {
 	var parts []llm.Part
 	d.Array()
 	for first := true; d.More(&first); {
-		p := readContentPiece(d)
-		parts = append(parts, marked(p.part()))
+		p := readContentPart(d)
+		parts = append(parts, markUnknown(p.part()))
 	}
 	return parts, d.Err()
 }
 
 // assistantParts returns the parts of an assistant message. Each text has the opaque data of
 // the item and its own.
-func (it *item) said() ([]llm.Part, error) {
+func (it *item) assistantParts() ([]llm.Part, error) {
 	if !it.has.content || it.content.Peek() == '"' {
 		parts, err := it.parts()
 		if len(parts) == 1 {
@@ -126,12 +126,12 @@ func (it *item) said() ([]llm.Part, error) {
 		}
 		return parts, err
 	}
-	pieces, err := it.pieces()
+	pieces, err := it.contentParts()
 	var parts []llm.Part
 	for i := range pieces {
 		part := pieces[i].part()
 		if t, ok := part.(llm.Text); ok {
-			t.Opaque = joined(it.opaque, pieces[i].opaque)
+			t.Opaque = joinMembers(it.opaque, pieces[i].opaque)
 			part = t
 		}
 		parts = append(parts, part)
@@ -140,20 +140,20 @@ func (it *item) said() ([]llm.Part, error) {
 }
 
 // contentParts returns the content of a message. A string has none.
-func (it *item) pieces() (out []contentPiece, err error) {
+func (it *item) contentParts() (out []contentPart, err error) {
 	d := it.content
 	if !it.has.content || d.Peek() == '"' {
 		return nil, nil
 	}
 	d.Array()
 	for first := true; d.More(&first); {
-		out = append(out, readContentPiece(&d))
+		out = append(out, readContentPart(&d))
 	}
 	return out, d.Err()
 }
 
 // joinMembers returns an object with the members of both, or nil.
-func joined(a, b wirejson.Members) json.RawMessage {
+func joinMembers(a, b wirejson.Members) json.RawMessage {
 	o := append(wirejson.Members(nil), a...)
 	if len(a) > 0 && len(b) > 0 {
 		o = append(o, ',')

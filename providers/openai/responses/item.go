@@ -100,7 +100,7 @@ func (it *item) member(d *jsonio.Dec, key string) {
 func (it *item) call() llm.ToolCall {
 	c := llm.ToolCall{ID: it.callID, Name: it.name, Arguments: it.args, Opaque: it.opaque.Object()}
 	if it.kind == kindCustomCall {
-		c.Opaque = joined(wirejson.Members(`{"type":"custom_tool_call"`), it.opaque)
+		c.Opaque = joinMembers(wirejson.Members(`{"type":"custom_tool_call"`), it.opaque)
 	}
 	return c
 }
@@ -112,7 +112,7 @@ func (it *item) reasoning() (llm.Reasoning, error) {
 	o := it.opaque
 	if it.has.summary {
 		ahead := it.summary
-		out.Text = readThoughts(&ahead)
+		out.Text = readSummary(&ahead)
 		if err := ahead.Err(); err != nil {
 			return out, err
 		}
@@ -120,7 +120,7 @@ func (it *item) reasoning() (llm.Reasoning, error) {
 	}
 	if it.has.content {
 		ahead := it.content
-		text := readThoughts(&ahead)
+		text := readSummary(&ahead)
 		if err := ahead.Err(); err != nil {
 			return out, err
 		}
@@ -137,24 +137,24 @@ func (it *item) reasoning() (llm.Reasoning, error) {
 }
 
 // summarySeparator separates the parts of a summary.
-const thoughtGap = "\n\n"
+const summarySeparator = "\n\n"
 
 // readSummary reads an array of objects with a text.
-func readThoughts(d *jsonio.Dec) string {
+func readSummary(d *jsonio.Dec) string {
 	var text strings.Builder
 	d.Array()
 	for n, first := 0, true; d.More(&first); n++ {
 		if n > 0 {
-			text.WriteString(thoughtGap)
+			text.WriteString(summarySeparator)
 		}
-		p := readContentPiece(d)
+		p := readContentPart(d)
 		text.WriteString(p.text)
 	}
 	return text.String()
 }
 
 // hostedCall returns the item as a call that the provider ran, and whether it is one.
-func (it *item) ranItself() (llm.ToolCall, bool) {
+func (it *item) hostedCall() (llm.ToolCall, bool) {
 	switch it.kind {
 	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call":
 	default:
@@ -172,11 +172,11 @@ func (it *item) ranItself() (llm.ToolCall, bool) {
 
 // unknown returns the whole item as an unknown part.
 func (it *item) unknown() llm.Part {
-	return marked(llm.Unknown{Kind: it.kind, Raw: wirejson.Compact(it.raw)})
+	return markUnknown(llm.Unknown{Kind: it.kind, Raw: wirejson.Compact(it.raw)})
 }
 
 // markUnknown marks the kind of an unknown part if another protocol would claim it.
-func marked(p llm.Part) llm.Part {
+func markUnknown(p llm.Part) llm.Part {
 	if u, ok := p.(llm.Unknown); ok && protocol.Omits(protocolName, llm.RoleAssistant, u) {
 		u.Kind = protocol.ResponsesMark + u.Kind
 		return u
@@ -185,7 +185,7 @@ func marked(p llm.Part) llm.Part {
 }
 
 // contentPart is a part of the content of a message or an output.
-type contentPiece struct {
+type contentPart struct {
 	kind     string
 	text     string
 	url      string // of an image or a file, as a data URL too
@@ -196,7 +196,7 @@ type contentPiece struct {
 	raw      string
 }
 
-func readContentPiece(d *jsonio.Dec) (p contentPiece) {
+func readContentPart(d *jsonio.Dec) (p contentPart) {
 	from := d.Offset()
 	d.Object()
 	for first := true; ; {
@@ -232,7 +232,7 @@ func readContentPiece(d *jsonio.Dec) (p contentPiece) {
 	return p
 }
 
-func (p *contentPiece) audio(d *jsonio.Dec) {
+func (p *contentPart) audio(d *jsonio.Dec) {
 	if d.Peek() != '{' {
 		d.Skip()
 		return
@@ -255,7 +255,7 @@ func (p *contentPiece) audio(d *jsonio.Dec) {
 }
 
 // part returns the content part as an llm.Part, Unknown if no other type represents it.
-func (p *contentPiece) part() llm.Part {
+func (p *contentPart) part() llm.Part {
 	switch p.kind {
 	case "input_text", "output_text", "text":
 		return llm.Text{Text: p.text, Opaque: p.opaque.Object()}
@@ -263,7 +263,7 @@ func (p *contentPiece) part() llm.Part {
 		return llm.Text{Text: p.text, Refusal: true, Opaque: p.opaque.Object()}
 	case "input_image":
 		m := llm.Media{MediaType: "image/*", URL: p.url}
-		if p.takes(&m, p.url) {
+		if p.fill(&m, p.url) {
 			return m
 		}
 	case "input_file":
@@ -271,14 +271,14 @@ func (p *contentPiece) part() llm.Part {
 		if strings.HasSuffix(p.filename, ".pdf") {
 			m.MediaType = "application/pdf"
 		}
-		if p.takes(&m, p.data) {
+		if p.fill(&m, p.data) {
 			if m.Name == fileName(m.MediaType) && m.Data != nil {
 				m.Name = ""
 			}
 			return m
 		}
 	case "input_audio":
-		for _, s := range sounds {
+		for _, s := range audioFormats {
 			if data, err := base64.StdEncoding.DecodeString(p.data); err == nil && s.format == p.format && p.data != "" {
 				return llm.Media{MediaType: s.mediaType, Data: data, Opaque: p.opaque.Object()}
 			}
@@ -288,7 +288,7 @@ func (p *contentPiece) part() llm.Part {
 }
 
 // fill sets the data or URL of m, and reports whether m represents the whole part.
-func (p *contentPiece) takes(m *llm.Media, data string) bool {
+func (p *contentPart) fill(m *llm.Media, data string) bool {
 	m.Opaque = p.opaque.Object()
 	if !strings.HasPrefix(data, "data:") {
 		return m.URL != "" && (data == "" || data == m.URL) || data == "" && wirejson.GetString(m.Opaque, "file_id") != ""
@@ -303,7 +303,7 @@ func (p *contentPiece) takes(m *llm.Media, data string) bool {
 }
 
 // audioFormats are the audio types of the protocol.
-var sounds = []struct{ mediaType, format string }{
+var audioFormats = []struct{ mediaType, format string }{
 	{"audio/wav", "wav"}, {"audio/mpeg", "mp3"}, {"audio/x-wav", "wav"}, {"audio/mp3", "mp3"},
 }
 

@@ -14,13 +14,13 @@ func (e *encoder) text(ev llm.TextDelta) {
 	it := e.last(kindMessage)
 	if it == nil || it.refusal != ev.Refusal {
 		it = e.begin(&outItem{kind: kindMessage, opaque: ev.Opaque, refusal: ev.Refusal}, "msg_")
-		e.about(it, "response.content_part.added", "content_index", func(dst []byte) []byte {
-			return it.appendPiece(append(dst, `,"part":`...), "")
+		e.partEvent(it, "response.content_part.added", "content_index", func(dst []byte) []byte {
+			return it.appendContent(append(dst, `,"part":`...), "")
 		})
 	}
 	if ev.Text != "" {
 		it.text = append(it.text, ev.Text...)
-		e.delta(it, "response."+it.speech()+".delta", "content_index", ev.Text)
+		e.delta(it, "response."+it.textEvent()+".delta", "content_index", ev.Text)
 	}
 	if ev.Opaque != nil {
 		it.opaque = ev.Opaque
@@ -39,7 +39,7 @@ func (e *encoder) last(kind string) *outItem {
 }
 
 // textEvent returns the name in the events of a message's text.
-func (it *outItem) speech() string {
+func (it *outItem) textEvent() string {
 	if it.refusal {
 		return "refusal"
 	}
@@ -47,16 +47,16 @@ func (it *outItem) speech() string {
 }
 
 // reasoning writes a reasoning delta.
-func (e *encoder) thought(ev llm.ReasoningDelta) {
+func (e *encoder) reasoning(ev llm.ReasoningDelta) {
 	const added = "response.reasoning_summary_part.added"
 	it := e.last(kindReasoning)
 	if it == nil {
 		it = e.begin(&outItem{kind: kindReasoning, opaque: ev.Opaque}, "rs_")
 	}
 	if ev.Text != "" {
-		if !it.spoke {
-			it.spoke = true
-			e.about(it, added, "summary_index", func(dst []byte) []byte {
+		if !it.hasText {
+			it.hasText = true
+			e.partEvent(it, added, "summary_index", func(dst []byte) []byte {
 				return append(dst, `,"part":{"type":"summary_text","text":""}`...)
 			})
 		}
@@ -78,29 +78,29 @@ func (e *encoder) endText(it *outItem) {
 		if it.refusal {
 			key = "refusal"
 		}
-		e.about(it, "response."+it.speech()+".done", "content_index", func(dst []byte) []byte {
+		e.partEvent(it, "response."+it.textEvent()+".done", "content_index", func(dst []byte) []byte {
 			if !it.refusal {
 				dst = append(dst, `,"logprobs":[]`...)
 			}
 			return wirejson.AppendString(dst, key, said)
 		})
-		e.about(it, "response.content_part.done", "content_index", func(dst []byte) []byte {
-			return it.appendPiece(append(dst, `,"part":`...), said)
+		e.partEvent(it, "response.content_part.done", "content_index", func(dst []byte) []byte {
+			return it.appendContent(append(dst, `,"part":`...), said)
 		})
-	case it.spoke:
-		e.about(it, "response.reasoning_summary_text.done", "summary_index", func(dst []byte) []byte {
+	case it.hasText:
+		e.partEvent(it, "response.reasoning_summary_text.done", "summary_index", func(dst []byte) []byte {
 			return wirejson.AppendString(dst, "text", said)
 		})
-		e.about(it, "response.reasoning_summary_part.done", "summary_index", func(dst []byte) []byte {
+		e.partEvent(it, "response.reasoning_summary_part.done", "summary_index", func(dst []byte) []byte {
 			return append(wirejson.AppendString(append(dst, `,"part":{"type":"summary_text"`...), "text", said), '}')
 		})
 	}
-	it.reid()
+	it.updateID()
 	e.done(it)
 }
 
 // updateID sets the id from opaque data that arrived last.
-func (it *outItem) reid() {
+func (it *outItem) updateID() {
 	if id := wirejson.GetString(it.opaque, "id"); id != "" {
 		it.id = id
 	}
@@ -127,16 +127,16 @@ func (e *encoder) call(ev llm.ToolCallStart) *outItem {
 }
 
 // arguments writes a delta of a call's arguments.
-func (e *encoder) args(it *outItem, args string) {
+func (e *encoder) arguments(it *outItem, args string) {
 	if args == "" {
 		return
 	}
 	it.text = append(it.text, args...)
-	e.delta(it, "response."+it.argsName()+".delta", "", args)
+	e.delta(it, "response."+it.argumentsEvent()+".delta", "", args)
 }
 
 // argumentsEvent returns the name in the events of a call's arguments.
-func (it *outItem) argsName() string {
+func (it *outItem) argumentsEvent() string {
 	if it.kind == kindCustomCall {
 		return "custom_tool_call_input"
 	}
@@ -149,17 +149,17 @@ func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
 	}
 	if ev.Opaque != nil {
 		it.opaque = ev.Opaque
-		it.reid()
+		it.updateID()
 	}
-	key := it.argsKey()
-	e.about(it, "response."+it.argsName()+".done", "", func(dst []byte) []byte {
+	key := it.argumentsKey()
+	e.partEvent(it, "response."+it.argumentsEvent()+".done", "", func(dst []byte) []byte {
 		return wirejson.AppendString(dst, key, string(it.text))
 	})
 	e.done(it)
 }
 
 // argumentsKey returns the member with a call's arguments.
-func (it *outItem) argsKey() string {
+func (it *outItem) argumentsKey() string {
 	if it.kind == kindCustomCall {
 		return "input"
 	}
@@ -176,27 +176,27 @@ func (e *encoder) part(p llm.Part) error {
 		}
 	case llm.Reasoning:
 		e.closeTexts()
-		if e.thought(llm.ReasoningDelta(p)); p.Opaque == nil {
+		if e.reasoning(llm.ReasoningDelta(p)); p.Opaque == nil {
 			e.closeTexts()
 		}
 	case llm.ToolCall:
 		if p.ProviderExecuted {
-			e.whole(hostedItem(&p))
+			e.wholeItem(hostedItem(&p))
 			return nil
 		}
 		it := e.call(llm.ToolCallStart{ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-		e.args(it, p.Arguments)
+		e.arguments(it, p.Arguments)
 		e.endCall(it, llm.ToolCallEnd{})
 	case llm.ToolResult:
 		if wirejson.GetString(p.Opaque, "type") == "" {
 			return errors.New("openai-responses: an answer has no result of its own; give the item in the opaque data")
 		}
-		e.whole(p.Opaque)
+		e.wholeItem(p.Opaque)
 	case llm.Unknown:
 		if !jsonio.IsObject(jsonio.View(p.Raw)) {
 			return errors.New("openai-responses: an unknown part is not a JSON object; give the item")
 		}
-		e.whole(p.Raw)
+		e.wholeItem(p.Raw)
 	case llm.Media:
 		return errors.New("openai-responses: an answer cannot hold media; give the item of the provider's tool that made it")
 	}
@@ -204,7 +204,7 @@ func (e *encoder) part(p llm.Part) error {
 }
 
 // wholeItem writes an item that has no deltas.
-func (e *encoder) whole(raw json.RawMessage) {
+func (e *encoder) wholeItem(raw json.RawMessage) {
 	e.closeTexts()
 	kind := wirejson.GetString(raw, "type")
 	it := &outItem{kind: kind, opaque: raw, final: wirejson.AppendValue(nil, raw)}
@@ -220,7 +220,7 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 		return c.Opaque
 	}
 	like := item{kind: c.Name + "_call"}
-	if _, known := like.ranItself(); known && c.Name != "mcp" {
+	if _, known := like.hostedCall(); known && c.Name != "mcp" {
 		dst := append(wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", like.kind), "id", c.ID), `,"status":"completed"`...)
 		if jsonio.IsObject(c.Arguments) {
 			dst = wirejson.AppendRaw(dst, "action", []byte(c.Arguments))
@@ -240,25 +240,25 @@ func (it *outItem) append(dst []byte, status string) []byte {
 	inProgress := status == "in_progress"
 	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", it.id), "type", it.kind)
 	if it.kind == kindReasoning {
-		return append(it.appendThought(dst, inProgress), '}')
+		return append(it.appendReasoning(dst, inProgress), '}')
 	}
 	dst = wirejson.AppendString(dst, "status", status)
 	if it.kind == kindMessage {
 		dst = append(dst, `,"content":[`...)
 		if !inProgress {
-			dst = it.appendPiece(dst, string(it.text))
+			dst = it.appendContent(dst, string(it.text))
 		}
 		dst = append(dst, `],"role":"assistant"`...)
-		return append(itemNames.Append(dst, it.opaque, ownItem), '}')
+		return append(itemNames.Append(dst, it.opaque, isItemMember), '}')
 	}
-	key := it.argsKey()
+	key := it.argumentsKey()
 	dst = wirejson.AppendString(wirejson.AppendString(dst, key, string(it.text)), "call_id", it.callID)
 	dst = wirejson.AppendString(dst, "name", it.name)
-	return append(itemNames.Append(dst, it.opaque, ownItem), '}')
+	return append(itemNames.Append(dst, it.opaque, isItemMember), '}')
 }
 
 // appendReasoning appends the members of a reasoning item after its type.
-func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
+func (it *outItem) appendReasoning(dst []byte, inProgress bool) []byte {
 	if wirejson.Get(it.opaque, "content") == nil {
 		dst = append(dst, `,"content":[]`...)
 	}
@@ -277,18 +277,18 @@ func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
 		dst = append(dst, "[]"...)
 	}
 	if it.opaque == nil {
-		dst = wirejson.AppendString(dst, "encrypted_content", madeUp(it.id))
+		dst = wirejson.AppendString(dst, "encrypted_content", placeholder(it.id))
 	}
 	return dst
 }
 
 // appendContent appends the content part of a message.
-func (it *outItem) appendPiece(dst []byte, said string) []byte {
+func (it *outItem) appendContent(dst []byte, said string) []byte {
 	if it.refusal {
 		dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "type", "refusal"), "refusal", said)
-		return append(it.appendNotes(dst), '}')
+		return append(it.appendPartMembers(dst), '}')
 	}
-	dst = it.appendNotes(wirejson.AppendString(append(dst, '{'), "type", "output_text"))
+	dst = it.appendPartMembers(wirejson.AppendString(append(dst, '{'), "type", "output_text"))
 	for _, key := range []string{"annotations", "logprobs"} {
 		if wirejson.Get(it.opaque, key) == nil {
 			dst = append(wirejson.AppendKey(dst, key), "[]"...)
@@ -298,6 +298,6 @@ func (it *outItem) appendPiece(dst []byte, said string) []byte {
 }
 
 // appendPartMembers appends the opaque members of a content part.
-func (it *outItem) appendNotes(dst []byte) []byte {
-	return contentNames.Append(dst, it.opaque, ownPiece)
+func (it *outItem) appendPartMembers(dst []byte) []byte {
+	return contentNames.Append(dst, it.opaque, isPartMember)
 }

@@ -83,14 +83,14 @@ func (b *bodyWriter) join(key string, value []byte, depth int) {
 	raw, ok := b.extra[key]
 	if ok && jsonio.IsObject(jsonio.View(raw)) {
 		b.written = append(b.written, key)
-		b.dst = wirejson.AppendRaw(b.dst, key, join(value, raw, depth))
+		b.dst = wirejson.AppendRaw(b.dst, key, joinObjects(value, raw, depth))
 		return
 	}
 	b.put(key, value)
 }
 
 // joinObjects returns the members of two objects as one. Those of over replace others.
-func join(value, over json.RawMessage, depth int) []byte {
+func joinObjects(value, over json.RawMessage, depth int) []byte {
 	var out wirejson.Members
 	put := func(key string, raw []byte) {
 		d := jsonio.NewDec(string(raw))
@@ -101,7 +101,7 @@ func join(value, over json.RawMessage, depth int) []byte {
 		case o == nil:
 			put(key, []byte(raw))
 		case depth > 0 && jsonio.IsObject(jsonio.View(o)) && jsonio.IsObject(raw):
-			put(key, join([]byte(raw), o, depth-1))
+			put(key, joinObjects([]byte(raw), o, depth-1))
 		default:
 			put(key, o)
 		}

@@ -44,7 +44,7 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 		return r.failure
 	}
 	for i := range r.output {
-		if err := s.whole(&r.output[i]); err != nil {
+		if err := s.emitItem(&r.output[i]); err != nil {
 			return fmt.Errorf("openai-responses: the answer: output[%d]: %w", i, err)
 		}
 	}
@@ -58,7 +58,7 @@ type response struct {
 	output                    []item
 	usage                     llm.Usage
 	failure                   *llm.APIError
-	more                      wirejson.MemberSet // what is not known of it
+	unknown                   wirejson.MemberSet // what is not known of it
 	has                       struct{ output, status bool }
 }
 
@@ -105,7 +105,7 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 			"safety_identifier", "service_tier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user":
 			d.Skip()
 		default:
-			r.more.Set(key, d.Raw())
+			r.unknown.Set(key, d.Raw())
 		}
 	}
 }
@@ -123,10 +123,10 @@ func (r *response) failed(raw string) {
 }
 
 // emitItem emits the parts of a whole item.
-func (s *decoder) whole(it *item) error {
+func (s *decoder) emitItem(it *item) error {
 	switch it.kind {
 	case kindMessage:
-		parts, err := it.said()
+		parts, err := it.assistantParts()
 		for _, p := range parts {
 			if t, ok := p.(llm.Text); ok {
 				s.emit(llm.TextDelta(t))
@@ -140,15 +140,15 @@ func (s *decoder) whole(it *item) error {
 		s.emit(llm.ReasoningDelta(p))
 		return err
 	case kindCall, kindCustomCall:
-		s.called = true
+		s.hasCall = true
 		if it.status == statusIncomplete {
-			s.unended(it)
+			s.emitIncomplete(it)
 			return nil
 		}
 		s.emit(llm.PartDone{Part: it.call()})
 		return nil
 	}
-	if c, ok := it.ranItself(); ok {
+	if c, ok := it.hostedCall(); ok {
 		s.emit(llm.PartDone{Part: c})
 		return nil
 	}
@@ -158,7 +158,7 @@ func (s *decoder) whole(it *item) error {
 
 // emitIncomplete emits a call that the provider did not end (quirk QR-03), like a stream
 // without its end.
-func (s *decoder) unended(it *item) {
+func (s *decoder) emitIncomplete(it *item) {
 	s.calls++
 	c := it.call()
 	s.emit(llm.ToolCallStart{Index: s.calls, ID: c.ID, Name: c.Name, Opaque: c.Opaque})
@@ -171,10 +171,10 @@ func (s *decoder) finish(r *response) {
 		s.emit(r.usage)
 	}
 	var kept wirejson.Members
-	kept.AddObject(keyResponse, r.more.Sorted().Members(wirejson.MaxKept))
+	kept.AddObject(keyResponse, r.unknown.Sorted().Members(wirejson.MaxKept))
 	f := llm.Finish{ResponseID: cmp.Or(r.id, s.id), Model: cmp.Or(r.model, s.model), Opaque: kept.Object()}
 	switch word := cmp.Or(r.reason, r.status); {
-	case r.status == "completed" && s.called:
+	case r.status == "completed" && s.hasCall:
 		f.Reason, f.Raw = llm.FinishToolCalls, r.status
 	case r.status == "completed":
 		f.Reason, f.Raw = llm.FinishStop, r.status

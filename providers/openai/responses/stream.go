@@ -30,11 +30,11 @@ func (s *decoder) begin(next openItem) *openItem {
 		s.close(it)
 	}
 	n := len(s.items)
-	if n > 0 && s.items[s.speaker].speaks() {
-		s.close(&s.items[s.speaker])
+	if n > 0 && s.items[s.textItem].isText() {
+		s.close(&s.items[s.textItem])
 	}
-	if next.speaks() {
-		s.speaker = n
+	if next.isText() {
+		s.textItem = n
 	}
 	if s.places == nil {
 		s.places = map[int64]int{}
@@ -45,7 +45,7 @@ func (s *decoder) begin(next openItem) *openItem {
 }
 
 // isText reports whether an item is a message or reasoning.
-func (it *openItem) speaks() bool { return it.kind == kindMessage || it.kind == kindReasoning }
+func (it *openItem) isText() bool { return it.kind == kindMessage || it.kind == kindReasoning }
 
 // close ends the parts of an item without output_item.done.
 func (s *decoder) close(it *openItem) {
@@ -55,20 +55,20 @@ func (s *decoder) close(it *openItem) {
 	it.closed = true
 	switch it.kind {
 	case kindMessage:
-		if it.spoke {
+		if it.hasText {
 			s.endText(it)
 		}
 	case kindReasoning:
-		it.summarize()
-		if p, err := it.added.reasoning(); err == nil && (p.Opaque != nil || it.spoke) {
-			it.spoke = true
+		it.setSummary()
+		if p, err := it.added.reasoning(); err == nil && (p.Opaque != nil || it.hasText) {
+			it.hasText = true
 			s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
 		}
 	}
 }
 
 // setSummary sets the summary of an item from its deltas (quirk QR-09).
-func (it *openItem) summarize() {
+func (it *openItem) setSummary() {
 	if it.summary == nil {
 		return
 	}
@@ -81,25 +81,25 @@ func (it *openItem) summarize() {
 
 // endText ends a text part with the opaque data of the item and its content part.
 func (s *decoder) endText(it *openItem) {
-	if o := joined(it.opaque, it.notes); o != nil {
+	if o := joinMembers(it.opaque, it.partMembers); o != nil {
 		s.emit(llm.TextDelta{Refusal: it.refusal, Opaque: o})
 	}
-	it.notes = nil
+	it.partMembers = nil
 }
 
 // text handles a text delta.
 func (s *decoder) text(ev *event, delta string, refusal bool) {
 	it := s.open(ev.index, kindMessage)
-	if it.spoke && (it.section != ev.section || it.refusal != refusal) {
+	if it.hasText && (it.section != ev.section || it.refusal != refusal) {
 		s.endText(it)
 	}
-	it.spoke, it.section, it.refusal = true, ev.section, refusal
+	it.hasText, it.section, it.refusal = true, ev.section, refusal
 	s.emit(llm.TextDelta{Text: delta, Refusal: refusal})
 }
 
 // textDone handles the whole text of a part. It counts if no delta came.
 func (s *decoder) textDone(ev *event, refusal bool) {
-	if it := s.at(ev.index); it != nil && it.spoke && it.section == ev.section && it.refusal == refusal {
+	if it := s.at(ev.index); it != nil && it.hasText && it.section == ev.section && it.refusal == refusal {
 		return
 	}
 	s.text(ev, ev.text, refusal)
@@ -108,11 +108,11 @@ func (s *decoder) textDone(ev *event, refusal bool) {
 const summaryDelta = "response.reasoning_summary_text.delta"
 
 // reasoningDelta handles a reasoning delta.
-func (s *decoder) thought(ev *event) {
+func (s *decoder) reasoningDelta(ev *event) {
 	it := s.open(ev.index, kindReasoning)
-	next := it.spoke && it.section != ev.section
+	next := it.hasText && it.section != ev.section
 	if next {
-		s.emit(llm.ReasoningDelta{Text: thoughtGap})
+		s.emit(llm.ReasoningDelta{Text: summarySeparator})
 	}
 	if ev.kind == summaryDelta {
 		if next || it.summary == nil {
@@ -121,7 +121,7 @@ func (s *decoder) thought(ev *event) {
 		last := &it.summary[len(it.summary)-1]
 		*last = append(*last, ev.delta...)
 	}
-	it.spoke, it.section = true, ev.section
+	it.hasText, it.section = true, ev.section
 	s.emit(llm.ReasoningDelta{Text: ev.delta})
 }
 
@@ -133,7 +133,7 @@ func (s *decoder) added(ev *event) {
 		it.opaque = it.added.opaque
 	case kindCall, kindCustomCall:
 		if it.added.callID != "" || it.added.name != "" {
-			s.named(it, &it.added)
+			s.startCall(it, &it.added)
 		}
 		s.advance(it, it.added.args)
 	}
@@ -141,7 +141,7 @@ func (s *decoder) added(ev *event) {
 
 // done handles the end of an item, which repeats the whole item.
 func (s *decoder) done(ev *event) error {
-	it := s.of(ev)
+	it := s.itemOf(ev)
 	if it == nil {
 		it = s.begin(openItem{index: ev.index, kind: ev.item.kind})
 	}
@@ -150,7 +150,7 @@ func (s *decoder) done(ev *event) error {
 
 // itemOf returns the item of an output_item.done: among the unfinished ones of its kind, the
 // one with the index and call id, else with the call id, else with the index.
-func (s *decoder) of(ev *event) (found *openItem) {
+func (s *decoder) itemOf(ev *event) (found *openItem) {
 	best := 0
 	for i := range s.items {
 		it := &s.items[i]
@@ -173,20 +173,20 @@ func (s *decoder) of(ev *event) (found *openItem) {
 
 // end ends an item with its whole content.
 func (s *decoder) end(it *openItem, whole *item) error {
-	ended := it.closed && it.spoke
+	ended := it.closed && it.hasText
 	it.closed, it.finished = true, true
 	switch {
 	case isCall(it.kind):
 		it.finished = whole.status != statusIncomplete
-		s.named(it, whole)
-		it.call.done = whole.args
+		s.startCall(it, whole)
+		it.call.itemDone = whole.args
 		s.advance(it, whole.args)
 		return nil
 	case ended:
 		return nil
-	case !it.spoke:
-		it.spoke = true
-		return s.whole(whole)
+	case !it.hasText:
+		it.hasText = true
+		return s.emitItem(whole)
 	case it.kind == kindMessage:
 		return s.doneText(it, whole)
 	}
@@ -198,10 +198,10 @@ func (s *decoder) end(it *openItem, whole *item) error {
 // doneText ends a message whose text arrived in deltas. The last text gets the opaque data of
 // its content part.
 func (s *decoder) doneText(it *openItem, whole *item) error {
-	pieces, err := whole.pieces()
+	pieces, err := whole.contentParts()
 	it.opaque = whole.opaque
 	if n := len(pieces); n > 0 {
-		it.notes = pieces[n-1].opaque
+		it.partMembers = pieces[n-1].opaque
 	}
 	s.endText(it)
 	return err
@@ -216,12 +216,12 @@ func (s *decoder) endItems(output []item) error {
 		it := streamed.take(whole)
 		switch {
 		case it == nil:
-			if err := s.whole(whole); err != nil {
+			if err := s.emitItem(whole); err != nil {
 				return err
 			}
 		case isCall(it.kind):
-			it.call.last = whole.args
-			s.named(it, whole)
+			it.call.terminal = whole.args
+			s.startCall(it, whole)
 		case !it.finished:
 			if err := s.end(it, whole); err != nil {
 				return err
@@ -233,8 +233,8 @@ func (s *decoder) endItems(output []item) error {
 		switch s.close(it); {
 		case isCall(it.kind):
 			s.endCall(it)
-		case !it.finished && !it.speaks():
-			if err := s.whole(&it.added); err != nil {
+		case !it.finished && !it.isText():
+			if err := s.emitItem(&it.added); err != nil {
 				return err
 			}
 		}
