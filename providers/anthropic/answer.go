@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// DecodeResponse implements protocol.Protocol.
+// DecodeResponse implements [protocol.Protocol].
 func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !jsonio.ValidUTF8(body) {
 		return wirejson.UnexpectedBody(body)
@@ -20,7 +20,7 @@ func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	}
 	var s decoder
 	var ev event
-	s.readAnswer(&d, &ev)
+	s.readResponse(&d, &ev)
 	switch err := d.End(); {
 	case err != nil:
 		return fmt.Errorf("%w: %w", wirejson.UnexpectedBody(body), err)
@@ -40,7 +40,7 @@ func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	return nil
 }
 
-func (s *decoder) readAnswer(d *jsonio.Dec, ev *event) {
+func (s *decoder) readResponse(d *jsonio.Dec, ev *event) {
 	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
@@ -59,17 +59,16 @@ func (s *decoder) readAnswer(d *jsonio.Dec, ev *event) {
 	}
 }
 
-// EncodeResponse implements protocol.Protocol. Arguments that are no JSON, which this
-// form of an answer cannot say otherwise, are a string (see appendInput).
+// EncodeResponse implements [protocol.Protocol]. Arguments that are not JSON become a string.
 func (Messages) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	w := newWriter(append(dst, '{'))
-	w.answerHead(a)
+	w.responseHead(a)
 	for i, p := range t.Parts {
 		w.part = i
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.answerBlock(p)
+		w.responseBlock(p)
 	}
 	w.dst = append(w.dst, "],"...)
 	w.dst = appendEnding(w.dst, llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque})

@@ -9,15 +9,14 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// answerHead writes the members of an answer up to its content, whose array it
-// opens.
-func (w *writer) answerHead(a protocol.ResponseMeta) {
+// responseHead writes the members of a response up to its content, and opens that array.
+func (w *writer) responseHead(a protocol.ResponseMeta) {
 	w.dst = jsonio.AppendString(append(w.dst, `"model":`...), a.Model)
 	w.dst = jsonio.AppendString(append(w.dst, `,"id":`...), a.ID)
 	w.dst = append(w.dst, `,"type":"message","role":"assistant","content":[`...)
 }
 
-// usageOf is the usage of an answer: what the turn counted, or the input alone.
+// usageOf returns the usage of a response, with the input tokens of a if u has none.
 func usageOf(a protocol.ResponseMeta, u llm.Usage) llm.Usage {
 	if u.InputTokens == 0 {
 		u.InputTokens = a.Input
@@ -25,8 +24,8 @@ func usageOf(a protocol.ResponseMeta, u llm.Usage) llm.Usage {
 	return u
 }
 
-// answerBlock writes a part of an answer.
-func (w *writer) answerBlock(part llm.Part) {
+// responseBlock writes a part of a response.
+func (w *writer) responseBlock(part llm.Part) {
 	switch p := part.(type) {
 	case llm.Text:
 		w.text(p)
@@ -43,7 +42,7 @@ func (w *writer) answerBlock(part llm.Part) {
 	}
 }
 
-// withCaller says of a call that the model itself made it, if nothing else is said.
+// withCaller sets the direct caller on a call without a caller.
 func withCaller(p llm.ToolCall) llm.ToolCall {
 	if kind := wirejson.GetString(p.Opaque, "type"); kind != "" && kind != blockServer || wirejson.Get(p.Opaque, "caller") != nil {
 		return p
@@ -55,8 +54,7 @@ func withCaller(p llm.ToolCall) llm.ToolCall {
 	return p
 }
 
-// appendInput appends the arguments of a call in an answer: JSON as it stands, and
-// any other text, which no provider sends but a model may have meant, as a string.
+// appendInput appends the arguments of a call: JSON unchanged, other text as a string.
 func appendInput(dst []byte, args string) []byte {
 	args = strings.Trim(args, " \t\r\n")
 	switch {

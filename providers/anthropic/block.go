@@ -9,8 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// The types of blocks that have an end of their own here. What stands for one that
-// is not known is no type on the wire.
+// The types of blocks that this package interprets. blockUnknown stands for any other.
 const (
 	blockUnknown  = "?"
 	blockText     = "text"
@@ -23,14 +22,14 @@ const (
 	blockDocument = "document"
 )
 
-// What stands for the media type of what is at a URL: the wire does not tell it.
+// Media types of content at a URL, which the protocol does not name.
 const (
 	anyImage = "image/*"
 	pdf      = "application/pdf"
 	plain    = "text/plain"
 )
 
-// readBlock reads a content block, of a request or an answer.
+// readBlock reads a content block.
 func readBlock(d *jsonio.Dec) llm.Part {
 	from := d.Offset()
 	kind, first := typeOf(d)
@@ -125,8 +124,7 @@ func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
 	}
 }
 
-// readCall reads a tool_use block or, if a kind is given, one that the provider
-// runs.
+// readCall reads a tool_use block or, with a kind, a call that the provider ran.
 func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 	p.ProviderExecuted = kind != ""
 	rest := opaqueReader{known: callMembers}
@@ -160,8 +158,7 @@ func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 	}
 }
 
-// directCaller reports whether the caller of a call is the model itself, which
-// says no more than a call without one.
+// directCaller reads a caller and reports whether it is the model, which is the default.
 func directCaller(d *jsonio.Dec) bool {
 	if d.Peek() != '{' {
 		return false
@@ -202,8 +199,7 @@ func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
 	}
 }
 
-// readContent reads a string or an array of blocks, of a message or within a
-// tool_result.
+// readContent reads a string or an array of blocks. Within is true for a tool_result.
 func readContent(d *jsonio.Dec, within bool) (parts []llm.Part) {
 	switch {
 	case d.Null():
@@ -231,14 +227,14 @@ func nestedResult(d *jsonio.Dec) bool {
 	return kind == blockResult
 }
 
-// source is where the content of an image or a document is.
+// source is the source of an image or document.
 type source struct {
 	kind, mediaType, data, url string
 	more                       bool // it has members that are not known here
 }
 
-// readMedia reads an image or a document. One from a source that llm.Media cannot
-// tell is kept whole.
+// readMedia reads an image or document. It returns Unknown if llm.Media cannot represent the
+// source.
 func readMedia(d *jsonio.Dec, first bool, kind string, from int) llm.Part {
 	rest := opaqueReader{known: mediaMembers}
 	var src source
@@ -291,7 +287,7 @@ func readSource(d *jsonio.Dec) (s source) {
 	}
 }
 
-// fill puts the source into p, if it is one that p can tell.
+// fill copies the source to p, and reports whether p can represent it.
 func (s source) fill(p *llm.Media, kind string, d *jsonio.Dec) bool {
 	switch {
 	case s.more:

@@ -14,19 +14,17 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// writer appends blocks. Its first error stays.
+// writer appends blocks. It keeps its first error.
 type writer struct {
 	dst []byte
 	err error
-	// Where it is: in which message, which part of it, and which part of that one's
-	// content; -1 for none.
+	// The position for errors: message, part, and content of the part; -1 means none.
 	message, part, content int
-	said                   int // messages that were written
+	messages               int // messages that were written
 }
 
 func newWriter(dst []byte) *writer { return &writer{dst: dst, message: -1, part: -1, content: -1} }
 
-// fail records what cannot be said.
 func (w *writer) fail(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf(w.where()+": "+format, args...)
@@ -55,7 +53,7 @@ func (w *writer) text(p llm.Text) {
 	w.dst = append(appendMembers(w.dst, p.Opaque, textMembers...), '}')
 }
 
-// thinking writes a thinking block, or the redacted one that opaque is.
+// thinking writes a thinking block or a redacted one.
 func (w *writer) thinking(p llm.Reasoning) {
 	if redacted(p.Opaque) {
 		w.dst = append(w.dst, `{"type":"redacted_thinking"`...)
@@ -73,12 +71,12 @@ func (w *writer) thinking(p llm.Reasoning) {
 	w.dst = append(appendMembers(w.dst, p.Opaque), '}')
 }
 
-// redacted reports whether the opaque datum of a thought is a whole block.
+// redacted reports whether the opaque data of reasoning is a whole block.
 func redacted(opaque json.RawMessage) bool {
 	return wirejson.GetString(opaque, "type") == blockRedacted
 }
 
-// call writes a call with its input, which is JSON.
+// call writes a call. Input is JSON.
 func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	kind := blockToolUse
 	if p.ProviderExecuted {
@@ -91,7 +89,7 @@ func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	w.dst = append(appendMembers(w.dst, p.Opaque, callMembers...), '}')
 }
 
-// unknown writes a block of a type that is not known here, as it came.
+// unknown writes a block of an unknown type unchanged.
 func (w *writer) unknown(p llm.Unknown) {
 	if err := protocol.CheckUnknown(name, p); err != nil {
 		w.fail("%w", err)
@@ -104,7 +102,6 @@ func (w *writer) unknown(p llm.Unknown) {
 	w.dst = wirejson.AppendValue(w.dst, p.Raw)
 }
 
-// media writes an image or a document.
 func (w *writer) media(p llm.Media) {
 	image := strings.HasPrefix(p.MediaType, "image/")
 	switch {
@@ -134,7 +131,7 @@ func at(url string) string {
 	return " at a URL"
 }
 
-// source writes where the content is, but for its closing bracket.
+// source writes the source of media without its closing brace.
 func (w *writer) source(p llm.Media, image bool) {
 	switch {
 	case p.Data == nil:

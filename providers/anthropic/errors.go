@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The types of errors that may pass (Anthropic, "Errors").
+// Types of temporary errors (Anthropic, "Errors").
 const (
 	overloadedError = "overloaded_error"
 	rateLimitError  = "rate_limit_error"
@@ -17,7 +17,7 @@ const (
 	apiError        = "api_error"
 )
 
-// DecodeError implements protocol.Protocol.
+// DecodeError implements [protocol.Protocol].
 func (Messages) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	e, ok := readError(body)
 	if !ok {
@@ -30,8 +30,8 @@ func (Messages) DecodeError(status int, _ http.Header, body []byte) *llm.APIErro
 	return e
 }
 
-// readError reads the error that a body or an event tells; ok is false if it has
-// none. Retryable is by its type.
+// readError reads the error in a body or event. It returns false if there is none. Retryable
+// follows from the type.
 func readError(body []byte) (e *llm.APIError, ok bool) {
 	e = &llm.APIError{}
 	if !jsonio.ValidUTF8(body) {
@@ -73,7 +73,7 @@ func readError(body []byte) (e *llm.APIError, ok bool) {
 	return e, told
 }
 
-// readErrorBody reads the object under "error"; some gateways have a text there.
+// readErrorBody reads the member "error", which is a string at some gateways.
 func readErrorBody(d *jsonio.Dec, e *llm.APIError) {
 	if d.Peek() != '{' {
 		e.Message = wirejson.String(d)
@@ -96,8 +96,7 @@ func readErrorBody(d *jsonio.Dec, e *llm.APIError) {
 	}
 }
 
-// EncodeError implements protocol.Protocol. Without a code the error has the type
-// that goes with its status.
+// EncodeError implements [protocol.Protocol]. Without a code the type follows from the status.
 func (Messages) EncodeError(e *llm.APIError) []byte {
 	kind := e.Code
 	if kind == "" {
@@ -113,7 +112,6 @@ func (Messages) EncodeError(e *llm.APIError) []byte {
 	return append(dst, '}')
 }
 
-// statusOverloaded is Anthropic's own.
 const statusOverloaded = 529
 
 func errorType(status int) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// ranElsewhere reports whether another provider ran a call itself.
+// ranElsewhere reports whether another provider ran a call.
 func ranElsewhere(p llm.ToolCall) bool {
 	if kind := wirejson.GetString(p.Opaque, "type"); kind != "" {
 		return p.ProviderExecuted && !strings.HasSuffix(kind, "_tool_use")

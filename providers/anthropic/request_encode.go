@@ -15,26 +15,22 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// EncodeRequest implements protocol.Protocol. What the API would refuse in a
-// request that means something else is made so that it is taken:
+// EncodeRequest implements [protocol.Protocol]. It repairs what the API would reject without
+// changing the meaning:
 //
-//   - max_tokens is DefaultMaxTokens where the settings have none.
-//   - System messages that come first are the end of the system prompt, with an
-//     empty line between.
-//   - Text without a word is left out, and so are thoughts that have no signature,
-//     what another provider ran or wants back, and assistant messages with nothing
-//     left.
-//   - Arguments that are no JSON object are {}. A call's name keeps to the letters,
-//     digits, _ and - that a name may have, and so does its id, which gets a hash.
-//   - A result that is an error, without content, says so; of its media it says that
-//     they were left out.
-//   - Without tools, what is said of their choice and of parallel calls is left out.
+//   - Without a token limit, max_tokens is DefaultMaxTokens.
+//   - Leading system messages are the end of the system prompt, separated by empty lines.
+//   - Blank text, reasoning without a signature, parts that only another provider understands,
+//     and assistant messages that are empty then are omitted.
+//   - Arguments that are not a JSON object become {}. Names and ids of calls contain only
+//     letters, digits, _ and -. A changed id gets a hash.
+//   - An empty error result gets a text. Media of an error result become a text.
+//   - Without tools, the tool choice and ParallelToolCalls are omitted.
 //
-// Settings.ReasoningEffort is the effort (low, medium, high and so on); whether the model
-// thinks at all is thinking in Extra. What Extra holds stands in the body as it is,
-// instead of what would stand there: to mark the system prompt or a tool with
-// cache_control, or to add one of Anthropic's own tools, give system or tools there,
-// whole.
+// Settings.ReasoningEffort is the effort (low, medium, high and so on). To enable thinking, set
+// "thinking" in Extra. Members of Extra replace those of the body. To mark the system prompt or
+// a tool with cache_control, or to add a tool of Anthropic, put the whole system or tools
+// there.
 func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	b := body{req: req, dst: []byte{'{'}}
 	b.write()
@@ -48,8 +44,7 @@ func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	}, nil
 }
 
-// body writes the body of a request, each member behind a comma. Its first error
-// stays.
+// body writes the body of a request. It keeps its first error.
 type body struct {
 	req *llm.Request
 	dst []byte
@@ -99,7 +94,7 @@ func (b *body) fail(format string, args ...any) {
 	}
 }
 
-// key begins a member, unless Extra has it, which wins.
+// key begins a member, and reports whether the codec writes it: it does unless Extra has it.
 func (b *body) key(name string) bool {
 	if _, has := b.req.Extra[name]; has {
 		return false
@@ -151,7 +146,7 @@ func (b *body) outputConfig() {
 	b.dst = append(b.dst, '}')
 }
 
-// object writes a JSON object that the caller brought.
+// object writes a JSON object of the caller.
 func (b *body) object(what string, raw []byte) {
 	if err := checkObject(raw); err != nil {
 		b.fail("%s: %w", what, err)
@@ -167,7 +162,7 @@ func checkObject(raw []byte) error {
 	return nil
 }
 
-// system writes the system prompt, and returns how many messages are part of it.
+// system writes the system prompt, and returns how many messages belong to it.
 func (b *body) system() (from int) {
 	prompt := b.req.System
 	for from < len(b.req.Messages) && b.req.Messages[from].Role == llm.RoleSystem {
@@ -188,18 +183,18 @@ func (b *body) messages(from int) {
 	w := newWriter(append(b.dst, '['))
 	for i := from; i < len(b.req.Messages); i++ {
 		w.message, w.part, w.content = i, -1, -1
-		w.say(b.req.Messages[i])
+		w.writeMessage(b.req.Messages[i])
 	}
 	switch {
 	case w.err != nil:
 		b.fail("%w", w.err)
-	case w.said == 0:
+	case w.messages == 0:
 		b.fail("messages: Anthropic Messages needs one that says something")
 	}
 	b.dst = append(w.dst, ']')
 }
 
-// container is the id of the container that the last answer to name one ran in.
+// container returns the id of the last container in the history.
 func container(messages []llm.Message) string {
 	for _, m := range slices.Backward(messages) {
 		id := cmp.Or(wirejson.GetString(m.Opaque, keyContainer), wirejson.GetString(wirejson.Get(m.Opaque, keyContainer), "id"))

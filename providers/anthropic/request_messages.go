@@ -11,15 +11,15 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// say writes a message, behind a comma if one was written before it.
-func (w *writer) say(m llm.Message) {
+// writeMessage writes a message, unless it is empty.
+func (w *writer) writeMessage(m llm.Message) {
 	from := len(w.dst)
 	role := wireRole(m.Role)
 	if role == "" {
 		w.fail("Anthropic Messages has no role %q", m.Role)
 		return
 	}
-	if w.said > 0 {
+	if w.messages > 0 {
 		w.dst = append(w.dst, ',')
 	}
 	w.dst = append(append(w.dst, `{"role":"`...), role...)
@@ -32,14 +32,14 @@ func (w *writer) say(m llm.Message) {
 		w.dst = w.dst[:from]
 		return
 	}
-	if w.part = -1; w.said == 0 && role != roleUser {
+	if w.part = -1; w.messages == 0 && role != roleUser {
 		w.fail("a conversation with Anthropic Messages begins with the user, not with %q", m.Role)
 	}
 	w.dst = append(appendMembers(append(w.dst, ']'), m.Opaque), '}')
-	w.said++
+	w.messages++
 }
 
-// The roles on the wire.
+// Roles of the API.
 const (
 	roleUser      = "user"
 	roleAssistant = "assistant"
@@ -58,11 +58,11 @@ func wireRole(r llm.Role) string {
 	return ""
 }
 
-// blocks writes the parts of a message, and returns how many blocks they are.
+// blocks writes the parts of a message, and returns the number of blocks.
 func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 	for i, part := range parts {
 		w.part = i
-		if leftOut(part) || protocol.Omits(name, role, part) {
+		if isOmitted(part) || protocol.Omits(name, role, part) {
 			continue
 		}
 		if n++; n > 1 {
@@ -73,9 +73,9 @@ func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 	return n
 }
 
-// leftOut reports whether the API refuses a part that can as well be left out: a
-// text without a word, a thought without signature, a call that another provider ran.
-func leftOut(part llm.Part) bool {
+// isOmitted reports whether a request omits a part that the API rejects: blank text, reasoning
+// without a signature, a call that another provider ran.
+func isOmitted(part llm.Part) bool {
 	switch p := part.(type) {
 	case llm.Text:
 		return strings.TrimSpace(p.Text) == ""
@@ -128,8 +128,8 @@ func (w *writer) echo(p llm.ToolCall) {
 	w.call(p, callName(p.Name), input)
 }
 
-// id is the id of a call as the API takes it, the same for a call and its result.
-// What becomes another one ends with a hash, so that two stay two.
+// id returns the id of a call in a request, equal for the call and its result. A changed id
+// ends with a hash, so that ids stay distinct.
 func (w *writer) id(id string) string {
 	switch {
 	case protocol.IsName(id):
@@ -142,8 +142,7 @@ func (w *writer) id(id string) string {
 	return fmt.Sprintf("%s_%016x", callName(id), h.Sum64())
 }
 
-// emptyError is the content of a result that is an error and says nothing: the API
-// requires some.
+// emptyError is the content of an error result without content, because the API requires some.
 const emptyError = "The tool failed without a message."
 
 func (w *writer) result(p llm.ToolResult) {
@@ -152,7 +151,7 @@ func (w *writer) result(p llm.ToolResult) {
 	from := len(w.dst)
 	for i, part := range p.Content {
 		w.content = i
-		if leftOut(part) {
+		if isOmitted(part) {
 			continue
 		}
 		if len(w.dst) > from {
@@ -175,8 +174,8 @@ func (w *writer) result(p llm.ToolResult) {
 	w.dst = append(appendMembers(w.dst, p.Opaque, resultMembers...), '}')
 }
 
-// inResult writes a part of a result. One that is an error can only hold text, so
-// what says there was more stands for the rest.
+// inResult writes a part of a result. An error result contains only text, so a text replaces
+// media.
 func (w *writer) inResult(part llm.Part, isError bool) {
 	switch p := part.(type) {
 	case llm.Text:

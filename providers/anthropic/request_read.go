@@ -5,7 +5,6 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// readMessages reads the messages; null is none.
 func readMessages(d *jsonio.Dec) (messages []llm.Message) {
 	if d.Null() || !d.Array() {
 		return nil
@@ -57,8 +56,7 @@ func readRole(d *jsonio.Dec) llm.Role {
 	}
 }
 
-// split appends a message, one of the user with results as several: those of
-// results are llm.RoleTool.
+// split appends a message. A user message with results becomes several messages.
 func split(to []llm.Message, m llm.Message, calls []llm.ToolCall) []llm.Message {
 	if m.Role != llm.RoleUser {
 		return append(to, m)
@@ -96,7 +94,7 @@ func nameOf(id string, calls []llm.ToolCall) string {
 	return ""
 }
 
-// readTools reads the tools. What is not known of one keeps them whole.
+// readTools reads the tools, and reports whether llm.Tool represents all of them.
 func readTools(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	if d.Null() || !d.Array() {
 		return true
@@ -112,8 +110,8 @@ func readTools(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	return whole
 }
 
-// readTool reads a tool. Custom says that it is the client's own, not one that the
-// provider defines; known, that all of it is.
+// readTool reads a tool. Custom is false for tools of the provider. Known reports whether t
+// represents all of it.
 func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 	custom, known = true, true
 	if !d.Object() {
@@ -149,7 +147,6 @@ func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 	}
 }
 
-// readToolChoice reads the choice of tools.
 func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	if d.Null() || !d.Object() {
 		return true
@@ -189,7 +186,6 @@ func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	return whole
 }
 
-// readOutputConfig reads the effort and the format of the answer.
 func readOutputConfig(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	if d.Null() || !d.Object() {
 		return true

@@ -9,10 +9,10 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The lengths that the API bears (SA-05, SA-07).
+// maxName is the length limit of tool names (SA-05, SA-07).
 const maxName = 128
 
-// tools writes the tools and what is said of their choice.
+// tools writes the tools and the tool choice.
 func (b *body) tools() {
 	_, extra := b.req.Extra["tools"]
 	if len(b.req.Tools) > 0 && b.key("tools") {
@@ -49,8 +49,8 @@ func (b *body) tool(i int) {
 	b.dst = append(b.dst, '}')
 }
 
-// schema writes the schema of a tool's arguments. The API takes only objects, and
-// none that is put together from others (SA-10).
+// schema writes the schema of a tool. The API accepts only objects, without anyOf and the like
+// at the top (SA-10).
 func (b *body) schema(i int, t llm.Tool) {
 	b.dst = append(b.dst, `,"input_schema":`...)
 	if t.Parameters == nil {
@@ -76,7 +76,7 @@ func (b *body) schema(i int, t llm.Tool) {
 	b.dst = append(b.dst, rest...)
 }
 
-// toolChoice writes what is said of the choice of tools, if there are any.
+// toolChoice writes the tool choice if there are tools.
 func (b *body) toolChoice(tools bool) {
 	c, parallel := b.req.ToolChoice, b.req.Settings.ParallelToolCalls
 	if c == (llm.ToolChoice{}) && parallel == nil {
@@ -110,10 +110,10 @@ func (b *body) toolChoice(tools bool) {
 	b.dst = append(b.dst, '}')
 }
 
-// noName stands for the name of a call that has none.
+// noName replaces a missing tool name.
 const noName = "unnamed"
 
-// callName is the name of a call as the API takes it.
+// callName returns the name of a call for a request.
 func callName(s string) string {
 	if protocol.IsName(s) && len(s) <= maxName {
 		return s

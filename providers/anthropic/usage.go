@@ -6,13 +6,13 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// counts are the tokens as the wire tells them: the input in three parts. Of each
-// count the last that was told is kept (quirk QA-06).
+// counts are token counts of the API, which splits the input in three. The last value of each
+// counts (quirk QA-06).
 type counts struct {
 	input, cacheRead, cacheWrite, output, thinking int64
 }
 
-// read reads a usage; what it leaves out stays.
+// read reads a usage. Missing counts stay.
 func (c *counts) read(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return
@@ -56,7 +56,6 @@ func (c *counts) readDetails(d *jsonio.Dec) {
 	}
 }
 
-// usage is what the counts mean.
 func (c *counts) usage() llm.Usage {
 	return llm.Usage{
 		InputTokens:  c.input + c.cacheRead + c.cacheWrite,
@@ -64,7 +63,7 @@ func (c *counts) usage() llm.Usage {
 	}
 }
 
-// appendUsage appends the whole usage, as an answer and message_start have it.
+// appendUsage appends the usage of a response and of message_start.
 func appendUsage(dst []byte, u llm.Usage) []byte {
 	dst = appendInputTokens(append(dst, '{'), u)
 	dst = jsonio.AppendInt(append(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`...), u.CacheCreationInputTokens)
@@ -73,7 +72,7 @@ func appendUsage(dst []byte, u llm.Usage) []byte {
 	return append(dst, `,"service_tier":"standard","inference_geo":"not_available"}`...)
 }
 
-// appendDeltaUsage appends the usage of message_delta, which is cumulative.
+// appendDeltaUsage appends the cumulative usage of message_delta.
 func appendDeltaUsage(dst []byte, u llm.Usage) []byte {
 	return append(appendOutputTokens(appendInputTokens(append(dst, '{'), u), u), '}')
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// contents writes the conversation: a content a message. Tool messages that
-// follow each other become one, since the results of a turn have to stand in one
-// content (refusal SG-01); what would have no parts is left out (SG-06).
+// contents writes the messages. Consecutive tool messages become one content, because the API
+// requires the results of a step in one content (SG-01). Contents without parts are omitted
+// (SG-06).
 func (e *requestEncoder) contents() error {
 	e.dst = append(wirejson.AppendKey(e.dst, "contents"), '[')
 	start := len(e.dst)
@@ -102,8 +102,7 @@ func (e *requestEncoder) parts(i int) error {
 	return nil
 }
 
-// appendPart appends a part as an element, in a request or an answer. A text that
-// is empty and carries nothing is left out.
+// appendPart appends a part as an element. Empty text without opaque data is omitted.
 func appendPart(dst []byte, p llm.Part) ([]byte, error) {
 	switch p := p.(type) {
 	case llm.Text:
@@ -133,8 +132,7 @@ func appendPart(dst []byte, p llm.Part) ([]byte, error) {
 	return dst, errors.New("there is no part")
 }
 
-// kindPart is the kind of an llm.Unknown that holds a part of Gemini's: its raw
-// JSON has the part as it is in its member part.
+// kindPart is the kind of an llm.Unknown that contains a Gemini part in its member "part".
 const kindPart = "gemini_part"
 
 func appendUnknown(dst []byte, p llm.Unknown) ([]byte, error) {
@@ -164,7 +162,7 @@ const (
 	keyFile   = "fileData"
 )
 
-// mediaOf returns the object that says where media is, and the name it goes by.
+// mediaOf returns the object of media and its name in a part.
 func mediaOf(p *llm.Media, rest []wirejson.Member) (key string, object []byte, err error) {
 	data, kind := p.Data, p.MediaType
 	if len(data) == 0 {
@@ -197,7 +195,7 @@ func mediaOf(p *llm.Media, rest []wirejson.Member) (key string, object []byte, e
 	return key, append(appendMembers(object, innerOf(rest, key), "mimeType", "data", "fileUri"), '}'), nil
 }
 
-// dataURL reads a URL that holds the content itself (RFC 2397).
+// dataURL parses a data URL (RFC 2397).
 func dataURL(s string) (kind string, data []byte, ok bool) {
 	s, is := strings.CutPrefix(s, "data:")
 	kind, text, comma := strings.Cut(s, ",")
@@ -219,25 +217,23 @@ func dataURL(s string) (kind string, data []byte, ok bool) {
 	return kind, data, ok && len(data) > 0
 }
 
-// unbase64 reads base64 in either alphabet, with padding or without.
+// unbase64 decodes base64 in either alphabet, with or without padding.
 func unbase64(s string) ([]byte, bool) {
 	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
 	data, err := base64.RawStdEncoding.DecodeString(s)
 	return data, err == nil
 }
 
-// maxArgs is how deeply arguments may nest: Gemini reads a hundred levels of JSON,
-// those around the arguments included.
+// maxArgs limits the depth of arguments. Gemini reads 100 levels of JSON, including those
+// around the arguments.
 const maxArgs = 90
 
-// skipValidator is what Google tells to send instead of a signature for a call
-// that Gemini did not make: "Thought signatures" names it for the Gemini API
-// (https://ai.google.dev/gemini-api/docs/thought-signatures, the FAQs, beside
-// context_engineering_is_the_way_to_go) and, alone, for Vertex AI
-// (https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures).
+// skipValidator replaces the signature of a call that Gemini did not make ("Thought
+// signatures", https://ai.google.dev/gemini-api/docs/thought-signatures for the Gemini API and
+// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures for Vertex AI).
 const skipValidator = `"skip_thought_signature_validator"`
 
-// appendCall appends a call. With sign it gets a signature, if it has none.
+// appendCall appends a call. With sign, a call without a signature gets skipValidator.
 func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
 	switch {
 	case ranElsewhere(c):
@@ -263,7 +259,7 @@ func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
 	return append(appendMembers(dst, rest, keyCall), '}'), nil
 }
 
-// wireID is what the provider calls a call; it may be empty.
+// wireID returns the provider's id of a call, which may be empty.
 func wireID(c *llm.ToolCall) string {
 	if c.IDGenerated {
 		return c.ProviderID
@@ -271,7 +267,7 @@ func wireID(c *llm.ToolCall) string {
 	return c.ID
 }
 
-// innerOf returns the members that rest has for the object key of a part.
+// innerOf returns the members of an object in rest.
 func innerOf(rest []wirejson.Member, key string) []wirejson.Member {
 	return wirejson.MembersOf([]byte(wirejson.Find(rest, key)))
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// DecodeError implements protocol.Protocol. The code is the reason of a
-// google.rpc.ErrorInfo (API_KEY_INVALID), else the status (UNAVAILABLE); the wait
-// is that of a google.rpc.RetryInfo. A quota for a day is not worth a retry.
+// DecodeError implements [protocol.Protocol]. The code is the reason of google.rpc.ErrorInfo
+// (API_KEY_INVALID), else the status (UNAVAILABLE). RetryAfter comes from google.rpc.RetryInfo.
+// A daily quota is not retryable.
 func (GenerateContent) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	e := readErrorBody(body)
 	if e == nil {
@@ -30,8 +30,8 @@ func (GenerateContent) DecodeError(status int, _ http.Header, body []byte) *llm.
 	return e
 }
 
-// readErrorBody reads a body that is an error, or an array of one, as a stream
-// that was not asked for as server-sent events has it. It is nil for any other.
+// readErrorBody reads a body that is an error, or an array of one error, as in a stream without
+// alt=sse. It returns nil for other bodies.
 func readErrorBody(body []byte) *llm.APIError {
 	if !jsonio.Valid(body) {
 		return nil
@@ -64,10 +64,10 @@ func readErrorBody(body []byte) *llm.APIError {
 	return e
 }
 
-// codeDaily is the code of a quota that is spent for the day.
+// codeDaily is the code of an exhausted daily quota.
 const codeDaily = "DAILY_QUOTA_EXCEEDED"
 
-// readError reads the value of the member error.
+// readError reads the member "error".
 func readError(d *jsonio.Dec) *llm.APIError {
 	e := &llm.APIError{}
 	if d.Peek() == '"' {
@@ -107,8 +107,7 @@ func readError(d *jsonio.Dec) *llm.APIError {
 	return e
 }
 
-// retryableStatus reports whether the status of an error without a number is one
-// of what may pass (google.rpc.Code).
+// retryableStatus reports whether a status of google.rpc.Code is temporary.
 func retryableStatus(status string) bool {
 	switch status {
 	case "UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED":
@@ -117,8 +116,7 @@ func retryableStatus(status string) bool {
 	return false
 }
 
-// readDetails reads what is told beside the message: messages of google.rpc, in
-// any order.
+// readDetails reads the details, which are google.rpc messages in any order.
 func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string, daily *bool) {
 	if d.Peek() != '[' {
 		d.Skip()
@@ -146,8 +144,8 @@ func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string, daily *bool) {
 	})
 }
 
-// EncodeError implements protocol.Protocol. The number is the status, the status
-// word follows from it, and another code of e stands as the reason beside it.
+// EncodeError implements [protocol.Protocol]. The status word follows from the status. Another
+// code becomes the reason.
 func (GenerateContent) EncodeError(e *llm.APIError) []byte {
 	status := e.Status
 	if status < http.StatusBadRequest {
@@ -189,7 +187,7 @@ func appendDetail(dst []byte, kind string, members func([]byte) []byte) []byte {
 	return append(members(dst), '}')
 }
 
-// violated returns the field that a message about the JSON of a request names.
+// violated returns the field in a message about the JSON of a request.
 func violated(message string) (field string, ok bool) {
 	if !strings.HasPrefix(message, "Invalid JSON payload received.") && !strings.HasPrefix(message, "Invalid value at ") {
 		return "", false
@@ -199,7 +197,8 @@ func violated(message string) (field string, ok bool) {
 	return field, ok
 }
 
-// statusWords are the words of google.rpc.Code for the statuses of HTTP.
+// statusWords are the google.rpc.Code names of HTTP statuses. The first one of a status is
+// written.
 var statusWords = []struct {
 	status int
 	word   string
@@ -215,7 +214,6 @@ var statusWords = []struct {
 	{501, "UNIMPLEMENTED"},
 	{503, "UNAVAILABLE"},
 	{504, "DEADLINE_EXCEEDED"},
-	// Others for the same statuses.
 	{400, "FAILED_PRECONDITION"},
 	{400, "OUT_OF_RANGE"},
 	{409, "ALREADY_EXISTS"},

@@ -10,9 +10,9 @@ import (
 // response and its candidate that this package does not know, such as groundingMetadata.
 // Members of more than [wirejson.MaxKept] bytes are omitted. They are not sent back.
 const (
-	keyAnswer    = "gemini_answer"
-	keyCandidate = "candidate"
-	keyOfAnswer  = "response"
+	keyKept            = "gemini_answer"
+	keyCandidate       = "candidate"
+	keyResponseMembers = "response"
 )
 
 // keptMembers collects these members. Of those in several chunks the last one counts.
@@ -22,12 +22,12 @@ type keptMembers struct{ candidate, response wirejson.MemberSet }
 func (k *keptMembers) opaque() json.RawMessage {
 	var inner, out wirejson.Members
 	inner.AddObject(keyCandidate, k.candidate.Members(wirejson.MaxKept))
-	inner.AddObject(keyOfAnswer, k.response.Members(wirejson.MaxKept))
-	out.AddObject(keyAnswer, inner)
+	inner.AddObject(keyResponseMembers, k.response.Members(wirejson.MaxKept))
+	out.AddObject(keyKept, inner)
 	return out.Object()
 }
 
 // keptOf returns the members of the response or its candidate in opaque data.
 func keptOf(opaque json.RawMessage, key string) []wirejson.Member {
-	return innerOf(innerOf(wirejson.MembersOf(opaque), keyAnswer), key)
+	return innerOf(innerOf(wirejson.MembersOf(opaque), keyKept), key)
 }

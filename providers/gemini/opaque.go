@@ -7,15 +7,15 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// The members of a part that are opaque data, under their own names.
+// Members of a part that are opaque data under their own names.
 const (
 	keySignature = "thoughtSignature"
 	keyThought   = "thought"
-	// keyOther holds the members that this package does not know.
+	// keyOther contains the unknown members.
 	keyOther = "gemini"
 )
 
-// plain reports whether a member of a part stands in its opaque data by itself.
+// plain reports whether a member of a part is opaque data under its own name.
 func plain(key string) bool {
 	switch key {
 	case keySignature, keyThought, "videoMetadata", "mediaResolution", "partMetadata":
@@ -24,8 +24,7 @@ func plain(key string) bool {
 	return false
 }
 
-// opaqueOf returns what is kept of a part beside what it says, one member at
-// least.
+// opaqueOf returns opaque data of at least one member.
 func opaqueOf(members []wirejson.Member) json.RawMessage {
 	var own, other []byte
 	for _, m := range members {
@@ -48,8 +47,7 @@ func opaqueOf(members []wirejson.Member) json.RawMessage {
 	return append(own, '}')
 }
 
-// restOf returns the members that an opaque datum adds to a part: those that are
-// Gemini's. A history may have begun with another provider.
+// restOf returns the opaque members of Gemini. A history may have begun with another provider.
 func restOf(opaque json.RawMessage) []wirejson.Member {
 	var out []wirejson.Member
 	for _, m := range wirejson.MembersOf(opaque) {
@@ -63,14 +61,13 @@ func restOf(opaque json.RawMessage) []wirejson.Member {
 	return out
 }
 
-// ranElsewhere reports whether another provider ran a call itself.
+// ranElsewhere reports whether another provider ran a call.
 func ranElsewhere(c *llm.ToolCall) bool {
 	own := wirejson.MembersOf(c.Opaque)
 	return c.ProviderExecuted && wirejson.Find(own, keyCode) == "" && wirejson.Find(own, keyToolCall) == ""
 }
 
-// thoughtElsewhere reports whether reasoning is another provider's: it carries what that
-// one wants back, and nothing of Gemini's.
+// thoughtElsewhere reports whether reasoning has only opaque members of another provider.
 func thoughtElsewhere(r llm.Reasoning) bool {
 	return len(wirejson.MembersOf(r.Opaque)) > 0 && len(restOf(r.Opaque)) == 0
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// The members of a part that say what it is, beside text and media.
+// Members that determine the type of a part, in addition to text and media.
 const (
 	keyCall     = "functionCall"
 	keyResponse = "functionResponse"
@@ -17,7 +17,7 @@ const (
 	keyToolCall = "toolCall"       // likewise
 )
 
-// part is a part as it is read.
+// part contains the members of a part.
 type part struct {
 	data      string // the member that says what it is; "" if none is known
 	other     bool   // there is a member that is not known
@@ -33,11 +33,11 @@ type part struct {
 }
 
 type call struct {
-	id, name string
-	args     string // as JSON; "" if there are none
-	partial  []partialArg
-	goesOn   bool // willContinue
-	rest     []wirejson.Member
+	id, name     string
+	args         string // as JSON; "" if there are none
+	partial      []partialArg
+	willContinue bool // willContinue
+	rest         []wirejson.Member
 }
 
 type result struct {
@@ -52,7 +52,7 @@ type media struct {
 	rest      []wirejson.Member
 }
 
-// read reads a part. With keep it keeps what is not known.
+// read reads a part. With keep it keeps unknown members.
 func (p *part) read(d *jsonio.Dec, keep bool) {
 	*p = part{rest: p.rest[:0], call: call{partial: p.call.partial[:0]}}
 	from := d.Offset()
@@ -93,7 +93,7 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 	}
 }
 
-// keepMember reads a value that is not known.
+// keepMember reads an unknown member.
 func keepMember(rest []wirejson.Member, keep bool, key string, d *jsonio.Dec) []wirejson.Member {
 	if !keep {
 		d.Skip()
@@ -124,7 +124,7 @@ func (c *call) read(d *jsonio.Dec, keep bool) {
 		case key == "args":
 			c.args = compact(d.Raw())
 		case key == "willContinue" && !keep:
-			c.goesOn = d.Bool()
+			c.willContinue = d.Bool()
 		case key == "partialArgs" && !keep:
 			c.readPartial(d)
 		default:
@@ -180,7 +180,7 @@ func (m *media) read(d *jsonio.Dec) {
 	})
 }
 
-// content returns what a part says. It is nil for a part that says nothing.
+// content converts the part. It returns nil for an empty part.
 func (p *part) content() llm.Part {
 	switch p.data {
 	case keyCall:
@@ -191,7 +191,7 @@ func (p *part) content() llm.Part {
 			Opaque: p.opaque(p.media.rest),
 		}
 	case keyResponse:
-		return p.answered()
+		return p.toolResult()
 	case keyCode, keyToolCall:
 		return p.executed()
 	case "":
@@ -209,7 +209,7 @@ func (p *part) content() llm.Part {
 	return llm.Text{Text: p.text, Opaque: opaque}
 }
 
-// arguments returns the arguments of a call; without any they are {}.
+// arguments returns the arguments of a call. The default is {}.
 func (c *call) arguments() string {
 	if c.args == "" {
 		return "{}"
@@ -217,14 +217,14 @@ func (c *call) arguments() string {
 	return c.args
 }
 
-func (p *part) answered() llm.ToolResult {
+func (p *part) toolResult() llm.ToolResult {
 	r := &p.result
 	text, isError := textOf(orObject(r.response), r.name)
 	out := llm.ToolResult{ID: r.id, Name: r.name, IsError: isError}
 	if text != "" {
 		out.Content = []llm.Part{llm.Text{Text: text}}
 	}
-	// What would be written as it is need not be kept.
+	// Keep the response only if appendResponse would write it differently.
 	rest := r.rest
 	if again := appendResponse(nil, &out, ""); string(again) != compact(r.response) {
 		rest = append(rest, wirejson.Member{Key: "response", Raw: orObject(r.response)})
@@ -241,7 +241,7 @@ func orObject(raw string) string {
 	return raw
 }
 
-// executed returns a call that the provider ran itself.
+// executed returns a call that the provider ran.
 func (p *part) executed() llm.ToolCall {
 	value := wirejson.MembersOf(json.RawMessage(p.value))
 	c := llm.ToolCall{Name: "code_execution", Arguments: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw))}
@@ -265,8 +265,7 @@ func displayName(rest []wirejson.Member) string {
 	return valueText(orText(wirejson.Find(rest, "displayName")))
 }
 
-// opaque returns what is kept of the part beside what it says; inner is what is
-// kept of the object that says it.
+// opaque returns the opaque data of the part. Inner are the opaque members of its object.
 func (p *part) opaque(inner []wirejson.Member) json.RawMessage {
 	thought := p.thought && p.data != "text" && p.data != ""
 	if p.signature == "" && !thought && len(inner)+len(p.rest) == 0 {

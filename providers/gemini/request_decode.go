@@ -12,10 +12,9 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// DecodeRequest implements protocol.Protocol. What it reads comes back as
-// EncodeRequest would have been asked for it: roles are set, results that came
-// with a text are a tool message and a user message, a schema in Gemini's form is
-// JSON Schema. The errors name the JSON path.
+// DecodeRequest implements [protocol.Protocol]. It normalizes the request: roles are set,
+// results with text become a tool message and a user message, schemas become JSON Schema.
+// Errors contain the JSON path.
 func (GenerateContent) DecodeRequest(path string, body []byte) (*llm.Request, error) {
 	model, delivery, err := readPath(path)
 	if err != nil {
@@ -37,7 +36,7 @@ type requestReader struct {
 	req *llm.Request
 	d   jsonio.Dec
 	ids ids
-	// strict is what the mode of calling says of all tools.
+	// strict is true if the calling mode enforces the schemas of all tools.
 	strict bool
 }
 
@@ -74,7 +73,7 @@ func (r *requestReader) extra(key string, raw json.RawMessage) {
 	r.req.Extra[key] = raw
 }
 
-// keep puts the members of an object that are not known into Extra.
+// keep adds an object of unknown members to Extra.
 func (r *requestReader) keep(key string, rest []wirejson.Member) {
 	if len(rest) > 0 {
 		r.extra(key, objectOf(rest))
@@ -89,8 +88,7 @@ func objectOf(members []wirejson.Member) json.RawMessage {
 	return append(dst, '}')
 }
 
-// system reads the system prompt. If it is more than texts, all of it goes to
-// Extra too.
+// system reads the system prompt. Extra keeps it if it is more than text.
 func (r *requestReader) system() {
 	ahead := r.d
 	simple, n := true, 0
@@ -120,8 +118,7 @@ func (r *requestReader) contents() {
 	eachElement(&r.d, func() { r.content() })
 }
 
-// content reads one content into a message, or into two where a text stands with
-// results.
+// content reads a content into a message, or into two if it has results and other parts.
 func (r *requestReader) content() {
 	d := &r.d
 	role := llm.RoleUser
@@ -206,7 +203,7 @@ func readRole(role string) llm.Role {
 	return llm.Role(role)
 }
 
-// unsigned takes away what EncodeRequest puts in place of a signature.
+// unsigned removes skipValidator from opaque data.
 func unsigned(opaque json.RawMessage) json.RawMessage {
 	members := slices.DeleteFunc(wirejson.MembersOf(opaque), func(m wirejson.Member) bool { return m == wirejson.Member{Key: keySignature, Raw: skipValidator} })
 	if len(members) == 0 {
@@ -215,12 +212,12 @@ func unsigned(opaque json.RawMessage) json.RawMessage {
 	return objectOf(members)
 }
 
-// ids gives calls the ids that the loop would give them, and results the ids of
-// their calls.
+// ids generates the ids that the loop would generate for calls without one, and assigns them to
+// results.
 type ids struct {
-	used   map[string]bool
-	minted int
-	open   []llm.ToolCall // of the last turn with calls, not answered yet
+	used      map[string]bool
+	generated int
+	open      []llm.ToolCall // of the last turn with calls, not answered yet
 }
 
 func (s *ids) call(c llm.ToolCall, first bool) llm.ToolCall {
@@ -229,16 +226,16 @@ func (s *ids) call(c llm.ToolCall, first bool) llm.ToolCall {
 	}
 	given := c.ID
 	for c.ID == "" || s.used[c.ID] {
-		s.minted++
-		c.ID, c.IDGenerated, c.ProviderID = "loop_call_"+strconv.Itoa(s.minted), true, given
+		s.generated++
+		c.ID, c.IDGenerated, c.ProviderID = "loop_call_"+strconv.Itoa(s.generated), true, given
 	}
 	s.used[c.ID] = true
 	s.open = append(s.open, c)
 	return c
 }
 
-// result returns a result under the id of its call: the one that the provider
-// calls so, else the first of its name.
+// result sets the id of a result to that of its call: the one with the provider's id, else the
+// first one with the name.
 func (s *ids) result(r llm.ToolResult) llm.ToolResult {
 	at := -1
 	for i := range s.open {

@@ -13,18 +13,17 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The members of a request's body that are joined with what Extra says of them.
+// Members of the body that are joined with those in Extra.
 const (
 	keyTools      = "tools"
 	keyToolConfig = "toolConfig"
 	keyConfig     = "generationConfig"
 )
 
-// EncodeRequest implements protocol.Protocol. System messages that come first are
-// the end of the system prompt, with an empty line between, and what another
-// provider ran itself is left out. The errors name what Gemini cannot say: a system
-// message within the conversation, another part of another provider, media whose
-// content is not there, one call a turn at most.
+// EncodeRequest implements [protocol.Protocol]. Leading system messages are the end of the
+// system prompt, separated by empty lines. Calls that another provider ran are omitted. It
+// returns an error for what Gemini cannot represent: a system message within the conversation,
+// other parts of another provider, media without content, and a limit of one call per step.
 func (GenerateContent) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	path, query, err := requestPath(req)
 	if err != nil {
@@ -79,7 +78,7 @@ func (e *requestEncoder) body() error {
 	return nil
 }
 
-// first is how many messages are the end of the system prompt.
+// first returns how many messages belong to the system prompt.
 func (e *requestEncoder) first() (n int) {
 	for n < len(e.req.Messages) && e.req.Messages[n].Role == llm.RoleSystem {
 		n++
@@ -102,7 +101,6 @@ func (e *requestEncoder) system() error {
 	return nil
 }
 
-// config writes the settings.
 func (e *requestEncoder) config() error {
 	own, err := settings(&e.req.Settings)
 	if err != nil {
@@ -160,14 +158,14 @@ func settings(s *llm.Settings) (own []wirejson.Member, err error) {
 	return own, err
 }
 
-// The members that ask for an answer of a schema.
+// Members for a response that follows a schema.
 const (
 	keyMIME   = "responseMimeType"
 	keySchema = "responseJsonSchema"
 	typeJSON  = "application/json"
 )
 
-// thinking returns the thinkingConfig of an effort: a number of tokens, or a level.
+// thinking returns the thinkingConfig of an effort: a number of tokens or a level.
 func thinking(effort string) string {
 	if isBudget(effort) {
 		return `{"thinkingBudget":` + effort + `}`
@@ -175,15 +173,15 @@ func thinking(effort string) string {
 	return string(append(wirejson.AppendString([]byte{'{'}, "thinkingLevel", effort), '}'))
 }
 
-// isBudget reports whether an effort is a whole number as JSON writes it.
+// isBudget reports whether an effort is an integer in JSON form.
 func isBudget(effort string) bool {
 	d := jsonio.NewDec(effort)
 	n := d.Int()
 	return d.End() == nil && string(jsonio.AppendInt(nil, n)) == effort
 }
 
-// overlay writes an object of the members own, joined with what Extra has by that
-// name; the member deep is joined likewise.
+// overlay writes an object of own members, joined with the object in Extra. The member deep is
+// joined too.
 func (e *requestEncoder) overlay(key string, own []wirejson.Member, deep string) error {
 	raw := e.req.Extra[key]
 	extra := wirejson.MembersOf(raw)

@@ -8,13 +8,12 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// within is the member of a functionResponse with its media. In opaque data it is empty,
-// and says that they stood there in a request to a model that takes them beside it.
+// within is the member of a functionResponse with its media. In opaque data it is empty. It
+// means that a request to a model before Gemini 3 had the media there.
 const within = "parts"
 
-// result writes a functionResponse of message i: under the name and id of its
-// call, the texts in response and the media in parts of it. Models before Gemini 3
-// take them as parts behind it.
+// result writes a functionResponse of message i with the name and id of its call. Its parts
+// contain the media; for models before Gemini 3, parts after it do.
 func (e *requestEncoder) result(i int, r *llm.ToolResult) error {
 	id, name := r.ID, r.Name
 	if c := e.callOf(i, r.ID); c != nil {
@@ -54,7 +53,7 @@ func (e *requestEncoder) result(i int, r *llm.ToolResult) error {
 	return nil
 }
 
-// callOf returns the last call before message i that has an id.
+// callOf returns the last call with an id before message i.
 func (e *requestEncoder) callOf(i int, id string) *llm.ToolCall {
 	for i--; i >= 0; i-- {
 		for _, p := range e.req.Messages[i].Parts {
@@ -66,8 +65,7 @@ func (e *requestEncoder) callOf(i int, id string) *llm.ToolCall {
 	return nil
 }
 
-// appendResponse appends what a tool returned. As it was read, if that still says
-// the same.
+// appendResponse appends a response: read unchanged, if it represents r.
 func appendResponse(dst []byte, r *llm.ToolResult, read string) []byte {
 	text := r.Text()
 	if read != "" {
@@ -82,9 +80,8 @@ func appendResponse(dst []byte, r *llm.ToolResult, read string) []byte {
 	return append(wirejson.AppendString(append(dst, '{'), key, text), '}')
 }
 
-// textOf returns the text of a response: of its one member result, output or
-// error, of the content beside the tool's name (as the AI SDK writes it), and else
-// all of it, as JSON.
+// textOf returns the text of a response: its only member result, output or error, or the
+// content next to the tool's name (AI SDK), or else all of it as JSON.
 func textOf(response, name string) (text string, isError bool) {
 	members := wirejson.MembersOf([]byte(response))
 	if len(members) == 2 {
@@ -103,7 +100,7 @@ func textOf(response, name string) (text string, isError bool) {
 	return compact(response), false
 }
 
-// valueText returns a string's text, and any other value as JSON.
+// valueText returns a string, or any other value as JSON.
 func valueText(raw string) string {
 	if raw[0] != '"' {
 		return compact(raw)

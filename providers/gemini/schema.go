@@ -8,15 +8,15 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// readSchema reads a schema in Gemini's form, which is a subset of OpenAPI 3.0,
-// as JSON Schema: types in lower case, nullable as a type of its own.
+// readSchema converts a schema in Gemini's form, a subset of OpenAPI 3.0, to JSON Schema: types
+// become lower case, and nullable becomes a type.
 func readSchema(d *jsonio.Dec) json.RawMessage {
 	var dst []byte
 	schema(d, &dst)
 	return dst
 }
 
-// schema copies one schema.
+// schema converts one schema.
 func schema(d *jsonio.Dec, dst *[]byte) {
 	*dst = append(*dst, '{')
 	kind, nullable := "", false

@@ -11,40 +11,39 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// decoder reads the chunks of an answer, each of which is an answer of its own.
-// There is no terminal mark: the end of the stream is the end, if a finish reason
-// came (quirk QG-09) and nothing was said behind it. Some servers write one on every
-// chunk, so that the finish is told at the end.
+// decoder reads the chunks of a response, each of which is a response. The end of the stream
+// ends the response, if a finish reason came (quirk QG-09) and no content after it. Some
+// servers write a finish reason on every chunk, so the decoder emits it at the end.
 type decoder struct {
-	mem     jsonio.Arena
-	part    part
-	out     []llm.Event // of the chunk
-	calls   int
-	open    *openCall // a call whose arguments come in pieces
-	counts  counts
-	told    llm.Usage
-	id      string
-	model   string
-	ending  ending // of the chunk
-	last    ending // of what was said so far
-	blocked *llm.APIError
-	kept    keptMembers
-	others  []wirejson.Member // of the candidate, which are kept
+	mem       jsonio.Arena
+	part      part
+	out       []llm.Event // of the chunk
+	calls     int
+	open      *openCall // a call whose arguments come in pieces
+	counts    counts
+	lastUsage llm.Usage
+	id        string
+	model     string
+	ending    ending // of the chunk
+	last      ending // of what was said so far
+	blocked   *llm.APIError
+	kept      keptMembers
+	others    []wirejson.Member // of the candidate, which are kept
 
-	known    bool // something of an answer came
-	answered bool // a candidate came
-	said     bool // the chunk says more than signatures
+	known      bool // something of an answer came
+	answered   bool // a candidate came
+	hasContent bool // the chunk says more than signatures
 }
 
-// ending is why an answer ended; without a reason it has not.
+// ending is why a response ended. Without a reason it has not ended.
 type ending struct{ reason, message string }
 
-// done is what some gateways end a stream with.
+// done ends the streams of some gateways.
 const done = "[DONE]"
 
-// Event implements protocol.Decoder.
+// Event implements [protocol.Decoder].
 func (c *decoder) Event(_ string, data []byte, emit func(llm.Event)) (bool, error) {
-	text := textOfBytes(data)
+	text := validText(data)
 	if text == done {
 		return true, nil
 	}
@@ -58,15 +57,15 @@ func (c *decoder) Event(_ string, data []byte, emit func(llm.Event)) (bool, erro
 	return false, nil
 }
 
-// textOfBytes returns a text that is UTF-8.
-func textOfBytes(b []byte) string {
+// validText returns b as valid UTF-8.
+func validText(b []byte) string {
 	if jsonio.ValidUTF8(b) {
 		return string(b)
 	}
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
 
-// End implements protocol.Decoder.
+// End implements [protocol.Decoder].
 func (c *decoder) End(emit func(llm.Event)) error {
 	if c.last.reason == "" {
 		return protocol.ErrTruncated
@@ -75,12 +74,12 @@ func (c *decoder) End(emit func(llm.Event)) error {
 	return nil
 }
 
-// chunk reads a chunk and emits what it says: parts, usage.
+// chunk reads a chunk and emits its events.
 func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 	if !d.Object() {
 		return fmt.Errorf("a chunk of the answer: %w", d.Err())
 	}
-	c.out, c.ending, c.blocked, c.said = c.out[:0], ending{}, nil, false
+	c.out, c.ending, c.blocked, c.hasContent = c.out[:0], ending{}, nil, false
 	var told *llm.APIError
 	kind := ""
 	for first := true; ; {
@@ -132,19 +131,19 @@ func (c *decoder) emit(emit func(llm.Event)) {
 	for _, ev := range c.out {
 		emit(ev)
 	}
-	if u := c.counts.usage(); u != c.told {
-		c.told = u
+	if u := c.counts.usage(); u != c.lastUsage {
+		c.lastUsage = u
 		emit(u)
 	}
-	if c.said || c.ending.reason != "" {
+	if c.hasContent || c.ending.reason != "" {
 		c.last = c.ending
 	}
 }
 
-// finish emits the end of the answer.
+// finish emits the end of the response.
 func (c *decoder) finish(emit func(llm.Event)) {
 	c.out = c.out[:0]
-	c.cut()
+	c.truncate()
 	for _, ev := range c.out {
 		emit(ev)
 	}
@@ -176,8 +175,8 @@ func (c *decoder) feedback(d *jsonio.Dec) {
 	}
 }
 
-// candidates reads the first candidate. Others come in its array or, in a stream,
-// in chunks of their own, and are passed over.
+// candidates reads the first candidate. It skips others, which come in the array or in chunks
+// of their own.
 func (c *decoder) candidates(d *jsonio.Dec) {
 	if !d.Array() {
 		return
@@ -191,7 +190,7 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 		calls, open, out := c.calls, c.open, len(c.out)
 		if c.candidate(d) != 0 {
 			c.calls, c.open, c.out = calls, open, c.out[:out]
-			c.ending, c.said = ending{}, false
+			c.ending, c.hasContent = ending{}, false
 			continue
 		}
 		c.answered = true
@@ -249,22 +248,22 @@ func (c *decoder) content(d *jsonio.Dec) {
 		}
 		for first := true; d.More(&first); {
 			if c.part.read(d, false); d.Err() == nil { // what is not JSON says nothing
-				c.say()
+				c.addPart()
 			}
 		}
 	}
 }
 
-// say adds the events of a part.
-func (c *decoder) say() {
+// addPart adds the events of a part.
+func (c *decoder) addPart() {
 	p := &c.part
-	c.said = c.said || p.text != "" || p.data != "" && p.data != "text"
-	if p.data == keyCall && (p.call.goesOn || len(p.call.partial) > 0 || c.open != nil && p.call.name == "") {
-		c.piece()
+	c.hasContent = c.hasContent || p.text != "" || p.data != "" && p.data != "text"
+	if p.data == keyCall && (p.call.willContinue || len(p.call.partial) > 0 || c.open != nil && p.call.name == "") {
+		c.partialCall()
 		return
 	}
 	if p.data == keyCall {
-		c.cut()
+		c.truncate()
 		if p.call.name == "" && p.call.args == "" {
 			c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallStart, Message: "the end of a call came for no open call and was dropped"})
 			return
@@ -282,10 +281,10 @@ func (c *decoder) say() {
 	}
 }
 
-// DecodeResponse implements protocol.Protocol. A stream in one array, as it comes
-// without alt=sse, is read too.
+// DecodeResponse implements [protocol.Protocol]. It also reads a stream in one array, the
+// format without alt=sse.
 func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
-	d := jsonio.NewDec(textOfBytes(body))
+	d := jsonio.NewDec(validText(body))
 	c := &decoder{}
 	var err error
 	switch d.Peek() {

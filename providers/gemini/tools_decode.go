@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// tools reads the functions; what else there is goes to Extra.
+// tools reads the functions. Extra gets the rest.
 func (r *requestReader) tools() {
 	d := &r.d
 	said, others := []byte{'['}, []byte{'['}
@@ -63,7 +63,7 @@ func readFunction(d *jsonio.Dec) (t llm.Tool, rest []wirejson.Member) {
 	return t, rest
 }
 
-// toolConfig reads the choice of tools and returns what else there is.
+// toolConfig reads the tool choice and returns the other members.
 func (r *requestReader) toolConfig() (rest []wirejson.Member) {
 	d := &r.d
 	eachMember(d, func(key string) {
@@ -114,7 +114,7 @@ func (r *requestReader) calling() (rest []wirejson.Member) {
 	return rest
 }
 
-// config reads the settings and returns what is none of ours.
+// config reads the settings and returns the other members.
 func (r *requestReader) config() (rest []wirejson.Member) {
 	d := &r.d
 	s := &r.req.Settings

@@ -43,7 +43,7 @@ func (e *requestEncoder) tools() error {
 	return nil
 }
 
-// function writes a tool; more is what Extra says of it.
+// function writes a tool; more are its members in Extra.
 func (e *requestEncoder) function(t *llm.Tool, more []wirejson.Member) error {
 	name := wireName(t.Name)
 	if !functionName.MatchString(name) {
@@ -73,10 +73,10 @@ const keyParameters = "parametersJsonSchema"
 
 func quote(s string) string { return string(jsonio.AppendString(nil, s)) }
 
-// more are the tools of Extra: what it says of functions, and the others.
+// more contains the tools of Extra.
 type more struct{ functions, others [][]wirejson.Member }
 
-// take returns what is said of a function beside its name, and takes it out.
+// take removes a function and returns its members except the name.
 func (m *more) take(name string) []wirejson.Member {
 	for i, f := range m.functions {
 		if wirejson.Find(f, "name") == quote(name) {
@@ -111,7 +111,7 @@ func extraTools(raw json.RawMessage) (out more, err error) {
 	return out, nil
 }
 
-// The modes in which functions are called.
+// Function calling modes.
 const (
 	modeAuto      = "AUTO"
 	modeAny       = "ANY"
@@ -124,7 +124,6 @@ const (
 	keyAllowed = "allowedFunctionNames"
 )
 
-// toolConfig writes the choice of tools.
 func (e *requestEncoder) toolConfig() error {
 	var own []wirejson.Member
 	calling, err := calling(e.req)
@@ -137,7 +136,7 @@ func (e *requestEncoder) toolConfig() error {
 	return e.overlay(keyToolConfig, own, keyCalling)
 }
 
-// calling returns the functionCallingConfig, or "" where it goes without saying.
+// calling returns the functionCallingConfig, or "" for the default.
 func calling(req *llm.Request) (string, error) {
 	mode, name := "", ""
 	switch c := req.ToolChoice; c.Mode {
