@@ -36,9 +36,9 @@ func (w *writer) responseBlock(part llm.Part) {
 	case llm.Unknown:
 		w.unknown(p)
 	case llm.Media:
-		w.fail("an answer of Anthropic Messages holds no %s", p.MediaType)
+		w.fail("a response of Anthropic Messages contains no %s", p.MediaType)
 	case llm.ToolResult:
-		w.fail("an answer of Anthropic Messages holds no result of a tool; write a result of the provider's own as llm.Unknown")
+		w.fail("a response of Anthropic Messages contains no tool result: use llm.Unknown for a result of the provider")
 	}
 }
 

@@ -210,7 +210,7 @@ func readContent(d *jsonio.Dec, within bool) (parts []llm.Part) {
 	case d.Array():
 		for first := true; d.More(&first); {
 			if ahead := *d; within && nestedResult(&ahead) {
-				d.Fail("a tool_result cannot stand in a tool_result")
+				d.Fail("a tool_result must not contain a tool_result")
 				return nil
 			}
 			parts = append(parts, readBlock(d))

@@ -106,15 +106,15 @@ func (w *writer) media(p llm.Media) {
 	image := strings.HasPrefix(p.MediaType, "image/")
 	switch {
 	case p.Data == nil && p.URL == "":
-		w.fail("%s has neither data nor a URL (digest %q): give it its content", p.MediaType, p.Digest)
+		w.fail("%s has neither data nor a URL (digest %q): load the content", p.MediaType, p.Digest)
 	case p.Data == nil && strings.HasPrefix(p.URL, "data:"):
-		w.fail("Anthropic Messages takes no data URL; put the bytes of the %s into Data", p.MediaType)
+		w.fail("Anthropic Messages does not accept data URLs: put the bytes of the %s into Data", p.MediaType)
 	case image:
 		w.dst = append(w.dst, `{"type":"image","source":`...)
 	case p.MediaType == pdf, p.MediaType == plain && p.Data != nil:
 		w.dst = append(w.dst, `{"type":"document","source":`...)
 	default:
-		w.fail("Anthropic Messages takes images, PDF and plain text, not %s%s", p.MediaType, at(p.URL))
+		w.fail("Anthropic Messages accepts images, PDF and plain text, not %s%s", p.MediaType, at(p.URL))
 	}
 	w.source(p, image)
 	w.dst = append(w.dst, '}')
@@ -144,7 +144,7 @@ func (w *writer) source(p llm.Media, image bool) {
 		w.dst = jsonio.AppendString(w.dst, string(p.Data))
 	default:
 		if image && !takenImage(p.MediaType) {
-			w.fail("Anthropic Messages takes image/jpeg, image/png, image/gif and image/webp, not %s", p.MediaType)
+			w.fail("Anthropic Messages accepts image/jpeg, image/png, image/gif and image/webp, not %s", p.MediaType)
 		}
 		w.dst = jsonio.AppendString(append(w.dst, `{"type":"base64","media_type":`...), p.MediaType)
 		w.dst = append(w.dst, `,"data":"`...)

@@ -239,7 +239,7 @@ func (e *encoder) thinking(ev llm.ReasoningDelta) {
 func (e *encoder) callStart(ev llm.ToolCallStart) {
 	for _, c := range e.calls {
 		if ev.Index != 0 && c.index == ev.Index && c.name == "" && ev.Name != "" {
-			e.fail(fmt.Errorf("the call %q: Anthropic Messages tells the name of a call at its start, not later", c.id))
+			e.fail(fmt.Errorf("the call %q: Anthropic Messages has the name of a call only in its start", c.id))
 			return
 		}
 	}
@@ -296,7 +296,7 @@ func (e *encoder) callEnd(ev llm.ToolCallEnd) {
 	switch {
 	case ev.Arguments == "":
 	case !ok:
-		e.fail(fmt.Errorf("the call %q: its end tells other arguments than came before it, which Anthropic Messages cannot say", c.id))
+		e.fail(fmt.Errorf("the call %q: the arguments of its end differ from its deltas", c.id))
 	case rest != "":
 		e.input(c.block, rest)
 	}

@@ -137,7 +137,7 @@ func TestKey(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	c.Authorize = anthropic.Key("")
-	if _, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("hi")}})); err == nil || !strings.Contains(err.Error(), "the API key is empty") {
+	if _, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("hi")}})); err == nil || !strings.Contains(err.Error(), "empty API key") {
 		t.Errorf("without a key: %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func (b *body) write() {
 		b.fraction("top_p", *s.TopP)
 	}
 	if s.Seed != nil {
-		b.fail("settings.seed: Anthropic Messages has no seed; leave it out")
+		b.fail("settings.seed: Anthropic Messages has no seed: remove it")
 	}
 	if len(s.StopSequences) > 0 && b.key("stop_sequences") {
 		b.stop(s.StopSequences)
@@ -116,7 +116,7 @@ func (b *body) maxTokens(n int) {
 // fraction writes a number from 0 to 1.
 func (b *body) fraction(name string, f float64) {
 	if !(f >= 0 && f <= 1) {
-		b.fail("settings.%s: Anthropic Messages takes 0 to 1, not %v", name, f)
+		b.fail("settings.%s: Anthropic Messages accepts 0 to 1, not %v", name, f)
 	}
 	b.dst = strconv.AppendFloat(b.dst, f, 'g', -1, 64)
 }
@@ -125,7 +125,7 @@ func (b *body) stop(words []string) {
 	b.dst = append(b.dst, '[')
 	for i, s := range words {
 		if strings.TrimSpace(s) == "" {
-			b.fail("settings.stop[%d]: Anthropic Messages takes no stop sequence of space alone", i)
+			b.fail("settings.stop[%d]: Anthropic Messages does not accept blank stop sequences", i)
 		}
 		b.dst = jsonio.AppendString(wirejson.AppendComma(b.dst), s)
 	}
@@ -157,7 +157,7 @@ func (b *body) object(what string, raw []byte) {
 
 func checkObject(raw []byte) error {
 	if !sane(raw) || !jsonio.IsObject(jsonio.View(raw)) {
-		return fmt.Errorf("it has to be a JSON object, nested %d deep at most", maxNesting)
+		return fmt.Errorf("invalid: want a JSON object, nested at most %d deep", maxNesting)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (b *body) messages(from int) {
 	case w.err != nil:
 		b.fail("%w", w.err)
 	case w.messages == 0:
-		b.fail("messages: Anthropic Messages needs one that says something")
+		b.fail("messages: no content: add a user message")
 	}
 	b.dst = append(w.dst, ']')
 }
@@ -209,7 +209,7 @@ func (b *body) extra() {
 	for _, name := range slices.Sorted(maps.Keys(b.req.Extra)) {
 		raw := b.req.Extra[name]
 		if len(raw) > 0 && !sane(raw) {
-			b.fail("extra.%s: it is not JSON, or nests more than %d deep", name, maxNesting)
+			b.fail("extra.%s: not JSON, or nested more than %d deep", name, maxNesting)
 			continue
 		}
 		b.dst = wirejson.AppendRaw(b.dst, name, raw)

@@ -27,13 +27,13 @@ func (w *writer) writeMessage(m llm.Message) {
 	if w.blocks(m.Role, m.Parts) == 0 {
 		w.part = -1
 		if m.Role == llm.RoleUser {
-			w.fail("a message of the user has to say something")
+			w.fail("empty user message: add content")
 		}
 		w.dst = w.dst[:from]
 		return
 	}
 	if w.part = -1; w.messages == 0 && role != roleUser {
-		w.fail("a conversation with Anthropic Messages begins with the user, not with %q", m.Role)
+		w.fail("the first message must have the role user, not %q", m.Role)
 	}
 	w.dst = append(appendMembers(append(w.dst, ']'), m.Opaque), '}')
 	w.messages++
@@ -95,22 +95,22 @@ func (w *writer) block(role llm.Role, part llm.Part) {
 		w.text(p)
 	case llm.Reasoning:
 		if !assistant {
-			w.fail("only a message of the assistant holds reasoning, not one of role %q", role)
+			w.fail("only an assistant message contains reasoning, not one with the role %q", role)
 		}
 		w.thinking(p)
 	case llm.Media:
 		if assistant {
-			w.fail("a message of the assistant holds no %s in Anthropic Messages", p.MediaType)
+			w.fail("an assistant message contains no %s in Anthropic Messages", p.MediaType)
 		}
 		w.media(p)
 	case llm.ToolCall:
 		if !assistant {
-			w.fail("only a message of the assistant holds calls, not one of role %q", role)
+			w.fail("only an assistant message contains calls, not one with the role %q", role)
 		}
 		w.echo(p)
 	case llm.ToolResult:
 		if assistant {
-			w.fail("a message of the assistant holds no result of a tool; what the provider ran itself is llm.Unknown")
+			w.fail("an assistant message contains no tool result: use llm.Unknown for a result of the provider")
 		}
 		w.result(p)
 	case llm.Unknown:
@@ -135,7 +135,7 @@ func (w *writer) id(id string) string {
 	case protocol.IsName(id):
 		return id
 	case id == "":
-		w.fail("the call has no id; give it one")
+		w.fail("missing call id: set ToolCall.ID")
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id)) // never fails
@@ -189,6 +189,6 @@ func (w *writer) inResult(part llm.Part, isError bool) {
 	case llm.Unknown:
 		w.unknown(p)
 	case llm.Reasoning, llm.ToolCall, llm.ToolResult:
-		w.fail("a result of a tool can only hold text, images, documents and blocks that are llm.Unknown, not %T", p)
+		w.fail("a tool result contains only text, images, documents and llm.Unknown blocks, not %T", p)
 	}
 }

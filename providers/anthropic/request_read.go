@@ -51,7 +51,7 @@ func readRole(d *jsonio.Dec) llm.Role {
 	case roleSystem:
 		return llm.RoleSystem
 	default:
-		d.Fail("a role is user or assistant, not " + role)
+		d.Fail("unknown role: want user or assistant, got " + role)
 		return ""
 	}
 }

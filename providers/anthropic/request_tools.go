@@ -31,11 +31,11 @@ func (b *body) tools() {
 func (b *body) tool(i int) {
 	t := b.req.Tools[i]
 	if !protocol.IsName(t.Name) || len(t.Name) > maxName {
-		b.fail("tools[%d]: Anthropic Messages takes a name of 1 to %d letters, digits, _ and -, not %q", i, maxName, t.Name)
+		b.fail("tools[%d]: Anthropic Messages accepts a name of 1 to %d letters, digits, _ and -, not %q", i, maxName, t.Name)
 	}
 	for _, other := range b.req.Tools[:i] {
 		if other.Name == t.Name {
-			b.fail("tools[%d]: another tool is named %q too", i, t.Name)
+			b.fail("tools[%d]: duplicate tool name %q", i, t.Name)
 		}
 	}
 	b.dst = jsonio.AppendString(append(b.dst, `{"name":`...), t.Name)
@@ -60,7 +60,7 @@ func (b *body) schema(i int, t llm.Tool) {
 	what := "tools[" + strconv.Itoa(i) + "].parameters"
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
 		if wirejson.Get(t.Parameters, key) != nil {
-			b.fail("%s: Anthropic Messages takes no %s at the top of a schema; put it into a property", what, key)
+			b.fail("%s: Anthropic Messages does not accept %s at the top of a schema: move it into a property", what, key)
 		}
 	}
 	from := len(b.dst)
@@ -84,7 +84,7 @@ func (b *body) toolChoice(tools bool) {
 	}
 	if !tools {
 		if c.Mode == llm.ChooseRequired || c.Mode == llm.ChooseTool {
-			b.fail("tool_choice: it is %s, but there are no tools", c)
+			b.fail("tool_choice: %s without tools: add a tool", c)
 		}
 		return
 	}

@@ -131,7 +131,7 @@ func (s *decoder) End(emit func(llm.Event)) error {
 
 func (s *decoder) finish(emit func(llm.Event)) {
 	if s.ending.stop == "" {
-		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer ended without a stop reason"})
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a stop reason"})
 	}
 	emit(s.ending.finish(s.id, s.model))
 }

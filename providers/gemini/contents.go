@@ -46,7 +46,7 @@ func (e *requestEncoder) contents() error {
 		e.dst = append(appendMembers(e.dst, restOf(m.Opaque), "parts", "role"), '}')
 	}
 	if len(e.dst) == start {
-		return errors.New("messages: there is none with content, and Gemini wants one")
+		return errors.New("messages: no content: add a user message")
 	}
 	e.dst = append(e.dst, ']')
 	return nil
@@ -59,9 +59,9 @@ func roleOf(r llm.Role) (string, error) {
 	case llm.RoleAssistant:
 		return roleModel, nil
 	case llm.RoleSystem:
-		return "", errors.New("there is no system message within a conversation with Gemini; put its text into Request.System")
+		return "", errors.New("Gemini has no system message within a conversation: move its text to Request.System")
 	}
-	return "", fmt.Errorf("the role %q is none; there are %q, %q and %q", r, llm.RoleUser, llm.RoleTool, llm.RoleAssistant)
+	return "", fmt.Errorf("unknown role %q: want %q, %q or %q", r, llm.RoleUser, llm.RoleTool, llm.RoleAssistant)
 }
 
 const (
@@ -125,11 +125,11 @@ func appendPart(dst []byte, p llm.Part) ([]byte, error) {
 	case llm.ToolCall:
 		return appendCall(dst, &p, false)
 	case llm.ToolResult:
-		return dst, errors.New("a tool result cannot stand in an answer")
+		return dst, errors.New("a response contains no tool result")
 	case llm.Unknown:
 		return appendUnknown(dst, p)
 	}
-	return dst, errors.New("there is no part")
+	return dst, errors.New("missing part")
 }
 
 // kindPart is the kind of an llm.Unknown that contains a Gemini part in its member "part".
@@ -141,7 +141,7 @@ func appendUnknown(dst []byte, p llm.Unknown) ([]byte, error) {
 	}
 	part := wirejson.Find(wirejson.MembersOf(p.Raw), "part")
 	if part == "" {
-		return dst, fmt.Errorf("the part of the kind %q has no member part; give it as it was read", p.Kind)
+		return dst, fmt.Errorf("the part of the kind %q has no member part: keep it as it was read", p.Kind)
 	}
 	return wirejson.AppendValue(wirejson.AppendComma(dst), part), nil
 }
@@ -176,7 +176,7 @@ func mediaOf(p *llm.Media, rest []wirejson.Member) (key string, object []byte, e
 	object = []byte{'{'}
 	switch {
 	case len(data) > 0 && kind == "":
-		return "", nil, errors.New("the media has no media type; set one, such as image/png")
+		return "", nil, errors.New("missing media type: set one, such as image/png")
 	case len(data) > 0:
 		object = append(wirejson.AppendKey(wirejson.AppendString(object, "mimeType", kind), "data"), '"')
 		object = append(base64.StdEncoding.AppendEncode(object, data), '"')
@@ -188,7 +188,7 @@ func mediaOf(p *llm.Media, rest []wirejson.Member) (key string, object []byte, e
 		object = wirejson.AppendString(object, "fileUri", p.URL)
 		key = keyFile
 	case p.Digest != "":
-		return "", nil, fmt.Errorf("the content of the media is kept elsewhere (%s); load it before it is sent", p.Digest)
+		return "", nil, fmt.Errorf("the content of the media is stored elsewhere (%s): load it first", p.Digest)
 	default:
 		return "", nil, errors.New("the media has neither data nor a URL")
 	}
@@ -237,7 +237,7 @@ const skipValidator = `"skip_thought_signature_validator"`
 func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
 	switch {
 	case ranElsewhere(c):
-		return dst, fmt.Errorf("the call %q was run by another provider", c.Name)
+		return dst, fmt.Errorf("the call %q belongs to another provider, which ran it", c.Name)
 	case c.ProviderExecuted:
 		return append(appendMembers(append(wirejson.AppendComma(dst), '{'), wirejson.MembersOf(c.Opaque)), '}'), nil
 	}

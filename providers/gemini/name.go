@@ -21,7 +21,7 @@ const (
 func requestPath(req *llm.Request) (path, query string, err error) {
 	model := req.Model
 	if model == "" {
-		return "", "", fmt.Errorf("model: Gemini has its name in the path; set Request.Model")
+		return "", "", fmt.Errorf("model: missing: set Request.Model")
 	}
 	if !strings.Contains(model, "/") {
 		model = "models/" + model
@@ -29,7 +29,7 @@ func requestPath(req *llm.Request) (path, query string, err error) {
 	parts := strings.Split(model, "/")
 	for i, p := range parts {
 		if p == "" || p == "." || p == ".." {
-			return "", "", fmt.Errorf("model: %q cannot stand in a path", req.Model)
+			return "", "", fmt.Errorf("model: %q is invalid in a path", req.Model)
 		}
 		parts[i] = url.PathEscape(p)
 	}
@@ -40,7 +40,7 @@ func requestPath(req *llm.Request) (path, query string, err error) {
 	case llm.NonStreaming:
 		return path + methodWhole, "", nil
 	}
-	return "", "", fmt.Errorf("delivery: %q is none that is known; use %q or %q", req.ResponseMode, llm.Streaming, llm.NonStreaming)
+	return "", "", fmt.Errorf("delivery: %q is unknown: want %q or %q", req.ResponseMode, llm.Streaming, llm.NonStreaming)
 }
 
 // readPath parses a path of requestPath.
@@ -55,7 +55,7 @@ func readPath(path string) (model string, delivery llm.ResponseMode, err error) 
 	case methodWhole:
 		delivery = llm.NonStreaming
 	default:
-		return "", "", fmt.Errorf("the path %q asks for the method %q; there are %s and %s", path, method, methodWhole, methodStream)
+		return "", "", fmt.Errorf("the path %q asks for the method %q: want %s or %s", path, method, methodWhole, methodStream)
 	}
 	model, err = url.PathUnescape(rest[:colon])
 	if err != nil {

@@ -93,7 +93,7 @@ func (c *decoder) truncate() {
 		return
 	}
 	args := c.open.root.append(nil)
-	c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallEnd, Message: "a call was not complete when something else came"})
+	c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallEnd, Message: "an incomplete call was ended by another part"})
 	c.end(string(args[:len(args)-1]), llm.ToolCallEnd{Index: c.open.index})
 }
 

@@ -21,13 +21,13 @@ func (GenerateContent) DecodeRequest(path string, body []byte) (*llm.Request, er
 		return nil, err
 	}
 	if !jsonio.ValidUTF8(body) {
-		return nil, errors.New("the request's body is not UTF-8")
+		return nil, errors.New("the request body is not UTF-8")
 	}
 	r := requestReader{req: &llm.Request{Model: model, ResponseMode: delivery}, d: jsonio.NewDec(string(body))}
 	r.ids.used = map[string]bool{}
 	r.body()
 	if err := r.d.End(); err != nil {
-		return nil, fmt.Errorf("the request's body: %w", err)
+		return nil, fmt.Errorf("the request body: %w", err)
 	}
 	return r.req, nil
 }

@@ -120,7 +120,7 @@ func settings(s *llm.Settings) (own []wirejson.Member, err error) {
 	}
 	whole := func(name, key string, n int64) {
 		if n != int64(int32(n)) && err == nil {
-			err = fmt.Errorf("settings.%s: %d has more than the 32 bits that Gemini reads", name, n)
+			err = fmt.Errorf("settings.%s: %d exceeds the 32 bits that Gemini reads", name, n)
 		}
 		value(key, n)
 	}
@@ -144,7 +144,7 @@ func settings(s *llm.Settings) (own []wirejson.Member, err error) {
 		own = append(own, wirejson.Member{Key: "stopSequences", Raw: string(append(raw, ']'))})
 	}
 	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls {
-		return nil, errors.New("settings.parallel_calls: Gemini cannot be asked for one call a turn at most; leave it nil")
+		return nil, errors.New("settings.parallel_tool_calls: Gemini cannot limit a step to one call: set nil")
 	}
 	if s.ReasoningEffort != "" {
 		own = append(own, wirejson.Member{Key: "thinkingConfig", Raw: thinking(s.ReasoningEffort)})

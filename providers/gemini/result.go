@@ -40,7 +40,7 @@ func (e *requestEncoder) result(i int, r *llm.ToolResult) error {
 			}
 			beside = append(append(beside, ','), media[1:]...)
 		default:
-			return fmt.Errorf("content[%d]: a result can only hold texts and media", k)
+			return fmt.Errorf("content[%d]: a result contains only text and media", k)
 		}
 	}
 	if beside != nil && (e.gemini3 || wirejson.Find(inner, within) != "") {

@@ -77,7 +77,7 @@ func (c *decoder) End(emit func(llm.Event)) error {
 // chunk reads a chunk and emits its events.
 func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 	if !d.Object() {
-		return fmt.Errorf("a chunk of the answer: %w", d.Err())
+		return fmt.Errorf("a chunk of the response: %w", d.Err())
 	}
 	c.out, c.ending, c.blocked, c.hasContent = c.out[:0], ending{}, nil, false
 	var told *llm.APIError
@@ -113,7 +113,7 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 	}
 	switch {
 	case d.Err() != nil:
-		return fmt.Errorf("a chunk of the answer: %w", d.Err())
+		return fmt.Errorf("a chunk of the response: %w", d.Err())
 	case told != nil && told.Code == "":
 		told.Code = kind
 	}
@@ -148,7 +148,7 @@ func (c *decoder) finish(emit func(llm.Event)) {
 		emit(ev)
 	}
 	if c.last.reason == "" {
-		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer has no finish reason"})
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response has no finish reason"})
 	}
 	emit(llm.Finish{
 		Reason: reasonOf(c.last.reason), Raw: c.last.reason, Message: c.last.message,
@@ -265,7 +265,7 @@ func (c *decoder) addPart() {
 	if p.data == keyCall {
 		c.truncate()
 		if p.call.name == "" && p.call.args == "" {
-			c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallStart, Message: "the end of a call came for no open call and was dropped"})
+			c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallStart, Message: "the end of a call without a start was dropped"})
 			return
 		}
 		c.calls++
@@ -304,7 +304,7 @@ func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if bad := d.End(); bad != nil && d.Short() {
 		return fmt.Errorf("%w: %w", protocol.ErrTruncated, bad)
 	} else if bad != nil {
-		return fmt.Errorf("the answer: %w", bad)
+		return fmt.Errorf("the response: %w", bad)
 	}
 	if !c.known {
 		return wirejson.UnexpectedBody(body)

@@ -47,7 +47,7 @@ func (e *requestEncoder) tools() error {
 func (e *requestEncoder) function(t *llm.Tool, more []wirejson.Member) error {
 	name := wireName(t.Name)
 	if !functionName.MatchString(name) {
-		return fmt.Errorf("the name %q is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most", name)
+		return fmt.Errorf("the name %q is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters", name)
 	}
 	e.dst = append(wirejson.AppendComma(e.dst), '{')
 	own := []wirejson.Member{{Key: "name", Raw: quote(name)}}
@@ -153,15 +153,15 @@ func calling(req *llm.Request) (string, error) {
 	case llm.ChooseTool:
 		mode, name = modeAny, c.Name
 		if name == "" {
-			return "", errors.New("tool_choice: it names no tool")
+			return "", errors.New("tool_choice: missing tool name: set ToolChoice.Name")
 		}
 	default:
-		return "", fmt.Errorf("tool_choice: %q is no way to choose tools", c.Mode)
+		return "", fmt.Errorf("tool_choice: %q is unknown", c.Mode)
 	}
 	none := len(req.Tools) == 0 && req.Extra[keyTools] == nil
 	switch {
 	case none && mode == modeAny:
-		return "", errors.New("tool_choice: there is no tool to choose")
+		return "", errors.New("tool_choice: no tools: add a tool")
 	case none, mode == "":
 		return "", nil // Gemini refuses a mode without functions
 	}

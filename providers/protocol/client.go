@@ -53,9 +53,9 @@ const maxError = 64 << 10
 
 var (
 	// ErrTruncated is the error of a response that ends before it is complete.
-	ErrTruncated = errors.New("the answer broke off before its end")
+	ErrTruncated = errors.New("the response was truncated")
 	// ErrTooLarge is the error of a response that exceeds the limits of the [Client].
-	ErrTooLarge = errors.New("the answer is too large")
+	ErrTooLarge = errors.New("the response is too large")
 )
 
 // Stream implements [llm.Model]. Each error of the provider or network is an [*llm.APIError].
@@ -135,11 +135,11 @@ func (a *exchange) read(ctx context.Context, contentType string, body io.Reader)
 func (a *exchange) request(ctx context.Context, req *llm.Request) (*http.Request, error) {
 	c := a.client
 	if c.Protocol == nil {
-		return nil, errors.New("the client has no protocol; set Client.Protocol, to anthropic.Messages{} for instance")
+		return nil, errors.New("protocol: missing Client.Protocol: set it, for example to anthropic.Messages{}")
 	}
 	name := c.Protocol.Name()
 	if req == nil {
-		return nil, fmt.Errorf("%s: there is no request; pass an *llm.Request", name)
+		return nil, fmt.Errorf("%s: missing request: pass an *llm.Request", name)
 	}
 	r, err := c.Protocol.EncodeRequest(req)
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *exchange) request(ctx context.Context, req *llm.Request) (*http.Request
 	}
 	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target(c.BaseURL, r), bytes.NewReader(r.Body))
 	if err != nil || hr.URL.Host == "" { // the URL may hold a password
-		return nil, fmt.Errorf("%s: the base URL cannot be used; it has to be one such as https://api.example.com/v1", name)
+		return nil, fmt.Errorf("%s: invalid base URL: use one such as https://api.example.com/v1", name)
 	}
 	maps.Copy(hr.Header, r.Header.Clone()) // an authorizer may add to the values
 	maps.Copy(hr.Header, c.Header.Clone())
@@ -189,7 +189,7 @@ func (a *exchange) stream(ctx context.Context, body io.Reader) error {
 			}
 			return err
 		case errors.Is(err, sse.ErrTooLong):
-			return fmt.Errorf("%w: %w, the bound of Client.MaxEvent", ErrTooLarge, err)
+			return fmt.Errorf("%w: %w, the limit Client.MaxEvent", ErrTooLarge, err)
 		case err != nil:
 			return err
 		}
@@ -239,7 +239,7 @@ func (a *exchange) statusError(ctx context.Context, resp *http.Response, body io
 	data, err := readAll(io.LimitReader(body, maxError))
 	e := a.client.Protocol.DecodeError(resp.StatusCode, resp.Header, data)
 	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode < 400 {
-		e.Message = "a redirect, which is not followed; set the base URL to where it leads"
+		e.Message = "a redirect, which is not followed: set the base URL to its target"
 	}
 	out := a.complete(resp, e)
 	if err != nil {
@@ -297,7 +297,7 @@ type limitedReader struct {
 func (b *limitedReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p[:min(len(p), b.left+1)])
 	if n > b.left {
-		return 0, fmt.Errorf("%w: it has more bytes than Client.MaxAnswer", ErrTooLarge)
+		return 0, fmt.Errorf("%w: more bytes than Client.MaxResponse", ErrTooLarge)
 	}
 	b.left -= n
 	return n, err

@@ -48,9 +48,9 @@ func CheckUnknown(name string, p llm.Unknown) error {
 	members, object := membersOf(p)
 	switch {
 	case !object:
-		return fmt.Errorf("the part of the kind %q is not a JSON object; give it whole", p.Kind)
+		return fmt.Errorf("the part of the kind %q is not a JSON object: use the whole object", p.Kind)
 	case !owns(name, p.Kind, members):
-		return fmt.Errorf("the part of the kind %q is of another protocol, and means nothing to %s; take it out of the message", p.Kind, name)
+		return fmt.Errorf("the part of the kind %q belongs to another protocol and is unknown to %s: remove it from the message", p.Kind, name)
 	}
 	return nil
 }

@@ -71,12 +71,12 @@ func (w *writer) content(parts []llm.Part) (calls bool, err error) {
 			others++
 		case llm.ToolCall:
 			if p.ProviderExecuted && w.req == nil {
-				return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot hold %s", i, kind(p))
+				return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot contain %s", i, kind(p))
 			}
 			calls = calls || !p.ProviderExecuted
 		case llm.ToolResult: // of a call that another provider ran
 		case llm.Media:
-			return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot hold %s", i, kind(p))
+			return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot contain %s", i, kind(p))
 		}
 	}
 	switch {

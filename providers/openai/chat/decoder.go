@@ -49,7 +49,7 @@ func (d *decoder) End(emit func(llm.Event)) error {
 	f := llm.Finish{ResponseID: d.id, Model: d.model, Opaque: d.kept.opaque()}
 	f.Reason, f.Raw = finishReason(d.finish)
 	if d.finish == "" {
-		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"})
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a finish reason"})
 	}
 	emit(f)
 	return nil
@@ -90,7 +90,7 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 		}
 	}
 	if err := dec.End(); err != nil {
-		return fmt.Errorf("an event is no chunk of Chat Completions: %w; it begins with %q", err, wirejson.Beginning([]byte(text)))
+		return fmt.Errorf("an event is not a Chat Completions chunk: %w; it begins with %q", err, wirejson.Beginning([]byte(text)))
 	}
 	return d.failure(text, failed)
 }
@@ -111,7 +111,7 @@ func (d *decoder) failure(text string, failed bool) error {
 	}
 	switch d.finish {
 	case "error", "network_error", "insufficient_system_resource": // the last two of Z.ai and DeepSeek
-		return &llm.APIError{Code: d.finish, Message: "the provider gave the answer up", Retryable: true}
+		return &llm.APIError{Code: d.finish, Message: "the provider aborted the response", Retryable: true}
 	}
 	return nil
 }

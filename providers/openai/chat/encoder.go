@@ -191,5 +191,5 @@ func (e *encoder) part(p llm.Part, write writeEvent) error {
 		}
 	case llm.Media, llm.ToolResult, llm.Unknown:
 	}
-	return fmt.Errorf("a Chat Completions answer cannot hold %s", kind(p))
+	return fmt.Errorf("a Chat Completions response cannot contain %s", kind(p))
 }

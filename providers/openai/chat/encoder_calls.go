@@ -96,7 +96,7 @@ func (e *encoder) endCall(ev llm.ToolCallEnd, write writeEvent) error {
 	if ev.Arguments != "" {
 		var ok bool
 		if rest, ok = strings.CutPrefix(ev.Arguments, string(c.args)); !ok {
-			return fmt.Errorf("the end of the call %s tells other arguments than came before it, which Chat Completions cannot say", c.id)
+			return fmt.Errorf("the end of the call %s has other arguments than its deltas", c.id)
 		}
 	}
 	if rest != "" || ev.Opaque != nil {

@@ -30,9 +30,9 @@ func (w *writer) media(p llm.Media) error {
 		w.image(p)
 		return nil
 	case p.Data == nil:
-		return fmt.Errorf("a Chat Completions message takes %s by its data, not by a URL", kind(p))
+		return fmt.Errorf("a Chat Completions message accepts %s by its data, not by a URL", kind(p))
 	case p.MediaType == "":
-		return errors.New("data without a media type cannot be sent")
+		return errors.New("missing media type: set Media.MediaType")
 	case strings.HasPrefix(p.MediaType, "audio/"):
 		return w.sound(p)
 	}
@@ -56,7 +56,7 @@ func (w *writer) image(p llm.Media) {
 func (w *writer) sound(p llm.Media) error {
 	format := soundFormat(p.MediaType)
 	if format == "" {
-		return fmt.Errorf("a Chat Completions message takes sound as audio/wav or audio/mpeg, not %s", p.MediaType)
+		return fmt.Errorf("a Chat Completions message accepts audio as audio/wav or audio/mpeg, not %s", p.MediaType)
 	}
 	inner := w.beginMedia("input_audio", p.Opaque)
 	w.name("data")

@@ -55,7 +55,7 @@ func (w *writer) message(m *llm.Message) error {
 	}
 	w.begin(role)
 	w.name("content")
-	if err := w.parts(m.Parts, ".parts", "a Chat Completions "+string(m.Role)+" message cannot hold ", w.media); err != nil {
+	if err := w.parts(m.Parts, ".parts", "a Chat Completions "+string(m.Role)+" message cannot contain ", w.media); err != nil {
 		return err
 	}
 	w.end(m.Opaque, "role", "content")
@@ -101,12 +101,12 @@ func (w *writer) results(m *llm.Message) error {
 		}
 		r, ok := p.(llm.ToolResult)
 		if !ok {
-			return fmt.Errorf(".parts[%d]: a Chat Completions tool message can only hold results, not %s", i, kind(p))
+			return fmt.Errorf(".parts[%d]: a Chat Completions tool message contains only results, not %s", i, kind(p))
 		}
 		w.begin("tool")
 		w.text("tool_call_id", w.id(r.ID))
 		w.name("content")
-		if err := w.parts(r.Content, fmt.Sprintf(".parts[%d].content", i), "a Chat Completions tool message can only hold text, not ", nil); err != nil {
+		if err := w.parts(r.Content, fmt.Sprintf(".parts[%d].content", i), "a Chat Completions tool message contains only text, not ", nil); err != nil {
 			return err
 		}
 		opaque := r.Opaque
@@ -196,7 +196,7 @@ func kind(p llm.Part) string {
 		return cmp.Or(p.MediaType, "media without a type")
 	case llm.ToolCall:
 		if p.ProviderExecuted {
-			return "a call that a provider ran"
+			return "a call that the provider ran"
 		}
 		return "a tool call"
 	case llm.ToolResult:

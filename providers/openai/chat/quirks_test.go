@@ -535,7 +535,7 @@ func TestChatNotAnAnswer(t *testing.T) {
 		}
 	}
 	_, err := chatTurn(strings.NewReader("data: {\"choices\":[{]}\n\n"))
-	const want = `an event is no chunk of Chat Completions: expected a member's name in double quotes at choices[0] (byte 14); it begins with "{\"choices\":[{]}"`
+	const want = `an event is not a Chat Completions chunk: expected a member's name in double quotes at choices[0] (byte 14); it begins with "{\"choices\":[{]}"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

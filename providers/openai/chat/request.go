@@ -96,7 +96,7 @@ func (w *writer) tools() error {
 			return nil
 		case llm.ChooseRequired, llm.ChooseTool:
 		}
-		return fmt.Errorf("tool_choice: %s cannot be asked for without tools", w.req.ToolChoice)
+		return fmt.Errorf("tool_choice: %s requires tools: add a tool", w.req.ToolChoice)
 	}
 	if p := w.req.Settings.ParallelToolCalls; p != nil && w.asks("parallel_tool_calls") {
 		w.raw("parallel_tool_calls", strconv.FormatBool(*p))
@@ -115,7 +115,7 @@ func (w *writer) tool(t llm.Tool) error {
 	}
 	if t.Parameters != nil {
 		if !jsonio.Valid(t.Parameters) {
-			return fmt.Errorf("the parameters of %s are not JSON; give a JSON Schema", t.Name)
+			return fmt.Errorf("the parameters of %s are not JSON: set a JSON Schema", t.Name)
 		}
 		w.name("parameters")
 		w.buf = jsonio.AppendRaw(w.buf, api.Parameters(t.Parameters))
@@ -152,7 +152,7 @@ func (w *writer) settings() error {
 			continue
 		}
 		if math.IsNaN(*m.value) || math.IsInf(*m.value, 0) {
-			return fmt.Errorf("%s: %v is no number that JSON can say", m.key, *m.value)
+			return fmt.Errorf("%s: %v is not a JSON number", m.key, *m.value)
 		}
 		w.raw(m.key, strconv.FormatFloat(*m.value, 'g', -1, 64))
 	}
@@ -188,7 +188,7 @@ const outputName = "answer"
 func (w *writer) output() error {
 	if schema := w.req.Settings.OutputSchema; schema != nil && w.asks("response_format") {
 		if !jsonio.Valid(schema) {
-			return fmt.Errorf("settings.output_schema: not JSON; give a JSON Schema")
+			return fmt.Errorf("settings.output_schema: not JSON: set a JSON Schema")
 		}
 		w.name("response_format")
 		w.buf = appendFormat(w.buf, schema)

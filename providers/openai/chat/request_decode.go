@@ -32,7 +32,7 @@ func (c Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 	r := reader{Dec: jsonio.NewDec(string(body)), chat: c, req: &llm.Request{ResponseMode: llm.NonStreaming}}
 	r.request()
 	if err := r.End(); err != nil {
-		return nil, fmt.Errorf("the request is none of Chat Completions: %w", err)
+		return nil, fmt.Errorf("invalid Chat Completions request: %w", err)
 	}
 	return r.req, nil
 }

@@ -61,7 +61,7 @@ func (w *inputWriter) items(parts []llm.Part) (n int, err error) {
 			err = w.unknown(p)
 		}
 	case llm.Media:
-		err = fmt.Errorf(": an assistant's message cannot hold media, only text and calls")
+		err = fmt.Errorf(": an assistant's message cannot contain media, only text and calls")
 	}
 	return 1, err
 }

@@ -94,7 +94,7 @@ func (s *decoder) endCall(it *openItem) {
 	end := llm.ToolCallEnd{Index: c.index}
 	if best != string(c.deltas) {
 		end.Arguments = best
-		s.emit(llm.Warning{Code: WarnArguments, Message: "the arguments of " + c.id + " came in several forms that differ; the last whole one was kept"})
+		s.emit(llm.Warning{Code: WarnArguments, Message: "the arguments of " + c.id + " differ between events; the last complete ones were kept"})
 	}
 	if it.finished || end.Arguments != "" {
 		s.emit(end)

@@ -52,7 +52,7 @@ func (w *inputWriter) message(m *llm.Message) error {
 		}
 		return nil
 	}
-	return fmt.Errorf(".role: there is no role %q", m.Role)
+	return fmt.Errorf(".role: unknown role %q", m.Role)
 }
 
 // next begins an element of an array.
@@ -147,7 +147,7 @@ func (w *inputWriter) contentPart(p llm.Part, sound bool) error {
 		return w.unknown(p)
 	case llm.Reasoning, llm.ToolCall, llm.ToolResult:
 	}
-	return fmt.Errorf(": %s cannot stand here; only text and media can", partName(p))
+	return fmt.Errorf(": %s is not allowed here: use text or media", partName(p))
 }
 
 // isPartMember reports whether this package writes a member of a content part.
@@ -189,7 +189,7 @@ func partName(p llm.Part) string {
 func (w *inputWriter) media(m *llm.Media, sound bool) error {
 	fileID := wirejson.GetString(m.Opaque, "file_id")
 	if m.Data == nil && m.URL == "" && fileID == "" {
-		return fmt.Errorf(": the media has neither data nor a URL; load what is kept beside the trace")
+		return fmt.Errorf(": the media has neither data nor a URL: load the content")
 	}
 	switch {
 	case strings.HasPrefix(m.MediaType, "image/"):
@@ -236,7 +236,7 @@ func (w *inputWriter) audio(m *llm.Media, allowed bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf(": the Responses API takes sound from the user only, as the data of audio/wav or audio/mpeg, not %s", m.MediaType)
+	return fmt.Errorf(": the Responses API accepts audio only in user messages, as audio/wav or audio/mpeg data, not %s", m.MediaType)
 }
 
 // toolPart writes a part of a tool message.
@@ -249,7 +249,7 @@ func (w *inputWriter) toolPart(p llm.Part) error {
 		return w.unknown(p)
 	case llm.Text, llm.Reasoning, llm.Media, llm.ToolCall:
 	}
-	return fmt.Errorf(": %s cannot stand in a tool message; only results can", partName(p))
+	return fmt.Errorf(": %s is not allowed in a tool message: use results", partName(p))
 }
 
 // result writes the output of a call.
@@ -282,7 +282,7 @@ const maxCallID = 64
 // callID returns the id of a call in a request, equal for the call and its result.
 func callID(id string) (string, error) {
 	if id == "" {
-		return "", errors.New(": the call has no id; give it one, and its result the same")
+		return "", errors.New(": missing call id: set it on the call and its result")
 	}
 	return api.ShortID(id, maxCallID), nil
 }

@@ -90,7 +90,7 @@ func (r *requestReader) message(it *item) error {
 		return err
 	}
 	at := it.content
-	at.Fail("a message has the role " + string(quoted(it.role)) + ", which is none of user, assistant, system and developer")
+	at.Fail("a message has the role " + string(quoted(it.role)) + ": want user, assistant, system or developer")
 	return at.Err()
 }
 

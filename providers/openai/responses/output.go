@@ -189,16 +189,16 @@ func (e *encoder) part(p llm.Part) error {
 		e.endCall(it, llm.ToolCallEnd{})
 	case llm.ToolResult:
 		if wirejson.GetString(p.Opaque, "type") == "" {
-			return errors.New("openai-responses: an answer has no result of its own; give the item in the opaque data")
+			return errors.New("openai-responses: a response contains no tool result: put the item into the opaque data")
 		}
 		e.wholeItem(p.Opaque)
 	case llm.Unknown:
 		if !jsonio.IsObject(jsonio.View(p.Raw)) {
-			return errors.New("openai-responses: an unknown part is not a JSON object; give the item")
+			return errors.New("openai-responses: an unknown part is not a JSON object: put the item there")
 		}
 		e.wholeItem(p.Raw)
 	case llm.Media:
-		return errors.New("openai-responses: an answer cannot hold media; give the item of the provider's tool that made it")
+		return errors.New("openai-responses: a response contains no media: use the item of the tool that made it")
 	}
 	return nil
 }

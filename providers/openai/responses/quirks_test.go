@@ -268,7 +268,7 @@ var responsesQuirks = []responsesQuirk{
 	{
 		id:   "QR-08 failed without a reason",
 		wire: stream(created, `{"type":"response.failed","response":{"id":"resp_1","status":"failed","error":null}}`),
-		err:  &llm.APIError{Message: "the response failed, and the provider does not say why"},
+		err:  &llm.APIError{Message: "the response failed without a message"},
 	},
 	{
 		id:   "QR-08 buffered",

@@ -28,7 +28,7 @@ func (Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	b := bodyWriter{extra: req.Extra, dst: []byte{'{'}}
 	for _, k := range slices.Sorted(maps.Keys(req.Extra)) {
 		if !jsonio.Valid(req.Extra[k]) {
-			return nil, fmt.Errorf("extra.%s: not JSON; give a JSON value", k)
+			return nil, fmt.Errorf("extra.%s: not JSON: set a JSON value", k)
 		}
 	}
 	if req.Model != "" {
@@ -126,10 +126,10 @@ func (b *bodyWriter) end() []byte {
 
 func (b *bodyWriter) settings(s *llm.Settings) error {
 	if s.Seed != nil {
-		return errors.New("settings.seed: the Responses API has no seed; leave it out")
+		return errors.New("settings.seed: the Responses API has no seed: remove it")
 	}
 	if len(s.StopSequences) > 0 {
-		return errors.New("settings.stop: the Responses API has no stop sequences; leave them out")
+		return errors.New("settings.stop: the Responses API has no stop sequences: remove them")
 	}
 	if s.MaxTokens != 0 {
 		b.put("max_output_tokens", jsonio.AppendInt(nil, int64(s.MaxTokens)))
@@ -143,7 +143,7 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 		}
 		n := strconv.AppendFloat(nil, *k.v, 'g', -1, 64)
 		if !jsonio.Valid(n) {
-			return fmt.Errorf("settings.%s: %s is not a number that JSON has", k.key, n)
+			return fmt.Errorf("settings.%s: %s is not a JSON number", k.key, n)
 		}
 		b.put(k.key, n)
 	}
@@ -154,7 +154,7 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 		return nil
 	}
 	if !jsonio.IsObject(jsonio.View(s.OutputSchema)) {
-		return errors.New("settings.output_schema: not a JSON object; give the JSON Schema of the answer")
+		return errors.New("settings.output_schema: not a JSON object: set a JSON Schema")
 	}
 	format := wirejson.AppendString(wirejson.AppendString([]byte(`{"format":{`), "type", "json_schema"), "name", schemaName)
 	format = wirejson.AppendRaw(format, "schema", s.OutputSchema)
@@ -179,7 +179,7 @@ func (b *bodyWriter) tools(req *llm.Request) error {
 	choice := req.ToolChoice
 	if tools == nil {
 		if choice.Mode == llm.ChooseRequired || choice.Mode == llm.ChooseTool {
-			return fmt.Errorf("tool_choice: %s is asked for, and there are no tools", choice)
+			return fmt.Errorf("tool_choice: %s without tools: add a tool", choice)
 		}
 		return nil
 	}
@@ -191,7 +191,7 @@ func (b *bodyWriter) tools(req *llm.Request) error {
 		b.put("tool_choice", quoted(string(choice.Mode)))
 	case llm.ChooseTool:
 		if !namesTool(tools, choice.Name) {
-			return fmt.Errorf("tool_choice: there is no tool named %q", choice.Name)
+			return fmt.Errorf("tool_choice: unknown tool %q", choice.Name)
 		}
 		b.put("tool_choice", append(wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", "function"), "name", choice.Name), '}'))
 	default:
@@ -215,7 +215,7 @@ func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
 			continue
 		}
 		if !protocol.IsName(t.Name) {
-			return nil, fmt.Errorf("tools[%d]: the name %q is none that OpenAI takes; use letters, digits, _ and -", i, t.Name)
+			return nil, fmt.Errorf("tools[%d]: the name %q is invalid: use letters, digits, _ and -", i, t.Name)
 		}
 		var err error
 		if dst, err = appendTool(wirejson.AppendComma(dst), t); err != nil {
@@ -239,7 +239,7 @@ func appendTool(dst []byte, t llm.Tool) ([]byte, error) {
 		schema = json.RawMessage(`{}`)
 	}
 	if !jsonio.IsObject(jsonio.View(schema)) {
-		return nil, errors.New("the parameters are not a JSON object; give a JSON Schema")
+		return nil, errors.New("the parameters are not a JSON object: set a JSON Schema")
 	}
 	schema = api.Parameters(schema)
 	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "type", "function"), "name", t.Name)

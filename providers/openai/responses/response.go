@@ -32,7 +32,7 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	s := decoder{emit: emit}
 	r, err := readResponse(&d)
 	if err != nil {
-		return fmt.Errorf("openai-responses: the answer: %w", err)
+		return fmt.Errorf("openai-responses: the response: %w", err)
 	}
 	if !r.has.output && !r.has.status {
 		if t, ok := api.ReadError(string(body)); ok && t.Message != "" {
@@ -45,7 +45,7 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	}
 	for i := range r.output {
 		if err := s.emitItem(&r.output[i]); err != nil {
-			return fmt.Errorf("openai-responses: the answer: output[%d]: %w", i, err)
+			return fmt.Errorf("openai-responses: the response: output[%d]: %w", i, err)
 		}
 	}
 	s.finish(&r)
@@ -117,7 +117,7 @@ func (r *response) failed(raw string) {
 	}
 	t, _ := api.ReadError(`{"error":` + raw + `}`)
 	if t.Message == "" && t.Code == "" {
-		t.Message = "the response failed, and the provider does not say why"
+		t.Message = "the response failed without a message"
 	}
 	r.failure = t.APIError(0)
 }
@@ -189,4 +189,4 @@ func (s *decoder) finish(r *response) {
 }
 
 // errNoTerminal is the cause of an [protocol.ErrTruncated].
-var errNoTerminal = errors.New("no response.completed came")
+var errNoTerminal = errors.New("missing response.completed")
